@@ -1,29 +1,51 @@
-"""Data sets: what is loaded, and one clear line for everything that can be wrong with a file."""
+"""Data sets: a file and OpenML give the same, and one clear line says everything that can be wrong."""
 
 import dataclasses
 import gzip
 import os
-import sys
-from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
+import sklearn.datasets
 from helpers import loop_over
+from sklearn.utils import Bunch
 
 from dp_metrics._packages import MissingExtraError, import_extra
 from dp_metrics.evaluation.datasets import DATASETS, load_dataset, read_column
 from dp_metrics.evaluation.sources import DATA_VARIABLE, DatasetError
 
-DIAMONDS = "carat,cut,price\n0.2,Ideal,300\n0.3,Good [x] <1,400\n0.4,Ideal,500\n"
+
+@pytest.fixture
+def write(tmp_path, monkeypatch):
+    """Return a function that writes a small file in place of a real one, and expects its rows."""
+
+    def write(name, content, rows=3):
+        small = dataclasses.replace(DATASETS[name], rows=rows)
+        monkeypatch.setitem(DATASETS, name, small)
+        packed = content if isinstance(content, bytes) else gzip.compress(content.encode())
+        (tmp_path / small.file_name).write_bytes(packed)
+        return tmp_path
+
+    return write
 
 
-def write(folder: Path, name: str, text: str, monkeypatch: pytest.MonkeyPatch, rows: int = 3) -> Path:
-    """Write a small file in place of a real one and expect `rows` rows in it."""
-    small = dataclasses.replace(DATASETS[name], rows=rows)
-    monkeypatch.setitem(DATASETS, name, small)
-    path = folder / str(small.file_name)
-    path.write_bytes(gzip.compress(text.encode(), mtime=0))
-    return path
+@pytest.fixture
+def openml(monkeypatch):
+    """Serve frames instead of OpenML, and expect as many rows as they have."""
+    monkeypatch.delenv(DATA_VARIABLE, raising=False)
+    asked = []
+
+    def serve(name, frame, **changes):
+        def fetch(**query):
+            asked.append(query)
+            return Bunch(frame=frame)
+
+        monkeypatch.setattr(sklearn.datasets, "fetch_openml", fetch)
+        monkeypatch.setitem(DATASETS, name, dataclasses.replace(DATASETS[name], rows=len(frame), **changes))
+        return asked
+
+    return serve
 
 
 def test_embedded_data_are_fixed():
@@ -36,41 +58,94 @@ def test_embedded_data_are_fixed():
     assert np.mean(noise**4) / np.mean(noise**2) ** 2 > 4  # 3 for a normal law
 
 
+def categories(values, ordered=None):
+    return pd.Categorical(values, categories=ordered or sorted({v for v in values if v == v}))
+
+
+DIAMONDS = "carat,cut,price\n0.2,Ideal,300\n0.3,Good [x] <1,400\n0.4,Ideal,500\n"
+ABALONE = "Sex,Length,Whole weight,Rings\nM,0.455,0.514,15\nF,0.53,0.677,9\n"
 ADULT = "age,workclass,hours-per-week,income\n39,?,40,<=50K\n50,Private,13,>50K\n"
-
-
-@pytest.mark.parametrize(
-    ("name", "text", "columns", "target"),
-    [
-        ("diamonds", DIAMONDS, ["carat", "cut_Good (x) lt 1", "cut_Ideal"], [300, 400, 500]),  # for xgboost
-        (
-            "abalone",  # its target is an age: rings and a half
-            "Sex,Length,Rings\nM,0.4,15\nF,0.5,7\nI,0.1,1\n",
-            ["Length", "Sex_F", "Sex_I", "Sex_M"],
-            [16.5, 8.5, 2.5],
-        ),
+BIKE = pd.DataFrame(
+    {
+        "season": categories(["spring", "winter"]), "year": [0, 1], "month": [1, 12], "hour": [0, 23],
+        "holiday": categories(["False", "True"]), "weekday": [6, 1],
+        "workingday": categories(["False", "True"]), "weather": categories(["clear", "heavy_rain"]),
+        "temp": [9.84, 10.66], "feel_temp": [14.395, 13.635], "humidity": [0.81, 0.8],
+        "windspeed": [0.0, 6.0], "count": [16, 40],
+    }
+)  # fmt: skip
+# the file, a query and what OpenML has, and what both are
+BOTH = {
+    "diamonds": (
+        DIAMONDS,
+        {"data_id": 42225},
+        {
+            "carat": [0.2, 0.3, 0.4],
+            # an order of its own
+            "cut": categories(["Ideal", "Good [x] <1", "Ideal"], ["Ideal", "Good [x] <1", "Fair"]),
+            "price": [300, 400, 500],
+        },
+        ["carat", "cut_Good (x) lt 1", "cut_Ideal"],  # for xgboost
+        [300, 400, 500],
+    ),
+    "abalone": (
+        ABALONE,
+        {"data_id": 183},
+        {
+            "Sex": categories(["M", "F"]), "Length": [0.455, 0.53], "Whole_weight": [0.514, 0.677],
+            "Class_number_of_rings": categories(["15", "9"]),
+        },
+        ["Length", "Whole weight", "Sex_F", "Sex_M"],
+        [16.5, 10.5],  # an age: rings and a half
+    ),
+    "adult": (
+        ADULT,
+        {"data_id": 1590},
+        {
+            "age": [39, 50], "workclass": categories([np.nan, "Private"]), "hours-per-week": [40, 13],
+            "class": categories(["<=50K", ">50K"]),
+        },
+        ["age", "hours-per-week", "workclass_?", "workclass_Private"],
+        [0, 1],
+    ),
+    "bike": (
+        "instant,dteday,season,yr,mnth,hr,holiday,weekday,workingday,weathersit,temp,atemp,hum,windspeed,"
+        "casual,registered,cnt\n1,2011-01-01,1,0,1,0,0,6,0,1,9.84,14.395,0.81,0.0,3,13,16\n"
+        "2,2011-01-01,4,1,12,23,1,1,1,4,10.66,13.635,0.8,6.0,8,32,40\n",
+        {"name": "Bike_Sharing_Demand", "version": 2},
+        BIKE,
         # without what gives the target away
-        ("bike", "instant,dteday,hr,casual,registered,cnt\n1,2011-01-01,0,3,13,16\n", ["hr"], [16]),
-        ("adult", ADULT, ["age", "hours-per-week", "workclass_?", "workclass_Private"], [0, 1]),
-    ],
-)
-def test_a_file_is_read(tmp_path, monkeypatch, name, text, columns, target):
-    write(tmp_path, name, text, monkeypatch, rows=len(target))
-    features, found = load_dataset(name, tmp_path)
-    assert found.tolist() == target
-    assert features.columns.tolist() == columns
-    assert features.to_numpy().dtype.kind in "if"
-    monkeypatch.setenv(DATA_VARIABLE, str(tmp_path))
-    assert load_dataset(name)[1].tolist() == target
+        [
+            "season", "yr", "mnth", "hr", "holiday", "weekday", "workingday", "weathersit", "temp", "atemp",
+            "hum", "windspeed",
+        ],
+        [16, 40],
+    ),
+}  # fmt: skip
 
 
-def test_a_column_is_read_and_that_of_the_target_shifted_like_it(tmp_path, monkeypatch):
-    write(tmp_path, "abalone", "Sex,Length,Rings\nM,0.4,15\nF,0.5,7\nI,0.1,1\n", monkeypatch)
-    assert read_column("abalone", "Rings", tmp_path).tolist() == [16.5, 8.5, 2.5]
-    write(tmp_path, "adult", ADULT, monkeypatch, rows=2)
-    assert read_column("adult", "hours-per-week", tmp_path).tolist() == [40.0, 13.0]
+@pytest.mark.parametrize("name", BOTH)
+def test_a_file_is_read_and_what_openml_has_comes_out_as_the_file_does(openml, write, name, monkeypatch):
+    text, query, frame, columns, target = BOTH[name]
+    asked = openml(name, pd.DataFrame(frame))
+    folder = write(name, text, rows=len(target))
+    from_openml, from_file = load_dataset(name), load_dataset(name, folder)
+    assert from_file[0].columns.tolist() == columns
+    assert from_file[0].to_numpy().dtype.kind in "if"
+    pd.testing.assert_frame_equal(from_openml[0], from_file[0], check_dtype=False, check_like=True)
+    monkeypatch.setenv(DATA_VARIABLE, str(folder))
+    for _, found in (from_openml, from_file, load_dataset(name)):
+        assert found.tolist() == target
+    assert asked == [{**query, "as_frame": True}]
+
+
+def test_a_column_is_read_and_that_of_the_target_shifted_like_it(write):
+    folder = write("abalone", ABALONE, rows=2)
+    assert read_column("abalone", "Rings", folder).tolist() == [16.5, 10.5]
+    write("adult", ADULT, rows=2)
+    assert read_column("adult", "hours-per-week", folder).tolist() == [40.0, 13.0]
     with pytest.raises(DatasetError, match="column workclass holds unexpected values"):
-        read_column("adult", "workclass", tmp_path)
+        read_column("adult", "workclass", folder)
 
 
 def test_without_a_file_or_network_it_says_what_to_do(monkeypatch, capsys, tmp_path):
@@ -87,6 +162,11 @@ def test_without_a_file_or_network_it_says_what_to_do(monkeypatch, capsys, tmp_p
     assert "asking OpenML" in capsys.readouterr().err
 
 
+PACKED = gzip.compress(DIAMONDS.encode(), mtime=0)
+DAMAGED = [
+    "", "a,b\n1,2,3,4\n1,2,3,4,5\n", b"not a gzip file", gzip.compress(b"caf\xe9\n"),
+    PACKED[:40], PACKED[:40] + b"\xff" * 9 + PACKED[40:],
+]  # fmt: skip
 WRONG = [
     ("diamonds", DIAMONDS + "0.5,Ideal,600\n", "has 4 rows, expected 3"),
     ("bike", "hr,cnt\n0,1\n1,2\n2,3\n", "has no column casual, registered, instant, dteday"),
@@ -94,34 +174,70 @@ WRONG = [
     ("diamonds", "carat,price\n1,300\n2,dear\n3,500\n", "column price holds unexpected values"),
     ("adult", ADULT.replace(">50K", ">50K.") + "9,?,9,>50K\n", "column income holds unexpected values"),
     ("diabetes", "age,diabetes\n1,0\n2,1\n3,2\n", "column diabetes holds unexpected values"),
-    ("diamonds", "", "damaged or unreadable"),
-    ("diamonds", "a,b\n1,2,3,4\n1,2,3,4,5\n", "damaged or unreadable"),
+    *(("diamonds", content, "damaged or unreadable") for content in DAMAGED),
 ]
 
 
-@loop_over(("name", "text", "message"), WRONG)
-def test_wrong_contents(tmp_path, monkeypatch, name, text, message):
-    path = write(tmp_path, name, text, monkeypatch)
-    whole, half = path.read_bytes(), len(path.read_bytes()) // 2
-    with pytest.raises(DatasetError, match=message) as caught:
-        load_dataset(name, tmp_path)
-    assert repr(name) in str(caught.value)
-    for damaged in (
-        whole[:half],
-        b"not a gzip file",
-        whole[:half] + b"\xff" * 9 + whole[half:],
-        b"caf\xe9\n",
+@loop_over(("name", "content", "message"), WRONG)
+def test_wrong_contents(write, name, content, message):
+    folder = write(name, content)
+    with pytest.raises(DatasetError, match=f"'{name}'.*{message}"):
+        load_dataset(name, folder)
+
+
+def digits_frame(labels=("5", "0", "4")):
+    pixels = np.arange(len(labels) * 784).reshape(-1, 784) % 256
+    frame = pd.DataFrame(pixels, columns=[f"pixel{i}" for i in range(1, 785)])
+    return frame.assign(**{"class": categories(list(labels))})
+
+
+@loop_over(
+    ("name", "frame", "rows", "message"),
+    [
+        ("bike", BIKE.assign(weather=categories(["clear", "frogs"])), 2, "'bike': OpenML has empty cells"),
+        ("bike", BIKE, 17_379, "OpenML has 2 rows, expected 17379"),
+        ("bike", BIKE.drop(columns="count"), 2, "OpenML has no column cnt"),
+        ("mnist", digits_frame(("5", "x", "4")), 3, "unexpected values"),
+        ("mnist", digits_frame().drop(columns="pixel7"), 3, "unexpected values"),
+        ("mnist", digits_frame().drop(columns="class"), 3, "has no column class"),
+        ("mnist", digits_frame(("5", "10", "4")), 3, "unexpected labels"),
+    ],
+)
+def test_what_openml_should_not_have_is_refused(openml, monkeypatch, name, frame, rows, message):
+    openml(name, frame)
+    monkeypatch.setitem(DATASETS, name, dataclasses.replace(DATASETS[name], rows=rows))
+    with pytest.raises(DatasetError, match=message):
+        load_dataset(name)
+
+
+def test_images_are_read_and_a_damaged_file_of_them_is_refused(openml, tmp_path):
+    asked = openml("mnist", digits_frame(), train_rows=2)
+    x, y = load_dataset("mnist")
+    assert asked == [{"name": "mnist_784", "version": 1, "as_frame": True}]
+    assert (x.shape, y.tolist()) == ((3, 28, 28), [5, 0, 4])
+    path = tmp_path / "mnist.npz"
+    right = {"x_train": x[:2], "y_train": y[:2], "x_test": x[2:], "y_test": y[2:]}
+    np.savez(path, **right)
+    for array, expected in zip(load_dataset("mnist", tmp_path), (x, y), strict=True):
+        assert np.array_equal(array, expected)
+    whole = path.read_bytes()
+    for changes, message in (
+        (whole[: len(whole) // 2], "damaged or unreadable"),
+        (b"", "damaged or unreadable"),
+        ({"x_train": x[:1], "y_train": y[:1], "x_test": x[1:], "y_test": y[1:]}, "has 1 training rows, exp"),
+        ({"x_test": x[:0], "y_test": y[:0]}, "has 2 rows, expected 3"),
+        ({"x_train": x[:2, :5]}, "damaged or unreadable"),
+        ({"y_test": None}, "lacks an array"),
     ):
-        path.write_bytes(gzip.compress(damaged) if damaged.startswith(b"caf") else damaged)
-        with pytest.raises(DatasetError, match="damaged or unreadable"):
-            load_dataset(name, tmp_path)
+        if isinstance(changes, bytes):
+            path.write_bytes(changes)
+        else:
+            np.savez(path, **{k: v for k, v in {**right, **changes}.items() if v is not None})
+        with pytest.raises(DatasetError, match=message):
+            load_dataset("mnist", tmp_path)
 
 
-def test_a_missing_or_broken_extra_is_named(tmp_path, monkeypatch):
-    write(tmp_path, "diamonds", DIAMONDS, monkeypatch)
-    monkeypatch.setitem(sys.modules, "pandas", None)
-    with pytest.raises(MissingExtraError, match=r'pandas .* pip install "dp_metrics\[evaluation\]"'):
-        load_dataset("diamonds", tmp_path)
+def test_an_extra_that_cannot_be_imported_is_told_from_a_missing_one(tmp_path, monkeypatch):
     (tmp_path / "broken_extra_package.py").write_text("raise OSError('no libgomp')")
     monkeypatch.syspath_prepend(tmp_path)
     with pytest.raises(MissingExtraError, match="installed but can't be imported: no libgomp"):

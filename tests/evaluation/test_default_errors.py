@@ -14,18 +14,17 @@ from dp_metrics.mechanisms import get_mechanism
 EPSILONS = np.geomspace(0.05, 5.0, 9)
 
 
-def embedded():
-    for name in EMBEDDED:
-        dataset = get_dataset(name)
-        yield from populations_of(evaluate_model(dataset, *load_dataset(name))).values()
-    features, target = sklearn.datasets.load_diabetes(return_X_y=True, scaled=False)
-    for values in (target, features[:, 0]):  # progression; age in whole years
-        yield Population("variance", np.tile(values, 5), None)
-
-
 @pytest.fixture(scope="module")
 def populations():
-    return list(embedded())
+    features, target = sklearn.datasets.load_diabetes(return_X_y=True, scaled=False)
+    found = [  # progression; age in whole years
+        Population("variance", np.tile(values, 5), None) for values in (target, features[:, 0])
+    ]
+    for name in EMBEDDED:
+        dataset = get_dataset(name)
+        found += populations_of(evaluate_model(dataset, *load_dataset(name))).values()
+    assert len(found) == 6
+    return found
 
 
 def error(population, mechanism, epsilon):
@@ -34,7 +33,7 @@ def error(population, mechanism, epsilon):
     return draw.law(None).mean_absolute_error(truth, 10 * truth) / truth
 
 
-@pytest.mark.parametrize("number", slow_but([5], range(6)))
+@pytest.mark.parametrize("number", slow_but([1], range(6)))
 def test_the_default_is_close_to_the_best_and_its_error_falls_with_epsilon(populations, number):
     """At most 1.3 times the best mechanism that needs no bounds, and no rise by more than 5 %."""
     population = populations[number]
@@ -44,7 +43,3 @@ def test_the_default_is_close_to_the_best_and_its_error_falls_with_epsilon(popul
     best = [min(error(population, rival, epsilon) for rival in rivals) for epsilon in EPSILONS]
     assert (found <= 1.3 * np.array(best)).all()
     assert (found[1:] <= 1.05 * np.minimum.accumulate(found)[:-1]).all()
-
-
-def test_each_population_is_tried(populations):
-    assert len(populations) == 6

@@ -2,13 +2,11 @@
 
 import dataclasses
 import itertools
-import sys
 
 import pytest
 from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
 
-from dp_metrics._packages import MissingExtraError
 from dp_metrics.evaluation.compared import MECHANISM_RIVALS, RIVALS
 from dp_metrics.evaluation.engine import asymmetry_of
 from dp_metrics.evaluation.figures import (
@@ -171,9 +169,3 @@ def test_a_run_on_a_part_of_the_rivals_draws_all_that_there_are_the_same_each_ti
 def test_illustrations_are_what_they_say():
     assert asymmetry_of(illustration_bounds(1.0, 1.0), 1.0) < 0.01
     assert asymmetry_of(illustration_bounds(0.2, 3.0), 1.0) > 0.4
-
-
-def test_missing_extra(make_row, tmp_path, monkeypatch):
-    monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
-    with pytest.raises(MissingExtraError, match="matplotlib"):
-        draw_evaluation(*evaluation(make_row), tmp_path / "plot.png")

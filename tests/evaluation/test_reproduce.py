@@ -98,14 +98,6 @@ def test_rows_of_another_revision_are_kept_and_said(small, capsys, monkeypatch):
     assert [[row.revision for row in rows].count(one) for one in ("abc", "another")] == [8, 4]
 
 
-def test_interrupted_from_the_keyboard(small, capsys, monkeypatch):
-    def interrupt(*args):
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(reproduce, "run_chunks", interrupt)
-    assert run("--figure", "mse") == 130
-
-
 def test_what_is_typed_is_refused_in_a_line(small, capsys, monkeypatch):
     monkeypatch.setitem(sys.modules, "torch", None)
     for argv, message in (

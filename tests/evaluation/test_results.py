@@ -2,6 +2,7 @@
 
 import statistics
 import subprocess
+from unittest import mock
 
 import pytest
 
@@ -74,15 +75,11 @@ def test_what_is_no_file_of_results_is_refused(tmp_path, make_row, monkeypatch):
         ResultsFile(path)
 
 
-def test_git_revision(monkeypatch):
+def test_a_revision_that_git_does_not_tell_is_unknown(monkeypatch):
     assert git_revision() == "unknown" or len(git_revision()) >= 7
-    for failure in (FileNotFoundError(), subprocess.TimeoutExpired("git", 10)):
-
-        def run(*args, failure=failure, **options):
-            raise failure
-
-        monkeypatch.setattr(results.subprocess, "run", run)
-        assert git_revision() == "unknown"
+    failures = FileNotFoundError(), subprocess.TimeoutExpired("git", 10)
+    monkeypatch.setattr(results.subprocess, "run", mock.Mock(side_effect=failures))
+    assert [git_revision() for _ in failures] == ["unknown", "unknown"]
 
 
 def test_summary_by_hand(make_row):
