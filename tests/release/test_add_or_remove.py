@@ -12,14 +12,13 @@ from cases import CASES, KINDS, valid
 from helpers import (
     MAX,
     NoEntropy,
-    critical_points,
+    check_neighbours,
     hostile_losses,
     hostile_values,
     loop_over,
     loss_query,
     multisets,
     nearest,
-    scores,
     seeded,
     variance_query,
 )
@@ -68,15 +67,6 @@ def data_sets(domain, up_to):
 def distance(a, b):
     a, b = Counter(a), Counter(b)
     return sum(((a - b) + (b - a)).values())
-
-
-def check_neighbours(a, b):
-    for one, other in ((a, b), (b, a)):
-        assert other.lower[0] <= one.value <= other.upper[0]
-        assert (one.upper[:-1] <= other.upper[1:]).all()
-        assert (one.lower[:-1] >= other.lower[1:]).all()
-    t = critical_points(a, b)
-    assert np.abs(scores(b, t) - scores(a, t)).max() <= 1
 
 
 @pytest.mark.parametrize(("domain", "cap"), [((0, 1, 3), 3), ((0.0, 0.1, 0.7), 0.7), ((0.0, 0.3, 3.0), 3.0)])

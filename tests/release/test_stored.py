@@ -21,8 +21,8 @@ from functools import partial
 import numpy as np
 import pandas as pd
 import pytest
-from cases import CASES, KINDS, valid
-from helpers import new_session, slow_but
+from cases import CALLS, KINDS, RULES, valid
+from helpers import loop_over, new_session, slow_but
 from sklearn.linear_model import Ridge
 from sklearn.metrics import make_scorer
 from sklearn.model_selection import cross_val_score
@@ -63,27 +63,15 @@ def served(path, ask=ask, total=4):
 # ---- what is stored ----------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", sorted(KINDS))
-def test_a_stored_result_of_each_mechanism_is_the_original(name, path):
-    case = CASES[name]
-    for relation in ("replace_one", "add_or_remove_one"):
-        made, budget = [], PrivacyAccountant(100, f"{path} {relation}")
-        for bounded in ({}, case.bounded):
-            for mechanism in case.mechanisms:
-                settings = {**case.options, **bounded, **case.by(mechanism), "neighboring": relation}
-                if "neighboring" not in case.parameters:
-                    del settings["neighboring"]
-                try:
-                    made.append(
-                        with_result(case.function)(*valid(case), epsilon=1, accountant=budget, **settings)
-                    )
-                except ValueError:
-                    continue  # a mechanism that needs a public limit, or number of records
-        assert made
-        for result, listed in zip(made, budget.results(), strict=True):
-            again = listed.result
-            assert _content((again.noise, again.value)) == _content((result.noise, result.value))
-            assert (repr(again), again.to_json()) == (repr(result), result.to_json())
+@loop_over("call", [call for call in CALLS if call.name in KINDS])
+def test_a_stored_result_of_each_mechanism_is_the_original(call, tmp_path):
+    budget = PrivacyAccountant(100, tmp_path / str(call).replace("/", " "))
+    ask = partial(call.release, valid(call.case), epsilon=1, accountant=budget)
+    made = [ask(mechanism) for mechanism in RULES if call.is_served(mechanism)]
+    for result, listed in zip(made, budget.results(), strict=True):
+        again = listed.result
+        assert _content((again.noise, again.value)) == _content((result.noise, result.value))
+        assert (repr(again), again.to_json()) == (repr(result), result.to_json())
 
 
 def test_results_lists_every_spend_with_its_value(path):
