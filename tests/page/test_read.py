@@ -17,7 +17,6 @@ import pytest
 from cases import BAD_RECORDS, LEGAL_LABELS
 from helpers import assert_refused, loop_over
 from sklearn.base import BaseEstimator
-from sklearn.dummy import DummyClassifier
 from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -61,10 +60,9 @@ def no_word_of_noise():
 
 WORDS = np.array(["no", "yes"])[PRED]
 COLUMNS = [
-    SCORE, SCORE.astype(np.float32), pd.Series(SCORE), pl.Series(SCORE), pd.Series(SCORE, dtype="Float64"),
-    pd.DataFrame({"p": SCORE}), pa.array(SCORE), SCORE.reshape(-1, 1), SCORE.tolist(), [], PRED,
-    PRED.astype(bool), pd.Series(PRED, dtype="Int64"), pd.Series(PRED > 0, dtype="boolean"), pl.Series(PRED),
-    PRED.tolist(), WORDS, pd.Series(WORDS).astype("category"), WORDS.tolist(), SCORE.astype(object),
+    SCORE, pd.Series(SCORE), pl.Series(SCORE), pd.DataFrame({"p": SCORE}), pa.array(SCORE), SCORE[:, None],
+    SCORE.tolist(), [], PRED, PRED > 0, pd.Series(PRED, dtype="Int64"), PRED.tolist(), WORDS,
+    pd.Series(WORDS).astype("category"), SCORE.astype(object),
 ]  # fmt: skip
 SAYS_LABELS = [{"labels": [0, 1]}, {"task": "classification"}]
 REGRESSION = {"task": "regression"}
@@ -75,9 +73,8 @@ def test_keywords_say_what_a_column_is_and_values_and_types_do_not(values):
     """As met by users: a page of targets, R2 and all, for integers with their predicted probabilities."""
     for options in SAYS_LABELS:
         found = kinds(Y, y_pred=values, baseline=values, **options)
-        assert (
-            found == kinds(Y, values, baseline=values, **options) == (("y_true", LABELS, "baseline"), LABELS)
-        )
+        assert found == kinds(Y, values, baseline=values, **options)
+        assert found == (("y_true", LABELS, "baseline"), LABELS)
     found = kinds(Y, y_pred=values, baseline=values, **REGRESSION)
     assert found == kinds(Y, values, baseline=values, **REGRESSION)
     assert found == (("y_true", TARGETS, "baseline"), TARGETS)
@@ -138,24 +135,6 @@ def test_estimators_are_recognised_before_they_predict():
     assert kinds(two, X, Y, baseline=LinearSVC().fit(X, Y))[1] == LABELS
 
 
-@loop_over("pos_label", [None, "no"])
-def test_an_estimator_is_evaluated_as_its_predictions_are(pos_label):
-    y = np.array(["no", "yes"])[Y]
-    model, other = (
-        LogisticRegression().fit(X, y),
-        DummyClassifier(strategy="stratified", random_state=0).fit(X, y),
-    )
-    column = 0 if pos_label == "no" else 1
-    options = {"epsilon": 1e6, "pos_label": pos_label}
-    page = dp.private_evaluate(model, X, y, baseline=other, **options)
-    arrays = (one.predict_proba(X)[:, column] for one in (model, other))
-    options["labels"] = ["no", "yes"]
-    same = dp.private_evaluate(y, y_score=next(arrays), baseline=next(arrays), **options)
-    assert page.plan == same.plan
-    found, wanted = ({name: one.value for name, one in made.numbers.items()} for made in (page, same))
-    assert found == pytest.approx(wanted, abs=1e-4)
-
-
 class Own(BaseEstimator):
     """A model of somebody's own, which does not say what it predicts."""
 
@@ -164,9 +143,8 @@ class Own(BaseEstimator):
 
 
 def test_a_model_that_does_not_say_what_it_predicts_is_asked_about():
-    with pytest.raises(ValueError, match="A model alone does not tell") as caught:
+    with pytest.raises(ValueError, match=r'A model alone does not tell[^"]*\(model, X, y, task="regression"'):
         dp.private_evaluate(Own(), X, Y, epsilon=1)
-    assert 'private_evaluate(model, X, y, task="regression"' in str(caught.value)
     assert kinds(Own(), X, Y, labels=[0, 1]) == (("y_true", LABELS), None)
     assert kinds(Own(), X, Y, task="classification") == (("y_true", LABELS), None)
     assert kinds(Own(), X, Y, task="regression") == (("y_true", TARGETS), None)

@@ -18,11 +18,7 @@ def page():
 
 def test_verdicts(page):
     found = page.check({"accuracy": (">=", 0.8), "recall": ("<", 0.5), "precision": (">", 0.8)})
-    assert {name: one.answer for name, one in found.items()} == {
-        "accuracy": "pass",
-        "recall": "fail",
-        "precision": "pass",
-    }
+    assert [one.answer for one in found.values()] == ["pass", "fail", "pass"]
     assert found.answer == "fail"
     assert page.check({"accuracy": (">=", 0.8)}).answer == "pass"
     near = page["accuracy"].value
@@ -37,11 +33,8 @@ def test_requirements_share_the_miss(page):
     two = page.check({"accuracy": (">=", 0.8), "recall": (">=", 0.8)}, confidence=0.9)["accuracy"].interval
     assert two.confidence == pytest.approx(0.95)
     assert tuple(two) == pytest.approx(tuple(one))
-
-
-def test_of_these_records(page):
-    interval = page.check({"recall": (">=", 0.8)}, about="records")["recall"].interval
-    assert tuple(interval) == tuple(page["recall"].noise_interval(0.95))
+    of_these = page.check({"recall": (">=", 0.8)}, about="records")["recall"].interval
+    assert tuple(of_these) == tuple(page["recall"].noise_interval(0.95))
 
 
 def test_a_number_without_limits_cannot_tell():
@@ -67,15 +60,6 @@ def test_an_area_that_bins_hide_is_not_said_to_be_too_small():
         assert 0.0 < low < high <= 1.0
 
 
-def test_parsed():
-    asked = parsed(
-        ["recall>=0.8", " recall in 'a' < .5 ", "f1 (macro)>0", "roc auc difference <= .1", "f1 of 'x'>=0"]
-    )
-    assert asked["recall"] == (">=", 0.8)
-    assert asked["recall in 'a'"] == ("<", 0.5)
-    assert len(asked) == 5
-
-
 def test_all_metrics_of_pages_can_be_required():
     rng = np.random.default_rng(0)
     truth, score = np.arange(3000) % 2, np.linspace(0.01, 0.99, 3000)
@@ -91,3 +75,5 @@ def test_all_metrics_of_pages_can_be_required():
         shown |= {one.metric for one in numbers.values()}
         assert parsed(f"{name}>=0" for name in numbers).keys() == numbers.keys()
     assert shown == METRICS
+    asked = parsed([" recall in 'a' < .5 ", "f1 (macro)>0", "roc auc difference <= .1"])
+    assert [*asked.values()] == [("<", 0.5), (">", 0.0), ("<=", 0.1)]
