@@ -22,34 +22,24 @@ EPSILON = 1e12
 ORIGINALS = dict(common.ALL_METRICS)
 
 
-def with_labels(metric):
-    """Pass the labels, which scikit-learn infers from the data, as a user of a private metric must."""
-
-    def call(y_true, y_proba, **options):
-        if options.get("labels") is None:
-            y = np.asarray(y_true)
-            options["labels"] = np.unique(y) if np.ndim(y_proba) == 2 or len(np.unique(y)) == 2 else None
-        return metric(y_true, y_proba, epsilon=EPSILON, random_state=SeededEntropy(0), **options)
-
-    return call
+def labels_of_probabilities(y_true, y_proba):
+    y = np.asarray(y_true)
+    return np.unique(y) if np.ndim(y_proba) == 2 or len(np.unique(y)) == 2 else None
 
 
-def with_label_set(metric, **fixed):
-    """Pass all labels that occur, true or predicted."""
-
-    def call(y_true, y_pred, **options):
-        if options.get("labels") is None:
-            both = np.concatenate([np.ravel(y_true), np.ravel(y_pred)])
-            found = np.unique(both[np.isfinite(both)] if both.dtype.kind in "biuf" else both)
-            options["labels"] = found if found.size > 1 else None
-        settings = {"epsilon": EPSILON, "random_state": SeededEntropy(0), **fixed}
-        return metric(y_true, y_pred, **settings, **options)
-
-    return call
+def labels_of_both(y_true, y_pred):
+    both = np.concatenate([np.ravel(y_true), np.ravel(y_pred)])
+    found = np.unique(both[np.isfinite(both)] if both.dtype.kind in "biuf" else both)
+    return found if found.size > 1 else None
 
 
-def at_a_large_epsilon(metric, **fixed):
+def twin(name, labels_of=None, **fixed):
+    """Return a private metric at a large epsilon, with the labels that scikit-learn infers from the data."""
+    metric = getattr(dp, f"private_{name}")
+
     def call(*data, **options):
+        if labels_of is not None and options.get("labels") is None:
+            options["labels"] = labels_of(*data)
         return metric(*data, epsilon=EPSILON, random_state=SeededEntropy(0), **fixed, **options)
 
     return call
@@ -59,32 +49,36 @@ def at_a_large_epsilon(metric, **fixed):
 _ERRORS = ("absolute_percentage_error", "pinball_loss", "poisson_deviance", "squared_log_error")
 _SAME_NAME = [*(f"mean_{name}" for name in _ERRORS), "r2_score", "accuracy_score", "zero_one_loss"]
 _RATIOS = ("f1", "precision", "recall", "jaccard")
-TWINS: dict[str, Callable[..., Any]] = {
-    "mean_squared_error": at_a_large_epsilon(dp.private_mse),
-    "mean_absolute_error": at_a_large_epsilon(dp.private_mae),
-    **{name: at_a_large_epsilon(getattr(dp, f"private_{name}")) for name in _SAME_NAME},
-    "unnormalized_accuracy_score": at_a_large_epsilon(dp.private_accuracy_score, normalize=False),
-    "unnormalized_zero_one_loss": at_a_large_epsilon(dp.private_zero_one_loss, normalize=False),
-    "brier_score_loss": with_labels(dp.private_brier_score_loss),
-    "log_loss": with_labels(dp.private_log_loss),
-    "unnormalized_log_loss": lambda *a, **o: with_labels(dp.private_log_loss)(*a, normalize=False, **o),
-    "roc_auc_score": with_labels(dp.private_roc_auc_score),
-    "confusion_matrix": with_label_set(dp.private_confusion_matrix),
-    "normalized_confusion_matrix": with_label_set(dp.private_confusion_matrix, normalize="true"),
-    "balanced_accuracy_score": with_label_set(dp.private_balanced_accuracy_score, zero_division=np.nan),
-    "matthews_corrcoef_score": with_label_set(dp.private_matthews_corrcoef),
-    "cohen_kappa_score": with_label_set(dp.private_cohen_kappa_score),
-    **{f"{name}_score": with_label_set(getattr(dp, f"private_{name}_score")) for name in _RATIOS},
+_OF_COUNTS = {
+    "confusion_matrix": ("confusion_matrix", {}),
+    "normalized_confusion_matrix": ("confusion_matrix", {"normalize": "true"}),
+    "balanced_accuracy_score": ("balanced_accuracy_score", {"zero_division": np.nan}),
+    "matthews_corrcoef_score": ("matthews_corrcoef", {}),
+    "cohen_kappa_score": ("cohen_kappa_score", {}),
+    **{f"{name}_score": (f"{name}_score", {}) for name in _RATIOS},
     **{
-        f"{average}_{name}_score": with_label_set(getattr(dp, f"private_{name}_score"), average=average)
+        f"{average}_{name}_score": (f"{name}_score", {"average": average})
         for average in ("macro", "micro", "weighted")
         for name in _RATIOS
     },
 }
+TWINS: dict[str, Callable[..., Any]] = {
+    "mean_squared_error": twin("mse"),
+    "mean_absolute_error": twin("mae"),
+    **{name: twin(name) for name in _SAME_NAME},
+    "unnormalized_accuracy_score": twin("accuracy_score", normalize=False),
+    "unnormalized_zero_one_loss": twin("zero_one_loss", normalize=False),
+    **{
+        name: twin(name, labels_of_probabilities)
+        for name in ("brier_score_loss", "log_loss", "roc_auc_score")
+    },
+    "unnormalized_log_loss": twin("log_loss", labels_of_probabilities, normalize=False),
+    **{name: twin(private, labels_of_both, **fixed) for name, (private, fixed) in _OF_COUNTS.items()},
+}
 
 # averages and sums of others, in the slow tests
 ALIKE = {name for name in TWINS if name.startswith(("micro_", "weighted_", "unnormalized_"))}
-OF_COUNTS = [name for name, twin in TWINS.items() if twin.__qualname__.startswith("with_label_set")]
+OF_COUNTS = [*_OF_COUNTS]
 
 _ALL, _PROBABILITIES = [*TWINS], ["brier_score_loss", "log_loss", "unnormalized_log_loss", "roc_auc_score"]
 _RATIOS_AND_AUC = ["roc_auc_score", *(f"{name}_score" for name in _RATIOS)]

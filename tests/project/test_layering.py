@@ -165,7 +165,6 @@ FAULTS = [
     (HAZARD, "import numpy as np\nnp.random.default_rng().random()"),
     (HAZARD, "from numpy import random"),
     (SEARCH, "import secrets"),
-    (SEARCH, "import os\nos.urandom(8)"),
     (SEARCH, "from os import urandom"),
 ]
 NO_FAULTS = [

@@ -1,4 +1,4 @@
-"""Models: the split, the clipping to public bounds, the progress bar."""
+"""Models of the data sets: the split, the clipping to public bounds, the progress bar."""
 
 import dataclasses
 
