@@ -2,6 +2,7 @@
 
 import math
 from fractions import Fraction
+from functools import partial
 from itertools import product
 
 import numpy as np
@@ -12,7 +13,6 @@ from dp_metrics import (
     NoisyReleaseWarning,
     PrivacyAccountant,
     expected_error,
-    private_log_loss,
     private_mae,
     private_mean_loss,
     private_mse,
@@ -139,34 +139,28 @@ def test_the_default_beats_hazard_and_laplace_noise_where_these_fail():
 # The warning about releases that are mostly noise
 
 
-def test_few_records_at_a_small_epsilon_warn_before_the_spend():
-    budget = PrivacyAccountant(10.0)
-    paid = {"epsilon": 1.0, "accountant": budget}
+@pytest.mark.filterwarnings("error")
+def test_few_records_at_a_small_epsilon_warn_before_the_spend_and_many_do_not():
+    budget, by_geometric = PrivacyAccountant(1.0), {"bounds": (0, 1), "mechanism": "geometric"}
     for match, metric, size, options in (
-        ("n \\* epsilon is 30", private_mse, 30, {}),
+        ("n \\* epsilon is 49", private_mse, 49, {}),
         ("is 40", private_mse, (80, 2), {"multioutput": "raw_values"}),  # epsilon is halved
         ("is 20", private_mae, 80, {"groups": np.arange(80) // 4}),  # 20 people
+        ("of its public range", private_mse, 10, by_geometric),
+        (None, private_mse, 50, {}),
+        (None, private_mse, 3, ADD),  # n is private
+        (None, private_mse, 11, by_geometric),
     ):
-        with pytest.warns(NoisyReleaseWarning, match=match):
-            metric(np.zeros(size), np.ones(size), **paid, **options)
-    with pytest.warns(NoisyReleaseWarning, match="is 80.*Below 100"):
-        private_variance(np.arange(80.0), **paid)
-    assert budget.spent == 4.0
-
-
-@pytest.mark.filterwarnings("error")
-def test_the_warning_as_an_error_spends_nothing_and_many_records_do_not_warn():
-    budget = PrivacyAccountant(10.0)
-    with pytest.raises(NoisyReleaseWarning):
-        private_mse(np.zeros(30), np.ones(30), epsilon=1.0, accountant=budget)
-    assert budget.spent == 0.0
-    private_mse(np.zeros(50), np.ones(50), epsilon=1.0)
+        ask = partial(metric, np.zeros(size), np.ones(size), epsilon=1.0, **options)
+        if match is None:
+            ask()
+            continue
+        with pytest.raises(NoisyReleaseWarning, match=match):
+            ask(accountant=budget)
+    with pytest.raises(NoisyReleaseWarning, match=r"is 99.*Below 100"):
+        private_variance(np.arange(99.0), epsilon=1.0, accountant=budget)
     private_variance(np.arange(100.0), epsilon=1.0)
-    private_mse(np.zeros(3), np.ones(3), epsilon=1.0, **ADD)  # n is private
-    private_mse(np.zeros(11), np.ones(11), epsilon=1.0, bounds=(0, 1), mechanism="geometric")
-    with pytest.raises(NoisyReleaseWarning, match="of its public range"):
-        private_mse(np.zeros(10), np.ones(10), epsilon=1.0, bounds=(0, 1), mechanism="geometric")
-    private_log_loss([0, 1] * 30, [0.5] * 60, epsilon=1.0)
+    assert budget.spent == 0.0
 
 
 def test_a_clipped_sum_is_rounded_to_the_lattice_once():

@@ -6,20 +6,29 @@ from itertools import product
 
 import numpy as np
 import pytest
-from helpers import MAX, NoEntropy, Words, assert_follows, draw_many, loss_bounds, slow_but, var_bounds
+from helpers import (
+    MAX,
+    NoEntropy,
+    Words,
+    assert_follows,
+    draw_many,
+    loss_bounds,
+    scores,
+    slow_but,
+    var_bounds,
+)
+from scipy import stats
 
 from dp_metrics import (
     AboveThreshold,
-    Adaptive,
     Geometric,
     Hazard,
     InverseSensitivity,
     Laplace,
     PiecewiseLaplace,
-    SeededReleaseWarning,
 )
 from dp_metrics._random import SeededEntropy
-from dp_metrics.mechanisms import MECHANISMS, Mechanism, get_mechanism
+from dp_metrics.mechanisms import Mechanism
 
 CASES = {
     "hazard": Hazard(),
@@ -37,6 +46,7 @@ NEEDS_LIMIT = {"above_threshold, even", "inverse_sensitivity", "piecewise_laplac
 DATA = np.random.default_rng(0).exponential(size=30).round(2)
 BOUNDED = {
     "mean": loss_bounds(np.minimum(DATA, 2.0), cap=2.0),
+    "mean, few ranks": loss_bounds([0.0, 0.3, 0.7, 1.1], cap=2.0, capacity=1),
     "zero": loss_bounds(np.zeros(3), cap=2.0),
     "at the cap": loss_bounds(np.full(3, 2.0), cap=2.0),
     "variance": var_bounds(np.minimum(DATA, 2.0), bounds=(0.0, 2.0)),
@@ -194,7 +204,7 @@ def test_what_a_mechanism_cannot_serve_is_refused_before_anything_is_drawn(kind)
 
 
 @each_kind
-def test_mechanisms_are_frozen_reusable_and_equal_by_their_settings(kind):
+def test_mechanisms_are_frozen_and_equal_by_their_settings(kind):
     mechanism = CASES[kind]
     assert isinstance(mechanism, Mechanism)
     assert mechanism == type(mechanism)(**vars(mechanism))
@@ -202,16 +212,95 @@ def test_mechanisms_are_frozen_reusable_and_equal_by_their_settings(kind):
     assert "epsilon" not in vars(mechanism)
     with pytest.raises(AttributeError):
         mechanism.beta = 2.0
-    with pytest.warns(SeededReleaseWarning):
-        seeded = [mechanism.release(BOUNDED["mean"], 1.0, 3) for _ in range(2)]
-    assert seeded[0] == seeded[1]
-    fresh = {mechanism.release(BOUNDED["mean"], 1e-3) for _ in range(100)}
-    # an atom of 3/4 at most (above_threshold, laplace): 100 equal draws have probability below 1e-12
-    assert len(fresh) > 1
 
 
-def test_mechanisms_are_found_by_name():
-    for name in MECHANISMS:
-        assert get_mechanism(name) == {**CASES, "adaptive": Adaptive()}[name]
-    paper = AboveThreshold.paper()
-    assert get_mechanism(paper) is paper
+# ---- the densities of the three that are drawn as floats, from their definitions -------------------------
+
+
+def rank(bounds, t):
+    """Return the rank at which the output bounds reach t; 1 at the metric itself."""
+    return np.abs(scores(bounds, t)) + 0.5
+
+
+def interpolated(bounds, t):
+    """Return the distance that grows linearly from 0 at the metric to l at L^l and U^l."""
+    ranks = np.arange(bounds.ranks + 2.0)
+    up = np.concatenate([[bounds.value], bounds.upper, bounds.output_range[1:]])
+    down = -np.concatenate([[bounds.value], bounds.lower, bounds.output_range[:1]])
+    # where bounds coincide, everything just beyond is at the last of their ranks
+    distances = []
+    for x, ladder in ((t, up), (-t, down)):
+        i = np.clip(np.searchsorted(ladder, x, side="right") - 1, 0, ladder.size - 2)
+        width = np.maximum(ladder[i + 1] - ladder[i], 1e-300)
+        distances.append(np.where(x < ladder[0], 0.0, ranks[i] + np.clip((x - ladder[i]) / width, 0, 1)))
+    return np.maximum(*distances)
+
+
+@pytest.mark.parametrize("name", BOUNDED)
+@pytest.mark.parametrize(
+    ("mechanism", "distance"), [(InverseSensitivity(), rank), (PiecewiseLaplace(), interpolated)]
+)
+def test_the_density_falls_by_half_epsilon_per_rank(mechanism, distance, name):
+    bounds = BOUNDED[name]
+    edges = np.unique(np.concatenate([bounds.lower, [bounds.value], bounds.upper, bounds.output_range]))
+    widths = np.diff(edges)
+    t = edges[:-1] + widths * np.array([[1e-6], [0.3], [1 - 1e-6]])  # in every interval
+    x, w = np.polynomial.legendre.leggauss(40)
+    nodes = edges[:-1, np.newaxis] + widths[:, np.newaxis] * (x + 1) / 2
+    for epsilon in (1e-9, 0.1, 2.0, 50.0):
+        law = mechanism.output_distribution(bounds, epsilon)
+        total = np.sum(widths[:, np.newaxis] * w / 2 * np.exp(-epsilon / 2 * distance(bounds, nodes)))
+        expected = np.exp(-epsilon / 2 * distance(bounds, t)) / total
+        np.testing.assert_allclose(law.density(t), expected, rtol=1e-8)
+        assert law.density(np.array([-1e-9, bounds.output_range[1] + 1e-9])).tolist() == [0, 0]
+        for start, stop in ((t[0], t[1]), (t[1], t[2])):  # the distribution function is its integral
+            inner = start + (stop - start) * (x[:, np.newaxis] + 1) / 2
+            mass = np.sum(w[:, np.newaxis] * law.density(inner), axis=0) * (stop - start) / 2
+            np.testing.assert_allclose(law.cdf(stop) - law.cdf(start), mass, atol=1e-13)
+
+
+@pytest.mark.parametrize("mechanism", [InverseSensitivity(), PiecewiseLaplace()])
+def test_the_number_of_ranks_leaves_out_a_weight_of_1e_12(mechanism):
+    public = {"monotonic": True, "output_range": (0.0, 1.0)}
+    assert mechanism.count_ranks(0.5, n=10**6, **public) == math.ceil(4 * math.log(1e12))
+    assert mechanism.count_ranks(0.5, n=7, **public) == 7
+    assert mechanism.count_ranks(MAX, n=7, **public) == 1
+
+
+@pytest.mark.parametrize("name", ["mean", "zero", "variance"])
+def test_the_law_is_laplace_with_scale_sensitivity_over_epsilon_clamped_to_the_range(name):
+    bounds = BOUNDED[name]
+    limit = bounds.output_range[1]
+    sensitivity = limit / bounds.n if bounds.monotonic else 4 * limit * (bounds.n - 1) / bounds.n**2
+    for epsilon in (0.1, 3.0):
+        law = Laplace().output_distribution(bounds, epsilon)
+        whole = stats.laplace(bounds.value, sensitivity / epsilon)
+        t = np.linspace(0, limit, 50)[:-1]
+        np.testing.assert_allclose(law.cdf(t), whole.cdf(t), rtol=1e-12)
+        assert law.cdf(limit) == 1
+        assert law.cdf(-1e-300) == 0
+        p = np.linspace(0.001, 0.999, 50)
+        np.testing.assert_allclose(law.quantile(p), np.clip(whole.ppf(p), 0, limit), rtol=1e-9, atol=1e-15)
+        assert law.quantile([0.0, 1.0]).tolist() == [0, limit]
+
+
+def test_no_size_of_the_data_is_too_small_for_noise():
+    for cap, epsilon in product((1e-318, 1e-310, 1e-302, 1e-295, 1.0, 1e300), (0.5, 4.0)):
+        a, b = (loss_bounds(x, cap=cap) for x in ([0.0] * 3, [cap, 0.0, 0.0]))
+        laws = [Laplace().output_distribution(bounds, epsilon) for bounds in (a, b)]
+        masses = [np.diff(law.cdf(np.linspace(0, cap, 9)), prepend=0.0) for law in laws]
+        assert min(masses[0].min(), masses[1].min()) > 0
+        assert np.abs(np.log(masses[0] / masses[1])).max() <= epsilon + 1e-3  # subnormal floats are coarse
+        samples = draw_many(Laplace(), b, epsilon, 300, seed=1)
+        assert_follows(samples, laws[1])
+        assert np.unique(samples).size > 50
+
+
+def test_a_sensitivity_that_underflows_is_not_taken_for_none():
+    a, b = (loss_bounds([cap, *[0.0] * 9], cap=5e-324) for cap in (0.0, 5e-324))
+    assert a.sensitivity > 0
+    assert b.sensitivity > 0
+    assert Laplace().output_distribution(b, 10.0).scale > 0
+    bounds = var_bounds([0.0, 5e-162, *[0.0] * 9], bounds=(0.0, 5e-162))
+    assert bounds.sensitivity > 0
+    assert var_bounds([0.3], bounds=(0.0, 2.0)).sensitivity == 0  # but one record never has a variance
