@@ -87,11 +87,8 @@ def test_what_is_not_one_number_has_values_by_group():
     "hold",
     [
         pd.DataFrame,
-        pl.DataFrame,
         lambda two: pl.DataFrame(two, schema_overrides={"race": pl.Categorical}),
-        pa.table,
         pa.RecordBatch.from_pydict,
-        lambda two: pd.DataFrame(two).convert_dtypes(dtype_backend="pyarrow"),
         lambda two: np.array([*zip(*two.values(), strict=True)], dtype=object),
     ],
 )
@@ -159,15 +156,6 @@ def test_public_sizes_of_groups_allow_what_private_ones_rule_out():
         (partial(dp.private_brier_score_loss, mechanism="laplace"), PROBA),
     ):
         assert frame(metric, p=p, membership="public").by_group["a"] >= 0
-
-
-@pytest.mark.parametrize("membership", ["private", "public"])
-def test_a_caller_who_makes_numpy_raise_hears_of_no_overflow(membership):
-    y, by = np.full(400, 1.7e308), [0, 1] * 200
-    with np.errstate(all="raise"):
-        for seed in range(5):
-            options = {"membership": membership, "random_state": seeded(seed)}
-            frame(dp.private_mse, y, -y, by=by, group_labels=[0, 1], epsilon=1e6, **options)
 
 
 @pytest.mark.parametrize(
@@ -271,14 +259,6 @@ def test_nothing_is_drawn_for_an_empty_group():
         )
         assert without.overall == having.overall
         assert dict(without.by_group) == {group: having.by_group[group] for group in ("a", "b")}
-
-
-def test_all_groups_that_are_nan_leave_nothing_to_compare():
-    made = of_a_group_without_records("private_mae", membership="public")
-    made._entries = {"": made._entries[""]._replace(values=[math.nan, math.nan], overall=0.5)}
-    gaps = [compare(method) for compare in (made.difference, made.ratio) for method in
-            ("between_groups", "to_overall")]  # fmt: skip
-    assert np.isnan([*gaps, made.group_max(), made.group_min()]).all()
 
 
 # ---- what it costs -----------------------------------------------------------------------------------------
@@ -394,25 +374,18 @@ def test_groups_are_drawn_with_the_limits_of_their_noise():
     rng, groups = np.random.default_rng(0), ["a", "b", "$c^$"]
     group = np.array(groups)[rng.choice(3, 2000, p=[0.5, 0.495, 0.005])]
     y = (rng.random(2000) < 0.5).astype(int)
-    made = frame(
-        {"recall": "recall", "error": dp.private_mae}, y, np.where(rng.random(2000) < 0.8, y, 0), group,
-        group_labels=groups, epsilon=1.0, random_state=seeded(),
-    )  # fmt: skip
-    axes = figure.Figure(layout="constrained").subplots()
-    assert made.plot("recall", axes) is axes
+    options = {"by": group, "group_labels": groups, "epsilon": 1.0, "random_state": seeded()}
+    made = frame({"recall": "recall", "error": dp.private_mae}, y, y * (rng.random(2000) < 0.8), **options)
+    axes, limits = made.plot("recall", figure.Figure().subplots()), made.noise_interval("recall")
     axes.figure.draw_without_rendering()  # raises where a label is read as a wrong formula
     bars = {round(bar.get_y() + bar.get_height() / 2): bar for bar in axes.patches}
-    limits = made.noise_interval("recall")
     (whiskers,) = axes.collections
     for place, name in enumerate(groups):
         assert bars[place].get_width() == pytest.approx(made.by_group[name]["recall"])
         assert bool(bars[place].get_hatch()) == (made.note[name]["recall"] is not None) == (place == 2)
         assert tuple(whiskers.get_segments()[place][:, 0]) == pytest.approx(tuple(limits[name]))
-    assert made.plot(ax=figure.Figure().subplots(), confidence=None).get_xlabel() == axes.get_xlabel()
     axes = made.plot("error", figure.Figure().subplots())  # its limits are endless
     assert np.isfinite(axes.get_xlim()).all()
     # no bar of a group that is publicly empty
     of_one = {"by": ["a"] * N, "group_labels": ["a", "b"], "membership": "public"}
-    axes = frame(MAE, **of_one).plot(ax=figure.Figure().subplots())
-    assert len(axes.patches) == 1
-    assert [text.get_text() for text in axes.get_yticklabels()] == ["a", "b"]
+    assert len(frame(MAE, **of_one).plot(ax=figure.Figure().subplots()).patches) == 1

@@ -143,9 +143,7 @@ def test_without_noise_each_group_has_the_limits_of_its_counts(way):
                 low, high = 2 * low / (1 + low), 2 * high / (1 + high)
             for interval in (alone[group], found[name][group]):
                 assert tuple(interval) == pytest.approx((low, high), abs=0.006)
-                assert interval.note.replace(",", "").startswith(
-                    f"It rests on about {a + b} records. It holds"
-                )
+                assert f"It rests on about {a + b:,} records." in interval.note
             assert alone[group].estimate == made.by_group[group]
 
 
@@ -211,24 +209,21 @@ def test_the_exact_probability_that_limits_of_noise_miss(confusion):
 
 def test_arrays_and_counts_that_have_a_record_twice():
     """Of an array all limits hold together; a micro F1 adds up two counts of an error of five labels."""
-    each = frame(partial(dp.private_recall_score, average=None), epsilon=NO_NOISE).population_interval()["a"]
-    a, b = counts_of("recall", "a")
-    assert each.lower[1] == pytest.approx(betaincinv(a, b + 1, 0.0125), abs=1e-3)
-    assert each.estimate.shape == (2,)
     metrics = {
         "f1": partial(dp.private_f1_score, average="micro", **FIVE),
         "micro": partial(dp.private_recall_score, average="micro", **FIVE),
-        "each": partial(dp.private_precision_score, average=None, **FIVE),
+        "each": partial(dp.private_recall_score, average=None),
     }
     made = frame(metrics, epsilon=NO_NOISE)
     with pytest.raises(ValueError, match="several ratios"):
         made.population_interval("f1")
-    assert made.population_interval().keys() == {"micro", "each"}
+    found = made.population_interval()
+    assert found.keys() == {"micro", "each"}
     right, wrong = counts_of("accuracy", "a")
-    low = betaincinv(right, wrong + 1, 0.025)
-    for alone in (made.population_interval("micro"), frame(metrics["micro"], epsilon=NO_NOISE)
-                  .population_interval()):  # fmt: skip
-        assert alone["a"].lower == pytest.approx(low, abs=0.003)
+    assert found["micro"]["a"].lower == pytest.approx(betaincinv(right, wrong + 1, 0.025), abs=0.003)
+    a, b = counts_of("recall", "a")
+    assert found["each"]["a"].lower[1] == pytest.approx(betaincinv(a, b + 1, 0.0125), abs=3e-3)
+    assert found["each"]["a"].estimate.shape == (2,)
 
 
 @loop_over("ask", ["population_interval", "noise_interval"])
@@ -391,12 +386,7 @@ def test_a_gap_says_which_gap_would_be_released_if_there_was_none():
     assert gap == again.population_interval(of="difference")  # simulations have a seed of their own
     gaps = gaps_where_alike(made._entries[""].noise, [0, 1, 2])
     mean, most = gaps.mean(), np.quantile(gaps, 0.95)
-    assert gap.note == (
-        f"Were all groups alike, a gap of {mean:.2g} would be released on average, and one below {most:.2g} "
-        "in 95 of 100 releases."
-    )
-    assert 0 < mean < most < 1
-    assert "Were both groups alike, " in str(made.population_interval(of=("a", "c")))
+    assert f"a gap of {mean:.2g} would be released on average, and one below {most:.2g} in 95" in gap.note
     assert gaps_where_alike(made._entries[""].noise, [0, 1]).mean() < 0.6 * mean  # c is small
     assert "alike" not in made.noise_interval(of="difference").note
     balanced = frame(dp.private_balanced_accuracy_score).population_interval(of="difference")
@@ -458,38 +448,22 @@ def test_numbers_of_records_are_noisy_and_at_least_0_and_come_from_a_table_if_th
     assert len({made.rests_on["c"] for made in drawn}) > 4
     assert min(made.rests_on[group] for made in drawn for group in LABELS) == 0
     assert min(size for made in drawn for size in made.group_sizes.values()) >= 0
-    for other, p in ((dp.private_recall_score, PRED), (dp.private_roc_auc_score, PROBA)):
-        made = frame({"brier": dp.private_brier_score_loss, "other": other}, p)
-        assert sum(made.group_sizes.values()) == pytest.approx(N)
+    made = frame({"brier": dp.private_brier_score_loss, "auc": dp.private_roc_auc_score}, PROBA)
+    assert sum(made.group_sizes.values()) == pytest.approx(N)
     made = frame({"brier": dp.private_brier_score_loss, "auc": HAZARD}, PROBA)
     assert made.group_sizes == {group: made.rests_on[group]["brier"] for group in LABELS}
 
 
 def test_the_data_frame_has_all_that_was_released():
     one = frame(dp.private_recall_score)
+    assert pickle.loads(pickle.dumps(one)).noise_interval() == one.noise_interval()
     table = one.to_frame()
     assert list(table.columns) == ["value", "rests_on", "note", "bias", "group_size"]
-    assert list(table.index) == LABELS
-    for column, told in (
-        ("value", one.by_group),
-        ("rests_on", one.rests_on),
-        ("group_size", one.group_sizes),
-    ):
-        assert table[column].to_dict() == dict(told)
+    told = {"value": one.by_group, "rests_on": one.rests_on, "group_size": one.group_sizes}
+    for column, numbers in told.items():
+        assert table[column].to_dict() == dict(numbers)
     table = frame({"recall": dp.private_recall_score, "auc": HAZARD}, epsilon=0.02).to_frame()
-    assert list(table.columns) == [
-        "recall", "recall_rests_on", "recall_note", "recall_bias",
-        "auc", "auc_rests_on", "auc_note", "auc_bias", "group_size",
-    ]  # fmt: skip
-    assert table["auc_note"].str.startswith("Biased").all()
+    of_each = [f"{name}{fact}" for name in ("recall", "auc") for fact in ("", "_rests_on", "_note", "_bias")]
+    assert list(table.columns) == [*of_each, "group_size"]
     untold = frame(partial(dp.private_mae, mechanism=dp.Hazard(resolution=0.1)), PROBA)
     assert untold.to_frame()["group_size"].isna().all()
-    assert "rests_on={'a': None" in repr(untold)
-
-
-def test_a_frame_with_all_that_it_kept_can_be_pickled():
-    for metric, p in ((dp.private_recall_score, PRED), (dp.private_roc_auc_score, PROBA)):
-        made = frame(metric, p)
-        again = pickle.loads(pickle.dumps(made))
-        assert again.noise_interval() == made.noise_interval()
-        assert dict(again.rests_on) == dict(made.rests_on)
