@@ -10,7 +10,7 @@ from operator import itemgetter
 
 import numpy as np
 import pytest
-from helpers import loop_over, new_session
+from helpers import NoEntropy, loop_over, new_session
 from scipy.stats import chisquare
 from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.pipeline import make_pipeline
@@ -24,7 +24,6 @@ from dp_metrics import (
     private_log_loss,
     private_mae,
 )
-from dp_metrics._random import SeededEntropy
 from dp_metrics.exceptions import SeededReleaseWarning, StoredReleaseWarning
 from dp_metrics.inputs.shape import Records
 from dp_metrics.mechanisms import Geometric
@@ -190,9 +189,12 @@ def test_a_choice_is_an_index():
 
 
 def test_one_model_is_the_best_and_ties_are_fair():
-    budget = PrivacyAccountant(2)
+    budget = PrivacyAccountant(1.5)
     assert private_best(Y, LABELS[:1], metric="accuracy", epsilon=1, accountant=budget) == 0
-    assert budget.spent == 1
+    (spend,) = budget.history
+    assert (spend.epsilon, spend.mechanism, spend.neighboring) == (1, "permute-and-flip", REPLACE)
+    with pytest.raises(PrivacyBudgetError):
+        private_best(Y, LABELS, metric="accuracy", epsilon=1, accountant=budget, random_state=NoEntropy())
     assert private_best([], [[], []], metric="accuracy", epsilon=1, neighboring=ADD) in (0, 1)
     assert law("accuracy", [(1, 1, 1)], 1) == law("roc_auc", [(1, 0.5, 0.1)], 1) == [0.5, 0.5]
     assert law("accuracy", [], 1, private_n=True) == [0.5, 0.5]
@@ -208,39 +210,12 @@ def test_caps_of_several_types_count_as_the_largest():
     assert steps[0] == steps[1]
 
 
-def test_the_budget_pays_before_anything_is_drawn():
-    budget = PrivacyAccountant(1.5)
-
-    class Watched:
-        asked = 0
-
-        def words(self, size):
-            assert budget.spent == 1
-            self.asked += 1
-            return SeededEntropy(1).words(size)
-
-    private_best(Y, LABELS, metric="accuracy", epsilon=1, accountant=budget, random_state=Watched())
-    (spend,) = budget.history
-    assert (spend.mechanism, spend.neighboring) == ("permute-and-flip", REPLACE)
-    watched = Watched()
-    with pytest.raises(PrivacyBudgetError):
-        private_best(Y, LABELS, metric="accuracy", epsilon=1, accountant=budget, random_state=watched)
-    assert not watched.asked
-
-
-class OfColumns:
-    """Takes the columns of its records by their names: the length of such records is not their number."""
-
-    classes_ = np.array([0, 1])
-
-    def predict(self, X):
-        return X["a"]
-
-
 def test_a_name_that_was_given_returns_what_was_chosen(tmp_path):
-    path, columns = tmp_path / "budget.sqlite", dict.fromkeys("abcd", Y)
-    ask = partial(private_best, epsilon=1, spend_name="choice")
-    models, budget = [OfColumns()] * 3, PrivacyAccountant(3, path)
+    path, ask = tmp_path / "budget.sqlite", partial(private_best, epsilon=1, spend_name="choice")
+    # the length of records by the names of their columns is not their number
+    columns = dict.fromkeys("abcd", Y)
+    of_columns = type("OfColumns", (), {"classes_": [0, 1], "predict": lambda self, X: X["a"]})
+    models, budget = [of_columns()] * 3, PrivacyAccountant(3, path)
     first = ask(Y, models, X=columns, metric="accuracy", accountant=budget)
     for again in ({"candidates": models, "X": columns}, {"candidates": [None] * 3}):
         new_session()

@@ -22,7 +22,6 @@ from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, clone, 
 from sklearn.datasets import make_classification, make_regression
 from sklearn.ensemble import HistGradientBoostingRegressor
 from sklearn.exceptions import NotFittedError
-from sklearn.feature_extraction import DictVectorizer
 from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LinearRegression, LogisticRegression, Ridge
@@ -695,11 +694,8 @@ TAKEN = {
     "words in lists": (make_pipeline(FIRST, Ridge()), [[value, "x"] for value in Y.tolist()]),
     "missing values that the model takes": (HistGradientBoostingRegressor(max_iter=2), MISSING),
     "missing values in training too": (make_pipeline(SimpleImputer(), Ridge()), MISSING_IN_BOTH),
-    "texts": (COUNT, TEXTS),
     "texts in a list": (COUNT, TEXTS.tolist()),
-    "objects": (make_pipeline(DictVectorizer(), Ridge()), [{"a": value} for value in Y]),
     "sparse": (Ridge(), sparse.csr_array(X)),
-    "lists": (Ridge(), X.tolist()),
 }
 
 
