@@ -4,10 +4,10 @@ import itertools
 import json
 import warnings
 from fractions import Fraction
-from functools import partial
 
 import numpy as np
 import pytest
+from cases import CASES, valid
 from helpers import MAX, NoEntropy, kind_of, loop_over, seeded
 
 import dp_metrics as dp
@@ -68,127 +68,52 @@ def test_the_exact_privacy_loss_is_epsilon_and_never_above(n):
     assert {(WIN, DEFEAT), (TIE, WIN), (DEFEAT, TIE)} <= attained
 
 
-def exact_wins(a, b):
-    return (np.sum(a < b) - np.sum(a > b)) / len(a), np.sum(a != b)
+COMPARED = {key: case for key, case in CASES.items() if case.row in COMPARABLE.values()}
 
 
-rng = np.random.default_rng(1)
-N = 300
-Y = rng.integers(0, 2, N)
-A, B = rng.integers(1, 8, (2, N)) / 8
-TARGET = rng.normal(size=(N, 2))
-GUESS_A, GUESS_B = TARGET + rng.normal(size=(2, N, 2)) * 2
-OF_THREE = rng.integers(0, 3, N)
-PROBA_A, PROBA_B = rng.dirichlet(np.ones(3), (2, N))
-of_true = np.arange(N), OF_THREE
-
-
-def log_of(p, cap=36.0):
-    return np.minimum(-np.log(np.where(Y == 1, p, 1 - p)), cap)
-
-
-LOSSES = {
-    "zero_one": ((Y, A > 0.4, B > 0.3), {}, lambda x: x != Y),
-    "zero_one, strings": (
-        (np.array(["no", "yes"])[Y], np.where(A > 0.4, "yes", "no"), np.where(B > 0.3, "yes", "no")),
-        {"loss": "zero_one_loss"},
-        lambda x: x != np.array(["no", "yes"])[Y],
-    ),
-    "mae": (
-        (TARGET[:, 0], GUESS_A[:, 0], GUESS_B[:, 0]),
-        {"loss": dp.private_mae},
-        lambda x: abs(x - TARGET[:, 0]),
-    ),
-    "mse, bounds": (
-        (TARGET[:, 0], GUESS_A[:, 0], GUESS_B[:, 0]),
-        {"loss": "mean_squared_error", "bounds": (-1, 1)},
-        lambda x: (np.clip(x, -1, 1) - np.clip(TARGET[:, 0], -1, 1)) ** 2,
-    ),
-    "mae, two outputs": (
-        (TARGET, GUESS_A, GUESS_B),
-        {"loss": "mae", "multioutput": [3.0, 1.0]},
-        lambda x: abs(x - TARGET) @ [0.75, 0.25],
-    ),
-    "log_loss": ((Y, A, B), {"loss": "log_loss"}, log_of),
-    "log_loss, cap": ((Y, A, B), {"loss": "private_log_loss", "max_loss": 0.9}, lambda p: log_of(p, 0.9)),
-    "log_loss, three": (
-        (np.array(["x", "y", "z"])[OF_THREE], PROBA_A, PROBA_B),
-        {"loss": "log_loss", "labels": ["x", "y", "z"]},
-        lambda p: -np.log(p[of_true]),
-    ),
-    "brier": ((Y, A, B), {"loss": "brier_score", "pos_label": 0}, lambda p: (p - (1 - Y)) ** 2),
-    "pinball": (
-        (TARGET[:, 0], GUESS_A[:, 0], GUESS_B[:, 0]),
-        {"loss": "mean_pinball_loss", "alpha": 0.9},
-        lambda x: np.maximum(0.9 * (TARGET[:, 0] - x), 0.1 * (x - TARGET[:, 0])),
-    ),
-    "percentage": (
-        (A, B, 1 - B),
-        {"loss": "mean_absolute_percentage_error", "max_loss": 2.0},
-        lambda x: np.minimum(abs(x - A) / A, 2.0),
-    ),
-    "poisson": (
-        (A, B, B + 0.5),
-        {"loss": "mean_poisson_deviance"},
-        lambda x: 2 * (A * np.log(A / x) - A + x),
-    ),
-    "own": (
-        (A, B, 1 - B),
-        {"loss": RecordLoss(lambda y, p: np.abs(y - p) ** 3, reads=(np.asarray,) * 2, cap=0.1)},
-        lambda x: np.minimum(abs(x - A) ** 3, 0.1),
-    ),
-}
-
-
-@loop_over("name", LOSSES)
-def test_every_loss_is_that_of_its_metric(name):
-    (y, a, b), options, loss = LOSSES[name]
+@loop_over("key", COMPARED)
+def test_every_loss_is_that_of_its_metric(key):
+    """Each record alone is given to scikit-learn; of means the difference is clipped."""
+    case = COMPARED[key]
+    y, a = valid(case, 100)
+    b = valid(case, 100, seed=1)[1]
+    public = {**case.options, **case.bounded, "loss": case.function}
+    known = {"labels": range(3)} if key == "log loss, 3 labels" else {}
+    cap = case.limit if "max_loss" in public else np.inf
+    losses = [
+        np.array([min(case.exact_function(y[i : i + 1], p[i : i + 1]), cap) for i in range(100)])
+        for p in (a, b)
+    ]
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        found = private_compare(y, a, b, epsilon=NO_NOISE, **options)
-    losses = loss(np.asarray(a)), loss(np.asarray(b))
-    estimate, decided = exact_wins(*losses)
-    assert (found.estimate, found.noisy_decided) == (estimate, decided)
-    assert found.estimate != 0
-    if name == "log_loss, cap":
-        assert decided < exact_wins(log_of(A), log_of(B))[1]  # losses beyond the cap are equal
-    means = private_compare(y, a, b, epsilon=NO_NOISE, max_difference=0.25, **options)
-    expected = np.clip(losses[1] * 1.0 - losses[0] * 1.0, -0.25, 0.25).mean()
-    assert means.estimate == pytest.approx(expected, abs=2e-6)
+        wins = private_compare(y, a, b, epsilon=NO_NOISE, **public, **known)
+        means = private_compare(y, a, b, epsilon=NO_NOISE, max_difference=0.25, **public, **known)
+    difference = losses[1] - losses[0]
+    is_decided = abs(difference) > 1e-12
+    assert wins.noisy_decided == is_decided.sum() > 0
+    assert wins.estimate == pytest.approx(np.sign(difference)[is_decided].sum() / 100)
+    assert means.estimate == pytest.approx(np.clip(difference, -0.25, 0.25).mean(), abs=2e-6)
 
 
-THREE = Shape((ArgumentShape(),) * 3)
-
-
-def test_the_names_of_losses():
-    assert {*COMPARABLE} == {
-        "mse", "mae", "mean_absolute_percentage_error", "mean_squared_log_error", "mean_pinball_loss",
-        "mean_poisson_deviance", "log_loss", "brier_score_loss", "zero_one_loss",
-    }  # fmt: skip
-    for name, row in COMPARABLE.items():
-        for loss in (name, row.name, name.removesuffix("_loss"), FUNCTIONS[row.name]):
-            assert paired_losses(loss, THREE, {}).name == name
-    assert paired_losses("mean_absolute_error", THREE, {}).name == "mae"
-    assert paired_losses("brier", THREE, {}).name == "brier_score_loss"
-
-
-def test_losses_of_one_s_own_are_compared_with_zeros():
-    a, b = np.array([0.0, 1.0, 3.0, 1e300]), np.array([0.5, 1.0, 2.0, MAX])
-    found = private_compare(np.zeros(4), a, b, loss="mae", epsilon=NO_NOISE)
-    assert (found.noisy_difference, found.noisy_decided) == (1, 3)
+def test_a_loss_of_one_s_own_is_compared_within_its_cap():
+    a, b = np.linspace(0, 1, 20), np.linspace(1, 0, 20) ** 0.5
+    cubes = RecordLoss(lambda y, p: np.abs(y - p) ** 3, reads=(np.asarray,) * 2, cap=0.1)
+    found = private_compare(0 * a, a, b, loss=cubes, epsilon=NO_NOISE)
+    of_a, of_b = (np.minimum(x**3, 0.1) for x in (a, b))
+    assert found.noisy_difference == np.sum(of_a < of_b) - np.sum(of_a > of_b)
+    assert found.noisy_decided == np.sum(of_a != of_b) < 20
 
 
 def test_the_spend_comes_before_the_draw():
+    """What is refused for want of budget is a row of tests/test_refusals.py."""
     accountant = dp.PrivacyAccountant(1.0)
-    paid = partial(private_compare, [0, 1], [0, 1], [1, 1], accountant=accountant)
-    for limit in (None, 1.0):  # what is refused for want of budget is a row of tests/test_refusals.py
+    for limit, name in ((None, None), (1.0, "mine")):
         with pytest.raises(NoEntropy.Drawn):
-            paid(epsilon=0.25, max_difference=limit, random_state=NoEntropy())
-    paid(epsilon=0.25, spend_name="mine")
-    with pytest.warns(dp.SeededReleaseWarning):
-        paid(epsilon=0.25, random_state=0)
-    names = [entry.spend_name for entry in accountant.history]
-    assert names == ["private_compare", "private_compare", "mine", "private_compare"]
+            private_compare(
+                [0, 1], [0, 1], [1, 1], epsilon=0.5, max_difference=limit, accountant=accountant,
+                random_state=NoEntropy(), spend_name=name,
+            )  # fmt: skip
+    assert [entry.spend_name for entry in accountant.history] == ["private_compare", "mine"]
     assert accountant.remaining == 0
 
 
@@ -275,34 +200,51 @@ def result(**values):
     return dp.Comparison(**{**known, **values})
 
 
-def test_what_a_comparison_of_wins_says():
-    text = str(result())
-    assert text.startswith(
-        "A is better on more records than B (300 records, p = 0.0302; at this epsilon wins on all give about "
-        "0.001): the share of records won by A less that won by B (zero_one_loss) is 0.06667, "
-        "[0.00145, 0.13] with confidence 95 %. The share for whom A is better less the share for whom B is, "
-    )
-    assert text.endswith("For this loss that is the accuracy of A less that of B.")
-    assert "accuracy" not in str(result(loss="mae"))
-    assert str(result(estimate=-0.1)).startswith("B is better on more records than A (")
-    assert str(result(p_value=0.0502)).startswith("No difference shown between A and B (")
-    assert result(lower=-0.01).better == "A"  # the p-value decides
-    assert result(p_value=0.06).better is None
-    assert result(p_value=0.06, confidence=0.9).better == "A"
-    for text in (str(result()), str(result(estimate=-0.1)), str(result(p_value=1.0))):
-        assert "lower" not in text
-        assert "mean" not in text
-    assert str(result(loss="mae")).endswith("It is no mean loss: which mean (mae) is lower does not follow.")
-    assert repr(result()) == str(result())
+MEANS = {
+    "statistic": "mean difference", "p_value": None, "loss": "mae", "max_difference": 2.0,
+    "noisy_difference": None, "noisy_decided": None,
+}  # fmt: skip
+
+
+@loop_over(
+    ("values", "better", "words"),
+    [
+        ({}, "A", "A is better on more records than B (300 records, p = 0.0302; at this epsilon wins on all"),
+        ({"estimate": -0.1}, "B", "B is better on more records than A ("),
+        ({"p_value": 0.0502}, None, "No difference shown between A and B ("),
+        ({"lower": -0.01}, "A", "A is better on"),  # the p-value decides
+        ({"p_value": 0.06, "confidence": 0.9}, "A", "A is better on"),
+        ({"loss": "mae"}, "A", "A is better on"),
+        ({**MEANS, "lower": 0.01}, "A", "With clipped differences A has the lower mean loss (300 records)"),
+        ({**MEANS, "lower": -0.2, "upper": -0.01}, "B", "With clipped differences B has the lower mean loss"),
+        ({**MEANS, "lower": -0.01}, None, "No difference shown between A and B ("),
+    ],
+)
+def test_a_comparison_says_who_is_better(values, better, words):
+    found = result(**values)
+    assert found.better == better
+    assert str(found).startswith(words)
+    if found.statistic == "wins":  # which are no means but of zero-one losses
+        assert ("is the accuracy of A less that of B" in str(found)) == (found.loss == "zero_one_loss")
+        assert ("It is no mean loss" in str(found)) == (found.loss == "mae")
+    assert dp.Comparison(**json.loads(found.to_json())) == dp.Comparison(**found.to_dict()) == found
 
 
 @loop_over(("n", "epsilon", "least"), [(300, 1.0, 0.001), (20, 0.1, 0.388), (2, 1.0, 0.583)])
 def test_the_least_p_value_is_that_of_a_model_that_won_everywhere(n, epsilon, least):
-    """Where the epsilon is small, no difference can be shown, whatever the records are."""
     found = result(n=n, epsilon=epsilon, p_value=1.0)
     assert found.least_p_value == pytest.approx(least, rel=1e-2)
     assert f"at this epsilon wins on all give about {least})" in str(found)
-    assert result(p_value=None, max_difference=1.0, statistic="mean difference").least_p_value is None
+    assert result(**MEANS).least_p_value is None
+
+
+def test_limits_of_the_noise_of_wins():
+    """Noise of rate 1/2 is beyond 6 with probability 3.8 %, beyond 5 with 6.2 %."""
+    assert tuple(result().noise_interval()) == (14 / 300, 26 / 300)
+    assert tuple(result().noise_interval(0.93)) == (15 / 300, 25 / 300)
+    for found, sure, words in ((result(), 1, "confidence"), (result(**MEANS), 0.9, "Only wins have limits")):
+        with pytest.raises(ValueError, match=words):
+            found.noise_interval(sure)
 
 
 def test_a_p_value_and_an_interval_that_disagree_are_explained():
@@ -323,44 +265,14 @@ def test_a_p_value_and_an_interval_that_disagree_are_explained():
     assert "p-value decides" in text
 
 
-def test_what_a_comparison_of_means_says():
-    means = {
-        "statistic": "mean difference", "p_value": None, "loss": "mae", "max_difference": 2.0,
-        "estimate": 0.1, "noisy_difference": None, "noisy_decided": None,
-    }  # fmt: skip
-    found = result(lower=0.01, upper=0.2, **means)
-    assert found.better == "A"
-    assert str(found).startswith(
-        "With clipped differences A has the lower mean loss (300 records): the difference of the clipped "
-        "mean losses (mae) is 0.1, [0.01, 0.2] with "
-        "confidence 95 %. The mean loss (mae) of B less that of A, each person's difference clipped to "
-        "[-2, 2], "
-    )
-    with pytest.raises(ValueError, match="Only wins have limits"):
-        found.noise_interval()
-    assert result(lower=-0.2, upper=-0.01, **means).better == "B"
-    assert result(lower=-0.01, upper=0.2, **means).better is None
-    assert str(result(lower=-0.01, upper=0.2, **means)).startswith("No difference shown between A and B (")
-
-
-def test_the_parts_of_a_comparison():
-    found = result()
-    assert tuple(found.interval) == (0.00145, 0.13)
-    assert found.interval.estimate == found.estimate
-    # noise of rate 1/2 is beyond 6 with probability 3.8 %, beyond 5 with 6.2 %
-    assert tuple(found.noise_interval()) == (14 / 300, 26 / 300)
-    assert tuple(found.noise_interval(0.93)) == (15 / 300, 25 / 300)
-    with pytest.raises(ValueError, match="confidence"):
-        found.noise_interval(1.0)
-    assert dp.Comparison(**json.loads(found.to_json())) == dp.Comparison(**found.to_dict()) == found
-
-
 def test_the_catalogue_says_which_metrics_are_means_of_a_loss():
     """A metric that is new and not plain must be refused by name, as the root is."""
-    refused = {name for name, row in METRICS.items() if kind_of(row) == "mean"} - {
-        row.name for row in COMPARABLE.values()
-    }
-    assert refused == {
+    of_means = {name for name, row in METRICS.items() if kind_of(row) == "mean"}
+    assert of_means - {row.name for row in COMPARABLE.values()} == {
         "private_rmse", "private_accuracy_score", "private_top_k_accuracy_score", "private_mean",
         "private_mean_loss",
     }  # fmt: skip
+    shape = Shape((ArgumentShape(),) * 3)
+    for name, row in COMPARABLE.items():
+        for loss in (name, row.name, name.removesuffix("_loss"), FUNCTIONS[row.name]):
+            assert paired_losses(loss, shape, {}).name == name

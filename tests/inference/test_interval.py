@@ -1,11 +1,7 @@
 """What an interval shows of itself."""
 
-from contextlib import suppress
-from functools import partial
-
 import numpy as np
 import pytest
-from cases import CASES, KINDS, valid
 from helpers import MAX, loop_over
 
 import dp_metrics as dp
@@ -62,48 +58,6 @@ def test_a_limit_that_is_the_largest_float_from_above_stays():
     """A lower limit that large says much; it is cut at the largest float, below which it still holds."""
     assert dp.Interval(MAX, MAX, 0.95, "").lower == MAX
     assert dp.Interval(-MAX, -MAX, 0.95, "").upper == -MAX
-
-
-def assert_one_sentence(interval):
-    assert interval.about.count(". ") == 0, interval.about
-    assert interval.about.endswith(("records, without the noise.", "drawn independently.")), interval.about
-    assert "not these" not in interval.about
-
-
-@pytest.mark.filterwarnings("ignore::dp_metrics.NoisyReleaseWarning")
-@loop_over("name", KINDS)
-def test_what_limits_are_of_is_one_sentence(name):
-    case = CASES[name]
-    result = dp.with_result(case.function)(*valid(case, 300), epsilon=1.0, **case.options)
-    approximate = partial(result.population_interval, method="approximate")
-    for ask in (result.noise_interval, result.population_interval, approximate):
-        with suppress(ValueError):  # not all have them
-            assert_one_sentence(ask())
-
-
-def test_what_limits_of_other_doors_are_of_is_one_sentence():
-    rng = np.random.default_rng(0)
-    y, score, group = (rng.random(900) < 0.4).astype(int), rng.random(900), np.arange(900) % 3
-    called = (score > 0.5).astype(int)
-    frame = dp.PrivateMetricFrame(
-        metrics=dp.private_accuracy_score, y_true=y, y_pred=called, epsilon=2.0,
-        sensitive_features=group, group_labels=[0, 1, 2],
-    )  # fmt: skip
-    labels = dp.ConfusionSummary().update(y, called).release(1.0)
-    scores = dp.ScoreSummary().update(y, score).release(1.0)
-    found = [
-        *frame.noise_interval().values(), *frame.population_interval().values(),
-        frame.population_interval(of="difference"), frame.noise_interval(of="ratio"),
-        labels.noise_interval("recall"), labels.population_interval("f1"), scores.noise_interval(),
-        scores.population_interval(), scores.population_interval(metric="average_precision"),
-        scores.roc_band(),
-        scores.calibration_band(), dp.accuracy_interval(0.9, n=900, epsilon=1.0),
-        dp.private_mean_interval(score, max_loss=1.0, epsilon=1.0),
-        dp.private_mean_interval(score, cap="private", epsilon=1.0),
-        dp.private_quantile_interval(score, 0.5, epsilon=1.0),
-    ]  # fmt: skip
-    for interval in found:
-        assert_one_sentence(interval)
 
 
 def test_limits_of_several_numbers_say_that_they_hold_at_once():

@@ -47,12 +47,6 @@ def test_whoever_pays_more_has_no_wider_interval():
     assert widths[-1] < 1.5 * without_noise  # of errors that are a seventieth of their cap
 
 
-def test_few_records_are_said_to_make_it_doubtful():
-    for n in (99, 100):
-        interval = released(data=(Y[:n], GUESS[:n])).population_interval(method="approximate")
-        assert ("fewer than 100" in interval.note) == (n < 100)
-
-
 def test_a_function_of_a_mean_has_the_function_of_its_limits():
     with pytest.warns(dp.SeededReleaseWarning):
         results = [released(f, random_state=3, epsilon=0.5) for f in (dp.private_mse, dp.private_rmse)]
@@ -65,16 +59,6 @@ def test_a_function_of_a_mean_has_the_function_of_its_limits():
     assert (several.lower < several.upper).all()
     shifted = released(dp.private_mean, (Y,)).population_interval()
     assert -2 < shifted.lower < shifted.estimate < shifted.upper < 2
-
-
-def test_the_metrics_with_a_limit_of_their_own_have_one_by_default():
-    chances = np.clip(0.5 + Y / 4, 0, 1)
-    result = dp.with_result(dp.private_brier_score_loss)(
-        (Y > 0).astype(int), chances, epsilon=1.0, random_state=seeded()
-    )
-    lower, upper = dp.population_interval(result, method="approximate")
-    exact = np.mean(np.square(chances - (Y > 0)))
-    assert lower < exact < upper < lower + 0.02
 
 
 def covered(loss, epsilon, runs, n=400, mean=0.1):

@@ -124,11 +124,6 @@ def test_nothing_fails_after_the_spend(max_loss, epsilon):
         assert len(accountant.history) == 1
 
 
-def test_losses_are_clipped_to_the_cap():
-    interval = dp.private_mean_interval([1e300, 0.0] * 500, max_loss=2.0, epsilon=1e6, confidence=0.5)
-    assert 0.9 < interval.lower < interval.upper < 1.1
-
-
 def normal_coverage(values, n, epsilon, runs, half_width=half_width):
     """Return how often the normal interval covers the mean of losses with one of two values, as likely."""
     rng = np.random.default_rng(2)
@@ -226,6 +221,27 @@ def test_few_records_for_a_private_cap_are_warned_of_before_the_spend():
     with warnings.catch_warnings():
         warnings.simplefilter("error", dp.NoisyReleaseWarning)
         with_private_cap(np.ones(100), epsilon=1.0)
+
+
+INTERVALS = {
+    "mean": partial(dp.private_mean_interval, max_loss=2.0),
+    "mean, private cap": with_private_cap,
+    "quantile": partial(dp.private_quantile_interval, q=0.5),
+}
+
+
+@loop_over("name", INTERVALS)
+def test_what_is_spent_is_recorded_before_anything_is_drawn_and_a_seed_fixes_the_draw(name):
+    interval, losses, accountant = INTERVALS[name], 0.5 + np.arange(300) / 300, dp.PrivacyAccountant(1)
+    with pytest.raises(NoEntropy.Drawn):
+        interval(losses, epsilon=1.0, accountant=accountant, random_state=NoEntropy())
+    assert accountant.remaining == 0
+    with pytest.raises(dp.PrivacyBudgetError):
+        interval(losses, epsilon=1.0, accountant=accountant, random_state=NoEntropy())
+    with pytest.warns(dp.SeededReleaseWarning):
+        first, second = (interval(losses, epsilon=2.0, random_state=4) for _ in range(2))
+    assert first == second
+    assert len({interval(losses, epsilon=2.0).lower for _ in range(8)}) > 1
 
 
 @pytest.mark.slow

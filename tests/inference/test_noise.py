@@ -1,7 +1,6 @@
 """Limits of the noise of whole metrics: they hold, need nothing private, and cost nothing."""
 
 import functools
-import inspect
 import itertools
 import math
 import pickle
@@ -12,7 +11,7 @@ from fractions import Fraction
 import cases
 import numpy as np
 import pytest
-from helpers import loop_over
+from helpers import loop_over, slow_but
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn import metrics as sk
@@ -55,30 +54,24 @@ CASES = [
     for relation in BOTH
     if relation == BOTH[0] or "neighboring" in FUNCTIONS[name].__kwdefaults__
 ]
-OF_EACH_KIND = [
-    (name, relation)
-    for name, relation in CASES
-    if relation == BOTH[1] and name in {cases.CASES[kind].name for kind in cases.KINDS}
-]
+OF_EACH_KIND = {cases.CASES[kind].name for kind in cases.KINDS}
 
 
-@pytest.mark.parametrize(
-    "some",
-    [OF_EACH_KIND, pytest.param([*{*CASES} - {*OF_EACH_KIND}], marks=pytest.mark.slow)],
-    ids=["of each kind", "others"],
-)
-def test_the_exact_metric_lies_between_the_limits_as_often_as_promised(some):
-    """25 releases at a confidence of 80 %: more than 17 misses have a probability below 1e-7."""
-    for name, relation in some:
-        options = {} if relation == "replace_one" else {"neighboring": relation}
-        exact = released(name, epsilon=1e9, random_state=SeededEntropy(0), **options).value
-        tolerance = 1e-5 * np.abs(exact) + 1e-9  # of the release that stands for the exact metric
-        misses = 0
-        for seed in range(25):
-            lower, upper = released(name, random_state=SeededEntropy(seed), **options).noise_interval(0.8)
-            assert np.all(np.asarray(lower) <= upper), (name, relation)
-            misses += not (np.all(lower <= exact + tolerance) and np.all(exact - tolerance <= upper))
-        assert misses <= 17, (name, relation)
+@pytest.mark.parametrize("name", slow_but(OF_EACH_KIND, WITH))
+def test_the_exact_metric_lies_between_the_limits_as_often_as_promised(name):
+    """25 releases at a confidence of 80 %: more than 17 misses have a probability below 1e-7.
+
+    Of a public number of records `test_matrix.py` says so.
+    """
+    options = {"neighboring": BOTH[1]} if (name, BOTH[1]) in CASES else {}
+    exact = released(name, epsilon=1e9, random_state=SeededEntropy(0), **options).value
+    tolerance = 1e-5 * np.abs(exact) + 1e-9  # of the release that stands for the exact metric
+    misses = 0
+    for seed in range(25):
+        lower, upper = released(name, random_state=SeededEntropy(seed), **options).noise_interval(0.8)
+        assert np.all(np.asarray(lower) <= upper)
+        misses += not (np.all(lower <= exact + tolerance) and np.all(exact - tolerance <= upper))
+    assert misses <= 17
 
 
 @loop_over(("name", "relation"), CASES)
@@ -102,28 +95,13 @@ def test_a_number_with_its_public_settings_tells_the_same(name):
         assert str(dp.noise_interval(result.value, metric=name, epsilon=1.0, n=40, **settings)) == str(alone)
 
 
-@loop_over("epsilon", [5e-324, 1e-300, 1e-200])
-def test_noise_beyond_all_floats_leaves_the_public_range(epsilon):
-    y = np.array([0, 1] * 50)
-    for metric, relation in itertools.product((dp.private_accuracy_score, dp.private_recall_score), BOTH):
-        with warnings.catch_warnings():
-            warnings.simplefilter("error")
-            warnings.simplefilter("ignore", dp.NoisyReleaseWarning)  # which reads public numbers only
-            result = dp.with_result(metric)(y, y, epsilon=epsilon, neighboring=relation)
-            # at 95 % limits that exclude an end are right once in 40 or so; at this confidence never
-            assert tuple(result.noise_interval(confidence=1 - 1e-9)) == (0.0, 1.0)
-
-
 def test_a_number_by_any_mechanism_and_with_any_options_tells_the_same():
     rng = np.random.default_rng(0)
-    y, p, w = rng.random(400), rng.random(400), rng.random(400)
+    y, p, w = rng.random((3, 400))
     groups = np.arange(400) // 4
     cases = [
-        (dp.private_mse, {"bounds": (0, 1), "mechanism": "geometric"}),
         (dp.private_mse, {"bounds": (0, 1), "mechanism": "laplace", "sample_weight": w}),
-        (dp.private_mse, {"mechanism": dp.Hazard(resolution=0.1), "groups": groups}),
-        (dp.private_rmse, {"mechanism": "hazard", "sample_weight": w, "groups": groups}),
-        (dp.private_variance, {"ddof": 1}),
+        (dp.private_rmse, {"mechanism": dp.Hazard(resolution=0.1), "sample_weight": w, "groups": groups}),
         (dp.private_std, {"ddof": 2, "bounds": (0, 1), "mechanism": "geometric"}),
         (dp.private_log_loss, {"max_loss": 5.0, "normalize": False, "mechanism": "geometric"}),
         (dp.private_quantile, {"q": 0.9, "bounds": (-1, None)}),
@@ -213,12 +191,6 @@ def test_shares_of_a_matrix_lie_between_their_limits(data):
             assert (exact <= upper + 1e-12).all()
 
 
-def test_a_recall_weighted_over_labels_has_the_limits_of_accuracy():
-    y = [0, 1, 2] * 50
-    options = {"average": "weighted", "epsilon": 1.0, "labels": [0, 1, 2]}
-    assert dp.with_result(dp.private_recall_score)(y, y, **options).noise_interval().lower > 0.8
-
-
 def test_r2_has_limits_where_both_parts_have_them():
     y = np.linspace(0, 10, 3000)
     options = {"epsilon": 2.0, "random_state": SeededEntropy(0)}
@@ -264,24 +236,12 @@ def test_several_outputs_hold_together():
 
 
 def test_post_processing_reads_no_data_draws_nothing_and_spends_nothing():
-    accountant = dp.PrivacyAccountant(10)
-    x = np.linspace(0, 1, 500)
+    accountant, x = dp.PrivacyAccountant(10), np.linspace(0, 1, 500)
     result = dp.with_result(dp.private_mae)(x, 0 * x, epsilon=1.0, accountant=accountant)
-    spent = accountant.history
     first = dp.noise_interval(result)
     x[:] = 1e9
     assert str(dp.noise_interval(result)) == str(first) == str(result.noise_interval())
-    assert accountant.history == spent
-    assert not {"accountant", "random_state"} & set(inspect.signature(dp.noise_interval).parameters)
-
-
-def test_labels_make_up_records_of_their_own():
-    for labels in (["no", "yes"], ["a", "b", "c"]):
-        lower, upper = dp.noise_interval(
-            0.7, metric="log_loss", epsilon=3.0, n=1000, labels=labels, mechanism="geometric", max_loss=10.0
-        )
-        assert lower == pytest.approx(0.6891, abs=0.0001)
-        assert upper == pytest.approx(0.7109, abs=0.0001)
+    assert len(accountant.history) == 1
 
 
 def test_more_labels_have_another_limit_of_the_brier_loss():
@@ -369,13 +329,17 @@ def test_a_release_that_no_mean_makes_likely_tells_nothing(metric, value):
     ],
 )
 def test_limits_that_are_the_whole_range_say_so(metric, relation):
-    y, few = np.array([0, 1] * 200), {"epsilon": 1e-5, "neighboring": relation}
-    metric = dp.with_result(metric)
-    interval = metric(y, y, **few).noise_interval(1 - 1e-9)
-    assert np.all(np.asarray(interval.lower) == 0)
-    assert np.all(np.asarray(interval.upper) == 1)
-    assert interval.note == NOTHING
-    assert metric(y, y, **{**few, "epsilon": 1.0}).noise_interval().note == ""
+    """At 95 % limits that exclude an end are right once in 40 or so; at this confidence never."""
+    y, metric = np.array([0, 1] * 200), dp.with_result(metric)
+    for epsilon in (5e-324, 1e-200, 1e-5):
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            warnings.simplefilter("ignore", dp.NoisyReleaseWarning)  # which reads public numbers only
+            interval = metric(y, y, epsilon=epsilon, neighboring=relation).noise_interval(1 - 1e-9)
+        assert np.all(np.asarray(interval.lower) == 0)
+        assert np.all(np.asarray(interval.upper) == 1)
+        assert interval.note == NOTHING
+    assert metric(y, y, epsilon=1.0, neighboring=relation).noise_interval().note == ""
 
 
 @loop_over("value", [1e-9, 0.5, 1e3, 1e300, sys.float_info.max])

@@ -58,9 +58,3 @@ def test_a_single_record_that_is_counted_is_no_share_of_one():
     result = dp.with_result(dp.private_accuracy_score)(TRUE, predicted, normalize=False, **HUGE)
     assert result.value == pytest.approx(1.0)
     assert dp.accuracy_interval(result).estimate == 0.001
-
-
-def test_it_reads_the_epsilon_of_the_release():
-    wide = dp.with_result(dp.private_accuracy_score)(TRUE, PREDICTED, epsilon=0.01)
-    lower, upper = dp.accuracy_interval(wide)
-    assert upper - lower > 0.2
