@@ -237,12 +237,3 @@ def test_beyond_the_ends_of_what_is_searched_there_is_an_end():
     )
     assert dp.expected_error(metric, np.zeros(100), epsilon=1.0, max_loss=1.0).mean_absolute < 1e-3
     assert dp.expected_error(dp.private_std, np.zeros(100), epsilon=1.0, bounds=(0, 1)).mean_absolute < 0.2
-
-
-@loop_over("function", [dp.expected_error, dp.epsilon_for_error])
-def test_the_first_sentence_says_public_data_only_and_the_next_forbids_private_data(function):
-    first, second = function.__doc__.split("\n\n")[:2]
-    # tables of the documentation show the first sentence and nothing else
-    assert first.startswith("Return, from public data only, the ")
-    assert first.count(".") == 1
-    assert second.strip().startswith("Never use this on private data: ")

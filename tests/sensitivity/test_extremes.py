@@ -6,7 +6,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from helpers import distances_of, loop_over, loss_query, variance_query
+from helpers import check_neighbours, distances_of, loop_over, loss_query, variance_query
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -148,46 +148,27 @@ def test_a_summary_that_does_not_hold_all_values_has_no_clipped_squares():
 # The order statistic
 
 
-def ladders(query, private_n, k, ranks):
-    extremes = query.aggregate(50).extremes(50, 1, private_n)
-    bounds = extremes.bounds(k, ranks)
-    return (
-        np.concatenate([[bounds.value], bounds.lower]),
-        np.concatenate([[bounds.value], bounds.upper]),
-        bounds.monotonic,
-    )
-
-
 @loop_over(
     ("kind", "private_n"),
     itertools.product(["loss", "capped loss", "variance", "bounded variance"], [False, True]),
 )
 def test_order_statistics_of_neighbours_satisfy_definition_3_4(kind, private_n):
-    domain = [0.0, 0.5, 1.0, 3.0]
+    domain, is_variance = [0.0, 0.5, 1.0, 3.0], kind.endswith("variance")
 
-    def query(values):
-        x = np.array(values)
-        if kind.endswith("variance"):
-            return variance_query(x, (0.0, 3.0) if kind.startswith("bounded") else None)
-        return loss_query(x, 3.0 if kind.startswith("capped") else None)
-
-    pairs = []
-    for rest in itertools.combinations_with_replacement(domain, 4):
-        if private_n:
-            pairs += [(rest, (*rest, more)) for more in domain]
+    def bounds_of(values, k):
+        if is_variance:
+            query = variance_query(values, (0.0, 3.0) if kind.startswith("bounded") else None)
         else:
-            pairs += [((*rest, a), (*rest, b)) for a, b in itertools.combinations(domain, 2)]
-    directions = set()
-    for k, (a, b) in itertools.product((1, 4), pairs):
-        (low, up, monotonic), (other_low, other_up, _) = (ladders(query(x), private_n, k, 7) for x in (a, b))
-        for first, second in ((low, other_low), (other_low, low), (-up, -other_up), (-other_up, -up)):
-            assert (first[:-1] >= second[1:]).all()
-        differences = np.concatenate([low - other_low, up - other_up])
-        one_way = bool((differences >= 0).all() or (differences <= 0).all())
-        assert one_way or not monotonic
-        directions.add(one_way)
-    # only distances are not monotonic
-    assert (False in directions) == kind.endswith("variance")
+            query = loss_query(values, 3.0 if kind.startswith("capped") else None)
+        return query.aggregate(50).extremes(50, 1, private_n).bounds(k, 7)
+
+    for k, rest in itertools.product((1, 4), itertools.combinations_with_replacement(domain, 4)):
+        others = [(*rest, more) for more in domain]
+        pairs = ((rest, one) for one in others) if private_n else itertools.combinations(others, 2)
+        for pair in pairs:
+            a, b = (bounds_of(x, k) for x in pair)
+            check_neighbours(a, b)
+            assert a.monotonic is not is_variance  # only distances are not
 
 
 @given(
