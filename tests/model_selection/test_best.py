@@ -6,15 +6,11 @@ import math
 from collections import Counter
 from fractions import Fraction
 from functools import cache, partial
-from operator import itemgetter
 
 import numpy as np
 import pytest
 from helpers import NoEntropy, loop_over, new_session
 from scipy.stats import chisquare
-from sklearn.linear_model import LinearRegression, LogisticRegression
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import FunctionTransformer
 
 from dp_metrics import (
     PrivacyAccountant,
@@ -153,25 +149,6 @@ def test_the_best_is_chosen_where_it_is_clear(metric, true, data, options):
         if (metric, relation) != ("roc_auc", ADD):
             ask = partial(private_best, metric=metric, epsilon=50, neighboring=relation, **options)
             assert order[ask(true, [data[place] for place in order])] == 1
-
-
-def of_column(k, model):
-    return make_pipeline(FunctionTransformer(itemgetter((slice(None), [k]))), model)
-
-
-def test_models_are_asked_for_what_the_metric_judges():
-    X = np.random.default_rng(0).normal(size=(400, 2))
-    y = np.where(X[:, 0] > 0, "yes", "no")
-    ask = partial(
-        private_best, y, [of_column(k, LogisticRegression()).fit(X, y) for k in (1, 0)], X=X, epsilon=50
-    )
-    assert {ask(metric=name) for name in ("accuracy", "log_loss", "brier", "roc_auc")} == {1}
-    assert ask(metric="brier", neighboring=ADD) == 1
-    models = [LinearRegression().fit(X, X[:, k]) for k in (0, 1)]
-    assert private_best(X[:, 0], models, X=X, metric="mse", bounds=(-4, 4), epsilon=50) == 0
-    assert private_best(
-        X[:0, 0], models, X=X[:0], metric="mse", bounds=(-4, 4), epsilon=1, neighboring=ADD
-    ) in (0, 1)
 
 
 def test_a_choice_is_an_index():

@@ -40,7 +40,7 @@ USUAL = {  # what a model responds to each of the others, and the training targe
 
 
 def own_metric(y_true, y_pred, *, epsilon, accountant=None):
-    return 0.0
+    return dp.private_mean_loss(np.abs(y_true - y_pred), epsilon=epsilon, accountant=accountant)
 
 
 @pytest.mark.parametrize("method", USUAL)
@@ -93,6 +93,27 @@ def test_what_the_metric_refuses_is_moved_to_the_nearest_that_it_takes(metric, r
         np.testing.assert_allclose(found.astype(float), expected, rtol=0.02)
         if metric is private_log_loss:  # of which the type is a limit
             assert found.dtype == (dtype if dtype is not object else float)
+
+
+HOSTILE = [math.nan, math.inf, -math.inf, -1e300, -5.0, -1.0, 0.0, 0.5, 2.0, 1e300]
+
+
+def test_whatever_a_model_responds_the_metric_takes_what_is_made_of_it():
+    for name in [*dp.get_private_scorer_names(), "own"]:
+        metric = NAMES.get(name, own_metric)
+        row = metric_of(metric)
+        of_numbers = row is None or metric.__module__.endswith(("regression_errors", "other_losses"))
+        for method in ("predict",) if row is None else row.responses:
+            for usual, y in USUAL[method][:1] if of_numbers else USUAL[method][method == "predict" :]:
+                is_text = isinstance(usual, str)
+                response = np.full((10, *np.shape(usual)), usual, dtype=object if is_text else float)
+                response[:] = np.reshape(HOSTILE, (-1, *[1] * np.ndim(usual)))
+                own = {} if row is None else row.options
+                options = {"labels": np.unique(y)} if "labels" in own else {}
+                options |= {"pos_label": y[0]} if "pos_label" in own else {}
+                found = judged(metric, method, response, y)
+                released = metric(np.resize(y, 10), found, epsilon=1e6, **options)
+                assert np.isfinite(released).all(), (name, usual)
 
 
 class Says(ClassifierMixin, BaseEstimator):
