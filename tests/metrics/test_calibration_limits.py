@@ -178,13 +178,8 @@ def test_an_error_says_how_much_of_it_may_be_chance(relation):
     score = rng.random(2000)
     y = (rng.random(2000) < score).astype(int)
     calibrated = error_of(y, score, neighboring=relation)
-    assert calibrated.note.startswith(
-        "Biased upwards: chance alone gives a calibrated model up to about 0.02"
-    )
-    assert "0.02" in calibrated.noise_interval().note
-    wrong = error_of(1 - y, score, neighboring=relation)
-    assert wrong.note is None
-    assert "Chance alone" in wrong.noise_interval().note
+    assert "chance alone gives a calibrated model up to about 0.02" in calibrated.note
+    assert error_of(1 - y, score, neighboring=relation).note is None
     few = error_of(y[:40], score[:40], epsilon=0.5, neighboring=relation)
     lower, upper = few.noise_interval()
     assert upper - lower > 0.2
@@ -192,18 +187,5 @@ def test_an_error_says_how_much_of_it_may_be_chance(relation):
     if relation == "replace_one":
         unlimited = error_of(y, score, mechanism="adaptive")  # a missing limit is no wide one
         assert "Mostly noise" not in str(unlimited.note)
-        assert "We cannot limit" in unlimited.noise_interval().note
         persons = error_of(y, score, groups=np.arange(2000) // 2)
         assert "about 0.04 (10 bins, 2,000 records, up to 2 of one person)" in persons.note
-
-
-@loop_over(("n", "is_said"), [(150, True), (5000, False)])
-def test_a_curve_is_flagged_by_the_width_of_the_limits_of_its_noise(n, is_said):
-    rng = np.random.default_rng(0)
-    score = rng.random(n)
-    y = (rng.random(n) < score).astype(int)
-    curve = curve_of(y, score, 0)  # of 30 records a share is off by a tenth and more
-    assert ("Mostly noise" in str(curve.note)) == is_said
-    band = dp.calibration_band(curve)
-    assert ("Mostly noise" in band.note) == is_said
-    assert band.about.endswith("from whom the records were drawn independently.")

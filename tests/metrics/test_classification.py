@@ -1,12 +1,12 @@
 """Losses of probabilities and shares of labels: what columns, labels and types mean."""
 
 import math
-from decimal import Decimal
 from functools import partial
 
 import numpy as np
 import pandas as pd
 import pytest
+from cases import brier_of_three
 from helpers import loop_over, seeded
 from sklearn import metrics as sk
 
@@ -34,32 +34,48 @@ def near(value, rel=1e-6):
     return pytest.approx(value, rel=rel)
 
 
-def brier_of_three(y, p):
-    return ((p - np.eye(3)[y]) ** 2).sum(axis=1).mean()
-
-
 @loop_over(
-    ("metric", "twin", "of_three"),
+    ("metric", "twin", "of_three", "options"),
     [
-        (dp.private_log_loss, sk.log_loss, partial(sk.log_loss, labels=range(3))),
-        (dp.private_brier_score_loss, sk.brier_score_loss, brier_of_three),
+        (dp.private_log_loss, sk.log_loss, sk.log_loss, {}),
+        (dp.private_brier_score_loss, sk.brier_score_loss, brier_of_three, {}),
+        (
+            partial(dp.private_roc_auc_score, mechanism="hazard"),
+            sk.roc_auc_score,
+            partial(sk.roc_auc_score, multi_class="ovr"),
+            {"multi_class": "ovr"},
+        ),
     ],
 )
-def test_columns_are_the_labels_in_sorted_order_and_one_is_that_of_the_second(metric, twin, of_three):
+def test_columns_are_the_labels_in_sorted_order_and_one_is_that_of_the_second(
+    metric, twin, of_three, options
+):
     y, p = binary()
     exact, expected = partial(release, metric=metric, **EXACT), twin(y, p)
     both, names = np.column_stack([1 - p, p]), np.array(["no", "yes"])
-    for form in (p, p[:, np.newaxis], both, pd.Series(p)):
+    for form in (p[:, np.newaxis], both):
         assert exact(y, form) == near(expected)
-    for labels in (names, names.tolist(), pd.Series(names), tuple(names)):
+    for labels in (names, names.tolist(), pd.Series(names)):
         assert exact(names[y], p, labels=labels) == near(expected)
-    assert exact(names[y].astype(object).tolist(), p, labels=["no", "yes"]) == near(expected)
     assert exact(y.astype(bool), p) == near(expected)
     assert exact(y * 10 - 5, both, labels=[-5, 5]) == near(expected)
     y, p = multiclass()
-    assert exact(y, p) == near(of_three(y, p))
+    assert exact(y, p, **options) == near(of_three(y, p))
     named = np.array([f"class {i}" for i in range(3)])
-    assert exact(named[y], p, labels=named) == near(of_three(y, p))
+    columns = pd.DataFrame(p, columns=named)[named[::-1]]
+    assert exact(named[y], columns, labels=named[::-1], **options) == near(of_three(y, p))
+
+
+def test_an_area_follows_from_the_order_of_the_scores_in_the_second_column():
+    y, p = binary()
+    score = p.round(1)  # with ties
+    for shaped in (
+        np.stack([7.0 * np.arange(300), score], axis=1),
+        (10 * score).round().astype(int),
+        np.exp(600 * (score - 1)),  # any change that is monotone, far into the small numbers
+    ):
+        found = release(y, shaped, metric=dp.private_roc_auc_score, **EXACT)
+        assert found == near(sk.roc_auc_score(y, score))
 
 
 @loop_over("dtype", [np.float16, np.float32, np.float64])
@@ -97,28 +113,3 @@ def test_the_paper_preset_takes_cross_entropy_as_a_sum_if_told_its_unit():
         steps = math.log1p(released * 50) / math.log(1.005)
         assert steps == pytest.approx(round(steps), abs=1e-6)
         assert steps > 0.5
-
-
-FORMS = [
-    (["a", "b", "c", "a"], ["a", "b", "b", "a"]),
-    (["a", 1, Decimal(3), 2], ["b", 1.0, 3, 2]),
-    (np.array([0, 1, 2, 0]), np.array([0, 1, 1, 0])),
-    (np.array([0.0, 1, 2, 0]), np.array([0, 1, 1, 0])),
-    (np.array(["a", "bb", "c", "a"]), np.array(["a", "bb", "b", "a"])),
-    (pd.Series(["a", "b", "c", "a"], dtype="category"), ["a", "b", "b", "a"]),
-    (pd.Series([0, 1, 2, 0], dtype="Int64"), pd.Series([0, 1, 1, 0], dtype="Int64")),
-    (pd.Series(["a", "b", "c", "a"], dtype="string"), ["a", "b", "b", "a"]),
-    ([True, False, True, True], [1, 0, 0, 1]),
-    (np.array([[0], [1], [2], [0]]), [0, 1, 1, 0]),
-    ([[0, 1], [1, 1], [1, 0], [0, 0]], [[0, 1], [1, 1], [1, 1], [0, 0]]),
-    # as one array, the words would make strings of the numbers, and every record an error
-    ([1, 2, "x", 3], [1, 2, "y", 3]),
-    ([1, 2, "x", 3], np.array([1, 2, "y", 3], dtype=object)),
-]
-
-
-@loop_over(("y_true", "y_pred"), FORMS)
-def test_labels_of_any_kind(y_true, y_pred):
-    assert dp.private_zero_one_loss(y_true, y_pred, epsilon=1e6) == 0.25
-    assert dp.private_accuracy_score(y_true, y_pred, epsilon=1e6) == 0.75
-    assert dp.private_accuracy_score(y_true, y_pred, epsilon=1e6, normalize=False) == 3

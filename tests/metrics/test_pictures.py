@@ -102,32 +102,20 @@ def test_what_is_mostly_noise_is_grey():
     assert np.all(np.diff(is_grey.astype(int)) >= 0)
 
 
-def test_a_curve_of_scores_beyond_the_unit_interval_is_drawn():
-    margins = ScoreSummary(edges=[-2, -1, 0, 1, 2]).update(Y, 4 * SCORE - 2).release(1.0)
-    assert margins.plot("roc", axes_of()).roc_auc == margins.roc_auc_score()
-
-
 def test_a_confusion_matrix_is_drawn_with_its_limits():
     summary = ConfusionSummary(["no", "yes"])
     summary.update(np.where(Y, "yes", "no"), np.where(SCORE > 0.5, "yes", "no"))
-    confusion, axes = summary.release(1.0, random_state=seeded()), axes_of()
-    display = confusion.plot(axes)
+    confusion = summary.release(1.0, random_state=seeded())
+    matrix, limits = confusion.confusion_matrix(), confusion.noise_interval("confusion_matrix")
+    display = confusion.plot(axes_of())
     assert isinstance(display, ConfusionMatrixDisplay)
-    assert display.ax_ is axes
-    np.testing.assert_array_equal(display.confusion_matrix, confusion.confusion_matrix())
-    limits = confusion.noise_interval("confusion_matrix")
-    right = display.text_[1, 1].get_text()
-    assert (
-        right
-        == f"{confusion.confusion_matrix()[1, 1]:,.0f}\n{limits.lower[1, 1]:,.0f}–{limits.upper[1, 1]:,.0f}"
-    )
+    np.testing.assert_array_equal(display.confusion_matrix, matrix)
+    count, low, high = (of[1, 1] for of in (matrix, limits.lower, limits.upper))
+    assert display.text_[1, 1].get_text() == f"{count:,.0f}\n{low:,.0f}–{high:,.0f}"
     shares = confusion.plot(axes_of(), normalize="true", confidence=None)
     assert shares.text_[0, 0].get_text() == f"{confusion.confusion_matrix(normalize='true')[0, 0]:.2f}"
     at = released().at_threshold(0.5)
     np.testing.assert_array_equal(at.plot(axes_of()).confusion_matrix, at.confusion_matrix())
-    many = ConfusionSummary([0, 1, 2]).update([0, 1, 2] * 5000, [0, 1, 2] * 5000)
-    text = many.release(1.0, random_state=seeded()).plot(axes_of()).text_[0, 0].get_text()
-    assert max(map(len, text.split("\n"))) <= 11
     tiny = ConfusionSummary().update([0] * 500, [0] * 500).release(1.0, random_state=seeded())
     assert [text.get_style() for text in tiny.plot(axes_of()).text_.ravel()] == ["normal"] + 3 * ["italic"]
 
@@ -147,17 +135,6 @@ def test_drawing_code_imports_nothing_that_knows_records():
     imported = {node.module for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)}
     own = {name for name in imported if name.startswith("dp_metrics")}
     assert own <= {
-        "dp_metrics._packages",
-        "dp_metrics.inputs.floats",
-        "dp_metrics.metrics.scores.bands",
-        "dp_metrics.metrics.scores.curve_formulas",
-        "dp_metrics.release.interval",
+        *("dp_metrics." + name for name in ("_packages", "inputs.floats", "release.interval")),
+        *("dp_metrics.metrics.scores." + name for name in ("bands", "curve_formulas")),
     }
-
-
-def test_without_axes_a_figure_is_made():
-    plt = pytest.importorskip("matplotlib.pyplot")
-    before = plt.get_fignums()
-    display = released(bins=8).plot()
-    assert len(plt.get_fignums()) == len(before) + 1
-    plt.close(display.figure_)

@@ -137,13 +137,3 @@ def test_names_of_scikit_learn_mean_what_they_mean_there():
     of_each = dp.make_private_scorer("roc_auc_ovr", epsilon=1.0, labels=[0, 1, 2])
     assert of_each.check()[0][0] == "predict_proba"
     assert dp.make_private_scorer("roc_auc", epsilon=1.0).check()[0][0] == "decision_function"
-
-
-def test_keywords_of_a_partial_count_wherever_it_is_given():
-    given = {"bounds": (0, 1), "mechanism": "geometric"}
-    bounded, number = partial(dp.private_mse, **given), {"epsilon": 1.0, "n": 100}
-    planned = dp.expected_error("mse", Y, P, epsilon=1.0, **given)
-    assert dp.expected_error(bounded, Y, P, epsilon=1.0) == planned
-    told = dp.noise_interval(0.3, metric=bounded, **number)
-    assert told == dp.noise_interval(0.3, metric="mse", **number, **given)
-    assert told != dp.noise_interval(0.3, metric=bounded, mechanism="laplace", **number)

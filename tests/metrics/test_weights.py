@@ -5,13 +5,10 @@ import math
 from fractions import Fraction
 
 import numpy as np
-import pandas as pd
-from helpers import MAX, check_neighbours, hostile_losses, loop_over, nearest, seeded, weighted_bounds
+from helpers import MAX, check_neighbours, hostile_losses, loop_over, nearest, weighted_bounds
 from hypothesis import given
 from hypothesis import strategies as st
 
-import dp_metrics as dp
-from dp_metrics.inputs.options import check_groups
 from dp_metrics.sensitivity.aggregates import WeightedLossAggregate
 from dp_metrics.sensitivity.exact import BLOCK
 from dp_metrics.sensitivity.output_bounds import weighted_loss_bounds
@@ -140,31 +137,3 @@ def test_the_order_of_records_changes_no_bit_of_what_persons_add_up_to():
         other = weighted_bounds(losses[order], weights[order], 50.0, shuffled, capacity=500)
         assert (other.value, other.output_range) == (one.value, one.output_range)
         np.testing.assert_array_equal([other.lower, other.upper], [one.lower, one.upper])
-
-
-def tuples(values):
-    array = np.empty(len(values), dtype=object)
-    array[:] = values
-    return array
-
-
-@loop_over(
-    "labels",
-    [
-        [3, 3, 1, 2],
-        ["b", "b", "a", "c"],
-        np.array(["b", "b", "a", "c"], dtype=object),
-        [3.5, 3.5, 1.0, 2.0],
-        tuples([("x", 1), ("x", 1), ("y", 1), ("x", 2)]),
-        pd.Series(["b", "b", "a", "c"], dtype="category"),
-        pd.Series(pd.to_datetime([9, 9, 1, 5])),
-        np.array([[3], [3], [1], [2]]),
-    ],
-)
-def test_labels_of_persons_are_of_any_kind(labels):
-    released, expected = (
-        dp.private_mean_loss([1.0, 2, 3, 4], epsilon=1.0, groups=groups, random_state=seeded())
-        for groups in (labels, [0, 0, 1, 2])
-    )
-    assert released == expected
-    assert len(set(check_groups(labels).tolist())) == 3
