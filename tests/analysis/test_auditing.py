@@ -11,7 +11,7 @@ import pytest
 import dp_metrics as dp
 from dp_metrics import auditing
 from dp_metrics.analysis._law_comparison import _candidate_probabilities, law_loss
-from dp_metrics.analysis.audited import AUDITED, FRAMES, PLANS, run_audit, to_table
+from dp_metrics.analysis.audited import AUDITED, FRAMES
 from dp_metrics.analysis.simulation import loss_output_bounds, variance_output_bounds
 from dp_metrics.cli.main import main
 from dp_metrics.mechanisms import AboveThreshold, Hazard
@@ -164,18 +164,6 @@ def test_data_of_more_than_a_block_keep_the_claim():
     x = np.ones(BLOCK + 1)
     y = np.r_[0.0, x[1:]]
     assert auditing.metric_loss(dp.private_mean_loss, [x], [y], epsilon=5.0, max_loss=1.0) <= 5.0
-
-
-@pytest.mark.slow
-def test_table_of_the_audit_has_a_row_per_metric():
-    # by the last mechanism of each, the geometric one where there is a limit: the others are audited above
-    findings = run_audit(
-        [4.0], n=4, steps=0, progress=lambda plan: {claim[0]: claim for claim in plan}.values()
-    )
-    assert {finding.mechanism for finding in findings} == {"hazard", "geometric", "noisy counts"}
-    table = to_table(findings).splitlines()
-    assert len(table) == 2 + len(AUDITED) + len(FRAMES) + len(PLANS)
-    assert all(finding.result.passed for finding in findings)
 
 
 @pytest.mark.slow

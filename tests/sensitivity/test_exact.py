@@ -47,19 +47,21 @@ def mixed_array(size, seed):
     return values
 
 
+def assert_exact(values):
+    assert exact_sum(values) == units(values)
+    assert exact_moments(values) == (units(values), units(values, 2))
+
+
 @given(hostile_lists.map(cancelling) | hostile_lists)
 def test_sums_and_square_sums_are_exact(values):
     array = np.array(values)
-    assert exact_sum(array) == units(values)
-    assert exact_moments(array) == (units(values), units(values, 2))
+    assert_exact(array)
     np.testing.assert_array_equal(array, np.array(values))  # the data are left alone
 
 
 @loop_over("size", [BLOCK - 1, BLOCK, BLOCK + 1, 2 * BLOCK + 7])
 def test_long_arrays_of_mixed_exponents_are_summed_exactly(size):
-    values = mixed_array(size, seed=size)
-    assert exact_sum(values) == units(values)
-    assert exact_moments(values) == (units(values), units(values, 2))
+    assert_exact(mixed_array(size, seed=size))
 
 
 @loop_over("value", [MAX, -MAX, 5e-324, 1.0 - 2**-53, 2.0**480, 2.0**-480, 2.0**960, 2.0**500])
@@ -75,17 +77,12 @@ def test_a_full_block_of_nearly_equal_values_loses_no_bit(exponent):
     # the sum of the leading parts is as long as it can be
     rng = np.random.default_rng(exponent + 2000)
     for sign in (1, -1, 1, -1):
-        block = sign * np.ldexp(1 - rng.integers(0, 2**40, BLOCK) * 2.0**-53, exponent)
-        assert exact_sum(block) == units(block)
-        assert exact_moments(block) == (units(block), units(block, 2))
+        assert_exact(sign * np.ldexp(1 - rng.integers(0, 2**40, BLOCK) * 2.0**-53, exponent))
 
 
 def test_strided_and_empty_arrays_are_summed_too():
-    values = mixed_array(1000, seed=3)
-    assert exact_sum(values[::-3]) == units(values[::-3])
-    assert exact_moments(values[::-3]) == (units(values[::-3]), units(values[::-3], 2))
-    assert exact_sum(np.empty(0)) == 0
-    assert exact_moments(np.empty(0)) == (0, 0)
+    assert_exact(mixed_array(1000, seed=3)[::-3])
+    assert_exact(np.empty(0))
 
 
 @given(hostile_lists)
