@@ -61,6 +61,18 @@ def scorer(accountant):
     return get_private_scorer("neg_private_mse", epsilon=0.1, accountant=accountant)
 
 
+@pytest.fixture
+def paid(accountant):
+    """Return how many releases a call makes."""
+
+    def paid(call, *data, **options):
+        before = len(accountant.history)
+        call(*data, **options)
+        return len(accountant.history) - before
+
+    return paid
+
+
 def made(kind, *settings, **options):
     return functools.partial(kind, *settings, **options)
 
@@ -119,19 +131,17 @@ def test_a_tool_makes_as_many_releases_as_were_counted(kind, routing):
         assert (expected > 0) == (kind not in ("boosting that never stops", "boosting of few records"))
 
 
-def test_whatever_is_smaller_than_was_asked_for_is_counted_as_it_is(accountant, scorer):
+def test_whatever_is_smaller_than_was_asked_for_is_counted_as_it_is(paid, scorer):
     for tool, expected, words in (
         (RandomizedSearchCV(Ridge(), ALPHAS, n_iter=10, cv=2, scoring=scorer), 3 * 2, "smaller than n_iter"),
         (elimination(min_features_to_select=9, scoring=scorer), 2, "min_features_to_select=9"),
     ):
-        before = len(accountant.history)
         assert count_releases(tool, X) == expected
         with pytest.warns(UserWarning, match=words):
-            tool.fit(X, Y)
-        assert len(accountant.history) - before == expected
+            assert paid(tool.fit, X, Y) == expected
 
 
-def test_classes_of_a_classifier_count(accountant):
+def test_classes_of_a_classifier_count(paid, accountant):
     scorer = get_private_scorer("neg_private_log_loss", epsilon=0.1, accountant=accountant)
     options = {"scoring": scorer, "factor": 2, "min_resources": "smallest", "random_state": 0}
     of_classes = HalvingGridSearchCV(LogisticRegression(), {"C": np.logspace(-2, 2, 8)}, cv=5, **options)
@@ -139,22 +149,18 @@ def test_classes_of_a_classifier_count(accountant):
         max_iter=3, n_iter_no_change=10, early_stopping=True, scoring=scorer
     )
     for tool in (of_classes, boosted):
-        before = len(accountant.history)
         expected = count_releases(tool, X_THREE, Y_THREE)
-        tool.fit(X_THREE, Y_THREE)
-        assert len(accountant.history) - before == expected
+        assert paid(tool.fit, X_THREE, Y_THREE) == expected
     assert of_classes.n_resources_[0] == 5 * 2 * 3
 
 
-def test_what_may_stop_early_makes_at_most_as_many(accountant, scorer):
+def test_what_may_stop_early_makes_at_most_as_many(paid, scorer):
     for tool, most in (
         (sequential(tol=1e9, scoring=scorer), 2 * sum(range(2, 8))),
         (boosting(max_iter=50, n_iter_no_change=1, tol=1e9, early_stopping=True, scoring=scorer), 102),
     ):
-        before = len(accountant.history)
         assert count_releases(tool, X, Y) == most
-        tool.fit(X, Y)
-        assert 0 < len(accountant.history) - before < most
+        assert 0 < paid(tool.fit, X, Y) < most
 
 
 @pytest.mark.slow
@@ -169,45 +175,39 @@ def test_boosting_of_many_records_stops_early_by_default(accountant, scorer):
         count_releases(model)
 
 
-def test_only_private_scorers_count(accountant, scorer):
+def test_only_private_scorers_count(paid, scorer):
     scoring = {"a": scorer, "b": clone(scorer), "r2": "r2"}
     search = grid(cv=2, scoring=scoring, refit="a", return_train_score=True)
-    assert count_releases(search) == 3 * 2 * 2 * 2
-    search.fit(X, Y)
-    assert len(accountant.history) == 3 * 2 * 2 * 2
+    assert count_releases(search) == paid(search.fit, X, Y) == 3 * 2 * 2 * 2
 
 
 @pytest.mark.parametrize("routing", [False, True], ids=["", "routing"])
-def test_groups_split_a_tool(accountant, scorer, routing):
+def test_groups_split_a_tool(paid, scorer, routing):
     for tool in (grid, made(halving, ALPHAS), made(elimination, step=3)):
-        before = len(accountant.history)
         with sklearn.config_context(enable_metadata_routing=routing):
             one = tool(cv=GroupKFold(5), scoring=scorer)
             expected = count_releases(one, X, Y, groups=GROUPS)
-            one.fit(X, Y, groups=GROUPS)
-        assert len(accountant.history) - before == expected > 0
+            assert paid(one.fit, X, Y, groups=GROUPS) == expected > 0
 
 
 @pytest.mark.parametrize("cv", [None, 3, KFold(4), LeaveOneOut(), LeaveOneGroupOut(), ONE_SPLIT], ids=repr)
-def test_cross_validation_makes_as_many_releases_as_were_counted(cv, accountant, scorer):
+def test_cross_validation_makes_as_many_releases_as_were_counted(cv, paid, scorer):
     scoring = {"a": scorer, "b": clone(scorer)}
     options = {"groups": GROUPS} if isinstance(cv, LeaveOneGroupOut) else {}
     for train in (False, True):
-        before = len(accountant.history)
         options["return_train_score"] = train
         expected = count_releases(cv, X, Y, scoring={**scoring, "plain": "neg_max_error"}, **options)
         assert expected == count_releases(cv, X, Y, scoring=2, **options)
-        cross_validate(Ridge(), X, Y, cv=cv, scoring=scoring, error_score="raise", **options)
-        assert len(accountant.history) - before == expected
+        how = {"cv": cv, "scoring": scoring, "error_score": "raise", **options}
+        assert paid(cross_validate, Ridge(), X, Y, **how) == expected
 
 
 @pytest.mark.filterwarnings("ignore:Removed duplicate entries:RuntimeWarning")
-def test_a_learning_curve_makes_as_many_releases_as_were_counted(accountant, scorer):
+def test_a_learning_curve_makes_as_many_releases_as_were_counted(paid, scorer):
     for sizes in ([10, 20, 30], [0.1, 0.5, 1.0], np.linspace(0.1, 1.0, 5), [0.5, 0.501, 1.0]):
-        before = len(accountant.history)
-        expected = count_releases(3, X, Y, estimator=Ridge(), scoring=scorer, train_sizes=sizes)
-        learning_curve(Ridge(), X, Y, cv=3, scoring=scorer, train_sizes=sizes, error_score="raise")
-        assert len(accountant.history) - before == expected, sizes
+        options = {"scoring": scorer, "train_sizes": sizes}
+        expected = count_releases(3, X, Y, estimator=Ridge(), **options)
+        assert paid(learning_curve, Ridge(), X, Y, cv=3, error_score="raise", **options) == expected, sizes
 
 
 LONG = ("grid, leave one out", "elimination, leave one out", "halving, slow", "boosting")
@@ -310,11 +310,10 @@ def xgboost_model(accountant, **options):
     return xgboost.XGBRegressor(eval_metric=metric, disable_default_eval_metric=True, n_jobs=1, **options)
 
 
-def test_xgboost_makes_a_release_in_each_round_for_each_set(accountant):
+def test_xgboost_makes_a_release_in_each_round_for_each_set(accountant, paid):
     for sets in (1, 2):
-        before, model = len(accountant.history), xgboost_model(accountant, n_estimators=5)
-        model.fit(X, Y, eval_set=[(X, Y)] * sets, verbose=False)
-        assert len(accountant.history) - before == 5 * sets
+        model = xgboost_model(accountant, n_estimators=5)
+        assert paid(model.fit, X, Y, eval_set=[(X, Y)] * sets, verbose=False) == 5 * sets
         # nothing but the private numbers is kept
         assert [[*found] for found in model.evals_result().values()] == [["private_mae"]] * sets
     small = PrivacyAccountant(0.3)
