@@ -105,12 +105,9 @@ def test_several_features_make_a_group_of_each_combination_whatever_holds_them(h
 
 def test_data_of_any_form_and_groups_without_records():
     settings = {"group_labels": ["c", "nobody", "a", "b"], "random_state": seeded()}
-    expected = frame(dp.private_recall_score, **settings)
-    assert list(expected.by_group) == ["c", "nobody", "a", "b"]
-    assert expected.by_group["nobody"] == 0
-    for hold in (np.ndarray.tolist, lambda a: pd.Series(a, index=range(N, 0, -1))):
-        made = frame(dp.private_recall_score, *map(hold, (Y, PRED, RACE)), **settings)
-        assert dict(made.by_group) == dict(expected.by_group)
+    made = frame(dp.private_recall_score, *map(np.ndarray.tolist, (Y, PRED, RACE)), **settings)
+    assert list(made.by_group) == ["c", "nobody", "a", "b"]
+    assert made.by_group["nobody"] == 0
     # a list of rows has columns in a group without records too
     three = np.stack([PROBA / 2, 1 - PROBA, PROBA / 2], axis=1)
     for proba in (three, three.tolist()):

@@ -414,22 +414,14 @@ def test_simulated_gaps_have_the_law_of_released_ones(metric, way):
 
 @each_way
 def test_values_rest_on_the_records_that_count_for_them(way):
-    metrics = {
-        "recall": dp.private_recall_score,
-        "precision": dp.private_precision_score,
-        "accuracy": dp.private_accuracy_score,
-        "macro": partial(dp.private_recall_score, average="macro"),
-        "matrix": dp.private_confusion_matrix,
-    }
-    made = frame(metrics, epsilon=NO_NOISE, **way)
+    macro = partial(dp.private_recall_score, average="macro")
+    made = frame({**RATIOS, "macro": macro}, epsilon=NO_NOISE, **way)
     sizes = {group: int((group == BY).sum()) for group in LABELS}
     smaller = {group: min(Y[group == BY].sum(), (1 - Y)[group == BY].sum()) for group in LABELS}
     for group in LABELS:
         y, p = Y[group == BY], PRED[group == BY]
-        assert made.rests_on[group] == {
-            "recall": y.sum(), "precision": p.sum(), "accuracy": y.size, "macro": smaller[group],
-            "matrix": y.size,
-        }  # fmt: skip
+        counts = {"recall": y.sum(), "precision": p.sum(), "accuracy": y.size, "macro": smaller[group]}
+        assert made.rests_on[group].items() >= counts.items()
     for metric, rests_on, told in (
         (dp.private_roc_auc_score, smaller, True),
         (HAZARD, smaller, True),
