@@ -9,6 +9,7 @@ import tomllib
 from datetime import date
 from importlib.metadata import version
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 import yaml
@@ -129,24 +130,18 @@ def test_a_step_ends_at_its_first_error_the_others_go_on_and_the_gate_fails(tmp_
     assert ended("lint", "review", "proofs") == (1, sorted(passed + failed))
 
 
-class Item:
-    """A case of a test, as far as its marks go."""
-
-    def __init__(self, nodeid: str, *marks: str) -> None:
-        self.nodeid, self.marks = nodeid, [*marks]
-
-    def get_closest_marker(self, name: str) -> bool:
-        return name in self.marks
-
-    def add_marker(self, name: str) -> None:
-        self.marks.append(name)
+def case_of(nodeid, *marks):
+    """Return a case of a test, as far as its marks go."""
+    given = [*marks]
+    methods = {"get_closest_marker": given.__contains__, "add_marker": given.append}
+    return SimpleNamespace(nodeid=nodeid, marks=given, **methods)
 
 
 def test_the_sample_has_the_first_case_of_each_test_that_is_only_slow_and_not_weekly():
-    items = [Item(f"a.py::{name}", "slow") for name in ("f[1]", "f[2]", "g", "h[1]", "h[2]")]
-    items += [Item("b.py::f[2]", "slow"), Item("b.py::g", "slow", "weekly"), Item("b.py::h[1]", "slow")]
-    items += [Item("b.py::h[2]"), Item("b.py::i")]
-    items[3].marks.append("weekly")
+    items = [case_of(name, "slow", "weekly") for name in ("b.py::g", "a.py::h[1]")]
+    items += [case_of(f"a.py::{name}", "slow") for name in ("f[1]", "f[2]", "g", "h[2]")]
+    items += [case_of(f"b.py::{name}", "slow") for name in ("f[2]", "h[1]")]
+    items += [case_of("b.py::h[2]"), case_of("b.py::i")]
     load_script(ROOT / "tests" / "conftest.py").pytest_collection_modifyitems(items)
     chosen = [item.nodeid for item in items if "sample" in item.marks]
     assert chosen == ["a.py::f[1]", "a.py::g", "a.py::h[2]", "b.py::f[2]"]

@@ -35,25 +35,12 @@ class Links(HTMLParser):
         super().__init__()
         self.targets: list[str] = []
         self.anchors = {""}
-        self.unresolved: list[str] = []
-        self._open: list[tuple[str, bool]] = []
         self.feed(path.read_text(encoding="utf-8"))
 
     def handle_starttag(self, tag, attributes):
         attributes = dict(attributes)
         self.targets += [attributes[name] for name in ("href", "src") if attributes.get(name)]
         self.anchors |= {attributes[name] for name in ("id", "name") if attributes.get(name)}
-        is_name = tag == "code" and "xref" in (attributes.get("class") or "")
-        self._open.append((tag, is_name))
-
-    def handle_endtag(self, tag):
-        while self._open and self._open.pop()[0] != tag:
-            pass
-
-    def handle_data(self, data):
-        tags = [tag for tag, _ in self._open]
-        if any(is_name for _, is_name in self._open) and "a" not in tags:
-            self.unresolved.append(data)
 
 
 @pytest.fixture(scope="module")
@@ -82,19 +69,12 @@ def site(built):
 
 
 @pytest.mark.slow
-def test_every_public_name_has_a_page_and_became_a_link_wherever_it_stands(site):
+def test_every_public_name_has_a_page(site):
     names = [f"dp_metrics.{name}" for name in dp_metrics.__all__]
     names += [f"dp_metrics.auditing.{name}" for name in import_module("dp_metrics.auditing").__all__]
     for name in names:
         page = site[f"api/generated/{name}.html"]
         assert any(anchor.endswith(name.rsplit(".")[-1]) for anchor in page.anchors)
-    missed = {
-        (name, text)
-        for name, page in site.items()
-        for text in page.unresolved
-        if text.split(".")[0].split("(")[0] in dp_metrics.__all__
-    }
-    assert missed == set()
 
 
 @pytest.mark.slow

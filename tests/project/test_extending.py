@@ -85,38 +85,26 @@ def contents(folder):
     }
 
 
-@pytest.fixture(scope="module")
-def copied(tmp_path_factory):
-    """Return a function that runs Python in a copy of the project, and a function that tells what changed."""
-    folder = tmp_path_factory.mktemp("project")
+@pytest.mark.slow
+def test_a_new_loss_touches_six_places(tmp_path):
     for name in COPIED:
         if (ROOT / name).is_dir():
-            shutil.copytree(ROOT / name, folder / name, ignore=shutil.ignore_patterns("__pycache__"))
+            shutil.copytree(ROOT / name, tmp_path / name, ignore=shutil.ignore_patterns("__pycache__"))
         else:
-            shutil.copy(ROOT / name, folder / name)
-    before = contents(folder)
-    add_huber_loss(folder)
+            shutil.copy(ROOT / name, tmp_path / name)
+    before = contents(tmp_path)
+    add_huber_loss(tmp_path)
 
     def changed():
-        return {path for path, content in contents(folder).items() if content != before.get(path)}
+        return {path for path, content in contents(tmp_path).items() if content != before.get(path)}
 
     def run(*arguments):
-        done = subprocess.run(
-            [sys.executable, "-B", *arguments],
-            cwd=folder,
-            env={**os.environ, "PYTHONPATH": str(folder)},
-            capture_output=True,
-            text=True,
-        )
+        environment = {**os.environ, "PYTHONPATH": str(tmp_path)}
+        command = [sys.executable, "-B", *arguments]
+        done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True)
         assert done.returncode == 0, done.stdout + done.stderr
         return done.stdout
 
-    return run, changed
-
-
-@pytest.mark.slow
-def test_a_new_loss_touches_six_places(copied):
-    run, changed = copied
     assert changed() == PLACES
     run("docs/sources.py", "--write")
     assert changed() == PLACES | WRITTEN

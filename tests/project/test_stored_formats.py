@@ -34,7 +34,7 @@ def path(tmp_path):
     return tmp_path / "budget.sqlite"
 
 
-def test_a_budget_is_read_and_continued(path):
+def test_a_budget_is_read_with_its_parts_and_continued(path):
     budget = PrivacyAccountant(2.0, path)
     assert budget.spent == 1.25
     assert [(one.spend_name, one.epsilon, one.mechanism) for one in budget.history] == [
@@ -46,28 +46,21 @@ def test_a_budget_is_read_and_continued(path):
         budget.spend(0.8, "too much")
     budget.spend(0.75, "the rest")
     assert PrivacyAccountant(2.0, path).remaining == 0
+    parts = budget.parallel(0.5, ["north", "south"])
+    assert {name: part.spent for name, part in parts.items()} == {"north": 0.5, "south": 0.0}
 
 
-def test_a_stored_release_is_read_with_its_limits(path):
-    result = PrivacyAccountant(2.0, path)["error of May"]
-    assert result.value == MAE
-    assert (result.epsilon, result.n, result.neighboring) == (0.5, 200, "replace_one")
+def test_a_stored_release_is_read_with_its_limits_and_served_to_the_same_question(path):
+    budget = PrivacyAccountant(2.0, path)
+    result = budget["error of May"]
+    assert (result.value, result.epsilon, result.n, result.neighboring) == (MAE, 0.5, 200, "replace_one")
     lower, upper = result.noise_interval()
     assert lower < MAE < upper
-
-
-def test_a_stored_release_is_served_to_the_same_question(path):
-    budget = PrivacyAccountant(2.0, path)
     settings = {"epsilon": 0.5, "accountant": budget, "spend_name": "error of May"}
     with pytest.raises(ValueError, match="number of records was 200 and is 199"):
         private_mae(np.zeros(199), np.zeros(199), **settings)
     with pytest.warns(StoredReleaseWarning):
         assert private_mae(np.zeros(200), np.zeros(200), **settings) == MAE
-
-
-def test_parts_of_a_budget_are_read(path):
-    parts = PrivacyAccountant(2.0, path).parallel(0.5, ["north", "south"])
-    assert {name: part.spent for name, part in parts.items()} == {"north": 0.5, "south": 0.0}
 
 
 def without_what_was_added(now, stored):
