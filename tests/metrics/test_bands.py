@@ -19,7 +19,7 @@ from dp_metrics.metrics.scores.curve_formulas import ScoreCounts, area_under_roc
 from dp_metrics.release.noise import CountsNoise
 from dp_metrics.release.released import Asked
 
-HUGE = {"epsilon": 1e6, "random_state": 0}
+HUGE = {"epsilon": 1e6}
 
 
 def scored(n, share=0.3, apart=1.8, seed=0):
@@ -29,8 +29,7 @@ def scored(n, share=0.3, apart=1.8, seed=0):
 
 
 def curve_of(y, scores, **options):
-    with pytest.warns(dp.SeededReleaseWarning):
-        return dp.with_result(dp.private_roc_curve)(y, scores, **options)
+    return dp.with_result(dp.private_roc_curve)(y, scores, **options)
 
 
 def is_between(curve, lower, upper):
@@ -103,15 +102,14 @@ def test_a_band_never_falls_and_holds_every_curve_whose_shares_hold(noisy, zero_
 @given(st.lists(st.integers(0, 30), min_size=16, max_size=16), st.integers(0, 2**31))
 def test_noise_leaves_the_area_within_its_limits(cells, seed):
     """At a confidence of 1 - 1e-9; a class without a record has the area of the diagonal."""
-    rng, edges = np.random.default_rng(seed), np.linspace(0, 1, 9)
+    edges = np.linspace(0, 1, 9)
     table = np.array(cells).reshape(2, 8)
     y = np.repeat([0, 1], table.sum(axis=1))
     scores = np.concatenate([np.repeat(edges[:-1] + 0.01, row) for row in table])
     if y.size == 0:
         return
     summary = dp.ScoreSummary(edges=edges).update(y, scores)
-    with pytest.warns(dp.SeededReleaseWarning):
-        released = summary.release(1.0, random_state=int(rng.integers(2**31)))
+    released = summary.release(1.0, random_state=seeded(seed))
     lower, upper = released.noise_interval(1 - 1e-9)
     exact = area_under_roc(ScoreCounts(edges, *table.astype(float)))
     assert lower - 1e-9 <= exact <= upper + 1e-9
@@ -127,8 +125,7 @@ def of_delong(y, scores):
 def test_without_noise_the_approximate_limits_are_delongs():
     """The variance at a limit is that at the area, times how theta (1 - theta) differs."""
     y, scores = scored(3000)
-    with pytest.warns(dp.SeededReleaseWarning):
-        released = dp.ScoreSummary().update(y, scores).release(**HUGE)
+    released = dp.ScoreSummary().update(y, scores).release(**HUGE)
     area, half = released.roc_auc_score(), half_of_tied(released.counts)
     lower, upper = released.population_interval(method="approximate")
     for end, told in ((lower, area - half), (upper, area + half)):
@@ -146,10 +143,9 @@ def test_without_noise_the_approximate_limits_are_delongs():
 def test_an_area_by_hazard_has_limits_from_those_of_its_noise(neighboring):
     y, scores = scored(3000)
     for epsilon, added in ((1e4, 0.0), (0.5, 0.01)):
-        with pytest.warns(dp.SeededReleaseWarning):
-            result = dp.with_result(dp.private_roc_auc_score)(
-                y, scores, epsilon=epsilon, random_state=0, neighboring=neighboring
-            )
+        result = dp.with_result(dp.private_roc_auc_score)(
+            y, scores, epsilon=epsilon, random_state=seeded(0), neighboring=neighboring
+        )
         lower, upper = result.population_interval(method="approximate")
         for end, limit in zip((lower, upper), result.noise_interval(), strict=True):
             sizes = y.sum(), (1 - y).sum()  # which class plays which role is not known
@@ -187,8 +183,7 @@ def test_where_a_class_is_noise_the_limits_that_are_not_proved_are_the_sure_ones
 
 def test_calibration_bands():
     y, prob = scored(4000)
-    with pytest.warns(dp.SeededReleaseWarning):
-        result = dp.with_result(dp.private_calibration_curve)(y, prob, n_bins=4, **HUGE)
+    result = dp.with_result(dp.private_calibration_curve)(y, prob, n_bins=4, **HUGE)
     band = dp.calibration_band(result)
     means = [prob[(prob > place / 4) & (prob <= (place + 1) / 4)].mean() for place in range(4)]
     np.testing.assert_allclose(band.prob_pred, means, atol=1e-6)
@@ -199,8 +194,7 @@ def test_calibration_bands():
         half = z * np.sqrt(share * (1 - share) / inside.sum())
         assert band.lower[place] < share < band.upper[place]
         assert band.upper[place] - band.lower[place] == pytest.approx(2 * half, rel=0.05)
-    with pytest.warns(dp.SeededReleaseWarning):
-        noisy = dp.with_result(dp.private_calibration_curve)(y, prob, n_bins=4, epsilon=0.1, random_state=1)
+    noisy = dp.with_result(dp.private_calibration_curve)(y, prob, n_bins=4, epsilon=0.1)
     wider = dp.calibration_band(noisy)
     assert (wider.upper - wider.lower > band.upper - band.lower).all()
 
@@ -215,7 +209,7 @@ def test_the_band_and_the_area_cover(apart):
     missed = np.zeros(3)
     for _ in range(150):
         rows = rng.integers(0, y.size, 500)
-        result = curve_of(y[rows], scores[rows], epsilon=1.0, random_state=int(rng.integers(2**31)))
+        result = curve_of(y[rows], scores[rows], epsilon=1.0, random_state=seeded(int(rng.integers(2**31))))
         edges = result.noise.result.bins.merged(result.value.fpr.size - 1)
         exact = ScoreCounts(edges, *(np.histogram(scores[y == c], edges)[0].astype(float) for c in (0, 1)))
         curve, band = roc(exact), dp.roc_band(result)

@@ -6,7 +6,7 @@ from functools import partial
 import numpy as np
 import pytest
 import sklearn.metrics as sk
-from helpers import loop_over
+from helpers import loop_over, seeded
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.special import betaincinv
@@ -17,7 +17,7 @@ from dp_metrics.metrics.labels.count_formulas import kappa, matthews
 from dp_metrics.metrics.labels.label_limits import agreement_limits, combined, of_two_labels
 from dp_metrics.release.ratio_limits import NoisyRatio
 
-HUGE = {"epsilon": 1e6, "random_state": 0}
+HUGE = {"epsilon": 1e6}
 SHARES = st.floats(0.0, 1.0)
 
 
@@ -27,8 +27,7 @@ def labels_of(matrix):
 
 def released(metric, matrix, labels=None, **options):
     known = {"labels": range(len(matrix)), **options}
-    with pytest.warns(dp.SeededReleaseWarning):
-        return dp.with_result(metric)(*labels_of(matrix), **known)
+    return dp.with_result(metric)(*labels_of(matrix), **known)
 
 
 TWO = np.array([[620, 80], [30, 270]])
@@ -99,9 +98,9 @@ def test_without_noise_approximate_limits_have_the_spread_of_samples(metric, opt
 
 
 def test_where_noise_is_nearly_all_there_is_only_sure_limits_are_given():
-    few, options = np.array([[40, 1, 1], [1, 30, 0], [0, 1, 26]]), {"epsilon": 0.5, "random_state": 1}
+    few, options = np.array([[40, 1, 1], [1, 30, 0], [0, 1, 26]]), {"epsilon": 0.5}
     for metric, matrix in ((dp.private_f1_score, few), (dp.private_recall_score, np.diag([3] * 10))):
-        result = released(metric, matrix, average="macro", **options)
+        result = released(metric, matrix, average="macro", random_state=seeded(1), **options)
         approximate = result.population_interval(method="approximate")
         assert tuple(approximate) == tuple(result.population_interval())
         assert approximate.note == ""
@@ -109,7 +108,7 @@ def test_where_noise_is_nearly_all_there_is_only_sure_limits_are_given():
         ratio = NoisyRatio(size, 2, (1, 1), (Fraction(1, 4),) * 2, None, None)
         limits = combined(lambda *shares: np.mean(shares), [ratio] * 3, 0.025, is_mean=True)
         assert (limits is not None) == is_given
-    matthews = released(dp.private_matthews_corrcoef, few, **options)
+    matthews = released(dp.private_matthews_corrcoef, few, random_state=seeded(1), **options)
     for method, match in (("sure", "method='approximate'"), ("approximate", "far above their noise")):
         with pytest.raises(ValueError, match=match):
             matthews.population_interval(method=method)
@@ -153,14 +152,12 @@ def test_a_released_summary_has_the_limits_of_single_metrics(labels, matrix):
     table = np.random.default_rng(labels).integers(20, 60, (labels, labels)) + 300 * np.eye(labels, dtype=int)
     true, pred = labels_of(table)
     summary = dp.ConfusionSummary(range(labels)).update(true, pred)
-    with pytest.warns(dp.SeededReleaseWarning):
-        clear = summary.release(matrix=matrix, **HUGE)
+    clear = summary.release(matrix=matrix, **HUGE)
     noisy = summary.release(1.0, matrix=matrix)
     for name, options in OF_A_SUMMARY:
         metric = row_of(name)[0].name
         chosen = {} if name == "accuracy" else {"labels": range(labels)}
-        with pytest.warns(dp.SeededReleaseWarning):
-            alone = dp.with_result(getattr(dp, metric))(true, pred, **chosen, **options, **HUGE)
+        alone = dp.with_result(getattr(dp, metric))(true, pred, **chosen, **options, **HUGE)
         for way in ("sure", "approximate"):
             found = clear.population_interval(name, method=way, **options)
             np.testing.assert_allclose([*found], [*alone.population_interval(method=way)], atol=0.003)
@@ -185,7 +182,7 @@ def test_approximate_limits_cover(epsilon):
         for _ in range(400):
             drawn = rng.multinomial(1500, shares.ravel()).reshape(2, 2)
             result = released(
-                metric, drawn, epsilon=epsilon, random_state=int(rng.integers(2**31)), **options
+                metric, drawn, epsilon=epsilon, random_state=seeded(int(rng.integers(2**31))), **options
             )
             lower, upper = result.population_interval(method="approximate")
             missed += not lower <= truth <= upper

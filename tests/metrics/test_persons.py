@@ -7,7 +7,7 @@ from functools import partial
 
 import numpy as np
 import pytest
-from helpers import loop_over, new_session, seeded
+from helpers import loop_over, seeded
 
 import dp_metrics as dp
 from dp_metrics.analysis._law_comparison import draw_loss
@@ -128,16 +128,3 @@ def test_noise_and_its_limits_are_wider_by_the_records_of_a_person():
     result = released("private_expected_calibration_error", **public)
     alone = dp.noise_interval(result.value, metric="expected_calibration_error", epsilon=1.0, **public)
     assert tuple(alone) == pytest.approx(tuple(result.noise_interval()), abs=1e-12)
-
-
-def test_a_stored_release_knows_its_persons(tmp_path):
-    path, public = tmp_path / "budget.sqlite", {"epsilon": 1.0, "groups": OF_THREE}
-    recall = partial(dp.with_result(dp.private_recall_score), Y, P, spend_name="one", **public)
-    first = recall(accountant=dp.PrivacyAccountant(3.0, path))
-    new_session()
-    budget = dp.PrivacyAccountant(3.0, path)
-    with pytest.raises(ValueError, match="max_records was None and is 2"):
-        recall(accountant=budget, max_records=2)
-    with pytest.warns(dp.StoredReleaseWarning):
-        again = recall(accountant=budget)
-    assert (again.value, again.noise.released.most_records, budget.spent) == (first.value, 3, 1)

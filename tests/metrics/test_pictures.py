@@ -9,7 +9,6 @@ from helpers import loop_over, seeded
 from sklearn.calibration import CalibrationDisplay
 from sklearn.metrics import ConfusionMatrixDisplay, PrecisionRecallDisplay, RocCurveDisplay
 
-import dp_metrics as dp
 from dp_metrics import ConfusionSummary, ScoreSummary
 from dp_metrics.metrics import _pictures
 from dp_metrics.metrics._pictures import COLOURS
@@ -68,25 +67,6 @@ def test_bands_are_those_of_the_release_and_can_be_left_out():
     for kind in DISPLAYS:
         axes = scores.plot(kind, axes_of(), confidence=None).ax_
         assert not [*axes.patches, *axes.collections]
-
-
-def test_limits_of_even_bins_hold_for_all_people_at_once():
-    """Sure: with a probability of 95 % no bin misses, so that 4 of 6 releases do with one of 9e-5 at most."""
-    missed = 0
-    for seed in range(6):
-        rng = np.random.default_rng(seed)
-        score = rng.random(3000)
-        y = rng.random(3000) < score
-        with pytest.warns(dp.SeededReleaseWarning):
-            scores = ScoreSummary.from_data(y, score).release(1.0, bins=8, random_state=seed)
-        band = scores.calibration_band(n_bins=4)
-        ends = scores.counts.edges[np.searchsorted(scores.counts.middles, [0, 0.25, 0.5, 0.75, 1])]
-        exact = (ends[1:] + ends[:-1]) / 2  # of scores that are spread evenly
-        missed += not ((band.lower <= exact) & (exact <= band.upper)).all()
-        assert (band.upper - band.lower < 0.3).all()
-        np.testing.assert_array_equal(band.prob_pred, scores.calibration_curve(4).prob_pred)
-        assert band.note.startswith("Limits of the gaps: ")  # those of shares are proved
-    assert missed <= 3
 
 
 def test_what_is_mostly_noise_is_grey():

@@ -1,6 +1,5 @@
 """A metric goes by the same names wherever one is asked for."""
 
-import argparse
 from functools import partial
 
 import numpy as np
@@ -12,7 +11,6 @@ from sklearn.metrics import get_scorer, get_scorer_names
 
 import dp_metrics as dp
 from dp_metrics import auditing
-from dp_metrics.cli import score
 from dp_metrics.metrics import FUNCTIONS, METRICS, NAMES, row_of
 
 MACRO = partial(dp.private_f1_score, average="macro")
@@ -53,15 +51,6 @@ def frame(metric):
     return repr(dp.PrivateMetricFrame(metrics={"m": metric}, y_true=Y, y_pred=Y, **settings))
 
 
-def command(metric):
-    if not isinstance(metric, str):  # a function cannot be typed
-        return row_of(metric)
-    parser = argparse.ArgumentParser()
-    score.add_score(parser)
-    asked = score._request(parser.parse_args(["a.csv", "--metric", metric, "--epsilon", "1"]))
-    return asked.row, asked.options
-
-
 PLACES = {  # and a metric that each of them takes
     "scorer": (scorer, MACRO),
     "search": (search, dp.private_log_loss),
@@ -85,7 +74,6 @@ PLACES = {  # and a metric that each of them takes
         lambda metric: auditing.metric_loss(metric, *[([1, 0, 1, 1], [1, 0, 0, 1])] * 2, epsilon=1.0),
         dp.private_roc_auc_score,
     ),
-    "command": (command, dp.private_variance),
 }
 
 
