@@ -69,37 +69,32 @@ def distance(a, b):
     return sum(((a - b) + (b - a)).values())
 
 
-@pytest.mark.parametrize(("domain", "cap"), [((0, 1, 3), 3), ((0.0, 0.1, 0.7), 0.7), ((0.0, 0.3, 3.0), 3.0)])
-def test_mean_bounds_are_the_extremes_over_all_data_sets_within_reach(domain, cap):
-    reachable = {y: mean(y) for y in data_sets(domain, 8)}
-    for x in data_sets(domain, 4):
-        bounded, unbounded = loss_bounds(x, cap, capacity=4), loss_bounds(x, capacity=4)
-        assert bounded.value == unbounded.value == nearest(mean(x))
-        np.testing.assert_array_equal(bounded.lower, unbounded.lower)
-        assert (unbounded.upper == MAX).all()
-        for rank in range(1, 5):
-            reach = [nearest(value) for y, value in reachable.items() if distance(x, y) <= rank]
-            assert bounded.lower[rank - 1] == min(reach)
-            assert bounded.upper[rank - 1] == max(reach)
-        assert bounded.n is None
-        assert not bounded.monotonic
+DOMAINS = {
+    **{(loss_bounds, mean, some): some[-1] for some in ((0, 1, 3), (0.0, 0.1, 0.7), (0.0, 0.3, 3.0))},
+    **{(var_bounds, variance, some): (float(some[0]), some[-1]) for some in ((0, 1, 3, 7), (-0.3, 0.1, 3.3))},
+}
 
 
-@pytest.mark.parametrize("domain", [(0, 1, 3, 7), (-0.3, 0.1, 3.3)])
-def test_variance_bounds_contain_all_data_sets_within_reach(domain):
-    limits = (float(min(domain)), float(max(domain)))
-    reachable = {y: variance(y) for y in data_sets(domain, 6)}
+@pytest.mark.parametrize(("make", "exact", "domain"), DOMAINS)
+def test_bounds_are_the_extremes_over_all_data_sets_within_reach(make, exact, domain):
+    """Of a variance the upper ones contain these."""
+    capacity = 4 if exact is mean else 3
+    reachable = {y: exact(y) for y in data_sets(domain, 4 + capacity)}
     for x in data_sets(domain, 4):
-        bounded, unbounded = var_bounds(x, limits, capacity=3), var_bounds(x, capacity=3)
-        assert bounded.value == unbounded.value == nearest(variance(x))
+        bounded, unbounded = (
+            make(x, *limit, capacity=capacity) for limit in ([DOMAINS[make, exact, domain]], [])
+        )
+        assert bounded.value == unbounded.value == nearest(exact(x))
         np.testing.assert_array_equal(bounded.lower, unbounded.lower)
         assert (unbounded.upper == MAX).all()
-        assert not bounded.monotonic
-        for rank in range(1, 4):
+        assert (bounded.n, bounded.monotonic) == (None, False)
+        for rank in range(1, capacity + 1):
             reach = [nearest(value) for y, value in reachable.items() if distance(x, y) <= rank]
-            assert bounded.lower[rank - 1] <= min(reach)
+            if exact is mean:
+                assert (bounded.lower[rank - 1], bounded.upper[rank - 1]) == (min(reach), max(reach))
+                continue
+            assert bounded.lower[rank - 1] == nearest(least_variance(x, rank)) <= min(reach)
             assert max(reach) <= bounded.upper[rank - 1] <= bounded.output_range[1]
-            assert bounded.lower[rank - 1] == nearest(least_variance(x, rank))
 
 
 def least_variance(x, rank):
@@ -219,19 +214,10 @@ def test_nothing_gives_the_number_of_records_away(case):
         assert not {"36", "37", "38"} & set(re.findall(r"\d+", str(caught.value)))
 
 
-@pytest.mark.parametrize(
-    "query",
-    [
-        loss_query,
-        lambda x: loss_query(x, 9.0),
-        variance_query,
-        lambda x: variance_query(x, (0.0, 9.0)),
-    ],
-    ids=["loss", "loss, cap", "variance", "variance, bounds"],
-)
-def test_output_bounds_have_as_many_ranks_whatever_the_number_of_records(query):
-    for epsilon in (0.1, 10.0):
-        several = [query(np.arange(float(n))) for n in (0, 1, 2, 50, 3000)]
+@loop_over(("query", "limit"), [(loss_query, 9.0), (variance_query, (0.0, 9.0))])
+def test_output_bounds_have_as_many_ranks_whatever_the_number_of_records(query, limit):
+    for epsilon, limited in itertools.product((0.1, 10.0), (None, limit)):
+        several = [query(np.arange(float(n)), limited) for n in (0, 1, 2, 50, 3000)]
         assert len({one.output_bounds(dp.Hazard(), epsilon, private_n=True).ranks for one in several}) == 1
 
 

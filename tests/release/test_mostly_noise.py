@@ -130,25 +130,6 @@ def test_an_area_says_how_much_its_bias_may_hide(relation):
         assert all(note is None or note.startswith("Biased towards 1: ") for note in notes)
 
 
-def test_what_else_is_made_of_counts_says_so_too():
-    y, pred, score = binary(10_000, positives=0.0006)
-    pred = np.where(y == 1, pred, 0)
-    normalized = functools.partial(dp.private_confusion_matrix, normalize="true")
-    for function in (
-        dp.private_balanced_accuracy_score,
-        dp.private_matthews_corrcoef,
-        dp.private_cohen_kappa_score,
-        dp.private_classification_report,
-        normalized,
-    ):
-        assert "Mostly noise in part" in released(function, y, pred, epsilon=1.0).note
-    for function in (dp.private_roc_curve, dp.private_average_precision_score):
-        assert "Mostly noise: " in released(function, y, score, epsilon=1.0).note
-    curve = released(dp.private_calibration_curve, y, np.minimum(score, 0.2 + 0.5 * y), epsilon=1.0)
-    assert "Mostly noise in part" in curve.note
-    assert released(dp.private_confusion_matrix, y, pred, epsilon=1.0).note is None  # counts are no shares
-
-
 PRIVATE_SIZES = {
     "a share": functools.partial(dp.private_accuracy_score),
     "a table": dp.private_confusion_matrix,

@@ -9,7 +9,7 @@ from html.parser import HTMLParser
 
 import numpy as np
 import pytest
-from helpers import NoEntropy, assert_same, loop_over, seeded
+from helpers import assert_same, loop_over, seeded
 
 import dp_metrics as dp
 from dp_metrics import distributed
@@ -58,13 +58,6 @@ def test_a_result_is_that_of_the_metric_with_what_may_be_published(name):
         written[2][0] = np.inf
     np.testing.assert_equal(written, getattr(value, "tolist", lambda: value)())
     assert_same(pickle.loads(pickle.dumps(result)).to_dict(), result.to_dict())
-    del called["epsilon"]
-    with pytest.raises(TypeError, match=rf"{name}\(\) missing a required .*argument: 'epsilon'"):
-        full(*data, **called)
-    with pytest.raises(TypeError, match=rf"{name}\(\) got an unexpected keyword argument 'return_result'"):
-        full(*data, epsilon=1.0, **called, return_result=True)
-    with pytest.raises(TypeError, match="spend_name"):
-        function(*data, epsilon=1.0, **called, spend_name=3, random_state=NoEntropy())
 
 
 def test_scorers_summaries_methods_and_partials_are_served_and_pass_the_spend_name_on():
@@ -225,15 +218,12 @@ def test_cards_escape_everything_and_say_what_matters(tmp_path):
 FIELDS = {
     "dp_variant": {"variant_name", "data_domain", "unprotected_quantities"},
     "privacy_loss": {
-        "privacy_unit",
-        "privacy_unit_details",
-        "privacy_parameters",
-        "privacy_parameters_details",
+        "privacy_unit", "privacy_unit_details", "privacy_parameters", "privacy_parameters_details",
     },
     "deployment_model": {"model_name", "model_name_details"},
     "accounting": {"post_processing", "composition"},
     "implementation": {"mechanisms", "preprocessing_and_hyperparameter_tuning", "justification"},
-}
+}  # fmt: skip
 
 
 def promised(losses=X, **options):
@@ -251,13 +241,7 @@ def test_a_result_fills_in_fields_that_the_registry_has_whatever_the_records():
             assert told[part].keys() <= fields
             assert all(told[part].values())
         assert told["dp_variant"]["variant_name"] == "Pure DP"
-        assert told["deployment_model"]["model_name"] in {
-            "Local",
-            "Central",
-            "Shuffle",
-            "Federated",
-            "Varies",
-        }
+        assert told["deployment_model"]["model_name"] == "Central"
         assert told["privacy_loss"]["privacy_parameters"] == {"epsilon": result.epsilon}
         hides_n = "number" not in told["dp_variant"]["unprotected_quantities"]
         assert hides_n == (result.n is None) == (relation == "add_or_remove_one")
