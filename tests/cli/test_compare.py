@@ -37,7 +37,6 @@ def people(write):
     [
         (" ".join(MODELS), ("y", "a", "b"), {}),
         ("--y-true truth --pred-a left --pred-b right", ("truth", "left", "right"), {}),
-        ("--y-true y --pred-a p --pred-b q --loss log_loss", ("y", "p", "q"), {"loss": "log_loss"}),
         (
             "--y-true truth --pred-a notp p --pred-b q notq --loss brier --option labels=['ill','well']",
             ("truth", ["notp", "p"], ["q", "notq"]),
@@ -49,7 +48,6 @@ def people(write):
             ("y", "p", "q"),
             {"loss": "mae", "max_difference": 0.5, "bounds": (0, 1), "confidence": 0.9},
         ),
-        (f"{' '.join(MODELS)} --groups person", ("y", "a", "b"), {"groups": "person"}),
         (
             f"{' '.join(MODELS)} --groups person --max-records 2",
             ("y", "a", "b"),
@@ -100,11 +98,11 @@ def test_what_is_printed(people, run):
 @loop_over("epsilon", ["5e-324", "1e300"])
 def test_an_extreme_epsilon_loses_no_number(epsilon, run):
     Path("data.csv").write_text("y,a,b,loss\n" + "1,1,0,0.5\n0,0,0,0.25\n")
-    for more in ((), ("--max-difference", "1e308"), ("--max-difference", "5e-324")):
-        assert run("compare", "data.csv", *MODELS, "--epsilon", epsilon, *more).out.count("\n") == 3
-    for cap in ("1e308", "5e-324"):
-        asked = ("--column", "loss", "--epsilon", epsilon, "--max-loss", cap)
-        assert run("interval", "data.csv", *asked).out.count("\n") == 2
-    for metric in ("accuracy", "brier_score_loss"):
-        asked = ("--metric", metric, "--y-true", "y", "--y-pred", "b", "--epsilon", epsilon)
-        assert run("score", "data.csv", *asked).out.startswith(f"private_{metric}")
+    for argv, lines in (
+        (("compare", "data.csv", *MODELS), 3),
+        (("compare", "data.csv", *MODELS, "--max-difference", "1e308"), 3),
+        (("compare", "data.csv", *MODELS, "--max-difference", "5e-324"), 3),
+        (("interval", "data.csv", "--column", "loss", "--max-loss", "1e308"), 2),
+        (("interval", "data.csv", "--column", "loss", "--max-loss", "5e-324"), 2),
+    ):
+        assert run(*argv, "--epsilon", epsilon).out.count("\n") == lines

@@ -52,14 +52,7 @@ def test_prints_a_table_and_writes_a_plot(run, monkeypatch):
     out = run(*SMALL, "--output", "deep/er").out
     assert "public bounds 0 to 20,000" in out
     assert "needs bounds" not in out
-    assert "capped" not in out
     assert Path("deep", "er", "synthetic.png").exists()
-
-
-FIELDS = [
-    "dataset", "metric", "mechanism", "epsilon", "n_test", "bounded", "release", "expected_error",
-    "error_cap", "true_value_not_private", "sampling_error_not_private",
-]  # fmt: skip
 
 
 def test_json(run):
@@ -67,13 +60,10 @@ def test_json(run):
     assert set(document) == {"warning", "plots", "pages", "rows"}
     assert len(document["rows"]) == 3 * len(MECHANISMS)
     row, last = document["rows"][0], document["rows"][-1]
-    assert [*row] == FIELDS
-    assert (row["dataset"], row["metric"], row["mechanism"]) == ("synthetic", "private_mse", "adaptive")
-    assert row["release"] >= 0
-    assert row["true_value_not_private"] > 0
+    wanted = {"dataset": "synthetic", "metric": "private_mse", "mechanism": "adaptive", "epsilon": 1.0}
+    wanted |= {"error_cap": 10 * row["true_value_not_private"], "bounded": False, "n_test": 50}
+    assert row == {**row, **wanted}
     assert last["release"] is last["expected_error"] is None
-    assert row["error_cap"] == 10 * row["true_value_not_private"]
-    assert (row["bounded"], row["n_test"]) == (False, 50)
     assert [one["release"] for one in document["rows"]] != [one["release"] for one in again["rows"]]
 
 
@@ -98,22 +88,16 @@ def test_whatever_is_wrong_is_found_before_a_model_is_trained(failure):
     Path("abalone.csv.gz").write_bytes(gzip.compress(b"Sex,Rings\nM,1\n" * 100)[:-9])
     Path("taken").write_text("")
     Path("empty").mkdir()
-    for argv, message in (
-        (
-            ("--dataset", "synthetic", "iris"),
-            "unknown data set 'iris'; there are: synthetic, digits, diamonds",
-        ),
-        (("--epsilon", "1e-400"), "argument --epsilon: '1e-400' is not a positive, finite number"),
-        (("--dataset", "diamonds"), "--data-dir"),
-        (
-            ("--dataset", "synthetic", "abalone", "--data-dir", "empty"),
-            "'abalone': can't be fetched from OpenML",
-        ),
-        (("--dataset", "abalone", "--data-dir", "."), "damaged"),
-        (("--output", "taken"), "can't write to the output folder taken:"),
-        (("--output", "taken/inside"), "can't write to the output folder"),
+    for line, message in (
+        ("--dataset synthetic iris", "unknown data set 'iris'; there are: synthetic, digits, diamonds"),
+        ("--epsilon 1e-400", "argument --epsilon: '1e-400' is not a positive, finite number"),
+        ("--dataset diamonds", "--data-dir"),
+        ("--dataset synthetic abalone --data-dir empty", "'abalone': can't be fetched from OpenML"),
+        ("--dataset abalone --data-dir .", "damaged"),
+        ("--output taken", "can't write to the output folder taken:"),
+        ("--output taken/inside", "can't write to the output folder"),
     ):
-        assert message in failure(*argv)
+        assert message in failure(*line.split())
 
 
 @pytest.mark.parametrize("package", ["xgboost", "pandas", "matplotlib", "tqdm"])
@@ -122,14 +106,6 @@ def test_missing_extra(package, failure, monkeypatch):
     line = failure()
     assert line.startswith(f"dp-metrics: error: {package} ")
     assert 'pip install "dp_metrics[evaluation]"' in line
-
-
-def test_an_output_folder_without_permission(failure, monkeypatch):
-    def refuse(dir):
-        raise PermissionError(13, "Permission denied")
-
-    monkeypatch.setattr(experiments.tempfile, "TemporaryFile", refuse)  # root may write anywhere
-    assert "output folder here: Permission denied" in failure("--output", "here")
 
 
 def test_a_plot_that_cannot_be_written(run, monkeypatch):
@@ -147,8 +123,6 @@ def test_embedded_data_end_to_end():
     rows = json.loads(shown.stdout)["rows"]
     assert [row["dataset"] for row in rows].count("digits") == 4 * len(MECHANISM_RIVALS)
     assert [row["dataset"] for row in rows].count("synthetic") == 4 * len(MECHANISM_RIVALS) * 3
-    written = sorted(path.name for path in Path("made").iterdir())
-    assert written == ["digits.html", "digits.png", "synthetic.html", "synthetic.png"]
     assert "exact: NOT private" in Path("made", "digits.html").read_text(encoding="utf-8")
     assert "Traceback" not in shown.stderr
     for row in rows:

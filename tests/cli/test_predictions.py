@@ -86,7 +86,6 @@ def test_what_is_missing_is_refused_in_each_column_of_each_command(kind, cell, w
     if kind == "csv":  # in Parquet numbers are numbers
         commands += [
             f"score --metric mae {bad}",
-            f"score --metric f1 {bad}",
             f"score --metric mae {good} --sample-weight bad",
             "interval --column bad --max-loss 1 --epsilon 1",
         ]
@@ -99,30 +98,20 @@ GIVEN = [  # labels as they are typed, cells that are these labels, and cells th
     ('["true","false"]', ["true", "false"], ["True", "1", "t"]),
     ('["F","M"]', ["F", "M"], ["f", "false", "FALSE"]),
     ('["NA","EU"]', ["NA", " EU"], ["na", "eu", "1"]),
-    ('["TRUE","n/a"]', ["TRUE", "n/a"], ["true", "1"]),
     ('["1","2"]', ["1", "2"], ["1.0", "true", "01"]),
     ('["1.0","b"]', ["1.0", "b"], ["1", "1.00"]),
     ("[true,false]", ["TRUE", "false"], ["2", "t"]),
-    ("[true,false]", ["1", "False"], ["0.5"]),
     ("[1,2]", ["1.0", " +2e0"], ["3", "x", "false"]),
     ("[0,1]", ["false", "TRUE"], ["2", "no"]),
     ("[9007199254740993,9007199254740992]", ["9007199254740993", "9007199254740992.0"], ["9007199254740994"]),
 ]  # fmt: skip
-_WORDS = ('["F","M"]', '["NA","EU"]', '["TRUE","n/a"]')
+_WORDS = ('["F","M"]', '["NA","EU"]')
 
 
 @loop_over(("typed", "cells", "others"), GIVEN)
 def test_a_cell_that_equals_a_given_label_is_that_label(typed, cells, others, write, run, value, refused):
-    macro = (
-        "score",
-        "data.csv",
-        "--metric",
-        "f1",
-        "--option",
-        "average=macro",
-        "--option",
-        f"labels={typed}",
-    )
+    options = ("--option", "average=macro", "--option", f"labels={typed}")
+    macro = ("score", "data.csv", "--metric", "f1", *options)
     rows, names = cells * 100, [*map(str, json.loads(typed))]
     write("data.csv", {"y": rows, "p": rows, "good": ["1", "0"] * 100})
     assert value(*macro, *SURE[4:]) == pytest.approx(1, abs=1e-3)
@@ -139,36 +128,28 @@ def test_a_cell_that_equals_a_given_label_is_that_label(typed, cells, others, wr
         assert re.search("not in labels|no number", refused(*macro, *SURE[4:]))
 
 
-def test_a_label_of_an_option_is_read_as_a_cell_is(write, run, value):
-    rows = [("true", "true"), ("true", "false"), ("false", "false"), ("false", "false")] * 100
-    write("data.csv", {"y": [y for y, _ in rows], "p": [p for _, p in rows]})
-    recall = ("score", "data.csv", "--metric", "recall", *SURE[4:])
+def test_a_label_of_an_option_is_read_as_a_cell_is(write, value):
+    write("data.csv", {"y": ["true", "true", "false", "false"] * 100, "p": ["true", *["false"] * 3] * 100})
+    recall = ("score", "data.csv", "--metric", "recall", *SURE[4:], "--option")
     for labels, spelled in (
         ('["true","false"]', ["true", '"true"']),
         ("[true,false]", ["true", "True", "TRUE", "1", "1.0"]),
         ("[0,1]", ["true", "1"]),
     ):
         for positive in spelled:
-            options = ("--option", f"labels={labels}", "--option", f"pos_label={positive}")
-            assert value(*recall, *options) == pytest.approx(0.5, abs=1e-3)
-    for words in (["true", "false"], ["TRUE", "FALSE"], ["1", "0"]):
-        found = json.loads(run(*SURE, "--sensitive", "y", "--group-labels", *words).out)["by_group"]
-        assert [one["value"] for one in found] == pytest.approx([0.5, 1], abs=1e-2)
+            found = value(*recall, f"labels={labels}", "--option", f"pos_label={positive}")
+            assert found == pytest.approx(0.5, abs=1e-3)
 
 
 def test_decimals_and_categories_of_parquet(write, value, run, refused):
-    rng = np.random.default_rng(0)
-    y, score = rng.integers(0, 2, 500), rng.random(500).round(4)
-    exact = [decimal.Decimal(f"{one:.4f}") for one in score]
-    large = [decimal.Decimal(10**30 + int(one)) for one in y]  # as floats these would be one
+    y = np.random.default_rng(0).integers(0, 2, 500)
+    exact = [decimal.Decimal(f"{one:.4f}") for one in y]
     wide = pa.array([decimal.Decimal(int(one)) for one in y], pa.decimal256(60, 4))
-    pq.write_table(pa.table({"y": y, "s": exact, "p": wide, "id": large, "float": score}), "data.parquet")
-    of_file, end = ("score", "data.parquet", "--metric"), SURE[-3:]
-    expected = value(*of_file, "roc_auc", "--y-pred", "float", "--y-true", "y", *end)
-    assert value(*of_file, "roc_auc", "--y-pred", "s", "--y-true", "p", *end) == pytest.approx(
-        expected, abs=1e-3
-    )
-    assert value("score", "data.parquet", *SURE[2:]) == pytest.approx(1, abs=1e-3)
+    large = [decimal.Decimal(10**30 + int(one)) for one in y]  # as floats these would be one
+    pq.write_table(pa.table({"y": exact, "p": wide, "id": large}), "data.parquet")
+    for metric in ("accuracy", "roc_auc"):
+        of_file = ("score", "data.parquet", "--metric", metric, *SURE[4:])
+        assert value(*of_file) == pytest.approx(1, abs=1e-3)
     assert json.loads(run("score", "data.parquet", *SURE[2:], "--groups", "id").out)["n"] == 500
     write("data.parquet", {"y": pd.array([1, None, 0], dtype="Int64"), "p": [1, 1, 1]})
     assert "column 'y': a value is missing" in refused("score", "data.parquet", *SURE[2:])
@@ -193,13 +174,10 @@ PAGE = ("evaluate", "data.csv", "--y-true", "y", "--y-score", "p", "--labels", "
 NO_NUMBER, NOT_IN = "holds something that is no number", "a label that is not in"
 BAD_ROWS = [
     (MAE, f"1,{SECRET},x\n", f"column 'p' {NO_NUMBER}"),
-    (MAE, f"1,,{SECRET}\n", "column 'p': a value is missing"),
     (MAE, f"nan,1,{SECRET}\n", "column 'y': a value is missing"),
-    (MAE, f"1,NA,{SECRET}\n", "column 'p': a value is missing"),
     (ACCURACY, f"N/A,N/A,{SECRET}\n", "column 'y': a value is missing"),
     (MAE, f"1e999,1,{SECRET}\n", "contains infinity or a value too large"),
     (MAE, "\n", "column 'y': a value is missing"),
-    (MAE, f"{SECRET},1\n", "as many cells"),
     (MAE, f"1,1,x,{SECRET}\n", "as many cells"),
     (MAE, b"1,\xff" + SECRET.encode() + b",x\n", "can't be read"),
     (MAE, f'1,1,"{SECRET}\n', "odd number of quotation marks"),
@@ -207,14 +185,10 @@ BAD_ROWS = [
     (MAE, "987,1", "as many cells"),
     (LABELS, f"987,1,{SECRET}\n", NOT_IN),
     (LABELS, f"{SECRET},1,x\n", "for labels that are text, pass --option labels"),
-    (LABELS, f"1,0.987,{SECRET}\n", NOT_IN),
     (OF_WORDS, f"1,1,{SECRET}\n", NOT_IN),
-    (OF_WORDS, "1,1,\n", "column 'other': a value is missing"),
     (PERSONS, "1,1,\n", "column 'other': a value is missing"),
     (PERSONS, "1,1, \n", "column 'other': a value is missing"),
-    (PERSONS, "1,1,NaN\n", "column 'other': a value is missing"),
     (GROUPED, f"1,1,{SECRET}\n", NOT_IN),
-    (GROUPED, "1,1,987\n", NOT_IN),
     (LOG_LOSS, f"1,{SECRET},x\n", f"column 'p' {NO_NUMBER}"),
     (LOG_LOSS, "1,-987,x\n", "values in [0, 1]"),
     (INTERVAL, "1,-987,x\n", "Negative values"),
@@ -285,21 +259,17 @@ def test_columns_and_their_types_are_looked_at_first(write, refused):
     for name, p, message in (
         ("data", "p", "column 'p' holds text: numbers are needed"),
         ("data", "day", "column 'day' holds timestamp"),
-        ("data", "z", "no column 'z'; it has 'y', 'p', 'day'."),
         ("data", "dya", "'day'. Did you mean 'day'?"),
         ("wide", "p", "has no column 'y'; it has 'column 0', "),
     ):
-        argv = ("score", f"{name}.parquet", *MAE[2:7], p, *MAE[8:], *BUDGET, "--total", 1)
-        shown = refused(*argv, code=2)
+        shown = refused("score", f"{name}.parquet", *MAE[2:7], p, *MAE[8:], code=2)
         assert message in shown
         assert len(shown) < 700
-    for more in (("--sep", ","), ("--decimal", ".")):
-        assert "takes no --delimiter and no" in refused("score", "data.parquet", *MAE[2:], *more, code=2)
+    assert "takes no --delimiter and no" in refused("score", "data.parquet", *MAE[2:], *EUROPEAN, code=2)
     Path("data.xlsx").write_text("")
     assert ".csv, .parquet" in refused("score", "data.xlsx", *MAE[2:], code=2)
     Path("data.csv").write_text("y,p\n")
     assert "Found array with 0 sample(s)" in refused(*MAE)
-    assert not Path("b.sqlite").exists()
 
 
 @pytest.mark.parametrize("package", ["pyarrow", "tqdm"])
@@ -375,12 +345,6 @@ def test_a_point_is_no_decimal_comma(refused, run, budget):
     assert "'y' holds something that is no number" in refused(*asked)  # a comma is no decimal point
     assert budget.history == ()
     run(*asked, "--decimal", ",")
-
-
-def test_labels_are_equal_as_numbers_with_decimal_commas(value):
-    equal, others = "1;1,0\n0,0;0\nTrue;1\nyes;yes\n1.0;1.0\na.b;a.b\n", "1.0;1\na,b;a.b\n"
-    Path("data.csv").write_text("y;p\n" + equal * 50 + others * 150)
-    assert round(value(*SURE, *EUROPEAN) * 600) == 300  # a point makes a text, which equals no number
 
 
 def test_quotation_marks_stand_beside_the_mark_that_was_given(run, refused):
