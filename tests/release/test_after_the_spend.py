@@ -1,6 +1,10 @@
-"""Once epsilon is recorded nothing raises, whatever the settings were; and recorded it stays."""
+"""Once epsilon is recorded nothing raises, whatever the settings were; and recorded it stays.
+
+Whoever spends more than 10 is told what it means before anything is recorded.
+"""
 
 import math
+import warnings
 from decimal import Decimal
 from fractions import Fraction
 from itertools import product
@@ -11,6 +15,7 @@ from cases import CASES, KINDS, valid
 from helpers import MAX, loop_over
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from sklearn.linear_model import LogisticRegression
 
 import dp_metrics as dp
 from dp_metrics.mechanisms import MECHANISMS, Mechanism
@@ -157,6 +162,7 @@ def test_each_setting_of_a_mechanism_is_tried_before_its_first_spend():
 
 
 Y = np.arange(60) % 2
+X = Y[:, np.newaxis]
 OTHER_RELEASES = {
     "frame": lambda **settings: dp.PrivateMetricFrame(
         metrics="recall", y_true=Y, y_pred=Y, sensitive_features=Y, group_labels=[0, 1], **settings
@@ -170,12 +176,20 @@ OTHER_RELEASES = {
     "quantile interval": lambda **settings: dp.private_quantile_interval(Y, 0.5, **settings),
     "summary": lambda **settings: dp.ScoreSummary(labels=[0, 1]).update(Y, Y).release(**settings),
 }
+WITHOUT_SEED = {
+    "search": lambda **settings: dp.PrivateRandomizedSearch(
+        LogisticRegression(), {"C": [1.0]}, metric="accuracy", **settings
+    ).fit(X, Y, X_val=X, y_val=Y),
+    "scorer": lambda **settings: dp.get_private_scorer("accuracy", **settings)(
+        LogisticRegression().fit(X, Y), X, Y
+    ),
+}
 
 
 def release_of(name):
     """Return what releases with these settings: a metric of the tests' table, or another function."""
-    if name in OTHER_RELEASES:
-        return OTHER_RELEASES[name]
+    if name in OTHER_RELEASES | WITHOUT_SEED:
+        return (OTHER_RELEASES | WITHOUT_SEED)[name]
     case, data = CASES[name], valid(CASES[name], 60)
     return lambda **settings: case.function(*data, **case.options, **case.bounded, **settings)
 
@@ -202,3 +216,23 @@ def test_whatever_interrupts_a_draw_is_passed_on_as_it_is_and_the_spend_stays(na
     assert caught.value is interrupt
     assert caught.value.__cause__ is caught.value.__context__ is None
     assert [spend.epsilon for spend in budget.history] == [5.0]
+
+
+@loop_over("name", ["accuracy", *OTHER_RELEASES, *WITHOUT_SEED])
+@pytest.mark.usefixtures("large_epsilons_warn")
+def test_an_epsilon_above_10_is_hardly_private_and_the_warning_comes_before_the_spend(name):
+    call, budget = release_of(name), dp.PrivacyAccountant(100)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        warnings.simplefilter("error", dp.LargeEpsilonWarning)
+        call(epsilon=10.0, accountant=budget)  # the last that is not warned of
+        assert budget.spent == 10
+        with pytest.raises(dp.LargeEpsilonWarning, match=r"epsilon=10.5 is hardly private: .* 99.99 % sure"):
+            call(epsilon=10.5, accountant=budget)
+        assert budget.spent == 10
+        warnings.simplefilter("always", dp.LargeEpsilonWarning)
+        with pytest.warns(dp.LargeEpsilonWarning) as caught:
+            call(epsilon=10.5, accountant=budget)
+        large = [one for one in caught if one.category is dp.LargeEpsilonWarning]
+        assert [one.filename for one in large] == [__file__]
+        assert budget.spent == 20.5

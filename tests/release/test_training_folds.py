@@ -1,4 +1,4 @@
-"""Whoever spends an epsilon above 10, or cross-validates, is told what it means before anything is spent."""
+"""Whoever cross-validates is told of the people in training folds before anything is spent."""
 
 import warnings
 from inspect import signature
@@ -6,55 +6,17 @@ from inspect import signature
 import joblib
 import numpy as np
 import pytest
-from helpers import loop_over
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.feature_selection import RFECV
 from sklearn.linear_model import LogisticRegression, LogisticRegressionCV, RidgeCV
 from sklearn.model_selection import GridSearchCV, KFold, cross_val_score, learning_curve
 
 import dp_metrics as dp
-from dp_metrics import LargeEpsilonWarning, TrainingFoldsWarning
+from dp_metrics import TrainingFoldsWarning
 
-pytestmark = pytest.mark.usefixtures("large_epsilons_warn")
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(120, 2))
 Y = (X[:, 0] + RNG.normal(size=120) > 0).astype(int)
-FITTED = LogisticRegression().fit(X, Y)
-
-
-CALLS = {
-    "metric": lambda **settings: dp.private_accuracy_score(Y, Y, **settings),
-    "comparison": lambda **settings: dp.private_compare(Y, Y, 1 - Y, **settings),
-    "interval": lambda **settings: dp.private_mean_interval(Y, max_loss=1.0, **settings),
-    "capped interval": lambda **settings: dp.private_mean_interval(Y, cap="private", **settings),
-    "frame": lambda **settings: dp.PrivateMetricFrame(
-        metrics="accuracy", y_true=Y, y_pred=Y, sensitive_features=Y, group_labels=[0, 1], **settings
-    ),
-    "search": lambda **settings: dp.PrivateRandomizedSearch(
-        LogisticRegression(), {"C": [1.0]}, metric="accuracy", **settings
-    ).fit(X, Y, X_val=X, y_val=Y),
-    "summary": lambda **settings: dp.LossSummary("mse").update(Y, Y).release(**settings),
-    "scorer": lambda **settings: dp.get_private_scorer("accuracy", **settings)(FITTED, X, Y),
-}
-
-
-@loop_over("door", CALLS)
-def test_an_epsilon_above_10_is_hardly_private_and_the_warning_comes_before_the_spend(door):
-    call, budget = CALLS[door], dp.PrivacyAccountant(100)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        warnings.simplefilter("error", LargeEpsilonWarning)
-        call(epsilon=10.0, accountant=budget)  # the last that is not warned of
-        assert budget.spent == 10
-        with pytest.raises(LargeEpsilonWarning, match=r"epsilon=10.5 is hardly private: .* 99.99 % sure"):
-            call(epsilon=10.5, accountant=budget)
-        assert budget.spent == 10
-        warnings.simplefilter("always", LargeEpsilonWarning)
-        with pytest.warns(LargeEpsilonWarning) as caught:
-            call(epsilon=10.5, accountant=budget)
-        large = [one for one in caught if one.category is LargeEpsilonWarning]
-        assert [one.filename for one in large] == [__file__]
-        assert budget.spent == 20.5
 
 
 class StopsEarly(LogisticRegression):
