@@ -88,7 +88,6 @@ DOORS = {
     "dask": (of_dask, THREE),
     "choice": (of_choice, THREE),
     "comparison": (of_comparison, THREE),
-    "page of three labels": (of_page, THREE),
     "page of two labels": (of_page, TWO),
 }
 
@@ -178,34 +177,6 @@ def test_names_that_nobody_gave_and_names_within_the_data_are_no_names_of_column
     assert dp.private_log_loss((TRUE == "yes").astype(int), first_of_a_file, epsilon=100.0) < 0.4
     for name in ("columns", "column_names", "name"):  # whose values are the labels, in another order
         dp.private_log_loss([0, 1], pd.DataFrame({name: [1.0, 0.0], "other": [0.0, 1.0]}), epsilon=1.0)
-
-
-def test_chunks_in_several_forms_make_one_summary():
-    """What is stored has no names: the order in which columns stood changes nothing that was released."""
-    for options in ({"labels": ["yes", "no"], "pos_label": "yes"}, {"labels": ["no", "yes"]}):
-        summary = dp.ScoreSummary(**options).update(TRUE, YES)
-        frame = pd.DataFrame({"yes": YES, "no": 1 - YES})
-        summary.update(TRUE, frame).update(TRUE, frame[["no", "yes"]])
-        assert (
-            dp.ScoreSummary.from_bytes(summary.to_bytes()).merge(summary).release(1.0).roc_auc_score() > 0.8
-        )
-    assert_refused(
-        lambda *data, **_: dp.ScoreSummary(labels=["yes", "no"]).update(*data),
-        (TRUE, YES),
-        ValueError,
-        "one column",
-    )
-
-
-def test_what_was_released_of_named_columns_is_read_again(tmp_path):
-    frame, path = pd.DataFrame({"yes": YES, "no": 1 - YES}), tmp_path / "budget.sqlite"
-    options = {"labels": ["yes", "no"], "epsilon": 1.0}
-    for metric in (dp.private_log_loss, dp.private_roc_curve):
-        paid = {"accountant": dp.PrivacyAccountant(10.0, path), "spend_name": metric.__name__}
-        made = dp.with_result(metric)(TRUE, frame, **options, **paid)
-        assert repr(dp.PrivacyAccountant(10.0, path)[metric.__name__]) == repr(made)
-    page = dp.private_evaluate(TRUE, y_proba=frame, split={"loss": 1}, **options)
-    assert dp.PrivateEvaluation.from_json(page.to_json()).to_json() == page.to_json()
 
 
 @loop_over("make", FRAMES.values())

@@ -11,7 +11,7 @@ import polars as pl
 import pyarrow as pa
 import pytest
 from cases import BAD_RECORDS, CASES, LEGAL_LABELS, valid, with_sentinel
-from helpers import NoEntropy, assert_refused, loop_over, new_session, seeded
+from helpers import NoEntropy, assert_refused, loop_over, seeded
 
 import dp_metrics as dp
 
@@ -238,26 +238,6 @@ def test_frames_and_pages_tell_their_labels_as_they_were_given(sort):
         gap = frame.difference(names[0], names[1])
         made.append([*frame.by_group.values(), gap, *(one.value for one in page.numbers.values())])
     assert made[0] == made[1]
-
-
-@pytest.mark.filterwarnings("ignore")
-@loop_over("known", [DAYS[:2], DAYS[:2].astype("M8[ns]"), [*DAYS[:2]], scalars(DAYS[:2]), DAYS[:2].tolist(),
-                     aware(DAYS[:2]), HOURS[:2], scalars(HOURS[:2])])  # fmt: skip
-def test_a_budget_answers_again_for_labels_of_this_type_only(known, tmp_path_factory):
-    path, y = tmp_path_factory.mktemp("budgets") / "budget.sqlite", np.arange(200) % 2
-
-    def by(labels):
-        new_session()
-        return dp.PrivateMetricFrame(
-            metrics="accuracy", y_true=y, y_pred=y, sensitive_features=[[*labels][code] for code in y],
-            group_labels=labels, epsilon=1.0, spend_name="by day", accountant=dp.PrivacyAccountant(5, path),
-        ).by_group  # fmt: skip
-
-    first, again = by(known), by(known)
-    assert [*first.items()] == [*again.items()]
-    assert [*again] == [*known]
-    with pytest.raises(ValueError, match="group_labels was"):
-        by(known.astype(int).tolist() if isinstance(known, np.ndarray) else [0, 1])
 
 
 HINTS = {  # what a refusal says of a label, which no other record changes

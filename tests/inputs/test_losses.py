@@ -30,26 +30,11 @@ def test_losses_are_finite_and_within_their_cap_whatever_the_data(loss, cap):
 
 
 @loop_over(("low", "high"), itertools.combinations(sorted({*ALL.tolist()}), 2))
-def test_no_loss_within_the_bounds_exceeds_the_largest_error(low, high):
+def test_the_largest_error_is_that_of_some_pair_within_the_bounds(low, high):
     clipped = np.clip(PAIRS, low, high)
     for loss in (squared_error, absolute_error, PINBALL):
         with np.errstate(all="ignore"):
-            assert (clamp(loss(*clipped), None) <= largest_error(loss, (low, high))).all()
-
-
-@loop_over(
-    ("loss", "bounds", "expected"),
-    [
-        (squared_error, (-0.5, 2.5), 9.0),
-        (absolute_error, (-0.5, 2.5), 3.0),
-        (squared_error, (-1e308, 1e308), MAX),
-        (absolute_error, (-1e308, 1e308), MAX),
-        (squared_error, (0.0, 1e200), MAX),
-        *((partial(losses.pinball_loss, alpha=a), (-3.0, 5.0), cap) for a, cap in ((0.25, 6.0), (0.75, 6.0))),
-    ],
-)
-def test_the_largest_error_is_that_of_the_ends(loss, bounds, expected):
-    assert largest_error(loss, bounds) == expected
+            assert clamp(loss(*clipped), None).max() == largest_error(loss, (low, high))
 
 
 @loop_over("dtype", [np.float16, np.float32, np.float64])

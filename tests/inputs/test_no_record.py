@@ -8,7 +8,7 @@ import pandas as pd
 import polars as pl
 import pytest
 from cases import CASES
-from helpers import loop_over, seeded
+from helpers import loop_over
 
 import dp_metrics as dp
 
@@ -148,27 +148,6 @@ def test_a_summary_whose_form_is_left_open_is_for_a_public_n(name, merged, writt
     if len(chunks) > 1:
         with pytest.raises(ValueError, match="must have the same number"):
             make().update(*chunks[0]).update(*chunks[1])
-
-
-TWO = (np.ones((3, 2)), np.zeros((3, 2)))
-
-
-@loop_over(
-    ("make", "chunk"),
-    [
-        (partial(LOG, labels=[0, 1, 2]), THREE),
-        (partial(dp.LossSummary, dp.private_mse), TWO),
-        (partial(dp.LossSummary, dp.private_mse, multioutput=[1, 2]), TWO),
-    ],
-)
-def test_an_empty_list_is_a_chunk_like_any_other(make, chunk):
-    for several in ([chunk], [([], []), chunk], [chunk, ([], [])]):
-        summary = make()
-        for one in several:
-            summary.update(*one)
-        assert summary.release(1.0, random_state=seeded()) == make().update(*chunk).release(
-            1.0, random_state=seeded()
-        )
 
 
 ARRAYS = {
