@@ -72,15 +72,11 @@ def test_values_are_those_of_each_group_and_of_all(way):
     assert made.group_sizes == pytest.approx({group: (group == RACE).sum() for group in LABELS})
     table = made.by_group.to_frame()
     assert (list(table.index), list(table.columns)) == (LABELS, list(TWINS))
+    counts = frame(dp.private_confusion_matrix, **way)  # which is not one number
+    np.testing.assert_allclose(counts.by_group["a"], sk.confusion_matrix(Y[RACE == "a"], PRED[RACE == "a"]))
     alone = frame(MAE, overall_share=0, **way)
     assert alone.overall is None
     assert alone.ratio() <= 1
-
-
-def test_what_is_not_one_number_has_values_by_group():
-    made = frame(dp.private_confusion_matrix)
-    np.testing.assert_allclose(made.by_group["a"], sk.confusion_matrix(Y[RACE == "a"], PRED[RACE == "a"]))
-    np.testing.assert_allclose(made.overall, sk.confusion_matrix(Y, PRED))
 
 
 @loop_over(
@@ -181,10 +177,6 @@ def of_eight(name, by, labels, **settings):
     return frame(metric, *data, by=by, group_labels=labels, **{"epsilon": 1e3, **settings})
 
 
-def of_a_group_without_records(name, **settings):
-    return of_eight(name, ["a", "b"] * 4, ["a", "nobody", "b"], **settings)
-
-
 def numbers_in(value):
     """Return the numbers of a result of any form; of a report that is text those that are NaN."""
     if isinstance(value, str):
@@ -213,7 +205,11 @@ def test_no_private_membership_makes_a_release_fail_or_shows(name, neighboring):
 
 @loop_over("name", IN_FRAMES)
 def test_a_group_that_all_know_to_be_empty_has_a_value_without_a_draw(name):
-    made = of_a_group_without_records(name, membership="public")
+    """The same seed gives the same values with an empty group and without it."""
+    without, made = (
+        of_eight(name, ["a", "b"] * 4, labels, membership="public", random_state=seeded())
+        for labels in (["a", "b"], ["a", "nobody", "b"])
+    )
     assert made.group_sizes == {"a": 4, "nobody": 0, "b": 4}
     found = numbers_in(made.by_group["nobody"])
     if name in OF_LABELS:  # what the formula gives for counts of 0
@@ -223,10 +219,11 @@ def test_a_group_that_all_know_to_be_empty_has_a_value_without_a_draw(name):
     else:
         assert found
         assert np.isnan(found).all()
+    np.testing.assert_equal([made.by_group[group] for group in ("a", "b")], [*without.by_group.values()])
+    np.testing.assert_equal(made.overall, without.overall)
     if not isinstance(made.by_group["a"], float):
         return
-    known = [made.by_group[group] for group in ("a", "b")]
-    known += [made.by_group["nobody"]] * (name in OF_LABELS)
+    known = [*without.by_group.values()] + [made.by_group["nobody"]] * (name in OF_LABELS)
     assert (made.group_max(), made.group_min()) == (max(known), min(known))
     assert made.difference() == max(known) - min(known)
     assert made.ratio() == (min(known) / max(known) if max(known) else 1.0)
@@ -245,17 +242,6 @@ def test_shares_and_options_of_an_empty_group():
     two = np.array([[0.0, 1.0]] * 8)
     made = frame(partial(MAE, multioutput="raw_values"), two, two, **data)
     np.testing.assert_equal(made.by_group["b"], [math.nan, math.nan])
-
-
-def test_nothing_is_drawn_for_an_empty_group():
-    """The same seed gives the same values with an empty group and without it."""
-    for name in ("private_recall_score", "private_accuracy_score", "private_brier_score_loss"):
-        without, having = (
-            of_eight(name, ["a", "b"] * 4, labels, membership="public", random_state=seeded())
-            for labels in (["a", "b"], ["a", "nobody", "b"])
-        )
-        assert without.overall == having.overall
-        assert dict(without.by_group) == {group: having.by_group[group] for group in ("a", "b")}
 
 
 # ---- what it costs -----------------------------------------------------------------------------------------
