@@ -42,12 +42,11 @@ SIMULATED = {
     "f1_score, private n": ("f1_score", TWO_LABELS, PRIVATE_N),
     "std": (functools.partial(np.std, ddof=1), (PRED,), {"ddof": 1}),
     "variance, private n": (np.var, (PRED,), PRIVATE_N),
+    "roc_auc_score": ("roc_auc_score", BINARY, {}),
     "quantile": (
-        functools.partial(np.quantile, q=0.75, method="inverted_cdf"),
-        (TRUE,),
-        {"q": 0.75, **WITHIN},
+        functools.partial(np.quantile, q=0.75, method="inverted_cdf"), (TRUE,), {"q": 0.75, **WITHIN},
     ),
-}
+}  # fmt: skip
 """Of a metric its twin in scikit-learn or NumPy, data, and options; the matrix has the usual ones."""
 
 

@@ -102,11 +102,7 @@ KINDS = {
     "mae": (1.5, about, ERRORS, sklearn_metrics.mean_absolute_error, {}),
     "r2": (0.8, explained, ERRORS, sklearn_metrics.r2_score, {}),
     "mean_absolute_percentage_error": (
-        0.2,
-        near_one,
-        ERRORS,
-        sklearn_metrics.mean_absolute_percentage_error,
-        {},
+        0.2, near_one, ERRORS, sklearn_metrics.mean_absolute_percentage_error, {},
     ),
     "mean_squared_log_error": (0.1, logarithmic, (1e-3, 3.0), sklearn_metrics.mean_squared_log_error, {}),
     "mean_poisson_deviance": (1.2, counted, ERRORS, sklearn_metrics.mean_poisson_deviance, {}),
@@ -124,7 +120,7 @@ KINDS = {
     "mean": (40.0, moved, (-60.0, 180.0), np.mean, WITHIN),
     "mean_loss": (0.3, sizes, ERRORS, np.mean, {}),
     "quantile": (40.0, sizes, ERRORS, median, {"q": 0.5, **WITHIN}),
-}
+}  # fmt: skip
 """Of each metric a guess, random data by one number, its span, the exact function and options."""
 
 

@@ -12,20 +12,20 @@ from helpers import slow_but
 from dp_metrics import expected_error, private_log_loss, private_mean_loss, private_variance
 
 CASES = {
-    "mean": (private_mean_loss, lambda width: {"max_loss": width}),
-    "variance": (private_variance, lambda width: {"bounds": (0.0, width)}),
+    "mean": (private_mean_loss, {"max_loss": 1.0}),
+    "variance": (private_variance, {"bounds": (0.0, 1.0)}),
 }
 SETTINGS = [(1_000, 1.0), (10_000, 0.3), (30_000, 4.0), (1_000_000, 1.0)]
 
 
-def ratios(case, n, epsilon, several, width=1.0):
+def ratios(case, n, epsilon, several):
     """Return the error of the default / that of "geometric", for so many records at the bound 1."""
     metric, limit = CASES[case]
     x, found = np.random.default_rng(0).uniform(0, 0.002, n), {}
     for records in several:
         x[: round(records / epsilon)] = 1.0
         errors = [
-            expected_error(metric, x, epsilon=epsilon, mechanism=mechanism, **limit(width)).mean_absolute
+            expected_error(metric, x, epsilon=epsilon, mechanism=mechanism, **limit).mean_absolute
             for mechanism in ("adaptive", "geometric")
         ]
         found[records] = errors[0] / errors[1]
@@ -43,11 +43,6 @@ def test_between_3_and_60_over_epsilon_records_at_a_bound_geometric_is_better(ca
     # with more or fewer records there hardly anything is lost
     assert found[1] < 1.5
     assert found[150] < 2.1 or setting[0] * setting[1] < 2_000
-
-
-@pytest.mark.parametrize("case", CASES)
-def test_with_bounds_a_hundred_times_too_wide_the_default_is_better(case):
-    assert max(ratios(case, 10_000, 1.0, (3, 10, 30), width=100.0).values()) < 1
 
 
 def test_ten_certain_misses_cost_a_log_loss_what_its_documentation_says():

@@ -97,16 +97,3 @@ def test_of_the_sizes_the_smaller_within_its_limits_counts():
     assert [private.smaller(sizes) for sizes in ((-4, 9), (7, 3), (10**400, 10**400))] == [1, 3, 10**9]
     assert public.given(30).resolution == pytest.approx(1 / (30 / 30 + 2.5))
     assert HazardByClass(0.01, EPSILON, 1).most == 1
-
-
-def test_the_expected_error_knows_the_bias_of_a_small_class():
-    labels, scores = some_records(300, share=0.1)
-    few = dp.expected_error(private_roc_auc_score, labels, scores, epsilon=0.1)
-    many = dp.expected_error(private_roc_auc_score, labels, scores, epsilon=0.1, n=30_000)
-    assert few.bias > 0.05
-    assert few.bias == pytest.approx(few.mean_absolute, rel=0.05)
-    assert abs(many.bias) < many.mean_absolute < 0.01
-    private = dp.expected_error(
-        private_roc_auc_score, labels, scores, epsilon=0.1, n=30_000, neighboring=BOTH[1]
-    )
-    assert private.mean_absolute == pytest.approx(many.mean_absolute, rel=0.6)
