@@ -811,6 +811,12 @@ ROWS = [
          for metric in (dp.private_rmse, dp.private_brier_score_loss)
          for true, pred in (([], []), ([0, 1], [[0.25, 0.75]] * 2), ([0, 1], [[0.2, 0.3, 0.5]] * 2))
      ]),
+    (lambda metric, true, pred: metric(true, pred, **SAFE, **PRIVATE_N),
+     ValueError, "^A list does not state how many columns .*pass (arrays|labels)", [
+         (metric, rows if metric is dp.private_rmse else [0] * len(rows), rows)
+         for metric in (dp.private_rmse, dp.private_log_loss, dp.private_probability_report)
+         for rows in ([], [[0.25, 0.75]], [[0.25, 0.75]] * 2)
+     ]),
     # names
     (lambda name: dp.get_private_scorer(name, epsilon=1.0),
      ValueError, "^There is no metric (?!.*Did you mean).*`dp-metrics metrics` lists all",

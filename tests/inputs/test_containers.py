@@ -125,16 +125,12 @@ NOTHING = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    ("door", "kind"),
-    [
-        ("numbers", "shares"),
-        ("weights", "whole"),
-        ("labels", "text"),
-        ("public labels", "text"),
-        ("persons", "whole"),
-    ],
-)
+READ_APART = {
+    "numbers": "shares", "weights": "whole", "labels": "text", "public labels": "text", "persons": "whole",
+}  # fmt: skip
+
+
+@loop_over(("door", "kind"), READ_APART.items())
 @loop_over("nothing", NOTHING)
 @loop_over("hold", [list, tuple, objects, partial(pd.Series, dtype=object)])
 def test_whatever_says_that_nothing_is_there_is_missing(door, kind, nothing, hold):
@@ -150,7 +146,6 @@ TYPED = {
     "float32": np.array([np.nan, *Y[1:]], np.float32),
     "long double": np.array([np.nan, *Y[1:]], np.longdouble),
     "one column": np.array([[np.nan], *Y[1:, np.newaxis]]),
-    "complex": np.array([np.nan, *Y[1:]], complex),
     "days": np.array(DATES, "M8[D]"),
     "spans": np.array(["NaT", *Y[1:]], "m8[h]"),
     "records": np.array([("a", np.nan), *(("a", one) for one in Y[1:])], "U1,f8"),
@@ -206,10 +201,10 @@ def test_the_limit_of_a_log_loss_is_that_of_the_type_of_probabilities(dtype, lea
     """scikit-learn clips probabilities by the type that they came in; elements of objects have none."""
     wrong = np.ones(400, dtype)
     of_arrow = {"float32": "float[pyarrow]", "float64": "double[pyarrow]"}[dtype]
+    nullable = dtype.capitalize()
     stated = [
-        wrong, pd.Series(wrong), pd.Series(wrong, dtype=dtype.capitalize()), pd.Series(wrong, dtype=of_arrow),
-        pd.DataFrame({"p": wrong}), pd.DataFrame({"p": wrong}).astype(dtype.capitalize()), pl.Series(wrong),
-        pl.DataFrame({"p": wrong}), pa.array(wrong), pa.table({"p": wrong}),
+        wrong, pd.Series(wrong, dtype=nullable), pd.Series(wrong, dtype=of_arrow), pl.Series(wrong),
+        pd.DataFrame({"p": wrong}).astype(nullable), pl.DataFrame({"p": wrong}), pa.table({"p": wrong}),
     ]  # fmt: skip
     for held in stated:
         assert least < dp.private_log_loss([0] * 400, held, epsilon=20.0) < most, type(held)

@@ -89,32 +89,6 @@ def test_no_record_is_treated_as_one_record_and_two(row, options):
             assert one == two == none, (holder, form)
 
 
-OF_COLUMNS = {
-    partial(dp.private_mse, multioutput="raw_values"): "arrays",
-    dp.private_rmse: "arrays",
-    dp.private_r2_score: "arrays",
-    dp.private_log_loss: "labels",
-    dp.private_brier_score_loss: "labels",
-    dp.private_probability_report: "labels",
-    partial(dp.private_top_k_accuracy_score, k=1): "labels",
-}
-
-
-@loop_over(("call", "remedy"), OF_COLUMNS.items())
-@loop_over("rows", [[], [[0.25, 0.75]], [[0.25, 0.75]] * 2])
-def test_a_list_of_a_private_number_of_records_does_not_state_its_columns(call, remedy, rows):
-    budget = dp.PrivacyAccountant(1)
-    paid = {"epsilon": 1.0, "accountant": budget, **PRIVATE_N}
-    true = rows if remedy == "arrays" else [0] * len(rows)
-    with pytest.raises(ValueError, match=rf"^A list does not state how many columns .*pass {remedy}"):
-        call(true, rows, **paid)
-    assert budget.spent == 0
-    array = np.reshape(rows, (len(rows), 2))
-    call(array if remedy == "arrays" else true, array, **paid)
-    if remedy == "arrays":  # one of them tells
-        call(true, array, **paid | {"accountant": None})
-
-
 LOG, BRIER = (partial(dp.LossSummary, loss) for loss in (dp.private_log_loss, dp.private_brier_score_loss))
 LIST, SINGLE, DOUBLE = ([0], [0.5]), ([0], np.float32([0.5])), ([0], np.float64([0.5]))
 ONE, THREE = ([0], np.array([[0.5]])), ([0], np.array([[0.25, 0.5, 0.25]]))

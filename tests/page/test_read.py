@@ -135,7 +135,7 @@ def test_estimators_are_recognised_before_they_predict():
     assert kinds(two, X, Y, baseline=LinearSVC().fit(X, Y))[1] == LABELS
 
 
-class Own(BaseEstimator):
+class Own:
     """A model of somebody's own, which does not say what it predicts."""
 
     def predict(self, x):
@@ -145,9 +145,12 @@ class Own(BaseEstimator):
 def test_a_model_that_does_not_say_what_it_predicts_is_asked_about():
     with pytest.raises(ValueError, match=r'A model alone does not tell[^"]*\(model, X, y, task="regression"'):
         dp.private_evaluate(Own(), X, Y, epsilon=1)
-    assert kinds(Own(), X, Y, labels=[0, 1]) == (("y_true", LABELS), None)
-    assert kinds(Own(), X, Y, task="classification") == (("y_true", LABELS), None)
-    assert kinds(Own(), X, Y, task="regression") == (("y_true", TARGETS), None)
+    for model in (Own(), type("OwnEstimator", (Own, BaseEstimator), {})()):
+        assert kinds(model, X, Y, labels=[0, 1]) == (("y_true", LABELS), None)
+        assert kinds(model, X, Y, task="classification") == (("y_true", LABELS), None)
+        assert kinds(model, X, Y, task="regression") == (("y_true", TARGETS), None)
+    says = type("SaysItself", (Own,), {"_estimator_type": "regressor"})()
+    assert kinds(says, X, Y) == (("y_true", TARGETS), None)
 
 
 # ---- records that are refused before the spend -------------------------------------------------------------
