@@ -44,21 +44,17 @@ def targets(n):
     return np.linspace(0, 1, n), np.full(n, 0.5)
 
 
+PARAMETERS = [
+    (dp.Hazard, ["resolution", "scale"]),
+    (dp.Adaptive, ["threshold", "share"]),
+    (dp.AboveThreshold, ["beta", "split", "scale", "spacing", "first", "max_candidates", "ranks"]),
+]
+
+
 @st.composite
 def mechanisms(draw):
     """Return a mechanism with odd parameters; None where the constructor refuses them."""
-    kind, names = draw(
-        st.sampled_from(
-            [
-                (dp.Hazard, ["resolution", "scale"]),
-                (dp.Adaptive, ["threshold", "share"]),
-                (
-                    dp.AboveThreshold,
-                    ["beta", "split", "scale", "spacing", "first", "max_candidates", "ranks"],
-                ),
-            ]
-        )
-    )
+    kind, names = draw(st.sampled_from(PARAMETERS))
     chosen = draw(st.lists(st.sampled_from(names), min_size=1, max_size=2, unique=True))
     parameters = {name: draw(odd) for name in chosen}
     try:
@@ -121,13 +117,7 @@ def test_a_mechanism_gets_the_count_that_it_asks_for_and_fails_before_the_spend_
 @pytest.mark.parametrize("mechanism", sorted(MECHANISMS))
 @loop_over("neighboring", ["replace_one", "add_or_remove_one"])
 def test_no_width_of_the_bounds_and_no_epsilon_raises_after_the_spend(mechanism, neighboring):
-    for bounds in (
-        None,
-        (0, TINY),
-        (0, 1),
-        (-MAX, MAX),
-        *((0, top) for top in (1.3e154, 1.4e154, 2e154, MAX)),
-    ):
+    for bounds in (None, (-MAX, MAX), *((0, top) for top in (TINY, 1, 1.3e154, 1.4e154, 2e154, MAX))):
         options = {"bounds": bounds, "mechanism": mechanism, "neighboring": neighboring}
         top = 2e154 if bounds is None else bounds[1]
         for x in ([], [0.0, top], [top] * 3):

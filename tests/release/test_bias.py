@@ -80,14 +80,6 @@ def test_the_share_that_is_said_to_be_missing_is_that_of_students_law(n, epsilon
     assert 0.5 < said / np.mean(missing) < 2
 
 
-def test_nothing_is_said_where_hardly_anything_can_be_missing():
-    losses = np.random.default_rng(0).random(1000)
-    release = dp.with_result(dp.private_mean_loss)
-    assert release(losses, epsilon=1.0).bias is not None
-    assert release(losses, epsilon=1.0, max_loss=1.0).bias is None  # two records or so are clipped, by little
-    assert release(losses, epsilon=1e5).bias is None
-
-
 def test_every_door_shows_it(tmp_path, capsys, monkeypatch):
     data = heavy_pairs(np.random.default_rng(1), 900)
     result = dp.with_result(dp.private_mse)(*data, epsilon=1.0)

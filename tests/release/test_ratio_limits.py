@@ -6,7 +6,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from helpers import loop_over
+from helpers import loop_over, slow_but
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.special import betaincinv
@@ -36,7 +36,7 @@ def exact_table(ratio):
         return replace(ratio).table()
 
 
-def misses(size, p, rate, rest, left_out, each=EACH):
+def misses(size, p, rate, rest, left_out, each):
     """Return how likely p is below the lower limit, and above the upper one, and what was left out."""
     ratio = noisy(0, 0, rate, rest=rest)
     noise, reach = exact_table(ratio), ratio.reach
@@ -56,29 +56,28 @@ def misses(size, p, rate, rest, left_out, each=EACH):
 slow = pytest.mark.slow
 
 
-@pytest.mark.parametrize(
-    ("size", "p", "rate", "rest"),
-    [
-        (6, 0.7, 2.0, 1),
-        (5, 0.9, 2.0, None),
-        pytest.param(12, 0.7, 0.5, 1, marks=slow),
-        pytest.param(25, 0.9, 0.5, 1, marks=slow),
-        pytest.param(25, 0.5, 2.0, None, marks=slow),
-        pytest.param(40, 0.95, 0.5, 0, marks=slow),
-        pytest.param(1, 0.5, 0.5, 1, marks=slow),
-    ],
-)
+# the last ones show that the order that grows is sure at a tenth of the miss
+PEOPLE = [(6, 0.7, 2.0, 1, EACH), (5, 0.9, 2.0, None, EACH), (7, 0.85, 2.0, None, EACH / 10)]
+MANY_PEOPLE = [
+    (12, 0.7, 0.5, 1, EACH), (25, 0.9, 0.5, 1, EACH), (25, 0.5, 2.0, None, EACH), (40, 0.95, 0.5, 0, EACH),
+    (1, 0.5, 0.5, 1, EACH), (18, 0.94, 1.0, 1, EACH / 10), (30, 0.6, 1.0, 7, EACH / 10),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("people", slow_but(PEOPLE, PEOPLE + MANY_PEOPLE))
 @pytest.mark.parametrize(
     ("reach", "finest"),
     [(module._LARGEST_REACH, module._FINEST_REACH), (module._LARGEST_REACH, 6), (0, 7)],
     ids=["by table", "by blocks", "by box"],
 )
-def test_limits_of_people_are_missed_as_rarely_as_promised(size, p, rate, rest, reach, finest, monkeypatch):
+def test_limits_of_people_are_missed_as_rarely_as_promised(people, reach, finest, monkeypatch):
+    size, p, rate, rest, each = people
     monkeypatch.setattr(module, "_LARGEST_REACH", reach)
     monkeypatch.setattr(module, "_FINEST_REACH", finest)
-    below, above, left_out = misses(size, p, Fraction(rate), rest, 0.002)
-    assert max(below, above) + left_out <= EACH + 0.002
-    if reach and finest > 6 and size > 1:  # limits that never miss would be of no use
+    room = 0.08 * each
+    below, above, left_out = misses(size, p, Fraction(rate), rest, room, each)
+    assert max(below, above) + left_out <= each + room
+    if reach and finest > 6 and size > 1 and each == EACH:  # limits that never miss would be of no use
         assert max(below, above) > 0.0003
 
 
@@ -167,19 +166,6 @@ def test_rare_noise_makes_no_point_of_what_is_shown_of_people():
         lower, upper = ratio_limits(ratio, miss, miss)
         assert lower == noise_limits(ratio, miss, miss)[0] < 0.95
         assert upper == 1.0
-
-
-@pytest.mark.parametrize(
-    ("size", "p", "rate", "rest"),
-    [
-        (7, 0.85, 2.0, None),
-        pytest.param(18, 0.94, 1.0, 1, marks=slow),
-        pytest.param(30, 0.6, 1.0, 7, marks=slow),
-    ],
-)
-def test_the_order_that_grows_is_sure_at_a_tenth_of_the_miss(size, p, rate, rest):
-    below, above, left_out = misses(size, p, Fraction(rate), rest, 0.0002, EACH / 10)
-    assert max(below, above) + left_out <= EACH / 10 + 0.0002
 
 
 def test_a_public_number_of_records_helps():

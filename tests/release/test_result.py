@@ -1,7 +1,6 @@
 """What `with_result` takes and returns, how it is shown, and what it promises in a registry."""
 
 import functools
-import inspect
 import json
 import operator
 import pickle
@@ -78,12 +77,8 @@ def test_scorers_summaries_methods_and_partials_are_served_and_pass_the_spend_na
     bounded = functools.partial(functools.partial(dp.private_mse, bounds=(0, 1)), X, epsilon=1.0)
     for made in (dp.with_result(bounded), pickle.loads(pickle.dumps(dp.with_result(bounded)))):
         assert made(0 * X, random_state=seeded()).value == bounded(0 * X, random_state=seeded())
-    for module in (dp, distributed):
-        names = METRICS.keys() & {*module.__all__}
-        assert len(names) > 30
-        for name in names:
-            assert inspect.isroutine(getattr(module, name))
-            dp.with_result(getattr(module, name))
+    for name in METRICS.keys() & {*distributed.__all__}:
+        dp.with_result(getattr(distributed, name))
 
 
 def test_a_private_number_of_records_is_told_by_a_noisy_count_if_any():

@@ -208,11 +208,8 @@ def test_a_record_counts_once_whatever_the_columns(private_n, rate):
     table = np.arange(16).reshape(2, 8)
     assert merged_columns(table, 2).tolist() == [[6, 22], [38, 54]]
     cells = ((3, Fraction(1, 2)),)
-    for noisy, total in (
-        ([5, -2, 4], 4),
-        ([-5, -2, 4], 0),
-        ([10**400, 0, 0], 2**50),
-    ):  # of 3.5: 4, which is even
+    # of 3.5: 4, which is even
+    for noisy, total in (([5, -2, 4], 4), ([-5, -2, 4], 0), ([10**400, 0, 0], 2**50)):
         assert noisy_total(noisy, cells) == total
 
 
