@@ -19,27 +19,15 @@ from helpers import (
 )
 from scipy import stats
 
-from dp_metrics import (
-    AboveThreshold,
-    Geometric,
-    Hazard,
-    InverseSensitivity,
-    Laplace,
-    PiecewiseLaplace,
-)
+from dp_metrics import AboveThreshold, Hazard, InverseSensitivity, Laplace, PiecewiseLaplace
 from dp_metrics._random import SeededEntropy
-from dp_metrics.mechanisms import Mechanism
+from dp_metrics.mechanisms import MECHANISMS, Mechanism
 
 CASES = {
-    "hazard": Hazard(),
+    **{name: make() for name, make in MECHANISMS.items() if name != "adaptive"},
     "hazard, coarse": Hazard(resolution=1.0),
-    "above_threshold": AboveThreshold(),
     "above_threshold, even": AboveThreshold(spacing="even", max_candidates=300),
     "paper": AboveThreshold.paper(),
-    "inverse_sensitivity": InverseSensitivity(),
-    "piecewise_laplace": PiecewiseLaplace(),
-    "laplace": Laplace(),
-    "geometric": Geometric(),
 }
 NEEDS_LIMIT = {"above_threshold, even", "inverse_sensitivity", "piecewise_laplace", "laplace", "geometric"}
 
