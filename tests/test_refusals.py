@@ -811,6 +811,15 @@ ROWS = [
          for metric in (dp.private_rmse, dp.private_brier_score_loss)
          for true, pred in (([], []), ([0, 1], [[0.25, 0.75]] * 2), ([0, 1], [[0.2, 0.3, 0.5]] * 2))
      ]),
+    (lambda call, make: call(*(make({one: Y, two: S > 0.5}) for one, two in ("hw", "wh")), **SAFE),
+     ValueError, "the same names in another order", [
+         (call, make)
+         for call in (
+             dp.private_mse, dp.private_r2_score, dp.private_regression_report, dp.private_accuracy_score,
+             lambda true, pred, **how: dp.private_compare(true, true, pred, loss="mse", **how),
+         )
+         for make in (pd.DataFrame, pl.DataFrame, pa.table)
+     ]),
     (lambda metric, true, pred: metric(true, pred, **SAFE, **PRIVATE_N),
      ValueError, "^A list does not state how many columns .*pass (arrays|labels)", [
          (metric, rows if metric is dp.private_rmse else [0] * len(rows), rows)

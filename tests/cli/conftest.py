@@ -3,6 +3,7 @@
 import json
 from unittest import mock
 
+import numpy as np
 import pandas as pd
 import pytest
 import sklearn.datasets
@@ -77,3 +78,19 @@ def write():
         return path
 
     return write
+
+
+@pytest.fixture
+def people(write):
+    """Return 1,500 records of two models, of labels, probabilities and losses, which a file holds."""
+    rng, n, words = np.random.default_rng(1), 1500, np.array(["well", "ill"])
+    y = rng.integers(0, 2, n)
+    a, b = (np.where(rng.random(n) < wrong, 1 - y, y) for wrong in (0.1, 0.3))
+    p, q = (np.clip(y * 0.6 + 0.2 + spread * rng.normal(size=n), 0.01, 0.99) for spread in (0.05, 0.1))
+    of_words = {"truth": words[y], "left": words[a], "right": words[b]}
+    groups = {"sex": rng.choice(["f", "m"], n), "ward": rng.integers(1, 3, n)}
+    groups |= {"person": [f"p{at // 3}" for at in range(n)]}
+    numbers = {"y": y, "a": a, "b": b, "p": p, "q": q, "notp": 1 - p, "notq": 1 - q}
+    made = pd.DataFrame({**numbers, **of_words, **groups, "loss": rng.exponential(0.2, n)})
+    write("data.csv", made)
+    return made

@@ -6,7 +6,6 @@ from functools import partial
 from pathlib import Path
 
 import numpy as np
-import pandas as pd
 import pytest
 from helpers import new_session
 
@@ -22,20 +21,6 @@ MODELS = ("compare", "data.csv", "--y-true", "y", "--pred-a", "a", "--pred-b", "
 def opened(total=1):
     new_session()
     return dp.PrivacyAccountant(total, "b.sqlite")
-
-
-@pytest.fixture
-def people(write):
-    rng = np.random.default_rng(1)
-    y = rng.integers(0, 2, N)
-    a, b = (np.where(rng.random(N) < wrong, 1 - y, y) for wrong in (0.1, 0.3))
-    made = pd.DataFrame(
-        {"y": y, "a": a, "b": b, "p": np.clip(0.3 + y * 0.4 + 0.2 * rng.normal(size=N), 0.01, 0.99)}
-        | {"loss": rng.exponential(0.2, N), "person": [f"p{at // 3}" for at in range(N)]}
-        | {"sex": rng.choice(["f", "m"], N), "ward": rng.integers(1, 3, N)}
-    )
-    write("data.csv", made)
-    return made
 
 
 def test_a_budget_is_shown_with_its_history(run):

@@ -5,9 +5,6 @@ from functools import partial
 from pathlib import Path
 from unittest import mock
 
-import numpy as np
-import pandas as pd
-import pytest
 from helpers import loop_over, seeded
 
 import dp_metrics as dp
@@ -15,21 +12,6 @@ from dp_metrics._random import OSEntropy
 
 N = 1500
 MODELS = ("--y-true", "y", "--pred-a", "a", "--pred-b", "b")
-
-
-@pytest.fixture
-def people(write):
-    rng = np.random.default_rng(1)
-    y, words = rng.integers(0, 2, N), np.array(["well", "ill"])
-    a, b = (np.where(rng.random(N) < wrong, 1 - y, y) for wrong in (0.1, 0.3))
-    near, far = (np.clip(y * 0.6 + 0.2 + s * rng.normal(size=N), 0.01, 0.99) for s in (0.05, 0.1))
-    made = pd.DataFrame(
-        {"y": y, "a": a, "b": b, "truth": words[y], "left": words[a], "right": words[b], "p": near, "q": far}
-        | {"notp": 1 - near, "notq": 1 - far, "loss": rng.exponential(0.2, N)}
-        | {"person": [f"p{at // 3}" for at in range(N)]}
-    )
-    write("data.csv", made)
-    return made
 
 
 @loop_over(

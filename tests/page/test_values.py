@@ -63,6 +63,15 @@ def of_two(y, pred, positive):
     }
 
 
+def of_several(y, pred):
+    """Return what a page tells of more than two labels."""
+    return {
+        "accuracy": sk.accuracy_score(y, pred),
+        "balanced accuracy": sk.balanced_accuracy_score(y, pred),
+        "f1 (macro)": sk.f1_score(y, pred, average="macro"),
+    }
+
+
 def of_each(y, pred, labels):
     """Return what a page tells of each label."""
     found = {}
@@ -129,12 +138,7 @@ def test_ten_labels_and_two_features(way):
         TEN, PRED_TEN, labels=range(10), sensitive_features=features,
         group_labels=[["a", "b", "c"], [0, 1]], **way,
     )  # fmt: skip
-    wanted = {
-        "accuracy": sk.accuracy_score(TEN, PRED_TEN),
-        "balanced accuracy": sk.balanced_accuracy_score(TEN, PRED_TEN),
-        "f1 (macro)": sk.f1_score(TEN, PRED_TEN, average="macro"),
-    }
-    check(found, wanted | of_each(TEN, PRED_TEN, [*range(10)]))
+    check(found, of_several(TEN, PRED_TEN) | of_each(TEN, PRED_TEN, [*range(10)]))
     rows = {(label, old): GROUPS[label] & (old == OLD) for label in "abc" for old in (0, 1)}
     for name, metric in (("accuracy", sk.accuracy_score), ("balanced accuracy", sk.balanced_accuracy_score)):
         values = {key: metric(TEN[at], PRED_TEN[at]) for key, at in rows.items()}
@@ -147,12 +151,7 @@ def test_probabilities_of_three_labels(labels):
     named = pd.DataFrame(THREE, columns=["0", "1", "2"]) if isinstance(labels, list) else THREE
     found = page(TRUE_THREE, y_proba=named, labels=labels)
     pred = THREE.argmax(axis=1)
-    wanted = {
-        "accuracy": sk.accuracy_score(TRUE_THREE, pred),
-        "balanced accuracy": sk.balanced_accuracy_score(TRUE_THREE, pred),
-        "f1 (macro)": sk.f1_score(TRUE_THREE, pred, average="macro"),
-    }
-    check(found, wanted | of_each(TRUE_THREE, pred, [0, 1, 2]))
+    check(found, of_several(TRUE_THREE, pred) | of_each(TRUE_THREE, pred, [0, 1, 2]))
     # all of a matrix is told of three labels
     matrix = found.released["labels"].confusion_matrix()
     expected = sk.confusion_matrix(TRUE_THREE, pred, labels=labels)
