@@ -13,13 +13,18 @@ _LARGEST_EPSILON, exceptions._LARGEST_EPSILON = exceptions._LARGEST_EPSILON, mat
 
 @pytest.hookimpl(tryfirst=True)  # before `-m` chooses
 def pytest_collection_modifyitems(items):
-    """Mark the first case of each test that has none in the fast suite for the gate, unless it is weekly.
+    """Mark what the gate runs besides the fast suite.
 
-    Where each case makes a promise of its own, a test is marked so by hand, with all of them.
+    Of a test that takes long (`gate`) these are all cases but those that are slow themselves; of any other
+    that has no case in the fast suite the first one, unless it is weekly.
     """
-    slow = [item for item in items if item.get_closest_marker("slow")]
-    seen = {item.nodeid.partition("[")[0] for item in items if not item.get_closest_marker("slow")}
-    for item in slow:
+    for item in items:
+        if item.get_closest_marker("gate") and not item.get_closest_marker("slow"):
+            item.add_marker("slow")
+            item.add_marker("sample")
+    run = [item for item in items if not item.get_closest_marker("slow") or item.get_closest_marker("sample")]
+    seen = {item.nodeid.partition("[")[0] for item in run}
+    for item in items:
         test = item.nodeid.partition("[")[0]
         if test not in seen and not item.get_closest_marker("weekly"):
             seen.add(test)
