@@ -496,7 +496,12 @@ def write_table(releases):
 
 # ---- what moved --------------------------------------------------------------------------------------------
 
-SLOW = {"limits of average precision", "planning", "guesses"}
+SLOW = {
+    "limits": pytest.mark.gate,
+    "limits of average precision": pytest.mark.slow,
+    "planning": pytest.mark.gate,
+    "guesses": pytest.mark.gate,
+}
 
 
 def attempt(group, name):
@@ -519,7 +524,7 @@ def moved(frozen, now):
 
 @pytest.mark.parametrize(
     "group",
-    [pytest.param(group, marks=pytest.mark.slow) if group in SLOW else group for group in GROUPS],
+    [pytest.param(group, marks=SLOW.get(group, ())) for group in GROUPS],
 )
 def test_no_release_has_moved(group):
     table = read_table()

@@ -374,6 +374,7 @@ def test_epsilon_is_spent_once_before_the_draw_and_after_the_checks(case):
 EXTREMES = (0.0, 5e-324, 1e-200, 1e16, 1e200, 1e308, MAX)
 
 
+@pytest.mark.gate
 @each_kind
 @pytest.mark.parametrize("relation", RELATIONS)
 def test_nothing_raises_after_the_spend(case, relation):
@@ -445,6 +446,7 @@ def test_what_is_said_beside_the_numbers_is_the_same_for_neighbours(case):
         assert said[0] == said[1], relation
 
 
+@pytest.mark.gate
 @pytest.mark.parametrize("relation", RELATIONS)
 @pytest.mark.parametrize("key", ["mse", "accuracy", "roc auc"])
 def test_a_page_holds_no_record_and_no_private_number(key, relation):
@@ -562,6 +564,7 @@ def effects(name, case):
             yield option, released(data, less) != released(data, options)
 
 
+@pytest.mark.gate
 @pytest.mark.parametrize("name", METRICS)
 def test_every_public_option_is_documented_and_has_an_effect(name):
     cases = {key: case for key, case in CASES.items() if case.name == name}

@@ -75,6 +75,7 @@ def exact(epsilon):
     return Fraction(repr(epsilon)) if isinstance(epsilon, float) else Fraction(epsilon)
 
 
+@pytest.mark.gate
 @settings(max_examples=60)
 @given(total=amounts, spends=st.lists(amounts, max_size=20))
 def test_any_sequence_equals_the_exact_sum_in_memory_and_in_a_file(total, spends):
@@ -231,6 +232,7 @@ def interrupted(work, moment, event):
             _ledgers._LOCK.release()
 
 
+@pytest.mark.gate
 @left_open
 @pytest.mark.parametrize("kind", ["memory", "file"])
 def test_interrupted_anywhere_a_spend_is_recorded_whole_or_not_at_all(kind, tmp_path):
@@ -261,6 +263,7 @@ def test_interrupted_anywhere_a_spend_is_recorded_whole_or_not_at_all(kind, tmp_
     assert len(recorded) - sum(recorded) > 10
 
 
+@pytest.mark.gate
 @left_open
 @pytest.mark.parametrize("kind", ["memory", "file"])
 def test_interrupted_anywhere_a_division_is_paid_for_once_and_has_all_its_parts(kind, tmp_path):

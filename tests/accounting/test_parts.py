@@ -301,6 +301,7 @@ def spend_as_it_pleases(choose, answers):
     return losses
 
 
+@pytest.mark.gate
 def test_whatever_is_asked_for_next_no_record_loses_more_than_the_total():
     """Strategies that choose part and epsilon by earlier answers; every sequence of answers, exactly."""
     worst = Fraction(0)

@@ -175,6 +175,7 @@ def test_full_audit_of_the_command_line_passes(capsys):
     assert "PASS" in report
 
 
+@pytest.mark.gate
 def test_audit_command_prints_json(capsys, monkeypatch):
     few = ("private_mae", "private_mae, bounds")
     monkeypatch.setattr("dp_metrics.analysis.audited.AUDITED", {name: AUDITED[name] for name in few})

@@ -50,6 +50,7 @@ SIMULATED = {
 """Of a metric its twin in scikit-learn or NumPy, data, and options; the matrix has the usual ones."""
 
 
+@pytest.mark.gate
 @pytest.mark.parametrize("name", slow_but({"mse", "quantile", "recall_score"}, SIMULATED))
 def test_the_expected_error_is_that_of_releases(name):
     """Of 1,000 releases: false alarms of the 12 comparisons at 4.5 standard errors: 7e-5 for each case."""
@@ -82,6 +83,7 @@ def test_the_expected_error_is_that_of_releases(name):
 FAST = {"private_f1_score", "private_accuracy_score", "private_mean", "private_log_loss", "private_roc_curve"}
 
 
+@pytest.mark.gate
 @pytest.mark.parametrize("name", slow_but(FAST, METRICS))
 def test_no_error_to_expect_is_0_and_none_rises_with_epsilon(name):
     row = METRICS[name]
@@ -125,6 +127,7 @@ TABLES = {
 FIVE_TIMES = tuple(np.tile(labels, 5) for labels in TWO_LABELS)
 
 
+@pytest.mark.gate
 @loop_over(("epsilon", "reach"), [(5.0, 3), (7.2, 2), (12.0, 2), (40.0, 1), (200.0, 1)])
 @pytest.mark.parametrize("name", slow_but(["recall"], TABLES))
 @pytest.mark.filterwarnings("ignore:epsilon=300.0 is far above")
@@ -136,6 +139,7 @@ def test_a_simulated_error_is_that_of_all_noise_however_rare(name, epsilon, reac
     assert planned.mean_absolute == pytest.approx(exact, rel=0.1)
 
 
+@pytest.mark.gate
 @pytest.mark.parametrize("error", slow_but([1e-9], [1e-4, 1e-9, 1e-14]))
 @pytest.mark.filterwarnings("ignore:epsilon=300.0 is far above")
 def test_the_epsilon_for_a_small_error_is_enough_by_all_noise(error):

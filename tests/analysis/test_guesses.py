@@ -146,6 +146,7 @@ def random_data(name, law, seed):
     return at(brentq(lambda place: exact(*at(place)) - guess, *span, xtol=1e-9))
 
 
+@pytest.mark.gate
 @pytest.mark.parametrize(
     "case", slow_but([("f1", None), ("mae", "normal"), ("roc_auc", None)], CASES), ids=str
 )
@@ -161,6 +162,7 @@ def test_the_error_of_a_guess_is_within_half_as_much_again_of_that_of_random_dat
         assert 1 / 1.5 < guessed / np.median(errors) < 1.5, (epsilon, guessed, errors)
 
 
+@pytest.mark.gate
 @pytest.mark.parametrize("name", KINDS)
 @pytest.mark.parametrize("n", slow_but([4000], [4000, 60_000]))
 def test_what_is_made_has_the_guessed_value_every_time(name, n):
@@ -242,6 +244,7 @@ def test_the_search_finds_the_first_epsilon_that_is_enough_wherever_it_starts(er
             assert len(asked) <= 45
 
 
+@pytest.mark.gate
 @loop_over("name", ["mae", "mse"])
 def test_what_is_planned_from_a_guess_is_safe_for_either_tail(name):
     guess = {"guess": 2.0, "n": 3000}
@@ -262,6 +265,7 @@ def rare_labels(share, predicted, seed):
     return true, (score > np.quantile(score, 1 - predicted)).astype(int)
 
 
+@pytest.mark.gate
 @pytest.mark.parametrize("name", ["precision", "recall", "f1"])
 @loop_over(("share", "predicted"), [(0.02, 0.004), (0.05, 0.01), (0.1, 0.1), (0.05, 0.15)])
 def test_the_error_of_rare_labels_is_planned_within_a_factor_of_two(name, share, predicted):

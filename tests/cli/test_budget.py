@@ -117,6 +117,7 @@ BOUGHT = {
 }  # fmt: skip
 
 
+@pytest.mark.gate
 @pytest.mark.parametrize("case", BOUGHT)
 def test_a_name_is_bought_once_and_then_no_private_cell_is_looked_at(case, people, write, run, refused):
     argv, function = BOUGHT[case]

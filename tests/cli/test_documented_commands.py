@@ -26,6 +26,7 @@ def commands(page):
             yield shlex.split(command), re.sub(r"^   ", "", printed, flags=re.MULTILINE).strip("\n") + "\n"
 
 
+@pytest.mark.gate
 def test_the_commands_of_the_page_print_what_it_says(capsys):
     assert doctest.testfile(str(PAGE), module_relative=False, encoding="utf-8").failed == 0
     people = pd.read_csv("test_set.csv")

@@ -37,6 +37,7 @@ def written():
     return dp.PrivateEvaluation.from_json(Path("page.json").read_text(encoding="utf-8"))
 
 
+@pytest.mark.gate
 @loop_over(
     ("argv", "releases"),
     [
@@ -74,6 +75,7 @@ def test_numbers_are_those_of_the_function(people, run):
     assert {name: one.value for name, one in page.items()} == pytest.approx(expected)
 
 
+@pytest.mark.gate
 @loop_over(
     ("required", "code", "told"),
     [

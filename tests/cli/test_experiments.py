@@ -55,6 +55,7 @@ def test_prints_a_table_and_writes_a_plot(run, monkeypatch):
     assert Path("deep", "er", "synthetic.png").exists()
 
 
+@pytest.mark.gate
 def test_json(run):
     document, again = (json.loads(run(*SMALL, "--json").out) for _ in range(2))
     assert set(document) == {"warning", "plots", "pages", "rows"}

@@ -2,6 +2,8 @@
 
 import json
 
+import pytest
+
 import dp_metrics as dp
 from dp_metrics.metrics import METRICS
 
@@ -17,6 +19,7 @@ def test_every_metric_is_listed_with_its_options(run):
     assert "options: q (required), bounds (required)" in text
 
 
+@pytest.mark.gate
 def test_a_plan_is_two_tables_of_expected_errors(run):
     plan = ("plan", "--metric", "f1=0.6", "mae=2", "--n", 12000, "--positives", 0.14, "--law", "heavy")
     lines = run(*plan, "--epsilon", 1, 0.1).out.splitlines()

@@ -108,6 +108,7 @@ GIVEN = [  # labels as they are typed, cells that are these labels, and cells th
 _WORDS = ('["F","M"]', '["NA","EU"]')
 
 
+@pytest.mark.gate
 @loop_over(("typed", "cells", "others"), GIVEN)
 def test_a_cell_that_equals_a_given_label_is_that_label(typed, cells, others, write, run, value, refused):
     options = ("--option", "average=macro", "--option", f"labels={typed}")

@@ -36,6 +36,7 @@ def small_chunks(monkeypatch):
     monkeypatch.setattr(predictions, "_PARQUET_ROWS", 70)
 
 
+@pytest.mark.gate
 @cases_where(lambda case: True, {*KINDS, *SHORT})
 @pytest.mark.usefixtures("small_chunks")
 def test_a_file_tells_what_the_function_gives(case, write, run, same):

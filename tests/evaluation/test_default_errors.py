@@ -33,6 +33,7 @@ def error(population, mechanism, epsilon):
     return draw.law(None).mean_absolute_error(truth, 10 * truth) / truth
 
 
+@pytest.mark.gate
 @pytest.mark.parametrize("number", slow_but([1], range(6)))
 def test_the_default_is_close_to_the_best_and_its_error_falls_with_epsilon(populations, number):
     """At most 1.3 times the best mechanism that needs no bounds, and no rise by more than 5 %."""

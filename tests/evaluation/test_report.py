@@ -146,6 +146,7 @@ def test_a_partial_run_has_partial_tables(make_row):
     assert "<img" in report_page([make_row()])
 
 
+@pytest.mark.gate
 def test_a_report_is_written_of_all_lines_that_are_whole(tmp_path, rows, capsys):
     with pytest.raises(ResultsError, match=r"there are no results in .*dp-metrics reproduce"):
         write_report(tmp_path)

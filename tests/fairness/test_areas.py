@@ -40,6 +40,7 @@ def test_without_noise_they_are_the_areas_of_each_group_and_of_all(way):
     assert frame.overall["auc"] == pytest.approx(roc_auc_score(TRUE, SCORE), abs=0.004)
 
 
+@pytest.mark.gate
 @pytest.mark.parametrize("way", WAYS)
 def test_each_group_has_limits_curves_and_a_band(way):
     made = frame_of(dp.private_roc_auc_score, **FEW, **way)

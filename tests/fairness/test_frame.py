@@ -151,6 +151,7 @@ def test_public_sizes_of_groups_allow_what_private_ones_rule_out():
         assert frame(metric, p=p, membership="public").by_group["a"] >= 0
 
 
+@pytest.mark.gate
 @pytest.mark.parametrize(
     "way", [{"membership": "public"}, {"epsilon": 1.0, "neighboring": "add_or_remove_one"}, {}], ids=str
 )
@@ -186,6 +187,7 @@ def numbers_in(value):
     return np.concatenate(value).tolist() if isinstance(value, tuple) else np.ravel(value).tolist()
 
 
+@pytest.mark.gate
 @pytest.mark.parametrize("neighboring", ["replace_one", "add_or_remove_one"])
 @loop_over("name", IN_FRAMES)
 def test_no_private_membership_makes_a_release_fail_or_shows(name, neighboring):
@@ -306,6 +308,7 @@ def neighbours(way):
             yield (y, p, g), tuple(other)
 
 
+@pytest.mark.gate
 @each_way
 @pytest.mark.filterwarnings("ignore:.*mostly noise")
 @loop_over("name", COSTS)
@@ -331,6 +334,7 @@ def test_what_one_record_can_change_costs_epsilon_altogether(way):
     assert set(each) == {Fraction(4, 5) if way else Fraction(2, 5)}
 
 
+@pytest.mark.gate
 @each_way
 # a rank needs a public number of records, and top k a score of each label
 @loop_over("name", {*IN_FRAMES} - {"private_median_absolute_error", "private_top_k_accuracy_score"})

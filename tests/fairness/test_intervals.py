@@ -93,6 +93,7 @@ OF_LABELS = {
 }
 
 
+@pytest.mark.gate
 @each_way
 def test_the_exact_values_lie_between_the_limits_of_the_noise(way):
     """Hundreds of limits at 99.9999 %: a single miss is an alarm, by chance less than once in 1,000 runs."""
@@ -167,6 +168,7 @@ OF_SHARE = Confusion(
 )
 
 
+@pytest.mark.gate
 @pytest.mark.parametrize("confusion", [SHARE, OF_SHARE], ids=["at corners", "as a ratio"])
 def test_the_exact_probability_that_limits_of_noise_miss(confusion):
     """All noise of two groups of two counts each, with the sum 0, up to 9 either way; 1e-3 is left out."""
@@ -340,6 +342,7 @@ def test_groups_of_which_nothing_is_known_leave_the_gap_open():
         assert tuple(ask(of=("a", "b"))) == (-1.0, 1.0)
 
 
+@pytest.mark.gate
 @loop_over("metric", ["roc_auc", "recall", "accuracy"])
 @loop_over("method", ["sure", "approximate"])
 def test_limits_of_a_gap_among_people_contain_those_of_its_noise(metric, method):

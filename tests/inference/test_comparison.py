@@ -71,6 +71,7 @@ def test_the_exact_privacy_loss_is_epsilon_and_never_above(n):
 COMPARED = {key: case for key, case in CASES.items() if case.row in COMPARABLE.values()}
 
 
+@pytest.mark.gate
 @loop_over("key", COMPARED)
 def test_every_loss_is_that_of_its_metric(key):
     """Each record alone is given to scikit-learn; of means the difference is clipped."""

@@ -136,6 +136,7 @@ def normal_coverage(values, n, epsilon, runs, half_width=half_width):
     return np.mean(np.abs(means - (low + high) / 2) <= halves)
 
 
+@pytest.mark.gate
 def test_noise_in_the_variance_is_paid_for():
     """Of 2000 runs, standard error at most .006: the intervals cover .98, but for the term .92."""
 

@@ -123,6 +123,7 @@ def rarity(ratio, a, b):
     return float(table[raised >= (1 - t) * (ratio.a - a) - t * (ratio.b - b) - 1e-9].sum())
 
 
+@pytest.mark.gate
 @settings(max_examples=60)
 @given(st.integers(2, 3), st.data())
 def test_metrics_of_labels_lie_between_their_limits_unless_the_noise_is_rare(size, data):

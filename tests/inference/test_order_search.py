@@ -84,6 +84,7 @@ def neighbours(rng):
     return x, np.sort(other)
 
 
+@pytest.mark.gate
 @loop_over("downward", [False, True])
 def test_the_exact_loss_is_epsilon_and_no_more(downward):
     rng, search = np.random.default_rng(0), OrderSearch(0.4, downward=downward)

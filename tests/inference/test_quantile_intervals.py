@@ -142,6 +142,7 @@ def test_few_records_allow_one_limit_or_none():
     assert interval.note == "There are too few records for a lower limit."
 
 
+@pytest.mark.gate
 def test_one_limit_costs_all_of_epsilon_and_no_more():
     rng, worst = np.random.default_rng(0), 0.0
     for _ in range(100):

@@ -33,6 +33,7 @@ def records(metric, n, guess, share, rng):
     return true, said
 
 
+@pytest.mark.gate
 @loop_over("name", CASES)
 @loop_over(("width", "epsilon", "guess"), [(0.1, 1.0, 0.9), (0.2, 0.3, 0.6)])
 def test_the_width_is_about_what_was_asked_for(name, width, epsilon, guess):

@@ -141,6 +141,7 @@ def test_the_law_of_many_records_has_the_right_moments(n):
     assert laws[0] @ values**2 == pytest.approx(n * (share - theta**2), rel=1e-9)
 
 
+@pytest.mark.gate
 @loop_over("rate", [0.15, 1.5, 5.0, 15.0])
 @pytest.mark.parametrize("n", [3, 10, pytest.param(30, marks=pytest.mark.slow)])
 def test_no_smaller_share_of_decided_records_has_a_larger_tail(n, rate):

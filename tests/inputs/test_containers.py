@@ -105,6 +105,7 @@ def assert_missing(door, values, kind="text"):
     assert len([*messages(refused.value)]) == 1
 
 
+@pytest.mark.gate
 @pytest.mark.parametrize("door", DOORS)
 @loop_over("holder", HOLDERS)
 def test_values_are_read_alike_in_whatever_holds_them_and_none_may_be_missing(door, holder):

@@ -187,6 +187,7 @@ def undisturbed():
     return {name: outcome(name) for name in CALLS}
 
 
+@pytest.mark.gate
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("setting", SETTINGS)
 def test_no_setting_changes_a_release_or_what_it_costs(setting):

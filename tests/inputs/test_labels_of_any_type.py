@@ -110,6 +110,7 @@ def two_ways(name, labels, here, there, known, positive):
     return ((true, pred), numbers), ((here(labels[true]), there(labels[pred])), others)
 
 
+@pytest.mark.gate
 @pytest.mark.parametrize("sort", SORTS)
 @loop_over("name", READERS)
 def test_each_metric_gives_the_bits_that_numbers_give(sort, name):

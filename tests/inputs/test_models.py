@@ -280,6 +280,7 @@ def answers(classes, positive, labels):
     yield search.fit(YES, TRUE, X_val=YES, y_val=TRUE).best_score_
 
 
+@pytest.mark.gate
 @loop_over("positive", [None, "no", "yes"])
 @loop_over("labels", [None, ["no", "yes"], ["yes", "no"]])
 def test_columns_are_those_of_the_classes_of_the_model_in_whatever_order(positive, labels):

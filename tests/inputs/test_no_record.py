@@ -72,6 +72,7 @@ def forms(row):
     return several if len(row.data) == 1 else ["y_pred", *several, "rows of 3"]
 
 
+@pytest.mark.gate
 @loop_over(("row", "options"), [*calls()])
 def test_no_record_is_treated_as_one_record_and_two(row, options):
     """A list holds numbers or rows, and does not say which: none of them has a law that `[]` has not."""

@@ -93,6 +93,7 @@ def unless_refused(read, data):
     return None
 
 
+@pytest.mark.gate
 @pytest.mark.parametrize("reader", READERS)
 @loop_over("hold", OBJECTS)
 def test_each_record_is_read_or_refused_by_itself(reader, hold):
@@ -128,6 +129,7 @@ def with_row(values, odd):
 ALONE = [name for name, case in CASES.items() if kind_of(case.row) != "joint"]
 
 
+@pytest.mark.gate
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize(
     ("name", "neighboring"),

@@ -83,6 +83,7 @@ KINDS = {
 }
 
 
+@pytest.mark.gate
 @pytest.mark.parametrize("name", EXAMPLES)
 @pytest.mark.parametrize("epsilon", slow_but([1.0], [0.2, 1.0, 12.0]))
 def test_the_law_is_that_of_a_walk_candidate_by_candidate(name, epsilon):

@@ -122,6 +122,7 @@ def largest_loss(a, b, mechanism, epsilon, *, everywhere=True):
     return largest
 
 
+@pytest.mark.gate
 @settings(max_examples=40)
 @given(
     data=st.lists(hostile_values, min_size=1, max_size=5),
@@ -172,6 +173,7 @@ def test_the_law_is_the_exact_one(name):
             np.testing.assert_allclose(found, masses, rtol=1e-12, atol=1e-280)
 
 
+@pytest.mark.gate
 @pytest.mark.parametrize("name", EXAMPLES)
 @pytest.mark.parametrize("epsilon", slow_but([6.0], [0.5, 6.0, 300.0]))
 def test_a_release_is_decided_exactly_by_the_bits_of_its_uniform(name, epsilon):
@@ -224,6 +226,7 @@ def exact_hazard(law, number):
     return sum((count * Fraction(law.q) ** -level for count, level in cells), Fraction(0))
 
 
+@pytest.mark.gate
 def test_the_error_of_the_floats_is_within_the_proven_margin():
     tried = 0
     for law in map(some_law, range(20)):

@@ -49,6 +49,7 @@ def bounds_for(kind):
     return BOUNDED if kind in NEEDS_LIMIT else BOUNDED | UNBOUNDED
 
 
+@pytest.mark.gate
 @pytest.mark.parametrize("kind", slow_but(CASES.keys() - {"paper", "hazard, coarse"}, CASES))
 def test_releases_follow_the_law(kind):
     for name in bounds_for(kind).keys() - {"zero", "at the cap"}:

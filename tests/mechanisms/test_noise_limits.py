@@ -140,6 +140,7 @@ LOSSES = {
 }
 
 
+@pytest.mark.gate
 @pytest.mark.parametrize("cap", [None, 10.0])
 @pytest.mark.parametrize("name", slow_but(["zeros", "Pareto"], LOSSES))
 def test_a_lower_limit_of_hazard_is_wrong_as_rarely_as_promised(name, cap):
@@ -435,6 +436,7 @@ def test_limits_of_a_clipped_variance_are_wrong_as_rarely_as_promised(x, bounds)
         assert max(found) <= (0.025 if bounds else 0.05) * (1 + 1e-9)
 
 
+@pytest.mark.gate
 @loop_over(("name", "epsilon"), product(VALUES, [0.1, 10.0]))
 def test_a_lower_limit_of_a_variance_is_wrong_as_rarely_as_promised(name, epsilon):
     bounds = variance_query(VALUES[name]).output_bounds(Hazard(), Fraction(epsilon), private_n=False)
@@ -463,6 +465,7 @@ def test_noise_of_two_sums_within_its_limit_leaves_the_mean_within_its_limits(lo
 COUNTS = [(0, 0), (0, 6), (6, 0), (3, 4), (1, 5000), (5000, 1), (20, 180)]
 
 
+@pytest.mark.gate
 @pytest.mark.parametrize("epsilon", [0.5, 1.0, 10.0])
 @loop_over("counts", COUNTS)
 def test_limits_of_a_share_of_two_noisy_counts_are_wrong_as_rarely_as_promised(counts, epsilon):
@@ -536,6 +539,7 @@ def drawn_of(sizes, private_n):
 QUICK = {"few positives below all", "one record in a class", "with ties"}
 
 
+@pytest.mark.gate
 @pytest.mark.parametrize("private_n", [False, True])
 @pytest.mark.parametrize("name", slow_but(QUICK, AREAS))
 @pytest.mark.parametrize("epsilon", slow_but([8], [1, 8]))
@@ -579,6 +583,7 @@ def test_the_least_size_of_a_class_is_wrong_as_rarely_as_promised(sizes, private
 ENDS = {**CLUSTERS, "few at one end": np.r_[np.full(290, -1.0), np.full(10, 1.0)], "one": np.ones(1)}
 
 
+@pytest.mark.gate
 @loop_over("name", ENDS)
 @pytest.mark.parametrize("epsilon", slow_but([0.3], [0.3, 3.0]))
 def test_both_limits_of_a_variance_with_bounds_are_wrong_as_rarely_as_promised(name, epsilon):

@@ -98,6 +98,7 @@ RATES = [
 ]
 
 
+@pytest.mark.gate
 @pytest.mark.parametrize("head_bits", slow_but([1, 62], [1, 2, 62]))
 def test_integers_drawn_at_once_or_one_by_one_have_their_law(head_bits, monkeypatch):
     """Fixed seeds; a p-value below 1e-4 by chance in one of 10,000 seeds."""
@@ -140,6 +141,7 @@ def test_many_integers_of_a_long_rate_ask_for_words_seldom():
         assert entropy.words.call_count < 500
 
 
+@pytest.mark.gate
 @pytest.mark.parametrize("size", slow_but([2, 3], [2, 3, 4, 12]))
 def test_integers_with_the_sum_0_have_their_law(size):
     entropy, rate = SeededEntropy(6), Fraction(1, 2)

@@ -32,6 +32,7 @@ def ratios(case, n, epsilon, several):
     return found
 
 
+@pytest.mark.gate
 @pytest.mark.parametrize("setting", slow_but(SETTINGS[1:2], SETTINGS))
 @pytest.mark.parametrize("case", CASES)
 def test_between_3_and_60_over_epsilon_records_at_a_bound_geometric_is_better(case, setting):

@@ -34,6 +34,7 @@ def released(y, scores, epsilon, entropy, **options):
     return dp.ScoreSummary(**options).update(y, scores).release(epsilon, random_state=entropy)
 
 
+@pytest.mark.gate
 @loop_over("away", [0.004, 0.03])
 def test_limits_hold_for_scores_that_lie_close_together(away):
     y, scores = within(4000, away)
@@ -69,6 +70,7 @@ def test_without_noise_the_limits_are_the_pairs_surely_won_and_those_not_surely_
         assert "do not rank below" in ordered.note
 
 
+@pytest.mark.gate
 def test_ordered_ties_raise_the_lower_limit_only_and_approximate_limits_lie_within_the_sure_ones():
     for epsilon in (0.5, 1.0, 4.0):
         told = released(*scored(3000), epsilon, seeded())
@@ -83,6 +85,7 @@ def test_ordered_ties_raise_the_lower_limit_only_and_approximate_limits_lie_with
             assert ("Approximate" in free.note) == (way == "approximate")
 
 
+@pytest.mark.gate
 def test_a_gap_allows_for_ties_of_both_groups_at_once():
     """One bin holds all scores, so that either area may be anything from 0 to 1, and the gap from -1 to 1."""
     y, scores = within(1000, 1e-4)
@@ -146,6 +149,7 @@ def area_of(negative, positive):
     return float(negative @ (np.append(np.cumsum(positive[::-1])[::-1], 0.0)[1:] + positive / 2))
 
 
+@pytest.mark.gate
 @loop_over("name", LAWS)
 def test_approximate_limits_cover_laws_that_they_were_not_chosen_on(name):
     """Of the area, and with ties that count half of that of the bins, which shows the variance alone.
@@ -191,6 +195,7 @@ def test_without_noise_an_average_precision_lies_between_those_of_any_order_with
     assert many.noise_interval(metric="average_precision").lower == pytest.approx(lower)
 
 
+@pytest.mark.gate
 def test_limits_of_an_average_precision_cover_and_say_where_bins_are_too_coarse():
     """Sure ones may miss once in 20: more than 9 of 60 with probability 1e-3, more than 2 of 6 with .002."""
     y, scores = scored(100_000, share=0.2, apart=2.2, seed=3)

@@ -30,6 +30,7 @@ def noisy(epsilon=1.0, **how):
     return ScoreSummary.from_data(Y, SCORE).release(epsilon, random_state=seeded(), **how)
 
 
+@pytest.mark.gate
 @loop_over("setting", SETTINGS)
 def test_metrics_are_those_of_scikit_learn_at_every_edge(setting):
     options, y, score, positive, other = SETTINGS[setting]
@@ -88,6 +89,7 @@ def test_a_threshold_reaches_what_is_asked():
     assert released.recall_score(0.1, zero_division=1.0) == 1
 
 
+@pytest.mark.gate
 @loop_over("neighboring", NEIGHBORING)
 def test_limits_at_a_threshold_hold_around_the_exact_metric(neighboring):
     """Limits miss in 4 of 8 releases with probability 4e-4 at most: of 9 metrics a false alarm in 300."""

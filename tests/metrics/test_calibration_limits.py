@@ -63,6 +63,7 @@ def table_of(task, **options):
     return summary.release(1.0, random_state=0, **options)
 
 
+@pytest.mark.gate
 @loop_over("task", TASKS)
 def test_shares_and_gaps_cover(task):
     """Each kind in 60 releases: more than 8 misses of 5 % have a probability of .003."""
@@ -158,6 +159,7 @@ def test_chance_is_what_a_calibrated_model_has_on_average(task):
     assert told == pytest.approx(mean, rel=0.1)
 
 
+@pytest.mark.gate
 def test_the_noise_is_part_of_what_chance_gives_the_error_of_a_curve():
     """Over 80 releases of a calibrated model; the mean of the errors is off by some 4 % of itself."""
     rng, found = np.random.default_rng(5), []

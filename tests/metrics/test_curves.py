@@ -205,6 +205,7 @@ def test_labels_and_columns(function):
         np.testing.assert_equal(exact(function, labels, data, **options), expected)
 
 
+@pytest.mark.gate
 @loop_over("epsilon", [1e-300, 0.01, 1.0, 1e300])
 def test_curves_are_well_formed_whatever_the_data_without_a_warning(epsilon):
     """Of single numbers `test_matrix.py` says so."""

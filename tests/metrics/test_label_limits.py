@@ -34,6 +34,7 @@ TWO = np.array([[620, 80], [30, 270]])
 THREE = np.array([[300, 40, 20], [30, 310, 35], [25, 30, 210]])
 
 
+@pytest.mark.gate
 @settings(max_examples=60)
 @given(st.tuples(*[st.tuples(SHARES, SHARES).map(sorted)] * 3), st.tuples(*[SHARES] * 3))
 def test_the_limits_of_an_agreement_hold_everywhere_within_those_of_its_shares(box, place):
@@ -145,6 +146,7 @@ def test_limits_among_people_contain_those_of_the_noise_and_neither_is_a_point(m
             assert np.all(low < high)
 
 
+@pytest.mark.gate
 @loop_over("labels", [2, 3, 5])
 @loop_over("matrix", [False, True])
 def test_a_released_summary_has_the_limits_of_single_metrics(labels, matrix):
@@ -189,6 +191,7 @@ def test_approximate_limits_cover(epsilon):
         assert missed <= 38
 
 
+@pytest.mark.gate
 def test_a_mean_of_shares_near_one_is_covered():
     """Ten shares of .97 of 60 records each, in noise of deviation 4.7.
 

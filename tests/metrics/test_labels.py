@@ -58,6 +58,7 @@ def specificity_score(y, p, *, labels, average, zero_division):
     return shares if average is None else np.average(shares[defined], weights=weights[defined])
 
 
+@pytest.mark.gate
 @each_set
 @loop_over("ratio", RATIOS)
 def test_ratios_and_their_averages(ask, labels, ratio):
@@ -125,6 +126,7 @@ def test_averages_of_one_kind_are_accuracy():
         assert result.value == pytest.approx(min(max(right, 0), 200) / 200)
 
 
+@pytest.mark.gate
 def test_a_thousand_labels():
     rng, size = np.random.default_rng(0), 100_000
     y = rng.integers(0, 1000, size)

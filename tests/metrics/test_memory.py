@@ -76,6 +76,7 @@ def test_peak_memory_of_an_update_does_not_grow_with_the_chunk(integers):
         assert peak_of(partial(VarianceSummary.from_data, p, capacity=capacity)) <= 2 * MEGABYTE
 
 
+@pytest.mark.gate
 @loop_over("order", ["ascending", "descending", "constant"])
 def test_peak_memory_does_not_depend_on_the_order_of_the_records(order):
     x = np.linspace(0, 1, MANY) if order != "constant" else np.ones(MANY)

@@ -34,6 +34,7 @@ def drawn(task, rng):
     return found, total
 
 
+@pytest.mark.gate
 @loop_over("task", TASKS)
 def test_limits_of_persons_cover(task):
     """15 of 120 misses and more come up with probability 9e-4 at a miss of .05; the seed is fixed."""

@@ -37,6 +37,7 @@ def data_of(first, second, *, scores=False):
 MSE = partial(dp.private_mse, bounds=(0, 1), mechanism="piecewise_laplace")
 
 
+@pytest.mark.gate
 @loop_over("membership", ["private", "public"])
 @loop_over("metric", ["recall", "roc_auc", "accuracy", MSE])
 def test_a_person_in_several_groups_of_a_frame_costs_epsilon_at_most(metric, membership):

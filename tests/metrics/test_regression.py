@@ -42,6 +42,7 @@ def test_weights_of_records_and_of_outputs_are_those_of_scikit_learn(case):
             np.testing.assert_allclose(released, expected, rtol=1e-5)
 
 
+@pytest.mark.gate
 @pytest.mark.filterwarnings("ignore::dp_metrics.exceptions.SeededReleaseWarning")
 @pytest.mark.parametrize(
     "metric", [dp.private_mse, pytest.param(dp.private_r2_score, marks=pytest.mark.slow)]

@@ -5,6 +5,7 @@ import math
 from fractions import Fraction
 
 import numpy as np
+import pytest
 from helpers import MAX, check_neighbours, hostile_losses, loop_over, nearest, weighted_bounds
 from hypothesis import given
 from hypothesis import strategies as st
@@ -31,6 +32,7 @@ def products(weights, values):
         return [Fraction(float(p)) for p in np.minimum(np.multiply(weights, values), MAX)]
 
 
+@pytest.mark.gate
 @loop_over("weights", [(0.1, 0.2, 0.3, 3.3), (0, 1, 0, 1e16), (5e-324, 1, 1e308, MAX)])
 @loop_over("cap", [0.7, 1e308])
 def test_bounds_of_weighted_losses_are_exact(weights, cap):

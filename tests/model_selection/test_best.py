@@ -97,6 +97,7 @@ def largest_ratio(metric, domain, n, tail, relation, charged=None, **options):
     return worst
 
 
+@pytest.mark.gate
 @pytest.mark.parametrize(
     ("name", "relation"), [(name, r) for name in CASES for r in (REPLACE, ADD) if (name, r) != ("area", ADD)]
 )
@@ -116,6 +117,7 @@ def test_a_replaced_record_needs_half_the_rate(name):
     assert largest_ratio(metric, domain, n, tail, REPLACE, charged=ADD, **options) > tail**-PARTS
 
 
+@pytest.mark.gate
 def test_a_call_draws_from_that_law():
     # one false alarm in 10^4 for another seed
     generator, draws = np.random.default_rng(1), 3000

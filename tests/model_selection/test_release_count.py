@@ -117,6 +117,7 @@ PLANS = {
 }
 
 
+@pytest.mark.gate
 @pytest.mark.parametrize("routing", [False, pytest.param(True, marks=pytest.mark.slow)], ids=["", "routing"])
 @loop_over("kind", PLANS)
 def test_a_tool_makes_as_many_releases_as_were_counted(kind, routing):

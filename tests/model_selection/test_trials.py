@@ -159,6 +159,7 @@ def test_the_geometric_draw_compares_integers():
         assert geometric(Words([word << 62 for word in bits]), Fraction(success)) == count
 
 
+@pytest.mark.gate
 @pytest.mark.parametrize("success", [Fraction(1, 20), Fraction(1, 2), Fraction(2, 5)])
 def test_as_many_trials_are_made_as_the_geometric_law_says(success):
     """No cap: with a success probability of 1/2 one of 512 runs has 10 trials or more."""

@@ -139,6 +139,7 @@ AUDITED = [
 ]
 
 
+@pytest.mark.gate
 @pytest.mark.parametrize(("kind", "way"), AUDITED)
 @pytest.mark.filterwarnings("ignore:.*mostly noise")
 def test_the_exact_loss_of_a_page_is_at_most_epsilon(kind, way):
@@ -183,6 +184,7 @@ def test_sizes_of_groups_are_told_where_membership_is_public_and_nowhere_else():
         assert (told != other) == is_told
 
 
+@pytest.mark.gate
 @pytest.mark.filterwarnings("ignore:.*mostly noise")
 @loop_over(("kind", "way"), AUDITED)
 def test_one_spend_pays_for_the_page(kind, way):

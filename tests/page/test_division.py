@@ -161,6 +161,7 @@ MEASURED = {
 }  # fmt: skip
 
 
+@pytest.mark.gate
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("release", MEASURED)
 def test_expected_errors_are_near_those_of_classes_and_groups_of_equal_size(release):
@@ -192,6 +193,7 @@ DRAWN = {
 }
 
 
+@pytest.mark.gate
 @loop_over(("law", "n", "epsilon"), [(law, *size) for law in DRAWN for size in ((2000, 2.0), (10_000, 1.0))])
 def test_the_plan_of_targets_has_a_range_from_light_to_heavy_tails(law, n, epsilon):
     """Errors relative to the metric, means of 5 seeded samples; 36 others were within 0.95 and 1.53."""

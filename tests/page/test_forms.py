@@ -52,6 +52,7 @@ def html(shown):
     return shown.to_html()
 
 
+@pytest.mark.gate
 def test_json_has_its_schema_and_comes_back(shown, html, tmp_path):
     text = shown.to_json()
     content = json.loads(text)
@@ -102,6 +103,7 @@ def test_a_seeded_page_says_that_it_is_not_private():
     assert "NOT private" in seeded.to_markdown()
 
 
+@pytest.mark.gate
 def test_what_is_mostly_noise_is_grey_and_says_so():
     small = page("scores", n=300, epsilon=0.1, split={"labels by group": 1, "scores": 1})
     noisy = [one for one in small.numbers.values() if one.note]
@@ -137,6 +139,7 @@ PARTS = {
 }
 
 
+@pytest.mark.gate
 @pytest.mark.filterwarnings("ignore")
 @loop_over(("kind", "epsilon"), [("scores", 1e-160), *itertools.product(KINDS, [1e-300, 1e-320])])
 def test_a_page_can_be_written_copied_and_looked_at_whatever_it_cost(kind, epsilon):

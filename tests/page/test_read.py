@@ -232,6 +232,7 @@ def some_call(form, rng):
     return y_true[rows], {**options, "baseline": None} if "neighboring" in way else options
 
 
+@pytest.mark.gate
 @pytest.mark.parametrize("seeds", [range(1), pytest.param(range(1, 12), marks=pytest.mark.slow)])
 @pytest.mark.parametrize("form", FORMS | EXTREME)
 def test_nothing_raises_after_the_spend(form, seeds):

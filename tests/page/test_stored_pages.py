@@ -101,6 +101,7 @@ def told(page):
     return page.to_dict() | {"budget": None}, {name: one.value for name, one in page.items()}, page.plan
 
 
+@pytest.mark.gate
 @pytest.mark.parametrize(("kind", "way"), EACH)
 def test_the_same_question_has_the_same_page_at_no_cost(kind, way, path):
     y_true, options = KINDS[kind]
@@ -186,6 +187,7 @@ def test_everything_is_checked_and_prepared_before_the_one_spend(monkeypatch):
     assert drawn == ["spend", *[4.0] * len(page.plan.parts)]
 
 
+@pytest.mark.gate
 def test_a_page_keeps_the_division_of_its_day(monkeypatch):
     page = dp.private_evaluate(Y, **SCORES, epsilon=3.0)
     text, portions = page.to_json(), plan._portions

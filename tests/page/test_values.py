@@ -89,6 +89,7 @@ def by_group(metric, name, *data, groups=None):
     return found | {f"{name} difference": max(values.values()) - min(values.values())}
 
 
+@pytest.mark.gate
 @loop_over(("way", "positive"), itertools.product(WAYS, [None, "no"]))
 def test_two_labels_that_are_text_by_group(way, positive):
     names = np.array(["no", "yes"])
@@ -102,6 +103,7 @@ def test_two_labels_that_are_text_by_group(way, positive):
     assert sizes == pytest.approx({label: rows.sum() for label, rows in GROUPS.items()})
 
 
+@pytest.mark.gate
 @loop_over(("way", "positive"), itertools.product(WAYS, [1, 0]))
 def test_probabilities_of_two_labels(way, positive):
     score = SCORE if positive else 1 - SCORE
@@ -131,6 +133,7 @@ def test_scores_with_public_edges():
     assert "brier score" not in found
 
 
+@pytest.mark.gate
 @EVERY
 def test_ten_labels_and_two_features(way):
     features = pd.DataFrame({"sex": GROUP, "old": OLD})
@@ -213,6 +216,7 @@ NOISY = {
 }
 
 
+@pytest.mark.gate
 @pytest.mark.parametrize("kind", NOISY)
 @EVERY
 def test_exact_numbers_lie_between_the_limits_of_the_noise(kind, way):

@@ -146,6 +146,7 @@ def private_tables(monkeypatch):
             monkeypatch.setattr(common, name, TWINS[name])
 
 
+@pytest.mark.gate
 @pytest.mark.parametrize("every", [False, pytest.param(True, marks=pytest.mark.slow)], ids=["first", "all"])
 @pytest.mark.parametrize("name", RUNS)
 def test_scikit_learns_own_test_passes(name, every, private_tables):

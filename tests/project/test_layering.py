@@ -5,6 +5,7 @@ import re
 from graphlib import TopologicalSorter
 from pathlib import Path
 
+import pytest
 from helpers import loop_over
 
 import dp_metrics
@@ -102,6 +103,7 @@ def faults(module: str, source: str) -> list[str]:
     return found
 
 
+@pytest.mark.gate
 @loop_over("path", sorted(PACKAGE.rglob("*.py")))
 def test_imports_go_downward_and_randomness_has_one_source(path):
     module = ".".join(["dp_metrics", *path.relative_to(PACKAGE).with_suffix("").parts])

@@ -29,6 +29,7 @@ def loaded_by(program):
     return {*done.stdout.splitlines()[-1].split()[1:]}
 
 
+@pytest.mark.gate
 def test_the_package_needs_and_loads_nothing_that_scikit_learn_does_not():
     loaded_by(WITHOUT_OPTIONAL)
     # what else the package takes time for is its own code, the standard library and scikit-learn's

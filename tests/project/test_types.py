@@ -59,6 +59,7 @@ def said(lines, folder):
     return [texts[first + at].replace("dp_metrics.release.result.Private", "") for at in range(len(lines))]
 
 
+@pytest.mark.gate
 def test_what_calls_and_metrics_return(tmp_path):
     functions = [
         f"{module}.{name}"

@@ -75,6 +75,7 @@ DOMAINS = {
 }
 
 
+@pytest.mark.gate
 @pytest.mark.parametrize(("make", "exact", "domain"), DOMAINS)
 def test_bounds_are_the_extremes_over_all_data_sets_within_reach(make, exact, domain):
     """Of a variance the upper ones contain these."""
@@ -166,6 +167,7 @@ def test_the_noise_of_two_counts_is_that_of_epsilon():
         assert abs(drawn[i + 4, j + 27] - size * p) < 5 * math.sqrt(size * p * (1 - p)) + 1
 
 
+@pytest.mark.gate
 @loop_over("noise", [-1, 10**400])
 def test_whatever_the_count_nothing_raises_after_the_spend_or_needs_enormous_memory(monkeypatch, noise):
     """At a tiny epsilon the rank of an order statistic would be as large as the noisy count."""
@@ -214,6 +216,7 @@ def test_nothing_gives_the_number_of_records_away(case):
         assert not {"36", "37", "38"} & set(re.findall(r"\d+", str(caught.value)))
 
 
+@pytest.mark.gate
 @loop_over(("query", "limit"), [(loss_query, 9.0), (variance_query, (0.0, 9.0))])
 def test_output_bounds_have_as_many_ranks_whatever_the_number_of_records(query, limit):
     for epsilon, limited in itertools.product((0.1, 10.0), (None, limit)):

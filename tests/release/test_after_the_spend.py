@@ -114,6 +114,7 @@ def test_a_mechanism_gets_the_count_that_it_asks_for_and_fails_before_the_spend_
         assert accountant.history == ()
 
 
+@pytest.mark.gate
 @pytest.mark.parametrize("mechanism", sorted(MECHANISMS))
 @loop_over("neighboring", ["replace_one", "add_or_remove_one"])
 def test_no_width_of_the_bounds_and_no_epsilon_raises_after_the_spend(mechanism, neighboring):

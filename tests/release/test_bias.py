@@ -51,6 +51,7 @@ ERRING = {
 BY_NAME = {case.name: case for case in CASES.values()}
 
 
+@pytest.mark.gate
 @pytest.mark.parametrize("name", ERRING)
 @loop_over("mechanism", ["adaptive", "hazard"])
 def test_most_releases_err_the_way_that_they_say(name, mechanism):

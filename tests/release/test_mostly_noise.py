@@ -175,6 +175,7 @@ def test_notes_of_a_frame_have_the_form_of_its_values():
     assert public.note["none"]["recall"] == public.note["none"]["accuracy"] == "This group has no records."
 
 
+@pytest.mark.gate
 @pytest.mark.parametrize("relation", RELATIONS)
 @pytest.mark.parametrize(
     "name", ["recall_score", "f1_score", "jaccard_score", "matthews_corrcoef", "zero_one_loss"]

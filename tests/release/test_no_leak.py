@@ -76,6 +76,7 @@ CALLS = {
 }
 
 
+@pytest.mark.gate
 @settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(a=arrays, b=arrays, same=st.booleans(), epsilon=st.sampled_from([1e-12, 0.1, 1.0, 30.0, 1e9]))
 @pytest.mark.parametrize("name", CALLS)

@@ -77,6 +77,7 @@ def coverage(n, rate, shares, interval=limits):
     return np.array(found)
 
 
+@pytest.mark.gate
 @pytest.mark.parametrize(
     ("n", "rate"),
     [
@@ -142,6 +143,7 @@ def first_place(law, n, mean, side):
     return high
 
 
+@pytest.mark.gate
 @loop_over("epsilon", [0.3, 1.0, 3.0])
 @pytest.mark.parametrize(
     ("name", "n"),

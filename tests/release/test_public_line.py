@@ -117,6 +117,7 @@ def assert_holds_no_record(public, data):
 # ---- plans -------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.gate
 @each_call
 def test_plans_hold_no_record_and_those_of_neighbours_are_the_same(call):
     for name, options, data in varied(call):
@@ -199,6 +200,7 @@ def result_of(call, settings, data, outcomes, monkeypatch):
         return release.draw(plan, known, list(map(Drawn, draws, outcomes)), for_count)
 
 
+@pytest.mark.gate
 @each_call
 def test_a_result_follows_from_what_was_released_and_leads_to_no_record(call, monkeypatch):
     data, other = records(call.name, N), [a[:N] for a in records(call.name, N + 20)]
@@ -230,6 +232,7 @@ def recognisable(data):
     return [value.tobytes() for value in [*rare.astype("<f8"), *rare.astype(">f8")]]
 
 
+@pytest.mark.gate
 def test_no_record_can_be_reached_from_a_page():
     rng = np.random.default_rng(0)
     y, group = rng.integers(0, 2, (2, N))
@@ -297,6 +300,7 @@ CALLS_OF_TWO_KINDS = [
 ]
 
 
+@pytest.mark.gate
 def test_type_checkers_tell_what_is_public_from_what_is_private(tmp_path):
     lines = START.splitlines()
     lines += [f"{name}: {kind}" for name, kind in {**PUBLIC, **IN_PRIVATE}.items()]

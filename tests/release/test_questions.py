@@ -185,6 +185,7 @@ def free_answers(release):
     return found
 
 
+@pytest.mark.gate
 @pytest.mark.parametrize("name", DOORS)
 def test_a_question_is_all_that_is_public_and_its_answer_says_all_again(name, path):
     one = DOORS[name]

@@ -279,6 +279,7 @@ def test_shares_of_all_records_and_the_recall_of_the_other_label(neighboring):
         assert interval == pytest.approx(wanted, abs=0.003), metric
 
 
+@pytest.mark.gate
 def test_noise_makes_the_interval_wider_and_none_is_too_narrow():
     """A smoke alarm: 200 data sets, a miss of 5 % each, 23 misses are exceeded once in 10,000 times."""
     rng, wrong, widths = np.random.default_rng(1), 0, []

@@ -63,6 +63,7 @@ def served(path, ask=ask, total=4):
 # ---- what is stored ----------------------------------------------------------------------------------------
 
 
+@pytest.mark.gate
 @loop_over("call", [call for call in CALLS if call.name in KINDS])
 def test_a_stored_result_of_each_mechanism_is_the_original(call, tmp_path):
     budget = PrivacyAccountant(100, tmp_path / str(call).replace("/", " "))
@@ -318,6 +319,7 @@ def start(program, *arguments):
     )  # fmt: skip
 
 
+@pytest.mark.gate
 def test_of_processes_that_ask_at_once_one_buys_and_the_others_are_refused(path):
     budget = PrivacyAccountant(4, path)
     program = """

@@ -59,6 +59,7 @@ def assert_knows(aggregate, read, capacity, *, has_smallest=True):
         assert Fraction(aggregate.squares, UNIT**2) == sum(Fraction(v) ** 2 for v in read.tolist())
 
 
+@pytest.mark.gate
 @pytest.mark.parametrize("kind", KINDS)
 @settings(max_examples=60)
 @given(
@@ -79,6 +80,7 @@ def test_count_sums_and_extremes_are_exact_and_order_and_pieces_change_no_bit(ki
     assert_same(bounds(pieces[0]), bounds(whole))
 
 
+@pytest.mark.gate
 @pytest.mark.parametrize("size", [BLOCK - 1, BLOCK, BLOCK + 1])
 def test_at_the_edges_of_blocks_count_sums_and_extremes_are_exact_too(size):
     x = np.random.default_rng(size).standard_t(2, size=size)

@@ -44,6 +44,7 @@ def not_asked():
     raise AssertionError("the records were looked at again")
 
 
+@pytest.mark.gate
 @pytest.mark.parametrize("kind", [ORDINARY, ANY, TIES], ids=["ordinary", "any", "ties"])
 def test_they_are_those_of_brute_force_however_little_is_known(kind):
     @given(st.lists(kind, min_size=1, max_size=12), WIDTHS, st.integers(1, 6))

@@ -72,6 +72,7 @@ def test_a_full_block_of_one_extreme_value_loses_nothing(value):
     assert exact_moments(block) == (BLOCK * units([value]), BLOCK * units([value], 2))
 
 
+@pytest.mark.gate
 @pytest.mark.parametrize("exponent", slow_but([-1073, 0, 1023], [-1073, -500, 0, 500, 1023]))
 def test_a_full_block_of_nearly_equal_values_loses_no_bit(exponent):
     # the sum of the leading parts is as long as it can be

@@ -148,6 +148,7 @@ def test_a_summary_that_does_not_hold_all_values_has_no_clipped_squares():
 # The order statistic
 
 
+@pytest.mark.gate
 @loop_over(
     ("kind", "private_n"),
     itertools.product(["loss", "capped loss", "variance", "bounded variance"], [False, True]),

@@ -109,6 +109,7 @@ NEIGHBOURS = [
 ]
 
 
+@pytest.mark.gate
 @pytest.mark.parametrize(("domain", "n", "kinds"), NEIGHBOURS)
 def test_scores_of_all_neighbours_differ_by_at_most_one_and_where_that_is_said_in_one_direction(
     domain, n, kinds

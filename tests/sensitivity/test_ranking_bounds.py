@@ -121,6 +121,7 @@ def random_records(rng, n):
     return list(zip(rng.random(n) < rng.choice([0.05, 0.3, 0.5]), scores, strict=True))
 
 
+@pytest.mark.gate
 @each_relation
 def test_neighbours_have_interleaved_bounds(relation):
     for largest, n in ((1, 5), (2, 4), (3, 2)):

@@ -96,6 +96,7 @@ def collected(form, data):
     return [FORMS[form](position, array) for position, array in enumerate(data)]
 
 
+@pytest.mark.gate
 @loop_over("case", SOME[:2])
 @loop_over("dtype", [np.float64, np.float32])
 def test_collections_of_any_form_have_the_bits_of_all_records_at_once(case, dtype):
@@ -168,6 +169,7 @@ def published(metric, data, settings):
     return result.to_dict(), pickle.dumps(result.value)
 
 
+@pytest.mark.gate
 @loop_over(("name", "data", "options"), CALLS)
 def test_all_that_is_published_is_the_same_to_the_bit(name, data, options):
     # with 10 the default takes two stages for each part, and with .2 for no variance

@@ -210,6 +210,7 @@ def places(header):
     return [*((part,) for part in header), *inner]
 
 
+@pytest.mark.gate
 @loop_over("name", ["loss", "weighted", "weighted, unbounded", "variance", "variance, bounds"])
 def test_a_header_with_any_other_value_or_a_missing_field_is_refused(name):
     summary = SUMMARIES[name]

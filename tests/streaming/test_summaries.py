@@ -143,6 +143,7 @@ def mean_loss(x=(1.0,), **options):
 # The same bits
 
 
+@pytest.mark.gate
 @each_way
 @settings(max_examples=25)
 @given(data=st.data())
@@ -172,6 +173,7 @@ def test_records_in_any_order_and_any_nesting_of_merges_give_the_same_bytes(way,
         )
 
 
+@pytest.mark.gate
 @each_way
 def test_a_release_is_that_of_one_call_or_refused_alike(way):
     data, default = way.data(60), way.case.mechanisms[:1]
@@ -499,6 +501,7 @@ def neighbours(weighted, relation):
     return sorted(pairs)
 
 
+@pytest.mark.gate
 @pytest.mark.filterwarnings("ignore:A release at this epsilon uses:UserWarning")
 @pytest.mark.parametrize("capacity", slow_but([2], [1, 2, 3]))
 @pytest.mark.parametrize("mechanism", slow_but(SMALL[:2], SMALL), ids=lambda one: type(one).__name__)
