@@ -9,7 +9,7 @@ leaves out what stands outside of functions and decorated functions, and chooses
 
     pip install cosmic-ray==8.7.0 coverage==7.17.3; mkdir reach
     python -m coverage run --data-file reach/lines --include "dp_metrics/*" \
-        -m pytest -n 0 -p benchmarks.random_mutants --passed reach/passed.json
+        -m pytest -n 0 -m "not slow or sample" -p benchmarks.random_mutants --passed reach/passed.json
     python -m benchmarks.random_mutants reach verdicts.csv --count 200 --seed 0 --jobs 2
 
 The first run writes which test reaches which line, and how long it takes. The second puts each mutant into a
