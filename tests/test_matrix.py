@@ -138,6 +138,8 @@ def test_with_each_of_its_options_it_is_the_metric_of_scikit_learn_or_numpy(case
         made = {option: value(300) if callable(value) else value for option, value in more.items()}
         if case.key in OF_ITS_OWN or not taken >= made.keys():
             continue
+        if case.key == "brier, 3 labels" and "scale_by_half" not in taken:  # scikit-learn before 1.7
+            continue
         data, options = varied_data(call, variation, 300), {**case.options, **made}
         released = case.function(*data, epsilon=SURE, random_state=seeded(), **options)
         with warnings.catch_warnings():

