@@ -43,7 +43,9 @@ from tqdm import tqdm
 ROOT = Path(__file__).parents[1]
 TABLES = ROOT / "benchmarks" / "mutants"
 _NOT_COPIED = shutil.ignore_patterns(".git", ".venv", ".*_cache", "__pycache__")
-_SECONDS = {"first": 240, "wider": 600}  # time limits of the tests
+_SECONDS = {"first": 240, "wider": 900}  # time limits of the tests
+# what holds for every folder, and meets each mutant that is not noticed before
+_NETS = ("tests/test_frozen_releases.py", "tests/test_refusals.py", "tests/test_privacy.py", "tests/model")
 _FAILED = re.compile(r"^(?:FAILED|ERROR) (.+?)(?: - .*)?$", re.MULTILINE)
 KINDS = {
     "rank": "a rank off by one, or of the other side",
@@ -106,7 +108,7 @@ class Verdict:
 def read_table(path: Path) -> Iterator[Mutant]:
     """Yield the mutants of one table."""
     table = tomllib.loads(path.read_text(encoding="utf-8"))
-    first, wider = table["first"], tuple(table["wider"])
+    first, wider = table["first"], (*_NETS, *table["wider"])
     for row in table["mutant"]:
         tests = row.pop("tests", None) or first.get(Path(row["file"]).name) or first["*"]
         yield Mutant(**row, first=tuple(tests), wider=wider)

@@ -499,8 +499,8 @@ def write_table(releases):
 SLOW = {
     "limits": pytest.mark.gate,
     "limits of average precision": pytest.mark.slow,
-    "planning": pytest.mark.gate,
-    "guesses": pytest.mark.gate,
+    "planning": pytest.mark.slow,
+    "guesses": pytest.mark.slow,
 }
 
 

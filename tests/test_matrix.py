@@ -225,15 +225,16 @@ def test_losses_that_overflow_saturate(name):
 def test_values_outside_the_bounds_are_clipped_to_them(case):
     if case.name == "private_mean":
         case = dataclasses.replace(case, bounded=case.options)
-    if "bounds" not in case.bounded:
-        data = valid(case)
-        low = case(*data, epsilon=1e11, max_loss=0.5, random_state=seeded())
-        assert low <= 0.5
-        return
-    data = [a * 3 for a in valid(case)]
-    expected = case.exact_function(*(np.clip(a, *case.bounded["bounds"]) for a in data))
-    released = case(*data, epsilon=1e11, random_state=seeded(), **case.bounded)
-    assert released == pytest.approx(expected, rel=1e-6, abs=case.tolerance)
+    takes_weights = "sample_weight" in case.parameters - case.row.refused.keys()
+    for weight in (np.ones(40, int), np.arange(40) % 3) if takes_weights else (np.ones(40, int),):
+        weights = {"sample_weight": weight} if takes_weights else {}
+        if "bounds" not in case.bounded:
+            assert case(*valid(case), epsilon=SURE, max_loss=0.5, random_state=seeded(), **weights) <= 0.5
+            continue
+        data = [a * 3 for a in valid(case)]
+        repeated = (np.repeat(np.clip(a, *case.bounded["bounds"]), weight, axis=0) for a in data)
+        released = case(*data, epsilon=SURE, random_state=seeded(), **case.bounded, **weights)
+        assert released == pytest.approx(case.exact_function(*repeated), rel=1e-6, abs=case.tolerance)
 
 
 @cases_where(lambda case: case.row.mechanism is not None, KINDS)
