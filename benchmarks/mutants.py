@@ -45,7 +45,13 @@ TABLES = ROOT / "benchmarks" / "mutants"
 _NOT_COPIED = shutil.ignore_patterns(".git", ".venv", ".*_cache", "__pycache__")
 _SECONDS = {"first": 240, "wider": 900}  # time limits of the tests
 # what holds for every folder, and meets each mutant that is not noticed before
-_NETS = ("tests/test_frozen_releases.py", "tests/test_refusals.py", "tests/test_privacy.py", "tests/model")
+_NETS = (
+    "tests/test_frozen_releases.py",
+    "tests/test_refusals.py",
+    "tests/test_privacy.py",
+    "tests/test_matrix.py",
+    "tests/model",
+)
 _FAILED = re.compile(r"^(?:FAILED|ERROR) (.+?)(?: - .*)?$", re.MULTILINE)
 KINDS = {
     "rank": "a rank off by one, or of the other side",
