@@ -541,6 +541,7 @@ MIXED_LABELS = {"strings", "numeric strings"}
 # ---- calls: a case under a relation, and its options ------------------------------------------------------
 
 RELATIONS = REPLACE, ADD_OR_REMOVE = "replace_one", "add_or_remove_one"
+PRIVATE_N = {"neighboring": ADD_OR_REMOVE}
 RULES = {
     "default": {},
     **{name: {"mechanism": name} for name in MECHANISMS},
@@ -701,6 +702,11 @@ def variations(call):
         yield "several outputs", {}
     # the limit of a log loss follows from the type of the probabilities
     yield "float32", {"max_loss": None} if "max_loss" in call.case.options else {}
+
+
+def made_for(options, n):
+    """Return options of which those with a value for each record are made for n records."""
+    return {name: value(n) if callable(value) else value for name, value in options.items()}
 
 
 def varied_data(call, variation, n):

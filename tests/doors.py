@@ -8,16 +8,14 @@ import io
 import json
 from contextlib import redirect_stderr, redirect_stdout
 from functools import partial
-from unittest import mock
 
 import dask.array as da
 import numpy as np
 import pandas as pd
-from helpers import ClassifyingEcho, Echo, kind_of
+from helpers import ClassifyingEcho, Echo, kind_of, system_of
 
 import dp_metrics as dp
 from dp_metrics import distributed
-from dp_metrics._random import OSEntropy
 from dp_metrics.cli.main import main
 
 CUTS = (0, 70, 75, 200)  # where chunks begin
@@ -72,7 +70,7 @@ def scorer(case, data, *, random_state, **settings):
     made = dp.make_private_scorer(case.function, **options)
     given = np.reshape(data[1], (len(data[1]), -1))
     model = (ClassifyingEcho() if judges_classes else Echo()).fit(given, data[0])
-    with mock.patch.object(OSEntropy, "words", random_state.words):
+    with system_of(random_state):
         score = made(model, given, data[0])
     return score if case.row.greater_is_better else -score
 
@@ -133,7 +131,7 @@ def file(case, data, folder, *, epsilon, random_state, **settings):
     if case.pick is not None:
         return None
     options = {**case.options, **settings}
-    with mock.patch.object(OSEntropy, "words", random_state.words):
+    with system_of(random_state):
         return json.loads(score_of_file(case.name, data, folder, options, "--epsilon", epsilon, "--json"))[
             "value"
         ]
@@ -154,7 +152,9 @@ def page(case, data, **settings):
 def number_of_page(case, data, **settings):
     """Return the number of a case on the page of its predictions, or None where it tells none."""
     name = ON_A_PAGE.get(case.key, case.key)
-    if len(case.row.data) == 1 or case.pick is not None or data[0].ndim > 1 or name == "top-k":
+    if len(case.row.data) == 1 or case.pick is not None or data[0].ndim > 1:
+        return None
+    if case.key == "top-k":  # whose scores are no probabilities, which a page takes
         return None
     told = page(case, data, **settings)
     return told[name].value if name in told else None

@@ -31,13 +31,14 @@ from cases import (
     REPLACE,
     RULES,
     Call,
+    made_for,
     persons,
     records,
     variations,
     varied_data,
     weights,
 )
-from helpers import ClassifyingEcho, Echo, kind_of, seeded_system
+from helpers import ClassifyingEcho, Echo, kind_of, seeded, system_of
 from scipy.special import roots_legendre
 from sklearn.model_selection import KFold, cross_val_score
 
@@ -164,9 +165,10 @@ def varied(call, variation, more, seed):
     found = []
     for mechanism, n, epsilon in (("default", 300, 1), ("geometric", 300, 1), ("laplace", 30, 50)):
         if call.is_served(mechanism):
-            made = {key: value(n) if callable(value) else value for key, value in more.items()}
             data = varied_data(call, variation, n)
-            found.append(call.release(data, mechanism, epsilon=epsilon, random_state=seed, **made))
+            found.append(
+                call.release(data, mechanism, epsilon=epsilon, random_state=seed, **made_for(more, n))
+            )
     return found
 
 
@@ -266,7 +268,7 @@ def scored(call, seed):
     settings = {**call.options, **call.neighboring, "accountant": accountant}
     if call.case.row.is_over_labels(settings):
         settings = {"labels": np.unique(y), **settings}
-    with seeded_system(seed):
+    with system_of(seeded(seed)):
         scorer = dp.make_private_scorer(call.case.function, epsilon=1, **settings)
         scores = cross_val_score(model, X, y, cv=KFold(3), scoring=scorer, error_score="raise")
         of_all = [scorer(model.fit(X, y), X, y)]
@@ -287,7 +289,7 @@ def searched(call, seed):
             accountant=accountant,
             metric_params={**call.options, **call.neighboring},
         )
-        with seeded_system(seed):
+        with system_of(seeded(seed)):
             search.fit(X[:150], y[:150], X_val=X[150:], y_val=y[150:])
         found.append([search.best_params_, search.best_score_])
     return [found, ledger(accountant)]

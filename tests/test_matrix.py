@@ -31,18 +31,18 @@ from cases import (
     cases_where,
     each_case,
     each_kind,
+    made_for,
     valid,
     variations,
     varied_data,
     with_sentinel,
 )
-from helpers import MAX, NoEntropy, assert_refused, bits, seeded, seeded_system
+from helpers import MAX, REFUSED, NoEntropy, assert_refused, bits, seeded, system_of
 
 import dp_metrics as dp
 from dp_metrics import PrivacyAccountant, PrivacyBudgetError
 from dp_metrics.metrics import FUNCTIONS, METRICS
 
-REFUSED = (ValueError, TypeError)
 SURE = 1e11  # an epsilon at which there is no noise to speak of
 
 CONTAINERS = {
@@ -135,12 +135,11 @@ def test_with_each_of_its_options_it_is_the_metric_of_scikit_learn_or_numpy(case
     exact_function = getattr(import_module(module), name)
     taken = {*inspect.signature(exact_function).parameters}
     for variation, more in [("as it is", {}), *variations(call)]:
-        made = {option: value(300) if callable(value) else value for option, value in more.items()}
-        if case.key in OF_ITS_OWN or not taken >= made.keys():
+        if case.key in OF_ITS_OWN or not taken >= more.keys():
             continue
         if case.key == "brier, 3 labels" and "scale_by_half" not in taken:  # scikit-learn before 1.7
             continue
-        data, options = varied_data(call, variation, 300), {**case.options, **made}
+        data, options = varied_data(call, variation, 300), {**case.options, **made_for(more, 300)}
         released = case.function(*data, epsilon=SURE, random_state=seeded(), **options)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UserWarning)  # of what an average ignores
@@ -414,7 +413,7 @@ def test_what_may_be_published_holds_no_record_and_no_private_number(case, tmp_p
         if settings is None:
             continue
         path = tmp_path / relation
-        with seeded_system(5):  # a seeded release is not stored
+        with system_of(seeded()):  # a seeded release is not stored
             first, again = doors.stored(case, data, path, epsilon=1e-3, **settings)
         shown = [first.to_json(), again.to_json(), repr(first), first._repr_html_(), path.read_text("latin1")]
         for text in shown:
@@ -458,7 +457,7 @@ def test_a_page_holds_no_record_and_no_private_number(key, relation):
     secret = 0.987654321 if key == "roc auc" else None if key == "accuracy" else 987654.25
     if secret:
         data[1][1] = secret
-    with seeded_system(5):
+    with system_of(seeded()):
         page = doors.page(case, data, epsilon=1.0, neighboring=relation)
     for text in (page.to_html(), page.to_markdown(), page.to_json(), repr(page)):
         assert not re.search(r"98765\d|0\.98765", text)
@@ -549,10 +548,11 @@ def effects(name, case):
     call = Call(name, REPLACE, "plain")
 
     def released(data, options):
-        made = {key: value(60) if callable(value) else value for key, value in options.items()}
         try:
             return [
-                bits(call.release(data, epsilon=epsilon, random_state=seeded(), **made).value)
+                bits(
+                    call.release(data, epsilon=epsilon, random_state=seeded(), **made_for(options, 60)).value
+                )
                 for epsilon in (0.1, 1.0, 10.0, 100.0)
             ]
         except REFUSED:

@@ -14,6 +14,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+from cases import ADD_OR_REMOVE as ADD
+from cases import REPLACE
 from helpers import slow_but
 
 import dp_metrics as dp
@@ -29,7 +31,6 @@ from dp_metrics.release.release import Release
 from dp_metrics.sensitivity.extremes import Extremes
 from dp_metrics.sensitivity.output_bounds import OutputBounds
 
-REPLACE, ADD = "replace_one", "add_or_remove_one"
 TOLERANCE = 1e-9  # some laws are computed in floats: of drawn scales, and of comparators
 OWN, COIN = "noise of its own", "adaptive, a coin"
 

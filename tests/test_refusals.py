@@ -26,7 +26,7 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
-from cases import BAD_RECORDS, CASES, LEGAL_LABELS, MIXED_LABELS, valid, with_sentinel
+from cases import BAD_RECORDS, CASES, LEGAL_LABELS, MIXED_LABELS, PRIVATE_N, valid, with_sentinel
 from helpers import BAD_OPTIONS, NoEntropy, kind_of, messages, seeded
 from scipy import sparse
 from sklearn.ensemble import HistGradientBoostingRegressor
@@ -66,7 +66,6 @@ ONES = np.ones(3)
 PAIR = ([0, 1, 1], [1, 1, 1])
 WORDS = (np.where(Y, "yes", "no"), np.where(S > 0.5, "yes", "no"))
 NO_YES = {"labels": ["no", "yes"], "pos_label": "yes"}
-PRIVATE_N = {"neighboring": "add_or_remove_one"}
 SOME_OPTIONS = (
     "sample_weight", "multioutput", "groups", "neighboring", "max_loss", "bounds", "labels", "epsilom",
 )  # fmt: skip

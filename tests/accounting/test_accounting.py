@@ -20,6 +20,7 @@ from types import SimpleNamespace
 import numpy as np
 import pandas as pd
 import pytest
+from cases import RELATIONS
 from helpers import NoEntropy
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -286,7 +287,6 @@ def test_interrupted_anywhere_a_division_is_paid_for_once_and_has_all_its_parts(
 
 # One neighbouring relation: epsilons of two don't add up
 
-RELATIONS = ["replace_one", "add_or_remove_one"]
 OTHER = dict(zip(RELATIONS, reversed(RELATIONS), strict=True))
 
 

@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 import pytest
+from cases import PRIVATE_N
 from helpers import loop_over, slow_but
 from sklearn import metrics as sklearn_metrics
 
@@ -25,7 +26,6 @@ BINARY = (rng.integers(0, 2, N), rng.uniform(0.1, 0.9, N))
 WEIGHTS = rng.integers(0, 5, N) / 2
 WEIGHTED = {"sample_weight": WEIGHTS, "normalize": False}
 WITHIN = {"bounds": (-6, 6)}
-PRIVATE_N = {"neighboring": "add_or_remove_one"}
 
 SIMULATED = {
     "mse": ("mean_squared_error", (TRUE, PRED), {**WITHIN, "mechanism": "geometric"}),

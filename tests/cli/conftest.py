@@ -1,15 +1,13 @@
 """Commands run in a folder of their own, and none may reach the network."""
 
 import json
-from unittest import mock
 
 import numpy as np
 import pandas as pd
 import pytest
 import sklearn.datasets
-from helpers import new_session, seeded
+from helpers import new_session, seeded, system_of
 
-from dp_metrics._random import OSEntropy
 from dp_metrics.cli.main import main
 
 
@@ -57,9 +55,9 @@ def same(run):
     """Return what checks that a command tells as JSON what a function gives with the same noise."""
 
     def same(argv, function):
-        with mock.patch.object(OSEntropy, "words", seeded().words):
+        with system_of(seeded()):
             shown = json.loads(run(*argv, "--json").out)
-        with mock.patch.object(OSEntropy, "words", seeded().words):
+        with system_of(seeded()):
             result = function()
         wanted = json.loads(result.to_json())
         assert {name: shown[name] for name in wanted} == wanted

@@ -3,12 +3,10 @@
 import json
 from functools import partial
 from pathlib import Path
-from unittest import mock
 
-from helpers import loop_over, seeded
+from helpers import loop_over, seeded, system_of
 
 import dp_metrics as dp
-from dp_metrics._random import OSEntropy
 
 N = 1500
 MODELS = ("--y-true", "y", "--pred-a", "a", "--pred-b", "b")
@@ -57,7 +55,7 @@ def test_a_comparison_has_the_bits_of_the_function(argv, columns, options, peopl
 )
 def test_an_interval_has_the_bits_of_the_function(argv, function, options, people, run):
     asked = ("interval", "data.csv", "--column", "loss", *argv.split(), "--epsilon", "1", "--json")
-    with mock.patch.object(OSEntropy, "words", seeded().words):
+    with system_of(seeded()):
         shown = json.loads(run(*asked).out)
     want = function(people["loss"].to_numpy(), epsilon=1.0, random_state=seeded(), **options)
     assert (shown["lower"], shown["upper"], shown["estimate"]) == (want.lower, want.upper, want.estimate)

@@ -13,10 +13,9 @@ import pyarrow as pa
 import pytest
 from cases import CASES, KINDS, cases_where
 from doors import columns_of, typed_options
-from helpers import kind_of, loop_over, seeded
+from helpers import kind_of, loop_over, seeded, system_of
 
 import dp_metrics as dp
-from dp_metrics._random import OSEntropy
 from dp_metrics.cli import _output, predictions
 from dp_metrics.cli.main import main
 from dp_metrics.cli.predictions import Predictions
@@ -130,7 +129,7 @@ FRAMES = [
 def test_groups_have_the_bits_of_the_frame_and_its_limits(argv, columns, labels, file, people, run):
     asked = ("score", file, *ACCURACY[2:], *argv, "--confidence", "0.9", "--json")
     of_limits = ("--interval", "people") if columns == "sex" else ()
-    with mock.patch.object(OSEntropy, "words", seeded().words):
+    with system_of(seeded()):
         shown = json.loads(run(*asked, *of_limits).out)
     want = dp.PrivateMetricFrame(
         metrics="accuracy", y_true=people.y, y_pred=people.p, group_labels=labels, epsilon=1.0,
@@ -171,7 +170,7 @@ def test_limits_are_those_of_the_result_and_cost_nothing(file, people, run, same
     ):
         found = shown[name]
         assert (found["lower"], found["upper"], found["confidence"]) == (*interval, 0.8)
-    with mock.patch.object(OSEntropy, "words", seeded().words):
+    with system_of(seeded()):
         lines = run(*asked).out.splitlines()
     among_all = "limits among all people like these, with confidence 80 %"
     assert [line.split(":")[0] for line in lines[1:]] == [

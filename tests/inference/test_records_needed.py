@@ -4,12 +4,12 @@ from functools import partial
 
 import numpy as np
 import pytest
+from cases import PRIVATE_N
 from helpers import loop_over
 
 import dp_metrics as dp
 from dp_metrics import records_needed
 
-PRIVATE_N = {"neighboring": "add_or_remove_one"}
 CASES = {
     "recall": ("recall", dp.private_recall_score, 0.3, {}),
     "recall, private n": (dp.private_recall_score, dp.private_recall_score, 0.3, PRIVATE_N),

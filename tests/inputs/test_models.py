@@ -8,6 +8,7 @@ from functools import partial
 import numpy as np
 import pandas as pd
 import pytest
+from cases import PRIVATE_N
 from helpers import loop_over
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.compose import make_column_transformer
@@ -22,7 +23,6 @@ from dp_metrics import make_private_scorer, private_best, private_evaluate
 
 SECRET = "isolation-B9"
 FAILED = "The model could not predict; run it on records that are not private to see why."
-PRIVATE_N = {"neighboring": "add_or_remove_one"}
 X = np.random.default_rng(0).normal(size=(200, 2))
 CLASS = (X[:, 0] > 0).astype(int)
 

@@ -7,12 +7,11 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
-from cases import CASES
+from cases import CASES, PRIVATE_N
 from helpers import loop_over
 
 import dp_metrics as dp
 
-PRIVATE_N = {"neighboring": "add_or_remove_one"}
 VALUES = {  # of an argument, for records of several columns
     "y_true": [0, 1, 1],
     "y_pred": [1, 1, 0],

@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from cases import CASES, KINDS, valid
-from helpers import NoEntropy, kind_of, loop_over, messages
+from helpers import REFUSED, NoEntropy, kind_of, loop_over, messages
 
 import dp_metrics as dp
 from dp_metrics import auditing
@@ -21,7 +21,6 @@ from dp_metrics.inputs.labels import as_label_pairs, as_labels
 from dp_metrics.inputs.records import as_numbers, as_probabilities, as_scores
 from dp_metrics.inputs.shape import Records
 
-REFUSED = (ValueError, TypeError)
 BIG = 2**60 + 1  # no float64: rounded by whoever makes floats of all integers
 
 

@@ -7,6 +7,7 @@ from itertools import product
 
 import numpy as np
 import pytest
+from cases import PRIVATE_N
 from helpers import assert_follows, loop_over, seeded
 
 from dp_metrics import (
@@ -30,7 +31,6 @@ TOLERANCE = 1e-9  # probabilities of the drawn scale are computed in floats
 
 
 STAGES = ("hazard", "adaptive")
-ADD = {"neighboring": "add_or_remove_one"}
 
 
 @pytest.mark.parametrize(
@@ -78,7 +78,7 @@ def test_one_stage_below_a_third_of_the_threshold_and_two_from_the_threshold_on(
 
 
 @pytest.mark.gate
-@pytest.mark.parametrize("options", [{}, ADD])
+@pytest.mark.parametrize("options", [{}, PRIVATE_N])
 def test_between_a_public_coin_decides_with_its_stated_probability(options):
     """Of 200 releases; a false alarm once in a million."""
     x = np.random.default_rng(0).normal(size=3000)
@@ -123,7 +123,7 @@ def test_a_variance_is_clipped_at_a_tenth_more_than_the_square_but_never_above_t
 @loop_over("value", [0.0, 5e-324, 1e-300, 1e300, 1.7e308])
 def test_extreme_records_in_two_stages_give_finite_releases(value):
     x = np.full(1000, value)
-    for options, metric in product(({}, ADD), (private_mean_loss, private_variance)):
+    for options, metric in product(({}, PRIVATE_N), (private_mean_loss, private_variance)):
         for records in (x, np.append(x, [0.0, 1.0, 1e308]), *([[]] if options else [])):
             assert 0 <= metric(records, epsilon=4.0, mechanism=ALWAYS, **options) < np.inf
 
@@ -149,7 +149,7 @@ def test_few_records_at_a_small_epsilon_warn_before_the_spend_and_many_do_not():
         ("is 20", private_mae, 80, {"groups": np.arange(80) // 4}),  # 20 people
         ("of its public range", private_mse, 10, by_geometric),
         (None, private_mse, 50, {}),
-        (None, private_mse, 3, ADD),  # n is private
+        (None, private_mse, 3, PRIVATE_N),  # n is private
         (None, private_mse, 11, by_geometric),
     ):
         ask = partial(metric, np.zeros(size), np.ones(size), epsilon=1.0, **options)

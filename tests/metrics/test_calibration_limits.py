@@ -4,13 +4,13 @@ from functools import cache
 
 import numpy as np
 import pytest
+from cases import RELATIONS
 from helpers import loop_over, seeded
 from scipy.special import expit
 
 import dp_metrics as dp
 from dp_metrics.metrics.scores.bands import error_by_chance
 
-RELATIONS = ("replace_one", "add_or_remove_one")
 TASKS = {  # scores, and the probability of a positive of such a score; none was used to choose a rule
     "rare and calibrated": (lambda rng, n: rng.beta(1, 60, n), lambda s: s),
     "two kinds of people, odds too low": (

@@ -9,6 +9,7 @@ from fractions import Fraction
 import numpy as np
 import pandas as pd
 import pytest
+from cases import RELATIONS
 from helpers import loop_over, seeded
 from scipy.stats import norm
 from sklearn import metrics as sk
@@ -30,7 +31,6 @@ from dp_metrics.release.released import Released
 
 CURVES = (dp.private_roc_curve, dp.private_precision_recall_curve)
 NUMBERS = (dp.private_average_precision_score, dp.private_expected_calibration_error)
-RELATIONS = ("replace_one", "add_or_remove_one")
 HUGE = 1e11
 EDGES = ScoreBins.of(None).edges
 

@@ -9,6 +9,8 @@ from functools import cache, partial
 
 import numpy as np
 import pytest
+from cases import ADD_OR_REMOVE as ADD
+from cases import REPLACE
 from helpers import NoEntropy, loop_over, new_session
 from scipy.stats import chisquare
 
@@ -26,7 +28,6 @@ from dp_metrics.mechanisms import Geometric
 from dp_metrics.metrics import row_of
 from dp_metrics.model_selection.best import best_plan
 
-REPLACE, ADD = "replace_one", "add_or_remove_one"
 Y = np.arange(300) % 2
 WRONG = [np.arange(300) < 50 * k for k in (3, 1, 2)]
 LABELS = [Y ^ wrong for wrong in WRONG]

@@ -7,15 +7,12 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from cases import CASES, valid
+from cases import CASES, PRIVATE_N, RELATIONS, valid
 from helpers import NoEntropy, loop_over, seeded
 
 import dp_metrics as dp
 from dp_metrics.mechanisms.geometric import expected_noise
 from dp_metrics.release.noise import CountsNoise, few_records, too_few
-
-ADD = {"neighboring": "add_or_remove_one"}
-RELATIONS = ("replace_one", "add_or_remove_one")
 
 
 def binary(n, positives=0.5):
@@ -55,7 +52,7 @@ def test_tables_and_shares_warn_before_the_spend_and_not_in_ordinary_use(name, a
         case(*valid(case, 12_000), epsilon=1e-4, accountant=as_errors, random_state=NoEntropy())
     assert as_errors.spent == 0
     case(*valid(case, 1000), epsilon=1.0)
-    case(*valid(case, 5), epsilon=0.01, **ADD)  # nothing public tells the number of records
+    case(*valid(case, 5), epsilon=0.01, **PRIVATE_N)  # nothing public tells the number of records
 
 
 def test_the_threshold_is_a_tenth_of_the_range_of_a_share(as_errors):
@@ -98,12 +95,12 @@ def test_frames_and_summaries_warn_as_a_call_does(membership, as_errors):
         with pytest.raises(dp.NoisyReleaseWarning, match="mostly noise"):
             make(100, accountant=as_errors, random_state=NoEntropy())
         if membership == "private":
-            make(100, **ADD)
+            make(100, **PRIVATE_N)
     for summary in (dp.ConfusionSummary().update(y, pred), dp.ScoreSummary().update(y, score)):
         with pytest.raises(dp.NoisyReleaseWarning):
             summary.release(1e-3, accountant=as_errors)
         summary.release(1.0)
-        summary.release(1e-3, **ADD)
+        summary.release(1e-3, **PRIVATE_N)
     assert as_errors.spent == 0
 
 
@@ -145,13 +142,13 @@ def test_a_noisy_number_of_records_may_tell_that_all_is_noise(name):
     y, pred, score = binary(2000)
     if name == "a curve":
         pred = score
-    few = released(PRIVATE_SIZES[name], y[:4], pred[:4], epsilon=0.3, **ADD)
+    few = released(PRIVATE_SIZES[name], y[:4], pred[:4], epsilon=0.3, **PRIVATE_N)
     if "count" in few.drawn and few.drawn["count"] > 40:  # noise of size 67 of a count of 4
         assert (few.note is None) == (few.drawn["count"] * few.epsilon * 0.95 >= 50)
     else:
         by_width = name in ("a share", "a curve", "sums")
         assert few.note.startswith("Mostly noise: " if by_width else "By the noisy number of records ")
-    assert released(PRIVATE_SIZES[name], y, pred, epsilon=1.0, **ADD).note is None
+    assert released(PRIVATE_SIZES[name], y, pred, epsilon=1.0, **PRIVATE_N).note is None
 
 
 def test_notes_of_a_frame_have_the_form_of_its_values():
@@ -195,7 +192,7 @@ def test_a_ratio_is_mostly_noise_where_limits_of_its_noise_are_a_fifth_of_the_ra
     assert 2 < sum(flagged) < 22
 
 
-@pytest.mark.parametrize("way", [{}, {"membership": "public"}, ADD], ids=str)
+@pytest.mark.parametrize("way", [{}, {"membership": "public"}, PRIVATE_N], ids=str)
 def test_a_group_is_mostly_noise_by_the_same_limits(way):
     y, pred, _ = binary(4000)
     group = np.repeat(np.arange(8), [2000, 1000, 500, 250, 125, 63, 32, 30])

@@ -23,11 +23,10 @@ from cases import (
     CALLS,
     REPLACE,
     RULES,
-    persons,
+    made_for,
     records,
     variations,
     varied_data,
-    weights,
 )
 from helpers import loop_over
 
@@ -56,8 +55,7 @@ each_call = loop_over("call", CALLS)
 def varied(call, n=N):
     """Yield the name of each variation of a call that is served, its options, and n records."""
     for name, more in [("as it is", {}), *variations(call)]:
-        made = {key: value(n) if value in (weights, persons) else value for key, value in more.items()}
-        options = {**call.case.row.options, **call.options, **made}
+        options = {**call.case.row.options, **call.options, **made_for(more, n)}
         if call.relation == REPLACE or not call.case.row.disclosing(options):
             yield name, options, varied_data(call, name, n)
 

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from cases import CASES, KINDS, valid
+from cases import CASES, KINDS, PRIVATE_N, valid
 from helpers import messages, new_session
 from sklearn.dummy import DummyClassifier
 
@@ -39,7 +39,6 @@ PUBLIC = {
     "sensitive_features": (GROUP, pd.Series(GROUP, dtype="category"), GROUP[::-1]),
 }
 PEOPLE, BOTH = ("replace_one",), ("replace_one", "add_or_remove_one")
-PRIVATE_N = {"neighboring": "add_or_remove_one"}
 
 
 class Untouchable:

@@ -6,6 +6,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from cases import RELATIONS
 from helpers import loop_over, slow_but
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -213,7 +214,6 @@ def test_without_noise_they_are_clopper_and_pearsons_and_with_more_they_end():
 RNG = np.random.default_rng(0)
 TRUE = RNG.integers(0, 5, 1000)
 PREDICTED = np.where(RNG.random(1000) < 0.7, TRUE, RNG.integers(0, 5, 1000))
-RELATIONS = "replace_one", "add_or_remove_one"
 
 
 RATIOS = {

@@ -21,10 +21,11 @@ import dask.dataframe as dd
 import numpy as np
 import pandas as pd
 import pytest
-from cases import CASES, valid
+from cases import CASES, PRIVATE_N, RELATIONS, valid
 from dask.distributed import Client, LocalCluster
 from helpers import (
     BAD_OPTIONS,
+    REFUSED,
     NoEntropy,
     assert_refused,
     assert_same,
@@ -43,9 +44,6 @@ from dp_metrics.streaming import dask as twins
 from dp_metrics.streaming._summary import Summary
 from dp_metrics.streaming.summaries import CAPACITY
 
-RELATIONS = ("replace_one", "add_or_remove_one")
-PRIVATE_N = {"neighboring": "add_or_remove_one"}
-REFUSED = (ValueError, TypeError)
 SERVED = [name for name in METRICS if name in distributed.__all__]
 # one of each kind of summary
 SOME = [CASES[name] for name in (

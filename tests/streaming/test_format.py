@@ -13,6 +13,7 @@ import tracemalloc
 
 import numpy as np
 import pytest
+from cases import RELATIONS
 from helpers import aggregate_of, hostile_losses, hostile_values, loop_over
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -489,7 +490,6 @@ def extremes(rng, header, body):
 
 # reasons for which a release is refused, whatever the records
 PUBLIC = ("needs a ", "cannot be used with ", "options of the summary leave open", "0 sample")
-RELATIONS = ("replace_one", "add_or_remove_one")
 RULES = [None, "adaptive", "hazard", "above_threshold", "geometric", "laplace", "inverse_sensitivity"]
 
 

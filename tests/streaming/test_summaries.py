@@ -12,8 +12,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from cases import CALLS, CASES, REPLACE, scored, variations, varied_data
+from cases import CALLS, CASES, PRIVATE_N, RELATIONS, REPLACE, made_for, scored, variations, varied_data
 from helpers import (
+    REFUSED,
     NoEntropy,
     assert_same,
     hostile_losses,
@@ -34,10 +35,6 @@ from dp_metrics import ConfusionSummary, LossSummary, PrivacyAccountant, ScoreSu
 from dp_metrics.auditing import metric_loss
 from dp_metrics.metrics import METRICS
 from dp_metrics.streaming.summaries import CAPACITY
-
-PRIVATE_N = {"neighboring": "add_or_remove_one"}
-RELATIONS = ("replace_one", "add_or_remove_one")
-REFUSED = (ValueError, TypeError)
 
 
 @dataclass(frozen=True)
@@ -217,9 +214,8 @@ def test_every_option_has_its_effect():
             if "groups" in more:
                 continue
             data = varied_data(call, variation, 60)
-            made = {name: value(60) if callable(value) else value for name, value in more.items()}
-            expected = call.release(data, epsilon=1.0, random_state=seeded(), **made).value
-            found = outcome(released_in_one_piece, call, data, **call.options | made)
+            expected = call.release(data, epsilon=1.0, random_state=seeded(), **made_for(more, 60)).value
+            found = outcome(released_in_one_piece, call, data, **call.options | made_for(more, 60))
             if isinstance(found, tuple):
                 several.add((call.case.name, found[1].partition(" For")[0]))
             else:
