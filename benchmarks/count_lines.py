@@ -64,7 +64,7 @@ def size(files: Iterable[Path]) -> Size:
     """Return the sizes of files together."""
     total = Size()
     for path in files:
-        if path.suffix == ".py":
+        if path.suffix in (".py", ".pyi"):
             total = total.plus(size_of_code(path.read_text(encoding="utf-8")))
         elif path.suffix in DATA or "_templates" in path.parts:
             total = total.plus(Size(data=len(path.read_text(encoding="utf-8").splitlines())))

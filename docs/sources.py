@@ -6,7 +6,6 @@ fails unless it is nothing. Written are:
 - the shared parts of the docstrings of the public metrics: parameters in `BLOCKS`, Raises, Warns, the
   guarantee and the sentence on `with_result`. Whoever adds a metric writes the rest: the summary, its own
   parameters, Returns, References and Examples;
-- the table of public names in `dp_metrics/__init__.py`;
 - the methods of `ReleasedConfusion`, one for each metric of labels;
 - what follows the docstring of a public metric, and of the `release` of a summary: one call that passes each
   argument on by its name, and the value of what it returns. A count of lines may leave it out;
@@ -393,25 +392,7 @@ def with_methods(source: str) -> str:
     return completed(METHODS.sub(lambda _: methods, source))
 
 
-HOMES = re.compile(r"(?<=_HOMES = \{\n).*?(?=    \}\n)", re.DOTALL)
-"""The written table of public names and of the modules that define them, in the package's own file."""
-
-
-def with_homes(source: str) -> str:
-    """Return the package's own file with the table that its imports tell."""
-    homes = {
-        alias.name: node.module
-        for node in ast.walk(ast.parse(source))
-        if isinstance(node, ast.ImportFrom) and node.module != "dp_metrics._packages"
-        for alias in node.names
-        if alias.asname == alias.name
-    }
-    lines = [f'        "{name}": "{homes[name].removeprefix("dp_metrics.")}",\n' for name in sorted(homes)]
-    return HOMES.sub("".join(lines), source)
-
-
 GENERATED = {
-    ROOT / "dp_metrics" / "__init__.py": with_homes,
     **dict.fromkeys([*METRIC_FILES, *SUMMARIES], completed),
     ROOT / "dp_metrics" / "metrics" / "labels" / "released_confusion.py": with_methods,
     ROOT / "docs" / "metric_table.inc": lambda _: metric_table.rst(),

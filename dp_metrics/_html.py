@@ -4,8 +4,6 @@ from collections.abc import Mapping, Sequence
 from html import escape
 from typing import Any
 
-__all__ = ["HtmlRepr", "card", "rounded"]
-
 _STYLE = """
 .dp-metrics{box-sizing:border-box;display:inline-block;max-width:100%;overflow-x:auto;
 border:1px solid #8888;border-radius:4px;padding:.4em .8em;

@@ -4,8 +4,6 @@ import importlib
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
-__all__ = ["MissingExtraError", "__version__", "import_extra"]
-
 try:
     __version__ = version("dp_metrics")
 except PackageNotFoundError:  # the package runs from its source and is not installed

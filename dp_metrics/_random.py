@@ -22,28 +22,6 @@ from numpy.typing import NDArray
 
 from dp_metrics.exceptions import SeededReleaseWarning, warn_caller
 
-__all__ = [
-    "Entropy",
-    "Generator",
-    "LazyUniform",
-    "OSEntropy",
-    "RandomState",
-    "SeededEntropy",
-    "check_entropy",
-    "discrete_laplace",
-    "discrete_laplaces",
-    "fresh_random_state",
-    "geometric",
-    "is_chosen",
-    "made_up",
-    "permute_and_flip",
-    "preserved_global_generators",
-    "reseed_global_generators",
-    "staircase",
-    "uniforms",
-    "zero_sum_laplaces",
-]
-
 RandomState: TypeAlias = "int | np.integer | np.random.RandomState | np.random.Generator | Entropy | None"
 
 Generator: TypeAlias = np.random.Generator

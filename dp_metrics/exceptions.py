@@ -6,22 +6,6 @@ from collections.abc import Iterator
 from types import FrameType
 from typing import Any
 
-__all__ = [
-    "LargeEpsilonWarning",
-    "NoisyReleaseWarning",
-    "PrivacyBudgetError",
-    "SearchStopped",
-    "SeededReleaseWarning",
-    "StoredReleaseWarning",
-    "TrainingFoldsWarning",
-    "budget_error",
-    "callers",
-    "models_are_fitted",
-    "module_of",
-    "warn_caller",
-    "warn_of_large_epsilon",
-]
-
 _LARGEST_EPSILON: float = 10
 _PACKAGE = f"{__package__}."
 _SEARCHES = "sklearn.model_selection."

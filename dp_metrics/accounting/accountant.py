@@ -16,18 +16,6 @@ from dp_metrics.exceptions import PrivacyBudgetError, budget_error, warn_caller
 from dp_metrics.inputs.epsilon import check_epsilon, exact_epsilon
 from dp_metrics.inputs.options import WITHIN_GROUPS, check_count, check_neighboring
 
-__all__ = [
-    "PrivacyAccountant",
-    "Spend",
-    "answer_named",
-    "check_accountant",
-    "claimed",
-    "keep",
-    "numbering",
-    "parts_of",
-    "use_name",
-]
-
 _MOST_SHARES = 1_000_000
 
 

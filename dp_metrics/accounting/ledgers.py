@@ -21,8 +21,6 @@ from urllib.parse import urlsplit
 from dp_metrics.accounting.sessions import Seen, Session, joined, session_of
 from dp_metrics.accounting.spends import Check, Claim, Kept, Ledger, Spend, are_made, name_used
 
-__all__ = ["FileLedger", "MemoryLedger"]
-
 _BUSY_SECONDS = 60.0
 _APPLICATION_ID = 0x64706D62  # "dpmb" in the header of every budget file
 _VERSION = 1

@@ -13,8 +13,6 @@ from dp_metrics._packages import import_extra
 from dp_metrics.accounting.spends import Kept, Ledger, name_used
 from dp_metrics.inputs.names import did_you_mean
 
-__all__ = ["StoredResult", "StoredResults", "found", "results_of", "servable", "the_one_named"]
-
 # Layers above know how each kind of release is made again; this one is loaded when somebody asks.
 _READER = "dp_metrics.release.stored.answers"
 

@@ -10,8 +10,6 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any, NamedTuple
 
-__all__ = ["Seen", "Session", "joined", "session_of"]
-
 
 class Seen(NamedTuple):
     """What was last seen of the budget, or of a part of it.

@@ -10,8 +10,6 @@ from datetime import datetime
 from fractions import Fraction
 from typing import Protocol, TypeAlias
 
-__all__ = ["Check", "Claim", "Kept", "Ledger", "Spend", "are_made", "name_used"]
-
 Check: TypeAlias = Callable[[Fraction, Set[str]], None]
 """Takes what is spent so far, and under which neighbouring relations; raises unless one more spend fits."""
 

@@ -21,18 +21,6 @@ from dp_metrics.mechanisms import AboveThreshold, Adaptive, Mechanism, get_mecha
 from dp_metrics.metrics import FUNCTIONS, METRICS
 from dp_metrics.release.plan import Plan
 
-__all__ = [
-    "AUDITED",
-    "FRAMES",
-    "PLANS",
-    "Audited",
-    "AuditedFrame",
-    "AuditedPlan",
-    "Finding",
-    "run_audit",
-    "to_table",
-]
-
 _COMPARATORS = ("inverse_sensitivity", "piecewise_laplace", "laplace", "geometric")
 _TOLERANCE = 1e-9  # the exact loss of some laws is computed in float64: of drawn scales and of comparators
 

@@ -23,18 +23,17 @@ from dp_metrics.inputs.floats import MAX_FLOAT, Floats
 from dp_metrics.inputs.options import check_groups
 from dp_metrics.inputs.scalars import as_real, as_whole
 from dp_metrics.mechanisms import Mechanism
+from dp_metrics.mechanisms._base import Draw
 from dp_metrics.mechanisms._grid import EvenGrid
 from dp_metrics.mechanisms._laws import cell_edges
 from dp_metrics.mechanisms._staircase import Staircase
-from dp_metrics.mechanisms.geometric import GeometricLaw
+from dp_metrics.mechanisms.geometric import GeometricLaw, SumsDraw
 from dp_metrics.metrics import row_of
-from dp_metrics.release.draws import Draw, NumberDraw, SumsDraw, VectorDraw
+from dp_metrics.release.draws import NumberDraw, VectorDraw
 from dp_metrics.release.parts.nested_table import NestedTable
 from dp_metrics.release.parts.ranking_loss import RankingDraw
 from dp_metrics.release.plan import KnownParts, Plan
 from dp_metrics.release.release import Release
-
-__all__ = ["ExpectedError", "epsilon_for_error", "expected_error"]
 
 _PROBABILITIES = (0.05, 0.25, 0.5, 0.75, 0.95)
 _ONE_AT_A_TIME = "{} releases several numbers here: plan for one output, or one metric, at a time."

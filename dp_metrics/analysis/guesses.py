@@ -16,8 +16,6 @@ from dp_metrics.inputs.floats import Floats
 from dp_metrics.inputs.scalars import as_real, as_whole
 from dp_metrics.metrics import Metric
 
-__all__ = ["LAWS", "Data", "Example", "Guess", "examples_of", "hints_of"]
-
 LAWS = ("normal", "heavy")
 """Laws of errors: light tails, and Student's t with 3 degrees of freedom."""
 _FEW, _MOST = 10_000, 1_000_000

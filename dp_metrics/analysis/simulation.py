@@ -18,14 +18,6 @@ from dp_metrics.release.parts.mean_loss import MeanOf
 from dp_metrics.release.parts.variance import VarianceOf
 from dp_metrics.sensitivity.output_bounds import OutputBounds
 
-__all__ = [
-    "loss_draw",
-    "loss_output_bounds",
-    "simulated_noise",
-    "variance_draw",
-    "variance_output_bounds",
-]
-
 
 def _as_it_is(block: Floats) -> Floats:
     return block

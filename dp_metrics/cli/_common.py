@@ -12,20 +12,6 @@ from contextlib import suppress
 from fractions import Fraction
 from typing import Any
 
-__all__ = [
-    "BOOLEANS",
-    "MISSING",
-    "CommandError",
-    "Refused",
-    "add_json",
-    "epsilon",
-    "exact_epsilon",
-    "label_reader",
-    "several",
-    "share",
-    "tell",
-]
-
 BOOLEANS = {
     spelled: word == "true" for word in ("true", "false") for spelled in (word, word.title(), word.upper())
 }

@@ -19,17 +19,6 @@ from dp_metrics.fairness.frame import PrivateMetricFrame
 from dp_metrics.release.interval import Interval
 from dp_metrics.release.result import PrivateResult
 
-__all__ = [
-    "INTERVALS",
-    "Limits",
-    "interval_fields",
-    "print_json",
-    "printed",
-    "show_frame",
-    "show_result",
-    "terms",
-]
-
 INTERVALS = {
     "noise": "noise_interval",
     "people": "population_interval",

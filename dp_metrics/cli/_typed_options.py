@@ -9,8 +9,6 @@ from dp_metrics.cli._common import BOOLEANS, CommandError, label_reader
 from dp_metrics.cli.predictions import ColumnSpec, Kind
 from dp_metrics.metrics import Metric
 
-__all__ = ["OF_RECORDS", "column_of", "column_of_labels", "group_labels", "options_of"]
-
 OF_RECORDS = ("sample_weight", "groups")
 """Options that are columns: a value per record."""
 

@@ -11,8 +11,6 @@ from dp_metrics.analysis.audited import run_audit, to_table
 from dp_metrics.cli._common import CommandError, add_json, several
 from dp_metrics.mechanisms import MECHANISMS
 
-__all__ = ["add_audit"]
-
 
 def _audit(options: argparse.Namespace) -> None:
     bar = partial(import_extra("tqdm", "cli").tqdm, desc="audit", unit="claim", file=sys.stderr)

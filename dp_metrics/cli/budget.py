@@ -15,8 +15,6 @@ from dp_metrics.accounting.ledgers import FileLedger
 from dp_metrics.cli._common import CommandError, Refused, add_json, exact_epsilon, several
 from dp_metrics.inputs.names import did_you_mean
 
-__all__ = ["Payer", "add_budget", "add_budget_file", "add_payer", "refusals", "state"]
-
 _PART = several(default=[], metavar="NAME")  # of `--part`
 _WIDEST = 40
 _MOST_SHOWN = 500  # characters of the names of parts

@@ -30,8 +30,6 @@ from dp_metrics.inputs.shape import Shape
 from dp_metrics.metrics import row_of
 from dp_metrics.release.interval import Interval
 
-__all__ = ["add_compare", "add_interval"]
-
 T = TypeVar("T", bound="Comparison | Interval")
 
 _RELATION = "replace_one"

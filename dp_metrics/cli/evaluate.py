@@ -29,8 +29,6 @@ from dp_metrics.page.setting import Setting, kinds_of
 from dp_metrics.release.bias import biases_in_words
 from dp_metrics.release.release import Release
 
-__all__ = ["add_evaluate"]
-
 _WRITERS: Mapping[str, Callable[[PrivateEvaluation], str]] = {
     ".html": PrivateEvaluation.to_html,
     ".md": PrivateEvaluation.to_markdown,

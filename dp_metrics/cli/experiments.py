@@ -23,8 +23,6 @@ from dp_metrics.evaluation.results import ERROR_CAP, ResultRow, ResultsError
 from dp_metrics.evaluation.sources import DATA_VARIABLE, Dataset, DatasetError
 from dp_metrics.evaluation.studies import Study, StudyError
 
-__all__ = ["add_data", "add_reproduce", "demonstrate"]
-
 _OUTPUT = Path("dp-metrics-output")
 _MOST_JOBS = 61 if os.name == "nt" else 1024  # Windows waits for no more processes at once
 

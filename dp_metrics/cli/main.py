@@ -12,8 +12,6 @@ from typing import NoReturn
 from dp_metrics._packages import MissingExtraError, __version__
 from dp_metrics.cli._common import CommandError, Refused, tell
 
-__all__ = ["main"]
-
 
 class _Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:

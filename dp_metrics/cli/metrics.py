@@ -11,8 +11,6 @@ from dp_metrics.cli._common import CommandError, add_json, epsilon, several
 from dp_metrics.cli._typed_options import OF_RECORDS, options_of
 from dp_metrics.metrics import FUNCTIONS, METRICS, Metric, row_of
 
-__all__ = ["add_metrics", "add_plan", "parameters"]
-
 _WIDTH = 18
 _EPSILONS = (1.0, 0.1, 0.3, 3.0, 10.0)
 _MOST = 1_000_000

@@ -27,17 +27,6 @@ from dp_metrics.inputs.names import did_you_mean
 from dp_metrics.inputs.shape import ArgumentShape, NamedColumns
 from dp_metrics.release.stored.questions import PER_RECORD
 
-__all__ = [
-    "ColumnSpec",
-    "Dialect",
-    "Kind",
-    "Predictions",
-    "add_dialect",
-    "add_file",
-    "dialect_of",
-    "open_predictions",
-]
-
 Chunk: TypeAlias = dict[str, Any]
 Progress: TypeAlias = Callable[[float], object]
 """Is told which part of the file, from 0 to 1, has been read since it was told last."""

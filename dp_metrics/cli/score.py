@@ -49,8 +49,6 @@ from dp_metrics.release.stored.questions import PER_RECORD, public_records
 from dp_metrics.release.with_result import with_result
 from dp_metrics.streaming._summary import Summary
 
-__all__ = ["ScoreRequest", "add_score", "bought", "check_name", "release", "summarising"]
-
 T = TypeVar("T")
 
 _SENSITIVE = "sensitive_features"

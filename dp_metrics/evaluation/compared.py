@@ -18,10 +18,6 @@ from dp_metrics.mechanisms import AboveThreshold, Laplace, Mechanism, get_mechan
 from dp_metrics.sensitivity.aggregates import OrderAggregate
 from dp_metrics.sensitivity.output_bounds import OutputBounds, order_statistic_bounds
 
-__all__ = [
-    "BETAS", "MECHANISM_RIVALS", "RIVALS", "Rival", "clipped_mean", "private_threshold",
-]  # fmt: skip
-
 
 @dataclass(frozen=True)
 class Rival:

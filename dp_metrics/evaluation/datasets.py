@@ -20,8 +20,6 @@ from dp_metrics.evaluation.sources import (
     table_of,
 )
 
-__all__ = ["DATASETS", "EMBEDDED", "TABULAR", "get_dataset", "load_dataset", "read_column"]
-
 
 def _make_synthetic(dataset: Dataset, data_dir: Path | None) -> Loaded:
     # The seed makes a fixed public data set; private releases never draw from this generator.

@@ -29,13 +29,9 @@ from dp_metrics.evaluation.studies import Study
 from dp_metrics.inputs.epsilon import exact_epsilon
 from dp_metrics.inputs.floats import Floats
 from dp_metrics.mechanisms import InverseSensitivity, Mechanism
-from dp_metrics.release.draws import BoundsDraw, NumberDraw
+from dp_metrics.mechanisms._base import BoundsDraw
+from dp_metrics.release.draws import NumberDraw
 from dp_metrics.sensitivity.output_bounds import BoundsFacts, OutputBounds
-
-__all__ = [
-    "EXACT_REPEATS", "SAMPLE_SIZE", "SIMULATIONS_PER_REPEAT", "Chunk", "asymmetry_of", "plan", "run_chunk",
-    "run_chunks", "seed_of", "simulate_bounds",
-]  # fmt: skip
 
 SAMPLE_SIZE = 1000  # records drawn in each repeat
 EXACT_REPEATS = 3  # exact expected errors, slow to compute, are computed in the first repeats only

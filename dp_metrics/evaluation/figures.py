@@ -16,11 +16,6 @@ from dp_metrics.evaluation.studies import STUDIES, Study
 from dp_metrics.mechanisms._laws import GridLaw
 from dp_metrics.sensitivity.output_bounds import BoundsFacts, OutputBounds
 
-__all__ = [
-    "Panel", "draw_evaluation", "draw_figure", "draw_figures", "illustration_bounds", "panels_of",
-    "scatter_points",
-]  # fmt: skip
-
 _FONT = {"font.size": 8, "axes.titlesize": 9, "axes.labelsize": 8, "legend.fontsize": 8, "svg.hashsalt": "dp"}
 
 

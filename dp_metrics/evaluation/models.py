@@ -17,8 +17,6 @@ from dp_metrics._packages import import_extra
 from dp_metrics.evaluation.sources import Dataset
 from dp_metrics.inputs.floats import Floats
 
-__all__ = ["MODEL_SEED", "SPLIT_SEED", "Evaluation", "evaluate_model", "largest_log_loss"]
-
 _LOGIT_BOUND = 10.0  # margins of binary models are clipped to [-10, 10], as in the paper: a public cap
 _IMAGE_LOGIT_BOUND = 25.0  # logits of an image model are clipped to [-25, 25]
 MODEL_SEED = 0  # it seeds weights and batches of the networks; xgboost's defaults draw nothing

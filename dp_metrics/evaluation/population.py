@@ -27,8 +27,6 @@ from dp_metrics.inputs.floats import Floats
 from dp_metrics.mechanisms import Mechanism
 from dp_metrics.release.draws import NumberDraw
 
-__all__ = ["Population", "Task", "load_population", "model_populations", "package_versions", "populations_of"]
-
 _FORMAT = 2  # version of the files of losses: raise it whenever they are computed differently
 _LABELS = {"mse": "MSE", "mae": "MAE", "log_loss": "log loss", "variance": "variance"}
 

@@ -20,8 +20,6 @@ from dp_metrics.evaluation.population import Task
 from dp_metrics.evaluation.results import ERROR_CAP, ResultRow, ResultsError, ResultsFile, summarise
 from dp_metrics.evaluation.studies import STUDIES, Study
 
-__all__ = ["overall_tables", "report_page", "tables_of", "write_report"]
-
 _COMPARED = ("variance", "cross-entropy", "mse", "mae")
 _DEFAULT = "adaptive"
 _RIVALS = ("hazard", "above_threshold", "paper", "inverse_sensitivity", "laplace", "clipped_mean")

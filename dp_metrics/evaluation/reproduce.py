@@ -15,8 +15,6 @@ from dp_metrics.evaluation.results import FILE_NAME, ResultRow, ResultsFile, git
 from dp_metrics.evaluation.sources import Dataset, Loaded, find_file
 from dp_metrics.evaluation.studies import FULL, QUICK, Study, select_studies
 
-__all__ = ["check_extras", "default_datasets", "evaluate", "reproduce"]
-
 _CACHE = "losses"  # folder of the models' losses, inside the output folder
 
 

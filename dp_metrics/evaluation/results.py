@@ -11,11 +11,6 @@ import numpy as np
 
 from dp_metrics._packages import import_extra
 
-__all__ = [
-    "ERROR_CAP", "FILE_NAME", "Key", "ResultRow", "ResultsError", "ResultsFile", "git_revision", "key_of",
-    "summarise",
-]  # fmt: skip
-
 FILE_NAME = "results.csv"
 
 # Errors of releases without public bounds are capped at this multiple of the true value: rare huge overshoots

@@ -18,11 +18,6 @@ from numpy.typing import NDArray
 
 from dp_metrics._packages import import_extra
 
-__all__ = [
-    "DATA_VARIABLE", "Dataset", "DatasetError", "Loaded", "OpenML", "find_file", "read_image_data",
-    "read_table_data", "table_of",
-]  # fmt: skip
-
 DATA_VARIABLE = "DP_METRICS_DATA"
 """Environment variable that names the folder of the data files."""
 

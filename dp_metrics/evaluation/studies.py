@@ -8,8 +8,6 @@ from dp_metrics.evaluation.compared import BETAS, RIVALS, Rival
 from dp_metrics.evaluation.datasets import DATASETS, get_dataset
 from dp_metrics.evaluation.population import Task
 
-__all__ = ["FULL", "QUICK", "STUDIES", "Study", "StudyError", "select_studies"]
-
 FULL = (0.1, 0.25, 0.5, 1.0, 2.0, 4.0), 100  # epsilons and repeats
 QUICK = (0.1, 1.0, 4.0), 10
 

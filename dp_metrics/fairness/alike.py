@@ -12,8 +12,6 @@ from dp_metrics.release.noise import CountsNoise, as_floats
 from dp_metrics.release.ratio_limits import RatioCells
 from dp_metrics.release.released import ResultNoise
 
-__all__ = ["gap_where_alike", "gaps_where_alike"]
-
 _TIMES = 1_000
 _NUMBERS = 100_000  # so many at most are drawn, but for a hundred times
 

@@ -32,8 +32,6 @@ from dp_metrics.release.stored.codec import DAMAGED
 from dp_metrics.release.stored.questions import Call
 from dp_metrics.release.together import Together
 
-__all__ = ["WITHIN_GROUPS", "ByGroup", "PrivateMetricFrame", "frame_of"]
-
 _METHODS = ("between_groups", "to_overall")
 
 

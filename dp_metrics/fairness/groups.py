@@ -14,8 +14,6 @@ from dp_metrics.inputs.records import check_same_length
 from dp_metrics.inputs.shape import Records
 from dp_metrics.release.parts.count_table import check_cells
 
-__all__ = ["Groups", "by_group", "columns_of", "public_groups"]
-
 _NAME = "sensitive_features"
 _SHORT = 1 << 16
 

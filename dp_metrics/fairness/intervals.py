@@ -18,8 +18,6 @@ from dp_metrics.release.interval import Interval
 from dp_metrics.release.noise import in_words
 from dp_metrics.release.released import APPROXIMATE, POPULATION_NOTE, Asked, ResultNoise
 
-__all__ = ["GroupLimits", "InPeople", "InRecords", "Pair", "check_what"]
-
 Pair: TypeAlias = tuple[Hashable, Hashable]
 """Two groups, of which the second is taken from the first."""
 

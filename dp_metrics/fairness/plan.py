@@ -37,17 +37,6 @@ from dp_metrics.release.stored.answers import read_shape
 from dp_metrics.release.together import Share, Together
 from dp_metrics.sensitivity.exact import UNIT_BITS
 
-__all__ = [
-    "Entry",
-    "FrameMetric",
-    "FrameResult",
-    "asked_of",
-    "frame_metrics",
-    "plan_again",
-    "plan_frame",
-    "read_frame",
-]
-
 NO_RECORDS = "This group has no records."
 """The note of a group that all know to be empty."""
 

@@ -10,8 +10,6 @@ from dp_metrics.release.release import Release
 from dp_metrics.release.result import PrivateResult
 from dp_metrics.release.stored.questions import Call
 
-__all__ = ["population_release", "value_of"]
-
 _ONE_PERSON = "the records must be independent draws from one population, one person each"
 
 

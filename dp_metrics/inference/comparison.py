@@ -33,8 +33,6 @@ from dp_metrics.release.plan import KnownParts, Plan
 from dp_metrics.release.released import POPULATION_NOTE, Released
 from dp_metrics.release.stored.codec import storable
 
-__all__ = ["Comparison", "comparison_options", "comparison_plan", "private_compare"]
-
 _SENSITIVITY = 2  # one record moves D and m by at most this together
 _ZERO_ONE = METRICS["private_zero_one_loss"].name.removeprefix("private_")
 _WINS = f"The share for whom A is better less the share for whom B is, {POPULATION_NOTE}"

@@ -22,8 +22,6 @@ from dp_metrics.sensitivity.aggregates import VarianceAggregate
 from dp_metrics.sensitivity.exact import float_units, rounded_quotient
 from dp_metrics.sensitivity.noisy_sums import FINENESS
 
-__all__ = ["capped_mean_plan", "mean_interval_plan"]
-
 _CAP = Fraction(99, 100)  # the quantile that becomes a cap
 _LEAST_RECORDS = 100  # n * epsilon below which a cap is useless: as measured
 _NEXT_TO_0 = 1e-5

@@ -23,8 +23,6 @@ from dp_metrics.release.interval import Interval
 from dp_metrics.release.plan import KnownParts, Plan
 from dp_metrics.release.released import POPULATION_NOTE
 
-__all__ = ["mean_plan", "private_mean_interval"]
-
 _NAME = "private_mean_interval"
 
 

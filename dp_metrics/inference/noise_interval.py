@@ -27,8 +27,6 @@ from dp_metrics.release.result import PrivateResult
 from dp_metrics.sensitivity.exact import UNIT_BITS, rounded_quotient
 from dp_metrics.sensitivity.output_bounds import BoundsFacts
 
-__all__ = ["noise_interval"]
-
 _MOST_RECORDS = 1 << 53  # floats hold every whole number up to this
 
 

@@ -16,8 +16,6 @@ from dp_metrics.mechanisms._laws import check_probability
 from dp_metrics.mechanisms.hazard import default_grid, share_of_rank
 from dp_metrics.sensitivity.output_bounds import OutputBounds
 
-__all__ = ["DownwardLaw", "OrderSearch", "hazard_miss"]
-
 
 @dataclass(frozen=True, repr=False)
 class OrderSearch(Mechanism):

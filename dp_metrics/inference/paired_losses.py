@@ -16,8 +16,6 @@ from dp_metrics.release.parts.mean_loss import MeanOf, PublicWeights
 from dp_metrics.release.stored.questions import PER_RECORD
 from dp_metrics.sensitivity.exact import BLOCK, in_blocks
 
-__all__ = ["COMPARABLE", "PairedLosses", "paired_losses"]
-
 _REFUSED = {
     "private_rmse": "a record has no root mean squared error of its own; pass loss='mse', or 'mae'",
     "private_accuracy_score": "it is a score, not a loss of a record; pass loss='zero_one'",

@@ -10,8 +10,6 @@ from dp_metrics.release.interval import Interval
 from dp_metrics.release.released import Asked
 from dp_metrics.release.result import PrivateResult
 
-__all__ = ["calibration_band", "population_interval", "roc_band"]
-
 
 @own_error_state
 def population_interval(

@@ -13,8 +13,6 @@ from dp_metrics.release.noisy_binomial import noisy_binomial_limits
 from dp_metrics.release.released import POPULATION_NOTE
 from dp_metrics.release.result import PrivateResult
 
-__all__ = ["accuracy_interval"]
-
 _MOST_RECORDS = 10**9  # the law of a larger number cannot be computed
 _ROUNDING = 1e-15  # a share computed in floats is off by at most this
 

@@ -30,8 +30,6 @@ from dp_metrics.release.parts.order_statistic import OrderOf
 from dp_metrics.release.plan import KnownParts, Plan
 from dp_metrics.release.released import POPULATION_NOTE, Released
 
-__all__ = ["RankSearch", "private_quantile_interval", "quantile_plan", "rank_searches"]
-
 _NAME = "private_quantile_interval"
 _CELLS = 320  # j: how far a limit lies beyond the output of its search
 _COARSEST, _FINEST = 0.4, 2.0**-32  # resolutions

@@ -22,8 +22,6 @@ from dp_metrics.release.noisy_binomial import noisy_binomial_limits
 from dp_metrics.release.parts.count_table import CountTable
 from dp_metrics.release.ratio_limits import NoisyRatio, noisy_ratio, ratio_limits
 
-__all__ = ["records_needed"]
-
 _MOST_RECORDS = 10**9
 
 

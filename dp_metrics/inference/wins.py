@@ -12,10 +12,9 @@ from scipy.optimize import brentq  # scikit-learn depends on scipy
 from scipy.stats import binom
 
 from dp_metrics.inputs.floats import Floats
-from dp_metrics.mechanisms.geometric import ENORMOUS, largest_noise, noise_cdf
+from dp_metrics.mechanisms._staircase import ENORMOUS
+from dp_metrics.mechanisms.geometric import largest_noise, noise_cdf
 from dp_metrics.release.noisy_binomial import noisy_binomial_limits
-
-__all__ = ["LEAST_P", "noise_reach", "wins_interval", "wins_p_value"]
 
 LEAST_P = 0.001
 """Allowed to miss the number of decided records; no p-value is smaller."""

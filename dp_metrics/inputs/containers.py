@@ -30,28 +30,6 @@ from scipy.sparse import issparse
 
 from dp_metrics.inputs.floats import Floats
 
-__all__ = [
-    "MISSING",
-    "NAIVE",
-    "TOO_LARGE",
-    "ZONED",
-    "Moment",
-    "NotNumbersError",
-    "array_of",
-    "as_floats",
-    "counts_of",
-    "exact",
-    "is_a",
-    "is_missing",
-    "is_several",
-    "kind_of_times",
-    "moment_of",
-    "moments",
-    "number_of_records",
-    "refuse_unread",
-    "states_columns",
-]
-
 _NOT_NUMERIC = (
     "dtype='numeric' is not compatible with {}. Convert your data to numeric values explicitly instead."
 )

@@ -8,8 +8,6 @@ from typing import Any, TypeAlias
 
 from dp_metrics.inputs.scalars import as_real
 
-__all__ = ["Epsilon", "check_epsilon", "exact_epsilon"]
-
 Epsilon: TypeAlias = "float | Fraction"
 """A float stands for the decimal that people type; a share of it is an exact fraction."""
 

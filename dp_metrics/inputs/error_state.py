@@ -7,8 +7,6 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-__all__ = ["own_error_state"]
-
 _Public = TypeVar("_Public", bound=Callable[..., Any])
 
 

@@ -9,8 +9,6 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["MAX_FLOAT", "Floats", "limit_of", "sum_in_order"]
-
 Floats: TypeAlias = NDArray[np.float64]
 
 MAX_FLOAT = sys.float_info.max

@@ -46,21 +46,6 @@ from dp_metrics.inputs.records import (
 )
 from dp_metrics.inputs.shape import ArgumentShape, Shape
 
-__all__ = [
-    "LabelSet",
-    "NotLabelsError",
-    "as_label_pairs",
-    "as_labels",
-    "as_listed",
-    "check_labels",
-    "differing_block",
-    "encoded_block",
-    "place_of",
-    "public_labels",
-    "sorted_labels",
-    "unstated_labels",
-]
-
 _EXACT_AS_FLOATS = 2**53
 _ORDINARY = {str, int, bool}
 _NUMBERS, _TEXT = "numbers", "text"

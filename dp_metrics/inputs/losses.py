@@ -16,26 +16,6 @@ from numpy.typing import NDArray
 
 from dp_metrics.inputs.floats import MAX_FLOAT, Floats, limit_of, sum_in_order
 
-__all__ = [
-    "FINITE_FOR_FINITE_ONLY",
-    "RecordLoss",
-    "absolute_error",
-    "absolute_percentage_error",
-    "brier_loss",
-    "brier_loss_cap",
-    "clamp",
-    "identity",
-    "largest_error",
-    "log_loss",
-    "log_loss_cap",
-    "mean_over_outputs",
-    "pinball_loss",
-    "poisson_deviance",
-    "squared_error",
-    "squared_log_error",
-    "zero_one_loss",
-]
-
 Loss: TypeAlias = Callable[..., Floats]
 """Losses of blocks of checked records, record by record (and output by output)."""
 

@@ -17,18 +17,6 @@ from numpy.typing import NDArray
 from dp_metrics.inputs.containers import array_of, as_floats, moment_of, number_of_records
 from dp_metrics.inputs.labels import as_listed, public_labels, sorted_labels
 
-__all__ = [
-    "FAR",
-    "as_float64",
-    "ask",
-    "columns_by_label",
-    "estimator_type",
-    "has_method",
-    "known_labels",
-    "response_method",
-    "response_of",
-]
-
 FAR = float(np.finfo(np.float32).max)
 """A number that no score or target is near to; its square is finite."""
 

@@ -4,8 +4,6 @@ import difflib
 from collections.abc import Iterable
 from typing import Any
 
-__all__ = ["did_you_mean"]
-
 
 def did_you_mean(name: Any, known: Iterable[str]) -> str:
     """Return a question that offers the known name closest to a wrong one, or nothing if none is close.

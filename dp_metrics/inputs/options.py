@@ -16,30 +16,6 @@ from dp_metrics.inputs.names import did_you_mean
 from dp_metrics.inputs.records import as_numbers, check_vector, flattened, float_block
 from dp_metrics.inputs.scalars import as_real, as_whole
 
-__all__ = [
-    "NO_WEIGHT",
-    "WITHIN_GROUPS",
-    "MultiOutput",
-    "asked_of_persons",
-    "check_average",
-    "check_bounds",
-    "check_choice",
-    "check_confidence",
-    "check_count",
-    "check_ddof",
-    "check_digits",
-    "check_edges",
-    "check_groups",
-    "check_max_loss",
-    "check_multioutput",
-    "check_neighboring",
-    "check_sample_weight",
-    "check_share",
-    "check_spend_name",
-    "check_zero_division",
-    "first_of_each",
-]
-
 MultiOutput: TypeAlias = Literal["raw_values", "uniform_average"] | Sequence[float] | Floats
 """How several outputs make one number, or "raw_values" for a number each."""
 

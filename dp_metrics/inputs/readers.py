@@ -25,19 +25,6 @@ from dp_metrics.inputs.records import (
 )
 from dp_metrics.inputs.shape import ArgumentShape, Records, Shape, name_key
 
-__all__ = [
-    "LabelColumns",
-    "first_records",
-    "label_pairs",
-    "labels_and_numbers",
-    "labels_and_probabilities",
-    "labels_and_scores",
-    "named_records",
-    "targets",
-    "vector",
-]
-
-
 _SOME = (
     "The names of the columns of {name} must be those of all labels={labels}, each once, or of none: pass "
     "all labels as labels=[...], or {name} without names, its columns in the order of the sorted labels."

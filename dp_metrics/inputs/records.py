@@ -22,24 +22,6 @@ from dp_metrics.inputs.containers import MISSING, TOO_LARGE, NotNumbersError, ar
 from dp_metrics.inputs.floats import Floats
 from dp_metrics.inputs.shape import Shape
 
-__all__ = [
-    "SEVERAL_COLUMNS",
-    "as_numbers",
-    "as_probabilities",
-    "as_scores",
-    "as_vector",
-    "check_not_empty",
-    "check_same_length",
-    "check_vector",
-    "flattened",
-    "float_block",
-    "loss_block",
-    "numbers_or",
-    "probability_block",
-    "rows_of",
-    "unstated_columns",
-]
-
 SEVERAL_COLUMNS = (
     "{} should be a 1d array, got an array of several columns instead: pass one value per record. Where each "
     "column is a question of its own, call the metric once for each, at a part of epsilon."

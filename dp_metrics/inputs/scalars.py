@@ -6,8 +6,6 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["as_real", "as_whole"]
-
 
 def as_real(value: Any) -> float:
     """Return a real number as a float; NaN for anything else, booleans and too large numbers included."""

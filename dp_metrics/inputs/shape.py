@@ -16,18 +16,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from dp_metrics.inputs.containers import array_of, moment_of, states_columns
 
-__all__ = [
-    "ArgumentShape",
-    "NamedColumns",
-    "Records",
-    "Shape",
-    "check_same_columns",
-    "name_key",
-    "named_by_classes",
-    "names_of",
-    "type_of_floats",
-]
-
 
 @dataclass(frozen=True)
 class ArgumentShape:

@@ -22,31 +22,6 @@ from dp_metrics.sensitivity.extremes import Extremes
 from dp_metrics.sensitivity.noisy_sums import FINENESS, Sums
 from dp_metrics.sensitivity.output_bounds import BoundsFacts, OutputBounds
 
-__all__ = [
-    "ALONE",
-    "MOST_RANKS",
-    "NEEDS_LIMIT",
-    "NOT_MONOTONE",
-    "NO_RATIO",
-    "PUBLIC_END",
-    "TOO_FEW",
-    "UNBOUNDED",
-    "BoundsDraw",
-    "BoundsNoise",
-    "Draw",
-    "KnownNumber",
-    "Limits",
-    "Mechanism",
-    "Noise",
-    "NumberPart",
-    "ceil_ranks",
-    "positive_number",
-    "rehearse_law",
-    "require_bounded",
-    "require_public_n",
-    "whole_number",
-]
-
 MOST_RANKS = 1 << 16
 """Limit of the number of ranks where n, which otherwise limits it, is private; it only saves time."""
 

@@ -16,17 +16,6 @@ from numpy.typing import NDArray
 from dp_metrics.inputs.floats import MAX_FLOAT, Floats
 from dp_metrics.sensitivity.output_bounds import OutputBounds
 
-__all__ = [
-    "BoundedGrid",
-    "EvenGrid",
-    "GeometricGrid",
-    "Grid",
-    "Lattice",
-    "Runs",
-    "bisected",
-    "nearest_index",
-]
-
 Integers = NDArray[np.int64]
 
 _LARGEST_EXPONENT = 709.0  # expm1 of more overflows

@@ -19,8 +19,6 @@ from dp_metrics.inputs.floats import Floats
 from dp_metrics.mechanisms._grid import Grid, Integers, Runs
 from dp_metrics.mechanisms._laws import GridLaw
 
-__all__ = ["PEAK", "TAIL", "HazardLaw", "largest_ratio"]
-
 TAIL = 3
 """Index of the power law of the upper tail of H."""
 

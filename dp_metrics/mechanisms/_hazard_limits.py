@@ -11,8 +11,6 @@ from dp_metrics.mechanisms._grid import nearest_index
 from dp_metrics.mechanisms._hazard_law import HazardLaw
 from dp_metrics.sensitivity.output_bounds import BoundsFacts, OutputBounds
 
-__all__ = ["cells_above", "hazard_limits", "records_above"]
-
 _MOST_RANKS = 20_000  # more ranks take the simple limit, because the sharp one would take long
 _WIDTH = 1e-11  # the bracket of a limit is this narrow, and its safe end is taken
 

@@ -10,23 +10,6 @@ from dp_metrics._random import Entropy, uniforms
 from dp_metrics.inputs.floats import Floats
 from dp_metrics.mechanisms._grid import Grid, Integers, bisected
 
-__all__ = [
-    "LARGEST_NOISE",
-    "ApproximateLaw",
-    "FloatLaw",
-    "GridLaw",
-    "IntervalLaw",
-    "OutcomesLaw",
-    "OutputLaw",
-    "ReflectedLaw",
-    "cell_edges",
-    "cells",
-    "check_probability",
-    "geometric_quantiles",
-    "laplace_quantiles",
-]
-
-
 LARGEST_NOISE = 2.0**60  # An int64 holds this and the place on a grid that it is added to.
 
 

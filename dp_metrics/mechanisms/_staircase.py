@@ -11,8 +11,6 @@ from dp_metrics._random import Entropy, discrete_laplace, staircase
 from dp_metrics.inputs.floats import Floats
 from dp_metrics.mechanisms._laws import LARGEST_NOISE
 
-__all__ = ["ENORMOUS", "Staircase"]
-
 _LEAST_EPSILON, _MOST_EPSILON = 1e-250, 700.0  # so that no weight is beyond the floats
 ENORMOUS = 1 << 900
 """Stands for the largest noise where epsilon is so small that it may be beyond all floats."""

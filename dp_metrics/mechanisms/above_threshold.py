@@ -19,8 +19,6 @@ from dp_metrics.mechanisms._grid import EvenGrid, GeometricGrid, Grid, Integers,
 from dp_metrics.mechanisms._laws import GridLaw, ReflectedLaw
 from dp_metrics.sensitivity.output_bounds import OutputBounds
 
-__all__ = ["AboveThreshold", "AboveThresholdLaw"]
-
 
 @own_error_state
 @dataclass(frozen=True, repr=False)

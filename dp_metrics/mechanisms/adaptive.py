@@ -42,8 +42,6 @@ from dp_metrics.sensitivity.extremes import Clipped, Extremes
 from dp_metrics.sensitivity.noisy_sums import ratio_sums
 from dp_metrics.sensitivity.output_bounds import BoundsFacts, OutputBounds
 
-__all__ = ["Adaptive", "AdaptiveDraw", "AdaptiveLaw", "AdaptiveNoise", "CoinLaw", "SecondStage"]
-
 _SMALLEST_LOSS, _SMALLEST_DISTANCE = 1e-270, 1e-130  # lattices of these are far above the subnormals
 _LARGEST_OFFSET = 1 << 50
 _BITS = 30  # C1 has 2^30 steps of the lattice, or fewer if a float could not count them

@@ -33,24 +33,6 @@ from dp_metrics.sensitivity.exact import rounded_quotient
 from dp_metrics.sensitivity.noisy_sums import FINENESS, Sums
 from dp_metrics.sensitivity.output_bounds import BoundsFacts, OutputBounds
 
-__all__ = [
-    "COUNT_LIMIT",
-    "ENORMOUS",
-    "Geometric",
-    "GeometricLaw",
-    "SpreadDraw",
-    "SpreadNoise",
-    "SumsDraw",
-    "SumsLaw",
-    "SumsNoise",
-    "expected_error",
-    "expected_noise",
-    "largest_noise",
-    "noise_cdf",
-    "noise_cells",
-    "spread_noise",
-]
-
 _CELLS = {1: (256, 36), 2: (32, 12), 3: (12, 6)}  # even cells and octaves, by the number of noisy numbers
 _LEAST_RATE = 1e-260
 _MOST_TOGETHER = 2

@@ -28,8 +28,6 @@ from dp_metrics.mechanisms._hazard_law import PEAK, TAIL, HazardLaw, largest_rat
 from dp_metrics.mechanisms._hazard_limits import hazard_limits
 from dp_metrics.sensitivity.output_bounds import BoundsFacts, OutputBounds
 
-__all__ = ["Hazard", "default_grid", "hazard_law", "share_of_rank"]
-
 _MANY_RECORDS = 10**9
 _EVEN_FROM = 10  # parts of the most that one record adds, times n
 

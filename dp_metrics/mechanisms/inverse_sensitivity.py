@@ -13,8 +13,6 @@ from dp_metrics.mechanisms._base import Mechanism, ceil_ranks, require_bounded
 from dp_metrics.mechanisms._laws import IntervalLaw
 from dp_metrics.sensitivity.output_bounds import OutputBounds
 
-__all__ = ["InverseSensitivity", "PiecewiseLaplace"]
-
 
 @own_error_state
 @dataclass(frozen=True, repr=False)

@@ -16,8 +16,6 @@ from dp_metrics.mechanisms._base import BoundsNoise, Limits, Mechanism, require_
 from dp_metrics.mechanisms._laws import FloatLaw, check_probability
 from dp_metrics.sensitivity.output_bounds import BoundsFacts, OutputBounds
 
-__all__ = ["Laplace", "LaplaceLaw"]
-
 
 @own_error_state
 @dataclass(frozen=True, repr=False)

@@ -17,8 +17,6 @@ from dp_metrics.release.stored.answers import Answer, read_result, read_shape
 from dp_metrics.release.stored.codec import DAMAGED
 from dp_metrics.release.stored.questions import PER_RECORD, Call
 
-__all__ = ["OUTPUTS", "PERSONS", "UNIT", "UNWEIGHTED", "WEIGHTS", "Metric", "same_name"]
-
 WEIGHTS: Mapping[str, Any] = {"sample_weight": None, "groups": None}
 """Options, with their defaults, of every mean of a loss per record."""
 

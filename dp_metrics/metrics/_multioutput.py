@@ -14,15 +14,12 @@ from dp_metrics.inputs.options import check_bounds, check_max_loss, check_multio
 from dp_metrics.inputs.readers import targets
 from dp_metrics.inputs.records import float_block, unstated_columns
 from dp_metrics.inputs.shape import Records, Shape, check_same_columns
-from dp_metrics.mechanisms._base import NO_RATIO, Limits
+from dp_metrics.mechanisms._base import NO_RATIO, Limits, Noise
 from dp_metrics.release.bias import usual_bias
-from dp_metrics.release.noise import Noise
 from dp_metrics.release.parts.mean_loss import MeanOf
 from dp_metrics.release.parts.variance import VarianceOf
 from dp_metrics.release.plan import Plan
 from dp_metrics.release.released import Monotone, Released
-
-__all__ = ["error_plan", "r2_from_parts", "r2_plan", "root_plan"]
 
 OutputWeights: TypeAlias = Literal["raw_values"] | Floats | None
 Check: TypeAlias = Callable[[Floats, Floats], None]

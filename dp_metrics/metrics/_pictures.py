@@ -18,16 +18,6 @@ from dp_metrics.metrics.scores.bands import CalibrationBand, RocBand
 from dp_metrics.metrics.scores.curve_formulas import PrecisionRecallCurve, RocCurve
 from dp_metrics.release.interval import Interval
 
-__all__ = [
-    "COLOURS",
-    "Bar",
-    "draw_calibration",
-    "draw_confusion",
-    "draw_groups",
-    "draw_precision_recall",
-    "draw_roc",
-]
-
 COLOURS: Mapping[str, str] = {
     "value": "#0072B2",
     "bar": "#56B4E9",

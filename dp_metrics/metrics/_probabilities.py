@@ -25,8 +25,6 @@ from dp_metrics.inputs.shape import Records, Shape
 from dp_metrics.release.parts.mean_loss import MeanOf
 from dp_metrics.release.released import Monotone, Released
 
-__all__ = ["LabelledProbabilities", "mean_or_sum"]
-
 
 @dataclass(frozen=True, eq=False)
 class LabelledProbabilities:

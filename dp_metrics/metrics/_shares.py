@@ -5,15 +5,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from dp_metrics.mechanisms import Geometric
-from dp_metrics.mechanisms._base import Limits
+from dp_metrics.mechanisms._base import BoundsNoise, Limits, Noise
+from dp_metrics.mechanisms.geometric import SumsNoise
 from dp_metrics.metrics._probabilities import mean_or_sum
 from dp_metrics.release.interval import Interval
-from dp_metrics.release.noise import SHOWN, BoundsNoise, Noise, SumsNoise, far_apart
+from dp_metrics.release.noise import SHOWN, far_apart
 from dp_metrics.release.noisy_binomial import noisy_binomial_limits
 from dp_metrics.release.ratio_limits import NoisyRatio, noise_limits, ratio_limits
 from dp_metrics.release.released import Asked, Monotone, Released
-
-__all__ = ["ShareOfRecords", "share_of_records"]
 
 _CLEAR = 200  # records times the rate of the noise: from there on limits are closer than `WIDEST`
 

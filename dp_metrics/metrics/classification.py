@@ -23,13 +23,6 @@ from dp_metrics.release.parts.mean_loss import MeanOf
 from dp_metrics.release.plan import Plan
 from dp_metrics.release.result import PrivateResult
 
-__all__ = [
-    "private_accuracy_score",
-    "private_brier_score_loss",
-    "private_log_loss",
-    "private_zero_one_loss",
-]
-
 
 def _log_loss_plan(shape: Shape, *, max_loss: Any, normalize: Any, **options: Any) -> Plan:
     records = LabelledProbabilities.of(shape, **options)

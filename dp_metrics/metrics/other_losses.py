@@ -31,15 +31,6 @@ from dp_metrics.release.parts.order_statistic import OrderOf
 from dp_metrics.release.plan import Plan
 from dp_metrics.release.result import PrivateResult
 
-__all__ = [
-    "private_mean_absolute_percentage_error",
-    "private_mean_pinball_loss",
-    "private_mean_poisson_deviance",
-    "private_mean_squared_log_error",
-    "private_median_absolute_error",
-]
-
-
 MAPE = Metric(
     name="private_mean_absolute_percentage_error",
     exact_function="sklearn.metrics.mean_absolute_percentage_error",

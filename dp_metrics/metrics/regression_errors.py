@@ -16,17 +16,6 @@ from dp_metrics.metrics._catalogue import OUTPUTS, UNIT, Metric
 from dp_metrics.metrics._multioutput import error_plan, r2_plan, root_plan
 from dp_metrics.release.result import PrivateResult
 
-__all__ = [
-    "private_mae",
-    "private_mean_absolute_error",
-    "private_mean_squared_error",
-    "private_mse",
-    "private_r2_score",
-    "private_rmse",
-    "private_root_mean_squared_error",
-]
-
-
 MSE = Metric(
     name="private_mse",
     exact_function="sklearn.metrics.mean_squared_error",

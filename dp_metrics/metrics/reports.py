@@ -31,8 +31,6 @@ from dp_metrics.release.plan import Plan
 from dp_metrics.release.released import Released
 from dp_metrics.release.result import PrivateResult
 
-__all__ = ["private_classification_report", "private_probability_report", "private_regression_report"]
-
 Table: TypeAlias = dict[str, dict[str, float | str]]
 LabelTable: TypeAlias = dict[str, dict[str, float] | float]
 

@@ -28,8 +28,6 @@ from dp_metrics.release.plan import Plan
 from dp_metrics.release.released import Monotone, Released
 from dp_metrics.release.result import PrivateResult
 
-__all__ = ["private_mean", "private_mean_loss", "private_quantile", "private_std", "private_variance"]
-
 
 def _column(x: Floats) -> tuple[Any, ...]:
     return (x,)

@@ -9,15 +9,6 @@ from typing import Any, TypeAlias
 from dp_metrics.metrics import metric_named, metric_of, unwrapped
 from dp_metrics.metrics.scores.table import ScoreTable
 
-__all__ = [
-    "PrivateMetric",
-    "check_metric",
-    "name_of",
-    "takes",
-    "usual_responses",
-    "wants_probabilities",
-]
-
 PrivateMetric: TypeAlias = Callable[..., Any]
 """A private metric: of this package, a partial of one, or somebody's own function."""
 

@@ -21,8 +21,6 @@ from dp_metrics.metrics import metric_of
 from dp_metrics.metrics.labels.counts import Confusion
 from dp_metrics.model_selection._metric_facts import wants_probabilities
 
-__all__ = ["read_response", "valid_response"]
-
 _NO_NUMBERS = (str, bytes, complex, np.complexfloating)
 
 

@@ -29,17 +29,6 @@ from dp_metrics.model_selection._responses import read_response, valid_response
 from dp_metrics.model_selection._validation_set import check_records, first_records
 from dp_metrics.model_selection.scorers import PrivateScorer, is_private_n, labels_for, release_score
 
-__all__ = [
-    "COST",
-    "Candidates",
-    "Data",
-    "PublicModel",
-    "best_of_geometric",
-    "check_data",
-    "share_of_one_trial",
-    "unobserved",
-]
-
 T = TypeVar("T")
 
 COST = 3  # epsilon-private trials, repeated a geometric number of times, are 3 epsilon-private

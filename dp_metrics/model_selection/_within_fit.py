@@ -13,15 +13,6 @@ from dp_metrics.metrics import metric_of
 from dp_metrics.model_selection.scorers import NO_THRESHOLDS, PrivateScorer
 from dp_metrics.model_selection.search import PrivateRandomizedSearch
 
-__all__ = [
-    "check_callbacks",
-    "count_private_scorers",
-    "refuse_iterator",
-    "releases_of_fit",
-    "scores_within_fit",
-    "splitter_of",
-]
-
 _PRIVATE = (PrivateScorer, PrivateRandomizedSearch)
 _FROM_RECORDS = 10_000  # early_stopping="auto" is true above this
 

@@ -34,8 +34,6 @@ from dp_metrics.sensitivity.aggregates import LossAggregate
 from dp_metrics.sensitivity.exact import float_units
 from dp_metrics.sensitivity.ranking_bounds import RankedScores
 
-__all__ = ["Choice", "private_best"]
-
 Total = Callable[[Records], int]
 """What a candidate loses on all records of a truth and a prediction: private, in whole units."""
 

@@ -25,8 +25,6 @@ from dp_metrics.model_selection._within_fit import (
 )
 from dp_metrics.model_selection.search import PrivateRandomizedSearch
 
-__all__ = ["count_releases"]
-
 _SEARCH_SETTINGS = ("estimator", "scoring", "cv", "refit", "return_train_score")
 
 

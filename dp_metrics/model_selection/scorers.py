@@ -25,14 +25,6 @@ from dp_metrics.model_selection._metric_facts import (
     usual_responses,
 )
 
-__all__ = [
-    "NO_THRESHOLDS",
-    "PrivateScorer",
-    "get_private_scorer",
-    "get_private_scorer_names",
-    "make_private_scorer",
-]
-
 _RESPONSES = ("predict", "predict_proba", "decision_function")
 
 NO_THRESHOLDS = (

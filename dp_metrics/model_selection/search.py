@@ -34,8 +34,6 @@ from dp_metrics.model_selection._trials import (
 from dp_metrics.model_selection.scorers import PrivateScorer, labels_for, release_score
 from dp_metrics.release.stored.answers import is_kept, search_json, summary_json
 
-__all__ = ["PrivateRandomizedSearch"]
-
 
 def _delegates(name: str) -> Callable[[Any], bool]:
     def check(search: Any) -> bool:

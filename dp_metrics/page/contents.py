@@ -17,8 +17,6 @@ from dp_metrics.page.numbers import FOR_WHOM, HOW_GOOD, Number, PageFacts
 from dp_metrics.page.plan import ByGroupToo, Evaluated
 from dp_metrics.release.interval import Interval
 
-__all__ = ["Cell", "Picture", "Section", "Table", "pictures_of", "promise", "sections_of"]
-
 CONFIDENCE = 0.95
 _NONE = "none"
 _RECORDS, _PEOPLE = "in these records, 95 %", "among all people like these, 95 %"

@@ -13,8 +13,6 @@ from dp_metrics.inputs.scalars import as_real
 from dp_metrics.release.noise import MOST_ERROR, in_words
 from dp_metrics.release.stored.codec import storable
 
-__all__ = ["EvaluationPlan", "LeftOut", "Planned", "Portion", "divided"]
-
 _DOUBLINGS = 200
 
 

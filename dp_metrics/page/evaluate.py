@@ -23,8 +23,6 @@ from dp_metrics.release.stored.codec import DAMAGED
 from dp_metrics.release.stored.questions import Call, public_records
 from dp_metrics.release.together import Together
 
-__all__ = ["page_settings", "private_evaluate"]
-
 _NAMES = {
     **dict.fromkeys(("labels", "targets"), "y_pred"),
     "scores": "y_score",

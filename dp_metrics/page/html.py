@@ -11,8 +11,6 @@ from dp_metrics.page.contents import Section
 from dp_metrics.page.numbers import PageFacts
 from dp_metrics.page.pictures import as_data
 
-__all__ = ["document", "fragment"]
-
 
 def document(page: PageFacts, sections: Sequence[Section]) -> str:
     """Return the page as a whole file."""

@@ -8,8 +8,6 @@ from html import escape
 
 from dp_metrics.page.contents import Section, Table
 
-__all__ = ["markdown"]
-
 _MEANING = re.compile(r"([\\`*_{}\[\]()#+!|~$])")
 
 

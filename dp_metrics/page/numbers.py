@@ -21,8 +21,6 @@ from dp_metrics.release.released import Asked, Monotone, Released, bias_of, only
 from dp_metrics.release.result import PrivateResult
 from dp_metrics.release.stored.answers import NOT_STORED
 
-__all__ = ["FOR_WHOM", "HOW_GOOD", "METRICS", "Number", "PageFacts", "numbers_of"]
-
 HOW_GOOD, FOR_WHOM = "How good", "For whom"
 
 _MOST_LABELS = 20  # whose recall, precision and F1 are shown

@@ -19,8 +19,6 @@ from dp_metrics.page.requirements import Checked, checked
 from dp_metrics.release.stored.answers import answer_json, restored
 from dp_metrics.release.stored.questions import Call, question_json
 
-__all__ = ["PrivateEvaluation"]
-
 _SCHEMA = "dp_metrics.evaluation"
 _NAME = "private_evaluate"
 _COLUMNS = (

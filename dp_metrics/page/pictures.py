@@ -10,8 +10,6 @@ from dp_metrics._packages import import_extra
 from dp_metrics.page.contents import CONFIDENCE
 from dp_metrics.page.plan import ByGroupToo, Evaluated
 
-__all__ = ["as_data", "drawn"]
-
 _SIZE = (4.4, 3.6)  # inches: letters of 9 points stay readable at 400 pixels
 _MOST_WITH_BAND = 30_000
 _OF_SCORES = {"roc": "roc", "precision recall": "precision_recall", "calibration": "calibration"}

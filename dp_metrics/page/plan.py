@@ -39,8 +39,6 @@ from dp_metrics.sensitivity.exact import in_blocks
 from dp_metrics.streaming._summary import KeptCounts
 from dp_metrics.streaming.confusion_summary import kept_labels, released_confusion
 
-__all__ = ["ByGroupToo", "Evaluated", "PageForm", "plan_of_page", "planned"]
-
 _PAGE = "private_evaluate"
 _OUTSIDE = (
     "y_score has values outside [0, 1]: pass edges=[...], public edges of bins for such scores, and their "

@@ -12,8 +12,6 @@ from dp_metrics.inputs.options import WITHIN_GROUPS
 from dp_metrics.page.contents import CONFIDENCE, promise
 from dp_metrics.page.numbers import Number, PageFacts
 
-__all__ = ["as_dict", "deployment_of", "rows_of"]
-
 _WITHIN = " The other record is of the same group: groups and their sizes are public."
 
 

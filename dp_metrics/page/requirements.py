@@ -15,8 +15,6 @@ from dp_metrics.inputs.scalars import as_real
 from dp_metrics.page.numbers import METRICS, Number
 from dp_metrics.release.interval import Interval
 
-__all__ = ["Checked", "Verdict", "checked", "parsed"]
-
 PASS, FAIL, CANNOT_TELL = "pass", "fail", "cannot tell"
 
 _COMPARED: dict[str, Callable[[float, float], bool]] = {

@@ -20,8 +20,6 @@ from dp_metrics.inputs.options import check_bounds, check_choice, check_edges
 from dp_metrics.inputs.scalars import as_real, as_whole
 from dp_metrics.inputs.shape import named_by_classes
 
-__all__ = ["LABELS", "PROBABILITIES", "SCORES", "TARGETS", "Given", "Setting", "given", "kinds_of"]
-
 LABELS, SCORES, PROBABILITIES, TARGETS = "labels", "scores", "probabilities", "targets"
 
 _KEYWORDS = {"y_pred": LABELS, "y_score": SCORES, "y_proba": PROBABILITIES}

@@ -8,10 +8,8 @@ from collections.abc import Mapping
 from fractions import Fraction
 
 from dp_metrics.mechanisms import Adaptive, Hazard
+from dp_metrics.mechanisms._base import BoundsNoise, Noise
 from dp_metrics.mechanisms.adaptive import AdaptiveNoise
-from dp_metrics.release.noise import BoundsNoise, Noise
-
-__all__ = ["biases_in_words", "clipped_share", "usual_bias"]
 
 _AT_1000, _FALL = 0.19, 0.3
 """The share at n * epsilon of 1,000, and the power with which it falls: see ``docs/median_table.py``."""

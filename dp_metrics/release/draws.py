@@ -8,10 +8,7 @@ from typing import Any, TypeAlias
 from dp_metrics._random import Entropy, discrete_laplaces, zero_sum_laplaces
 from dp_metrics.mechanisms._base import BoundsDraw, Draw
 from dp_metrics.mechanisms.adaptive import AdaptiveDraw
-from dp_metrics.mechanisms.geometric import SumsDraw
 from dp_metrics.release.noise import CountsNoise
-
-__all__ = ["BoundsDraw", "Draw", "NumberDraw", "SumsDraw", "VectorDraw"]
 
 NumberDraw: TypeAlias = BoundsDraw | AdaptiveDraw
 """Draws of one number that has output bounds."""

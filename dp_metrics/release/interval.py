@@ -9,8 +9,6 @@ import numpy as np
 from dp_metrics._html import HtmlRepr, rounded
 from dp_metrics.inputs.floats import MAX_FLOAT, Floats
 
-__all__ = ["Interval"]
-
 
 @dataclass(frozen=True)
 class Interval(HtmlRepr):

@@ -15,34 +15,12 @@ import numpy as np
 
 from dp_metrics._random import Generator
 from dp_metrics.inputs.floats import Floats
-from dp_metrics.mechanisms._base import BoundsNoise, Limits, Noise
+from dp_metrics.mechanisms._base import Limits
 from dp_metrics.mechanisms.geometric import (
     COUNT_LIMIT,
-    SumsNoise,
-    expected_error,
     expected_noise,
     largest_noise,
 )
-
-__all__ = [
-    "COUNT_LIMIT",
-    "MOST_ERROR",
-    "SHOWN",
-    "WIDEST",
-    "BoundsNoise",
-    "CountsNoise",
-    "Noise",
-    "SumsNoise",
-    "as_floats",
-    "expected_error",
-    "far_apart",
-    "few_records",
-    "in_words",
-    "largest_noise",
-    "largest_noise_of_sum",
-    "largest_zero_sum_noise",
-    "too_few",
-]
 
 
 @dataclass(frozen=True)

@@ -9,8 +9,6 @@ from dp_metrics.mechanisms._grid import nearest_index
 from dp_metrics.mechanisms._laws import cell_edges
 from dp_metrics.mechanisms.geometric import GeometricLaw, noise_cdf
 
-__all__ = ["at_most", "binomial_law", "noisy_binomial_cdf", "noisy_binomial_limits", "noisy_mean_limits"]
-
 _EXPONENT = 40.0
 _CUT_OFF = 2 * math.exp(-_EXPONENT)  # probability of the counts that a sum leaves out
 _RELATIVE = 1e-8  # this exceeds the rounding of a sum of up to 1e9 trials

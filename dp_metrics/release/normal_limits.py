@@ -16,16 +16,6 @@ from dp_metrics.mechanisms._base import Limits, Noise
 from dp_metrics.mechanisms.geometric import SpreadNoise, spread_noise
 from dp_metrics.release.noisy_binomial import noisy_mean_limits
 
-__all__ = [
-    "combined_limits",
-    "mean_half_width",
-    "mean_limits",
-    "normal_laplace_tail",
-    "normal_note",
-    "quick_gap_limit",
-    "quick_ratio_limits",
-]
-
 _INFLATION = 3.2718  # the sum of two standard Laplace variables exceeds this with probability 5 %
 _LEAST_NOISE = 1e-100
 _LEAST = 1e-300

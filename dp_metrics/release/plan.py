@@ -21,8 +21,6 @@ from dp_metrics.mechanisms import Mechanism
 from dp_metrics.release.parts.part import Known, Part
 from dp_metrics.release.released import Monotone, Released, only
 
-__all__ = ["Comparable", "KnownParts", "Plan"]
-
 
 class Comparable:
     """Public: equal, and of one hash, where all that it holds is equal."""

@@ -15,8 +15,6 @@ from numpy.typing import NDArray
 from dp_metrics.inputs.floats import Floats
 from dp_metrics.release.noise import CountsNoise, largest_noise_of_sum
 
-__all__ = ["NoisyRatio", "RatioCells", "edge_limits", "noise_limits", "noisy_ratio", "ratio_limits"]
-
 Sizes: TypeAlias = NDArray[np.int64]
 
 _FINE = 64  # parts of a block of noises, to which combinations of them are rounded up

@@ -32,8 +32,8 @@ from dp_metrics.exceptions import (
 from dp_metrics.inputs.epsilon import exact_epsilon
 from dp_metrics.inputs.options import check_neighboring, check_spend_name
 from dp_metrics.mechanisms import Mechanism, get_mechanism
+from dp_metrics.mechanisms._base import Draw
 from dp_metrics.release.bias import clipped_share
-from dp_metrics.release.draws import Draw
 from dp_metrics.release.parts.part import Part
 from dp_metrics.release.plan import KnownParts, Plan
 from dp_metrics.release.released import Released, ResultNoise, bias_of, has_note
@@ -48,8 +48,6 @@ from dp_metrics.release.stored.answers import (
 )
 from dp_metrics.release.stored.questions import Call, differences, question_json
 from dp_metrics.release.together import Share, Together
-
-__all__ = ["COUNT_SHARE", "Prepared", "Release", "drawn_by"]
 
 # this share of epsilon pays for a private number of records, where it is needed
 COUNT_SHARE = Fraction(1, 20)

@@ -13,28 +13,11 @@ import numpy as np
 from dp_metrics.inputs.floats import Floats
 from dp_metrics.inputs.options import check_choice, check_confidence
 from dp_metrics.mechanisms import Geometric
-from dp_metrics.mechanisms._base import NOT_MONOTONE, Limits
+from dp_metrics.mechanisms._base import NOT_MONOTONE, BoundsNoise, Limits, Noise
+from dp_metrics.mechanisms.geometric import SumsNoise
 from dp_metrics.release.bias import usual_bias
 from dp_metrics.release.interval import Interval
-from dp_metrics.release.noise import SHOWN, BoundsNoise, Noise, SumsNoise, far_apart
-
-__all__ = [
-    "APPROXIMATE",
-    "POPULATION_NOTE",
-    "Asked",
-    "Monotone",
-    "Released",
-    "ResultNoise",
-    "WithBand",
-    "WithBias",
-    "WithLimits",
-    "WithNote",
-    "WithPopulation",
-    "bias_of",
-    "has_limits",
-    "has_note",
-    "only",
-]
+from dp_metrics.release.noise import SHOWN, far_apart
 
 POPULATION_NOTE = "among all people like these, from whom the records were drawn independently."
 """What an interval for a population is about."""

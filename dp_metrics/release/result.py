@@ -16,11 +16,9 @@ from dp_metrics._html import HtmlRepr
 from dp_metrics._packages import __version__
 from dp_metrics.inputs.error_state import own_error_state
 from dp_metrics.mechanisms import MECHANISMS
-from dp_metrics.release.draws import Draw
+from dp_metrics.mechanisms._base import Draw
 from dp_metrics.release.interval import Interval
 from dp_metrics.release.released import Asked, ResultNoise
-
-__all__ = ["PrivateResult", "deployment"]
 
 Value_co = TypeVar("Value_co", covariant=True)
 

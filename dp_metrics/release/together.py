@@ -11,8 +11,6 @@ from dp_metrics.inputs.shape import Records
 from dp_metrics.release.plan import Comparable, KnownParts, Plan
 from dp_metrics.release.result import PrivateResult
 
-__all__ = ["Share", "Together"]
-
 
 @dataclass(frozen=True)
 class Share:

@@ -10,8 +10,6 @@ from typing import Any, ParamSpec, TypeVar, cast
 
 from dp_metrics.release.result import PrivateResult
 
-__all__ = ["arguments_of", "set_result", "with_result"]
-
 P = ParamSpec("P")
 T = TypeVar("T")
 

@@ -21,15 +21,6 @@ from dp_metrics.sensitivity.exact import (
     rounded_quotient,
 )
 
-__all__ = [
-    "ByLevel",
-    "CountAggregate",
-    "LossAggregate",
-    "OrderAggregate",
-    "VarianceAggregate",
-    "WeightedLossAggregate",
-]
-
 Aggregate = TypeVar("Aggregate", bound=Any)
 
 ByLevel: TypeAlias = dict[int, tuple[int, int]]

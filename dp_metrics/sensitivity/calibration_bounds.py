@@ -16,14 +16,6 @@ from dp_metrics.sensitivity.exact import UNIT_BITS, exact_sum, rounded_quotient,
 from dp_metrics.sensitivity.noisy_sums import FINENESS, Sums
 from dp_metrics.sensitivity.output_bounds import BoundsFacts, OutputBounds
 
-__all__ = [
-    "calibration_bounds",
-    "calibration_bounds_private_n",
-    "calibration_excess",
-    "calibration_facts",
-    "calibration_sums",
-]
-
 _ONE = 1 << UNIT_BITS
 
 

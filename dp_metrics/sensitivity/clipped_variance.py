@@ -20,8 +20,6 @@ from dp_metrics.sensitivity.exact import (
     to_units,
 )
 
-__all__ = ["clipped_squares"]
-
 Places: TypeAlias = NDArray[np.intp]
 Parted: TypeAlias = tuple[Floats, int]
 

@@ -17,25 +17,6 @@ from numpy.typing import NDArray
 
 from dp_metrics.inputs.floats import MAX_FLOAT, Floats
 
-__all__ = [
-    "BLOCK",
-    "LEVELS",
-    "UNIT_BITS",
-    "BlockSums",
-    "LevelSums",
-    "exact_moments",
-    "exact_sum",
-    "float_units",
-    "in_blocks",
-    "in_units",
-    "level_from",
-    "level_units",
-    "rounded_quotient",
-    "rounded_quotients",
-    "to_squared_units",
-    "to_units",
-]
-
 UNIT_BITS = 1074
 """A value v is the whole number v * 2**UNIT_BITS of units."""
 

@@ -34,16 +34,6 @@ from dp_metrics.sensitivity.exact import (
 )
 from dp_metrics.sensitivity.output_bounds import BoundsFacts, OutputBounds
 
-__all__ = [
-    "Clipped",
-    "Extremes",
-    "SumsBelow",
-    "far_distances",
-    "loss_extremes",
-    "sums_below_level",
-    "variance_extremes",
-]
-
 SumsBelow: TypeAlias = Callable[[int], tuple[int, int]]
 """Given the number of a public level, the exact sum of the values below it, and how many are not."""
 

@@ -25,8 +25,6 @@ from dp_metrics.sensitivity.exact import (
     to_units,
 )
 
-__all__ = ["FINENESS", "Sums", "mean_spread", "mean_sums", "ratio_sums", "variance_sums"]
-
 _SQUARABLE = 1e154  # numbers below have a square that is a float
 FINENESS = 1 << 20
 """Steps of the lattice in the most that one record adds, or in one global sensitivity."""

@@ -25,21 +25,6 @@ from dp_metrics.sensitivity.aggregates import (
 from dp_metrics.sensitivity.exact import UNIT_BITS, float_units, rounded_quotient, rounded_quotients, to_units
 from dp_metrics.sensitivity.trimmed_variance import LeastSpreads, least_spreads
 
-__all__ = [
-    "BoundsFacts",
-    "OutputBounds",
-    "mean_loss_bounds",
-    "mean_loss_bounds_private_n",
-    "mean_loss_facts",
-    "order_statistic_bounds",
-    "order_statistic_facts",
-    "variance_bounds",
-    "variance_bounds_private_n",
-    "variance_facts",
-    "weighted_loss_bounds",
-    "weighted_loss_facts",
-]
-
 _TINY = math.ulp(0.0)  # a sensitivity must not be rounded down to none
 
 

@@ -6,8 +6,6 @@ from collections.abc import Iterable
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["person_units", "product_rate", "unit_rate"]
-
 _MOST_UNITS = 1 << 20
 
 

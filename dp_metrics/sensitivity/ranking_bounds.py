@@ -16,8 +16,6 @@ from dp_metrics.inputs.floats import Floats
 from dp_metrics.sensitivity.exact import in_blocks, rounded_quotient
 from dp_metrics.sensitivity.output_bounds import BoundsFacts, OutputBounds
 
-__all__ = ["RankedScores", "ranking_bounds", "ranking_bounds_private_n", "ranking_facts"]
-
 Whole: TypeAlias = NDArray[Any]
 """Whole numbers: int64, or Python's integers where those might overflow."""
 

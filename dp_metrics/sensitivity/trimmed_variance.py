@@ -18,8 +18,6 @@ from dp_metrics.sensitivity.exact import (
     to_units,
 )
 
-__all__ = ["LeastSpreads", "least_spreads"]
-
 LeastSpreads: TypeAlias = tuple[int, list[int]]
 """What `least_spreads` returns."""
 

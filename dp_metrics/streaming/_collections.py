@@ -26,8 +26,6 @@ try:
 except ImportError as error:
     raise ImportError('dp_metrics.distributed needs Dask: pip install "dp_metrics[dask]"') from error
 
-__all__ = ["released", "summarised"]
-
 AnySummary = TypeVar("AnySummary", bound=Summary)
 Collections = dict[str, Any]  # Dask collections by the names of the arguments
 

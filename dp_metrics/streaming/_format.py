@@ -40,8 +40,6 @@ from dp_metrics.sensitivity.aggregates import (
 )
 from dp_metrics.streaming._possible import is_possible
 
-__all__ = ["INCONSISTENT", "MALFORMED", "Aggregate", "pack", "unpack"]
-
 Aggregate: typing.TypeAlias = CountAggregate | LossAggregate | WeightedLossAggregate | VarianceAggregate
 
 INCONSISTENT = "These bytes are not a consistent summary."

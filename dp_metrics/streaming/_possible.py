@@ -18,8 +18,6 @@ from dp_metrics.sensitivity.aggregates import (
 )
 from dp_metrics.sensitivity.exact import LEVELS, LevelSums, in_blocks, in_units, level_units, to_units
 
-__all__ = ["is_possible"]
-
 _MOST_RECORDS = 1 << 53
 _NONE = np.empty(0)
 

@@ -18,9 +18,8 @@ from dp_metrics.inputs.error_state import own_error_state
 from dp_metrics.inputs.options import NO_WEIGHT
 from dp_metrics.inputs.scalars import as_whole
 from dp_metrics.inputs.shape import ArgumentShape, Records, Shape
-from dp_metrics.mechanisms._base import Limits
+from dp_metrics.mechanisms._base import Limits, Noise
 from dp_metrics.metrics import METRICS, Metric
-from dp_metrics.release.noise import Noise
 from dp_metrics.release.parts.count_table import MOST_CELLS
 from dp_metrics.release.parts.part import BoundsPart
 from dp_metrics.release.plan import KnownParts, Plan
@@ -30,8 +29,6 @@ from dp_metrics.release.result import PrivateResult
 from dp_metrics.release.stored.questions import as_plain, public_totals
 from dp_metrics.sensitivity.aggregates import CountAggregate, WeightedLossAggregate
 from dp_metrics.streaming._format import INCONSISTENT, MALFORMED, Aggregate, pack, unpack
-
-__all__ = ["CAPACITY", "KeptCounts", "Summary", "plain", "reading_of", "unchanged"]
 
 R = TypeVar("R")
 

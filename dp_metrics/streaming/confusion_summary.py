@@ -24,8 +24,6 @@ from dp_metrics.release.stored.answers import Answer, read_result, restores
 from dp_metrics.release.stored.questions import Call
 from dp_metrics.streaming._summary import KeptCounts, Summary, plain, reading_of, unchanged
 
-__all__ = ["ConfusionSummary"]
-
 
 class ConfusionSummary(Summary):
     """Private data: how many records have which true and which predicted label.

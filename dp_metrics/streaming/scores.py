@@ -20,8 +20,6 @@ from dp_metrics.release.stored.answers import Answer, read_result, restores
 from dp_metrics.release.stored.questions import Call
 from dp_metrics.streaming._summary import KeptCounts, Summary, plain, unchanged
 
-__all__ = ["ScoreSummary"]
-
 
 class ScoreSummary(Summary):
     """Private data: how many records of either class have a score in each public bin.

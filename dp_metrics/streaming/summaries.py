@@ -24,8 +24,6 @@ from dp_metrics.release.result import PrivateResult
 from dp_metrics.release.with_result import set_result
 from dp_metrics.streaming._summary import CAPACITY, Summary, plain
 
-__all__ = ["LossSummary", "VarianceSummary"]
-
 _PER_CALL = (
     "epsilon",
     "neighboring",

@@ -18,11 +18,11 @@ from sklearn import metrics as sk
 
 import dp_metrics as dp
 from dp_metrics.mechanisms._base import NOTHING, Limits
-from dp_metrics.mechanisms.geometric import largest_noise
+from dp_metrics.mechanisms.geometric import SumsNoise, largest_noise
 from dp_metrics.metrics import FUNCTIONS, METRICS
 from dp_metrics.metrics._multioutput import _score_limits, _Scores, r2_from_parts
 from dp_metrics.metrics.labels.label_limits import ratio_cells
-from dp_metrics.release.noise import CountsNoise, SumsNoise
+from dp_metrics.release.noise import CountsNoise
 from dp_metrics.release.ratio_limits import noisy_ratio
 from dp_metrics.release.released import Monotone, Released, ResultNoise
 

@@ -100,8 +100,10 @@ LOSSES = {
 
 
 def test_every_loss_is_tried():
-    others = {"FINITE_FOR_FINITE_ONLY", "brier_loss_cap", "largest_error", "log_loss_cap"}
-    assert {name.split(",")[0] for name in LOSSES} == {*losses.__all__} - others
+    own = {name for name, one in vars(losses).items() if getattr(one, "__module__", "") == losses.__name__}
+    public = {name for name in own if name[0] != "_"}
+    others = {"brier_loss_cap", "largest_error", "log_loss_cap"}
+    assert {name.split(",")[0] for name in LOSSES} == public - others
 
 
 @loop_over("name", LOSSES)

@@ -104,7 +104,7 @@ def faults(module: str, source: str) -> list[str]:
 
 
 @pytest.mark.gate
-@loop_over("path", sorted(PACKAGE.rglob("*.py")))
+@loop_over("path", sorted([*PACKAGE.rglob("*.py"), *PACKAGE.rglob("*.pyi")]))
 def test_imports_go_downward_and_randomness_has_one_source(path):
     module = ".".join(["dp_metrics", *path.relative_to(PACKAGE).with_suffix("").parts])
     assert faults(module, path.read_text(encoding="utf-8")) == []

@@ -10,8 +10,6 @@ import numpy as np
 
 from dp_metrics.release.ratio_limits import NoisyRatio
 
-__all__ = ["benefit_limits", "benefit_noise_limits"]
-
 _LARGEST_REACH = 1 << 18  # beyond, the law of a sum takes too long
 _POINTS, _ROUNDS = 2_001, 2
 

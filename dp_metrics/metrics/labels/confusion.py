@@ -17,7 +17,7 @@ from dp_metrics.inputs.floats import Floats
 from dp_metrics.inputs.labels import LabelSet
 from dp_metrics.inputs.options import check_choice, check_zero_division
 from dp_metrics.inputs.shape import Shape
-from dp_metrics.mechanisms._base import Limits
+from dp_metrics.mechanisms._base import Limits, Noise
 from dp_metrics.metrics.labels.count_formulas import (
     balanced,
     kappa,
@@ -31,17 +31,10 @@ from dp_metrics.metrics.labels.count_formulas import (
 )
 from dp_metrics.metrics.labels.counts import Confusion, confusion_row
 from dp_metrics.metrics.labels.layouts import matrix_layout, of_each_label, whole
-from dp_metrics.release.noise import CountsNoise, Noise
+from dp_metrics.release.noise import CountsNoise
 from dp_metrics.release.plan import Plan
 from dp_metrics.release.released import Released
 from dp_metrics.release.result import PrivateResult
-
-__all__ = [
-    "private_balanced_accuracy_score",
-    "private_cohen_kappa_score",
-    "private_confusion_matrix",
-    "private_matthews_corrcoef",
-]
 
 
 @dataclass(frozen=True, eq=False)

@@ -17,23 +17,6 @@ from dp_metrics.metrics.labels.layouts import (
     whole,
 )
 
-__all__ = [
-    "Average",
-    "balanced",
-    "kappa",
-    "matthews",
-    "mean_above_chance",
-    "normalized",
-    "parts_of_ratio",
-    "quotients",
-    "ratio",
-    "ratio_layout",
-    "rests_on",
-    "sizes_of_labels",
-    "sums_of_shares",
-    "weighted_mean",
-]
-
 Average: TypeAlias = str | None
 
 

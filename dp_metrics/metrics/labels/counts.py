@@ -14,7 +14,7 @@ from dp_metrics.inputs.floats import Floats
 from dp_metrics.inputs.labels import LabelSet
 from dp_metrics.inputs.records import check_same_length
 from dp_metrics.inputs.shape import Records
-from dp_metrics.mechanisms._base import Limits
+from dp_metrics.mechanisms._base import Limits, Noise
 from dp_metrics.metrics._catalogue import PERSONS, UNWEIGHTED, Metric, same_name
 from dp_metrics.metrics.labels.label_limits import (
     NO_RATIO,
@@ -27,7 +27,7 @@ from dp_metrics.metrics.labels.label_limits import (
 )
 from dp_metrics.metrics.labels.layouts import Counts, Layout, PartsOf, check_matrix
 from dp_metrics.release.interval import Interval
-from dp_metrics.release.noise import SHOWN, WIDEST, CountsNoise, Noise, few_records, too_few
+from dp_metrics.release.noise import SHOWN, WIDEST, CountsNoise, few_records, too_few
 from dp_metrics.release.parts.count_table import CountTable, TableOf
 from dp_metrics.release.plan import Plan
 from dp_metrics.release.ratio_limits import NoisyRatio, noise_limits, noisy_ratio, ratio_limits
@@ -35,8 +35,6 @@ from dp_metrics.release.released import APPROXIMATE, Asked, Released
 from dp_metrics.sensitivity.exact import BLOCK, in_blocks
 
 _CLEAR = 20.0  # times the noise, and a logarithm: from there on limits are closer than `WIDEST`
-
-__all__ = ["Confusion", "confusion_for", "confusion_of", "confusion_row", "label_codes"]
 
 
 @dataclass(frozen=True, eq=False)

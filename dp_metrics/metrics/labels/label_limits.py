@@ -11,16 +11,6 @@ from dp_metrics.metrics.labels.layouts import Counts, Layout, PartsOf, whole
 from dp_metrics.release.noise import CountsNoise
 from dp_metrics.release.ratio_limits import NoisyRatio, RatioCells, ratio_limits
 
-__all__ = [
-    "NO_RATIO",
-    "agreement_limits",
-    "combined",
-    "linear_limits",
-    "of_two_labels",
-    "rates_of_two_labels",
-    "ratio_cells",
-]
-
 NO_RATIO = (
     "{} has no interval for all people here, as it is made of several ratios: ask for each label "
     "(average=None), or for the recall or precision of one, alone."

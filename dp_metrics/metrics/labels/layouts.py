@@ -17,19 +17,6 @@ from dp_metrics.inputs.floats import Floats
 from dp_metrics.release.noise import as_floats
 from dp_metrics.release.parts.count_table import Cells, check_cells, nearest_with_sum, plausible_counts
 
-__all__ = [
-    "MOST_MATRIX_LABELS",
-    "Counts",
-    "Layout",
-    "PartsOf",
-    "check_matrix",
-    "matrix_layout",
-    "of_each_label",
-    "of_one_label",
-    "right_or_wrong",
-    "whole",
-]
-
 MOST_MATRIX_LABELS = 3
 """Labels up to which the matrix has no more cells than what else tells everything about each label."""
 

@@ -7,8 +7,6 @@ import numpy as np
 
 from dp_metrics.release.ratio_limits import NoisyRatio
 
-__all__ = ["PersonProducts", "person_limits"]
-
 _HALVINGS = 50
 _LEAST = 0.1  # part of the largest variance that is taken at least
 

@@ -29,14 +29,6 @@ from dp_metrics.metrics.labels.layouts import Counts, matrix_layout, right_or_wr
 from dp_metrics.release.plan import Plan
 from dp_metrics.release.result import PrivateResult
 
-__all__ = [
-    "private_f1_score",
-    "private_jaccard_score",
-    "private_precision_score",
-    "private_recall_score",
-    "private_specificity_score",
-]
-
 
 def _ratio_plan(
     kind: str,

@@ -22,8 +22,6 @@ from dp_metrics.release.interval import Interval
 from dp_metrics.release.released import Asked, ResultNoise
 from dp_metrics.release.result import PrivateResult
 
-__all__ = ["ReleasedConfusion"]
-
 R = TypeVar("R")
 
 

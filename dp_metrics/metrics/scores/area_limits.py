@@ -15,21 +15,6 @@ from dp_metrics.metrics.scores.curve_formulas import FAR, RocCurve, ScoreCounts,
 from dp_metrics.release.noise import CountsNoise, as_floats
 from dp_metrics.release.parts.count_table import nearest_with_sum
 
-__all__ = [
-    "ANY_ORDER",
-    "BINNED",
-    "ORDERED",
-    "Ties",
-    "area_between",
-    "area_limits",
-    "effective_size",
-    "half_of_tied",
-    "hanley_mcneil",
-    "limits_around",
-    "precision_between",
-    "precision_within_bins",
-]
-
 Ties: TypeAlias = tuple[float, float]
 """Which part of the pairs within bins is taken as won, by the lower limit of an area and by the upper one."""
 

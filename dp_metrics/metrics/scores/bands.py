@@ -14,18 +14,6 @@ from dp_metrics.release.ratio_limits import NoisyRatio, RatioCells, noisy_ratio
 from dp_metrics.release.released import POPULATION_NOTE, Asked
 from dp_metrics.release.result import PrivateResult
 
-__all__ = [
-    "BinnedCells",
-    "CalibrationBand",
-    "ErrorByChance",
-    "RocBand",
-    "calibration_band",
-    "edges_of_limits",
-    "error_by_chance",
-    "roc_limits",
-    "share_limits",
-]
-
 _CALIBRATION = (
     "The share of positives in each bin of the score, and by how much it exceeds the mean score there, "
     f"{POPULATION_NOTE}"

@@ -16,19 +16,18 @@ from dp_metrics.accounting import PrivacyAccountant
 from dp_metrics.inputs.options import check_count
 from dp_metrics.inputs.shape import Records, Shape
 from dp_metrics.mechanisms import Mechanism
-from dp_metrics.mechanisms._base import Limits
+from dp_metrics.mechanisms._base import Limits, Noise
+from dp_metrics.mechanisms.geometric import SumsNoise
 from dp_metrics.metrics._catalogue import PERSONS, UNWEIGHTED, Metric
 from dp_metrics.metrics.scores.curve_formulas import CalibrationCurve
 from dp_metrics.metrics.scores.soft_bins import MOST_BINS, OUTSIDE, SoftBins, even_edges
 from dp_metrics.metrics.scores.two_classes import TwoClasses, check_unit, two_classes_from_unit
-from dp_metrics.release.noise import SHOWN, Noise, SumsNoise, as_floats, far_apart, in_words
+from dp_metrics.release.noise import SHOWN, as_floats, far_apart, in_words
 from dp_metrics.release.parts.calibration_error import CalibrationOf
 from dp_metrics.release.plan import Plan
 from dp_metrics.release.released import Monotone, Released, only
 from dp_metrics.release.result import PrivateResult
 from dp_metrics.sensitivity.calibration_bounds import calibration_excess
-
-__all__ = ["private_calibration_curve", "private_expected_calibration_error"]
 
 
 def _curve_plan(

@@ -11,22 +11,6 @@ from dp_metrics.inputs.floats import Floats
 from dp_metrics.metrics.scores.ranked_counts import records_above
 from dp_metrics.release.stored.codec import storable
 
-__all__ = [
-    "FAR",
-    "CalibrationCurve",
-    "PrecisionRecallCurve",
-    "RocCurve",
-    "ScoreCounts",
-    "are_shown",
-    "area_under_roc",
-    "average_precision",
-    "calibration",
-    "even_bins",
-    "precision_recall",
-    "roc",
-    "shown",
-]
-
 _PARTS = 16  # a bin is spread into these: its records as ties would make an average precision low
 FAR = 2.0  # standard deviations of its noise, by which the size of a class is to exceed it
 _LEAST = 0.5  # records: fewer are none, once rounded

@@ -22,12 +22,6 @@ from dp_metrics.metrics.scores.table import score_plan
 from dp_metrics.metrics.scores.two_classes import two_classes_from_unit
 from dp_metrics.release.result import PrivateResult
 
-__all__ = [
-    "private_average_precision_score",
-    "private_precision_recall_curve",
-    "private_roc_curve",
-]
-
 
 def _row(
     name: str, formula: Callable[..., Any], *, exact_function: str | None = None, **facts: Any

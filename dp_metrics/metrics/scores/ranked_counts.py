@@ -13,8 +13,6 @@ from numpy.typing import NDArray
 from dp_metrics.inputs.floats import Floats
 from dp_metrics.release.parts.count_table import nearest_with_sum
 
-__all__ = ["records_above"]
-
 _WITHIN_NOISE = 4.0  # times its expected size, or 2.8 standard deviations: more is no noise
 _SPARSE = 1 / 16  # of the records of a bin: with fewer in both its neighbours, its own have one score
 

@@ -43,8 +43,6 @@ from dp_metrics.release.ratio_limits import RatioCells, noisy_ratio, ratio_limit
 from dp_metrics.release.released import APPROXIMATE, Asked, ResultNoise
 from dp_metrics.release.result import PrivateResult
 
-__all__ = ["AtThreshold", "ReleasedScores"]
-
 _METRICS = {"roc_auc": area_under_roc, "average_precision": average_precision}
 _TIES = {"any": ANY_ORDER, "ordered": ORDERED}
 _MOST_SHOWN = 100_000  # records of a histogram

@@ -19,17 +19,15 @@ from dp_metrics.inputs.readers import LabelColumns, labels_and_scores
 from dp_metrics.inputs.records import float_block
 from dp_metrics.inputs.shape import Records, Shape
 from dp_metrics.mechanisms import Mechanism
+from dp_metrics.mechanisms._base import Noise
 from dp_metrics.metrics._catalogue import PERSONS, Metric
 from dp_metrics.metrics.scores.area_limits import limits_around
 from dp_metrics.metrics.scores.two_classes import two_classes_from_unit
 from dp_metrics.release.interval import Interval
-from dp_metrics.release.noise import Noise
 from dp_metrics.release.parts.ranking_loss import RankingNoise, RankingOf
 from dp_metrics.release.plan import Plan
 from dp_metrics.release.released import APPROXIMATE, Asked, Monotone, Released
 from dp_metrics.release.result import PrivateResult
-
-__all__ = ["private_roc_auc_score"]
 
 _AVERAGES = (
     "average must be 'macro' or None: 'weighted' needs the private sizes of the classes, and "

@@ -11,16 +11,15 @@ from numpy.typing import NDArray
 
 from dp_metrics.inputs.floats import Floats
 from dp_metrics.inputs.shape import Records, Shape
+from dp_metrics.mechanisms._base import Noise
 from dp_metrics.metrics.scores.bands import BinnedCells, CalibrationBand, calibration_band, share_limits
 from dp_metrics.metrics.scores.curve_formulas import CalibrationCurve, are_shown, shown
 from dp_metrics.metrics.scores.two_classes import TwoClasses, check_unit
-from dp_metrics.release.noise import CountsNoise, Noise, few_records, too_few
+from dp_metrics.release.noise import CountsNoise, few_records, too_few
 from dp_metrics.release.parts.count_table import Cells, TableOf, plausible_counts
 from dp_metrics.release.plan import Plan
 from dp_metrics.release.released import APPROXIMATE, Asked, Released
 from dp_metrics.sensitivity.noisy_sums import FINENESS
-
-__all__ = ["MOST_BINS", "OUTSIDE", "SoftBins", "even_edges"]
 
 MOST_BINS = 1000
 OUTSIDE = "{} should contain values in [0, 1] only: probabilities, as predict_proba gives them, not labels."

@@ -14,7 +14,7 @@ from dp_metrics.inputs.floats import Floats
 from dp_metrics.inputs.options import check_edges
 from dp_metrics.inputs.scalars import as_whole
 from dp_metrics.inputs.shape import Records, Shape
-from dp_metrics.mechanisms._base import Limits
+from dp_metrics.mechanisms._base import Limits, Noise
 from dp_metrics.mechanisms.geometric import expected_noise
 from dp_metrics.metrics.scores.area_limits import (
     ANY_ORDER,
@@ -45,14 +45,12 @@ from dp_metrics.metrics.scores.curve_formulas import (
 )
 from dp_metrics.metrics.scores.two_classes import TwoClasses, check_unit
 from dp_metrics.release.interval import Interval
-from dp_metrics.release.noise import SHOWN, CountsNoise, Noise, as_floats, far_apart, few_records
+from dp_metrics.release.noise import SHOWN, CountsNoise, as_floats, far_apart, few_records
 from dp_metrics.release.parts.count_table import check_cells, plausible_counts
 from dp_metrics.release.parts.nested_table import MOST_COLUMNS, NestedOf, NestedTable
 from dp_metrics.release.plan import Plan
 from dp_metrics.release.ratio_limits import NoisyRatio, RatioCells, edge_limits, noise_limits, noisy_ratio
 from dp_metrics.release.released import APPROXIMATE, POPULATION_NOTE, Asked, Released
-
-__all__ = ["ScoreBins", "ScoreTable", "counted", "score_plan"]
 
 _LIMITED: Mapping[Any, str] = {
     area_under_roc: "area under the ROC curve",

@@ -24,8 +24,6 @@ from dp_metrics.release.parts.mean_loss import MeanOf
 from dp_metrics.release.plan import Plan
 from dp_metrics.release.result import PrivateResult
 
-__all__ = ["private_top_k_accuracy_score"]
-
 
 def _plan(shape: Shape, *, private_n: bool, k: Any, normalize: Any, labels: Any) -> Plan:
     number, form = as_whole(k), shape.arguments[1]

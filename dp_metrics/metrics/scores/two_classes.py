@@ -15,8 +15,6 @@ from dp_metrics.inputs.records import float_block
 from dp_metrics.inputs.shape import Records, Shape
 from dp_metrics.sensitivity.exact import in_blocks
 
-__all__ = ["TwoClasses", "check_unit", "two_classes_from_unit"]
-
 
 @dataclass(frozen=True, eq=False)
 class TwoClasses:

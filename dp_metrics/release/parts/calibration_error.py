@@ -16,8 +16,6 @@ from dp_metrics.sensitivity.calibration_bounds import (
 from dp_metrics.sensitivity.noisy_sums import Sums
 from dp_metrics.sensitivity.output_bounds import BoundsFacts, OutputBounds
 
-__all__ = ["CalibrationError", "CalibrationOf"]
-
 _MOST_RANKS = 4096  # a rank costs a quotient of long integers
 
 

@@ -9,14 +9,13 @@ from typing import Any
 from dp_metrics._random import Entropy
 from dp_metrics.inputs.shape import Records
 from dp_metrics.mechanisms import Hazard, Mechanism
+from dp_metrics.mechanisms._base import BoundsDraw, Draw
 from dp_metrics.mechanisms._hazard_law import HazardLaw
 from dp_metrics.mechanisms.hazard import hazard_law
-from dp_metrics.release.draws import BoundsDraw, Draw, VectorDraw
+from dp_metrics.release.draws import VectorDraw
 from dp_metrics.release.noise import CountsNoise
 from dp_metrics.release.parts.order_statistic import OrderOf
 from dp_metrics.release.parts.part import KnownCounts, Part
-
-__all__ = ["OF_SUMS", "CappedDraw", "CappedSums", "CappedSumsOf", "cap_of"]
 
 OF_SUMS = Fraction(2, 3)
 """Part of epsilon that the sums cost; the rest buys the cap."""

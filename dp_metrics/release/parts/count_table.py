@@ -11,22 +11,11 @@ from numpy.typing import NDArray
 from dp_metrics.inputs.floats import Floats
 from dp_metrics.inputs.shape import Records
 from dp_metrics.mechanisms import Mechanism
+from dp_metrics.mechanisms.geometric import COUNT_LIMIT, expected_error
 from dp_metrics.release.draws import VectorDraw
-from dp_metrics.release.noise import COUNT_LIMIT, MOST_ERROR, CountsNoise, as_floats, expected_error, in_words
+from dp_metrics.release.noise import MOST_ERROR, CountsNoise, as_floats, in_words
 from dp_metrics.release.parts.part import KnownCounts, Part
 from dp_metrics.sensitivity.aggregates import CountAggregate
-
-__all__ = [
-    "MOST_CELLS",
-    "Cells",
-    "CountTable",
-    "TableOf",
-    "check_cells",
-    "nearest_with_sum",
-    "noisy_table",
-    "noisy_total",
-    "plausible_counts",
-]
 
 _MOST_ZERO_SUM = 256  # more cells get noise without a sum, which costs 0.2 % of accuracy and much less time
 _FEW = 4

@@ -36,8 +36,6 @@ from dp_metrics.sensitivity.output_bounds import (
     weighted_loss_facts,
 )
 
-__all__ = ["AggregatedLoss", "MeanLoss", "MeanOf", "PublicWeights"]
-
 
 @dataclass(frozen=True, eq=False)
 class MeanOf(BoundsPart):

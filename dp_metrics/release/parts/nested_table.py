@@ -15,8 +15,6 @@ from dp_metrics.release.parts.count_table import CountTable, noisy_table, noisy_
 from dp_metrics.release.parts.part import KnownCounts, Part
 from dp_metrics.sensitivity.aggregates import CountAggregate
 
-__all__ = ["FEWEST_COLUMNS", "MOST_COLUMNS", "NestedOf", "NestedTable", "columns_for", "merged_columns"]
-
 FEWEST_COLUMNS, MOST_COLUMNS = 8, 128
 _OF_UNKNOWN_SIZE = 32  # columns where n is private: right for n * epsilon of some thousands
 _MANY = 10_000  # of n * epsilon

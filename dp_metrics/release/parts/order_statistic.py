@@ -17,8 +17,6 @@ from dp_metrics.sensitivity.output_bounds import (
     order_statistic_facts,
 )
 
-__all__ = ["OrderOf", "OrderStatistic"]
-
 _RANK = "A median or another quantile needs a public number of records: its rank would tell a private one."
 
 

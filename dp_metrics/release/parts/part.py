@@ -13,23 +13,11 @@ from typing import Any, ClassVar, Self, TypeAlias, TypeVar
 
 from dp_metrics.inputs.shape import Records
 from dp_metrics.mechanisms import Mechanism
-from dp_metrics.mechanisms._base import KnownNumber, NumberPart
-from dp_metrics.release.draws import Draw, VectorDraw
+from dp_metrics.mechanisms._base import Draw, KnownNumber, NumberPart
+from dp_metrics.release.draws import VectorDraw
 from dp_metrics.release.noise import MOST_ERROR
 from dp_metrics.sensitivity.noisy_sums import Sums
 from dp_metrics.sensitivity.output_bounds import OutputBounds
-
-__all__ = [
-    "ADDED",
-    "BoundsPart",
-    "IntegerVector",
-    "IntegersOf",
-    "Known",
-    "KnownAggregate",
-    "KnownCounts",
-    "KnownRecords",
-    "Part",
-]
 
 _Made = TypeVar("_Made")
 

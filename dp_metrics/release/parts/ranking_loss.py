@@ -29,8 +29,6 @@ from dp_metrics.sensitivity.ranking_bounds import (
     ranking_facts,
 )
 
-__all__ = ["RankingDraw", "RankingLaw", "RankingLoss", "RankingNoise", "RankingOf"]
-
 CLASS_SHARE = Fraction(1, 20)  # this share of epsilon pays for the size of the classes
 
 _MOST_RANKS = 4096  # the bounds of c ranks are the best of c^2 / 2 quotients

@@ -27,8 +27,6 @@ from dp_metrics.sensitivity.output_bounds import (
 )
 from dp_metrics.sensitivity.trimmed_variance import LeastSpreads, least_spreads
 
-__all__ = ["MOST_VARIANCE_RANKS", "AggregatedVariance", "Variance", "VarianceOf"]
-
 MOST_VARIANCE_RANKS = 4096
 """Ranks that a release of a variance uses at most: the windows of c ranks number c^2 / 2."""
 

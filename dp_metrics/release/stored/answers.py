@@ -22,20 +22,6 @@ from dp_metrics.release.result import PrivateResult
 from dp_metrics.release.stored.codec import DAMAGED, MALFORMED, decoded, encoded
 from dp_metrics.release.stored.questions import OTHER_VERSION, content_of, written_json
 
-__all__ = [
-    "NOT_STORED",
-    "Answer",
-    "answer_json",
-    "is_kept",
-    "noted",
-    "read_result",
-    "read_shape",
-    "restored",
-    "restores",
-    "search_json",
-    "summary_json",
-]
-
 NOT_STORED = (
     "This release could not be stored in the budget, which shows its spend without a value: keep the result."
 )

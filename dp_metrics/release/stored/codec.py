@@ -27,8 +27,6 @@ from dp_metrics.sensitivity.calibration_bounds import _share
 from dp_metrics.sensitivity.noisy_sums import _bezier_variance, _ratio
 from dp_metrics.sensitivity.output_bounds import BoundsFacts
 
-__all__ = ["DAMAGED", "MALFORMED", "decoded", "encoded", "storable"]
-
 DAMAGED = "What is stored of this release is damaged, or was written by another version of dp_metrics."
 MALFORMED = (
     ArithmeticError,

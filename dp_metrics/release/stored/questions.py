@@ -23,21 +23,6 @@ from dp_metrics.inputs.records import check_same_length
 from dp_metrics.release.stored.codec import DAMAGED, decoded, encoded
 from dp_metrics.sensitivity.exact import UNIT_BITS
 
-__all__ = [
-    "OTHER_VERSION",
-    "PER_RECORD",
-    "RECORDS",
-    "SETTINGS",
-    "Call",
-    "as_plain",
-    "content_of",
-    "differences",
-    "public_records",
-    "public_totals",
-    "question_json",
-    "written_json",
-]
-
 SETTINGS = frozenset(
     {"epsilon", "mechanism", "neighboring", "accountant", "random_state", "spend_name", "dry_run"}
 )

@@ -1,0 +1,213 @@
+from . import exceptions as exceptions
+from . import mechanisms as mechanisms
+from ._packages import __version__ as __version__
+from .accounting import PrivacyAccountant as PrivacyAccountant
+from .analysis.expected_error import (
+    ExpectedError as ExpectedError,
+)
+from .analysis.expected_error import (
+    epsilon_for_error as epsilon_for_error,
+)
+from .analysis.expected_error import (
+    expected_error as expected_error,
+)
+from .exceptions import (
+    LargeEpsilonWarning as LargeEpsilonWarning,
+)
+from .exceptions import (
+    NoisyReleaseWarning as NoisyReleaseWarning,
+)
+from .exceptions import (
+    PrivacyBudgetError as PrivacyBudgetError,
+)
+from .exceptions import (
+    SeededReleaseWarning as SeededReleaseWarning,
+)
+from .exceptions import (
+    StoredReleaseWarning as StoredReleaseWarning,
+)
+from .exceptions import (
+    TrainingFoldsWarning as TrainingFoldsWarning,
+)
+from .fairness.frame import PrivateMetricFrame as PrivateMetricFrame
+from .inference.comparison import Comparison as Comparison
+from .inference.comparison import private_compare as private_compare
+from .inference.means import private_mean_interval as private_mean_interval
+from .inference.noise_interval import noise_interval as noise_interval
+from .inference.population_interval import (
+    calibration_band as calibration_band,
+)
+from .inference.population_interval import (
+    population_interval as population_interval,
+)
+from .inference.population_interval import (
+    roc_band as roc_band,
+)
+from .inference.proportions import accuracy_interval as accuracy_interval
+from .inference.quantiles import private_quantile_interval as private_quantile_interval
+from .inference.records_needed import records_needed as records_needed
+from .mechanisms import (
+    AboveThreshold as AboveThreshold,
+)
+from .mechanisms import (
+    Adaptive as Adaptive,
+)
+from .mechanisms import (
+    Geometric as Geometric,
+)
+from .mechanisms import (
+    Hazard as Hazard,
+)
+from .mechanisms import (
+    InverseSensitivity as InverseSensitivity,
+)
+from .mechanisms import (
+    Laplace as Laplace,
+)
+from .mechanisms import (
+    PiecewiseLaplace as PiecewiseLaplace,
+)
+from .metrics.classification import (
+    private_accuracy_score as private_accuracy_score,
+)
+from .metrics.classification import (
+    private_brier_score_loss as private_brier_score_loss,
+)
+from .metrics.classification import (
+    private_log_loss as private_log_loss,
+)
+from .metrics.classification import (
+    private_zero_one_loss as private_zero_one_loss,
+)
+from .metrics.labels.confusion import (
+    private_balanced_accuracy_score as private_balanced_accuracy_score,
+)
+from .metrics.labels.confusion import (
+    private_cohen_kappa_score as private_cohen_kappa_score,
+)
+from .metrics.labels.confusion import (
+    private_confusion_matrix as private_confusion_matrix,
+)
+from .metrics.labels.confusion import (
+    private_matthews_corrcoef as private_matthews_corrcoef,
+)
+from .metrics.labels.precision_recall import (
+    private_f1_score as private_f1_score,
+)
+from .metrics.labels.precision_recall import (
+    private_jaccard_score as private_jaccard_score,
+)
+from .metrics.labels.precision_recall import (
+    private_precision_score as private_precision_score,
+)
+from .metrics.labels.precision_recall import (
+    private_recall_score as private_recall_score,
+)
+from .metrics.labels.precision_recall import (
+    private_specificity_score as private_specificity_score,
+)
+from .metrics.labels.released_confusion import ReleasedConfusion as ReleasedConfusion
+from .metrics.other_losses import (
+    private_mean_absolute_percentage_error as private_mean_absolute_percentage_error,
+)
+from .metrics.other_losses import (
+    private_mean_pinball_loss as private_mean_pinball_loss,
+)
+from .metrics.other_losses import (
+    private_mean_poisson_deviance as private_mean_poisson_deviance,
+)
+from .metrics.other_losses import (
+    private_mean_squared_log_error as private_mean_squared_log_error,
+)
+from .metrics.other_losses import (
+    private_median_absolute_error as private_median_absolute_error,
+)
+from .metrics.regression_errors import (
+    private_mae as private_mae,
+)
+from .metrics.regression_errors import (
+    private_mean_absolute_error as private_mean_absolute_error,
+)
+from .metrics.regression_errors import (
+    private_mean_squared_error as private_mean_squared_error,
+)
+from .metrics.regression_errors import (
+    private_mse as private_mse,
+)
+from .metrics.regression_errors import (
+    private_r2_score as private_r2_score,
+)
+from .metrics.regression_errors import (
+    private_rmse as private_rmse,
+)
+from .metrics.regression_errors import (
+    private_root_mean_squared_error as private_root_mean_squared_error,
+)
+from .metrics.reports import (
+    private_classification_report as private_classification_report,
+)
+from .metrics.reports import (
+    private_probability_report as private_probability_report,
+)
+from .metrics.reports import (
+    private_regression_report as private_regression_report,
+)
+from .metrics.scores.calibration import (
+    private_calibration_curve as private_calibration_curve,
+)
+from .metrics.scores.calibration import (
+    private_expected_calibration_error as private_expected_calibration_error,
+)
+from .metrics.scores.curves import (
+    private_average_precision_score as private_average_precision_score,
+)
+from .metrics.scores.curves import (
+    private_precision_recall_curve as private_precision_recall_curve,
+)
+from .metrics.scores.curves import (
+    private_roc_curve as private_roc_curve,
+)
+from .metrics.scores.released_scores import ReleasedScores as ReleasedScores
+from .metrics.scores.roc_auc import private_roc_auc_score as private_roc_auc_score
+from .metrics.scores.top_k import private_top_k_accuracy_score as private_top_k_accuracy_score
+from .metrics.statistics import (
+    private_mean as private_mean,
+)
+from .metrics.statistics import (
+    private_mean_loss as private_mean_loss,
+)
+from .metrics.statistics import (
+    private_quantile as private_quantile,
+)
+from .metrics.statistics import (
+    private_std as private_std,
+)
+from .metrics.statistics import (
+    private_variance as private_variance,
+)
+from .model_selection.best import Choice as Choice
+from .model_selection.best import private_best as private_best
+from .model_selection.release_count import count_releases as count_releases
+from .model_selection.scorers import (
+    PrivateScorer as PrivateScorer,
+)
+from .model_selection.scorers import (
+    get_private_scorer as get_private_scorer,
+)
+from .model_selection.scorers import (
+    get_private_scorer_names as get_private_scorer_names,
+)
+from .model_selection.scorers import (
+    make_private_scorer as make_private_scorer,
+)
+from .model_selection.search import PrivateRandomizedSearch as PrivateRandomizedSearch
+from .page.division import EvaluationPlan as EvaluationPlan
+from .page.evaluate import private_evaluate as private_evaluate
+from .page.page import PrivateEvaluation as PrivateEvaluation
+from .release.interval import Interval as Interval
+from .release.result import PrivateResult as PrivateResult
+from .release.with_result import with_result as with_result
+from .streaming.confusion_summary import ConfusionSummary as ConfusionSummary
+from .streaming.scores import ScoreSummary as ScoreSummary
+from .streaming.summaries import LossSummary as LossSummary
+from .streaming.summaries import VarianceSummary as VarianceSummary
