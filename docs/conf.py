@@ -4,6 +4,7 @@ import os
 import shutil
 from importlib import import_module
 from pathlib import Path
+from runpy import run_path
 from typing import Any
 
 import dp_metrics
@@ -114,10 +115,12 @@ def _reference() -> str:
     return "\n".join(sections)
 
 
-# Both folders are written before Sphinx looks for pages, so that new names and notebooks have a page.
+# All this is written before Sphinx looks for pages, so that new names and notebooks have one.
 _docs = Path(__file__).parent
 (_docs / "api").mkdir(exist_ok=True)
 (_docs / "api" / "index.rst").write_text(_reference(), encoding="utf-8")
+_table = run_path(str(_docs / "metric_table.py"))["rst"]()
+(_docs / "metric_table.inc").write_text(_table, encoding="utf-8")
 shutil.copytree(_docs.parent / "notebooks", _docs / "notebooks", dirs_exist_ok=True)
 
 

@@ -1,7 +1,4 @@
-"""Print the table of all metrics, from the rows of `dp_metrics.metrics.METRICS`.
-
-Run `python docs/metric_table.py > docs/metric_table.inc`; `python docs/sources.py --write` does this too.
-"""
+"""Print the table of all metrics, which `conf.py` writes for the documentation."""
 
 import inspect
 import re

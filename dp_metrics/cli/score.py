@@ -42,7 +42,7 @@ from dp_metrics.inputs.epsilon import Epsilon
 from dp_metrics.inputs.shape import Shape
 from dp_metrics.mechanisms import MECHANISMS
 from dp_metrics.metrics import FUNCTIONS, Metric, row_of
-from dp_metrics.metrics._catalogue import WEIGHTS
+from dp_metrics.metrics._metric import WEIGHTS
 from dp_metrics.release.parts.variance import VarianceOf
 from dp_metrics.release.result import PrivateResult
 from dp_metrics.release.stored.questions import PER_RECORD, public_records

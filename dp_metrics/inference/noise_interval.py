@@ -18,7 +18,7 @@ from dp_metrics.mechanisms import Mechanism
 from dp_metrics.mechanisms._base import ALONE
 from dp_metrics.mechanisms._grid import bisected
 from dp_metrics.metrics import Metric, row_of
-from dp_metrics.metrics._catalogue import WEIGHTS
+from dp_metrics.metrics._metric import WEIGHTS
 from dp_metrics.release.interval import Interval
 from dp_metrics.release.parts.mean_loss import MeanOf, PublicWeights
 from dp_metrics.release.parts.part import BoundsPart

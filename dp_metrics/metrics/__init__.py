@@ -2,17 +2,14 @@
 
 import functools
 from collections.abc import Callable, Iterator
+from importlib import import_module
 from types import MappingProxyType
 from typing import Any
 
 from dp_metrics.inputs.names import did_you_mean
-from dp_metrics.metrics import classification, other_losses, regression_errors, reports, statistics
-from dp_metrics.metrics._catalogue import Metric
-from dp_metrics.metrics.labels import confusion, precision_recall
-from dp_metrics.metrics.scores import calibration, curves, roc_auc, top_k
+from dp_metrics.metrics._metric import FUNCTIONS, METRICS, Metric
 from dp_metrics.release.result import PrivateResult
 from dp_metrics.release.stored.answers import Answer, read_result, restores
-from dp_metrics.release.with_result import set_result
 
 __all__ = [
     "FUNCTIONS",
@@ -25,32 +22,20 @@ __all__ = [
     "unwrapped",
 ]
 
-_MODULES = (
-    regression_errors,
-    other_losses,
-    classification,
-    precision_recall,
-    confusion,
-    roc_auc,
-    curves,
-    calibration,
-    top_k,
-    statistics,
-    reports,
-)
-
-METRICS = MappingProxyType(
-    {row.name: row for module in _MODULES for row in vars(module).values() if isinstance(row, Metric)}
-)
-"""Every public metric by the name of its function, in the order of the documentation."""
-
-FUNCTIONS = MappingProxyType(
-    {name: vars(module)[name] for module in _MODULES for name in METRICS if name in vars(module)}
-)
-"""The function of every metric."""
-
-for _name, _function in FUNCTIONS.items():
-    set_result(_function, METRICS[_name].release)
+for _name in (  # the order of the documentation: each adds its metrics to `METRICS`
+    "regression_errors",
+    "other_losses",
+    "classification",
+    "labels.precision_recall",
+    "labels.confusion",
+    "scores.roc_auc",
+    "scores.curves",
+    "scores.calibration",
+    "scores.top_k",
+    "statistics",
+    "reports",
+):
+    import_module(f"{__name__}.{_name}")
 
 
 def unwrapped(function: Any) -> Any:

@@ -1,6 +1,6 @@
 """Labels with predicted probabilities, and the parts of plans about them that several metrics share."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Self
@@ -24,6 +24,12 @@ from dp_metrics.inputs.records import probability_block
 from dp_metrics.inputs.shape import Records, Shape
 from dp_metrics.release.parts.mean_loss import MeanOf
 from dp_metrics.release.released import Monotone, Released
+
+OF_PROBABILITIES: Mapping[str, Any] = {
+    "responses": ("predict_proba",),
+    "from_unit": lambda x: (np.ones_like(x), x),
+}
+"""Facts about every metric that judges the probabilities of all labels."""
 
 
 @dataclass(frozen=True, eq=False)

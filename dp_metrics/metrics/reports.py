@@ -7,29 +7,26 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import partial
-from typing import Any, Self, TypeAlias
+from typing import Any, Self, TypeAlias, Unpack
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from dp_metrics._random import RandomState
-from dp_metrics.accounting import PrivacyAccountant
 from dp_metrics.inputs.labels import LabelSet
 from dp_metrics.inputs.losses import absolute_error, squared_error
 from dp_metrics.inputs.options import check_bounds, check_digits, check_zero_division
 from dp_metrics.inputs.shape import Shape, check_same_columns
 from dp_metrics.mechanisms import Mechanism
-from dp_metrics.metrics._catalogue import UNIT, Metric
+from dp_metrics.metrics._metric import UNIT, Bounds, CountSettings, Settings, asks, private
 from dp_metrics.metrics._multioutput import error_plan, r2_from_parts
-from dp_metrics.metrics._probabilities import LabelledProbabilities
+from dp_metrics.metrics._probabilities import OF_PROBABILITIES, LabelledProbabilities
 from dp_metrics.metrics.labels.count_formulas import ratio, sizes_of_labels
-from dp_metrics.metrics.labels.counts import Confusion, confusion_row
+from dp_metrics.metrics.labels.counts import OF_COUNTS, Confusion
 from dp_metrics.metrics.labels.layouts import Counts, matrix_layout
 from dp_metrics.release.bias import biases_in_words, usual_bias
 from dp_metrics.release.parts.variance import VarianceOf
 from dp_metrics.release.plan import Plan
 from dp_metrics.release.released import Released
-from dp_metrics.release.result import PrivateResult
 
 Table: TypeAlias = dict[str, dict[str, float | str]]
 LabelTable: TypeAlias = dict[str, dict[str, float] | float]
@@ -60,30 +57,17 @@ def _regression_rows(mse: float, mae: float, variance: float) -> dict[str, float
     return {"mse": mse, "rmse": math.sqrt(mse), "mae": mae, "r2": r2, "variance": variance}
 
 
-REGRESSION_REPORT = Metric(
-    name="private_regression_report",
-    exact_function="",
-    plan=_regression_plan,
-    options={"bounds": None, "split": None, "digits": 4, "output_dict": False},
-    limit=UNIT,
-    from_unit=lambda x: (x, 0 * x),  # each number of the report changes with the targets
-)
-
-
+@private(limit=UNIT, from_unit=lambda x: (x, 0 * x))
 def private_regression_report(
     y_true: ArrayLike,
     y_pred: ArrayLike,
     *,
     epsilon: float,
-    bounds: tuple[float, float] | None = None,
+    bounds: Bounds = None,
     split: Mapping[str, float] | None = None,
     digits: int = 4,
     output_dict: bool = False,
-    neighboring: str = "replace_one",
-    mechanism: str | Mechanism = "adaptive",
-    accountant: PrivacyAccountant | None = None,
-    random_state: RandomState = None,
-    spend_name: str | None = None,
+    **settings: Unpack[Settings],
 ) -> str | Table:
     """Report the usual regression metrics with epsilon-differential privacy for all of them together.
 
@@ -96,67 +80,18 @@ def private_regression_report(
         True targets, finite.
     y_pred : array-like of shape (n_samples,)
         Predictions of a model that was not trained on these records.
-    epsilon : float
-        Privacy parameter, > 0: smaller is more private and less accurate.
-    bounds : tuple of float or None, default=None
-        Public range (lower, upper) of targets and predictions, in their units. Both are clipped into it, so
-        with values outside it the answer differs from scikit-learn's. None: unbounded. Never read it from the
-        data; how much it clips is private, so nothing warns of a range that is too narrow. If few errors are
-        as large as it allows, and make most of the result, see `mechanism`.
     split : mapping of str to float or None, default=None
         Relative parts of epsilon for "mse", "mae" and "variance", all positive; None for equal ones.
     digits : int, default=4
         Significant digits in the table, from 1 to 17.
     output_dict : bool, default=False
         Whether to return a dictionary rather than the text of a table.
-    neighboring : {"replace_one", "add_or_remove_one"}, default="replace_one"
-        What one person can change: the contents of a record ("replace_one": their number is public), or
-        whether it is there ("add_or_remove_one": less accurate, no weights or groups).
-    mechanism : str or mechanism object, default="adaptive"
-        "adaptive" (usually too low if a few records have most of the loss), "hazard", "above_threshold"; with
-        a public limit (pass `bounds`) also "geometric", "inverse_sensitivity", "piecewise_laplace",
-        "laplace"; or an object such as `AboveThreshold.paper()`. Name "geometric" if you know beforehand that
-        about 3 / epsilon to 60 / epsilon records reach the limit and make most of the result: the default may
-        miss them, and err up to 100 times as much.
-    accountant : PrivacyAccountant or None, default=None
-        Budget that pays epsilon for this release, before it is drawn.
-    random_state : None, int, RandomState or Generator, default=None
-        None draws fresh randomness from the operating system. Anything else makes the release reproducible
-        and therefore NOT private.
-    spend_name : str or None, default=None
-        The name of this release in the accountant's history; None: the name of the metric. A name of an
-        earlier session returns what was released then, at no cost.
 
     Returns
     -------
     str or dict
         A table of metrics, each with its value and what it cost; or a dictionary from the name of each metric
         to its "value" and "epsilon", with the total under "total", and "bias" where it usually errs one way.
-        `with_result` gives the `PrivateResult`, which holds all that may be published.
-
-    Raises
-    ------
-    ValueError, TypeError
-        If an input is invalid, as in scikit-learn, or an option, or if the accountant counts releases under
-        another neighbouring relation.
-    PrivacyBudgetError
-        If the accountant has less than epsilon left; nothing is drawn.
-
-    Warns
-    -----
-    SeededReleaseWarning
-        If `random_state` is given.
-    LargeEpsilonWarning
-        If epsilon is above 10.
-    NoisyReleaseWarning
-        If public numbers alone tell that a release will be mostly noise.
-
-    Notes
-    -----
-    Guarantee: replacing any one record changes the probability of any result by at most a factor
-    exp(epsilon), given the model, the number of records and the arguments, which are public. With
-    neighboring="add_or_remove_one" the same holds when any one record is added or removed, and the number of
-    records is not public.
 
     References
     ----------
@@ -172,12 +107,7 @@ def private_regression_report(
     >>> report["mse"]["epsilon"], report["rmse"]["epsilon"], report["total"]["epsilon"]
     (1.0, 0.0, 3.0)
     """
-    result: PrivateResult[str | Table] = REGRESSION_REPORT.release(
-        y_true=y_true, y_pred=y_pred, epsilon=epsilon, bounds=bounds, split=split, digits=digits,
-        output_dict=output_dict, neighboring=neighboring, mechanism=mechanism, accountant=accountant,
-        random_state=random_state, spend_name=spend_name,
-    )  # fmt: skip
-    return result.value
+    return asks(_regression_plan, bounds=bounds, split=split, digits=digits, output_dict=output_dict)
 
 
 def _probability_plan(
@@ -206,17 +136,7 @@ def _probability_rows(wrong: float, log_loss: float, brier_loss: float) -> dict[
     return {"accuracy": 1.0 - wrong, "log_loss": log_loss, "brier_score_loss": brier_loss}
 
 
-PROBABILITY_REPORT = Metric(
-    name="private_probability_report",
-    exact_function="",
-    plan=_probability_plan,
-    data=("y_true", "y_proba"),
-    responses=("predict_proba",),
-    options={"labels": None, "max_loss": None, "split": None, "digits": 4, "output_dict": False},
-    from_unit=lambda x: (np.ones_like(x), x),
-)
-
-
+@private(**OF_PROBABILITIES)
 def private_probability_report(
     y_true: ArrayLike,
     y_proba: ArrayLike,
@@ -227,11 +147,8 @@ def private_probability_report(
     split: Mapping[str, float] | None = None,
     digits: int = 4,
     output_dict: bool = False,
-    neighboring: str = "replace_one",
     mechanism: str | Mechanism | None = None,
-    accountant: PrivacyAccountant | None = None,
-    random_state: RandomState = None,
-    spend_name: str | None = None,
+    **settings: Unpack[CountSettings],
 ) -> str | Table:
     """Report the usual metrics of predicted probabilities with epsilon-differential privacy for all together.
 
@@ -241,17 +158,6 @@ def private_probability_report(
 
     Parameters
     ----------
-    y_true : array-like of shape (n_samples,)
-        True labels, each one of `labels`.
-    y_proba : array-like of shape (n_samples,), (n_samples, 1) or (n_samples, n_classes)
-        Probabilities in [0, 1], one column per label in sorted order as `predict_proba` gives them, or named
-        by the labels in any order; a single column holds the probability of the second label. They are used
-        as they are: rows need not sum to 1, and no warning tells whether they do.
-    epsilon : float
-        Privacy parameter, > 0: smaller is more private and less accurate.
-    labels : array-like of shape (n_classes,) or None, default=None
-        The public label set. None: 0 and 1 for one column, 0 .. K-1 for K columns. Never inferred from
-        `y_true`. Members of an `enum.Enum` without an order of their own are sorted as it defines them.
     max_loss : float or None, default=None
         Public cap of one record's log loss, in nats. None: what scikit-learn's clipping of probabilities
         implies.
@@ -262,50 +168,14 @@ def private_probability_report(
         Significant digits in the table, from 1 to 17.
     output_dict : bool, default=False
         Whether to return a dictionary rather than the text of a table.
-    neighboring : {"replace_one", "add_or_remove_one"}, default="replace_one"
-        What one person can change: the contents of a record ("replace_one": their number is public), or
-        whether it is there ("add_or_remove_one": less accurate, no weights or groups).
     mechanism : str, mechanism object or None, default=None
         None: "geometric" for accuracy and the Brier score loss, "adaptive" for log loss.
-    accountant : PrivacyAccountant or None, default=None
-        Budget that pays epsilon for this release, before it is drawn.
-    random_state : None, int, RandomState or Generator, default=None
-        None draws fresh randomness from the operating system. Anything else makes the release reproducible
-        and therefore NOT private.
-    spend_name : str or None, default=None
-        The name of this release in the accountant's history; None: the name of the metric. A name of an
-        earlier session returns what was released then, at no cost.
 
     Returns
     -------
     str or dict
         A table of metrics, each with its value and what it cost; or a dictionary from the name of each metric
         to its "value" and "epsilon", with the total under "total", and "bias" where it usually errs one way.
-        `with_result` gives the `PrivateResult`, which holds all that may be published.
-
-    Raises
-    ------
-    ValueError, TypeError
-        If an input is invalid, as in scikit-learn, or an option, or if the accountant counts releases under
-        another neighbouring relation.
-    PrivacyBudgetError
-        If the accountant has less than epsilon left; nothing is drawn.
-
-    Warns
-    -----
-    SeededReleaseWarning
-        If `random_state` is given.
-    LargeEpsilonWarning
-        If epsilon is above 10.
-    NoisyReleaseWarning
-        If public numbers alone tell that a release will be mostly noise.
-
-    Notes
-    -----
-    Guarantee: replacing any one record changes the probability of any result by at most a factor
-    exp(epsilon), given the model, the number of records and the arguments, which are public. With
-    neighboring="add_or_remove_one" the same holds when any one record is added or removed, and the number of
-    records is not public.
 
     References
     ----------
@@ -320,12 +190,14 @@ def private_probability_report(
     >>> report["accuracy"]["epsilon"], report["total"]["epsilon"]
     (1.0, 3.0)
     """
-    result: PrivateResult[str | Table] = PROBABILITY_REPORT.release(
-        y_true=y_true, y_proba=y_proba, epsilon=epsilon, labels=labels, max_loss=max_loss, split=split,
-        digits=digits, output_dict=output_dict, neighboring=neighboring, mechanism=mechanism,
-        accountant=accountant, random_state=random_state, spend_name=spend_name,
-    )  # fmt: skip
-    return result.value
+    return asks(
+        _probability_plan,
+        labels=labels,
+        max_loss=max_loss,
+        split=split,
+        digits=digits,
+        output_dict=output_dict,
+    )
 
 
 def _labels_plan(
@@ -405,13 +277,7 @@ def _label_text(table: dict[str, Any], names: Sequence[str], digits: int) -> str
     return "\n".join(lines) + "\n"
 
 
-CLASSIFICATION_REPORT = confusion_row(
-    "private_classification_report",
-    _labels_plan,
-    {"target_names": None, "digits": 2, "output_dict": False, "zero_division": 0.0},
-)
-
-
+@private("sklearn.metrics.classification_report", **OF_COUNTS)
 def private_classification_report(
     y_true: ArrayLike,
     y_pred: ArrayLike,
@@ -425,10 +291,7 @@ def private_classification_report(
     zero_division: float | str = 0.0,
     groups: ArrayLike | None = None,
     max_records: int | None = None,
-    neighboring: str = "replace_one",
-    accountant: PrivacyAccountant | None = None,
-    random_state: RandomState = None,
-    spend_name: str | None = None,
+    **settings: Unpack[CountSettings],
 ) -> str | LabelTable:
     """Report precision, recall, F1 and support of each label with epsilon-differential privacy for all.
 
@@ -436,45 +299,14 @@ def private_classification_report(
 
     Parameters
     ----------
-    y_true : array-like of shape (n_samples,)
-        True labels, each one of `labels`.
-    y_pred : array-like of shape (n_samples,)
-        Labels predicted by a model that was not trained on these records, each one of `labels`.
-    epsilon : float
-        Privacy parameter, > 0: smaller is more private and less accurate.
-    labels : array-like of shape (n_classes,) or None, default=None
-        The public label set, in the order of the results. None: 0 and 1. Every true and predicted label must
-        be one of them; they are never inferred from the data. scikit-learn's other use of this argument, to
-        average over some of the labels, is not served.
     target_names : sequence of str or None, default=None
         Names to show, in the order of `labels`; None: the labels themselves.
-    sample_weight : None, default=None
-        Must be None: a weighted record would count more than once, and need more noise to match.
     digits : int, default=2
         Decimals in the text, from 1 to 17.
     output_dict : bool, default=False
         Whether to return a dictionary rather than a text.
     zero_division : float or "warn", default=0.0
         What 0/0 is, by the noisy counts: 0 or 1. "warn" is 0 without a warning, which would tell of the data.
-    groups : array-like of shape (n_samples,) or None, default=None
-        Public label of the person (or other unit) that each record belongs to. The guarantee then covers all
-        records of one group together, by noise as many times larger as one has records at most. None: each
-        record is a person of its own.
-    max_records : int or None, default=None
-        Keep the first so many records of each group, in their order, which is public: it pays where a few
-        groups have many. None: all. Needs `groups`.
-    neighboring : {"replace_one", "add_or_remove_one"}, default="replace_one"
-        What one person can change: the contents of a record ("replace_one": their number is public), or
-        whether it is there ("add_or_remove_one": less noise, as it changes one count, not two, and no
-        groups).
-    accountant : PrivacyAccountant or None, default=None
-        Budget that pays epsilon for this release, before it is drawn.
-    random_state : None, int, RandomState or Generator, default=None
-        None draws fresh randomness from the operating system. Anything else makes the release reproducible
-        and therefore NOT private.
-    spend_name : str or None, default=None
-        The name of this release in the accountant's history; None: the name of the metric. A name of an
-        earlier session returns what was released then, at no cost.
 
     Returns
     -------
@@ -482,24 +314,6 @@ def private_classification_report(
         The table, in the layout of scikit-learn; or a dictionary with "precision", "recall", "f1-score" and
         "support" of each label, "accuracy", "macro avg" and "weighted avg". Supports are noisy too: fractions
         in the dictionary, rounded in the text.
-        `with_result` gives the `PrivateResult`, which holds all that may be published.
-
-    Raises
-    ------
-    ValueError, TypeError
-        If an input is invalid, as in scikit-learn, or an option, or if the accountant counts releases under
-        another neighbouring relation.
-    PrivacyBudgetError
-        If the accountant has less than epsilon left; nothing is drawn.
-
-    Warns
-    -----
-    SeededReleaseWarning
-        If `random_state` is given.
-    LargeEpsilonWarning
-        If epsilon is above 10.
-    NoisyReleaseWarning
-        If public numbers alone tell that a release will be mostly noise.
 
     See Also
     --------
@@ -509,11 +323,6 @@ def private_classification_report(
 
     Notes
     -----
-    Guarantee: replacing any one record, or with `groups` all records of any one group, changes the
-    probability of any result by at most a factor exp(epsilon), given the model, the number of records and the
-    arguments, which are public. With neighboring="add_or_remove_one" the same holds when any one record is
-    added or removed, and the number of records is not public.
-
     Released are the four or nine cells of the confusion matrix of two or three labels, else three counts for
     each label. The recall of a label with m records has an error of about 2 / (epsilon m): with epsilon m
     below 40 do not read it.
@@ -533,13 +342,14 @@ def private_classification_report(
     >>> 0.6 < report["spam"]["recall"] < 1  # exactly 0.8
     True
     """
-    result: PrivateResult[str | LabelTable] = CLASSIFICATION_REPORT.release(
-        y_true=y_true, y_pred=y_pred, epsilon=epsilon, labels=labels, target_names=target_names,
-        sample_weight=sample_weight, digits=digits, output_dict=output_dict, zero_division=zero_division,
-        groups=groups, max_records=max_records, neighboring=neighboring, accountant=accountant,
-        random_state=random_state, spend_name=spend_name,
-    )  # fmt: skip
-    return result.value
+    return asks(
+        _labels_plan,
+        labels=labels,
+        target_names=target_names,
+        digits=digits,
+        output_dict=output_dict,
+        zero_division=zero_division,
+    )
 
 
 @dataclass(frozen=True)

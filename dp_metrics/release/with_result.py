@@ -85,6 +85,8 @@ def arguments_of(
     try:
         call = inspect.signature(function).bind(*args, **kwargs)
     except TypeError as error:
-        raise TypeError(f"{function.__name__}() {error}") from None
-    call.apply_defaults()
-    return call.arguments
+        problem = str(error).replace("too many", "takes options by their names only: too many")
+    else:
+        call.apply_defaults()
+        return call.arguments
+    raise TypeError(f"{function.__name__}() {problem}")

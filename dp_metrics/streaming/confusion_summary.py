@@ -14,6 +14,7 @@ from dp_metrics._random import RandomState
 from dp_metrics.accounting import PrivacyAccountant
 from dp_metrics.inputs.labels import LabelSet
 from dp_metrics.metrics import METRICS
+from dp_metrics.metrics._docstrings import shares_docstring
 from dp_metrics.metrics.labels.count_formulas import sizes_of_labels
 from dp_metrics.metrics.labels.counts import Confusion
 from dp_metrics.metrics.labels.layouts import MOST_MATRIX_LABELS, check_matrix, matrix_layout, whole
@@ -106,6 +107,7 @@ class ConfusionSummary(Summary):
         """
         return super().update(y_true, y_pred)
 
+    @shares_docstring(returns="")
     def release(
         self,
         epsilon: float,
@@ -120,53 +122,15 @@ class ConfusionSummary(Summary):
 
         Parameters
         ----------
-        epsilon : float
-            Privacy parameter, > 0: smaller is more private and less accurate.
         matrix : bool or None, default=None
             Whether to release all n_classes^2 cells of the confusion matrix, rather than three counts for
             each label: how often it was right, missed and wrong. These tell every metric but the matrix and
             weighted kappas, and much better with many labels. None: the matrix for up to three labels.
-        neighboring : {"replace_one", "add_or_remove_one"}, default="replace_one"
-            What one person can change: the contents of a record ("replace_one": their number is public), or
-            whether it is there ("add_or_remove_one": less noise, as it changes one count, not two, and no
-            groups).
-        accountant : PrivacyAccountant or None, default=None
-            Budget that pays epsilon for this release, before it is drawn.
-        random_state : None, int, RandomState or Generator, default=None
-            None draws fresh randomness from the operating system. Anything else makes the release
-            reproducible and therefore NOT private.
-        spend_name : str or None, default=None
-            The name of this release in the accountant's history; None: the name of the metric. A name of an
-            earlier session returns what was released then, at no cost.
 
         Returns
         -------
         ReleasedConfusion
             All metrics of labels.
-
-        Raises
-        ------
-        ValueError, TypeError
-            If an input is invalid, as in scikit-learn, or an option, or if the accountant counts releases
-            under another neighbouring relation.
-        PrivacyBudgetError
-            If the accountant has less than epsilon left; nothing is drawn.
-
-        Warns
-        -----
-        SeededReleaseWarning
-            If `random_state` is given.
-        LargeEpsilonWarning
-            If epsilon is above 10.
-        NoisyReleaseWarning
-            If public numbers alone tell that a release will be mostly noise.
-
-        Notes
-        -----
-        Guarantee: replacing any one record changes the probability of any result by at most a factor
-        exp(epsilon), given the model, the number of records and the arguments, which are public. With
-        neighboring="add_or_remove_one" the same holds when any one record is added or removed, and the number
-        of records is not public.
         """
         known = self._labels
         if matrix is None:

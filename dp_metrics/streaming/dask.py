@@ -21,53 +21,10 @@ import functools
 from collections.abc import Callable
 from typing import ParamSpec, TypeVar
 
-from dp_metrics.metrics import METRICS, classification, other_losses, regression_errors, reports, statistics
-from dp_metrics.metrics.labels import confusion, precision_recall
-from dp_metrics.metrics.scores import calibration, curves, top_k
+from dp_metrics.metrics import FUNCTIONS, METRICS
 from dp_metrics.release.result import PrivateResult
 from dp_metrics.release.with_result import arguments_of, set_result
 from dp_metrics.streaming._collections import released, summarised
-
-__all__ = [
-    "private_accuracy_score",
-    "private_average_precision_score",
-    "private_balanced_accuracy_score",
-    "private_brier_score_loss",
-    "private_calibration_curve",
-    "private_classification_report",
-    "private_cohen_kappa_score",
-    "private_confusion_matrix",
-    "private_expected_calibration_error",
-    "private_f1_score",
-    "private_jaccard_score",
-    "private_log_loss",
-    "private_mae",
-    "private_matthews_corrcoef",
-    "private_mean",
-    "private_mean_absolute_error",
-    "private_mean_absolute_percentage_error",
-    "private_mean_loss",
-    "private_mean_pinball_loss",
-    "private_mean_poisson_deviance",
-    "private_mean_squared_error",
-    "private_mean_squared_log_error",
-    "private_mse",
-    "private_precision_recall_curve",
-    "private_precision_score",
-    "private_probability_report",
-    "private_r2_score",
-    "private_recall_score",
-    "private_regression_report",
-    "private_rmse",
-    "private_roc_curve",
-    "private_root_mean_squared_error",
-    "private_specificity_score",
-    "private_std",
-    "private_top_k_accuracy_score",
-    "private_variance",
-    "private_zero_one_loss",
-    "summarised",
-]
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -102,41 +59,12 @@ def _on_dask(metric: Callable[P, R]) -> Callable[P, R]:
     return of_collections
 
 
-private_mse = _on_dask(regression_errors.private_mse)
-private_rmse = _on_dask(regression_errors.private_rmse)
-private_mae = _on_dask(regression_errors.private_mae)
-private_r2_score = _on_dask(regression_errors.private_r2_score)
-private_mean_loss = _on_dask(statistics.private_mean_loss)
-private_mean_absolute_percentage_error = _on_dask(other_losses.private_mean_absolute_percentage_error)
-private_mean_squared_log_error = _on_dask(other_losses.private_mean_squared_log_error)
-private_mean_pinball_loss = _on_dask(other_losses.private_mean_pinball_loss)
-private_mean_poisson_deviance = _on_dask(other_losses.private_mean_poisson_deviance)
-private_log_loss = _on_dask(classification.private_log_loss)
-private_brier_score_loss = _on_dask(classification.private_brier_score_loss)
-private_zero_one_loss = _on_dask(classification.private_zero_one_loss)
-private_accuracy_score = _on_dask(classification.private_accuracy_score)
-private_precision_score = _on_dask(precision_recall.private_precision_score)
-private_recall_score = _on_dask(precision_recall.private_recall_score)
-private_f1_score = _on_dask(precision_recall.private_f1_score)
-private_jaccard_score = _on_dask(precision_recall.private_jaccard_score)
-private_specificity_score = _on_dask(precision_recall.private_specificity_score)
-private_confusion_matrix = _on_dask(confusion.private_confusion_matrix)
-private_balanced_accuracy_score = _on_dask(confusion.private_balanced_accuracy_score)
-private_matthews_corrcoef = _on_dask(confusion.private_matthews_corrcoef)
-private_cohen_kappa_score = _on_dask(confusion.private_cohen_kappa_score)
-private_roc_curve = _on_dask(curves.private_roc_curve)
-private_precision_recall_curve = _on_dask(curves.private_precision_recall_curve)
-private_average_precision_score = _on_dask(curves.private_average_precision_score)
-private_calibration_curve = _on_dask(calibration.private_calibration_curve)
-private_expected_calibration_error = _on_dask(calibration.private_expected_calibration_error)
-private_top_k_accuracy_score = _on_dask(top_k.private_top_k_accuracy_score)
-private_variance = _on_dask(statistics.private_variance)
-private_std = _on_dask(statistics.private_std)
-private_mean = _on_dask(statistics.private_mean)
-private_regression_report = _on_dask(reports.private_regression_report)
-private_probability_report = _on_dask(reports.private_probability_report)
-private_classification_report = _on_dask(reports.private_classification_report)
-
-private_mean_squared_error = private_mse
-private_root_mean_squared_error = private_rmse
-private_mean_absolute_error = private_mae
+_ALSO = {
+    "private_mean_squared_error": "private_mse",
+    "private_root_mean_squared_error": "private_rmse",
+    "private_mean_absolute_error": "private_mae",
+}
+_twins = {name: _on_dask(FUNCTIONS[name]) for name, row in METRICS.items() if row.usual.merges}
+_twins |= {name: _twins[other] for name, other in _ALSO.items()}
+globals().update(_twins)  # `distributed.pyi` tells type checkers their signatures
+__all__ = [*sorted(_twins), "summarised"]

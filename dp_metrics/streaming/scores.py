@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 from dp_metrics._random import RandomState
 from dp_metrics.accounting import PrivacyAccountant
 from dp_metrics.metrics import METRICS
+from dp_metrics.metrics._docstrings import shares_docstring
 from dp_metrics.metrics.scores.released_scores import ReleasedScores
 from dp_metrics.metrics.scores.table import ScoreBins, ScoreTable
 from dp_metrics.metrics.scores.two_classes import TwoClasses
@@ -124,6 +125,7 @@ class ScoreSummary(Summary):
         """
         return super().update(y_true, y_score)
 
+    @shares_docstring(returns="")
     def release(
         self,
         epsilon: float,
@@ -136,54 +138,10 @@ class ScoreSummary(Summary):
     ) -> ReleasedScores:
         """Release a table of counts with epsilon-differential privacy.
 
-        Parameters
-        ----------
-        epsilon : float
-            Privacy parameter, > 0: smaller is more private and less accurate.
-        bins : {2, 4, 8, 16, 32, 64, 128} or None, default=None
-            Public number of bins of [0, 1]. None: the power of two next to 1.5 (n epsilon)^(1/3), from 8 on;
-            from n epsilon = 10,000 on next to 0.9 (n epsilon)^(1/2), up to 128; 32 where n is private.
-        neighboring : {"replace_one", "add_or_remove_one"}, default="replace_one"
-            What one person can change: the contents of a record ("replace_one": their number is public), or
-            whether it is there ("add_or_remove_one": less noise, as it changes one count, not two, and no
-            groups).
-        accountant : PrivacyAccountant or None, default=None
-            Budget that pays epsilon for this release, before it is drawn.
-        random_state : None, int, RandomState or Generator, default=None
-            None draws fresh randomness from the operating system. Anything else makes the release
-            reproducible and therefore NOT private.
-        spend_name : str or None, default=None
-            The name of this release in the accountant's history; None: the name of the metric. A name of an
-            earlier session returns what was released then, at no cost.
-
         Returns
         -------
         ReleasedScores
             All curves and areas.
-
-        Raises
-        ------
-        ValueError, TypeError
-            If an input is invalid, as in scikit-learn, or an option, or if the accountant counts releases
-            under another neighbouring relation.
-        PrivacyBudgetError
-            If the accountant has less than epsilon left; nothing is drawn.
-
-        Warns
-        -----
-        SeededReleaseWarning
-            If `random_state` is given.
-        LargeEpsilonWarning
-            If epsilon is above 10.
-        NoisyReleaseWarning
-            If public numbers alone tell that a release will be mostly noise.
-
-        Notes
-        -----
-        Guarantee: replacing any one record changes the probability of any result by at most a factor
-        exp(epsilon), given the model, the number of records and the arguments, which are public. With
-        neighboring="add_or_remove_one" the same holds when any one record is added or removed, and the number
-        of records is not public.
         """
         table = self._table(bins)
 

@@ -18,6 +18,7 @@ from dp_metrics.inputs.options import check_bounds
 from dp_metrics.inputs.shape import Shape
 from dp_metrics.mechanisms import Mechanism
 from dp_metrics.metrics import FUNCTIONS, METRICS, Metric, row_of
+from dp_metrics.metrics._docstrings import shares_docstring
 from dp_metrics.release.parts.mean_loss import MeanOf
 from dp_metrics.release.plan import KnownParts, Plan
 from dp_metrics.release.result import PrivateResult
@@ -161,6 +162,7 @@ class LossSummary(Summary):
         # targets of several outputs make one part as well, or none that a summary takes
         return replace(plan, unstated=None) if "multioutput" in self._metric.options else plan
 
+    @shares_docstring()
     def release(
         self,
         epsilon: float,
@@ -175,27 +177,13 @@ class LossSummary(Summary):
 
         Parameters
         ----------
-        epsilon : float
-            Privacy parameter, > 0: smaller is more private and less accurate.
-        neighboring : {"replace_one", "add_or_remove_one"}, default="replace_one"
-            What one person can change: the contents of a record ("replace_one": their number is public), or
-            whether it is there ("add_or_remove_one": less accurate, no weights or groups).
         mechanism : str, mechanism object or None, default=None
             None: what the metric takes by default.
-        accountant : PrivacyAccountant or None, default=None
-            Budget that pays epsilon for this release, before it is drawn.
-        random_state : None, int, RandomState or Generator, default=None
-            None draws fresh randomness from the operating system. Anything else makes the release
-            reproducible and therefore NOT private.
-        spend_name : str or None, default=None
-            The name of this release in the accountant's history; None: the name of the metric. A name of an
-            earlier session returns what was released then, at no cost.
 
         Returns
         -------
         float
             The metric, as from one call of it.
-            `with_result` gives the `PrivateResult`, which holds all that may be published.
 
         Raises
         ------
@@ -210,18 +198,15 @@ class LossSummary(Summary):
             If `random_state` is given.
         UserWarning
             If the capacity is too small for the accuracy that is possible at this epsilon.
-
-        Notes
-        -----
-        Guarantee: replacing any one record changes the probability of any result by at most a factor
-        exp(epsilon), given the model, the number of records and the arguments, which are public. With
-        neighboring="add_or_remove_one" the same holds when any one record is added or removed, and the number
-        of records is not public.
         """
         result: PrivateResult[float] = self._release(
-            epsilon=epsilon, neighboring=neighboring, mechanism=mechanism, accountant=accountant,
-            random_state=random_state, spend_name=spend_name,
-        )  # fmt: skip
+            epsilon=epsilon,
+            neighboring=neighboring,
+            mechanism=mechanism,
+            accountant=accountant,
+            random_state=random_state,
+            spend_name=spend_name,
+        )
         return result.value
 
     @classmethod
@@ -319,6 +304,7 @@ class VarianceSummary(Summary):
         """
         return super().update(x)
 
+    @shares_docstring(limit="give the summary `bounds`")
     def release(
         self,
         epsilon: float,
@@ -332,36 +318,10 @@ class VarianceSummary(Summary):
     ) -> float:
         """Release the variance of all values with epsilon-differential privacy.
 
-        Parameters
-        ----------
-        epsilon : float
-            Privacy parameter, > 0: smaller is more private and less accurate.
-        ddof : float, default=0
-            Delta degrees of freedom, as in `numpy.var`: the private population variance times n / (n - ddof).
-            Must be below the public n.
-        neighboring : {"replace_one", "add_or_remove_one"}, default="replace_one"
-            What one person can change: the contents of a record ("replace_one": their number is public), or
-            whether it is there ("add_or_remove_one": less accurate, no weights or groups).
-        mechanism : str or mechanism object, default="adaptive"
-            "adaptive" (usually too low if a few records have most of the loss), "hazard", "above_threshold";
-            with a public limit (give the summary `bounds`) also "geometric", "inverse_sensitivity",
-            "piecewise_laplace", "laplace"; or an object such as `AboveThreshold.paper()`. Name "geometric" if
-            you know beforehand that about 3 / epsilon to 60 / epsilon records reach the limit and make most
-            of the result: the default may miss them, and err up to 100 times as much.
-        accountant : PrivacyAccountant or None, default=None
-            Budget that pays epsilon for this release, before it is drawn.
-        random_state : None, int, RandomState or Generator, default=None
-            None draws fresh randomness from the operating system. Anything else makes the release
-            reproducible and therefore NOT private.
-        spend_name : str or None, default=None
-            The name of this release in the accountant's history; None: the name of the metric. A name of an
-            earlier session returns what was released then, at no cost.
-
         Returns
         -------
         float
             The variance, as from one call of `private_variance`.
-            `with_result` gives the `PrivateResult`, which holds all that may be published.
 
         Raises
         ------
@@ -376,18 +336,16 @@ class VarianceSummary(Summary):
             If `random_state` is given.
         UserWarning
             If the capacity is too small for the accuracy that is possible at this epsilon.
-
-        Notes
-        -----
-        Guarantee: replacing any one record changes the probability of any result by at most a factor
-        exp(epsilon), given the model, the number of records and the arguments, which are public. With
-        neighboring="add_or_remove_one" the same holds when any one record is added or removed, and the number
-        of records is not public.
         """
         result: PrivateResult[float] = self._release(
-            epsilon=epsilon, ddof=ddof, neighboring=neighboring, mechanism=mechanism, accountant=accountant,
-            random_state=random_state, spend_name=spend_name,
-        )  # fmt: skip
+            epsilon=epsilon,
+            ddof=ddof,
+            neighboring=neighboring,
+            mechanism=mechanism,
+            accountant=accountant,
+            random_state=random_state,
+            spend_name=spend_name,
+        )
         return result.value
 
     def _of_metric(self, metric: Metric, options: Mapping[str, Any]) -> tuple[Plan, KnownParts]:

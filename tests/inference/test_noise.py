@@ -1,6 +1,7 @@
 """Limits of the noise of whole metrics: they hold, need nothing private, and cost nothing."""
 
 import functools
+import inspect
 import itertools
 import math
 import pickle
@@ -43,7 +44,7 @@ CASES = [
     (name, relation)
     for name in WITH
     for relation in BOTH
-    if relation == BOTH[0] or "neighboring" in FUNCTIONS[name].__kwdefaults__
+    if relation == BOTH[0] or "neighboring" in inspect.signature(FUNCTIONS[name]).parameters
 ]
 OF_EACH_KIND = {cases.CASES[kind].name for kind in cases.KINDS}
 

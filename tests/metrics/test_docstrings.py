@@ -1,68 +1,48 @@
-"""Docstrings and tables of metrics are what docs/sources.py makes of them; what `help` shows first."""
+"""What `help` shows of a metric and of a summary: each parameter, its default, what is guaranteed."""
 
 import inspect
 import pydoc
 import re
-from pathlib import Path
+import subprocess
+import sys
 
-from helpers import load_script, loop_over
+import pytest
+from helpers import loop_over
 
 import dp_metrics as dp
 from dp_metrics import distributed
-from dp_metrics.metrics import FUNCTIONS, METRICS
+from dp_metrics.metrics import FUNCTIONS
+from dp_metrics.metrics._docstrings import RESULT, shares_docstring
 
-ROOT = Path(__file__).parents[2]
-load_script(ROOT / "docs" / "metric_table.py")
-sources = load_script(ROOT / "docs" / "sources.py")
-REGRESSION = (ROOT / "dp_metrics" / "metrics" / "regression_errors.py").read_text(encoding="utf-8")
-
-
-@loop_over("path", sources.GENERATED)
-def test_every_file_is_as_the_tool_writes_it(path):
-    written = path.read_text(encoding="utf-8")
-    assert sources.GENERATED[path](written) == written, "run python docs/sources.py --write"
+SUMMARIES = (dp.ConfusionSummary, dp.LossSummary, dp.ScoreSummary, dp.VarianceSummary)
+RELEASES = FUNCTIONS | {summary.__name__: summary.release for summary in SUMMARIES}
+SECTIONS = ("Parameters", "Returns", "Raises", "Warns", "See Also", "Notes", "References", "Examples")
 
 
-def test_the_tool_reads_the_docstring_of_every_metric_and_of_every_summary():
-    paths = [*sources.METRIC_FILES, *sources.SUMMARIES]
-    found = [name for path in paths for name in sources.releases(path.read_text(encoding="utf-8"))]
-    summaries = [f"{kind}Summary.release" for kind in ("Confusion", "Loss", "Score", "Variance")]
-    assert sorted(found) == sorted([*METRICS, *summaries])
-    assert sources.VARIANTS.keys() <= set(found)
-    assert sources.GENERATED.keys() > set(paths)
+def sections_of(name):
+    """Return the sections of the docstring of a release by their titles, in order."""
+    _, *parts = re.split(r"^(\w[\w ]*)\n-+\n", inspect.getdoc(RELEASES[name]), flags=re.MULTILINE)
+    return dict(zip(parts[::2], parts[1::2], strict=True))
 
 
-@loop_over(
-    ("shared", "edited"),
-    [
-        ("Budget that pays epsilon", "Budget that may pay epsilon"),
-        ("        If `random_state` is given.\n", ""),
-        (" bounds=bounds,", ""),
-        ("groups=groups", "groups=None"),
-        ("    return result.value\n", "    return 2 * result.value\n"),
-    ],
-)
-def test_a_shared_part_that_is_edited_by_hand_is_found(shared, edited):
-    assert shared in REGRESSION
-    stale = REGRESSION.replace(shared, edited, 1)
-    assert sources.completed(stale) == REGRESSION != stale
+@loop_over("name", RELEASES)
+def test_a_docstring_has_all_sections_in_order_and_no_word_in_braces(name):
+    told = sections_of(name)
+    assert [*told] == [title for title in SECTIONS if title in told]
+    assert {*told} >= {"Parameters", "Returns", "Raises", "Warns", "Notes"}
+    assert told["Notes"].startswith("Guarantee: replacing any one record")
+    parameters = inspect.signature(RELEASES[name]).parameters
+    assert ("`groups` all records of any one group" in told["Notes"]) == ("groups" in parameters)
+    assert ("any one record is added or removed" in told["Notes"]) == ("neighboring" in parameters)
+    assert not re.search(r"{\w+}", inspect.getdoc(RELEASES[name]))
+    assert (RESULT.strip() in told["Returns"]) == (name not in ("ConfusionSummary", "ScoreSummary"))
 
 
-def test_check_prints_what_write_changes(tmp_path, monkeypatch, capsys):
-    path = tmp_path / "regression_errors.py"
-    path.write_text(REGRESSION.replace("Budget that pays", "Budget that may pay"), encoding="utf-8")
-    monkeypatch.setattr(sources, "ROOT", tmp_path)
-    monkeypatch.setattr(sources, "GENERATED", {path: sources.completed})
-    assert [sources.main([flag]) for flag in ("--check", "--write", "--check")] == [1, 0, 0]
-    assert "+        Budget that pays epsilon for this release" in capsys.readouterr().out
-    assert path.read_text(encoding="utf-8") == REGRESSION
-
-
-@loop_over("name", METRICS)
+@loop_over("name", RELEASES)
 def test_the_docstring_names_every_parameter_and_its_default(name):
-    section = inspect.getdoc(FUNCTIONS[name]).split("Parameters\n----------\n")[1].split("\n\nReturns\n")[0]
-    entries = dict(re.findall(r"^(\w+) : (.*)$", section, re.MULTILINE))
-    parameters = inspect.signature(FUNCTIONS[name]).parameters
+    entries = dict(re.findall(r"^(\w+) : (.*)$", sections_of(name)["Parameters"], re.MULTILINE))
+    parameters = dict(inspect.signature(RELEASES[name]).parameters)
+    parameters.pop("self", None)
     assert [*entries] == [*parameters]
     for parameter in parameters.values():
         stated = re.search(r", default=(.*)$", entries[parameter.name])
@@ -70,6 +50,45 @@ def test_the_docstring_names_every_parameter_and_its_default(name):
             assert stated is None
         else:
             assert stated[1].replace('"', "'") == repr(parameter.default)
+
+
+def test_what_a_docstring_describes_itself_stays_and_what_nobody_describes_is_noticed():
+    def release(epsilon: float, bounds=(0, 1), *, labels=None) -> float:
+        """Release it.
+
+        Parameters
+        ----------
+        bounds : tuple of float, default=(0, 1)
+            As I say.
+
+        Returns
+        -------
+        float
+            It.
+
+        Notes
+        -----
+        Mine.
+        """
+
+    text = shares_docstring(returns="    And more.")(release).__doc__
+    assert "bounds : tuple of float, default=(0, 1)\n    As I say.\nlabels : array-like" in text
+    assert "    It.\n    And more.\n" in text
+    assert text.endswith("which are public.\n\nMine.\n")
+
+    def other(epsilon, unheard_of):
+        """Release it."""
+
+    with pytest.raises(KeyError, match="unheard_of"):
+        shares_docstring()(other)
+
+
+def test_without_docstrings_nothing_is_missed():
+    code = (
+        "import dp_metrics as dp; assert dp.private_mse.__doc__ is None; y = [0.0, 1.0] * 500;"
+        "assert dp.private_mse(y, y[::-1], epsilon=1.0) > 0; dp.LossSummary('mse').update(y, y).release(1.0)"
+    )
+    subprocess.run([sys.executable, "-OO", "-c", code], check=True)
 
 
 @loop_over("name", [name for name in dp.__all__ if name.startswith("private_")])

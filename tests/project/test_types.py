@@ -29,6 +29,11 @@ CALLS = {
 MISTAKES = {
     "dp.with_result(dp.private_log_loss)(y, y)": 'Missing named argument "epsilon"',
     "dp.with_result(dp.private_log_loss)(y, y, epsilon=1.0, eps=1)": 'Unexpected keyword argument "eps"',
+    "dp.private_mse(y, y, epsilon=1.0, neighbouring='replace_one')": 'argument "neighbouring"',
+    "dp.private_recall_score(y, y, epsilon=1.0, mechanism='hazard')": 'argument "mechanism"',
+    "dp.private_quantile(y, 0.5, epsilon=1.0, bounds=(0, 1), neighboring='replace_one')": '"neighboring"',
+    "dp.private_mae(y, y, epsilon=1.0, mechanism=3)": 'expected "str | Mechanism"',
+    "dp.private_f1_score(y, y, epsilon=1.0, sample_weight=y)": 'expected "None"',
 }
 START = """
 from collections.abc import Callable

@@ -36,7 +36,7 @@ from dp_metrics.analysis.audited import PLANS
 from dp_metrics.inputs.shape import NamedColumns, Records
 from dp_metrics.mechanisms._base import BoundsDraw, KnownNumber
 from dp_metrics.mechanisms.geometric import SumsDraw
-from dp_metrics.metrics._catalogue import WEIGHTS
+from dp_metrics.metrics._metric import WEIGHTS
 from dp_metrics.release import release as release_module
 from dp_metrics.release.draws import VectorDraw
 from dp_metrics.release.parts.part import KnownCounts

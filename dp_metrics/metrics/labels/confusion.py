@@ -6,18 +6,17 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from dp_metrics._random import RandomState
-from dp_metrics.accounting import PrivacyAccountant
 from dp_metrics.inputs.floats import Floats
 from dp_metrics.inputs.labels import LabelSet
 from dp_metrics.inputs.options import check_choice, check_zero_division
 from dp_metrics.inputs.shape import Shape
 from dp_metrics.mechanisms._base import Limits, Noise
+from dp_metrics.metrics._metric import CountSettings, asks, private
 from dp_metrics.metrics.labels.count_formulas import (
     balanced,
     kappa,
@@ -29,12 +28,11 @@ from dp_metrics.metrics.labels.count_formulas import (
     sizes_of_labels,
     sums_of_shares,
 )
-from dp_metrics.metrics.labels.counts import Confusion, confusion_row
+from dp_metrics.metrics.labels.counts import OF_COUNTS, Confusion
 from dp_metrics.metrics.labels.layouts import matrix_layout, of_each_label, whole
 from dp_metrics.release.noise import CountsNoise
 from dp_metrics.release.plan import Plan
 from dp_metrics.release.released import Released
-from dp_metrics.release.result import PrivateResult
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,9 +74,7 @@ def _matrix_plan(shape: Shape, *, private_n: bool, labels: Any, normalize: Any) 
     return confusion.plan(private_n=private_n)
 
 
-CONFUSION_MATRIX = confusion_row("private_confusion_matrix", _matrix_plan, {"normalize": None})
-
-
+@private("sklearn.metrics.confusion_matrix", **OF_COUNTS)
 def private_confusion_matrix(
     y_true: ArrayLike,
     y_pred: ArrayLike,
@@ -89,49 +85,15 @@ def private_confusion_matrix(
     sample_weight: None = None,
     groups: ArrayLike | None = None,
     max_records: int | None = None,
-    neighboring: str = "replace_one",
-    accountant: PrivacyAccountant | None = None,
-    random_state: RandomState = None,
-    spend_name: str | None = None,
+    **settings: Unpack[CountSettings],
 ) -> Floats:
     """Confusion matrix with epsilon-differential privacy for the test records.
 
     Parameters
     ----------
-    y_true : array-like of shape (n_samples,)
-        True labels, each one of `labels`.
-    y_pred : array-like of shape (n_samples,)
-        Labels predicted by a model that was not trained on these records, each one of `labels`.
-    epsilon : float
-        Privacy parameter, > 0: smaller is more private and less accurate.
-    labels : array-like of shape (n_classes,) or None, default=None
-        The public label set, in the order of the results. None: 0 and 1. Every true and predicted label must
-        be one of them; they are never inferred from the data. scikit-learn's other use of this argument, to
-        average over some of the labels, is not served.
     normalize : {"true", "pred", "all"} or None, default=None
         Whether to return shares of each true label (rows), of each predicted one (columns) or of all records,
         all by the noisy counts; 0 where there are none. None: numbers of records.
-    sample_weight : None, default=None
-        Must be None: a weighted record would count more than once, and need more noise to match.
-    groups : array-like of shape (n_samples,) or None, default=None
-        Public label of the person (or other unit) that each record belongs to. The guarantee then covers all
-        records of one group together, by noise as many times larger as one has records at most. None: each
-        record is a person of its own.
-    max_records : int or None, default=None
-        Keep the first so many records of each group, in their order, which is public: it pays where a few
-        groups have many. None: all. Needs `groups`.
-    neighboring : {"replace_one", "add_or_remove_one"}, default="replace_one"
-        What one person can change: the contents of a record ("replace_one": their number is public), or
-        whether it is there ("add_or_remove_one": less noise, as it changes one count, not two, and no
-        groups).
-    accountant : PrivacyAccountant or None, default=None
-        Budget that pays epsilon for this release, before it is drawn.
-    random_state : None, int, RandomState or Generator, default=None
-        None draws fresh randomness from the operating system. Anything else makes the release reproducible
-        and therefore NOT private.
-    spend_name : str or None, default=None
-        The name of this release in the accountant's history; None: the name of the metric. A name of an
-        earlier session returns what was released then, at no cost.
 
     Returns
     -------
@@ -140,24 +102,6 @@ def private_confusion_matrix(
         public their sum is n. They are fractions: the plausible counts nearest to the noisy ones. The noisy
         counts themselves, whole numbers without bias, are ``drawn["counts"]`` of the `PrivateResult`. For a
         ``ConfusionMatrixDisplay``, which prints floats with two digits, pass ``np.rint(matrix).astype(int)``.
-        `with_result` gives the `PrivateResult`, which holds all that may be published.
-
-    Raises
-    ------
-    ValueError, TypeError
-        If an input is invalid, as in scikit-learn, or an option, or if the accountant counts releases under
-        another neighbouring relation.
-    PrivacyBudgetError
-        If the accountant has less than epsilon left; nothing is drawn.
-
-    Warns
-    -----
-    SeededReleaseWarning
-        If `random_state` is given.
-    LargeEpsilonWarning
-        If epsilon is above 10.
-    NoisyReleaseWarning
-        If public numbers alone tell that a release will be mostly noise.
 
     See Also
     --------
@@ -166,11 +110,6 @@ def private_confusion_matrix(
 
     Notes
     -----
-    Guarantee: replacing any one record, or with `groups` all records of any one group, changes the
-    probability of any result by at most a factor exp(epsilon), given the model, the number of records and the
-    arguments, which are public. With neighboring="add_or_remove_one" the same holds when any one record is
-    added or removed, and the number of records is not public.
-
     A record lies in one cell, so that two cells change by 1 if it is replaced. The noise of all cells is
     drawn under the condition that its sum is 0 (up to 256 cells; independent beyond).
     With K labels there are K^2 cells of noise: for macro averages over many labels ask for the metric itself.
@@ -190,12 +129,7 @@ def private_confusion_matrix(
     >>> matrix.shape, bool(abs(matrix[1, 1] - 80) < 40)
     ((2, 2), True)
     """
-    result: PrivateResult[Floats] = CONFUSION_MATRIX.release(
-        y_true=y_true, y_pred=y_pred, epsilon=epsilon, labels=labels, normalize=normalize,
-        sample_weight=sample_weight, groups=groups, max_records=max_records, neighboring=neighboring,
-        accountant=accountant, random_state=random_state, spend_name=spend_name,
-    )  # fmt: skip
-    return result.value
+    return asks(_matrix_plan, labels=labels, normalize=normalize)
 
 
 def _balanced_plan(shape: Shape, *, private_n: bool, labels: Any, adjusted: Any, zero_division: Any) -> Plan:
@@ -213,14 +147,7 @@ def _balanced_plan(shape: Shape, *, private_n: bool, labels: Any, adjusted: Any,
     return confusion.plan(private_n=private_n)
 
 
-BALANCED_ACCURACY = confusion_row(
-    "private_balanced_accuracy_score",
-    _balanced_plan,
-    {"adjusted": False, "zero_division": 0.0},
-    greater_is_better=True,
-)
-
-
+@private("sklearn.metrics.balanced_accuracy_score", greater_is_better=True, **OF_COUNTS)
 def private_balanced_accuracy_score(
     y_true: ArrayLike,
     y_pred: ArrayLike,
@@ -232,74 +159,19 @@ def private_balanced_accuracy_score(
     sample_weight: None = None,
     groups: ArrayLike | None = None,
     max_records: int | None = None,
-    neighboring: str = "replace_one",
-    accountant: PrivacyAccountant | None = None,
-    random_state: RandomState = None,
-    spend_name: str | None = None,
+    **settings: Unpack[CountSettings],
 ) -> float:
     """Balanced accuracy (the mean recall of all labels) with epsilon-differential privacy.
 
     Parameters
     ----------
-    y_true : array-like of shape (n_samples,)
-        True labels, each one of `labels`.
-    y_pred : array-like of shape (n_samples,)
-        Labels predicted by a model that was not trained on these records, each one of `labels`.
-    epsilon : float
-        Privacy parameter, > 0: smaller is more private and less accurate.
-    labels : array-like of shape (n_classes,) or None, default=None
-        The public label set, in the order of the results. None: 0 and 1. Every true and predicted label must
-        be one of them; they are never inferred from the data. scikit-learn's other use of this argument, to
-        average over some of the labels, is not served.
     adjusted : bool, default=False
         Whether chance, 1 / n_classes, becomes 0; 1 stays 1.
-    zero_division : float or "warn", default=0.0
-        The value of 0/0 among the noisy counts: 0 or 1; for a mean also NaN, which leaves such labels out.
-        "warn" means 0 here, because a warning would tell of the data.
-    sample_weight : None, default=None
-        Must be None: a weighted record would count more than once, and need more noise to match.
-    groups : array-like of shape (n_samples,) or None, default=None
-        Public label of the person (or other unit) that each record belongs to. The guarantee then covers all
-        records of one group together, by noise as many times larger as one has records at most. None: each
-        record is a person of its own.
-    max_records : int or None, default=None
-        Keep the first so many records of each group, in their order, which is public: it pays where a few
-        groups have many. None: all. Needs `groups`.
-    neighboring : {"replace_one", "add_or_remove_one"}, default="replace_one"
-        What one person can change: the contents of a record ("replace_one": their number is public), or
-        whether it is there ("add_or_remove_one": less noise, as it changes one count, not two, and no
-        groups).
-    accountant : PrivacyAccountant or None, default=None
-        Budget that pays epsilon for this release, before it is drawn.
-    random_state : None, int, RandomState or Generator, default=None
-        None draws fresh randomness from the operating system. Anything else makes the release reproducible
-        and therefore NOT private.
-    spend_name : str or None, default=None
-        The name of this release in the accountant's history; None: the name of the metric. A name of an
-        earlier session returns what was released then, at no cost.
 
     Returns
     -------
     float
         The private balanced accuracy, in [0, 1]; with `adjusted` at least -1 / (n_classes - 1).
-        `with_result` gives the `PrivateResult`, which holds all that may be published.
-
-    Raises
-    ------
-    ValueError, TypeError
-        If an input is invalid, as in scikit-learn, or an option, or if the accountant counts releases under
-        another neighbouring relation.
-    PrivacyBudgetError
-        If the accountant has less than epsilon left; nothing is drawn.
-
-    Warns
-    -----
-    SeededReleaseWarning
-        If `random_state` is given.
-    LargeEpsilonWarning
-        If epsilon is above 10.
-    NoisyReleaseWarning
-        If public numbers alone tell that a release will be mostly noise.
 
     See Also
     --------
@@ -308,11 +180,6 @@ def private_balanced_accuracy_score(
 
     Notes
     -----
-    Guarantee: replacing any one record, or with `groups` all records of any one group, changes the
-    probability of any result by at most a factor exp(epsilon), given the model, the number of records and the
-    arguments, which are public. With neighboring="add_or_remove_one" the same holds when any one record is
-    added or removed, and the number of records is not public.
-
     Released are two counts for each label, how often it was found and missed.
 
     References
@@ -327,12 +194,7 @@ def private_balanced_accuracy_score(
     >>> 0.85 < private_balanced_accuracy_score(y_true, y_pred, epsilon=1.0) <= 1  # exactly 0.95
     True
     """
-    result: PrivateResult[float] = BALANCED_ACCURACY.release(
-        y_true=y_true, y_pred=y_pred, epsilon=epsilon, labels=labels, adjusted=adjusted,
-        zero_division=zero_division, sample_weight=sample_weight, groups=groups, max_records=max_records,
-        neighboring=neighboring, accountant=accountant, random_state=random_state, spend_name=spend_name,
-    )  # fmt: skip
-    return result.value
+    return asks(_balanced_plan, labels=labels, adjusted=adjusted, zero_division=zero_division)
 
 
 def _matthews_plan(shape: Shape, *, private_n: bool, labels: Any) -> Plan:
@@ -343,9 +205,7 @@ def _matthews_plan(shape: Shape, *, private_n: bool, labels: Any) -> Plan:
     return confusion.plan(private_n=private_n)
 
 
-MATTHEWS = confusion_row("private_matthews_corrcoef", _matthews_plan, {}, greater_is_better=True)
-
-
+@private("sklearn.metrics.matthews_corrcoef", greater_is_better=True, **OF_COUNTS)
 def private_matthews_corrcoef(
     y_true: ArrayLike,
     y_pred: ArrayLike,
@@ -355,69 +215,14 @@ def private_matthews_corrcoef(
     sample_weight: None = None,
     groups: ArrayLike | None = None,
     max_records: int | None = None,
-    neighboring: str = "replace_one",
-    accountant: PrivacyAccountant | None = None,
-    random_state: RandomState = None,
-    spend_name: str | None = None,
+    **settings: Unpack[CountSettings],
 ) -> float:
     """Matthews correlation coefficient with epsilon-differential privacy for the test records.
-
-    Parameters
-    ----------
-    y_true : array-like of shape (n_samples,)
-        True labels, each one of `labels`.
-    y_pred : array-like of shape (n_samples,)
-        Labels predicted by a model that was not trained on these records, each one of `labels`.
-    epsilon : float
-        Privacy parameter, > 0: smaller is more private and less accurate.
-    labels : array-like of shape (n_classes,) or None, default=None
-        The public label set, in the order of the results. None: 0 and 1. Every true and predicted label must
-        be one of them; they are never inferred from the data. scikit-learn's other use of this argument, to
-        average over some of the labels, is not served.
-    sample_weight : None, default=None
-        Must be None: a weighted record would count more than once, and need more noise to match.
-    groups : array-like of shape (n_samples,) or None, default=None
-        Public label of the person (or other unit) that each record belongs to. The guarantee then covers all
-        records of one group together, by noise as many times larger as one has records at most. None: each
-        record is a person of its own.
-    max_records : int or None, default=None
-        Keep the first so many records of each group, in their order, which is public: it pays where a few
-        groups have many. None: all. Needs `groups`.
-    neighboring : {"replace_one", "add_or_remove_one"}, default="replace_one"
-        What one person can change: the contents of a record ("replace_one": their number is public), or
-        whether it is there ("add_or_remove_one": less noise, as it changes one count, not two, and no
-        groups).
-    accountant : PrivacyAccountant or None, default=None
-        Budget that pays epsilon for this release, before it is drawn.
-    random_state : None, int, RandomState or Generator, default=None
-        None draws fresh randomness from the operating system. Anything else makes the release reproducible
-        and therefore NOT private.
-    spend_name : str or None, default=None
-        The name of this release in the accountant's history; None: the name of the metric. A name of an
-        earlier session returns what was released then, at no cost.
 
     Returns
     -------
     float
         The private coefficient, in [-1, 1]; 0 where it is 0/0.
-        `with_result` gives the `PrivateResult`, which holds all that may be published.
-
-    Raises
-    ------
-    ValueError, TypeError
-        If an input is invalid, as in scikit-learn, or an option, or if the accountant counts releases under
-        another neighbouring relation.
-    PrivacyBudgetError
-        If the accountant has less than epsilon left; nothing is drawn.
-
-    Warns
-    -----
-    SeededReleaseWarning
-        If `random_state` is given.
-    LargeEpsilonWarning
-        If epsilon is above 10.
-    NoisyReleaseWarning
-        If public numbers alone tell that a release will be mostly noise.
 
     See Also
     --------
@@ -425,11 +230,6 @@ def private_matthews_corrcoef(
 
     Notes
     -----
-    Guarantee: replacing any one record, or with `groups` all records of any one group, changes the
-    probability of any result by at most a factor exp(epsilon), given the model, the number of records and the
-    arguments, which are public. With neighboring="add_or_remove_one" the same holds when any one record is
-    added or removed, and the number of records is not public.
-
     Released is the confusion matrix of up to three labels, else three counts for each label.
 
     References
@@ -444,12 +244,7 @@ def private_matthews_corrcoef(
     >>> 0.8 < private_matthews_corrcoef(y_true, y_pred, epsilon=1.0) <= 1  # exactly 0.94
     True
     """
-    result: PrivateResult[float] = MATTHEWS.release(
-        y_true=y_true, y_pred=y_pred, epsilon=epsilon, labels=labels, sample_weight=sample_weight,
-        groups=groups, max_records=max_records, neighboring=neighboring, accountant=accountant,
-        random_state=random_state, spend_name=spend_name,
-    )  # fmt: skip
-    return result.value
+    return asks(_matthews_plan, labels=labels)
 
 
 def _kappa_plan(shape: Shape, *, private_n: bool, labels: Any, weights: Any) -> Plan:
@@ -465,11 +260,7 @@ def _kappa_plan(shape: Shape, *, private_n: bool, labels: Any, weights: Any) -> 
     return confusion.plan(private_n=private_n)
 
 
-COHEN_KAPPA = confusion_row(
-    "private_cohen_kappa_score", _kappa_plan, {"weights": None}, greater_is_better=True
-)
-
-
+@private("sklearn.metrics.cohen_kappa_score", greater_is_better=True, **OF_COUNTS)
 def private_cohen_kappa_score(
     y_true: ArrayLike,
     y_pred: ArrayLike,
@@ -480,72 +271,20 @@ def private_cohen_kappa_score(
     sample_weight: None = None,
     groups: ArrayLike | None = None,
     max_records: int | None = None,
-    neighboring: str = "replace_one",
-    accountant: PrivacyAccountant | None = None,
-    random_state: RandomState = None,
-    spend_name: str | None = None,
+    **settings: Unpack[CountSettings],
 ) -> float:
     """Cohen's kappa (agreement beyond chance) with epsilon-differential privacy for the test records.
 
     Parameters
     ----------
-    y_true : array-like of shape (n_samples,)
-        True labels, each one of `labels`.
-    y_pred : array-like of shape (n_samples,)
-        Labels predicted by a model that was not trained on these records, each one of `labels`.
-    epsilon : float
-        Privacy parameter, > 0: smaller is more private and less accurate.
-    labels : array-like of shape (n_classes,) or None, default=None
-        The public label set, in the order of the results. None: 0 and 1. Every true and predicted label must
-        be one of them; they are never inferred from the data. scikit-learn's other use of this argument, to
-        average over some of the labels, is not served.
     weights : {"linear", "quadratic"} or None, default=None
         Whether an error costs more the further its labels are apart, in the order of `labels`. That needs the
         whole matrix, which is less accurate with many labels.
-    sample_weight : None, default=None
-        Must be None: a weighted record would count more than once, and need more noise to match.
-    groups : array-like of shape (n_samples,) or None, default=None
-        Public label of the person (or other unit) that each record belongs to. The guarantee then covers all
-        records of one group together, by noise as many times larger as one has records at most. None: each
-        record is a person of its own.
-    max_records : int or None, default=None
-        Keep the first so many records of each group, in their order, which is public: it pays where a few
-        groups have many. None: all. Needs `groups`.
-    neighboring : {"replace_one", "add_or_remove_one"}, default="replace_one"
-        What one person can change: the contents of a record ("replace_one": their number is public), or
-        whether it is there ("add_or_remove_one": less noise, as it changes one count, not two, and no
-        groups).
-    accountant : PrivacyAccountant or None, default=None
-        Budget that pays epsilon for this release, before it is drawn.
-    random_state : None, int, RandomState or Generator, default=None
-        None draws fresh randomness from the operating system. Anything else makes the release reproducible
-        and therefore NOT private.
-    spend_name : str or None, default=None
-        The name of this release in the accountant's history; None: the name of the metric. A name of an
-        earlier session returns what was released then, at no cost.
 
     Returns
     -------
     float
         The private kappa, in [-1, 1]; 0 where it is 0/0, for which scikit-learn has NaN.
-        `with_result` gives the `PrivateResult`, which holds all that may be published.
-
-    Raises
-    ------
-    ValueError, TypeError
-        If an input is invalid, as in scikit-learn, or an option, or if the accountant counts releases under
-        another neighbouring relation.
-    PrivacyBudgetError
-        If the accountant has less than epsilon left; nothing is drawn.
-
-    Warns
-    -----
-    SeededReleaseWarning
-        If `random_state` is given.
-    LargeEpsilonWarning
-        If epsilon is above 10.
-    NoisyReleaseWarning
-        If public numbers alone tell that a release will be mostly noise.
 
     See Also
     --------
@@ -553,11 +292,6 @@ def private_cohen_kappa_score(
 
     Notes
     -----
-    Guarantee: replacing any one record, or with `groups` all records of any one group, changes the
-    probability of any result by at most a factor exp(epsilon), given the model, the number of records and the
-    arguments, which are public. With neighboring="add_or_remove_one" the same holds when any one record is
-    added or removed, and the number of records is not public.
-
     Released is the confusion matrix of up to three labels, else three counts for each label.
 
     References
@@ -572,9 +306,4 @@ def private_cohen_kappa_score(
     >>> 0.8 < private_cohen_kappa_score(y_true, y_pred, epsilon=1.0) <= 1  # exactly 0.94
     True
     """
-    result: PrivateResult[float] = COHEN_KAPPA.release(
-        y_true=y_true, y_pred=y_pred, epsilon=epsilon, labels=labels, weights=weights,
-        sample_weight=sample_weight, groups=groups, max_records=max_records, neighboring=neighboring,
-        accountant=accountant, random_state=random_state, spend_name=spend_name,
-    )  # fmt: skip
-    return result.value
+    return asks(_kappa_plan, labels=labels, weights=weights)

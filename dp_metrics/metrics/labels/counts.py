@@ -15,7 +15,7 @@ from dp_metrics.inputs.labels import LabelSet
 from dp_metrics.inputs.records import check_same_length
 from dp_metrics.inputs.shape import Records
 from dp_metrics.mechanisms._base import Limits, Noise
-from dp_metrics.metrics._catalogue import PERSONS, UNWEIGHTED, Metric, same_name
+from dp_metrics.metrics._metric import Metric
 from dp_metrics.metrics.labels.label_limits import (
     NO_RATIO,
     agreement_limits,
@@ -280,26 +280,5 @@ def _from_unit(x: Floats) -> tuple[Any, ...]:
     return quarter // 2, quarter % 2
 
 
-def confusion_row(
-    name: str,
-    plan: Callable[..., Plan],
-    options: dict[str, Any],
-    *,
-    exact_function: str | None = None,
-    **facts: Any,
-) -> Metric:
-    """Return the row of a metric that judges predicted labels by counts of them.
-
-    Its exact function is scikit-learn's of the same name unless another one is given, or "" for none.
-    """
-    return Metric(
-        name=name,
-        exact_function=same_name(name) if exact_function is None else exact_function,
-        plan=plan,
-        options={"labels": None, **options, **PERSONS},
-        refused=UNWEIGHTED,
-        mechanism=None,
-        from_unit=_from_unit,
-        predicts_labels=True,
-        **facts,
-    )
+OF_COUNTS: Mapping[str, Any] = {"from_unit": _from_unit, "predicts_labels": True}
+"""Facts about every metric that judges predicted labels by counts of them."""

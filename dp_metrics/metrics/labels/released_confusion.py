@@ -225,7 +225,7 @@ class ReleasedConfusion(HtmlRepr):
         limits = self.noise_interval("confusion_matrix", confidence=sure, normalize=normalize)
         return draw_confusion(matrix, self.labels.tolist(), limits, ax, is_told=confidence is not None)
 
-    # `docs/sources.py --write` writes the methods below, one for each metric.
+    # One method for each metric of labels; tests/project/test_every_door.py holds their options to those.
 
     def balanced_accuracy_score(self, *, adjusted: bool = False, zero_division: float | str = 0.0) -> float:
         """Return what `private_balanced_accuracy_score` makes of the counts, with its options."""

@@ -7,26 +7,22 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, Unpack
 
 from numpy.typing import ArrayLike
 
-from dp_metrics._random import RandomState
-from dp_metrics.accounting import PrivacyAccountant
 from dp_metrics.inputs.options import check_count
 from dp_metrics.inputs.shape import Records, Shape
-from dp_metrics.mechanisms import Mechanism
 from dp_metrics.mechanisms._base import Limits, Noise
 from dp_metrics.mechanisms.geometric import SumsNoise
-from dp_metrics.metrics._catalogue import PERSONS, UNWEIGHTED, Metric
+from dp_metrics.metrics._metric import CountSettings, Settings, asks, private
 from dp_metrics.metrics.scores.curve_formulas import CalibrationCurve
 from dp_metrics.metrics.scores.soft_bins import MOST_BINS, OUTSIDE, SoftBins, even_edges
-from dp_metrics.metrics.scores.two_classes import TwoClasses, check_unit, two_classes_from_unit
+from dp_metrics.metrics.scores.two_classes import OF_SCORES, TwoClasses, check_unit
 from dp_metrics.release.noise import SHOWN, as_floats, far_apart, in_words
 from dp_metrics.release.parts.calibration_error import CalibrationOf
 from dp_metrics.release.plan import Plan
 from dp_metrics.release.released import Monotone, Released, only
-from dp_metrics.release.result import PrivateResult
 from dp_metrics.sensitivity.calibration_bounds import calibration_excess
 
 
@@ -39,19 +35,7 @@ def _curve_plan(
     return bins.plan(shape, TwoClasses.of(labels, pos_label), private_n=private_n)
 
 
-CALIBRATION_CURVE = Metric(
-    name="private_calibration_curve",
-    exact_function="sklearn.calibration.calibration_curve",
-    plan=_curve_plan,
-    data=("y_true", "y_prob"),
-    responses=("predict_proba",),
-    options={"pos_label": None, "n_bins": 5, "strategy": "uniform", "labels": None, **PERSONS},
-    refused=UNWEIGHTED,
-    mechanism=None,
-    from_unit=two_classes_from_unit,
-)
-
-
+@private("sklearn.calibration.calibration_curve", **OF_SCORES)
 def private_calibration_curve(
     y_true: ArrayLike,
     y_prob: ArrayLike,
@@ -64,52 +48,17 @@ def private_calibration_curve(
     sample_weight: None = None,
     groups: ArrayLike | None = None,
     max_records: int | None = None,
-    neighboring: str = "replace_one",
-    accountant: PrivacyAccountant | None = None,
-    random_state: RandomState = None,
-    spend_name: str | None = None,
+    **settings: Unpack[CountSettings],
 ) -> CalibrationCurve:
     """Calibration curve (share of positives by probability) with epsilon-differential privacy.
 
     Parameters
     ----------
-    y_true : array-like of shape (n_samples,)
-        True labels, each one of `labels`.
-    y_prob : array-like of shape (n_samples,), (n_samples, 1) or (n_samples, 2)
-        Probabilities of the positive class, in [0, 1]. Of two columns, such as those of `predict_proba`, the
-        one of the positive class is used.
-    epsilon : float
-        Privacy parameter, > 0: smaller is more private and less accurate.
-    pos_label : label or None, default=None
-        The positive one of the labels; None: the second in sorted order.
     n_bins : int, default=5
         Public number of even bins of [0, 1], up to 1,000. The noise of each does not grow with their number,
         but the records in each become fewer.
     strategy : {"uniform"}, default="uniform"
         scikit-learn's "quantile" is refused: quantiles of the scores are private.
-    labels : array-like of shape (2,) or None, default=None
-        The two public labels. None: 0 and 1. Never inferred from `y_true`.
-    sample_weight : None, default=None
-        Must be None: a weighted record would count more than once, and need more noise to match.
-    groups : array-like of shape (n_samples,) or None, default=None
-        Public label of the person (or other unit) that each record belongs to. The guarantee then covers all
-        records of one group together, by noise as many times larger as one has records at most. None: each
-        record is a person of its own.
-    max_records : int or None, default=None
-        Keep the first so many records of each group, in their order, which is public: it pays where a few
-        groups have many. None: all. Needs `groups`.
-    neighboring : {"replace_one", "add_or_remove_one"}, default="replace_one"
-        What one person can change: the contents of a record ("replace_one": their number is public), or
-        whether it is there ("add_or_remove_one": less noise, as it changes one count, not two, and no
-        groups).
-    accountant : PrivacyAccountant or None, default=None
-        Budget that pays epsilon for this release, before it is drawn.
-    random_state : None, int, RandomState or Generator, default=None
-        None draws fresh randomness from the operating system. Anything else makes the release reproducible
-        and therefore NOT private.
-    spend_name : str or None, default=None
-        The name of this release in the accountant's history; None: the name of the metric. A name of an
-        earlier session returns what was released then, at no cost.
 
     Returns
     -------
@@ -117,24 +66,6 @@ def private_calibration_curve(
         A named tuple (prob_true, prob_pred), as scikit-learn's: for each bin the share of positive records
         and the mean probability. Bins with no record, by the noisy counts, are left out: those with fewer
         than half a record.
-        `with_result` gives the `PrivateResult`, which holds all that may be published.
-
-    Raises
-    ------
-    ValueError, TypeError
-        If an input is invalid, as in scikit-learn, or an option, or if the accountant counts releases under
-        another neighbouring relation.
-    PrivacyBudgetError
-        If the accountant has less than epsilon left; nothing is drawn.
-
-    Warns
-    -----
-    SeededReleaseWarning
-        If `random_state` is given.
-    LargeEpsilonWarning
-        If epsilon is above 10.
-    NoisyReleaseWarning
-        If public numbers alone tell that a release will be mostly noise.
 
     See Also
     --------
@@ -144,11 +75,6 @@ def private_calibration_curve(
 
     Notes
     -----
-    Guarantee: replacing any one record, or with `groups` all records of any one group, changes the
-    probability of any result by at most a factor exp(epsilon), given the model, the number of records and the
-    arguments, which are public. With neighboring="add_or_remove_one" the same holds when any one record is
-    added or removed, and the number of records is not public.
-
     In its bin, each record counts for one part at the lower end and for the rest at the upper end, by where
     its probability lies: four noisy counts for each bin tell both of its coordinates.
     ``CalibrationDisplay(prob_true, prob_pred, None).plot()`` draws the curve.
@@ -166,12 +92,7 @@ def private_calibration_curve(
     >>> bool((abs(prob_true - prob_pred) < 0.2).all())
     True
     """
-    result: PrivateResult[CalibrationCurve] = CALIBRATION_CURVE.release(
-        y_true=y_true, y_prob=y_prob, epsilon=epsilon, pos_label=pos_label, n_bins=n_bins, strategy=strategy,
-        labels=labels, sample_weight=sample_weight, groups=groups, max_records=max_records,
-        neighboring=neighboring, accountant=accountant, random_state=random_state, spend_name=spend_name,
-    )  # fmt: skip
-    return result.value
+    return asks(_curve_plan, pos_label=pos_label, n_bins=n_bins, strategy=strategy, labels=labels)
 
 
 _MUCH = 0.6  # of the error: without so much, in squares, four fifths of it are left
@@ -260,20 +181,7 @@ def _excess(records: Records, *, n_bins: int, classes: TwoClasses) -> tuple[tupl
     return calibration_excess(checked(), even_edges(n_bins))
 
 
-EXPECTED_CALIBRATION_ERROR = Metric(
-    name="private_expected_calibration_error",
-    exact_function="",
-    plan=_error_plan,
-    data=("y_true", "y_proba"),
-    responses=("predict_proba",),
-    options={"pos_label": None, "n_bins": 10, "labels": None, **PERSONS},
-    refused=UNWEIGHTED,
-    greater_is_better=False,
-    mechanism="geometric",
-    from_unit=two_classes_from_unit,
-)
-
-
+@private(greater_is_better=False, mechanism="geometric", **OF_SCORES)
 def private_expected_calibration_error(
     y_true: ArrayLike,
     y_proba: ArrayLike,
@@ -285,11 +193,7 @@ def private_expected_calibration_error(
     sample_weight: None = None,
     groups: ArrayLike | None = None,
     max_records: int | None = None,
-    neighboring: str = "replace_one",
-    mechanism: str | Mechanism = "geometric",
-    accountant: PrivacyAccountant | None = None,
-    random_state: RandomState = None,
-    spend_name: str | None = None,
+    **settings: Unpack[Settings],
 ) -> float:
     """Calibration error (expected over bins) with epsilon-differential privacy for the test records.
 
@@ -298,65 +202,13 @@ def private_expected_calibration_error(
 
     Parameters
     ----------
-    y_true : array-like of shape (n_samples,)
-        True labels, each one of `labels`.
-    y_proba : array-like of shape (n_samples,), (n_samples, 1) or (n_samples, 2)
-        Probabilities of the positive class, in [0, 1]. Of two columns, such as those of `predict_proba`, the
-        one of the positive class is used.
-    epsilon : float
-        Privacy parameter, > 0: smaller is more private and less accurate.
-    pos_label : label or None, default=None
-        The positive one of the labels; None: the second in sorted order.
     n_bins : int, default=10
         Public number of even bins of [0, 1], up to 1,000. The noise does not depend on it.
-    labels : array-like of shape (2,) or None, default=None
-        The two public labels. None: 0 and 1. Never inferred from `y_true`.
-    sample_weight : None, default=None
-        Must be None: a weighted record would count more than once, and need more noise to match.
-    groups : array-like of shape (n_samples,) or None, default=None
-        Public label of the person (or other unit) that each record belongs to. The guarantee then covers all
-        records of one group together, by noise as many times larger as one has records at most. None: each
-        record is a person of its own.
-    max_records : int or None, default=None
-        Keep the first so many records of each group, in their order, which is public: it pays where a few
-        groups have many. None: all. Needs `groups`.
-    neighboring : {"replace_one", "add_or_remove_one"}, default="replace_one"
-        What one person can change: the contents of a record ("replace_one": their number is public), or
-        whether it is there ("add_or_remove_one": less accurate, no weights or groups).
-    mechanism : str or mechanism object, default="geometric"
-        "geometric" is the most accurate for a result that is as likely near one end of its range as near the
-        other. The others are those of `private_mae`.
-    accountant : PrivacyAccountant or None, default=None
-        Budget that pays epsilon for this release, before it is drawn.
-    random_state : None, int, RandomState or Generator, default=None
-        None draws fresh randomness from the operating system. Anything else makes the release reproducible
-        and therefore NOT private.
-    spend_name : str or None, default=None
-        The name of this release in the accountant's history; None: the name of the metric. A name of an
-        earlier session returns what was released then, at no cost.
 
     Returns
     -------
     float
         The private error, in [0, 1].
-        `with_result` gives the `PrivateResult`, which holds all that may be published.
-
-    Raises
-    ------
-    ValueError, TypeError
-        If an input is invalid, as in scikit-learn, or an option, or if the accountant counts releases under
-        another neighbouring relation.
-    PrivacyBudgetError
-        If the accountant has less than epsilon left; nothing is drawn.
-
-    Warns
-    -----
-    SeededReleaseWarning
-        If `random_state` is given.
-    LargeEpsilonWarning
-        If epsilon is above 10.
-    NoisyReleaseWarning
-        If public numbers alone tell that a release will be mostly noise.
 
     See Also
     --------
@@ -365,11 +217,6 @@ def private_expected_calibration_error(
 
     Notes
     -----
-    Guarantee: replacing any one record, or with `groups` all records of any one group, changes the
-    probability of any result by at most a factor exp(epsilon), given the model, the number of records and the
-    arguments, which are public. With neighboring="add_or_remove_one" the same holds when any one record is
-    added or removed, and the number of records is not public.
-
     One record moves n times the error by at most 2, whatever the number of bins: noise of size
     2 / (n epsilon), far less than that of a curve. The sums of all bins are exact.
 
@@ -389,9 +236,4 @@ def private_expected_calibration_error(
     >>> 0 <= private_expected_calibration_error(y_true, y_proba, epsilon=1.0) < 0.1  # exactly 0.05
     True
     """
-    result: PrivateResult[float] = EXPECTED_CALIBRATION_ERROR.release(
-        y_true=y_true, y_proba=y_proba, epsilon=epsilon, pos_label=pos_label, n_bins=n_bins, labels=labels,
-        sample_weight=sample_weight, groups=groups, max_records=max_records, neighboring=neighboring,
-        mechanism=mechanism, accountant=accountant, random_state=random_state, spend_name=spend_name,
-    )  # fmt: skip
-    return result.value
+    return asks(_error_plan, pos_label=pos_label, n_bins=n_bins, labels=labels)

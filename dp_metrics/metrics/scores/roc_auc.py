@@ -6,28 +6,24 @@ import math
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from dp_metrics._random import RandomState
-from dp_metrics.accounting import PrivacyAccountant
 from dp_metrics.inputs.floats import Floats
 from dp_metrics.inputs.labels import encoded_block
 from dp_metrics.inputs.readers import LabelColumns, labels_and_scores
 from dp_metrics.inputs.records import float_block
 from dp_metrics.inputs.shape import Records, Shape
-from dp_metrics.mechanisms import Mechanism
 from dp_metrics.mechanisms._base import Noise
-from dp_metrics.metrics._catalogue import PERSONS, Metric
+from dp_metrics.metrics._metric import Settings, asks, private
 from dp_metrics.metrics.scores.area_limits import limits_around
 from dp_metrics.metrics.scores.two_classes import two_classes_from_unit
 from dp_metrics.release.interval import Interval
 from dp_metrics.release.parts.ranking_loss import RankingNoise, RankingOf
 from dp_metrics.release.plan import Plan
 from dp_metrics.release.released import APPROXIMATE, Asked, Monotone, Released
-from dp_metrics.release.result import PrivateResult
 
 _AVERAGES = (
     "average must be 'macro' or None: 'weighted' needs the private sizes of the classes, and "
@@ -106,20 +102,14 @@ def _check_averaging(average: Any, multi_class: Any) -> None:
         raise ValueError("multi_class must be 'raise' or 'ovr'.")
 
 
-ROC_AUC = Metric(
-    name="private_roc_auc_score",
-    exact_function="sklearn.metrics.roc_auc_score",
-    plan=_roc_auc_plan,
-    data=("y_true", "y_score"),
-    responses=("decision_function", "predict_proba"),
-    options={"average": "macro", "multi_class": "raise", "labels": None, **PERSONS},
-    refused={"sample_weight": "a weighted record would count more than once in each of its pairs"},
+@private(
+    "sklearn.metrics.roc_auc_score",
     greater_is_better=True,
     mechanism="hazard",
+    refused="a weighted record would count more than once in each of its pairs",
+    responses=("decision_function", "predict_proba"),
     from_unit=two_classes_from_unit,
 )
-
-
 def private_roc_auc_score(
     y_true: ArrayLike,
     y_score: ArrayLike,
@@ -131,11 +121,7 @@ def private_roc_auc_score(
     sample_weight: None = None,
     groups: ArrayLike | None = None,
     max_records: int | None = None,
-    neighboring: str = "replace_one",
-    mechanism: str | Mechanism = "hazard",
-    accountant: PrivacyAccountant | None = None,
-    random_state: RandomState = None,
-    spend_name: str | None = None,
+    **settings: Unpack[Settings],
 ) -> float | Floats:
     """Area under the ROC curve with epsilon-differential privacy for the test records.
 
@@ -144,14 +130,10 @@ def private_roc_auc_score(
 
     Parameters
     ----------
-    y_true : array-like of shape (n_samples,)
-        True labels, each one of `labels`.
     y_score : array-like of shape (n_samples,), (n_samples, 1), (n_samples, 2) or (n_samples, n_classes)
         Scores, any finite numbers: probabilities, or what `decision_function` gives. Of two columns the
         second counts, the scores of the second label; of more each holds those of one label, in sorted order.
         Columns that are named by the labels may stand in any order.
-    epsilon : float
-        Privacy parameter, > 0: smaller is more private and less accurate.
     average : {"macro"} or None, default="macro"
         Of more than two labels, "macro": the mean of the K areas; None: each of them. "weighted" would need
         the private sizes of the classes.
@@ -161,54 +143,16 @@ def private_roc_auc_score(
     labels : array-like of shape (n_classes,) or None, default=None
         The public label set; of two, the second in sorted order is the positive one. None: 0 and 1 for up to
         two columns, 0 .. K-1 for K columns. Never inferred from `y_true`.
-    sample_weight : None, default=None
-        Refused: a weighted record would count for more than one in each of its pairs.
-    groups : array-like of shape (n_samples,) or None, default=None
-        Public label of the person (or other unit) that each record belongs to. The guarantee then covers all
-        records of one group together, by noise as many times larger as one has records at most. None: each
-        record is a person of its own.
-    max_records : int or None, default=None
-        Keep the first so many records of each group, in their order, which is public: it pays where a few
-        groups have many. None: all. Needs `groups`.
-    neighboring : {"replace_one", "add_or_remove_one"}, default="replace_one"
-        What one person can change: the contents of a record ("replace_one": their number is public), or
-        whether it is there ("add_or_remove_one": less accurate, no weights or groups).
     mechanism : str or mechanism object, default="hazard"
         "hazard" spends a twentieth of epsilon on the sizes of the classes, which set the fineness of its
         grid. Any other spends all of it on the area: ``Hazard(resolution=0.01, scale=0.01)``,
         "above_threshold", "inverse_sensitivity" or "piecewise_laplace"; or "laplace" and "geometric", whose
         noise of size 1 / epsilon has to hide the record of a class of one.
-    accountant : PrivacyAccountant or None, default=None
-        Budget that pays epsilon for this release, before it is drawn.
-    random_state : None, int, RandomState or Generator, default=None
-        None draws fresh randomness from the operating system. Anything else makes the release reproducible
-        and therefore NOT private.
-    spend_name : str or None, default=None
-        The name of this release in the accountant's history; None: the name of the metric. A name of an
-        earlier session returns what was released then, at no cost.
 
     Returns
     -------
     float or ndarray of shape (n_classes,)
         The private area, in [0, 1]. An array for more than two labels with ``average=None`` only.
-        `with_result` gives the `PrivateResult`, which holds all that may be published.
-
-    Raises
-    ------
-    ValueError, TypeError
-        If an input is invalid, as in scikit-learn, or an option, or if the accountant counts releases under
-        another neighbouring relation.
-    PrivacyBudgetError
-        If the accountant has less than epsilon left; nothing is drawn.
-
-    Warns
-    -----
-    SeededReleaseWarning
-        If `random_state` is given.
-    LargeEpsilonWarning
-        If epsilon is above 10.
-    NoisyReleaseWarning
-        If public numbers alone tell that a release will be mostly noise.
 
     See Also
     --------
@@ -217,11 +161,6 @@ def private_roc_auc_score(
 
     Notes
     -----
-    Guarantee: replacing any one record, or with `groups` all records of any one group, changes the
-    probability of any result by at most a factor exp(epsilon), given the model, the number of records and the
-    arguments, which are public. With neighboring="add_or_remove_one" the same holds when any one record is
-    added or removed, and the number of records is not public.
-
     What counts is m, the number of records of the smaller class. **While m * epsilon is small, the answer is
     biased towards 1**: below 20 it hides more than half of 1 - AUC, at 70 about a fifth, from 200 on less
     than a tenth (areas from 0.8 to 0.98; closer to 1 it may err to either side). The mean absolute error is
@@ -239,10 +178,4 @@ def private_roc_auc_score(
     >>> 0.7 < private_roc_auc_score(y_true, y_score, epsilon=1.0) < 0.8  # exactly 0.75
     True
     """
-    result: PrivateResult[float | Floats] = ROC_AUC.release(
-        y_true=y_true, y_score=y_score, epsilon=epsilon, average=average, multi_class=multi_class,
-        labels=labels, sample_weight=sample_weight, groups=groups, max_records=max_records,
-        neighboring=neighboring, mechanism=mechanism, accountant=accountant, random_state=random_state,
-        spend_name=spend_name,
-    )  # fmt: skip
-    return result.value
+    return asks(_roc_auc_plan, average=average, multi_class=multi_class, labels=labels)

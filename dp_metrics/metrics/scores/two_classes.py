@@ -1,6 +1,6 @@
 """Records of two classes with a score: how they are read."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Self
@@ -81,3 +81,7 @@ def check_unit(block: Floats, message: str) -> None:
 def two_classes_from_unit(x: Floats) -> tuple[Any, ...]:
     """Return negatives with scores from 0 up to 1, and positives with scores from 1 down to 0."""
     return np.where(x > 0.5, 1, 0), np.where(x > 0.5, 2.0 - 2.0 * x, 2.0 * x)
+
+
+OF_SCORES: Mapping[str, Any] = {"responses": ("predict_proba",), "from_unit": two_classes_from_unit}
+"""Facts about every metric that judges probabilities of two classes by counts of records, or sums."""

@@ -1,43 +1,75 @@
-"""One row for each public metric: what everything that serves a metric is derived from."""
+"""A metric is one decorated function: what is public about it, and how a call of it is carried out."""
 
+from __future__ import annotations
+
+import functools
+import inspect
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
-from typing import Any
+from functools import cached_property, partial
+from typing import Any, ParamSpec, TypeAlias, TypedDict, TypeVar
 
 import numpy as np
 
+from dp_metrics._random import RandomState
+from dp_metrics.accounting import PrivacyAccountant
 from dp_metrics.inputs.floats import Floats
 from dp_metrics.inputs.readers import first_records
 from dp_metrics.inputs.shape import ArgumentShape, Records, Shape
+from dp_metrics.mechanisms import Mechanism
+from dp_metrics.metrics._docstrings import shares_docstring
 from dp_metrics.release.plan import KnownParts, Plan
 from dp_metrics.release.release import Release
 from dp_metrics.release.result import PrivateResult
 from dp_metrics.release.stored.answers import Answer, read_result, read_shape
 from dp_metrics.release.stored.codec import DAMAGED
 from dp_metrics.release.stored.questions import PER_RECORD, Call
+from dp_metrics.release.with_result import arguments_of, set_result
 
-WEIGHTS: Mapping[str, Any] = {"sample_weight": None, "groups": None}
-"""Options, with their defaults, of every mean of a loss per record."""
+P = ParamSpec("P")
+R = TypeVar("R")
+Bounds: TypeAlias = tuple[float, float] | None
 
-PERSONS: Mapping[str, Any] = {"groups": None, "max_records": None}
-"""Options, with their defaults, of what is made of counts or ranks of records, several of each person."""
 
-OUTPUTS: Mapping[str, Any] = {"multioutput": "uniform_average", **WEIGHTS}
-"""Options of a mean of losses that takes several outputs."""
+class _Payment(TypedDict, total=False):
+    accountant: PrivacyAccountant | None
+    random_state: RandomState
+    spend_name: str | None
 
-UNWEIGHTED: Mapping[str, str] = {
-    "sample_weight": "a weighted record would count more than once, and need more noise to match",
+
+class CountSettings(_Payment, total=False):
+    """Keywords of a release of counts, which has noise of its own."""
+
+    neighboring: str
+
+
+class OrderSettings(_Payment, total=False):
+    """Keywords of a release of an order statistic: a record may only be replaced."""
+
+    mechanism: str | Mechanism
+
+
+class Settings(CountSettings, OrderSettings, total=False):
+    """Keywords of any other release, besides the options of its metric."""
+
+
+_KINDS = {f"Unpack[{kind.__name__}]": kind for kind in (CountSettings, OrderSettings, Settings)}
+_SETTINGS: Mapping[str, Any] = {
+    "neighboring": "replace_one",
+    "mechanism": "adaptive",
+    "accountant": None,
+    "random_state": None,
+    "spend_name": None,
 }
-"""Options that a metric made of counts takes as None only, each with the reason."""
+
+WEIGHTS = ("sample_weight", "groups")
+"""Options that hold a value for each record."""
 
 UNIT: Mapping[str, Any] = {"bounds": (0, 1)}
 """The limit of a metric that takes bounds, for values from 0 to 1."""
 
-
-def same_name(name: str) -> str:
-    """Return the function of scikit-learn with the name of a metric."""
-    return f"sklearn.metrics.{name.removeprefix('private_')}"
+UNWEIGHTED = "a weighted record would count more than once, and need more noise to match"
+"""Why a metric made of counts takes no weights."""
 
 
 def _predictions(x: Floats) -> tuple[Any, ...]:
@@ -46,17 +78,17 @@ def _predictions(x: Floats) -> tuple[Any, ...]:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Metric:
-    r"""All that is public about a metric.
+    """All that is public about a metric.
 
     Parameters
     ----------
     name : str
         Name of the public function.
+    body : callable
+        The function that was decorated. It gets None in the place of data and of epsilon, and its options;
+        it returns what makes a `Plan` of a form and of whether n is private, or raises for invalid options.
     exact_function : str
         The function without privacy, of scikit-learn or NumPy; "" if they have none.
-    plan : callable
-        The `Plan` of (shape, private_n, \*\*options), without those of `PER_RECORD`; raises for invalid
-        options.
     data : tuple of str
         The arguments that hold a value per record.
     options : mapping
@@ -86,14 +118,14 @@ class Metric:
     """
 
     name: str
+    body: Callable[..., Any]
     exact_function: str
-    plan: Callable[..., Plan]
-    data: tuple[str, ...] = ("y_true", "y_pred")
+    data: tuple[str, ...]
     options: Mapping[str, Any]
+    refused: Mapping[str, str]
+    mechanism: str | None
     required: Mapping[str, Any] = field(default_factory=dict)
-    refused: Mapping[str, str] = field(default_factory=dict)
     greater_is_better: bool | None = None
-    mechanism: str | None = "adaptive"
     discloses_n: Mapping[str, bool] = field(default_factory=dict)
     limit: Mapping[str, Any] | None = None
     from_unit: Callable[[Floats], tuple[Any, ...]] = _predictions
@@ -119,7 +151,7 @@ class Metric:
 
     def disclosing(self, options: Mapping[str, Any]) -> list[str]:
         """Return the options that would give a private number of records away, as they were typed."""
-        found = [name for name in ("sample_weight", "groups") if options.get(name) is not None]
+        found = [name for name in WEIGHTS if options.get(name) is not None]
         return found + [
             f"{name}={options[name]!r}"
             for name, harmless in self.discloses_n.items()
@@ -236,5 +268,103 @@ class Metric:
         """Return the plan of records of a public form, or raise if the options or the form are invalid."""
         given = {name: value for name, value in {**self.options, **options}.items() if name not in PER_RECORD}
         with np.errstate(all="ignore"):
-            plan = self.plan(shape, private_n=private_n, **given)
+            asked = self.body(*(None for _ in self.data), epsilon=None, **given)
+            plan: Plan = asked(shape, private_n=private_n)
         return plan if shape.most_records == 1 else replace(plan, most_records=shape.most_records)
+
+
+METRICS: dict[str, Metric] = {}
+"""Every public metric by the name of its function, in the order of the documentation."""
+
+FUNCTIONS: dict[str, Callable[..., Any]] = {}
+"""The function of every metric."""
+
+
+def asks(plan: Callable[..., Plan], *args: Any, **options: Any) -> Any:
+    """Say in the body of a metric what it releases: the plan that this function makes with these options.
+
+    Parameters
+    ----------
+    plan : callable
+        Returns a `Plan`, of `args`, a `Shape`, `private_n` and `options`.
+    *args, **options
+        Of the function.
+
+    Returns
+    -------
+    callable
+        For a type checker it is what the metric returns, whatever that is.
+    """
+    return partial(plan, *args, **options)
+
+
+def private(
+    exact_function: str = "", *, mechanism: str = "adaptive", refused: str = UNWEIGHTED, **facts: Any
+) -> Callable[[Callable[P, R]], Callable[P, R]]:
+    """Make a public metric of a function that says what to release; its signature tells what it takes.
+
+    Positional arrays are data, and keywords are options. What is annotated with None must be None.
+
+    Parameters
+    ----------
+    exact_function, mechanism, **facts
+        Of the `Metric`, as far as a signature does not tell them.
+    refused : str, default=UNWEIGHTED
+        Why options must be None that must.
+    """
+
+    def decorate(body: Callable[P, R]) -> Callable[P, R]:
+        signature = _signature(body, mechanism)
+        shown = signature.parameters
+        data = tuple(
+            name
+            for name, one in shown.items()
+            if one.kind is one.POSITIONAL_OR_KEYWORD and one.annotation == "ArrayLike"
+        )
+        refusing = {name: refused for name, one in shown.items() if one.annotation == "None"}
+        options = {
+            name: None if one.default is one.empty else one.default
+            for name, one in shown.items()
+            if name not in {"epsilon", *data, *refusing, *_SETTINGS}
+        }
+        metric = Metric(
+            name=body.__name__,
+            body=body,
+            exact_function=exact_function,
+            data=data,
+            options=options,
+            refused=refusing,
+            mechanism=mechanism if "mechanism" in shown else None,
+            **facts,
+        )
+
+        @functools.wraps(body)
+        def release(*args: P.args, **kwargs: P.kwargs) -> R:
+            result: PrivateResult[R] = metric.release(**arguments_of(release, args, kwargs))
+            return result.value
+
+        release.__signature__ = signature  # type: ignore[attr-defined]
+        set_result(release, metric.release)
+        words = [mechanism, *(["refused"] if refusing else []), *(["of labels"] * metric.predicts_labels)]
+        limit = f"pass `{next(iter(metric.limit))}`" if metric.limit else "this metric always has one"
+        shares_docstring(*words, limit=limit, refused=refused)(release)
+        METRICS[metric.name], FUNCTIONS[metric.name] = metric, release
+        return release
+
+    return decorate
+
+
+def _signature(body: Callable[..., Any], mechanism: str) -> inspect.Signature:
+    """Return the whole signature of a metric: its own parameters, and one for each of its settings."""
+    written = inspect.signature(body)
+    shown = dict(written.parameters)
+    settings = _KINDS[shown.pop("settings").annotation].__annotations__
+    for name, default in {**_SETTINGS, "mechanism": mechanism}.items():
+        if name in shown:
+            shown[name] = shown.pop(name)  # behind the other settings
+        elif name in settings:
+            kind = settings[name].__forward_arg__
+            shown[name] = inspect.Parameter(
+                name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=kind
+            )
+    return written.replace(parameters=[*shown.values()])
