@@ -573,5 +573,5 @@ def test_every_public_option_is_documented_and_has_an_effect(name):
     cases = {key: case for key, case in CASES.items() if case.name == name}
     of_all = {effect for key, case in cases.items() for effect in effects(key, case)}
     assert {option for option, _ in of_all} == {option for option, differs in of_all if differs}
-    function = FUNCTIONS[name]
-    assert all(f"\n    {option} : " in function.__doc__ for option in inspect.signature(function).parameters)
+    told, parameters = inspect.getdoc(FUNCTIONS[name]), inspect.signature(FUNCTIONS[name]).parameters
+    assert all(f"\n{option} : " in told for option in parameters)
