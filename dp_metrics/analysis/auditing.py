@@ -184,7 +184,7 @@ def metric_loss(
 
 
 @own_error_state
-def frame_loss(
+def frame_loss(  # noqa: PLR0913 - those of a frame
     metrics: Any,
     records_a: Sequence[ArrayLike],
     records_b: Sequence[ArrayLike],
@@ -383,7 +383,7 @@ def seed_pairs(n: int, cap: float, ties: Sequence[float] = ()) -> Iterator[Pair]
 
 
 @own_error_state
-def audit(
+def audit(  # noqa: PLR0913 - what to search, and how
     name: str,
     loss: Callable[[Floats, Floats], float],
     *,

@@ -86,7 +86,7 @@ class ExpectedError:
 
 
 @own_error_state
-def expected_error(
+def expected_error(  # noqa: PLR0913 - each may be known of the data
     metric: str | Callable[..., Any],
     *data: ArrayLike,
     epsilon: float,
@@ -206,7 +206,7 @@ def expected_error(
 
 
 @own_error_state
-def epsilon_for_error(
+def epsilon_for_error(  # noqa: PLR0913 - each may be known of the data
     metric: str | Callable[..., Any],
     *data: ArrayLike,
     error: float,

@@ -215,7 +215,7 @@ class PrivateMetricFrame:
     (['female', 'male'], True)
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - data, groups, and settings of a release
         self,
         *,
         metrics: Callable[..., Any] | str | Mapping[str, Callable[..., Any] | str],

@@ -200,7 +200,7 @@ def _frame_metric(name: str, metric: Any) -> FrameMetric:
 
 
 @own_error_state
-def read_frame(
+def read_frame(  # noqa: PLR0913 - those of a frame
     metrics: Any,
     y_true: Any,
     y_pred: Any,

@@ -13,7 +13,7 @@ from dp_metrics.release.stored.questions import Call
 _ONE_PERSON = "the records must be independent draws from one population, one person each"
 
 
-def population_release(
+def population_release(  # noqa: PLR0913 - settings of a release
     name: str,
     *,
     epsilon: Any,

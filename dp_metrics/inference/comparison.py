@@ -356,7 +356,7 @@ def _compared_means(
 
 
 @own_error_state
-def private_compare(
+def private_compare(  # noqa: PLR0913 - data, options, and settings of a release
     y_true: ArrayLike,
     pred_a: ArrayLike,
     pred_b: ArrayLike,

@@ -27,7 +27,7 @@ _NAME = "private_mean_interval"
 
 
 @own_error_state
-def private_mean_interval(
+def private_mean_interval(  # noqa: PLR0913 - data, options, and settings of a release
     losses: ArrayLike,
     *,
     max_loss: float | None = None,

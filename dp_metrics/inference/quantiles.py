@@ -40,7 +40,7 @@ _LEAST_SHARE = Fraction(1, 10**15)  # smaller shares would make messages long
 
 
 @own_error_state
-def private_quantile_interval(
+def private_quantile_interval(  # noqa: PLR0913 - data, options, and settings of a release
     losses: ArrayLike,
     q: float,
     *,

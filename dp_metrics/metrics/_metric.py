@@ -7,9 +7,11 @@ import inspect
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
+from types import MappingProxyType
 from typing import Any, ParamSpec, TypeAlias, TypedDict, TypeVar
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from dp_metrics._random import RandomState
 from dp_metrics.accounting import PrivacyAccountant
@@ -23,7 +25,7 @@ from dp_metrics.release.release import Release
 from dp_metrics.release.result import PrivateResult
 from dp_metrics.release.stored.answers import Answer, read_result, read_shape
 from dp_metrics.release.stored.codec import DAMAGED
-from dp_metrics.release.stored.questions import PER_RECORD, Call
+from dp_metrics.release.stored.questions import PER_RECORD, SETTINGS, Call
 from dp_metrics.release.with_result import arguments_of, set_result
 
 P = ParamSpec("P")
@@ -37,24 +39,42 @@ class _Payment(TypedDict, total=False):
     spend_name: str | None
 
 
-class CountSettings(_Payment, total=False):
-    """Keywords of a release of counts, which has noise of its own."""
-
-    neighboring: str
-
-
 class OrderSettings(_Payment, total=False):
     """Keywords of a release of an order statistic: a record may only be replaced."""
 
     mechanism: str | Mechanism
 
 
-class Settings(CountSettings, OrderSettings, total=False):
-    """Keywords of any other release, besides the options of its metric."""
+class ReportSettings(_Payment, total=False):
+    """Keywords of a release that describes its mechanism itself, if it takes one."""
+
+    neighboring: str
 
 
-_KINDS = {f"Unpack[{kind.__name__}]": kind for kind in (CountSettings, OrderSettings, Settings)}
-_SETTINGS: Mapping[str, Any] = {
+class Settings(ReportSettings, OrderSettings, total=False):
+    """Keywords of a release of a mean or a variance, besides the options of its metric."""
+
+
+class CountSettings(ReportSettings, total=False):
+    """Keywords of a release of counts, which has noise of its own; several may be of one person."""
+
+    sample_weight: None
+    groups: ArrayLike | None
+    max_records: int | None
+
+
+class RankSettings(CountSettings, OrderSettings, total=False):
+    """Keywords of a release of ranks or sums of which several records may be of one person."""
+
+
+_KINDS = {
+    f"Unpack[{kind.__name__}]": kind
+    for kind in (OrderSettings, ReportSettings, Settings, CountSettings, RankSettings)
+}
+_DEFAULTS: Mapping[str, Any] = {
+    "sample_weight": None,
+    "groups": None,
+    "max_records": None,
     "neighboring": "replace_one",
     "mechanism": "adaptive",
     "accountant": None,
@@ -273,10 +293,13 @@ class Metric:
         return plan if shape.most_records == 1 else replace(plan, most_records=shape.most_records)
 
 
-METRICS: dict[str, Metric] = {}
+_metrics: dict[str, Metric] = {}
+_functions: dict[str, Callable[..., Any]] = {}
+
+METRICS: Mapping[str, Metric] = MappingProxyType(_metrics)
 """Every public metric by the name of its function, in the order of the documentation."""
 
-FUNCTIONS: dict[str, Callable[..., Any]] = {}
+FUNCTIONS: Mapping[str, Callable[..., Any]] = MappingProxyType(_functions)
 """The function of every metric."""
 
 
@@ -301,14 +324,16 @@ def asks(plan: Callable[..., Plan], *args: Any, **options: Any) -> Any:
 def private(
     exact_function: str = "", *, mechanism: str = "adaptive", refused: str = UNWEIGHTED, **facts: Any
 ) -> Callable[[Callable[P, R]], Callable[P, R]]:
-    """Make a public metric of a function that says what to release; its signature tells what it takes.
+    """Make a public metric of a function that says what to release.
 
-    Positional arrays are data, and keywords are options. What is annotated with None must be None.
+    Its signature tells what the metric takes. Arguments that are annotated with `ArrayLike` and may be given
+    without their names are data, all others are options; what is annotated with None must be None. The
+    keywords that `**settings` stand for are shown one by one.
 
     Parameters
     ----------
     exact_function, mechanism, **facts
-        Of the `Metric`, as far as a signature does not tell them.
+        Of the `Metric`: what a signature does not tell.
     refused : str, default=UNWEIGHTED
         Why options must be None that must.
     """
@@ -325,7 +350,7 @@ def private(
         options = {
             name: None if one.default is one.empty else one.default
             for name, one in shown.items()
-            if name not in {"epsilon", *data, *refusing, *_SETTINGS}
+            if name not in {*data, *refusing, *SETTINGS}
         }
         metric = Metric(
             name=body.__name__,
@@ -345,10 +370,10 @@ def private(
 
         release.__signature__ = signature  # type: ignore[attr-defined]
         set_result(release, metric.release)
-        words = [mechanism, *(["refused"] if refusing else []), *(["of labels"] * metric.predicts_labels)]
+        words = mechanism, "refused" * bool(refusing), "of labels" * metric.predicts_labels
         limit = f"pass `{next(iter(metric.limit))}`" if metric.limit else "this metric always has one"
         shares_docstring(*words, limit=limit, refused=refused)(release)
-        METRICS[metric.name], FUNCTIONS[metric.name] = metric, release
+        _metrics[metric.name], _functions[metric.name] = metric, release
         return release
 
     return decorate
@@ -359,12 +384,14 @@ def _signature(body: Callable[..., Any], mechanism: str) -> inspect.Signature:
     written = inspect.signature(body)
     shown = dict(written.parameters)
     settings = _KINDS[shown.pop("settings").annotation].__annotations__
-    for name, default in {**_SETTINGS, "mechanism": mechanism}.items():
-        if name in shown:
-            shown[name] = shown.pop(name)  # behind the other settings
+    own = shown.pop("mechanism", None)
+    for name, default in {**_DEFAULTS, "mechanism": mechanism}.items():
+        if name == "mechanism" and own is not None:
+            shown[name] = own
         elif name in settings:
             kind = settings[name].__forward_arg__
-            shown[name] = inspect.Parameter(
+            setting = inspect.Parameter(
                 name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=kind
             )
+            shown[name] = setting
     return written.replace(parameters=[*shown.values()])

@@ -17,7 +17,7 @@ from dp_metrics.inputs.losses import absolute_error, squared_error
 from dp_metrics.inputs.options import check_bounds, check_digits, check_zero_division
 from dp_metrics.inputs.shape import Shape, check_same_columns
 from dp_metrics.mechanisms import Mechanism
-from dp_metrics.metrics._metric import UNIT, Bounds, CountSettings, Settings, asks, private
+from dp_metrics.metrics._metric import UNIT, Bounds, ReportSettings, Settings, asks, private
 from dp_metrics.metrics._multioutput import error_plan, r2_from_parts
 from dp_metrics.metrics._probabilities import OF_PROBABILITIES, LabelledProbabilities
 from dp_metrics.metrics.labels.count_formulas import ratio, sizes_of_labels
@@ -137,7 +137,7 @@ def _probability_rows(wrong: float, log_loss: float, brier_loss: float) -> dict[
 
 
 @private(**OF_PROBABILITIES)
-def private_probability_report(
+def private_probability_report(  # noqa: PLR0913 - options of three metrics
     y_true: ArrayLike,
     y_proba: ArrayLike,
     *,
@@ -148,7 +148,7 @@ def private_probability_report(
     digits: int = 4,
     output_dict: bool = False,
     mechanism: str | Mechanism | None = None,
-    **settings: Unpack[CountSettings],
+    **settings: Unpack[ReportSettings],
 ) -> str | Table:
     """Report the usual metrics of predicted probabilities with epsilon-differential privacy for all together.
 
@@ -278,7 +278,7 @@ def _label_text(table: dict[str, Any], names: Sequence[str], digits: int) -> str
 
 
 @private("sklearn.metrics.classification_report", **OF_COUNTS)
-def private_classification_report(
+def private_classification_report(  # noqa: PLR0913 - those of scikit-learn's function
     y_true: ArrayLike,
     y_pred: ArrayLike,
     *,
@@ -291,7 +291,7 @@ def private_classification_report(
     zero_division: float | str = 0.0,
     groups: ArrayLike | None = None,
     max_records: int | None = None,
-    **settings: Unpack[CountSettings],
+    **settings: Unpack[ReportSettings],
 ) -> str | LabelTable:
     """Report precision, recall, F1 and support of each label with epsilon-differential privacy for all.
 

@@ -296,7 +296,7 @@ def _response(model: Any, methods: tuple[str, ...], X: Any, y_true: Any, labels:
 
 
 @own_error_state
-def private_best(
+def private_best(  # noqa: PLR0913 - data, options, and settings of a release
     y_true: ArrayLike,
     candidates: Sequence[Any],
     *,

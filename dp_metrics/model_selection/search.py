@@ -180,7 +180,7 @@ class PrivateRandomizedSearch(MetaEstimatorMixin, BaseEstimator):
     (300,)
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - those of scikit-learn's search
         self,
         estimator: Any,
         param_distributions: Any,

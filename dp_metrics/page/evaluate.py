@@ -37,7 +37,7 @@ def private_evaluate(*data: Any, dry_run: Literal[True], **options: Any) -> Eval
 @overload
 def private_evaluate(*data: Any, dry_run: Literal[False] = False, **options: Any) -> PrivateEvaluation: ...
 @own_error_state  # type: ignore[misc]
-def private_evaluate(
+def private_evaluate(  # noqa: PLR0913 - options of a whole page
     *data: Any,
     epsilon: float,
     y_pred: Any = None,

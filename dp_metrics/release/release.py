@@ -100,7 +100,7 @@ class Release:
         If one of them is not what it should be.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - settings of a release
         self,
         metric: str,
         *,

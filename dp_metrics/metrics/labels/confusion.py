@@ -82,9 +82,6 @@ def private_confusion_matrix(
     epsilon: float,
     labels: ArrayLike | None = None,
     normalize: str | None = None,
-    sample_weight: None = None,
-    groups: ArrayLike | None = None,
-    max_records: int | None = None,
     **settings: Unpack[CountSettings],
 ) -> Floats:
     """Confusion matrix with epsilon-differential privacy for the test records.
@@ -156,9 +153,6 @@ def private_balanced_accuracy_score(
     labels: ArrayLike | None = None,
     adjusted: bool = False,
     zero_division: float | str = 0.0,
-    sample_weight: None = None,
-    groups: ArrayLike | None = None,
-    max_records: int | None = None,
     **settings: Unpack[CountSettings],
 ) -> float:
     """Balanced accuracy (the mean recall of all labels) with epsilon-differential privacy.
@@ -212,9 +206,6 @@ def private_matthews_corrcoef(
     *,
     epsilon: float,
     labels: ArrayLike | None = None,
-    sample_weight: None = None,
-    groups: ArrayLike | None = None,
-    max_records: int | None = None,
     **settings: Unpack[CountSettings],
 ) -> float:
     """Matthews correlation coefficient with epsilon-differential privacy for the test records.
@@ -268,9 +259,6 @@ def private_cohen_kappa_score(
     epsilon: float,
     labels: ArrayLike | None = None,
     weights: str | None = None,
-    sample_weight: None = None,
-    groups: ArrayLike | None = None,
-    max_records: int | None = None,
     **settings: Unpack[CountSettings],
 ) -> float:
     """Cohen's kappa (agreement beyond chance) with epsilon-differential privacy for the test records.

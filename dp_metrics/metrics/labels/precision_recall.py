@@ -68,9 +68,6 @@ def private_precision_score(
     pos_label: Any = 1,
     average: str | None = "binary",
     zero_division: float | str = 0.0,
-    sample_weight: None = None,
-    groups: ArrayLike | None = None,
-    max_records: int | None = None,
     **settings: Unpack[CountSettings],
 ) -> float | Floats:
     """Precision (share of right ones among those predicted positive) with epsilon-differential privacy.
@@ -129,9 +126,6 @@ def private_recall_score(
     pos_label: Any = 1,
     average: str | None = "binary",
     zero_division: float | str = 0.0,
-    sample_weight: None = None,
-    groups: ArrayLike | None = None,
-    max_records: int | None = None,
     **settings: Unpack[CountSettings],
 ) -> float | Floats:
     """Recall (share of the positive ones that are found) with epsilon-differential privacy.
@@ -189,9 +183,6 @@ def private_f1_score(
     pos_label: Any = 1,
     average: str | None = "binary",
     zero_division: float | str = 0.0,
-    sample_weight: None = None,
-    groups: ArrayLike | None = None,
-    max_records: int | None = None,
     **settings: Unpack[CountSettings],
 ) -> float | Floats:
     """F1 score (harmonic mean of precision and recall) with epsilon-differential privacy.
@@ -245,9 +236,6 @@ def private_jaccard_score(
     pos_label: Any = 1,
     average: str | None = "binary",
     zero_division: float | str = 0.0,
-    sample_weight: None = None,
-    groups: ArrayLike | None = None,
-    max_records: int | None = None,
     **settings: Unpack[CountSettings],
 ) -> float | Floats:
     """Jaccard score (share of right ones among those that are or were predicted positive), privately.
@@ -358,9 +346,6 @@ def private_specificity_score(
     pos_label: Any = 1,
     average: str | None = "binary",
     zero_division: float | str = 0.0,
-    sample_weight: None = None,
-    groups: ArrayLike | None = None,
-    max_records: int | None = None,
     **settings: Unpack[CountSettings],
 ) -> float | Floats:
     """Specificity (share of the negative ones that are found) with epsilon-differential privacy.

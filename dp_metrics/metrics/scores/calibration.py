@@ -15,7 +15,7 @@ from dp_metrics.inputs.options import check_count
 from dp_metrics.inputs.shape import Records, Shape
 from dp_metrics.mechanisms._base import Limits, Noise
 from dp_metrics.mechanisms.geometric import SumsNoise
-from dp_metrics.metrics._metric import CountSettings, Settings, asks, private
+from dp_metrics.metrics._metric import CountSettings, RankSettings, asks, private
 from dp_metrics.metrics.scores.curve_formulas import CalibrationCurve
 from dp_metrics.metrics.scores.soft_bins import MOST_BINS, OUTSIDE, SoftBins, even_edges
 from dp_metrics.metrics.scores.two_classes import OF_SCORES, TwoClasses, check_unit
@@ -45,9 +45,6 @@ def private_calibration_curve(
     n_bins: int = 5,
     strategy: str = "uniform",
     labels: ArrayLike | None = None,
-    sample_weight: None = None,
-    groups: ArrayLike | None = None,
-    max_records: int | None = None,
     **settings: Unpack[CountSettings],
 ) -> CalibrationCurve:
     """Calibration curve (share of positives by probability) with epsilon-differential privacy.
@@ -190,10 +187,7 @@ def private_expected_calibration_error(
     pos_label: Any = None,
     n_bins: int = 10,
     labels: ArrayLike | None = None,
-    sample_weight: None = None,
-    groups: ArrayLike | None = None,
-    max_records: int | None = None,
-    **settings: Unpack[Settings],
+    **settings: Unpack[RankSettings],
 ) -> float:
     """Calibration error (expected over bins) with epsilon-differential privacy for the test records.
 

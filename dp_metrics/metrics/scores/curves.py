@@ -28,9 +28,6 @@ def private_roc_curve(
     pos_label: Any = None,
     edges: ArrayLike | None = None,
     bins: int | None = None,
-    sample_weight: None = None,
-    groups: ArrayLike | None = None,
-    max_records: int | None = None,
     **settings: Unpack[CountSettings],
 ) -> RocCurve:
     """ROC curve (true against false positive rate) with epsilon-differential privacy for the test records.
@@ -82,9 +79,6 @@ def private_precision_recall_curve(
     pos_label: Any = None,
     edges: ArrayLike | None = None,
     bins: int | None = None,
-    sample_weight: None = None,
-    groups: ArrayLike | None = None,
-    max_records: int | None = None,
     **settings: Unpack[CountSettings],
 ) -> PrecisionRecallCurve:
     """Precision-recall curve with epsilon-differential privacy for the test records.
@@ -133,9 +127,6 @@ def private_average_precision_score(
     pos_label: Any = None,
     edges: ArrayLike | None = None,
     bins: int | None = None,
-    sample_weight: None = None,
-    groups: ArrayLike | None = None,
-    max_records: int | None = None,
     **settings: Unpack[CountSettings],
 ) -> float:
     """Average precision (area under precision and recall) with epsilon-differential privacy.

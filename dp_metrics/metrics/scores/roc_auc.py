@@ -17,7 +17,7 @@ from dp_metrics.inputs.readers import LabelColumns, labels_and_scores
 from dp_metrics.inputs.records import float_block
 from dp_metrics.inputs.shape import Records, Shape
 from dp_metrics.mechanisms._base import Noise
-from dp_metrics.metrics._metric import Settings, asks, private
+from dp_metrics.metrics._metric import RankSettings, asks, private
 from dp_metrics.metrics.scores.area_limits import limits_around
 from dp_metrics.metrics.scores.two_classes import two_classes_from_unit
 from dp_metrics.release.interval import Interval
@@ -118,10 +118,7 @@ def private_roc_auc_score(
     average: str | None = "macro",
     multi_class: str = "raise",
     labels: ArrayLike | None = None,
-    sample_weight: None = None,
-    groups: ArrayLike | None = None,
-    max_records: int | None = None,
-    **settings: Unpack[Settings],
+    **settings: Unpack[RankSettings],
 ) -> float | Floats:
     """Area under the ROC curve with epsilon-differential privacy for the test records.
 
