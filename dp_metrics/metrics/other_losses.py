@@ -83,14 +83,6 @@ def _check_above_minus_one(y_true: Floats, y_pred: Floats) -> None:
         )
 
 
-def _squared_log_plan(shape: Shape, *, bounds: Any, **options: Any) -> Plan:
-    limits = check_bounds(bounds)
-    if limits is not None and limits[0] <= -1:
-        raise ValueError("The lower one of bounds must be above -1.")
-    check = _check_above_minus_one
-    return error_plan(squared_log_error, shape, bounds=limits, check=check, **options)
-
-
 @private(
     "sklearn.metrics.mean_squared_log_error",
     greater_is_better=False,
@@ -140,14 +132,11 @@ def private_mean_squared_log_error(
     >>> 0.02 < msle < 0.08  # exactly 0.04
     True
     """
-    return asks(_squared_log_plan, bounds=bounds, multioutput=multioutput)
-
-
-def _pinball_plan(shape: Shape, *, alpha: Any, **options: Any) -> Plan:
-    share = as_real(alpha)
-    if not 0 <= share <= 1:
-        raise ValueError("alpha must be a number in [0, 1].")
-    return error_plan(partial(pinball_loss, alpha=share), shape, **options)
+    limits = check_bounds(bounds)
+    if limits is not None and limits[0] <= -1:
+        raise ValueError("The lower one of bounds must be above -1.")
+    check = _check_above_minus_one
+    return asks(error_plan, squared_log_error, bounds=limits, multioutput=multioutput, check=check)
 
 
 @private("sklearn.metrics.mean_pinball_loss", greater_is_better=False, limit=UNIT)
@@ -192,7 +181,11 @@ def private_mean_pinball_loss(
     >>> 0.2 < loss < 0.6  # exactly 0.35
     True
     """
-    return asks(_pinball_plan, alpha=alpha, bounds=bounds, multioutput=multioutput)
+    share = as_real(alpha)
+    if not 0 <= share <= 1:
+        raise ValueError("alpha must be a number in [0, 1].")
+    loss = partial(pinball_loss, alpha=share)
+    return asks(error_plan, loss, bounds=bounds, multioutput=multioutput)
 
 
 def _check_counts(y_true: Floats, y_pred: Floats) -> None:

@@ -200,36 +200,6 @@ def private_probability_report(  # noqa: PLR0913 - options of three metrics
     )
 
 
-def _labels_plan(
-    shape: Shape,
-    *,
-    private_n: bool,
-    labels: Any,
-    target_names: Any,
-    digits: Any,
-    output_dict: bool,
-    zero_division: Any,
-) -> Plan:
-    known = LabelSet.of(labels)
-    names = [str(name) for name in (known.in_order if target_names is None else target_names)]
-    if len(names) != known.size:
-        raise ValueError(
-            f"Number of classes, {known.size}, does not match size of target_names, {len(names)}."
-        )
-    if len({*names, *_MEANS}) < known.size + len(_MEANS):
-        raise ValueError("The names of the labels must be different, and none that of another row.")
-    decimals = check_digits(digits)
-    undefined = check_zero_division(zero_division, is_mean=True)
-    if math.isnan(undefined):
-        raise ValueError("zero_division must be 0, 1 or 'warn' in a report.")
-
-    result = partial(
-        _label_result, names=names, undefined=undefined, digits=None if output_dict else decimals
-    )
-    confusion = Confusion(matrix_layout(known.size), result, known, sizes_of_labels, is_monotone=False)
-    return confusion.plan(private_n=private_n)
-
-
 def _label_result(
     counts: Counts, names: Sequence[str], undefined: float, digits: int | None
 ) -> dict[str, Any] | str:
@@ -342,14 +312,24 @@ def private_classification_report(  # noqa: PLR0913 - those of scikit-learn's fu
     >>> 0.6 < report["spam"]["recall"] < 1  # exactly 0.8
     True
     """
-    return asks(
-        _labels_plan,
-        labels=labels,
-        target_names=target_names,
-        digits=digits,
-        output_dict=output_dict,
-        zero_division=zero_division,
+    known = LabelSet.of(labels)
+    names = [str(name) for name in (known.in_order if target_names is None else target_names)]
+    if len(names) != known.size:
+        raise ValueError(
+            f"Number of classes, {known.size}, does not match size of target_names, {len(names)}."
+        )
+    if len({*names, *_MEANS}) < known.size + len(_MEANS):
+        raise ValueError("The names of the labels must be different, and none that of another row.")
+    decimals = check_digits(digits)
+    undefined = check_zero_division(zero_division, is_mean=True)
+    if math.isnan(undefined):
+        raise ValueError("zero_division must be 0, 1 or 'warn' in a report.")
+
+    result = partial(
+        _label_result, names=names, undefined=undefined, digits=None if output_dict else decimals
     )
+    confusion = Confusion(matrix_layout(known.size), result, known, sizes_of_labels, is_monotone=False)
+    return asks(confusion.plan)
 
 
 @dataclass(frozen=True)

@@ -20,6 +20,7 @@ from dp_metrics.inputs.shape import Shape
 from dp_metrics.metrics._metric import UNIT, Bounds, OrderSettings, Settings, asks, private
 from dp_metrics.release.parts.mean_loss import MeanOf
 from dp_metrics.release.parts.order_statistic import OrderOf
+from dp_metrics.release.parts.part import Part
 from dp_metrics.release.parts.variance import VarianceOf
 from dp_metrics.release.plan import Plan
 from dp_metrics.release.released import Monotone, Released
@@ -27,6 +28,11 @@ from dp_metrics.release.released import Monotone, Released
 
 def _column(x: Floats) -> tuple[Any, ...]:
     return (x,)
+
+
+def _plan(_: Shape, *, private_n: bool, part: Part, name: str = "x", **of_plan: Any) -> Plan:
+    """Return the plan of one part of a column of numbers."""
+    return Plan((part,), partial(vector, name=name, private_n=private_n), **of_plan)
 
 
 def _variance_plan(
@@ -41,7 +47,7 @@ def _variance_plan(
     if shape.n is not None and shape.n and not freedom < shape.n:
         raise ValueError("ddof must be smaller than the number of samples.")
     result = Monotone(partial(_with_freedom, ddof=freedom, of_variance=of_variance))
-    return Plan((VarianceOf(limits, "x"),), partial(vector, name="x", private_n=private_n), result)
+    return _plan(shape, private_n=private_n, part=VarianceOf(limits, "x"), postprocess=result)
 
 
 def _with_freedom(released: Released, ddof: float, of_variance: Callable[[float], float]) -> float:
@@ -118,17 +124,6 @@ def private_std(
     return asks(_variance_plan, bounds=bounds, ddof=ddof, of_variance=math.sqrt)
 
 
-def _mean_plan(shape: Shape, *, private_n: bool, bounds: Any) -> Plan:
-    limits = check_bounds(bounds)
-    if limits is None:
-        raise ValueError("bounds must be given: a mean has no output bounds without them.")
-    low, high = limits
-    above = partial(_above, low=low, high=high)
-    record_loss = RecordLoss(above, reads=(partial(float_block, name="x"),), cap=_width(low, high))
-    reader = partial(vector, name="x", private_n=private_n)
-    return Plan((MeanOf(record_loss),), reader, Monotone(partial(_shifted, low=low, high=high)))
-
-
 @private("numpy.average", required=UNIT, mechanism="geometric", from_unit=_column)
 def private_mean(
     x: ArrayLike,
@@ -168,12 +163,11 @@ def private_mean(
     >>> 39 < private_mean([38, 41, 43] * 200, epsilon=1.0, bounds=(0, 120)) < 42.5  # exactly 40.7
     True
     """
-    return asks(_mean_plan, bounds=bounds)
-
-
-def _mean_loss_plan(shape: Shape, *, private_n: bool, max_loss: Any) -> Plan:
-    record_loss = RecordLoss(identity, reads=(loss_block,), cap=check_max_loss(max_loss))
-    return Plan((MeanOf(record_loss),), partial(vector, name="losses", private_n=private_n))
+    low, high = _given(check_bounds(bounds), "a mean has no output bounds without them")
+    above = partial(_above, low=low, high=high)
+    record_loss = RecordLoss(above, reads=(partial(float_block, name="x"),), cap=_width(low, high))
+    shifted = Monotone(partial(_shifted, low=low, high=high))
+    return asks(_plan, part=MeanOf(record_loss), postprocess=shifted)
 
 
 @private("numpy.mean", limit={"max_loss": 1.0}, from_unit=_column)
@@ -214,18 +208,8 @@ def private_mean_loss(
     >>> 0.8 < private_mean_loss(huber, epsilon=2.0) < 1.4  # exactly 1.06
     True
     """
-    return asks(_mean_loss_plan, max_loss=max_loss)
-
-
-def _quantile_plan(shape: Shape, *, private_n: bool, q: Any, bounds: Any) -> Plan:
-    low, high = _half_open_bounds(bounds)
-    share = as_real(q)
-    if not 0 <= share <= 1:
-        raise ValueError("Quantiles must be in the range [0, 1].")
-    values = partial(_read_above, low=low, high=high)
-    part = OrderOf(values, partial(_rank, share=share), _width(low, high))
-    reader = partial(vector, name="x", private_n=private_n)
-    return Plan((part,), reader, Monotone(partial(_shifted, low=low, high=high)))
+    record_loss = RecordLoss(identity, reads=(loss_block,), cap=check_max_loss(max_loss))
+    return asks(_plan, part=MeanOf(record_loss), name="losses")
 
 
 def _rank(n: int, *, share: float) -> int:
@@ -290,7 +274,13 @@ def private_quantile(
     >>> 440 < median < 560  # exactly 500
     True
     """
-    return asks(_quantile_plan, q=q, bounds=bounds)
+    low, high = _half_open_bounds(bounds)
+    share = as_real(q)
+    if not 0 <= share <= 1:
+        raise ValueError("Quantiles must be in the range [0, 1].")
+    values = partial(_read_above, low=low, high=high)
+    part = OrderOf(values, partial(_rank, share=share), _width(low, high))
+    return asks(_plan, part=part, postprocess=Monotone(partial(_shifted, low=low, high=high)))
 
 
 def _shifted(released: Released, low: float, high: float) -> float:
@@ -312,7 +302,10 @@ def _half_open_bounds(bounds: Any) -> tuple[float, float]:
     """Return public bounds; the upper one may be None or infinite."""
     if isinstance(bounds, tuple | list) and len(bounds) == 2 and bounds[1] in (None, math.inf):
         bounds = (bounds[0], MAX_FLOAT)
-    limits = check_bounds(bounds)
-    if limits is None:
-        raise ValueError("bounds must be given: a quantile needs a public lower bound.")
-    return limits
+    return _given(check_bounds(bounds), "a quantile needs a public lower bound")
+
+
+def _given(bounds: Bounds, reason: str) -> tuple[float, float]:
+    if bounds is None:
+        raise ValueError(f"bounds must be given: {reason}.")
+    return bounds

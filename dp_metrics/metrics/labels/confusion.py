@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Unpack
+from typing import Unpack
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -14,7 +14,6 @@ from numpy.typing import ArrayLike
 from dp_metrics.inputs.floats import Floats
 from dp_metrics.inputs.labels import LabelSet
 from dp_metrics.inputs.options import check_choice, check_zero_division
-from dp_metrics.inputs.shape import Shape
 from dp_metrics.mechanisms._base import Limits, Noise
 from dp_metrics.metrics._metric import CountSettings, asks, private
 from dp_metrics.metrics.labels.count_formulas import (
@@ -31,7 +30,6 @@ from dp_metrics.metrics.labels.count_formulas import (
 from dp_metrics.metrics.labels.counts import OF_COUNTS, Confusion
 from dp_metrics.metrics.labels.layouts import matrix_layout, of_each_label, whole
 from dp_metrics.release.noise import CountsNoise
-from dp_metrics.release.plan import Plan
 from dp_metrics.release.released import Released
 
 
@@ -63,15 +61,6 @@ class _Matrix(Confusion):
         places = np.array([np.argmax(matrix) for matrix in of_each if matrix is not None])
         sums = [np.flatnonzero(places == at).tolist() for at in range(self.labels.size**2)]
         return noise.limits_of_sums(sums, miss)
-
-
-def _matrix_plan(shape: Shape, *, private_n: bool, labels: Any, normalize: Any) -> Plan:
-    known = LabelSet.of(labels)
-    check_choice(normalize, "normalize", (None, "true", "pred", "all"))
-    formula = partial(normalized, normalize=normalize)
-    shares = partial(sums_of_shares, normalize=normalize)
-    confusion = _Matrix(whole(known.size), formula, known, shares, needs_matrix=True, normalize=normalize)
-    return confusion.plan(private_n=private_n)
 
 
 @private("sklearn.metrics.confusion_matrix", **OF_COUNTS)
@@ -126,22 +115,12 @@ def private_confusion_matrix(
     >>> matrix.shape, bool(abs(matrix[1, 1] - 80) < 40)
     ((2, 2), True)
     """
-    return asks(_matrix_plan, labels=labels, normalize=normalize)
-
-
-def _balanced_plan(shape: Shape, *, private_n: bool, labels: Any, adjusted: Any, zero_division: Any) -> Plan:
     known = LabelSet.of(labels)
-    undefined = check_zero_division(zero_division, is_mean=True)
-    chance = 1 / known.size if adjusted else 0.0
-    formula = partial(balanced, chance=chance, undefined=undefined)
-    is_monotone = not math.isnan(undefined)
-    layout, shares = of_each_label(known.size, "missed"), partial(rests_on, kind="recall")
-    confusion = Confusion(
-        layout, formula, known, shares, is_monotone=is_monotone,
-        parts_of=partial(parts_of_ratio, kind="recall"), are_independent=True,
-        of_ratios=partial(mean_above_chance, chance=chance),
-    )  # fmt: skip
-    return confusion.plan(private_n=private_n)
+    check_choice(normalize, "normalize", (None, "true", "pred", "all"))
+    formula = partial(normalized, normalize=normalize)
+    shares = partial(sums_of_shares, normalize=normalize)
+    confusion = _Matrix(whole(known.size), formula, known, shares, needs_matrix=True, normalize=normalize)
+    return asks(confusion.plan)
 
 
 @private("sklearn.metrics.balanced_accuracy_score", greater_is_better=True, **OF_COUNTS)
@@ -188,15 +167,18 @@ def private_balanced_accuracy_score(
     >>> 0.85 < private_balanced_accuracy_score(y_true, y_pred, epsilon=1.0) <= 1  # exactly 0.95
     True
     """
-    return asks(_balanced_plan, labels=labels, adjusted=adjusted, zero_division=zero_division)
-
-
-def _matthews_plan(shape: Shape, *, private_n: bool, labels: Any) -> Plan:
     known = LabelSet.of(labels)
+    undefined = check_zero_division(zero_division, is_mean=True)
+    chance = 1 / known.size if adjusted else 0.0
+    formula = partial(balanced, chance=chance, undefined=undefined)
+    is_monotone = not math.isnan(undefined)
+    layout, shares = of_each_label(known.size, "missed"), partial(rests_on, kind="recall")
     confusion = Confusion(
-        matrix_layout(known.size), matthews, known, sizes_of_labels, is_monotone=False, is_agreement=True
-    )
-    return confusion.plan(private_n=private_n)
+        layout, formula, known, shares, is_monotone=is_monotone,
+        parts_of=partial(parts_of_ratio, kind="recall"), are_independent=True,
+        of_ratios=partial(mean_above_chance, chance=chance),
+    )  # fmt: skip
+    return asks(confusion.plan)
 
 
 @private("sklearn.metrics.matthews_corrcoef", greater_is_better=True, **OF_COUNTS)
@@ -235,20 +217,11 @@ def private_matthews_corrcoef(
     >>> 0.8 < private_matthews_corrcoef(y_true, y_pred, epsilon=1.0) <= 1  # exactly 0.94
     True
     """
-    return asks(_matthews_plan, labels=labels)
-
-
-def _kappa_plan(shape: Shape, *, private_n: bool, labels: Any, weights: Any) -> Plan:
     known = LabelSet.of(labels)
-    check_choice(weights, "weights", (None, "linear", "quadratic"))
-    formula = partial(kappa, weights=weights)
-    layout = matrix_layout(known.size) if weights is None else whole(known.size)
-    needs_matrix = weights is not None
     confusion = Confusion(
-        layout, formula, known, sizes_of_labels, needs_matrix=needs_matrix, is_monotone=False,
-        is_agreement=True,
-    )  # fmt: skip
-    return confusion.plan(private_n=private_n)
+        matrix_layout(known.size), matthews, known, sizes_of_labels, is_monotone=False, is_agreement=True
+    )
+    return asks(confusion.plan)
 
 
 @private("sklearn.metrics.cohen_kappa_score", greater_is_better=True, **OF_COUNTS)
@@ -294,4 +267,13 @@ def private_cohen_kappa_score(
     >>> 0.8 < private_cohen_kappa_score(y_true, y_pred, epsilon=1.0) <= 1  # exactly 0.94
     True
     """
-    return asks(_kappa_plan, labels=labels, weights=weights)
+    known = LabelSet.of(labels)
+    check_choice(weights, "weights", (None, "linear", "quadratic"))
+    formula = partial(kappa, weights=weights)
+    layout = matrix_layout(known.size) if weights is None else whole(known.size)
+    needs_matrix = weights is not None
+    confusion = Confusion(
+        layout, formula, known, sizes_of_labels, needs_matrix=needs_matrix, is_monotone=False,
+        is_agreement=True,
+    )  # fmt: skip
+    return asks(confusion.plan)

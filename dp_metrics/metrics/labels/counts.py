@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from dp_metrics.inputs.floats import Floats
 from dp_metrics.inputs.labels import LabelSet
 from dp_metrics.inputs.records import check_same_length
-from dp_metrics.inputs.shape import Records
+from dp_metrics.inputs.shape import Records, Shape
 from dp_metrics.mechanisms._base import Limits, Noise
 from dp_metrics.metrics._metric import Metric
 from dp_metrics.metrics.labels.label_limits import (
@@ -83,8 +83,8 @@ class Confusion:
         layout = self.layout
         return CountTable(layout.of(matrix), int(matrix.sum()), layout.cells, layout.is_partition)
 
-    def plan(self, *, private_n: bool) -> Plan:
-        """Return the plan of the metric."""
+    def plan(self, _shape: Shape | None = None, *, private_n: bool) -> Plan:
+        """Return the plan of the metric, which depends on no form of the records."""
         check_matrix(self.labels.size)
         count = partial(_counts, of=self.layout.of, labels=self.labels)
         part = TableOf(self.layout.cells, self.layout.is_partition, count)

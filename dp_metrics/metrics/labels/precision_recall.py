@@ -12,7 +12,6 @@ from numpy.typing import ArrayLike
 from dp_metrics.inputs.floats import Floats
 from dp_metrics.inputs.labels import LabelSet
 from dp_metrics.inputs.options import check_average, check_zero_division
-from dp_metrics.inputs.shape import Shape
 from dp_metrics.metrics._metric import CountSettings, asks, private
 from dp_metrics.metrics.labels.count_formulas import (
     mean_above_chance,
@@ -25,19 +24,10 @@ from dp_metrics.metrics.labels.count_formulas import (
 )
 from dp_metrics.metrics.labels.counts import OF_COUNTS, Confusion
 from dp_metrics.metrics.labels.layouts import Counts, matrix_layout, right_or_wrong
-from dp_metrics.release.plan import Plan
 
 
-def _ratio_plan(
-    kind: str,
-    shape: Shape,
-    *,
-    private_n: bool,
-    labels: Any,
-    pos_label: Any,
-    average: Any,
-    zero_division: Any,
-) -> Plan:
+def _ratio(kind: str, labels: Any, pos_label: Any, average: Any, zero_division: Any) -> Confusion:
+    """Return what is released of a ratio of counts, of which `count_formulas` knows the kinds."""
     known = LabelSet.of(labels)
     check_average(average, known.size)
     place = known.place(pos_label, "pos_label") if average == "binary" else 0
@@ -49,13 +39,12 @@ def _ratio_plan(
     layout = ratio_layout(kind, average, known.size, place)
     shares = partial(rests_on, **public)
     has_ratios = average != "weighted" or kind == "recall"
-    confusion = Confusion(
+    return Confusion(
         layout, formula, known, shares, is_monotone=is_monotone,
         parts_of=partial(parts_of_ratio, **public) if has_ratios else None,
         of_ratios=mean_above_chance if average == "macro" else None,
         are_independent=kind in ("recall", "precision"),
     )  # fmt: skip
-    return confusion.plan(private_n=private_n)
 
 
 @private("sklearn.metrics.precision_score", greater_is_better=True, **OF_COUNTS)
@@ -106,14 +95,7 @@ def private_precision_score(
     >>> 0.77 < score < 1  # exactly 0.889
     True
     """
-    return asks(
-        _ratio_plan,
-        "precision",
-        labels=labels,
-        pos_label=pos_label,
-        average=average,
-        zero_division=zero_division,
-    )
+    return asks(_ratio("precision", labels, pos_label, average, zero_division).plan)
 
 
 @private("sklearn.metrics.recall_score", greater_is_better=True, **OF_COUNTS)
@@ -163,14 +145,7 @@ def private_recall_score(
     >>> 0.68 < score < 0.92  # exactly 0.800
     True
     """
-    return asks(
-        _ratio_plan,
-        "recall",
-        labels=labels,
-        pos_label=pos_label,
-        average=average,
-        zero_division=zero_division,
-    )
+    return asks(_ratio("recall", labels, pos_label, average, zero_division).plan)
 
 
 @private("sklearn.metrics.f1_score", greater_is_better=True, **OF_COUNTS)
@@ -221,9 +196,7 @@ def private_f1_score(
     >>> 0.72 < score < 0.96  # exactly 0.842
     True
     """
-    return asks(
-        _ratio_plan, "f1", labels=labels, pos_label=pos_label, average=average, zero_division=zero_division
-    )
+    return asks(_ratio("f1", labels, pos_label, average, zero_division).plan)
 
 
 @private("sklearn.metrics.jaccard_score", greater_is_better=True, **OF_COUNTS)
@@ -274,14 +247,7 @@ def private_jaccard_score(
     >>> 0.61 < score < 0.85  # exactly 0.727
     True
     """
-    return asks(
-        _ratio_plan,
-        "jaccard",
-        labels=labels,
-        pos_label=pos_label,
-        average=average,
-        zero_division=zero_division,
-    )
+    return asks(_ratio("jaccard", labels, pos_label, average, zero_division).plan)
 
 
 def _negatives(counts: Counts, *, average: str | None, labels: int) -> Floats:
@@ -304,36 +270,6 @@ def _specificity(counts: Counts, *, average: str | None, labels: int, undefined:
     if average is None:
         return shares
     return weighted_mean(shares, counts.true if average == "weighted" else np.ones_like(shares))
-
-
-def _specificity_plan(
-    shape: Shape,
-    *,
-    private_n: bool,
-    labels: Any,
-    pos_label: Any,
-    average: Any,
-    zero_division: Any,
-) -> Plan:
-    known = LabelSet.of(labels)
-    check_average(average, known.size)
-    if average == "binary":  # the true negatives are those of the other label that are found
-        pos_label = known.in_order[1 - known.place(pos_label, "pos_label")]
-        options = {"pos_label": pos_label, "average": average, "zero_division": zero_division}
-        return _ratio_plan("recall", shape, private_n=private_n, labels=labels, **options)
-    undefined = check_zero_division(zero_division, is_mean=average in ("macro", "weighted"))
-    public = {"average": average, "labels": known.size}
-    layout = right_or_wrong() if average == "micro" else matrix_layout(known.size)
-    formula = partial(_specificity, undefined=undefined, **public)
-    # of three labels, an error between two of them is a true negative of the third
-    rises = average == "micro" or (average != "weighted" and known.size == 2)
-    is_monotone = rises and not math.isnan(undefined)
-    confusion = Confusion(
-        layout, formula, known, partial(_negatives, **public), is_monotone=is_monotone,
-        parts_of=None if average == "weighted" else partial(_found_negatives, **public),
-        of_ratios=mean_above_chance if average == "macro" else None,
-    )  # fmt: skip
-    return confusion.plan(private_n=private_n)
 
 
 @private(greater_is_better=True, **OF_COUNTS)
@@ -384,6 +320,21 @@ def private_specificity_score(
     >>> 0.96 < score <= 1  # exactly 0.989
     True
     """
-    return asks(
-        _specificity_plan, labels=labels, pos_label=pos_label, average=average, zero_division=zero_division
-    )
+    known = LabelSet.of(labels)
+    check_average(average, known.size)
+    if average == "binary":  # the true negatives are those of the other label that are found
+        pos_label = known.in_order[1 - known.place(pos_label, "pos_label")]
+        return asks(_ratio("recall", labels, pos_label, average, zero_division).plan)
+    undefined = check_zero_division(zero_division, is_mean=average in ("macro", "weighted"))
+    public: dict[str, Any] = {"average": average, "labels": known.size}
+    layout = right_or_wrong() if average == "micro" else matrix_layout(known.size)
+    formula = partial(_specificity, undefined=undefined, **public)
+    # of three labels, an error between two of them is a true negative of the third
+    rises = average == "micro" or (average != "weighted" and known.size == 2)
+    is_monotone = rises and not math.isnan(undefined)
+    confusion = Confusion(
+        layout, formula, known, partial(_negatives, **public), is_monotone=is_monotone,
+        parts_of=None if average == "weighted" else partial(_found_negatives, **public),
+        of_ratios=mean_above_chance if average == "macro" else None,
+    )  # fmt: skip
+    return asks(confusion.plan)

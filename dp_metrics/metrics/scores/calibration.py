@@ -12,7 +12,7 @@ from typing import Any, Unpack
 from numpy.typing import ArrayLike
 
 from dp_metrics.inputs.options import check_count
-from dp_metrics.inputs.shape import Records, Shape
+from dp_metrics.inputs.shape import Records
 from dp_metrics.mechanisms._base import Limits, Noise
 from dp_metrics.mechanisms.geometric import SumsNoise
 from dp_metrics.metrics._metric import CountSettings, RankSettings, asks, private
@@ -21,18 +21,8 @@ from dp_metrics.metrics.scores.soft_bins import MOST_BINS, OUTSIDE, SoftBins, ev
 from dp_metrics.metrics.scores.two_classes import OF_SCORES, TwoClasses, check_unit
 from dp_metrics.release.noise import SHOWN, as_floats, far_apart, in_words
 from dp_metrics.release.parts.calibration_error import CalibrationOf
-from dp_metrics.release.plan import Plan
 from dp_metrics.release.released import Monotone, Released, only
 from dp_metrics.sensitivity.calibration_bounds import calibration_excess
-
-
-def _curve_plan(
-    shape: Shape, *, private_n: bool, pos_label: Any, n_bins: Any, strategy: Any, labels: Any
-) -> Plan:
-    if not (isinstance(strategy, str) and strategy == "uniform"):
-        raise ValueError("strategy must be 'uniform': quantiles of the scores are private.")
-    bins = SoftBins(check_count(n_bins, "n_bins", MOST_BINS))
-    return bins.plan(shape, TwoClasses.of(labels, pos_label), private_n=private_n)
 
 
 @private("sklearn.calibration.calibration_curve", **OF_SCORES)
@@ -89,7 +79,10 @@ def private_calibration_curve(
     >>> bool((abs(prob_true - prob_pred) < 0.2).all())
     True
     """
-    return asks(_curve_plan, pos_label=pos_label, n_bins=n_bins, strategy=strategy, labels=labels)
+    if not (isinstance(strategy, str) and strategy == "uniform"):  # type: ignore[redundant-expr]
+        raise ValueError("strategy must be 'uniform': quantiles of the scores are private.")
+    bins = SoftBins(check_count(n_bins, "n_bins", MOST_BINS))
+    return asks(bins.plan, classes=TwoClasses.of(labels, pos_label))
 
 
 _MUCH = 0.6  # of the error: without so much, in squares, four fifths of it are left
@@ -159,14 +152,6 @@ class BinnedError(Monotone):
         return max(float(as_floats(part.noisy).sum()) / part.fineness, 1.0)
 
 
-def _error_plan(shape: Shape, *, private_n: bool, pos_label: Any, n_bins: Any, labels: Any) -> Plan:
-    classes = TwoClasses.of(labels, pos_label)
-    bins = check_count(n_bins, "n_bins", MOST_BINS)
-    part = CalibrationOf(partial(_excess, n_bins=bins, classes=classes))
-    reader = classes.reader(shape, "y_proba", private_n=private_n)
-    return Plan((part,), reader, BinnedError(only, n_bins=bins))
-
-
 def _excess(records: Records, *, n_bins: int, classes: TwoClasses) -> tuple[tuple[int, ...], int]:
     """Return the sums of labels minus scores by bin, and the number of records."""
 
@@ -230,4 +215,7 @@ def private_expected_calibration_error(
     >>> 0 <= private_expected_calibration_error(y_true, y_proba, epsilon=1.0) < 0.1  # exactly 0.05
     True
     """
-    return asks(_error_plan, pos_label=pos_label, n_bins=n_bins, labels=labels)
+    classes = TwoClasses.of(labels, pos_label)
+    bins = check_count(n_bins, "n_bins", MOST_BINS)
+    part = CalibrationOf(partial(_excess, n_bins=bins, classes=classes))
+    return asks(classes.plan, name="y_proba", part=part, result=BinnedError(only, n_bins=bins))

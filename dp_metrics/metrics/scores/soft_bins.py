@@ -63,7 +63,7 @@ class SoftBins:
     def plan(self, shape: Shape, classes: TwoClasses, *, private_n: bool) -> Plan:
         """Return the plan of a calibration curve."""
         part = TableOf(self.cells, True, partial(_counted, bins=self, classes=classes))
-        return Plan((part,), classes.reader(shape, "y_prob", private_n=private_n), self)
+        return classes.plan(shape, private_n=private_n, name="y_prob", part=part, result=self)
 
     def counts(self, records: Records, classes: TwoClasses) -> NDArray[np.int64]:
         """Return the counts of the cells, in steps: by end, class and bin."""

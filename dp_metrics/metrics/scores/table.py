@@ -378,4 +378,4 @@ def score_plan(
     classes, known = TwoClasses.of(labels, pos_label), ScoreBins.of(edges)
     table = ScoreTable(known, known.columns(bins), formula, classes)
     part = NestedOf(partial(counted, classes=classes, bins=known), 2, known.size, table.columns)
-    return Plan((part,), classes.reader(shape, "y_score", private_n=private_n), table)
+    return classes.plan(shape, private_n=private_n, name="y_score", part=part, result=table)

@@ -13,6 +13,9 @@ from dp_metrics.inputs.labels import LabelSet, encoded_block
 from dp_metrics.inputs.readers import LabelColumns, labels_and_scores
 from dp_metrics.inputs.records import float_block
 from dp_metrics.inputs.shape import Records, Shape
+from dp_metrics.release.parts.part import Part
+from dp_metrics.release.plan import Plan
+from dp_metrics.release.released import Released
 from dp_metrics.sensitivity.exact import in_blocks
 
 
@@ -56,6 +59,12 @@ class TwoClasses:
         columns = LabelColumns.of(self.labels, shape.arguments[1], name, positive=self.pos_label)
         one = replace(columns, columns=1)  # of two that of the positive label is read: both forms merge
         return partial(labels_and_scores, columns=one, private_n=private_n, name=name, positive=self.positive)
+
+    def plan(
+        self, shape: Shape, *, private_n: bool, name: str, part: Part, result: Callable[[Released], Any]
+    ) -> Plan:
+        """Return the plan of one part of such records, whose scores have this name."""
+        return Plan((part,), self.reader(shape, name, private_n=private_n), result)
 
     def blocks(self, records: Records, name: str) -> Iterator[tuple[NDArray[np.bool_], Floats]]:
         """Return blocks of whether records of valid form are positive, and of their scores.
