@@ -1,5 +1,6 @@
 """The body of a metric says what to release from options alone: whatever data are, it does not touch them."""
 
+import inspect
 from dataclasses import replace
 
 import numpy as np
@@ -7,6 +8,7 @@ import pytest
 from helpers import loop_over
 
 from dp_metrics.metrics import FUNCTIONS, METRICS
+from dp_metrics.release.stored.questions import RECORDS
 
 
 class Untouchable:
@@ -33,6 +35,13 @@ def asked(name, data):
 def test_a_body_does_not_touch_data(name, kind):
     plan = asked(name, kind())(METRICS[name].form(n=1), private_n=False)
     assert plan.kinds == METRICS[name].usual.kinds
+
+
+@loop_over("name", METRICS)
+def test_the_signature_tells_the_same_data_as_the_table_of_questions(name):
+    """By the first the body gets None in their place, by the second they are not written to a budget."""
+    parameters = inspect.signature(FUNCTIONS[name]).parameters
+    assert METRICS[name].data == tuple(one for one in parameters if one in RECORDS)
 
 
 @loop_over("name", METRICS)
