@@ -33,17 +33,6 @@ from .fairness.frame import PrivateMetricFrame as PrivateMetricFrame
 from .inference.comparison import Comparison as Comparison
 from .inference.comparison import private_compare as private_compare
 from .inference.means import private_mean_interval as private_mean_interval
-from .inference.noise_interval import noise_interval as noise_interval
-from .inference.population_interval import (
-    calibration_band as calibration_band,
-)
-from .inference.population_interval import (
-    population_interval as population_interval,
-)
-from .inference.population_interval import (
-    roc_band as roc_band,
-)
-from .inference.proportions import accuracy_interval as accuracy_interval
 from .inference.quantiles import private_quantile_interval as private_quantile_interval
 from .inference.records_needed import records_needed as records_needed
 from .mechanisms import (

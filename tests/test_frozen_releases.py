@@ -103,7 +103,7 @@ def told(result):
     """Return what a result says of itself: limits or why there are none, its note and its bias."""
     limits = [
         or_error(result.noise_interval),
-        *(or_error(result.population_interval, method=method) for method in ("sure", "approximate")),
+        *(or_error(result.population_interval, sure=sure) for sure in (True, False)),
     ]
     return [*limits, getattr(result, "note", None), getattr(result, "bias", None)]
 

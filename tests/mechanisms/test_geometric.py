@@ -231,8 +231,8 @@ def test_nothing_fails_after_the_spend_and_limits_are_within_the_range():
             )
             for lower, upper in (
                 result.noise_interval(),
-                result.population_interval(method="sure"),
-                result.population_interval(method="approximate"),
+                result.population_interval(sure=True),
+                result.population_interval(),
             ):
                 assert 0 <= lower <= upper <= cap
             assert result.to_json()

@@ -44,10 +44,6 @@ def frame(metric):
 PLACES = {  # and a metric that each of them takes
     "scorer": (scorer, MACRO),
     "frame": (frame, MACRO),
-    "limits of noise": (
-        lambda metric: tuple(dp.noise_interval(0.3, metric=metric, epsilon=1.0, n=100)),
-        dp.private_mse,
-    ),
     "records": (
         lambda metric: dp.records_needed(metric, width=0.2, epsilon=1.0, guess=0.8, positives=0.5),
         dp.private_recall_score,
