@@ -224,8 +224,6 @@ VARIANTS: dict[str, dict[str, str]] = {
     "private_mean": {"bounds": OWN},
     "private_quantile": {"bounds": OWN, "limit": "pass an upper bound"},
     "private_median_absolute_error": {"y_true": OWN, "y_pred": OWN},
-    "private_regression_report": {"y_true": OWN, "y_pred": OWN},
-    "private_probability_report": {**_PROBABILITIES, "max_loss": OWN, "mechanism": OWN},
     "private_classification_report": {"zero_division": OWN},
     "ConfusionSummary.release": {"neighboring": "neighboring, counts", "Returns": OWN},
     "ScoreSummary.release": {"neighboring": "neighboring, counts", "Returns": OWN},

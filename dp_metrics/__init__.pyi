@@ -135,12 +135,6 @@ from .metrics.regression_errors import (
 from .metrics.reports import (
     private_classification_report as private_classification_report,
 )
-from .metrics.reports import (
-    private_probability_report as private_probability_report,
-)
-from .metrics.reports import (
-    private_regression_report as private_regression_report,
-)
 from .metrics.scores.calibration import (
     private_calibration_curve as private_calibration_curve,
 )

@@ -255,16 +255,12 @@ QUANTITIES = {
             "above_threshold": 0.5,
         },
     ),
-    "regression report": Quantity("private_regression_report", ERRORS, 3, 2, BOUNDED),
-    "probability report": Quantity(
-        "private_probability_report", [(1, 0.0), (1, 1.0), (0, 0.3)], 3, 2, {"max_loss": 4.0}
-    ),
 }  # fmt: skip
 
 
 def is_slow(name: str, relation: str) -> bool:
     # searches of as many ranks as any n could use, and several of them or like those of other means
-    several = ("three outputs", "areas of three labels", "regression report", "probability report")
+    several = ("three outputs", "areas of three labels")
     return relation == ADD and name in (*several, "mean", "mean of subnormals", "top k")
 
 

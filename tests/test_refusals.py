@@ -485,15 +485,6 @@ ROWS = [
     (lambda: dp.private_quantile([1.0], 0.5, **SAFE, bounds=(0, None), mechanism="laplace"),
      ValueError, "upper limit"),
     (lambda: dp.private_mean([1.0], **SAFE, bounds=None), ValueError, "bounds"),
-    (lambda split: dp.private_regression_report(ONES, ONES, **SAFE, split=split),
-     ValueError, "split",
-     [{}, {"mse": 1}, {"mse": 1, "mae": 1, "variance": 0}, {"mse": 1, "mae": 1, "r2": 1}, [1, 1, 1], "mse"]
-     + [{"mse": 1, "mae": 1, "variance": bad} for bad in (-1, NAN, INF, "1", None)]),
-    (lambda wrong: dp.private_regression_report(wrong, [1.0, 2.0], **SAFE),
-     ValueError, "NaN|inconsistent|output|numeric", BAD_COLUMNS),
-    (lambda wrong: dp.private_probability_report([0, 1], wrong, **SAFE, labels=[0, 1, 2]),
-     ValueError, "NaN|inconsistent|class|numeric|values in|probabilities", BAD_COLUMNS),
-    (lambda: dp.private_regression_report(np.ones((3, 2)), np.ones((3, 2)), **SAFE), ValueError, "1d"),
     # metrics of labels
     (lambda true, pred: dp.private_accuracy_score(true, pred, **SAFE),
      INVALID, "Classification metrics|y_true|Found array|Mix of label", [
@@ -808,7 +799,7 @@ ROWS = [
      ValueError, "the same names in another order", [
          (call, make)
          for call in (
-             dp.private_mse, dp.private_r2_score, dp.private_regression_report, dp.private_accuracy_score,
+             dp.private_mse, dp.private_r2_score, dp.private_accuracy_score,
              lambda true, pred, **how: dp.private_compare(true, true, pred, loss="mse", **how),
          )
          for make in (pd.DataFrame, pl.DataFrame, pa.table)
@@ -816,7 +807,7 @@ ROWS = [
     (lambda metric, true, pred: metric(true, pred, **SAFE, **PRIVATE_N),
      ValueError, "^A list does not state how many columns .*pass (arrays|labels)", [
          (metric, rows if metric is dp.private_rmse else [0] * len(rows), rows)
-         for metric in (dp.private_rmse, dp.private_log_loss, dp.private_probability_report)
+         for metric in (dp.private_rmse, dp.private_log_loss)
          for rows in ([], [[0.25, 0.75]], [[0.25, 0.75]] * 2)
      ]),
     # names
@@ -1348,16 +1339,10 @@ ROWS = [
          mechanism=mechanism,
      ),
      ValueError, "too small", ["laplace", "geometric", "above_threshold", "hazard"]),
-    (lambda digits, report, output_dict: report(
-         [1, 0, 1], [0.5, 0.5, 0.5], **SAFE, digits=digits, output_dict=output_dict
+    (lambda digits, output_dict: dp.private_classification_report(
+         [1, 0, 1], [0, 1, 1], **SAFE, digits=digits, output_dict=output_dict
      ),
-     ValueError, "digits", list(
-         itertools.product(
-             (-1, 0, 18, None, 4.0, "x", True),
-             (dp.private_regression_report, dp.private_probability_report),
-             (False, True),
-         )
-     )),
+     ValueError, "digits", list(itertools.product((-1, 0, 18, None, 4.0, "x", True), (False, True)))),
 ]
 # fmt: on
 
@@ -1378,7 +1363,7 @@ WITHOUT_RECORDS = [
     (lambda metric: dp.make_private_scorer(metric, epsilon=1.0),
      TypeError, r"^metric must be a private metric, a function of \(y_true, y_pred\)", [
          roc_auc_score, make_scorer(roc_auc_score), None, dp.private_mean_loss, dp.private_variance,
-         dp.private_quantile, dp.private_regression_report, lambda y_true, y_pred, **anything: 0.0,
+         dp.private_quantile, lambda y_true, y_pred, **anything: 0.0,
      ]),
     (lambda: dp.make_private_scorer(own_error, epsilon=1.0),
      ValueError, "greater_is_better must be given for own_error"),
@@ -1832,7 +1817,7 @@ WITHOUT_RECORDS = [
     (lambda other: LOSSES.merge(other), ValueError, "merge only", [None, 3, [1.0], b"", dp.VarianceSummary]),
     (lambda metric: LossSummary(metric),
      TypeError, "^metric must be (one of .*mean of one loss|a private metric of)", [
-         dp.private_r2_score, dp.private_std, "private_quantile", dp.private_regression_report, own_error,
+         dp.private_r2_score, dp.private_std, "private_quantile", own_error,
          partial(dp.private_mse, [0.0]), None, 3, LossSummary,
      ]),
     (lambda option: LossSummary("mse", **{option: None}),

@@ -12,9 +12,8 @@ should be of one kind: the last bit of a logarithm may differ between kinds of p
 which one release tells all metrics of labels, or all curves.
 
 A summary keeps as many of the most extreme records as a release at this epsilon can use, and at least 2,048.
-With more records than that, or a private number of them, a variance, and so R^2 and
-`private_regression_report`, is released by `Hazard` where the metric in memory takes two stages: give both
-``mechanism="hazard"`` to get the same bits.
+With more records than that, or a private number of them, a variance, and so R^2, is released by `Hazard`
+where the metric in memory takes two stages: give both ``mechanism="hazard"`` to get the same bits.
 """
 
 import functools
@@ -54,10 +53,8 @@ __all__ = [
     "private_mse",
     "private_precision_recall_curve",
     "private_precision_score",
-    "private_probability_report",
     "private_r2_score",
     "private_recall_score",
-    "private_regression_report",
     "private_rmse",
     "private_roc_curve",
     "private_root_mean_squared_error",
@@ -133,8 +130,6 @@ private_top_k_accuracy_score = _on_dask(top_k.private_top_k_accuracy_score)
 private_variance = _on_dask(statistics.private_variance)
 private_std = _on_dask(statistics.private_std)
 private_mean = _on_dask(statistics.private_mean)
-private_regression_report = _on_dask(reports.private_regression_report)
-private_probability_report = _on_dask(reports.private_probability_report)
 private_classification_report = _on_dask(reports.private_classification_report)
 
 private_mean_squared_error = private_mse

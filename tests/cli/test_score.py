@@ -26,7 +26,7 @@ OF_LABELS = ("--y-true", "y", "--y-pred", "p", "--epsilon", "1")
 ACCURACY = ("score", "data.csv", "--metric", "accuracy", *OF_LABELS)
 BY_SEX = ("--sensitive", "sex", "--group-labels", "m", "f")
 BY_TWO = ("--sensitive", "sex", "ward", *BY_SEX[2:], "--group-labels", "1", "2")
-SHORT = "classification report", "regression report", "mae, 2 outputs"  # which print more than a number
+SHORT = "classification report", "mae, 2 outputs"  # which print more than a number
 
 
 @pytest.fixture

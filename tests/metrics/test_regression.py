@@ -87,16 +87,11 @@ def test_r2_is_always_finite():
     assert r2_from_parts(MAX, 5e-324) == -MAX
 
 
-HALVES = {"split": {"mse": 2, "mae": 0.5, "variance": 1}}
-
-
 @loop_over(
     ("name", "columns", "options", "shares"),
     [
         ("private_mse", 3, {"multioutput": "raw_values"}, [Fraction(1, 3)] * 3),
         ("private_r2_score", 2, {"error_share": 0.7}, [Fraction(7, 20)] * 2 + [Fraction(3, 20)] * 2),
-        ("private_regression_report", 1, {}, [Fraction(1, 3)] * 3),
-        ("private_regression_report", 1, HALVES, [Fraction(4, 7), Fraction(1, 7), Fraction(2, 7)]),
     ],
 )
 def test_several_numbers_have_exact_shares_of_epsilon(name, columns, options, shares):

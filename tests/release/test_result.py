@@ -23,7 +23,6 @@ DRAWN = {
     "private_roc_auc_score": {"positives"},
     "private_mean": {"spread"},
     "private_brier_score_loss": {"spread"},
-    "private_probability_report": {"spread"},
 }
 
 

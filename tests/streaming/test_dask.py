@@ -48,7 +48,6 @@ SERVED = [name for name in METRICS if name in distributed.__all__]
 # one of each kind of summary
 SOME = [CASES[name] for name in (
     "mse, 3 outputs", "log loss, 3 labels", "variance", "r2", "f1", "roc curve", "calibration error", "mean",
-    "probability report",
 )]  # fmt: skip
 each_kind = loop_over("case", SOME)
 
@@ -150,9 +149,6 @@ CALLS = [
     ("private_r2_score", heavy(2), {"multioutput": [1, 2.5]}),
     ("private_r2_score", heavy(2), {"multioutput": "raw_values"}),
     ("private_rmse", heavy(3), {}),
-    ("private_regression_report", heavy(), {"split": {"mse": 3, "mae": 1, "variance": 1}}),
-    ("private_probability_report", two_classes(), {"output_dict": True}),
-    ("private_probability_report", three_classes(), {**WORDS, "max_loss": 5.0}),
     ("private_calibration_curve", two_classes(), {"n_bins": 3}),
     ("private_expected_calibration_error", two_classes(), {"n_bins": 7, "mechanism": "hazard"}),
 ]
@@ -185,7 +181,6 @@ def test_all_that_is_published_is_the_same_to_the_bit(name, data, options):
     [
         ("private_mse", ("adaptive", "hazard", "above_threshold")),
         pytest.param("private_r2_score", ("hazard", "above_threshold"), marks=pytest.mark.slow),
-        pytest.param("private_regression_report", ("hazard",), marks=pytest.mark.slow),
     ],
 )
 def test_epsilon_decides_how_many_ranks_are_kept(name, mechanisms):
@@ -482,8 +477,8 @@ def test_the_type_of_a_chunk_never_decides_the_limit_of_a_loss(told, kind, neigh
     """A record that made its chunk float64 would raise the cap of the log loss from 16 to 36 for all."""
     budget = PrivacyAccountant(10.0)
     sizes = (0, 1, 40) if neighboring == "add_or_remove_one" else (1, 40)
-    for size, name in itertools.product(sizes, ("private_log_loss", "private_probability_report")):
-        release, data = getattr(distributed, name), told_as(told, kind, size)
+    for size in sizes:
+        release, data = distributed.private_log_loss, told_as(told, kind, size)
         settings = {"epsilon": 1.0, "accountant": budget, "neighboring": neighboring}
         if told == kind:
             release(*data, **settings)
