@@ -175,12 +175,6 @@ from .model_selection.scorers import (
     PrivateScorer as PrivateScorer,
 )
 from .model_selection.scorers import (
-    get_private_scorer as get_private_scorer,
-)
-from .model_selection.scorers import (
-    get_private_scorer_names as get_private_scorer_names,
-)
-from .model_selection.scorers import (
     make_private_scorer as make_private_scorer,
 )
 from .model_selection.search import PrivateRandomizedSearch as PrivateRandomizedSearch

@@ -745,7 +745,7 @@ def test_inside_cross_validation_each_search_and_each_score_is_paid():
     accountant = PrivacyAccountant(100.0)
     with sklearn.config_context(enable_metadata_routing=True):
         search = make_search(accountant=accountant).set_fit_request(X_val=True, y_val=True)
-        scorer = dp.get_private_scorer("neg_private_mae", epsilon=1.0, accountant=accountant)
+        scorer = dp.make_private_scorer("neg_private_mae", epsilon=1.0, accountant=accountant)
         params = {"X_val": X[40:], "y_val": Y[40:]}
         scores = cross_val_score(
             search, X[:39], Y[:39], cv=3, scoring=scorer, params=params, error_score="raise"

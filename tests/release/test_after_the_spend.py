@@ -171,7 +171,7 @@ WITHOUT_SEED = {
     "search": lambda **settings: dp.PrivateRandomizedSearch(
         LogisticRegression(), {"C": [1.0]}, metric="accuracy", **settings
     ).fit(X, Y, X_val=X, y_val=Y),
-    "scorer": lambda **settings: dp.get_private_scorer("accuracy", **settings)(
+    "scorer": lambda **settings: dp.make_private_scorer("accuracy", **settings)(
         LogisticRegression().fit(X, Y), X, Y
     ),
 }
