@@ -150,8 +150,7 @@ def test_overspend_names_asked_spent_total_and_rest_and_records_nothing(make):
             refused(0.5)
         assert str(refusal.value) == (
             "epsilon=0.5 was asked for, but 0.75 of the total of 1.0 is spent and only 0.25 remains. "
-            "Nothing was released. Pass a smaller epsilon, or ask for fewer numbers: split(k) divides what "
-            "remains among k releases."
+            "Nothing was released. Pass a smaller epsilon, or ask for fewer numbers."
         )
     assert isinstance(refusal.value, ValueError)
     assert accountant.history == before
