@@ -2,7 +2,6 @@
 
 import functools
 import json
-import operator
 import pickle
 from html.parser import HTMLParser
 
@@ -100,7 +99,7 @@ def test_nothing_of_a_result_can_be_changed_and_older_ones_are_read():
         result.deployment["privacy_loss"]["privacy_parameters"]["epsilon"] = 0.1
     restore, (fields,) = result.__reduce__()
     fields["label"] = fields.pop("spend_name")  # as it was called
-    assert restore(fields) == result
+    assert restore(fields).to_dict() == result.to_dict()
     written = json.loads(result.to_json())
     assert dp.PrivateResult(**written).to_json() == result.to_json()
     del written["deployment"]
@@ -110,30 +109,13 @@ def test_nothing_of_a_result_can_be_changed_and_older_ones_are_read():
 # ---- how it is shown ---------------------------------------------------------------------------------------
 
 
-def test_a_result_calculates_compares_and_is_formatted_as_its_value():
+def test_a_result_is_formatted_as_its_value_and_is_no_number():
     result = result_of()
-    value, many = result.value, np.array([1.0, result.value, 3.0])
-    for operation in (
-        operator.add, operator.sub, operator.mul, operator.truediv, operator.floordiv, operator.mod,
-        operator.pow, operator.eq, operator.ne, operator.lt, operator.le, operator.gt, operator.ge,
-    ):  # fmt: skip
-        for other in (2.5, 2, value, np.float64(0.5)):
-            for found, plain in (
-                (operation(result, other), operation(value, other)),
-                (operation(other, result), operation(other, value)),
-            ):
-                assert (found, type(found)) == (plain, type(plain)), operation
-        assert operation(result, result) == operation(value, value)
-        np.testing.assert_array_equal(operation(result, many), operation(value, many))
-        np.testing.assert_array_equal(operation(many, result), operation(many, value))
+    value = result.value
     assert (f"{result:.3f}", format(result, "10.2e")) == (f"{value:.3f}", format(value, "10.2e"))
-    assert (round(result, 2), round(result), float(result)) == (round(value, 2), round(value), value)
-    assert (-result, +result, abs(-result)) == (-value, value, value)
-    assert len({result, value}) == 1
-    assert (result == "0.5") is False
-    several = result_of(np.ones((5, 2)), multioutput="raw_values")
-    assert (several == several.value).all()
-    for wrong in (lambda: result + "text", lambda: hash(several)):
+    assert float(result) == value
+    assert result != value
+    for wrong in (lambda: result + 1, lambda: result < 1, lambda: round(result)):
         with pytest.raises(TypeError):
             wrong()
 
