@@ -76,7 +76,7 @@ TITLES = {
 """Headings of the reference in order, by the module or folder that defines names; others come last."""
 
 FOR_EXPERTS = {
-    "dp_metrics.auditing": import_module("dp_metrics.auditing").__all__,
+    "dp_metrics.analysis.auditing": import_module("dp_metrics.analysis.auditing").__all__,
     "dp_metrics.sensitivity.output_bounds": ["OutputBounds"],
     "dp_metrics.mechanisms": ["Mechanism", "OutputLaw"],
     "dp_metrics.accounting": ["Spend"],

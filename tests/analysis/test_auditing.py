@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import dp_metrics as dp
-from dp_metrics import auditing
+from dp_metrics.analysis import auditing
 from dp_metrics.analysis._law_comparison import _candidate_probabilities, law_loss
 from dp_metrics.analysis.audited import AUDITED, FRAMES
 from dp_metrics.analysis.simulation import loss_output_bounds, variance_output_bounds

@@ -16,7 +16,7 @@ from helpers import NoEntropy, kind_of, loop_over, seeded
 from sklearn import metrics as sk
 
 import dp_metrics as dp
-from dp_metrics import auditing
+from dp_metrics.analysis import auditing
 from dp_metrics.fairness.frame import WITHIN_GROUPS
 from dp_metrics.fairness.plan import read_frame
 from dp_metrics.metrics import FUNCTIONS, METRICS

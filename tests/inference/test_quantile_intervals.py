@@ -10,7 +10,7 @@ import pytest
 from helpers import loop_over, order_query
 
 import dp_metrics as dp
-from dp_metrics import auditing
+from dp_metrics.analysis import auditing
 from dp_metrics.inference.quantiles import _CELLS, _misses, quantile_plan, rank_searches
 from dp_metrics.inputs.floats import MAX_FLOAT
 from dp_metrics.inputs.shape import ArgumentShape, Shape

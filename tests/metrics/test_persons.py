@@ -11,7 +11,7 @@ from helpers import loop_over, seeded
 
 import dp_metrics as dp
 from dp_metrics.analysis._law_comparison import draw_loss
-from dp_metrics.auditing import frame_loss
+from dp_metrics.analysis.auditing import frame_loss
 from dp_metrics.inference.comparison import comparison_plan
 from dp_metrics.inference.paired_losses import paired_losses
 from dp_metrics.inputs.shape import Records

@@ -8,7 +8,7 @@ from helpers import loop_over
 from sklearn.metrics import get_scorer, get_scorer_names
 
 import dp_metrics as dp
-from dp_metrics import auditing
+from dp_metrics.analysis import auditing
 from dp_metrics.metrics import FUNCTIONS, METRICS, NAMES, row_of
 
 MACRO = partial(dp.private_f1_score, average="macro")

@@ -71,7 +71,10 @@ def site(built):
 @pytest.mark.slow
 def test_every_public_name_has_a_page(site):
     names = [f"dp_metrics.{name}" for name in dp_metrics.__all__]
-    names += [f"dp_metrics.auditing.{name}" for name in import_module("dp_metrics.auditing").__all__]
+    names += [
+        f"dp_metrics.analysis.auditing.{name}"
+        for name in import_module("dp_metrics.analysis.auditing").__all__
+    ]
     for name in names:
         page = site[f"api/generated/{name}.html"]
         assert any(anchor.endswith(name.rsplit(".")[-1]) for anchor in page.anchors)

@@ -14,7 +14,8 @@ import numpy as np
 import pytest
 from helpers import assert_follows, draw_many, loss_bounds, neighbour_pairs
 
-from dp_metrics import PrivacyAccountant, auditing, private_mae
+from dp_metrics import PrivacyAccountant, private_mae
+from dp_metrics.analysis import auditing
 from dp_metrics.mechanisms._base import Mechanism, ceil_ranks, require_bounded
 from dp_metrics.mechanisms._laws import FloatLaw
 
@@ -30,7 +31,7 @@ PLACES = {
     "dp_metrics/__init__.py",
     "dp_metrics/inputs/losses.py",
     "dp_metrics/metrics/other_losses.py",
-    "dp_metrics/streaming/dask.py",
+    "dp_metrics/distributed.py",
     "tests/cases.py",
 }
 # what docs/sources.py --write makes of them
@@ -45,7 +46,7 @@ def block_of(file):
 
 LOSS = block_of("dp_metrics/inputs/losses.py")
 METRIC = block_of("dp_metrics/metrics/other_losses.py")
-ON_DASK = block_of("dp_metrics/streaming/dask.py,")
+ON_DASK = block_of("dp_metrics/distributed.py,")
 CASE = block_of("tests/cases.py")
 
 
@@ -70,7 +71,7 @@ def add_huber_loss(folder):
         "    from dp_metrics.metrics.other_losses import (\n",
         "        private_huber_loss as private_huber_loss,\n",
     )
-    collections = package / "streaming" / "dask.py"
+    collections = package / "distributed.py"
     insert(collections, '    "private_f1_score",\n', '    "private_huber_loss",\n')
     insert(collections, "private_f1_score = _on_dask(precision_recall.private_f1_score)\n", ON_DASK)
     insert(folder / "tests" / "cases.py", "CASES = {\n", CASE)

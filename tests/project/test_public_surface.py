@@ -12,7 +12,7 @@ from importlib import import_module
 from pathlib import Path
 
 RECORD = Path(__file__).parent / "public_surface.txt"
-MODULES = ("dp_metrics", "dp_metrics.distributed", "dp_metrics.auditing")
+MODULES = ("dp_metrics", "dp_metrics.distributed", "dp_metrics.analysis.auditing")
 NO_VALUE = inspect.Parameter.empty
 
 

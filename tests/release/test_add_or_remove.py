@@ -27,7 +27,7 @@ from hypothesis import strategies as st
 
 import dp_metrics as dp
 from dp_metrics._random import OSEntropy, SeededEntropy
-from dp_metrics.auditing import metric_loss
+from dp_metrics.analysis.auditing import metric_loss
 from dp_metrics.mechanisms import Geometric
 from dp_metrics.metrics import METRICS
 from dp_metrics.release import release as _release

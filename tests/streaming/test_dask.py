@@ -40,7 +40,6 @@ from dp_metrics import ConfusionSummary, LossSummary, PrivacyAccountant, ScoreSu
 from dp_metrics._random import SeededEntropy
 from dp_metrics.metrics import FUNCTIONS, METRICS
 from dp_metrics.streaming import _collections
-from dp_metrics.streaming import dask as twins
 from dp_metrics.streaming._summary import Summary
 from dp_metrics.streaming.summaries import CAPACITY
 
@@ -245,7 +244,7 @@ def test_every_metric_that_a_summary_serves_is_there_and_looks_like_the_metric()
     for name in SERVED:
         ours, metric = getattr(distributed, name), getattr(dp, name)
         assert inspect.signature(ours) == inspect.signature(metric)
-        assert (ours.__name__, ours.__qualname__, ours.__module__) == (name, name, twins.__name__)
+        assert (ours.__name__, ours.__qualname__, ours.__module__) == (name, name, distributed.__name__)
         assert pickle.loads(pickle.dumps(ours)) is ours
         first, rest = ours.__doc__.split("\n", 1)
         assert metric.__doc__.startswith(first)
@@ -390,7 +389,7 @@ def of_package(error):
     """Return representations of whatever is alive in the frames of a traceback within the package."""
     found, frames = [], error.__traceback__
     while frames is not None:
-        if frames.tb_frame.f_code.co_filename in (_collections.__file__, twins.__file__):
+        if frames.tb_frame.f_code.co_filename in (_collections.__file__, distributed.__file__):
             found += map(repr, frames.tb_frame.f_locals.values())
         frames = frames.tb_next
     return " ".join(found)

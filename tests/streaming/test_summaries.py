@@ -32,7 +32,7 @@ from sklearn.calibration import CalibrationDisplay, calibration_curve
 
 import dp_metrics as dp
 from dp_metrics import ConfusionSummary, LossSummary, PrivacyAccountant, ScoreSummary, VarianceSummary
-from dp_metrics.auditing import metric_loss
+from dp_metrics.analysis.auditing import metric_loss
 from dp_metrics.metrics import METRICS
 from dp_metrics.streaming.summaries import CAPACITY
 
