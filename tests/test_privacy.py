@@ -19,10 +19,10 @@ from cases import REPLACE
 from helpers import slow_but
 
 import dp_metrics as dp
-from dp_metrics import AboveThreshold, Adaptive, Hazard, auditing
+from dp_metrics.analysis import auditing
 from dp_metrics.analysis._law_comparison import joint_losses
 from dp_metrics.analysis.audited import AUDITED, FRAMES, PLANS
-from dp_metrics.mechanisms import MECHANISMS, Mechanism, adaptive, geometric
+from dp_metrics.mechanisms import MECHANISMS, AboveThreshold, Adaptive, Hazard, Mechanism, adaptive, geometric
 from dp_metrics.mechanisms.adaptive import AdaptiveDraw
 from dp_metrics.metrics import METRICS
 from dp_metrics.release.parts import count_table, mean_loss

@@ -50,6 +50,7 @@ from dp_metrics.inputs.losses import RecordLoss
 from dp_metrics.mechanisms import Adaptive, get_mechanism
 from dp_metrics.metrics import FUNCTIONS, METRICS, row_of
 from dp_metrics.page.requirements import parsed
+from dp_metrics.release.result import PrivateResult
 
 BUDGET = dp.PrivacyAccountant(100.0)
 PAID = {"epsilon": 1.0, "accountant": BUDGET}
@@ -418,7 +419,7 @@ ROWS = [
      ValueError, "mechanism must be one of", of_metrics(with_mechanism)),
     (lambda case, wrong: case(*with_sentinel(case, 0), **SAFE, mechanism=wrong),
      TypeError, "mechanism",
-     [(case, wrong) for case in of_metrics(with_mechanism) for wrong in (3, dp.Hazard, object())]),
+     [(case, wrong) for case in of_metrics(with_mechanism) for wrong in (3, dp.mechanisms.Hazard, object())]),
     (lambda case, mechanism: case(*with_sentinel(case, 0), **SAFE, mechanism=mechanism),
      ValueError, lambda case, mechanism: next(iter(case.bounded)), [
          (case, mechanism)
@@ -1611,7 +1612,7 @@ WITHOUT_RECORDS = [
      ValueError, "confidence", [95, 0]),
     (lambda: kept(dp.private_mse, T, T, mechanism="above_threshold").noise_interval(),
      ValueError, "cannot limit what AboveThreshold releases"),
-    (lambda: dp.PrivateResult(
+    (lambda: PrivateResult(
          value=0.5,
          epsilon=1.0,
          n=10,
@@ -1633,18 +1634,18 @@ WITHOUT_RECORDS = [
          {"mechanism": "hazard"}, {"mechanism": "laplace"},
      ]),
     # mechanisms
-    (lambda options: dp.AboveThreshold(**options),
+    (lambda options: dp.mechanisms.AboveThreshold(**options),
      ValueError, lambda options: next(iter(options)), [
          {"beta": 1.0}, {"beta": NAN}, {"beta": INF}, {"split": 0.0}, {"split": 1.0}, {"split": NAN},
          {"scale": 0.0}, {"scale": INF}, {"spacing": "odd"}, {"first": -1}, {"max_candidates": 1},
          {"ranks": 0},
      ]),
-    (lambda value: dp.Hazard(resolution=value), ValueError, "resolution", [0.0, -1.0, NAN, INF]),
+    (lambda value: dp.mechanisms.Hazard(resolution=value), ValueError, "resolution", [0.0, -1.0, NAN, INF]),
     (lambda options: Adaptive(**options),
      INVALID, lambda options: next(iter(options)),
      [{"threshold": 0}, {"threshold": "300"}, {"share": 1.0}, {"share": -0.1}, {"share": NAN}]),
     (lambda: get_mechanism("exponential"), ValueError, "hazard.*laplace.*'exponential'"),
-    (lambda wrong: get_mechanism(wrong), TypeError, "mechanism", [None, 3, dp.Hazard, object()]),
+    (lambda wrong: get_mechanism(wrong), TypeError, "mechanism", [None, 3, dp.mechanisms.Hazard, object()]),
     # budgets
     (lambda act, epsilon: act(epsilon),
      ValueError, "epsilon must be", list(
@@ -1754,11 +1755,11 @@ WITHOUT_RECORDS = [
      ValueError, "epsilon", [0, -1, NAN]),
     (lambda kind, options: kind(**options),
      ValueError, lambda kind, options: next(iter(options)), [
-         *((dp.Hazard, {"resolution": wrong}) for wrong in (True, "0.1", 10**400)),
-         (dp.AboveThreshold, {"max_candidates": 10.5}),
-         (dp.AboveThreshold, {"first": 10**30}),
-         (dp.AboveThreshold, {"first": None}),
-         (dp.AboveThreshold, {"beta": None}),
+         *((dp.mechanisms.Hazard, {"resolution": wrong}) for wrong in (True, "0.1", 10**400)),
+         (dp.mechanisms.AboveThreshold, {"max_candidates": 10.5}),
+         (dp.mechanisms.AboveThreshold, {"first": 10**30}),
+         (dp.mechanisms.AboveThreshold, {"first": None}),
+         (dp.mechanisms.AboveThreshold, {"beta": None}),
      ]),
     (lambda metric, options: kept(metric, Y, Y, **options).population_interval(sure=True),
      ValueError, ..., [
@@ -1770,7 +1771,7 @@ WITHOUT_RECORDS = [
      ]),
     (lambda confidence: kept(dp.private_recall_score, Y, Y).population_interval(confidence),
      ValueError, "confidence", [1.0, 0.0, NAN, 95]),
-    (lambda: dp.PrivateResult(**kept(dp.private_recall_score, Y, Y).to_dict()).population_interval(),
+    (lambda: PrivateResult(**kept(dp.private_recall_score, Y, Y).to_dict()).population_interval(),
      ValueError, "what is public about its noise"),
     # summaries, and collections of Dask
     (lambda options: LOSSES.release(**{**SAFE, **options}),

@@ -299,7 +299,8 @@ def make_private_scorer(
     >>> from sklearn.datasets import make_regression
     >>> from sklearn.linear_model import Ridge
     >>> from sklearn.model_selection import cross_val_score
-    >>> from dp_metrics import PrivacyAccountant, TrainingFoldsWarning, make_private_scorer
+    >>> from dp_metrics import PrivacyAccountant, make_private_scorer
+    >>> from dp_metrics.exceptions import TrainingFoldsWarning
     >>> warnings.simplefilter("ignore", TrainingFoldsWarning)  # we know what the total means
     >>> X, y = make_regression(n_samples=500, random_state=0)
     >>> accountant = PrivacyAccountant(1.0)

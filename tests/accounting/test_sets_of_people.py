@@ -15,7 +15,8 @@ from sklearn.base import clone
 from sklearn.dummy import DummyRegressor
 
 import dp_metrics as dp
-from dp_metrics import PrivacyAccountant, auditing
+from dp_metrics import PrivacyAccountant
+from dp_metrics.analysis import auditing
 from dp_metrics.exceptions import PrivacyBudgetError
 
 WITHIN_GROUPS = "replace_one_within_groups"

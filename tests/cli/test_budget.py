@@ -137,7 +137,7 @@ def test_a_name_is_bought_once_and_then_no_private_cell_is_looked_at(case, peopl
     assert f"number of records was {N} and is {N - 1}" in refused(*argv, *paid)
     budget = opened()
     assert [(one.spend_name, one.epsilon) for one in budget.history] == [("week 47", 1 / 3)]
-    with pytest.warns(dp.StoredReleaseWarning):
+    with pytest.warns(dp.exceptions.StoredReleaseWarning):
         function(people)(epsilon=Fraction(1, 3), accountant=budget, spend_name="week 47")
     assert budget.spent == 1 / 3
 
@@ -152,7 +152,7 @@ def test_weights_and_persons_of_a_file_belong_to_the_question(column, run, refus
             run(*argv)
         else:
             assert f"{column} has other values" in refused(*argv)
-    with pytest.warns(dp.StoredReleaseWarning):  # the function asks the same question
+    with pytest.warns(dp.exceptions.StoredReleaseWarning):  # the function asks the same question
         dp.private_mae(
             np.ones(200), np.zeros(200), epsilon=1.0, accountant=opened(), spend_name="x", **{column: numbers}
         )

@@ -435,7 +435,7 @@ def test_values_rest_on_the_records_that_count_for_them(way):
         (dp.private_average_precision_score, smaller, True),
         (dp.private_log_loss, sizes, True),
         (MAE, sizes, True),
-        (partial(dp.private_mae, mechanism=dp.Hazard(resolution=0.1)), sizes, "membership" in way),
+        (partial(dp.private_mae, mechanism=dp.mechanisms.Hazard(resolution=0.1)), sizes, "membership" in way),
     ):
         made = frame(metric, PROBA, epsilon=NO_NOISE, **way)
         assert made.group_sizes == (sizes if told else None)
@@ -464,5 +464,5 @@ def test_the_data_frame_has_all_that_was_released():
     table = frame({"recall": dp.private_recall_score, "auc": HAZARD}, epsilon=0.02).to_frame()
     of_each = [f"{name}{fact}" for name in ("recall", "auc") for fact in ("", "_rests_on", "_note", "_bias")]
     assert list(table.columns) == [*of_each, "group_size"]
-    untold = frame(partial(dp.private_mae, mechanism=dp.Hazard(resolution=0.1)), PROBA)
+    untold = frame(partial(dp.private_mae, mechanism=dp.mechanisms.Hazard(resolution=0.1)), PROBA)
     assert untold.to_frame()["group_size"].isna().all()

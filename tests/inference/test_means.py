@@ -176,7 +176,7 @@ def test_a_private_cap_is_near_the_99_percent_quantile_and_is_told():
 
 
 @pytest.mark.filterwarnings(
-    "ignore::dp_metrics.NoisyReleaseWarning", "ignore::dp_metrics.LargeEpsilonWarning"
+    "ignore::dp_metrics.exceptions.NoisyReleaseWarning", "ignore::dp_metrics.exceptions.LargeEpsilonWarning"
 )
 @loop_over("epsilon", [2e-323, 1e-5, 1.0, 1e308])
 @loop_over("losses", [[0.0], [0.0] * 200, [MAX] * 200, [5e-324] * 200, [MAX, 1.0, 0.0], range(200)])
@@ -216,10 +216,10 @@ def test_a_cap_next_to_zero_is_said_to_tell_nothing():
 
 def test_few_records_for_a_private_cap_are_warned_of_before_the_spend():
     accountant = dp.PrivacyAccountant(1)
-    with pytest.warns(dp.NoisyReleaseWarning, match="private cap"), pytest.raises(NoEntropy.Drawn):
+    with pytest.warns(dp.exceptions.NoisyReleaseWarning, match="private cap"), pytest.raises(NoEntropy.Drawn):
         with_private_cap(np.ones(99), epsilon=1.0, accountant=accountant, random_state=NoEntropy())
     with warnings.catch_warnings():
-        warnings.simplefilter("error", dp.NoisyReleaseWarning)
+        warnings.simplefilter("error", dp.exceptions.NoisyReleaseWarning)
         with_private_cap(np.ones(100), epsilon=1.0)
 
 
@@ -238,14 +238,14 @@ def test_what_is_spent_is_recorded_before_anything_is_drawn_and_a_seed_fixes_the
     assert accountant.remaining == 0
     with pytest.raises(dp.PrivacyBudgetError):
         interval(losses, epsilon=1.0, accountant=accountant, random_state=NoEntropy())
-    with pytest.warns(dp.SeededReleaseWarning):
+    with pytest.warns(dp.exceptions.SeededReleaseWarning):
         first, second = (interval(losses, epsilon=2.0, random_state=4) for _ in range(2))
     assert first == second
     assert len({interval(losses, epsilon=2.0).lower for _ in range(8)}) > 1
 
 
 @pytest.mark.slow
-@pytest.mark.filterwarnings("ignore::dp_metrics.SeededReleaseWarning")
+@pytest.mark.filterwarnings("ignore::dp_metrics.exceptions.SeededReleaseWarning")
 @pytest.mark.parametrize(
     "law", [weibull_min(0.8), gamma(0.5), invgauss(1.0), beta(2, 5)], ids=lambda law: law.dist.name
 )
@@ -334,7 +334,7 @@ def covered(loss, epsilon, runs, n=400, mean=0.1):
 
 
 @pytest.mark.slow
-@pytest.mark.filterwarnings("ignore::dp_metrics.SeededReleaseWarning")
+@pytest.mark.filterwarnings("ignore::dp_metrics.exceptions.SeededReleaseWarning")
 @pytest.mark.parametrize("epsilon", [0.5, 1.01, 4.0])
 def test_intervals_cover_the_mean(epsilon):
     """Of 400 runs: one of the four shares of an epsilon is below its limit once in 400, at .95 exactly."""

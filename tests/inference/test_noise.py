@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from sklearn import metrics as sk
 
 import dp_metrics as dp
+from dp_metrics.exceptions import NoisyReleaseWarning
 from dp_metrics.mechanisms._base import NOTHING, Limits
 from dp_metrics.mechanisms.geometric import SumsNoise, largest_noise
 from dp_metrics.metrics import FUNCTIONS, METRICS
@@ -266,7 +267,7 @@ def test_limits_that_are_the_whole_range_say_so(metric, relation):
     for epsilon in (5e-324, 1e-200, 1e-5):
         with warnings.catch_warnings():
             warnings.simplefilter("error")
-            warnings.simplefilter("ignore", dp.NoisyReleaseWarning)  # which reads public numbers only
+            warnings.simplefilter("ignore", NoisyReleaseWarning)  # which reads public numbers only
             interval = metric(y, y, epsilon=epsilon, neighboring=relation).noise_interval(1 - 1e-9)
         assert np.all(np.asarray(interval.lower) == 0)
         assert np.all(np.asarray(interval.upper) == 1)

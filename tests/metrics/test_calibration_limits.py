@@ -19,8 +19,8 @@ TASKS = {  # scores, and the probability of a positive of such a score; none was
     ),
     "overconfident, few at one end": (lambda rng, n: rng.beta(6, 1.2, n), lambda s: 0.2 + 0.6 * s),
 }
-POSSIBLE = pytest.mark.filterwarnings("ignore::dp_metrics.SeededReleaseWarning")
-pytestmark = [POSSIBLE, pytest.mark.filterwarnings("ignore::dp_metrics.NoisyReleaseWarning")]
+POSSIBLE = pytest.mark.filterwarnings("ignore::dp_metrics.exceptions.SeededReleaseWarning")
+pytestmark = [POSSIBLE, pytest.mark.filterwarnings("ignore::dp_metrics.exceptions.NoisyReleaseWarning")]
 
 
 def drawn(task, n, seed):

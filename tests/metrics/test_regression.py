@@ -11,7 +11,7 @@ from sklearn import metrics as sk
 
 import dp_metrics as dp
 from dp_metrics.analysis.simulation import loss_output_bounds
-from dp_metrics.mechanisms import MECHANISMS
+from dp_metrics.mechanisms import MECHANISMS, AboveThreshold, Hazard, InverseSensitivity
 from dp_metrics.metrics import METRICS
 from dp_metrics.metrics._multioutput import r2_from_parts
 
@@ -63,7 +63,12 @@ def test_every_output_has_a_draw_of_its_own(metric, mechanism, is_seeded):
 def test_the_default_is_the_most_accurate_on_skewed_losses():
     """Section 6 of the theory, from the exact laws; the sizes average out where candidates happen to lie."""
     losses = np.minimum(np.exp(np.random.default_rng(0).normal(size=1000)), 20.0)
-    mechanisms = [dp.Hazard(), dp.AboveThreshold(), dp.AboveThreshold.paper(), dp.InverseSensitivity()]
+    mechanisms = [
+        Hazard(),
+        AboveThreshold(),
+        AboveThreshold.paper(),
+        InverseSensitivity(),
+    ]
     errors_of = np.zeros(len(mechanisms))
     for size in 1000 * np.geomspace(1, 1.03, 4):
         for i, mechanism in enumerate(mechanisms):

@@ -62,7 +62,7 @@ PLACES = {  # and a metric that each of them takes
 }
 
 
-@pytest.mark.filterwarnings("ignore::dp_metrics.SeededReleaseWarning")
+@pytest.mark.filterwarnings("ignore::dp_metrics.exceptions.SeededReleaseWarning")
 @loop_over("place", PLACES)
 def test_a_name_does_what_the_function_does_and_a_wrong_one_is_answered(place):
     ask, metric = PLACES[place]

@@ -31,7 +31,8 @@ from sklearn.svm import LinearSVC
 from sklearn.utils.estimator_checks import check_estimator
 
 import dp_metrics as dp
-from dp_metrics import Hazard, PrivacyAccountant, PrivacyBudgetError, PrivateRandomizedSearch, private_mse
+from dp_metrics import PrivacyAccountant, PrivacyBudgetError, PrivateRandomizedSearch, private_mse
+from dp_metrics.mechanisms import Hazard
 from dp_metrics.model_selection import _trials
 
 NO_NOISE, ADD = 1e6, "add_or_remove_one"
@@ -198,8 +199,8 @@ def test_the_relation_of_its_metric_is_kept_and_there_may_be_no_record(options, 
 
 def test_the_mechanism_of_its_metric_is_recorded():
     for drawn_by, options in {
-        f", {dp.Adaptive()!r}": {},
-        f", {dp.Laplace()!r}": {"metric_params": {"mechanism": "laplace", "bounds": (-500, 500)}},
+        f", {dp.mechanisms.Adaptive()!r}": {},
+        f", {dp.mechanisms.Laplace()!r}": {"metric_params": {"mechanism": "laplace", "bounds": (-500, 500)}},
         "": {"metric": constant, "greater_is_better": True},
     }.items():
         accountant = PrivacyAccountant(3.0)

@@ -11,9 +11,11 @@ import pytest
 from doors import command
 from helpers import kind_of
 
-from dp_metrics import ReleasedConfusion, ReleasedScores, distributed
+from dp_metrics import distributed
 from dp_metrics.analysis.audited import AUDITED
 from dp_metrics.metrics import METRICS
+from dp_metrics.metrics.labels.released_confusion import ReleasedConfusion
+from dp_metrics.metrics.scores.released_scores import ReleasedScores
 from dp_metrics.release.stored.questions import PER_RECORD
 
 ROOT = Path(__file__).parents[2]

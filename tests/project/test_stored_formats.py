@@ -12,13 +12,8 @@ import numpy as np
 import pytest
 from helpers import new_session
 
-from dp_metrics import (
-    PrivacyAccountant,
-    PrivacyBudgetError,
-    PrivateEvaluation,
-    StoredReleaseWarning,
-    private_mae,
-)
+from dp_metrics import PrivacyAccountant, PrivacyBudgetError, PrivateEvaluation, private_mae
+from dp_metrics.exceptions import StoredReleaseWarning
 
 STORED = Path(__file__).parent / "stored"
 MAE = 1.3208014149687042

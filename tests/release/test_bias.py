@@ -12,7 +12,7 @@ from sklearn.metrics import log_loss
 import dp_metrics as dp
 from dp_metrics.cli.main import main
 
-pytestmark = pytest.mark.filterwarnings("ignore::dp_metrics.SeededReleaseWarning")
+pytestmark = pytest.mark.filterwarnings("ignore::dp_metrics.exceptions.SeededReleaseWarning")
 
 TIMES = 40
 TOO_LOW, TOO_HIGH = "Usually too low if a few records", "Usually too high if a few records"

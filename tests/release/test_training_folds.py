@@ -12,7 +12,7 @@ from sklearn.linear_model import LogisticRegression, LogisticRegressionCV, Ridge
 from sklearn.model_selection import GridSearchCV, KFold, cross_val_score, learning_curve
 
 import dp_metrics as dp
-from dp_metrics import TrainingFoldsWarning
+from dp_metrics.exceptions import TrainingFoldsWarning
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(120, 2))

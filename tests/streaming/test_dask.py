@@ -136,7 +136,7 @@ WORDS = {"labels": ["egg", "ham", "spam"]}
 CALLS = [
     ("private_mse", heavy(2), {"multioutput": [1, 0.5]}),
     ("private_mse", heavy(2), {"multioutput": "raw_values"}),
-    ("private_mse", heavy(), {"mechanism": dp.Hazard(resolution=0.5)}),
+    ("private_mse", heavy(), {"mechanism": dp.mechanisms.Hazard(resolution=0.5)}),
     ("private_mse", heavy(), {"mechanism": "laplace", "bounds": (-4, 4)}),
     ("private_std", heavy()[:1], {"ddof": 1, "bounds": (-4, 4)}),
     ("private_brier_score_loss", two_classes(), {"pos_label": 0}),
@@ -292,7 +292,7 @@ def counted(calls, data):
 BAD = {
     **{name: values[:3] for name, values in BAD_OPTIONS.items()},
     "neighboring": ["remove"],
-    "mechanism": ["gaussian", dp.Hazard],
+    "mechanism": ["gaussian", dp.mechanisms.Hazard],
     "accountant": [1.0],
     "random_state": ["1"],
     "multioutput": ["variance_weighted", [1.0]],
@@ -502,7 +502,7 @@ def test_the_type_of_a_column_decides_the_limit_of_a_loss():
 def test_a_seed_warns_once_at_the_line_of_the_caller_and_without_one_releases_are_fresh():
     x = da.arange(100, chunks=10)
     for call in (distributed.private_variance, distributed.private_mean_loss, distributed.private_std):
-        with pytest.warns(dp.SeededReleaseWarning) as caught:
+        with pytest.warns(dp.exceptions.SeededReleaseWarning) as caught:
             call(x, epsilon=1.0, random_state=3)
         assert [warning.filename for warning in caught] == [__file__]
         assert caught[0].lineno == inspect.currentframe().f_lineno - 2
@@ -517,7 +517,7 @@ def test_a_stored_release_computes_nothing(tmp_path):
     calls.clear()
     new_session()
     budget = PrivacyAccountant(1.0, path)
-    with pytest.warns(dp.StoredReleaseWarning, match="records and predictions were not read"):
+    with pytest.warns(dp.exceptions.StoredReleaseWarning, match="records and predictions were not read"):
         assert ask(*arrays, accountant=budget) == number
     assert (calls, budget.spent) == ([], 1.0)
     assert budget["mae, week 47"].noise_interval()
@@ -536,7 +536,7 @@ def test_collections_ask_by_their_totals(is_known, tmp_path):
         budget = PrivacyAccountant(1.0, path)
         settings = {"epsilon": 1.0, "accountant": budget, "spend_name": "x"}
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", dp.StoredReleaseWarning)
+            warnings.simplefilter("ignore", dp.exceptions.StoredReleaseWarning)
             return distributed.private_mae(*arrays[:2], sample_weight=arrays[2], **settings), budget.spent
 
     first = ask(slice(None), weights, 20)
