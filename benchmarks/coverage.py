@@ -53,9 +53,9 @@ MAX_WIDTH = 100.0  # in units of the public range: what is wider is no limit
 
 WAYS: dict[str, tuple[str, str, dict[str, Any]]] = {
     "records": ("these records, sure", "noise_interval", {}),
-    "records~": ("these records, approximate", "noise_interval", {"method": "approximate"}),
-    "people": ("all people, sure", "population_interval", {}),
-    "people~": ("all people, approximate", "population_interval", {"method": "approximate"}),
+    "records~": ("these records, approximate", "noise_interval", {}),
+    "people": ("all people, sure", "population_interval", {"sure": True}),
+    "people~": ("all people, approximate", "population_interval", {}),
 }
 """What an interval is of, and how it is asked for."""
 
@@ -100,7 +100,7 @@ def kinds(
 
 def asked(way: str, options: Mapping[str, Any], result: Any) -> Any:
     _, method, fixed = WAYS[way]
-    return getattr(result, method)(**fixed, **options)
+    return getattr(result, method)(**{**fixed, **options})
 
 
 LABELS, SCORES, LOSS = ("true", "said"), ("true", "score"), ("loss",)
@@ -201,11 +201,6 @@ def labels() -> list[Kind]:
     confusion, cells = private(dp.private_confusion_matrix), exact(sk.confusion_matrix)
     found = [
         *kinds("accuracy", "records people", two, accuracy, exact(sk.accuracy_score), speed="fast"),
-        Kind(
-            "accuracy_interval", "people", two, lambda x, epsilon: (accuracy(x, epsilon), len(x.true)),
-            exact(sk.accuracy_score), speed="fast",
-            ask=lambda r: dp.accuracy_interval(r[0].value, n=r[1], epsilon=r[0].epsilon),
-        ),
         *kinds("confusion matrix, in records", "records", two, confusion, cells, speed="fast"),
     ]  # fmt: skip
     ratios = "recall, precision, specificity, F1, Jaccard"
@@ -226,7 +221,8 @@ def labels() -> list[Kind]:
         f1, recall = ratio(sk.f1_score, average="macro"), ratio(sk.recall_score, average="macro")
         balanced = private(dp.private_balanced_accuracy_score, **more)
         found += kinds(f"balanced accuracy{told}", "records people people~", people, balanced, recall)
-        found += kinds(f"macro F1{told}", "people people~", people, private(dp.private_f1_score, **macro), f1)
+        release = private(dp.private_f1_score, **macro)
+        found += kinds(f"macro F1{told}", "people" if told else "people people~", people, release, f1)
         for metric, without in ((dp.private_matthews_corrcoef, mcc), (dp.private_cohen_kappa_score, kappa)):
             found += kinds(
                 f"MCC, kappa{told}", sure + "people~", people, private(metric, **more), exact(without)
@@ -259,7 +255,8 @@ def scores() -> list[Kind]:
     for ties, told in (("any", "AUC of a table"), ("ordered", 'AUC of a table, ties="ordered"')):
         of = told, two, table, auc
         found += [
-            *kinds(of[0], "records people", *of[1:], options={"ties": ties}, speed="slow"),
+            *kinds(of[0], "records", *of[1:], options={"ties": ties, "sure": True}, speed="slow"),
+            *kinds(of[0], "people", *of[1:], options={"ties": ties}, speed="slow"),
             *kinds(of[0], "records~ people~", *of[1:], options={"ties": ties}),
         ]
     of_table: Any = {"options": {"metric": "average_precision"}, "speed": "slow"}
@@ -281,25 +278,25 @@ def scores() -> list[Kind]:
         ),
         Kind(
             "calibration band", "people~", two, curve, lambda x: by_bin(x)[1],
-            ask=lambda result: (dp.calibration_band(result).lower, dp.calibration_band(result).upper),
+            ask=lambda result: (result.band().lower, result.band().upper),
         ),
         Kind(
             "calibration gaps", "people~", two, curve, lambda x: by_bin(x)[1] - by_bin(x)[2],
-            ask=lambda result: (dp.calibration_band(result).gap_lower, dp.calibration_band(result).gap_upper),
+            ask=lambda result: (result.band().gap_lower, result.band().gap_upper),
         ),
         *kinds("calibration error", "records", two, error, calibration_error, speed="fast"),
     ]  # fmt: skip
 
 
 def roc_ends(result: Any) -> Ends:
-    band = dp.roc_band(result)
+    band = result.band()
     lower, upper = band.lower, band.upper
     return np.append(lower.tpr, upper.fpr), np.append(upper.tpr, lower.fpr)
 
 
 def roc_at(x: People, result: Any) -> Floats:
     """Return the recall, then the share of false positives, at each edge of a band."""
-    edges = dp.roc_band(result).lower.thresholds
+    edges = result.band().lower.thresholds
     return np.array([(x.score[x.true == kind] >= edge).mean() for kind in (1, 0) for edge in edges])
 
 
@@ -402,9 +399,8 @@ def groups() -> list[Kind]:
         ("AUC", dp.private_roc_auc_score, area, SCORES),
     ):
         for of, shown in WHAT.items():
-            ways = (
-                "people~" if told == "AUC" else "records people people~" if of == (0, 1) else "records people"
-            )
+            ways = "records people people~" if of in ((0, 1), "difference") else "records people"
+            ways = "people~" if told == "AUC" else ways
             truth = exact(partial(by_group, without, of), (*fields, "group"))
             options, speed = {"of": of, "simultaneous": of == "groups"}, "slow" if told == "AUC" else "usual"
             of_groups: Any = two, partial(frame, metric, fields), truth

@@ -103,7 +103,7 @@ def peak_memory(call: Call) -> float:
 
 def print_epsilons(n: int, repeats: int) -> None:
     """Print the time of a release against epsilon."""
-    hazard = dp.Hazard()
+    hazard = dp.mechanisms.Hazard()
     print(f"\nTime of a release against epsilon at n = {n:,}, ms (ranks used):\n")
     print_row("epsilon", *(f"{epsilon:g}" for epsilon in EPSILONS))
     print("|---" * (1 + len(EPSILONS)) + "|")
@@ -118,7 +118,7 @@ def print_epsilons(n: int, repeats: int) -> None:
 
 def print_throughput(seconds: float) -> None:
     """Print how many releases one prepared summary gives in a second, and how many draws one law."""
-    hazard, n, ranks = dp.Hazard(), 1_000_000, 100
+    hazard, n, ranks = dp.mechanisms.Hazard(), 1_000_000, 100
     rng = np.random.default_rng(0)
     y, prediction = rng.normal(size=(2, n))
     epsilons = np.geomspace(10.0, 0.1, 2000).tolist()

@@ -277,7 +277,7 @@ def main() -> None:
     parser.add_argument("--repeats", type=int, default=400)
     parser.add_argument("--page", type=Path, help="where to write the tables of metrics")
     arguments = parser.parse_args()
-    warnings.simplefilter("ignore", dp.NoisyReleaseWarning)
+    warnings.simplefilter("ignore", dp.exceptions.NoisyReleaseWarning)
     rng = np.random.default_rng(1)
     print(f"{'n = ' + format(arguments.n, ','):<53} {'ms':>7} {'ratio':>6}  95 % limits")
     for name, releases in pairs(arguments.n).items():

@@ -61,8 +61,6 @@ TITLES = {
     "metrics.reports": "Reports",
     "fairness": "Groups of people",
     "inference": "How sure: intervals and comparisons",
-    "release.interval": "Intervals",
-    "release.result": "Results",
     "release.with_result": "From a metric to its result",
     "analysis.expected_error": "Planning accuracy",
     "model_selection.release_count": "Planning cost",
@@ -71,13 +69,33 @@ TITLES = {
     "model_selection.best": "Choosing a model",
     "model_selection.search": "Model selection",
     "streaming": "Summaries",
-    "mechanisms": "Mechanisms",
-    "exceptions": "Exceptions and warnings",
+    "exceptions": "Exceptions",
 }
 """Headings of the reference in order, by the module or folder that defines names; others come last."""
 
+ELSEWHERE = {
+    "dp_metrics.release.result": ["PrivateResult"],
+    "dp_metrics.release.interval": ["Interval"],
+    "dp_metrics.metrics.labels.released_confusion": ["ReleasedConfusion"],
+    "dp_metrics.metrics.scores.released_scores": ["ReleasedScores"],
+    "dp_metrics.inference.comparison": ["Comparison"],
+    "dp_metrics.analysis.expected_error": ["ExpectedError"],
+    "dp_metrics.model_selection.scorers": ["PrivateScorer"],
+    "dp_metrics.model_selection.best": ["Choice"],
+    "dp_metrics.page.division": ["EvaluationPlan"],
+    "dp_metrics.mechanisms": [
+        "AboveThreshold", "Adaptive", "Geometric", "Hazard", "InverseSensitivity", "Laplace",
+        "PiecewiseLaplace",
+    ],
+    "dp_metrics.exceptions": [
+        "LargeEpsilonWarning", "NoisyReleaseWarning", "SearchStopped", "SeededReleaseWarning",
+        "StoredReleaseWarning", "TrainingFoldsWarning",
+    ],
+}  # fmt: skip
+"""Public names that are not at the top: what calls return, mechanisms as objects, and warnings."""
+
 FOR_EXPERTS = {
-    "dp_metrics.auditing": import_module("dp_metrics.auditing").__all__,
+    "dp_metrics.analysis.auditing": import_module("dp_metrics.analysis.auditing").__all__,
     "dp_metrics.sensitivity.output_bounds": ["OutputBounds"],
     "dp_metrics.mechanisms": ["Mechanism", "OutputLaw"],
     "dp_metrics.accounting": ["Spend"],
@@ -110,6 +128,8 @@ def _reference() -> str:
             sections.append(_section(title, "-", f"dp_metrics.{part}", "dp_metrics", groups[part]))
     name = "dp_metrics.distributed"
     sections.append(_section("Dask collections", "-", name, name, import_module(name).__all__))
+    sections.append("What calls return, mechanisms, warnings\n---------------------------------------\n")
+    sections += [_section(module, "~", module, module, names) for module, names in ELSEWHERE.items()]
     sections.append("For auditors and contributors\n-----------------------------\n")
     sections += [_section(module, "~", module, module, names) for module, names in FOR_EXPERTS.items()]
     return "\n".join(sections)
@@ -124,13 +144,19 @@ _table = run_path(str(_docs / "metric_table.py"))["rst"]()
 shutil.copytree(_docs.parent / "notebooks", _docs / "notebooks", dirs_exist_ok=True)
 
 
+_HOMES = dict.fromkeys(dp_metrics.__all__, "dp_metrics") | {
+    name: module for module, names in ELSEWHERE.items() for name in names
+}
+
+
 def link_to_public_name(app: Any, env: Any, node: Any, content: Any) -> Any:
-    """Resolve a name of `dp_metrics` on the page of a submodule."""
-    target = node.get("reftarget", "")
-    if node.get("reftype") != "obj" or target.split(".")[0] not in dp_metrics.__all__:
+    """Resolve a public name that is written without its module."""
+    target = node.get("reftarget", "").removeprefix("dp_metrics.")
+    home = _HOMES.get(target.split(".")[0])
+    if node.get("reftype") != "obj" or home is None:
         return None
     python = env.get_domain("py")
-    return python.resolve_xref(env, node["refdoc"], app.builder, "obj", f"dp_metrics.{target}", node, content)
+    return python.resolve_xref(env, node["refdoc"], app.builder, "obj", f"{home}.{target}", node, content)
 
 
 def setup(app: Any) -> None:

@@ -8,7 +8,6 @@ from sklearn.metrics import RocCurveDisplay
 from dp_metrics import (
     PrivateMetricFrame,
     ScoreSummary,
-    calibration_band,
     private_calibration_curve,
     private_recall_score,
     with_result,
@@ -34,7 +33,7 @@ def curves() -> None:
     RocCurveDisplay(fpr=fpr, tpr=tpr).plot(ax=left)
     released.roc_band().shade(left, color=BLUE, label="95 % band, sure")
     CalibrationDisplay(*calibration.value, None).plot(ax=right)
-    calibration_band(calibration).shade(right, color=BLUE, label="95 % limits, approximate")
+    calibration.band().shade(right, color=BLUE, label="95 % limits, approximate")
     left.set(xlabel="false positive rate", ylabel="true positive rate")
     right.set(xlabel="mean score of a bin", ylabel="share of spam")
     for axes, place in ((left, "lower right"), (right, "upper left")):

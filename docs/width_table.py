@@ -37,9 +37,9 @@ def released(metric: Callable[..., Any], data: int, n: int, seed: int, epsilon: 
     return dp.with_result(metric)(drawn[0], drawn[data], epsilon=epsilon)
 
 
-def of_labels(metric: Callable[..., Any], way: str, n: int, seed: int, epsilon: float) -> Any:
+def of_labels(metric: Callable[..., Any], sure: bool, n: int, seed: int, epsilon: float) -> Any:
     """Return the interval of a metric of labels."""
-    return released(metric, 1, n, seed, epsilon).population_interval(method=way)
+    return released(metric, 1, n, seed, epsilon).population_interval(sure=sure)
 
 
 def scores(n: int, seed: int, epsilon: float) -> Any:
@@ -48,9 +48,9 @@ def scores(n: int, seed: int, epsilon: float) -> Any:
     return dp.ScoreSummary().update(ill, score).release(epsilon)
 
 
-def area(way: str, n: int, seed: int, epsilon: float) -> Any:
+def area(sure: bool, n: int, seed: int, epsilon: float) -> Any:
     """Return the interval of the area under the ROC curve."""
-    return scores(n, seed, epsilon).population_interval(method=way)
+    return scores(n, seed, epsilon).population_interval(sure=sure)
 
 
 def band(n: int, seed: int, epsilon: float) -> Any:
@@ -65,54 +65,50 @@ def mean(n: int, seed: int, epsilon: float) -> Any:
     return dp.private_mean_interval((score - ill) ** 2, max_loss=1.0, epsilon=epsilon)
 
 
-def brier(way: str, n: int, seed: int, epsilon: float) -> Any:
+def brier(sure: bool, n: int, seed: int, epsilon: float) -> Any:
     """Return the interval of a Brier score; above epsilon 1 the approximate one is a release of its own."""
-    if way == "approximate" and epsilon > 1:
+    if not sure and epsilon > 1:
         return mean(n, seed, epsilon)
-    return released(dp.private_brier_score_loss, 2, n, seed, epsilon).population_interval(method=way)
+    return released(dp.private_brier_score_loss, 2, n, seed, epsilon).population_interval(sure=sure)
 
 
-def gap(way: str, n: int, seed: int, epsilon: float) -> Any:
+def gap(sure: bool, n: int, seed: int, epsilon: float) -> Any:
     """Return the interval of the gap between two groups."""
     ill, said, _, group = people(n, seed)
     frame = dp.PrivateMetricFrame(
         metrics=dp.private_recall_score, y_true=ill, y_pred=said, sensitive_features=group,
         group_labels=[0, 1], epsilon=epsilon,
     )  # fmt: skip
-    return frame.population_interval(of=(0, 1), method=way)
+    return frame.population_interval(of=(0, 1), sure=sure)
 
 
 Width = Callable[[int, int, float], Any]
 ASK = "``population_interval()``"
-APPROXIMATE = '``population_interval(method="approximate")``'
+SURE = "``population_interval(sure=True)``"
 
 ROWS: list[tuple[str, str, str, str, Width | None]] = [
-    ("how far may the noise have moved this result?", "`noise_interval`", "nothing", "sure",
+    ("how far may the noise have moved this result?", "``noise_interval()``", "nothing", "sure",
      lambda n, seed, epsilon: released(dp.private_recall_score, 1, n, seed, epsilon).noise_interval()),
     ("among all people: accuracy, zero-one loss, top-k", ASK, "nothing", "sure",
-     partial(of_labels, dp.private_accuracy_score, "sure")),
+     partial(of_labels, dp.private_accuracy_score, True)),
     ("recall, precision, specificity, F1, Jaccard; of one label or each", ASK, "nothing", "sure",
-     partial(of_labels, dp.private_recall_score, "sure")),
-    ("balanced accuracy, means of these over labels", ASK, "nothing", "sure",
-     partial(of_labels, dp.private_balanced_accuracy_score, "sure")),
-    ("", APPROXIMATE, "nothing", "approximate",
-     partial(of_labels, dp.private_balanced_accuracy_score, "approximate")),
-    ("MCC, kappa", f"{ASK}: two labels", "nothing", "sure",
-     partial(of_labels, dp.private_matthews_corrcoef, "sure")),
-    ("", APPROXIMATE, "nothing", "approximate",
-     partial(of_labels, dp.private_matthews_corrcoef, "approximate")),
-    ("AUC, from a `ScoreSummary` or by group", ASK, "nothing", "sure", partial(area, "sure")),
-    ("", APPROXIMATE, "nothing", "approximate", partial(area, "approximate")),
-    ("AUC, from `private_roc_auc_score`", APPROXIMATE, "nothing", "approximate",
-     lambda n, seed, epsilon: released(dp.private_roc_auc_score, 2, n, seed, epsilon).population_interval(
-         method="approximate")),
-    ("a ROC curve", "`roc_band`", "nothing", "sure", band),
-    ("the gap of two groups in recall", '``frame.population_interval(of=("a", "b"))``', "nothing", "sure",
-     partial(gap, "sure")),
-    ("", 'with ``method="approximate"``', "nothing", "approximate", partial(gap, "approximate")),
-    ("a Brier score, another mean loss by geometric with a cap", ASK, "nothing", "sure",
-     partial(brier, "sure")),
-    ("", f"{APPROXIMATE}", "nothing", "approximate", partial(brier, "approximate")),
+     partial(of_labels, dp.private_recall_score, True)),
+    ("balanced accuracy, means of these over labels", ASK, "nothing", "approximate",
+     partial(of_labels, dp.private_balanced_accuracy_score, False)),
+    ("", SURE, "nothing", "sure", partial(of_labels, dp.private_balanced_accuracy_score, True)),
+    ("MCC, kappa", ASK, "nothing", "approximate", partial(of_labels, dp.private_matthews_corrcoef, False)),
+    ("", f"{SURE}: two labels", "nothing", "sure", partial(of_labels, dp.private_matthews_corrcoef, True)),
+    ("AUC, from a `ScoreSummary` or by group", ASK, "nothing", "approximate", partial(area, False)),
+    ("", SURE, "nothing", "sure", partial(area, True)),
+    ("AUC, from `private_roc_auc_score`", ASK, "nothing", "approximate",
+     lambda n, seed, epsilon: released(dp.private_roc_auc_score, 2, n, seed, epsilon).population_interval()),
+    ("a ROC curve", "``band()``", "nothing", "sure", band),
+    ("the gap of two groups in recall", '``frame.population_interval(of=("a", "b"))``', "nothing",
+     "approximate", partial(gap, False)),
+    ("", "with ``sure=True``", "nothing", "sure", partial(gap, True)),
+    ("a Brier score, another mean loss by geometric with a cap", ASK, "nothing", "approximate",
+     partial(brier, False)),
+    ("", SURE, "nothing", "sure", partial(brier, True)),
     ("any mean loss with a public cap, any epsilon", "`private_mean_interval`", "a release", "approximate",
      mean),
     ("a median or another quantile, without a cap", "`private_quantile_interval`", "a release", "sure", None),

@@ -3,70 +3,19 @@ from . import mechanisms as mechanisms
 from ._packages import __version__ as __version__
 from .accounting import PrivacyAccountant as PrivacyAccountant
 from .analysis.expected_error import (
-    ExpectedError as ExpectedError,
-)
-from .analysis.expected_error import (
     epsilon_for_error as epsilon_for_error,
 )
 from .analysis.expected_error import (
     expected_error as expected_error,
 )
 from .exceptions import (
-    LargeEpsilonWarning as LargeEpsilonWarning,
-)
-from .exceptions import (
-    NoisyReleaseWarning as NoisyReleaseWarning,
-)
-from .exceptions import (
     PrivacyBudgetError as PrivacyBudgetError,
 )
-from .exceptions import (
-    SeededReleaseWarning as SeededReleaseWarning,
-)
-from .exceptions import (
-    StoredReleaseWarning as StoredReleaseWarning,
-)
-from .exceptions import (
-    TrainingFoldsWarning as TrainingFoldsWarning,
-)
 from .fairness.frame import PrivateMetricFrame as PrivateMetricFrame
-from .inference.comparison import Comparison as Comparison
 from .inference.comparison import private_compare as private_compare
 from .inference.means import private_mean_interval as private_mean_interval
-from .inference.noise_interval import noise_interval as noise_interval
-from .inference.population_interval import (
-    calibration_band as calibration_band,
-)
-from .inference.population_interval import (
-    population_interval as population_interval,
-)
-from .inference.population_interval import (
-    roc_band as roc_band,
-)
-from .inference.proportions import accuracy_interval as accuracy_interval
 from .inference.quantiles import private_quantile_interval as private_quantile_interval
 from .inference.records_needed import records_needed as records_needed
-from .mechanisms import (
-    AboveThreshold as AboveThreshold,
-)
-from .mechanisms import (
-    Adaptive as Adaptive,
-)
-from .mechanisms import (
-    Geometric as Geometric,
-)
-from .mechanisms import (
-    Hazard as Hazard,
-)
-from .mechanisms import (
-    InverseSensitivity as InverseSensitivity,
-)
-from .mechanisms import (
-    Laplace as Laplace,
-)
-from .mechanisms import (
-    PiecewiseLaplace as PiecewiseLaplace,
-)
 from .metrics.classification import (
     private_accuracy_score as private_accuracy_score,
 )
@@ -106,7 +55,6 @@ from .metrics.labels.precision_recall import (
 from .metrics.labels.precision_recall import (
     private_specificity_score as private_specificity_score,
 )
-from .metrics.labels.released_confusion import ReleasedConfusion as ReleasedConfusion
 from .metrics.other_losses import (
     private_mean_absolute_percentage_error as private_mean_absolute_percentage_error,
 )
@@ -146,12 +94,6 @@ from .metrics.regression_errors import (
 from .metrics.reports import (
     private_classification_report as private_classification_report,
 )
-from .metrics.reports import (
-    private_probability_report as private_probability_report,
-)
-from .metrics.reports import (
-    private_regression_report as private_regression_report,
-)
 from .metrics.scores.calibration import (
     private_calibration_curve as private_calibration_curve,
 )
@@ -167,7 +109,6 @@ from .metrics.scores.curves import (
 from .metrics.scores.curves import (
     private_roc_curve as private_roc_curve,
 )
-from .metrics.scores.released_scores import ReleasedScores as ReleasedScores
 from .metrics.scores.roc_auc import private_roc_auc_score as private_roc_auc_score
 from .metrics.scores.top_k import private_top_k_accuracy_score as private_top_k_accuracy_score
 from .metrics.statistics import (
@@ -185,27 +126,14 @@ from .metrics.statistics import (
 from .metrics.statistics import (
     private_variance as private_variance,
 )
-from .model_selection.best import Choice as Choice
 from .model_selection.best import private_best as private_best
 from .model_selection.release_count import count_releases as count_releases
-from .model_selection.scorers import (
-    PrivateScorer as PrivateScorer,
-)
-from .model_selection.scorers import (
-    get_private_scorer as get_private_scorer,
-)
-from .model_selection.scorers import (
-    get_private_scorer_names as get_private_scorer_names,
-)
 from .model_selection.scorers import (
     make_private_scorer as make_private_scorer,
 )
 from .model_selection.search import PrivateRandomizedSearch as PrivateRandomizedSearch
-from .page.division import EvaluationPlan as EvaluationPlan
 from .page.evaluate import private_evaluate as private_evaluate
 from .page.page import PrivateEvaluation as PrivateEvaluation
-from .release.interval import Interval as Interval
-from .release.result import PrivateResult as PrivateResult
 from .release.with_result import with_result as with_result
 from .streaming.confusion_summary import ConfusionSummary as ConfusionSummary
 from .streaming.scores import ScoreSummary as ScoreSummary

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dp_metrics import NoisyReleaseWarning
+from dp_metrics.exceptions import NoisyReleaseWarning
 from dp_metrics.mechanisms import Mechanism, OutputLaw, get_mechanism
 from dp_metrics.sensitivity.output_bounds import OutputBounds
 

@@ -399,24 +399,6 @@ CASES = {
     ),
     "std": Case("private_std", column, 4.0, WITHIN_4, tolerance=1e-6, rooted=True),
     "mean loss": Case("private_mean_loss", lambda rng, n: (abs(quarters(rng, n)),), 8.0, {"max_loss": 8.0}),
-    "regression report": Case(
-        "private_regression_report",
-        targets(),
-        64.0,
-        WITHIN_4,
-        options={"output_dict": True},
-        reference=sklearn_metrics.mean_squared_error,
-        pick=lambda table: table["mse"]["value"],
-    ),
-    "probability report": Case(
-        "private_probability_report",
-        binary,
-        8.0,
-        options={"output_dict": True, "max_loss": 8.0},
-        reference=binary_log_loss,
-        pick=lambda table: table["log_loss"]["value"],
-        **PROBABILITIES,
-    ),
 }
 
 _NO_METRICS = ("inference", "model_selection", "page")
@@ -431,7 +413,7 @@ PUBLIC_METRICS = [
 KINDS = {
     "mse", "mse, 3 outputs", "log loss", "log loss, 3 labels", "variance", "r2", "median error", "accuracy",
     "top-k", "f1", "confusion matrix", "classification report", "roc auc", "roc curve", "calibration error",
-    "mean", "mean loss", "probability report",
+    "mean", "mean loss",
 }  # fmt: skip
 """One case for each kind of plan and of data. The others go the same ways: what tells nothing new of them
 runs with the slow tests."""
@@ -664,8 +646,6 @@ OPTIONS_OF = {
     ("private_confusion_matrix", "normalize"): ["true", "pred", "all"],
     ("private_roc_auc_score", "average"): ["macro", None],
     ("private_r2_score", "sample_weight"): [],  # it is refused
-    ("private_regression_report", "split"): [{"mse": 2, "mae": 1, "variance": 0.5}],
-    ("private_probability_report", "split"): [{"accuracy": 1, "log_loss": 3, "brier_score_loss": 0.1}],
     ("private_classification_report", "target_names"): [["no", "yes"]],
 }
 TOGETHER = [

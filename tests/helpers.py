@@ -20,7 +20,7 @@ import pytest
 from hypothesis import strategies as st
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 
-from dp_metrics import PrivacyAccountant, PrivateResult
+from dp_metrics import PrivacyAccountant
 from dp_metrics._random import OSEntropy, SeededEntropy
 from dp_metrics.accounting import sessions
 from dp_metrics.inputs.floats import Floats
@@ -36,6 +36,7 @@ from dp_metrics.release.parts.part import IntegersOf, IntegerVector
 from dp_metrics.release.parts.ranking_loss import RankingLoss, RankingOf
 from dp_metrics.release.parts.variance import Variance, VarianceOf
 from dp_metrics.release.plan import KnownParts, Plan
+from dp_metrics.release.result import PrivateResult
 from dp_metrics.sensitivity.aggregates import LossAggregate, VarianceAggregate
 from dp_metrics.sensitivity.exact import exact_sum
 from dp_metrics.sensitivity.extremes import Ranks, far_distances

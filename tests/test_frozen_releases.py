@@ -43,10 +43,11 @@ from scipy.special import roots_legendre
 from sklearn.model_selection import KFold, cross_val_score
 
 import dp_metrics as dp
-from dp_metrics import AboveThreshold, PrivacyAccountant, distributed
+from dp_metrics import PrivacyAccountant, distributed
 from dp_metrics.analysis.audited import AUDITED, FRAMES, PLANS
-from dp_metrics.mechanisms import MECHANISMS
+from dp_metrics.mechanisms import MECHANISMS, AboveThreshold
 from dp_metrics.metrics import METRICS
+from dp_metrics.release.result import PrivateResult
 
 TABLE = Path(__file__).parent / "release" / "frozen_releases.json"
 
@@ -103,7 +104,7 @@ def told(result):
     """Return what a result says of itself: limits or why there are none, its note and its bias."""
     limits = [
         or_error(result.noise_interval),
-        *(or_error(result.population_interval, method=method) for method in ("sure", "approximate")),
+        *(or_error(result.population_interval, sure=sure) for sure in (True, False)),
     ]
     return [*limits, getattr(result, "note", None), getattr(result, "bias", None)]
 
@@ -454,7 +455,7 @@ def evaluate(group, name):
 def encoded(value):
     if isinstance(value, np.ndarray | np.generic):
         return encoded(value.tolist())
-    if isinstance(value, dp.PrivateResult):
+    if isinstance(value, PrivateResult):
         return encoded([value.value, value.drawn] if value.drawn else value.value)
     if isinstance(value, list | tuple):
         return [encoded(item) for item in value]

@@ -345,7 +345,7 @@ def test_what_is_stored_is_what_was_released(case, tmp_path):
 def test_a_seed_fixes_a_release_and_without_one_it_is_fresh(case):
     data = valid(case)
     for make in (lambda: 3, lambda: np.random.RandomState(3), lambda: np.random.default_rng(3)):
-        with pytest.warns(dp.SeededReleaseWarning, match="not private") as caught:
+        with pytest.warns(dp.exceptions.SeededReleaseWarning, match="not private") as caught:
             first, second = (
                 case.function(*data, epsilon=1.0, random_state=make(), **case.options) for _ in range(2)
             )
@@ -394,8 +394,8 @@ def test_nothing_raises_after_the_spend(case, relation):
         options = {**settings, **case.by(mechanism), "epsilon": epsilon, "accountant": accountant}
         with warnings.catch_warnings(), np.errstate(all="raise"):
             warnings.simplefilter("error")
-            warnings.simplefilter("ignore", dp.NoisyReleaseWarning)  # which comes before the spend
-            warnings.simplefilter("ignore", dp.LargeEpsilonWarning)
+            warnings.simplefilter("ignore", dp.exceptions.NoisyReleaseWarning)  # which comes before the spend
+            warnings.simplefilter("ignore", dp.exceptions.LargeEpsilonWarning)
             error = refusal(doors.call, case, data, **options)
         assert len(accountant.history) == (error is None), (error, epsilon, mechanism)
 

@@ -19,10 +19,10 @@ from cases import REPLACE
 from helpers import slow_but
 
 import dp_metrics as dp
-from dp_metrics import AboveThreshold, Adaptive, Hazard, auditing
+from dp_metrics.analysis import auditing
 from dp_metrics.analysis._law_comparison import joint_losses
 from dp_metrics.analysis.audited import AUDITED, FRAMES, PLANS
-from dp_metrics.mechanisms import MECHANISMS, Mechanism, adaptive, geometric
+from dp_metrics.mechanisms import MECHANISMS, AboveThreshold, Adaptive, Hazard, Mechanism, adaptive, geometric
 from dp_metrics.mechanisms.adaptive import AdaptiveDraw
 from dp_metrics.metrics import METRICS
 from dp_metrics.release.parts import count_table, mean_loss
@@ -255,16 +255,12 @@ QUANTITIES = {
             "above_threshold": 0.5,
         },
     ),
-    "regression report": Quantity("private_regression_report", ERRORS, 3, 2, BOUNDED),
-    "probability report": Quantity(
-        "private_probability_report", [(1, 0.0), (1, 1.0), (0, 0.3)], 3, 2, {"max_loss": 4.0}
-    ),
 }  # fmt: skip
 
 
 def is_slow(name: str, relation: str) -> bool:
     # searches of as many ranks as any n could use, and several of them or like those of other means
-    several = ("three outputs", "areas of three labels", "regression report", "probability report")
+    several = ("three outputs", "areas of three labels")
     return relation == ADD and name in (*several, "mean", "mean of subnormals", "top k")
 
 

@@ -50,6 +50,7 @@ from dp_metrics.inputs.losses import RecordLoss
 from dp_metrics.mechanisms import Adaptive, get_mechanism
 from dp_metrics.metrics import FUNCTIONS, METRICS, row_of
 from dp_metrics.page.requirements import parsed
+from dp_metrics.release.result import PrivateResult
 
 BUDGET = dp.PrivacyAccountant(100.0)
 PAID = {"epsilon": 1.0, "accountant": BUDGET}
@@ -79,7 +80,7 @@ SECRETS = [f"98765-{at}" for at in range(600)]
 Z, GRID = RNG.normal(size=(40, 3)), {"alpha": [0.1, 1.0]}
 T = Z.sum(axis=1)
 MIXED = pd.DataFrame({"a": T, "word": ["x", "y"] * 20})
-SCORER = dp.get_private_scorer("neg_private_mse", epsilon=0.1)
+SCORER = dp.make_private_scorer("neg_private_mse", epsilon=0.1)
 FORWARD = SequentialFeatureSelector(Ridge(), scoring=SCORER, n_features_to_select=2, cv=3)
 OVER_LABELS = {"private_balanced_accuracy_score", "private_cohen_kappa_score", "private_matthews_corrcoef"}
 MAE = "--metric mae --y-true y --y-pred p --epsilon 1"
@@ -418,7 +419,7 @@ ROWS = [
      ValueError, "mechanism must be one of", of_metrics(with_mechanism)),
     (lambda case, wrong: case(*with_sentinel(case, 0), **SAFE, mechanism=wrong),
      TypeError, "mechanism",
-     [(case, wrong) for case in of_metrics(with_mechanism) for wrong in (3, dp.Hazard, object())]),
+     [(case, wrong) for case in of_metrics(with_mechanism) for wrong in (3, dp.mechanisms.Hazard, object())]),
     (lambda case, mechanism: case(*with_sentinel(case, 0), **SAFE, mechanism=mechanism),
      ValueError, lambda case, mechanism: next(iter(case.bounded)), [
          (case, mechanism)
@@ -485,15 +486,6 @@ ROWS = [
     (lambda: dp.private_quantile([1.0], 0.5, **SAFE, bounds=(0, None), mechanism="laplace"),
      ValueError, "upper limit"),
     (lambda: dp.private_mean([1.0], **SAFE, bounds=None), ValueError, "bounds"),
-    (lambda split: dp.private_regression_report(ONES, ONES, **SAFE, split=split),
-     ValueError, "split",
-     [{}, {"mse": 1}, {"mse": 1, "mae": 1, "variance": 0}, {"mse": 1, "mae": 1, "r2": 1}, [1, 1, 1], "mse"]
-     + [{"mse": 1, "mae": 1, "variance": bad} for bad in (-1, NAN, INF, "1", None)]),
-    (lambda wrong: dp.private_regression_report(wrong, [1.0, 2.0], **SAFE),
-     ValueError, "NaN|inconsistent|output|numeric", BAD_COLUMNS),
-    (lambda wrong: dp.private_probability_report([0, 1], wrong, **SAFE, labels=[0, 1, 2]),
-     ValueError, "NaN|inconsistent|class|numeric|values in|probabilities", BAD_COLUMNS),
-    (lambda: dp.private_regression_report(np.ones((3, 2)), np.ones((3, 2)), **SAFE), ValueError, "1d"),
     # metrics of labels
     (lambda true, pred: dp.private_accuracy_score(true, pred, **SAFE),
      INVALID, "Classification metrics|y_true|Found array|Mix of label", [
@@ -602,38 +594,34 @@ ROWS = [
     (lambda: scores().calibration_band(n_bins=0), ValueError, "n_bins"),
     (lambda: scores(-1.0, 0.0, 1.0).calibration_band(), ValueError, "needs probabilities"),
     (lambda: scores(-1.0, 0.0, 1.0).plot("calibration"), ValueError, "needs probabilities"),
-    (lambda: curve("private_roc_auc_score").population_interval(),
+    (lambda: curve("private_roc_auc_score").population_interval(sure=True),
      ValueError, "a ScoreSummary has a sure one"),
-    (lambda: curve("private_roc_auc_score", mechanism="geometric").population_interval(method="approximate"),
+    (lambda: curve("private_roc_auc_score", mechanism="geometric").population_interval(),
      ValueError, "default mechanism"),
-    (lambda: dp.roc_band(curve().value), TypeError, "with_result"),
-    (lambda: dp.roc_band(kept(dp.private_accuracy_score, Y, Y)), ValueError, "private_roc_curve and"),
-    (lambda: dp.roc_band(curve("private_calibration_curve")), ValueError, "use calibration_band"),
-    (lambda: dp.roc_band(curve(), confidence=1.0), ValueError, "confidence"),
-    (lambda: dp.roc_band(kept(dp.private_roc_curve, Y, S, groups=Y3)),
+    (lambda: kept(dp.private_accuracy_score, Y, Y).band(), ValueError, "private_roc_curve or of"),
+    (lambda: curve().band(1.0), ValueError, "confidence"),
+    (lambda: kept(dp.private_roc_curve, Y, S, groups=Y3).band(),
      ValueError, "up to 200 records of each person"),
-    (lambda: dp.calibration_band(curve()), ValueError, "use roc_band"),
-    (lambda: dp.calibration_band(curve("private_calibration_curve").to_dict()), TypeError, "with_result"),
-    (lambda: curve().noise_interval(), ValueError, "roc_band"),
-    (lambda: curve().population_interval(), ValueError, "roc_band"),
+    (lambda: curve().noise_interval(), ValueError, r"or band\(\)"),
+    (lambda: curve().population_interval(), ValueError, r"or band\(\)"),
     (lambda: kept(dp.private_recall_score, Y, Y, groups=THREE_EACH).population_interval(),
      ValueError, "up to 3 records of each person"),
-    (lambda other: dp.calibration_band(curve("private_calibration_curve", n_bins=10)).error(other),
+    (lambda other: curve("private_calibration_curve", n_bins=10).band().error(other),
      ValueError, "n_bins=10", [
          kept(dp.private_expected_calibration_error, Y, S, n_bins=5),
          kept(dp.private_expected_calibration_error, Y[1:], S[1:]),
          curve("private_calibration_curve", n_bins=10),
      ]),
-    (lambda: dp.calibration_band(curve("private_calibration_curve")).error(0.5),
+    (lambda: curve("private_calibration_curve").band().error(0.5),
      TypeError, "with_result of private_expected_calibration_error"),
     (lambda: scores().calibration_band(n_bins=5).error(), ValueError, "does not tell the mean score"),
     (lambda ask: ask("recal"), ValueError, "Did you mean 'recall'", LIMITS_OF_COUNTS),
     (lambda ask: ask("log_loss"), TypeError, "private_log_loss is no metric of labels", LIMITS_OF_COUNTS),
     (lambda ask: ask("recall"), ValueError, "average setting", LIMITS_OF_COUNTS),
     (lambda: confusion().noise_interval("matthews_corrcoef"), ValueError, r"Use recall, precision or F1\."),
-    (lambda: kept(dp.private_matthews_corrcoef, Y3, Y3, labels=[0, 1, 2]).population_interval(),
-     ValueError, "method='approximate'"),
-    (lambda: confusion().population_interval("accuracy", method="bayes"), ValueError, "method must be"),
+    (lambda: kept(dp.private_matthews_corrcoef, Y3, Y3, labels=[0, 1, 2]).population_interval(sure=True),
+     ValueError, "leave out sure"),
+    (lambda: confusion().population_interval("accuracy", sure="approximate"), TypeError, "sure must be"),
     (lambda: confusion(9).plot(), ValueError, "whole matrix"),
     (lambda metric: row_of(metric, "loss"),
      TypeError, "loss must be a private metric of this package",
@@ -730,8 +718,6 @@ ROWS = [
      ValueError,
      "^Found input variables .* of samples: .*: y_true has ..., (pred_a|pred_b|groups) has ....$",
      [((Y[1:], Y, Y), None), ((Y, Y, Y[1:]), None), ((Y, Y, Y), Y[1:])]),
-    (lambda: dp.noise_interval(0.5, metric="accuracy", epsilon=1.0, n=9, sample_weight=[1.0] * 4),
-     ValueError, r"of samples: \[9, 4\]: n has 9, sample_weight has 4\.$"),
     (lambda row, p: dp.private_mse(row, p, **SAFE, **PRIVATE_N),
      ValueError, "different number of output", [(ROW, ROW[:, :1])]),
     (lambda: dp.private_variance(ROW, **SAFE, **PRIVATE_N), ValueError, "1d array"),
@@ -814,7 +800,7 @@ ROWS = [
      ValueError, "the same names in another order", [
          (call, make)
          for call in (
-             dp.private_mse, dp.private_r2_score, dp.private_regression_report, dp.private_accuracy_score,
+             dp.private_mse, dp.private_r2_score, dp.private_accuracy_score,
              lambda true, pred, **how: dp.private_compare(true, true, pred, loss="mse", **how),
          )
          for make in (pd.DataFrame, pl.DataFrame, pa.table)
@@ -822,23 +808,20 @@ ROWS = [
     (lambda metric, true, pred: metric(true, pred, **SAFE, **PRIVATE_N),
      ValueError, "^A list does not state how many columns .*pass (arrays|labels)", [
          (metric, rows if metric is dp.private_rmse else [0] * len(rows), rows)
-         for metric in (dp.private_rmse, dp.private_log_loss, dp.private_probability_report)
+         for metric in (dp.private_rmse, dp.private_log_loss)
          for rows in ([], [[0.25, 0.75]], [[0.25, 0.75]] * 2)
      ]),
     # names
-    (lambda name: dp.get_private_scorer(name, epsilon=1.0),
-     ValueError, "^There is no metric (?!.*Did you mean).*`dp-metrics metrics` lists all",
+    (lambda name: dp.make_private_scorer(name, epsilon=1.0),
+     ValueError, "^There is no metric (?!.*Did you mean).*It is one of mse, .*, roc_auc_score, ",
      ["", "_", "xyzzy"]),
     (lambda call, meant: call(),
      INVALID, lambda call, meant: f"Did you mean '{meant}", [
-         (lambda: dp.get_private_scorer("neg_private_r2_score", epsilon=1.0), "private_r2_score"),
+         (lambda: dp.make_private_scorer("neg_private_r2_score", epsilon=1.0), "private_r2_score"),
          (lambda: dp.make_private_scorer("f1_marco", epsilon=1.0), "f1_macro"),
-         (lambda: dp.noise_interval(0.5, metric="acuracy", epsilon=1.0, n=9), "accuracy"),
-         (lambda: dp.noise_interval(0.5, metric="private_acuracy_score", epsilon=1.0, n=9), "private_acc"),
-         (
-             lambda: dp.noise_interval(0.5, metric="mean_sqared_error", epsilon=1.0, n=9),
-             "mean_squared_error",
-         ),
+         (lambda: row_of("acuracy"), "accuracy"),
+         (lambda: row_of("private_acuracy_score"), "private_acc"),
+         (lambda: row_of("mean_sqared_error"), "mean_squared_error"),
          (lambda: dp.private_compare(Y, Y, Y, **SAFE, loss="zero-one"), "zero_one"),
          (lambda: dp.private_compare(Y, Y, Y, **SAFE, loss="logloss"), "log_loss"),
          (lambda: dp.private_compare(Y, Y, Y, **SAFE, loss="mean_sqared_error"), "mean_squared_error"),
@@ -940,9 +923,9 @@ ROWS = [
          ("of must be", {"of": "gap"}),
          ("of must be", {"of": ("a", "z")}),
          ("confidence", {"confidence": 1.0}),
-         ("method must be", {"method": "quick"}),
      ]),
-    (lambda metric: framed(metric).population_interval(),
+    (lambda: framed().population_interval(sure="quick"), TypeError, "sure must be"),
+    (lambda metric: framed(metric).population_interval(sure=True),
      ValueError, "precision_score has no|all people",
      [partial(dp.private_precision_score, average="weighted"), partial(dp.private_log_loss, max_loss=2)]),
     (lambda ask: ask(framed(partial(dp.private_zero_one_loss, normalize=False), membership="public")),
@@ -1278,12 +1261,12 @@ ROWS = [
          [0, 1], [0, 1], [1, 1], **SAFE | {"epsilon": 200.0}, max_difference=limit
      ),
      dp.PrivacyBudgetError, "Nothing was released", [None, 1.0]),
-    (lambda metric, data, options, method: kept(
+    (lambda metric, data, options, sure: kept(
          metric, *data, **{"bounds": (-2.0, 2.0), "mechanism": "geometric", **options}
-     ).population_interval(method=method),
+     ).population_interval(sure=sure),
      ValueError, "all people.*mechanism='geometric', without weights", [
-         (metric, data, options, method)
-         for method in ("sure", "approximate")
+         (metric, data, options, sure)
+         for sure in (True, False)
          for metric, data, options in (
              *(
                  (dp.private_mse, (T, T), options)
@@ -1357,16 +1340,10 @@ ROWS = [
          mechanism=mechanism,
      ),
      ValueError, "too small", ["laplace", "geometric", "above_threshold", "hazard"]),
-    (lambda digits, report, output_dict: report(
-         [1, 0, 1], [0.5, 0.5, 0.5], **SAFE, digits=digits, output_dict=output_dict
+    (lambda digits, output_dict: dp.private_classification_report(
+         [1, 0, 1], [0, 1, 1], **SAFE, digits=digits, output_dict=output_dict
      ),
-     ValueError, "digits", list(
-         itertools.product(
-             (-1, 0, 18, None, 4.0, "x", True),
-             (dp.private_regression_report, dp.private_probability_report),
-             (False, True),
-         )
-     )),
+     ValueError, "digits", list(itertools.product((-1, 0, 18, None, 4.0, "x", True), (False, True)))),
 ]
 # fmt: on
 
@@ -1380,14 +1357,14 @@ WITHOUT_RECORDS = [
     (lambda: parsed(["recal in 'a'>=0.5"]), ValueError, r"No page has 'recal'\. Did you mean 'recall'\?"),
     (lambda: parsed(["recall>=0.5", "recall<=0.9"]), ValueError, "two requirements of 'recall'"),
     # scorers, and plans of how many releases a tool makes
-    (lambda name: dp.get_private_scorer(name, epsilon=1.0),
+    (lambda name: dp.make_private_scorer(name, epsilon=1.0),
      ValueError, "There is no metric", ["neg_private_mean_loss", "neg_accuracy", "unheard_of"]),
-    (lambda name: dp.get_private_scorer(name, epsilon=1.0),
+    (lambda name: dp.make_private_scorer(name, epsilon=1.0),
      TypeError, "metric must be a private metric", ["private_mean_loss", "confusion_matrix", None, 3]),
     (lambda metric: dp.make_private_scorer(metric, epsilon=1.0),
      TypeError, r"^metric must be a private metric, a function of \(y_true, y_pred\)", [
          roc_auc_score, make_scorer(roc_auc_score), None, dp.private_mean_loss, dp.private_variance,
-         dp.private_quantile, dp.private_regression_report, lambda y_true, y_pred, **anything: 0.0,
+         dp.private_quantile, lambda y_true, y_pred, **anything: 0.0,
      ]),
     (lambda: dp.make_private_scorer(own_error, epsilon=1.0),
      ValueError, "greater_is_better must be given for own_error"),
@@ -1443,22 +1420,15 @@ WITHOUT_RECORDS = [
              GridSearchCV(Ridge(), GRID, scoring=make_scorer(dp.private_mse, epsilon=1)),
              {},
          ),
-         ("X and y are needed", HalvingGridSearchCV(Ridge(), GRID, scoring=SCORER), {}),
          ("private releases of its own", GridSearchCV(RidgeCV(scoring=SCORER), {}, scoring=SCORER), {}),
          ("of its own", GridSearchCV(GridSearchCV(Ridge(), GRID, scoring=SCORER), {}, scoring=SCORER), {}),
          ("cv is an iterator", GridSearchCV(Ridge(), GRID, scoring=SCORER, cv=iter([])), {}),
-         (
-             "cv is an iterator",
-             HalvingGridSearchCV(Ridge(), GRID, scoring=SCORER, cv=iter([])),
-             {"X": Z, "y": T},
-         ),
          (
              "its own estimator and scoring",
              GridSearchCV(Ridge(), GRID, scoring=SCORER),
              {"scoring": SCORER},
          ),
          ("its own estimator and scoring", RFECV(Ridge(), scoring=SCORER), {"scoring": SCORER}),
-         *(("X and y are needed", selector, {}) for selector in (RFECV(Ridge(), scoring=SCORER), FORWARD)),
          *(
              (
                  "cannot be counted",
@@ -1476,12 +1446,14 @@ WITHOUT_RECORDS = [
      ValueError, ..., [
          ("cannot be counted", RidgeCV(scoring=SCORER)),
          ("cannot be counted", LogisticRegressionCV(scoring=SCORER)),
-         ("cannot be counted", RFECV(RidgeCV(scoring=SCORER), scoring=SCORER)),
+         ("cannot be counted", RFECV(Ridge(), scoring=SCORER)),
+         ("cannot be counted", FORWARD),
+         ("cannot be counted", HalvingGridSearchCV(Ridge(), GRID, scoring=SCORER)),
+         ("cannot be counted", HistGradientBoostingRegressor(early_stopping=True, scoring=SCORER)),
          ("no private scorer", RFECV(Ridge())),
          ("no private scorer", RFECV(Ridge(), scoring="r2")),
          ("no private scorer", HistGradientBoostingRegressor(early_stopping=True)),
          ("no private scorer", MLPClassifier(early_stopping=True)),
-         ("Only scorers of", RFECV(Ridge(), scoring=lambda *args: 0.0)),
          ("of its own", GridSearchCV(RFECV(Ridge(), scoring=SCORER), {"step": [1, 2]}, scoring=SCORER)),
      ]),
     (lambda: search(metric=of_two_relations, greater_is_better=False),
@@ -1528,7 +1500,7 @@ WITHOUT_RECORDS = [
          ("private_mean needs --option", "--metric mean --y-true y --epsilon 1"),
          ("private_std needs --column, the column of x", "--metric std --epsilon 1"),
          (r"no metric 'kappa'\. Did you mean 'cohen_kappa'\?", "--metric kappa --epsilon 1"),
-         (r"no metric 'nothing'\. `dp-metrics metrics` lists", "--metric nothing --epsilon 1"),
+         (r"no metric 'nothing'\. It is one of mse, ", "--metric nothing --epsilon 1"),
          ("There is no metric 'private_compare'", "--metric private_compare --epsilon 1"),
          ("'0' is not a positive, finite number", f"{MAE} --epsilon 0"),
          ("--epsilon", "--metric mae --y-true y --y-pred p"),
@@ -1636,39 +1608,11 @@ WITHOUT_RECORDS = [
          ("there is no file", None),
      ]),
     # intervals of what is released, and planning
-    (lambda options: dp.noise_interval(0.5, **options),
-     INVALID, ..., [
-         ("metric must be", {}),
-         ("metric must be", {"metric": roc_auc_score}),
-         ("epsilon must be given", {"metric": "mse"}),
-         ("n must be given", {"metric": "mse", "epsilon": 1.0}),
-         ("n must be", {"metric": "mse", "epsilon": 1.0, "n": 0}),
-         ("n must be", {"metric": "mse", "epsilon": 1.0, "n": 10**16}),
-         ("epsilon", {"metric": "mse", "epsilon": 0.0, "n": 10}),
-         ("no public argument bound", {"metric": "mse", "epsilon": 1.0, "n": 10, "bound": (0, 1)}),
-         ("no public argument", {"metric": "mse", "epsilon": 1.0, "n": 10, "random_state": 0}),
-         ("confidence", {"metric": "mse", "epsilon": 1.0, "n": 10, "confidence": 95}),
-         ("outside the public range", {"metric": "mse", "epsilon": 1.0, "n": 10, "bounds": (0, 0.1)}),
-         (
-             "cannot limit what AboveThreshold releases",
-             {"metric": "mse", "epsilon": 1.0, "n": 10, "mechanism": "above_threshold"},
-         ),
-         (r"with_result\(metric\)", {"metric": "mse", "epsilon": 1.0, "n": 1000}),
-         (
-             "number of records is private",
-             {"metric": "mse", "epsilon": 1.0, "n": 10, "neighboring": "add_or_remove_one"},
-         ),
-         ("several noisy counts", {"metric": "recall_score", "epsilon": 1.0, "n": 10}),
-         (r"with_result\(metric\)", {"metric": "roc_auc_score", "epsilon": 1.0, "n": 10}),
-         ("several", {"metric": "rmse", "epsilon": 1.0, "n": 10, "multioutput": "raw_values"}),
-         ("several", {"metric": "r2_score", "epsilon": 1.0, "n": 10}),
-         ("several", {"metric": "rmse", "epsilon": 1.0, "n": 10, "multioutput": [0.3, 0.7]}),
-         ("labels must be given", {"metric": "brier_score_loss", "epsilon": 1.0, "n": 10}),
-     ]),
-    (lambda value: dp.noise_interval(value, metric="mse", epsilon=1.0, n=10),
-     ValueError, "finite number", [NAN, INF, "0.5", None, [0.5]]),
-    (lambda: dp.noise_interval(kept(dp.private_mse, T, T), n=40), TypeError, "leave out n"),
-    (lambda: dp.PrivateResult(
+    (lambda confidence: kept(dp.private_mse, T, T).noise_interval(confidence),
+     ValueError, "confidence", [95, 0]),
+    (lambda: kept(dp.private_mse, T, T, mechanism="above_threshold").noise_interval(),
+     ValueError, "cannot limit what AboveThreshold releases"),
+    (lambda: PrivateResult(
          value=0.5,
          epsilon=1.0,
          n=10,
@@ -1684,37 +1628,24 @@ WITHOUT_RECORDS = [
          dp.private_specificity_score, Y3, Y3, labels=[0, 1, 2], average=average
      ).noise_interval(),
      ValueError, "need not make it larger", ["macro", "weighted", None]),
-    (lambda options: dp.accuracy_interval(kept(dp.private_accuracy_score, Y, Y, **options)),
+    (lambda options: kept(dp.private_accuracy_score, Y, Y, **options).population_interval(),
      ValueError, "with weights or groups|mechanism='geometric'", [
          {"sample_weight": np.ones(600)}, {"groups": np.arange(600)}, {"groups": THREE_EACH},
          {"mechanism": "hazard"}, {"mechanism": "laplace"},
      ]),
-    (lambda: dp.accuracy_interval(kept(dp.private_brier_score_loss, Y, S)),
-     ValueError, "not for private_brier_score_loss"),
-    (lambda: dp.accuracy_interval(kept(dp.private_accuracy_score, Y, Y), n=1000), ValueError, "pass neither"),
-    (lambda: dp.accuracy_interval(dp.PrivateResult(**kept(dp.private_accuracy_score, Y, Y).to_dict())),
-     ValueError, "what is public about its noise"),
-    (lambda share, options: dp.accuracy_interval(share, **options),
-     INVALID, ..., [
-         *(("needs the number of records", 0.5, options) for options in ({}, {"n": 10})),
-         *(("from 0 to 1", share, {"n": 10, "epsilon": 1}) for share in (1.5, NAN, True)),
-         *(("n must be", 0.5, {"n": n, "epsilon": 1}) for n in (10.0, 0)),
-         ("epsilon", 0.5, {"n": 10, "epsilon": 0}),
-         ("confidence", 0.5, {"n": 10, "epsilon": 1, "confidence": 1}),
-     ]),
     # mechanisms
-    (lambda options: dp.AboveThreshold(**options),
+    (lambda options: dp.mechanisms.AboveThreshold(**options),
      ValueError, lambda options: next(iter(options)), [
          {"beta": 1.0}, {"beta": NAN}, {"beta": INF}, {"split": 0.0}, {"split": 1.0}, {"split": NAN},
          {"scale": 0.0}, {"scale": INF}, {"spacing": "odd"}, {"first": -1}, {"max_candidates": 1},
          {"ranks": 0},
      ]),
-    (lambda value: dp.Hazard(resolution=value), ValueError, "resolution", [0.0, -1.0, NAN, INF]),
+    (lambda value: dp.mechanisms.Hazard(resolution=value), ValueError, "resolution", [0.0, -1.0, NAN, INF]),
     (lambda options: Adaptive(**options),
      INVALID, lambda options: next(iter(options)),
      [{"threshold": 0}, {"threshold": "300"}, {"share": 1.0}, {"share": -0.1}, {"share": NAN}]),
     (lambda: get_mechanism("exponential"), ValueError, "hazard.*laplace.*'exponential'"),
-    (lambda wrong: get_mechanism(wrong), TypeError, "mechanism", [None, 3, dp.Hazard, object()]),
+    (lambda wrong: get_mechanism(wrong), TypeError, "mechanism", [None, 3, dp.mechanisms.Hazard, object()]),
     # budgets
     (lambda act, epsilon: act(epsilon),
      ValueError, "epsilon must be", list(
@@ -1824,13 +1755,13 @@ WITHOUT_RECORDS = [
      ValueError, "epsilon", [0, -1, NAN]),
     (lambda kind, options: kind(**options),
      ValueError, lambda kind, options: next(iter(options)), [
-         *((dp.Hazard, {"resolution": wrong}) for wrong in (True, "0.1", 10**400)),
-         (dp.AboveThreshold, {"max_candidates": 10.5}),
-         (dp.AboveThreshold, {"first": 10**30}),
-         (dp.AboveThreshold, {"first": None}),
-         (dp.AboveThreshold, {"beta": None}),
+         *((dp.mechanisms.Hazard, {"resolution": wrong}) for wrong in (True, "0.1", 10**400)),
+         (dp.mechanisms.AboveThreshold, {"max_candidates": 10.5}),
+         (dp.mechanisms.AboveThreshold, {"first": 10**30}),
+         (dp.mechanisms.AboveThreshold, {"first": None}),
+         (dp.mechanisms.AboveThreshold, {"beta": None}),
      ]),
-    (lambda metric, options: dp.population_interval(kept(metric, Y, Y, **options)),
+    (lambda metric, options: kept(metric, Y, Y, **options).population_interval(sure=True),
      ValueError, ..., [
          ("several ratios", dp.private_f1_score, {"average": "weighted"}),
          ("several ratios", dp.private_confusion_matrix, {}),
@@ -1838,10 +1769,9 @@ WITHOUT_RECORDS = [
          ("weights or groups", dp.private_accuracy_score, {"sample_weight": np.ones(600)}),
          ("mechanism='geometric'", dp.private_accuracy_score, {"mechanism": "hazard"}),
      ]),
-    (lambda: dp.population_interval(0.9), TypeError, "with_result"),
-    (lambda: dp.population_interval(kept(dp.private_recall_score, Y, Y), confidence=1.0),
-     ValueError, "confidence"),
-    (lambda: dp.PrivateResult(**kept(dp.private_recall_score, Y, Y).to_dict()).population_interval(),
+    (lambda confidence: kept(dp.private_recall_score, Y, Y).population_interval(confidence),
+     ValueError, "confidence", [1.0, 0.0, NAN, 95]),
+    (lambda: PrivateResult(**kept(dp.private_recall_score, Y, Y).to_dict()).population_interval(),
      ValueError, "what is public about its noise"),
     # summaries, and collections of Dask
     (lambda options: LOSSES.release(**{**SAFE, **options}),
@@ -1883,7 +1813,7 @@ WITHOUT_RECORDS = [
     (lambda other: LOSSES.merge(other), ValueError, "merge only", [None, 3, [1.0], b"", dp.VarianceSummary]),
     (lambda metric: LossSummary(metric),
      TypeError, "^metric must be (one of .*mean of one loss|a private metric of)", [
-         dp.private_r2_score, dp.private_std, "private_quantile", dp.private_regression_report, own_error,
+         dp.private_r2_score, dp.private_std, "private_quantile", own_error,
          partial(dp.private_mse, [0.0]), None, 3, LossSummary,
      ]),
     (lambda option: LossSummary("mse", **{option: None}),

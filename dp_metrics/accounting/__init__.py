@@ -7,7 +7,6 @@ from dp_metrics.accounting.accountant import (
     claimed,
     keep,
     numbering,
-    parts_of,
     use_name,
 )
 from dp_metrics.accounting.results import StoredResult, StoredResults
@@ -24,6 +23,5 @@ __all__ = [
     "claimed",
     "keep",
     "numbering",
-    "parts_of",
     "use_name",
 ]

@@ -3,7 +3,7 @@
 import math
 import os
 import sys
-from collections.abc import Iterable, Set
+from collections.abc import Set
 from decimal import Decimal
 from fractions import Fraction
 from typing import Any
@@ -12,11 +12,9 @@ from dp_metrics._html import card
 from dp_metrics.accounting.ledgers import FileLedger, MemoryLedger
 from dp_metrics.accounting.results import StoredResults, results_of, servable, the_one_named
 from dp_metrics.accounting.spends import Check, Claim, Kept, Ledger, Spend, name_used
-from dp_metrics.exceptions import PrivacyBudgetError, budget_error, warn_caller
+from dp_metrics.exceptions import budget_error, warn_caller
 from dp_metrics.inputs.epsilon import check_epsilon, exact_epsilon
-from dp_metrics.inputs.options import WITHIN_GROUPS, check_count, check_neighboring
-
-_MOST_SHARES = 1_000_000
+from dp_metrics.inputs.options import WITHIN_GROUPS
 
 
 class PrivacyAccountant:
@@ -59,10 +57,8 @@ class PrivacyAccountant:
     another: whatever protects a record that is replaced by any other, "replace_one", protects one that is
     replaced by another of its public groups, "replace_one_within_groups". So a budget whose first spend is
     under the latter, the weaker promise, takes both. One that has promised the former is never weakened
-    afterwards. Several divisions into public groups, such as weeks by `parallel` and sites in a
-    `PrivateMetricFrame`, go together at the sum of their epsilons; what is promised then concerns a record
-    that is replaced by another of the same week and the same site. It also needs the same records, which
-    nobody can check for you.
+    afterwards. It also needs the same records, which nobody can check for you: people of whom nobody is
+    among the others need a budget of their own, which costs these nothing.
 
     Spending is never undone, even if the release it paid for fails. Copies (`copy.copy`, `copy.deepcopy`,
     `sklearn.base.clone`) are the same object, because a copied budget could be spent twice. With `path`, a
@@ -207,149 +203,6 @@ class PrivacyAccountant:
         self._ledger.refuse_if_forked()
         _refuse_too_much(asked, self._ledger.spent(), self._ledger)
 
-    def split(self, k: int) -> tuple[Fraction, ...]:
-        """Divide what is left into k equal epsilons that use it up exactly; nothing is recorded or reserved.
-
-        Floats cannot do that: seven times the decimal 0.9 / 7 is a little more than 0.9, and the last release
-        is refused. Pass each share as `epsilon` wherever one is asked for.
-
-        Parameters
-        ----------
-        k : int
-            The number of releases still to come, from 1 to 1,000,000.
-
-        Returns
-        -------
-        tuple of Fraction
-            k times the k-th part of what *remains*, which is the total before the first spend. So ask once,
-            before the first of these releases: what is left after it is divided anew.
-
-        Raises
-        ------
-        PrivacyBudgetError
-            If nothing is left.
-        ValueError
-            If k is no such integer, or a share would be too small for a float.
-            Other errors are those of `require`.
-
-        Examples
-        --------
-        >>> from dp_metrics import PrivacyAccountant, private_mean_loss
-        >>> budget = PrivacyAccountant(0.9)
-        >>> for share in budget.split(7):
-        ...     _ = private_mean_loss([0.1, 0.4] * 500, epsilon=share, accountant=budget)
-        >>> budget.remaining
-        0.0
-        """
-        shares = check_count(k, "k", _MOST_SHARES)
-        self._ledger.refuse_if_forked()
-        left = self._ledger.total - self._ledger.spent()
-        if left == 0:
-            raise PrivacyBudgetError(
-                f"Nothing is left to split: {_spent_of(self._ledger, self._ledger.total)}. {_remedy(left)}"
-            )
-        share = left / shares
-        if float(share) == 0.0:
-            raise ValueError("What is left is too small to be split into k.")
-        return (share,) * shares
-
-    def parallel(
-        self, epsilon: float | Fraction | Decimal, names: Iterable[str], *, neighboring: str = "replace_one"
-    ) -> "dict[str, PrivacyAccountant]":
-        """Pay once for releases about disjoint parts of the records, each part with a budget of its own.
-
-        New people each week, sites that share no patient, folds given the fitted models: a person is in one
-        part only, and what is released about the others does not depend on them. So all parts together cost
-        what the dearest one costs, and not the sum.
-
-        **Which part a record is in must be public.** Never divide by a private column, such as the label, a
-        diagnosis or a group that people keep to themselves: then the number of records of a part is a secret,
-        the releases tell it, and no epsilon covers that. "Accuracy on the ill" is `private_recall_score` of
-        all records; "for each group" is a `PrivateMetricFrame`.
-
-        Parameters
-        ----------
-        epsilon : float, int, Fraction or Decimal
-            The budget of *each* part, and what this budget is charged, at once and whether it is used or not.
-        names : iterable of str
-            All parts, also those that come later, because no part can be added afterwards (see Notes):
-            distinct and not empty. Public: they stand in the history.
-        neighboring : {"replace_one", "add_or_remove_one"}, default="replace_one"
-            The relation of the releases about the parts. The history shows what holds for all parts together:
-            "replace_one_within_groups" for "replace_one", and else "add_or_remove_one".
-
-        Returns
-        -------
-        dict of str to PrivacyAccountant
-            An accountant for each name, in the order of `names`, with a total of epsilon and a history of its
-            own; it can be split and divided again. In all else it is like this one: kept in the same file, or
-            in this process only.
-
-        Raises
-        ------
-        PrivacyBudgetError
-            If less than epsilon remains; nothing is recorded.
-        ValueError, TypeError
-            If an argument is invalid; if a part of one of these names exists, and this call does not repeat
-            the one that made it; if this budget is kept under another relation, and also if that is
-            "replace_one", a promise that the parts would weaken. Other errors are those of `spend`.
-
-        Notes
-        -----
-        **Called again with the same epsilon, names and relation, it returns the same parts**, with what is
-        left of them, and charges nothing: so a script that is run again after a crash, a second process with
-        the same file, and a notebook cell that is run twice go on where they were, and cannot spend a part
-        twice. For a new division of new people, choose other names.
-
-        **No part can be added to a division later.** For people who are in none of its parts that would be
-        sound, at no further cost. But the budget cannot tell new people from old ones under a new name, and
-        each name more would be a whole epsilon more for somebody who is in it by mistake: with a list that is
-        fixed before the first release that is limited, and no result can ask for one more part. So name at
-        once what may come, such as all weeks of a year: names that are never used cost nothing. New people
-        beyond that are a new division, which is charged like the first.
-
-        Guarantee: let two data sets differ in one record, which is in the same part in both. Then the
-        probability of any outcome of all releases of all parts together changes by at most a factor
-        exp(epsilon). Proof: given what was released before, the law of a release about another part is the
-        same for both; those about this part are pure and their epsilons add up to at most epsilon, also if
-        they depend on what the others gave [1]_ [2]_.
-
-        A record that moves is not covered under "replace_one": it changes the number of records of two parts,
-        which is public. Hence the relation in the history, that of a `PrivateMetricFrame` with public
-        membership; and hence such a division has to come before the first spend under "replace_one" (see
-        Notes of the class). Under "add_or_remove_one" the numbers of records are protected. There the part
-        may follow from the record itself, and from nothing else: a record that is removed is missing from one
-        part. One that moves, or is replaced by one of another part, is removed and added: 2 * epsilon.
-
-        A person with records in m parts is protected at m * epsilon. The folds of a cross-validation are
-        disjoint parts for people as *evaluation* records, given the fitted models. Each model has seen the
-        other folds, so people as training records are promised nothing, here as elsewhere.
-
-        References
-        ----------
-        .. [1] McSherry, "Privacy Integrated Queries", 2009, Theorem 4, doi:10.1145/1559845.1559850.
-        .. [2] Rogers, Roth, Ullman and Vadhan, "Privacy Odometers and Filters: Pay-as-you-Go Composition",
-           2016, arXiv:1605.08294.
-
-        Examples
-        --------
-        >>> from dp_metrics import PrivacyAccountant, private_mae
-        >>> budget = PrivacyAccountant(1.0)
-        >>> weeks = budget.parallel(0.5, ["week 1", "week 2", "week 3"])
-        >>> y_true, prediction = [3.0, 5.0, 2.0, 7.0] * 100, [2.5, 5.0, 4.0, 8.0] * 100
-        >>> for week in weeks.values():  # other people each week
-        ...     _ = private_mae(y_true, prediction, epsilon=0.5, accountant=week)
-        >>> budget.remaining
-        0.5
-        >>> budget.parallel(0.5, ["week 1", "week 2", "week 3"])["week 1"].remaining
-        0.0
-        """
-        each, parts = _exact(epsilon), _checked_names(names)
-        relation = neighboring if check_neighboring(neighboring) else WITHIN_GROUPS
-        spend_name = f"parallel: {', '.join(parts)}"
-        made = self._ledger.divide(parts, each, spend_name, relation, self._check(each, relation))
-        return {name: _of_ledger(ledger, self.reuse, self._is_numbering) for name, ledger in made.items()}
-
     def results(self) -> StoredResults:
         """Return all that was bought, oldest first; looking costs nothing.
 
@@ -359,8 +212,7 @@ class PrivacyAccountant:
             Name, time, epsilon and value of each spend, of what is no number a short form; its `result` is
             the whole release, as `budget[name]` returns it. With ``to_frame()``. A spend without a value was
             made by hand or by an earlier version, or its process ended before the value was stored, or the
-            budget has no path: it counts all the same. What is paid from a part is in the results of that
-            part.
+            budget has no path: it counts all the same.
 
         Examples
         --------
@@ -425,8 +277,7 @@ class PrivacyAccountant:
     def history(self) -> tuple[Spend, ...]:
         """Every spend, oldest first: time, name, epsilon, mechanism and neighbouring relation.
 
-        ``pandas.DataFrame(accountant.history)`` has a column for each. What is paid from a part made by
-        `parallel` is in the history of that part; here is the one spend that paid for all of them.
+        ``pandas.DataFrame(accountant.history)`` has a column for each.
         """
         return self._ledger.history()
 
@@ -448,10 +299,9 @@ class PrivacyAccountant:
         return _of_ledger, (self._ledger, self.reuse, self._is_numbering)
 
     def __repr__(self) -> str:
-        part = "" if self._ledger.part is None else f", part {self._ledger.part!r}"
         place = "no path: made again, it begins anew" if self.path is None else f"path={self.path!r}"
         told = "".join(f", {name} {one}" for name, one in self._told().items())
-        return f"PrivacyAccountant(epsilon={self.total!r}{told}, {place}{part})"
+        return f"PrivacyAccountant(epsilon={self.total!r}{told}, {place})"
 
     def _told(self) -> dict[str, Any]:
         """Return what is spent and left; nothing where the file cannot be read, which a repr must survive."""
@@ -463,8 +313,8 @@ class PrivacyAccountant:
     def _repr_html_(self) -> str:
         """Return a card with the history, for notebooks."""
         told = self._told()
-        facts = {"total": self.total, **told, "part": self._ledger.part, "file": self.path or "none: made "
-                 "again, this budget begins anew"}  # fmt: skip
+        place = self.path or "none: made again, this budget begins anew"
+        facts = {"total": self.total, **told, "file": place}
         columns = ["time (UTC)", "spend name", "epsilon", "value"]
         rows = [
             [f"{one.time:%Y-%m-%d %H:%M:%S}", one.spend_name, one.epsilon, one.value]
@@ -502,7 +352,7 @@ def _warn_of_reruns() -> None:
 
 
 def _of_ledger(ledger: Ledger, reuse: bool = True, is_numbering: bool = False) -> PrivacyAccountant:
-    """Return an accountant of a ledger that exists: a part, or one that was pickled."""
+    """Return an accountant of a ledger that was pickled."""
     accountant = object.__new__(PrivacyAccountant)
     accountant._ledger, accountant.reuse, accountant._is_numbering = ledger, reuse, is_numbering
     return accountant
@@ -518,12 +368,6 @@ def numbering(accountant: PrivacyAccountant | None) -> PrivacyAccountant | None:
     same: PrivacyAccountant = object.__new__(type(accountant))
     vars(same).update(vars(accountant), _is_numbering=True)
     return same
-
-
-def parts_of(accountant: PrivacyAccountant) -> dict[str, PrivacyAccountant]:
-    """Return the parts that `parallel` has made of a budget, by their names; nothing is charged."""
-    made = accountant._ledger.parts()
-    return {name: _of_ledger(part, accountant.reuse, accountant._is_numbering) for name, part in made.items()}
 
 
 def answer_named(accountant: PrivacyAccountant, spend_name: str) -> Kept | None:
@@ -546,17 +390,6 @@ def keep(accountant: PrivacyAccountant, claim: Claim, answer: str | None, summar
     """Store what was released for a claim that has been paid."""
     if claim.number is not None:
         accountant._ledger.keep(claim.number, answer, summary)
-
-
-def _checked_names(names: Any) -> list[str]:
-    if isinstance(names, str | bytes) or not isinstance(names, Iterable):
-        raise TypeError("names must be several strings, one for each part.")
-    parts = list(names)
-    if not all(isinstance(name, str) for name in parts):
-        raise TypeError("names must be strings, one for each part.")
-    if not parts or "" in parts or len({*parts}) < len(parts):
-        raise ValueError("names must be distinct strings, at least one, and none of them empty.")
-    return [str(name) for name in parts]
 
 
 def _exact(epsilon: Any) -> Fraction:
@@ -583,8 +416,7 @@ def _refuse_too_much(asked: Fraction, spent: Fraction, ledger: Ledger) -> None:
 
 
 def _spent_of(ledger: Ledger, spent: Fraction) -> str:
-    whose = "" if ledger.part is None else f" of the part {ledger.part!r}"
-    return f"{float(spent)!r} of the total of {float(ledger.total)!r}{whose} is spent"
+    return f"{float(spent)!r} of the total of {float(ledger.total)!r} is spent"
 
 
 def check_accountant(accountant: Any) -> None:
@@ -595,10 +427,7 @@ def check_accountant(accountant: Any) -> None:
 
 def _remedy(left: Fraction) -> str:
     if left:
-        return (
-            "Nothing was released. Pass a smaller epsilon, or ask for fewer numbers: split(k) divides what "
-            "remains among k releases."
-        )
+        return "Nothing was released. Pass a smaller epsilon, or ask for fewer numbers."
     return (
         "Nothing was released. What has been released may be used again, and costs nothing: results() lists "
         "it. A further number about these records does."

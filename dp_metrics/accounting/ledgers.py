@@ -15,11 +15,11 @@ from contextlib import closing, contextmanager
 from datetime import UTC, datetime
 from fractions import Fraction
 from itertools import count
-from typing import Any, NamedTuple, NoReturn
+from typing import Any, NoReturn
 from urllib.parse import urlsplit
 
 from dp_metrics.accounting.sessions import Seen, Session, joined, session_of
-from dp_metrics.accounting.spends import Check, Claim, Kept, Ledger, Spend, are_made, name_used
+from dp_metrics.accounting.spends import Check, Claim, Kept, Ledger, Spend, name_used
 
 _BUSY_SECONDS = 60.0
 _APPLICATION_ID = 0x64706D62  # "dpmb" in the header of every budget file
@@ -58,19 +58,16 @@ class MemoryLedger:
     ----------
     total : Fraction
         The total of the budget.
-    part, relation : str or None, default=None
-        Name and neighbouring relation of a part of another ledger.
     """
 
     path = None
 
-    def __init__(self, total: Fraction, part: str | None = None, relation: str | None = None) -> None:
-        self.total, self.part = total, part
-        # The only record: one append is a whole spend, with the parts that it paid for, so that an interrupt
-        # leaves all of it or nothing.
-        self._entries: list[tuple[Fraction, Kept, dict[str, MemoryLedger]]] = []
+    def __init__(self, total: Fraction) -> None:
+        self.total = total
+        # The only record: one append is a whole spend, so that an interrupt leaves all of it or nothing.
+        self._entries: list[tuple[Fraction, Kept]] = []
         # These follow from the first entries, and change in one step: how many, exact sum, relations.
-        self._known = (0, Fraction(0), frozenset(() if relation is None else (relation,)))
+        self._known: tuple[int, Fraction, frozenset[str]] = (0, Fraction(0), frozenset())
         self._pid = os.getpid()
 
     def refuse_if_forked(self) -> None:
@@ -92,11 +89,11 @@ class MemoryLedger:
         with _LOCK:
             name = spend_name
             if claim is not None and claim.is_named:
-                taken = {kept.spend.spend_name for _, kept, _ in self._entries if kept.is_named is not False}
+                taken = {kept.spend.spend_name for _, kept in self._entries if kept.is_named is not False}
                 name = _free_name(spend_name, claim, taken, self)
             check(*self._sum())
             spend = Spend(datetime.now(UTC), name, float(epsilon), mechanism, neighboring)
-            self._entries.append((epsilon, Kept(spend, None if claim is None else claim.is_named), {}))
+            self._entries.append((epsilon, Kept(spend, None if claim is None else claim.is_named)))
             return len(self._entries) - 1
 
     def keep(self, number: int, answer: str | None, summary: str) -> None:
@@ -109,31 +106,7 @@ class MemoryLedger:
     def kept(self, spend_name: str | None = None) -> tuple[Kept, ...]:
         """Return all entries, or those of a name, oldest first, with what is kept of each."""
         with _LOCK:
-            return tuple(kept for _, kept, _ in self._entries if spend_name in (None, kept.spend.spend_name))
-
-    def divide(
-        self, names: Sequence[str], epsilon: Fraction, spend_name: str, neighboring: str, check: Check
-    ) -> dict[str, Ledger]:
-        """Record one spend and make the parts, or return them if they exist."""
-        self.refuse_if_forked()
-        with _LOCK:
-            made = [
-                (number, name, part.total, kept.spend.neighboring)
-                for number, (_, kept, parts) in enumerate(self._entries)
-                for name, part in parts.items()
-            ]
-            if not are_made(names, epsilon, neighboring, made):
-                check(*self._sum())
-                spend = Spend(datetime.now(UTC), spend_name, float(epsilon), None, neighboring)
-                new = {name: MemoryLedger(epsilon, _part_of(self, name), neighboring) for name in names}
-                self._entries.append((epsilon, Kept(spend, is_named=False), new))
-        there = self.parts()
-        return {name: there[name] for name in names}
-
-    def parts(self) -> dict[str, Ledger]:
-        """Return all parts that were made of this ledger."""
-        with _LOCK:
-            return {name: part for *_, parts in self._entries for name, part in parts.items()}
+            return tuple(kept for _, kept in self._entries if spend_name in (None, kept.spend.spend_name))
 
     def spent(self) -> Fraction:
         """Return the exact sum of the recorded epsilons."""
@@ -143,11 +116,11 @@ class MemoryLedger:
     def history(self) -> tuple[Spend, ...]:
         """Return all entries, oldest first."""
         with _LOCK:
-            return tuple(kept.spend for _, kept, _ in self._entries)
+            return tuple(kept.spend for _, kept in self._entries)
 
     def _sum(self) -> tuple[Fraction, frozenset[str]]:
         known, spent, relations = self._known
-        for epsilon, kept, _ in self._entries[known:]:
+        for epsilon, kept in self._entries[known:]:
             known, spent, relations = known + 1, spent + epsilon, relations | {kept.spend.neighboring}
         self._known = known, spent, relations
         return spent, relations
@@ -158,65 +131,13 @@ class MemoryLedger:
         raise TypeError(reason) from TypeError(reason)
 
 
-class _Statements(NamedTuple):
-    """What is asked of the file about a budget, or about one of its parts."""
-
-    balance: str
-    update: str
-    insert: str
-    entry: str
-    relations: str
-    entries: str
-    kept: str
-    names: str
-
-
 _COLUMNS = "time, label, epsilon, mechanism, neighboring"
-_ENTRY = f"SELECT id, {_COLUMNS} FROM {{table}} WHERE {{where}} AND id <= :number ORDER BY id DESC LIMIT 1"
-_KEPT = (
-    "SELECT {} FROM {table} LEFT JOIN releases ON releases.part = :part AND spend = {table}.id WHERE {where}"
-    " AND {} ORDER BY {table}.id"
-)
-_ALL = f"id, {_COLUMNS}, is_named, question, answer, summary, stored", "(:label IS NULL OR label = :label)"
-_NAMES = "label", "is_named IS NOT 0"
-_OF_WHOLE = {"table": "history", "where": "true"}
-_OF_PART = {"table": "part_history", "where": "part_history.part = :part"}
-_WHOLE = _Statements(
-    "SELECT identity, total, spent FROM budget",
-    "UPDATE budget SET spent = :spent",
-    f"INSERT INTO history ({_COLUMNS}) VALUES (:time, :label, :epsilon, :mechanism, :neighboring)",
-    _ENTRY.format(**_OF_WHOLE),
-    "SELECT DISTINCT neighboring FROM history",
-    f"SELECT {_COLUMNS} FROM history ORDER BY id",
-    _KEPT.format(*_ALL, **_OF_WHOLE),
-    _KEPT.format(*_NAMES, **_OF_WHOLE),
-)
-_PART = _Statements(
-    "SELECT identity, parts.total, parts.spent FROM budget, parts WHERE id = :part",
-    "UPDATE parts SET spent = :spent WHERE id = :part",
-    f"INSERT INTO part_history (part, {_COLUMNS})"
-    " VALUES (:part, :time, :label, :epsilon, :mechanism, :neighboring)",
-    _ENTRY.format(**_OF_PART),
-    "SELECT neighboring FROM parts WHERE id = :part"
-    " UNION SELECT neighboring FROM part_history WHERE part = :part",
-    f"SELECT {_COLUMNS} FROM part_history WHERE part = :part ORDER BY id",
-    _KEPT.format(*_ALL, **_OF_PART),
-    _KEPT.format(*_NAMES, **_OF_PART),
-)
-# The first division makes these tables, so that a file without parts stays as it was. A part has the number
-# of the spend that paid for it, in the history of the budget (parent 0) or of the part that was divided.
-_TABLES_OF_PARTS = (
-    "CREATE TABLE IF NOT EXISTS parts (id INTEGER PRIMARY KEY, parent INTEGER, paid_by INTEGER, name TEXT,"
-    " total TEXT, spent TEXT, neighboring TEXT, UNIQUE (parent, name))",
-    "CREATE TABLE IF NOT EXISTS part_history (id INTEGER PRIMARY KEY, part INTEGER,"
-    " time TEXT, label TEXT, epsilon TEXT, mechanism TEXT, neighboring TEXT)",
-)
-# What spends have bought, those of the budget as of part 0. A file of an earlier version gets this table when
-# it is opened, and stays legible to that version, whose spends have no row here.
+# What spends have bought: a table of its own, so that a file with spends made by hand has no row there.
 _TABLE_OF_RELEASES = (
-    "CREATE TABLE IF NOT EXISTS releases (part INTEGER, spend INTEGER, is_named INTEGER, question TEXT,"
-    " answer TEXT, summary TEXT, stored TEXT, PRIMARY KEY (part, spend))"
+    "CREATE TABLE IF NOT EXISTS releases (spend INTEGER PRIMARY KEY, is_named INTEGER, question TEXT,"
+    " answer TEXT, summary TEXT, stored TEXT)"
 )
+_WITH_RELEASES = "FROM history LEFT JOIN releases ON spend = id WHERE"
 
 
 class FileLedger:
@@ -233,9 +154,6 @@ class FileLedger:
         The file.
     """
 
-    part: str | None = None
-    _row = 0  # the number of a part in its table
-    _statements = _WHOLE
     _session: Session | None = None  # it begins when the file has been opened
 
     def __init__(self, total: Fraction, path: str | os.PathLike[str]) -> None:
@@ -273,15 +191,14 @@ class FileLedger:
         with self._connection() as db:
             db.execute("BEGIN IMMEDIATE")
             name = spend_name
-            if claim is not None:
-                db.execute(_TABLE_OF_RELEASES)  # the file may have been opened by an earlier version
             if claim is not None and claim.is_named:
-                taken = {name for (name,) in db.execute(self._statements.names, self._key)}
+                names = f"SELECT label {_WITH_RELEASES} is_named IS NOT 0"
+                taken = {name for (name,) in db.execute(names)}
                 name = _free_name(spend_name, claim, taken, self)
             number = self._record(db, epsilon, name, mechanism, neighboring, check)
             if claim is not None:
-                row = (self._row, number, claim.is_named, claim.question)
-                db.execute("INSERT INTO releases (part, spend, is_named, question) VALUES (?, ?, ?, ?)", row)
+                row = (number, claim.is_named, claim.question)
+                db.execute("INSERT INTO releases (spend, is_named, question) VALUES (?, ?, ?)", row)
             seen = self._last_entry(db, self._known[1])
             db.execute("COMMIT")
             self._saw(seen)
@@ -292,8 +209,8 @@ class FileLedger:
         with self._connection() as db:
             db.execute("BEGIN IMMEDIATE")
             self._budget(db)
-            row = (answer, summary, datetime.now(UTC).isoformat(), self._row, number)
-            change = "SET answer = ?, summary = ?, stored = ? WHERE part = ? AND spend = ? AND stored IS NULL"
+            row = (answer, summary, datetime.now(UTC).isoformat(), number)
+            change = "SET answer = ?, summary = ?, stored = ? WHERE spend = ? AND stored IS NULL"
             db.execute(f"UPDATE releases {change}", row)
             db.execute("COMMIT")
 
@@ -301,20 +218,19 @@ class FileLedger:
         """Return whether a stored answer may be served: once in a session, as a name is used once."""
         assert self._session is not None
         with _LOCK:
-            used = (self._row, spend_name)
-            is_first = used not in self._session.served
-            self._session.served.add(used)
+            is_first = spend_name not in self._session.served
+            self._session.served.add(spend_name)
             return is_first
 
     def kept(self, spend_name: str | None = None) -> tuple[Kept, ...]:
         """Return all entries, or those of a name, oldest first, with what is kept of each."""
         with self._connection() as db:
-            db.execute(_TABLE_OF_RELEASES)
             self._budget(db)
             return self._kept(db, spend_name)
 
     def _kept(self, db: sqlite3.Connection, spend_name: str | None = None) -> tuple[Kept, ...]:
-        rows = db.execute(self._statements.kept, {**self._key, "label": spend_name})
+        wanted = f"SELECT id, {_COLUMNS}, is_named, question, answer, summary, stored {_WITH_RELEASES}"
+        rows = db.execute(f"{wanted} ? IS NULL OR label = ? ORDER BY id", (spend_name, spend_name))
         session = self._session
         assert session is not None
         with self._parsing():
@@ -324,55 +240,11 @@ class FileLedger:
                     None if named is None else bool(named),
                     *texts,
                     None if stored is None else datetime.fromisoformat(stored),
-                    session.is_earlier(self._row, number),
+                    number <= session.start,
                 )
                 for number, *row, named, question, answer, summary, stored in rows
                 for texts in [(question, answer, summary)]
             )
-
-    def divide(
-        self, names: Sequence[str], epsilon: Fraction, spend_name: str, neighboring: str, check: Check
-    ) -> dict[str, Ledger]:
-        """Record one spend and make the parts, in one transaction, or return them if they exist."""
-        with self._connection() as db:
-            db.execute("BEGIN IMMEDIATE")
-            self._budget(db)
-            for statement in _TABLES_OF_PARTS:
-                db.execute(statement)
-            parts = "SELECT paid_by, name, total, neighboring FROM parts WHERE parent = ?"
-            rows = db.execute(parts, (self._row,))
-            with self._parsing():
-                made = [(paid_by, name, _number(total), rest) for paid_by, name, total, rest in rows]
-            if not are_made(names, epsilon, neighboring, made):
-                paid_by = self._record(db, epsilon, spend_name, None, neighboring, check)
-                db.executemany(
-                    "INSERT INTO parts (parent, paid_by, name, total, spent, neighboring)"
-                    " VALUES (?, ?, ?, ?, ?, ?)",
-                    [
-                        (self._row, paid_by, name, _spelled(epsilon), _NOTHING[0], neighboring)
-                        for name in names
-                    ],
-                )
-            there, seen = self._parts(db), self._last_entry(db, self._known[1])
-            db.execute("COMMIT")
-            self._saw(seen)
-        return {name: there[name] for name in names}
-
-    def parts(self) -> dict[str, Ledger]:
-        """Return all parts that were made of this ledger."""
-        with self._connection() as db:
-            for statement in _TABLES_OF_PARTS:
-                db.execute(statement)
-            self._budget(db)
-            return self._parts(db)
-
-    def _parts(self, db: sqlite3.Connection) -> dict[str, Ledger]:
-        rows = db.execute("SELECT id, name, total FROM parts WHERE parent = ?", (self._row,))
-        with self._parsing():
-            return {
-                name: _FilePart(self, number, _part_of(self, name), _number(total))
-                for number, name, total in rows
-            }
 
     def spent(self) -> Fraction:
         """Return the exact sum of the recorded epsilons."""
@@ -383,7 +255,7 @@ class FileLedger:
         """Return all entries, oldest first."""
         with self._connection() as db:
             self._budget(db)
-            rows = db.execute(self._statements.entries, self._key)
+            rows = db.execute(f"SELECT {_COLUMNS} FROM history ORDER BY id")
             with self._parsing():
                 return tuple(map(_spend, rows))
 
@@ -396,10 +268,6 @@ class FileLedger:
             session = joined(state["_identity"], state["_session"])
         self.__dict__.update(state, total=_number(state["total"]), _known=_NOTHING, _session=session)
 
-    @property
-    def _key(self) -> dict[str, Any]:
-        return {"part": self._row}
-
     def _record(
         self,
         db: sqlite3.Connection,
@@ -411,19 +279,12 @@ class FileLedger:
     ) -> int:
         """Record a spend in a transaction of the caller; return its number in the history."""
         spent = self._budget(db)[1]
-        check(spent, {relation for (relation,) in db.execute(self._statements.relations, self._key)})
-        entry = {
-            **self._key,
-            "time": datetime.now(UTC).isoformat(),
-            "label": spend_name,
-            "epsilon": _spelled(epsilon),
-            "mechanism": mechanism,
-            "neighboring": neighboring,
-        }
-        number = db.execute(self._statements.insert, entry).lastrowid
+        check(spent, {relation for (relation,) in db.execute("SELECT DISTINCT neighboring FROM history")})
+        entry = (datetime.now(UTC).isoformat(), spend_name, _spelled(epsilon), mechanism, neighboring)
+        number = db.execute(f"INSERT INTO history ({_COLUMNS}) VALUES (?, ?, ?, ?, ?)", entry).lastrowid
         spent += epsilon
         self._known = _spelled(spent), spent
-        db.execute(self._statements.update, {**self._key, "spent": self._known[0]})
+        db.execute("UPDATE budget SET spent = ?", (self._known[0],))
         assert number is not None
         return number
 
@@ -461,40 +322,22 @@ class FileLedger:
             db.execute(_TABLE_OF_RELEASES)
             db.execute("UPDATE budget SET spent = spent")  # a read-only file fails now, not when spending
             identity, spent = self._budget(db)
-            start = self._last_spends(db, spent)
+            start = self._last_spend(db, spent)
             db.execute("COMMIT")
             self._identity, self._session = identity, joined(identity, Session(start))
 
-    def _last_spends(self, db: sqlite3.Connection, spent: Fraction) -> tuple[int, int]:
-        """Return the numbers of the last spends, of the budget and of its parts, if all records add up.
+    def _last_spend(self, db: sqlite3.Connection, spent: Fraction) -> int:
+        """Return the number of the last spend, if all records add up.
 
-        Spends are numbered from 1 on without a gap, and each costs something. A part has the total that was
-        paid for it, and the sum of its own spends.
+        Spends are numbered from 1 on without a gap, and each costs something.
         """
-        has_parts = db.execute("SELECT count(*) FROM sqlite_master WHERE name = 'parts'").fetchone() == (1,)
-        whole = db.execute("SELECT id, 0, epsilon FROM history ORDER BY id").fetchall()
-        of_parts, parts = [], []
-        if has_parts:
-            of_parts = db.execute("SELECT id, part, epsilon FROM part_history ORDER BY id").fetchall()
-            parts = db.execute("SELECT id, parent, paid_by, total, spent FROM parts").fetchall()
-        paid = {(part, number): epsilon for number, part, epsilon in (*whole, *of_parts)}
-        sums: dict[int, Fraction] = {}
+        rows = db.execute("SELECT id, epsilon FROM history ORDER BY id").fetchall()
         with self._parsing():
-            are_positive = True
-            for _, part, epsilon in (*whole, *of_parts):
-                are_positive = are_positive and _number(epsilon) > 0
-                sums[part] = sums.get(part, Fraction(0)) + _number(epsilon)
-            add_up = sums.pop(0, Fraction(0)) == spent and all(
-                paid.get((parent, paid_by)) == total
-                and sums.get(number, Fraction(0)) == _number(spent_of_part) <= _number(total)
-                for number, parent, paid_by, total, spent_of_part in parts
-            )
-        are_counted = all(
-            number == place for rows in (whole, of_parts) for place, (number, *_) in enumerate(rows, start=1)
-        )
-        if not (add_up and are_positive and are_counted and sums.keys() <= {number for number, *_ in parts}):
+            costs = [_number(epsilon) for _, epsilon in rows]
+        are_counted = [number for number, _ in rows] == [*range(1, len(rows) + 1)]
+        if not (sum(costs) == spent and all(cost > 0 for cost in costs) and are_counted):
             self._fail(ValueError, _DAMAGED)
-        return len(whole), len(of_parts)
+        return len(rows)
 
     @contextmanager
     def _connection(self, mode: str = "rw") -> Iterator[sqlite3.Connection]:
@@ -531,7 +374,7 @@ class FileLedger:
     def _budget(self, db: sqlite3.Connection) -> tuple[str, Fraction]:
         self._refuse_second_name()
         with self._parsing():
-            [(identity, total_text, spent_text)] = db.execute(self._statements.balance, self._key)
+            [(identity, total_text, spent_text)] = db.execute("SELECT identity, total, spent FROM budget")
             total = _number(total_text)
             known_text, spent = self._known  # a long sum parses slowly, and most often nobody else has spent
             if spent_text != known_text:
@@ -546,10 +389,10 @@ class FileLedger:
             self._fail(ValueError, _DAMAGED)
         session = self._session or session_of(identity)
         if session is not None:
-            before = session.seen.get(self._row, Seen())
+            before = session.seen
             if spent < before.spent or self._entry(db, before.number) != before.entry:
                 self._fail(ValueError, _ROLLED_BACK)
-            session.seen[self._row] = self._last_entry(db, spent)
+            session.seen = self._last_entry(db, spent)
         return identity, spent
 
     def _last_entry(self, db: sqlite3.Connection, spent: Fraction) -> Seen:
@@ -559,12 +402,13 @@ class FileLedger:
 
     def _entry(self, db: sqlite3.Connection, number: int) -> tuple[Any, ...] | None:
         """Return what is recorded of the last spend up to a number; None if there is none."""
-        found = db.execute(self._statements.entry, {**self._key, "number": number}).fetchone()
+        last = f"SELECT id, {_COLUMNS} FROM history WHERE id <= ? ORDER BY id DESC LIMIT 1"
+        found = db.execute(last, (number,)).fetchone()
         return None if found is None else tuple(found)
 
     def _saw(self, seen: Seen) -> None:
         assert self._session is not None
-        self._session.seen[self._row] = seen
+        self._session.seen = seen
 
     def _refuse_second_name(self) -> None:
         # SQLite's log of recent spends goes by the name: under a second name they are invisible. The path is
@@ -604,17 +448,6 @@ class FileLedger:
         raise kind(f"The budget file {self.path!r} {what}; nothing was released.") from cause
 
 
-class _FilePart(FileLedger):
-    """A part of the budget in a file: a row of its own there, and otherwise the same."""
-
-    _statements = _PART
-
-    def __init__(self, whole: FileLedger, number: int, name: str, total: Fraction) -> None:
-        self.total, self.path, self.part = total, whole.path, name
-        self._identity, self._known, self._row = whole._identity, _NOTHING, number
-        self._session = whole._session
-
-
 def _free_name(name: str, claim: Claim, taken: Collection[str], ledger: Ledger) -> str:
     """Return the name of a claim, or its first number that is free; raise if the name is taken."""
     if claim.is_numbered:
@@ -627,11 +460,6 @@ def _free_name(name: str, claim: Claim, taken: Collection[str], ledger: Ledger) 
 def _spend(row: Sequence[Any]) -> Spend:
     when, spend_name, epsilon, *rest = row
     return Spend(datetime.fromisoformat(when), spend_name, float(_number(epsilon)), *rest)
-
-
-def _part_of(ledger: Ledger, name: str) -> str:
-    """Return the name of a part for messages; a part of a part names both."""
-    return name if ledger.part is None else f"{ledger.part} / {name}"
 
 
 def _resolved(path: str | os.PathLike[str]) -> str:

@@ -5,14 +5,13 @@ or two rounds of a loop, would have one number. A session is no matter of a cloc
 process: it begins after the last spend that the ledger then had, and goes with pickled copies and forks.
 """
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any, NamedTuple
 
 
 class Seen(NamedTuple):
-    """What was last seen of the budget, or of a part of it.
+    """What was last seen of the budget.
 
     Parameters
     ----------
@@ -35,44 +34,37 @@ class Session:
 
     Parameters
     ----------
-    start : tuple of int
-        The numbers of the last spends when it began: of the budget, and of its parts, which count together.
-    served : set of (int, str)
-        The names of stored answers that were served since, each with the number of the part, or 0.
-    seen : dict of int to Seen
-        What was seen since, by the number of the part.
+    start : int
+        The number of the last spend when it began.
+    served : set of str
+        The names of stored answers that were served since.
+    seen : Seen, default=nothing
+        What was seen since.
     """
 
-    start: tuple[int, int]
-    served: set[tuple[int, str]] = field(default_factory=set)
-    seen: dict[int, Seen] = field(default_factory=dict)
-
-    def is_earlier(self, part: int, number: int) -> bool:
-        """Return whether a spend is of an earlier session."""
-        return number <= self.start[part > 0]
+    start: int
+    served: set[str] = field(default_factory=set)
+    seen: Seen = field(default_factory=Seen)
 
     def join(self, other: "Session") -> None:
         """Take over what a copy knows: together they are one session, from the first beginning on."""
-        self.start = (min(self.start[0], other.start[0]), min(self.start[1], other.start[1]))
+        self.start = min(self.start, other.start)
         self.served |= other.served
-        for part, one in other.seen.items():
-            self.seen[part] = max(one, self.seen.get(part, Seen()), key=_latest)
+        self.seen = max(other.seen, self.seen, key=_latest)
 
     def __reduce__(self) -> tuple[Any, ...]:
         # a Fraction would be pickled as a decimal, and Python refuses to convert long ones
-        seen = {part: (one.spent.as_integer_ratio(), *one[1:]) for part, one in dict(self.seen).items()}
-        return _unpickled, (self.start, set(self.served), seen)
+        spent, *rest = self.seen
+        return _unpickled, (self.start, set(self.served), (spent.as_integer_ratio(), *rest))
 
 
 def _latest(one: Seen) -> tuple[int, Fraction]:
     return one.number, one.spent
 
 
-def _unpickled(
-    start: tuple[int, int], served: set[tuple[int, str]], seen: Mapping[int, tuple[Any, ...]]
-) -> Session:
-    known = {part: Seen(Fraction(*spent), *rest) for part, (spent, *rest) in seen.items()}
-    return Session(start, served, known)
+def _unpickled(start: int, served: set[str], seen: tuple[Any, ...]) -> Session:
+    spent, *rest = seen
+    return Session(start, served, Seen(Fraction(*spent), *rest))
 
 
 # Those of this process, by the identity of the file: its path may be spelled in several ways.

@@ -1,10 +1,6 @@
-"""A spend, and what a ledger of spends has to do.
+"""A spend, and what a ledger of spends has to do."""
 
-A ledger can be divided into parts, ledgers of their own that one spend pays for: `PrivacyAccountant.parallel`
-says when that is right.
-"""
-
-from collections.abc import Callable, Iterable, Mapping, Sequence, Set
+from collections.abc import Callable, Set
 from dataclasses import dataclass
 from datetime import datetime
 from fractions import Fraction
@@ -84,11 +80,6 @@ class Ledger(Protocol):
         ...
 
     @property
-    def part(self) -> str | None:
-        """The name of the part of a budget that this is, or None for a whole budget."""
-        ...
-
-    @property
     def total(self) -> Fraction:
         """What may be spent altogether."""
         ...
@@ -120,19 +111,6 @@ class Ledger(Protocol):
         """Return all entries, or those of a name, oldest first, with what is kept of each."""
         ...
 
-    def divide(
-        self, names: Sequence[str], epsilon: Fraction, spend_name: str, neighboring: str, check: Check
-    ) -> "Mapping[str, Ledger]":
-        """Record one spend and make parts with a total of epsilon each, or return these parts if they exist.
-
-        To all who share the ledger this is one step. Spends of a part are under the relation of that spend.
-        """
-        ...
-
-    def parts(self) -> "Mapping[str, Ledger]":
-        """Return all parts that were made of this ledger."""
-        ...
-
     def spent(self) -> Fraction:
         """Return the exact sum of the recorded epsilons."""
         ...
@@ -156,27 +134,3 @@ def name_used(spend_name: str, ledger: Ledger) -> ValueError:
         f"nothing is spent. {stored} For a new release choose another spend_name; scorers made by "
         "make_private_scorer number their names."
     )
-
-
-def are_made(
-    names: Sequence[str], epsilon: Fraction, neighboring: str, parts: Iterable[tuple[int, str, Fraction, str]]
-) -> bool:
-    """Return whether the parts exist; raise if some of them do, or go with other names, epsilon or relation.
-
-    Parameters
-    ----------
-    names, epsilon, neighboring
-        What is asked for.
-    parts : iterable of (int, str, Fraction, str)
-        All parts of the ledger: the spend that paid, name, total and relation.
-    """
-    known, asked = list(parts), {name: (name, epsilon, neighboring) for name in names}
-    paid = {spend for spend, name, *_ in known if name in asked}
-    there = {tuple(rest) for spend, *rest in known if spend in paid}
-    if paid and (len(paid) > 1 or there != {*asked.values()}):
-        raise ValueError(
-            "This budget was divided before into a part of one of these names, with another epsilon, "
-            "other names beside it or another neighboring. To go on with those parts, repeat that "
-            "call. A new division costs epsilon again and needs other names."
-        )
-    return bool(paid)

@@ -325,7 +325,7 @@ def finite_loss(p: ArrayLike, q: ArrayLike) -> float:
 
     Examples
     --------
-    >>> from dp_metrics import auditing
+    >>> from dp_metrics.analysis import auditing
     >>> round(auditing.finite_loss([0.75, 0.25], [0.25, 0.75]), 4)
     1.0986
     """

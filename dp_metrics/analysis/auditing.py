@@ -89,7 +89,7 @@ def privacy_loss(
     Examples
     --------
     >>> import numpy as np
-    >>> from dp_metrics import auditing
+    >>> from dp_metrics.analysis import auditing
     >>> from dp_metrics.sensitivity.output_bounds import OutputBounds
     >>> down, up = np.linspace(0.9, 0.0, 10), np.linspace(1.1, 2.0, 10)
     >>> a = OutputBounds(1.0, down, up, output_range=(0.0, 2.0), monotonic=True, n=10)
@@ -213,7 +213,8 @@ def frame_loss(  # noqa: PLR0913 - those of a frame
 
     Examples
     --------
-    >>> from dp_metrics import auditing, private_recall_score
+    >>> from dp_metrics import private_recall_score
+    >>> from dp_metrics.analysis import auditing
     >>> a = [1, 1, 0, 1], [1, 0, 0, 1], [1, 1, 0, 0]
     >>> b = [1, 1, 0, 1], [1, 0, 0, 1], [1, 1, 1, 0]  # one person is of another group
     >>> auditing.frame_loss(private_recall_score, a, b, group_labels=[0, 1], epsilon=1.0)
@@ -426,7 +427,8 @@ def audit(  # noqa: PLR0913 - what to search, and how
 
     Examples
     --------
-    >>> from dp_metrics import auditing, private_mean_loss
+    >>> from dp_metrics import private_mean_loss
+    >>> from dp_metrics.analysis import auditing
     >>> def loss(a, b):
     ...     return auditing.metric_loss(private_mean_loss, [a], [b], epsilon=1.0, max_loss=1.0)
     >>> auditing.audit("private_mean_loss", loss, epsilon=1.0, n=5, steps=5).passed
@@ -490,7 +492,7 @@ def loss_lower_bound(sample_a: ArrayLike, sample_b: ArrayLike, *, confidence: fl
 
     Examples
     --------
-    >>> from dp_metrics import auditing
+    >>> from dp_metrics.analysis import auditing
     >>> auditing.loss_lower_bound([0.0] * 1000, [1.0] * 1000) > 3  # the output tells all
     True
     """

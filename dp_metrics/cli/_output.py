@@ -22,7 +22,7 @@ from dp_metrics.release.result import PrivateResult
 INTERVALS = {
     "noise": "noise_interval",
     "people": "population_interval",
-    "approximate": "approximate_population_interval",
+    "sure": "sure_population_interval",
 }
 """What limits may be limits of, with their names in JSON."""
 
@@ -35,7 +35,7 @@ _WORDS = {
         "of the exact value for these records",
     ),
     "people": ("limits among all people like these, with confidence", ""),
-    "approximate": ("limits among all people like these, with confidence", ""),
+    "sure": ("sure limits among all people like these, with confidence", ""),
 }
 
 
@@ -69,7 +69,7 @@ class Limits:
 def _told(released: Any, kind: str, **asked: Any) -> Any:
     if kind == "noise":
         return released.noise_interval(**asked)
-    return released.population_interval(**asked, method="sure" if kind == "people" else "approximate")
+    return released.population_interval(**asked, sure=kind == "sure")
 
 
 @contextmanager

@@ -2,22 +2,18 @@
 
 import argparse
 import json
-import textwrap
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
 from typing import Any, Self
 
-from dp_metrics.accounting import PrivacyAccountant, parts_of
+from dp_metrics.accounting import PrivacyAccountant
 from dp_metrics.accounting.ledgers import FileLedger
-from dp_metrics.cli._common import CommandError, Refused, add_json, exact_epsilon, several
-from dp_metrics.inputs.names import did_you_mean
+from dp_metrics.cli._common import CommandError, Refused, add_json, exact_epsilon
 
-_PART = several(default=[], metavar="NAME")  # of `--part`
 _WIDEST = 40
-_MOST_SHOWN = 500  # characters of the names of parts
 _COLUMNS = ("time (UTC)", "epsilon", "spend name", "value", "mechanism", "neighbours")
 
 
@@ -40,21 +36,17 @@ class Payer:
         The file; None: nobody keeps count.
     total : float, Fraction or None
         The total of the budget; None: that of the file, which must exist.
-    parts : sequence of str, default=()
-        Name of a part of it, and of a part of that part, and so on.
     """
 
     path: Path | None
     total: "float | Fraction | None"
-    parts: Sequence[str] = ()
 
     @classmethod
     def typed(cls, options: argparse.Namespace) -> Self:
         """Return what the options of `add_payer` say."""
-        for name in ("total", "part"):
-            if options.budget is None and getattr(options, name):
-                raise CommandError(f"--{name} needs --budget, the file that keeps what is spent")
-        return cls(options.budget, options.total, options.part)
+        if options.budget is None and options.total:
+            raise CommandError("--total needs --budget, the file that keeps what is spent")
+        return cls(options.budget, options.total)
 
     def known(self) -> PrivacyAccountant | None:
         """Return the budget in a file that exists, whatever is left of it; else None."""
@@ -66,8 +58,6 @@ class Payer:
         if path is None:
             return None
         if not path.exists():
-            if self.parts:
-                raise CommandError(f"there is no budget file {path}, and no part of it")
             if self.total is None:
                 raise CommandError(f"there is no budget file {path}; to create it, pass --total T as well")
             with refusals():
@@ -80,19 +70,7 @@ class Payer:
 
     def _there(self, path: Path) -> PrivacyAccountant:
         with refusals():
-            budget = PrivacyAccountant(FileLedger.total_of(path) if self.total is None else self.total, path)
-            for name in self.parts:
-                budget = _part(budget, name)
-        return budget
-
-
-def _part(budget: PrivacyAccountant, name: str) -> PrivacyAccountant:
-    there = parts_of(budget)
-    if name not in there:
-        names = textwrap.shorten(", ".join(map(repr, there)), _MOST_SHOWN, placeholder=" ...")
-        known = f"it has {names}.{did_you_mean(name, there)}" if there else "it has none"
-        raise CommandError(f"the budget has no part {name!r}; {known}")
-    return there[name]
+            return PrivacyAccountant(FileLedger.total_of(path) if self.total is None else self.total, path)
 
 
 def state(budget: PrivacyAccountant) -> dict[str, Any]:
@@ -109,7 +87,7 @@ def _budget(options: argparse.Namespace) -> None:
     path: Path = options.file
     if not path.is_file():
         raise CommandError(f"there is no budget file {path}")
-    budget = Payer(path, None, options.part).known()
+    budget = Payer(path, None).known()
     if budget is None:
         raise CommandError(f"there is no budget file {path}")
     with refusals():
@@ -164,7 +142,6 @@ def add_budget(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "file", type=Path, metavar="FILE", help="budget file, as --budget of `score` names it"
     )
-    parser.add_argument("--part", **_PART, help="show this part of the budget instead")
     add_json(parser)
     parser.set_defaults(run=_budget)
 
@@ -181,6 +158,4 @@ def add_budget_file(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--budget", type=Path, metavar="FILE", help="budget file that pays for it")
     total = "total of the budget, which creates the file if there is none; else it must be the same"
     parser.add_argument("--total", type=exact_epsilon, metavar="T", help=total)
-    part = "part of the budget that pays, as `PrivacyAccountant.parallel` named it; then a part of that part"
-    parser.add_argument("--part", **_PART, help=part)
     parser.add_argument("--spend-name", metavar="TEXT", help="name in the history of the budget; public")

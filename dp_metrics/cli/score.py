@@ -402,7 +402,7 @@ def add_score(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--group-labels", nargs="+", action="append", metavar="LABEL", help=labels)
     interval = (
         "limits to show, which cost nothing: of the noise (default); of what the metric is among all people "
-        "like these; the same, approximate, for more metrics or narrower"
+        "like these; the same, proved, which may be wider or missing"
     )
     parser.add_argument("--interval", **several(default=[]), choices=[*INTERVALS], help=interval)
     sure = "confidence of these limits (default: 0.95)"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import math
 from collections.abc import Callable, Hashable, Iterator, Mapping
+from dataclasses import replace
 from functools import partial
 from numbers import Real
 from typing import Any
@@ -25,7 +26,7 @@ from dp_metrics.metrics.scores.released_scores import ReleasedScores
 from dp_metrics.metrics.scores.table import ScoreTable
 from dp_metrics.release.plan import KnownParts
 from dp_metrics.release.release import Release
-from dp_metrics.release.released import ResultNoise
+from dp_metrics.release.released import Asked, ResultNoise
 from dp_metrics.release.result import PrivateResult
 from dp_metrics.release.stored.answers import Answer, read_result, restores
 from dp_metrics.release.stored.codec import DAMAGED
@@ -509,14 +510,13 @@ class PrivateMetricFrame:
         *,
         of: Any = "groups",
         confidence: float = 0.95,
-        method: str = "sure",
+        sure: bool = False,
         simultaneous: bool = False,
     ) -> Any:
         """Return limits of what groups, or the gap between them, are among all people like the records.
 
-        They cost nothing. Sure ones hold with at least the given confidence for every number of groups and of
-        records, over the noise and over which people became records. Where noise is all there is they are far
-        apart: then the values say nothing.
+        They cost nothing, and allow for the noise and for which people became records. Where noise is all
+        there is they are far apart: then the values say nothing.
 
         Parameters
         ----------
@@ -527,9 +527,9 @@ class PrivateMetricFrame:
         confidence : float, default=0.95
             Between 0 and 1. Of several groups or metrics each interval has it for itself, unless they are
             `simultaneous`; an interval of the difference or the ratio speaks of all groups at once.
-        method : {"sure", "approximate"}, default="sure"
-            "sure": proved. "approximate": narrower for differences, by about a quarter for two groups, and
-            for more metrics; its note says so.
+        sure : bool, default=False
+            True: proved limits only. False: approximate ones where they are known to hold, of differences,
+            areas and means over labels; `about` says which.
         simultaneous : bool, default=False
             Whether all intervals that are returned, of groups and metrics, are to hold at once with this
             confidence, for which each has an equal part of the probability to miss.
@@ -549,9 +549,7 @@ class PrivateMetricFrame:
         TypeError
             If the values of groups cannot be compared.
         """
-        check_choice(method, "method", ("sure", "approximate"))
-        is_sure = method == "sure"
-        return self._intervals(InPeople, metric, of, confidence, is_sure=is_sure, simultaneous=simultaneous)
+        return self._intervals(InPeople, metric, of, confidence, sure=sure, simultaneous=simultaneous)
 
     @own_error_state
     def noise_interval(
@@ -560,13 +558,12 @@ class PrivateMetricFrame:
         *,
         of: Any = "groups",
         confidence: float = 0.95,
-        method: str = "sure",
+        sure: bool = False,
         simultaneous: bool = False,
     ) -> Any:
         """Return limits of the exact metric of the groups of these records, or of the gap between them.
 
-        They cost nothing, and sure ones hold whatever the records are: over the noise alone, the exact values
-        lie between them with at least the given confidence. They say nothing of other people.
+        They cost nothing, and allow for the noise alone: they say nothing of other people.
 
         Parameters
         ----------
@@ -576,8 +573,8 @@ class PrivateMetricFrame:
             As in `population_interval`.
         confidence : float, default=0.95
             As in `population_interval`.
-        method : {"sure", "approximate"}, default="sure"
-            As in `population_interval`, whose limits of a gap contain those by the same method.
+        sure : bool, default=False
+            True: proved limits only. False: approximate ones of areas; their note says so.
         simultaneous : bool, default=False
             As in `population_interval`.
 
@@ -594,9 +591,7 @@ class PrivateMetricFrame:
         TypeError
             If the values of groups cannot be compared.
         """
-        check_choice(method, "method", ("sure", "approximate"))
-        is_sure = method == "sure"
-        return self._intervals(InRecords, metric, of, confidence, is_sure=is_sure, simultaneous=simultaneous)
+        return self._intervals(InRecords, metric, of, confidence, sure=sure, simultaneous=simultaneous)
 
     def _intervals(
         self,
@@ -605,14 +600,14 @@ class PrivateMetricFrame:
         of: Any,
         confidence: float,
         *,
-        is_sure: bool,
+        sure: bool,
         simultaneous: bool,
     ) -> Any:
-        what, sure, found = check_what(of, self._groups), check_confidence(confidence), {}
+        what, asked, found = check_what(of, self._groups), Asked.of("", confidence, sure), {}
         metrics = 1 if metric is not None else len(self._entries)
         groups = sum(one is not None for one in next(iter(self._entries.values())).noise)
         together = metrics * (groups if what == "groups" else 1) if simultaneous else 0
-        limits = partial(self._interval, kind, of=what, sure=sure, is_sure=is_sure, together=together)
+        limits = partial(self._interval, kind, of=what, asked=asked, together=together)
         if metric is not None and metric not in self._entries:
             raise ValueError(f"metric must be one of {', '.join(map(repr, self._entries))}.")
         if metric is not None or self._is_single:
@@ -628,13 +623,14 @@ class PrivateMetricFrame:
         return found
 
     def _interval(
-        self, kind: type[GroupLimits], entry: Entry, *, of: Any, sure: float, is_sure: bool, together: int
+        self, kind: type[GroupLimits], entry: Entry, *, of: Any, asked: Asked, together: int
     ) -> Any:
         noise, values, rests_on = (
             dict(zip(self._groups, each, strict=True)) for each in (entry.noise, entry.values, entry.rests_on)
         )
         known = {group: one for group, one in noise.items() if one is not None}
-        limits = kind(entry.metric, known, values, rests_on, sure, is_sure, together)
+        asked = replace(asked, metric=entry.metric)
+        limits = kind(asked, known, values, rests_on, together)
         if of == "groups":
             return limits.of_groups()
         numbers = _numbers(entry.values)

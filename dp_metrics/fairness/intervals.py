@@ -12,18 +12,17 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from dp_metrics.fairness.alike import gap_where_alike
+from dp_metrics.mechanisms._base import Limits
 from dp_metrics.metrics.labels.counts import Confusion
 from dp_metrics.metrics.scores.table import ScoreTable
 from dp_metrics.release.interval import Interval
 from dp_metrics.release.noise import in_words
-from dp_metrics.release.released import APPROXIMATE, POPULATION_NOTE, Asked, ResultNoise
+from dp_metrics.release.released import APPROXIMATE, POPULATION_NOTE, Asked, ResultNoise, how_sure
 
 Pair: TypeAlias = tuple[Hashable, Hashable]
 """Two groups, of which the second is taken from the first."""
 
 Gap: TypeAlias = tuple[float, float]
-
-Ends: TypeAlias = Sequence[Gap]
 
 _WHAT = ("groups", "difference", "ratio")
 _ALONE = "It holds with this confidence for itself, not at once with those of other groups."
@@ -44,37 +43,26 @@ class GroupLimits(ABC):
 
     Parameters
     ----------
-    metric : str
-        Name of its function.
+    asked : Asked
+        The metric, and the confidence of each interval, or of all of them together where they are several.
     noise : mapping
         What is public of the noise of each group that has records.
     values, rests_on : mapping
         The value of each group, and the number of records that count for it.
-    confidence : float
-        Of each interval; of all of them together where they are several.
-    is_sure : bool, default=True
-        Whether limits have to be proved.
     together : int, default=0
         How many intervals are to hold at once; 0: each holds for itself.
     """
 
-    metric: str
+    asked: Asked
     noise: Mapping[Hashable, ResultNoise]
     values: Mapping[Hashable, Any]
     rests_on: Mapping[Hashable, int | None]
-    confidence: float
-    is_sure: bool = True
     together: int = 0
 
     @property
     def miss(self) -> float:
         """Probability with which an interval may miss."""
-        return (1 - self.confidence) / max(self.together, 1)
-
-    @property
-    def name(self) -> str:
-        """What people call the metric."""
-        return self.metric.removeprefix("private_")
+        return (1 - self.asked.confidence) / max(self.together, 1)
 
     @abstractmethod
     def told(self, noise: ResultNoise, confidence: float) -> Interval:
@@ -85,22 +73,26 @@ class GroupLimits(ABC):
         """Return whether either limit of that misses with at most half of the probability."""
 
     @abstractmethod
-    def about(self, what: str) -> str:
-        """Return what limits of this are about."""
+    def about(self, what: str, note: str) -> str:
+        """Return what limits of this with this note are about."""
+
+    @property
+    def adds_squares(self) -> bool:
+        """Whether what chance does to both values of a gap is added up in squares, which is approximate."""
+        return False
 
     def note(self, groups: Sequence[Hashable]) -> str:
         """Return what else to say of a gap between these groups."""
         return ""
 
-    def limits(self, miss: float, *, one_side: bool = False) -> Ends:
+    def limits(self, miss: float, *, one_side: bool = False) -> list[Interval]:
         """Return two limits of each group; `miss`: that one of the two is wrong, or that a given one is."""
-        found = (
+        return [
             self.told(noise, 1 - (2 * miss if one_side and self.is_even(noise) else miss))
             for noise in self.noise.values()
-        )
-        return [(one.lower, one.upper) for one in found]
+        ]
 
-    def told_by_counts(self) -> Ends:
+    def told_by_counts(self) -> list[Gap]:
         """Return between which values the metric of each group lies where nothing has moved its counts.
 
         That is one value, but for an area: how scores lie within their bins is not told.
@@ -114,14 +106,15 @@ class GroupLimits(ABC):
 
     def of_groups(self) -> dict[Hashable, Interval]:
         """Return the interval of each group, and say whether all hold at once."""
-        found, alone = {}, self.confidence if self.together <= 1 else 1 - self.miss
+        confidence = self.asked.confidence
+        found, alone = {}, confidence if self.together <= 1 else 1 - self.miss
         for group in self.noise:
             one, records = self.told(self.noise[group], alone), self.rests_on[group]
             rests = "" if records is None else f"It rests on about {in_words(records)} records."
             found[group] = replace(
                 one,
-                confidence=self.confidence,
-                about=self.about(f"{self.name} of the group {group!r}"),
+                confidence=confidence,
+                about=self.about(f"{self.asked.name} of the group {group!r}", one.note),
                 note=" ".join(filter(None, [rests, self._scope(), one.note])),
                 estimate=self.values[group],
             )
@@ -141,25 +134,25 @@ class GroupLimits(ABC):
         two = replace(self, noise={group: self.noise[group] for group in pair})
         first, second = pair
         return self._interval(
-            two.ends_of_pair(), f"{self.name} of {first!r} less that of {second!r}", estimate, pair
+            two.ends_of_pair(), f"{self.asked.name} of {first!r} less that of {second!r}", estimate, pair
         )
 
-    def ends_of_pair(self) -> Gap:
+    def ends_of_pair(self) -> Limits:
         """Return limits of the value of the first of two groups less that of the second."""
-        if not self.is_sure:
-            return _gap(self.told_by_counts(), self.limits(self.miss))
+        if self.adds_squares:
+            return Limits(*_gap(self.told_by_counts(), self.limits(self.miss)), APPROXIMATE)
         # the difference is missed only where one of the four limits is wrong
         a, b = self.limits(self.miss / 2)
-        return a[0] - b[1], a[1] - b[0]
+        return Limits(a.lower - b.upper, a.upper - b.lower, _approximate(a, b))
 
     def of_range(self, of: str, estimate: float) -> Interval:
         """Return the interval of the largest value of a group less the smallest, or of smallest / largest."""
         ends, groups = self.ends_of_range(of), list(self.noise)
         if of == "difference":
-            return self._interval(ends, f"largest difference of the {self.name}", estimate, groups)
-        return self._interval(ends, f"smallest ratio of the {self.name}", estimate)
+            return self._interval(ends, f"largest difference of the {self.asked.name}", estimate, groups)
+        return self._interval(ends, f"smallest ratio of the {self.asked.name}", estimate)
 
-    def ends_of_range(self, of: str) -> Gap:
+    def ends_of_range(self, of: str) -> Limits:
         """Return limits of the largest value of a group less the smallest, or of smallest / largest.
 
         Notes
@@ -169,36 +162,45 @@ class GroupLimits(ABC):
         misses with a quarter of the probability, whichever these groups are. How far apart they are at least
         follows from all 2 K limits: those of a group have their part of one half.
 
-        The approximate difference is that of the pair that is farthest apart, of whose limits the upper one
-        has to hold for one pair only, and the lower one for all K (K - 1).
+        Where squares are added up, the difference is that of the pair that is farthest apart, of whose limits
+        the upper one has to hold for one pair only, and the lower one for all K (K - 1).
         """
         groups = list(self.noise)
         pairs = list(permutations(range(len(groups)), 2))
-        if of == "difference" and not self.is_sure and pairs:
+        if of == "difference" and self.adds_squares and pairs:
             near, wide = (self.limits(self.miss / each) for each in (1, len(pairs)))
             told = self.told_by_counts()
             of_near, of_wide = (
                 [_gap([told[i] for i in pair], [ends[i] for i in pair]) for pair in pairs]
                 for ends in (near, wide)
             )
-            return max(0.0, *(low for low, _ in of_wide)), max(high for _, high in of_near)
+            lower, upper = max(0.0, *(low for low, _ in of_wide)), max(high for _, high in of_near)
+            return Limits(lower, upper, APPROXIMATE)
         near, wide = self.limits(self.miss / 4, one_side=True), self.limits(self.miss / 2 / len(groups))
         # the largest value is at least the largest lower limit, and the smallest at most the least upper one
         least = max(low for low, _ in wide), min(high for _, high in wide)
         most = max(high for _, high in near), min(low for low, _ in near)
+        note = _approximate(*near, *wide)
         if of == "difference":
-            return max(least[0] - least[1], 0.0), most[0] - most[1]
-        return most[1] / most[0] if most[0] else 1.0, min(least[1] / least[0], 1.0) if least[0] > 0 else 1.0
+            return Limits(max(least[0] - least[1], 0.0), most[0] - most[1], note)
+        upper = min(least[1] / least[0], 1.0) if least[0] > 0 else 1.0
+        return Limits(most[1] / most[0] if most[0] else 1.0, upper, note)
 
     def _interval(
-        self, ends: tuple[float, float], what: str, estimate: float, compared: Sequence[Hashable] = ()
+        self, ends: Limits, what: str, estimate: float, compared: Sequence[Hashable] = ()
     ) -> Interval:
         scope = self._scope() if self.together > 1 else ""
-        notes = ["" if self.is_sure else APPROXIMATE, scope, self.note(compared) if compared else ""]
-        return Interval(*ends, self.confidence, self.about(what), " ".join(filter(None, notes)), estimate)
+        notes = [ends.note, scope, self.note(compared) if compared else ""]
+        about, note = self.about(what, ends.note), " ".join(filter(None, notes))
+        return Interval(ends.lower, ends.upper, self.asked.confidence, about, note, estimate)
 
 
-def _gap(told: Ends, ends: Ends) -> Gap:
+def _approximate(*told: Interval) -> str:
+    """Return the note of limits that follow from these."""
+    return APPROXIMATE if any(APPROXIMATE in one.note for one in told) else ""
+
+
+def _gap(told: Sequence[Gap], ends: Sequence[Interval]) -> Gap:
     """Return approximate limits of the first value less the second, from what counts tell of either.
 
     What is not told may move both values at once. Only what chance does beyond that is added up in squares.
@@ -206,8 +208,9 @@ def _gap(told: Ends, ends: Ends) -> Gap:
     from dp_metrics.release.normal_limits import combined_limits  # slow to import
 
     (low, high), (other_low, other_high) = told
-    lower, _ = combined_limits(np.subtract, [low, other_high], ends)
-    _, upper = combined_limits(np.subtract, [high, other_low], ends)
+    limits = [(one.lower, one.upper) for one in ends]
+    lower, _ = combined_limits(np.subtract, [low, other_high], limits)
+    _, upper = combined_limits(np.subtract, [high, other_low], limits)
     return lower, upper
 
 
@@ -218,34 +221,39 @@ class InPeople(GroupLimits):
     the noise would puzzle.
     """
 
-    def ends_of_pair(self) -> Gap:
+    def ends_of_pair(self) -> Limits:
         """Return limits of the value of the first of two groups less that of the second."""
         return self._hull(super().ends_of_pair(), lambda records: records.ends_of_pair())
 
-    def ends_of_range(self, of: str) -> Gap:
+    def ends_of_range(self, of: str) -> Limits:
         """Return limits of the largest value of a group less the smallest, or of smallest / largest."""
         return self._hull(super().ends_of_range(of), lambda records: records.ends_of_range(of))
 
-    def _hull(self, ends: Gap, of_records: Callable[[GroupLimits], Gap]) -> Gap:
+    def _hull(self, ends: Limits, of_records: Callable[[GroupLimits], Limits]) -> Limits:
         """Return the hull with such limits of the noise, or the limits themselves where there are none."""
         facts = {one.name: getattr(self, one.name) for one in fields(self)}
         try:
-            low, high = of_records(InRecords(**facts))
+            low, high, note = of_records(InRecords(**facts))
         except ValueError:
             return ends
-        return min(ends[0], low), max(ends[1], high)
+        return Limits(min(ends.lower, low), max(ends.upper, high), ends.note or note)
 
     def told(self, noise: ResultNoise, confidence: float) -> Interval:
         """Return the interval that the noise of a group tells."""
-        return noise.population_interval(Asked(self.metric, confidence, self.is_sure))
+        return noise.population_interval(replace(self.asked, confidence=confidence))
+
+    @property
+    def adds_squares(self) -> bool:
+        """Whether what chance does to both values of a gap is added up in squares, which is approximate."""
+        return not self.asked.is_sure
 
     def is_even(self, noise: ResultNoise) -> bool:
         """Return whether either limit of that misses with at most half of the probability."""
         return not (isinstance(noise.result, Confusion) and noise.result.is_agreement)
 
-    def about(self, what: str) -> str:
-        """Return what limits of this are about."""
-        return f"The {what} {POPULATION_NOTE}"
+    def about(self, what: str, note: str) -> str:
+        """Return what limits of this with this note are about."""
+        return f"The {what} {POPULATION_NOTE} {how_sure(note)}"
 
     def note(self, groups: Sequence[Hashable]) -> str:
         """Return what gap between these groups would be released if they were alike."""
@@ -258,9 +266,9 @@ class InRecords(GroupLimits):
 
     def told(self, noise: ResultNoise, confidence: float) -> Interval:
         """Return the interval that the noise of a group tells."""
-        if not self.is_sure and isinstance(noise.result, ScoreTable):
+        if not self.asked.is_sure and isinstance(noise.result, ScoreTable):
             noise = replace(noise, result=replace(noise.result, is_sure=False))
-        return noise.interval(self.metric, confidence)
+        return noise.interval(self.asked.metric, confidence)
 
     def is_even(self, noise: ResultNoise) -> bool:
         """Return whether either limit of that misses with at most half of the probability.
@@ -271,6 +279,6 @@ class InRecords(GroupLimits):
             return True
         return isinstance(noise.result, Confusion) and not noise.result.is_agreement
 
-    def about(self, what: str) -> str:
-        """Return what limits of this are about."""
+    def about(self, what: str, note: str) -> str:
+        """Return what limits of this with this note are about."""
         return f"The exact {what} of these records, without the noise."

@@ -46,7 +46,6 @@ NO_LAW = (
     "We cannot limit what {} releases, because its law depends on more than public facts: use 'adaptive', "
     "'hazard', 'geometric' or 'laplace'."
 )
-ALONE = "We cannot limit the number alone, because {}: call with_result(metric), and pass its result."
 NOT_MONOTONE = "We cannot limit {}, because it need not rise, or fall, with each released number: use {}."
 NO_RATIO = (
     "We cannot limit R^2 from below, because the error has no upper limit or the variance may be 0: give "
@@ -304,16 +303,6 @@ class Mechanism(ABC):
     def capacity(self, part: NumberPart, epsilon: Fraction, n: int | None) -> int:
         """Return how many ranks a summary of this number of records keeps for a release."""
         return part.count_ranks(self, epsilon, n)
-
-    def noise_of(self, part: NumberPart, epsilon: Fraction, facts: BoundsFacts, released: float) -> Noise:
-        """Return what is public about the noise of a number, without what else was drawn with it.
-
-        Raises
-        ------
-        ValueError
-            If the number alone does not tell it.
-        """
-        return BoundsNoise(released, facts, self, epsilon)
 
     def added_error(self, public: BoundsFacts, epsilon: Fraction) -> float | None:
         """Return the expected absolute noise as a share of the range, if noise of a public size is added."""

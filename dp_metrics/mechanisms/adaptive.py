@@ -16,7 +16,6 @@ from dp_metrics.inputs.epsilon import exact_epsilon
 from dp_metrics.inputs.error_state import own_error_state
 from dp_metrics.inputs.floats import MAX_FLOAT, Floats
 from dp_metrics.mechanisms._base import (
-    ALONE,
     MOST_RANKS,
     TOO_FEW,
     UNBOUNDED,
@@ -48,8 +47,6 @@ _BITS = 30  # C1 has 2^30 steps of the lattice, or fewer if a float could not co
 _BITS_OF_INDEX = 51
 
 _COUNT_MISS = 0.05  # part of the miss of limits with which more records may be clipped than is said
-
-_NEEDS_SCALE = ALONE.format("its limits follow from the scale that was drawn")
 
 
 # The statistic is that of the k-th records from the ends: `_rank`. A larger k on larger data clips a few
@@ -162,12 +159,6 @@ class Adaptive(Mechanism):
         limit = known.part.facts(1, 0).output_range[1] if known.part.are_distances else known.highest
         extremes = known.extremes(count, ranks, private_n)
         return AdaptiveDraw(known, self, epsilon, private_n, extremes, ranks, limit)
-
-    def noise_of(self, part: NumberPart, epsilon: Fraction, facts: BoundsFacts, released: float) -> Noise:
-        """Return the noise where there is one stage; raise where there are two."""
-        if part.has_extremes and _stages(self, facts.n, epsilon, part.are_distances):
-            raise ValueError(_NEEDS_SCALE)
-        return super().noise_of(part, epsilon, facts, released)
 
     def capacity(self, part: NumberPart, epsilon: Fraction, n: int | None) -> int:
         """Return how many ranks a summary keeps for a release."""
@@ -399,8 +390,6 @@ class AdaptiveNoise:
 
     def limits(self, miss: float) -> Limits:
         """Return limits of the number before the noise."""
-        if "scale" not in self.drawn:
-            raise ValueError(_NEEDS_SCALE)
         scale, limit = self.drawn["scale"], self.second.limit
         if scale < _SMALLEST_LOSS:  # the public limit is: steps of the lattice may be subnormal, and rounded
             return Limits(0.0, limit).within(0.0, limit)

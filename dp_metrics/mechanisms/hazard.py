@@ -12,13 +12,11 @@ import numpy as np
 from dp_metrics.inputs.epsilon import Epsilon, exact_epsilon
 from dp_metrics.inputs.error_state import own_error_state
 from dp_metrics.mechanisms._base import (
-    ALONE,
     BoundsNoise,
     Draw,
     KnownNumber,
     Limits,
     Mechanism,
-    Noise,
     NumberPart,
     ceil_ranks,
     positive_number,
@@ -26,7 +24,7 @@ from dp_metrics.mechanisms._base import (
 from dp_metrics.mechanisms._grid import BoundedGrid, GeometricGrid, Grid, Runs
 from dp_metrics.mechanisms._hazard_law import PEAK, TAIL, HazardLaw, largest_ratio
 from dp_metrics.mechanisms._hazard_limits import hazard_limits
-from dp_metrics.sensitivity.output_bounds import BoundsFacts, OutputBounds
+from dp_metrics.sensitivity.output_bounds import OutputBounds
 
 _MANY_RECORDS = 10**9
 _EVEN_FROM = 10  # parts of the most that one record adds, times n
@@ -102,12 +100,6 @@ class Hazard(Mechanism):
     def asks_count(self, part: NumberPart) -> bool:
         """Return whether the resolution is chosen from the number of records, not from the class sizes."""
         return self.needs_count and not part.has_classes
-
-    def noise_of(self, part: NumberPart, epsilon: Fraction, facts: BoundsFacts, released: float) -> Noise:
-        """Return the noise; raise where the resolution followed from noisy sizes of classes."""
-        if self.needs_count and part.has_classes:
-            raise ValueError(ALONE.format("its limits follow from the noisy sizes of the classes"))
-        return super().noise_of(part, epsilon, facts, released)
 
     def prepare(self, known: KnownNumber, epsilon: Fraction, *, private_n: bool) -> Draw:
         """Return a draw; without a resolution one that follows the sizes of the classes, if there are."""

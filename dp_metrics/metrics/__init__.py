@@ -103,7 +103,8 @@ def metric_named(metric: Any) -> Any:
     if not isinstance(metric, str):
         return metric
     if metric not in NAMES:
-        meant = did_you_mean(metric, NAMES) or " `dp-metrics metrics` lists all."
+        known = ", ".join(name.removeprefix("private_") for name in METRICS)
+        meant = did_you_mean(metric, NAMES) or f" It is one of {known}."
         raise ValueError(f"There is no metric {metric!r}.{meant}")
     return NAMES[metric]
 

@@ -8,7 +8,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from dp_metrics.inputs.floats import MAX_FLOAT, Floats
+from dp_metrics.inputs.floats import MAX_FLOAT
 from dp_metrics.inputs.labels import LabelSet, encoded_block, unstated_labels
 from dp_metrics.inputs.losses import (
     RecordLoss,
@@ -16,7 +16,6 @@ from dp_metrics.inputs.losses import (
     brier_loss_cap,
     log_loss,
     log_loss_cap,
-    zero_one_loss,
 )
 from dp_metrics.inputs.options import check_max_loss
 from dp_metrics.inputs.readers import LabelColumns, labels_and_probabilities
@@ -83,19 +82,10 @@ class LabelledProbabilities:
             partial(brier_loss, half=half), brier_loss_cap(half), codes=codes if self.columns == 1 else None
         )
 
-    def wrong(self) -> MeanOf:
-        """Return the share of records whose most probable label is not the true one."""
-        return self.mean(_is_not_most_probable, 1.0, is_count=True)
-
 
 def _is_positive(block: NDArray[Any], *, labels: NDArray[Any], positive: int) -> NDArray[np.intp]:
     matches: NDArray[np.bool_] = encoded_block(block, labels) == positive
     return matches.astype(np.intp)
-
-
-def _is_not_most_probable(codes: NDArray[np.intp], proba: Floats) -> Floats:
-    predicted = proba[:, 0] > 0.5 if proba.shape[1] == 1 else np.argmax(proba, axis=1)
-    return zero_one_loss(predicted != codes)
 
 
 def mean_or_sum(normalize: Any, *, is_score: bool = False) -> Monotone:

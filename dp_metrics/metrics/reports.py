@@ -3,201 +3,20 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from fractions import Fraction
+from collections.abc import Sequence
 from functools import partial
-from typing import Any, Self, TypeAlias, Unpack
+from typing import Any, TypeAlias, Unpack
 
-import numpy as np
 from numpy.typing import ArrayLike
 
 from dp_metrics.inputs.labels import LabelSet
-from dp_metrics.inputs.losses import absolute_error, squared_error
-from dp_metrics.inputs.options import check_bounds, check_digits, check_zero_division
-from dp_metrics.inputs.shape import Shape, check_same_columns
-from dp_metrics.mechanisms import Mechanism
-from dp_metrics.metrics._metric import UNIT, Bounds, ReportSettings, Settings, asks, private
-from dp_metrics.metrics._multioutput import error_plan, r2_from_parts
-from dp_metrics.metrics._probabilities import OF_PROBABILITIES, LabelledProbabilities
+from dp_metrics.inputs.options import check_digits, check_zero_division
+from dp_metrics.metrics._metric import ReportSettings, asks, private
 from dp_metrics.metrics.labels.count_formulas import ratio, sizes_of_labels
 from dp_metrics.metrics.labels.counts import OF_COUNTS, Confusion
 from dp_metrics.metrics.labels.layouts import Counts, matrix_layout
-from dp_metrics.release.bias import biases_in_words, usual_bias
-from dp_metrics.release.parts.variance import VarianceOf
-from dp_metrics.release.plan import Plan
-from dp_metrics.release.released import Released
 
-Table: TypeAlias = dict[str, dict[str, float | str]]
 LabelTable: TypeAlias = dict[str, dict[str, float] | float]
-
-
-def _regression_plan(
-    shape: Shape, *, private_n: bool, bounds: Any, split: Any, digits: Any, output_dict: bool
-) -> Plan:
-    table = _Table.of(("mse", "mae", "variance"), split, digits, output_dict)
-    limits = check_bounds(bounds)
-    check_same_columns(*(one.names for one in shape.arguments))
-    if shape.is_wide:
-        raise ValueError("y_true and y_pred should be 1d arrays: make one report for each output.")
-    errors = [
-        error_plan(loss, shape, private_n=private_n, bounds=limits)
-        for loss in (squared_error, absolute_error)
-    ]
-    parts = (*(plan.parts[0] for plan in errors), VarianceOf(limits, "y_true"))
-    table = replace(table, rows=_regression_rows, made_of=_REGRESSION)
-    return Plan(parts, errors[0].reader, table, table.shares)
-
-
-_REGRESSION = {"mse": (0, True), "rmse": (0, True), "r2": (0, False), "variance": (2, True)}
-
-
-def _regression_rows(mse: float, mae: float, variance: float) -> dict[str, float]:
-    r2 = r2_from_parts(mse, variance)
-    return {"mse": mse, "rmse": math.sqrt(mse), "mae": mae, "r2": r2, "variance": variance}
-
-
-@private(limit=UNIT, from_unit=lambda x: (x, 0 * x))
-def private_regression_report(
-    y_true: ArrayLike,
-    y_pred: ArrayLike,
-    *,
-    epsilon: float,
-    bounds: Bounds = None,
-    split: Mapping[str, float] | None = None,
-    digits: int = 4,
-    output_dict: bool = False,
-    **settings: Unpack[Settings],
-) -> str | Table:
-    """Report the usual regression metrics with epsilon-differential privacy for all of them together.
-
-    Three releases share epsilon: the mean squared error, the mean absolute error and the variance of the
-    targets. RMSE and R^2 are computed from them at no further cost.
-
-    Parameters
-    ----------
-    y_true : array-like of shape (n_samples,)
-        True targets, finite.
-    y_pred : array-like of shape (n_samples,)
-        Predictions of a model that was not trained on these records.
-    split : mapping of str to float or None, default=None
-        Relative parts of epsilon for "mse", "mae" and "variance", all positive; None for equal ones.
-    digits : int, default=4
-        Significant digits in the table, from 1 to 17.
-    output_dict : bool, default=False
-        Whether to return a dictionary rather than the text of a table.
-
-    Returns
-    -------
-    str or dict
-        A table of metrics, each with its value and what it cost; or a dictionary from the name of each metric
-        to its "value" and "epsilon", with the total under "total", and "bias" where it usually errs one way.
-
-    References
-    ----------
-    D. Durfee, "Instance-Specific Asymmetric Sensitivity in Differential Privacy", arXiv:2311.14681,
-    Sections 4 and 5.2.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from dp_metrics import private_regression_report
-    >>> y_true = np.linspace(0, 10, 1000)
-    >>> report = private_regression_report(y_true, y_true + 1, epsilon=3.0, output_dict=True)
-    >>> report["mse"]["epsilon"], report["rmse"]["epsilon"], report["total"]["epsilon"]
-    (1.0, 0.0, 3.0)
-    """
-    return asks(_regression_plan, bounds=bounds, split=split, digits=digits, output_dict=output_dict)
-
-
-def _probability_plan(
-    shape: Shape,
-    *,
-    private_n: bool,
-    labels: ArrayLike | None,
-    max_loss: Any,
-    split: Any,
-    digits: Any,
-    output_dict: bool,
-) -> Plan:
-    table = _Table.of(("accuracy", "log_loss", "brier_score_loss"), split, digits, output_dict)
-    records = LabelledProbabilities.of(shape, labels=labels, private_n=private_n)
-    return Plan(
-        (records.wrong(), records.log_loss(max_loss), records.brier_loss()),
-        records.reader,
-        replace(table, rows=_probability_rows, made_of={"log_loss": (1, True)}),
-        table.shares,
-        ("geometric", None, "geometric"),
-        records.unstated,
-    )
-
-
-def _probability_rows(wrong: float, log_loss: float, brier_loss: float) -> dict[str, float]:
-    return {"accuracy": 1.0 - wrong, "log_loss": log_loss, "brier_score_loss": brier_loss}
-
-
-@private(**OF_PROBABILITIES)
-def private_probability_report(  # noqa: PLR0913 - options of three metrics
-    y_true: ArrayLike,
-    y_proba: ArrayLike,
-    *,
-    epsilon: float,
-    labels: ArrayLike | None = None,
-    max_loss: float | None = None,
-    split: Mapping[str, float] | None = None,
-    digits: int = 4,
-    output_dict: bool = False,
-    mechanism: str | Mechanism | None = None,
-    **settings: Unpack[ReportSettings],
-) -> str | Table:
-    """Report the usual metrics of predicted probabilities with epsilon-differential privacy for all together.
-
-    Three releases share epsilon: accuracy, log loss and Brier score loss. Each record counts as predicted to
-    have its most probable label: the first of those that tie, and the second of two if its single column
-    exceeds one half.
-
-    Parameters
-    ----------
-    max_loss : float or None, default=None
-        Public cap of one record's log loss, in nats. None: what scikit-learn's clipping of probabilities
-        implies.
-    split : mapping of str to float or None, default=None
-        Relative parts of epsilon for "accuracy", "log_loss" and "brier_score_loss", all positive; None for
-        equal ones.
-    digits : int, default=4
-        Significant digits in the table, from 1 to 17.
-    output_dict : bool, default=False
-        Whether to return a dictionary rather than the text of a table.
-    mechanism : str, mechanism object or None, default=None
-        None: "geometric" for accuracy and the Brier score loss, "adaptive" for log loss.
-
-    Returns
-    -------
-    str or dict
-        A table of metrics, each with its value and what it cost; or a dictionary from the name of each metric
-        to its "value" and "epsilon", with the total under "total", and "bias" where it usually errs one way.
-
-    References
-    ----------
-    D. Durfee, "Instance-Specific Asymmetric Sensitivity in Differential Privacy", arXiv:2311.14681,
-    Section 5.1.
-
-    Examples
-    --------
-    >>> from dp_metrics import private_probability_report
-    >>> y_true, y_proba = [0, 1, 1, 0] * 250, [0.1, 0.9, 0.8, 0.65] * 250
-    >>> report = private_probability_report(y_true, y_proba, epsilon=3.0, output_dict=True)
-    >>> report["accuracy"]["epsilon"], report["total"]["epsilon"]
-    (1.0, 3.0)
-    """
-    return asks(
-        _probability_plan,
-        labels=labels,
-        max_loss=max_loss,
-        split=split,
-        digits=digits,
-        output_dict=output_dict,
-    )
 
 
 def _label_result(
@@ -287,7 +106,6 @@ def private_classification_report(  # noqa: PLR0913 - those of scikit-learn's fu
 
     See Also
     --------
-    private_probability_report : Accuracy, log loss and Brier score loss of predicted probabilities.
     private_f1_score : One number, more accurate than its place in a report.
     ConfusionSummary : The same release from pieces.
 
@@ -330,84 +148,3 @@ def private_classification_report(  # noqa: PLR0913 - those of scikit-learn's fu
     )
     confusion = Confusion(matrix_layout(known.size), result, known, sizes_of_labels, is_monotone=False)
     return asks(confusion.plan)
-
-
-@dataclass(frozen=True)
-class _Table:
-    """The checked options of a report, and the table that it prints; a `Plan` calls it to make the report.
-
-    Parameters
-    ----------
-    names : tuple of str
-        The metrics that are released.
-    shares : tuple of Fraction
-        The part of epsilon of each.
-    digits : int
-        Significant digits.
-    output_dict : bool
-        Whether to return a dictionary.
-    rows : callable
-        The rows, of what is released.
-    made_of : mapping
-        Of a row, which released number it rests on, and whether it rises with that.
-    """
-
-    names: tuple[str, ...]
-    shares: tuple[Fraction, ...]
-    digits: int
-    output_dict: bool
-    rows: Callable[..., dict[str, float]] = dict
-    made_of: Mapping[str, tuple[int, bool]] = field(default_factory=dict)
-
-    @classmethod
-    def of(cls, names: tuple[str, ...], split: Any, digits: Any, output_dict: bool) -> Self:
-        """Return the table with the options as the caller gave them, or raise."""
-        decimals = check_digits(digits)
-        return cls(names, tuple(_shares(split, names).values()), decimals, output_dict)
-
-    def __call__(self, released: Released) -> str | Table:
-        """Return the report."""
-        # a metric that is computed from others costs nothing
-        cost = {
-            name: float(released.epsilon * share) for name, share in zip(self.names, self.shares, strict=True)
-        }
-        table: Table = {
-            name: {"value": value, "epsilon": cost.get(name, 0.0)}
-            for name, value in self.rows(*released.values).items()
-        }
-        total, biases = float(released.epsilon), self._biases(released)
-        if not self.output_dict:
-            return self._text(table, total) + "".join(f"\n{one}\n" for one in biases_in_words(biases))
-        for name, bias in biases.items():
-            table[name]["bias"] = bias
-        return {**table, "total": {"epsilon": total, "neighboring": released.neighboring}}
-
-    def bias(self, released: Released) -> str | None:
-        """Return which way rows usually err."""
-        return " ".join(biases_in_words(self._biases(released))) or None
-
-    def _biases(self, released: Released) -> dict[str, str]:
-        """Return which way each row usually errs, where it does."""
-        clipped = released.clipped or (0.0,) * len(released.values)
-        told = {name: usual_bias(clipped[at], rises=rises) for name, (at, rises) in self.made_of.items()}
-        return {name: bias for name, bias in told.items() if bias is not None}
-
-    def _text(self, table: Table, total: float) -> str:
-        width, digits = max(map(len, table)), self.digits
-        lines = [f"{'':{width}}  {'value':>12}  {'epsilon':>10}", ""]
-        for name, row in table.items():
-            value, cost = (f"{row[key]:.{digits}g}" for key in ("value", "epsilon"))
-            lines.append(f"{name:{width}}  {value:>12}  {cost:>10}")
-        return "\n".join([*lines, "", f"{'total':{width}}  {'':>12}  {total:>10.{digits}g}"]) + "\n"
-
-
-def _shares(split: Any, names: tuple[str, ...]) -> dict[str, Fraction]:
-    """Return the exact share of epsilon of each release, from relative parts as people typed them."""
-    if split is None:
-        return dict.fromkeys(names, Fraction(1, len(names)))
-    parts = dict(split) if isinstance(split, Mapping) else {}
-    numbers = [float(part) for part in parts.values() if isinstance(part, int | float | np.number | Fraction)]
-    if set(parts) != set(names) or not all(0 < x < math.inf for x in numbers) or len(numbers) != len(names):
-        raise ValueError(f"split must give a positive, finite part of epsilon to each of {names}.")
-    exact = {name: Fraction(repr(float(parts[name]))) for name in names}
-    return {name: part / sum(exact.values()) for name, part in exact.items()}

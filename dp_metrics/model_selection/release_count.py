@@ -1,31 +1,29 @@
 """How many releases a plan will make, to be asked before the first of them."""
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
-from sklearn.base import BaseEstimator, clone
+from sklearn.base import is_classifier
 from sklearn.model_selection import (
     GridSearchCV,
     ParameterGrid,
     ParameterSampler,
     RandomizedSearchCV,
+    check_cv,
 )
-from sklearn.utils import get_tags
 
 from dp_metrics._random import preserved_global_generators
 from dp_metrics.inputs.error_state import own_error_state
 from dp_metrics.inputs.records import rows_of
-from dp_metrics.model_selection._within_fit import (
-    check_callbacks,
-    count_private_scorers,
-    refuse_iterator,
-    releases_of_fit,
-    scores_within_fit,
-    splitter_of,
-)
+from dp_metrics.metrics import metric_of
+from dp_metrics.model_selection.scorers import PrivateScorer
 from dp_metrics.model_selection.search import PrivateRandomizedSearch
 
-_SEARCH_SETTINGS = ("estimator", "scoring", "cv", "refit", "return_train_score")
+_WITHIN_FIT = (
+    "The estimator makes private releases within fit that cannot be counted: use one without, or search its "
+    "parameters with GridSearchCV or RandomizedSearchCV."
+)
 
 
 @own_error_state
@@ -45,22 +43,16 @@ def count_releases(
     Parameters
     ----------
     search_or_cv : estimator object, int, splitter, iterable or None
-        A search, fitted or not: `GridSearchCV`, `RandomizedSearchCV`, `HalvingGridSearchCV`,
-        `HalvingRandomSearchCV` or `PrivateRandomizedSearch`. Or another estimator that scores while it is
-        fitted: `RFECV`, `SequentialFeatureSelector`, `HistGradientBoostingClassifier` or
-        `HistGradientBoostingRegressor`. Or the `cv` of `cross_val_score`, `cross_validate` or
-        `learning_curve`: None means 5 folds, as it does there.
+        A search, fitted or not: `GridSearchCV`, `RandomizedSearchCV` or `PrivateRandomizedSearch`. Or the
+        `cv` of `cross_val_score`, `cross_validate` or `learning_curve`: None means 5 folds, as it does there.
     X : array-like of shape (n_samples, n_features) or None, default=None
-        Records. Needed where the count depends on their number or that of their features: successive
-        halving, leave-one-out, fractions of a learning curve, selection of features,
-        boosting with ``early_stopping="auto"``.
+        Records. Needed where the count depends on their number: leave-one-out, fractions of a learning curve.
     y : array-like of shape (n_samples,) or (n_samples, n_outputs) or None, default=None
-        Targets; needed where splits or successive halving depend on them.
+        Targets; needed where splits depend on them.
     groups : array-like of shape (n_samples,) or None, default=None
         Group labels of the records, for splitters that use them.
     estimator : estimator object or None, default=None
-        What is cross-validated. Needed for nested cross-validation, where it is a search or another
-        estimator that scores while it is fitted.
+        What is cross-validated. Needed for nested cross-validation, where it is a search.
     scoring : PrivateScorer, dict, int or None, default=None
         Scorers of the cross-validation, or the number of private ones; None: one. A search has its own.
     return_train_score : bool, default=False
@@ -71,16 +63,15 @@ def count_releases(
     Returns
     -------
     int
-        The number of releases; fewer are made only if a fit or a score fails, or where boosting, or a
-        sequential selection with a `tol`, stops early. A `PrivateRandomizedSearch` counts as one, of its
-        whole epsilon. Boosting that is given an `X_val` in `fit` must have a `validation_fraction`.
+        The number of releases; fewer are made only if a fit or a score fails. A `PrivateRandomizedSearch`
+        counts as one, of its whole epsilon.
 
     Raises
     ------
     ValueError
-        If the number cannot be known: a scoring function that is not made by `make_private_scorer`, any
-        other estimator that scores within `fit`, callbacks that do, missing X, y or groups; and for
-        `TunedThresholdClassifierCV`, which refuses private scorers.
+        If the number cannot be known from public parameters: a scoring function that is not made by
+        `make_private_scorer`, any other estimator with a private scorer or metric among its parameters, such
+        as successive halving, `RFECV` or boosting that stops early; missing X, y or groups.
 
     See Also
     --------
@@ -93,6 +84,7 @@ def count_releases(
 
     With several private scorers each makes an equal share of the releases. A plan that was admitted by
     ``accountant.require(count * epsilon)`` is carried out to its end, if nothing else spends from the budget.
+    Callbacks, and what `fit` itself is given, are not seen: what they release is paid for, but not counted.
     What shuffles records costs more than its releases, and is not counted: see `make_private_scorer`.
 
     What the total means: protection of the evaluation records given the fitted models; nothing for people who
@@ -108,9 +100,9 @@ def count_releases(
     >>> from fractions import Fraction
     >>> from sklearn.linear_model import Ridge
     >>> from sklearn.model_selection import GridSearchCV
-    >>> from dp_metrics import PrivacyAccountant, count_releases, get_private_scorer
+    >>> from dp_metrics import PrivacyAccountant, count_releases, make_private_scorer
     >>> accountant = PrivacyAccountant(1.0)
-    >>> scorer = get_private_scorer("neg_private_mse", epsilon=0.1, accountant=accountant)
+    >>> scorer = make_private_scorer("neg_private_mse", epsilon=0.1, accountant=accountant)
     >>> search = GridSearchCV(Ridge(), {"alpha": [0.1, 1.0, 10.0]}, scoring=scorer, cv=3)
     >>> count_releases(search)
     9
@@ -123,70 +115,77 @@ def count_releases(
     """
     if isinstance(search_or_cv, PrivateRandomizedSearch):
         return 1
-    if hasattr(search_or_cv, "fit"):
+    with preserved_global_generators():  # a splitter may draw from them
+        if not hasattr(search_or_cv, "fit"):
+            scorers = 1 if scoring is None else _count_scorers(scoring)
+            if scorers < 1:
+                raise ValueError("scoring holds no private scorer; make one with make_private_scorer.")
+            return _of_cross_validation(
+                search_or_cv, X, y, groups, estimator, scorers, return_train_score, train_sizes
+            )
         if not (estimator is None and scoring is None and train_sizes is None):
             raise ValueError("A search has its own estimator and scoring; pass nothing but X, y and groups.")
-        is_private, releases = scores_within_fit(search_or_cv), 0
-        if is_private or hasattr(search_or_cv, "scoring"):
-            releases = _of_fit(search_or_cv, X, y, groups)
-        if not is_private:
-            raise ValueError("The estimator has no private scorer; make one with make_private_scorer.")
-        return releases
-    scorers = 1 if scoring is None else count_private_scorers(scoring)
-    if scorers < 1:
-        raise ValueError("scoring holds no private scorer; make one with make_private_scorer.")
-    with preserved_global_generators():  # a splitter may draw from them
-        return _of_cross_validation(
-            search_or_cv, X, y, groups, estimator, scorers, return_train_score, train_sizes
-        )
+        releases = _of_fit(search_or_cv, X, y, groups)
+    if not releases:
+        raise ValueError("The estimator has no private scorer; make one with make_private_scorer.")
+    return releases
 
 
 def _of_fit(estimator: Any, X: Any, y: Any, groups: Any) -> int:
+    """Return how many private releases a fit makes; raise where its public parameters do not tell."""
     if isinstance(estimator, PrivateRandomizedSearch):
         return 1
-    with preserved_global_generators():  # a splitter may draw from them
-        is_search = all(hasattr(estimator, name) for name in _SEARCH_SETTINGS)
-        count = _of_search if is_search else releases_of_fit
-        return count(estimator, X, y, groups)
-
-
-def _of_search(search: Any, X: Any, y: Any, groups: Any) -> int:
-    check_callbacks(search)
-    if scores_within_fit(search.estimator):
+    if type(estimator) is GridSearchCV:
+        candidates = len(ParameterGrid(estimator.param_grid))
+    elif type(estimator) is RandomizedSearchCV:
+        # the grid is smaller than n_iter where all parameters are lists and have few values
+        candidates = len(ParameterSampler(estimator.param_distributions, estimator.n_iter))
+    elif _is_private_within(estimator):
+        raise ValueError(_WITHIN_FIT)
+    else:
+        return 0
+    if _is_private_within(estimator.estimator):
         raise ValueError(
             "The estimator of the search makes private releases of its own in every fit; they can be counted "
             "only for a search that is itself cross-validated."
         )
-    per_split = count_private_scorers(search.scoring) * (2 if search.return_train_score else 1)
-    if per_split == 0:
+    per_split = _count_scorers(estimator.scoring) * (2 if estimator.return_train_score else 1)
+    splitter = _splitter_of(estimator.cv, y, estimator.estimator)
+    return per_split * candidates * int(splitter.get_n_splits(X, y, groups)) if per_split else 0
+
+
+def _count_scorers(scoring: Any) -> int:
+    """Return how many private scorers a `scoring` holds; raise where that cannot be known."""
+    if isinstance(scoring, int) and not isinstance(scoring, bool):
+        return scoring
+    if isinstance(scoring, PrivateScorer):
+        return 1
+    if isinstance(scoring, dict):
+        return sum(map(_count_scorers, scoring.values()))
+    if scoring is None or isinstance(scoring, str):
         return 0
-    if type(search) is GridSearchCV:
-        candidates = len(ParameterGrid(search.param_grid))
-    elif type(search) is RandomizedSearchCV:
-        # the grid is smaller than n_iter where all parameters are lists and have few values
-        candidates = len(ParameterSampler(search.param_distributions, search.n_iter))
-    else:
-        return per_split * _rehearse(search, X, y, groups)
-    splitter = splitter_of(search.cv, y, search.estimator)
-    return per_split * candidates * int(splitter.get_n_splits(X, y, groups))
-
-
-def _rehearse(search: Any, X: Any, y: Any, groups: Any) -> int:
-    """Run a search on a model that learns nothing; return its number of candidates times splits."""
-    if X is None:
-        raise ValueError(f"X and y are needed to count the releases of a {type(search).__name__}.")
-    refuse_iterator(search.cv)
-    rehearsal = clone(search).set_params(
-        estimator=_Untrained(search.estimator),
-        scoring=_nothing,
-        refit=False,
-        return_train_score=False,
-        error_score="raise",
-        n_jobs=None,
-        verbose=0,
+    if isinstance(scoring, list | tuple | set) and all(isinstance(name, str) for name in scoring):
+        return 0
+    raise ValueError(
+        "Only scorers of make_private_scorer can be counted: what other scoring functions release is unknown."
     )
-    rehearsal.fit(X, y, **({} if groups is None else {"groups": groups}))
-    return len(rehearsal.cv_results_["params"]) * int(rehearsal.n_splits_)
+
+
+def _is_private_within(estimator: Any) -> bool:
+    """Return whether fitting an estimator makes private releases, as far as its parameters tell."""
+    if not hasattr(estimator, "get_params"):
+        return False
+    return isinstance(estimator, PrivateRandomizedSearch) or any(
+        map(_is_private, estimator.get_params(deep=True).values())
+    )
+
+
+def _is_private(setting: Any) -> bool:
+    if isinstance(setting, dict | list | tuple):
+        return any(map(_is_private, setting.values() if isinstance(setting, dict) else setting))
+    # a metric itself, or a partial of one, is what xgboost takes as eval_metric
+    is_private = isinstance(setting, PrivateScorer | PrivateRandomizedSearch)
+    return is_private or (callable(setting) and metric_of(setting) is not None)
 
 
 def _of_cross_validation(
@@ -199,25 +198,27 @@ def _of_cross_validation(
     return_train_score: bool,
     train_sizes: Any,
 ) -> int:
-    splitter = splitter_of(cv, y, estimator)
+    splitter = _splitter_of(cv, y, estimator)
     splits = int(splitter.get_n_splits(X, y, groups))
-    inner = 0
-    if scores_within_fit(estimator):
-        if train_sizes is not None:
-            raise ValueError(
-                "The estimator makes private releases within fit that cannot be counted: use one without."
-            )
-        if X is None or isinstance(estimator, PrivateRandomizedSearch):
-            inner = splits * _of_fit(estimator, None, None, None)
-        else:
-            inner = sum(
-                _of_fit(estimator, *(_rows(part, train) for part in (X, y, groups)))
-                for train, _ in splitter.split(X, y, groups)
-            )
-    if train_sizes is not None:
-        sizes = np.unique(_absolute_sizes(train_sizes, splitter, X, y, groups)).size
-        return scorers * splits * int(sizes) * 2
-    return inner + scorers * splits * (2 if return_train_score else 1)
+    if X is None or not _is_private_within(estimator) or isinstance(estimator, PrivateRandomizedSearch):
+        inner = splits * _of_fit(estimator, None, None, None)
+    else:
+        inner = sum(
+            _of_fit(estimator, *(_rows(part, train) for part in (X, y, groups)))
+            for train, _ in splitter.split(X, y, groups)
+        )
+    if train_sizes is None:
+        return inner + scorers * splits * (2 if return_train_score else 1)
+    if inner:
+        raise ValueError(_WITHIN_FIT)
+    return scorers * splits * 2 * int(np.unique(_absolute_sizes(train_sizes, splitter, X, y, groups)).size)
+
+
+def _splitter_of(cv: Any, y: Any, estimator: Any) -> Any:
+    """Return the splitter that scikit-learn makes of a `cv`."""
+    if isinstance(cv, Iterator):
+        raise ValueError("cv is an iterator, which counting would use up; pass a list of its splits.")
+    return check_cv(cv, y, classifier=estimator is not None and is_classifier(estimator))
 
 
 def _absolute_sizes(train_sizes: Any, splitter: Any, X: Any, y: Any, groups: Any) -> Any:
@@ -232,30 +233,3 @@ def _absolute_sizes(train_sizes: Any, splitter: Any, X: Any, y: Any, groups: Any
 
 def _rows(data: Any, rows: Any) -> Any:
     return None if data is None else rows_of(data, rows)
-
-
-def _nothing(estimator: Any, X: Any, y: Any = None) -> float:
-    return 0.0
-
-
-class _Untrained(BaseEstimator):
-    """Stands for an estimator where nothing but its settings matters."""
-
-    def __init__(self, estimator: Any) -> None:
-        self.estimator = estimator
-
-    def get_params(self, deep: bool = True) -> Any:
-        return self.estimator.get_params(deep=deep)
-
-    def set_params(self, **params: Any) -> "_Untrained":
-        self.estimator.set_params(**params)
-        return self
-
-    def __sklearn_clone__(self) -> "_Untrained":
-        return _Untrained(clone(self.estimator))
-
-    def fit(self, X: Any, y: Any = None) -> "_Untrained":
-        return self
-
-    def __sklearn_tags__(self) -> Any:
-        return get_tags(self.estimator)

@@ -16,7 +16,7 @@ from dp_metrics.inputs.epsilon import check_epsilon
 from dp_metrics.inputs.labels import public_labels
 from dp_metrics.inputs.models import has_method, known_labels, response_method, response_of
 from dp_metrics.inputs.shape import named_by_classes
-from dp_metrics.metrics import METRICS, metric_named, metric_of
+from dp_metrics.metrics import metric_named, metric_of
 from dp_metrics.model_selection._metric_facts import (
     PrivateMetric,
     check_metric,
@@ -217,7 +217,8 @@ def make_private_scorer(
     ----------
     metric : callable or str
         A private metric such as `private_mse`, or its name, with or without "private", also as
-        scikit-learn calls its scorer: "roc_auc", "f1_macro", "neg_log_loss". Or your own function of
+        scikit-learn calls its scorer: "roc_auc", "f1_macro", "neg_log_loss"; the error for an unknown name
+        lists them. Greater is better for all: losses are negated. Or your own function of
         (y_true, y_pred) that takes the keywords `epsilon` and `accountant` and returns one number.
     epsilon : float
         Privacy parameter of each call, > 0. A cross-validation with k folds makes k calls; `count_releases`
@@ -249,7 +250,6 @@ def make_private_scorer(
 
     See Also
     --------
-    get_private_scorer : Ready-made scorers by name.
     count_releases : The number of calls that a search or a cross-validation will make.
 
     Notes
@@ -299,11 +299,12 @@ def make_private_scorer(
     >>> from sklearn.datasets import make_regression
     >>> from sklearn.linear_model import Ridge
     >>> from sklearn.model_selection import cross_val_score
-    >>> from dp_metrics import PrivacyAccountant, TrainingFoldsWarning, make_private_scorer, private_mse
+    >>> from dp_metrics import PrivacyAccountant, make_private_scorer
+    >>> from dp_metrics.exceptions import TrainingFoldsWarning
     >>> warnings.simplefilter("ignore", TrainingFoldsWarning)  # we know what the total means
     >>> X, y = make_regression(n_samples=500, random_state=0)
     >>> accountant = PrivacyAccountant(1.0)
-    >>> scorer = make_private_scorer(private_mse, epsilon=0.2, accountant=accountant)
+    >>> scorer = make_private_scorer("neg_mse", epsilon=0.2, accountant=accountant)
     >>> scores = cross_val_score(Ridge(), X, y, cv=5, scoring=scorer, error_score="raise")
     >>> scores.shape, accountant.spent
     ((5,), 1.0)
@@ -327,64 +328,6 @@ def make_private_scorer(
     scorer.check()
     require_labels(scorer)
     return scorer
-
-
-def get_private_scorer(
-    name: str, *, epsilon: float, accountant: PrivacyAccountant | None = None, **metric_kwargs: Any
-) -> PrivateScorer:
-    """Return a ready-made private scorer.
-
-    Parameters
-    ----------
-    name : str
-        One of `get_private_scorer_names`, or any name of a metric that `make_private_scorer` takes. Greater
-        is better for all; losses are negated, with or without "neg" in their names.
-    epsilon : float
-        Privacy parameter of each call, > 0.
-    accountant : PrivacyAccountant or None, default=None
-        Budget that pays epsilon for each call.
-    **metric_kwargs : additional arguments
-        Public keywords of the metric, such as `bounds`.
-
-    Returns
-    -------
-    PrivateScorer
-        The scorer.
-
-    Raises
-    ------
-    ValueError
-        If there is no metric with this name. Other errors are those of `make_private_scorer`.
-
-    Notes
-    -----
-    Guarantee and meaning of the total: see `make_private_scorer`.
-
-    Examples
-    --------
-    >>> from dp_metrics import get_private_scorer
-    >>> get_private_scorer("neg_private_mae", epsilon=0.5)
-    PrivateScorer(private_mae, epsilon per call=0.5)
-    """
-    return make_private_scorer(name, epsilon=epsilon, accountant=accountant, **metric_kwargs)
-
-
-def get_private_scorer_names() -> list[str]:
-    """Return a name for each metric that judges a model, sorted; `get_private_scorer` takes others too.
-
-    Returns
-    -------
-    list of str
-        The names.
-
-    Examples
-    --------
-    >>> from dp_metrics import get_private_scorer_names
-    >>> "neg_private_mse" in get_private_scorer_names()
-    True
-    """
-    judging = (row for row in METRICS.values() if row.greater_is_better is not None)
-    return sorted(row.name if row.greater_is_better else f"neg_{row.name}" for row in judging)
 
 
 def _rearranges_records() -> bool:

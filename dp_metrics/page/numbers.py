@@ -186,8 +186,7 @@ def _of_scores(release: str, told: ReleasedScores) -> Iterator[Number]:
     note = told.result.note
     yield Number(
         "roc auc", told.roc_auc_score(), HOW_GOOD, "roc auc", release, note,
-        _noise=partial(told.noise_interval, method="approximate"),
-        _people=partial(told.population_interval, method="approximate"),
+        _noise=told.noise_interval, _people=told.population_interval,
     )  # fmt: skip
     yield Number(
         "average precision", told.average_precision_score(), HOW_GOOD, "average precision", release, note,
@@ -218,7 +217,7 @@ def _root(released: Released) -> float:
 
 
 def _among_people(noise: Any, name: str, confidence: float) -> Interval:
-    found: Interval = noise.population_interval(Asked.of(name, confidence, "sure"))
+    found: Interval = noise.population_interval(Asked.of(name, confidence, sure=False))
     return found
 
 
@@ -234,24 +233,20 @@ def _of_groups(release: str, frame: PrivateMetricFrame, only_metric: str) -> Ite
         yield Number(
             "mae", _number(frame.overall), HOW_GOOD, "mae", release, frame.overall_note, frame.overall_bias
         )
-    # sure limits of areas are two to five times as far apart
-    method = "approximate" if only_metric == "roc auc" else "sure"
-    people = partial(frame.population_interval, method=method)
-    records = partial(frame.noise_interval, method=method)
     for key, entry in frame._entries.items():
         name = (key or only_metric).replace("_", " ")
         for at, group in enumerate(frame._groups):
             yield Number(
                 f"{name} in {_group(group)}", _number(entry.values[at]), FOR_WHOM, name, release,
                 entry.notes[at], entry.biases[at], group=group, rests_on=entry.rests_on[at],
-                _noise=partial(_in_group, records, key, group),
-                _people=partial(_in_group, people, key, group),
+                _noise=partial(_in_group, frame.noise_interval, key, group),
+                _people=partial(_in_group, frame.population_interval, key, group),
             )  # fmt: skip
         gap = frame.difference() if frame._is_single else frame.difference()[key]
         yield Number(
             f"{name} difference", gap, FOR_WHOM, name, release, _gap_note(entry.notes),
-            _noise=partial(_gap, records, key),
-            _people=partial(_gap, people, key),
+            _noise=partial(_gap, frame.noise_interval, key),
+            _people=partial(_gap, frame.population_interval, key),
         )  # fmt: skip
 
 

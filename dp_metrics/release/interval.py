@@ -30,7 +30,7 @@ class Interval(HtmlRepr):
 
     Examples
     --------
-    >>> from dp_metrics import Interval
+    >>> from dp_metrics.release.interval import Interval
     >>> lower, upper = Interval(0.84, 0.9, 0.95, "The accuracy over all people.")
     >>> lower
     0.84

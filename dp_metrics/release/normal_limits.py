@@ -91,7 +91,7 @@ def mean_limits(noise: Noise, miss: float, *, is_sure: bool) -> Limits | None:
     miss : float
         Probability with which either limit may miss.
     is_sure : bool
-        Whether they have to be proved; otherwise they are narrower where the spread was released too.
+        Whether they have to be proved; otherwise they are narrower, from 100 records on.
     """
     # what has a spread was released so
     if not (isinstance(noise, SpreadNoise) and isinstance(noise.mechanism, Geometric)):
@@ -100,7 +100,7 @@ def mean_limits(noise: Noise, miss: float, *, is_sure: bool) -> Limits | None:
     if n is None:
         return None
     law = noise.mechanism.output_distribution(noise.facts.widest(), noise.epsilon)
-    if is_sure:
+    if is_sure or n < _ENOUGH:
         lower, upper = noisy_mean_limits(law, noise.released, n, miss)
         note = ""
     else:

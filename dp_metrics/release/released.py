@@ -11,7 +11,7 @@ from typing import Any, Protocol, Self, TypeGuard, runtime_checkable
 import numpy as np
 
 from dp_metrics.inputs.floats import Floats
-from dp_metrics.inputs.options import check_choice, check_confidence
+from dp_metrics.inputs.options import check_confidence
 from dp_metrics.mechanisms import Geometric
 from dp_metrics.mechanisms._base import NOT_MONOTONE, BoundsNoise, Limits, Noise
 from dp_metrics.mechanisms.geometric import SumsNoise
@@ -77,19 +77,20 @@ class Asked:
         Name of the metric.
     confidence : float
         Of all limits together.
-    is_sure : bool, default=True
-        Whether limits have to be proved. Otherwise narrower ones that were only measured will do.
+    is_sure : bool, default=False
+        Whether limits have to be proved. Otherwise narrower ones that were measured to hold will do.
     """
 
     metric: str
     confidence: float
-    is_sure: bool = True
+    is_sure: bool = False
 
     @classmethod
-    def of(cls, metric: str, confidence: float, method: str) -> Self:
+    def of(cls, metric: str, confidence: float, sure: bool) -> Self:
         """Return what is asked; raise if an argument is invalid."""
-        check_choice(method, "method", ("sure", "approximate"))
-        return cls(metric, check_confidence(confidence), method == "sure")
+        if not isinstance(sure, bool):
+            raise TypeError("sure must be True or False.")
+        return cls(metric, check_confidence(confidence), sure)
 
     @property
     def miss(self) -> float:
@@ -103,12 +104,17 @@ class Asked:
 
     def interval(self, lower: Any, upper: Any, estimate: Any, note: str = "", of: str = "") -> Interval:
         """Return the interval with these limits, of the metric or `of` what else."""
-        about = f"{of or f'The {self.name}'} {POPULATION_NOTE}"
+        about = f"{of or f'The {self.name}'} {POPULATION_NOTE} {how_sure(note)}"
         return Interval(lower, upper, self.confidence, about, note, estimate)
 
 
 APPROXIMATE = "Approximate: the confidence was measured on simulated and real data, not proved."
 """What an interval says that is not proved."""
+
+
+def how_sure(note: str) -> str:
+    """Return in words whether limits with this note are proved."""
+    return "These limits are approximate." if APPROXIMATE in note else "These limits are sure."
 
 
 @runtime_checkable
@@ -267,8 +273,9 @@ class Monotone:
         of_parts = [one for one in found if one is not None]
         if len(of_parts) < len(parts):
             raise ValueError(_NO_POPULATION.format(asked.metric))
-        limits = self._of(of_parts, released)
-        return asked.interval(limits.lower, limits.upper, self(released), limits.note)
+        lower, upper, note = self._of(of_parts, released)
+        # proved limits of a mean have no note
+        return asked.interval(lower, upper, self(released), f"{APPROXIMATE} {note}" if note else "")
 
     def _of(self, of_parts: Sequence[Limits], released: Released) -> Limits:
         """Return the results of limits of all parts."""
@@ -350,7 +357,7 @@ class ResultNoise:
         self._check_persons(asked)
         if not isinstance(self.result, WithBand):
             raise ValueError(
-                f"{asked.metric} is no curve with a band: pass with_result of private_roc_curve and "
+                f"{asked.metric} is no curve with a band: use the result of private_roc_curve or of "
                 "private_calibration_curve."
             )
         return self.result.band(self.parts, self.released, asked)

@@ -21,7 +21,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from cases import RELATIONS
-from helpers import NoEntropy
+from helpers import NoEntropy, loop_over
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.base import BaseEstimator, clone
@@ -150,8 +150,7 @@ def test_overspend_names_asked_spent_total_and_rest_and_records_nothing(make):
             refused(0.5)
         assert str(refusal.value) == (
             "epsilon=0.5 was asked for, but 0.75 of the total of 1.0 is spent and only 0.25 remains. "
-            "Nothing was released. Pass a smaller epsilon, or ask for fewer numbers: split(k) divides what "
-            "remains among k releases."
+            "Nothing was released. Pass a smaller epsilon, or ask for fewer numbers."
         )
     assert isinstance(refusal.value, ValueError)
     assert accountant.history == before
@@ -396,3 +395,19 @@ def test_a_notebook_hears_once_that_a_budget_without_a_file_begins_anew(tmp_path
     with pytest.warns(UserWarning, match="when its cell is run again it starts anew.*path='budget.sqlite'"):
         PrivacyAccountant(2.0)
     PrivacyAccountant(2.0)
+
+
+@loop_over("promised", ["replace_one", "add_or_remove_one"])
+def test_a_promise_is_not_weakened_afterwards_but_a_weaker_one_takes_both(promised):
+    budget = PrivacyAccountant(1.0)
+    budget.spend(0.25, "first", neighboring=promised)
+    within = "replace_one_within_groups"
+    with pytest.raises(ValueError, match=f"'{within}' was asked.* kept under neighboring='{promised}'") as no:
+        budget.spend(0.25, "second", neighboring=within)
+    assert ("or begin a new one with this spend" in str(no.value)) == (promised == "replace_one")
+    assert budget.spent == 0.25
+    weaker = PrivacyAccountant(1.0)
+    for one in (within, "replace_one", within):
+        weaker.spend(0.25, "x", neighboring=one)
+    with pytest.raises(ValueError, match=f"kept under neighboring='{within}'"):
+        weaker.spend(0.25, "x", neighboring="add_or_remove_one")

@@ -37,7 +37,7 @@ GONE = "is gone, and with it the record of what was spent"
 
 BEGINNING = '''
 import os, random, select, signal, sys, threading, time, traceback, warnings
-from dp_metrics.accounting import PrivacyAccountant, parts_of
+from dp_metrics.accounting import PrivacyAccountant
 from dp_metrics.exceptions import PrivacyBudgetError
 
 generator = random.Random(0)
@@ -117,7 +117,6 @@ def uses(accountant):
         lambda: accountant.spent,
         lambda: accountant.remaining,
         lambda: accountant.history,
-        lambda: accountant.parallel(0.1, ["z"]),
         lambda: accountant.results(),
     ]
 
@@ -147,16 +146,11 @@ def test_without_path_joblib_says_to_pass_one():
 def test_without_path_a_forked_child_refuses():
     script = """
         accountant = PrivacyAccountant(1.0)
-        part = accountant.parallel(0.5, ["a"])["a"]
 
         def child(i):
             for call in (
                 lambda: accountant.spend(0.1, "child"),
                 lambda: accountant.require(0.1),
-                lambda: accountant.split(2),
-                lambda: accountant.parallel(0.5, ["a"]),
-                lambda: part.spend(0.1, "child"),
-                lambda: part.require(0.1),
             ):
                 try:
                     call()
@@ -164,12 +158,11 @@ def test_without_path_a_forked_child_refuses():
                     print(error, flush=True)
 
         together(1, child)
-        part.spend(0.5, "parent")
-        accountant.spend(0.5, "parent")
+        accountant.spend(1.0, "parent")
         assert accountant.remaining == 0.0
     """
     lines = run_script(script).splitlines()
-    assert len(lines) == 6
+    assert len(lines) == 2
     for line in lines:
         assert line.startswith("A PrivacyAccountant without a path cannot be used in a forked process")
         assert "pass path= to PrivacyAccountant" in line
@@ -208,7 +201,7 @@ def test_a_file_is_one_budget_however_it_is_opened(path, tmp_path, monkeypatch):
 def test_a_file_is_continued_under_its_relation(path):
     other = {"neighboring": "add_or_remove_one"}
     PrivacyAccountant(1.0, path).spend(0.25, "first", **other)
-    PrivacyAccountant(1.0, path).parallel(0.25, ["a"], **other)["a"].spend(0.25, "in a part", **other)
+    PrivacyAccountant(1.0, path).spend(0.25, "by hand", **other)
     sql(path, "DROP TABLE releases")  # as earlier code left a file
     for again in (PrivacyAccountant(1.0, path), pickle.loads(pickle.dumps(PrivacyAccountant(1.0, path)))):
         with pytest.raises(ValueError, match="kept under neighboring='add_or_remove_one', and"):
@@ -268,15 +261,6 @@ def test_what_is_no_budget_file_is_refused_and_left_alone(path):
             PrivacyAccountant(1.0, f"{path}{number}")
 
 
-def divided(path):
-    """A budget of two parts, a quarter of the first of which is spent, and that has parts of its own."""
-    budget = PrivacyAccountant(1.0, path)
-    part = budget.parallel(0.5, ["a", "b"])["a"]
-    part.spend(0.25, "x")
-    part.parallel(0.125, ["c"])["c"].spend(0.125, "y")
-    return budget
-
-
 # what is said of spends in use is believed until the file is opened again
 DAMAGE = [
     "UPDATE budget SET spent = '0'",
@@ -287,47 +271,26 @@ DAMAGE = [
     "UPDATE history SET epsilon = '1/0'",
     "UPDATE history SET epsilon = '-1/2'",
     "DROP TABLE history",
-    "UPDATE parts SET total = '3/4' WHERE name = 'a'",
-    "UPDATE parts SET total = '1/4' WHERE name = 'c'",
-    "UPDATE parts SET total = 'many'",
-    "UPDATE parts SET spent = '0' WHERE name = 'a'",
-    "UPDATE parts SET spent = '0x1/0x2' WHERE name = 'a'",
-    "UPDATE parts SET spent = NULL WHERE name = 'b'",
-    "UPDATE parts SET paid_by = 7 WHERE name = 'b'",
-    "UPDATE parts SET parent = 2 WHERE name = 'b'",
-    "UPDATE part_history SET epsilon = '1/0'",
-    "UPDATE part_history SET epsilon = '-1/4'",
-    "DELETE FROM part_history WHERE label = 'x'",
-    "DELETE FROM parts WHERE name = 'c'",
-    "DROP TABLE part_history",
 ]
 DAMAGE_OF_BALANCES = [
-    *(
-        f"UPDATE {table} SET spent = '{spent}'"
-        for table in ("budget", "parts")
-        for spent in ("-1", "2", "many")
-    ),
+    *(f"UPDATE budget SET spent = '{spent}'" for spent in ("-1", "2", "many")),
     "UPDATE budget SET spent = '1/0'",
-    "UPDATE parts SET total = '1/0'",
     "INSERT INTO budget SELECT * FROM budget",
     "DELETE FROM budget",
     "DROP TABLE budget",
-    "DELETE FROM parts",
-    "DROP TABLE parts",
 ]
 
 
 def test_damaged_records_are_refused(path):
     for number, damage in enumerate(DAMAGE + DAMAGE_OF_BALANCES):
-        budget = divided(place := f"{path}{number}")
-        part = budget.parallel(0.5, ["a", "b"])["a"]
+        budget = PrivacyAccountant(1.0, place := f"{path}{number}")
+        budget.spend(0.5, "x")
         sql(place, damage)
         if damage in DAMAGE_OF_BALANCES:
-            assert_no_use(budget if " budget" in damage else part, ValueError, DAMAGED)
+            assert_no_use(budget, ValueError, DAMAGED)
         new_session()
-        if damage != "DROP TABLE parts":  # what is spent of the budget stays spent
-            with pytest.raises(ValueError, match=DAMAGED):
-                pytest.fail(f"After {damage} {PrivacyAccountant(1.0, place)} is opened.")
+        with pytest.raises(ValueError, match=DAMAGED):
+            pytest.fail(f"After {damage} {PrivacyAccountant(1.0, place)} is opened.")
 
 
 def test_an_unreadable_history_is_one_sentence(path):
@@ -392,13 +355,13 @@ def test_an_older_copy_in_its_place_is_refused_until_the_process_ends(path):
 
 def test_a_file_of_two_hard_links_is_refused_and_left_alone(path):
     accountant = PrivacyAccountant(1.0, path)
-    part = accountant.parallel(0.25, ["before"])["before"]
+    accountant.spend(0.25, "before")
     before = pathlib.Path(path).read_bytes()
     os.link(path, path + "2")
     for name in (path, path + "2"):
         with pytest.raises(ValueError, match=SECOND_NAME):
             PrivacyAccountant(1.0, name)
-    for survivor in (accountant, pickle.loads(pickle.dumps(accountant)), part):
+    for survivor in (accountant, pickle.loads(pickle.dumps(accountant))):
         assert_no_use(survivor, ValueError, SECOND_NAME)
     assert pathlib.Path(path).read_bytes() == before
     os.remove(path + "2")
@@ -444,14 +407,14 @@ def test_what_cannot_hold_a_file_is_refused(tmp_path):
 
 def test_a_vanished_file_is_not_created_again_nor_one_in_its_place_taken_for_it(path):
     accountant = PrivacyAccountant(1.0, path)
-    part = accountant.parallel(0.9, ["a"])["a"]
+    accountant.spend(0.9, "a")
     pickled = pickle.dumps(accountant)
     os.remove(path)
-    for survivor in (accountant, pickle.loads(pickled), part):
+    for survivor in (accountant, pickle.loads(pickled)):
         assert_no_use(survivor, FileNotFoundError, GONE)
     assert not os.path.exists(path)
-    PrivacyAccountant(1.0, path).parallel(0.9, ["a"])
-    for survivor in (accountant, pickle.loads(pickled), part):
+    PrivacyAccountant(1.0, path).spend(0.9, "a")
+    for survivor in (accountant, pickle.loads(pickled)):
         assert_no_use(survivor, ValueError, "was replaced: it is not the file that this accountant opened")
     assert PrivacyAccountant(1.0, path).spent == 0.9
 
@@ -536,19 +499,16 @@ def test_a_limit_of_the_size_of_files_is_told_in_a_sentence(path):
     assert (accountant.spent, accountant.history) == (0.0, ())
 
 
-def test_failed_writes_spend_nothing_and_make_no_part(path):
+def test_failed_writes_spend_nothing(path):
     accountant = PrivacyAccountant(1.0, path)
-    accountant.parallel(0.25, ["a"])
-    for event in ("UPDATE ON budget", "INSERT ON history", "INSERT ON parts"):
+    accountant.spend(0.25, "a")
+    for event in ("UPDATE ON budget", "INSERT ON history"):
         sql(path, f"CREATE TRIGGER full BEFORE {event} BEGIN SELECT RAISE(ABORT, 'disk full'); END")
         with pytest.raises(OSError, match=r"cannot be used \(disk full\)"):
-            accountant.parallel(0.5, ["b", "c"])
-        if "parts" not in event:
-            with pytest.raises(OSError, match=r"cannot be used \(disk full\)"):
-                accountant.spend(0.5, "x")
+            accountant.spend(0.5, "x")
         assert (accountant.spent, len(accountant.history)) == (0.25, 1)
         sql(path, "DROP TRIGGER full")
-    assert accountant.parallel(0.5, ["b", "c"])["c"].total == 0.5
+    accountant.spend(0.5, "x")
     assert accountant.spent == 0.75
 
 
@@ -631,8 +591,8 @@ def test_processes_neither_exceed_the_budget_nor_lose_a_spend(path, processes, s
 @needs_fork
 @pytest.mark.slow
 @pytest.mark.parametrize("rounds", [2, 100])
-def test_processes_that_race_to_create_and_divide_a_file_agree(path, rounds):
-    """On one file, on one relation, and on the same parts."""
+def test_processes_that_race_to_create_a_file_agree(path, rounds):
+    """On one file, and on one relation."""
     script = """
         def create(i):
             PrivacyAccountant(1.0, path).spend(0.1, str(i))
@@ -645,14 +605,6 @@ def test_processes_that_race_to_create_and_divide_a_file_agree(path, rounds):
                 assert "different neighbouring relations" in str(error)
                 os.write(1, f"{relation}\\n".encode())
 
-        def divide(i):
-            for name, part in PrivacyAccountant(1.0, path).parallel(0.1, ["a", "b"]).items():
-                for j in range(4):
-                    try:
-                        part.spend(0.01, f"{i} {j}")
-                    except PrivacyBudgetError:
-                        os.write(1, b"refused\\n")
-
         for round in range(int(sys.argv[2])):
             path = f"{sys.argv[1]} created {round}"
             together(6, create)
@@ -661,49 +613,34 @@ def test_processes_that_race_to_create_and_divide_a_file_agree(path, rounds):
             together(4, choose)
             kept = [entry.neighboring for entry in PrivacyAccountant(1.0, path).history]
             assert len(kept) == 2 and len({*kept}) == 1, kept
-            path = f"{sys.argv[1]} divided {round}"
-            together(4, divide)
-            budget = PrivacyAccountant(1.0, path)
-            assert (budget.spent, len(budget.history)) == (0.1, 1)
-            assert [len(part.history) for part in budget.parallel(0.1, ["a", "b"]).values()] == [10, 10]
     """
     refused = run_script(script, path, rounds).splitlines()
-    assert refused.count("refused") == 12 * rounds
-    assert len(refused) == 14 * rounds
+    assert len(refused) == 2 * rounds
 
 
 @needs_fork
 @pytest.mark.parametrize("rounds", [6, pytest.param(400, marks=pytest.mark.slow)])
-def test_kill_at_any_moment_leaves_no_release_unrecorded_and_divides_once(path, rounds):
+def test_kill_at_any_moment_leaves_no_release_unrecorded(path, rounds):
     script = """
         released, creations = {}, 0
         for round in range(int(sys.argv[2])):
             # Every other round creates a file and is killed in the middle of that, or soon after.
             path, patience = (sys.argv[1], 0.1) if round % 2 else (f"{sys.argv[1]}{round}", 0.01)
-            names = [f"{round // 4} a", f"{round // 4} b"]  # the same call in two rounds
 
             def work(send):
                 budget = PrivacyAccountant(1000, path)
-                payers = {"": budget, **budget.parallel(1, names)}
                 for i in range(10**9):
-                    name = ["", *names][i % 3]
-                    payers[name].spend(0.0001, f"{round} {i}")
-                    os.write(send, f"{name}/{round} {i}\\n".encode())
+                    budget.spend(0.0001, f"{round} {i}")
+                    os.write(send, f"{round} {i}\\n".encode())
 
             lines = killed(work, patience, waits=round % 4 == 3)
-            released.setdefault(path, []).extend(line.split("/") for line in lines)
+            released.setdefault(path, []).extend(lines)
             creations += os.path.exists(path)
-            budget = PrivacyAccountant(1000, path)  # adds up all parts
-            recorded = {"": budget, **parts_of(budget)}
-            recorded = {name: [spend.spend_name for spend in one.history] for name, one in recorded.items()}
-            divisions = [name for name in recorded[""] if name.startswith("parallel")]
-            assert len({*divisions}) == len(divisions) == (len(recorded) - 1) / 2
-            assert all(label in recorded[name] for name, label in released[path]), "not recorded"
-            count = sum(map(len, recorded.values())) - len(divisions)
-            assert count <= len(released[path]) + round + 1
-            assert budget.spent == len(divisions) + (len(recorded[""]) - len(divisions)) / 10_000
-            for name, part in parts_of(budget).items():
-                assert part.spent == len(recorded[name]) / 10_000
+            budget = PrivacyAccountant(1000, path)  # adds up all spends
+            recorded = [spend.spend_name for spend in budget.history]
+            assert {*released[path]} <= {*recorded}, "not recorded"
+            assert len(recorded) <= len(released[path]) + round + 1
+            assert budget.spent == len(recorded) / 10_000
         print(creations, sum(map(len, released.values())))
     """
     creations, releases = map(int, run_script(script, path, rounds).split())

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import dp_metrics as dp
-from dp_metrics import auditing
+from dp_metrics.analysis import auditing
 from dp_metrics.analysis._law_comparison import _candidate_probabilities, law_loss
 from dp_metrics.analysis.audited import AUDITED, FRAMES
 from dp_metrics.analysis.simulation import loss_output_bounds, variance_output_bounds
@@ -86,9 +86,9 @@ def test_a_metric_of_ones_own_loses_what_the_metric_inside_it_loses(neighboring)
     x, labels = np.array([0.3, 0.0, 1.0, 1.0]), np.array([1, 0, 1, 0])
     other = x[:-1] if neighboring == "add_or_remove_one" else np.r_[x[:-1], 0.0]
     for metric, a, b, mechanism in (
-        (dp.private_mean_loss, [x], [other], dp.Adaptive(threshold=1e-9)),
-        (dp.private_roc_auc_score, [labels, x], [labels[: other.size], other], dp.Hazard()),
-        (dp.private_mean_loss, [x], [other], dp.Geometric()),
+        (dp.private_mean_loss, [x], [other], dp.mechanisms.Adaptive(threshold=1e-9)),
+        (dp.private_roc_auc_score, [labels, x], [labels[: other.size], other], dp.mechanisms.Hazard()),
+        (dp.private_mean_loss, [x], [other], dp.mechanisms.Geometric()),
     ):
         options = {"epsilon": 3.0, "mechanism": mechanism, "neighboring": neighboring}
         if metric is dp.private_mean_loss:
@@ -112,7 +112,7 @@ def test_rejects_a_fixed_cut_off_of_the_cumulative_hazard():
     assert auditing.loss_lower_bound(*outputs) > epsilon
 
 
-@pytest.mark.filterwarnings("ignore::dp_metrics.SeededReleaseWarning")
+@pytest.mark.filterwarnings("ignore::dp_metrics.exceptions.SeededReleaseWarning")
 def test_rejects_a_seeded_scorer():
     a, b = ZEROS, np.r_[1.0, ZEROS[1:]]
     samples = [[dp.private_mse(ZEROS, x, epsilon=1.0, random_state=0) for _ in range(200)] for x in (a, b)]

@@ -29,7 +29,7 @@ WITHIN = {"bounds": (-6, 6)}
 
 SIMULATED = {
     "mse": ("mean_squared_error", (TRUE, PRED), {**WITHIN, "mechanism": "geometric"}),
-    "mae": ("mean_absolute_error", (TRUE, PRED), {"mechanism": dp.AboveThreshold(beta=1.3)}),
+    "mae": ("mean_absolute_error", (TRUE, PRED), {"mechanism": dp.mechanisms.AboveThreshold(beta=1.3)}),
     "mae, private n": ("mean_absolute_error", (TRUE, PRED), PRIVATE_N),
     "rmse, private n": ("root_mean_squared_error", (TRUE, PRED), {**WITHIN, **PRIVATE_N}),
     "rmse, two outputs": ("root_mean_squared_error", TWO, {}),

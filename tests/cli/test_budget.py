@@ -48,8 +48,8 @@ def test_a_budget_is_shown_with_its_history(run):
 
 def test_what_is_no_budget_is_refused_and_not_made_one(people, refused):
     assert "there is no budget file" in refused("budget", "none.sqlite", code=2)
-    of_new = ("--budget", "none.sqlite", "--total", "3", "--part", "week 1")
-    assert "there is no budget file" in refused(*MAE, "--epsilon", 1, *of_new, code=2)  # no part makes one
+    of_new = ("--budget", "none.sqlite", "--total", "0.5")
+    assert "was asked for" in refused(*MAE, "--epsilon", 1, *of_new)  # a budget that can't pay leaves no file
     assert not Path("none.sqlite").exists()
     Path("text").write_text("y,p\n1,2\n" * 100)
     Path("empty").write_text("")
@@ -137,7 +137,7 @@ def test_a_name_is_bought_once_and_then_no_private_cell_is_looked_at(case, peopl
     assert f"number of records was {N} and is {N - 1}" in refused(*argv, *paid)
     budget = opened()
     assert [(one.spend_name, one.epsilon) for one in budget.history] == [("week 47", 1 / 3)]
-    with pytest.warns(dp.StoredReleaseWarning):
+    with pytest.warns(dp.exceptions.StoredReleaseWarning):
         function(people)(epsilon=Fraction(1, 3), accountant=budget, spend_name="week 47")
     assert budget.spent == 1 / 3
 
@@ -152,54 +152,7 @@ def test_weights_and_persons_of_a_file_belong_to_the_question(column, run, refus
             run(*argv)
         else:
             assert f"{column} has other values" in refused(*argv)
-    with pytest.warns(dp.StoredReleaseWarning):  # the function asks the same question
+    with pytest.warns(dp.exceptions.StoredReleaseWarning):  # the function asks the same question
         dp.private_mae(
             np.ones(200), np.zeros(200), epsilon=1.0, accountant=opened(), spend_name="x", **{column: numbers}
         )
-
-
-# ---- parts -------------------------------------------------------------------------------------------------
-
-WEEKS = ("week 1", "week 2")
-QUARTER = (*MAE, "--epsilon", "0.25", *PAID)
-
-
-@pytest.fixture
-def parts(people):
-    """Return a budget with a part for each week, the first of which has parts of its own."""
-    budget = dp.PrivacyAccountant(2, "b.sqlite")
-    budget.parallel(0.5, WEEKS)["week 1"].parallel(0.25, ["north", "south"])
-    return budget
-
-
-def test_a_part_pays_and_is_shown(parts, run, refused):
-    asked = (*QUARTER, "--part", "week 2")
-    assert "; epsilon left 0.25\n" in run(*asked, "--spend-name", "error").out
-    assert "'error' was stored on" in run(*asked, "--spend-name", "error").err  # the same question is free
-    lines = run("budget", "b.sqlite", "--part", "week 2").out.splitlines()
-    assert lines[0] == "total 0.5, spent 0.25, left 0.25"
-    assert "error" in lines[-1]
-    south = json.loads(run("budget", "b.sqlite", "--json", "--part", "week 1", "south").out)
-    assert (south["total"], south["spent"], south["history"]) == (0.25, 0.0, [])
-    cap = ("interval", "data.csv", "--column", "loss", "--max-loss", 1)
-    for argv, part in (
-        ((*MODELS[:-1], "1/4"), ["week 2"]),
-        ((*cap, "--epsilon", "1/4"), ["week 1", "north"]),
-    ):
-        assert "; epsilon left 0\n" in run(*argv, *PAID, "--part", *part).out
-        assert "only 0.0 remains" in refused(*argv, *PAID, "--part", *part)
-    assert (parts.spent, len(parts.history)) == (0.5, 1)  # for all parts together
-    assert [parts.parallel(0.5, WEEKS)[week].spent for week in WEEKS] == [0.25, 0.5]
-
-
-def test_a_part_that_is_not_there_is_refused_before_the_file_is_read(parts, refused):
-    Path("data.csv").unlink()
-    for part, message in (
-        (["week 9"], "the budget has no part 'week 9'; it has 'week 1', 'week 2'. Did you mean"),
-        (["week 2", "north"], "the budget has no part 'north'; it has none"),
-    ):
-        for argv in (QUARTER, ("budget", "b.sqlite")):
-            assert message in refused(*argv, "--part", *part, code=2)
-    other = (*QUARTER, "--part", "week 1", "north", "--total", "3")
-    assert "was created with a total of 2.0, not 3.0" in refused(*other)
-    assert parts.spent == 0.5

@@ -26,7 +26,7 @@ OF_LABELS = ("--y-true", "y", "--y-pred", "p", "--epsilon", "1")
 ACCURACY = ("score", "data.csv", "--metric", "accuracy", *OF_LABELS)
 BY_SEX = ("--sensitive", "sex", "--group-labels", "m", "f")
 BY_TWO = ("--sensitive", "sex", "ward", *BY_SEX[2:], "--group-labels", "1", "2")
-SHORT = "classification report", "regression report", "mae, 2 outputs"  # which print more than a number
+SHORT = "classification report", "mae, 2 outputs"  # which print more than a number
 
 
 @pytest.fixture
@@ -159,14 +159,14 @@ def test_what_is_printed_for_groups(file, run):
 
 
 def test_limits_are_those_of_the_result_and_cost_nothing(file, people, run, same):
-    kinds = ("people", "noise", "approximate")
+    kinds = ("people", "noise", "sure")
     asked = ("score", file, *ACCURACY[2:], "--confidence", "0.8", "--interval", *kinds)
     release = partial(dp.with_result(dp.private_accuracy_score), people.y, people.p, epsilon=1)
     shown, result = same(asked, release)
     for name, interval in (
         ("noise_interval", result.noise_interval(0.8)),
         ("population_interval", result.population_interval(0.8)),
-        ("approximate_population_interval", result.population_interval(0.8, "approximate")),
+        ("sure_population_interval", result.population_interval(0.8, sure=True)),
     ):
         found = shown[name]
         assert (found["lower"], found["upper"], found["confidence"]) == (*interval, 0.8)
@@ -174,7 +174,7 @@ def test_limits_are_those_of_the_result_and_cost_nothing(file, people, run, same
         lines = run(*asked).out.splitlines()
     among_all = "limits among all people like these, with confidence 80 %"
     assert [line.split(":")[0] for line in lines[1:]] == [
-        among_all, "limits of its noise, with probability 80 %", among_all,
+        among_all, "limits of its noise, with probability 80 %", f"sure {among_all}",
     ]  # fmt: skip
     low, high = (float(end) for end in lines[1].partition(": ")[2].split(" to "))
     lower, upper = result.population_interval(0.8)

@@ -7,7 +7,7 @@ from itertools import product
 import numpy as np
 import pytest
 
-from dp_metrics import SeededReleaseWarning, private_log_loss, private_mae, private_mse, private_variance
+from dp_metrics import private_log_loss, private_mae, private_mse, private_variance
 from dp_metrics._random import SeededEntropy
 from dp_metrics.evaluation.compared import MECHANISM_RIVALS, RIVALS
 from dp_metrics.evaluation.datasets import DATASETS
@@ -23,6 +23,7 @@ from dp_metrics.evaluation.models import Evaluation
 from dp_metrics.evaluation.population import Population, Task, populations_of
 from dp_metrics.evaluation.results import ERROR_CAP, key_of
 from dp_metrics.evaluation.studies import STUDIES, Study, select_studies
+from dp_metrics.exceptions import SeededReleaseWarning
 from dp_metrics.mechanisms import MECHANISMS, AboveThreshold
 from dp_metrics.sensitivity.output_bounds import OutputBounds
 

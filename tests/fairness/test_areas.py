@@ -44,18 +44,18 @@ def test_without_noise_they_are_the_areas_of_each_group_and_of_all(way):
 @pytest.mark.parametrize("way", WAYS)
 def test_each_group_has_limits_curves_and_a_band(way):
     made = frame_of(dp.private_roc_auc_score, **FEW, **way)
-    sure, approximate = (made.population_interval(method=method) for method in ("sure", "approximate"))
+    sure, approximate = (made.population_interval(sure=one) for one in (True, False))
     for group, scores in made.released_scores().items():
         assert approximate[group].lower <= made.by_group[group] <= approximate[group].upper
         low, high = sure[group]
         assert high - low > approximate[group].upper - approximate[group].lower
-        assert tuple(scores.population_interval()) == pytest.approx((low, high))
+        assert tuple(scores.population_interval(sure=True)) == pytest.approx((low, high))
         assert tuple(made.noise_interval()[group]) == pytest.approx(tuple(scores.noise_interval()))
         assert scores.roc_curve().tpr[-1] == 1
         lower, upper = scores.recall_interval(0.5)
         assert 0 <= lower < scores.recall_interval(0.5).estimate < upper <= 1
         assert "threshold 0.5 among all people" in scores.recall_interval(0.51).about
-    gap = made.population_interval(of=("a", "b"), method="approximate")
+    gap = made.population_interval(of=("a", "b"))
     assert gap.lower < made.difference("a", "b") < gap.upper
 
 
@@ -75,7 +75,7 @@ def test_a_small_group_says_so_and_is_not_biased_towards_one():
     assert abs(np.mean(found) - roc_auc_score(y[:150], scores[:150])) < 0.12
     assert "Mostly noise" in made.note["young"]
     assert made.note["old"] is None
-    low, high = made.population_interval(method="approximate")["young"]
+    low, high = made.population_interval()["young"]
     assert high - low > 0.2
 
 

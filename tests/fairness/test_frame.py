@@ -16,7 +16,7 @@ from helpers import NoEntropy, kind_of, loop_over, seeded
 from sklearn import metrics as sk
 
 import dp_metrics as dp
-from dp_metrics import auditing
+from dp_metrics.analysis import auditing
 from dp_metrics.fairness.frame import WITHIN_GROUPS
 from dp_metrics.fairness.plan import read_frame
 from dp_metrics.metrics import FUNCTIONS, METRICS
@@ -163,7 +163,7 @@ def test_the_value_of_all_records_has_no_bias_from_small_groups(way):
     y, pred = np.repeat([1, 0], [100, 300]), np.repeat([1, 0], [90, 310])
     settings = {"by": np.arange(400) % 40, "group_labels": range(40), "epsilon": 2.0, **way}
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", dp.NoisyReleaseWarning)
+        warnings.simplefilter("ignore", dp.exceptions.NoisyReleaseWarning)
         many = [frame("recall", y, pred, random_state=seeded(seed), **settings) for seed in range(24)]
     assert abs(np.mean([made.overall for made in many]) - 0.9) < 0.05
 

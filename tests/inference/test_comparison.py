@@ -13,7 +13,7 @@ from helpers import MAX, NoEntropy, kind_of, loop_over, seeded
 import dp_metrics as dp
 from dp_metrics._random import discrete_laplaces
 from dp_metrics.analysis.auditing import plan_loss
-from dp_metrics.inference.comparison import comparison_plan, private_compare
+from dp_metrics.inference.comparison import Comparison, comparison_plan, private_compare
 from dp_metrics.inference.paired_losses import COMPARABLE, paired_losses
 from dp_metrics.inputs.losses import RecordLoss
 from dp_metrics.inputs.shape import ArgumentShape, Records, Shape
@@ -198,7 +198,7 @@ def result(**values):
         "confidence": 0.95, "epsilon": 1.0, "n": 300, "loss": "zero_one_loss",
         "noisy_difference": 20, "noisy_decided": 60,
     }  # fmt: skip
-    return dp.Comparison(**{**known, **values})
+    return Comparison(**{**known, **values})
 
 
 MEANS = {
@@ -228,7 +228,7 @@ def test_a_comparison_says_who_is_better(values, better, words):
     if found.statistic == "wins":  # which are no means but of zero-one losses
         assert ("is the accuracy of A less that of B" in str(found)) == (found.loss == "zero_one_loss")
         assert ("It is no mean loss" in str(found)) == (found.loss == "mae")
-    assert dp.Comparison(**json.loads(found.to_json())) == dp.Comparison(**found.to_dict()) == found
+    assert Comparison(**json.loads(found.to_json())) == Comparison(**found.to_dict()) == found
 
 
 @loop_over(("n", "epsilon", "least"), [(300, 1.0, 0.001), (20, 0.1, 0.388), (2, 1.0, 0.583)])

@@ -37,8 +37,8 @@ def test_a_confidence_below_1_is_not_said_to_be_100(confidence, text):
 @loop_over("upper", [0.5, MAX, np.inf])
 def test_a_limit_at_the_largest_float_is_none_wherever_it_is_shown(lower, upper):
     """By an interval, as numbers, as text and as a card; a page, the command line and requirements ask it."""
-    interval = dp.Interval(lower, upper, 0.95, "The exact mean of these records.")
-    several = dp.Interval(np.array([lower, 0.0]), np.array([upper, 1.0]), 0.95, "The means.")
+    interval = Interval(lower, upper, 0.95, "The exact mean of these records.")
+    several = Interval(np.array([lower, 0.0]), np.array([upper, 1.0]), 0.95, "The means.")
     has = lower == 0.25, upper == 0.5
     assert np.isfinite(tuple(interval)).tolist() == [*has]
     assert [np.isfinite(end[0]) for end in several] == [*has]
@@ -56,8 +56,8 @@ def test_a_limit_at_the_largest_float_is_none_wherever_it_is_shown(lower, upper)
 
 def test_a_limit_that_is_the_largest_float_from_above_stays():
     """A lower limit that large says much; it is cut at the largest float, below which it still holds."""
-    assert dp.Interval(MAX, MAX, 0.95, "").lower == MAX
-    assert dp.Interval(-MAX, -MAX, 0.95, "").upper == -MAX
+    assert Interval(MAX, MAX, 0.95, "").lower == MAX
+    assert Interval(-MAX, -MAX, 0.95, "").upper == -MAX
 
 
 def test_limits_of_several_numbers_say_that_they_hold_at_once():

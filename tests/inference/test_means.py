@@ -176,7 +176,7 @@ def test_a_private_cap_is_near_the_99_percent_quantile_and_is_told():
 
 
 @pytest.mark.filterwarnings(
-    "ignore::dp_metrics.NoisyReleaseWarning", "ignore::dp_metrics.LargeEpsilonWarning"
+    "ignore::dp_metrics.exceptions.NoisyReleaseWarning", "ignore::dp_metrics.exceptions.LargeEpsilonWarning"
 )
 @loop_over("epsilon", [2e-323, 1e-5, 1.0, 1e308])
 @loop_over("losses", [[0.0], [0.0] * 200, [MAX] * 200, [5e-324] * 200, [MAX, 1.0, 0.0], range(200)])
@@ -216,10 +216,10 @@ def test_a_cap_next_to_zero_is_said_to_tell_nothing():
 
 def test_few_records_for_a_private_cap_are_warned_of_before_the_spend():
     accountant = dp.PrivacyAccountant(1)
-    with pytest.warns(dp.NoisyReleaseWarning, match="private cap"), pytest.raises(NoEntropy.Drawn):
+    with pytest.warns(dp.exceptions.NoisyReleaseWarning, match="private cap"), pytest.raises(NoEntropy.Drawn):
         with_private_cap(np.ones(99), epsilon=1.0, accountant=accountant, random_state=NoEntropy())
     with warnings.catch_warnings():
-        warnings.simplefilter("error", dp.NoisyReleaseWarning)
+        warnings.simplefilter("error", dp.exceptions.NoisyReleaseWarning)
         with_private_cap(np.ones(100), epsilon=1.0)
 
 
@@ -238,14 +238,14 @@ def test_what_is_spent_is_recorded_before_anything_is_drawn_and_a_seed_fixes_the
     assert accountant.remaining == 0
     with pytest.raises(dp.PrivacyBudgetError):
         interval(losses, epsilon=1.0, accountant=accountant, random_state=NoEntropy())
-    with pytest.warns(dp.SeededReleaseWarning):
+    with pytest.warns(dp.exceptions.SeededReleaseWarning):
         first, second = (interval(losses, epsilon=2.0, random_state=4) for _ in range(2))
     assert first == second
     assert len({interval(losses, epsilon=2.0).lower for _ in range(8)}) > 1
 
 
 @pytest.mark.slow
-@pytest.mark.filterwarnings("ignore::dp_metrics.SeededReleaseWarning")
+@pytest.mark.filterwarnings("ignore::dp_metrics.exceptions.SeededReleaseWarning")
 @pytest.mark.parametrize(
     "law", [weibull_min(0.8), gamma(0.5), invgauss(1.0), beta(2, 5)], ids=lambda law: law.dist.name
 )
@@ -277,14 +277,14 @@ def released_mean(function=dp.private_mse, data=(Y, GUESS), **options):
 @loop_over("epsilon", [0.1, 0.5, 1.0, 2.0])
 def test_the_approximate_interval_follows_from_the_mean_and_its_spread(epsilon):
     result = released_mean(epsilon=epsilon, random_state=seeded())
-    interval = result.population_interval(0.9, "approximate")
+    interval = result.population_interval(0.9)
     half = 16 * mean_half_width(result.value / 16, result.drawn["spread"], N, (1 / (N * epsilon),) * 2, 0.1)
     assert interval.upper == pytest.approx(min(result.value + half, 16.0), rel=1e-5)
     assert interval.lower == pytest.approx(max(result.value - half, 0.0), rel=1e-5)
     assert (interval.estimate, interval.confidence) == (result.value, 0.9)
     assert "approximate" in interval.note
     assert interval.about.startswith("The mse among all people")
-    sure = result.population_interval(0.9)
+    sure = result.population_interval(0.9, sure=True)
     assert sure.note == ""
     assert sure.lower <= interval.lower < interval.upper < sure.upper
 
@@ -295,8 +295,7 @@ def test_whoever_pays_more_has_no_wider_interval():
     widths = []
     for epsilon in epsilons:
         intervals = [
-            released_mean(epsilon=epsilon, random_state=entropy).population_interval(method="approximate")
-            for _ in range(40)
+            released_mean(epsilon=epsilon, random_state=entropy).population_interval() for _ in range(40)
         ]
         widths.append(np.mean([one.upper - one.lower for one in intervals]))
     allowed = [1.07, 1.07, 1.07, 1.2, 1.07, 1.07]
@@ -309,11 +308,11 @@ def test_a_function_of_a_mean_has_the_function_of_its_limits():
     results = [
         released_mean(f, random_state=seeded(3), epsilon=0.5) for f in (dp.private_mse, dp.private_rmse)
     ]
-    mse, rmse = (result.population_interval(method="approximate") for result in results)
+    mse, rmse = (result.population_interval() for result in results)
     assert [*rmse] == pytest.approx(np.sqrt([*mse]).tolist())
     assert rmse.estimate == results[1].value
     columns = [np.stack([a, a / 2], axis=1) for a in (Y, GUESS)]
-    several = released_mean(data=columns, multioutput="raw_values").population_interval(method="approximate")
+    several = released_mean(data=columns, multioutput="raw_values").population_interval()
     assert several.lower.shape == several.upper.shape == (2,)
     assert (several.lower < several.upper).all()
     shifted = released_mean(dp.private_mean, (Y,)).population_interval()
@@ -322,20 +321,20 @@ def test_a_function_of_a_mean_has_the_function_of_its_limits():
 
 def covered(loss, epsilon, runs, n=400, mean=0.1):
     """Return how often the intervals of losses, uniform of a small cap or rarely large, cover the mean."""
-    rng, found = np.random.default_rng(5), {"sure": 0, "approximate": 0}
+    rng, found = np.random.default_rng(5), {True: 0, False: 0}
     for _ in range(runs):
         x = loss(rng, n)
         result = dp.with_result(dp.private_mean_loss)(
             x, epsilon=epsilon, max_loss=1.0, mechanism="geometric", random_state=rng.integers(1 << 31)
         )
-        for method in found:
-            lower, upper = result.population_interval(method=method)
-            found[method] += lower <= mean <= upper
-    return {method: count / runs for method, count in found.items()}
+        for sure in found:
+            lower, upper = result.population_interval(sure=sure)
+            found[sure] += lower <= mean <= upper
+    return {sure: count / runs for sure, count in found.items()}
 
 
 @pytest.mark.slow
-@pytest.mark.filterwarnings("ignore::dp_metrics.SeededReleaseWarning")
+@pytest.mark.filterwarnings("ignore::dp_metrics.exceptions.SeededReleaseWarning")
 @pytest.mark.parametrize("epsilon", [0.5, 1.01, 4.0])
 def test_intervals_cover_the_mean(epsilon):
     """Of 400 runs: one of the four shares of an epsilon is below its limit once in 400, at .95 exactly."""

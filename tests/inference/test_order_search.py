@@ -7,7 +7,7 @@ import pytest
 from helpers import Words, assert_follows, draw_many, loop_over, order_query
 from numpy.testing import assert_array_equal
 
-from dp_metrics import auditing
+from dp_metrics.analysis import auditing
 from dp_metrics.inference.order_search import OrderSearch, ReversedGrid, hazard_miss
 from dp_metrics.inputs.floats import MAX_FLOAT
 from dp_metrics.mechanisms import Mechanism

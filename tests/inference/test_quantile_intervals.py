@@ -10,7 +10,7 @@ import pytest
 from helpers import loop_over, order_query
 
 import dp_metrics as dp
-from dp_metrics import auditing
+from dp_metrics.analysis import auditing
 from dp_metrics.inference.quantiles import _CELLS, _misses, quantile_plan, rank_searches
 from dp_metrics.inputs.floats import MAX_FLOAT
 from dp_metrics.inputs.shape import ArgumentShape, Shape
@@ -177,7 +177,7 @@ def test_nothing_fails_after_the_spend(max_loss, epsilon):
 )  # fmt: skip
 def test_a_useless_limit_is_said_beforehand_from_public_numbers(n, q, max_loss, least):
     """What counts is how many records lie beyond the quantile: at q = 0.99 it was silent once."""
-    with pytest.warns(dp.NoisyReleaseWarning, match=f"Below {least} a"):
+    with pytest.warns(dp.exceptions.NoisyReleaseWarning, match=f"Below {least} a"):
         dp.private_quantile_interval(np.ones(n), q, epsilon=1.0, max_loss=max_loss)
     with warnings.catch_warnings():
         warnings.simplefilter("error")

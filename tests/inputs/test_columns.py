@@ -28,7 +28,6 @@ OPEN = "is not sorted.*labels=sorted\\(labels\\).*pd.DataFrame\\("
 OPTIONS = {
     "private_top_k_accuracy_score": {"k": 1},
     "private_roc_auc_score": {"multi_class": "ovr"},
-    "private_probability_report": {"output_dict": True},
 }
 OF_COLUMNS = {
     name: partial(FUNCTIONS[name], **OPTIONS.get(name, {}))

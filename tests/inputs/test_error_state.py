@@ -27,8 +27,10 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import dp_metrics as dp
-from dp_metrics import auditing
+from dp_metrics.analysis import auditing
 from dp_metrics.metrics import FUNCTIONS
+from dp_metrics.metrics.labels.released_confusion import ReleasedConfusion
+from dp_metrics.release.result import PrivateResult
 
 N = 60
 RNG = np.random.default_rng(0)
@@ -61,7 +63,7 @@ def warnings_raise() -> Iterator[None]:
     with warnings.catch_warnings(), np.errstate(all="warn"):
         warnings.simplefilter("error")
         # these say what is public, and come before the spend
-        for ours in (dp.NoisyReleaseWarning, dp.TrainingFoldsWarning):
+        for ours in (dp.exceptions.NoisyReleaseWarning, dp.exceptions.TrainingFoldsWarning):
             warnings.simplefilter("ignore", ours)
         yield
 
@@ -133,7 +135,6 @@ def of_scorer(*, accountant, **paid):
 
 
 FREE = {
-    "limits of a number": partial(dp.noise_interval, 0.5, metric="rmse", bounds=(0, 1), n=N, epsilon=1e-300),
     "expected error": partial(dp.expected_error, dp.private_mae, SCORE, TINY, epsilon=1.0),
     "epsilon for an error": partial(dp.epsilon_for_error, dp.private_accuracy_score, Y, PRED, error=0.1),
     "loss of a metric": partial(
@@ -206,11 +207,10 @@ def test_every_public_function_that_computes_has_a_state_of_its_own():
         name for name, one in public.items() if inspect.isfunction(one) and one not in FUNCTIONS.values()
     }
     bare = {name for name in functions if not hasattr(public[name], "__wrapped__")}
-    assert bare == {"make_private_scorer", "get_private_scorer", "get_private_scorer_names", "with_result"}
-    for kind in (dp.PrivateResult, dp.ReleasedConfusion, dp.LossSummary, dp.ScoreSummary, dp.Hazard):
+    assert bare == {"make_private_scorer", "with_result"}
+    for kind in (PrivateResult, ReleasedConfusion, dp.LossSummary, dp.ScoreSummary, dp.mechanisms.Hazard):
         methods = [one for name, one in vars(kind).items() if name[0] != "_" and inspect.isfunction(one)]
         assert methods
         assert all(hasattr(method, "__wrapped__") for method in methods)
-    assert next(iter(inspect.signature(dp.noise_interval).parameters)) == "result_or_value"
     for thing in filter(callable, public.values()):
         assert getattr(dp, thing.__name__) is pickle.loads(pickle.dumps(thing)) is thing

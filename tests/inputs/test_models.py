@@ -20,6 +20,7 @@ from sklearn.preprocessing import OneHotEncoder
 
 import dp_metrics as dp
 from dp_metrics import make_private_scorer, private_best, private_evaluate
+from dp_metrics.exceptions import TrainingFoldsWarning
 
 SECRET = "isolation-B9"
 FAILED = "The model could not predict; run it on records that are not private to see why."
@@ -221,7 +222,7 @@ def test_a_warning_of_cross_validation_quotes_no_record():
         with warnings.catch_warnings(record=True) as told:
             warnings.simplefilter("always")
             cross_validate(model, wards, CLASS[:60], cv=3, scoring=scoring)
-        text = "".join(str(each.message) for each in told if each.category is not dp.TrainingFoldsWarning)
+        text = "".join(str(each.message) for each in told if each.category is not TrainingFoldsWarning)
         assert FAILED in text
         assert SECRET not in text
 

@@ -14,7 +14,7 @@ from cases import CASES, KINDS, valid
 from helpers import REFUSED, NoEntropy, kind_of, loop_over, messages
 
 import dp_metrics as dp
-from dp_metrics import auditing
+from dp_metrics.analysis import auditing
 from dp_metrics.inference.paired_losses import paired_losses
 from dp_metrics.inputs.containers import array_of
 from dp_metrics.inputs.labels import as_label_pairs, as_labels

@@ -18,7 +18,7 @@ from helpers import (
     var_bounds,
 )
 
-from dp_metrics import AboveThreshold
+from dp_metrics.mechanisms import AboveThreshold
 from dp_metrics.sensitivity.output_bounds import OutputBounds
 
 COARSE = {"beta": 1.15, "scale": 0.05}

@@ -11,7 +11,6 @@ from cases import PRIVATE_N
 from helpers import assert_follows, loop_over, seeded
 
 from dp_metrics import (
-    NoisyReleaseWarning,
     PrivacyAccountant,
     expected_error,
     private_mae,
@@ -24,6 +23,7 @@ from dp_metrics import (
 )
 from dp_metrics.analysis._law_comparison import joint_losses
 from dp_metrics.analysis.simulation import loss_draw, variance_draw
+from dp_metrics.exceptions import NoisyReleaseWarning
 from dp_metrics.mechanisms import Adaptive, adaptive
 
 ALWAYS = Adaptive(threshold=1e-9)  # two stages however few the records

@@ -13,10 +13,9 @@ import pytest
 from helpers import assert_follows, loop_over, loss_bounds, loss_query
 
 import dp_metrics as dp
-from dp_metrics import Geometric
 from dp_metrics._random import SeededEntropy
 from dp_metrics.inputs import losses
-from dp_metrics.mechanisms import geometric, get_mechanism
+from dp_metrics.mechanisms import Geometric, geometric, get_mechanism
 from dp_metrics.mechanisms._staircase import Staircase
 from dp_metrics.mechanisms.geometric import SpreadDraw, expected_noise, noise_cells, spread_noise
 from dp_metrics.sensitivity.aggregates import LossAggregate
@@ -231,8 +230,8 @@ def test_nothing_fails_after_the_spend_and_limits_are_within_the_range():
             )
             for lower, upper in (
                 result.noise_interval(),
-                result.population_interval(method="sure"),
-                result.population_interval(method="approximate"),
+                result.population_interval(sure=True),
+                result.population_interval(),
             ):
                 assert 0 <= lower <= upper <= cap
             assert result.to_json()

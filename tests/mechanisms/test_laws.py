@@ -19,9 +19,16 @@ from helpers import (
 )
 from scipy import stats
 
-from dp_metrics import AboveThreshold, Hazard, InverseSensitivity, Laplace, PiecewiseLaplace
 from dp_metrics._random import SeededEntropy
-from dp_metrics.mechanisms import MECHANISMS, Mechanism
+from dp_metrics.mechanisms import (
+    MECHANISMS,
+    AboveThreshold,
+    Hazard,
+    InverseSensitivity,
+    Laplace,
+    Mechanism,
+    PiecewiseLaplace,
+)
 
 CASES = {
     **{name: make() for name, make in MECHANISMS.items() if name != "adaptive"},

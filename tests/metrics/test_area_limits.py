@@ -15,7 +15,7 @@ import dp_metrics as dp
 from dp_metrics.metrics.scores.area_limits import ANY_ORDER, area_limits
 from dp_metrics.release.noise import CountsNoise
 
-WAYS = ("sure", "approximate")
+WAYS = (True, False)  # whether limits have to be proved
 
 
 def scored(n, share=0.3, apart=1.8, seed=0):
@@ -43,8 +43,8 @@ def test_limits_hold_for_scores_that_lie_close_together(away):
         told = released(y, scores, 1.0, entropy)
         assert abs(told.roc_auc_score() - exact) > 0.02  # that of the bins is far away
         for limits in (told.noise_interval, told.population_interval):
-            for way in WAYS:
-                found = limits(0.95, method=way)
+            for sure in WAYS:
+                found = limits(0.95, sure=sure)
                 assert found.lower <= exact <= found.upper
                 assert "public bins" not in found.about
                 assert "Bins too coarse" in found.note
@@ -61,11 +61,11 @@ def test_without_noise_the_limits_are_the_pairs_surely_won_and_those_not_surely_
     pairs, above = y.sum() * (1 - y).sum(), np.cumsum(table[1][::-1])[::-1]
     won, tied = table[0][:-1] @ above[1:] / pairs, table[0] @ table[1] / pairs
     told = released(y.astype(int), scores, 1e6, seeded(), edges=edges)
-    lower, upper = told.noise_interval()
+    lower, upper = told.noise_interval(sure=True)
     assert (lower, upper) == pytest.approx((won, won + tied), abs=1e-9)
     assert lower - 1e-9 <= roc_auc_score(y, scores) <= upper + 1e-9
-    for way in WAYS:
-        ordered = told.noise_interval(method=way, ties="ordered")
+    for sure in WAYS:
+        ordered = told.noise_interval(sure=sure, ties="ordered")
         assert tuple(ordered) == pytest.approx((won + tied / 2, won + tied), abs=1e-3)
         assert "do not rank below" in ordered.note
 
@@ -74,15 +74,15 @@ def test_without_noise_the_limits_are_the_pairs_surely_won_and_those_not_surely_
 def test_ordered_ties_raise_the_lower_limit_only_and_approximate_limits_lie_within_the_sure_ones():
     for epsilon in (0.5, 1.0, 4.0):
         told = released(*scored(3000), epsilon, seeded())
-        sure, quick = (told.noise_interval(method=way) for way in WAYS)
-        assert sure.lower < quick.lower < told.roc_auc_score() < quick.upper < sure.upper
-        people = told.population_interval(method="approximate")
+        proved, quick = (told.noise_interval(sure=sure) for sure in WAYS)
+        assert proved.lower < quick.lower < told.roc_auc_score() < quick.upper < proved.upper
+        people = told.population_interval()
         assert people.lower < quick.lower < quick.upper < people.upper
-        for limits, way in itertools.product((told.noise_interval, told.population_interval), WAYS):
-            free, ordered = limits(method=way), limits(method=way, ties="ordered")
+        for limits, sure in itertools.product((told.noise_interval, told.population_interval), WAYS):
+            free, ordered = limits(sure=sure), limits(sure=sure, ties="ordered")
             assert free.lower < ordered.lower < told.roc_auc_score() < ordered.upper == free.upper
             assert "too coarse" not in free.note
-            assert ("Approximate" in free.note) == (way == "approximate")
+            assert ("Approximate" in free.note) == (not sure)
 
 
 @pytest.mark.gate
@@ -93,10 +93,10 @@ def test_a_gap_allows_for_ties_of_both_groups_at_once():
         metrics=dp.private_roc_auc_score, y_true=y, y_pred=scores + 0.1, group_labels=["a", "b"],
         sensitive_features=np.repeat(["a", "b"], 500), epsilon=4.0, random_state=seeded(),
     )  # fmt: skip
-    for way in WAYS:
-        gap = frame.population_interval(of=("a", "b"), method=way)
+    for sure in WAYS:
+        gap = frame.population_interval(of=("a", "b"), sure=sure)
         assert tuple(gap) == pytest.approx((-1.0, 1.0), abs=0.1)
-        assert frame.population_interval(of="difference", method=way).upper > 0.9
+        assert frame.population_interval(of="difference", sure=sure).upper > 0.9
     assert all("Bins too coarse" in note for note in frame.note.values())
     assert "Bins too coarse" in frame.overall_note
 

@@ -48,7 +48,7 @@ def is_between(curve, lower, upper):
 def test_without_noise_limits_at_edges_are_clopper_and_pearsons():
     y, scores = scored(2000)
     result = curve_of(y, scores, bins=8, **HUGE)
-    band, edge = dp.roc_band(result), result.value.thresholds[4]
+    band, edge = result.band(), result.value.thresholds[4]
     each = 0.025 / (2 * 7)
     for line, is_of, of_low in ((band.lower.fpr, 0, False), (band.lower.tpr, 1, True)):
         above, below = ((scores[y == is_of] >= edge).sum(), (scores[y == is_of] < edge).sum())
@@ -127,15 +127,15 @@ def test_without_noise_the_approximate_limits_are_delongs():
     y, scores = scored(3000)
     released = dp.ScoreSummary().update(y, scores).release(**HUGE)
     area, half = released.roc_auc_score(), half_of_tied(released.counts)
-    lower, upper = released.population_interval(method="approximate")
+    lower, upper = released.population_interval()
     for end, told in ((lower, area - half), (upper, area + half)):
         exact, variance = of_delong(y, scores)
         deviation = np.sqrt(variance * end * (1 - end) / (exact * (1 - exact)))
         assert abs(end - told) == pytest.approx(1.96 * deviation, abs=3e-4)
-    sure = released.population_interval()
+    sure = released.population_interval(sure=True)
     assert sure.lower < lower < area < upper < sure.upper
     assert sure.note == ""
-    assert "Approximate" in released.population_interval(method="approximate").note
+    assert "Approximate" in released.population_interval().note
     assert "unbinned scores" in sure.about
 
 
@@ -146,7 +146,7 @@ def test_an_area_by_hazard_has_limits_from_those_of_its_noise(neighboring):
         result = dp.with_result(dp.private_roc_auc_score)(
             y, scores, epsilon=epsilon, random_state=seeded(0), neighboring=neighboring
         )
-        lower, upper = result.population_interval(method="approximate")
+        lower, upper = result.population_interval()
         for end, limit in zip((lower, upper), result.noise_interval(), strict=True):
             sizes = y.sum(), (1 - y).sum()  # which class plays which role is not known
             deviation = np.sqrt(max(hanley_mcneil(end, *sizes), hanley_mcneil(end, *sizes[::-1])))
@@ -154,7 +154,7 @@ def test_an_area_by_hazard_has_limits_from_those_of_its_noise(neighboring):
             assert abs(end - result.value) == pytest.approx(expected, rel=0.05)
             assert abs(result.value - limit) >= added
     wide = dp.ScoreSummary(edges=[-1.0, 0.0, 1.0]).update(y, scores).release(1.0)
-    assert 0 <= wide.population_interval(method="approximate").lower <= 1
+    assert 0 <= wide.population_interval().lower <= 1
 
 
 def test_noise_makes_the_approximate_limits_wider_and_there_are_none_without_a_class():
@@ -174,17 +174,15 @@ def test_where_a_class_is_noise_the_limits_that_are_not_proved_are_the_sure_ones
     y, prob = scored(300)
     noise = dp.with_result(dp.private_roc_curve)(y, prob, epsilon=0.01, random_state=seeded()).noise
     noise = replace(noise, result=replace(noise.result, formula=area_under_roc))
-    sure, approximate = (
-        noise.population_interval(Asked.of("area", 0.95, way)) for way in ("sure", "approximate")
-    )
-    assert tuple(sure) == tuple(approximate)
-    assert "Approximate" not in approximate.note
+    proved, found = (noise.population_interval(Asked.of("area", 0.95, sure)) for sure in (True, False))
+    assert tuple(proved) == tuple(found)
+    assert "Approximate" not in found.note
 
 
 def test_calibration_bands():
     y, prob = scored(4000)
     result = dp.with_result(dp.private_calibration_curve)(y, prob, n_bins=4, **HUGE)
-    band = dp.calibration_band(result)
+    band = result.band()
     means = [prob[(prob > place / 4) & (prob <= (place + 1) / 4)].mean() for place in range(4)]
     np.testing.assert_allclose(band.prob_pred, means, atol=1e-6)
     np.testing.assert_allclose(band.gap, result.value.prob_true - means, atol=1e-6)
@@ -195,7 +193,7 @@ def test_calibration_bands():
         assert band.lower[place] < share < band.upper[place]
         assert band.upper[place] - band.lower[place] == pytest.approx(2 * half, rel=0.05)
     noisy = dp.with_result(dp.private_calibration_curve)(y, prob, n_bins=4, epsilon=0.1)
-    wider = dp.calibration_band(noisy)
+    wider = noisy.band()
     assert (wider.upper - wider.lower > band.upper - band.lower).all()
 
 
@@ -212,10 +210,10 @@ def test_the_band_and_the_area_cover(apart):
         result = curve_of(y[rows], scores[rows], epsilon=1.0, random_state=seeded(int(rng.integers(2**31))))
         edges = result.noise.result.bins.merged(result.value.fpr.size - 1)
         exact = ScoreCounts(edges, *(np.histogram(scores[y == c], edges)[0].astype(float) for c in (0, 1)))
-        curve, band = roc(exact), dp.roc_band(result)
+        curve, band = roc(exact), result.band()
         missed[0] += not is_between(curve, band.lower, band.upper)
         noise = replace(result.noise, result=replace(result.noise.result, formula=area_under_roc))
-        for place, way in ((1, "sure"), (2, "approximate")):
-            low, high = noise.population_interval(Asked.of("area", 0.95, way))
+        for place, sure in ((1, True), (2, False)):
+            low, high = noise.population_interval(Asked.of("area", 0.95, sure))
             missed[place] += not low <= area <= high
     assert (missed <= 17).all()

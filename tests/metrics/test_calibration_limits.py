@@ -19,8 +19,8 @@ TASKS = {  # scores, and the probability of a positive of such a score; none was
     ),
     "overconfident, few at one end": (lambda rng, n: rng.beta(6, 1.2, n), lambda s: 0.2 + 0.6 * s),
 }
-POSSIBLE = pytest.mark.filterwarnings("ignore::dp_metrics.SeededReleaseWarning")
-pytestmark = [POSSIBLE, pytest.mark.filterwarnings("ignore::dp_metrics.NoisyReleaseWarning")]
+POSSIBLE = pytest.mark.filterwarnings("ignore::dp_metrics.exceptions.SeededReleaseWarning")
+pytestmark = [POSSIBLE, pytest.mark.filterwarnings("ignore::dp_metrics.exceptions.NoisyReleaseWarning")]
 
 
 def drawn(task, n, seed):
@@ -72,7 +72,7 @@ def test_shares_and_gaps_cover(task):
         bins, relation = (4, 9)[seed % 2], RELATIONS[seed // 2 % 2]
         shares, gaps = of_people(task, bins)
         curve = curve_of(*drawn(task, 2000, seed), seed, n_bins=bins, neighboring=relation)
-        band = dp.calibration_band(curve)
+        band = curve.band()
         missed += [
             not are_within(band.lower, shares, band.upper),
             not are_within(band.gap_lower, gaps, band.gap_upper),
@@ -125,7 +125,7 @@ def test_edges_within_the_unit_interval_leave_scores_outside_where_they_are():
 def test_bars_are_as_wide_as_mean_scores_are_unknown():
     figure = pytest.importorskip("matplotlib.figure")
     released = table_of("overconfident, few at one end")
-    soft = dp.calibration_band(curve_of(*drawn("overconfident, few at one end", 5000, 0), 0))
+    soft = curve_of(*drawn("overconfident, few at one end", 5000, 0), 0).band()
     for band in (released.calibration_band(), released.calibration_band(n_bins=3), soft):
         bars = band.shade(figure.Figure().subplots(), color="C1")
         left, right = band.prob_pred_range
@@ -166,7 +166,7 @@ def test_the_noise_is_part_of_what_chance_gives_the_error_of_a_curve():
     for seed in range(80):
         score, relation = rng.random(600), RELATIONS[seed % 2]
         y = (rng.random(600) < score).astype(int)
-        band = dp.calibration_band(curve_of(y, score, seed, neighboring=relation))
+        band = curve_of(y, score, seed, neighboring=relation).band()
         of_number = error_of(y, score, n_bins=5, random_state=seed, neighboring=relation)
         found.append([*band.error()[:2], *band.error(of_number)[:2], exact_error(y, score, 5)])
     of_curve, by_chance, of_number, by_people, exact = np.mean(found, axis=0)
@@ -182,7 +182,7 @@ def test_the_error_without_chance_is_that_of_people():
     _, gap = of_people("overconfident, few at one end", 10)
     places = np.clip(np.ceil(score * 10) - 1, 0, 9).astype(int)
     exact = np.nansum(np.abs(gap) * np.bincount(places, minlength=10)) / y.size
-    for told in (dp.calibration_band(curve).error(), dp.calibration_band(curve).error(number)):
+    for told in (curve.band().error(), curve.band().error(number)):
         assert told.without_chance == pytest.approx(np.sqrt(told.error**2 - told.by_chance**2))
         assert told.without_chance == pytest.approx(exact, abs=0.01)
     assert told.error == number.value

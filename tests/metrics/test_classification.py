@@ -107,7 +107,7 @@ def test_only_the_probability_of_the_true_label_matters_and_rows_need_not_sum_to
 def test_the_paper_preset_takes_cross_entropy_as_a_sum_if_told_its_unit():
     # candidates are (1.005^i - 1) / n: releases times n are on the paper's grid
     y, p = binary(50)
-    paper = dp.AboveThreshold.paper(unit=1 / 50)
+    paper = dp.mechanisms.AboveThreshold.paper(unit=1 / 50)
     for seed in range(20):
         released = release(y, p, epsilon=1.0, mechanism=paper, random_state=seeded(seed))
         steps = math.log1p(released * 50) / math.log(1.005)

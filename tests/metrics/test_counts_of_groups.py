@@ -58,7 +58,7 @@ def test_limits_of_all_groups_are_those_of_the_sums_of_their_counts(ratio):
         8 - len(a) - len(b), None, (2.0, 1.0) if ratio == "f1" else (1.0, 1.0),
     )  # fmt: skip
     assert tuple(told.interval(ratio, 0.9)) == pytest.approx(noise_limits(sums, 0.05, 0.05))
-    of_people = told.population_interval(Asked(ratio, 0.9))
+    of_people = told.population_interval(Asked(ratio, 0.9, is_sure=True))
     assert tuple(of_people) == pytest.approx(ratio_limits(sums, 0.05, 0.05))
 
 

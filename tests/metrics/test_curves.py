@@ -16,6 +16,7 @@ from sklearn import metrics as sk
 from sklearn.calibration import calibration_curve
 
 import dp_metrics as dp
+from dp_metrics.exceptions import NoisyReleaseWarning
 from dp_metrics.metrics.scores.curve_formulas import (
     ScoreCounts,
     area_under_roc,
@@ -214,7 +215,7 @@ def test_curves_are_well_formed_whatever_the_data_without_a_warning(epsilon):
     for (y, relation), seed in itertools.product(several, range(3)):
         with warnings.catch_warnings():
             warnings.simplefilter("error")
-            warnings.simplefilter("ignore", dp.NoisyReleaseWarning)  # which reads public numbers only
+            warnings.simplefilter("ignore", NoisyReleaseWarning)  # which reads public numbers only
             (fpr, tpr, thresholds), (precision, recall, _), calibrated = (
                 curve(y, score[: len(y)], epsilon=epsilon, neighboring=relation, random_state=seeded(seed))
                 for curve in (*CURVES, dp.private_calibration_curve)

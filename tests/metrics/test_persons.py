@@ -11,7 +11,7 @@ from helpers import loop_over, seeded
 
 import dp_metrics as dp
 from dp_metrics.analysis._law_comparison import draw_loss
-from dp_metrics.auditing import frame_loss
+from dp_metrics.analysis.auditing import frame_loss
 from dp_metrics.inference.comparison import comparison_plan
 from dp_metrics.inference.paired_losses import paired_losses
 from dp_metrics.inputs.shape import Records
@@ -125,7 +125,3 @@ def test_noise_and_its_limits_are_wider_by_the_records_of_a_person():
         assert 1.3 * widths[1] < widths[0] < 4 * widths[1]
     one = released("private_recall_score", groups=OF_THREE, max_records=1)
     assert one.population_interval().upper <= 1
-    public = {"groups": OF_THREE, "max_records": 2}
-    result = released("private_expected_calibration_error", **public)
-    alone = dp.noise_interval(result.value, metric="expected_calibration_error", epsilon=1.0, **public)
-    assert tuple(alone) == pytest.approx(tuple(result.noise_interval()), abs=1e-12)

@@ -76,6 +76,6 @@ def test_a_variance_has_bounds_at_no_more_ranks_than_there_is_time_for(private_n
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(variance, "MOST_VARIANCE_RANKS", 20)
         query = variance_query(np.arange(200.0) ** 2)
-        seen = query.output_bounds(dp.Hazard(resolution=0.1), 0.1, private_n=private_n)
+        seen = query.output_bounds(dp.mechanisms.Hazard(resolution=0.1), 0.1, private_n=private_n)
     assert seen.lower.size == seen.upper.size == 20
     assert ranking_loss._MOST_RANKS == variance.MOST_VARIANCE_RANKS == 4096  # as docs/theory.rst says

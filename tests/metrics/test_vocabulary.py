@@ -8,7 +8,7 @@ from helpers import loop_over
 from sklearn.metrics import get_scorer, get_scorer_names
 
 import dp_metrics as dp
-from dp_metrics import auditing
+from dp_metrics.analysis import auditing
 from dp_metrics.metrics import FUNCTIONS, METRICS, NAMES, row_of
 
 MACRO = partial(dp.private_f1_score, average="macro")
@@ -44,10 +44,6 @@ def frame(metric):
 PLACES = {  # and a metric that each of them takes
     "scorer": (scorer, MACRO),
     "frame": (frame, MACRO),
-    "limits of noise": (
-        lambda metric: tuple(dp.noise_interval(0.3, metric=metric, epsilon=1.0, n=100)),
-        dp.private_mse,
-    ),
     "records": (
         lambda metric: dp.records_needed(metric, width=0.2, epsilon=1.0, guess=0.8, positives=0.5),
         dp.private_recall_score,
@@ -66,7 +62,7 @@ PLACES = {  # and a metric that each of them takes
 }
 
 
-@pytest.mark.filterwarnings("ignore::dp_metrics.SeededReleaseWarning")
+@pytest.mark.filterwarnings("ignore::dp_metrics.exceptions.SeededReleaseWarning")
 @loop_over("place", PLACES)
 def test_a_name_does_what_the_function_does_and_a_wrong_one_is_answered(place):
     ask, metric = PLACES[place]

@@ -18,7 +18,7 @@ from cases import ADD_OR_REMOVE as ADD
 from cases import REPLACE
 
 import dp_metrics as dp
-from dp_metrics import Adaptive
+from dp_metrics.mechanisms import Adaptive
 
 HUGE = 1e9
 NUMBERS = [0.0, 1e-9, 0.1, 0.25, 1 / 3, 0.5, 0.7, 1.0, 1.5, 2.0, 3.3, 10.0, 123.456, 1e4]

@@ -1,7 +1,6 @@
 """The count of a plan is the number of releases that it makes; what cannot be counted is refused."""
 
 import functools
-import importlib.util
 
 import numpy as np
 import pandas as pd
@@ -11,15 +10,12 @@ from helpers import loop_over
 from scipy import stats
 from sklearn.base import clone
 from sklearn.datasets import make_classification, make_regression
-from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
+from sklearn.ensemble import HistGradientBoostingRegressor
 from sklearn.experimental import enable_halving_search_cv  # noqa: F401
-from sklearn.feature_selection import RFECV, SequentialFeatureSelector
 from sklearn.linear_model import LogisticRegression, Ridge, RidgeCV
 from sklearn.model_selection import (
     GridSearchCV,
     GroupKFold,
-    HalvingGridSearchCV,
-    HalvingRandomSearchCV,
     KFold,
     LeaveOneGroupOut,
     LeaveOneOut,
@@ -34,7 +30,7 @@ from dp_metrics import (
     PrivacyAccountant,
     PrivateRandomizedSearch,
     count_releases,
-    get_private_scorer,
+    make_private_scorer,
     private_mae,
     private_mse,
 )
@@ -58,7 +54,7 @@ def accountant():
 
 @pytest.fixture
 def scorer(accountant):
-    return get_private_scorer("neg_private_mse", epsilon=0.1, accountant=accountant)
+    return make_private_scorer("neg_private_mse", epsilon=0.1, accountant=accountant)
 
 
 @pytest.fixture
@@ -78,10 +74,6 @@ def made(kind, *settings, **options):
 
 
 grid = made(GridSearchCV, Ridge(), ALPHAS)
-halving = made(HalvingGridSearchCV, Ridge(), cv=3)
-elimination = made(RFECV, Ridge(), cv=2)
-sequential = made(SequentialFeatureSelector, Ridge(), cv=2)
-boosting = made(HistGradientBoostingRegressor, max_iter=6, n_iter_no_change=10)
 PLANS = {
     "grid": made(grid),
     "grid, train scores": made(grid, return_train_score=True, cv=3),
@@ -91,29 +83,6 @@ PLANS = {
     "grid, leave one out": made(grid, cv=LeaveOneOut()),
     "random": made(RandomizedSearchCV, Ridge(), UNIFORM, n_iter=4, cv=3),
     "random, few": made(RandomizedSearchCV, Ridge(), ALPHAS, n_iter=2, cv=3),
-    "halving": made(halving, param_grid=ALPHAS),
-    "halving, slow": made(halving, {"alpha": [*range(1, 10)]}, factor=2, min_resources=12),
-    "halving, aggressive": made(halving, {"alpha": [*range(1, 30)]}, aggressive_elimination=True),
-    "halving, iterations": made(halving, ALPHAS, resource="max_iter", max_resources=90),
-    "halving, random": made(HalvingRandomSearchCV, Ridge(), UNIFORM, random_state=0, cv=2),
-    "elimination, default folds": made(RFECV, Ridge(), step=4),
-    "elimination by 2": made(elimination, step=2),
-    "elimination by 3, at least 2": made(elimination, step=3, min_features_to_select=2),
-    "elimination by more than all": made(elimination, step=20),
-    "elimination of a third": made(elimination, step=0.34, min_features_to_select=2),
-    "elimination of very few": made(elimination, step=0.01),
-    "elimination of none": made(elimination, min_features_to_select=7),
-    "elimination, leave one out": made(elimination, step=6, cv=LeaveOneOut()),
-    "forward 2": made(sequential, n_features_to_select=2),
-    "backward 2": made(sequential, n_features_to_select=2, direction="backward"),
-    "forward half": made(sequential, n_features_to_select=0.5),
-    "backward half": made(sequential, n_features_to_select=0.5, direction="backward"),
-    "forward auto": made(sequential),
-    "backward auto": made(sequential, direction="backward"),
-    "boosting": made(boosting, early_stopping=True),
-    "boosting without validation": made(boosting, early_stopping=True, validation_fraction=None),
-    "boosting that never stops": made(boosting, early_stopping=False),
-    "boosting of few records": made(boosting),
 }
 
 
@@ -122,58 +91,23 @@ PLANS = {
 @loop_over("kind", PLANS)
 def test_a_tool_makes_as_many_releases_as_were_counted(kind, routing):
     accountant = PrivacyAccountant(1e6)
-    tool = PLANS[kind](scoring=get_private_scorer("neg_private_mse", epsilon=0.1, accountant=accountant))
+    tool = PLANS[kind](scoring=make_private_scorer("neg_private_mse", epsilon=0.1, accountant=accountant))
     with sklearn.config_context(enable_metadata_routing=routing):
         expected = count_releases(tool, X, Y)
         assert accountant.history == ()
         tool.fit(X, Y)
         assert len(accountant.history) == expected
         assert count_releases(tool, X, Y) == expected  # fitted or not
-        assert (expected > 0) == (kind not in ("boosting that never stops", "boosting of few records"))
+        assert expected > 0
 
 
 def test_whatever_is_smaller_than_was_asked_for_is_counted_as_it_is(paid, scorer):
     for tool, expected, words in (
         (RandomizedSearchCV(Ridge(), ALPHAS, n_iter=10, cv=2, scoring=scorer), 3 * 2, "smaller than n_iter"),
-        (elimination(min_features_to_select=9, scoring=scorer), 2, "min_features_to_select=9"),
     ):
         assert count_releases(tool, X) == expected
         with pytest.warns(UserWarning, match=words):
             assert paid(tool.fit, X, Y) == expected
-
-
-def test_classes_of_a_classifier_count(paid, accountant):
-    scorer = get_private_scorer("neg_private_log_loss", epsilon=0.1, accountant=accountant)
-    options = {"scoring": scorer, "factor": 2, "min_resources": "smallest", "random_state": 0}
-    of_classes = HalvingGridSearchCV(LogisticRegression(), {"C": np.logspace(-2, 2, 8)}, cv=5, **options)
-    boosted = HistGradientBoostingClassifier(
-        max_iter=3, n_iter_no_change=10, early_stopping=True, scoring=scorer
-    )
-    for tool in (of_classes, boosted):
-        expected = count_releases(tool, X_THREE, Y_THREE)
-        assert paid(tool.fit, X_THREE, Y_THREE) == expected
-    assert of_classes.n_resources_[0] == 5 * 2 * 3
-
-
-def test_what_may_stop_early_makes_at_most_as_many(paid, scorer):
-    for tool, most in (
-        (sequential(tol=1e9, scoring=scorer), 2 * sum(range(2, 8))),
-        (boosting(max_iter=50, n_iter_no_change=1, tol=1e9, early_stopping=True, scoring=scorer), 102),
-    ):
-        assert count_releases(tool, X, Y) == most
-        assert 0 < paid(tool.fit, X, Y) < most
-
-
-@pytest.mark.slow
-def test_boosting_of_many_records_stops_early_by_default(accountant, scorer):
-    many = np.arange(20_002.0).reshape(-1, 2) % 17
-    model = HistGradientBoostingRegressor(max_iter=2, scoring=scorer)
-    assert count_releases(model, many) == 6
-    assert count_releases(model, many[:10_000]) == 0
-    model.fit(many, many[:, 0])
-    assert len(accountant.history) == 6
-    with pytest.raises(ValueError, match="X is needed"):
-        count_releases(model)
 
 
 def test_only_private_scorers_count(paid, scorer):
@@ -184,7 +118,7 @@ def test_only_private_scorers_count(paid, scorer):
 
 @pytest.mark.parametrize("routing", [False, True], ids=["", "routing"])
 def test_groups_split_a_tool(paid, scorer, routing):
-    for tool in (grid, made(halving, ALPHAS), made(elimination, step=3)):
+    for tool in (grid, made(RandomizedSearchCV, Ridge(), UNIFORM, n_iter=2)):
         with sklearn.config_context(enable_metadata_routing=routing):
             one = tool(cv=GroupKFold(5), scoring=scorer)
             expected = count_releases(one, X, Y, groups=GROUPS)
@@ -211,12 +145,9 @@ def test_a_learning_curve_makes_as_many_releases_as_were_counted(paid, scorer):
         assert paid(learning_curve, Ridge(), X, Y, cv=3, error_score="raise", **options) == expected, sizes
 
 
-LONG = ("grid, leave one out", "elimination, leave one out", "halving, slow", "boosting")
-
-
 @pytest.mark.parametrize(
     "inner",
-    ["grid", "halving", "elimination by 2", *(pytest.param(one, marks=pytest.mark.slow) for one in LONG)],
+    ["grid", "random", pytest.param("grid, leave one out", marks=pytest.mark.slow)],
 )
 def test_nested_cross_validation_makes_as_many_releases_as_were_counted(inner, accountant, scorer):
     tool, options = PLANS[inner](scoring=scorer), {"scoring": clone(scorer), "return_train_score": True}
@@ -228,7 +159,7 @@ def test_nested_cross_validation_makes_as_many_releases_as_were_counted(inner, a
 def test_nested_cross_validation_counts_private_scores_in_any_kind_of_data(scorer):
     assert count_releases(5, estimator=grid(scoring="r2", cv=2), scoring=scorer) == 5
     assert count_releases(5, estimator=grid(scoring=scorer, cv=2), scoring=scorer) == 5 * 3 * 2 + 5
-    inner = PLANS["halving"](scoring=scorer)
+    inner = PLANS["grid, leave one out"](scoring=scorer)
     several = ((X, Y), (pd.DataFrame(X), pd.Series(Y)), (X.tolist(), Y.tolist()))
     assert len({count_releases(3, *data, estimator=inner) for data in several}) == 1
 
@@ -251,8 +182,8 @@ def test_nothing_is_fitted_or_drawn_from_a_generator(scorer):
     of_search, state = np.random.RandomState(0), np.random.RandomState(0).get_state()[1]
     np.random.seed(0)  # noqa: NPY002
     for search in (
-        HalvingRandomSearchCV(Refuses(), UNIFORM, scoring=scorer, verbose=3),
-        HalvingRandomSearchCV(Refuses(), UNIFORM, scoring=scorer, random_state=of_search),
+        RandomizedSearchCV(Refuses(), UNIFORM, scoring=scorer, verbose=3),
+        RandomizedSearchCV(Refuses(), UNIFORM, scoring=scorer, random_state=of_search),
         GridSearchCV(Refuses(), ALPHAS, scoring=scorer, cv=ShuffleSplit(3)),
     ):
         assert count_releases(search, X, Y) > 0
@@ -265,43 +196,19 @@ def test_nothing_is_fitted_or_drawn_from_a_generator(scorer):
 
 
 def test_a_threshold_is_not_tuned_at_a_price_for_each(accountant):
-    scorer = get_private_scorer("private_accuracy_score", epsilon=0.1, accountant=accountant)
+    scorer = make_private_scorer("private_accuracy_score", epsilon=0.1, accountant=accountant)
     tuned = TunedThresholdClassifierCV(LogisticRegression(), scoring=scorer, cv=2)
     for error, call in (
         (AttributeError, lambda: tuned.fit(X, LABELS)),
         (ValueError, lambda: count_releases(tuned, X, LABELS)),
         (ValueError, lambda: count_releases(3, X, LABELS, estimator=tuned, scoring=scorer)),
     ):
-        with pytest.raises(error, match="Release one ScoreSummary"):
+        with pytest.raises(error, match=r"Release one ScoreSummary|cannot be counted"):
             call()
     assert accountant.history == ()
     assert count_releases(3, estimator=TunedThresholdClassifierCV(LogisticRegression()), scoring=scorer) == 3
     # scikit-learn may ask, and takes another way then
     assert not hasattr(scorer, "_score_func")
-
-
-@pytest.mark.skipif(
-    importlib.util.find_spec("sklearn.callback") is None, reason="this scikit-learn has no callbacks"
-)
-def test_callbacks_that_score_are_refused(accountant):
-    from sklearn.callback import ScoringMonitor
-
-    scorer = get_private_scorer("private_accuracy_score", epsilon=0.1, accountant=accountant)
-    model, plain = (
-        LogisticRegression().set_callbacks(ScoringMonitor(scoring={"accuracy": one}))
-        for one in (scorer, "accuracy")
-    )
-    for words, call in (
-        ("A callback scores after every", lambda: count_releases(model)),
-        ("A callback scores after every", lambda: count_releases(3, estimator=model, scoring=scorer)),
-        ("of its own in every fit", lambda: count_releases(GridSearchCV(model, {}, scoring=scorer))),
-    ):
-        with pytest.raises(ValueError, match=words):
-            call()
-    assert count_releases(3, estimator=plain, scoring=scorer) == 3
-    assert count_releases(GridSearchCV(plain, {"C": [1.0]}, scoring=scorer, cv=3)) == 3
-    model.fit(X, LABELS)
-    assert len(accountant.history) > 1  # what they would have cost
 
 
 def xgboost_model(accountant, **options):
@@ -330,15 +237,17 @@ def test_an_eval_metric_is_refused_because_its_sets_are_not_known(accountant, sc
         lambda: count_releases(3, estimator=model, scoring=scorer),
         lambda: count_releases(model.set_params(eval_metric=private_mse)),
     ):
-        with pytest.raises(ValueError, match="eval_metric makes a release in each round for each set"):
+        with pytest.raises(ValueError, match="cannot be counted"):
             call()
     assert count_releases(3, estimator=model.set_params(eval_metric="mae"), scoring=scorer) == 3
 
 
-@pytest.mark.parametrize("model", [RidgeCV(alphas=[0.1, 1.0, 2.0, 3.0]), boosting(early_stopping=True)])
+@pytest.mark.parametrize(
+    "model", [RidgeCV(alphas=[0.1, 1.0, 2.0, 3.0]), HistGradientBoostingRegressor(early_stopping=True)]
+)
 def test_what_passes_errors_on_has_an_ordinary_one(model):
     accountant = PrivacyAccountant(0.3)
-    model = clone(model).set_params(scoring=get_private_scorer("mae", epsilon=0.1, accountant=accountant))
+    model = clone(model).set_params(scoring=make_private_scorer("mae", epsilon=0.1, accountant=accountant))
     with pytest.warns(TrainingFoldsWarning), pytest.raises(PrivacyBudgetError):
         model.fit(X, Y)
     assert accountant.spent == 0.3

@@ -12,7 +12,7 @@ from sklearn.dummy import DummyClassifier
 
 import dp_metrics as dp
 from dp_metrics import PrivateRandomizedSearch, private_accuracy_score, private_f1_score, private_log_loss
-from dp_metrics.metrics import NAMES, metric_of
+from dp_metrics.metrics import METRICS, NAMES, metric_of
 from dp_metrics.model_selection import _trials
 from dp_metrics.model_selection._responses import read_response, valid_response
 from dp_metrics.model_selection._trials import PublicModel
@@ -38,6 +38,8 @@ USUAL = {  # what a model responds to each of the others, and the training targe
     "decision_function": [(np.float32(0.1), [0, 1])],
 }
 
+JUDGING = [name for name, row in METRICS.items() if row.greater_is_better is not None]
+
 
 def own_metric(y_true, y_pred, *, epsilon, accountant=None):
     return dp.private_mean_loss(np.abs(y_true - y_pred), epsilon=epsilon, accountant=accountant)
@@ -45,7 +47,7 @@ def own_metric(y_true, y_pred, *, epsilon, accountant=None):
 
 @pytest.mark.parametrize("method", USUAL)
 def test_one_record_changes_no_other_of_a_response_that_is_a_list(method):
-    for name in [*dp.get_private_scorer_names(), "own"]:
+    for name in [*JUDGING, "own"]:
         metric = NAMES.get(name, own_metric)
         row = metric_of(metric)
         for usual, y in USUAL[method] if method in (["predict"] if row is None else row.responses) else ():
@@ -99,7 +101,7 @@ HOSTILE = [math.nan, math.inf, -math.inf, -1e300, -5.0, -1.0, 0.0, 0.5, 2.0, 1e3
 
 
 def test_whatever_a_model_responds_the_metric_takes_what_is_made_of_it():
-    for name in [*dp.get_private_scorer_names(), "own"]:
+    for name in [*JUDGING, "own"]:
         metric = NAMES.get(name, own_metric)
         row = metric_of(metric)
         of_numbers = row is None or metric.__module__.endswith(("regression_errors", "other_losses"))

@@ -24,7 +24,7 @@ from sklearn.model_selection import (
 from sklearn.svm import LinearSVC
 
 import dp_metrics as dp
-from dp_metrics import PrivacyAccountant, PrivacyBudgetError, PrivateRandomizedSearch, get_private_scorer
+from dp_metrics import PrivacyAccountant, PrivacyBudgetError, PrivateRandomizedSearch, make_private_scorer
 from dp_metrics.exceptions import SearchStopped
 
 NO_NOISE = 1e6
@@ -58,7 +58,7 @@ def test_a_better_model_has_a_greater_score_or_a_smaller_loss(case):
 def test_the_classes_are_those_of_the_model_whichever_a_test_set_has():
     model = LogisticRegression().fit(X_CLASS, LABELS)
     for options, rows in product(({}, {"labels": ["ham", "spam"]}), (np.full(60, True), LABELS == "ham")):
-        scorer = get_private_scorer("log_loss", epsilon=NO_NOISE, **options)
+        scorer = make_private_scorer("log_loss", epsilon=NO_NOISE, **options)
         value = metrics.log_loss(LABELS[rows], model.predict_proba(X_CLASS[rows]), labels=["ham", "spam"])
         assert scorer(model, X_CLASS[rows], LABELS[rows]) == pytest.approx(-value, rel=0.01)
 
@@ -98,7 +98,7 @@ def test_a_metric_of_your_own_gets_weights_and_has_the_sign_and_the_response_tha
 
 
 def test_clone_and_pickle_keep_everything_and_share_the_budget(accountant):
-    scorer = get_private_scorer(MSE, epsilon=0.5, accountant=accountant, bounds=(-500, 500))
+    scorer = make_private_scorer(MSE, epsilon=0.5, accountant=accountant, bounds=(-500, 500))
     of_search = clone(GridSearchCV(RIDGE, {}, scoring=scorer)).scoring
     copies = [clone(scorer), pickle.loads(pickle.dumps(scorer)), of_search]
     for number, copy in enumerate(copies, start=1):
@@ -110,7 +110,7 @@ def test_clone_and_pickle_keep_everything_and_share_the_budget(accountant):
 
 def test_an_epsilon_per_call_is_refused():
     accountant = PrivacyAccountant(1.0)
-    scorer = get_private_scorer(MSE, epsilon=0.5, accountant=accountant)
+    scorer = make_private_scorer(MSE, epsilon=0.5, accountant=accountant)
     with sklearn.config_context(enable_metadata_routing=True):
         for call in (
             lambda: scorer(RIDGE, X, Y, epsilon=5.0),
@@ -164,9 +164,9 @@ def test_two_processes_pay_for_each_call_from_a_file_and_refuse_an_accountant_in
     """Of one process `test_release_count.py` has each of the tools."""
     in_memory = PrivacyAccountant(10.0)
     with sklearn.config_context(enable_metadata_routing=routing):
-        TOOLS[tool](get_private_scorer(MSE, epsilon=0.1, accountant=accountant))
+        TOOLS[tool](make_private_scorer(MSE, epsilon=0.1, accountant=accountant))
         with pytest.raises((pickle.PicklingError, TypeError)) as raised:
-            TOOLS[tool](get_private_scorer(MSE, epsilon=0.1, accountant=in_memory))
+            TOOLS[tool](make_private_scorer(MSE, epsilon=0.1, accountant=in_memory))
     assert [spend.epsilon for spend in accountant.history] == [0.1] * 3 * 2
     assert any("every process would spend the whole budget again" in text for text in messages(raised.value))
     assert in_memory.history == ()
@@ -174,7 +174,7 @@ def test_two_processes_pay_for_each_call_from_a_file_and_refuse_an_accountant_in
 
 def test_threads_share_an_accountant_in_memory():
     accountant = PrivacyAccountant(1.0)
-    scorer = get_private_scorer(MSE, epsilon=0.1, accountant=accountant)
+    scorer = make_private_scorer(MSE, epsilon=0.1, accountant=accountant)
     with joblib.parallel_backend("threading", n_jobs=2):
         cross_val_score(Ridge(), X, Y, cv=10, scoring=scorer, error_score="raise")
     assert accountant.remaining == 0.0
@@ -218,7 +218,7 @@ class Trainer(BaseEstimator):
 def test_a_budget_that_ends_stops_every_tool(accountant, tmp_path, kind, n_jobs):
     """scikit-learn makes NaN of any other exception, and goes on to the best of what is left."""
     budget = PrivacyAccountant(0.4, tmp_path / "small.sqlite")
-    model, scoring = Ridge(), get_private_scorer("neg_private_mae", epsilon=0.1, accountant=budget)
+    model, scoring = Ridge(), make_private_scorer("neg_private_mae", epsilon=0.1, accountant=budget)
     if kind == "several":
         scoring = {"a": scoring, "b": scoring}
     if kind == "scorer of scikit-learn's":
@@ -238,8 +238,8 @@ def test_a_budget_that_ends_stops_every_tool(accountant, tmp_path, kind, n_jobs)
 
 def test_a_direct_call_that_is_too_dear_is_an_ordinary_error():
     budget = PrivacyAccountant(0.05)
-    scorer = get_private_scorer(MSE, epsilon=0.2, accountant=budget)
-    search = GridSearchCV(Ridge(), {"alpha": [1.0]}, scoring=get_private_scorer(MSE, epsilon=1.0)).fit(X, Y)
+    scorer = make_private_scorer(MSE, epsilon=0.2, accountant=budget)
+    search = GridSearchCV(Ridge(), {"alpha": [1.0]}, scoring=make_private_scorer(MSE, epsilon=1.0)).fit(X, Y)
     search.scorer_.accountant = budget
     for call in (
         lambda: scorer(search, X, Y),
@@ -255,14 +255,14 @@ def test_a_direct_call_that_is_too_dear_is_an_ordinary_error():
 def test_no_noise_is_repeated_between_folds():
     # with one seed for all folds, the same records would get the same noise
     records, targets = np.ones((40, 1)), np.tile([0.0, 1.0], 20)
-    scorer = get_private_scorer(MSE, epsilon=0.5)
+    scorer = make_private_scorer(MSE, epsilon=0.5)
     scores = cross_val_score(LinearRegression(), records, targets, cv=KFold(4), scoring=scorer)
     assert len(set(scores)) > 1  # four times the same grid point: about once in 1e8 runs
 
 
 @pytest.mark.parametrize("n_jobs", [1, pytest.param(2, marks=pytest.mark.slow)])
 def test_shuffled_records_are_not_scored(n_jobs, accountant):
-    scorer = get_private_scorer(MSE, epsilon=0.1, accountant=accountant)
+    scorer = make_private_scorer(MSE, epsilon=0.1, accountant=accountant)
     for tool, scoring in (
         (permutation_test_score, scorer),
         (permutation_importance, scorer),
@@ -286,6 +286,6 @@ def test_a_fold_that_lacks_a_class_is_scored_like_any_other():
         ("balanced_accuracy", metrics.balanced_accuracy_score(y[800:], predicted)),
         ("neg_log_loss", -metrics.log_loss(y[800:], proba)),
     ):
-        scorer = get_private_scorer(name, epsilon=NO_NOISE, labels=[0, 1, 2])
+        scorer = make_private_scorer(name, epsilon=NO_NOISE, labels=[0, 1, 2])
         (score,) = cross_val_score(model, x, y, cv=folds, scoring=scorer, error_score="raise")
         assert score == pytest.approx(wanted, rel=0.01)

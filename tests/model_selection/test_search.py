@@ -31,7 +31,8 @@ from sklearn.svm import LinearSVC
 from sklearn.utils.estimator_checks import check_estimator
 
 import dp_metrics as dp
-from dp_metrics import Hazard, PrivacyAccountant, PrivacyBudgetError, PrivateRandomizedSearch, private_mse
+from dp_metrics import PrivacyAccountant, PrivacyBudgetError, PrivateRandomizedSearch, private_mse
+from dp_metrics.mechanisms import Hazard
 from dp_metrics.model_selection import _trials
 
 NO_NOISE, ADD = 1e6, "add_or_remove_one"
@@ -198,8 +199,8 @@ def test_the_relation_of_its_metric_is_kept_and_there_may_be_no_record(options, 
 
 def test_the_mechanism_of_its_metric_is_recorded():
     for drawn_by, options in {
-        f", {dp.Adaptive()!r}": {},
-        f", {dp.Laplace()!r}": {"metric_params": {"mechanism": "laplace", "bounds": (-500, 500)}},
+        f", {dp.mechanisms.Adaptive()!r}": {},
+        f", {dp.mechanisms.Laplace()!r}": {"metric_params": {"mechanism": "laplace", "bounds": (-500, 500)}},
         "": {"metric": constant, "greater_is_better": True},
     }.items():
         accountant = PrivacyAccountant(3.0)
@@ -745,7 +746,7 @@ def test_inside_cross_validation_each_search_and_each_score_is_paid():
     accountant = PrivacyAccountant(100.0)
     with sklearn.config_context(enable_metadata_routing=True):
         search = make_search(accountant=accountant).set_fit_request(X_val=True, y_val=True)
-        scorer = dp.get_private_scorer("neg_private_mae", epsilon=1.0, accountant=accountant)
+        scorer = dp.make_private_scorer("neg_private_mae", epsilon=1.0, accountant=accountant)
         params = {"X_val": X[40:], "y_val": Y[40:]}
         scores = cross_val_score(
             search, X[:39], Y[:39], cv=3, scoring=scorer, params=params, error_score="raise"

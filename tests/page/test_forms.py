@@ -95,7 +95,7 @@ def test_text_of_users_is_text(shown, html):
 
 
 def test_a_seeded_page_says_that_it_is_not_private():
-    with pytest.warns(dp.SeededReleaseWarning):
+    with pytest.warns(dp.exceptions.SeededReleaseWarning):
         seeded = page("targets", random_state=1)
     assert seeded.is_seeded
     assert seeded.deployment is None

@@ -52,7 +52,7 @@ def kinds(
 @pytest.fixture(autouse=True)
 def no_word_of_noise():
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", dp.NoisyReleaseWarning)
+        warnings.simplefilter("ignore", dp.exceptions.NoisyReleaseWarning)
         yield
 
 

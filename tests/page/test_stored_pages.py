@@ -10,7 +10,8 @@ import pytest
 from helpers import new_session
 
 import dp_metrics as dp
-from dp_metrics import PrivacyAccountant, StoredReleaseWarning
+from dp_metrics import PrivacyAccountant
+from dp_metrics.exceptions import StoredReleaseWarning
 from dp_metrics.page import plan
 from dp_metrics.release.release import Release
 
@@ -47,7 +48,7 @@ EACH = [
 @pytest.fixture(autouse=True)
 def no_word_of_noise():
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", dp.NoisyReleaseWarning)
+        warnings.simplefilter("ignore", dp.exceptions.NoisyReleaseWarning)
         yield
 
 

@@ -11,11 +11,12 @@ import pytest
 from doors import command
 from helpers import kind_of, load_script
 
-from dp_metrics import ReleasedConfusion, ReleasedScores, distributed
+from dp_metrics import distributed
 from dp_metrics.analysis.audited import AUDITED
 from dp_metrics.metrics import METRICS
+from dp_metrics.metrics.labels.released_confusion import ReleasedConfusion
+from dp_metrics.metrics.scores.released_scores import ReleasedScores
 from dp_metrics.release.stored.questions import PER_RECORD
-from dp_metrics.streaming import dask as collections
 
 ROOT = Path(__file__).parents[2]
 TABLE = load_script(ROOT / "docs" / "metric_table.py").rst()
@@ -36,7 +37,7 @@ def listed():
 def of_dask(row):
     """Return whether the metric takes Dask collections; the module says which do not, and why."""
     is_there = row.name in distributed.__all__ and callable(getattr(distributed, row.name, None))
-    is_explained = f"`{row.name}`" in collections.__doc__
+    is_explained = f"`{row.name}`" in distributed.__doc__
     return is_there if row.usual.merges else is_explained and not hasattr(distributed, row.name)
 
 

@@ -14,7 +14,8 @@ import numpy as np
 import pytest
 from helpers import assert_follows, draw_many, loss_bounds, neighbour_pairs
 
-from dp_metrics import PrivacyAccountant, auditing, private_mae
+from dp_metrics import PrivacyAccountant, private_mae
+from dp_metrics.analysis import auditing
 from dp_metrics.mechanisms._base import Mechanism, ceil_ranks, require_bounded
 from dp_metrics.mechanisms._laws import FloatLaw
 

@@ -1,12 +1,15 @@
 """Nothing is imported before it is needed, and nobody notices."""
 
 import pickle
+import re
 import subprocess
 import sys
+from importlib import import_module
 
 import pytest
 
 import dp_metrics
+from dp_metrics.release.result import PrivateResult
 
 HEAVY = {"sklearn", "numpy", "dp_metrics.evaluation", "dp_metrics.metrics"}
 WITHOUT_OPTIONAL = """
@@ -60,6 +63,18 @@ def test_public_names_are_there_in_every_way():
         assert names[name] is thing
         assert pickle.loads(pickle.dumps(thing)) is thing
     assert {*dp_metrics.__all__, "__version__", "exceptions", "mechanisms"} == {*dir(dp_metrics)}
-    assert dp_metrics.mechanisms.Hazard is dp_metrics.Hazard
     with pytest.raises(AttributeError, match="private_nothing"):
         _ = dp_metrics.private_nothing
+
+
+def test_an_old_name_says_what_to_write_instead():
+    assert len(dp_metrics.__all__) <= 60
+    for name, instead in dp_metrics._OLD_NAMES.items():
+        with pytest.raises(AttributeError, match=f"no '{name}' any more: use ") as refusal:
+            getattr(dp_metrics, name)
+        assert str(refusal.value).endswith(instead)
+        found = re.match(r"(?:with_result\()?([\w.]+)", instead)[1]
+        module, _, last = found.rpartition(".")
+        assert found == "metric" or hasattr(import_module(module or "dp_metrics"), last), instead
+        if method := re.search(r"\.\.\.\)\.(\w+)\(\)", instead):
+            assert hasattr(PrivateResult, method[1])

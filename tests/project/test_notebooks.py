@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 from helpers import load_script, loop_over
 
-from dp_metrics import Hazard, private_mse
+from dp_metrics import private_mse
+from dp_metrics.mechanisms import Hazard
 
 FOLDER = Path(__file__).parents[2] / "notebooks"
 

@@ -12,13 +12,8 @@ import numpy as np
 import pytest
 from helpers import new_session
 
-from dp_metrics import (
-    PrivacyAccountant,
-    PrivacyBudgetError,
-    PrivateEvaluation,
-    StoredReleaseWarning,
-    private_mae,
-)
+from dp_metrics import PrivacyAccountant, PrivacyBudgetError, PrivateEvaluation, private_mae
+from dp_metrics.exceptions import StoredReleaseWarning
 
 STORED = Path(__file__).parent / "stored"
 MAE = 1.3208014149687042
@@ -34,11 +29,11 @@ def path(tmp_path):
     return tmp_path / "budget.sqlite"
 
 
-def test_a_budget_is_read_with_its_parts_and_continued(path):
+def test_a_budget_is_read_and_continued(path):
     budget = PrivacyAccountant(2.0, path)
     assert budget.spent == 1.25
     assert [(one.spend_name, one.epsilon, one.mechanism) for one in budget.history] == [
-        ("parallel: north, south", 0.5, None),
+        ("by site", 0.5, None),
         ("error of May", 0.5, "Adaptive()"),
         ("by hand", 0.25, None),
     ]
@@ -46,8 +41,6 @@ def test_a_budget_is_read_with_its_parts_and_continued(path):
         budget.spend(0.8, "too much")
     budget.spend(0.75, "the rest")
     assert PrivacyAccountant(2.0, path).remaining == 0
-    parts = budget.parallel(0.5, ["north", "south"])
-    assert {name: part.spent for name, part in parts.items()} == {"north": 0.5, "south": 0.0}
 
 
 def test_a_stored_release_is_read_with_its_limits_and_served_to_the_same_question(path):

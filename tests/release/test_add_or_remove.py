@@ -27,8 +27,8 @@ from hypothesis import strategies as st
 
 import dp_metrics as dp
 from dp_metrics._random import OSEntropy, SeededEntropy
-from dp_metrics.auditing import metric_loss
-from dp_metrics.mechanisms import Geometric
+from dp_metrics.analysis.auditing import metric_loss
+from dp_metrics.mechanisms import Adaptive, Geometric, Hazard
 from dp_metrics.metrics import METRICS
 from dp_metrics.release import release as _release
 from dp_metrics.sensitivity.aggregates import LossAggregate, VarianceAggregate
@@ -175,7 +175,7 @@ def test_whatever_the_count_nothing_raises_after_the_spend_or_needs_enormous_mem
     for case in map(CASES.get, sorted(KINDS)):
         if "neighboring" in case.parameters and "multi_class" not in case.options:
             for epsilon, n in itertools.product((1e-300, 1e-12, 1.0, 1e300), (37, 0)):
-                by = {"mechanism": dp.Adaptive(threshold=1e-9)} if case.row.mechanism == "adaptive" else {}
+                by = {"mechanism": Adaptive(threshold=1e-9)} if case.row.mechanism == "adaptive" else {}
                 for mechanism in ({}, by):
                     made = case(
                         *valid(case, n), epsilon=epsilon, random_state=seeded(), **RELATION, **mechanism
@@ -188,7 +188,7 @@ def test_no_record_has_the_value_0_whatever_underflows():
     assert dp.private_variance([], epsilon=1e6, **RELATION) < 1e-3
     assert dp.private_mean([], epsilon=1e6, bounds=(-3, 5), **RELATION) == pytest.approx(-3, abs=1e-3)
     pair = [[1e-200], [0.0]], [[], []]
-    options = {"bounds": (0, 1e-200), "mechanism": dp.Adaptive(threshold=1e-9), **RELATION}
+    options = {"bounds": (0, 1e-200), "mechanism": Adaptive(threshold=1e-9), **RELATION}
     assert metric_loss(dp.private_mse, *pair, epsilon=1.0, **options) <= 1 + 1e-9
 
 
@@ -221,7 +221,7 @@ def test_nothing_gives_the_number_of_records_away(case):
 def test_output_bounds_have_as_many_ranks_whatever_the_number_of_records(query, limit):
     for epsilon, limited in itertools.product((0.1, 10.0), (None, limit)):
         several = [query(np.arange(float(n)), limited) for n in (0, 1, 2, 50, 3000)]
-        assert len({one.output_bounds(dp.Hazard(), epsilon, private_n=True).ranks for one in several}) == 1
+        assert len({one.output_bounds(Hazard(), epsilon, private_n=True).ranks for one in several}) == 1
 
 
 def test_entropy_of_the_count_comes_after_the_spend(monkeypatch):

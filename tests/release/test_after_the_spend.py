@@ -18,7 +18,8 @@ from hypothesis import strategies as st
 from sklearn.linear_model import LogisticRegression
 
 import dp_metrics as dp
-from dp_metrics.mechanisms import MECHANISMS, Mechanism
+from dp_metrics.exceptions import LargeEpsilonWarning
+from dp_metrics.mechanisms import MECHANISMS, AboveThreshold, Adaptive, Hazard, Mechanism
 
 TINY = math.ulp(0.0)
 NUMBERS = [0, 1, 2, 7, -1, 10.5, 4.0, 0.3, 1e-320, TINY, 1e308, MAX, 10**30, math.nan, math.inf]
@@ -45,9 +46,9 @@ def targets(n):
 
 
 PARAMETERS = [
-    (dp.Hazard, ["resolution", "scale"]),
-    (dp.Adaptive, ["threshold", "share"]),
-    (dp.AboveThreshold, ["beta", "split", "scale", "spacing", "first", "max_candidates", "ranks"]),
+    (Hazard, ["resolution", "scale"]),
+    (Adaptive, ["threshold", "share"]),
+    (AboveThreshold, ["beta", "split", "scale", "spacing", "first", "max_candidates", "ranks"]),
 ]
 
 
@@ -64,10 +65,10 @@ def mechanisms(draw):
 
 
 @given(mechanisms(), relations, sizes, st.sampled_from([None, (0, 1), (0, 1e-323)]), st.booleans())
-@example(dp.Hazard(resolution=Fraction(1, 20)), "replace_one", 3, None, False)
-@example(dp.Hazard(scale=1e300), "add_or_remove_one", 3, (0, 1e-323), True)
-@example(dp.Adaptive(threshold=1e-9, share=1e-300), "add_or_remove_one", 3, None, True)
-@example(dp.AboveThreshold(scale=Fraction(1, 10)), "replace_one", 3, None, False)
+@example(Hazard(resolution=Fraction(1, 20)), "replace_one", 3, None, False)
+@example(Hazard(scale=1e300), "add_or_remove_one", 3, (0, 1e-323), True)
+@example(Adaptive(threshold=1e-9, share=1e-300), "add_or_remove_one", 3, None, True)
+@example(AboveThreshold(scale=Fraction(1, 10)), "replace_one", 3, None, False)
 @settings(deadline=None, max_examples=150)
 def test_no_parameter_of_a_mechanism_raises_after_the_spend(mechanism, neighboring, n, bounds, variance):
     if mechanism is not None:
@@ -136,7 +137,7 @@ def test_no_width_of_the_bounds_and_no_epsilon_raises_after_the_spend(mechanism,
 
 
 def test_each_setting_of_a_mechanism_is_tried_before_its_first_spend():
-    class Picky(dp.Hazard):
+    class Picky(Hazard):
         """A mechanism that fails for large epsilons only."""
 
         def output_distribution(self, output_bounds, epsilon):
@@ -171,7 +172,7 @@ WITHOUT_SEED = {
     "search": lambda **settings: dp.PrivateRandomizedSearch(
         LogisticRegression(), {"C": [1.0]}, metric="accuracy", **settings
     ).fit(X, Y, X_val=X, y_val=Y),
-    "scorer": lambda **settings: dp.get_private_scorer("accuracy", **settings)(
+    "scorer": lambda **settings: dp.make_private_scorer("accuracy", **settings)(
         LogisticRegression().fit(X, Y), X, Y
     ),
 }
@@ -199,7 +200,7 @@ class Interrupted:
     ("name", "failure"),
     product([*sorted(KINDS), *OTHER_RELEASES], [KeyboardInterrupt, MemoryError, OSError, ValueError]),
 )
-@pytest.mark.filterwarnings("ignore::dp_metrics.NoisyReleaseWarning")
+@pytest.mark.filterwarnings("ignore::dp_metrics.exceptions.NoisyReleaseWarning")
 def test_whatever_interrupts_a_draw_is_passed_on_as_it_is_and_the_spend_stays(name, failure):
     budget, interrupt = dp.PrivacyAccountant(10), failure("of the machine")
     with pytest.raises(failure) as caught:
@@ -215,15 +216,15 @@ def test_an_epsilon_above_10_is_hardly_private_and_the_warning_comes_before_the_
     call, budget = release_of(name), dp.PrivacyAccountant(100)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        warnings.simplefilter("error", dp.LargeEpsilonWarning)
+        warnings.simplefilter("error", LargeEpsilonWarning)
         call(epsilon=10.0, accountant=budget)  # the last that is not warned of
         assert budget.spent == 10
-        with pytest.raises(dp.LargeEpsilonWarning, match=r"epsilon=10.5 is hardly private: .* 99.99 % sure"):
+        with pytest.raises(LargeEpsilonWarning, match=r"epsilon=10.5 is hardly private: .* 99.99 % sure"):
             call(epsilon=10.5, accountant=budget)
         assert budget.spent == 10
-        warnings.simplefilter("always", dp.LargeEpsilonWarning)
-        with pytest.warns(dp.LargeEpsilonWarning) as caught:
+        warnings.simplefilter("always", LargeEpsilonWarning)
+        with pytest.warns(LargeEpsilonWarning) as caught:
             call(epsilon=10.5, accountant=budget)
-        large = [one for one in caught if one.category is dp.LargeEpsilonWarning]
+        large = [one for one in caught if one.category is LargeEpsilonWarning]
         assert [one.filename for one in large] == [__file__]
         assert budget.spent == 20.5

@@ -26,7 +26,7 @@ def binary(n, positives=0.5):
 def as_errors():
     """Make an error of the warning, as `python -W error` does, so that nothing may have been spent."""
     with warnings.catch_warnings():
-        warnings.simplefilter("error", dp.NoisyReleaseWarning)
+        warnings.simplefilter("error", dp.exceptions.NoisyReleaseWarning)
         yield dp.PrivacyAccountant(1.0)
 
 
@@ -48,7 +48,7 @@ def test_expected_noise_is_that_of_its_law_and_of_nothing_it_is_much():
 @loop_over("name", [name for name, case in CASES.items() if case.row.mechanism in (None, "geometric")])
 def test_tables_and_shares_warn_before_the_spend_and_not_in_ordinary_use(name, as_errors):
     case = CASES[name]
-    with pytest.raises(dp.NoisyReleaseWarning, match="mostly noise"):
+    with pytest.raises(dp.exceptions.NoisyReleaseWarning, match="mostly noise"):
         case(*valid(case, 12_000), epsilon=1e-4, accountant=as_errors, random_state=NoEntropy())
     assert as_errors.spent == 0
     case(*valid(case, 1000), epsilon=1.0)
@@ -69,7 +69,7 @@ def test_the_threshold_is_a_tenth_of_the_range_of_a_share(as_errors):
         # nothing else tells how many records there are
         (by_laplace, pred, 9),
     ):
-        with pytest.raises(dp.NoisyReleaseWarning):
+        with pytest.raises(dp.exceptions.NoisyReleaseWarning):
             function(y[:few], values[:few], epsilon=1.0)
         function(y[: few + 2], values[: few + 2], epsilon=1.0)
 
@@ -92,12 +92,12 @@ def test_frames_and_summaries_warn_as_a_call_does(membership, as_errors):
             )
 
         make(2, epsilon=1.0)
-        with pytest.raises(dp.NoisyReleaseWarning, match="mostly noise"):
+        with pytest.raises(dp.exceptions.NoisyReleaseWarning, match="mostly noise"):
             make(100, accountant=as_errors, random_state=NoEntropy())
         if membership == "private":
             make(100, **PRIVATE_N)
     for summary in (dp.ConfusionSummary().update(y, pred), dp.ScoreSummary().update(y, score)):
-        with pytest.raises(dp.NoisyReleaseWarning):
+        with pytest.raises(dp.exceptions.NoisyReleaseWarning):
             summary.release(1e-3, accountant=as_errors)
         summary.release(1.0)
         summary.release(1e-3, **PRIVATE_N)
@@ -183,7 +183,7 @@ def test_a_ratio_is_mostly_noise_where_limits_of_its_noise_are_a_fifth_of_the_ra
     for seed in range(24):
         y, pred, _ = binary((12, 24, 60, 90, 130, 200, 300, 600, 3000)[seed % 9])
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", dp.NoisyReleaseWarning)
+            warnings.simplefilter("ignore", dp.exceptions.NoisyReleaseWarning)
             result = function(y, pred, epsilon=0.7, random_state=seeded(seed), neighboring=relation)
         lower, upper = result.noise_interval()
         widest = 0.4 if name == "matthews_corrcoef" else 0.2

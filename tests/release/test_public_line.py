@@ -30,7 +30,7 @@ from cases import (
 )
 from helpers import loop_over
 
-from dp_metrics import noise_interval, private_evaluate
+from dp_metrics import private_evaluate
 from dp_metrics._random import SeededEntropy
 from dp_metrics.analysis.audited import PLANS
 from dp_metrics.inputs.shape import NamedColumns, Records
@@ -217,7 +217,7 @@ def test_a_result_follows_from_what_was_released_and_leads_to_no_record(call, mo
             warnings.simplefilter("ignore", UserWarning)
             results.append(call.release(data, mechanism, epsilon=1, random_state=0))
         with contextlib.suppress(ValueError):  # some have none
-            results.append(noise_interval(results[2]))
+            results.append(results[2].noise_interval())
         written = pickle.dumps(results[2])
         assert not [value for value in held if value in written], mechanism
         for result in (*results, pickle.loads(written)):
@@ -264,7 +264,7 @@ def test_records_that_are_held_are_found():
 
 START = """
 from fractions import Fraction
-from dp_metrics import Hazard
+from dp_metrics.mechanisms import Hazard
 from dp_metrics.inputs.shape import Records, Shape
 from dp_metrics.mechanisms._base import KnownNumber, NumberPart, rehearse_law
 from dp_metrics.metrics import METRICS

@@ -19,7 +19,10 @@ from helpers import messages, new_session
 from sklearn.dummy import DummyClassifier
 
 import dp_metrics as dp
-from dp_metrics import PrivacyAccountant, StoredReleaseWarning, with_result
+from dp_metrics import PrivacyAccountant, with_result
+from dp_metrics.exceptions import NoisyReleaseWarning, StoredReleaseWarning
+from dp_metrics.mechanisms import Hazard
+from dp_metrics.release.result import PrivateResult
 from dp_metrics.release.stored.questions import PER_RECORD, RECORDS, SETTINGS
 
 N = 120
@@ -161,7 +164,7 @@ DOORS |= {f"metric: {name}": metric_door(CASES[name]) for name in sorted(KINDS)}
 @pytest.fixture
 def path(tmp_path):
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", dp.NoisyReleaseWarning)
+        warnings.simplefilter("ignore", NoisyReleaseWarning)
         yield str(tmp_path / "budget.sqlite")
 
 
@@ -231,7 +234,7 @@ def test_another_metric_option_or_form_under_a_name_is_refused(path):
     budget = later(path)
     for change in (
         {"epsilon": Fraction(1) + Fraction(1, 10**30)}, {"bounds": (0, 2)}, {"bounds": None},
-        {"mechanism": "hazard"}, {"mechanism": dp.Hazard(resolution=0.5)}, {"multioutput": "raw_values"},
+        {"mechanism": "hazard"}, {"mechanism": Hazard(resolution=0.5)}, {"multioutput": "raw_values"},
         PRIVATE_N,
     ):  # fmt: skip
         (name,) = change
@@ -409,7 +412,7 @@ def releasing():
         thing = getattr(dp, name)
         is_error = isinstance(thing, type) and issubclass(thing, Exception)
         for one in (thing, getattr(thing, "release", None)):
-            if callable(one) and not is_error and thing is not dp.PrivateResult:
+            if callable(one) and not is_error and thing is not PrivateResult:
                 arguments = inspect.signature(one).parameters
                 if "spend_name" in arguments:
                     yield name, arguments

@@ -8,7 +8,9 @@ import pytest
 from helpers import assert_follows, ranking_query, seeded
 
 import dp_metrics as dp
-from dp_metrics import Hazard, auditing, private_roc_auc_score
+from dp_metrics import private_roc_auc_score
+from dp_metrics.analysis import auditing
+from dp_metrics.mechanisms import Hazard
 from dp_metrics.mechanisms._laws import OutcomesLaw
 from dp_metrics.release.parts.ranking_loss import HazardByClass, RankingDraw, RankingLaw
 

@@ -16,6 +16,7 @@ from scipy.stats import binom
 import dp_metrics as dp
 from dp_metrics.mechanisms.geometric import largest_noise
 from dp_metrics.release import ratio_limits as module
+from dp_metrics.release.noisy_binomial import noisy_binomial_limits
 from dp_metrics.release.ratio_limits import NoisyRatio, edge_limits, noise_limits, ratio_limits
 
 EACH = 0.025
@@ -87,8 +88,8 @@ def test_limits_are_those_of_the_reference():
     assert np.ravel(found) == pytest.approx([0.65071, 0.91282, 0.61469, 0.99885], abs=1e-5)
     in_two = ratio_limits(noisy(872, 128, rest=0, n=1000), EACH, EACH)
     assert in_two == pytest.approx((0.84926, 0.89246), abs=1e-5)
-    of_accuracy = dp.accuracy_interval(0.872, n=1000, epsilon=1.0)
-    assert in_two[0] < of_accuracy.lower < of_accuracy.upper < in_two[1]  # which knows how many there are
+    lower, upper = noisy_binomial_limits(872, 1000, 1.0, miss_low=EACH, miss_high=EACH)
+    assert in_two[0] < lower < upper < in_two[1]  # which knows how many there are
 
 
 @pytest.mark.parametrize(

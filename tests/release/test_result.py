@@ -2,7 +2,6 @@
 
 import functools
 import json
-import operator
 import pickle
 from html.parser import HTMLParser
 
@@ -15,6 +14,8 @@ from dp_metrics import distributed
 from dp_metrics._random import SeededEntropy
 from dp_metrics.mechanisms import MECHANISMS
 from dp_metrics.metrics import FUNCTIONS, METRICS
+from dp_metrics.release.interval import Interval
+from dp_metrics.release.result import PrivateResult
 
 X, Y = np.linspace(0.0, 1.0, 40), np.linspace(0.0, 1.0, 40) + 1.5
 LABELS = np.arange(40) % 2
@@ -23,7 +24,6 @@ DRAWN = {
     "private_roc_auc_score": {"positives"},
     "private_mean": {"spread"},
     "private_brier_score_loss": {"spread"},
-    "private_probability_report": {"spread"},
 }
 
 
@@ -44,7 +44,7 @@ def test_a_result_is_that_of_the_metric_with_what_may_be_published(name):
     result = full(*data, **called, spend_name="week 3", random_state=seeded())
     value = function(**dict(zip(row.data, data, strict=True)), **called, random_state=seeded())
     assert_same(value, result.value)
-    assert not isinstance(value, dp.PrivateResult)
+    assert not isinstance(value, PrivateResult)
     assert [spend.spend_name for spend in accountant.history] == ["week 3", name]
     assert (result.epsilon, result.n, result.neighboring) == (1.0, 40, "replace_one")
     assert (result.metric, result.spend_name) == (name, "week 3")
@@ -86,7 +86,7 @@ def test_a_private_number_of_records_is_told_by_a_noisy_count_if_any():
     results = [result_of(**options) for _ in range(20)]
     assert {result.n for result in results} == {None}
     assert len({result.drawn["count"] for result in results}) > 1
-    assert dict(result_of(mechanism=dp.Hazard(resolution=0.1), **options).drawn) == {}
+    assert dict(result_of(mechanism=dp.mechanisms.Hazard(resolution=0.1), **options).drawn) == {}
 
 
 def test_nothing_of_a_result_can_be_changed_and_older_ones_are_read():
@@ -101,40 +101,23 @@ def test_nothing_of_a_result_can_be_changed_and_older_ones_are_read():
         result.deployment["privacy_loss"]["privacy_parameters"]["epsilon"] = 0.1
     restore, (fields,) = result.__reduce__()
     fields["label"] = fields.pop("spend_name")  # as it was called
-    assert restore(fields) == result
+    assert restore(fields).to_dict() == result.to_dict()
     written = json.loads(result.to_json())
-    assert dp.PrivateResult(**written).to_json() == result.to_json()
+    assert PrivateResult(**written).to_json() == result.to_json()
     del written["deployment"]
-    assert dp.PrivateResult(**written).deployment is None
+    assert PrivateResult(**written).deployment is None
 
 
 # ---- how it is shown ---------------------------------------------------------------------------------------
 
 
-def test_a_result_calculates_compares_and_is_formatted_as_its_value():
+def test_a_result_is_formatted_as_its_value_and_is_no_number():
     result = result_of()
-    value, many = result.value, np.array([1.0, result.value, 3.0])
-    for operation in (
-        operator.add, operator.sub, operator.mul, operator.truediv, operator.floordiv, operator.mod,
-        operator.pow, operator.eq, operator.ne, operator.lt, operator.le, operator.gt, operator.ge,
-    ):  # fmt: skip
-        for other in (2.5, 2, value, np.float64(0.5)):
-            for found, plain in (
-                (operation(result, other), operation(value, other)),
-                (operation(other, result), operation(other, value)),
-            ):
-                assert (found, type(found)) == (plain, type(plain)), operation
-        assert operation(result, result) == operation(value, value)
-        np.testing.assert_array_equal(operation(result, many), operation(value, many))
-        np.testing.assert_array_equal(operation(many, result), operation(many, value))
+    value = result.value
     assert (f"{result:.3f}", format(result, "10.2e")) == (f"{value:.3f}", format(value, "10.2e"))
-    assert (round(result, 2), round(result), float(result)) == (round(value, 2), round(value), value)
-    assert (-result, +result, abs(-result)) == (-value, value, value)
-    assert len({result, value}) == 1
-    assert (result == "0.5") is False
-    several = result_of(np.ones((5, 2)), multioutput="raw_values")
-    assert (several == several.value).all()
-    for wrong in (lambda: result + "text", lambda: hash(several)):
+    assert float(result) == value
+    assert result != value
+    for wrong in (lambda: result + 1, lambda: result < 1, lambda: round(result)):
         with pytest.raises(TypeError):
             wrong()
 
@@ -186,7 +169,7 @@ def shown_objects():
     yield matrix, ["ConfusionSummary"]
     yield matrix.release(1.0), ["predicted"]
     yield dp.ScoreSummary(labels=labels).update(named, X), ["ScoreSummary"]
-    yield dp.Interval(0.1, np.array([0.2, 0.3]), 0.95, BAD, BAD), ["0.2", "95 %"]
+    yield Interval(0.1, np.array([0.2, 0.3]), 0.95, BAD, BAD), ["0.2", "95 %"]
     yield budget, ["spent", "left", "releases", "begins anew"]
 
 
@@ -246,11 +229,11 @@ def test_a_result_fills_in_fields_that_the_registry_has_whatever_the_records():
         assert result.mechanism in told["implementation"]["mechanisms"]
 
 
-class MyHazard(dp.Hazard):
+class MyHazard(dp.mechanisms.Hazard):
     """A rule of somebody else's, even if it is derived from one of ours."""
 
 
-@pytest.mark.filterwarnings("ignore::dp_metrics.SeededReleaseWarning")
+@pytest.mark.filterwarnings("ignore::dp_metrics.exceptions.SeededReleaseWarning")
 def test_only_what_is_exact_as_executed_is_called_so_and_only_what_is_ours_and_unseeded_promised():
     y, p = [0, 1] * 20, [0.25, 0.75] * 20
     results = {name: promised(mechanism=name) for name in MECHANISMS}

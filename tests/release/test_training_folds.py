@@ -12,7 +12,7 @@ from sklearn.linear_model import LogisticRegression, LogisticRegressionCV, Ridge
 from sklearn.model_selection import GridSearchCV, KFold, cross_val_score, learning_curve
 
 import dp_metrics as dp
-from dp_metrics import TrainingFoldsWarning
+from dp_metrics.exceptions import TrainingFoldsWarning
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(120, 2))
@@ -55,7 +55,7 @@ TOOLS = {
 @pytest.mark.parametrize("tool", TOOLS)
 def test_cross_validation_warns_once_of_the_people_in_training_folds(tool):
     budget = dp.PrivacyAccountant(100)
-    scoring = dp.get_private_scorer("accuracy", epsilon=0.5, accountant=budget)
+    scoring = dp.make_private_scorer("accuracy", epsilon=0.5, accountant=budget)
     with warnings.catch_warnings():
         warnings.simplefilter("error", TrainingFoldsWarning)
         with pytest.raises(TrainingFoldsWarning, match="training records get no guarantee"):
@@ -72,7 +72,7 @@ def test_cross_validation_warns_once_of_the_people_in_training_folds(tool):
 @pytest.mark.parametrize("tool", IN_WORKERS)
 def test_workers_warn_too_where_no_fit_is_on_the_stack(tool, backend, tmp_path):
     budget = dp.PrivacyAccountant(100, tmp_path / "budget.sqlite")
-    scoring = dp.get_private_scorer("accuracy", epsilon=0.5, accountant=budget)
+    scoring = dp.make_private_scorer("accuracy", epsilon=0.5, accountant=budget)
     with warnings.catch_warnings(), joblib.parallel_config(backend):
         warnings.simplefilter("error", TrainingFoldsWarning)
         with pytest.raises(TrainingFoldsWarning, match="training records get no guarantee"):
@@ -82,7 +82,7 @@ def test_workers_warn_too_where_no_fit_is_on_the_stack(tool, backend, tmp_path):
 
 
 def test_a_fixed_model_on_held_out_records_is_not_warned_of():
-    scoring = dp.get_private_scorer("accuracy", epsilon=0.5)
+    scoring = dp.make_private_scorer("accuracy", epsilon=0.5)
     with warnings.catch_warnings():
         warnings.simplefilter("error", TrainingFoldsWarning)
         for train, test in KFold(2).split(X):

@@ -40,7 +40,6 @@ from dp_metrics import ConfusionSummary, LossSummary, PrivacyAccountant, ScoreSu
 from dp_metrics._random import SeededEntropy
 from dp_metrics.metrics import FUNCTIONS, METRICS
 from dp_metrics.streaming import _collections
-from dp_metrics.streaming import dask as twins
 from dp_metrics.streaming._summary import Summary
 from dp_metrics.streaming.summaries import CAPACITY
 
@@ -48,7 +47,6 @@ SERVED = [name for name in METRICS if name in distributed.__all__]
 # one of each kind of summary
 SOME = [CASES[name] for name in (
     "mse, 3 outputs", "log loss, 3 labels", "variance", "r2", "f1", "roc curve", "calibration error", "mean",
-    "probability report",
 )]  # fmt: skip
 each_kind = loop_over("case", SOME)
 
@@ -138,7 +136,7 @@ WORDS = {"labels": ["egg", "ham", "spam"]}
 CALLS = [
     ("private_mse", heavy(2), {"multioutput": [1, 0.5]}),
     ("private_mse", heavy(2), {"multioutput": "raw_values"}),
-    ("private_mse", heavy(), {"mechanism": dp.Hazard(resolution=0.5)}),
+    ("private_mse", heavy(), {"mechanism": dp.mechanisms.Hazard(resolution=0.5)}),
     ("private_mse", heavy(), {"mechanism": "laplace", "bounds": (-4, 4)}),
     ("private_std", heavy()[:1], {"ddof": 1, "bounds": (-4, 4)}),
     ("private_brier_score_loss", two_classes(), {"pos_label": 0}),
@@ -150,9 +148,6 @@ CALLS = [
     ("private_r2_score", heavy(2), {"multioutput": [1, 2.5]}),
     ("private_r2_score", heavy(2), {"multioutput": "raw_values"}),
     ("private_rmse", heavy(3), {}),
-    ("private_regression_report", heavy(), {"split": {"mse": 3, "mae": 1, "variance": 1}}),
-    ("private_probability_report", two_classes(), {"output_dict": True}),
-    ("private_probability_report", three_classes(), {**WORDS, "max_loss": 5.0}),
     ("private_calibration_curve", two_classes(), {"n_bins": 3}),
     ("private_expected_calibration_error", two_classes(), {"n_bins": 7, "mechanism": "hazard"}),
 ]
@@ -185,7 +180,6 @@ def test_all_that_is_published_is_the_same_to_the_bit(name, data, options):
     [
         ("private_mse", ("adaptive", "hazard", "above_threshold")),
         pytest.param("private_r2_score", ("hazard", "above_threshold"), marks=pytest.mark.slow),
-        pytest.param("private_regression_report", ("hazard",), marks=pytest.mark.slow),
     ],
 )
 def test_epsilon_decides_how_many_ranks_are_kept(name, mechanisms):
@@ -250,7 +244,7 @@ def test_every_metric_that_a_summary_serves_is_there_and_looks_like_the_metric()
     for name in SERVED:
         ours, metric = getattr(distributed, name), getattr(dp, name)
         assert inspect.signature(ours) == inspect.signature(metric)
-        assert (ours.__name__, ours.__qualname__, ours.__module__) == (name, name, twins.__name__)
+        assert (ours.__name__, ours.__qualname__, ours.__module__) == (name, name, distributed.__name__)
         assert pickle.loads(pickle.dumps(ours)) is ours
         first, rest = ours.__doc__.split("\n", 1)
         assert metric.__doc__.startswith(first)
@@ -298,7 +292,7 @@ def counted(calls, data):
 BAD = {
     **{name: values[:3] for name, values in BAD_OPTIONS.items()},
     "neighboring": ["remove"],
-    "mechanism": ["gaussian", dp.Hazard],
+    "mechanism": ["gaussian", dp.mechanisms.Hazard],
     "accountant": [1.0],
     "random_state": ["1"],
     "multioutput": ["variance_weighted", [1.0]],
@@ -395,7 +389,7 @@ def of_package(error):
     """Return representations of whatever is alive in the frames of a traceback within the package."""
     found, frames = [], error.__traceback__
     while frames is not None:
-        if frames.tb_frame.f_code.co_filename in (_collections.__file__, twins.__file__):
+        if frames.tb_frame.f_code.co_filename in (_collections.__file__, distributed.__file__):
             found += map(repr, frames.tb_frame.f_locals.values())
         frames = frames.tb_next
     return " ".join(found)
@@ -482,8 +476,8 @@ def test_the_type_of_a_chunk_never_decides_the_limit_of_a_loss(told, kind, neigh
     """A record that made its chunk float64 would raise the cap of the log loss from 16 to 36 for all."""
     budget = PrivacyAccountant(10.0)
     sizes = (0, 1, 40) if neighboring == "add_or_remove_one" else (1, 40)
-    for size, name in itertools.product(sizes, ("private_log_loss", "private_probability_report")):
-        release, data = getattr(distributed, name), told_as(told, kind, size)
+    for size in sizes:
+        release, data = distributed.private_log_loss, told_as(told, kind, size)
         settings = {"epsilon": 1.0, "accountant": budget, "neighboring": neighboring}
         if told == kind:
             release(*data, **settings)
@@ -508,7 +502,7 @@ def test_the_type_of_a_column_decides_the_limit_of_a_loss():
 def test_a_seed_warns_once_at_the_line_of_the_caller_and_without_one_releases_are_fresh():
     x = da.arange(100, chunks=10)
     for call in (distributed.private_variance, distributed.private_mean_loss, distributed.private_std):
-        with pytest.warns(dp.SeededReleaseWarning) as caught:
+        with pytest.warns(dp.exceptions.SeededReleaseWarning) as caught:
             call(x, epsilon=1.0, random_state=3)
         assert [warning.filename for warning in caught] == [__file__]
         assert caught[0].lineno == inspect.currentframe().f_lineno - 2
@@ -523,7 +517,7 @@ def test_a_stored_release_computes_nothing(tmp_path):
     calls.clear()
     new_session()
     budget = PrivacyAccountant(1.0, path)
-    with pytest.warns(dp.StoredReleaseWarning, match="records and predictions were not read"):
+    with pytest.warns(dp.exceptions.StoredReleaseWarning, match="records and predictions were not read"):
         assert ask(*arrays, accountant=budget) == number
     assert (calls, budget.spent) == ([], 1.0)
     assert budget["mae, week 47"].noise_interval()
@@ -542,7 +536,7 @@ def test_collections_ask_by_their_totals(is_known, tmp_path):
         budget = PrivacyAccountant(1.0, path)
         settings = {"epsilon": 1.0, "accountant": budget, "spend_name": "x"}
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", dp.StoredReleaseWarning)
+            warnings.simplefilter("ignore", dp.exceptions.StoredReleaseWarning)
             return distributed.private_mae(*arrays[:2], sample_weight=arrays[2], **settings), budget.spent
 
     first = ask(slice(None), weights, 20)

@@ -16,7 +16,8 @@ import pandas as pd
 import pytest
 from helpers import seeded
 
-from dp_metrics import LossSummary, NoisyReleaseWarning, PrivacyAccountant, PrivacyBudgetError, private_mse
+from dp_metrics import LossSummary, PrivacyAccountant, PrivacyBudgetError, private_mse
+from dp_metrics.exceptions import NoisyReleaseWarning
 
 PAGE = Path(__file__).parents[2] / "docs" / "large_data.rst"
 HAS = {

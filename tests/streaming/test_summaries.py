@@ -32,7 +32,7 @@ from sklearn.calibration import CalibrationDisplay, calibration_curve
 
 import dp_metrics as dp
 from dp_metrics import ConfusionSummary, LossSummary, PrivacyAccountant, ScoreSummary, VarianceSummary
-from dp_metrics.auditing import metric_loss
+from dp_metrics.analysis.auditing import metric_loss
 from dp_metrics.metrics import METRICS
 from dp_metrics.streaming.summaries import CAPACITY
 
@@ -391,7 +391,7 @@ def test_a_release_is_paid_once_as_one_call_and_changes_nothing():
         assert [spend.spend_name for spend in budgets[1].history[1:]] == ["again"]
         assert budgets[1].remaining == 0
         assert summary.to_bytes() == before
-        with pytest.warns(dp.SeededReleaseWarning):
+        with pytest.warns(dp.exceptions.SeededReleaseWarning):
             summary.release(1.0, random_state=3)
 
 
@@ -466,12 +466,12 @@ def test_the_warning_of_a_small_capacity_comes_before_the_spend_and_names_public
 
 TINY, SOME_WEIGHTS = (0.0, 0.1, 0.3, 3.0), (1.0, 0.5, 2.0, 0.1)
 SMALL = [
-    dp.Adaptive(threshold=1e-9),
-    dp.Hazard(resolution=1.0),
-    dp.AboveThreshold(beta=4.0),
-    dp.InverseSensitivity(),
-    dp.PiecewiseLaplace(),
-    dp.Laplace(),
+    dp.mechanisms.Adaptive(threshold=1e-9),
+    dp.mechanisms.Hazard(resolution=1.0),
+    dp.mechanisms.AboveThreshold(beta=4.0),
+    dp.mechanisms.InverseSensitivity(),
+    dp.mechanisms.PiecewiseLaplace(),
+    dp.mechanisms.Laplace(),
 ]
 TIGHT = {
     "loss, cap": Way("mean loss", {"max_loss": 3.0}),
@@ -504,7 +504,7 @@ def neighbours(weighted, relation):
 @loop_over("way", TIGHT)
 def test_a_capacity_that_is_too_small_stays_private(way, mechanism, capacity):
     way = TIGHT[way]
-    is_limitless = isinstance(mechanism, dp.Adaptive | dp.Hazard)
+    is_limitless = isinstance(mechanism, dp.mechanisms.Adaptive | dp.mechanisms.Hazard)
     # the candidates of AboveThreshold are too many to compare without a limit
     if not (is_limitless or way.options):
         return
@@ -512,15 +512,15 @@ def test_a_capacity_that_is_too_small_stays_private(way, mechanism, capacity):
     def metric(*records, epsilon, mechanism, neighboring):
         return way.whole(records, capacity).release(epsilon, mechanism=mechanism, neighboring=neighboring)
 
-    needs_n = way.weighted or not (is_limitless or isinstance(mechanism, dp.AboveThreshold))
+    needs_n = way.weighted or not (is_limitless or isinstance(mechanism, dp.mechanisms.AboveThreshold))
     columns = [SOME_WEIGHTS] if way.weighted else []
     for relation in RELATIONS[: 1 if needs_n else 2]:
         pairs = neighbours(way.weighted, relation)
-        if isinstance(mechanism, dp.Adaptive):
+        if isinstance(mechanism, dp.mechanisms.Adaptive):
             pairs = pairs[:: 12 if way.weighted else 3]  # each takes the laws given hundreds of drawn scales
         options = {"epsilon": 1.0, "mechanism": mechanism, "neighboring": relation}
         worst = max(metric_loss(metric, [a, *columns], [b, *columns], **options) for a, b in pairs)
-        assert 0.3 < worst <= 1 + (0 if isinstance(mechanism, dp.Hazard) else 1e-9)
+        assert 0.3 < worst <= 1 + (0 if isinstance(mechanism, dp.mechanisms.Hazard) else 1e-9)
 
 
 # Tables of labels and of scores: one release tells everything at one price

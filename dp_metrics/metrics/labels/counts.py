@@ -172,6 +172,11 @@ class Confusion:
         # a ratio has no narrower limits than the sure ones
         if not asked.is_sure and isinstance(self(released), float) and not (ratios and not self.of_ratios):
             limits, note = self._approximate(ratios, noise, released.public_n, asked.miss), APPROXIMATE
+        if limits is not None:
+            # limits among people within those of the noise would puzzle
+            with contextlib.suppress(ValueError):
+                low, high, _ = self.limits(parts, released, 2 * asked.miss)
+                limits = min(limits[0], low), max(limits[1], high)
         if limits is None:
             limits, note = self._sure(ratios, noise, released, asked), ""
         return asked.interval(*limits, self(released), note)
@@ -206,7 +211,7 @@ class Confusion:
         if rates is None:
             raise ValueError(
                 NO_RATIO.format(asked.metric)
-                + (" method='approximate' may have an interval." if asked.is_sure else _TOO_NOISY)
+                + (" It may have an approximate one: leave out sure." if asked.is_sure else _TOO_NOISY)
             )
         each = asked.miss / len(rates)
         of_rates = of_two_labels(self.formula)
@@ -222,6 +227,8 @@ class Confusion:
             of_ratios = self.of_ratios
             assert of_ratios is not None
             return combined(lambda *shares: of_ratios(np.array(shares)), ratios, miss, is_mean=True)
+        if ratios is not None:  # such limits of F1 over ten labels covered less than 93 %
+            return None
         return linear_limits(self.formula, self.layout, noise, n, miss, -1.0 if self.is_agreement else 0.0)
 
 

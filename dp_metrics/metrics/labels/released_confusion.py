@@ -102,7 +102,7 @@ class ReleasedConfusion(HtmlRepr):
         Returns
         -------
         Interval
-            As of the result of the metric: see `dp_metrics.noise_interval`.
+            As of the result of the metric: see `PrivateResult.noise_interval`.
 
         Raises
         ------
@@ -117,7 +117,7 @@ class ReleasedConfusion(HtmlRepr):
         metric: Callable[..., Any] | str,
         *,
         confidence: float = 0.95,
-        method: str = "sure",
+        sure: bool = False,
         **options: Any,
     ) -> Interval:
         """Return limits of the metric among all people like the records.
@@ -128,8 +128,8 @@ class ReleasedConfusion(HtmlRepr):
             As of `noise_interval`.
         confidence : float, default=0.95
             Probability, over the noise and over which people became records, with which all limits hold.
-        method : {"sure", "approximate"}, default="sure"
-            As of `dp_metrics.population_interval`.
+        sure : bool, default=False
+            As of `PrivateResult.population_interval`.
 
         Returns
         -------
@@ -142,7 +142,7 @@ class ReleasedConfusion(HtmlRepr):
             If the metric has no such limits, or an argument is invalid.
         """
         name, wanted = self._wanted(metric, options)
-        return self._noise_of(wanted).population_interval(Asked.of(name, confidence, method))
+        return self._noise_of(wanted).population_interval(Asked.of(name, confidence, sure))
 
     def note(self, metric: Callable[..., Any] | str, **options: Any) -> str | None:
         """Return what must not be concluded from a metric of the counts: that it is mostly noise.

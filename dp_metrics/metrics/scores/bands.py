@@ -50,9 +50,9 @@ class RocBand:
 
     Examples
     --------
-    >>> from dp_metrics import private_roc_curve, roc_band, with_result
+    >>> from dp_metrics import private_roc_curve, with_result
     >>> y_true, y_score = [0] * 500 + [1] * 500, [0.2] * 400 + [0.6] * 200 + [0.9] * 400
-    >>> band = roc_band(with_result(private_roc_curve)(y_true, y_score, epsilon=1.0))
+    >>> band = with_result(private_roc_curve)(y_true, y_score, epsilon=1.0).band()
     >>> bool((band.lower.tpr <= band.upper.tpr).all())
     True
     """
@@ -163,9 +163,9 @@ class CalibrationBand:
 
         Examples
         --------
-        >>> from dp_metrics import calibration_band, private_calibration_curve, with_result
+        >>> from dp_metrics import private_calibration_curve, with_result
         >>> y_true, y_prob = [0] * 450 + [1] * 50 + [0] * 100 + [1] * 400, [0.1] * 500 + [0.8] * 500
-        >>> band = calibration_band(with_result(private_calibration_curve)(y_true, y_prob, epsilon=4.0))
+        >>> band = with_result(private_calibration_curve)(y_true, y_prob, epsilon=4.0).band()
         >>> error, by_chance, without_chance = band.error()
         >>> 0 <= without_chance <= error
         True

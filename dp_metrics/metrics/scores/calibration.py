@@ -56,7 +56,7 @@ def private_calibration_curve(
 
     See Also
     --------
-    calibration_band : Limits of each bin, and what chance alone gives a calibration error.
+    PrivateResult.band : Limits of each bin, and what chance alone gives a calibration error.
     private_expected_calibration_error : One number, far more accurate than what the curve tells.
     ScoreSummary : One release from which all curves and areas follow, and from pieces.
 
@@ -126,7 +126,7 @@ class BinnedError(Monotone):
         told = self._told(most, parts, released)
         return (
             f"Biased upwards: {told[0].lower()}{told[1:]}, without which this may be as low as {left:.2g}. "
-            "calibration_band(...).error(this) tells how much chance gives."
+            "band().error(this) of the result of a calibration curve tells how much chance gives."
         )
 
     def _told(self, most: float, parts: Sequence[Noise], released: Released) -> str:
@@ -201,7 +201,7 @@ def private_expected_calibration_error(
 
     Chance alone gives a calibrated model an error, of up to about sqrt(n_bins / (2 pi n)): `noise_interval`
     of the result says so, and its `note` where that is much of it. How much depends on the records of each
-    bin, which are not released: the `error` of a `calibration_band` tells it, and what is left.
+    bin, which are not released: the ``band().error()`` of a curve's result tells it, and what is left.
 
     References
     ----------

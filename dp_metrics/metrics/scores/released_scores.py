@@ -137,7 +137,7 @@ class ReleasedScores(HtmlRepr):
     def noise_interval(
         self,
         confidence: float = 0.95,
-        method: str = "sure",
+        sure: bool = False,
         *,
         metric: str = "roc_auc",
         ties: str = "any",
@@ -148,7 +148,7 @@ class ReleasedScores(HtmlRepr):
         ----------
         confidence : float, default=0.95
             Probability, over the noise, with which both limits hold.
-        method : {"sure", "approximate"}, default="sure"
+        sure : bool, default=False
             As in `population_interval`.
         metric : {"roc_auc", "average_precision"}, default="roc_auc"
             As in `population_interval`.
@@ -160,14 +160,14 @@ class ReleasedScores(HtmlRepr):
         Interval
             The limits.
         """
-        asked = Asked.of(f"{metric}_score", confidence, method)
+        asked = Asked.of(f"{metric}_score", confidence, sure)
         told = self._limited(metric, ties, is_sure=asked.is_sure)
         return told.interval(asked.metric, asked.confidence)
 
     def population_interval(
         self,
         confidence: float = 0.95,
-        method: str = "sure",
+        sure: bool = False,
         *,
         metric: str = "roc_auc",
         ties: str = "any",
@@ -178,9 +178,9 @@ class ReleasedScores(HtmlRepr):
         ----------
         confidence : float, default=0.95
             Probability, over the noise and over which people became records, with which both limits hold.
-        method : {"sure", "approximate"}, default="sure"
-            "sure": proved, by limits of the curve at each edge. "approximate": 2 to 5 times narrower; an
-            average precision has sure ones only.
+        sure : bool, default=False
+            True: proved, by limits of the curve at each edge. False: 2 to 5 times narrower, and approximate;
+            an average precision has sure ones only.
         metric : {"roc_auc", "average_precision"}, default="roc_auc"
             The area, or the average precision in its place.
         ties : {"any", "ordered"}, default="any"
@@ -194,12 +194,12 @@ class ReleasedScores(HtmlRepr):
             With `roc_auc_score` as its `estimate`, in which a pair in one bin counts half, or with
             `average_precision_score`. Its `note` says where the bins are too coarse.
         """
-        asked = Asked.of(f"{metric}_score", confidence, method)
+        asked = Asked.of(f"{metric}_score", confidence, sure)
         return self._limited(metric, ties).population_interval(asked)
 
     def roc_band(self, confidence: float = 0.95) -> RocBand:
-        """Return the band in which the ROC curve of all people lies, as `dp_metrics.roc_band` does."""
-        band: RocBand = self._limited().band(Asked.of("roc_curve", confidence, "sure"))
+        """Return the band in which the ROC curve of all people lies, as `PrivateResult.band` does."""
+        band: RocBand = self._limited().band(Asked.of("roc_curve", confidence, sure=True))
         return band
 
     def recall_interval(self, threshold: float, confidence: float = 0.95) -> Interval:
@@ -355,7 +355,7 @@ class ReleasedScores(HtmlRepr):
             If the edges of the released bins are not those of probabilities.
         """
         self._check_unit()
-        asked = Asked.of("calibration_curve", confidence, "approximate")
+        asked = Asked.of("calibration_curve", confidence, sure=False)
         if n_bins is None:
             return self._table.calibration_band(self._noise.parts, self._noise.released, asked)
         curve, (places, records) = self.calibration_curve(n_bins), self._even_bins(n_bins)

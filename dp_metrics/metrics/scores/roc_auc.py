@@ -71,8 +71,8 @@ class _Area(Monotone):
         (noise,) = parts
         if asked.is_sure or not isinstance(noise, RankingNoise):
             raise ValueError(
-                f"{asked.metric} has an interval for all people by its default mechanism and "
-                "method='approximate'; a ScoreSummary has a sure one too."
+                f"{asked.metric} has an interval for all people by its default mechanism, an approximate "
+                "one: leave out sure; a ScoreSummary has a sure one too."
             )
         loss, area = noise.limits(2 * asked.miss), self(released)
         positive = noise.sizes[0]

@@ -343,7 +343,7 @@ class ScoreTable:
         if self.formula not in _LIMITED:
             raise ValueError(
                 f"These curves have {nothing}: use the area under the ROC curve, the average precision, or "
-                "roc_band."
+                "band()."
             )
 
     def counts(self, released: Released) -> ScoreCounts:

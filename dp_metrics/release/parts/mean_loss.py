@@ -33,7 +33,6 @@ from dp_metrics.sensitivity.output_bounds import (
     mean_loss_bounds_private_n,
     mean_loss_facts,
     weighted_loss_bounds,
-    weighted_loss_facts,
 )
 
 
@@ -126,12 +125,6 @@ class PublicWeights:
     def limits(self, cap: float | None) -> Floats | None:
         """Return the public limit of each term, if losses are capped."""
         return None if cap is None else self.terms(np.full(self.n, cap))
-
-    def facts(self, cap: float | None, ranks: int) -> BoundsFacts:
-        """Return what is public of the output bounds of the weighted mean of losses with this cap."""
-        limits = self.limits(cap)
-        told = None if limits is None else (exact_sum(limits), float(limits.max(initial=0.0)))
-        return weighted_loss_facts(self.size, self.total, told, ranks)
 
 
 @dataclass(frozen=True, repr=False, eq=False)

@@ -1,0 +1,147 @@
+"""Epsilons that use a budget up exactly, by every door; and what sets of people that share nobody cost."""
+
+import itertools
+import math
+from decimal import Decimal
+from fractions import Fraction
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+import pytest
+from cases import CASES, KINDS, valid
+from helpers import list_table, loop_over
+from sklearn.base import clone
+from sklearn.dummy import DummyRegressor
+
+import dp_metrics as dp
+from dp_metrics import PrivacyAccountant
+from dp_metrics.analysis import auditing
+from dp_metrics.exceptions import PrivacyBudgetError
+
+WITHIN_GROUPS = "replace_one_within_groups"
+OTHER_RELATION = {"neighboring": "add_or_remove_one"}
+
+
+# Exact shares
+
+
+@loop_over("total", [0.1, 0.3, 0.7, 1.5, 3.0, Fraction(1, 3), Decimal("0.9")])
+def test_shares_are_spent_one_after_the_other_and_nothing_is_left(total):
+    exact = total if isinstance(total, Fraction) else Fraction(str(total))
+    for k in range(1, 31):
+        budget = PrivacyAccountant(total)
+        for _ in range(k):
+            budget.spend(exact / k, "share")
+        assert budget.remaining == 0.0
+        with pytest.raises(PrivacyBudgetError):
+            budget.require(Fraction(1, 10**200))
+
+
+y = np.tile([0, 1, 1, 0, 1], 80)
+score = np.tile([0.1, 0.9, 0.6, 0.4, 0.2], 80)
+column = y[:, np.newaxis]
+
+
+def search_with(epsilon, budget):
+    options = {"metric": dp.private_mae, "epsilon": epsilon, "expected_iter": 1, "accountant": budget}
+    search = dp.PrivateRandomizedSearch(DummyRegressor(), {"quantile": [0.1, 0.5]}, **options)
+    search.fit(column, y, X_val=column, y_val=y)
+
+
+def score_with(epsilon, budget):
+    scorer = dp.make_private_scorer(dp.private_mae, epsilon=epsilon, accountant=budget)
+    assert clone(scorer).accountant is budget
+    scorer(DummyRegressor().fit(column, y), column, y)
+
+
+FRAME = {"y_true": y, "y_pred": score > 0.5, "sensitive_features": y, "group_labels": [0, 1]}
+DOORS = {
+    "scorer": score_with,
+    "search": search_with,
+    "frame": lambda e, a: dp.PrivateMetricFrame(metrics="accuracy", **FRAME, epsilon=e, accountant=a),
+    "losses": lambda e, a: dp.LossSummary.from_data("mae", y, score).release(e, accountant=a),
+    "variance": lambda e, a: dp.VarianceSummary.from_data(score).release(e, accountant=a),
+    "labels": lambda e, a: dp.ConfusionSummary.from_data(y, y).release(e, accountant=a),
+    "scores": lambda e, a: dp.ScoreSummary.from_data(y, score).release(e, accountant=a),
+    "comparison": lambda e, a: dp.private_compare(y, score > 0.5, y, epsilon=e, accountant=a),
+    "choice": lambda e, a: dp.private_best(y, [score > 0.5, y], metric="accuracy", epsilon=e, accountant=a),
+    "mean interval": lambda e, a: dp.private_mean_interval(score, max_loss=1, epsilon=e, accountant=a),
+    "capped interval": lambda e, a: dp.private_mean_interval(
+        np.tile(score, 3), cap="private", epsilon=e, accountant=a
+    ),
+    "quantile interval": lambda e, a: dp.private_quantile_interval(score, 0.5, epsilon=e, accountant=a),
+    **{
+        name: lambda e, a, case=CASES[name]: case(*valid(case), epsilon=e, accountant=a)
+        for name in sorted(KINDS)
+    },
+}
+
+
+@loop_over("door", DOORS)
+def test_every_door_takes_exact_shares(door):
+    budget = PrivacyAccountant(0.7)  # a third of it is no decimal
+    for _ in range(3):
+        DOORS[door](Fraction(7, 30), budget)
+    assert budget.remaining == 0.0
+    assert [spend.epsilon for spend in budget.history] == [float(Fraction(7, 30))] * 3
+    with pytest.raises(PrivacyBudgetError):
+        DOORS[door](Fraction(7, 30), budget)
+
+
+# Is it private? Exact losses on all neighbours of a tiny domain
+
+RECORDS = [(0, 0), (0, 1)]  # label and prediction: right and wrong
+EPSILON = 0.5
+
+
+def loss(part_a, part_b, **options):
+    """The exact loss of what is released about one set of people in two data sets."""
+    data = (([label for label, _ in part], [guess for _, guess in part]) for part in (part_a, part_b))
+    options = {"epsilon": EPSILON, "mechanism": "geometric", **options}
+    return auditing.metric_loss(dp.private_accuracy_score, *data, **options)
+
+
+def test_two_sets_together_lose_what_one_loses_unless_a_record_is_in_both():
+    data_sets = [*itertools.product(itertools.product(RECORDS, repeat=2), repeat=2)]
+    found = {}
+    for a, b in itertools.combinations(data_sets, 2):
+        changes = tuple(sum(map(tuple.__ne__, part, other)) for part, other in zip(a, b, strict=True))
+        found.setdefault(changes, []).append(sum(loss(*parts) for parts in zip(a, b, strict=True)))
+    in_one = found[1, 0] + found[0, 1]
+    assert len(in_one) == 32
+    assert max(in_one) == min(in_one) == pytest.approx(EPSILON, rel=1e-12)  # the dearest set, not the sum
+    assert max(found[1, 1]) == pytest.approx(2 * EPSILON, rel=1e-12)  # a person who returns
+
+
+def test_a_record_that_moves_gives_itself_away_or_costs_both_sets_where_their_sizes_are_private():
+    """So sets must never follow from a private column where sizes are public: no epsilon would cover it."""
+    first, second = [(0, 0), (0, 1)], [(0, 0)]
+    assert loss(first, first[:1]) + loss(second, [*second, first[1]]) == math.inf
+    missing, moved = [], []
+    for record, a, b in itertools.product(RECORDS, repeat=3):
+        removed, added = (loss([one, record], [one], **OTHER_RELATION) for one in (a, b))
+        missing += [removed, added]
+        moved.append(removed + loss([b], [b, record], **OTHER_RELATION))
+    assert max(missing) <= EPSILON * (1 + 1e-12)
+    assert EPSILON < max(moved) <= 2 * EPSILON * (1 + 1e-12)
+
+
+# The page of the documentation
+
+
+@pytest.mark.slow
+def test_the_errors_of_the_quarterly_report_are_those_to_expect():
+    header, *rows = list_table(Path(__file__).parents[2] / "docs" / "measured" / "quarterly.inc")
+    sizes = [int(cell.removeprefix("n = ").replace(",", "")) for cell in header[2:]]
+    rng = np.random.default_rng(0)
+    ill = rng.random(3000) < 0.2
+    guess = np.clip(np.where(ill, 0.7, 0.15) + rng.normal(0, 0.2, 3000), 0.01, 0.99)
+    metrics = {"accuracy": guess > 0.5, "recall": guess > 0.5, "log loss": guess}
+    assert [row[:2] for row in rows] == [[name, epsilon] for name in metrics for epsilon in ("2/3", "1/18")]
+    for name, epsilon, *cells in rows:
+        plan = partial(
+            dp.expected_error, name.replace(" ", "_"), ill, metrics[name], epsilon=Fraction(epsilon)
+        )
+        expected = [plan(n=n).mean_absolute for n in sizes]
+        assert [float(cell) for cell in cells] == pytest.approx(expected, abs=0.0001, rel=0.02)
