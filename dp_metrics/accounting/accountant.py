@@ -13,8 +13,13 @@ from dp_metrics.accounting.ledgers import FileLedger, MemoryLedger
 from dp_metrics.accounting.results import StoredResults, results_of, servable, the_one_named
 from dp_metrics.accounting.spends import Check, Claim, Kept, Ledger, Spend, name_used
 from dp_metrics.exceptions import PrivacyBudgetError, budget_error, warn_caller
-from dp_metrics.inputs.epsilon import check_epsilon, exact_epsilon
-from dp_metrics.inputs.options import WITHIN_GROUPS, check_count, check_neighboring
+from dp_metrics.inputs.options import (
+    WITHIN_GROUPS,
+    check_count,
+    check_epsilon,
+    check_neighboring,
+    exact_epsilon,
+)
 
 _MOST_SHARES = 1_000_000
 

@@ -11,7 +11,7 @@ from typing import Any, overload
 
 from dp_metrics._packages import import_extra
 from dp_metrics.accounting.spends import Kept, Ledger, name_used
-from dp_metrics.inputs.names import did_you_mean
+from dp_metrics.inputs.options import did_you_mean
 
 # Layers above know how each kind of release is made again; this one is loaded when somebody asks.
 _READER = "dp_metrics.release.stored.answers"

@@ -14,8 +14,8 @@ from dp_metrics.inference.comparison import comparison_plan
 from dp_metrics.inference.means import mean_plan
 from dp_metrics.inference.paired_losses import paired_losses
 from dp_metrics.inference.quantiles import quantile_plan
-from dp_metrics.inputs.epsilon import exact_epsilon
 from dp_metrics.inputs.floats import Floats
+from dp_metrics.inputs.options import exact_epsilon
 from dp_metrics.inputs.shape import Shape
 from dp_metrics.mechanisms import AboveThreshold, Adaptive, Mechanism, get_mechanism
 from dp_metrics.metrics import FUNCTIONS, METRICS

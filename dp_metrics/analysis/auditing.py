@@ -21,9 +21,8 @@ from scipy.special import betaincinv  # scikit-learn depends on scipy
 from dp_metrics._random import RandomState
 from dp_metrics.analysis._law_comparison import draw_loss, finite_loss, law_loss
 from dp_metrics.fairness.plan import read_frame
-from dp_metrics.inputs.epsilon import Epsilon, check_epsilon, exact_epsilon
-from dp_metrics.inputs.error_state import own_error_state
-from dp_metrics.inputs.floats import Floats
+from dp_metrics.inputs.floats import Floats, own_error_state
+from dp_metrics.inputs.options import Epsilon, check_epsilon, exact_epsilon
 from dp_metrics.inputs.shape import Records, Shape
 from dp_metrics.mechanisms import Mechanism, get_mechanism
 from dp_metrics.mechanisms._base import BoundsDraw, Draw, DrawnLaw, KnownNumber, NumberPart

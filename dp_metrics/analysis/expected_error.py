@@ -17,11 +17,10 @@ from numpy.typing import ArrayLike, NDArray
 from dp_metrics.analysis._law_comparison import draw_law
 from dp_metrics.analysis.guesses import LAWS, Data, Guess, examples_of, hints_of
 from dp_metrics.analysis.simulation import simulated_noise
-from dp_metrics.inputs.containers import array_of
-from dp_metrics.inputs.error_state import own_error_state
-from dp_metrics.inputs.floats import MAX_FLOAT, Floats
-from dp_metrics.inputs.options import check_groups
-from dp_metrics.inputs.scalars import as_real, as_whole
+from dp_metrics.inputs.arrays import array_of
+from dp_metrics.inputs.floats import MAX_FLOAT, Floats, own_error_state
+from dp_metrics.inputs.options import as_real, as_whole
+from dp_metrics.inputs.readers import check_groups
 from dp_metrics.mechanisms import Mechanism
 from dp_metrics.mechanisms._base import Draw
 from dp_metrics.mechanisms._grid import EvenGrid

@@ -6,9 +6,9 @@ from fractions import Fraction
 import numpy as np
 
 from dp_metrics._random import made_up
-from dp_metrics.inputs.epsilon import Epsilon, exact_epsilon
 from dp_metrics.inputs.floats import Floats
 from dp_metrics.inputs.losses import RecordLoss, identity
+from dp_metrics.inputs.options import Epsilon, exact_epsilon
 from dp_metrics.inputs.shape import Records
 from dp_metrics.mechanisms import Mechanism
 from dp_metrics.mechanisms._base import KnownNumber

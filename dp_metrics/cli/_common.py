@@ -35,7 +35,7 @@ class Refused(Exception):
 
 def epsilon(text: str) -> float:
     """Return a positive, finite number that was typed."""
-    from dp_metrics.inputs.epsilon import check_epsilon  # NumPy would make up most of the time of --help
+    from dp_metrics.inputs.options import check_epsilon
 
     try:
         return check_epsilon(float(text))

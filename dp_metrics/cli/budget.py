@@ -13,7 +13,7 @@ from typing import Any, Self
 from dp_metrics.accounting import PrivacyAccountant, parts_of
 from dp_metrics.accounting.ledgers import FileLedger
 from dp_metrics.cli._common import CommandError, Refused, add_json, exact_epsilon, several
-from dp_metrics.inputs.names import did_you_mean
+from dp_metrics.inputs.options import did_you_mean
 
 _PART = several(default=[], metavar="NAME")  # of `--part`
 _WIDEST = 40

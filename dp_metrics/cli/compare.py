@@ -25,7 +25,7 @@ from dp_metrics.inference.comparison import (
 from dp_metrics.inference.means import private_mean_interval
 from dp_metrics.inference.paired_losses import paired_losses
 from dp_metrics.inference.quantiles import private_quantile_interval
-from dp_metrics.inputs.options import asked_of_persons
+from dp_metrics.inputs.readers import asked_of_persons
 from dp_metrics.inputs.shape import Shape
 from dp_metrics.metrics import row_of
 from dp_metrics.release.interval import Interval

@@ -23,8 +23,9 @@ from numpy.typing import NDArray
 
 from dp_metrics._packages import import_extra
 from dp_metrics.cli._common import BOOLEANS, MISSING, CommandError, Refused, label_reader
-from dp_metrics.inputs.names import did_you_mean
-from dp_metrics.inputs.shape import ArgumentShape, NamedColumns
+from dp_metrics.inputs.models import NamedColumns
+from dp_metrics.inputs.options import did_you_mean
+from dp_metrics.inputs.shape import ArgumentShape
 from dp_metrics.release.stored.questions import PER_RECORD
 
 Chunk: TypeAlias = dict[str, Any]

@@ -38,7 +38,7 @@ from dp_metrics.cli.predictions import (
 )
 from dp_metrics.fairness.frame import PrivateMetricFrame, frame_settings
 from dp_metrics.fairness.groups import Groups
-from dp_metrics.inputs.epsilon import Epsilon
+from dp_metrics.inputs.options import Epsilon
 from dp_metrics.inputs.shape import Shape
 from dp_metrics.mechanisms import MECHANISMS
 from dp_metrics.metrics import FUNCTIONS, Metric, row_of

@@ -26,8 +26,8 @@ from dp_metrics.evaluation.models import SPLIT_SEED
 from dp_metrics.evaluation.population import Population, Task
 from dp_metrics.evaluation.results import ERROR_CAP, Key, ResultRow
 from dp_metrics.evaluation.studies import Study
-from dp_metrics.inputs.epsilon import exact_epsilon
 from dp_metrics.inputs.floats import Floats
+from dp_metrics.inputs.options import exact_epsilon
 from dp_metrics.mechanisms import InverseSensitivity, Mechanism
 from dp_metrics.mechanisms._base import BoundsDraw
 from dp_metrics.release.draws import NumberDraw

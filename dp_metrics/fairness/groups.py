@@ -8,9 +8,8 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from dp_metrics.inputs.containers import array_of, states_columns
+from dp_metrics.inputs.arrays import array_of, check_same_length, states_columns
 from dp_metrics.inputs.labels import LabelSet
-from dp_metrics.inputs.records import check_same_length
 from dp_metrics.inputs.shape import Records
 from dp_metrics.release.parts.count_table import check_cells
 

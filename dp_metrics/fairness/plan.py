@@ -12,8 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dp_metrics.fairness.groups import Groups, by_group, columns_of
-from dp_metrics.inputs.error_state import own_error_state
-from dp_metrics.inputs.floats import Floats
+from dp_metrics.inputs.floats import Floats, own_error_state
 from dp_metrics.inputs.labels import LabelSet
 from dp_metrics.inputs.options import WITHIN_GROUPS, check_choice, check_neighboring, check_share
 from dp_metrics.inputs.readers import first_records

@@ -19,12 +19,11 @@ from dp_metrics.inference._settings import population_release, value_of
 from dp_metrics.inference.mean_interval_plan import mean_interval_plan
 from dp_metrics.inference.paired_losses import PairedLosses, paired_losses
 from dp_metrics.inference.wins import noise_reach, wins_interval, wins_p_value
-from dp_metrics.inputs.error_state import own_error_state
+from dp_metrics.inputs.floats import own_error_state
 from dp_metrics.inputs.labels import NotLabelsError
 from dp_metrics.inputs.losses import RecordLoss
-from dp_metrics.inputs.options import check_confidence
+from dp_metrics.inputs.options import as_real, check_confidence
 from dp_metrics.inputs.readers import first_records
-from dp_metrics.inputs.scalars import as_real
 from dp_metrics.inputs.shape import Records
 from dp_metrics.metrics import METRICS, row_of
 from dp_metrics.release.interval import Interval

@@ -13,11 +13,10 @@ from dp_metrics._random import RandomState
 from dp_metrics.accounting import PrivacyAccountant
 from dp_metrics.inference._settings import population_release, value_of
 from dp_metrics.inference.mean_interval_plan import capped_mean_plan, mean_interval_plan
-from dp_metrics.inputs.error_state import own_error_state
-from dp_metrics.inputs.floats import limit_of
+from dp_metrics.inputs.arrays import loss_block
+from dp_metrics.inputs.floats import limit_of, own_error_state
 from dp_metrics.inputs.options import check_choice, check_max_loss
 from dp_metrics.inputs.readers import vector
-from dp_metrics.inputs.records import loss_block
 from dp_metrics.inputs.shape import Records
 from dp_metrics.release.interval import Interval
 from dp_metrics.release.plan import KnownParts, Plan

@@ -9,11 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from dp_metrics.inputs.error_state import own_error_state
-from dp_metrics.inputs.floats import Floats
-from dp_metrics.inputs.options import check_count, check_groups, check_sample_weight, first_of_each
-from dp_metrics.inputs.records import check_same_length
-from dp_metrics.inputs.scalars import as_real
+from dp_metrics.inputs.arrays import check_same_length
+from dp_metrics.inputs.floats import Floats, own_error_state
+from dp_metrics.inputs.options import as_real, check_count
+from dp_metrics.inputs.readers import check_groups, check_sample_weight, first_of_each
 from dp_metrics.mechanisms import Mechanism
 from dp_metrics.mechanisms._base import ALONE
 from dp_metrics.mechanisms._grid import bisected

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from dp_metrics.inputs.arrays import as_numbers, check_same_length
 from dp_metrics.inputs.floats import Floats
 from dp_metrics.inputs.losses import RecordLoss, clamp
-from dp_metrics.inputs.records import as_numbers, check_same_length
 from dp_metrics.inputs.shape import Records, Shape
 from dp_metrics.metrics import METRICS, Metric, row_of
 from dp_metrics.release.parts.mean_loss import MeanOf, PublicWeights

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from dp_metrics.inputs.error_state import own_error_state
+from dp_metrics.inputs.floats import own_error_state
 from dp_metrics.metrics.scores.bands import CalibrationBand, RocBand
 from dp_metrics.release.interval import Interval
 from dp_metrics.release.released import Asked

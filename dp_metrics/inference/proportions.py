@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from dp_metrics.inputs.epsilon import exact_epsilon
-from dp_metrics.inputs.error_state import own_error_state
-from dp_metrics.inputs.options import check_confidence, check_count
-from dp_metrics.inputs.scalars import as_real
+from dp_metrics.inputs.floats import own_error_state
+from dp_metrics.inputs.options import as_real, check_confidence, check_count, exact_epsilon
 from dp_metrics.release.interval import Interval
 from dp_metrics.release.noisy_binomial import noisy_binomial_limits
 from dp_metrics.release.released import POPULATION_NOTE

@@ -16,11 +16,10 @@ from dp_metrics._random import RandomState
 from dp_metrics.accounting import PrivacyAccountant
 from dp_metrics.inference._settings import population_release, value_of
 from dp_metrics.inference.order_search import OrderSearch, hazard_miss
-from dp_metrics.inputs.error_state import own_error_state
-from dp_metrics.inputs.floats import Floats, limit_of
+from dp_metrics.inputs.arrays import loss_block
+from dp_metrics.inputs.floats import Floats, limit_of, own_error_state
 from dp_metrics.inputs.options import check_confidence, check_max_loss, check_share
 from dp_metrics.inputs.readers import vector
-from dp_metrics.inputs.records import loss_block
 from dp_metrics.inputs.shape import Records, Shape
 from dp_metrics.mechanisms._hazard_law import largest_ratio
 from dp_metrics.mechanisms.hazard import share_of_rank

@@ -8,10 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from dp_metrics.inputs.epsilon import exact_epsilon
-from dp_metrics.inputs.error_state import own_error_state
-from dp_metrics.inputs.options import check_confidence, check_neighboring
-from dp_metrics.inputs.scalars import as_real
+from dp_metrics.inputs.floats import own_error_state
+from dp_metrics.inputs.options import as_real, check_confidence, check_neighboring, exact_epsilon
 from dp_metrics.mechanisms import Geometric
 from dp_metrics.metrics import row_of
 from dp_metrics.metrics._shares import ShareOfRecords

@@ -17,34 +17,23 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dp_metrics.inputs.containers import (
+from dp_metrics.inputs.arrays import (
     MISSING,
-    NAIVE,
-    TOO_LARGE,
-    ZONED,
-    Moment,
-    array_of,
-    counts_of,
-    exact,
-    is_a,
-    is_missing,
-    is_several,
-    kind_of_times,
-    moment_of,
-    moments,
-    refuse_unread,
-)
-from dp_metrics.inputs.records import (
     SEVERAL_COLUMNS,
+    TOO_LARGE,
+    array_of,
     as_vector,
     check_not_empty,
     check_same_length,
     flattened,
     float_block,
+    is_a,
+    is_missing,
+    is_several,
     numbers_or,
-    unstated_columns,
+    refuse_unread,
 )
-from dp_metrics.inputs.shape import ArgumentShape, Shape
+from dp_metrics.inputs.times import NAIVE, ZONED, Moment, counts_of, exact, kind_of_times, moment_of, moments
 
 _EXACT_AS_FLOATS = 2**53
 _ORDINARY = {str, int, bool}
@@ -221,13 +210,6 @@ def check_labels(labels: NDArray[Any] | None, n_columns: int, name: str = "y_pro
             f"Classes found in labels: {labels.size}, columns of {name}: {n_columns}."
         )
     return labels
-
-
-def unstated_labels(labels: NDArray[Any] | None, y_score: ArgumentShape) -> str | None:
-    """Return why probabilities or scores without labels cannot hold a private number of records, or None."""
-    if labels is not None:
-        return None
-    return unstated_columns(Shape((y_score,)), remedy="labels=[...], or an array, which has a shape")
 
 
 def as_labels(

@@ -9,17 +9,19 @@ import math
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dp_metrics.inputs.containers import array_of, as_floats, moment_of, number_of_records
+from dp_metrics.inputs.arrays import array_of, as_floats, number_of_records
 from dp_metrics.inputs.labels import as_listed, public_labels, sorted_labels
+from dp_metrics.inputs.shape import name_key
+from dp_metrics.inputs.times import moment_of
 
 FAR = float(np.finfo(np.float32).max)
 """A number that no score or target is near to; its square is finite."""
-
 _FAILED = "The model could not predict; run it on records that are not private to see why."
 _OTHER_COLUMNS = (
     "{} of the model should return a column for each of its classes_, or as many as y, of which a list does "
@@ -247,3 +249,65 @@ def _table(response: NDArray[Any], method: str) -> NDArray[Any]:
 def _of_both(second: NDArray[Any], method: str) -> NDArray[Any]:
     """Return the columns of both of two labels, given that of the second."""
     return np.hstack([1 - second if method == "predict_proba" else -second, second])
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class NamedColumns:
+    """Private: an array whose columns have names, such as a file or the classes of a model tell.
+
+    Parameters
+    ----------
+    data : ndarray of shape (n_samples,) or (n_samples, n_columns)
+        What it holds.
+    names : tuple of str
+        The names.
+    """
+
+    data: NDArray[Any]
+    names: tuple[str, ...]
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The names, as a data frame has them."""
+        return self.names
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The shape of the array."""
+        return self.data.shape
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """The type of the array."""
+        return self.data.dtype
+
+    def __len__(self) -> int:
+        return len(self.data)
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
+        return np.array(self.data, dtype=dtype) if copy else np.asarray(self.data, dtype=dtype)
+
+
+def named_by_classes(response: Any, method: str, classes: Any) -> Any:
+    """Return what a model responds with its columns named by its classes, in whatever order it has these.
+
+    One column of a decision, which is that of the second of two classes, becomes two, as in scikit-learn.
+
+    Parameters
+    ----------
+    response : object
+        What the model responded; what is no array is returned as it is.
+    method : str
+        By which of its methods.
+    classes : object
+        Its `classes_`, if it has some.
+    """
+    if method == "predict" or not isinstance(response, np.ndarray) or classes is None:
+        return response
+    if any(np.ndim(one) for one in classes):  # those of each of several outputs
+        return response
+    names = tuple(map(name_key, np.asarray(classes).tolist()))
+    if response.ndim == 1 and len(names) == 2 and response.dtype.kind == "f":
+        response = np.stack([-response if method == "decision_function" else 1 - response, response], axis=1)
+    has_all = response.ndim == 2 and response.shape[1] == len(names)
+    return NamedColumns(response, names) if has_all else response

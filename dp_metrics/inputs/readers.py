@@ -1,30 +1,46 @@
-"""From records as a caller passed them to records whose form is valid, by kind.
+"""From records as a caller passed them to records whose form is valid, by kind; their weights and persons.
 
 A reader is made of public things, and is part of a plan. It looks at types, shapes and lengths; contents are
 checked in blocks, as they are read. Columns of probabilities or scores are read by `LabelColumns` only, which
 say to which labels they belong.
+
+Public beside the records are their weights, and whose they are: `groups` name the person of each record, who
+is protected with all of them. (The groups that a frame compares are its `sensitive_features`.)
 """
 
+import contextlib
 import reprlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dp_metrics.inputs.labels import LabelSet, as_label_pairs, as_labels, check_labels
-from dp_metrics.inputs.options import check_groups, check_sample_weight, first_of_each
-from dp_metrics.inputs.records import (
+from dp_metrics.inputs.arrays import (
+    MISSING,
+    array_of,
     as_numbers,
     as_probabilities,
     as_scores,
     as_vector,
     check_same_length,
+    check_vector,
     flattened,
+    float_block,
+    is_a,
+    is_missing,
 )
-from dp_metrics.inputs.shape import ArgumentShape, Records, Shape, name_key
+from dp_metrics.inputs.floats import Floats
+from dp_metrics.inputs.labels import LabelSet, as_label_pairs, as_labels, check_labels
+from dp_metrics.inputs.options import check_count
+from dp_metrics.inputs.shape import ArgumentShape, Records, Shape, name_key, unstated_columns
+from dp_metrics.inputs.times import exact
 
+NO_WEIGHT = "Sample weights must contain at least one non-zero number."
+_MOST_RECORDS = 1 << 53
+_AVERAGES = ("raw_values", "uniform_average")
+_COMPARABLE = "biufcSUmM"  # kinds of arrays whose elements NumPy compares as Python does
 _SOME = (
     "The names of the columns of {name} must be those of all labels={labels}, each once, or of none: pass "
     "all labels as labels=[...], or {name} without names, its columns in the order of the sorted labels."
@@ -43,6 +59,130 @@ _ONE_OTHER = (
     "The one column of {name} is named like the negative label. Pass that of the positive label (the second "
     "of the sorted labels, or pos_label), or one column for each label."
 )
+
+
+def check_sample_weight(sample_weight: ArrayLike | None, *, whole: bool = True) -> Floats | None:
+    """Return public weights, finite, non-negative numbers.
+
+    If these are of all records, the whole data, one weight at least must be positive.
+    """
+    if sample_weight is None:
+        return None
+    given = as_numbers(sample_weight, "sample_weight", allow_2d=True, private_n=not whole)
+    weights = flattened(float_block(given, "sample_weight"))
+    if weights.ndim != 1:
+        raise ValueError("Sample weights must be 1D array or scalar")
+    if (weights < 0).any():
+        raise ValueError("Negative values in data passed to `sample_weight`.")
+    if whole and not weights.any():
+        raise ValueError(NO_WEIGHT)
+    return weights
+
+
+def check_groups(groups: ArrayLike | None) -> NDArray[np.intp] | None:
+    """Return the number of each record's public group, counted from 0 in order of first appearance.
+
+    Two ids are one group where they are equal in Python: 1 and 1.0 are, 1 and "1" are not. Several persons in
+    one group are protected together, at the cost of accuracy; one person in several would not be protected.
+    """
+    if groups is None:
+        return None
+    labels = flattened(array_of(groups))
+    if labels.ndim != 1:
+        raise ValueError("groups should be a 1d array, one label per record.")
+    if labels.dtype.kind in _COMPARABLE:
+        if labels.dtype.kind != "U" and (labels != labels).any():
+            raise ValueError(MISSING.format("groups"))
+        _, first, codes = np.unique(labels, return_index=True, return_inverse=True)
+        in_order = np.empty_like(first)
+        in_order[np.argsort(first)] = np.arange(first.size)
+        return in_order[codes.reshape(-1)]
+    numbers_of: dict[Any, int] = {}
+    codes_of = None
+    with contextlib.suppress(Exception):  # ids may have a hash and an equality of their own
+        # a time is the same person in any unit and type
+        codes_of = [numbers_of.setdefault(label, len(numbers_of)) for label in exact(labels.tolist())]
+    if any(map(_is_missing_id, labels.tolist() if codes_of is None else numbers_of)):
+        raise ValueError(MISSING.format("groups"))
+    if codes_of is None:
+        raise ValueError("groups must be hashable labels.")
+    return np.array(codes_of, dtype=np.intp)
+
+
+def _is_missing_id(label: Any) -> bool:
+    """Return whether an id, or a part of one, is missing."""
+    return any(map(_is_missing_id, label)) if is_a(label, tuple) else is_missing(label)
+
+
+def asked_of_persons(groups: Any, max_records: Any) -> dict[str, Any]:
+    """Return what is public of persons before a record is read: that there are some, and how many they keep.
+
+    Raises
+    ------
+    ValueError, TypeError
+        If nothing tells whose the records are that are kept, or their number is no positive whole one.
+    """
+    if groups is None:
+        if max_records is not None:
+            raise ValueError("max_records needs groups, which say whose records they are.")
+        return {}
+    most = None if max_records is None else check_count(max_records, "max_records", _MOST_RECORDS)
+    return {"persons": {"max_records": most}}
+
+
+def first_of_each(
+    codes: NDArray[np.intp], max_records: Any
+) -> tuple[NDArray[np.intp], NDArray[np.intp], int]:
+    """Return which records are kept of each public group, their groups, and how many one group has at most.
+
+    Kept are the first `max_records` of each, in the order of the records, which is public; None: all.
+
+    Parameters
+    ----------
+    codes : ndarray of shape (n_samples,)
+        The groups, of `check_groups`.
+    max_records : int or None
+        How many are kept of each.
+    """
+    order, sizes = np.argsort(codes, kind="stable"), np.bincount(codes)
+    rank = np.empty_like(order)
+    rank[order] = np.arange(codes.size) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+    largest = int(sizes.max(initial=1))
+    most = (
+        largest
+        if max_records is None
+        else min(check_count(max_records, "max_records", _MOST_RECORDS), largest)
+    )
+    rows = np.flatnonzero(rank < most)
+    return rows, codes[rows], most
+
+
+def check_multioutput(multioutput: Any, n_outputs: int) -> Literal["raw_values"] | Floats | None:
+    """Return "raw_values", public weights of the outputs, or None for their plain mean."""
+    if isinstance(multioutput, str):
+        if multioutput == "variance_weighted":
+            raise ValueError(
+                "multioutput='variance_weighted' weights the outputs by their variances, which are private: "
+                "pass weights that do not depend on the data."
+            )
+        if multioutput not in _AVERAGES:
+            raise ValueError(
+                f"Allowed 'multioutput' string values are {_AVERAGES}. You provided {multioutput=!r}"
+            )
+        return "raw_values" if multioutput == "raw_values" else None
+    if multioutput is None:
+        return None
+    weights = check_vector(multioutput, "multioutput")
+    if n_outputs == 1:
+        raise ValueError("Custom weights are useful only in multi-output cases.")
+    if weights.size != n_outputs:
+        raise ValueError(
+            f"There must be equally many custom weights ({weights.size}) as outputs ({n_outputs})."
+        )
+    if (weights < 0).any() or not weights.any():
+        raise ValueError("Custom weights must be non-negative, and at least one of them positive.")
+    scaled: Floats = weights / weights.max()  # their sum must not overflow
+    return scaled
 
 
 @dataclass(frozen=True, eq=False)
@@ -257,3 +397,10 @@ def _checked(records: Records, arrays: Mapping[str, NDArray[Any]], *, private_n:
     groups = check_groups(records.groups)
     check_same_length({**arrays, "sample_weight": weights, "groups": groups}, private_n=private_n)
     return replace(records, arrays=tuple(arrays.values()), sample_weight=weights, groups=groups)
+
+
+def unstated_labels(labels: NDArray[Any] | None, y_score: ArgumentShape) -> str | None:
+    """Return why probabilities or scores without labels cannot hold a private number of records, or None."""
+    if labels is not None:
+        return None
+    return unstated_columns(Shape((y_score,)), remedy="labels=[...], or an array, which has a shape")

@@ -13,10 +13,8 @@ from typing import Any, ClassVar, NamedTuple, Protocol
 import numpy as np
 
 from dp_metrics._random import Entropy, RandomState, check_entropy
-from dp_metrics.inputs.epsilon import Epsilon
-from dp_metrics.inputs.error_state import own_error_state
-from dp_metrics.inputs.floats import MAX_FLOAT
-from dp_metrics.inputs.scalars import as_real, as_whole
+from dp_metrics.inputs.floats import MAX_FLOAT, own_error_state
+from dp_metrics.inputs.options import Epsilon, as_real, as_whole
 from dp_metrics.mechanisms._laws import OutputLaw
 from dp_metrics.sensitivity.extremes import Extremes
 from dp_metrics.sensitivity.noisy_sums import FINENESS, Sums

@@ -12,9 +12,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from dp_metrics._random import Entropy, is_chosen
-from dp_metrics.inputs.epsilon import exact_epsilon
-from dp_metrics.inputs.error_state import own_error_state
-from dp_metrics.inputs.floats import MAX_FLOAT, Floats
+from dp_metrics.inputs.floats import MAX_FLOAT, Floats, own_error_state
+from dp_metrics.inputs.options import exact_epsilon
 from dp_metrics.mechanisms._base import (
     ALONE,
     MOST_RANKS,

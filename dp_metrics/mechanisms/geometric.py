@@ -11,9 +11,8 @@ from typing import Any
 import numpy as np
 
 from dp_metrics._random import Entropy, discrete_laplace
-from dp_metrics.inputs.epsilon import Epsilon, exact_epsilon
-from dp_metrics.inputs.error_state import own_error_state
-from dp_metrics.inputs.floats import Floats
+from dp_metrics.inputs.floats import Floats, own_error_state
+from dp_metrics.inputs.options import Epsilon, exact_epsilon
 from dp_metrics.mechanisms._base import (
     NOT_MONOTONE,
     BoundsDraw,

@@ -9,8 +9,8 @@ from functools import lru_cache, partial
 
 import numpy as np
 
-from dp_metrics.inputs.epsilon import Epsilon, exact_epsilon
-from dp_metrics.inputs.error_state import own_error_state
+from dp_metrics.inputs.floats import own_error_state
+from dp_metrics.inputs.options import Epsilon, exact_epsilon
 from dp_metrics.mechanisms._base import (
     ALONE,
     BoundsNoise,

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 from types import MappingProxyType
 from typing import Any
 
-from dp_metrics.inputs.names import did_you_mean
+from dp_metrics.inputs.options import did_you_mean
 from dp_metrics.metrics import classification, other_losses, regression_errors, reports, statistics
 from dp_metrics.metrics._catalogue import Metric
 from dp_metrics.metrics.labels import confusion, precision_recall

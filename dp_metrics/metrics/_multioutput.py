@@ -8,12 +8,12 @@ from typing import Any, Literal, Self, TypeAlias
 
 import numpy as np
 
+from dp_metrics.inputs.arrays import float_block
 from dp_metrics.inputs.floats import MAX_FLOAT, Floats, sum_in_order
 from dp_metrics.inputs.losses import Loss, RecordLoss, largest_error, squared_error
-from dp_metrics.inputs.options import check_bounds, check_max_loss, check_multioutput, check_share
-from dp_metrics.inputs.readers import targets
-from dp_metrics.inputs.records import float_block, unstated_columns
-from dp_metrics.inputs.shape import Records, Shape, check_same_columns
+from dp_metrics.inputs.options import check_bounds, check_max_loss, check_share
+from dp_metrics.inputs.readers import check_multioutput, targets
+from dp_metrics.inputs.shape import Records, Shape, check_same_columns, unstated_columns
 from dp_metrics.mechanisms._base import NO_RATIO, Limits, Noise
 from dp_metrics.release.bias import usual_bias
 from dp_metrics.release.parts.mean_loss import MeanOf

@@ -8,8 +8,9 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from dp_metrics.inputs.arrays import probability_block
 from dp_metrics.inputs.floats import MAX_FLOAT, Floats
-from dp_metrics.inputs.labels import LabelSet, encoded_block, unstated_labels
+from dp_metrics.inputs.labels import LabelSet, encoded_block
 from dp_metrics.inputs.losses import (
     RecordLoss,
     brier_loss,
@@ -19,8 +20,7 @@ from dp_metrics.inputs.losses import (
     zero_one_loss,
 )
 from dp_metrics.inputs.options import check_max_loss
-from dp_metrics.inputs.readers import LabelColumns, labels_and_probabilities
-from dp_metrics.inputs.records import probability_block
+from dp_metrics.inputs.readers import LabelColumns, labels_and_probabilities, unstated_labels
 from dp_metrics.inputs.shape import Records, Shape
 from dp_metrics.release.parts.mean_loss import MeanOf
 from dp_metrics.release.released import Monotone, Released

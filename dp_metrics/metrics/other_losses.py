@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from dp_metrics._random import RandomState
 from dp_metrics.accounting import PrivacyAccountant
+from dp_metrics.inputs.arrays import float_block
 from dp_metrics.inputs.floats import MAX_FLOAT, Floats
 from dp_metrics.inputs.losses import (
     absolute_error,
@@ -19,10 +20,8 @@ from dp_metrics.inputs.losses import (
     poisson_deviance,
     squared_log_error,
 )
-from dp_metrics.inputs.options import MultiOutput, check_bounds
+from dp_metrics.inputs.options import MultiOutput, as_real, check_bounds
 from dp_metrics.inputs.readers import targets
-from dp_metrics.inputs.records import float_block
-from dp_metrics.inputs.scalars import as_real
 from dp_metrics.inputs.shape import Shape, check_same_columns
 from dp_metrics.mechanisms import Mechanism
 from dp_metrics.metrics._catalogue import OUTPUTS, UNIT, WEIGHTS, Metric

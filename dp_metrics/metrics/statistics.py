@@ -12,12 +12,11 @@ from numpy.typing import ArrayLike, NDArray
 
 from dp_metrics._random import RandomState
 from dp_metrics.accounting import PrivacyAccountant
+from dp_metrics.inputs.arrays import float_block, loss_block
 from dp_metrics.inputs.floats import MAX_FLOAT, Floats
 from dp_metrics.inputs.losses import RecordLoss, identity
-from dp_metrics.inputs.options import check_bounds, check_ddof, check_max_loss
+from dp_metrics.inputs.options import as_real, check_bounds, check_ddof, check_max_loss
 from dp_metrics.inputs.readers import vector
-from dp_metrics.inputs.records import float_block, loss_block
-from dp_metrics.inputs.scalars import as_real
 from dp_metrics.inputs.shape import Shape
 from dp_metrics.mechanisms import Mechanism
 from dp_metrics.metrics._catalogue import UNIT, WEIGHTS, Metric

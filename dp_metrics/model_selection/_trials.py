@@ -23,7 +23,7 @@ from dp_metrics._random import (
     preserved_global_generators,
     reseed_global_generators,
 )
-from dp_metrics.inputs.containers import number_of_records
+from dp_metrics.inputs.arrays import number_of_records
 from dp_metrics.inputs.models import as_float64, ask, columns_by_label, response_method
 from dp_metrics.model_selection._responses import read_response, valid_response
 from dp_metrics.model_selection._validation_set import check_records, first_records

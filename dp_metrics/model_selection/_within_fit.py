@@ -7,8 +7,8 @@ import numpy as np
 from sklearn.base import is_classifier
 from sklearn.model_selection import check_cv
 
-from dp_metrics.inputs.containers import number_of_records
-from dp_metrics.inputs.scalars import as_whole
+from dp_metrics.inputs.arrays import number_of_records
+from dp_metrics.inputs.options import as_whole
 from dp_metrics.metrics import metric_of
 from dp_metrics.model_selection.scorers import NO_THRESHOLDS, PrivateScorer
 from dp_metrics.model_selection.search import PrivateRandomizedSearch

@@ -14,10 +14,10 @@ from numpy.typing import ArrayLike
 from dp_metrics._html import HtmlRepr
 from dp_metrics._random import Entropy, RandomState, permute_and_flip
 from dp_metrics.accounting import PrivacyAccountant
-from dp_metrics.inputs.error_state import own_error_state
+from dp_metrics.inputs.floats import own_error_state
 from dp_metrics.inputs.labels import public_labels
-from dp_metrics.inputs.models import has_method, known_labels, response_method, response_of
-from dp_metrics.inputs.shape import Records, Shape, named_by_classes
+from dp_metrics.inputs.models import has_method, known_labels, named_by_classes, response_method, response_of
+from dp_metrics.inputs.shape import Records, Shape
 from dp_metrics.mechanisms import Mechanism
 from dp_metrics.mechanisms._base import Draw, Limits
 from dp_metrics.metrics import FUNCTIONS, Metric, row_of

@@ -13,8 +13,8 @@ from sklearn.model_selection import (
 from sklearn.utils import get_tags
 
 from dp_metrics._random import preserved_global_generators
-from dp_metrics.inputs.error_state import own_error_state
-from dp_metrics.inputs.records import rows_of
+from dp_metrics.inputs.arrays import rows_of
+from dp_metrics.inputs.floats import own_error_state
 from dp_metrics.model_selection._within_fit import (
     check_callbacks,
     count_private_scorers,

@@ -12,10 +12,9 @@ from sklearn.utils.metadata_routing import UNUSED
 
 from dp_metrics.accounting import PrivacyAccountant, check_accountant, numbering
 from dp_metrics.exceptions import TrainingFoldsWarning, callers, models_are_fitted, module_of, warn_caller
-from dp_metrics.inputs.epsilon import check_epsilon
 from dp_metrics.inputs.labels import public_labels
-from dp_metrics.inputs.models import has_method, known_labels, response_method, response_of
-from dp_metrics.inputs.shape import named_by_classes
+from dp_metrics.inputs.models import has_method, known_labels, named_by_classes, response_method, response_of
+from dp_metrics.inputs.options import check_epsilon
 from dp_metrics.metrics import METRICS, metric_named, metric_of
 from dp_metrics.model_selection._metric_facts import (
     PrivateMetric,

@@ -9,7 +9,7 @@ from fractions import Fraction
 from typing import Any
 
 from dp_metrics._html import HtmlRepr, card
-from dp_metrics.inputs.scalars import as_real
+from dp_metrics.inputs.options import as_real
 from dp_metrics.release.noise import MOST_ERROR, in_words
 from dp_metrics.release.stored.codec import storable
 

@@ -12,7 +12,7 @@ from typing import Any, Self
 from dp_metrics._html import card
 from dp_metrics._packages import import_extra
 from dp_metrics.accounting import PrivacyAccountant
-from dp_metrics.inputs.error_state import own_error_state
+from dp_metrics.inputs.floats import own_error_state
 from dp_metrics.page.contents import Section, pictures_of, sections_of
 from dp_metrics.page.numbers import Number, PageFacts
 from dp_metrics.page.requirements import Checked, checked

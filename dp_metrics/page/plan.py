@@ -17,10 +17,10 @@ from dp_metrics.fairness.groups import Groups
 from dp_metrics.fairness.plan import FrameMetric, plan_frame
 from dp_metrics.inference.comparison import comparison_plan
 from dp_metrics.inference.paired_losses import paired_losses
+from dp_metrics.inputs.arrays import float_block, probability_block
 from dp_metrics.inputs.labels import LabelSet
 from dp_metrics.inputs.options import WITHIN_GROUPS
 from dp_metrics.inputs.readers import LabelColumns, labels_and_probabilities
-from dp_metrics.inputs.records import float_block, probability_block
 from dp_metrics.inputs.shape import ArgumentShape, Records, Shape
 from dp_metrics.mechanisms.geometric import expected_noise
 from dp_metrics.metrics import METRICS

@@ -9,9 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from dp_metrics._html import HtmlRepr, card
-from dp_metrics.inputs.names import did_you_mean
-from dp_metrics.inputs.options import check_choice, check_confidence
-from dp_metrics.inputs.scalars import as_real
+from dp_metrics.inputs.options import as_real, check_choice, check_confidence, did_you_mean
 from dp_metrics.page.numbers import METRICS, Number
 from dp_metrics.release.interval import Interval
 

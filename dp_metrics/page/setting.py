@@ -13,12 +13,10 @@ from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
-from dp_metrics.inputs.containers import array_of, states_columns
+from dp_metrics.inputs.arrays import array_of, states_columns
 from dp_metrics.inputs.labels import LabelSet
-from dp_metrics.inputs.models import estimator_type, has_method, known_labels, response_of
-from dp_metrics.inputs.options import check_bounds, check_choice, check_edges
-from dp_metrics.inputs.scalars import as_real, as_whole
-from dp_metrics.inputs.shape import named_by_classes
+from dp_metrics.inputs.models import estimator_type, has_method, known_labels, named_by_classes, response_of
+from dp_metrics.inputs.options import as_real, as_whole, check_bounds, check_choice, check_edges
 
 LABELS, SCORES, PROBABILITIES, TARGETS = "labels", "scores", "probabilities", "targets"
 

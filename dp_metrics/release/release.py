@@ -29,8 +29,7 @@ from dp_metrics.exceptions import (
     warn_caller,
     warn_of_large_epsilon,
 )
-from dp_metrics.inputs.epsilon import exact_epsilon
-from dp_metrics.inputs.options import check_neighboring, check_spend_name
+from dp_metrics.inputs.options import check_neighboring, check_spend_name, exact_epsilon
 from dp_metrics.mechanisms import Mechanism, get_mechanism
 from dp_metrics.mechanisms._base import Draw
 from dp_metrics.release.bias import clipped_share

@@ -14,7 +14,7 @@ import numpy as np
 
 from dp_metrics._html import HtmlRepr
 from dp_metrics._packages import __version__
-from dp_metrics.inputs.error_state import own_error_state
+from dp_metrics.inputs.floats import own_error_state
 from dp_metrics.mechanisms import MECHANISMS
 from dp_metrics.mechanisms._base import Draw
 from dp_metrics.release.interval import Interval

@@ -10,9 +10,8 @@ from typing import Any, TypeVar
 import numpy as np
 
 from dp_metrics._random import check_entropy
-from dp_metrics.inputs.containers import array_of
-from dp_metrics.inputs.options import check_sample_weight
-from dp_metrics.inputs.records import check_same_length
+from dp_metrics.inputs.arrays import array_of, check_same_length
+from dp_metrics.inputs.readers import check_sample_weight
 from dp_metrics.inputs.shape import ArgumentShape, Shape
 from dp_metrics.metrics import Metric
 from dp_metrics.release.result import PrivateResult

@@ -14,9 +14,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from dp_metrics._html import HtmlRepr
-from dp_metrics.inputs.error_state import own_error_state
-from dp_metrics.inputs.options import NO_WEIGHT
-from dp_metrics.inputs.scalars import as_whole
+from dp_metrics.inputs.floats import own_error_state
+from dp_metrics.inputs.options import as_whole
+from dp_metrics.inputs.readers import NO_WEIGHT
 from dp_metrics.inputs.shape import ArgumentShape, Records, Shape
 from dp_metrics.mechanisms._base import Limits, Noise
 from dp_metrics.metrics import METRICS, Metric

@@ -7,10 +7,9 @@ import pandas as pd
 from helpers import MAX, loop_over
 
 import dp_metrics as dp
-from dp_metrics.inputs.epsilon import check_epsilon
+from dp_metrics.inputs.arrays import as_numbers, float_block
 from dp_metrics.inputs.labels import check_labels, public_labels
-from dp_metrics.inputs.options import check_bounds, check_max_loss
-from dp_metrics.inputs.records import as_numbers, float_block
+from dp_metrics.inputs.options import check_bounds, check_epsilon, check_max_loss
 
 ONE_HALF = [0.5, np.float32(0.5), Fraction(1, 2)]
 

@@ -33,7 +33,8 @@ from helpers import loop_over
 from dp_metrics import noise_interval, private_evaluate
 from dp_metrics._random import SeededEntropy
 from dp_metrics.analysis.audited import PLANS
-from dp_metrics.inputs.shape import NamedColumns, Records
+from dp_metrics.inputs.models import NamedColumns
+from dp_metrics.inputs.shape import Records
 from dp_metrics.mechanisms._base import BoundsDraw, KnownNumber
 from dp_metrics.mechanisms.geometric import SumsDraw
 from dp_metrics.metrics._catalogue import WEIGHTS

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dp_metrics.inputs.arrays import check_same_length
 from dp_metrics.inputs.floats import Floats
 from dp_metrics.inputs.labels import LabelSet
-from dp_metrics.inputs.records import check_same_length
 from dp_metrics.inputs.shape import Records
 from dp_metrics.mechanisms._base import Limits, Noise
 from dp_metrics.metrics._catalogue import PERSONS, UNWEIGHTED, Metric, same_name

@@ -13,10 +13,10 @@ from numpy.typing import ArrayLike
 
 from dp_metrics._random import RandomState
 from dp_metrics.accounting import PrivacyAccountant
+from dp_metrics.inputs.arrays import float_block
 from dp_metrics.inputs.floats import Floats
 from dp_metrics.inputs.labels import encoded_block
 from dp_metrics.inputs.readers import LabelColumns, labels_and_scores
-from dp_metrics.inputs.records import float_block
 from dp_metrics.inputs.shape import Records, Shape
 from dp_metrics.mechanisms import Mechanism
 from dp_metrics.mechanisms._base import Noise

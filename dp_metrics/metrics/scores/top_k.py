@@ -10,12 +10,12 @@ from numpy.typing import ArrayLike, NDArray
 
 from dp_metrics._random import RandomState
 from dp_metrics.accounting import PrivacyAccountant
+from dp_metrics.inputs.arrays import float_block
 from dp_metrics.inputs.floats import Floats
-from dp_metrics.inputs.labels import encoded_block, unstated_labels
+from dp_metrics.inputs.labels import encoded_block
 from dp_metrics.inputs.losses import RecordLoss, zero_one_loss
-from dp_metrics.inputs.readers import LabelColumns, labels_and_numbers
-from dp_metrics.inputs.records import float_block
-from dp_metrics.inputs.scalars import as_whole
+from dp_metrics.inputs.options import as_whole
+from dp_metrics.inputs.readers import LabelColumns, labels_and_numbers, unstated_labels
 from dp_metrics.inputs.shape import Shape
 from dp_metrics.mechanisms import Mechanism
 from dp_metrics.metrics._catalogue import WEIGHTS, Metric

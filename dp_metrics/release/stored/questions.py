@@ -17,9 +17,8 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from dp_metrics.inputs.containers import number_of_records
-from dp_metrics.inputs.options import asked_of_persons, check_groups, check_sample_weight
-from dp_metrics.inputs.records import check_same_length
+from dp_metrics.inputs.arrays import check_same_length, number_of_records
+from dp_metrics.inputs.readers import asked_of_persons, check_groups, check_sample_weight
 from dp_metrics.release.stored.codec import DAMAGED, decoded, encoded
 from dp_metrics.sensitivity.exact import UNIT_BITS
 
