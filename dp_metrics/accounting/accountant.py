@@ -14,7 +14,7 @@ from dp_metrics.accounting.results import StoredResults, results_of, servable, t
 from dp_metrics.accounting.spends import Check, Claim, Kept, Ledger, Spend, name_used
 from dp_metrics.exceptions import PrivacyBudgetError, budget_error, warn_caller
 from dp_metrics.inputs.options import (
-    WITHIN_GROUPS,
+    Relation,
     check_count,
     check_epsilon,
     check_neighboring,
@@ -350,7 +350,7 @@ class PrivacyAccountant:
         0.0
         """
         each, parts = _exact(epsilon), _checked_names(names)
-        relation = neighboring if check_neighboring(neighboring) else WITHIN_GROUPS
+        relation = neighboring if check_neighboring(neighboring).private_n else Relation.WITHIN_GROUPS.value
         spend_name = f"parallel: {', '.join(parts)}"
         made = self._ledger.divide(parts, each, spend_name, relation, self._check(each, relation))
         return {name: _of_ledger(ledger, self.reuse, self._is_numbering) for name, ledger in made.items()}
@@ -611,14 +611,14 @@ def _remedy(left: Fraction) -> str:
 
 
 def _refuse_another_relation(asked: str, kept: Set[str]) -> None:
-    if WITHIN_GROUPS in kept:  # the weaker promise was there first, and "replace_one" keeps it too
-        kept, allowed = kept - {"replace_one"}, {"replace_one", WITHIN_GROUPS}
+    if Relation.WITHIN_GROUPS in kept:  # the weaker promise was there first, and "replace_one" keeps it too
+        kept, allowed = kept - {"replace_one"}, {"replace_one", Relation.WITHIN_GROUPS}
     else:
         allowed = {asked}
     if kept <= allowed and asked in allowed:
         return
     also = ""
-    if asked == WITHIN_GROUPS and kept == {"replace_one"}:
+    if asked == Relation.WITHIN_GROUPS and kept == {"replace_one"}:
         also = ", or begin a new one with this spend: it then takes spends under 'replace_one' too"
     raise ValueError(
         f"neighboring={asked!r} was asked for, but this budget is kept under "

@@ -22,7 +22,7 @@ from dp_metrics._random import RandomState
 from dp_metrics.analysis._law_comparison import draw_loss, finite_loss, law_loss
 from dp_metrics.fairness.plan import read_frame
 from dp_metrics.inputs.floats import Floats, own_error_state
-from dp_metrics.inputs.options import Epsilon, check_epsilon, exact_epsilon
+from dp_metrics.inputs.options import Epsilon, Relation, check_epsilon, check_neighboring, exact_epsilon
 from dp_metrics.inputs.shape import Records, Shape
 from dp_metrics.mechanisms import Mechanism, get_mechanism
 from dp_metrics.mechanisms._base import BoundsDraw, Draw, DrawnLaw, KnownNumber, NumberPart
@@ -108,7 +108,7 @@ class _Recorder(Mechanism):
     """A mechanism that notes what another one would draw of made-up records."""
 
     inner: Mechanism
-    private_n: bool
+    relation: Relation
     seen: list[tuple[Draw, Fraction, int]] = field(default_factory=list)
 
     def count_ranks(self, epsilon: Epsilon, **public: Any) -> int:
@@ -120,14 +120,14 @@ class _Recorder(Mechanism):
     def asks_count(self, part: NumberPart) -> bool:
         return self.inner.asks_count(part)
 
-    def prepare(self, known: KnownNumber, epsilon: Fraction, *, private_n: bool) -> Draw:
-        draw = self.inner.prepare(known, epsilon, private_n=private_n)
+    def prepare(self, known: KnownNumber, epsilon: Fraction, *, relation: Relation) -> Draw:
+        draw = self.inner.prepare(known, epsilon, relation=relation)
         self.seen.append((draw, epsilon, known.n))
         return draw
 
     def release(self, output_bounds: OutputBounds, epsilon: Epsilon, rng: RandomState = None) -> float:
         n, exact = output_bounds.n, exact_epsilon(epsilon)
-        draw = BoundsDraw(output_bounds, self.inner, exact, self.private_n and n is not None)
+        draw = BoundsDraw(output_bounds, self.inner, exact, self.relation.private_n and n is not None)
         self.seen.append((draw, exact, n or 0))
         return output_bounds.value
 
@@ -167,16 +167,16 @@ def metric_loss(
     if metric_of(function) is not None:
         row, fixed = row_of(function)
         return _planned_loss(row, records_a, records_b, epsilon, {"mechanism": mechanism, **fixed, **options})
-    seen, private_n = [], options.get("neighboring") == "add_or_remove_one"
+    seen, relation = [], check_neighboring(options.get("neighboring", Relation.REPLACE_ONE))
     for records in (records_a, records_b):
-        recorder = _Recorder(get_mechanism(mechanism), private_n)
+        recorder = _Recorder(get_mechanism(mechanism), relation)
         function(*records, epsilon=epsilon, mechanism=recorder, **options)
         seen.append(recorder.seen)
     spent = [share for _, share, _ in seen[0]]
     if spent != [share for _, share, _ in seen[1]]:
         return math.inf
     total = 0.0
-    if private_n:
+    if relation.private_n:
         # the rest of epsilon pays for the noisy count; given that, both use the same resolution
         total = float(exact_epsilon(epsilon) - sum(spent))
     return total + math.fsum(draw_loss(a, b, max(n, 1)) for (a, _, n), (b, _, _) in zip(*seen, strict=True))
@@ -224,8 +224,7 @@ def frame_loss(
         "groups": groups, "max_records": max_records,
     }  # fmt: skip
     sides = (
-        read_frame(metrics, *data, private_n=release.private_n, **public)[:2]
-        for data in (records_a, records_b)
+        read_frame(metrics, *data, relation=release.relation, **public)[:2] for data in (records_a, records_b)
     )
     return _loss_of_plans(release, *sides)
 
@@ -243,7 +242,7 @@ def _planned_loss(
     sides = []
     for records in (records_a, records_b):
         release = row.settings(epsilon=epsilon, options=options, **settings)
-        sides.append(row.read(records, options, private_n=release.private_n))
+        sides.append(row.read(records, options, relation=release.relation))
     return _loss_of_plans(release, *sides)
 
 
@@ -273,7 +272,7 @@ def plan_loss(
     """
     sides = []
     for data in (records_a, records_b):
-        shape, records = Records.of(data, private_n=False)
+        shape, records = Records.of(data, relation=Relation.REPLACE_ONE)
         plan = make_plan(shape)
         sides.append((plan, plan.read(records)))
     return _loss_of_plans(_settings(epsilon, "replace_one"), *sides)
@@ -298,7 +297,7 @@ def _loss_of_plans(release: Release, a: tuple[Any, Any], b: tuple[Any, Any]) -> 
 def _loss_of_prepared(a: Prepared, b: Prepared) -> float:
     """Return the loss of what one plan releases of two data sets, a noisy count included."""
     n, other = a.known.n, b.known.n
-    if n != other and not a.release.private_n:
+    if n != other and not a.release.relation.private_n:
         return math.inf  # a public number that differs
     # both draw with one noisy count, whose loss is what it cost for each record that one of them has more
     for_count = float(a.for_count) * abs(n - other)

@@ -394,10 +394,10 @@ class _Setting:
             raise TypeError(f"{self._row.name} takes {' and '.join(self._row.data)} by position.")
         if n is not None and (as_whole(n) or 0) < 1:
             raise ValueError("n must be None or a positive integer.")
-        options, private_n = self._public["options"], self._release(1.0).private_n
-        planned = self._row.read(data, options, private_n=private_n)
+        options, relation = self._public["options"], self._release(1.0).relation
+        planned = self._row.read(data, options, relation=relation)
         if n is not None:  # the plan above has told that all arrays have one length
-            planned = self._row.read(*_resized(data, options, int(n)), private_n=private_n)
+            planned = self._row.read(*_resized(data, options, int(n)), relation=relation)
         self._plan, self._known = planned
 
     def _make_data(self, data: Sequence[Any], n: Any, hints: Mapping[str, Any]) -> None:
@@ -411,7 +411,7 @@ class _Setting:
         release = self._release(1.0)
 
         def planned(options: Mapping[str, Any], *made: Any) -> tuple[Plan, KnownParts]:
-            return self._row.read(made, options, private_n=release.private_n)
+            return self._row.read(made, options, relation=release.relation)
 
         def value_of(options: Mapping[str, Any], made: Data) -> float:
             plan, known = planned(options, *made)

@@ -199,7 +199,7 @@ def _print(page: PrivateEvaluation, budget: PrivacyAccountant | None, *, as_json
     if as_json:
         print(page.to_json())
         return
-    print(f"private_evaluate {terms(page.epsilon, page.evaluated.neighboring, budget, page.n)}")
+    print(f"private_evaluate {terms(page.epsilon, page.evaluated.relation, budget, page.n)}")
     width = max(map(len, page))
     for number in page.numbers.values():
         print(f"  {number.name.ljust(width)}  {number.value:.4g}{'  (mostly noise)' if number.note else ''}")

@@ -11,7 +11,7 @@ import sys
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import chain
 from typing import Any, TypeVar
@@ -209,7 +209,8 @@ def summarising(request: ScoreRequest, records: Predictions) -> Summary | None:
 def _summary_of(request: ScoreRequest, options: Mapping[str, Any], shape: Shape) -> Summary | None:
     row = request.row
     settings = row.settings(epsilon=request.epsilon, **request.settings, options=options)
-    plan = row.planned(shape, options, private_n=settings.private_n)
+    # of as many records as may be any option can be released, if their number is public
+    plan = row.planned(replace(shape, n=None if settings.relation.private_n else sys.maxsize), options)
     # two stages need all values of a variance, and a summary has but its capacity of them
     mechanism = request.settings.get("mechanism", row.mechanism)
     has_stages = VarianceOf in plan.kinds and mechanism == "adaptive"

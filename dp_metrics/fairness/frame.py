@@ -19,7 +19,7 @@ from dp_metrics.fairness.groups import columns_of, public_groups
 from dp_metrics.fairness.intervals import GroupLimits, InPeople, InRecords, check_what
 from dp_metrics.fairness.plan import Entry, FrameResult, asked_of, frame_metrics, plan_again, read_frame
 from dp_metrics.inputs.floats import own_error_state
-from dp_metrics.inputs.options import WITHIN_GROUPS, check_choice, check_confidence
+from dp_metrics.inputs.options import Relation, check_choice, check_confidence
 from dp_metrics.metrics._pictures import Bar, draw_groups
 from dp_metrics.metrics.scores.released_scores import ReleasedScores
 from dp_metrics.metrics.scores.table import ScoreTable
@@ -243,24 +243,24 @@ class PrivateMetricFrame:
         def read() -> tuple[Together, tuple[KnownParts, ...], Any]:
             plan, known, form = read_frame(
                 metrics, y_true, y_pred, sensitive_features, group_labels=group_labels, membership=membership,
-                overall_share=overall_share, private_n=release.private_n, groups=groups,
+                overall_share=overall_share, relation=release.relation, groups=groups,
                 max_records=max_records,
             )  # fmt: skip
             return plan, known, form
 
         made = partial(
-            frame_of, epsilon=float(release.epsilon), neighboring=neighboring, membership=membership,
+            frame_of, epsilon=float(release.epsilon), relation=release.relation, membership=membership,
             is_single=not isinstance(metrics, Mapping),
         )  # fmt: skip
         vars(self).update(vars(release.answer(read, made)))
 
     def _show(
-        self, result: FrameResult, *, epsilon: float, neighboring: str, membership: str, is_single: bool
+        self, result: FrameResult, *, epsilon: float, relation: Relation, membership: str, is_single: bool
     ) -> None:
         """Set the attributes."""
         self._is_single, self._entries, self._groups = is_single, result.entries, result.labels
         self.epsilon, self.membership = epsilon, membership
-        self.neighboring = WITHIN_GROUPS if membership == "public" else neighboring
+        self.neighboring = (Relation.WITHIN_GROUPS if membership == "public" else relation).value
         self.by_group = self._by_group(lambda entry: entry.values)
         self.rests_on = self._by_group(lambda entry: entry.rests_on)
         self.note = self._by_group(lambda entry: entry.notes)
@@ -702,7 +702,7 @@ def _restored(answer: Answer) -> PrivateMetricFrame:
     if any(result.noise is None for result in results):  # of which a frame is made
         raise ValueError(DAMAGED)
     return frame_of(
-        plan.combine(results), epsilon=float(asked["epsilon"]), neighboring=asked["neighboring"],
+        plan.combine(results), epsilon=float(asked["epsilon"]), relation=Relation(asked["neighboring"]),
         membership=options["membership"], is_single=options["is_single"],
     )  # fmt: skip
 

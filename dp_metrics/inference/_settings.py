@@ -30,7 +30,7 @@ def population_release(
         raise ValueError(f"{name} takes no sample_weight: {_ONE_PERSON}, and each counts alike.")
     if groups is not None:
         raise ValueError(f"{name} takes no groups: {_ONE_PERSON}.")
-    if check_neighboring(neighboring):
+    if check_neighboring(neighboring).private_n:
         raise ValueError(
             f"{name} needs neighboring='replace_one': the width depends on the number of records."
         )

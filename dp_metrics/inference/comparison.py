@@ -22,7 +22,7 @@ from dp_metrics.inference.wins import noise_reach, wins_interval, wins_p_value
 from dp_metrics.inputs.floats import own_error_state
 from dp_metrics.inputs.labels import NotLabelsError
 from dp_metrics.inputs.losses import RecordLoss
-from dp_metrics.inputs.options import as_real, check_confidence
+from dp_metrics.inputs.options import Relation, as_real, check_confidence
 from dp_metrics.inputs.readers import first_records
 from dp_metrics.inputs.shape import Records
 from dp_metrics.metrics import METRICS, row_of
@@ -516,7 +516,11 @@ def private_compare(
     def read() -> tuple[Plan, KnownParts, Any]:
         names = ("y_true", "pred_a", "pred_b")
         shape, records, persons = first_records(
-            (y_true, pred_a, pred_b), names=names, private_n=False, groups=groups, max_records=max_records
+            (y_true, pred_a, pred_b),
+            names=names,
+            relation=Relation.REPLACE_ONE,
+            groups=groups,
+            max_records=max_records,
         )
         losses, unit, n = paired_losses(loss, shape, options), "records", shape.n
         if persons is not None:

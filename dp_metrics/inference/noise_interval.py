@@ -11,7 +11,7 @@ import numpy as np
 
 from dp_metrics.inputs.arrays import check_same_length
 from dp_metrics.inputs.floats import Floats, own_error_state
-from dp_metrics.inputs.options import as_real, check_count
+from dp_metrics.inputs.options import Relation, as_real, check_count
 from dp_metrics.inputs.readers import check_groups, check_sample_weight, first_of_each
 from dp_metrics.mechanisms import Mechanism
 from dp_metrics.mechanisms._base import ALONE
@@ -140,7 +140,7 @@ def _noise_of(row: Metric, value: float, n: Any, arguments: Mapping[str, Any]) -
     if row.mechanism is None:
         raise ValueError(ALONE.format(f"{row.name} is made of several noisy counts"))
     release = row.settings(**settings, options={**row.options, **options})
-    if release.private_n:
+    if release.relation.private_n:
         raise ValueError(ALONE.format("the number of records is private"))
     if isinstance(options.get("multioutput"), str) and options["multioutput"] == "raw_values":
         raise ValueError(ALONE.format("multioutput='raw_values' releases several"))
@@ -150,20 +150,20 @@ def _noise_of(row: Metric, value: float, n: Any, arguments: Mapping[str, Any]) -
         kept, _, most = first_of_each(codes, options.pop("max_records", None))
         n = kept.size
     weights = _weights(n, options)
-    plan = row.planned(replace(row.form(n=weights.n), most_records=most), options, private_n=False)
+    plan = row.planned(replace(row.form(n=weights.n), most_records=most), options)
     part, result = plan.parts[0], plan.postprocess
     if len(plan.parts) > 1 or not (isinstance(part, BoundsPart) and isinstance(result, Monotone)):
         raise ValueError(ALONE.format(f"{row.name} is made of several released numbers"))
     if isinstance(part, MeanOf) and "labels" in row.options and "labels" not in options:
         # two labels were assumed: with three the limit may be another, which one number cannot tell
-        of_three = row.planned(row.form(3, n=weights.n), options, private_n=False).parts[0]
+        of_three = row.planned(row.form(3, n=weights.n), options).parts[0]
         assert isinstance(of_three, MeanOf)
         if of_three.highest != part.highest:
             raise ValueError("labels must be given: the limit of a loss depends on how many there are.")
     [mechanism], [epsilon], _ = release.divided(plan)
     facts = _facts(part, mechanism, epsilon, weights)
     total = rounded_quotient(weights.total, 1 << UNIT_BITS)
-    released = Released([value], weights.n, total, epsilon, "replace_one")
+    released = Released([value], weights.n, total, epsilon, Relation.REPLACE_ONE)
     number = _before(result, released, facts.output_range)
     noise = mechanism.noise_of(part, epsilon, facts, number)
     return ResultNoise(result, (noise,), released.of([number]))

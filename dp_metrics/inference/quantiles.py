@@ -18,7 +18,7 @@ from dp_metrics.inference._settings import population_release, value_of
 from dp_metrics.inference.order_search import OrderSearch, hazard_miss
 from dp_metrics.inputs.arrays import loss_block
 from dp_metrics.inputs.floats import Floats, limit_of, own_error_state
-from dp_metrics.inputs.options import check_confidence, check_max_loss, check_share
+from dp_metrics.inputs.options import Relation, check_confidence, check_max_loss, check_share
 from dp_metrics.inputs.readers import vector
 from dp_metrics.inputs.shape import Records, Shape
 from dp_metrics.mechanisms._hazard_law import largest_ratio
@@ -163,7 +163,7 @@ def private_quantile_interval(
     )
 
     def read() -> tuple[Plan, KnownParts, Any]:
-        shape, records = Records.of((losses,), private_n=False)
+        shape, records = Records.of((losses,), relation=Relation.REPLACE_ONE)
         plan = quantile_plan(shape, q=q, epsilon=release.epsilon, max_loss=max_loss, confidence=confidence)
         return plan, plan.read(records), None
 
@@ -188,7 +188,7 @@ def quantile_plan(
             _RankOf(loss_block, partial(_fixed, rank=search.rank), limit, search.least_records(share, cap))
             for search in searches
         ),
-        partial(vector, name="losses", private_n=False),
+        partial(vector, name="losses"),
         partial(_interval, searches=searches, cap=cap, confidence=sure, about=about),
         mechanisms=tuple(search.mechanism for search in searches),
     )

@@ -31,6 +31,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import issparse
 
 from dp_metrics.inputs.floats import Floats
+from dp_metrics.inputs.options import Relation
 from dp_metrics.inputs.times import TIMES, ZONED, moments
 
 _NOT_NUMERIC = (
@@ -238,7 +239,7 @@ def _quietly(function: Callable[[Any], Any], element: Any) -> Any:
         return None
 
 
-def as_numbers(data: Any, name: str, *, allow_2d: bool, private_n: bool) -> NDArray[Any]:
+def as_numbers(data: Any, name: str, *, allow_2d: bool, relation: Relation) -> NDArray[Any]:
     """Return real numbers as an array: the container's own, uncopied, if it has one; float64 otherwise."""
     array = array_of(data)
     if array.ndim == 0 or array.ndim > (2 if allow_2d else 1):
@@ -246,7 +247,7 @@ def as_numbers(data: Any, name: str, *, allow_2d: bool, private_n: bool) -> NDAr
         raise ValueError(f"{name} should be {shapes}, got a {array.ndim}d array instead.")
     if array.dtype.kind not in "biuf" or array.itemsize > 8:
         array = as_floats(array, name)
-    check_not_empty(array, private_n=private_n)
+    check_not_empty(array, relation=relation)
     return array
 
 
@@ -255,9 +256,9 @@ def flattened(array: NDArray[Any]) -> NDArray[Any]:
     return array[:, 0] if array.ndim == 2 and array.shape[1] == 1 else array
 
 
-def check_not_empty(array: NDArray[Any], *, private_n: bool) -> None:
+def check_not_empty(array: NDArray[Any], *, relation: Relation) -> None:
     """Raise for an array without columns or, where the number of records is public, without rows."""
-    if array.shape[0] == 0 and not private_n:
+    if array.shape[0] == 0 and not relation.private_n:
         raise ValueError("Found array with 0 sample(s) while a minimum of 1 is required.")
     if array.ndim == 2 and array.shape[1] == 0:
         raise ValueError("Found array with 0 feature(s) while a minimum of 1 is required.")
@@ -281,12 +282,12 @@ def rows_of(data: Any, rows: NDArray[np.intp]) -> Any:
     return data[rows] if hasattr(data, "shape") else [data[row] for row in rows]
 
 
-def as_vector(data: ArrayLike, name: str, *, private_n: bool = False) -> NDArray[Any]:
+def as_vector(data: ArrayLike, name: str, *, relation: Relation = Relation.REPLACE_ONE) -> NDArray[Any]:
     """Return one number per record as an array of shape (n_samples,).
 
     A column vector of shape (n_samples, 1) is flattened. With a private n, no record at all is legal.
     """
-    array = flattened(as_numbers(data, name, allow_2d=True, private_n=private_n))
+    array = flattened(as_numbers(data, name, allow_2d=True, relation=relation))
     if array.ndim == 2:
         raise ValueError(SEVERAL_COLUMNS.format(name))
     return array
@@ -305,15 +306,15 @@ def loss_block(losses: NDArray[Any]) -> Floats:
     return values
 
 
-def check_same_length(arguments: Mapping[str, Any], *, private_n: bool = False) -> None:
+def check_same_length(arguments: Mapping[str, Any], *, relation: Relation = Relation.REPLACE_ONE) -> None:
     """Raise unless all arguments have one number of records, naming two that have not.
 
     Parameters
     ----------
     arguments : mapping
         Arrays by what they are called; None is none.
-    private_n : bool, default=False
-        Whether the number of records is private, so that the message does not say it.
+    relation : Relation, default=Relation.REPLACE_ONE
+        A private number of records is not in the message.
     """
     lengths = {name: np.shape(array)[:1] for name, array in arguments.items() if array is not None}
     first = next(iter(lengths), "")
@@ -321,17 +322,17 @@ def check_same_length(arguments: Mapping[str, Any], *, private_n: bool = False) 
     if other is None:
         return
     told = f"{first} and {other}"
-    if not private_n:
+    if not relation.private_n:
         numbers = {name: sum(length) for name, length in lengths.items()}
         told = f"{[*numbers.values()]}: {first} has {numbers[first]}, {other} has {numbers[other]}"
     raise ValueError(f"Found input variables with inconsistent numbers of samples: {told}.")
 
 
-def as_probabilities(array: NDArray[Any], *, private_n: bool = False) -> NDArray[Any]:
+def as_probabilities(array: NDArray[Any], *, relation: Relation = Relation.REPLACE_ONE) -> NDArray[Any]:
     """Return probabilities in columns; a single one holds the probability of the second label."""
     read = numbers_or(
         f"y_proba should hold probabilities, {_NO_LABELS}.",
-        partial(as_numbers, array, "y_proba", allow_2d=True, private_n=private_n),
+        partial(as_numbers, array, "y_proba", allow_2d=True, relation=relation),
     )
     return read[:, np.newaxis] if read.ndim == 1 else read
 
@@ -345,7 +346,11 @@ def probability_block(block: NDArray[Any]) -> Floats:
 
 
 def as_scores(
-    array: NDArray[Any], name: str = "y_score", *, private_n: bool = False, positive: int = 1
+    array: NDArray[Any],
+    name: str = "y_score",
+    *,
+    relation: Relation = Relation.REPLACE_ONE,
+    positive: int = 1,
 ) -> NDArray[Any]:
     """Return scores, any numbers that grow with how likely a label is.
 
@@ -356,7 +361,7 @@ def as_scores(
     """
     read = numbers_or(
         f"{name} should hold scores, as decision_function or predict_proba gives them, not labels.",
-        partial(as_numbers, array, name, allow_2d=True, private_n=private_n),
+        partial(as_numbers, array, name, allow_2d=True, relation=relation),
     )
     if read.ndim == 2 and read.shape[1] <= 2:
         return read[:, positive if read.shape[1] == 2 else 0]

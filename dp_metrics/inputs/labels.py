@@ -33,6 +33,7 @@ from dp_metrics.inputs.arrays import (
     numbers_or,
     refuse_unread,
 )
+from dp_metrics.inputs.options import Relation
 from dp_metrics.inputs.times import NAIVE, ZONED, Moment, counts_of, exact, kind_of_times, moment_of, moments
 
 _EXACT_AS_FLOATS = 2**53
@@ -187,9 +188,9 @@ class LabelSet:
         place: int = self.places.tolist().index(self.place(label, name))
         return place
 
-    def array(self, data: ArrayLike, name: str, *, private_n: bool) -> NDArray[Any]:
+    def array(self, data: ArrayLike, name: str, *, relation: Relation) -> NDArray[Any]:
         """Return each record's label, not yet looked at."""
-        return as_labels(data, self.known, name, private_n=private_n, option=self.name)
+        return as_labels(data, self.known, name, relation=relation, option=self.name)
 
     def codes(self, block: NDArray[Any], name: str) -> NDArray[np.intp]:
         """Return the place of each label; all must be in the label set."""
@@ -217,7 +218,7 @@ def as_labels(
     labels: NDArray[Any],
     name: str = "y_true",
     *,
-    private_n: bool = False,
+    relation: Relation = Relation.REPLACE_ONE,
     option: str = "labels",
 ) -> NDArray[Any]:
     """Return each record's label, which should be one of the label set, as an array of shape (n_samples,).
@@ -230,12 +231,12 @@ def as_labels(
         no_numbers = f"{name} holds labels that are no numbers: pass {option}=[...], the public label set."
         if array.dtype.kind in "mM":
             raise ValueError(no_numbers)
-        return numbers_or(no_numbers, partial(as_vector, array, name, private_n=private_n))
+        return numbers_or(no_numbers, partial(as_vector, array, name, relation=relation))
     if array.dtype.kind in "biufcUmM" and _sorts_of(array) not in map(_sort_in_arrays, labels):
         # the type of an array is public, so that this one is refused without a record too
         listed = reprlib.repr(labels.tolist())
         raise ValueError(f"{name} holds {_sorts_of(array)}, which are not in {option}={listed}.")
-    y = flattened(_as_any_labels(array, name, private_n))
+    y = flattened(_as_any_labels(array, name, relation))
     if y.ndim != 1:
         raise ValueError(SEVERAL_COLUMNS.format(name))
     return labels[encoded_block(y, labels, name, option)] if y.dtype.kind == "O" else y
@@ -304,15 +305,15 @@ def _not_among(labels: NDArray[Any], name: str, option: str, label: Any) -> Valu
 
 
 def as_label_pairs(
-    y_true: NDArray[Any], y_pred: NDArray[Any], *, private_n: bool = False
+    y_true: NDArray[Any], y_pred: NDArray[Any], *, relation: Relation = Relation.REPLACE_ONE
 ) -> tuple[NDArray[Any], NDArray[Any]]:
     """Return true and predicted labels of any type as arrays of one shape, with one or two dimensions.
 
     The records may be looked at again, even after the spend. So objects, which may answer otherwise then, are
     replaced by 0 where both labels of a record are equal, and by 0 and 1 where they are not.
     """
-    true, pred = (_as_any_labels(y, name, private_n) for y, name in ((y_true, "y_true"), (y_pred, "y_pred")))
-    check_same_length({"y_true": true, "y_pred": pred}, private_n=private_n)
+    true, pred = (_as_any_labels(y, name, relation) for y, name in ((y_true, "y_true"), (y_pred, "y_pred")))
+    check_same_length({"y_true": true, "y_pred": pred}, relation=relation)
     true, pred = flattened(true), flattened(pred)
     if true.shape[1:] != pred.shape[1:]:
         raise NotLabelsError("a mix of targets with one and several outputs.")
@@ -403,7 +404,7 @@ def _sort_in_arrays(label: Any) -> str:
     return _NUMBERS if is_a(label, Number) else ""
 
 
-def _as_any_labels(data: Any, name: str, private_n: bool) -> NDArray[Any]:
+def _as_any_labels(data: Any, name: str, relation: Relation) -> NDArray[Any]:
     """Return labels of any type as an array of one or two dimensions, uncopied if they are in one.
 
     What is not in one goes into an array of objects, so that one record's type cannot change how another is
@@ -414,7 +415,7 @@ def _as_any_labels(data: Any, name: str, private_n: bool) -> NDArray[Any]:
         array = array.astype(object)
     if array.ndim not in (1, 2):
         raise ValueError(f"{name} should be a 1d array, got a {array.ndim}d array instead.")
-    check_not_empty(array, private_n=private_n)
+    check_not_empty(array, relation=relation)
     return array
 
 

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from dp_metrics.inputs.arrays import array_of, as_floats, number_of_records
 from dp_metrics.inputs.labels import as_listed, public_labels, sorted_labels
+from dp_metrics.inputs.options import Relation
 from dp_metrics.inputs.shape import name_key
 from dp_metrics.inputs.times import moment_of
 
@@ -128,7 +129,7 @@ def _stated_shape(container: Any) -> Any:
 
 
 def response_of(
-    model: Any, method: str, records: Any, y: Any, *, labels: Any = None, private_n: bool
+    model: Any, method: str, records: Any, y: Any, *, labels: Any = None, relation: Relation
 ) -> NDArray[Any]:
     """Return what a model says of records, of which there may be none; it is asked only where there are.
 
@@ -144,7 +145,7 @@ def response_of(
         The true targets; their form tells how many outputs a model without classes has.
     labels : array-like or None, default=None
         The public labels; None for those of the model.
-    private_n : bool
+    relation : Relation
         Whether the number of records is private.
 
     Returns
@@ -160,7 +161,7 @@ def response_of(
     """
     classes = _classes_of(model)
     known = classes if labels is None else public_labels(labels)
-    if private_n and known is None and method == "predict_proba":
+    if relation.private_n and known is None and method == "predict_proba":
         raise ValueError(_NO_COLUMNS.format(type(model).__name__))
     stated = _no_response(method, known if classes is None else classes, y)
     if number_of_records(records) == 0:
@@ -168,11 +169,11 @@ def response_of(
     else:
         with _no_warnings():  # what a response is yet to compute is computed now
             response = array_of(ask(model, method, records))
-    if private_n:
+    if relation.private_n:
         response = as_float64(response)
     if method == "predict_proba" and _columns(stated) == 2 and _columns(response) == 1:
         response = _of_both(_table(response, method), method)
-    is_stated = private_n or (method == "predict_proba" and known is not None)
+    is_stated = relation.private_n or (method == "predict_proba" and known is not None)
     if is_stated and _columns(response) != _columns(stated):
         raise ValueError(_OTHER_COLUMNS.format(method))
     if method == "predict" or classes is None or known is None:

@@ -8,9 +8,10 @@ import difflib
 import math
 import numbers
 from collections.abc import Iterable, Sequence
+from enum import StrEnum
 from fractions import Fraction
 from functools import lru_cache
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, Self, TypeAlias
 
 import numpy as np
 
@@ -20,10 +21,7 @@ Epsilon: TypeAlias = "float | Fraction"
 """A float stands for the decimal that people type; a share of it is an exact fraction."""
 MultiOutput: TypeAlias = Literal["raw_values", "uniform_average"] | Sequence[float] | Floats
 """How several outputs make one number, or "raw_values" for a number each."""
-WITHIN_GROUPS = "replace_one_within_groups"
-"""The relation that budgets record where each record stays in its public group."""
 _MOST_DIGITS = 17
-_RELATIONS = ("replace_one", "add_or_remove_one")
 
 
 def as_real(value: Any) -> float:
@@ -85,26 +83,40 @@ def _decimal(value: float) -> Fraction:
     return Fraction(repr(value))
 
 
-def check_neighboring(neighboring: Any, disclosing: Sequence[str] = ()) -> bool:
-    """Return whether the number of records is private.
+class Relation(StrEnum):
+    """Which two data sets are neighbours, so that no release may tell them apart; users type the value."""
 
-    Parameters
-    ----------
-    neighboring : {"replace_one", "add_or_remove_one"}
-        The neighbouring relation.
-    disclosing : sequence of str
-        Options of the call that would give a private number of records away.
-    """
-    if not (isinstance(neighboring, str) and neighboring in _RELATIONS):
-        raise ValueError(f"neighboring must be one of {_RELATIONS}.{did_you_mean(neighboring, _RELATIONS)}")
-    if neighboring == "replace_one":
-        return False
-    if disclosing:
-        raise ValueError(
-            f"{' and '.join(disclosing)} cannot be used with neighboring='add_or_remove_one': the "
-            "number of records, which is private then, would be given away."
-        )
-    return True
+    REPLACE_ONE = "replace_one"
+    ADD_OR_REMOVE_ONE = "add_or_remove_one"
+    WITHIN_GROUPS = "replace_one_within_groups"
+    """Each record stays in its public group, as in a table by group: budgets record it, no call takes it."""
+
+    @classmethod
+    def of(cls, n: int | None) -> Self:
+        """Return the relation under which this number of records is public; None: no number is."""
+        return cls(cls.ADD_OR_REMOVE_ONE if n is None else cls.REPLACE_ONE)
+
+    @property
+    def private_n(self) -> bool:
+        """Whether the number of records is private."""
+        return self is Relation.ADD_OR_REMOVE_ONE
+
+    def refuse(self, disclosing: Sequence[str]) -> None:
+        """Raise if there are options of a call that would give a private number of records away."""
+        if self.private_n and disclosing:
+            raise ValueError(
+                f"{' and '.join(disclosing)} cannot be used with neighboring='add_or_remove_one': the "
+                "number of records, which is private then, would be given away."
+            )
+
+
+_NEIGHBORING = (Relation.REPLACE_ONE.value, Relation.ADD_OR_REMOVE_ONE.value)
+
+
+def check_neighboring(neighboring: Any) -> Relation:
+    """Return the neighbouring relation that a caller named."""
+    check_choice(neighboring, "neighboring", _NEIGHBORING)
+    return Relation(neighboring)
 
 
 def check_spend_name(spend_name: Any) -> str | None:

@@ -33,7 +33,7 @@ from dp_metrics.inputs.arrays import (
 )
 from dp_metrics.inputs.floats import Floats
 from dp_metrics.inputs.labels import LabelSet, as_label_pairs, as_labels, check_labels
-from dp_metrics.inputs.options import check_count
+from dp_metrics.inputs.options import Relation, check_count
 from dp_metrics.inputs.shape import ArgumentShape, Records, Shape, name_key, unstated_columns
 from dp_metrics.inputs.times import exact
 
@@ -61,20 +61,22 @@ _ONE_OTHER = (
 )
 
 
-def check_sample_weight(sample_weight: ArrayLike | None, *, whole: bool = True) -> Floats | None:
+def check_sample_weight(
+    sample_weight: ArrayLike | None, relation: Relation = Relation.REPLACE_ONE
+) -> Floats | None:
     """Return public weights, finite, non-negative numbers.
 
-    If these are of all records, the whole data, one weight at least must be positive.
+    Where the number of records is public these are all of them, and one weight at least must be positive.
     """
     if sample_weight is None:
         return None
-    given = as_numbers(sample_weight, "sample_weight", allow_2d=True, private_n=not whole)
+    given = as_numbers(sample_weight, "sample_weight", allow_2d=True, relation=relation)
     weights = flattened(float_block(given, "sample_weight"))
     if weights.ndim != 1:
         raise ValueError("Sample weights must be 1D array or scalar")
     if (weights < 0).any():
         raise ValueError("Negative values in data passed to `sample_weight`.")
-    if whole and not weights.any():
+    if not relation.private_n and not weights.any():
         raise ValueError(NO_WEIGHT)
     return weights
 
@@ -276,7 +278,7 @@ def first_records(
     data: Sequence[Any],
     *,
     names: Sequence[str],
-    private_n: bool,
+    relation: Relation,
     groups: ArrayLike | None,
     max_records: int | None,
 ) -> tuple[Shape, Records, NDArray[np.intp] | None]:
@@ -288,8 +290,8 @@ def first_records(
         What holds a value per record.
     names : sequence of str
         What these are called.
-    private_n : bool
-        Whether the number of records is private, so that there are no groups.
+    relation : Relation
+        The neighbouring relation; where it makes the number of records private, there are no groups.
     groups : array-like or None
         Public label of the person of each record; None: each record is a person of its own.
     max_records : int or None
@@ -301,7 +303,7 @@ def first_records(
         If an argument is invalid.
     """
     codes = check_groups(groups)
-    shape, records = named_records(data, names=names, private_n=private_n, groups=codes)
+    shape, records = named_records(data, names=names, relation=relation, groups=codes)
     if codes is None:
         return shape, records, None
     rows, persons, most = first_of_each(codes, max_records)
@@ -314,88 +316,85 @@ def named_records(
     data: Sequence[Any],
     *,
     names: Sequence[str],
-    private_n: bool,
+    relation: Relation,
     groups: NDArray[np.intp] | None = None,
 ) -> tuple[Shape, Records]:
     """Return the public form of records, and these: as many in each argument, and as many groups.
 
     Where the reader of an argument knows it by another name, the names say what the caller calls it.
     """
-    shape, records = Records.of(data, private_n=private_n)
+    shape, records = Records.of(data, relation=relation)
     # what has no dimension its reader refuses
     arrays = {name: array for name, array in zip(names, records.arrays, strict=True) if array.ndim}
-    check_same_length({**arrays, "groups": groups}, private_n=private_n)
+    check_same_length({**arrays, "groups": groups}, relation=relation)
     return shape, records
 
 
-def vector(records: Records, *, name: str, private_n: bool) -> Records:
+def vector(records: Records, *, name: str) -> Records:
     """Return one number per record."""
-    array = as_vector(records.arrays[0], name, private_n=private_n)
-    return _checked(records, {name: array}, private_n=private_n)
+    array = as_vector(records.arrays[0], name, relation=records.relation)
+    return _checked(records, {name: array})
 
 
-def targets(records: Records, *, columns: int, private_n: bool) -> Records:
+def targets(records: Records, *, columns: int) -> Records:
     """Return true and predicted targets in arrays of shape (n_samples,) or (n_samples, n_outputs).
 
     Empty lists, which do not tell the number of outputs, have so many columns.
     """
     true, pred = (
-        flattened(as_numbers(records.array(at, columns), name, allow_2d=True, private_n=private_n))
+        flattened(as_numbers(records.array(at, columns), name, allow_2d=True, relation=records.relation))
         for at, name in enumerate(("y_true", "y_pred"))
     )
     arrays = {"y_true": true, "y_pred": pred}
-    check_same_length(arrays, private_n=private_n)
+    check_same_length(arrays, relation=records.relation)
     outputs = [1 if array.ndim == 1 else array.shape[1] for array in (true, pred)]
     if outputs[0] != outputs[1]:
         # someone may pass rows for columns: the numbers would then tell how many records there are
-        numbers_of = "" if private_n else f" ({outputs[0]}!={outputs[1]})"
+        numbers_of = "" if records.relation.private_n else f" ({outputs[0]}!={outputs[1]})"
         raise ValueError(f"y_true and y_pred have different number of output{numbers_of}")
-    return _checked(records, arrays, private_n=private_n)
+    return _checked(records, arrays)
 
 
-def label_pairs(records: Records, *, columns: int, private_n: bool) -> Records:
+def label_pairs(records: Records, *, columns: int) -> Records:
     """Return true and predicted labels of any type; empty lists have so many columns."""
-    pair = as_label_pairs(records.array(0, columns), records.array(1, columns), private_n=private_n)
-    return _checked(records, dict(zip(("y_true", "y_pred"), pair, strict=True)), private_n=private_n)
+    pair = as_label_pairs(records.array(0, columns), records.array(1, columns), relation=records.relation)
+    return _checked(records, dict(zip(("y_true", "y_pred"), pair, strict=True)))
 
 
-def labels_and_probabilities(records: Records, *, columns: LabelColumns, private_n: bool) -> Records:
+def labels_and_probabilities(records: Records, *, columns: LabelColumns) -> Records:
     """Return labels, and probabilities of shape (n_samples, n_columns)."""
-    proba = as_probabilities(columns.array(records), private_n=private_n)
-    return _labelled(records, columns.labels, {"y_proba": proba}, private_n)
+    proba = as_probabilities(columns.array(records), relation=records.relation)
+    return _labelled(records, columns.labels, {"y_proba": proba})
 
 
-def labels_and_numbers(records: Records, *, columns: LabelColumns, private_n: bool) -> Records:
+def labels_and_numbers(records: Records, *, columns: LabelColumns) -> Records:
     """Return labels, and scores of shape (n_samples, n_columns), whatever their number."""
-    scores = as_numbers(columns.array(records), "y_score", allow_2d=True, private_n=private_n)
-    return _labelled(records, columns.labels, {"y_score": scores}, private_n)
+    scores = as_numbers(columns.array(records), "y_score", allow_2d=True, relation=records.relation)
+    return _labelled(records, columns.labels, {"y_score": scores})
 
 
 def labels_and_scores(
     records: Records,
     *,
     columns: LabelColumns,
-    private_n: bool,
     name: str = "y_score",
     positive: int = 1,
 ) -> Records:
     """Return labels, and scores of shape (n_samples,), those of the positive label of two; or all columns."""
-    scores = as_scores(columns.array(records), name, private_n=private_n, positive=positive)
-    return _labelled(records, columns.labels, {name: scores}, private_n)
+    scores = as_scores(columns.array(records), name, relation=records.relation, positive=positive)
+    return _labelled(records, columns.labels, {name: scores})
 
 
-def _labelled(
-    records: Records, labels: NDArray[Any], scores: Mapping[str, NDArray[Any]], private_n: bool
-) -> Records:
-    true = as_labels(records.arrays[0], labels, private_n=private_n)
-    return _checked(records, {"y_true": true, **scores}, private_n=private_n)
+def _labelled(records: Records, labels: NDArray[Any], scores: Mapping[str, NDArray[Any]]) -> Records:
+    true = as_labels(records.arrays[0], labels, relation=records.relation)
+    return _checked(records, {"y_true": true, **scores})
 
 
-def _checked(records: Records, arrays: Mapping[str, NDArray[Any]], *, private_n: bool) -> Records:
+def _checked(records: Records, arrays: Mapping[str, NDArray[Any]]) -> Records:
     """Return the records with these arrays, of valid shapes, and with valid weights and groups."""
-    weights = check_sample_weight(records.sample_weight, whole=not private_n)
+    weights = check_sample_weight(records.sample_weight, records.relation)
     groups = check_groups(records.groups)
-    check_same_length({**arrays, "sample_weight": weights, "groups": groups}, private_n=private_n)
+    check_same_length({**arrays, "sample_weight": weights, "groups": groups}, relation=records.relation)
     return replace(records, arrays=tuple(arrays.values()), sample_weight=weights, groups=groups)
 
 

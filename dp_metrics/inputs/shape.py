@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dp_metrics.inputs.arrays import array_of, states_columns
+from dp_metrics.inputs.options import Relation
 from dp_metrics.inputs.times import moment_of
 
 
@@ -71,6 +72,11 @@ class Shape:
     most_records: int = 1
 
     @property
+    def relation(self) -> Relation:
+        """The neighbouring relation under which no more than this is public."""
+        return Relation.of(self.n)
+
+    @property
     def states_columns(self) -> bool:
         """Whether some container says how many columns it has even where it holds no record."""
         return any(one.states_columns for one in self.arguments)
@@ -108,20 +114,23 @@ class Records:
     sample_weight : array-like or None, default=None
         Public weights of the records.
     groups : array-like or None, default=None
-        Public group of each record.
+        Public label of the person of each record.
+    relation : Relation, default=Relation.REPLACE_ONE
+        The neighbouring relation: whether their number is private.
     """
 
     arrays: tuple[NDArray[Any], ...]
     states_columns: tuple[bool, ...] = ()
     sample_weight: ArrayLike | None = None
     groups: ArrayLike | None = None
+    relation: Relation = Relation.REPLACE_ONE
 
     @classmethod
     def of(
         cls,
         data: Sequence[Any],
         *,
-        private_n: bool,
+        relation: Relation,
         sample_weight: ArrayLike | None = None,
         groups: ArrayLike | None = None,
     ) -> tuple[Shape, Self]:
@@ -135,14 +144,15 @@ class Records:
         data = tuple(data)
         arrays = tuple(map(array_of, data))
         forms = tuple(map(ArgumentShape.of, data, arrays))
-        n = None if private_n or not arrays[0].ndim else len(arrays[0])
+        n = None if relation.private_n or not arrays[0].ndim else len(arrays[0])
         stated = tuple(form.states_columns for form in forms)
-        return Shape(forms, n), cls(arrays, stated, sample_weight, groups)
+        return Shape(forms, n), cls(arrays, stated, sample_weight, groups, relation)
 
     @classmethod
     def none(cls, arguments: int, sample_weight: ArrayLike | None = None) -> Self:
         """Return no records of so many arguments, of no type."""
-        return cls((np.empty(0, dtype=object),) * arguments, (False,) * arguments, sample_weight)
+        nothing = (np.empty(0, dtype=object),) * arguments
+        return cls(nothing, (False,) * arguments, sample_weight, relation=Relation.ADD_OR_REMOVE_ONE)
 
     def of_arguments(self, *places: int) -> Self:
         """Return the records with some of the arguments only."""

@@ -13,7 +13,7 @@ import numpy as np
 
 from dp_metrics._random import Entropy, is_chosen
 from dp_metrics.inputs.floats import MAX_FLOAT, Floats, own_error_state
-from dp_metrics.inputs.options import exact_epsilon
+from dp_metrics.inputs.options import Relation, exact_epsilon
 from dp_metrics.mechanisms._base import (
     ALONE,
     MOST_RANKS,
@@ -149,18 +149,18 @@ class Adaptive(Mechanism):
     output_distribution = _ONE_STAGE.output_distribution
     noise_limits = _ONE_STAGE.noise_limits
 
-    def prepare(self, known: KnownNumber, epsilon: Fraction, *, private_n: bool) -> Draw:
+    def prepare(self, known: KnownNumber, epsilon: Fraction, *, relation: Relation) -> Draw:
         """Return a draw in two stages if there may be two, and else in one."""
-        n = None if private_n else known.size
-        count = self._count_extremes(known.part, epsilon, n) if known.has_extremes(private_n) else 0
+        n = None if relation.private_n else known.size
+        count = self._count_extremes(known.part, epsilon, n) if known.has_extremes(relation) else 0
         if count == 0:
-            return super().prepare(known, epsilon, private_n=private_n)
+            return super().prepare(known, epsilon, relation=relation)
         ranks = known.part.count_ranks(self, epsilon, n, known.highest)
         known = known.known(max(ranks, count))
         # a variance is at most a quarter of the squared width, whatever n is
         limit = known.part.facts(1, 0).output_range[1] if known.part.are_distances else known.highest
-        extremes = known.extremes(count, ranks, private_n)
-        return AdaptiveDraw(known, self, epsilon, private_n, extremes, ranks, limit)
+        extremes = known.extremes(count, ranks, relation)
+        return AdaptiveDraw(known, self, epsilon, relation, extremes, ranks, limit)
 
     def noise_of(self, part: NumberPart, epsilon: Fraction, facts: BoundsFacts, released: float) -> Noise:
         """Return the noise where there is one stage; raise where there are two."""
@@ -245,8 +245,8 @@ class AdaptiveDraw(Draw):
         The rule.
     epsilon : Fraction
         Privacy parameter.
-    private_n : bool
-        Whether an estimate of the number of records will be given.
+    relation : Relation
+        Where it makes the number of records private, an estimate of it will be given.
     extremes : Extremes
         The statistic of the most extreme records, and the clipped sums.
     ranks : int
@@ -258,7 +258,7 @@ class AdaptiveDraw(Draw):
     known: KnownNumber
     mechanism: Adaptive
     epsilon: Fraction
-    private_n: bool
+    relation: Relation
     extremes: Extremes
     ranks: int
     limit: float
@@ -266,8 +266,8 @@ class AdaptiveDraw(Draw):
     @cached_property
     def one_stage(self) -> BoundsDraw:
         """The draw in one stage, whose output bounds take long for a variance."""
-        bounds = self.known.bounds_at(self.ranks, self.private_n)
-        return BoundsDraw(bounds, self.mechanism, self.epsilon, self.private_n)
+        bounds = self.known.bounds_at(self.ranks, self.relation)
+        return BoundsDraw(bounds, self.mechanism, self.epsilon, self.relation.private_n)
 
     @property
     def output_bounds(self) -> OutputBounds:
@@ -282,7 +282,7 @@ class AdaptiveDraw(Draw):
     def rehearse(self) -> None:
         """Make the laws of made-up numbers under the public settings of each stage that there may be."""
         stages = self._stages(1)
-        if stages is None or stages[0].probability < 1 or self.private_n:
+        if stages is None or stages[0].probability < 1 or self.relation.private_n:
             self.one_stage.rehearse()
         if stages is not None:
             rehearse_law(stages[0].selection, stages[0].epsilon, self.extremes.facts)
@@ -313,7 +313,7 @@ class AdaptiveDraw(Draw):
         return AdaptiveNoise(value, *stages, self.extremes.facts, self.extremes.known, dict(drawn))
 
     def _stages(self, count: int | None) -> tuple[_Stages, SecondStage] | None:
-        n, extremes = count if self.private_n else self.known.size, self.extremes
+        n, extremes = count if self.relation.private_n else self.known.size, self.extremes
         first = _stages(self.mechanism, n, self.epsilon, extremes.are_distances)
         if first is None:
             return None

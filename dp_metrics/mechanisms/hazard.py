@@ -10,7 +10,7 @@ from functools import lru_cache, partial
 import numpy as np
 
 from dp_metrics.inputs.floats import own_error_state
-from dp_metrics.inputs.options import Epsilon, exact_epsilon
+from dp_metrics.inputs.options import Epsilon, Relation, exact_epsilon
 from dp_metrics.mechanisms._base import (
     ALONE,
     BoundsNoise,
@@ -109,11 +109,11 @@ class Hazard(Mechanism):
             raise ValueError(ALONE.format("its limits follow from the noisy sizes of the classes"))
         return super().noise_of(part, epsilon, facts, released)
 
-    def prepare(self, known: KnownNumber, epsilon: Fraction, *, private_n: bool) -> Draw:
+    def prepare(self, known: KnownNumber, epsilon: Fraction, *, relation: Relation) -> Draw:
         """Return a draw; without a resolution one that follows the sizes of the classes, if there are."""
         if self.needs_count and known.part.has_classes:
-            return known.by_class(self.scale, epsilon, private_n=private_n)
-        return super().prepare(known, epsilon, private_n=private_n)
+            return known.by_class(self.scale, epsilon, relation=relation)
+        return super().prepare(known, epsilon, relation=relation)
 
     def count_ranks(
         self, epsilon: Epsilon, *, n: int | None, monotonic: bool, output_range: tuple[float, float]

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from dp_metrics.inputs.floats import Floats
+from dp_metrics.inputs.options import Relation
 from dp_metrics.inputs.readers import first_records
 from dp_metrics.inputs.shape import ArgumentShape, Records, Shape
 from dp_metrics.release.plan import KnownParts, Plan
@@ -55,7 +56,7 @@ class Metric:
     exact_function : str
         The function without privacy, of scikit-learn or NumPy; "" if they have none.
     plan : callable
-        The `Plan` of (shape, private_n, \*\*options), without those of `PER_RECORD`; raises for invalid
+        The `Plan` of (shape, \*\*options), without those of `PER_RECORD`; raises for invalid
         options.
     data : tuple of str
         The arguments that hold a value per record.
@@ -105,7 +106,7 @@ class Metric:
     def usual(self) -> Plan:
         """The plan of the usual form, one record public: what kinds of parts the metric has."""
         public = {**self.required, **({} if self.limit is None else self.limit)}
-        return self.planned(self.form(n=1), public, private_n=False)
+        return self.planned(self.form(n=1), public)
 
     def is_over_labels(self, options: Mapping[str, Any]) -> bool:
         """Return whether a metric with these options counts over all labels, and not over one of two.
@@ -156,14 +157,14 @@ class Metric:
         release = self.settings(**settings, options=options, data=data)
 
         def read() -> tuple[Plan, KnownParts, Any]:
-            shape, plan, known = self._read([*data.values()], options, private_n=release.private_n)
-            return plan, known, self.stored_form(shape, private_n=release.private_n)
+            shape, plan, known = self._read([*data.values()], options, release.relation)
+            return plan, known, self.stored_form(shape)
 
         return release.answer(read, lambda result: result)
 
-    def stored_form(self, shape: Shape, *, private_n: bool) -> dict[str, Any]:
+    def stored_form(self, shape: Shape) -> dict[str, Any]:
         """Return what `restored` needs to plan a release again, besides the options."""
-        return {"shape": shape, "private_n": private_n}
+        return {"shape": shape}
 
     def restored(self, asked: Mapping[str, Any], answer: Answer) -> PrivateResult[Any]:
         """Return a stored release of what was asked for; raises if it is none of this metric."""
@@ -171,7 +172,7 @@ class Metric:
         form, options = answer.form, asked["options"]
         if {*options} != {*self.options} - PER_RECORD:
             raise ValueError(DAMAGED)
-        plan = self.planned(read_shape(form["shape"]), options, private_n=form["private_n"])
+        plan = self.planned(read_shape(form["shape"]), options)
         return read_result(written, plan.postprocess)
 
     def sorted_arguments(
@@ -193,7 +194,7 @@ class Metric:
         return data, options, settings
 
     def read(
-        self, data: Sequence[Any], options: Mapping[str, Any], *, private_n: bool
+        self, data: Sequence[Any], options: Mapping[str, Any], relation: Relation
     ) -> tuple[Plan, KnownParts]:
         """Return the plan of a call, and what it has to know of the records.
 
@@ -202,17 +203,17 @@ class Metric:
         TypeError, ValueError
             If the options or the records are invalid.
         """
-        return self._read(data, options, private_n=private_n)[1:]
+        return self._read(data, options, relation)[1:]
 
     def _read(
-        self, data: Sequence[Any], options: Mapping[str, Any], *, private_n: bool
+        self, data: Sequence[Any], options: Mapping[str, Any], relation: Relation
     ) -> tuple[Shape, Plan, KnownParts]:
         public = {name: options.get(name) for name in PER_RECORD if name in self.options}
         if "max_records" in self.options:
-            shape, records, _ = first_records(data, names=self.data, private_n=private_n, **public)
+            shape, records, _ = first_records(data, names=self.data, relation=relation, **public)
         else:
-            shape, records = Records.of(data, private_n=private_n, **public)
-        plan = self.planned(shape, options, private_n=private_n)
+            shape, records = Records.of(data, relation=relation, **public)
+        plan = self.planned(shape, options)
         return shape, plan, plan.read(records)
 
     def form(
@@ -232,9 +233,9 @@ class Metric:
         last = ArgumentShape(columns) if resolution is None else ArgumentShape(columns, True, resolution)
         return Shape((*(ArgumentShape(None) for _ in self.data[1:]), last), n)
 
-    def planned(self, shape: Shape, options: Mapping[str, Any], *, private_n: bool) -> Plan:
+    def planned(self, shape: Shape, options: Mapping[str, Any]) -> Plan:
         """Return the plan of records of a public form, or raise if the options or the form are invalid."""
         given = {name: value for name, value in {**self.options, **options}.items() if name not in PER_RECORD}
         with np.errstate(all="ignore"):
-            plan = self.plan(shape, private_n=private_n, **given)
+            plan = self.plan(shape, **given)
         return plan if shape.most_records == 1 else replace(plan, most_records=shape.most_records)

@@ -152,9 +152,7 @@ class _Pairs:
     reader: Callable[[Records], Records]
 
     @classmethod
-    def of(
-        cls, shape: Shape, *, private_n: bool, bounds: Any = None, multioutput: Any = "uniform_average"
-    ) -> Self:
+    def of(cls, shape: Shape, *, bounds: Any = None, multioutput: Any = "uniform_average") -> Self:
         """Return the form and the options, or raise if one of them is invalid."""
         check_same_columns(*(one.names for one in shape.arguments))
         outputs = shape.columns(1 if isinstance(multioutput, str) else max(np.size(multioutput), 1))
@@ -162,7 +160,7 @@ class _Pairs:
         unstated = None
         if not isinstance(weights, np.ndarray):
             unstated = unstated_columns(shape, remedy="arrays, which have a shape")
-        reader = partial(targets, columns=outputs, private_n=private_n)
+        reader = partial(targets, columns=outputs)
         return cls(check_bounds(bounds), outputs, weights, unstated, reader)
 
     def record_loss(self, loss: Loss, max_loss: Any = None, check: Check | None = None) -> RecordLoss:

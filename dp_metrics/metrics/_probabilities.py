@@ -49,11 +49,11 @@ class LabelledProbabilities:
     unstated: str | None
 
     @classmethod
-    def of(cls, shape: Shape, *, labels: Any, private_n: bool, pos_label: Any = None) -> Self:
+    def of(cls, shape: Shape, *, labels: Any, pos_label: Any = None) -> Self:
         """Return what is public of labels and probabilities of this form, or raise."""
         form = shape.arguments[1]
         columns = LabelColumns.of(labels, form, "y_proba", positive=pos_label)
-        reader = partial(labels_and_probabilities, columns=columns, private_n=private_n)
+        reader = partial(labels_and_probabilities, columns=columns)
         return cls(columns.labels, columns.columns, form.resolution, reader, unstated_labels(labels, form))
 
     def mean(self, loss: Any, cap: float, *, codes: Any = None, is_count: bool = False) -> MeanOf:

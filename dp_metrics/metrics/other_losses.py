@@ -560,14 +560,14 @@ def private_mean_poisson_deviance(
     return result.value
 
 
-def _median_plan(shape: Shape, *, private_n: bool, bounds: Any) -> Plan:
+def _median_plan(shape: Shape, *, bounds: Any) -> Plan:
     limits = check_bounds(bounds)
     check_same_columns(*(one.names for one in shape.arguments))
     if shape.is_wide:
         raise ValueError("y_true and y_pred should be 1d arrays: release one median for each output.")
     limit = MAX_FLOAT if limits is None else float(np.minimum(np.float64(limits[1]) - limits[0], MAX_FLOAT))
     part = OrderOf(partial(_errors, bounds=limits, limit=limit), _middle, limit)
-    return Plan((part,), partial(targets, columns=1, private_n=private_n))
+    return Plan((part,), partial(targets, columns=1))
 
 
 def _middle(n: int) -> int:

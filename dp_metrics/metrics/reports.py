@@ -35,18 +35,13 @@ Table: TypeAlias = dict[str, dict[str, float | str]]
 LabelTable: TypeAlias = dict[str, dict[str, float] | float]
 
 
-def _regression_plan(
-    shape: Shape, *, private_n: bool, bounds: Any, split: Any, digits: Any, output_dict: bool
-) -> Plan:
+def _regression_plan(shape: Shape, *, bounds: Any, split: Any, digits: Any, output_dict: bool) -> Plan:
     table = _Table.of(("mse", "mae", "variance"), split, digits, output_dict)
     limits = check_bounds(bounds)
     check_same_columns(*(one.names for one in shape.arguments))
     if shape.is_wide:
         raise ValueError("y_true and y_pred should be 1d arrays: make one report for each output.")
-    errors = [
-        error_plan(loss, shape, private_n=private_n, bounds=limits)
-        for loss in (squared_error, absolute_error)
-    ]
+    errors = [error_plan(loss, shape, bounds=limits) for loss in (squared_error, absolute_error)]
     parts = (*(plan.parts[0] for plan in errors), VarianceOf(limits, "y_true"))
     table = replace(table, rows=_regression_rows, made_of=_REGRESSION)
     return Plan(parts, errors[0].reader, table, table.shares)
@@ -183,7 +178,6 @@ def private_regression_report(
 def _probability_plan(
     shape: Shape,
     *,
-    private_n: bool,
     labels: ArrayLike | None,
     max_loss: Any,
     split: Any,
@@ -191,7 +185,7 @@ def _probability_plan(
     output_dict: bool,
 ) -> Plan:
     table = _Table.of(("accuracy", "log_loss", "brier_score_loss"), split, digits, output_dict)
-    records = LabelledProbabilities.of(shape, labels=labels, private_n=private_n)
+    records = LabelledProbabilities.of(shape, labels=labels)
     return Plan(
         (records.wrong(), records.log_loss(max_loss), records.brier_loss()),
         records.reader,
@@ -331,7 +325,6 @@ def private_probability_report(
 def _labels_plan(
     shape: Shape,
     *,
-    private_n: bool,
     labels: Any,
     target_names: Any,
     digits: Any,
@@ -355,7 +348,7 @@ def _labels_plan(
         _label_result, names=names, undefined=undefined, digits=None if output_dict else decimals
     )
     confusion = Confusion(matrix_layout(known.size), result, known, sizes_of_labels, is_monotone=False)
-    return confusion.plan(private_n=private_n)
+    return confusion.plan()
 
 
 def _label_result(
@@ -590,7 +583,7 @@ class _Table:
             return self._text(table, total) + "".join(f"\n{one}\n" for one in biases_in_words(biases))
         for name, bias in biases.items():
             table[name]["bias"] = bias
-        return {**table, "total": {"epsilon": total, "neighboring": released.neighboring}}
+        return {**table, "total": {"epsilon": total, "neighboring": released.neighboring.value}}
 
     def bias(self, released: Released) -> str | None:
         """Return which way rows usually err."""

@@ -35,7 +35,6 @@ def _column(x: Floats) -> tuple[Any, ...]:
 def _variance_plan(
     shape: Shape,
     *,
-    private_n: bool,
     bounds: Any,
     ddof: Any,
     of_variance: Callable[[float], float] = float,
@@ -44,7 +43,7 @@ def _variance_plan(
     if shape.n is not None and shape.n and not freedom < shape.n:
         raise ValueError("ddof must be smaller than the number of samples.")
     result = Monotone(partial(_with_freedom, ddof=freedom, of_variance=of_variance))
-    return Plan((VarianceOf(limits, "x"),), partial(vector, name="x", private_n=private_n), result)
+    return Plan((VarianceOf(limits, "x"),), partial(vector, name="x"), result)
 
 
 def _with_freedom(released: Released, ddof: float, of_variance: Callable[[float], float]) -> float:
@@ -279,14 +278,14 @@ def private_std(
     return result.value
 
 
-def _mean_plan(shape: Shape, *, private_n: bool, bounds: Any) -> Plan:
+def _mean_plan(shape: Shape, *, bounds: Any) -> Plan:
     limits = check_bounds(bounds)
     if limits is None:
         raise ValueError("bounds must be given: a mean has no output bounds without them.")
     low, high = limits
     above = partial(_above, low=low, high=high)
     record_loss = RecordLoss(above, reads=(partial(float_block, name="x"),), cap=_width(low, high))
-    reader = partial(vector, name="x", private_n=private_n)
+    reader = partial(vector, name="x")
     return Plan((MeanOf(record_loss),), reader, Monotone(partial(_shifted, low=low, high=high)))
 
 
@@ -401,9 +400,9 @@ def private_mean(
     return result.value
 
 
-def _mean_loss_plan(shape: Shape, *, private_n: bool, max_loss: Any) -> Plan:
+def _mean_loss_plan(shape: Shape, *, max_loss: Any) -> Plan:
     record_loss = RecordLoss(identity, reads=(loss_block,), cap=check_max_loss(max_loss))
-    return Plan((MeanOf(record_loss),), partial(vector, name="losses", private_n=private_n))
+    return Plan((MeanOf(record_loss),), partial(vector, name="losses"))
 
 
 MEAN_LOSS = Metric(
@@ -520,14 +519,14 @@ def private_mean_loss(
     return result.value
 
 
-def _quantile_plan(shape: Shape, *, private_n: bool, q: Any, bounds: Any) -> Plan:
+def _quantile_plan(shape: Shape, *, q: Any, bounds: Any) -> Plan:
     low, high = _half_open_bounds(bounds)
     share = as_real(q)
     if not 0 <= share <= 1:
         raise ValueError("Quantiles must be in the range [0, 1].")
     values = partial(_read_above, low=low, high=high)
     part = OrderOf(values, partial(_rank, share=share), _width(low, high))
-    reader = partial(vector, name="x", private_n=private_n)
+    reader = partial(vector, name="x")
     return Plan((part,), reader, Monotone(partial(_shifted, low=low, high=high)))
 
 

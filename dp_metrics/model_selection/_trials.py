@@ -27,7 +27,7 @@ from dp_metrics.inputs.arrays import number_of_records
 from dp_metrics.inputs.models import as_float64, ask, columns_by_label, response_method
 from dp_metrics.model_selection._responses import read_response, valid_response
 from dp_metrics.model_selection._validation_set import check_records, first_records
-from dp_metrics.model_selection.scorers import PrivateScorer, is_private_n, labels_for, release_score
+from dp_metrics.model_selection.scorers import PrivateScorer, labels_for, relation_of, release_score
 
 T = TypeVar("T")
 
@@ -145,7 +145,7 @@ class Candidates:
                     response = columns_by_label(response, method, classes, known)
                 labels = labels_for(scorer, public_model)
                 response = valid_response(scorer.function, response, data.y, labels)
-                if is_private_n(scorer):
+                if relation_of(scorer).private_n:
                     response = as_float64(response)
                 if data.is_empty:
                     # the metric refuses of one record what it would refuse of any

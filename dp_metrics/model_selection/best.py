@@ -17,6 +17,7 @@ from dp_metrics.accounting import PrivacyAccountant
 from dp_metrics.inputs.floats import own_error_state
 from dp_metrics.inputs.labels import public_labels
 from dp_metrics.inputs.models import has_method, known_labels, named_by_classes, response_method, response_of
+from dp_metrics.inputs.options import Relation
 from dp_metrics.inputs.shape import Records, Shape
 from dp_metrics.mechanisms import Mechanism
 from dp_metrics.mechanisms._base import Draw, Limits
@@ -163,10 +164,10 @@ class Totals(KnownCounts):
     step: int
     n: int
 
-    def prepare(self, mechanism: Mechanism, epsilon: Fraction, *, private_n: bool) -> LeastDraw:
+    def prepare(self, mechanism: Mechanism, epsilon: Fraction, *, relation: Relation) -> LeastDraw:
         """Return a draw by permute-and-flip, whatever the mechanism; see `private_best` for the proof."""
         # a record that is replaced is one removed and one added
-        rate, least = epsilon / (self.step if private_n else 2 * self.step), min(self.values)
+        rate, least = epsilon / (self.step if relation.private_n else 2 * self.step), min(self.values)
         return LeastDraw(tuple(rate * (value - least) for value in self.values))
 
 
@@ -212,7 +213,7 @@ def _choice(released: Released, *, metric: str, candidates: int) -> Choice:
         candidates=candidates,
         metric=metric,
         epsilon=float(released.epsilon),
-        neighboring=released.neighboring,
+        neighboring=released.neighboring.value,
     )
 
 
@@ -220,7 +221,7 @@ def _as_they_are(records: Records) -> Records:
     return records
 
 
-def best_plan(row: Metric, shape: Shape, options: Sequence[Mapping[str, Any]], *, private_n: bool) -> Plan:
+def best_plan(row: Metric, shape: Shape, options: Sequence[Mapping[str, Any]]) -> Plan:
     """Return the plan of a choice.
 
     Parameters
@@ -231,13 +232,10 @@ def best_plan(row: Metric, shape: Shape, options: Sequence[Mapping[str, Any]], *
         Of y_true and of each candidate's predictions.
     options : sequence of mapping
         Public options of the metric, for each candidate.
-    private_n : bool
-        Whether the number of records is private.
     """
     true, *predictions = shape.arguments
     plans = [
-        row.planned(Shape((true, one), shape.n), own, private_n=private_n)
-        for one, own in zip(predictions, options, strict=True)
+        row.planned(Shape((true, one), shape.n), own) for one, own in zip(predictions, options, strict=True)
     ]
     totals, steps = zip(*[_total(row, plan, shape.n) for plan in plans], strict=True)
     unstated = next((plan.unstated for plan in plans if plan.unstated is not None), None)
@@ -288,10 +286,12 @@ def _check_options(row: Metric, options: Mapping[str, Any]) -> None:
             raise TypeError(f"private_best() with this metric got an unexpected keyword argument {name!r}.")
 
 
-def _response(model: Any, methods: tuple[str, ...], X: Any, y_true: Any, labels: Any, private_n: bool) -> Any:
+def _response(
+    model: Any, methods: tuple[str, ...], X: Any, y_true: Any, labels: Any, relation: Relation
+) -> Any:
     """Return what a model says of the records, its columns named by the labels."""
     method = response_method(model, methods)
-    response = response_of(model, method, X, y_true, labels=labels, private_n=private_n)
+    response = response_of(model, method, X, y_true, labels=labels, relation=relation)
     return named_by_classes(response, method, public_labels(labels))
 
 
@@ -433,10 +433,10 @@ def private_best(
             if "labels" in public and public["labels"] is None:
                 own = {**public, "labels": known_labels(*candidates)}
             predictions = [
-                _response(one, methods, X, y_true, own.get("labels"), release.private_n) for one in candidates
+                _response(one, methods, X, y_true, own.get("labels"), release.relation) for one in candidates
             ]
-        shape, records = Records.of((y_true, *predictions), private_n=release.private_n)
-        plan = best_plan(row, shape, [own] * len(candidates), private_n=release.private_n)
+        shape, records = Records.of((y_true, *predictions), relation=release.relation)
+        plan = best_plan(row, shape, [own] * len(candidates))
         return plan, plan.read(records), None
 
     chosen: Choice = release.answer(read, lambda result: result.value)

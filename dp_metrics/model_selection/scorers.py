@@ -14,7 +14,7 @@ from dp_metrics.accounting import PrivacyAccountant, check_accountant, numbering
 from dp_metrics.exceptions import TrainingFoldsWarning, callers, models_are_fitted, module_of, warn_caller
 from dp_metrics.inputs.labels import public_labels
 from dp_metrics.inputs.models import has_method, known_labels, named_by_classes, response_method, response_of
-from dp_metrics.inputs.options import check_epsilon
+from dp_metrics.inputs.options import Relation, check_epsilon, check_neighboring
 from dp_metrics.metrics import METRICS, metric_named, metric_of
 from dp_metrics.model_selection._metric_facts import (
     PrivateMetric,
@@ -145,7 +145,7 @@ class PrivateScorer(BaseEstimator):
             warn_caller(_TRAINING_FOLDS, TrainingFoldsWarning)
             self._has_warned = True
         labels = labels_for(self, estimator)
-        response = response_of(estimator, method, X, y, labels=labels, private_n=is_private_n(self))
+        response = response_of(estimator, method, X, y, labels=labels, relation=relation_of(self))
         return release_score(self, labels, method, response, y, sample_weight)
 
     @property
@@ -401,9 +401,9 @@ def require_labels(scorer: PrivateScorer) -> None:
         raise ValueError(_NEEDS_LABELS.format(name_of(scorer.metric)))
 
 
-def is_private_n(scorer: PrivateScorer) -> bool:
-    """Return whether the number of records is private."""
-    return bool(scorer.function.keywords.get("neighboring") == "add_or_remove_one")
+def relation_of(scorer: PrivateScorer) -> Relation:
+    """Return the neighbouring relation that the metric of a scorer is called with."""
+    return check_neighboring(scorer.function.keywords.get("neighboring", Relation.REPLACE_ONE))
 
 
 def release_score(

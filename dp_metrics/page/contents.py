@@ -10,7 +10,7 @@ from typing import Any
 
 from dp_metrics.fairness.frame import PrivateMetricFrame
 from dp_metrics.inference.comparison import Comparison
-from dp_metrics.inputs.options import WITHIN_GROUPS
+from dp_metrics.inputs.options import Relation
 from dp_metrics.metrics.labels.released_confusion import ReleasedConfusion
 from dp_metrics.metrics.scores.released_scores import ReleasedScores
 from dp_metrics.page.numbers import FOR_WHOM, HOW_GOOD, Number, PageFacts
@@ -79,7 +79,7 @@ class Section:
 
 _CHANGED = {
     "replace_one": "Whatever one person's record had been",
-    WITHIN_GROUPS: "Whatever one person's record had been, but for the group, which is public",
+    Relation.WITHIN_GROUPS: "Whatever one person's record had been, but for the group, which is public",
     "add_or_remove_one": "Whether or not one person's record had been there",
 }
 

@@ -10,6 +10,7 @@ from dp_metrics._random import RandomState
 from dp_metrics.accounting import PrivacyAccountant
 from dp_metrics.fairness.groups import Groups, columns_of, public_groups
 from dp_metrics.inputs.floats import own_error_state
+from dp_metrics.inputs.options import Relation
 from dp_metrics.inputs.readers import named_records
 from dp_metrics.inputs.shape import Records
 from dp_metrics.page.division import EvaluationPlan
@@ -196,10 +197,10 @@ def private_evaluate(
 
     def form_of() -> tuple[PageForm, Records]:
         names = [_NAMES.get(column, column) for column in asked.columns]
-        data = asked.read(private_n=release.private_n)
-        shape, records = named_records(data, names=names, private_n=release.private_n)
+        data = asked.read(relation=release.relation)
+        shape, records = named_records(data, names=names, relation=release.relation)
         sizes = _sizes(setting, records)
-        return PageForm(setting, shape, release.private_n, sizes, release.epsilon, neighboring), records
+        return PageForm(setting, shape, release.relation, sizes, release.epsilon), records
 
     def read() -> tuple[Together, tuple[KnownParts, ...], Any]:
         form, records = form_of()
@@ -224,7 +225,7 @@ def page_settings(
         public = partial(public_groups, features, setting.group_labels)
     call = Call("page", {"page": setting.asked()}, partial(public_records, data, public))
     release = Release("private_evaluate", call=call, **settings)
-    if setting.membership == "public" and release.private_n:
+    if setting.membership == "public" and release.relation.private_n:
         raise ValueError("membership='public' tells the number of records: use neighboring='replace_one'.")
     return release
 
@@ -244,8 +245,13 @@ def _restored(answer: Answer) -> PrivateEvaluation:
     options = dict(asked["page"])
     setting = Setting(**{**options, "columns": tuple(options["columns"])})
     shape, sizes = read_shape(form["shape"]), form["sizes"]
-    page = PageForm(setting, shape, shape.n is None, None if sizes is None else tuple(sizes),
-                    asked["epsilon"], asked["neighboring"])  # fmt: skip
+    page = PageForm(
+        setting,
+        shape,
+        Relation(asked["neighboring"]),
+        None if sizes is None else tuple(sizes),
+        asked["epsilon"],
+    )
     division = form["plan"]
     if not isinstance(division, EvaluationPlan):
         raise ValueError(DAMAGED)

@@ -10,7 +10,7 @@ from typing import Any
 
 from dp_metrics.fairness.frame import PrivateMetricFrame
 from dp_metrics.inputs.labels import LabelSet
-from dp_metrics.inputs.options import WITHIN_GROUPS
+from dp_metrics.inputs.options import Relation
 from dp_metrics.metrics.labels.released_confusion import ReleasedConfusion
 from dp_metrics.metrics.scores.released_scores import ReleasedScores
 from dp_metrics.page.division import EvaluationPlan
@@ -311,7 +311,8 @@ class PageFacts:
     @property
     def relation(self) -> str:
         """The neighbouring relation of the promise: within groups, where the sizes of these are public."""
-        return self.evaluated.neighboring if self.evaluated.form["sizes"] is None else WITHIN_GROUPS
+        relation = self.evaluated.relation if self.evaluated.form["sizes"] is None else Relation.WITHIN_GROUPS
+        return relation.value
 
     @property
     def n(self) -> int | None:

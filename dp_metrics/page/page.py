@@ -204,7 +204,7 @@ class PrivateEvaluation(PageFacts, Mapping[str, Number]):
         evaluated = self.evaluated
         question = question_json(
             Call("page", {"page": evaluated.asked}), metric=_NAME, epsilon=evaluated.epsilon,
-            neighboring=evaluated.neighboring, mechanism=None,
+            neighboring=evaluated.relation.value, mechanism=None,
         )  # fmt: skip
         answer = answer_json("page", evaluated.form, evaluated.results)
         release = None if question is None or answer is None else [json.loads(question), json.loads(answer)]

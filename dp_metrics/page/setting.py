@@ -16,7 +16,7 @@ import numpy as np
 from dp_metrics.inputs.arrays import array_of, states_columns
 from dp_metrics.inputs.labels import LabelSet
 from dp_metrics.inputs.models import estimator_type, has_method, known_labels, named_by_classes, response_of
-from dp_metrics.inputs.options import as_real, as_whole, check_bounds, check_choice, check_edges
+from dp_metrics.inputs.options import Relation, as_real, as_whole, check_bounds, check_choice, check_edges
 
 LABELS, SCORES, PROBABILITIES, TARGETS = "labels", "scores", "probabilities", "targets"
 
@@ -191,13 +191,13 @@ def given(
             held.append(partial(_as_it_is, baseline))
     columns = ("y_true", *kinds, *(["baseline"] if other else []), *["feature"] * len(features))
 
-    def read(*, private_n: bool) -> tuple[Any, ...]:
-        return (y_true, *(one(private_n=private_n) for one in held), *features)
+    def read(*, relation: Relation) -> tuple[Any, ...]:
+        return (y_true, *(one(relation=relation) for one in held), *features)
 
     return Given(columns, read, other, labels, pos_label, records)
 
 
-def _as_it_is(value: Any, *, private_n: bool) -> Any:
+def _as_it_is(value: Any, *, relation: Relation) -> Any:
     return value
 
 
@@ -220,11 +220,11 @@ def _answer(model: Any, x: Any, y_true: Any, labels: Any, pos_label: Any) -> tup
     if known.size != 2:
         return PROBABILITIES, partial(_named, answer, known.known)
     place = 1 if pos_label is None else known.sorted_place(pos_label, "pos_label")
-    return SCORES, lambda *, private_n: answer(private_n=private_n)[:, place]
+    return SCORES, lambda *, relation: answer(relation=relation)[:, place]
 
 
-def _named(answer: Read, labels: Any, *, private_n: bool) -> Any:
-    return named_by_classes(answer(private_n=private_n), "predict_proba", labels)
+def _named(answer: Read, labels: Any, *, relation: Relation) -> Any:
+    return named_by_classes(answer(relation=relation), "predict_proba", labels)
 
 
 def _positive(labels: Any, pos_label: Any) -> tuple[Any, Any]:

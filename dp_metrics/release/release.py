@@ -29,7 +29,7 @@ from dp_metrics.exceptions import (
     warn_caller,
     warn_of_large_epsilon,
 )
-from dp_metrics.inputs.options import check_neighboring, check_spend_name, exact_epsilon
+from dp_metrics.inputs.options import Relation, check_neighboring, check_spend_name, exact_epsilon
 from dp_metrics.mechanisms import Mechanism, get_mechanism
 from dp_metrics.mechanisms._base import Draw
 from dp_metrics.release.bias import clipped_share
@@ -90,8 +90,8 @@ class Release:
     ----------
     metric : str
         Name of what is released.
-    private_n : bool
-        Whether the number of records is private.
+    relation : Relation
+        The neighbouring relation.
 
     Raises
     ------
@@ -114,13 +114,14 @@ class Release:
         call: Call | None = None,
     ) -> None:
         self.epsilon = exact_epsilon(epsilon)
-        self.private_n = check_neighboring(neighboring, disclosing)
+        self.relation = check_neighboring(neighboring)
+        self.relation.refuse(disclosing)
         # a part with noise of its own asks no mechanism
         self.mechanism = get_mechanism((default or "geometric") if mechanism is None else mechanism)
         check_accountant(accountant)
         self._is_chosen = mechanism is not None
         self.metric, self._spend_name = metric, check_spend_name(spend_name)
-        self._accountant, self._neighboring = accountant, neighboring
+        self._accountant = accountant
         self._entropy, self._call = check_entropy(random_state), call
 
     def answer(self, read: Callable[[], tuple[Any, Any, Any]], make: Callable[[Any], T]) -> T:
@@ -153,8 +154,8 @@ class Release:
         plan, known, form = read()
         # whoever made NumPy raise or warn of overflows would learn of the data, perhaps after the spend
         with np.errstate(all="ignore"):
-            relation = self._neighboring if isinstance(plan, Plan) else plan.relation
-            claim, results = self._results(self.prepare_all(plan, known), relation)
+            relation = None if isinstance(plan, Plan) else plan.relation
+            claim, results = self._results(self.prepare_all(plan, known), relation or self.relation)
             return self._kept(claim, results, form, lambda found: make(_combined(plan, found)))
 
     def run(self, plan: Plan, known: KnownParts) -> PrivateResult[Any]:
@@ -166,13 +167,13 @@ class Release:
         if self._call is None:
             return None
         # nobody asks again without a name, and of a private number of records nothing is public
-        is_asked = self._spend_name is not None and not self.private_n
+        is_asked = self._spend_name is not None and not self.relation.private_n
         return question_json(
             self._call,
             of_records=self._call.of_records() if is_asked else None,
             metric=self.metric,
             epsilon=self.epsilon,
-            neighboring=self._neighboring,
+            neighboring=self.relation.value,
             mechanism=self.mechanism if self._is_chosen else None,
         )
 
@@ -247,7 +248,7 @@ class Release:
         own = (None,) * len(plan.parts) if self._is_chosen or not plan.mechanisms else plan.mechanisms
         rules = [self.mechanism if name is None else get_mechanism(name) for name in own]
         epsilon, for_count = self.epsilon / plan.most_records, Fraction(0)
-        if self.private_n and any(
+        if self.relation.private_n and any(
             part.needs_count(rule) for part, rule in zip(plan.parts, rules, strict=True)
         ):
             for_count = epsilon * COUNT_SHARE
@@ -266,11 +267,11 @@ class Release:
         ValueError
             If the plan cannot be carried out.
         """
-        if self.private_n and plan.unstated is not None:
+        if self.relation.private_n and plan.unstated is not None:
             raise ValueError(plan.unstated)
         rules, epsilons, for_count = self.divided(plan)
         draws = [
-            one.prepare(rule, epsilon, private_n=self.private_n)
+            one.prepare(rule, epsilon, relation=self.relation)
             for one, rule, epsilon in zip(known.parts, rules, epsilons, strict=True)
         ]
         for draw in draws:
@@ -288,11 +289,11 @@ class Release:
         """Return the settings of a share, for which this release pays."""
         return Release(
             share.metric, epsilon=self.epsilon * share.epsilon, mechanism=None, default=None, accountant=None,
-            random_state=self._entropy, neighboring="add_or_remove_one" if share.private_n else "replace_one",
+            random_state=self._entropy, neighboring=share.relation,
         )  # fmt: skip
 
     def _results(
-        self, prepared: Sequence["Prepared"], relation: str | None
+        self, prepared: Sequence["Prepared"], relation: Relation
     ) -> tuple[Claim | None, list[PrivateResult[Any]]]:
         """Warn, spend and draw: the one path of all releases."""
         warn_of_large_epsilon(self.epsilon)
@@ -310,16 +311,16 @@ class Release:
                 self.epsilon,
                 name,
                 mechanism=mechanism,
-                neighboring=relation or self._neighboring,
+                neighboring=relation.value,
                 claim=claim,
             )
         return claim, [one.release.draw(one.plan, one.known, one.draws, one.for_count) for one in prepared]
 
     def released(self, plan: Plan, known: KnownParts, values: Sequence[Any]) -> Released:
         """Return released numbers with what is public about them."""
-        n = None if self.private_n else known.n
-        weight = None if self.private_n else known.total_weight
-        return Released(values, n, weight, self.epsilon, self._neighboring, plan.most_records)
+        n = None if self.relation.private_n else known.n
+        weight = None if self.relation.private_n else known.total_weight
+        return Released(values, n, weight, self.epsilon, self.relation, plan.most_records)
 
     def result(self, plan: Plan, known: KnownParts, values: Sequence[Any]) -> Any:
         """Return what released numbers become."""
@@ -345,7 +346,7 @@ class Release:
         clipped = tuple(clipped_share(noise) if part.may_be_heavy else 0.0 for part, noise in shares)
         released = replace(self.released(plan, known, values), clipped=clipped)
         told = [
-            part.records_told(draw, value, other, count) if self.private_n else None
+            part.records_told(draw, value, other, count) if self.relation.private_n else None
             for part, draw, value, other in zip(plan.parts, draws, values, others, strict=True)
         ]
         notes = [plan.postprocess.note(described, released)] if has_note(plan.postprocess) else []
@@ -353,12 +354,12 @@ class Release:
             notes = [self._note(*one) for one in zip(plan.parts, draws, others, told, strict=True)]
         by, epsilon, promised = drawn_by(draws), float(self.epsilon), None
         if isinstance(self._entropy, OSEntropy):  # nothing can be promised of noise that can be repeated
-            promised = deployment(draws, epsilon=epsilon, neighboring=self._neighboring, drawn_by=by)
+            promised = deployment(draws, epsilon=epsilon, neighboring=self.relation.value, drawn_by=by)
         return PrivateResult(
             value=plan.postprocess(released),
             epsilon=epsilon,
             n=released.public_n,
-            neighboring=self._neighboring,
+            neighboring=self.relation.value,
             mechanism=by,
             drawn=drawn,
             metric=self.metric,
@@ -415,7 +416,7 @@ class Prepared:
     def of(cls, release: Release, plan: Plan, known: KnownParts, mean_size: Fraction | None) -> "Prepared":
         """Return a plan with all checks done."""
         draws, _, for_count = release.prepare(plan, known)
-        records = mean_size if release.private_n else Fraction(known.parts[0].size)
+        records = mean_size if release.relation.private_n else Fraction(known.parts[0].size)
         return cls(release, plan, known, draws, for_count, records)
 
     def warns_of_noise(self) -> bool:

@@ -11,7 +11,7 @@ from typing import Any, Protocol, Self, TypeGuard, runtime_checkable
 import numpy as np
 
 from dp_metrics.inputs.floats import Floats
-from dp_metrics.inputs.options import check_choice, check_confidence
+from dp_metrics.inputs.options import Relation, check_choice, check_confidence
 from dp_metrics.mechanisms import Geometric
 from dp_metrics.mechanisms._base import NOT_MONOTONE, BoundsNoise, Limits, Noise
 from dp_metrics.mechanisms.geometric import SumsNoise
@@ -37,7 +37,7 @@ class Released:
         What turns a mean into the sum, where that is public: the total weight, or the number of records.
     epsilon : Fraction
         What all of it cost.
-    neighboring : str
+    neighboring : Relation
         The neighbouring relation.
     most_records : int, default=1
         How many records one person has at most, as far as epsilon was divided among them; see `Plan`.
@@ -49,7 +49,7 @@ class Released:
     public_n: int | None
     total_weight: float | None
     epsilon: Fraction
-    neighboring: str
+    neighboring: Relation
     most_records: int = 1
     clipped: tuple[float, ...] = ()
 

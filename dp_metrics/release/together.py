@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from dp_metrics.inputs.options import Relation
 from dp_metrics.inputs.shape import Records
 from dp_metrics.release.plan import Comparable, KnownParts, Plan
 from dp_metrics.release.result import PrivateResult
@@ -22,8 +23,8 @@ class Share:
         What is released.
     epsilon : Fraction
         Its part of epsilon: how the parts add up is for whoever makes them to prove.
-    private_n : bool
-        Whether the number of its records is private: the relation under which it is released.
+    relation : Relation
+        The neighbouring relation under which it is released.
     metric : str
         Name of what is released.
     mean_size : Fraction or None, default=None
@@ -32,7 +33,7 @@ class Share:
 
     plan: Plan
     epsilon: Fraction
-    private_n: bool
+    relation: Relation
     metric: str
     mean_size: Fraction | None = None
 
@@ -49,14 +50,14 @@ class Together(Comparable):
         The `Records` of each share, of all `Records`.
     combine : callable
         The result, of the `PrivateResult` of each share.
-    relation : str or None, default=None
+    relation : Relation or None, default=None
         The neighbouring relation that the accountant counts; None: that of the release.
     """
 
     shares: tuple[Share, ...]
     reader: Callable[[Records], Sequence[Records]]
     combine: Callable[[Sequence[PrivateResult[Any]]], Any]
-    relation: str | None = None
+    relation: Relation | None = None
 
     def read(self, records: Records) -> tuple[KnownParts, ...]:
         """Return what each share has to know of its records; see `Plan.read`."""

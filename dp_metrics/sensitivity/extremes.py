@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dp_metrics.inputs.floats import MAX_FLOAT, Floats
+from dp_metrics.inputs.options import Relation
 from dp_metrics.sensitivity.aggregates import LossAggregate, VarianceAggregate, WeightedLossAggregate
 from dp_metrics.sensitivity.clipped_variance import clipped_squares
 from dp_metrics.sensitivity.exact import (
@@ -212,7 +213,7 @@ def _moved_means(
 
 
 def loss_extremes(
-    aggregate: LossAggregate | WeightedLossAggregate, count: int, sums_below: SumsBelow, *, private_n: bool
+    aggregate: LossAggregate | WeightedLossAggregate, count: int, sums_below: SumsBelow, *, relation: Relation
 ) -> Extremes:
     """Return the extremes of a mean of losses, or of a weighted mean.
 
@@ -254,7 +255,7 @@ def loss_extremes(
         are_distances=False,
         at_ranks=partial(order_statistic, values, limit),
         clipped=clipped,
-        private_n=n if private_n else None,
+        private_n=n if relation.private_n else None,
         known=min(count, aggregate.capacity),
     )
 
@@ -319,7 +320,7 @@ def _part(values: Floats, places: list[int]) -> None:
 
 
 def variance_extremes(
-    aggregate: VarianceAggregate, values: Callable[[], Floats], *, private_n: bool
+    aggregate: VarianceAggregate, values: Callable[[], Floats], *, relation: Relation
 ) -> Extremes:
     """Return the distances of a variance, of which `values` returns all values."""
     ends, limit, column = (-math.inf, math.inf), MAX_FLOAT, _Column(values)
@@ -345,5 +346,5 @@ def variance_extremes(
         are_distances=True,
         at_ranks=at_ranks,
         clipped=clipped,
-        private_n=aggregate.n if private_n else None,
+        private_n=aggregate.n if relation.private_n else None,
     )

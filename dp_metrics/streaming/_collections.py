@@ -11,6 +11,7 @@ import numpy as np
 
 from dp_metrics._random import check_entropy
 from dp_metrics.inputs.arrays import array_of, check_same_length
+from dp_metrics.inputs.options import Relation
 from dp_metrics.inputs.readers import check_sample_weight
 from dp_metrics.inputs.shape import ArgumentShape, Shape
 from dp_metrics.metrics import Metric
@@ -136,7 +137,7 @@ def _length_of(chunk: Any) -> tuple[int, int]:
 
 def _weight_of(chunk: Any) -> tuple[int, int]:
     """Return how many public weights there are, and their sum in units of 2**-1074."""
-    weights = check_sample_weight(chunk, whole=False)
+    weights = check_sample_weight(chunk, relation=Relation.ADD_OR_REMOVE_ONE)
     assert weights is not None
     return weights.size, exact_sum(weights)
 
@@ -190,8 +191,9 @@ def _aligned(data: Collections) -> list[Any]:
     rows = first.chunks[0] if _length(first) is not None else None
     lengths = {name: n for name, one in data.items() if (n := _length(one)) is not None}
     if lengths:
+        # the relation is none of this function's business
         known = {name: np.broadcast_to(0, n) for name, n in lengths.items()}
-        check_same_length(known, private_n=True)  # the relation is none of this function's business
+        check_same_length(known, relation=Relation.ADD_OR_REMOVE_ONE)
     aligned = []
     for collection in data.values():
         if isinstance(collection, da.Array) and collection.ndim > 1:
@@ -225,7 +227,7 @@ def _summarise(empty: AnySummary, names: list[str], *chunks: Any) -> AnySummary 
     weights = {name: data.pop(name) for name in names if name == "sample_weight"}
     summary = copy(empty)  # tasks in threads share it, and an update changes it
     try:
-        check_same_length({**data, **weights}, private_n=True)
+        check_same_length({**data, **weights}, relation=Relation.ADD_OR_REMOVE_ONE)
         summary.update(*data.values(), **weights)
         if not summary.is_like(empty):
             raise ValueError(_UNLIKE)

@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike
 
 from dp_metrics._html import HtmlRepr
 from dp_metrics.inputs.floats import own_error_state
-from dp_metrics.inputs.options import as_whole
+from dp_metrics.inputs.options import Relation, as_whole
 from dp_metrics.inputs.readers import NO_WEIGHT
 from dp_metrics.inputs.shape import ArgumentShape, Records, Shape
 from dp_metrics.mechanisms._base import Limits, Noise
@@ -88,9 +88,9 @@ class Summary(HtmlRepr):
         ValueError
             If an option is invalid, or the release is bound to be refused: reading would be in vain.
         """
-        plan = metric.planned(shape, options, private_n=True)
+        plan = metric.planned(shape, options)
         rules, epsilons, _ = release.divided(plan)
-        n = None if release.private_n else _MANY_RECORDS
+        n = None if release.relation.private_n else _MANY_RECORDS
         parts = zip(plan.parts, rules, epsilons, strict=True)
         # the other parts have noise of their own
         used = [rule.capacity(part, share, n) for part, rule, share in parts if isinstance(part, BoundsPart)]
@@ -124,11 +124,11 @@ class Summary(HtmlRepr):
 
     def _planned(self, shape: Shape) -> Plan:
         """Return the plan of records of a form, or raise if an option is invalid."""
-        return self._metric.planned(shape, self._options, private_n=True)
+        return self._metric.planned(shape, self._options)
 
     def update(self, *data: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Add a chunk of records; if it is invalid, the summary is as it was before."""
-        shape, records = Records.of(data, private_n=True, sample_weight=sample_weight)
+        shape, records = Records.of(data, relation=Relation.ADD_OR_REMOVE_ONE, sample_weight=sample_weight)
         plan = self._planned(shape)
         known = plan.read(records).summary(self._capacity)
         form = _form_of(shape) if shape.states_columns or known.n > 0 else None
@@ -213,7 +213,7 @@ class Summary(HtmlRepr):
 
         def read() -> tuple[Plan, KnownParts, Any]:
             plan, known = self._of_metric(metric, options)
-            return plan, known, metric.stored_form(self._stated(), private_n=True)
+            return plan, known, metric.stored_form(self._stated())
 
         return self._run(metric, read, lambda result: result, options, **arguments)
 
@@ -260,7 +260,7 @@ class Summary(HtmlRepr):
         def checked() -> tuple[Plan, KnownParts, Any]:
             plan, known, form = read()
             weight = known.weight
-            if release.private_n:
+            if release.relation.private_n:
                 return replace(plan, unstated=self._left_open()), known, form
             if known.n == 0:
                 raise ValueError(

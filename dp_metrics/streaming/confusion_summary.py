@@ -176,7 +176,7 @@ class ConfusionSummary(Summary):
 
         def read() -> tuple[Plan, KnownParts, Any]:
             table = KnownParts((wanted.table(self._matrix()),))
-            return replace(wanted.plan(private_n=True), postprocess=kept), table, None
+            return replace(wanted.plan(), postprocess=kept), table, None
 
         return self._run(
             metric,

@@ -14,6 +14,7 @@ from dp_metrics.analysis._law_comparison import _candidate_probabilities, law_lo
 from dp_metrics.analysis.audited import AUDITED, FRAMES
 from dp_metrics.analysis.simulation import loss_output_bounds, variance_output_bounds
 from dp_metrics.cli.main import main
+from dp_metrics.inputs.options import Relation
 from dp_metrics.mechanisms import AboveThreshold, Hazard
 from dp_metrics.metrics import METRICS
 from dp_metrics.release.together import Share, Together
@@ -199,10 +200,12 @@ def test_plans_that_differ_have_an_infinite_loss():
     x = np.array([0.25, 0.25, 0.75, 1.0])
 
     def limited(shape, cap):
-        return METRICS["private_mean"].planned(shape, {"bounds": (0, cap)}, private_n=False)
+        return METRICS["private_mean"].planned(shape, {"bounds": (0, cap)})
 
     def together(shape, cap):
-        return Together((Share(limited(shape, cap), Fraction(1), False, ""),), lambda all: [all], tuple)
+        return Together(
+            (Share(limited(shape, cap), Fraction(1), Relation.REPLACE_ONE, ""),), lambda all: [all], tuple
+        )
 
     for make in (limited, together):
         caps = iter((1, 2))

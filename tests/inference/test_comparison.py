@@ -16,6 +16,7 @@ from dp_metrics.analysis.auditing import plan_loss
 from dp_metrics.inference.comparison import comparison_plan, private_compare
 from dp_metrics.inference.paired_losses import COMPARABLE, paired_losses
 from dp_metrics.inputs.losses import RecordLoss
+from dp_metrics.inputs.options import Relation
 from dp_metrics.inputs.shape import ArgumentShape, Records, Shape
 from dp_metrics.metrics import FUNCTIONS, METRICS
 from dp_metrics.release.release import Release
@@ -26,7 +27,7 @@ NO_NOISE = 1e6  # epsilon at which noise is 0, but for a probability below 1e-20
 
 def compared(records, **options):
     """Return plan and what is known of records of (prediction of A, prediction of B), where 1 is true."""
-    shape, arrays = Records.of(columns(records), private_n=False)
+    shape, arrays = Records.of(columns(records), relation=Relation.REPLACE_ONE)
     plan = win_plan(shape, **options)
     return plan, plan.read(arrays)
 

@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 from sklearn import metrics as sk
 
 import dp_metrics as dp
+from dp_metrics.inputs.options import Relation
 from dp_metrics.mechanisms._base import NOTHING, Limits
 from dp_metrics.mechanisms.geometric import SumsNoise, largest_noise
 from dp_metrics.metrics import FUNCTIONS, METRICS
@@ -255,7 +256,7 @@ def test_what_saturates_has_no_upper_limit_and_keeps_its_lower_one():
     def of(released, sign):
         return sign * min(released.values[0] * largest, largest)
 
-    released = Released([2.5], 10, None, Fraction(1), "replace_one")
+    released = Released([2.5], 10, None, Fraction(1), Relation.REPLACE_ONE)
     for sign, expected in ((1, (largest, math.inf)), (-1, (-math.inf, -largest))):
         result = Monotone(lambda x, sign=sign: of(x, sign), rises=sign > 0)
         assert tuple(ResultNoise(result, (Noisy(),), released).interval("mse", 0.95)) == expected
@@ -295,7 +296,9 @@ def test_parts_of_r2_share_the_probability_of_a_miss():
             asked.append(miss)
             return Limits(1.0, 2.0)
 
-    _Scores(None).limits([Asked()] * 4, Released([1.0] * 4, 10, None, Fraction(1), "replace_one"), 0.04)
+    _Scores(None).limits(
+        [Asked()] * 4, Released([1.0] * 4, 10, None, Fraction(1), Relation.REPLACE_ONE), 0.04
+    )
     assert asked == [0.01] * 4
     assert _score_limits(Limits(2.0, 3.0), Limits(0.0, 1.0))[1] == 0.0  # of a variance of 0, by definition
 

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from helpers import loop_over
 
+from dp_metrics.inputs.options import Relation
 from dp_metrics.metrics.labels.counts import Confusion
 from dp_metrics.metrics.labels.label_limits import ratio_cells
 from dp_metrics.metrics.labels.layouts import matrix_layout, of_each_label, whole
@@ -34,7 +35,7 @@ def test_noisy_counts_of_groups_are_added_up_before_any_is_made_plausible(labels
 
 
 def public(noise):
-    return Released([noise.noisy], None, None, Fraction(1), "replace_one")
+    return Released([noise.noisy], None, None, Fraction(1), Relation.REPLACE_ONE)
 
 
 @loop_over("ratio", RATIOS)

@@ -16,6 +16,7 @@ from sklearn import metrics as sk
 from sklearn.calibration import calibration_curve
 
 import dp_metrics as dp
+from dp_metrics.inputs.options import Relation
 from dp_metrics.metrics.scores.curve_formulas import (
     ScoreCounts,
     area_under_roc,
@@ -153,7 +154,7 @@ def test_the_average_precision_is_off_by_less_than_that_of_counts_plausible_one_
     noise = CountsNoise((0,) * table.size, ((table.size, rate),), zero_sum=True)
     read, found = ScoreTable(ScoreBins.of(None), None, average_precision, TwoClasses.of(None, None)), []
     for drawn in noise.simulated(np.random.default_rng(0), 400):
-        counts = read.counts(Released([table.ravel() + drawn], n, None, 2 * rate, "replace_one"))
+        counts = read.counts(Released([table.ravel() + drawn], n, None, 2 * rate, Relation.REPLACE_ONE))
         precision, recall, _ = precision_recall(counts)
         area = -np.diff(recall) @ (precision[:-1] + precision[1:]) / 2
         one_by_one = average_precision(ScoreCounts(edges, counts.negative, counts.positive))

@@ -67,13 +67,13 @@ class _Matrix(Confusion):
         return noise.limits_of_sums(sums, miss)
 
 
-def _matrix_plan(shape: Shape, *, private_n: bool, labels: Any, normalize: Any) -> Plan:
+def _matrix_plan(shape: Shape, *, labels: Any, normalize: Any) -> Plan:
     known = LabelSet.of(labels)
     check_choice(normalize, "normalize", (None, "true", "pred", "all"))
     formula = partial(normalized, normalize=normalize)
     shares = partial(sums_of_shares, normalize=normalize)
     confusion = _Matrix(whole(known.size), formula, known, shares, needs_matrix=True, normalize=normalize)
-    return confusion.plan(private_n=private_n)
+    return confusion.plan()
 
 
 CONFUSION_MATRIX = confusion_row("private_confusion_matrix", _matrix_plan, {"normalize": None})
@@ -198,7 +198,7 @@ def private_confusion_matrix(
     return result.value
 
 
-def _balanced_plan(shape: Shape, *, private_n: bool, labels: Any, adjusted: Any, zero_division: Any) -> Plan:
+def _balanced_plan(shape: Shape, *, labels: Any, adjusted: Any, zero_division: Any) -> Plan:
     known = LabelSet.of(labels)
     undefined = check_zero_division(zero_division, is_mean=True)
     chance = 1 / known.size if adjusted else 0.0
@@ -210,7 +210,7 @@ def _balanced_plan(shape: Shape, *, private_n: bool, labels: Any, adjusted: Any,
         parts_of=partial(parts_of_ratio, kind="recall"), are_independent=True,
         of_ratios=partial(mean_above_chance, chance=chance),
     )  # fmt: skip
-    return confusion.plan(private_n=private_n)
+    return confusion.plan()
 
 
 BALANCED_ACCURACY = confusion_row(
@@ -335,12 +335,12 @@ def private_balanced_accuracy_score(
     return result.value
 
 
-def _matthews_plan(shape: Shape, *, private_n: bool, labels: Any) -> Plan:
+def _matthews_plan(shape: Shape, *, labels: Any) -> Plan:
     known = LabelSet.of(labels)
     confusion = Confusion(
         matrix_layout(known.size), matthews, known, sizes_of_labels, is_monotone=False, is_agreement=True
     )
-    return confusion.plan(private_n=private_n)
+    return confusion.plan()
 
 
 MATTHEWS = confusion_row("private_matthews_corrcoef", _matthews_plan, {}, greater_is_better=True)
@@ -452,7 +452,7 @@ def private_matthews_corrcoef(
     return result.value
 
 
-def _kappa_plan(shape: Shape, *, private_n: bool, labels: Any, weights: Any) -> Plan:
+def _kappa_plan(shape: Shape, *, labels: Any, weights: Any) -> Plan:
     known = LabelSet.of(labels)
     check_choice(weights, "weights", (None, "linear", "quadratic"))
     formula = partial(kappa, weights=weights)
@@ -462,7 +462,7 @@ def _kappa_plan(shape: Shape, *, private_n: bool, labels: Any, weights: Any) -> 
         layout, formula, known, sizes_of_labels, needs_matrix=needs_matrix, is_monotone=False,
         is_agreement=True,
     )  # fmt: skip
-    return confusion.plan(private_n=private_n)
+    return confusion.plan()
 
 
 COHEN_KAPPA = confusion_row(

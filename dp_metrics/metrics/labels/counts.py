@@ -83,12 +83,12 @@ class Confusion:
         layout = self.layout
         return CountTable(layout.of(matrix), int(matrix.sum()), layout.cells, layout.is_partition)
 
-    def plan(self, *, private_n: bool) -> Plan:
+    def plan(self) -> Plan:
         """Return the plan of the metric."""
         check_matrix(self.labels.size)
         count = partial(_counts, of=self.layout.of, labels=self.labels)
         part = TableOf(self.layout.cells, self.layout.is_partition, count)
-        return Plan((part,), partial(label_codes, labels=self.labels, private_n=private_n), self)
+        return Plan((part,), partial(label_codes, labels=self.labels), self)
 
     def __call__(self, released: Released) -> Any:
         """Return the metric of what is released."""
@@ -228,7 +228,7 @@ class Confusion:
 _TOO_NOISY = " An approximate one needs counts far above their noise."
 
 
-def label_codes(records: Records, *, labels: LabelSet, private_n: bool) -> Records:
+def label_codes(records: Records, *, labels: LabelSet) -> Records:
     """Return true and predicted labels, not yet looked at.
 
     Raises
@@ -237,10 +237,10 @@ def label_codes(records: Records, *, labels: LabelSet, private_n: bool) -> Recor
         If the shapes differ or are invalid.
     """
     true, pred = (
-        labels.array(array, name, private_n=private_n)
+        labels.array(array, name, relation=records.relation)
         for array, name in zip(records.arrays, ("y_true", "y_pred"), strict=True)
     )
-    check_same_length({"y_true": true, "y_pred": pred}, private_n=private_n)
+    check_same_length({"y_true": true, "y_pred": pred}, relation=records.relation)
     return replace(records, arrays=(true, pred))
 
 
@@ -269,7 +269,7 @@ def _counts(
 
 def confusion_for(metric: Metric, options: Mapping[str, Any]) -> Confusion:
     """Return which counts a metric of labels releases, and how it follows from them."""
-    confusion = metric.planned(metric.form(), options, private_n=True).postprocess
+    confusion = metric.planned(metric.form(), options).postprocess
     assert isinstance(confusion, Confusion)
     return confusion
 

@@ -34,7 +34,6 @@ def _ratio_plan(
     kind: str,
     shape: Shape,
     *,
-    private_n: bool,
     labels: Any,
     pos_label: Any,
     average: Any,
@@ -57,7 +56,7 @@ def _ratio_plan(
         of_ratios=mean_above_chance if average == "macro" else None,
         are_independent=kind in ("recall", "precision"),
     )  # fmt: skip
-    return confusion.plan(private_n=private_n)
+    return confusion.plan()
 
 
 _RATIO_OPTIONS = {"pos_label": 1, "average": "binary", "zero_division": 0.0}
@@ -609,7 +608,6 @@ def _specificity(counts: Counts, *, average: str | None, labels: int, undefined:
 def _specificity_plan(
     shape: Shape,
     *,
-    private_n: bool,
     labels: Any,
     pos_label: Any,
     average: Any,
@@ -620,7 +618,7 @@ def _specificity_plan(
     if average == "binary":  # the true negatives are those of the other label that are found
         pos_label = known.in_order[1 - known.place(pos_label, "pos_label")]
         options = {"pos_label": pos_label, "average": average, "zero_division": zero_division}
-        return _ratio_plan("recall", shape, private_n=private_n, labels=labels, **options)
+        return _ratio_plan("recall", shape, labels=labels, **options)
     undefined = check_zero_division(zero_division, is_mean=average in ("macro", "weighted"))
     public = {"average": average, "labels": known.size}
     layout = right_or_wrong() if average == "micro" else matrix_layout(known.size)
@@ -633,7 +631,7 @@ def _specificity_plan(
         parts_of=None if average == "weighted" else partial(_found_negatives, **public),
         of_ratios=mean_above_chance if average == "macro" else None,
     )  # fmt: skip
-    return confusion.plan(private_n=private_n)
+    return confusion.plan()
 
 
 SPECIFICITY = confusion_row(

@@ -30,13 +30,11 @@ from dp_metrics.release.result import PrivateResult
 from dp_metrics.sensitivity.calibration_bounds import calibration_excess
 
 
-def _curve_plan(
-    shape: Shape, *, private_n: bool, pos_label: Any, n_bins: Any, strategy: Any, labels: Any
-) -> Plan:
+def _curve_plan(shape: Shape, *, pos_label: Any, n_bins: Any, strategy: Any, labels: Any) -> Plan:
     if not (isinstance(strategy, str) and strategy == "uniform"):
         raise ValueError("strategy must be 'uniform': quantiles of the scores are private.")
     bins = SoftBins(check_count(n_bins, "n_bins", MOST_BINS))
-    return bins.plan(shape, TwoClasses.of(labels, pos_label), private_n=private_n)
+    return bins.plan(shape, TwoClasses.of(labels, pos_label))
 
 
 CALIBRATION_CURVE = Metric(
@@ -241,11 +239,11 @@ class BinnedError(Monotone):
         return max(float(as_floats(part.noisy).sum()) / part.fineness, 1.0)
 
 
-def _error_plan(shape: Shape, *, private_n: bool, pos_label: Any, n_bins: Any, labels: Any) -> Plan:
+def _error_plan(shape: Shape, *, pos_label: Any, n_bins: Any, labels: Any) -> Plan:
     classes = TwoClasses.of(labels, pos_label)
     bins = check_count(n_bins, "n_bins", MOST_BINS)
     part = CalibrationOf(partial(_excess, n_bins=bins, classes=classes))
-    reader = classes.reader(shape, "y_proba", private_n=private_n)
+    reader = classes.reader(shape, "y_proba")
     return Plan((part,), reader, BinnedError(only, n_bins=bins))
 
 

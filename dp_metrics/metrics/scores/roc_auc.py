@@ -40,23 +40,23 @@ _ONE_VS_ONE = (
 )
 
 
-def _roc_auc_plan(shape: Shape, *, private_n: bool, average: Any, multi_class: Any, labels: Any) -> Plan:
+def _roc_auc_plan(shape: Shape, *, average: Any, multi_class: Any, labels: Any) -> Plan:
     _check_averaging(average, multi_class)
-    if private_n and labels is None and multi_class == "ovr":
+    if shape.n is None and labels is None and multi_class == "ovr":
         raise ValueError("multi_class='ovr' needs labels where the number of records is private.")
     columns = LabelColumns.of(labels, shape.arguments[1], "y_score")
     if columns.labels.size > 2 and multi_class != "ovr":
         raise ValueError(_MULTI_CLASS)
-    reader = partial(_encoded, columns=columns, private_n=private_n)
+    reader = partial(_encoded, columns=columns)
     if columns.labels.size == 2:  # of two columns, as predict_proba gives them, that of the second label
         return Plan((RankingOf(1),), reader, _Area(_area, rises=False))
     parts = tuple(RankingOf(k, k) for k in range(columns.columns))
     return Plan(parts, reader, Monotone(_areas if average is None else _mean_area, rises=False))
 
 
-def _encoded(records: Records, *, columns: LabelColumns, private_n: bool) -> Records:
+def _encoded(records: Records, *, columns: LabelColumns) -> Records:
     """Return the place of each record's label, and its scores."""
-    checked = labels_and_scores(records, columns=columns, private_n=private_n)
+    checked = labels_and_scores(records, columns=columns)
     true, scores = checked.arrays
     return replace(checked, arrays=(encoded_block(true, columns.labels), float_block(scores, "y_score")))
 

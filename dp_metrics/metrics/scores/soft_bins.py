@@ -60,10 +60,10 @@ class SoftBins:
         """The weight of a step, for each cell."""
         return ((4 * self.n_bins, Fraction(1, FINENESS)),)
 
-    def plan(self, shape: Shape, classes: TwoClasses, *, private_n: bool) -> Plan:
+    def plan(self, shape: Shape, classes: TwoClasses) -> Plan:
         """Return the plan of a calibration curve."""
         part = TableOf(self.cells, True, partial(_counted, bins=self, classes=classes))
-        return Plan((part,), classes.reader(shape, "y_prob", private_n=private_n), self)
+        return Plan((part,), classes.reader(shape, "y_prob"), self)
 
     def counts(self, records: Records, classes: TwoClasses) -> NDArray[np.int64]:
         """Return the counts of the cells, in steps: by end, class and bin."""

@@ -352,7 +352,7 @@ class ScoreTable:
         negative, positive = plausible_counts(released.values[0], cells, released.public_n).reshape(
             2, columns
         )
-        rate = released.epsilon / (2 if released.neighboring == "replace_one" else 1)  # of a `CountTable`
+        rate = released.epsilon / (1 if released.neighboring.private_n else 2)  # of a `CountTable`
         noise = expected_noise(rate / released.most_records)
         return ScoreCounts(self.bins.merged(columns), negative, positive, noisy.reshape(2, columns), noise)
 
@@ -367,7 +367,6 @@ def score_plan(
     formula: Callable[[ScoreCounts], Any],
     shape: Shape,
     *,
-    private_n: bool,
     labels: Any,
     pos_label: Any,
     edges: Any,
@@ -377,4 +376,4 @@ def score_plan(
     classes, known = TwoClasses.of(labels, pos_label), ScoreBins.of(edges)
     table = ScoreTable(known, known.columns(bins), formula, classes)
     part = NestedOf(partial(counted, classes=classes, bins=known), 2, known.size, table.columns)
-    return Plan((part,), classes.reader(shape, "y_score", private_n=private_n), table)
+    return Plan((part,), classes.reader(shape, "y_score"), table)

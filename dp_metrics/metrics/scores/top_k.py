@@ -25,7 +25,7 @@ from dp_metrics.release.plan import Plan
 from dp_metrics.release.result import PrivateResult
 
 
-def _plan(shape: Shape, *, private_n: bool, k: Any, normalize: Any, labels: Any) -> Plan:
+def _plan(shape: Shape, *, k: Any, normalize: Any, labels: Any) -> Plan:
     number, form = as_whole(k), shape.arguments[1]
     if number is None or number < 1:
         raise ValueError("k must be an integer of at least 1.")
@@ -37,7 +37,7 @@ def _plan(shape: Shape, *, private_n: bool, k: Any, normalize: Any, labels: Any)
     columns = LabelColumns.of(labels, form, "y_score", fewest=2)
     reads = (partial(encoded_block, labels=columns.labels), partial(float_block, name="y_score"))
     loss = RecordLoss(partial(_misses, k=number), reads=reads, cap=1.0, is_count=True)
-    reader = partial(labels_and_numbers, columns=columns, private_n=private_n)
+    reader = partial(labels_and_numbers, columns=columns)
     of_what = "records with the true label among the k likeliest"
     result = share_of_records(normalize, of_what, is_score=True)
     return Plan((MeanOf(loss),), reader, result, unstated=unstated_labels(labels, form))

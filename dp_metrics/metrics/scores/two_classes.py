@@ -51,11 +51,11 @@ class TwoClasses:
         """The place of the positive label among the sorted ones."""
         return 1 if self.pos_label is None else self.labels.sorted_place(self.pos_label, "pos_label")
 
-    def reader(self, shape: Shape, name: str, *, private_n: bool) -> Callable[[Records], Records]:
+    def reader(self, shape: Shape, name: str) -> Callable[[Records], Records]:
         """Return what checks the form of records, whose public form this is; raise if that is invalid."""
         columns = LabelColumns.of(self.labels, shape.arguments[1], name, positive=self.pos_label)
         one = replace(columns, columns=1)  # of two that of the positive label is read: both forms merge
-        return partial(labels_and_scores, columns=one, private_n=private_n, name=name, positive=self.positive)
+        return partial(labels_and_scores, columns=one, name=name, positive=self.positive)
 
     def blocks(self, records: Records, name: str) -> Iterator[tuple[NDArray[np.bool_], Floats]]:
         """Return blocks of whether records of valid form are positive, and of their scores.

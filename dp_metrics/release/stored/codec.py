@@ -15,6 +15,7 @@ from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
 
 import numpy as np
 
+from dp_metrics.inputs.options import Relation
 from dp_metrics.mechanisms import MECHANISMS
 from dp_metrics.mechanisms._base import BoundsNoise
 from dp_metrics.mechanisms.adaptive import AdaptiveNoise, SecondStage, _Stages
@@ -85,6 +86,8 @@ def encoded(value: Any) -> Any:
     """
     if value is None or type(value) in (bool, int, str):
         return value
+    if isinstance(value, Relation):
+        return value.value
     if type(value) is float:
         return value if math.isfinite(value) else {"float": repr(value)}
     if type(value) in (date, datetime):
@@ -148,6 +151,8 @@ def _made(kind: Any, values: dict[str, Any]) -> Any:
     if {*values} | _ADDED.get(kind.__name__, set()) != {*_fields(kind)}:
         raise ValueError(DAMAGED)
     for name, hint in _hints(kind).items():
+        if hint is Relation:
+            values[name] = Relation(values[name])
         if name in values and not _fits(values[name], hint):
             raise ValueError(DAMAGED)
     return kind(**values)
@@ -212,7 +217,7 @@ def _fits(value: Any, hint: Any) -> bool:
         return True
     kind = origin or hint
     if isinstance(value, str):
-        return kind is str
+        return kind is type(value)
     if kind is float:
         return isinstance(value, float | int) and not isinstance(value, bool)
     if kind is int:
