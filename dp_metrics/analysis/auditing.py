@@ -29,6 +29,7 @@ from dp_metrics.mechanisms._base import BoundsDraw, Draw, DrawnLaw, KnownNumber,
 from dp_metrics.metrics import Metric, metric_named, metric_of, row_of
 from dp_metrics.release.plan import Plan
 from dp_metrics.release.release import Prepared, Release
+from dp_metrics.release.terms import Terms
 from dp_metrics.release.together import Together
 from dp_metrics.sensitivity.output_bounds import OutputBounds
 
@@ -218,14 +219,13 @@ def frame_loss(
     >>> auditing.frame_loss(private_recall_score, a, b, group_labels=[0, 1], epsilon=1.0)
     1.0
     """
-    release = _settings(epsilon, neighboring)
+    release = Release("", Terms.of(epsilon=epsilon, neighboring=neighboring))
     public = {
         "group_labels": group_labels, "membership": membership, "overall_share": overall_share,
         "groups": groups, "max_records": max_records,
     }  # fmt: skip
-    sides = (
-        read_frame(metrics, *data, relation=release.relation, **public)[:2] for data in (records_a, records_b)
-    )
+    relation = release.terms.relation
+    sides = (read_frame(metrics, *data, relation=relation, **public)[:2] for data in (records_a, records_b))
     return _loss_of_plans(release, *sides)
 
 
@@ -241,8 +241,8 @@ def _planned_loss(
     settings = {name: value for name, value in arguments.items() if name not in row.options}
     sides = []
     for records in (records_a, records_b):
-        release = row.settings(epsilon=epsilon, options=options, **settings)
-        sides.append(row.read(records, options, relation=release.relation))
+        release = row.release_on(Terms.of(epsilon=epsilon, **settings), options)
+        sides.append(row.read(records, options, relation=release.terms.relation))
     return _loss_of_plans(release, *sides)
 
 
@@ -275,15 +275,7 @@ def plan_loss(
         shape, records = Records.of(data, relation=Relation.REPLACE_ONE)
         plan = make_plan(shape)
         sides.append((plan, plan.read(records)))
-    return _loss_of_plans(_settings(epsilon, "replace_one"), *sides)
-
-
-def _settings(epsilon: Any, neighboring: str) -> Release:
-    """Return the settings of a release that is prepared only."""
-    return Release(
-        "", epsilon=epsilon, mechanism=None, default=None, accountant=None, random_state=None,
-        neighboring=neighboring,
-    )  # fmt: skip
+    return _loss_of_plans(Release("", Terms.of(epsilon=epsilon)), *sides)
 
 
 def _loss_of_plans(release: Release, a: tuple[Any, Any], b: tuple[Any, Any]) -> float:
@@ -297,7 +289,7 @@ def _loss_of_plans(release: Release, a: tuple[Any, Any], b: tuple[Any, Any]) -> 
 def _loss_of_prepared(a: Prepared, b: Prepared) -> float:
     """Return the loss of what one plan releases of two data sets, a noisy count included."""
     n, other = a.known.n, b.known.n
-    if n != other and not a.release.relation.private_n:
+    if n != other and not a.release.terms.relation.private_n:
         return math.inf  # a public number that differs
     # both draw with one noisy count, whose loss is what it cost for each record that one of them has more
     for_count = float(a.for_count) * abs(n - other)

@@ -22,12 +22,13 @@ from dp_metrics.cli.budget import add_budget_file, refusals
 from dp_metrics.cli.experiments import add_data, demonstrate
 from dp_metrics.cli.predictions import Chunk, ColumnSpec, Kind, Predictions, Progress, add_dialect
 from dp_metrics.cli.score import bought, check_name
-from dp_metrics.page.evaluate import page_settings, private_evaluate
+from dp_metrics.page.evaluate import page_release, private_evaluate
 from dp_metrics.page.page import PrivateEvaluation
 from dp_metrics.page.requirements import parsed
 from dp_metrics.page.setting import Setting, kinds_of
 from dp_metrics.release.bias import biases_in_words
 from dp_metrics.release.release import Release
+from dp_metrics.release.terms import Terms
 
 _WRITERS: Mapping[str, Callable[[PrivateEvaluation], str]] = {
     ".html": PrivateEvaluation.to_html,
@@ -70,18 +71,18 @@ def _page(typed: argparse.Namespace) -> int:
     columns, options = _columns(typed), _options(typed)
     paid = {"epsilon": typed.epsilon, "neighboring": typed.neighboring, "spend_name": typed.spend_name}
 
-    def settings(budget: PrivacyAccountant | None, data: Mapping[str, Any]) -> Release:
+    def asked(budget: PrivacyAccountant | None, data: Mapping[str, Any]) -> Release:
         try:
-            return page_settings(_setting(typed, options), data, accountant=budget, **paid)
+            return page_release(_setting(typed, options), Terms.of(**paid, accountant=budget), data)
         except (ValueError, TypeError) as error:
             raise CommandError(str(error)) from None
 
     def stored(budget: PrivacyAccountant, public: Mapping[str, Any]) -> PrivateEvaluation | None:
         with refusals():
-            found: PrivateEvaluation | None = settings(budget, {"y_true": public["y_true"]}).stored()
+            found: PrivateEvaluation | None = asked(budget, {"y_true": public["y_true"]}).stored()
             return found
 
-    settings(None, {})  # what is wrong with an option is said before a file is opened
+    asked(None, {})  # what is wrong with an option is said before a file is opened
 
     def prepared(records: Predictions) -> Callable[[PrivacyAccountant | None, Progress], PrivateEvaluation]:
         def draw(budget: PrivacyAccountant | None, progress: Progress) -> PrivateEvaluation:

@@ -36,7 +36,7 @@ from dp_metrics.cli.predictions import (
     dialect_of,
     open_predictions,
 )
-from dp_metrics.fairness.frame import PrivateMetricFrame, frame_settings
+from dp_metrics.fairness.frame import PrivateMetricFrame, frame_release
 from dp_metrics.fairness.groups import Groups
 from dp_metrics.inputs.options import Epsilon
 from dp_metrics.inputs.shape import Shape
@@ -46,6 +46,7 @@ from dp_metrics.metrics._catalogue import WEIGHTS
 from dp_metrics.release.parts.variance import VarianceOf
 from dp_metrics.release.result import PrivateResult
 from dp_metrics.release.stored.questions import PER_RECORD, public_records
+from dp_metrics.release.terms import Terms
 from dp_metrics.release.with_result import with_result
 from dp_metrics.streaming._summary import Summary
 
@@ -125,9 +126,11 @@ def release(
                 summary.update(*(chunk[name] for name in row.data), **weights)
         with refusals():
             released: PrivateResult[Any] = summary.released_as(
-                row, **{**row.options, **request.options}, **paid,
+                row,
+                Terms.of(**paid),
+                {**row.options, **request.options},
                 of_records=lambda: public_records(records.public(lambda part: None)),
-            )  # fmt: skip
+            )
         return released
     columns = records.whole(progress)
     with refusals():
@@ -169,17 +172,15 @@ def stored_release(
     try:
         if request.groups:
             metric = _frame_metric(request, paid)
-            settings = frame_settings(
-                metric, group_labels=request.group_labels, random_state=None, data=data, **paid
-            )
+            release = frame_release(metric, Terms.of(**paid), data=data, group_labels=request.group_labels)
         else:
             options = {**row.options, **request.options}
             options |= {name: value for name, value in public.items() if name in PER_RECORD}
-            settings = row.settings(**paid, options=options, data=data)
+            release = row.release_on(Terms.of(**paid), options, data)
     except (ValueError, TypeError) as error:
         raise CommandError(str(error)) from None
     with refusals():
-        found: PrivateResult[Any] | PrivateMetricFrame | None = settings.stored()
+        found: PrivateResult[Any] | PrivateMetricFrame | None = release.stored()
         return found
 
 
@@ -208,16 +209,16 @@ def summarising(request: ScoreRequest, records: Predictions) -> Summary | None:
 
 def _summary_of(request: ScoreRequest, options: Mapping[str, Any], shape: Shape) -> Summary | None:
     row = request.row
-    settings = row.settings(epsilon=request.epsilon, **request.settings, options=options)
+    asked = row.release_on(Terms.of(epsilon=request.epsilon, **request.settings), options)
     # of as many records as may be any option can be released, if their number is public
-    plan = row.planned(replace(shape, n=None if settings.relation.private_n else sys.maxsize), options)
+    plan = row.planned(replace(shape, n=None if asked.terms.relation.private_n else sys.maxsize), options)
     # two stages need all values of a variance, and a summary has but its capacity of them
     mechanism = request.settings.get("mechanism", row.mechanism)
     has_stages = VarianceOf in plan.kinds and mechanism == "adaptive"
     if not plan.merges or has_stages or options.get("groups") is not None:
         return None
     of_records = {name: value for name, value in options.items() if name not in PER_RECORD}
-    return Summary.for_release(row, of_records, shape, settings)
+    return Summary.for_release(row, of_records, shape, asked)
 
 
 def _columns(typed: argparse.Namespace, request: ScoreRequest) -> dict[str, ColumnSpec]:

@@ -30,6 +30,7 @@ from dp_metrics.release.result import PrivateResult
 from dp_metrics.release.stored.answers import Answer, read_result, restores
 from dp_metrics.release.stored.codec import DAMAGED
 from dp_metrics.release.stored.questions import Call
+from dp_metrics.release.terms import Terms
 from dp_metrics.release.together import Together
 
 _METHODS = ("between_groups", "to_overall")
@@ -233,23 +234,26 @@ class PrivateMetricFrame:
         random_state: RandomState = None,
         spend_name: str | None = None,
     ) -> None:
-        release = frame_settings(
-            metrics, group_labels=group_labels, epsilon=epsilon, membership=membership,
-            overall_share=overall_share, groups=groups, max_records=max_records, neighboring=neighboring,
-            accountant=accountant, random_state=random_state, spend_name=spend_name,
+        terms = Terms.of(
+            epsilon=epsilon, neighboring=neighboring, accountant=accountant, random_state=random_state,
+            spend_name=spend_name,
+        )  # fmt: skip
+        release = frame_release(
+            metrics, terms, group_labels=group_labels, membership=membership, overall_share=overall_share,
+            groups=groups, max_records=max_records,
             data={"y_true": y_true, "y_pred": y_pred, "sensitive_features": sensitive_features},
         )  # fmt: skip
 
         def read() -> tuple[Together, tuple[KnownParts, ...], Any]:
             plan, known, form = read_frame(
                 metrics, y_true, y_pred, sensitive_features, group_labels=group_labels, membership=membership,
-                overall_share=overall_share, relation=release.relation, groups=groups,
+                overall_share=overall_share, relation=terms.relation, groups=groups,
                 max_records=max_records,
             )  # fmt: skip
             return plan, known, form
 
         made = partial(
-            frame_of, epsilon=float(release.epsilon), relation=release.relation, membership=membership,
+            frame_of, epsilon=float(terms.epsilon), relation=terms.relation, membership=membership,
             is_single=not isinstance(metrics, Mapping),
         )  # fmt: skip
         vars(self).update(vars(release.answer(read, made)))
@@ -644,18 +648,18 @@ class PrivateMetricFrame:
         return limits.of_range(of, high - low if of == "difference" else _ratio(low, high))
 
 
-def frame_settings(
+def frame_release(
     metrics: Any,
+    terms: Terms,
     *,
+    data: Mapping[str, Any],
     group_labels: Any,
     membership: str = "private",
     overall_share: float = 0.2,
     groups: Any = None,
     max_records: int | None = None,
-    data: Mapping[str, Any],
-    **settings: Any,
 ) -> Release:
-    """Return the checked public settings of a frame; of its data no more than is public."""
+    """Return the release of a frame; of its data no more than is public."""
     arguments = {
         **data,
         "group_labels": group_labels,
@@ -672,8 +676,7 @@ def frame_settings(
         metrics=asked_of(frame_metrics(metrics)), is_single=not isinstance(metrics, Mapping),
     )  # fmt: skip
     disclosing = [] if groups is None else ["groups"]
-    name = PrivateMetricFrame.__name__
-    return Release(name, mechanism=None, default=None, disclosing=disclosing, call=call, **settings)
+    return Release(PrivateMetricFrame.__name__, terms, disclosing=disclosing, call=call)
 
 
 def _places(sensitive_features: Any, group_labels: Any) -> Any:

@@ -31,6 +31,7 @@ from dp_metrics.release.parts.part import IntegersOf
 from dp_metrics.release.plan import KnownParts, Plan
 from dp_metrics.release.released import POPULATION_NOTE, Released
 from dp_metrics.release.stored.codec import storable
+from dp_metrics.release.terms import Terms
 
 _SENSITIVITY = 2  # one record moves D and m by at most this together
 _ZERO_ONE = METRICS["private_zero_one_loss"].name.removeprefix("private_")
@@ -494,15 +495,14 @@ def private_compare(
     >>> found.better, found.p_value, 0.8 < found.estimate < 1.2  # exactly 1
     ('A', None, True)
     """
+    terms = Terms.of(
+        epsilon=epsilon, neighboring=neighboring, accountant=accountant, random_state=random_state,
+        spend_name=spend_name,
+    )  # fmt: skip
     release = population_release(
         "private_compare",
-        epsilon=epsilon,
+        terms,
         sample_weight=sample_weight,
-        groups=None,
-        neighboring=neighboring,
-        accountant=accountant,
-        random_state=random_state,
-        spend_name=spend_name,
         arguments={
             "y_true": y_true,
             "pred_a": pred_a,

@@ -21,6 +21,7 @@ from dp_metrics.inputs.shape import Records
 from dp_metrics.release.interval import Interval
 from dp_metrics.release.plan import KnownParts, Plan
 from dp_metrics.release.released import POPULATION_NOTE
+from dp_metrics.release.terms import Terms
 
 _NAME = "private_mean_interval"
 
@@ -149,15 +150,15 @@ def private_mean_interval(
     >>> 0.4 < lower < upper < 0.6
     True
     """
+    terms = Terms.of(
+        epsilon=epsilon, neighboring=neighboring, accountant=accountant, random_state=random_state,
+        spend_name=spend_name,
+    )  # fmt: skip
     release = population_release(
         _NAME,
-        epsilon=epsilon,
+        terms,
         sample_weight=sample_weight,
         groups=groups,
-        neighboring=neighboring,
-        accountant=accountant,
-        random_state=random_state,
-        spend_name=spend_name,
         arguments={"losses": losses, "max_loss": max_loss, "cap": cap, "confidence": confidence},
     )
     plan = mean_plan(max_loss=max_loss, cap=cap, confidence=confidence)

@@ -23,6 +23,7 @@ from dp_metrics.release.parts.mean_loss import MeanOf, PublicWeights
 from dp_metrics.release.parts.part import BoundsPart
 from dp_metrics.release.released import Monotone, Released, ResultNoise
 from dp_metrics.release.result import PrivateResult
+from dp_metrics.release.terms import Terms
 from dp_metrics.sensitivity.exact import UNIT_BITS, rounded_quotient
 from dp_metrics.sensitivity.output_bounds import BoundsFacts
 
@@ -139,8 +140,9 @@ def _noise_of(row: Metric, value: float, n: Any, arguments: Mapping[str, Any]) -
         raise TypeError(f"{row.name} has no public argument {' or '.join(sorted(unknown))}: drop it.")
     if row.mechanism is None:
         raise ValueError(ALONE.format(f"{row.name} is made of several noisy counts"))
-    release = row.settings(**settings, options={**row.options, **options})
-    if release.relation.private_n:
+    terms = Terms.of(**settings)
+    release = row.release_on(terms, {**row.options, **options})
+    if terms.relation.private_n:
         raise ValueError(ALONE.format("the number of records is private"))
     if isinstance(options.get("multioutput"), str) and options["multioutput"] == "raw_values":
         raise ValueError(ALONE.format("multioutput='raw_values' releases several"))

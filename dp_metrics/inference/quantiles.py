@@ -28,6 +28,7 @@ from dp_metrics.release.noisy_binomial import at_most, binomial_law
 from dp_metrics.release.parts.order_statistic import OrderOf
 from dp_metrics.release.plan import KnownParts, Plan
 from dp_metrics.release.released import POPULATION_NOTE, Released
+from dp_metrics.release.terms import Terms
 
 _NAME = "private_quantile_interval"
 _CELLS = 320  # j: how far a limit lies beyond the output of its search
@@ -150,21 +151,21 @@ def private_quantile_interval(
     >>> 1.2 < lower < 1.5 < upper < 1.8
     True
     """
+    terms = Terms.of(
+        epsilon=epsilon, neighboring=neighboring, accountant=accountant, random_state=random_state,
+        spend_name=spend_name,
+    )  # fmt: skip
     release = population_release(
         _NAME,
-        epsilon=epsilon,
+        terms,
         sample_weight=sample_weight,
         groups=groups,
-        neighboring=neighboring,
-        accountant=accountant,
-        random_state=random_state,
-        spend_name=spend_name,
         arguments={"losses": losses, "q": q, "max_loss": max_loss, "confidence": confidence},
     )
 
     def read() -> tuple[Plan, KnownParts, Any]:
         shape, records = Records.of((losses,), relation=Relation.REPLACE_ONE)
-        plan = quantile_plan(shape, q=q, epsilon=release.epsilon, max_loss=max_loss, confidence=confidence)
+        plan = quantile_plan(shape, q=q, epsilon=terms.epsilon, max_loss=max_loss, confidence=confidence)
         return plan, plan.read(records), None
 
     interval: Interval = release.answer(read, value_of)

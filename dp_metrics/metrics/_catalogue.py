@@ -17,6 +17,7 @@ from dp_metrics.release.result import PrivateResult
 from dp_metrics.release.stored.answers import Answer, read_result, read_shape
 from dp_metrics.release.stored.codec import DAMAGED
 from dp_metrics.release.stored.questions import PER_RECORD, Call
+from dp_metrics.release.terms import Terms
 
 WEIGHTS: Mapping[str, Any] = {"sample_weight": None, "groups": None}
 """Options, with their defaults, of every mean of a loss per record."""
@@ -127,13 +128,16 @@ class Metric:
             if name in options and bool(options[name]) != harmless
         ]
 
-    def settings(
-        self, *, options: Mapping[str, Any], data: Mapping[str, Any] | None = None, **settings: Any
+    def release_on(
+        self,
+        terms: Terms,
+        options: Mapping[str, Any],
+        data: Mapping[str, Any] | None = None,
+        call: Call | None = None,
     ) -> Release:
-        """Return the checked public settings of a call; the data are not looked at."""
-        call = settings.pop("call", None) or self.call(options, data or {})
-        disclosing = self.disclosing(options)
-        return Release(self.name, default=self.mechanism, disclosing=disclosing, call=call, **settings)
+        """Return the release of a call with these terms and options; the data are not looked at."""
+        call, disclosing = call or self.call(options, data or {}), self.disclosing(options)
+        return Release(self.name, terms, default=self.mechanism, disclosing=disclosing, call=call)
 
     def call(self, options: Mapping[str, Any], data: Mapping[str, Any]) -> Call:
         """Return what is public of a call with these options and data, each by its name."""
@@ -154,10 +158,10 @@ class Metric:
             Its value is what the function returns.
         """
         data, options, settings = self.sorted_arguments(arguments)
-        release = self.settings(**settings, options=options, data=data)
+        release = self.release_on(Terms.of(**settings), options, data)
 
         def read() -> tuple[Plan, KnownParts, Any]:
-            shape, plan, known = self._read([*data.values()], options, release.relation)
+            shape, plan, known = self._read([*data.values()], options, release.terms.relation)
             return plan, known, self.stored_form(shape)
 
         return release.answer(read, lambda result: result)

@@ -31,6 +31,7 @@ from dp_metrics.release.release import Release
 from dp_metrics.release.released import Released
 from dp_metrics.release.stored.codec import storable
 from dp_metrics.release.stored.questions import PER_RECORD, Call
+from dp_metrics.release.terms import Terms
 from dp_metrics.sensitivity.aggregates import LossAggregate
 from dp_metrics.sensitivity.exact import float_units
 from dp_metrics.sensitivity.ranking_bounds import RankedScores
@@ -411,13 +412,13 @@ def private_best(
     if not isinstance(candidates, list | tuple) or not candidates:
         raise TypeError("candidates must be a list of predictions, or of fitted models, at least one.")
     public = {name: value for name, value in {**row.options, **asked}.items() if name not in _NOT_OPTIONS}
+    terms = Terms.of(
+        epsilon=epsilon, neighboring=neighboring, accountant=accountant, random_state=random_state,
+        spend_name=spend_name,
+    )  # fmt: skip
     release = Release(
         "private_best",
-        epsilon=epsilon,
-        accountant=accountant,
-        random_state=random_state,
-        neighboring=neighboring,
-        spend_name=spend_name,
+        terms,
         # X is what models take, be it a dictionary of columns: its length may be no number of records
         call=Call.of(
             "value", {"y_true": y_true, **public}, of=row.name, number_of_candidates=len(candidates)
@@ -433,9 +434,9 @@ def private_best(
             if "labels" in public and public["labels"] is None:
                 own = {**public, "labels": known_labels(*candidates)}
             predictions = [
-                _response(one, methods, X, y_true, own.get("labels"), release.relation) for one in candidates
+                _response(one, methods, X, y_true, own.get("labels"), terms.relation) for one in candidates
             ]
-        shape, records = Records.of((y_true, *predictions), relation=release.relation)
+        shape, records = Records.of((y_true, *predictions), relation=terms.relation)
         plan = best_plan(row, shape, [own] * len(candidates))
         return plan, plan.read(records), None
 

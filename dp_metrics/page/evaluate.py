@@ -22,6 +22,7 @@ from dp_metrics.release.release import Release
 from dp_metrics.release.stored.answers import Answer, read_result, read_shape, restores
 from dp_metrics.release.stored.codec import DAMAGED
 from dp_metrics.release.stored.questions import Call, public_records
+from dp_metrics.release.terms import Terms
 from dp_metrics.release.together import Together
 
 _NAMES = {
@@ -190,17 +191,19 @@ def private_evaluate(
         split,
         n,
     )
-    release = page_settings(
-        setting, {**asked.records, "sensitive_features": sensitive_features}, features, epsilon=epsilon,
-        neighboring=neighboring, accountant=accountant, random_state=random_state, spend_name=spend_name,
+    terms = Terms.of(
+        epsilon=epsilon, neighboring=neighboring, accountant=accountant, random_state=random_state,
+        spend_name=spend_name,
     )  # fmt: skip
+    records = {**asked.records, "sensitive_features": sensitive_features}
+    release = page_release(setting, terms, records, features)
 
     def form_of() -> tuple[PageForm, Records]:
         names = [_NAMES.get(column, column) for column in asked.columns]
-        data = asked.read(relation=release.relation)
-        shape, records = named_records(data, names=names, relation=release.relation)
+        data = asked.read(relation=terms.relation)
+        shape, records = named_records(data, names=names, relation=terms.relation)
         sizes = _sizes(setting, records)
-        return PageForm(setting, shape, release.relation, sizes, release.epsilon), records
+        return PageForm(setting, shape, terms.relation, sizes, terms.epsilon), records
 
     def read() -> tuple[Together, tuple[KnownParts, ...], Any]:
         form, records = form_of()
@@ -216,16 +219,16 @@ def private_evaluate(
     return release.answer(read, PrivateEvaluation).with_budget(accountant)
 
 
-def page_settings(
-    setting: Setting, data: Mapping[str, Any], features: Sequence[Any] = (), **settings: Any
+def page_release(
+    setting: Setting, terms: Terms, data: Mapping[str, Any], features: Sequence[Any] = ()
 ) -> Release:
-    """Return the checked public settings of a page; of its data no more than is public."""
+    """Return the release of a page; of its data no more than is public."""
     public = None
     if setting.membership == "public" and setting.has_groups:
         public = partial(public_groups, features, setting.group_labels)
     call = Call("page", {"page": setting.asked()}, partial(public_records, data, public))
-    release = Release("private_evaluate", call=call, **settings)
-    if setting.membership == "public" and release.relation.private_n:
+    release = Release("private_evaluate", terms, call=call)
+    if setting.membership == "public" and terms.relation.private_n:
         raise ValueError("membership='public' tells the number of records: use neighboring='replace_one'.")
     return release
 

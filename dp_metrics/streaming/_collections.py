@@ -9,7 +9,6 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from dp_metrics._random import check_entropy
 from dp_metrics.inputs.arrays import array_of, check_same_length
 from dp_metrics.inputs.options import Relation
 from dp_metrics.inputs.readers import check_sample_weight
@@ -17,6 +16,7 @@ from dp_metrics.inputs.shape import ArgumentShape, Shape
 from dp_metrics.metrics import Metric
 from dp_metrics.release.result import PrivateResult
 from dp_metrics.release.stored.questions import PER_RECORD, public_totals
+from dp_metrics.release.terms import Terms
 from dp_metrics.sensitivity.exact import exact_sum
 from dp_metrics.streaming._summary import Summary
 
@@ -66,19 +66,19 @@ def released(metric: Metric, **arguments: Any) -> PrivateResult[Any]:
                 f"{name} must be a dask.array or a dask.dataframe collection; for data in memory use "
                 f"dp_metrics.{metric.name}."
             )
-    settings["random_state"] = check_entropy(settings["random_state"])
+    terms = Terms.of(**settings)
     of_records = {name: value for name, value in options.items() if name not in PER_RECORD}
     totals = partial(_totals, data[metric.data[0]], **weights)
     call = replace(metric.call(of_records, {}), of_records=totals)
-    release = metric.settings(**settings, options=options, call=call)
+    release = metric.release_on(terms, options, call=call)
     if (stored := release.stored()) is not None:
         found: PrivateResult[Any] = stored
         return found
     # an option that is wrong fails here, before hours of computing
     empty = Summary.for_release(metric, of_records, _form(data.values()), release)
-    if settings["accountant"] is not None:
-        settings["accountant"].require(release.epsilon)
-    return _reduced(empty, {**data, **weights}).released_as(metric, **settings, **options)
+    if terms.accountant is not None:
+        terms.accountant.require(terms.epsilon)
+    return _reduced(empty, {**data, **weights}).released_as(metric, terms, options)
 
 
 def summarised(summary: AnySummary, *data: Any) -> AnySummary:

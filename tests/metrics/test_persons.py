@@ -18,6 +18,7 @@ from dp_metrics.inputs.options import Relation
 from dp_metrics.inputs.shape import Records
 from dp_metrics.mechanisms import Geometric
 from dp_metrics.metrics import FUNCTIONS, METRICS
+from dp_metrics.release.terms import Terms
 
 SEVERAL = [name for name, row in METRICS.items() if "max_records" in row.options]
 PERSONS = [0, 1, 0, 2, 1, 2, 1]  # person 0 has the records at 0 and 2, person 1 has three
@@ -68,10 +69,10 @@ def test_a_person_in_several_groups_of_a_frame_costs_epsilon_at_most(metric, mem
 def test_a_noisy_count_is_paid_for_by_all_records_of_a_person(mechanism):
     """Where membership is private the groups of a frame are released as if their sizes were."""
     row = METRICS["private_mse"]
-    options = {"epsilon": 1.0, "neighboring": "add_or_remove_one", "mechanism": mechanism}
+    terms = Terms.of(epsilon=1.0, neighboring="add_or_remove_one", mechanism=mechanism)
     plan = row.planned(row.form(), {"bounds": (0, 1)})
     for k in (1, 3):
-        _, epsilons, for_count = row.settings(options={}, **options).divided(replace(plan, most_records=k))
+        _, epsilons, for_count = row.release_on(terms, {}).divided(replace(plan, most_records=k))
         assert sum(epsilons) + for_count == Fraction(1, k)
         assert (for_count > 0) == (mechanism != "geometric")
 

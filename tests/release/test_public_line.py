@@ -43,6 +43,7 @@ from dp_metrics.release import release as release_module
 from dp_metrics.release.draws import VectorDraw
 from dp_metrics.release.parts.part import KnownCounts
 from dp_metrics.release.plan import KnownParts
+from dp_metrics.release.terms import Terms
 from dp_metrics.sensitivity.aggregates import LossAggregate, VarianceAggregate, WeightedLossAggregate
 from dp_metrics.sensitivity.output_bounds import OutputBounds
 
@@ -190,8 +191,8 @@ def result_of(call, settings, data, outcomes, monkeypatch):
     row = call.case.row
     given = {**dict.fromkeys(row.refused), **row.options, **call.options}
     _, options, _ = row.sorted_arguments({**dict.fromkeys(row.data), **given})
-    release = row.settings(epsilon=1.0, **call.neighboring, **settings, options=options)
-    plan, known = row.read(data, options, relation=release.relation)
+    release = row.release_on(Terms.of(epsilon=1.0, **call.neighboring, **settings), options)
+    plan, known = row.read(data, options, relation=release.terms.relation)
     draws, _, for_count = release.prepare(plan, known)
     for place, draw in enumerate(draws):
         if len(outcomes) == place:
