@@ -20,7 +20,7 @@ from scipy.special import betaincinv  # scikit-learn depends on scipy
 
 from dp_metrics._random import RandomState
 from dp_metrics.analysis._law_comparison import draw_loss, finite_loss, law_loss
-from dp_metrics.fairness.plan import read_frame
+from dp_metrics.fairness.plan import FrameOptions, read_frame
 from dp_metrics.inputs.floats import Floats, own_error_state
 from dp_metrics.inputs.options import Epsilon, Relation, check_epsilon, check_neighboring, exact_epsilon
 from dp_metrics.inputs.shape import Records, Shape
@@ -220,12 +220,9 @@ def frame_loss(
     1.0
     """
     release = Release("", Terms.of(epsilon=epsilon, neighboring=neighboring))
-    public = {
-        "group_labels": group_labels, "membership": membership, "overall_share": overall_share,
-        "groups": groups, "max_records": max_records,
-    }  # fmt: skip
+    asked = FrameOptions(metrics, group_labels, membership, overall_share, groups, max_records)
     relation = release.terms.relation
-    sides = (read_frame(metrics, *data, relation=relation, **public)[:2] for data in (records_a, records_b))
+    sides = (read_frame(asked, *data, relation=relation)[:2] for data in (records_a, records_b))
     return _loss_of_plans(release, *sides)
 
 

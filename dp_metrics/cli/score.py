@@ -38,6 +38,7 @@ from dp_metrics.cli.predictions import (
 )
 from dp_metrics.fairness.frame import PrivateMetricFrame, frame_release
 from dp_metrics.fairness.groups import Groups
+from dp_metrics.fairness.plan import FrameOptions
 from dp_metrics.inputs.options import Epsilon
 from dp_metrics.inputs.shape import Shape
 from dp_metrics.mechanisms import MECHANISMS
@@ -172,7 +173,7 @@ def stored_release(
     try:
         if request.groups:
             metric = _frame_metric(request, paid)
-            release = frame_release(metric, Terms.of(**paid), data=data, group_labels=request.group_labels)
+            release = frame_release(FrameOptions(metric, request.group_labels), Terms.of(**paid), data)
         else:
             options = {**row.options, **request.options}
             options |= {name: value for name, value in public.items() if name in PER_RECORD}

@@ -17,13 +17,20 @@ from dp_metrics._random import RandomState
 from dp_metrics.accounting import PrivacyAccountant
 from dp_metrics.fairness.groups import columns_of, public_groups
 from dp_metrics.fairness.intervals import GroupLimits, InPeople, InRecords, check_what
-from dp_metrics.fairness.plan import Entry, FrameResult, asked_of, frame_metrics, plan_again, read_frame
+from dp_metrics.fairness.plan import (
+    Entry,
+    FrameOptions,
+    FrameResult,
+    asked_of,
+    frame_metrics,
+    plan_again,
+    read_frame,
+)
 from dp_metrics.inputs.floats import own_error_state
 from dp_metrics.inputs.options import Relation, check_choice, check_confidence
 from dp_metrics.metrics._pictures import Bar, draw_groups
 from dp_metrics.metrics.scores.released_scores import ReleasedScores
 from dp_metrics.metrics.scores.table import ScoreTable
-from dp_metrics.release.plan import KnownParts
 from dp_metrics.release.release import Release
 from dp_metrics.release.released import ResultNoise
 from dp_metrics.release.result import PrivateResult
@@ -31,7 +38,6 @@ from dp_metrics.release.stored.answers import Answer, read_result, restores
 from dp_metrics.release.stored.codec import DAMAGED
 from dp_metrics.release.stored.questions import Call
 from dp_metrics.release.terms import Terms
-from dp_metrics.release.together import Together
 
 _METHODS = ("between_groups", "to_overall")
 
@@ -238,25 +244,14 @@ class PrivateMetricFrame:
             epsilon=epsilon, neighboring=neighboring, accountant=accountant, random_state=random_state,
             spend_name=spend_name,
         )  # fmt: skip
-        release = frame_release(
-            metrics, terms, group_labels=group_labels, membership=membership, overall_share=overall_share,
-            groups=groups, max_records=max_records,
-            data={"y_true": y_true, "y_pred": y_pred, "sensitive_features": sensitive_features},
-        )  # fmt: skip
-
-        def read() -> tuple[Together, tuple[KnownParts, ...], Any]:
-            plan, known, form = read_frame(
-                metrics, y_true, y_pred, sensitive_features, group_labels=group_labels, membership=membership,
-                overall_share=overall_share, relation=terms.relation, groups=groups,
-                max_records=max_records,
-            )  # fmt: skip
-            return plan, known, form
-
+        asked = FrameOptions(metrics, group_labels, membership, overall_share, groups, max_records)
+        data = {"y_true": y_true, "y_pred": y_pred, "sensitive_features": sensitive_features}
+        read = partial(read_frame, asked, **data, relation=terms.relation)
         made = partial(
             frame_of, epsilon=float(terms.epsilon), relation=terms.relation, membership=membership,
             is_single=not isinstance(metrics, Mapping),
         )  # fmt: skip
-        vars(self).update(vars(release.answer(read, made)))
+        vars(self).update(vars(frame_release(asked, terms, data).answer(read, made)))
 
     def _show(
         self, result: FrameResult, *, epsilon: float, relation: Relation, membership: str, is_single: bool
@@ -648,34 +643,16 @@ class PrivateMetricFrame:
         return limits.of_range(of, high - low if of == "difference" else _ratio(low, high))
 
 
-def frame_release(
-    metrics: Any,
-    terms: Terms,
-    *,
-    data: Mapping[str, Any],
-    group_labels: Any,
-    membership: str = "private",
-    overall_share: float = 0.2,
-    groups: Any = None,
-    max_records: int | None = None,
-) -> Release:
+def frame_release(asked: FrameOptions, terms: Terms, data: Mapping[str, Any]) -> Release:
     """Return the release of a frame; of its data no more than is public."""
-    arguments = {
-        **data,
-        "group_labels": group_labels,
-        "membership": membership,
-        "overall_share": overall_share,
-        "groups": groups,
-        "max_records": max_records,
-    }
     features = None
-    if membership == "public":
-        features = partial(_places, data["sensitive_features"], group_labels)
+    if asked.membership == "public":
+        features = partial(_places, data["sensitive_features"], asked.group_labels)
     call = Call.of(
-        "frame", arguments, features,
-        metrics=asked_of(frame_metrics(metrics)), is_single=not isinstance(metrics, Mapping),
+        "frame", {**data, **asked._asdict()}, features,
+        metrics=asked_of(frame_metrics(asked.metrics)), is_single=not isinstance(asked.metrics, Mapping),
     )  # fmt: skip
-    disclosing = [] if groups is None else ["groups"]
+    disclosing = [] if asked.groups is None else ["groups"]
     return Release(PrivateMetricFrame.__name__, terms, disclosing=disclosing, call=call)
 
 

@@ -198,19 +198,24 @@ def _frame_metric(name: str, metric: Any) -> FrameMetric:
     return FrameMetric(name, row, keywords, mechanism)
 
 
+class FrameOptions(NamedTuple):
+    """Public: what a caller asks of a frame, as in `PrivateMetricFrame`.
+
+    The groups that are compared are those of `sensitive_features`; `groups` are persons, who may have several
+    records each.
+    """
+
+    metrics: Any
+    group_labels: Any
+    membership: str = "private"
+    overall_share: float = 0.2
+    groups: Any = None
+    max_records: Any = None
+
+
 @own_error_state
 def read_frame(
-    metrics: Any,
-    y_true: Any,
-    y_pred: Any,
-    sensitive_features: Any,
-    *,
-    group_labels: Any,
-    membership: str,
-    overall_share: Any,
-    relation: Relation,
-    groups: Any = None,
-    max_records: Any = None,
+    asked: FrameOptions, y_true: Any, y_pred: Any, sensitive_features: Any, *, relation: Relation
 ) -> tuple[Together, tuple[KnownParts, ...], Any]:
     """Return the plan of a frame, what it has to know of the records, and the public form of these.
 
@@ -219,17 +224,18 @@ def read_frame(
     TypeError, ValueError
         If an option or a record is invalid.
     """
-    share, chosen = check_frame(membership, overall_share, relation=relation), frame_metrics(metrics)
+    share = check_frame(asked.membership, asked.overall_share, relation=relation)
+    chosen = frame_metrics(asked.metrics)
     columns = columns_of(sensitive_features)
     shape, records, _ = first_records(
         (y_true, y_pred, *columns),
         names=("y_true", "y_pred", *["sensitive_features"] * len(columns)),
         relation=relation,
-        groups=groups,
-        max_records=max_records,
+        groups=asked.groups,
+        max_records=asked.max_records,
     )
-    by, sizes = Groups.of(group_labels, len(columns)), None
-    if membership == "public":  # the features are as public as the number of records
+    by, sizes = Groups.of(asked.group_labels, len(columns)), None
+    if asked.membership == "public":  # the features are as public as the number of records
         sizes = by.public_sizes(records)
     plan = plan_frame(chosen, shape, by, overall_share=share, sizes=sizes)
     return plan, plan.read(records), {"shape": shape, "sizes": sizes}

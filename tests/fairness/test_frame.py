@@ -17,7 +17,7 @@ from sklearn import metrics as sk
 
 import dp_metrics as dp
 from dp_metrics import auditing
-from dp_metrics.fairness.plan import read_frame
+from dp_metrics.fairness.plan import FrameOptions, read_frame
 from dp_metrics.inputs.options import Relation
 from dp_metrics.metrics import FUNCTIONS, METRICS
 
@@ -324,8 +324,8 @@ def test_the_exact_loss_of_a_frame_is_at_most_epsilon_and_attained(name, way):
 
 def planned(metrics, by=RACE, *, neighboring="replace_one", membership="private"):
     """Return the plan of a frame."""
-    options = {"group_labels": LABELS, "membership": membership, "overall_share": 0.2}
-    return read_frame(metrics, Y, PRED, by, relation=Relation(neighboring), **options)[0]
+    asked = FrameOptions(metrics, LABELS, membership)
+    return read_frame(asked, Y, PRED, by, relation=Relation(neighboring))[0]
 
 
 @each_way
