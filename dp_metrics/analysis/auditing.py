@@ -22,15 +22,21 @@ from dp_metrics._random import RandomState
 from dp_metrics.analysis._law_comparison import draw_loss, finite_loss, law_loss
 from dp_metrics.fairness.plan import FrameOptions, read_frame
 from dp_metrics.inputs.floats import Floats, own_error_state
-from dp_metrics.inputs.options import Epsilon, Relation, check_epsilon, check_neighboring, exact_epsilon
+from dp_metrics.inputs.options import (
+    Epsilon,
+    Relation,
+    check_confidence,
+    check_epsilon,
+    check_neighboring,
+    exact_epsilon,
+)
 from dp_metrics.inputs.shape import Records, Shape
 from dp_metrics.mechanisms import Mechanism, get_mechanism
 from dp_metrics.mechanisms._base import BoundsDraw, Draw, DrawnLaw, KnownNumber, NumberPart
 from dp_metrics.metrics import Metric, metric_named, metric_of, row_of
-from dp_metrics.release.plan import Plan
+from dp_metrics.release.plan import Plan, Together
 from dp_metrics.release.release import Prepared, Release
 from dp_metrics.release.terms import Terms
-from dp_metrics.release.together import Together
 from dp_metrics.sensitivity.output_bounds import OutputBounds
 
 __all__ = [
@@ -484,8 +490,7 @@ def loss_lower_bound(sample_a: ArrayLike, sample_b: ArrayLike, *, confidence: fl
     a, b = (np.asarray(sample, dtype=np.float64).ravel() for sample in (sample_a, sample_b))
     if min(a.size, b.size) < 4:
         raise ValueError("Each sample needs at least 4 outputs.")
-    if not 0 < confidence < 1:
-        raise ValueError("confidence must lie strictly between 0 and 1.")
+    confidence = check_confidence(confidence)
     points = np.unique(np.concatenate([a[::2], b[::2]]))
     if points.size > 2000:
         points = np.quantile(points, np.linspace(0.0, 1.0, 2000))

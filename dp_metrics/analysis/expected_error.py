@@ -19,7 +19,7 @@ from dp_metrics.analysis.guesses import LAWS, Data, Guess, examples_of, hints_of
 from dp_metrics.analysis.simulation import simulated_noise
 from dp_metrics.inputs.arrays import array_of
 from dp_metrics.inputs.floats import MAX_FLOAT, Floats, own_error_state
-from dp_metrics.inputs.options import as_real, as_whole, exact_epsilon
+from dp_metrics.inputs.options import as_real, as_whole, check_positive, exact_epsilon
 from dp_metrics.inputs.readers import check_groups
 from dp_metrics.mechanisms import Mechanism
 from dp_metrics.mechanisms._base import Draw
@@ -267,8 +267,7 @@ def epsilon_for_error(
     >>> epsilon_for_error("roc_auc", guess=0.8, n=12000, positives=0.14, error=0.01)
     0.084
     """
-    if not 0 < as_real(error) < math.inf:
-        raise ValueError("error must be a positive, finite number.")
+    check_positive(error, "error")
     hints = {
         "guess": guess, "positives": positives, "classes": classes, "law": law,
         "predicted_positives": predicted_positives,

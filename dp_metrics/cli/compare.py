@@ -25,6 +25,7 @@ from dp_metrics.inference.comparison import (
 from dp_metrics.inference.means import private_mean_interval
 from dp_metrics.inference.paired_losses import paired_losses
 from dp_metrics.inference.quantiles import private_quantile_interval
+from dp_metrics.inputs.options import Relation
 from dp_metrics.inputs.readers import asked_of_persons
 from dp_metrics.inputs.shape import Shape
 from dp_metrics.metrics import row_of
@@ -33,7 +34,7 @@ from dp_metrics.release.terms import Terms
 
 T = TypeVar("T", bound="Comparison | Interval")
 
-_RELATION = "replace_one"
+_RELATION = Relation.REPLACE_ONE.value
 _MODELS = ("pred_a", "pred_b")
 
 

@@ -22,6 +22,7 @@ from dp_metrics.cli.budget import add_budget_file, refusals
 from dp_metrics.cli.experiments import add_data, demonstrate
 from dp_metrics.cli.predictions import Chunk, ColumnSpec, Kind, Predictions, Progress, add_dialect
 from dp_metrics.cli.score import bought, check_name
+from dp_metrics.inputs.options import NEIGHBORING
 from dp_metrics.page.evaluate import page_release, private_evaluate
 from dp_metrics.page.page import PrivateEvaluation
 from dp_metrics.page.requirements import parsed
@@ -249,10 +250,9 @@ def add_evaluate(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--group-labels", nargs="+", action="append", default=[], metavar="LABEL", help=labels
     )
-    relations = ("replace_one", "add_or_remove_one")
     relation = "what one person can change: replace_one (default) or add_or_remove_one"
     parser.add_argument(
-        "--neighboring", choices=relations, default="replace_one", metavar="RELATION", help=relation
+        "--neighboring", choices=NEIGHBORING, default="replace_one", metavar="RELATION", help=relation
     )
     parser.add_argument("--n", type=int, metavar="N", help="public guess of a private number of records")
     cost = "privacy parameter of the page: 0.5, or 1/3 exactly; several in the demonstration"

@@ -39,7 +39,7 @@ from dp_metrics.cli.predictions import (
 from dp_metrics.fairness.frame import PrivateMetricFrame, frame_release
 from dp_metrics.fairness.groups import Groups
 from dp_metrics.fairness.plan import FrameOptions
-from dp_metrics.inputs.options import Epsilon
+from dp_metrics.inputs.options import NEIGHBORING, Epsilon
 from dp_metrics.inputs.shape import Shape
 from dp_metrics.mechanisms import MECHANISMS
 from dp_metrics.metrics import FUNCTIONS, Metric, row_of
@@ -412,8 +412,7 @@ def add_score(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--confidence", type=share, default=0.95, metavar="C", help=sure)
     mechanisms = f"one of {', '.join(MECHANISMS)} (default: that of the metric)"
     parser.add_argument("--mechanism", choices=[*MECHANISMS], metavar="NAME", help=mechanisms)
-    relations = ("replace_one", "add_or_remove_one")
     relation = "what one person can change: replace_one (default) or add_or_remove_one"
-    parser.add_argument("--neighboring", choices=relations, metavar="RELATION", help=relation)
+    parser.add_argument("--neighboring", choices=NEIGHBORING, metavar="RELATION", help=relation)
     add_json(parser)
     parser.set_defaults(run=_score)

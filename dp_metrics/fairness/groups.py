@@ -8,7 +8,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from dp_metrics.inputs.arrays import array_of, check_same_length, states_columns
+from dp_metrics.inputs.arrays import check_same_length
 from dp_metrics.inputs.labels import LabelSet
 from dp_metrics.inputs.options import Relation
 from dp_metrics.inputs.shape import Records
@@ -103,18 +103,6 @@ def by_group(coded: Records, groups: int, relation: Relation) -> list[Records]:
         replace(pairs, arrays=tuple(array[rows] for array in pairs.arrays))
         for rows in np.split(order, ends[:-1])
     ]
-
-
-def columns_of(features: Any) -> Sequence[Any]:
-    """Return the columns of one feature or several, each of the type that its container gives it."""
-    if not states_columns(features) or len(getattr(features, "shape", ())) != 2:
-        return [features]
-    if hasattr(features, "iloc"):  # pandas
-        return [features.iloc[:, i] for i in range(features.shape[1])]
-    for columns in ("get_columns", "itercolumns"):  # polars and pyarrow
-        if hasattr(type(features), columns):
-            return list(getattr(features, columns)())
-    return list(array_of(features).T)
 
 
 def public_groups(features: Sequence[Any], group_labels: Any) -> NDArray[np.intp]:

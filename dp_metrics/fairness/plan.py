@@ -11,7 +11,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from dp_metrics.fairness.groups import Groups, by_group, columns_of
+from dp_metrics.fairness.groups import Groups, by_group
+from dp_metrics.inputs.arrays import columns_of
 from dp_metrics.inputs.floats import Floats, own_error_state
 from dp_metrics.inputs.labels import LabelSet
 from dp_metrics.inputs.options import Relation, check_choice, check_share
@@ -29,11 +30,10 @@ from dp_metrics.release.noise import CountsNoise, as_floats
 from dp_metrics.release.parts.count_table import Cells, TableOf, check_cells, plausible_counts
 from dp_metrics.release.parts.mean_loss import MeanOf
 from dp_metrics.release.parts.nested_table import NestedOf
-from dp_metrics.release.plan import KnownParts, Plan
+from dp_metrics.release.plan import KnownParts, Plan, Share, Together
 from dp_metrics.release.released import Released, ResultNoise
 from dp_metrics.release.result import PrivateResult
 from dp_metrics.release.stored.answers import read_shape
-from dp_metrics.release.together import Share, Together
 from dp_metrics.sensitivity.exact import UNIT_BITS
 
 NO_RECORDS = "This group has no records."

@@ -22,7 +22,7 @@ from dp_metrics.inference.wins import noise_reach, wins_interval, wins_p_value
 from dp_metrics.inputs.floats import own_error_state
 from dp_metrics.inputs.labels import NotLabelsError
 from dp_metrics.inputs.losses import RecordLoss
-from dp_metrics.inputs.options import Relation, as_real, check_confidence
+from dp_metrics.inputs.options import OR_NO_LIMIT, Relation, check_confidence, check_positive
 from dp_metrics.inputs.readers import first_records
 from dp_metrics.inputs.shape import Records
 from dp_metrics.metrics import METRICS, row_of
@@ -251,7 +251,7 @@ def comparison_plan(
     if max_difference is None:
         part = IntegersOf(partial(_wins, losses=losses), _SENSITIVITY)
         return Plan((part,), losses.read, partial(_compared_wins, **public))
-    limit = _check_max_difference(max_difference)
+    limit = check_positive(max_difference, "max_difference", OR_NO_LIMIT)
     # no difference exceeds the cap of the losses
     limit = limit if losses.cap is None else min(limit, losses.cap)
     means = mean_interval_plan(
@@ -286,13 +286,6 @@ def _wins(records: Records, *, losses: PairedLosses) -> tuple[int, int]:
         difference += wins - defeats
         decided += wins + defeats
     return difference, decided
-
-
-def _check_max_difference(max_difference: Any) -> float:
-    limit = as_real(max_difference)
-    if not (math.isfinite(limit) and limit > 0):
-        raise ValueError("max_difference must be None or a positive, finite number.")
-    return limit
 
 
 def _rate(epsilon: float) -> float:

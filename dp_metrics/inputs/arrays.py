@@ -18,7 +18,7 @@ that end in `_block`. The errors are those that users of scikit-learn expect.
 
 import math
 import numbers
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from decimal import Decimal
 from enum import Enum
@@ -62,6 +62,25 @@ def states_columns(data: Any) -> bool:
     with suppress(Exception):  # a container may raise what it likes, and quote what it holds
         return hasattr(data, "shape") or any(hasattr(data, protocol) for protocol in _ARRAY_LIKE)
     return False
+
+
+def stated_shape(data: Any) -> tuple[int, ...] | None:
+    """Return the shape that a container states, even without a record; None of a list, which tells none."""
+    if not states_columns(data):
+        return None
+    return tuple(data.shape) if hasattr(data, "shape") else array_of(data).shape
+
+
+def columns_of(data: Any) -> Sequence[Any]:
+    """Return the columns of one feature or several, each of the type that its container gives it."""
+    if len(stated_shape(data) or ()) != 2:
+        return [data]
+    if hasattr(data, "iloc"):  # pandas
+        return [data.iloc[:, i] for i in range(data.shape[1])]
+    for columns in ("get_columns", "itercolumns"):  # polars and pyarrow
+        if hasattr(type(data), columns):
+            return list(getattr(data, columns)())
+    return list(array_of(data).T)
 
 
 def number_of_records(container: Any) -> int:
@@ -275,11 +294,15 @@ def float_block(block: NDArray[Any], name: str) -> Floats:
     return values
 
 
-def rows_of(data: Any, rows: NDArray[np.intp]) -> Any:
+def rows_of(data: Any, rows: NDArray[np.intp] | slice) -> Any:
     """Return some of the records, in the form in which they came: lists may hold labels of several types."""
     if hasattr(data, "iloc"):
         return data.iloc[rows]
-    return data[rows] if hasattr(data, "shape") else [data[row] for row in rows]
+    if issparse(data):
+        return data.tocsr()[rows]
+    if not hasattr(data, "__getitem__"):
+        data = np.asarray(data)
+    return data[rows] if isinstance(rows, slice) or hasattr(data, "shape") else [data[row] for row in rows]
 
 
 def as_vector(data: ArrayLike, name: str, *, relation: Relation = Relation.REPLACE_ONE) -> NDArray[Any]:

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dp_metrics.inputs.arrays import array_of, as_floats, number_of_records
+from dp_metrics.inputs.arrays import array_of, as_floats, number_of_records, stated_shape
 from dp_metrics.inputs.labels import as_listed, public_labels, sorted_labels
 from dp_metrics.inputs.options import Relation
 from dp_metrics.inputs.shape import name_key
@@ -121,13 +121,6 @@ def _classes_of(model: Any) -> NDArray[Any] | None:
     return None if held is None or any(np.ndim(one) for one in held) else np.asarray(held)
 
 
-def _stated_shape(container: Any) -> Any:
-    """Return the shape that a container states; None of a list."""
-    if hasattr(container, "shape"):
-        return container.shape
-    return array_of(container).shape if hasattr(container, "__array__") else None
-
-
 def response_of(
     model: Any, method: str, records: Any, y: Any, *, labels: Any = None, relation: Relation
 ) -> NDArray[Any]:
@@ -185,7 +178,7 @@ def _no_response(method: str, classes: NDArray[Any] | None, y: Any) -> NDArray[A
     """Return the response to no record, with the columns that it has for any number of records."""
     if classes is None or method == "predict":
         kind = np.float64 if classes is None else classes.dtype
-        return np.empty((0, *(_stated_shape(y) or ())[1:]), dtype=kind)
+        return np.empty((0, *(stated_shape(y) or ())[1:]), dtype=kind)
     columns = () if method == "decision_function" and classes.size == 2 else (classes.size,)
     return np.empty((0, *columns))
 

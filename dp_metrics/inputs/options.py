@@ -21,6 +21,7 @@ Epsilon: TypeAlias = "float | Fraction"
 """A float stands for the decimal that people type; a share of it is an exact fraction."""
 MultiOutput: TypeAlias = Literal["raw_values", "uniform_average"] | Sequence[float] | Floats
 """How several outputs make one number, or "raw_values" for a number each."""
+OR_NO_LIMIT = "{} must be None or a positive, finite number."
 _MOST_DIGITS = 17
 
 
@@ -62,12 +63,17 @@ def did_you_mean(name: Any, known: Iterable[str]) -> str:
     return f" Did you mean {names[closest[0]]!r}?" if closest else ""
 
 
+def check_positive(value: Any, name: str, message: str = "{} must be a positive, finite number.") -> float:
+    """Return a positive, finite real number as a float, or raise with a message that begins with its name."""
+    number = as_real(value)
+    if not (math.isfinite(number) and number > 0):
+        raise ValueError(message.format(name))
+    return number
+
+
 def check_epsilon(epsilon: Any) -> float:
     """Return epsilon as a float; it must be a finite, positive real number."""
-    value = as_real(epsilon)
-    if not (math.isfinite(value) and value > 0):
-        raise ValueError("epsilon must be a positive, finite number.")
-    return value
+    return check_positive(epsilon, "epsilon")
 
 
 def exact_epsilon(epsilon: Epsilon) -> Fraction:
@@ -110,12 +116,12 @@ class Relation(StrEnum):
             )
 
 
-_NEIGHBORING = (Relation.REPLACE_ONE.value, Relation.ADD_OR_REMOVE_ONE.value)
+NEIGHBORING = (Relation.REPLACE_ONE.value, Relation.ADD_OR_REMOVE_ONE.value)
 
 
 def check_neighboring(neighboring: Any) -> Relation:
     """Return the neighbouring relation that a caller named."""
-    check_choice(neighboring, "neighboring", _NEIGHBORING)
+    check_choice(neighboring, "neighboring", NEIGHBORING)
     return Relation(neighboring)
 
 
@@ -142,12 +148,7 @@ def check_bounds(bounds: Any) -> tuple[float, float] | None:
 
 def check_max_loss(max_loss: Any) -> float | None:
     """Return the public cap of one record's loss as a float, or None for unbounded losses."""
-    if max_loss is None:
-        return None
-    cap = as_real(max_loss)
-    if not (math.isfinite(cap) and cap > 0):
-        raise ValueError("max_loss must be None or a positive, finite number.")
-    return cap
+    return None if max_loss is None else check_positive(max_loss, "max_loss", OR_NO_LIMIT)
 
 
 def check_choice(value: Any, name: str, choices: Sequence[str | None]) -> None:

@@ -14,7 +14,7 @@ import numpy as np
 
 from dp_metrics._random import Entropy, RandomState, check_entropy
 from dp_metrics.inputs.floats import MAX_FLOAT, own_error_state
-from dp_metrics.inputs.options import Epsilon, Relation, as_real, as_whole
+from dp_metrics.inputs.options import Epsilon, Relation, as_whole, check_positive
 from dp_metrics.mechanisms._laws import OutputLaw
 from dp_metrics.sensitivity.extremes import Extremes
 from dp_metrics.sensitivity.noisy_sums import FINENESS, Sums
@@ -447,10 +447,8 @@ def ceil_ranks(ranks: float, n: int | None) -> int:
 
 def positive_number(value: Any, name: str) -> float:
     """Return a parameter of a mechanism as a positive, finite float."""
-    number = as_real(value)
-    if not (math.isfinite(number) and number > 0):
-        raise ValueError(f"{name} must be a positive, finite number, or None where that is the default.")
-    return number
+    message = "{} must be a positive, finite number, or None where that is the default."
+    return check_positive(value, name, message)
 
 
 def whole_number(value: Any, name: str, least: int) -> int:

@@ -23,10 +23,10 @@ from dp_metrics._random import (
     preserved_global_generators,
     reseed_global_generators,
 )
-from dp_metrics.inputs.arrays import number_of_records
+from dp_metrics.inputs.arrays import number_of_records, rows_of
 from dp_metrics.inputs.models import as_float64, ask, columns_by_label, response_method
 from dp_metrics.model_selection._responses import read_response, valid_response
-from dp_metrics.model_selection._validation_set import check_records, first_records
+from dp_metrics.model_selection._validation_set import check_records
 from dp_metrics.model_selection.scorers import PrivateScorer, labels_for, relation_of, release_score
 
 T = TypeVar("T")
@@ -149,7 +149,7 @@ class Candidates:
                     response = as_float64(response)
                 if data.is_empty:
                     # the metric refuses of one record what it would refuse of any
-                    release_score(scorer, labels, method, response, first_records(_sliceable(own.y), 1))
+                    release_score(scorer, labels, method, response, rows_of(_sliceable(own.y), slice(1)))
                     response = response[1:]
                 score = release_score(scorer, labels, method, response, own.y_val, own.sample_weight_val)
         except KeyboardInterrupt:  # the user interrupts, and sees where the search was
@@ -253,7 +253,7 @@ def check_data(X: Any, y: Any, X_val: Any, y_val: Any, sample_weight_val: Any, *
         raise ValueError("Found array with 0 sample(s) while a minimum of 1 is required: X and y are empty.")
     check_records(X, X_val, allow_nan=allow_nan)
     if n_validation == 0:
-        X_val, y_val = first_records(X, 1), first_records(_sliceable(y), 0)
+        X_val, y_val = rows_of(X, slice(1)), rows_of(_sliceable(y), slice(0))
     data = Data(X, y, X_val, y_val, sample_weight_val, n_validation == 0)
     try:
         copy.deepcopy(data)

@@ -8,7 +8,8 @@ from typing import Any, Literal, overload
 
 from dp_metrics._random import RandomState
 from dp_metrics.accounting import PrivacyAccountant
-from dp_metrics.fairness.groups import Groups, columns_of, public_groups
+from dp_metrics.fairness.groups import Groups, public_groups
+from dp_metrics.inputs.arrays import columns_of
 from dp_metrics.inputs.floats import own_error_state
 from dp_metrics.inputs.options import Relation
 from dp_metrics.inputs.readers import named_records
@@ -17,13 +18,12 @@ from dp_metrics.page.division import EvaluationPlan
 from dp_metrics.page.page import PrivateEvaluation
 from dp_metrics.page.plan import PageForm, plan_of_page, planned
 from dp_metrics.page.setting import Setting, given
-from dp_metrics.release.plan import KnownParts
+from dp_metrics.release.plan import KnownParts, Together
 from dp_metrics.release.release import Release
 from dp_metrics.release.stored.answers import Answer, read_result, read_shape, restores
 from dp_metrics.release.stored.codec import DAMAGED
 from dp_metrics.release.stored.questions import Call, public_records
 from dp_metrics.release.terms import Terms
-from dp_metrics.release.together import Together
 
 _NAMES = {
     **dict.fromkeys(("labels", "targets"), "y_pred"),

@@ -33,8 +33,8 @@ from dp_metrics.metrics.scores.two_classes import TwoClasses, check_unit
 from dp_metrics.page.division import EvaluationPlan, LeftOut, Portion, divided
 from dp_metrics.page.setting import LABELS, PROBABILITIES, SCORES, TARGETS, Setting
 from dp_metrics.release.parts.nested_table import columns_for
+from dp_metrics.release.plan import Share, Together
 from dp_metrics.release.result import PrivateResult
-from dp_metrics.release.together import Share, Together
 from dp_metrics.sensitivity.exact import in_blocks
 from dp_metrics.streaming._summary import KeptCounts
 from dp_metrics.streaming.confusion_summary import kept_labels, released_confusion

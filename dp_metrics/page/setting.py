@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
-from dp_metrics.inputs.arrays import array_of, states_columns
+from dp_metrics.inputs.arrays import stated_shape
 from dp_metrics.inputs.labels import LabelSet
 from dp_metrics.inputs.models import estimator_type, has_method, known_labels, named_by_classes, response_of
 from dp_metrics.inputs.options import Relation, as_real, as_whole, check_bounds, check_choice, check_edges
@@ -268,10 +268,8 @@ def _predictions(data: tuple[Any, ...], named: Mapping[str, Any]) -> tuple[Any, 
 
 def _columns(value: Any) -> int | None:
     """Return how many columns a container states; None of a list, which does not tell."""
-    if not states_columns(value):
-        return None
-    shape = value.shape if hasattr(value, "shape") else array_of(value).shape
-    return int(shape[1]) if len(shape) > 1 else 1
+    shape = stated_shape(value)
+    return None if shape is None else int(shape[1]) if len(shape) > 1 else 1
 
 
 def kinds_of(

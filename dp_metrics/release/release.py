@@ -32,7 +32,7 @@ from dp_metrics.mechanisms import Mechanism, get_mechanism
 from dp_metrics.mechanisms._base import Draw
 from dp_metrics.release.bias import clipped_share
 from dp_metrics.release.parts.part import Part
-from dp_metrics.release.plan import KnownParts, Plan
+from dp_metrics.release.plan import KnownParts, Plan, Share, Together
 from dp_metrics.release.released import Released, ResultNoise, bias_of, has_note
 from dp_metrics.release.result import PrivateResult, deployment
 from dp_metrics.release.stored.answers import (
@@ -45,7 +45,6 @@ from dp_metrics.release.stored.answers import (
 )
 from dp_metrics.release.stored.questions import Call, differences, question_json
 from dp_metrics.release.terms import Terms
-from dp_metrics.release.together import Share, Together
 
 # this share of epsilon pays for a private number of records, where it is needed
 COUNT_SHARE = Fraction(1, 20)

@@ -17,7 +17,7 @@ from dp_metrics.cli.main import main
 from dp_metrics.inputs.options import Relation
 from dp_metrics.mechanisms import AboveThreshold, Hazard
 from dp_metrics.metrics import METRICS
-from dp_metrics.release.together import Share, Together
+from dp_metrics.release.plan import Share, Together
 from dp_metrics.sensitivity.exact import BLOCK
 
 ONES = np.ones(10)
@@ -157,8 +157,9 @@ def test_what_has_no_exact_comparison_is_refused():
         auditing.privacy_loss("above_threshold", bounds, bounds, epsilon=1.0)
     with pytest.raises(ValueError, match="at least 4"):
         auditing.loss_lower_bound([1.0], [1.0] * 9)
-    with pytest.raises(ValueError, match="confidence"):
-        auditing.loss_lower_bound([1.0] * 9, [1.0] * 9, confidence=1.5)
+    for confidence in (1.5, "0.95"):
+        with pytest.raises(ValueError, match="confidence"):
+            auditing.loss_lower_bound([1.0] * 9, [1.0] * 9, confidence=confidence)
 
 
 def test_data_of_more_than_a_block_keep_the_claim():

@@ -159,6 +159,13 @@ def test_a_validation_record_that_models_refuse_is_refused_before_the_spend(as_l
             check_records([[1.0, element]], rows, allow_nan=True)
 
 
+def test_what_is_missing_elsewhere_is_missing_among_validation_records():
+    for element in (None, math.nan, pd.NA, Decimal("NaN"), Decimal("sNaN")):
+        with pytest.raises(ValueError, match="something else that is missing"):
+            check_records([[1.0]], [[element]], allow_nan=False)
+        check_records([[1.0]], [[element]], allow_nan=True)
+
+
 class Tensor:
     """No array, but it can be one."""
 
