@@ -202,8 +202,8 @@ from .model_selection.scorers import (
 )
 from .model_selection.search import PrivateRandomizedSearch as PrivateRandomizedSearch
 from .page.division import EvaluationPlan as EvaluationPlan
-from .page.evaluate import private_evaluate as private_evaluate
 from .page.page import PrivateEvaluation as PrivateEvaluation
+from .page.private_evaluate import private_evaluate as private_evaluate
 from .release.interval import Interval as Interval
 from .release.result import PrivateResult as PrivateResult
 from .release.with_result import with_result as with_result

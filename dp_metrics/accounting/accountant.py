@@ -11,7 +11,7 @@ from typing import Any
 from dp_metrics._html import card
 from dp_metrics.accounting.ledgers import FileLedger, MemoryLedger
 from dp_metrics.accounting.results import StoredResults, results_of, servable, the_one_named
-from dp_metrics.accounting.spends import Check, Claim, Kept, Ledger, Spend, name_used
+from dp_metrics.accounting.spends import Check, Claim, Ledger, LedgerEntry, Spend, name_used
 from dp_metrics.exceptions import PrivacyBudgetError, budget_error, warn_caller
 from dp_metrics.inputs.options import (
     Relation,
@@ -173,7 +173,7 @@ class PrivacyAccountant:
         ------
         PrivacyBudgetError
             If more is asked for than remains; nothing is recorded. Within `sklearn.model_selection` it is
-            `dp_metrics.exceptions.SearchStopped`, which is no `Exception`.
+            `dp_metrics.exceptions.SearchInterrupt`, which is no `Exception`.
         ValueError, TypeError
             If an argument is invalid, if neighboring is not that of the spends before, or if the budget file
             was replaced, damaged or given a second hard link; nothing is recorded.
@@ -531,7 +531,7 @@ def parts_of(accountant: PrivacyAccountant) -> dict[str, PrivacyAccountant]:
     return {name: _of_ledger(part, accountant.reuse, accountant._is_numbering) for name, part in made.items()}
 
 
-def answer_named(accountant: PrivacyAccountant, spend_name: str) -> Kept | None:
+def answer_named(accountant: PrivacyAccountant, spend_name: str) -> LedgerEntry | None:
     """Return what an earlier session stored under a name; None if it is free; see `servable`."""
     return None if accountant._is_numbering else servable(accountant._ledger, spend_name)
 

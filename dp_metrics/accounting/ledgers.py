@@ -18,8 +18,8 @@ from itertools import count
 from typing import Any, NamedTuple, NoReturn
 from urllib.parse import urlsplit
 
-from dp_metrics.accounting.sessions import Seen, Session, joined, session_of
-from dp_metrics.accounting.spends import Check, Claim, Kept, Ledger, Spend, are_made, name_used
+from dp_metrics.accounting.sessions import BudgetState, Session, joined, session_of
+from dp_metrics.accounting.spends import Check, Claim, Ledger, LedgerEntry, Spend, are_made, name_used
 
 _BUSY_SECONDS = 60.0
 _APPLICATION_ID = 0x64706D62  # "dpmb" in the header of every budget file
@@ -68,7 +68,7 @@ class MemoryLedger:
         self.total, self.part = total, part
         # The only record: one append is a whole spend, with the parts that it paid for, so that an interrupt
         # leaves all of it or nothing.
-        self._entries: list[tuple[Fraction, Kept, dict[str, MemoryLedger]]] = []
+        self._entries: list[tuple[Fraction, LedgerEntry, dict[str, MemoryLedger]]] = []
         # These follow from the first entries, and change in one step: how many, exact sum, relations.
         self._known = (0, Fraction(0), frozenset(() if relation is None else (relation,)))
         self._pid = os.getpid()
@@ -96,7 +96,7 @@ class MemoryLedger:
                 name = _free_name(spend_name, claim, taken, self)
             check(*self._sum())
             spend = Spend(datetime.now(UTC), name, float(epsilon), mechanism, neighboring)
-            self._entries.append((epsilon, Kept(spend, None if claim is None else claim.is_named), {}))
+            self._entries.append((epsilon, LedgerEntry(spend, None if claim is None else claim.is_named), {}))
             return len(self._entries) - 1
 
     def keep(self, number: int, answer: str | None, summary: str) -> None:
@@ -106,7 +106,7 @@ class MemoryLedger:
         """Return False: what nobody stored is never served."""
         return False
 
-    def kept(self, spend_name: str | None = None) -> tuple[Kept, ...]:
+    def kept(self, spend_name: str | None = None) -> tuple[LedgerEntry, ...]:
         """Return all entries, or those of a name, oldest first, with what is kept of each."""
         with _LOCK:
             return tuple(kept for _, kept, _ in self._entries if spend_name in (None, kept.spend.spend_name))
@@ -126,7 +126,7 @@ class MemoryLedger:
                 check(*self._sum())
                 spend = Spend(datetime.now(UTC), spend_name, float(epsilon), None, neighboring)
                 new = {name: MemoryLedger(epsilon, _part_of(self, name), neighboring) for name in names}
-                self._entries.append((epsilon, Kept(spend, is_named=False), new))
+                self._entries.append((epsilon, LedgerEntry(spend, is_named=False), new))
         there = self.parts()
         return {name: there[name] for name in names}
 
@@ -306,20 +306,20 @@ class FileLedger:
             self._session.served.add(used)
             return is_first
 
-    def kept(self, spend_name: str | None = None) -> tuple[Kept, ...]:
+    def kept(self, spend_name: str | None = None) -> tuple[LedgerEntry, ...]:
         """Return all entries, or those of a name, oldest first, with what is kept of each."""
         with self._connection() as db:
             db.execute(_TABLE_OF_RELEASES)
             self._budget(db)
             return self._kept(db, spend_name)
 
-    def _kept(self, db: sqlite3.Connection, spend_name: str | None = None) -> tuple[Kept, ...]:
+    def _kept(self, db: sqlite3.Connection, spend_name: str | None = None) -> tuple[LedgerEntry, ...]:
         rows = db.execute(self._statements.kept, {**self._key, "label": spend_name})
         session = self._session
         assert session is not None
         with self._parsing():
             return tuple(
-                Kept(
+                LedgerEntry(
                     _spend(row[:5]),
                     None if named is None else bool(named),
                     *texts,
@@ -546,23 +546,23 @@ class FileLedger:
             self._fail(ValueError, _DAMAGED)
         session = self._session or session_of(identity)
         if session is not None:
-            before = session.seen.get(self._row, Seen())
+            before = session.seen.get(self._row, BudgetState())
             if spent < before.spent or self._entry(db, before.number) != before.entry:
                 self._fail(ValueError, _ROLLED_BACK)
             session.seen[self._row] = self._last_entry(db, spent)
         return identity, spent
 
-    def _last_entry(self, db: sqlite3.Connection, spent: Fraction) -> Seen:
+    def _last_entry(self, db: sqlite3.Connection, spent: Fraction) -> BudgetState:
         """Return what there is to be seen: the sum of the spends, and the last of them."""
         entry = self._entry(db, _LARGEST_NUMBER)
-        return Seen(spent, entry[0] if entry else 0, entry)
+        return BudgetState(spent, entry[0] if entry else 0, entry)
 
     def _entry(self, db: sqlite3.Connection, number: int) -> tuple[Any, ...] | None:
         """Return what is recorded of the last spend up to a number; None if there is none."""
         found = db.execute(self._statements.entry, {**self._key, "number": number}).fetchone()
         return None if found is None else tuple(found)
 
-    def _saw(self, seen: Seen) -> None:
+    def _saw(self, seen: BudgetState) -> None:
         assert self._session is not None
         self._session.seen[self._row] = seen
 

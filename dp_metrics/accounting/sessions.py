@@ -11,7 +11,7 @@ from fractions import Fraction
 from typing import Any, NamedTuple
 
 
-class Seen(NamedTuple):
+class BudgetState(NamedTuple):
     """What was last seen of the budget, or of a part of it.
 
     Parameters
@@ -39,13 +39,13 @@ class Session:
         The numbers of the last spends when it began: of the budget, and of its parts, which count together.
     served : set of (int, str)
         The names of stored answers that were served since, each with the number of the part, or 0.
-    seen : dict of int to Seen
+    seen : dict of int to BudgetState
         What was seen since, by the number of the part.
     """
 
     start: tuple[int, int]
     served: set[tuple[int, str]] = field(default_factory=set)
-    seen: dict[int, Seen] = field(default_factory=dict)
+    seen: dict[int, BudgetState] = field(default_factory=dict)
 
     def is_earlier(self, part: int, number: int) -> bool:
         """Return whether a spend is of an earlier session."""
@@ -56,7 +56,7 @@ class Session:
         self.start = (min(self.start[0], other.start[0]), min(self.start[1], other.start[1]))
         self.served |= other.served
         for part, one in other.seen.items():
-            self.seen[part] = max(one, self.seen.get(part, Seen()), key=_latest)
+            self.seen[part] = max(one, self.seen.get(part, BudgetState()), key=_latest)
 
     def __reduce__(self) -> tuple[Any, ...]:
         # a Fraction would be pickled as a decimal, and Python refuses to convert long ones
@@ -64,14 +64,14 @@ class Session:
         return _unpickled, (self.start, set(self.served), seen)
 
 
-def _latest(one: Seen) -> tuple[int, Fraction]:
+def _latest(one: BudgetState) -> tuple[int, Fraction]:
     return one.number, one.spent
 
 
 def _unpickled(
     start: tuple[int, int], served: set[tuple[int, str]], seen: Mapping[int, tuple[Any, ...]]
 ) -> Session:
-    known = {part: Seen(Fraction(*spent), *rest) for part, (spent, *rest) in seen.items()}
+    known = {part: BudgetState(Fraction(*spent), *rest) for part, (spent, *rest) in seen.items()}
     return Session(start, served, known)
 
 

@@ -20,7 +20,7 @@ from scipy.special import betaincinv  # scikit-learn depends on scipy
 
 from dp_metrics._random import RandomState
 from dp_metrics.analysis._law_comparison import draw_loss, finite_loss, law_loss
-from dp_metrics.fairness.plan import FrameOptions, read_frame
+from dp_metrics.fairness.frame_plan import FrameOptions, read_frame
 from dp_metrics.inputs.floats import Floats, own_error_state
 from dp_metrics.inputs.options import (
     Epsilon,
@@ -35,7 +35,7 @@ from dp_metrics.mechanisms import Mechanism, get_mechanism
 from dp_metrics.mechanisms._base import BoundsDraw, Draw, DrawnLaw, KnownNumber, NumberPart
 from dp_metrics.metrics import Metric, metric_named, metric_of, row_of
 from dp_metrics.release.plan import Plan, Together
-from dp_metrics.release.release import Prepared, Release
+from dp_metrics.release.release import PreparedPlan, Release
 from dp_metrics.release.terms import Terms
 from dp_metrics.sensitivity.output_bounds import OutputBounds
 
@@ -289,7 +289,7 @@ def _loss_of_plans(release: Release, a: tuple[Any, Any], b: tuple[Any, Any]) -> 
     return math.fsum(_loss_of_prepared(*pair) for pair in zip(*sides, strict=True))
 
 
-def _loss_of_prepared(a: Prepared, b: Prepared) -> float:
+def _loss_of_prepared(a: PreparedPlan, b: PreparedPlan) -> float:
     """Return the loss of what one plan releases of two data sets, a noisy count included."""
     n, other = a.known.n, b.known.n
     if n != other and not a.release.terms.relation.private_n:

@@ -29,7 +29,7 @@ class CommandError(Exception):
     """What was asked for can't be done; the message is one line for the user."""
 
 
-class Refused(Exception):
+class Refusal(Exception):
     """What was asked for is clear, but the data or the budget don't allow it; nothing was spent."""
 
 

@@ -12,7 +12,7 @@ from typing import Any, Self
 
 from dp_metrics.accounting import PrivacyAccountant, parts_of
 from dp_metrics.accounting.ledgers import FileLedger
-from dp_metrics.cli._common import CommandError, Refused, add_json, exact_epsilon, several
+from dp_metrics.cli._common import CommandError, Refusal, add_json, exact_epsilon, several
 from dp_metrics.inputs.options import did_you_mean
 
 _PART = several(default=[], metavar="NAME")  # of `--part`
@@ -27,7 +27,7 @@ def refusals() -> Iterator[None]:
     try:
         yield
     except (ValueError, TypeError, RuntimeError) as error:
-        raise Refused(str(error)) from None
+        raise Refusal(str(error)) from None
 
 
 @dataclass(frozen=True)

@@ -23,8 +23,8 @@ from dp_metrics.cli.experiments import add_data, demonstrate
 from dp_metrics.cli.predictions import Chunk, ColumnSpec, Kind, Predictions, Progress, add_dialect
 from dp_metrics.cli.score import bought, check_name
 from dp_metrics.inputs.options import NEIGHBORING
-from dp_metrics.page.evaluate import page_release, private_evaluate
 from dp_metrics.page.page import PrivateEvaluation
+from dp_metrics.page.private_evaluate import page_release, private_evaluate
 from dp_metrics.page.requirements import parsed
 from dp_metrics.page.setting import Setting, kinds_of
 from dp_metrics.release.bias import biases_in_words

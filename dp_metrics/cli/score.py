@@ -21,11 +21,11 @@ from numpy.typing import NDArray
 
 from dp_metrics._packages import import_extra
 from dp_metrics.accounting import PrivacyAccountant
-from dp_metrics.cli._common import CommandError, Refused, add_json, several, share, tell
+from dp_metrics.cli._common import CommandError, Refusal, add_json, several, share, tell
 from dp_metrics.cli._output import INTERVALS, Limits, printed, show_frame, show_result
 from dp_metrics.cli._typed_options import column_of, column_of_labels, group_labels, options_of
 from dp_metrics.cli.budget import Payer, add_payer, refusals
-from dp_metrics.cli.metrics import parameters
+from dp_metrics.cli.catalogue import parameters
 from dp_metrics.cli.predictions import (
     Chunk,
     ColumnSpec,
@@ -37,8 +37,8 @@ from dp_metrics.cli.predictions import (
     open_predictions,
 )
 from dp_metrics.fairness.frame import PrivateMetricFrame, frame_release
+from dp_metrics.fairness.frame_plan import FrameOptions
 from dp_metrics.fairness.groups import Groups
-from dp_metrics.fairness.plan import FrameOptions
 from dp_metrics.inputs.options import NEIGHBORING, Epsilon
 from dp_metrics.inputs.shape import Shape
 from dp_metrics.mechanisms import MECHANISMS
@@ -364,7 +364,7 @@ def _silent_about_data() -> Iterator[None]:
     """Show neither the message nor the traceback of what nobody expected: they could quote the data."""
     try:
         yield
-    except (CommandError, Refused, OSError):
+    except (CommandError, Refusal, OSError):
         raise
     except MemoryError:
         raise CommandError(f"there is too little memory for these columns; {_WHETHER_SPENT}") from None

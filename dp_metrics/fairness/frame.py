@@ -15,9 +15,7 @@ from dp_metrics._html import card
 from dp_metrics._packages import import_extra
 from dp_metrics._random import RandomState
 from dp_metrics.accounting import PrivacyAccountant
-from dp_metrics.fairness.groups import public_groups
-from dp_metrics.fairness.intervals import GroupLimits, InPeople, InRecords, check_what
-from dp_metrics.fairness.plan import (
+from dp_metrics.fairness.frame_plan import (
     Entry,
     FrameOptions,
     FrameResult,
@@ -26,6 +24,8 @@ from dp_metrics.fairness.plan import (
     plan_again,
     read_frame,
 )
+from dp_metrics.fairness.groups import public_groups
+from dp_metrics.fairness.intervals import GroupLimits, InPeople, InRecords, check_what
 from dp_metrics.inputs.arrays import columns_of
 from dp_metrics.inputs.floats import own_error_state
 from dp_metrics.inputs.options import Relation, check_choice, check_confidence

@@ -16,7 +16,7 @@ from dp_metrics.metrics.labels.counts import Confusion
 from dp_metrics.metrics.scores.table import ScoreTable
 from dp_metrics.release.interval import Interval
 from dp_metrics.release.noise import in_words
-from dp_metrics.release.released import APPROXIMATE, POPULATION_NOTE, Asked, ResultNoise
+from dp_metrics.release.released import APPROXIMATE, POPULATION_NOTE, PopulationQuestion, ResultNoise
 
 Pair: TypeAlias = tuple[Hashable, Hashable]
 """Two groups, of which the second is taken from the first."""
@@ -237,7 +237,7 @@ class InPeople(GroupLimits):
 
     def told(self, noise: ResultNoise, confidence: float) -> Interval:
         """Return the interval that the noise of a group tells."""
-        return noise.population_interval(Asked(self.metric, confidence, self.is_sure))
+        return noise.population_interval(PopulationQuestion(self.metric, confidence, self.is_sure))
 
     def is_even(self, noise: ResultNoise) -> bool:
         """Return whether either limit of that misses with at most half of the probability."""

@@ -29,7 +29,7 @@ from dp_metrics.metrics import METRICS, row_of
 from dp_metrics.release.interval import Interval
 from dp_metrics.release.parts.part import IntegersOf
 from dp_metrics.release.plan import KnownParts, Plan
-from dp_metrics.release.released import POPULATION_NOTE, Released
+from dp_metrics.release.released import POPULATION_NOTE, ReleasedNumbers
 from dp_metrics.release.stored.codec import storable
 from dp_metrics.release.terms import Terms
 
@@ -55,7 +55,7 @@ _VERDICTS = {
 }
 
 
-@storable
+@storable("Comparison")
 @own_error_state
 @dataclass(frozen=True, kw_only=True, repr=False)
 class Comparison(HtmlRepr):
@@ -297,7 +297,9 @@ def _clipped(number: int, n: int) -> int:
     return max(-n, min(number, n))
 
 
-def _compared_wins(released: Released, *, loss: str, n: int, confidence: float, unit: str) -> Comparison:
+def _compared_wins(
+    released: ReleasedNumbers, *, loss: str, n: int, confidence: float, unit: str
+) -> Comparison:
     difference, decided = released.values[0]
     epsilon = float(released.epsilon)
     counts = difference, decided, n, _rate(epsilon)
@@ -321,9 +323,9 @@ def _compared_wins(released: Released, *, loss: str, n: int, confidence: float, 
 
 
 def _compared_means(
-    released: Released,
+    released: ReleasedNumbers,
     *,
-    as_interval: Callable[[Released], Interval],
+    as_interval: Callable[[ReleasedNumbers], Interval],
     max_difference: float,
     loss: str,
     n: int,

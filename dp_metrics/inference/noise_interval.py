@@ -21,7 +21,7 @@ from dp_metrics.metrics._catalogue import WEIGHTS
 from dp_metrics.release.interval import Interval
 from dp_metrics.release.parts.mean_loss import MeanOf, PublicWeights
 from dp_metrics.release.parts.part import BoundsPart
-from dp_metrics.release.released import Monotone, Released, ResultNoise
+from dp_metrics.release.released import Monotone, ReleasedNumbers, ResultNoise
 from dp_metrics.release.result import PrivateResult
 from dp_metrics.release.terms import Terms
 from dp_metrics.sensitivity.exact import UNIT_BITS, rounded_quotient
@@ -165,7 +165,7 @@ def _noise_of(row: Metric, value: float, n: Any, arguments: Mapping[str, Any]) -
     [mechanism], [epsilon], _ = release.divided(plan)
     facts = _facts(part, mechanism, epsilon, weights)
     total = rounded_quotient(weights.total, 1 << UNIT_BITS)
-    released = Released([value], weights.n, total, epsilon, Relation.REPLACE_ONE)
+    released = ReleasedNumbers([value], weights.n, total, epsilon, Relation.REPLACE_ONE)
     number = _before(result, released, facts.output_range)
     noise = mechanism.noise_of(part, epsilon, facts, number)
     return ResultNoise(result, (noise,), released.of([number]))
@@ -194,7 +194,7 @@ def _facts(part: BoundsPart, mechanism: Mechanism, epsilon: Fraction, weights: P
     return part.facts(weights.n, part.count_ranks(mechanism, epsilon, weights.n))
 
 
-def _before(result: Monotone, released: Released, output_range: tuple[float, float]) -> float:
+def _before(result: Monotone, released: ReleasedNumbers, output_range: tuple[float, float]) -> float:
     """Return the released number whose result is nearest to the value, by bisection over all floats."""
     (value,) = released.values
     sign = 1.0 if result.rises else -1.0

@@ -7,7 +7,7 @@ from typing import Any
 from dp_metrics.inputs.floats import own_error_state
 from dp_metrics.metrics.scores.bands import CalibrationBand, RocBand
 from dp_metrics.release.interval import Interval
-from dp_metrics.release.released import Asked
+from dp_metrics.release.released import PopulationQuestion
 from dp_metrics.release.result import PrivateResult
 
 
@@ -143,7 +143,7 @@ def roc_band(result: PrivateResult[Any], *, confidence: float = 0.95) -> RocBand
     >>> band.lower.fpr.shape == band.upper.fpr.shape
     True
     """
-    band = _band(result, Asked.of(getattr(result, "metric", ""), confidence, "sure"))
+    band = _band(result, PopulationQuestion.of(getattr(result, "metric", ""), confidence, "sure"))
     if not isinstance(band, RocBand):
         raise ValueError(f"{result.metric} is no ROC curve: use calibration_band.")
     return band
@@ -196,13 +196,13 @@ def calibration_band(result: PrivateResult[Any], *, confidence: float = 0.95) ->
     >>> bool(band.upper[0] < band.lower[1])
     True
     """
-    band = _band(result, Asked.of(getattr(result, "metric", ""), confidence, "approximate"))
+    band = _band(result, PopulationQuestion.of(getattr(result, "metric", ""), confidence, "approximate"))
     if not isinstance(band, CalibrationBand):
         raise ValueError(f"{result.metric} is no calibration curve: use roc_band.")
     return band
 
 
-def _band(result: Any, asked: Asked) -> Any:
+def _band(result: Any, asked: PopulationQuestion) -> Any:
     if not isinstance(result, PrivateResult):
         raise TypeError("A band needs a PrivateResult: call with_result(metric), and pass what that returns.")
     if result.noise is None:

@@ -27,7 +27,7 @@ from dp_metrics.release.interval import Interval
 from dp_metrics.release.noisy_binomial import at_most, binomial_law
 from dp_metrics.release.parts.order_statistic import OrderOf
 from dp_metrics.release.plan import KnownParts, Plan
-from dp_metrics.release.released import POPULATION_NOTE, Released
+from dp_metrics.release.released import POPULATION_NOTE, ReleasedNumbers
 from dp_metrics.release.terms import Terms
 
 _NAME = "private_quantile_interval"
@@ -282,7 +282,12 @@ def _misses(rank: int, below: Floats, ratio: float, ranks: int) -> Floats:
 
 
 def _interval(
-    released: Released, *, searches: Sequence[RankSearch], cap: float | None, confidence: float, about: str
+    released: ReleasedNumbers,
+    *,
+    searches: Sequence[RankSearch],
+    cap: float | None,
+    confidence: float,
+    about: str,
 ) -> Interval:
     """Return the interval that follows from the outputs of the searches."""
     lower, upper = 0.0, math.inf if cap is None else cap

@@ -37,7 +37,7 @@ from dp_metrics.mechanisms._staircase import Staircase
 from dp_metrics.mechanisms.geometric import GeometricLaw, SumsLaw
 from dp_metrics.mechanisms.hazard import Hazard, hazard_law
 from dp_metrics.sensitivity.exact import rounded_quotient
-from dp_metrics.sensitivity.extremes import Clipped, Extremes
+from dp_metrics.sensitivity.extremes import ClippedSum, Extremes
 from dp_metrics.sensitivity.noisy_sums import ratio_sums
 from dp_metrics.sensitivity.output_bounds import BoundsFacts, OutputBounds
 
@@ -343,7 +343,7 @@ class SecondStage:
     largest: float
     epsilon: Fraction
 
-    def law(self, clipped: Clipped, private_n: int | None) -> GeometricLaw | SumsLaw:
+    def law(self, clipped: ClippedSum, private_n: int | None) -> GeometricLaw | SumsLaw:
         """Return the exact law of the second stage, given the clipped sum."""
         total, most, unit = clipped
         if private_n is not None:
@@ -416,7 +416,7 @@ class AdaptiveNoise:
 
     def _clipped(self, scale: float, each: float) -> tuple[float, float, float]:
         """Return limits of the clipped metric, and of the number of records from below."""
-        law = self.second.law(Clipped(0, 1, Fraction(scale)), 0 if "sums" in self.drawn else None)
+        law = self.second.law(ClippedSum(0, 1, Fraction(scale)), 0 if "sums" in self.drawn else None)
         if isinstance(law, SumsLaw):
             sums = self.drawn["sums"]
             return (*law.limits(sums, each)[:2], law.fewest(sums, each))
@@ -468,7 +468,7 @@ class AdaptiveLaw(ApproximateLaw):
         """Return C1 for what the first stage has drawn."""
         return self._clipped(drawn).scale
 
-    def _clipped(self, drawn: float) -> Clipped:
+    def _clipped(self, drawn: float) -> ClippedSum:
         if self._extremes.are_distances:
             width = min(_WIDENED * drawn, self._extremes.limit)
             return self._extremes.clipped(max(width, _SMALLEST_DISTANCE))

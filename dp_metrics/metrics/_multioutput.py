@@ -19,7 +19,7 @@ from dp_metrics.release.bias import usual_bias
 from dp_metrics.release.parts.mean_loss import MeanOf
 from dp_metrics.release.parts.variance import VarianceOf
 from dp_metrics.release.plan import Plan
-from dp_metrics.release.released import Monotone, Released
+from dp_metrics.release.released import Monotone, ReleasedNumbers
 
 OutputWeights: TypeAlias = Literal["raw_values"] | Floats | None
 Check: TypeAlias = Callable[[Floats, Floats], None]
@@ -90,11 +90,11 @@ def r2_from_parts(error: float, variance: float) -> float:
     return max(1.0 - error / variance, -MAX_FLOAT)
 
 
-def _each(released: Released) -> Floats:
+def _each(released: ReleasedNumbers) -> Floats:
     return np.array(released.values)
 
 
-def _roots(released: Released, output_weights: OutputWeights) -> Any:
+def _roots(released: ReleasedNumbers, output_weights: OutputWeights) -> Any:
     return _combined([math.sqrt(value) for value in released.values], output_weights)
 
 
@@ -104,17 +104,17 @@ class _Scores:
 
     output_weights: OutputWeights
 
-    def __call__(self, released: Released) -> Any:
+    def __call__(self, released: ReleasedNumbers) -> Any:
         """Return the scores, or their average."""
         k = len(released.values) // 2
         parts = zip(released.values[:k], released.values[k:], strict=True)
         return _combined([r2_from_parts(error, variance) for error, variance in parts], self.output_weights)
 
-    def bias(self, released: Released) -> str | None:
+    def bias(self, released: ReleasedNumbers) -> str | None:
         """Return which way the scores usually err: targets seldom have tails as heavy as errors."""
         return usual_bias(max(released.clipped[: len(released.values) // 2]), rises=False)
 
-    def limits(self, parts: Sequence[Noise], released: Released, miss: float) -> Limits:
+    def limits(self, parts: Sequence[Noise], released: ReleasedNumbers, miss: float) -> Limits:
         """Return limits: with the largest errors and the smallest variances, and the other way round."""
         of_parts = [part.limits(miss / len(parts)) for part in parts]
         k = len(parts) // 2

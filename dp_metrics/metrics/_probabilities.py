@@ -23,7 +23,7 @@ from dp_metrics.inputs.options import check_max_loss
 from dp_metrics.inputs.readers import LabelColumns, labels_and_probabilities, unstated_labels
 from dp_metrics.inputs.shape import Records, Shape
 from dp_metrics.release.parts.mean_loss import MeanOf
-from dp_metrics.release.released import Monotone, Released
+from dp_metrics.release.released import Monotone, ReleasedNumbers
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,7 +98,7 @@ def mean_or_sum(normalize: Any, *, is_score: bool = False) -> Monotone:
     return Monotone(result, rises=not is_score)
 
 
-def _mean_or_sum(released: Released, normalize: bool, is_score: bool) -> float:
+def _mean_or_sum(released: ReleasedNumbers, normalize: bool, is_score: bool) -> float:
     mean = 1.0 - released.values[0] if is_score else released.values[0]
     if normalize:
         return float(mean)

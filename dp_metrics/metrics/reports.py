@@ -28,7 +28,7 @@ from dp_metrics.metrics.labels.layouts import Counts, matrix_layout
 from dp_metrics.release.bias import biases_in_words, usual_bias
 from dp_metrics.release.parts.variance import VarianceOf
 from dp_metrics.release.plan import Plan
-from dp_metrics.release.released import Released
+from dp_metrics.release.released import ReleasedNumbers
 from dp_metrics.release.result import PrivateResult
 
 Table: TypeAlias = dict[str, dict[str, float | str]]
@@ -568,7 +568,7 @@ class _Table:
         decimals = check_digits(digits)
         return cls(names, tuple(_shares(split, names).values()), decimals, output_dict)
 
-    def __call__(self, released: Released) -> str | Table:
+    def __call__(self, released: ReleasedNumbers) -> str | Table:
         """Return the report."""
         # a metric that is computed from others costs nothing
         cost = {
@@ -585,11 +585,11 @@ class _Table:
             table[name]["bias"] = bias
         return {**table, "total": {"epsilon": total, "neighboring": released.neighboring.value}}
 
-    def bias(self, released: Released) -> str | None:
+    def bias(self, released: ReleasedNumbers) -> str | None:
         """Return which way rows usually err."""
         return " ".join(biases_in_words(self._biases(released))) or None
 
-    def _biases(self, released: Released) -> dict[str, str]:
+    def _biases(self, released: ReleasedNumbers) -> dict[str, str]:
         """Return which way each row usually errs, where it does."""
         clipped = released.clipped or (0.0,) * len(released.values)
         told = {name: usual_bias(clipped[at], rises=rises) for name, (at, rises) in self.made_of.items()}

@@ -24,7 +24,7 @@ from dp_metrics.release.parts.mean_loss import MeanOf
 from dp_metrics.release.parts.order_statistic import OrderOf
 from dp_metrics.release.parts.variance import VarianceOf
 from dp_metrics.release.plan import Plan
-from dp_metrics.release.released import Monotone, Released
+from dp_metrics.release.released import Monotone, ReleasedNumbers
 from dp_metrics.release.result import PrivateResult
 
 
@@ -46,7 +46,7 @@ def _variance_plan(
     return Plan((VarianceOf(limits, "x"),), partial(vector, name="x"), result)
 
 
-def _with_freedom(released: Released, ddof: float, of_variance: Callable[[float], float]) -> float:
+def _with_freedom(released: ReleasedNumbers, ddof: float, of_variance: Callable[[float], float]) -> float:
     """Return the metric of the variance with these delta degrees of freedom; with any, n is public."""
     variance, n = released.values[0], released.public_n
     if ddof:
@@ -641,7 +641,7 @@ def private_quantile(
     return result.value
 
 
-def _shifted(released: Released, low: float, high: float) -> float:
+def _shifted(released: ReleasedNumbers, low: float, high: float) -> float:
     """Return what was released above the public lower bound."""
     return float(min(low + released.values[0], high))
 

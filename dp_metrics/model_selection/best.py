@@ -28,7 +28,7 @@ from dp_metrics.release.parts.part import KnownCounts, Part
 from dp_metrics.release.parts.ranking_loss import RankingOf
 from dp_metrics.release.plan import KnownParts, Plan
 from dp_metrics.release.release import Release
-from dp_metrics.release.released import Released
+from dp_metrics.release.released import ReleasedNumbers
 from dp_metrics.release.stored.codec import storable
 from dp_metrics.release.stored.questions import PER_RECORD, Call
 from dp_metrics.release.terms import Terms
@@ -67,7 +67,7 @@ _INSTEAD = {
 _NO_INTERVAL = "The index of a model has no limits of its noise."
 
 
-@storable
+@storable("Choice")
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class Choice(HtmlRepr):
     """Which model was chosen; all of it may be published. It indexes and compares as its `index` does.
@@ -207,7 +207,7 @@ class NoLimits:
         raise ValueError(_NO_INTERVAL)
 
 
-def _choice(released: Released, *, metric: str, candidates: int) -> Choice:
+def _choice(released: ReleasedNumbers, *, metric: str, candidates: int) -> Choice:
     """Return what was drawn, with what is public of it."""
     return Choice(
         index=int(released.values[0]),

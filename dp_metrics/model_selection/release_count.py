@@ -177,7 +177,7 @@ def _rehearse(search: Any, X: Any, y: Any, groups: Any) -> int:
         raise ValueError(f"X and y are needed to count the releases of a {type(search).__name__}.")
     refuse_iterator(search.cv)
     rehearsal = clone(search).set_params(
-        estimator=_Untrained(search.estimator),
+        estimator=_StandIn(search.estimator),
         scoring=_nothing,
         refit=False,
         return_train_score=False,
@@ -238,7 +238,7 @@ def _nothing(estimator: Any, X: Any, y: Any = None) -> float:
     return 0.0
 
 
-class _Untrained(BaseEstimator):
+class _StandIn(BaseEstimator):
     """Stands for an estimator where nothing but its settings matters."""
 
     def __init__(self, estimator: Any) -> None:
@@ -247,14 +247,14 @@ class _Untrained(BaseEstimator):
     def get_params(self, deep: bool = True) -> Any:
         return self.estimator.get_params(deep=deep)
 
-    def set_params(self, **params: Any) -> "_Untrained":
+    def set_params(self, **params: Any) -> "_StandIn":
         self.estimator.set_params(**params)
         return self
 
-    def __sklearn_clone__(self) -> "_Untrained":
-        return _Untrained(clone(self.estimator))
+    def __sklearn_clone__(self) -> "_StandIn":
+        return _StandIn(clone(self.estimator))
 
-    def fit(self, X: Any, y: Any = None) -> "_Untrained":
+    def fit(self, X: Any, y: Any = None) -> "_StandIn":
         return self
 
     def __sklearn_tags__(self) -> Any:

@@ -129,7 +129,7 @@ class PrivateScorer(BaseEstimator):
         ------
         PrivacyBudgetError
             If the accountant has less than epsilon left; nothing is drawn. Within `sklearn.model_selection`
-            `dp_metrics.exceptions.SearchStopped`, which is no `Exception`.
+            `dp_metrics.exceptions.SearchInterrupt`, which is no `Exception`.
         ValueError, TypeError
             If a setting or an input is invalid, if the estimator cannot predict, or if the values of records
             are dealt out to others; nothing is spent.
@@ -282,7 +282,8 @@ def make_private_scorer(
     fixed model scored on held-out records.
 
     **An exhausted budget.** Searches and cross-validations turn any `Exception` of a scorer into the score
-    NaN and go on. A budget that ends within them raises `dp_metrics.exceptions.SearchStopped`, which is none.
+    NaN and go on. A budget that ends within them raises `dp_metrics.exceptions.SearchInterrupt`, which is
+    none.
     Ask before the first fit whether the plan fits, as in the second example below.
 
     Only `sample_weight` can be requested through metadata routing; an epsilon for one call is refused.

@@ -14,7 +14,7 @@ from dp_metrics.inputs.options import Relation
 from dp_metrics.metrics.labels.released_confusion import ReleasedConfusion
 from dp_metrics.metrics.scores.released_scores import ReleasedScores
 from dp_metrics.page.numbers import FOR_WHOM, HOW_GOOD, Number, PageFacts
-from dp_metrics.page.plan import ByGroupToo, Evaluated
+from dp_metrics.page.page_plan import ByGroupToo, PageRelease
 from dp_metrics.release.interval import Interval
 
 CONFIDENCE = 0.95
@@ -120,7 +120,7 @@ def _is_of_groups(picture: Picture) -> bool:
 
 def _overall(
     numbers: Sequence[Number],
-    evaluated: Evaluated,
+    evaluated: PageRelease,
     caption: str = "All records",
     exact: Mapping[str, float] | None = None,
 ) -> Table:
@@ -211,7 +211,7 @@ def _with_limits(number: Number, notes: _Notes) -> Cell:
     return Cell(text + notes.of(number), is_noise, found)
 
 
-def _tip(number: Number, evaluated: Evaluated) -> str:
+def _tip(number: Number, evaluated: PageRelease) -> str:
     part = evaluated.plan[number.release]
     return (
         f"{number.metric}, from the release '{number.release}' ({part.about}), which cost epsilon "
@@ -219,7 +219,7 @@ def _tip(number: Number, evaluated: Evaluated) -> str:
     )
 
 
-def _sizes(evaluated: Evaluated) -> Mapping[Any, float] | None:
+def _sizes(evaluated: PageRelease) -> Mapping[Any, float] | None:
     """Return the numbers of records of the groups: exact where they are public."""
     for told in evaluated.released.values():
         frame = told.by_group if isinstance(told, ByGroupToo) else told
@@ -246,12 +246,12 @@ def _left(page: PageFacts) -> Section:
     return Section("What is left", _LEFT, tables, lines=lines)
 
 
-def pictures_of(evaluated: Evaluated) -> list[Picture]:
+def pictures_of(evaluated: PageRelease) -> list[Picture]:
     """Return the pictures that a page has."""
     return list(_pictures(evaluated))
 
 
-def _pictures(evaluated: Evaluated) -> Iterator[Picture]:
+def _pictures(evaluated: PageRelease) -> Iterator[Picture]:
     for release, told in evaluated.released.items():
         labels = told.overall if isinstance(told, ByGroupToo) else told
         if isinstance(labels, ReleasedConfusion) and labels.counts.matrix is not None:

@@ -119,7 +119,7 @@ Read: TypeAlias = Callable[..., Any]
 """What returns containers with a value for each record, given whether their number is private."""
 
 
-class Given(NamedTuple):
+class PageArguments(NamedTuple):
     """What a caller passed, by what it is.
 
     Parameters
@@ -154,7 +154,7 @@ def given(
     task: Any,
     features: tuple[Any, ...],
     baseline: Any,
-) -> Given:
+) -> PageArguments:
     """Return what a caller passed, by what it is: told by keywords and models, never by values or types.
 
     Raises
@@ -194,7 +194,7 @@ def given(
     def read(*, relation: Relation) -> tuple[Any, ...]:
         return (y_true, *(one(relation=relation) for one in held), *features)
 
-    return Given(columns, read, other, labels, pos_label, records)
+    return PageArguments(columns, read, other, labels, pos_label, records)
 
 
 def _as_it_is(value: Any, *, relation: Relation) -> Any:

@@ -21,7 +21,7 @@ from dp_metrics.inputs.options import Relation
 from dp_metrics.inputs.shape import Records
 from dp_metrics.mechanisms import Mechanism
 from dp_metrics.release.parts.part import Known, Part
-from dp_metrics.release.released import Monotone, Released, only
+from dp_metrics.release.released import Monotone, ReleasedNumbers, only
 from dp_metrics.release.result import PrivateResult
 
 
@@ -86,7 +86,7 @@ class Plan(Comparable):
     reader : callable
         Checks the form of `Records`, and returns those that the parts read.
     postprocess : callable, default=the one number that is released
-        The result of a `Released`; a `WithLimits` one has limits of its noise too.
+        The result of a `ReleasedNumbers`; a `WithLimits` one has limits of its noise too.
     shares : tuple of Fraction or None, default=None
         Positive parts of epsilon, with sum 1; None for equal ones.
     mechanisms : tuple of (str, Mechanism or None), default=()
@@ -114,7 +114,7 @@ class Plan(Comparable):
 
     parts: tuple[Part, ...]
     reader: Callable[[Records], Records]
-    postprocess: Callable[[Released], Any] = _ONE_NUMBER
+    postprocess: Callable[[ReleasedNumbers], Any] = _ONE_NUMBER
     shares: tuple[Fraction, ...] | None = None
     mechanisms: tuple[str | Mechanism | None, ...] = ()
     unstated: str | None = None

@@ -33,7 +33,7 @@ from dp_metrics.mechanisms._base import Draw
 from dp_metrics.release.bias import clipped_share
 from dp_metrics.release.parts.part import Part
 from dp_metrics.release.plan import KnownParts, Plan, Share, Together
-from dp_metrics.release.released import Released, ResultNoise, bias_of, has_note
+from dp_metrics.release.released import ReleasedNumbers, ResultNoise, bias_of, has_note
 from dp_metrics.release.result import PrivateResult, deployment
 from dp_metrics.release.stored.answers import (
     NOT_STORED,
@@ -249,12 +249,12 @@ class Release:
             draw.rehearse()
         return draws, rules, for_count
 
-    def prepare_all(self, plan: Plan | Together, known: Any) -> list["Prepared"]:
+    def prepare_all(self, plan: Plan | Together, known: Any) -> list["PreparedPlan"]:
         """Return what is left to draw of a plan, or of each of several; see `prepare`."""
         if isinstance(plan, Plan):
-            return [Prepared.of(self, plan, known, None)]
+            return [PreparedPlan.of(self, plan, known, None)]
         pairs = zip(plan.shares, known, strict=True)
-        return [Prepared.of(self._of(one), one.plan, of_one, one.mean_size) for one, of_one in pairs]
+        return [PreparedPlan.of(self._of(one), one.plan, of_one, one.mean_size) for one, of_one in pairs]
 
     def _of(self, share: Share) -> "Release":
         """Return the release of a share, for which this one pays."""
@@ -262,7 +262,7 @@ class Release:
         return Release(share.metric, Terms(epsilon, share.relation, entropy=entropy))
 
     def _results(
-        self, prepared: Sequence["Prepared"], relation: Relation
+        self, prepared: Sequence["PreparedPlan"], relation: Relation
     ) -> tuple[Claim | None, list[PrivateResult[Any]]]:
         """Warn, spend and draw: the one path of all releases."""
         warn_of_large_epsilon(self.terms.epsilon)
@@ -285,11 +285,11 @@ class Release:
             )
         return claim, [one.release.draw(one.plan, one.known, one.draws, one.for_count) for one in prepared]
 
-    def released(self, plan: Plan, known: KnownParts, values: Sequence[Any]) -> Released:
+    def released(self, plan: Plan, known: KnownParts, values: Sequence[Any]) -> ReleasedNumbers:
         """Return released numbers with what is public about them."""
         n = None if self.terms.relation.private_n else known.n
         weight = None if self.terms.relation.private_n else known.total_weight
-        return Released(values, n, weight, self.terms.epsilon, self.terms.relation, plan.most_records)
+        return ReleasedNumbers(values, n, weight, self.terms.epsilon, self.terms.relation, plan.most_records)
 
     def result(self, plan: Plan, known: KnownParts, values: Sequence[Any]) -> Any:
         """Return what released numbers become."""
@@ -359,7 +359,7 @@ def _combined(plan: Plan | Together, results: list[PrivateResult[Any]]) -> Any:
 
 
 @dataclass(frozen=True, repr=False, eq=False)
-class Prepared:
+class PreparedPlan:
     """Private: a plan with all checks done, ready to be drawn.
 
     Parameters
@@ -382,7 +382,9 @@ class Prepared:
     records: Fraction | None
 
     @classmethod
-    def of(cls, release: Release, plan: Plan, known: KnownParts, mean_size: Fraction | None) -> "Prepared":
+    def of(
+        cls, release: Release, plan: Plan, known: KnownParts, mean_size: Fraction | None
+    ) -> "PreparedPlan":
         """Return a plan with all checks done."""
         draws, _, for_count = release.prepare(plan, known)
         records = mean_size if release.terms.relation.private_n else Fraction(known.parts[0].size)

@@ -24,7 +24,7 @@ POPULATION_NOTE = "among all people like these, from whom the records were drawn
 
 
 @dataclass(frozen=True)
-class Released:
+class ReleasedNumbers:
     """What was released, and what is public about it: all that a result may be computed from.
 
     Parameters
@@ -62,13 +62,13 @@ class Released:
         return replace(self, values=self.values[:number], clipped=self.clipped[:number])
 
 
-def only(released: Released) -> Any:
+def only(released: ReleasedNumbers) -> Any:
     """Return what is released, where that is one number."""
     return released.values[0]
 
 
 @dataclass(frozen=True)
-class Asked:
+class PopulationQuestion:
     """What somebody wants to know of a metric among all people.
 
     Parameters
@@ -118,10 +118,10 @@ class WithLimits(Protocol):
     It is kept with a result, so it must hold public things only.
     """
 
-    def __call__(self, released: Released) -> Any:
+    def __call__(self, released: ReleasedNumbers) -> Any:
         """Return the result."""
 
-    def limits(self, parts: Sequence[Noise], released: Released, miss: float) -> Limits:
+    def limits(self, parts: Sequence[Noise], released: ReleasedNumbers, miss: float) -> Limits:
         """Return limits of the result.
 
         Raises
@@ -135,7 +135,7 @@ class WithLimits(Protocol):
 class WithNote(Protocol):
     """A function to a result; the released numbers may show that the result is mostly noise."""
 
-    def note(self, parts: Sequence[Noise], released: Released) -> str | None:
+    def note(self, parts: Sequence[Noise], released: ReleasedNumbers) -> str | None:
         """Return what must not be concluded from the result; None if nothing is to be said. Never raises."""
 
 
@@ -143,11 +143,11 @@ class WithNote(Protocol):
 class WithBias(Protocol):
     """A function to a result that tells which way it usually errs, where that is not as what was released."""
 
-    def bias(self, released: Released) -> str | None:
+    def bias(self, released: ReleasedNumbers) -> str | None:
         """Return which way the result usually errs; None if neither. Never raises."""
 
 
-def bias_of(postprocess: Any, released: Released) -> str | None:
+def bias_of(postprocess: Any, released: ReleasedNumbers) -> str | None:
     """Return in words which way the result of a function usually errs; None if neither."""
     if not any(released.clipped):
         return None
@@ -161,7 +161,9 @@ def bias_of(postprocess: Any, released: Released) -> str | None:
 class WithPopulation(Protocol):
     """A function from released numbers to a result, and to limits of what it is among all people."""
 
-    def population(self, parts: Sequence[Noise], released: Released, asked: Asked) -> Interval:
+    def population(
+        self, parts: Sequence[Noise], released: ReleasedNumbers, asked: PopulationQuestion
+    ) -> Interval:
         """Return the interval of the metric among all people like the records.
 
         Raises
@@ -175,7 +177,7 @@ class WithPopulation(Protocol):
 class WithBand(Protocol):
     """A function from released numbers to a curve, and to a band in which it lies among all people."""
 
-    def band(self, parts: Sequence[Noise], released: Released, asked: Asked) -> Any:
+    def band(self, parts: Sequence[Noise], released: ReleasedNumbers, asked: PopulationQuestion) -> Any:
         """Return the band."""
 
 
@@ -220,18 +222,18 @@ class Monotone:
         Which of the two.
     """
 
-    result: Callable[[Released], Any]
+    result: Callable[[ReleasedNumbers], Any]
     rises: bool = True
 
-    def __call__(self, released: Released) -> Any:
+    def __call__(self, released: ReleasedNumbers) -> Any:
         """Return the result."""
         return self.result(released)
 
-    def limits(self, parts: Sequence[Noise], released: Released, miss: float) -> Limits:
+    def limits(self, parts: Sequence[Noise], released: ReleasedNumbers, miss: float) -> Limits:
         """Return the results of the limits of all parts, which hold together."""
         return self._of([part.limits(miss / len(parts)) for part in parts], released)
 
-    def note(self, parts: Sequence[Noise], released: Released) -> str | None:
+    def note(self, parts: Sequence[Noise], released: ReleasedNumbers) -> str | None:
         """Return what to say if limits of a mean with a public range are too far apart; see `WIDEST`.
 
         Without a range, as of a mean loss without a cap, no limits are too far apart: the upper one is
@@ -249,11 +251,13 @@ class Monotone:
                 return note
         return None
 
-    def bias(self, released: Released) -> str | None:
+    def bias(self, released: ReleasedNumbers) -> str | None:
         """Return which way the result usually errs."""
         return usual_bias(max(released.clipped), rises=self.rises)
 
-    def population(self, parts: Sequence[Noise], released: Released, asked: Asked) -> Interval:
+    def population(
+        self, parts: Sequence[Noise], released: ReleasedNumbers, asked: PopulationQuestion
+    ) -> Interval:
         """Return the interval of the result among all people, where each released number is a bounded mean.
 
         Raises
@@ -270,7 +274,7 @@ class Monotone:
         limits = self._of(of_parts, released)
         return asked.interval(limits.lower, limits.upper, self(released), limits.note)
 
-    def _of(self, of_parts: Sequence[Limits], released: Released) -> Limits:
+    def _of(self, of_parts: Sequence[Limits], released: ReleasedNumbers) -> Limits:
         """Return the results of limits of all parts."""
         lower, upper = (
             self._at([getattr(one, side) for one in of_parts], released) for side in ("lower", "upper")
@@ -280,7 +284,7 @@ class Monotone:
             lower, upper = upper, lower
         return Limits(lower, upper, note)
 
-    def _at(self, values: Sequence[float], released: Released) -> Any:
+    def _at(self, values: Sequence[float], released: ReleasedNumbers) -> Any:
         with np.errstate(all="ignore"):
             return _plain(np.asarray(self.result(released.of(values)), dtype=np.float64))
 
@@ -300,7 +304,7 @@ class ResultNoise:
         How the result follows from what was released; None where neither limits nor a band do.
     parts : tuple of Noise
         The noise of each released number.
-    released : Released
+    released : ReleasedNumbers
         What was released.
     records : Fraction or None, default=None
         The noisy number of records, where the true one is private and something that was released tells it.
@@ -308,15 +312,15 @@ class ResultNoise:
 
     result: WithLimits | WithBand | WithPopulation | None
     parts: tuple[Noise, ...]
-    released: Released
+    released: ReleasedNumbers
     records: Fraction | None = None
 
     @classmethod
     def of(
         cls,
-        postprocess: Callable[[Released], Any],
+        postprocess: Callable[[ReleasedNumbers], Any],
         parts: Sequence[Noise],
-        released: Released,
+        released: ReleasedNumbers,
         records: Fraction | None = None,
     ) -> Self:
         """Return what is kept with a result; of one without limits the postprocessing is not kept."""
@@ -339,7 +343,7 @@ class ResultNoise:
         about = f"The exact {name} of these records, without the noise."
         return Interval(limits.lower, limits.upper, sure, about, limits.note)
 
-    def band(self, asked: Asked) -> Any:
+    def band(self, asked: PopulationQuestion) -> Any:
         """Return the band of a curve among all people like the records.
 
         Raises
@@ -355,7 +359,7 @@ class ResultNoise:
             )
         return self.result.band(self.parts, self.released, asked)
 
-    def population_interval(self, asked: Asked) -> Interval:
+    def population_interval(self, asked: PopulationQuestion) -> Interval:
         """Return the interval of the metric among all people like the records.
 
         Raises
@@ -368,7 +372,7 @@ class ResultNoise:
             raise ValueError(_NO_POPULATION.format(asked.metric))
         return self.result.population(self.parts, self.released, asked)
 
-    def _check_persons(self, asked: Asked) -> None:
+    def _check_persons(self, asked: PopulationQuestion) -> None:
         """Raise if persons have several records: these are alike, and tell less of all people."""
         if self.released.most_records > 1:
             raise ValueError(_SEVERAL.format(asked.metric, self.released.most_records))

@@ -18,7 +18,7 @@ from dp_metrics.inputs.floats import own_error_state
 from dp_metrics.mechanisms import MECHANISMS
 from dp_metrics.mechanisms._base import Draw
 from dp_metrics.release.interval import Interval
-from dp_metrics.release.released import Asked, ResultNoise
+from dp_metrics.release.released import PopulationQuestion, ResultNoise
 
 Value_co = TypeVar("Value_co", covariant=True)
 
@@ -241,7 +241,7 @@ class PrivateResult(_LikeItsValue, HtmlRepr, Generic[Value_co]):
         ValueError
             If the metric has no such limits, or an argument is invalid.
         """
-        asked = Asked.of(self.metric, confidence, method)
+        asked = PopulationQuestion.of(self.metric, confidence, method)
         if self.noise is None:
             raise ValueError(
                 "This result does not tell what is public about its noise: use one of with_result."

@@ -39,7 +39,7 @@ SumsBelow: TypeAlias = Callable[[int], tuple[int, int]]
 """Given the number of a public level, the exact sum of the values below it, and how many are not."""
 
 
-class Clipped(NamedTuple):
+class ClippedSum(NamedTuple):
     """A clipped sum, and what a record adds to it at most: whole numbers of one unit."""
 
     total: int  # T: private
@@ -84,7 +84,7 @@ class Extremes:
     limit: float
     are_distances: bool
     at_ranks: Callable[[int, int], Ranks]
-    clipped: Callable[[float], Clipped]
+    clipped: Callable[[float], ClippedSum]
     private_n: int | None
     known: int | None = None
 
@@ -239,7 +239,7 @@ def loss_extremes(
     scale = Fraction(weight, n << UNIT_BITS) if n else Fraction(1)
     unit = 1 / (scale * (1 << UNIT_BITS))
 
-    def clipped(y: float) -> Clipped:
+    def clipped(y: float) -> ClippedSum:
         wanted = Fraction(y) * scale
         at_least = rounded_quotient(wanted.numerator, wanted.denominator)
         if at_least < wanted:
@@ -247,8 +247,8 @@ def loss_extremes(
         number = min(level_from(at_least), LEVELS)
         level = level_units(number)
         if level >= highest:
-            return Clipped(aggregate.total, highest, unit)
-        return Clipped(_sum_clipped_at(number, aggregate, sums_below), level, unit)
+            return ClippedSum(aggregate.total, highest, unit)
+        return ClippedSum(_sum_clipped_at(number, aggregate, sums_below), level, unit)
 
     return Extremes(
         limit,
@@ -335,11 +335,11 @@ def variance_extremes(
         column.parted = known, _depths(n, k)[1]
         return far_distances(known, aggregate.total, ends, limit, k, ranks)
 
-    def clipped(width: float) -> Clipped:
+    def clipped(width: float) -> ClippedSum:
         exact = Fraction(width)
         total, most = clipped_squares(aggregate, exact, lambda: column.in_order, column.parted), exact * exact
         unit = Fraction(1, total.denominator * most.denominator)
-        return Clipped(total.numerator * most.denominator, most.numerator * total.denominator, unit)
+        return ClippedSum(total.numerator * most.denominator, most.numerator * total.denominator, unit)
 
     return Extremes(
         limit,

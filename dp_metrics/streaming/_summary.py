@@ -24,7 +24,7 @@ from dp_metrics.release.parts.count_table import MOST_CELLS
 from dp_metrics.release.parts.part import BoundsPart
 from dp_metrics.release.plan import KnownParts, Plan
 from dp_metrics.release.release import Release
-from dp_metrics.release.released import Released, has_note
+from dp_metrics.release.released import ReleasedNumbers, has_note
 from dp_metrics.release.result import PrivateResult
 from dp_metrics.release.stored.questions import Call, as_plain, public_totals
 from dp_metrics.release.terms import Terms
@@ -393,7 +393,7 @@ class KeptCounts:
         The form of their limits, where they are the metric that is released.
     """
 
-    reading: Callable[[Released], Any]
+    reading: Callable[[ReleasedNumbers], Any]
     shape: tuple[int, ...] | None = None
 
     @property
@@ -401,15 +401,15 @@ class KeptCounts:
         """What the limits are limits of, if not of the metric."""
         return "counts" if self.shape is None else None
 
-    def __call__(self, released: Released) -> tuple[list[int], Any]:
+    def __call__(self, released: ReleasedNumbers) -> tuple[list[int], Any]:
         """Return the counts, and what is made of them."""
         return list(released.values[0]), self.reading(released)
 
-    def note(self, parts: Sequence[Noise], released: Released) -> str | None:
+    def note(self, parts: Sequence[Noise], released: ReleasedNumbers) -> str | None:
         """Return what must not be concluded from metrics that the counts tell."""
         return self.reading.note(parts, released) if has_note(self.reading) else None
 
-    def limits(self, parts: Sequence[Noise], released: Released, miss: float) -> Limits:
+    def limits(self, parts: Sequence[Noise], released: ReleasedNumbers, miss: float) -> Limits:
         """Return limits of each count, which is at most the number of records, where that is public."""
         (noise,) = parts
         lower, upper, note = noise.limits(miss)

@@ -17,7 +17,7 @@ from sklearn import metrics as sk
 
 import dp_metrics as dp
 from dp_metrics import auditing
-from dp_metrics.fairness.plan import FrameOptions, read_frame
+from dp_metrics.fairness.frame_plan import FrameOptions, read_frame
 from dp_metrics.inputs.options import Relation
 from dp_metrics.metrics import FUNCTIONS, METRICS
 

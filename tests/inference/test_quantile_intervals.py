@@ -17,7 +17,7 @@ from dp_metrics.inputs.options import Relation
 from dp_metrics.inputs.shape import ArgumentShape, Shape
 from dp_metrics.mechanisms._hazard_law import largest_ratio
 from dp_metrics.release.noisy_binomial import binomial_law
-from dp_metrics.release.released import Released
+from dp_metrics.release.released import ReleasedNumbers
 
 
 @loop_over(("n", "ranks"), [(300, (82, 123, 132, 133)), (10_000, (4890, 4903, 4902, 4902))])
@@ -104,7 +104,7 @@ def test_ranks_are_the_best_that_the_bound_allows():
 
 def released(values, n, q=0.5, **options):
     plan = quantile_plan(Shape((ArgumentShape(),), n), q=q, epsilon=Fraction(1), **options)
-    return plan, plan.postprocess(Released(values, n, float(n), Fraction(1), Relation.REPLACE_ONE))
+    return plan, plan.postprocess(ReleasedNumbers(values, n, float(n), Fraction(1), Relation.REPLACE_ONE))
 
 
 def test_limits_lie_320_points_beyond_the_outputs_of_the_searches():

@@ -33,7 +33,7 @@ from dp_metrics.metrics.labels.counts import Confusion, confusion_row
 from dp_metrics.metrics.labels.layouts import matrix_layout, of_each_label, whole
 from dp_metrics.release.noise import CountsNoise
 from dp_metrics.release.plan import Plan
-from dp_metrics.release.released import Released
+from dp_metrics.release.released import ReleasedNumbers
 from dp_metrics.release.result import PrivateResult
 
 
@@ -43,7 +43,7 @@ class _Matrix(Confusion):
 
     normalize: str | None = None
 
-    def limits(self, parts: Sequence[Noise], released: Released, miss: float) -> Limits:
+    def limits(self, parts: Sequence[Noise], released: ReleasedNumbers, miss: float) -> Limits:
         """Return limits of each cell; its share is least where the others of its row are largest."""
         (noise,) = parts
         assert isinstance(noise, CountsNoise)

@@ -31,7 +31,7 @@ from dp_metrics.release.noise import SHOWN, WIDEST, CountsNoise, few_records, to
 from dp_metrics.release.parts.count_table import CountTable, TableOf
 from dp_metrics.release.plan import Plan
 from dp_metrics.release.ratio_limits import NoisyRatio, noise_limits, noisy_ratio, ratio_limits
-from dp_metrics.release.released import APPROXIMATE, Asked, Released
+from dp_metrics.release.released import APPROXIMATE, PopulationQuestion, ReleasedNumbers
 from dp_metrics.sensitivity.exact import BLOCK, in_blocks
 
 _CLEAR = 20.0  # times the noise, and a logarithm: from there on limits are closer than `WIDEST`
@@ -90,11 +90,11 @@ class Confusion:
         part = TableOf(self.layout.cells, self.layout.is_partition, count)
         return Plan((part,), partial(label_codes, labels=self.labels), self)
 
-    def __call__(self, released: Released) -> Any:
+    def __call__(self, released: ReleasedNumbers) -> Any:
         """Return the metric of what is released."""
         return self.formula(self.layout.counts(released.values[0], released.public_n))
 
-    def note(self, parts: Sequence[Noise], released: Released) -> str | None:
+    def note(self, parts: Sequence[Noise], released: ReleasedNumbers) -> str | None:
         """Return what to say if limits of its noise are too far apart; see `WIDEST`.
 
         Where they are surely close, or where there are none, the sizes of the noise and of what is divided
@@ -117,7 +117,7 @@ class Confusion:
                 few = wide if wide.size == records.size else (few | (records == records.min())) & wide.any()
         return few_records(added, records, few) if few.any() else None
 
-    def limits(self, parts: Sequence[Noise], released: Released, miss: float) -> Limits:
+    def limits(self, parts: Sequence[Noise], released: ReleasedNumbers, miss: float) -> Limits:
         """Return limits of ratios that all hold, or the metric at two corners of the box of the exact counts.
 
         Raises
@@ -155,7 +155,9 @@ class Confusion:
             raise ValueError("A metric that may be NaN has no limits: pass zero_division=0.0 or 1.0.")
         return Limits(lower, upper).within(0.0, 1.0)
 
-    def population(self, parts: Sequence[Noise], released: Released, asked: Asked) -> Interval:
+    def population(
+        self, parts: Sequence[Noise], released: ReleasedNumbers, asked: PopulationQuestion
+    ) -> Interval:
         """Return the interval of the metric among all people, from the noisy counts as they were drawn.
 
         Of several ratios each has its part of the miss: all limits hold at once.
@@ -187,7 +189,7 @@ class Confusion:
             return None
         return self._ratios(rates_of_two_labels, noise, n)
 
-    def _of_ends(self, ends: Iterable[tuple[float, ...]], released: Released) -> tuple[Any, Any]:
+    def _of_ends(self, ends: Iterable[tuple[float, ...]], released: ReleasedNumbers) -> tuple[Any, Any]:
         """Return the metric of lower limits of all ratios, and of upper ones."""
         lower, upper = (np.array(end) for end in ends)
         if self.of_ratios is not None:
@@ -196,7 +198,11 @@ class Confusion:
         return (lower, upper) if is_array else (float(lower[0]), float(upper[0]))
 
     def _sure(
-        self, ratios: list[NoisyRatio] | None, noise: CountsNoise, released: Released, asked: Asked
+        self,
+        ratios: list[NoisyRatio] | None,
+        noise: CountsNoise,
+        released: ReleasedNumbers,
+        asked: PopulationQuestion,
     ) -> tuple[Any, Any]:
         if ratios is not None:
             each = asked.miss / len(ratios)

@@ -18,7 +18,7 @@ from dp_metrics.metrics.labels.counts import Confusion, confusion_for
 from dp_metrics.metrics.labels.layouts import Counts, Layout
 from dp_metrics.metrics.reports import LabelTable
 from dp_metrics.release.interval import Interval
-from dp_metrics.release.released import Asked, ResultNoise
+from dp_metrics.release.released import PopulationQuestion, ResultNoise
 from dp_metrics.release.result import PrivateResult
 
 R = TypeVar("R")
@@ -141,7 +141,7 @@ class ReleasedConfusion(HtmlRepr):
             If the metric has no such limits, or an argument is invalid.
         """
         name, wanted = self._wanted(metric, options)
-        return self._noise_of(wanted).population_interval(Asked.of(name, confidence, method))
+        return self._noise_of(wanted).population_interval(PopulationQuestion.of(name, confidence, method))
 
     def note(self, metric: Callable[..., Any] | str, **options: Any) -> str | None:
         """Return what must not be concluded from a metric of the counts: that it is mostly noise.

@@ -26,7 +26,7 @@ from dp_metrics.metrics.scores.two_classes import two_classes_from_unit
 from dp_metrics.release.interval import Interval
 from dp_metrics.release.parts.ranking_loss import RankingNoise, RankingOf
 from dp_metrics.release.plan import Plan
-from dp_metrics.release.released import APPROXIMATE, Asked, Monotone, Released
+from dp_metrics.release.released import APPROXIMATE, Monotone, PopulationQuestion, ReleasedNumbers
 from dp_metrics.release.result import PrivateResult
 
 _AVERAGES = (
@@ -64,7 +64,9 @@ def _encoded(records: Records, *, columns: LabelColumns) -> Records:
 class _Area(Monotone):
     """The area under the ROC curve of two classes."""
 
-    def population(self, parts: Sequence[Noise], released: Released, asked: Asked) -> Interval:
+    def population(
+        self, parts: Sequence[Noise], released: ReleasedNumbers, asked: PopulationQuestion
+    ) -> Interval:
         """Return the interval of the area among all people.
 
         Raises
@@ -85,15 +87,15 @@ class _Area(Monotone):
         return asked.interval(*limits, area, APPROXIMATE)
 
 
-def _area(released: Released) -> float:
+def _area(released: ReleasedNumbers) -> float:
     return 1.0 - float(released.values[0])
 
 
-def _areas(released: Released) -> Floats:
+def _areas(released: ReleasedNumbers) -> Floats:
     return np.array([1.0 - loss for loss in released.values])
 
 
-def _mean_area(released: Released) -> float:
+def _mean_area(released: ReleasedNumbers) -> float:
     return math.fsum(_areas(released)) / len(released.values)
 
 

@@ -16,7 +16,7 @@ from dp_metrics.inputs.readers import named_records
 from dp_metrics.inputs.shape import Records
 from dp_metrics.page.division import EvaluationPlan
 from dp_metrics.page.page import PrivateEvaluation
-from dp_metrics.page.plan import PageForm, plan_of_page, planned
+from dp_metrics.page.page_plan import PageForm, plan_of_page, planned
 from dp_metrics.page.setting import Setting, given
 from dp_metrics.release.plan import KnownParts, Together
 from dp_metrics.release.release import Release

@@ -31,7 +31,7 @@ from dp_metrics.release.parts.count_table import Cells, TableOf, check_cells, pl
 from dp_metrics.release.parts.mean_loss import MeanOf
 from dp_metrics.release.parts.nested_table import NestedOf
 from dp_metrics.release.plan import KnownParts, Plan, Share, Together
-from dp_metrics.release.released import Released, ResultNoise
+from dp_metrics.release.released import ReleasedNumbers, ResultNoise
 from dp_metrics.release.result import PrivateResult
 from dp_metrics.release.stored.answers import read_shape
 from dp_metrics.sensitivity.exact import UNIT_BITS
@@ -637,10 +637,10 @@ def _right_and_wrong(records: Records, *, part: Any) -> NDArray[np.int64]:
     return np.array([known.n - wrong, wrong])
 
 
-def _wrong_share(counts: Counts, *, result: Callable[[Released], Any], without_records: float) -> Any:
+def _wrong_share(counts: Counts, *, result: Callable[[ReleasedNumbers], Any], without_records: float) -> Any:
     wrong = float(counts.false_negatives[0] / counts.n) if counts.n > 0 else without_records
     # a share is read from nothing else that was released
-    return result(Released([wrong], None, counts.n, Fraction(1), Relation.REPLACE_ONE))
+    return result(ReleasedNumbers([wrong], None, counts.n, Fraction(1), Relation.REPLACE_ONE))
 
 
 def _all_records(counts: Counts) -> Floats:
@@ -722,7 +722,9 @@ def _of_table(results: Sequence[PrivateResult[Any]], *, table: _Table, sizes: Si
     return FrameResult(entries, [counts.n for counts in of_groups])
 
 
-def _note(made: Confusion | ScoreTable, counts: Any, told: tuple[tuple[CountsNoise], Released]) -> str | None:
+def _note(
+    made: Confusion | ScoreTable, counts: Any, told: tuple[tuple[CountsNoise], ReleasedNumbers]
+) -> str | None:
     """Return what must not be concluded from a value that noisy counts of one group tell."""
     return made.note(*told) if isinstance(made, Confusion) else made.note_of(told[0][0], counts)
 
@@ -758,7 +760,7 @@ def _narrowed(row: Floats, size: int) -> Floats:
 
 def _released(
     results: Sequence[PrivateResult[Any]], sizes: Sizes
-) -> list[tuple[tuple[CountsNoise], Released] | None]:
+) -> list[tuple[tuple[CountsNoise], ReleasedNumbers] | None]:
     """Return the noisy counts of each group, as if they were those of a release of their own.
 
     Where membership is private, the number of records of a group is, even if that of all records is public.

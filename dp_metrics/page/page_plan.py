@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dp_metrics.fairness.frame import PrivateMetricFrame, frame_of
+from dp_metrics.fairness.frame_plan import FrameMetric, plan_frame
 from dp_metrics.fairness.groups import Groups
-from dp_metrics.fairness.plan import FrameMetric, plan_frame
 from dp_metrics.inference.comparison import comparison_plan
 from dp_metrics.inference.paired_losses import paired_losses
 from dp_metrics.inputs.arrays import float_block, probability_block
@@ -30,7 +30,7 @@ from dp_metrics.metrics.scores.curve_formulas import area_under_roc
 from dp_metrics.metrics.scores.released_scores import ReleasedScores
 from dp_metrics.metrics.scores.table import ScoreTable, score_plan
 from dp_metrics.metrics.scores.two_classes import TwoClasses, check_unit
-from dp_metrics.page.division import EvaluationPlan, LeftOut, Portion, divided
+from dp_metrics.page.division import EvaluationPlan, Omission, Portion, divided
 from dp_metrics.page.setting import LABELS, PROBABILITIES, SCORES, TARGETS, Setting
 from dp_metrics.release.parts.nested_table import columns_for
 from dp_metrics.release.plan import Share, Together
@@ -50,7 +50,7 @@ _OVERALL = Fraction(1, 5)  # of the epsilon of a loss by group
 _SEVERAL, _ONE = 2, 1
 
 
-class Evaluated(NamedTuple):
+class PageRelease(NamedTuple):
     """All that a page is made of; public.
 
     Parameters
@@ -466,7 +466,7 @@ def _between(epsilon: float, n: float, *, laws: _Laws, numbers: float = 1) -> tu
     return min(light, heavy), max(light, heavy)
 
 
-def _portions(public: PageForm) -> tuple[list[Portion], dict[str, Callable[[], _Block]], list[LeftOut]]:
+def _portions(public: PageForm) -> tuple[list[Portion], dict[str, Callable[[], _Block]], list[Omission]]:
     """Return what a page could release, how, and what it cannot."""
     setting = public.setting
     groups = public.groups.size if setting.has_groups else 1
@@ -491,7 +491,7 @@ def _portions(public: PageForm) -> tuple[list[Portion], dict[str, Callable[[], _
                             partial(_between, laws=_MEAN, numbers=numbers))  # fmt: skip
         portions.append(plain)
         if public.relation.private_n:
-            left.append(LeftOut("The median absolute error", _NO_PRIVATE_N))
+            left.append(Omission("The median absolute error", _NO_PRIVATE_N))
         else:
             portions.append(Portion("median error", "median absolute error", _ONE,
                                     partial(_error_of_loss, numbers=1)))  # fmt: skip
@@ -509,7 +509,7 @@ def _portions(public: PageForm) -> tuple[list[Portion], dict[str, Callable[[], _
         portions.append(plain)
         if cells < size**2:
             why = "It would make recall and precision noisier: release it apart by private_confusion_matrix."
-            left.append(LeftOut(f"The confusion matrix of {size} labels", why))
+            left.append(Omission(f"The confusion matrix of {size} labels", why))
         if public.kind == SCORES:
             portions.append(Portion("scores", "counts of scores of either class: curves, areas", _SEVERAL,
                                     _of_area(public)))  # fmt: skip
@@ -524,7 +524,7 @@ def _portions(public: PageForm) -> tuple[list[Portion], dict[str, Callable[[], _
             blocks["loss"] = partial(_loss_block, public)
     if setting.baseline is not None:
         if public.relation.private_n:
-            left.append(LeftOut("Which model is better", _NO_PRIVATE_N))
+            left.append(Omission("Which model is better", _NO_PRIVATE_N))
         else:
             portions.append(Portion("comparison", "on how many records either model is better", _ONE,
                                     _error_of_wins))  # fmt: skip
@@ -572,10 +572,10 @@ def _evaluated(
     public: PageForm,
     plan: EvaluationPlan,
     made: Sequence[tuple[str, int, Callable[[Sequence[PrivateResult[Any]], float], Any]]],
-) -> Evaluated:
+) -> PageRelease:
     left, released = list(results), {}
     for name, size, combine in made:
         these, left = left[:size], left[size:]
         released[name] = combine(these, float(plan[name].epsilon))
     form = {"shape": public.shape, "sizes": public.sizes, "plan": plan}
-    return Evaluated(public.setting.asked(), form, public.epsilon, public.relation, plan, released, results)
+    return PageRelease(public.setting.asked(), form, public.epsilon, public.relation, plan, released, results)
