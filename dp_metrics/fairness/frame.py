@@ -97,8 +97,8 @@ class PrivateMetricFrame:
     y_true, y_pred : array-like of shape (n_samples,) or as the metrics take them
         The records. `y_pred` holds probabilities or scores for metrics that take these.
     sensitive_features : array-like of shape (n_samples,), or data frame or array of several columns
-        The group of each record: private, unless `membership` says otherwise. Several columns make a group
-        of each combination.
+        The group of each record, such as sex, by which the metrics are compared: private, unless `membership`
+        says otherwise. Several columns make a group of each combination. Whose a record is, `groups` say.
     group_labels : array-like, or list of array-like for several columns
         The public labels of the groups; all of them appear in the results, whether or not they have records.
         Never inferred from the data.
@@ -114,9 +114,9 @@ class PrivateMetricFrame:
         groups. A release of its own, at part f of epsilon, makes the overall value more accurate from f of
         2 / (n_groups + 1) on, and groups 1 / (1 - f) times less: it does not pay up to 10 groups.
     groups : array-like of shape (n_samples,) or None, default=None
-        Public label of the person (or other unit) that each record belongs to. The guarantee then covers all
-        records of one person together, in whatever groups of the frame they lie, by noise as many times
-        larger as one has records at most. None: each record is a person of its own.
+        Public label of the person (or other unit) that each record belongs to, not of a group to compare. The
+        guarantee then covers all records of one person together, in whatever groups of the frame they lie, by
+        noise as many times larger as one has records at most. None: each record is a person of its own.
     max_records : int or None, default=None
         Keep the first so many records of each person, in their order, which is public: it pays where a few
         have many. None: all. Needs `groups`.

@@ -399,9 +399,10 @@ def private_compare(
     sample_weight : None, default=None
         Refused: each person counts alike.
     groups : array-like of shape (n_samples,) or None, default=None
-        Public label of the person (or other unit) that each record belongs to. One person then counts as one
-        record, whose losses are the means over all of his or hers, and the guarantee covers all of them
-        together, at no more noise. None: each record is a person of its own.
+        Public label of the person (or other unit) that each record belongs to, not of a group to compare as
+        the `sensitive_features` of `PrivateMetricFrame` are. One person then counts as one record, whose
+        losses are the means over all of his or hers, and the guarantee covers all of them together, at no
+        more noise. None: each record is a person of its own.
     max_records : int or None, default=None
         Keep the first so many records of each person, in their order, which is public. None: all. Needs
         `groups`.

@@ -98,7 +98,8 @@ def private_evaluate(
     bounds : tuple of float or None, default=None
         Public range of targets, to which these and predictions are clipped; None: unbounded.
     sensitive_features : array-like or data frame, default=None
-        The group of each record; several columns make a group of each combination.
+        The group of each record, such as sex, by which the page compares; several columns make a group of
+        each combination. (The `groups` of other functions are persons.)
     group_labels : array-like, or list of array-like, default=None
         The public labels of the groups.
     membership : {"private", "public"}, default="private"
