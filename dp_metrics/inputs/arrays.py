@@ -330,24 +330,28 @@ def loss_block(losses: NDArray[Any]) -> Floats:
 
 
 def check_same_length(arguments: Mapping[str, Any], *, relation: Relation = Relation.REPLACE_ONE) -> None:
+    """Raise unless all arrays, by what they are called, are of one length; None is none."""
+    lengths = {name: sum(np.shape(array)[:1]) for name, array in arguments.items() if array is not None}
+    check_one_number(lengths, relation=relation)
+
+
+def check_one_number(lengths: Mapping[str, int], *, relation: Relation = Relation.REPLACE_ONE) -> None:
     """Raise unless all arguments have one number of records, naming two that have not.
 
     Parameters
     ----------
-    arguments : mapping
-        Arrays by what they are called; None is none.
+    lengths : mapping
+        Numbers of records by what the argument is called.
     relation : Relation, default=Relation.REPLACE_ONE
         A private number of records is not in the message.
     """
-    lengths = {name: np.shape(array)[:1] for name, array in arguments.items() if array is not None}
     first = next(iter(lengths), "")
     other = next((name for name, length in lengths.items() if length != lengths[first]), None)
     if other is None:
         return
     told = f"{first} and {other}"
     if not relation.private_n:
-        numbers = {name: sum(length) for name, length in lengths.items()}
-        told = f"{[*numbers.values()]}: {first} has {numbers[first]}, {other} has {numbers[other]}"
+        told = f"{[*lengths.values()]}: {first} has {lengths[first]}, {other} has {lengths[other]}"
     raise ValueError(f"Found input variables with inconsistent numbers of samples: {told}.")
 
 

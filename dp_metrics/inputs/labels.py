@@ -252,16 +252,20 @@ def encoded_block(
         codes = np.minimum(np.searchsorted(known, y), known.size - 1)
         found, read = known[codes] == y, y
     else:
-        lookup = {label: position for position, label in enumerate(exact(labels.tolist()))}
-        if block.dtype.kind in "mM":
-            distinct, which = np.unique(block, return_inverse=True)
-            codes = _positions(list(moments(distinct)), lookup)[which]
-        else:
-            codes = _positions(exact(block.tolist()), lookup)
+        codes = places_among(block, labels)
         found, read = codes >= 0, block
     if not found.all():
         raise _not_among(labels, name, option, read[np.argmin(found)])
     return codes
+
+
+def places_among(block: NDArray[Any], labels: NDArray[Any]) -> NDArray[np.intp]:
+    """Return the position of each of one column among listed labels; -1 of what is none, whatever it is."""
+    lookup = {label: position for position, label in enumerate(exact(labels.tolist()))}
+    if block.dtype.kind in "mM":
+        distinct, which = np.unique(block, return_inverse=True)
+        return _positions(list(moments(distinct)), lookup)[which]
+    return _positions(exact(block.tolist()), lookup)
 
 
 def _positions(objects: list[Any], lookup: dict[Any, int]) -> NDArray[np.intp]:

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from dp_metrics.inputs.arrays import array_of, check_same_length
+from dp_metrics.inputs.arrays import array_of, check_one_number, check_same_length
 from dp_metrics.inputs.options import Relation
 from dp_metrics.inputs.readers import check_sample_weight
 from dp_metrics.inputs.shape import ArgumentShape, Shape
@@ -190,10 +190,8 @@ def _aligned(data: Collections) -> list[Any]:
     first = next(iter(data.values()))
     rows = first.chunks[0] if _length(first) is not None else None
     lengths = {name: n for name, one in data.items() if (n := _length(one)) is not None}
-    if lengths:
-        # the relation is none of this function's business
-        known = {name: np.broadcast_to(0, n) for name, n in lengths.items()}
-        check_same_length(known, relation=Relation.ADD_OR_REMOVE_ONE)
+    # the relation is none of this function's business
+    check_one_number(lengths, relation=Relation.ADD_OR_REMOVE_ONE)
     aligned = []
     for collection in data.values():
         if isinstance(collection, da.Array) and collection.ndim > 1:

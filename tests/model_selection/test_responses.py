@@ -2,6 +2,7 @@
 
 import functools
 import math
+from datetime import date
 from decimal import Decimal
 
 import numpy as np
@@ -11,7 +12,13 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.dummy import DummyClassifier
 
 import dp_metrics as dp
-from dp_metrics import PrivateRandomizedSearch, private_accuracy_score, private_f1_score, private_log_loss
+from dp_metrics import (
+    PrivateRandomizedSearch,
+    private_accuracy_score,
+    private_f1_score,
+    private_log_loss,
+)
+from dp_metrics.inputs.labels import as_listed, places_among
 from dp_metrics.metrics import NAMES, metric_of
 from dp_metrics.model_selection import _trials
 from dp_metrics.model_selection._responses import read_response, valid_response
@@ -138,6 +145,17 @@ def test_one_prediction_of_a_list_does_not_decide_a_search(metric, monkeypatch):
         search = PrivateRandomizedSearch(Says(first), {}, metric=metric, epsilon=1e6, refit=False)
         search.fit(y[:, np.newaxis], y, X_val=np.ones((50, 1)), y_val=np.ones(50, int))
         assert search.best_score_ > 0.95
+
+
+def test_labels_that_are_times_are_known_whatever_holds_them():
+    days = [date(2020, 1, 1), date(2021, 1, 1)]
+    said = [days[1], days[0], date(2022, 1, 1), "no date"]
+    metric = functools.partial(dp.private_recall_score)
+    arrays = [np.array(days, dtype=dtype) for dtype in (object, "M8[D]", "M8[ns]")]
+    for labels in (days, *arrays, pd.Series(pd.to_datetime(days))):
+        for response in (np.array(said, dtype=object), np.array(said[:3], dtype="M8[ns]")):
+            found = valid_response(metric, response, None, labels)
+            assert places_among(found, as_listed(labels, "labels")).tolist() == [1, 0, 0, 0][: len(response)]
 
 
 TOO_MUCH = [1e39, -1e39, math.inf, np.float32(math.inf), Decimal("Infinity"), 10**400, -(2**200)]
