@@ -55,23 +55,6 @@ def _not_whole(name: str) -> NotLabelsError:
     return NotLabelsError(f"continuous targets: {name} holds numbers that are not whole. {_PASS_LABELS}")
 
 
-def public_labels(labels: Any, name: str = "labels") -> NDArray[Any] | None:
-    """Return the sorted public label set, or None where it is to follow from the number of columns.
-
-    Members of an `Enum` that cannot be compared are sorted as their class defines them.
-    """
-    if labels is None:
-        return None
-    array = sorted_labels(as_listed(labels, name), name)
-    if array.dtype.kind == "f" and np.isnan(array).any():
-        raise ValueError(f"{name} must not hold NaN.")
-    if array.size < 2:
-        raise ValueError(f"The {name} array needs to contain at least two labels.")
-    if array.dtype.kind in "iu" and max(abs(int(array[0])), abs(int(array[-1]))) >= _EXACT_AS_FLOATS:
-        return array.astype(object)  # two of them could be one float
-    return array
-
-
 def as_listed(labels: Any, name: str) -> NDArray[Any]:
     """Return public labels in the order in which they were listed, each of them as it was."""
     refuse_unread(labels)
@@ -150,12 +133,20 @@ class LabelSet:
 
     @classmethod
     def of(cls, labels: Any, name: str = "labels") -> Self:
-        """Return the labels that a caller listed as an option of this name; None stands for 0 and 1."""
-        known = public_labels([0, 1] if labels is None else labels, name)
-        assert known is not None
-        listed = known if labels is None else as_listed(labels, name)
+        """Return the labels that a caller listed as an option of this name; None stands for 0 and 1.
+
+        Members of an `Enum` that cannot be compared are sorted as their class defines them.
+        """
+        listed = as_listed([0, 1] if labels is None else labels, name)
+        known = sorted_labels(listed, name)
+        if known.dtype.kind == "f" and np.isnan(known).any():
+            raise ValueError(f"{name} must not hold NaN.")
+        if known.size < 2:
+            raise ValueError(f"The {name} array needs to contain at least two labels.")
         if listed.size != known.size:
             raise ValueError(f"{name} must all be different.")
+        if known.dtype.kind in "iu" and max(abs(int(known[0])), abs(int(known[-1]))) >= _EXACT_AS_FLOATS:
+            known = known.astype(object)  # two of them could be one float
         places = {moment_of(label): place for place, label in enumerate(listed.tolist())}
         order = np.array([places[moment_of(label)] for label in known.tolist()], dtype=np.intp)
         in_order = np.empty_like(known)
@@ -195,22 +186,6 @@ class LabelSet:
     def codes(self, block: NDArray[Any], name: str) -> NDArray[np.intp]:
         """Return the place of each label; all must be in the label set."""
         return self.places[encoded_block(block, self.known, name, self.name)]
-
-
-def check_labels(labels: NDArray[Any] | None, n_columns: int, name: str = "y_proba") -> NDArray[Any]:
-    """Return the label set of `public_labels`, which must fit the number of columns, one for each label.
-
-    None stands for {0, 1} with one column and for 0..K-1 with K columns: never for what y_true holds.
-    """
-    expected = max(n_columns, 2)
-    if labels is None:
-        return np.arange(expected)
-    if labels.size != expected:
-        raise ValueError(
-            f"The number of classes in labels is different from that in {name}. "
-            f"Classes found in labels: {labels.size}, columns of {name}: {n_columns}."
-        )
-    return labels
 
 
 def as_labels(

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dp_metrics.inputs.arrays import array_of, as_floats, number_of_records, stated_shape
-from dp_metrics.inputs.labels import as_listed, public_labels, sorted_labels
+from dp_metrics.inputs.labels import LabelSet, as_listed, sorted_labels
 from dp_metrics.inputs.options import Relation
 from dp_metrics.inputs.shape import name_key
 from dp_metrics.inputs.times import moment_of
@@ -153,7 +153,7 @@ def response_of(
         If the model fails; or if what it says has another form than is public.
     """
     classes = _classes_of(model)
-    known = classes if labels is None else public_labels(labels)
+    known = classes if labels is None else LabelSet.of(labels).known
     if relation.private_n and known is None and method == "predict_proba":
         raise ValueError(_NO_COLUMNS.format(type(model).__name__))
     stated = _no_response(method, known if classes is None else classes, y)
@@ -282,8 +282,8 @@ class NamedColumns:
         return np.array(self.data, dtype=dtype) if copy else np.asarray(self.data, dtype=dtype)
 
 
-def named_by_classes(response: Any, method: str, classes: Any) -> Any:
-    """Return what a model responds with its columns named by its classes, in whatever order it has these.
+def named_by_labels(response: Any, method: str, labels: Any) -> Any:
+    """Return what a model responds with its columns, those of the sorted labels, named by these.
 
     One column of a decision, which is that of the second of two classes, becomes two, as in scikit-learn.
 
@@ -293,14 +293,12 @@ def named_by_classes(response: Any, method: str, classes: Any) -> Any:
         What the model responded; what is no array is returned as it is.
     method : str
         By which of its methods.
-    classes : object
-        Its `classes_`, if it has some.
+    labels : array-like or None
+        The public labels, if there are some.
     """
-    if method == "predict" or not isinstance(response, np.ndarray) or classes is None:
+    if method == "predict" or not isinstance(response, np.ndarray) or labels is None:
         return response
-    if any(np.ndim(one) for one in classes):  # those of each of several outputs
-        return response
-    names = tuple(map(name_key, np.asarray(classes).tolist()))
+    names = tuple(map(name_key, LabelSet.of(labels).known.tolist()))
     if response.ndim == 1 and len(names) == 2 and response.dtype.kind == "f":
         response = np.stack([-response if method == "decision_function" else 1 - response, response], axis=1)
     has_all = response.ndim == 2 and response.shape[1] == len(names)

@@ -32,7 +32,7 @@ from dp_metrics.inputs.arrays import (
     is_missing,
 )
 from dp_metrics.inputs.floats import Floats
-from dp_metrics.inputs.labels import LabelSet, as_label_pairs, as_labels, check_labels
+from dp_metrics.inputs.labels import LabelSet, as_label_pairs, as_labels
 from dp_metrics.inputs.options import Relation, check_count
 from dp_metrics.inputs.shape import ArgumentShape, Records, Shape, name_key, unstated_columns
 from dp_metrics.inputs.times import exact
@@ -231,7 +231,12 @@ class LabelColumns:
         """
         given = LabelSet.of(labels) if labels is not None and not isinstance(labels, LabelSet) else labels
         columns = form.columns or (fewest if given is None or given.size == 2 else given.size)
-        known = check_labels(None if given is None else given.known, columns, name)
+        known = np.arange(max(columns, 2)) if given is None else given.known  # never what y_true holds
+        if known.size != max(columns, 2):
+            raise ValueError(
+                f"The number of classes in labels is different from that in {name}. "
+                f"Classes found in labels: {known.size}, columns of {name}: {columns}."
+            )
         listed = LabelSet.of(known) if given is None else given
         of_one = None if positive is None else listed.sorted_place(positive, "pos_label")
         order = None if form.names is None else _order(form.names, listed, columns, name, of_one)

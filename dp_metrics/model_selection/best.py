@@ -15,8 +15,7 @@ from dp_metrics._html import HtmlRepr
 from dp_metrics._random import Entropy, RandomState, permute_and_flip
 from dp_metrics.accounting import PrivacyAccountant
 from dp_metrics.inputs.floats import own_error_state
-from dp_metrics.inputs.labels import public_labels
-from dp_metrics.inputs.models import has_method, known_labels, named_by_classes, response_method, response_of
+from dp_metrics.inputs.models import has_method, known_labels, named_by_labels, response_method, response_of
 from dp_metrics.inputs.options import Relation
 from dp_metrics.inputs.shape import Records, Shape
 from dp_metrics.mechanisms import Mechanism
@@ -293,7 +292,7 @@ def _response(
     """Return what a model says of the records, its columns named by the labels."""
     method = response_method(model, methods)
     response = response_of(model, method, X, y_true, labels=labels, relation=relation)
-    return named_by_classes(response, method, public_labels(labels))
+    return named_by_labels(response, method, labels)
 
 
 @own_error_state

@@ -12,8 +12,7 @@ from sklearn.utils.metadata_routing import UNUSED
 
 from dp_metrics.accounting import PrivacyAccountant, check_accountant, numbering
 from dp_metrics.exceptions import TrainingFoldsWarning, callers, models_are_fitted, module_of, warn_caller
-from dp_metrics.inputs.labels import public_labels
-from dp_metrics.inputs.models import has_method, known_labels, named_by_classes, response_method, response_of
+from dp_metrics.inputs.models import has_method, known_labels, named_by_labels, response_method, response_of
 from dp_metrics.inputs.options import Relation, check_epsilon, check_neighboring
 from dp_metrics.metrics import METRICS, metric_named, metric_of
 from dp_metrics.model_selection._metric_facts import (
@@ -424,7 +423,7 @@ def release_score(
     if takes(metric, "labels"):
         keywords["labels"] = labels
         if metric_of(metric) is not None:  # a metric of somebody else may take nothing but an array
-            response = named_by_classes(response, method, public_labels(labels))
+            response = named_by_labels(response, method, labels)
     # one name for all calls is none for each: a fold must never have the score of another one
     budget = numbering(scorer.accountant)
     return sign * float(metric(y, response, epsilon=scorer.epsilon, accountant=budget, **keywords))

@@ -15,7 +15,7 @@ import numpy as np
 
 from dp_metrics.inputs.arrays import stated_shape
 from dp_metrics.inputs.labels import LabelSet
-from dp_metrics.inputs.models import estimator_type, has_method, known_labels, named_by_classes, response_of
+from dp_metrics.inputs.models import estimator_type, has_method, known_labels, named_by_labels, response_of
 from dp_metrics.inputs.options import Relation, as_real, as_whole, check_bounds, check_choice, check_edges
 
 LABELS, SCORES, PROBABILITIES, TARGETS = "labels", "scores", "probabilities", "targets"
@@ -224,7 +224,7 @@ def _answer(model: Any, x: Any, y_true: Any, labels: Any, pos_label: Any) -> tup
 
 
 def _named(answer: Read, labels: Any, *, relation: Relation) -> Any:
-    return named_by_classes(answer(relation=relation), "predict_proba", labels)
+    return named_by_labels(answer(relation=relation), "predict_proba", labels)
 
 
 def _positive(labels: Any, pos_label: Any) -> tuple[Any, Any]:
