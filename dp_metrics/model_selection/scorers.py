@@ -13,7 +13,7 @@ from sklearn.utils.metadata_routing import UNUSED
 from dp_metrics.accounting import PrivacyAccountant, check_accountant, numbering
 from dp_metrics.exceptions import TrainingFoldsWarning, callers, models_are_fitted, module_of, warn_caller
 from dp_metrics.inputs.models import has_method, known_labels, named_by_labels, response_method, response_of
-from dp_metrics.inputs.options import Relation, check_epsilon, check_neighboring
+from dp_metrics.inputs.options import Relation, check_epsilon
 from dp_metrics.metrics import METRICS, metric_named, metric_of
 from dp_metrics.model_selection._metric_facts import (
     PrivateMetric,
@@ -402,8 +402,9 @@ def require_labels(scorer: PrivateScorer) -> None:
 
 
 def relation_of(scorer: PrivateScorer) -> Relation:
-    """Return the neighbouring relation that the metric of a scorer is called with."""
-    return check_neighboring(scorer.function.keywords.get("neighboring", Relation.REPLACE_ONE))
+    """Return the relation that the metric of a scorer is called with; a wrong name the metric itself refuses."""
+    is_private = scorer.function.keywords.get("neighboring") == Relation.ADD_OR_REMOVE_ONE
+    return Relation.ADD_OR_REMOVE_ONE if is_private else Relation.REPLACE_ONE
 
 
 def release_score(
