@@ -27,7 +27,6 @@ from dp_metrics.inputs.options import (
     Relation,
     check_confidence,
     check_epsilon,
-    check_neighboring,
     exact_epsilon,
 )
 from dp_metrics.inputs.shape import Records, Shape
@@ -174,7 +173,7 @@ def metric_loss(
     if metric_of(function) is not None:
         row, fixed = row_of(function)
         return _planned_loss(row, records_a, records_b, epsilon, {"mechanism": mechanism, **fixed, **options})
-    seen, relation = [], check_neighboring(options.get("neighboring", Relation.REPLACE_ONE))
+    seen, relation = [], Relation.told_by(options)
     for records in (records_a, records_b):
         recorder = _Recorder(get_mechanism(mechanism), relation)
         function(*records, epsilon=epsilon, mechanism=recorder, **options)

@@ -7,7 +7,7 @@ import contextlib
 import difflib
 import math
 import numbers
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from enum import StrEnum
 from fractions import Fraction
 from functools import lru_cache
@@ -101,6 +101,12 @@ class Relation(StrEnum):
     def of(cls, n: int | None) -> Self:
         """Return the relation under which this number of records is public; None: no number is."""
         return cls(cls.ADD_OR_REMOVE_ONE if n is None else cls.REPLACE_ONE)
+
+    @classmethod
+    def told_by(cls, keywords: Mapping[str, Any]) -> Self:
+        """Return the relation of a call with these keywords; whoever is called refuses a wrong name."""
+        is_private = keywords.get("neighboring") == cls.ADD_OR_REMOVE_ONE
+        return cls(cls.ADD_OR_REMOVE_ONE if is_private else cls.REPLACE_ONE)
 
     @property
     def private_n(self) -> bool:
