@@ -24,7 +24,7 @@ from tqdm import tqdm
 
 from dp_metrics.evaluation.compared import MECHANISM_RIVALS, RIVALS
 from dp_metrics.evaluation.population import Population, load_population
-from dp_metrics.evaluation.results import ERROR_CAP
+from dp_metrics.evaluation.results_file import ERROR_CAP
 from dp_metrics.evaluation.studies import STUDIES
 from dp_metrics.mechanisms import Adaptive, Hazard, Laplace, Mechanism
 

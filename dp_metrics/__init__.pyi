@@ -132,8 +132,8 @@ from .model_selection.scorers import (
     make_private_scorer as make_private_scorer,
 )
 from .model_selection.search import PrivateRandomizedSearch as PrivateRandomizedSearch
-from .page.evaluate import private_evaluate as private_evaluate
 from .page.page import PrivateEvaluation as PrivateEvaluation
+from .page.private_evaluate import private_evaluate as private_evaluate
 from .release.with_result import with_result as with_result
 from .streaming.confusion_summary import ConfusionSummary as ConfusionSummary
 from .streaming.scores import ScoreSummary as ScoreSummary

@@ -17,7 +17,7 @@ class PrivacyBudgetError(ValueError):
     """More epsilon was asked for than is left of a budget; nothing was released or recorded."""
 
 
-class SearchStopped(BaseException):
+class SearchInterrupt(BaseException):
     """The budget ended within `sklearn.model_selection`.
 
     It is no `PrivacyBudgetError`, because scikit-learn makes the score NaN of any `Exception` there.
@@ -108,7 +108,7 @@ def budget_error(message: str) -> BaseException:
     is_lost = any(
         module_of(frame).startswith(_SEARCHES) and frame.f_code.co_name != "score" for frame in callers()
     )
-    return SearchStopped(message) if is_lost else PrivacyBudgetError(message)
+    return SearchInterrupt(message) if is_lost else PrivacyBudgetError(message)
 
 
 def module_of(frame: FrameType) -> str:

@@ -36,8 +36,8 @@ class _Watcher(Mechanism):
     def asks_count(self, part: Any) -> bool:
         return self.inner.asks_count(part)
 
-    def prepare(self, known: Any, epsilon: Any, *, private_n: bool) -> Any:
-        self.prepared.append(self.inner.prepare(known, epsilon, private_n=private_n))
+    def prepare(self, known: Any, epsilon: Any, *, relation: Any) -> Any:
+        self.prepared.append(self.inner.prepare(known, epsilon, relation=relation))
         return self.prepared[-1]
 
 

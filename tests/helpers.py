@@ -25,6 +25,7 @@ from dp_metrics._random import OSEntropy, SeededEntropy
 from dp_metrics.accounting import sessions
 from dp_metrics.inputs.floats import Floats
 from dp_metrics.inputs.losses import RecordLoss, identity
+from dp_metrics.inputs.options import Relation
 from dp_metrics.inputs.shape import Records
 from dp_metrics.metrics.labels.counts import Confusion
 from dp_metrics.release.parts.calibration_error import CalibrationOf
@@ -44,6 +45,7 @@ from dp_metrics.sensitivity.output_bounds import OutputBounds, mean_loss_bounds,
 
 MAX = sys.float_info.max
 REFUSED = (ValueError, TypeError)
+BOTH_RELATIONS = (Relation.REPLACE_ONE, Relation.ADD_OR_REMOVE_ONE)
 
 # Equal values, values one rounding apart, subnormals, values whose squares overflow or underflow.
 HOSTILE = [
@@ -161,7 +163,7 @@ def weighted_bounds(losses, weights, cap=None, groups=None, capacity: int = 10**
     weights = None if weights is None else np.array(weights, dtype=float)
     mechanism = AllRanks(capacity)
     query = loss_query(losses, cap, weights, None if groups is None else np.array(groups))
-    output_bounds = query.output_bounds(mechanism, 1.0, private_n=False)
+    output_bounds = query.output_bounds(mechanism, 1.0, relation=Relation.REPLACE_ONE)
     assert output_bounds.output_range == mechanism.output_range  # public: known before the data are seen
     return output_bounds
 

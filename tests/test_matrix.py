@@ -41,6 +41,7 @@ from helpers import MAX, REFUSED, NoEntropy, assert_refused, bits, seeded, syste
 
 import dp_metrics as dp
 from dp_metrics import PrivacyAccountant, PrivacyBudgetError
+from dp_metrics.inputs.options import Relation
 from dp_metrics.metrics import FUNCTIONS, METRICS
 
 SURE = 1e11  # an epsilon at which there is no noise to speak of
@@ -263,7 +264,7 @@ def test_the_parts_of_epsilon_of_a_call_are_positive_and_add_up_to_it_exactly(ca
     options = {name: value for name, value in case.options.items() if name in case.row.options}
     if "multioutput" in case.row.options:
         options["multioutput"] = multioutput
-    plan, _ = case.row.read(valid(case), options, private_n=False)
+    plan, _ = case.row.read(valid(case), options, relation=Relation.REPLACE_ONE)
     parts = plan.epsilons(Fraction(3, 10))
     assert len(parts) == len(plan.parts)
     assert min(parts) > 0

@@ -22,6 +22,7 @@ import dp_metrics as dp
 from dp_metrics.analysis import auditing
 from dp_metrics.analysis._law_comparison import joint_losses
 from dp_metrics.analysis.audited import AUDITED, FRAMES, PLANS
+from dp_metrics.inputs.options import Relation
 from dp_metrics.mechanisms import MECHANISMS, AboveThreshold, Adaptive, Hazard, Mechanism, adaptive, geometric
 from dp_metrics.mechanisms.adaptive import AdaptiveDraw
 from dp_metrics.metrics import METRICS
@@ -543,7 +544,13 @@ def test_a_clipped_sum_that_forgets_records_that_are_not_kept_is_found(monkeypat
             summary = dp.LossSummary(dp.private_mean_loss, capacity=1).update(records)
             (query,) = summary._known.parts
             draw = AdaptiveDraw(
-                query, BY["adaptive"], Fraction(3), False, query.extremes(1, 1, False), 1, 1e300
+                query,
+                BY["adaptive"],
+                Fraction(3),
+                Relation.REPLACE_ONE,
+                query.extremes(1, 1, Relation.REPLACE_ONE),
+                1,
+                1e300,
             )
             laws.append(draw.law(None))
         return max(joint_losses(*laws, np.arange(0, laws[0].first.grid.last, 20_000))) / 3.0

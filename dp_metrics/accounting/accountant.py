@@ -11,10 +11,9 @@ from typing import Any
 from dp_metrics._html import card
 from dp_metrics.accounting.ledgers import FileLedger, MemoryLedger
 from dp_metrics.accounting.results import StoredResults, results_of, servable, the_one_named
-from dp_metrics.accounting.spends import Check, Claim, Kept, Ledger, Spend, name_used
+from dp_metrics.accounting.spends import Check, Claim, Ledger, LedgerEntry, Spend, name_used
 from dp_metrics.exceptions import budget_error, warn_caller
-from dp_metrics.inputs.epsilon import check_epsilon, exact_epsilon
-from dp_metrics.inputs.options import WITHIN_GROUPS
+from dp_metrics.inputs.options import Relation, check_epsilon, exact_epsilon
 
 
 class PrivacyAccountant:
@@ -164,7 +163,7 @@ class PrivacyAccountant:
         ------
         PrivacyBudgetError
             If more is asked for than remains; nothing is recorded. Within `sklearn.model_selection` it is
-            `dp_metrics.exceptions.SearchStopped`, which is no `Exception`.
+            `dp_metrics.exceptions.SearchInterrupt`, which is no `Exception`.
         ValueError, TypeError
             If an argument is invalid, if neighboring is not that of the spends before, or if the budget file
             was replaced, damaged or given a second hard link; nothing is recorded.
@@ -370,7 +369,7 @@ def numbering(accountant: PrivacyAccountant | None) -> PrivacyAccountant | None:
     return same
 
 
-def answer_named(accountant: PrivacyAccountant, spend_name: str) -> Kept | None:
+def answer_named(accountant: PrivacyAccountant, spend_name: str) -> LedgerEntry | None:
     """Return what an earlier session stored under a name; None if it is free; see `servable`."""
     return None if accountant._is_numbering else servable(accountant._ledger, spend_name)
 
@@ -435,14 +434,14 @@ def _remedy(left: Fraction) -> str:
 
 
 def _refuse_another_relation(asked: str, kept: Set[str]) -> None:
-    if WITHIN_GROUPS in kept:  # the weaker promise was there first, and "replace_one" keeps it too
-        kept, allowed = kept - {"replace_one"}, {"replace_one", WITHIN_GROUPS}
+    if Relation.WITHIN_GROUPS in kept:  # the weaker promise was there first, and "replace_one" keeps it too
+        kept, allowed = kept - {"replace_one"}, {"replace_one", Relation.WITHIN_GROUPS}
     else:
         allowed = {asked}
     if kept <= allowed and asked in allowed:
         return
     also = ""
-    if asked == WITHIN_GROUPS and kept == {"replace_one"}:
+    if asked == Relation.WITHIN_GROUPS and kept == {"replace_one"}:
         also = ", or begin a new one with this spend: it then takes spends under 'replace_one' too"
     raise ValueError(
         f"neighboring={asked!r} was asked for, but this budget is kept under "

@@ -18,8 +18,8 @@ from itertools import count
 from typing import Any, NoReturn
 from urllib.parse import urlsplit
 
-from dp_metrics.accounting.sessions import Seen, Session, joined, session_of
-from dp_metrics.accounting.spends import Check, Claim, Kept, Ledger, Spend, name_used
+from dp_metrics.accounting.sessions import BudgetState, Session, joined, session_of
+from dp_metrics.accounting.spends import Check, Claim, Ledger, LedgerEntry, Spend, name_used
 
 _BUSY_SECONDS = 60.0
 _APPLICATION_ID = 0x64706D62  # "dpmb" in the header of every budget file
@@ -65,7 +65,7 @@ class MemoryLedger:
     def __init__(self, total: Fraction) -> None:
         self.total = total
         # The only record: one append is a whole spend, so that an interrupt leaves all of it or nothing.
-        self._entries: list[tuple[Fraction, Kept]] = []
+        self._entries: list[tuple[Fraction, LedgerEntry]] = []
         # These follow from the first entries, and change in one step: how many, exact sum, relations.
         self._known: tuple[int, Fraction, frozenset[str]] = (0, Fraction(0), frozenset())
         self._pid = os.getpid()
@@ -93,7 +93,7 @@ class MemoryLedger:
                 name = _free_name(spend_name, claim, taken, self)
             check(*self._sum())
             spend = Spend(datetime.now(UTC), name, float(epsilon), mechanism, neighboring)
-            self._entries.append((epsilon, Kept(spend, None if claim is None else claim.is_named)))
+            self._entries.append((epsilon, LedgerEntry(spend, None if claim is None else claim.is_named)))
             return len(self._entries) - 1
 
     def keep(self, number: int, answer: str | None, summary: str) -> None:
@@ -103,7 +103,7 @@ class MemoryLedger:
         """Return False: what nobody stored is never served."""
         return False
 
-    def kept(self, spend_name: str | None = None) -> tuple[Kept, ...]:
+    def kept(self, spend_name: str | None = None) -> tuple[LedgerEntry, ...]:
         """Return all entries, or those of a name, oldest first, with what is kept of each."""
         with _LOCK:
             return tuple(kept for _, kept in self._entries if spend_name in (None, kept.spend.spend_name))
@@ -222,20 +222,20 @@ class FileLedger:
             self._session.served.add(spend_name)
             return is_first
 
-    def kept(self, spend_name: str | None = None) -> tuple[Kept, ...]:
+    def kept(self, spend_name: str | None = None) -> tuple[LedgerEntry, ...]:
         """Return all entries, or those of a name, oldest first, with what is kept of each."""
         with self._connection() as db:
             self._budget(db)
             return self._kept(db, spend_name)
 
-    def _kept(self, db: sqlite3.Connection, spend_name: str | None = None) -> tuple[Kept, ...]:
+    def _kept(self, db: sqlite3.Connection, spend_name: str | None = None) -> tuple[LedgerEntry, ...]:
         wanted = f"SELECT id, {_COLUMNS}, is_named, question, answer, summary, stored {_WITH_RELEASES}"
         rows = db.execute(f"{wanted} ? IS NULL OR label = ? ORDER BY id", (spend_name, spend_name))
         session = self._session
         assert session is not None
         with self._parsing():
             return tuple(
-                Kept(
+                LedgerEntry(
                     _spend(row[:5]),
                     None if named is None else bool(named),
                     *texts,
@@ -395,10 +395,10 @@ class FileLedger:
             session.seen = self._last_entry(db, spent)
         return identity, spent
 
-    def _last_entry(self, db: sqlite3.Connection, spent: Fraction) -> Seen:
+    def _last_entry(self, db: sqlite3.Connection, spent: Fraction) -> BudgetState:
         """Return what there is to be seen: the sum of the spends, and the last of them."""
         entry = self._entry(db, _LARGEST_NUMBER)
-        return Seen(spent, entry[0] if entry else 0, entry)
+        return BudgetState(spent, entry[0] if entry else 0, entry)
 
     def _entry(self, db: sqlite3.Connection, number: int) -> tuple[Any, ...] | None:
         """Return what is recorded of the last spend up to a number; None if there is none."""
@@ -406,7 +406,7 @@ class FileLedger:
         found = db.execute(last, (number,)).fetchone()
         return None if found is None else tuple(found)
 
-    def _saw(self, seen: Seen) -> None:
+    def _saw(self, seen: BudgetState) -> None:
         assert self._session is not None
         self._session.seen = seen
 

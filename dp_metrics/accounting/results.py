@@ -10,8 +10,8 @@ from importlib import import_module
 from typing import Any, overload
 
 from dp_metrics._packages import import_extra
-from dp_metrics.accounting.spends import Kept, Ledger, name_used
-from dp_metrics.inputs.names import did_you_mean
+from dp_metrics.accounting.spends import Ledger, LedgerEntry, name_used
+from dp_metrics.inputs.options import did_you_mean
 
 # Layers above know how each kind of release is made again; this one is loaded when somebody asks.
 _READER = "dp_metrics.release.stored.answers"
@@ -45,7 +45,7 @@ class StoredResult:
     mechanism: str | None
     neighboring: str
     is_named: bool
-    _kept: Kept = field(repr=False, compare=False)
+    _kept: LedgerEntry = field(repr=False, compare=False)
 
     @property
     def result(self) -> Any:
@@ -94,7 +94,7 @@ def results_of(ledger: Ledger) -> StoredResults:
     return StoredResults([_stored(kept) for kept in ledger.kept()])
 
 
-def _stored(kept: Kept) -> StoredResult:
+def _stored(kept: LedgerEntry) -> StoredResult:
     spend = kept.spend
     value = None if kept.summary is None else json.loads(kept.summary)
     if not isinstance(value, float | str | None):
@@ -105,14 +105,14 @@ def _stored(kept: Kept) -> StoredResult:
     )
 
 
-def restored(kept: Kept) -> Any:
+def restored(kept: LedgerEntry) -> Any:
     """Return the release that a ledger keeps, of the type that it had."""
     if kept.answer is None:
         raise ValueError(_no_value(kept))
     return import_module(_READER).restored(kept.question, kept.answer)
 
 
-def found(ledger: Ledger, spend_name: str) -> Kept | None:
+def found(ledger: Ledger, spend_name: str) -> LedgerEntry | None:
     """Return what a ledger keeps of the only release that was given a name; None if there is none.
 
     Raises
@@ -130,7 +130,7 @@ def found(ledger: Ledger, spend_name: str) -> Kept | None:
     return known[0] if known else None
 
 
-def servable(ledger: Ledger, spend_name: str) -> Kept | None:
+def servable(ledger: Ledger, spend_name: str) -> LedgerEntry | None:
     """Return what an earlier session stored under a name; None if the name is free.
 
     Raises
@@ -166,7 +166,7 @@ def the_one_named(ledger: Ledger, spend_name: str) -> Any:
     return restored(kept)
 
 
-def _no_value(kept: Kept) -> str:
+def _no_value(kept: LedgerEntry) -> str:
     name, when = kept.spend.spend_name, f"{kept.spend.time:%Y-%m-%d %H:%M} UTC"
     if kept.stored is not None:
         return f"Of the release named {name!r} of {when} only a short form is stored: see results()."

@@ -10,7 +10,7 @@ from fractions import Fraction
 from typing import Any, NamedTuple
 
 
-class Seen(NamedTuple):
+class BudgetState(NamedTuple):
     """What was last seen of the budget.
 
     Parameters
@@ -38,13 +38,13 @@ class Session:
         The number of the last spend when it began.
     served : set of str
         The names of stored answers that were served since.
-    seen : Seen, default=nothing
+    seen : BudgetState, default=nothing
         What was seen since.
     """
 
     start: int
     served: set[str] = field(default_factory=set)
-    seen: Seen = field(default_factory=Seen)
+    seen: BudgetState = field(default_factory=BudgetState)
 
     def join(self, other: "Session") -> None:
         """Take over what a copy knows: together they are one session, from the first beginning on."""
@@ -58,13 +58,13 @@ class Session:
         return _unpickled, (self.start, set(self.served), (spent.as_integer_ratio(), *rest))
 
 
-def _latest(one: Seen) -> tuple[int, Fraction]:
+def _latest(one: BudgetState) -> tuple[int, Fraction]:
     return one.number, one.spent
 
 
 def _unpickled(start: int, served: set[str], seen: tuple[Any, ...]) -> Session:
     spent, *rest = seen
-    return Session(start, served, Seen(Fraction(*spent), *rest))
+    return Session(start, served, BudgetState(Fraction(*spent), *rest))
 
 
 # Those of this process, by the identity of the file: its path may be spelled in several ways.

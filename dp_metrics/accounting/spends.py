@@ -44,7 +44,7 @@ class Claim:
 
 
 @dataclass(frozen=True)
-class Kept:
+class LedgerEntry:
     """A spend, and what a ledger keeps of the release that it paid for.
 
     Parameters
@@ -107,7 +107,7 @@ class Ledger(Protocol):
         """Return whether the stored answer of a name may be served now, which uses the name."""
         ...
 
-    def kept(self, spend_name: str | None = None) -> tuple[Kept, ...]:
+    def kept(self, spend_name: str | None = None) -> tuple[LedgerEntry, ...]:
         """Return all entries, or those of a name, oldest first, with what is kept of each."""
         ...
 

@@ -14,8 +14,8 @@ from dp_metrics.inference.comparison import comparison_plan
 from dp_metrics.inference.means import mean_plan
 from dp_metrics.inference.paired_losses import paired_losses
 from dp_metrics.inference.quantiles import quantile_plan
-from dp_metrics.inputs.epsilon import exact_epsilon
 from dp_metrics.inputs.floats import Floats
+from dp_metrics.inputs.options import exact_epsilon
 from dp_metrics.inputs.shape import Shape
 from dp_metrics.mechanisms import AboveThreshold, Adaptive, Mechanism, get_mechanism
 from dp_metrics.metrics import FUNCTIONS, METRICS
@@ -26,7 +26,7 @@ _TOLERANCE = 1e-9  # the exact loss of some laws is computed in float64: of draw
 
 
 @dataclass(frozen=True)
-class Audited:
+class AuditCase:
     """A metric with options, on data made of numbers from 0 to 1.
 
     Parameters
@@ -93,7 +93,7 @@ class AuditedFrame:
     settings : mapping, default={}
         Its other settings.
     adds : bool, default=False
-        As in `Audited`.
+        As in `AuditCase`.
     """
 
     metrics: Any
@@ -161,35 +161,37 @@ def _two_columns(x: Floats) -> tuple[Any, ...]:
     return np.ones_like(x), np.stack([1.0 - x, x], axis=1)
 
 
-def _rows() -> dict[str, Audited]:
+def _rows() -> dict[str, AuditCase]:
     """Return every metric of the catalogue: as it is, and with a public limit."""
     found = {}
     for name, row in METRICS.items():
-        found[name] = Audited(name, bounded=row.limit is None)
+        found[name] = AuditCase(name, bounded=row.limit is None)
         if row.limit is not None:
-            found[f"{name}, {', '.join(row.limit)}"] = Audited(name, row.limit, bounded=True)
+            found[f"{name}, {', '.join(row.limit)}"] = AuditCase(name, row.limit, bounded=True)
     return found
 
 
 _FRAMED = {"recall": FUNCTIONS["private_recall_score"], "precision": FUNCTIONS["private_precision_score"]}
 _ACCURACY = partial(FUNCTIONS["private_accuracy_score"], mechanism="geometric")
 
-AUDITED: dict[str, Audited] = {
+AUDITED: dict[str, AuditCase] = {
     **_rows(),
-    "private_mse, weights": Audited("private_mse", {"bounds": (0, 1)}, bounded=True, per_record=_weights),
-    "private_mse, add or remove": Audited("private_mse", {"bounds": (0, 1)}, adds=True, sums=True),
-    "private_variance, add or remove": Audited("private_variance", {"bounds": (0, 1)}, adds=True, sums=True),
-    "private_mean, add or remove": Audited("private_mean", adds=True, sums=True),
-    "private_roc_auc_score, add or remove": Audited("private_roc_auc_score", adds=True),
-    "private_roc_curve, add or remove": Audited("private_roc_curve", adds=True),
-    "private_calibration_curve, add or remove": Audited("private_calibration_curve", adds=True),
-    "private_expected_calibration_error, add or remove": Audited(
+    "private_mse, weights": AuditCase("private_mse", {"bounds": (0, 1)}, bounded=True, per_record=_weights),
+    "private_mse, add or remove": AuditCase("private_mse", {"bounds": (0, 1)}, adds=True, sums=True),
+    "private_variance, add or remove": AuditCase(
+        "private_variance", {"bounds": (0, 1)}, adds=True, sums=True
+    ),
+    "private_mean, add or remove": AuditCase("private_mean", adds=True, sums=True),
+    "private_roc_auc_score, add or remove": AuditCase("private_roc_auc_score", adds=True),
+    "private_roc_curve, add or remove": AuditCase("private_roc_curve", adds=True),
+    "private_calibration_curve, add or remove": AuditCase("private_calibration_curve", adds=True),
+    "private_expected_calibration_error, add or remove": AuditCase(
         "private_expected_calibration_error", adds=True, sums=True
     ),
-    "private_f1_score, add or remove": Audited("private_f1_score", adds=True),
-    "private_f1_score, macro": Audited("private_f1_score", {"average": "macro", "labels": [0, 1, 2, 3]}),
-    "private_mean_pinball_loss, alpha": Audited("private_mean_pinball_loss", {"alpha": 0.9}),
-    "private_log_loss, two columns": Audited(
+    "private_f1_score, add or remove": AuditCase("private_f1_score", adds=True),
+    "private_f1_score, macro": AuditCase("private_f1_score", {"average": "macro", "labels": [0, 1, 2, 3]}),
+    "private_mean_pinball_loss, alpha": AuditCase("private_mean_pinball_loss", {"alpha": 0.9}),
+    "private_log_loss, two columns": AuditCase(
         "private_log_loss", {"max_loss": 10.0}, bounded=True, records=_two_columns
     ),
 }
@@ -294,7 +296,7 @@ def run_audit(
         **{name: get_mechanism(name) for name in _COMPARATORS},
     }
     sums_only = {"geometric": bounded_only["geometric"]}
-    everything: dict[str, Audited | AuditedFrame | AuditedPlan] = {**AUDITED, **FRAMES, **PLANS}
+    everything: dict[str, AuditCase | AuditedFrame | AuditedPlan] = {**AUDITED, **FRAMES, **PLANS}
     not_asked = get_mechanism("geometric")
     plan = [
         (name, audited, label, mechanism, epsilon)

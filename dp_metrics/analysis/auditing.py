@@ -20,17 +20,16 @@ from scipy.special import betaincinv  # scikit-learn depends on scipy
 
 from dp_metrics._random import RandomState
 from dp_metrics.analysis._law_comparison import draw_loss, finite_loss, law_loss
-from dp_metrics.fairness.plan import read_frame
-from dp_metrics.inputs.epsilon import Epsilon, check_epsilon, exact_epsilon
-from dp_metrics.inputs.error_state import own_error_state
-from dp_metrics.inputs.floats import Floats
+from dp_metrics.fairness.frame_plan import FrameOptions, read_frame
+from dp_metrics.inputs.floats import Floats, own_error_state
+from dp_metrics.inputs.options import Epsilon, Relation, check_confidence, check_epsilon, exact_epsilon
 from dp_metrics.inputs.shape import Records, Shape
 from dp_metrics.mechanisms import Mechanism, get_mechanism
 from dp_metrics.mechanisms._base import BoundsDraw, Draw, DrawnLaw, KnownNumber, NumberPart
 from dp_metrics.metrics import Metric, metric_named, metric_of, row_of
-from dp_metrics.release.plan import Plan
-from dp_metrics.release.release import Prepared, Release
-from dp_metrics.release.together import Together
+from dp_metrics.release.plan import Plan, Together
+from dp_metrics.release.release import PreparedPlan, Release
+from dp_metrics.release.terms import Terms
 from dp_metrics.sensitivity.output_bounds import OutputBounds
 
 __all__ = [
@@ -109,7 +108,7 @@ class _Recorder(Mechanism):
     """A mechanism that notes what another one would draw of made-up records."""
 
     inner: Mechanism
-    private_n: bool
+    relation: Relation
     seen: list[tuple[Draw, Fraction, int]] = field(default_factory=list)
 
     def count_ranks(self, epsilon: Epsilon, **public: Any) -> int:
@@ -121,14 +120,14 @@ class _Recorder(Mechanism):
     def asks_count(self, part: NumberPart) -> bool:
         return self.inner.asks_count(part)
 
-    def prepare(self, known: KnownNumber, epsilon: Fraction, *, private_n: bool) -> Draw:
-        draw = self.inner.prepare(known, epsilon, private_n=private_n)
+    def prepare(self, known: KnownNumber, epsilon: Fraction, *, relation: Relation) -> Draw:
+        draw = self.inner.prepare(known, epsilon, relation=relation)
         self.seen.append((draw, epsilon, known.n))
         return draw
 
     def release(self, output_bounds: OutputBounds, epsilon: Epsilon, rng: RandomState = None) -> float:
         n, exact = output_bounds.n, exact_epsilon(epsilon)
-        draw = BoundsDraw(output_bounds, self.inner, exact, self.private_n and n is not None)
+        draw = BoundsDraw(output_bounds, self.inner, exact, self.relation.private_n and n is not None)
         self.seen.append((draw, exact, n or 0))
         return output_bounds.value
 
@@ -168,16 +167,16 @@ def metric_loss(
     if metric_of(function) is not None:
         row, fixed = row_of(function)
         return _planned_loss(row, records_a, records_b, epsilon, {"mechanism": mechanism, **fixed, **options})
-    seen, private_n = [], options.get("neighboring") == "add_or_remove_one"
+    seen, relation = [], Relation.told_by(options)
     for records in (records_a, records_b):
-        recorder = _Recorder(get_mechanism(mechanism), private_n)
+        recorder = _Recorder(get_mechanism(mechanism), relation)
         function(*records, epsilon=epsilon, mechanism=recorder, **options)
         seen.append(recorder.seen)
     spent = [share for _, share, _ in seen[0]]
     if spent != [share for _, share, _ in seen[1]]:
         return math.inf
     total = 0.0
-    if private_n:
+    if relation.private_n:
         # the rest of epsilon pays for the noisy count; given that, both use the same resolution
         total = float(exact_epsilon(epsilon) - sum(spent))
     return total + math.fsum(draw_loss(a, b, max(n, 1)) for (a, _, n), (b, _, _) in zip(*seen, strict=True))
@@ -220,15 +219,10 @@ def frame_loss(  # noqa: PLR0913 - those of a frame
     >>> auditing.frame_loss(private_recall_score, a, b, group_labels=[0, 1], epsilon=1.0)
     1.0
     """
-    release = _settings(epsilon, neighboring)
-    public = {
-        "group_labels": group_labels, "membership": membership, "overall_share": overall_share,
-        "groups": groups, "max_records": max_records,
-    }  # fmt: skip
-    sides = (
-        read_frame(metrics, *data, private_n=release.private_n, **public)[:2]
-        for data in (records_a, records_b)
-    )
+    release = Release("", Terms.of(epsilon=epsilon, neighboring=neighboring))
+    asked = FrameOptions(metrics, group_labels, membership, overall_share, groups, max_records)
+    relation = release.terms.relation
+    sides = (read_frame(asked, *data, relation=relation)[:2] for data in (records_a, records_b))
     return _loss_of_plans(release, *sides)
 
 
@@ -244,8 +238,8 @@ def _planned_loss(
     settings = {name: value for name, value in arguments.items() if name not in row.options}
     sides = []
     for records in (records_a, records_b):
-        release = row.settings(epsilon=epsilon, options=options, **settings)
-        sides.append(row.read(records, options, private_n=release.private_n))
+        release = row.release_on(Terms.of(epsilon=epsilon, **settings), options)
+        sides.append(row.read(records, options, relation=release.terms.relation))
     return _loss_of_plans(release, *sides)
 
 
@@ -275,18 +269,10 @@ def plan_loss(
     """
     sides = []
     for data in (records_a, records_b):
-        shape, records = Records.of(data, private_n=False)
+        shape, records = Records.of(data, relation=Relation.REPLACE_ONE)
         plan = make_plan(shape)
         sides.append((plan, plan.read(records)))
-    return _loss_of_plans(_settings(epsilon, "replace_one"), *sides)
-
-
-def _settings(epsilon: Any, neighboring: str) -> Release:
-    """Return the settings of a release that is prepared only."""
-    return Release(
-        "", epsilon=epsilon, mechanism=None, default=None, accountant=None, random_state=None,
-        neighboring=neighboring,
-    )  # fmt: skip
+    return _loss_of_plans(Release("", Terms.of(epsilon=epsilon)), *sides)
 
 
 def _loss_of_plans(release: Release, a: tuple[Any, Any], b: tuple[Any, Any]) -> float:
@@ -297,10 +283,10 @@ def _loss_of_plans(release: Release, a: tuple[Any, Any], b: tuple[Any, Any]) -> 
     return math.fsum(_loss_of_prepared(*pair) for pair in zip(*sides, strict=True))
 
 
-def _loss_of_prepared(a: Prepared, b: Prepared) -> float:
+def _loss_of_prepared(a: PreparedPlan, b: PreparedPlan) -> float:
     """Return the loss of what one plan releases of two data sets, a noisy count included."""
     n, other = a.known.n, b.known.n
-    if n != other and not a.release.private_n:
+    if n != other and not a.release.terms.relation.private_n:
         return math.inf  # a public number that differs
     # both draw with one noisy count, whose loss is what it cost for each record that one of them has more
     for_count = float(a.for_count) * abs(n - other)
@@ -499,8 +485,7 @@ def loss_lower_bound(sample_a: ArrayLike, sample_b: ArrayLike, *, confidence: fl
     a, b = (np.asarray(sample, dtype=np.float64).ravel() for sample in (sample_a, sample_b))
     if min(a.size, b.size) < 4:
         raise ValueError("Each sample needs at least 4 outputs.")
-    if not 0 < confidence < 1:
-        raise ValueError("confidence must lie strictly between 0 and 1.")
+    confidence = check_confidence(confidence)
     points = np.unique(np.concatenate([a[::2], b[::2]]))
     if points.size > 2000:
         points = np.quantile(points, np.linspace(0.0, 1.0, 2000))

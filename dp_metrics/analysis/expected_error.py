@@ -17,11 +17,10 @@ from numpy.typing import ArrayLike, NDArray
 from dp_metrics.analysis._law_comparison import draw_law
 from dp_metrics.analysis.guesses import LAWS, Data, Guess, examples_of, hints_of
 from dp_metrics.analysis.simulation import simulated_noise
-from dp_metrics.inputs.containers import array_of
-from dp_metrics.inputs.error_state import own_error_state
-from dp_metrics.inputs.floats import MAX_FLOAT, Floats
-from dp_metrics.inputs.options import check_groups
-from dp_metrics.inputs.scalars import as_real, as_whole
+from dp_metrics.inputs.arrays import array_of
+from dp_metrics.inputs.floats import MAX_FLOAT, Floats, own_error_state
+from dp_metrics.inputs.options import as_real, as_whole, check_positive, exact_epsilon
+from dp_metrics.inputs.readers import check_groups
 from dp_metrics.mechanisms import Mechanism
 from dp_metrics.mechanisms._base import Draw
 from dp_metrics.mechanisms._grid import EvenGrid
@@ -34,6 +33,7 @@ from dp_metrics.release.parts.nested_table import NestedTable
 from dp_metrics.release.parts.ranking_loss import RankingDraw
 from dp_metrics.release.plan import KnownParts, Plan
 from dp_metrics.release.release import Release
+from dp_metrics.release.terms import Terms
 
 _PROBABILITIES = (0.05, 0.25, 0.5, 0.75, 0.95)
 _ONE_AT_A_TIME = "{} releases several numbers here: plan for one output, or one metric, at a time."
@@ -267,8 +267,7 @@ def epsilon_for_error(  # noqa: PLR0913 - each may be known of the data
     >>> epsilon_for_error("roc_auc", guess=0.8, n=12000, positives=0.14, error=0.01)
     0.084
     """
-    if not 0 < as_real(error) < math.inf:
-        raise ValueError("error must be a positive, finite number.")
+    check_positive(error, "error")
     hints = {
         "guess": guess, "positives": positives, "classes": classes, "law": law,
         "predicted_positives": predicted_positives,
@@ -375,7 +374,8 @@ class _Setting:
         self._error_cap = as_real(error_cap)
         if not self._error_cap > 0:
             raise ValueError("error_cap must be a positive number.")
-        self._public = {"neighboring": neighboring, "mechanism": mechanism, "options": options}
+        self._terms = Terms.of(epsilon=1.0, neighboring=neighboring, mechanism=mechanism)
+        self._options: Mapping[str, Any] = options
         self._assumes = ""
         if hints["guess"] is None:
             self._read_data(data, n, hints)
@@ -395,10 +395,10 @@ class _Setting:
             raise TypeError(f"{self._row.name} takes {' and '.join(self._row.data)} by position.")
         if n is not None and (as_whole(n) or 0) < 1:
             raise ValueError("n must be None or a positive integer.")
-        options, private_n = self._public["options"], self._release(1.0).private_n
-        planned = self._row.read(data, options, private_n=private_n)
+        options, relation = self._options, self._terms.relation
+        planned = self._row.read(data, options, relation=relation)
         if n is not None:  # the plan above has told that all arrays have one length
-            planned = self._row.read(*_resized(data, options, int(n)), private_n=private_n)
+            planned = self._row.read(*_resized(data, options, int(n)), relation=relation)
         self._plan, self._known = planned
 
     def _make_data(self, data: Sequence[Any], n: Any, hints: Mapping[str, Any]) -> None:
@@ -412,20 +412,20 @@ class _Setting:
         release = self._release(1.0)
 
         def planned(options: Mapping[str, Any], *made: Any) -> tuple[Plan, KnownParts]:
-            return self._row.read(made, options, private_n=release.private_n)
+            return self._row.read(made, options, relation=self._terms.relation)
 
         def value_of(options: Mapping[str, Any], made: Data) -> float:
             plan, known = planned(options, *made)
             draws, _, _ = release.prepare(plan, known)
             return _truth(functools.partial(release.result, plan, known), draws, known, self._row.name)
 
-        example = examples_of(self._row, self._public["options"], guess, value_of)
+        example = examples_of(self._row, self._options, guess, value_of)
         self._plan, self._known = planned(example.options, *example.data)
-        self._public["options"] = example.options
+        self._options = example.options
         self._assumes = example.assumes
 
     def _release(self, epsilon: float) -> Release:
-        return self._row.settings(epsilon=epsilon, **self._public)
+        return self._row.release_on(replace(self._terms, epsilon=exact_epsilon(epsilon)), self._options)
 
     def at_most(self, effort: _Effort, epsilon: float) -> float:
         """Return the mean absolute error at this epsilon, and by how much it may be larger than computed."""

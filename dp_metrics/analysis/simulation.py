@@ -6,9 +6,9 @@ from fractions import Fraction
 import numpy as np
 
 from dp_metrics._random import made_up
-from dp_metrics.inputs.epsilon import Epsilon, exact_epsilon
 from dp_metrics.inputs.floats import Floats
 from dp_metrics.inputs.losses import RecordLoss, identity
+from dp_metrics.inputs.options import Epsilon, Relation, exact_epsilon
 from dp_metrics.inputs.shape import Records
 from dp_metrics.mechanisms import Mechanism
 from dp_metrics.mechanisms._base import KnownNumber
@@ -39,7 +39,7 @@ def variance_draw(
 
 
 def _prepared(query: KnownNumber, mechanism: Mechanism, epsilon: Epsilon) -> NumberDraw:
-    draw = mechanism.prepare(query, exact_epsilon(epsilon), private_n=False)
+    draw = mechanism.prepare(query, exact_epsilon(epsilon), relation=Relation.REPLACE_ONE)
     assert isinstance(draw, NumberDraw)
     return draw
 

@@ -29,13 +29,13 @@ class CommandError(Exception):
     """What was asked for can't be done; the message is one line for the user."""
 
 
-class Refused(Exception):
+class Refusal(Exception):
     """What was asked for is clear, but the data or the budget don't allow it; nothing was spent."""
 
 
 def epsilon(text: str) -> float:
     """Return a positive, finite number that was typed."""
-    from dp_metrics.inputs.epsilon import check_epsilon  # NumPy would make up most of the time of --help
+    from dp_metrics.inputs.options import check_epsilon
 
     try:
         return check_epsilon(float(text))

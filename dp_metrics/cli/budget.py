@@ -11,7 +11,7 @@ from typing import Any, Self
 
 from dp_metrics.accounting import PrivacyAccountant
 from dp_metrics.accounting.ledgers import FileLedger
-from dp_metrics.cli._common import CommandError, Refused, add_json, exact_epsilon
+from dp_metrics.cli._common import CommandError, Refusal, add_json, exact_epsilon
 
 _WIDEST = 40
 _COLUMNS = ("time (UTC)", "epsilon", "spend name", "value", "mechanism", "neighbours")
@@ -23,7 +23,7 @@ def refusals() -> Iterator[None]:
     try:
         yield
     except (ValueError, TypeError, RuntimeError) as error:
-        raise Refused(str(error)) from None
+        raise Refusal(str(error)) from None
 
 
 @dataclass(frozen=True)

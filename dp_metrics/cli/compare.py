@@ -25,14 +25,16 @@ from dp_metrics.inference.comparison import (
 from dp_metrics.inference.means import private_mean_interval
 from dp_metrics.inference.paired_losses import paired_losses
 from dp_metrics.inference.quantiles import private_quantile_interval
-from dp_metrics.inputs.options import asked_of_persons
+from dp_metrics.inputs.options import Relation
+from dp_metrics.inputs.readers import asked_of_persons
 from dp_metrics.inputs.shape import Shape
 from dp_metrics.metrics import row_of
 from dp_metrics.release.interval import Interval
+from dp_metrics.release.terms import Terms
 
 T = TypeVar("T", bound="Comparison | Interval")
 
-_RELATION = "replace_one"
+_RELATION = Relation.REPLACE_ONE.value
 _MODELS = ("pred_a", "pred_b")
 
 
@@ -66,11 +68,9 @@ def _bought(
 
     def stored(budget: PrivacyAccountant, of_records: Mapping[str, Any]) -> T | None:
         with refusals():
-            settings = population_release(
-                function.__name__, sample_weight=None, groups=None, neighboring=_RELATION, random_state=None,
-                accountant=budget, arguments={**of_records, **public}, **paid,
-            )  # fmt: skip
-            found: T | None = settings.stored()
+            terms = Terms.of(**paid, accountant=budget)
+            release = population_release(function.__name__, terms, {**of_records, **public})
+            found: T | None = release.stored()
             return found
 
     def prepared(records: Predictions) -> Callable[[PrivacyAccountant | None, Progress], T]:

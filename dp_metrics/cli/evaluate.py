@@ -22,12 +22,14 @@ from dp_metrics.cli.budget import add_budget_file, refusals
 from dp_metrics.cli.experiments import add_data, demonstrate
 from dp_metrics.cli.predictions import Chunk, ColumnSpec, Kind, Predictions, Progress, add_dialect
 from dp_metrics.cli.score import bought, check_name
-from dp_metrics.page.evaluate import page_settings, private_evaluate
+from dp_metrics.inputs.options import NEIGHBORING
 from dp_metrics.page.page import PrivateEvaluation
+from dp_metrics.page.private_evaluate import page_release, private_evaluate
 from dp_metrics.page.requirements import parsed
 from dp_metrics.page.setting import Setting, kinds_of
 from dp_metrics.release.bias import biases_in_words
 from dp_metrics.release.release import Release
+from dp_metrics.release.terms import Terms
 
 _WRITERS: Mapping[str, Callable[[PrivateEvaluation], str]] = {
     ".html": PrivateEvaluation.to_html,
@@ -70,18 +72,18 @@ def _page(typed: argparse.Namespace) -> int:
     columns, options = _columns(typed), _options(typed)
     paid = {"epsilon": typed.epsilon, "neighboring": typed.neighboring, "spend_name": typed.spend_name}
 
-    def settings(budget: PrivacyAccountant | None, data: Mapping[str, Any]) -> Release:
+    def asked(budget: PrivacyAccountant | None, data: Mapping[str, Any]) -> Release:
         try:
-            return page_settings(_setting(typed, options), data, accountant=budget, **paid)
+            return page_release(_setting(typed, options), Terms.of(**paid, accountant=budget), data)
         except (ValueError, TypeError) as error:
             raise CommandError(str(error)) from None
 
     def stored(budget: PrivacyAccountant, public: Mapping[str, Any]) -> PrivateEvaluation | None:
         with refusals():
-            found: PrivateEvaluation | None = settings(budget, {"y_true": public["y_true"]}).stored()
+            found: PrivateEvaluation | None = asked(budget, {"y_true": public["y_true"]}).stored()
             return found
 
-    settings(None, {})  # what is wrong with an option is said before a file is opened
+    asked(None, {})  # what is wrong with an option is said before a file is opened
 
     def prepared(records: Predictions) -> Callable[[PrivacyAccountant | None, Progress], PrivateEvaluation]:
         def draw(budget: PrivacyAccountant | None, progress: Progress) -> PrivateEvaluation:
@@ -199,7 +201,7 @@ def _print(page: PrivateEvaluation, budget: PrivacyAccountant | None, *, as_json
     if as_json:
         print(page.to_json())
         return
-    print(f"private_evaluate {terms(page.epsilon, page.evaluated.neighboring, budget, page.n)}")
+    print(f"private_evaluate {terms(page.epsilon, page.evaluated.relation, budget, page.n)}")
     width = max(map(len, page))
     for number in page.numbers.values():
         print(f"  {number.name.ljust(width)}  {number.value:.4g}{'  (mostly noise)' if number.note else ''}")
@@ -248,10 +250,9 @@ def add_evaluate(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--group-labels", nargs="+", action="append", default=[], metavar="LABEL", help=labels
     )
-    relations = ("replace_one", "add_or_remove_one")
     relation = "what one person can change: replace_one (default) or add_or_remove_one"
     parser.add_argument(
-        "--neighboring", choices=relations, default="replace_one", metavar="RELATION", help=relation
+        "--neighboring", choices=NEIGHBORING, default="replace_one", metavar="RELATION", help=relation
     )
     parser.add_argument("--n", type=int, metavar="N", help="public guess of a private number of records")
     cost = "privacy parameter of the page: 0.5, or 1/3 exactly; several in the demonstration"

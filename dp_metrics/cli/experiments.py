@@ -19,7 +19,7 @@ from typing import Any
 from dp_metrics._packages import import_extra
 from dp_metrics.cli._common import CommandError, several
 from dp_metrics.evaluation.datasets import DATASETS, EMBEDDED, get_dataset, load_dataset
-from dp_metrics.evaluation.results import ERROR_CAP, ResultRow, ResultsError
+from dp_metrics.evaluation.results_file import ERROR_CAP, ResultRow, ResultsError
 from dp_metrics.evaluation.sources import DATA_VARIABLE, Dataset, DatasetError
 from dp_metrics.evaluation.studies import Study, StudyError
 
@@ -205,8 +205,8 @@ def demonstrate(options: argparse.Namespace) -> None:
 def _page_beside_the_truth(evaluation: Any) -> str:
     """Return a page about a model of public data, with the exact numbers: for study."""
     from dp_metrics.page.contents import sections_of
-    from dp_metrics.page.evaluate import private_evaluate
     from dp_metrics.page.html import document
+    from dp_metrics.page.private_evaluate import private_evaluate
 
     predicted = evaluation.prediction
     options: dict[str, Any] = {"y_pred": predicted, "bounds": evaluation.dataset.bounds, "task": "regression"}

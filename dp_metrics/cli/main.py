@@ -10,7 +10,7 @@ from importlib import import_module
 from typing import NoReturn
 
 from dp_metrics._packages import MissingExtraError, __version__
-from dp_metrics.cli._common import CommandError, Refused, tell
+from dp_metrics.cli._common import CommandError, Refusal, tell
 
 
 class _Parser(argparse.ArgumentParser):
@@ -23,8 +23,8 @@ _COMMANDS = {
     "compare": ("compare", "tell which of two models is better on the records of a file"),
     "interval": ("compare", "release an interval for the mean or a quantile of a loss among all people"),
     "budget": ("budget", "show what is spent of a budget, and what is left"),
-    "metrics": ("metrics", "list the metrics that `score` can release, and their options"),
-    "plan": ("metrics", "print what errors to expect of metrics, from rough guesses and without data"),
+    "metrics": ("catalogue", "list the metrics that `score` can release, and their options"),
+    "plan": ("catalogue", "print what errors to expect of metrics, from rough guesses and without data"),
     "evaluate": (
         "evaluate",
         "release one page about a model; without a file, a demonstration on public data",
@@ -62,7 +62,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         words = sys.argv[1:] if argv is None else argv
         options = _parser(next((word for word in words if word in _COMMANDS), None)).parse_args(words)
         code: int | None = options.run(options)
-    except Refused as error:
+    except Refusal as error:
         return _failed(error, 1)
     except (CommandError, MissingExtraError, OSError) as error:
         if not _is_closed_pipe(error):

@@ -22,9 +22,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dp_metrics._packages import import_extra
-from dp_metrics.cli._common import BOOLEANS, MISSING, CommandError, Refused, label_reader
-from dp_metrics.inputs.names import did_you_mean
-from dp_metrics.inputs.shape import ArgumentShape, NamedColumns
+from dp_metrics.cli._common import BOOLEANS, MISSING, CommandError, Refusal, label_reader
+from dp_metrics.inputs.models import NamedColumns
+from dp_metrics.inputs.options import did_you_mean
+from dp_metrics.inputs.shape import ArgumentShape
 from dp_metrics.release.stored.questions import PER_RECORD
 
 Chunk: TypeAlias = dict[str, Any]
@@ -232,7 +233,7 @@ class Predictions:
             try:
                 numbers = compute.cast(text, pa.float64())
             except pa.ArrowInvalid:
-                raise Refused(
+                raise Refusal(
                     f"column {name!r} holds something that is no number{spec.if_text}; nothing was spent"
                 ) from None
         if compute.any(compute.is_nan(numbers)).as_py():
@@ -247,7 +248,7 @@ class Predictions:
             if isinstance(error, FileNotFoundError | PermissionError | IsADirectoryError):
                 raise
             # the message of the reader quotes the row
-            raise Refused(
+            raise Refusal(
                 f"{self._path} can't be read: it is damaged or cut off, or not UTF-8, or a row does not have "
                 "as many cells as the header; nothing was spent"
             ) from None
@@ -269,7 +270,7 @@ class _CsvFile(Predictions):
         with self._path.open("rb") as raw:
             first = raw.read(2)
         if first in _BOMS_OF_UTF_16 or b"\0" in first:
-            raise Refused(
+            raise Refusal(
                 f"{self._path} is UTF-16, and not UTF-8: save it as 'CSV UTF-8', or convert it with "
                 "iconv -f UTF-16 -t UTF-8; nothing was spent"
             )
@@ -279,7 +280,7 @@ class _CsvFile(Predictions):
 
     def _batches(self, progress: Progress) -> Iterator[Any]:
         reader = import_extra("pyarrow.csv", "cli")
-        with _Watched(self._path, progress, self._dialect.mark) as file:
+        with _WatchedFile(self._path, progress, self._dialect.mark) as file:
             yield from reader.open_csv(
                 file,
                 read_options=reader.ReadOptions(block_size=_CSV_BLOCK),
@@ -295,11 +296,11 @@ class _CsvFile(Predictions):
                 ),
             )
             if file.has_open_quote:
-                raise Refused(
+                raise Refusal(
                     f"{self._path} has an odd number of quotation marks: it may be cut off; nothing was spent"
                 )
             if file.has_stray_quotes:
-                raise Refused(
+                raise Refusal(
                     f"{self._path} has quotation marks within a cell that are not doubled, so that nobody "
                     "can tell where rows end; nothing was spent"
                 )
@@ -396,7 +397,7 @@ def dialect_of(typed: argparse.Namespace) -> Dialect | None:
     return Dialect(**chosen) if chosen else None
 
 
-class _Watched(io.RawIOBase):
+class _WatchedFile(io.RawIOBase):
     """The bytes of a file, which tells whether it ended in a quoted cell, and where cells are quoted.
 
     A reader takes a quotation mark within a cell as it stands, unless the cell begins with one: then one
@@ -447,5 +448,5 @@ class _Watched(io.RawIOBase):
         super().close()
 
 
-def _missing(name: str) -> Refused:
-    return Refused(f"column {name!r}: a value is missing; nothing was spent")
+def _missing(name: str) -> Refusal:
+    return Refusal(f"column {name!r}: a value is missing; nothing was spent")

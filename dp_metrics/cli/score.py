@@ -11,7 +11,7 @@ import sys
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import chain
 from typing import Any, TypeVar
@@ -21,11 +21,11 @@ from numpy.typing import NDArray
 
 from dp_metrics._packages import import_extra
 from dp_metrics.accounting import PrivacyAccountant
-from dp_metrics.cli._common import CommandError, Refused, add_json, several, share, tell
+from dp_metrics.cli._common import CommandError, Refusal, add_json, several, share, tell
 from dp_metrics.cli._output import INTERVALS, Limits, printed, show_frame, show_result
 from dp_metrics.cli._typed_options import column_of, column_of_labels, group_labels, options_of
 from dp_metrics.cli.budget import Payer, add_payer, refusals
-from dp_metrics.cli.metrics import parameters
+from dp_metrics.cli.catalogue import parameters
 from dp_metrics.cli.predictions import (
     Chunk,
     ColumnSpec,
@@ -36,9 +36,10 @@ from dp_metrics.cli.predictions import (
     dialect_of,
     open_predictions,
 )
-from dp_metrics.fairness.frame import PrivateMetricFrame, frame_settings
+from dp_metrics.fairness.frame import PrivateMetricFrame, frame_release
+from dp_metrics.fairness.frame_plan import FrameOptions
 from dp_metrics.fairness.groups import Groups
-from dp_metrics.inputs.epsilon import Epsilon
+from dp_metrics.inputs.options import NEIGHBORING, Epsilon
 from dp_metrics.inputs.shape import Shape
 from dp_metrics.mechanisms import MECHANISMS
 from dp_metrics.metrics import FUNCTIONS, Metric, row_of
@@ -46,6 +47,7 @@ from dp_metrics.metrics._metric import WEIGHTS
 from dp_metrics.release.parts.variance import VarianceOf
 from dp_metrics.release.result import PrivateResult
 from dp_metrics.release.stored.questions import PER_RECORD, public_records
+from dp_metrics.release.terms import Terms
 from dp_metrics.release.with_result import with_result
 from dp_metrics.streaming._summary import Summary
 
@@ -125,9 +127,11 @@ def release(
                 summary.update(*(chunk[name] for name in row.data), **weights)
         with refusals():
             released: PrivateResult[Any] = summary.released_as(
-                row, **{**row.options, **request.options}, **paid,
+                row,
+                Terms.of(**paid),
+                {**row.options, **request.options},
                 of_records=lambda: public_records(records.public(lambda part: None)),
-            )  # fmt: skip
+            )
         return released
     columns = records.whole(progress)
     with refusals():
@@ -169,17 +173,15 @@ def stored_release(
     try:
         if request.groups:
             metric = _frame_metric(request, paid)
-            settings = frame_settings(
-                metric, group_labels=request.group_labels, random_state=None, data=data, **paid
-            )
+            release = frame_release(FrameOptions(metric, request.group_labels), Terms.of(**paid), data)
         else:
             options = {**row.options, **request.options}
             options |= {name: value for name, value in public.items() if name in PER_RECORD}
-            settings = row.settings(**paid, options=options, data=data)
+            release = row.release_on(Terms.of(**paid), options, data)
     except (ValueError, TypeError) as error:
         raise CommandError(str(error)) from None
     with refusals():
-        found: PrivateResult[Any] | PrivateMetricFrame | None = settings.stored()
+        found: PrivateResult[Any] | PrivateMetricFrame | None = release.stored()
         return found
 
 
@@ -208,15 +210,16 @@ def summarising(request: ScoreRequest, records: Predictions) -> Summary | None:
 
 def _summary_of(request: ScoreRequest, options: Mapping[str, Any], shape: Shape) -> Summary | None:
     row = request.row
-    settings = row.settings(epsilon=request.epsilon, **request.settings, options=options)
-    plan = row.planned(shape, options, private_n=settings.private_n)
+    asked = row.release_on(Terms.of(epsilon=request.epsilon, **request.settings), options)
+    # of as many records as may be any option can be released, if their number is public
+    plan = row.planned(replace(shape, n=None if asked.terms.relation.private_n else sys.maxsize), options)
     # two stages need all values of a variance, and a summary has but its capacity of them
     mechanism = request.settings.get("mechanism", row.mechanism)
     has_stages = VarianceOf in plan.kinds and mechanism == "adaptive"
     if not plan.merges or has_stages or options.get("groups") is not None:
         return None
     of_records = {name: value for name, value in options.items() if name not in PER_RECORD}
-    return Summary.for_release(row, of_records, shape, settings)
+    return Summary.for_release(row, of_records, shape, asked)
 
 
 def _columns(typed: argparse.Namespace, request: ScoreRequest) -> dict[str, ColumnSpec]:
@@ -361,7 +364,7 @@ def _silent_about_data() -> Iterator[None]:
     """Show neither the message nor the traceback of what nobody expected: they could quote the data."""
     try:
         yield
-    except (CommandError, Refused, OSError):
+    except (CommandError, Refusal, OSError):
         raise
     except MemoryError:
         raise CommandError(f"there is too little memory for these columns; {_WHETHER_SPENT}") from None
@@ -409,8 +412,7 @@ def add_score(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--confidence", type=share, default=0.95, metavar="C", help=sure)
     mechanisms = f"one of {', '.join(MECHANISMS)} (default: that of the metric)"
     parser.add_argument("--mechanism", choices=[*MECHANISMS], metavar="NAME", help=mechanisms)
-    relations = ("replace_one", "add_or_remove_one")
     relation = "what one person can change: replace_one (default) or add_or_remove_one"
-    parser.add_argument("--neighboring", choices=relations, metavar="RELATION", help=relation)
+    parser.add_argument("--neighboring", choices=NEIGHBORING, metavar="RELATION", help=relation)
     add_json(parser)
     parser.set_defaults(run=_score)

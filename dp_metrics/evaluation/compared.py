@@ -12,8 +12,8 @@ from functools import partial
 import numpy as np
 
 from dp_metrics._random import RandomState, check_entropy
-from dp_metrics.inputs.epsilon import check_epsilon
 from dp_metrics.inputs.floats import Floats, limit_of
+from dp_metrics.inputs.options import check_epsilon
 from dp_metrics.mechanisms import AboveThreshold, Laplace, Mechanism, get_mechanism
 from dp_metrics.sensitivity.aggregates import OrderAggregate
 from dp_metrics.sensitivity.output_bounds import OutputBounds, order_statistic_bounds

@@ -22,12 +22,12 @@ import numpy as np
 from dp_metrics._packages import import_extra
 from dp_metrics._random import OSEntropy, SeededEntropy
 from dp_metrics.evaluation.compared import Rival, clipped_mean
-from dp_metrics.evaluation.models import SPLIT_SEED
 from dp_metrics.evaluation.population import Population, Task
-from dp_metrics.evaluation.results import ERROR_CAP, Key, ResultRow
+from dp_metrics.evaluation.results_file import ERROR_CAP, Key, ResultRow
 from dp_metrics.evaluation.studies import Study
-from dp_metrics.inputs.epsilon import exact_epsilon
+from dp_metrics.evaluation.trained_models import SPLIT_SEED
 from dp_metrics.inputs.floats import Floats
+from dp_metrics.inputs.options import exact_epsilon
 from dp_metrics.mechanisms import InverseSensitivity, Mechanism
 from dp_metrics.mechanisms._base import BoundsDraw
 from dp_metrics.release.draws import NumberDraw

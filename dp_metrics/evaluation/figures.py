@@ -11,7 +11,7 @@ import numpy as np
 
 from dp_metrics._packages import import_extra
 from dp_metrics.evaluation.compared import RIVALS
-from dp_metrics.evaluation.results import ERROR_CAP, ResultRow, summarise
+from dp_metrics.evaluation.results_file import ERROR_CAP, ResultRow, summarise
 from dp_metrics.evaluation.studies import STUDIES, Study
 from dp_metrics.mechanisms._laws import GridLaw
 from dp_metrics.sensitivity.output_bounds import BoundsFacts, OutputBounds

@@ -20,8 +20,8 @@ import numpy as np
 
 from dp_metrics.analysis.simulation import loss_draw, variance_draw
 from dp_metrics.evaluation.datasets import get_dataset, load_dataset, read_column
-from dp_metrics.evaluation.models import MODEL_SEED, SPLIT_SEED, Evaluation, evaluate_model
 from dp_metrics.evaluation.sources import Dataset, find_file
+from dp_metrics.evaluation.trained_models import MODEL_SEED, SPLIT_SEED, Evaluation, evaluate_model
 from dp_metrics.inputs import losses
 from dp_metrics.inputs.floats import Floats
 from dp_metrics.mechanisms import Mechanism

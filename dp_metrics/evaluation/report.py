@@ -17,7 +17,7 @@ from dp_metrics.evaluation.datasets import get_dataset
 from dp_metrics.evaluation.engine import EXACT_REPEATS, SAMPLE_SIZE
 from dp_metrics.evaluation.figures import draw_figure, panels_of, scatter_points
 from dp_metrics.evaluation.population import Task
-from dp_metrics.evaluation.results import ERROR_CAP, ResultRow, ResultsError, ResultsFile, summarise
+from dp_metrics.evaluation.results_file import ERROR_CAP, ResultRow, ResultsError, ResultsFile, summarise
 from dp_metrics.evaluation.studies import STUDIES, Study
 
 _COMPARED = ("variance", "cross-entropy", "mse", "mae")

@@ -9,11 +9,11 @@ from dp_metrics.evaluation.compared import MECHANISM_RIVALS
 from dp_metrics.evaluation.datasets import DATASETS, EMBEDDED, TABULAR, get_dataset
 from dp_metrics.evaluation.engine import plan, run_chunks
 from dp_metrics.evaluation.figures import draw_figures
-from dp_metrics.evaluation.models import Evaluation, evaluate_model
 from dp_metrics.evaluation.population import Task, load_population, package_versions, populations_of
-from dp_metrics.evaluation.results import FILE_NAME, ResultRow, ResultsFile, git_revision, key_of
+from dp_metrics.evaluation.results_file import FILE_NAME, ResultRow, ResultsFile, git_revision, key_of
 from dp_metrics.evaluation.sources import Dataset, Loaded, find_file
 from dp_metrics.evaluation.studies import FULL, QUICK, Study, select_studies
+from dp_metrics.evaluation.trained_models import Evaluation, evaluate_model
 
 _CACHE = "losses"  # folder of the models' losses, inside the output folder
 

@@ -16,22 +16,30 @@ from dp_metrics._html import card
 from dp_metrics._packages import import_extra
 from dp_metrics._random import RandomState
 from dp_metrics.accounting import PrivacyAccountant
-from dp_metrics.fairness.groups import columns_of, public_groups
+from dp_metrics.fairness.frame_plan import (
+    Entry,
+    FrameOptions,
+    FrameResult,
+    asked_of,
+    frame_metrics,
+    plan_again,
+    read_frame,
+)
+from dp_metrics.fairness.groups import public_groups
 from dp_metrics.fairness.intervals import GroupLimits, InPeople, InRecords, check_what
-from dp_metrics.fairness.plan import Entry, FrameResult, asked_of, frame_metrics, plan_again, read_frame
-from dp_metrics.inputs.error_state import own_error_state
-from dp_metrics.inputs.options import WITHIN_GROUPS, check_choice, check_confidence
+from dp_metrics.inputs.arrays import columns_of
+from dp_metrics.inputs.floats import own_error_state
+from dp_metrics.inputs.options import Relation, check_choice, check_confidence
 from dp_metrics.metrics._pictures import Bar, draw_groups
 from dp_metrics.metrics.scores.released_scores import ReleasedScores
 from dp_metrics.metrics.scores.table import ScoreTable
-from dp_metrics.release.plan import KnownParts
 from dp_metrics.release.release import Release
-from dp_metrics.release.released import Asked, ResultNoise
+from dp_metrics.release.released import PopulationQuestion, ResultNoise
 from dp_metrics.release.result import PrivateResult
 from dp_metrics.release.stored.answers import Answer, read_result, restores
 from dp_metrics.release.stored.codec import DAMAGED
 from dp_metrics.release.stored.questions import Call
-from dp_metrics.release.together import Together
+from dp_metrics.release.terms import Terms
 
 _METHODS = ("between_groups", "to_overall")
 
@@ -90,8 +98,8 @@ class PrivateMetricFrame:
     y_true, y_pred : array-like of shape (n_samples,) or as the metrics take them
         The records. `y_pred` holds probabilities or scores for metrics that take these.
     sensitive_features : array-like of shape (n_samples,), or data frame or array of several columns
-        The group of each record: private, unless `membership` says otherwise. Several columns make a group
-        of each combination.
+        The group of each record, such as sex, by which the metrics are compared: private, unless `membership`
+        says otherwise. Several columns make a group of each combination. Whose a record is, `groups` say.
     group_labels : array-like, or list of array-like for several columns
         The public labels of the groups; all of them appear in the results, whether or not they have records.
         Never inferred from the data.
@@ -107,9 +115,9 @@ class PrivateMetricFrame:
         groups. A release of its own, at part f of epsilon, makes the overall value more accurate from f of
         2 / (n_groups + 1) on, and groups 1 / (1 - f) times less: it does not pay up to 10 groups.
     groups : array-like of shape (n_samples,) or None, default=None
-        Public label of the person (or other unit) that each record belongs to. The guarantee then covers all
-        records of one person together, in whatever groups of the frame they lie, by noise as many times
-        larger as one has records at most. None: each record is a person of its own.
+        Public label of the person (or other unit) that each record belongs to, not of a group to compare. The
+        guarantee then covers all records of one person together, in whatever groups of the frame they lie, by
+        noise as many times larger as one has records at most. None: each record is a person of its own.
     max_records : int or None, default=None
         Keep the first so many records of each person, in their order, which is public: it pays where a few
         have many. None: all. Needs `groups`.
@@ -234,34 +242,26 @@ class PrivateMetricFrame:
         random_state: RandomState = None,
         spend_name: str | None = None,
     ) -> None:
-        release = frame_settings(
-            metrics, group_labels=group_labels, epsilon=epsilon, membership=membership,
-            overall_share=overall_share, groups=groups, max_records=max_records, neighboring=neighboring,
-            accountant=accountant, random_state=random_state, spend_name=spend_name,
-            data={"y_true": y_true, "y_pred": y_pred, "sensitive_features": sensitive_features},
+        terms = Terms.of(
+            epsilon=epsilon, neighboring=neighboring, accountant=accountant, random_state=random_state,
+            spend_name=spend_name,
         )  # fmt: skip
-
-        def read() -> tuple[Together, tuple[KnownParts, ...], Any]:
-            plan, known, form = read_frame(
-                metrics, y_true, y_pred, sensitive_features, group_labels=group_labels, membership=membership,
-                overall_share=overall_share, private_n=release.private_n, groups=groups,
-                max_records=max_records,
-            )  # fmt: skip
-            return plan, known, form
-
+        asked = FrameOptions(metrics, group_labels, membership, overall_share, groups, max_records)
+        data = {"y_true": y_true, "y_pred": y_pred, "sensitive_features": sensitive_features}
+        read = partial(read_frame, asked, **data, relation=terms.relation)
         made = partial(
-            frame_of, epsilon=float(release.epsilon), neighboring=neighboring, membership=membership,
+            frame_of, epsilon=float(terms.epsilon), relation=terms.relation, membership=membership,
             is_single=not isinstance(metrics, Mapping),
         )  # fmt: skip
-        vars(self).update(vars(release.answer(read, made)))
+        vars(self).update(vars(frame_release(asked, terms, data).answer(read, made)))
 
     def _show(
-        self, result: FrameResult, *, epsilon: float, neighboring: str, membership: str, is_single: bool
+        self, result: FrameResult, *, epsilon: float, relation: Relation, membership: str, is_single: bool
     ) -> None:
         """Set the attributes."""
         self._is_single, self._entries, self._groups = is_single, result.entries, result.labels
         self.epsilon, self.membership = epsilon, membership
-        self.neighboring = WITHIN_GROUPS if membership == "public" else neighboring
+        self.neighboring = (Relation.WITHIN_GROUPS if membership == "public" else relation).value
         self.by_group = self._by_group(lambda entry: entry.values)
         self.rests_on = self._by_group(lambda entry: entry.rests_on)
         self.note = self._by_group(lambda entry: entry.notes)
@@ -603,7 +603,7 @@ class PrivateMetricFrame:
         sure: bool,
         simultaneous: bool,
     ) -> Any:
-        what, asked, found = check_what(of, self._groups), Asked.of("", confidence, sure), {}
+        what, asked, found = check_what(of, self._groups), PopulationQuestion.of("", confidence, sure), {}
         metrics = 1 if metric is not None else len(self._entries)
         groups = sum(one is not None for one in next(iter(self._entries.values())).noise)
         together = metrics * (groups if what == "groups" else 1) if simultaneous else 0
@@ -623,7 +623,7 @@ class PrivateMetricFrame:
         return found
 
     def _interval(
-        self, kind: type[GroupLimits], entry: Entry, *, of: Any, asked: Asked, together: int
+        self, kind: type[GroupLimits], entry: Entry, *, of: Any, asked: PopulationQuestion, together: int
     ) -> Any:
         noise, values, rests_on = (
             dict(zip(self._groups, each, strict=True)) for each in (entry.noise, entry.values, entry.rests_on)
@@ -640,36 +640,17 @@ class PrivateMetricFrame:
         return limits.of_range(of, high - low if of == "difference" else _ratio(low, high))
 
 
-def frame_settings(
-    metrics: Any,
-    *,
-    group_labels: Any,
-    membership: str = "private",
-    overall_share: float = 0.2,
-    groups: Any = None,
-    max_records: int | None = None,
-    data: Mapping[str, Any],
-    **settings: Any,
-) -> Release:
-    """Return the checked public settings of a frame; of its data no more than is public."""
-    arguments = {
-        **data,
-        "group_labels": group_labels,
-        "membership": membership,
-        "overall_share": overall_share,
-        "groups": groups,
-        "max_records": max_records,
-    }
+def frame_release(asked: FrameOptions, terms: Terms, data: Mapping[str, Any]) -> Release:
+    """Return the release of a frame; of its data no more than is public."""
     features = None
-    if membership == "public":
-        features = partial(_places, data["sensitive_features"], group_labels)
+    if asked.membership == "public":
+        features = partial(_places, data["sensitive_features"], asked.group_labels)
     call = Call.of(
-        "frame", arguments, features,
-        metrics=asked_of(frame_metrics(metrics)), is_single=not isinstance(metrics, Mapping),
+        "frame", {**data, **asked._asdict()}, features,
+        metrics=asked_of(frame_metrics(asked.metrics)), is_single=not isinstance(asked.metrics, Mapping),
     )  # fmt: skip
-    disclosing = [] if groups is None else ["groups"]
-    name = PrivateMetricFrame.__name__
-    return Release(name, mechanism=None, default=None, disclosing=disclosing, call=call, **settings)
+    disclosing = [] if asked.groups is None else ["groups"]
+    return Release(PrivateMetricFrame.__name__, terms, disclosing=disclosing, call=call)
 
 
 def _places(sensitive_features: Any, group_labels: Any) -> Any:
@@ -698,7 +679,7 @@ def _restored(answer: Answer) -> PrivateMetricFrame:
     if any(result.noise is None for result in results):  # of which a frame is made
         raise ValueError(DAMAGED)
     return frame_of(
-        plan.combine(results), epsilon=float(asked["epsilon"]), neighboring=asked["neighboring"],
+        plan.combine(results), epsilon=float(asked["epsilon"]), relation=Relation(asked["neighboring"]),
         membership=options["membership"], is_single=options["is_single"],
     )  # fmt: skip
 

@@ -8,9 +8,9 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from dp_metrics.inputs.containers import array_of, states_columns
+from dp_metrics.inputs.arrays import check_same_length
 from dp_metrics.inputs.labels import LabelSet
-from dp_metrics.inputs.records import check_same_length
+from dp_metrics.inputs.options import Relation
 from dp_metrics.inputs.shape import Records
 from dp_metrics.release.parts.count_table import check_cells
 
@@ -67,7 +67,7 @@ class Groups:
             names = [(*name, label) for name in names for label in labels.in_order.tolist()]
         return [name[0] if len(name) == 1 else name for name in names]
 
-    def coded(self, records: Records, *, private_n: bool) -> Records:
+    def coded(self, records: Records) -> Records:
         """Return y_true, y_pred and the place of each record's group, of records with features behind these.
 
         Raises
@@ -77,21 +77,26 @@ class Groups:
         """
         codes = np.zeros(1, dtype=np.intp)
         for labels, column in zip(self.sets, records.arrays[2:], strict=True):
-            places = labels.codes(labels.array(column, _NAME, private_n=private_n), _NAME)
+            places = labels.codes(labels.array(column, _NAME, relation=records.relation), _NAME)
             codes = codes * labels.size + places
         arrays = (*records.arrays[:2], codes)
-        check_same_length(dict(zip(("y_true", "y_pred", _NAME), arrays, strict=True)), private_n=private_n)
+        check_same_length(
+            dict(zip(("y_true", "y_pred", _NAME), arrays, strict=True)), relation=records.relation
+        )
         return replace(records, arrays=arrays, states_columns=(*records.states_columns[:2], True))
 
     def public_sizes(self, records: Records) -> tuple[int, ...]:
         """Return how many records each group has, where membership is public; see `coded`."""
-        codes = self.coded(records, private_n=False).arrays[2]
+        codes = self.coded(records).arrays[2]
         return tuple(np.bincount(codes, minlength=self.size).tolist())
 
 
-def by_group(coded: Records, groups: int) -> list[Records]:
-    """Return the `coded` records of each group, in their order, without the place of the group."""
-    pairs, codes = coded.of_arguments(0, 1), coded.arrays[2]
+def by_group(coded: Records, groups: int, relation: Relation) -> list[Records]:
+    """Return the `coded` records of each group, in their order, without the place of the group.
+
+    Their number is private where membership is, even if that of all records is public.
+    """
+    pairs, codes = replace(coded.of_arguments(0, 1), relation=relation), coded.arrays[2]
     short = codes.astype(np.uint16) if groups <= _SHORT else codes  # faster to sort, by their digits
     order, ends = np.argsort(short, kind="stable"), np.cumsum(np.bincount(codes, minlength=groups))
     return [
@@ -100,23 +105,11 @@ def by_group(coded: Records, groups: int) -> list[Records]:
     ]
 
 
-def columns_of(features: Any) -> Sequence[Any]:
-    """Return the columns of one feature or several, each of the type that its container gives it."""
-    if not states_columns(features) or len(getattr(features, "shape", ())) != 2:
-        return [features]
-    if hasattr(features, "iloc"):  # pandas
-        return [features.iloc[:, i] for i in range(features.shape[1])]
-    for columns in ("get_columns", "itercolumns"):  # polars and pyarrow
-        if hasattr(type(features), columns):
-            return list(getattr(features, columns)())
-    return list(array_of(features).T)
-
-
 def public_groups(features: Sequence[Any], group_labels: Any) -> NDArray[np.intp]:
     """Return the place of each record's group, where membership is public; no other column is looked at."""
     groups = Groups.of(group_labels, len(features))
-    _, records = Records.of((features[0], features[0], *features), private_n=False)
-    codes: NDArray[np.intp] = groups.coded(records, private_n=False).arrays[2]
+    _, records = Records.of((features[0], features[0], *features), relation=Relation.REPLACE_ONE)
+    codes: NDArray[np.intp] = groups.coded(records).arrays[2]
     return codes
 
 

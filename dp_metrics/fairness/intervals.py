@@ -17,7 +17,13 @@ from dp_metrics.metrics.labels.counts import Confusion
 from dp_metrics.metrics.scores.table import ScoreTable
 from dp_metrics.release.interval import Interval
 from dp_metrics.release.noise import in_words
-from dp_metrics.release.released import APPROXIMATE, POPULATION_NOTE, Asked, ResultNoise, how_sure
+from dp_metrics.release.released import (
+    APPROXIMATE,
+    POPULATION_NOTE,
+    PopulationQuestion,
+    ResultNoise,
+    how_sure,
+)
 
 Pair: TypeAlias = tuple[Hashable, Hashable]
 """Two groups, of which the second is taken from the first."""
@@ -43,7 +49,7 @@ class GroupLimits(ABC):
 
     Parameters
     ----------
-    asked : Asked
+    asked : PopulationQuestion
         The metric, and the confidence of each interval, or of all of them together where they are several.
     noise : mapping
         What is public of the noise of each group that has records.
@@ -53,7 +59,7 @@ class GroupLimits(ABC):
         How many intervals are to hold at once; 0: each holds for itself.
     """
 
-    asked: Asked
+    asked: PopulationQuestion
     noise: Mapping[Hashable, ResultNoise]
     values: Mapping[Hashable, Any]
     rests_on: Mapping[Hashable, int | None]

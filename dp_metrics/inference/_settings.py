@@ -3,46 +3,27 @@
 from collections.abc import Mapping
 from typing import Any
 
-from dp_metrics._random import RandomState
-from dp_metrics.accounting import PrivacyAccountant
-from dp_metrics.inputs.options import check_neighboring
 from dp_metrics.release.release import Release
 from dp_metrics.release.result import PrivateResult
 from dp_metrics.release.stored.questions import Call
+from dp_metrics.release.terms import Terms
 
 _ONE_PERSON = "the records must be independent draws from one population, one person each"
 
 
-def population_release(  # noqa: PLR0913 - settings of a release
-    name: str,
-    *,
-    epsilon: Any,
-    sample_weight: Any,
-    groups: Any,
-    neighboring: Any,
-    accountant: PrivacyAccountant | None,
-    random_state: RandomState,
-    spend_name: str | None,
-    arguments: Mapping[str, Any],
+def population_release(
+    name: str, terms: Terms, arguments: Mapping[str, Any], *, sample_weight: Any = None, groups: Any = None
 ) -> Release:
-    """Return the checked public settings of a call with these arguments; raise for unknown ones."""
+    """Return the release of a call with these arguments; raise for those that suit no population."""
     if sample_weight is not None:
         raise ValueError(f"{name} takes no sample_weight: {_ONE_PERSON}, and each counts alike.")
     if groups is not None:
         raise ValueError(f"{name} takes no groups: {_ONE_PERSON}.")
-    if check_neighboring(neighboring):
+    if terms.relation.private_n:
         raise ValueError(
             f"{name} needs neighboring='replace_one': the width depends on the number of records."
         )
-    return Release(
-        name,
-        epsilon=epsilon,
-        accountant=accountant,
-        random_state=random_state,
-        neighboring=neighboring,
-        spend_name=spend_name,
-        call=Call.of("value", arguments),
-    )
+    return Release(name, terms, call=Call.of("value", arguments))
 
 
 def value_of(result: PrivateResult[Any]) -> Any:

@@ -19,19 +19,19 @@ from dp_metrics.inference._settings import population_release, value_of
 from dp_metrics.inference.mean_interval_plan import mean_interval_plan
 from dp_metrics.inference.paired_losses import PairedLosses, paired_losses
 from dp_metrics.inference.wins import noise_reach, wins_interval, wins_p_value
-from dp_metrics.inputs.error_state import own_error_state
+from dp_metrics.inputs.floats import own_error_state
 from dp_metrics.inputs.labels import NotLabelsError
 from dp_metrics.inputs.losses import RecordLoss
-from dp_metrics.inputs.options import check_confidence
+from dp_metrics.inputs.options import OR_NO_LIMIT, Relation, check_confidence, check_positive
 from dp_metrics.inputs.readers import first_records
-from dp_metrics.inputs.scalars import as_real
 from dp_metrics.inputs.shape import Records
 from dp_metrics.metrics import METRICS, row_of
 from dp_metrics.release.interval import Interval
 from dp_metrics.release.parts.part import IntegersOf
 from dp_metrics.release.plan import KnownParts, Plan
-from dp_metrics.release.released import POPULATION_NOTE, Released
+from dp_metrics.release.released import POPULATION_NOTE, ReleasedNumbers
 from dp_metrics.release.stored.codec import storable
+from dp_metrics.release.terms import Terms
 
 _SENSITIVITY = 2  # one record moves D and m by at most this together
 _ZERO_ONE = METRICS["private_zero_one_loss"].name.removeprefix("private_")
@@ -55,7 +55,7 @@ _VERDICTS = {
 }
 
 
-@storable
+@storable("Comparison")
 @own_error_state
 @dataclass(frozen=True, kw_only=True, repr=False)
 class Comparison(HtmlRepr):
@@ -251,7 +251,7 @@ def comparison_plan(
     if max_difference is None:
         part = IntegersOf(partial(_wins, losses=losses), _SENSITIVITY)
         return Plan((part,), losses.read, partial(_compared_wins, **public))
-    limit = _check_max_difference(max_difference)
+    limit = check_positive(max_difference, "max_difference", OR_NO_LIMIT)
     # no difference exceeds the cap of the losses
     limit = limit if losses.cap is None else min(limit, losses.cap)
     means = mean_interval_plan(
@@ -288,13 +288,6 @@ def _wins(records: Records, *, losses: PairedLosses) -> tuple[int, int]:
     return difference, decided
 
 
-def _check_max_difference(max_difference: Any) -> float:
-    limit = as_real(max_difference)
-    if not (math.isfinite(limit) and limit > 0):
-        raise ValueError("max_difference must be None or a positive, finite number.")
-    return limit
-
-
 def _rate(epsilon: float) -> float:
     """Return the rate of the noise of D and of m."""
     return epsilon / _SENSITIVITY
@@ -304,7 +297,9 @@ def _clipped(number: int, n: int) -> int:
     return max(-n, min(number, n))
 
 
-def _compared_wins(released: Released, *, loss: str, n: int, confidence: float, unit: str) -> Comparison:
+def _compared_wins(
+    released: ReleasedNumbers, *, loss: str, n: int, confidence: float, unit: str
+) -> Comparison:
     difference, decided = released.values[0]
     epsilon = float(released.epsilon)
     counts = difference, decided, n, _rate(epsilon)
@@ -328,9 +323,9 @@ def _compared_wins(released: Released, *, loss: str, n: int, confidence: float, 
 
 
 def _compared_means(
-    released: Released,
+    released: ReleasedNumbers,
     *,
-    as_interval: Callable[[Released], Interval],
+    as_interval: Callable[[ReleasedNumbers], Interval],
     max_difference: float,
     loss: str,
     n: int,
@@ -404,9 +399,10 @@ def private_compare(  # noqa: PLR0913 - data, options, and settings of a release
     sample_weight : None, default=None
         Refused: each person counts alike.
     groups : array-like of shape (n_samples,) or None, default=None
-        Public label of the person (or other unit) that each record belongs to. One person then counts as one
-        record, whose losses are the means over all of his or hers, and the guarantee covers all of them
-        together, at no more noise. None: each record is a person of its own.
+        Public label of the person (or other unit) that each record belongs to, not of a group to compare as
+        the `sensitive_features` of `PrivateMetricFrame` are. One person then counts as one record, whose
+        losses are the means over all of his or hers, and the guarantee covers all of them together, at no
+        more noise. None: each record is a person of its own.
     max_records : int or None, default=None
         Keep the first so many records of each person, in their order, which is public. None: all. Needs
         `groups`.
@@ -495,15 +491,14 @@ def private_compare(  # noqa: PLR0913 - data, options, and settings of a release
     >>> found.better, found.p_value, 0.8 < found.estimate < 1.2  # exactly 1
     ('A', None, True)
     """
+    terms = Terms.of(
+        epsilon=epsilon, neighboring=neighboring, accountant=accountant, random_state=random_state,
+        spend_name=spend_name,
+    )  # fmt: skip
     release = population_release(
         "private_compare",
-        epsilon=epsilon,
+        terms,
         sample_weight=sample_weight,
-        groups=None,
-        neighboring=neighboring,
-        accountant=accountant,
-        random_state=random_state,
-        spend_name=spend_name,
         arguments={
             "y_true": y_true,
             "pred_a": pred_a,
@@ -517,7 +512,11 @@ def private_compare(  # noqa: PLR0913 - data, options, and settings of a release
     def read() -> tuple[Plan, KnownParts, Any]:
         names = ("y_true", "pred_a", "pred_b")
         shape, records, persons = first_records(
-            (y_true, pred_a, pred_b), names=names, private_n=False, groups=groups, max_records=max_records
+            (y_true, pred_a, pred_b),
+            names=names,
+            relation=Relation.REPLACE_ONE,
+            groups=groups,
+            max_records=max_records,
         )
         losses, unit, n = paired_losses(loss, shape, options), "records", shape.n
         if persons is not None:

@@ -17,7 +17,7 @@ from dp_metrics.release.parts.capped_sums import OF_SUMS, CappedSumsOf
 from dp_metrics.release.parts.order_statistic import OrderOf
 from dp_metrics.release.parts.part import IntegersOf
 from dp_metrics.release.plan import Plan
-from dp_metrics.release.released import POPULATION_NOTE, Released
+from dp_metrics.release.released import POPULATION_NOTE, ReleasedNumbers
 from dp_metrics.sensitivity.aggregates import VarianceAggregate
 from dp_metrics.sensitivity.exact import float_units, rounded_quotient
 from dp_metrics.sensitivity.noisy_sums import FINENESS
@@ -118,11 +118,11 @@ def _in_steps(total: int, unit: int) -> int:
     return (2 * FINENESS * total + unit) // (2 * unit)
 
 
-def _normal_interval(released: Released, *, scale: _Scale) -> Interval:
+def _normal_interval(released: ReleasedNumbers, *, scale: _Scale) -> Interval:
     return _interval_of_sums(released.values[0], released, released.epsilon, scale)
 
 
-def _capped_interval(released: Released, *, confidence: float) -> Interval:
+def _capped_interval(released: ReleasedNumbers, *, confidence: float) -> Interval:
     cap, *sums = released.values[0]
     about = f"The mean of the loss, errors above {cap:g} counted as {cap:g}, {POPULATION_NOTE}"
     scale = _Scale(confidence, about, 0.0, cap)
@@ -130,7 +130,9 @@ def _capped_interval(released: Released, *, confidence: float) -> Interval:
     return replace(found, note=f"{_NO_CAP} {found.note}") if cap < _NEXT_TO_0 else found
 
 
-def _interval_of_sums(sums: Sequence[int], released: Released, epsilon: Fraction, scale: _Scale) -> Interval:
+def _interval_of_sums(
+    sums: Sequence[int], released: ReleasedNumbers, epsilon: Fraction, scale: _Scale
+) -> Interval:
     """Return the interval of two noisy sums that cost this epsilon."""
     n = released.public_n
     assert n is not None

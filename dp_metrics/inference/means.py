@@ -13,15 +13,15 @@ from dp_metrics._random import RandomState
 from dp_metrics.accounting import PrivacyAccountant
 from dp_metrics.inference._settings import population_release, value_of
 from dp_metrics.inference.mean_interval_plan import capped_mean_plan, mean_interval_plan
-from dp_metrics.inputs.error_state import own_error_state
-from dp_metrics.inputs.floats import limit_of
-from dp_metrics.inputs.options import check_choice, check_max_loss
+from dp_metrics.inputs.arrays import loss_block
+from dp_metrics.inputs.floats import limit_of, own_error_state
+from dp_metrics.inputs.options import Relation, check_choice, check_max_loss
 from dp_metrics.inputs.readers import vector
-from dp_metrics.inputs.records import loss_block
 from dp_metrics.inputs.shape import Records
 from dp_metrics.release.interval import Interval
 from dp_metrics.release.plan import KnownParts, Plan
 from dp_metrics.release.released import POPULATION_NOTE
+from dp_metrics.release.terms import Terms
 
 _NAME = "private_mean_interval"
 
@@ -150,21 +150,21 @@ def private_mean_interval(  # noqa: PLR0913 - data, options, and settings of a r
     >>> 0.4 < lower < upper < 0.6
     True
     """
+    terms = Terms.of(
+        epsilon=epsilon, neighboring=neighboring, accountant=accountant, random_state=random_state,
+        spend_name=spend_name,
+    )  # fmt: skip
     release = population_release(
         _NAME,
-        epsilon=epsilon,
+        terms,
         sample_weight=sample_weight,
         groups=groups,
-        neighboring=neighboring,
-        accountant=accountant,
-        random_state=random_state,
-        spend_name=spend_name,
         arguments={"losses": losses, "max_loss": max_loss, "cap": cap, "confidence": confidence},
     )
     plan = mean_plan(max_loss=max_loss, cap=cap, confidence=confidence)
 
     def read() -> tuple[Plan, KnownParts, Any]:
-        _, records = Records.of((losses,), private_n=False)
+        _, records = Records.of((losses,), relation=Relation.REPLACE_ONE)
         return plan, plan.read(records), None
 
     interval: Interval = release.answer(read, value_of)
@@ -190,5 +190,5 @@ def mean_plan(*, max_loss: Any = None, cap: Any = None, confidence: Any = 0.95) 
 
 def _clipped(records: Records, *, limit: float) -> Records:
     """Return losses, clipped to a public limit."""
-    (losses,) = vector(records, name="losses", private_n=False).arrays
+    (losses,) = vector(records, name="losses").arrays
     return replace(records, arrays=(np.minimum(loss_block(losses), limit),))

@@ -7,8 +7,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from dp_metrics._random import Entropy
-from dp_metrics.inputs.epsilon import Epsilon, exact_epsilon
 from dp_metrics.inputs.floats import Floats
+from dp_metrics.inputs.options import Epsilon, exact_epsilon
 from dp_metrics.mechanisms._base import Mechanism, ceil_ranks
 from dp_metrics.mechanisms._grid import Grid, Integers, Runs
 from dp_metrics.mechanisms._hazard_law import PEAK, TAIL, HazardLaw, largest_ratio

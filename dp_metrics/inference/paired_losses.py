@@ -7,9 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from dp_metrics.inputs.arrays import as_numbers, check_same_length
 from dp_metrics.inputs.floats import Floats
 from dp_metrics.inputs.losses import RecordLoss, clamp
-from dp_metrics.inputs.records import as_numbers, check_same_length
+from dp_metrics.inputs.options import Relation
 from dp_metrics.inputs.shape import Records, Shape
 from dp_metrics.metrics import METRICS, Metric, row_of
 from dp_metrics.release.parts.mean_loss import MeanOf, PublicWeights
@@ -136,7 +137,7 @@ def paired_losses(loss: Any, shape: Shape, options: Mapping[str, Any]) -> Paired
             "multioutput='raw_values' cannot be compared: a record needs one loss. Compare each output apart."
         )
     true, *predictions = shape.arguments
-    a, b = (row.planned(Shape((true, pred), shape.n), options, private_n=False) for pred in predictions)
+    a, b = (row.planned(Shape((true, pred), shape.n), options) for pred in predictions)
     losses = [part.record_loss for plan in (a, b) for part in plan.parts if isinstance(part, MeanOf)]
     return PairedLosses(row.name.removeprefix("private_"), (losses[0], losses[1]), (a.reader, b.reader))
 
@@ -144,7 +145,7 @@ def paired_losses(loss: Any, shape: Shape, options: Mapping[str, Any]) -> Paired
 def _numbers(records: Records) -> Records:
     """Return numbers of one or two dimensions, for a loss that the caller gave."""
     true, pred = (
-        as_numbers(array, name, allow_2d=True, private_n=False)
+        as_numbers(array, name, allow_2d=True, relation=Relation.REPLACE_ONE)
         for array, name in zip(records.arrays, ("y_true", "y_pred"), strict=True)
     )
     check_same_length({"y_true": true, "y_pred": pred})

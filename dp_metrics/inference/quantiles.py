@@ -16,11 +16,10 @@ from dp_metrics._random import RandomState
 from dp_metrics.accounting import PrivacyAccountant
 from dp_metrics.inference._settings import population_release, value_of
 from dp_metrics.inference.order_search import OrderSearch, hazard_miss
-from dp_metrics.inputs.error_state import own_error_state
-from dp_metrics.inputs.floats import Floats, limit_of
-from dp_metrics.inputs.options import check_confidence, check_max_loss, check_share
+from dp_metrics.inputs.arrays import loss_block
+from dp_metrics.inputs.floats import Floats, limit_of, own_error_state
+from dp_metrics.inputs.options import Relation, check_confidence, check_max_loss, check_share
 from dp_metrics.inputs.readers import vector
-from dp_metrics.inputs.records import loss_block
 from dp_metrics.inputs.shape import Records, Shape
 from dp_metrics.mechanisms._hazard_law import largest_ratio
 from dp_metrics.mechanisms.hazard import share_of_rank
@@ -28,7 +27,8 @@ from dp_metrics.release.interval import Interval
 from dp_metrics.release.noisy_binomial import at_most, binomial_law
 from dp_metrics.release.parts.order_statistic import OrderOf
 from dp_metrics.release.plan import KnownParts, Plan
-from dp_metrics.release.released import POPULATION_NOTE, Released
+from dp_metrics.release.released import POPULATION_NOTE, ReleasedNumbers
+from dp_metrics.release.terms import Terms
 
 _NAME = "private_quantile_interval"
 _CELLS = 320  # j: how far a limit lies beyond the output of its search
@@ -151,21 +151,21 @@ def private_quantile_interval(  # noqa: PLR0913 - data, options, and settings of
     >>> 1.2 < lower < 1.5 < upper < 1.8
     True
     """
+    terms = Terms.of(
+        epsilon=epsilon, neighboring=neighboring, accountant=accountant, random_state=random_state,
+        spend_name=spend_name,
+    )  # fmt: skip
     release = population_release(
         _NAME,
-        epsilon=epsilon,
+        terms,
         sample_weight=sample_weight,
         groups=groups,
-        neighboring=neighboring,
-        accountant=accountant,
-        random_state=random_state,
-        spend_name=spend_name,
         arguments={"losses": losses, "q": q, "max_loss": max_loss, "confidence": confidence},
     )
 
     def read() -> tuple[Plan, KnownParts, Any]:
-        shape, records = Records.of((losses,), private_n=False)
-        plan = quantile_plan(shape, q=q, epsilon=release.epsilon, max_loss=max_loss, confidence=confidence)
+        shape, records = Records.of((losses,), relation=Relation.REPLACE_ONE)
+        plan = quantile_plan(shape, q=q, epsilon=terms.epsilon, max_loss=max_loss, confidence=confidence)
         return plan, plan.read(records), None
 
     interval: Interval = release.answer(read, value_of)
@@ -189,7 +189,7 @@ def quantile_plan(
             _RankOf(loss_block, partial(_fixed, rank=search.rank), limit, search.least_records(share, cap))
             for search in searches
         ),
-        partial(vector, name="losses", private_n=False),
+        partial(vector, name="losses"),
         partial(_interval, searches=searches, cap=cap, confidence=sure, about=about),
         mechanisms=tuple(search.mechanism for search in searches),
     )
@@ -282,7 +282,12 @@ def _misses(rank: int, below: Floats, ratio: float, ranks: int) -> Floats:
 
 
 def _interval(
-    released: Released, *, searches: Sequence[RankSearch], cap: float | None, confidence: float, about: str
+    released: ReleasedNumbers,
+    *,
+    searches: Sequence[RankSearch],
+    cap: float | None,
+    confidence: float,
+    about: str,
 ) -> Interval:
     """Return the interval that follows from the outputs of the searches."""
     lower, upper = 0.0, math.inf if cap is None else cap

@@ -8,10 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from dp_metrics.inputs.epsilon import exact_epsilon
-from dp_metrics.inputs.error_state import own_error_state
-from dp_metrics.inputs.options import check_confidence, check_neighboring
-from dp_metrics.inputs.scalars import as_real
+from dp_metrics.inputs.floats import own_error_state
+from dp_metrics.inputs.options import Relation, as_real, check_confidence, check_neighboring, exact_epsilon
 from dp_metrics.mechanisms import Geometric
 from dp_metrics.metrics import row_of
 from dp_metrics.metrics._shares import ShareOfRecords
@@ -89,22 +87,22 @@ def records_needed(
     >>> records_needed("recall", width=0.1, epsilon=1.0, guess=0.9, positives=0.3)
     596
     """
-    (row, options), private_n = row_of(metric), check_neighboring(neighboring)
+    (row, options), relation = row_of(metric), check_neighboring(neighboring)
     expected, asked = as_real(guess), as_real(width)
     if not 0 <= expected <= 1:
         raise ValueError("guess must be a number from 0 to 1.")
     if not 0 < asked < 1:
         raise ValueError("width must be a number between 0 and 1.")
-    result = row.planned(row.form(), options, private_n=private_n).postprocess
+    result = row.planned(row.form(n=None if relation.private_n else _MOST_RECORDS), options).postprocess
     miss, eps = (1 - check_confidence(confidence)) / 2, exact_epsilon(epsilon)
-    share, limits = 1.0, _of_share(expected, eps, private_n, miss)
+    share, limits = 1.0, _of_share(expected, eps, relation, miss)
     if isinstance(result, Confusion):
         if positives is None or not 0 < as_real(positives) <= 1:
             raise ValueError(
                 f"{row.name} needs positives, a number above 0 and at most 1: the share of the records that "
                 "count for it."
             )
-        share, limits = as_real(positives), _of_ratio(row.name, result, expected, eps, private_n, miss)
+        share, limits = as_real(positives), _of_ratio(row.name, result, expected, eps, relation, miss)
     elif not isinstance(result, ShareOfRecords):
         raise ValueError(NO_RATIO.format(row.name))
     elif positives is not None:
@@ -126,13 +124,13 @@ def records_needed(
 
 
 def _of_share(
-    guess: float, epsilon: Fraction, private_n: bool, miss: float
+    guess: float, epsilon: Fraction, relation: Relation, miss: float
 ) -> Callable[[int, int], tuple[float, float]]:
     """Return the limits of a share of all records that is the guess, of their number."""
 
     def limits(n: int, counting: int) -> tuple[float, float]:
         count = round(counting * guess)
-        if private_n:
+        if relation.private_n:
             ratio = NoisyRatio(count, counting - count, (1, 1), (epsilon, epsilon), None, None)
             return ratio_limits(ratio, miss, miss)
         return noisy_binomial_limits(count, n, float(epsilon), miss_low=miss, miss_high=miss)
@@ -141,7 +139,7 @@ def _of_share(
 
 
 def _of_ratio(
-    name: str, result: Confusion, guess: float, epsilon: Fraction, private_n: bool, miss: float
+    name: str, result: Confusion, guess: float, epsilon: Fraction, relation: Relation, miss: float
 ) -> Callable[[int, int], tuple[float, float]]:
     """Return the limits of a ratio that is the guess, of a number of records and of those that count."""
     cells = ratio_cells(result.layout, result.parts_of)
@@ -149,7 +147,7 @@ def _of_ratio(
         raise ValueError(NO_RATIO.format(name))
     layout, first, each = result.layout, cells[0], miss / len(cells)
     table = CountTable(np.zeros(layout.good.size, dtype=np.int64), 0, layout.cells, layout.is_partition)
-    draw = table.prepare(Geometric(), epsilon, private_n=private_n)
+    draw = table.prepare(Geometric(), epsilon, relation=relation)
     of_a, of_b = first.weights
     share = of_b * guess / (of_a * (1 - guess) + of_b * guess)  # of the records that count, in A
 
@@ -158,6 +156,6 @@ def _of_ratio(
         counts[first.a[0]] = round(counting * share)
         counts[first.b[0]] = counting - counts[first.a[0]]
         noise = CountsNoise(tuple(counts), draw.rates, draw.zero_sum)
-        return ratio_limits(noisy_ratio(noise, first, None if private_n else n), each, each)
+        return ratio_limits(noisy_ratio(noise, first, None if relation.private_n else n), each, each)
 
     return limits

@@ -1,1 +1,1 @@
-"""What may come in: records and their public shape, options, losses and epsilon, each with one checker."""
+"""What may come in, each through one door: arrays, labels, records, options, and what a model says."""

@@ -17,34 +17,24 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dp_metrics.inputs.containers import (
+from dp_metrics.inputs.arrays import (
     MISSING,
-    NAIVE,
-    TOO_LARGE,
-    ZONED,
-    Moment,
-    array_of,
-    counts_of,
-    exact,
-    is_a,
-    is_missing,
-    is_several,
-    kind_of_times,
-    moment_of,
-    moments,
-    refuse_unread,
-)
-from dp_metrics.inputs.records import (
     SEVERAL_COLUMNS,
+    TOO_LARGE,
+    array_of,
     as_vector,
     check_not_empty,
     check_same_length,
     flattened,
     float_block,
+    is_a,
+    is_missing,
+    is_several,
     numbers_or,
-    unstated_columns,
+    refuse_unread,
 )
-from dp_metrics.inputs.shape import ArgumentShape, Shape
+from dp_metrics.inputs.options import Relation
+from dp_metrics.inputs.times import NAIVE, ZONED, Moment, counts_of, exact, kind_of_times, moment_of, moments
 
 _EXACT_AS_FLOATS = 2**53
 _ORDINARY = {str, int, bool}
@@ -63,23 +53,6 @@ class NotLabelsError(ValueError):
 
 def _not_whole(name: str) -> NotLabelsError:
     return NotLabelsError(f"continuous targets: {name} holds numbers that are not whole. {_PASS_LABELS}")
-
-
-def public_labels(labels: Any, name: str = "labels") -> NDArray[Any] | None:
-    """Return the sorted public label set, or None where it is to follow from the number of columns.
-
-    Members of an `Enum` that cannot be compared are sorted as their class defines them.
-    """
-    if labels is None:
-        return None
-    array = sorted_labels(as_listed(labels, name), name)
-    if array.dtype.kind == "f" and np.isnan(array).any():
-        raise ValueError(f"{name} must not hold NaN.")
-    if array.size < 2:
-        raise ValueError(f"The {name} array needs to contain at least two labels.")
-    if array.dtype.kind in "iu" and max(abs(int(array[0])), abs(int(array[-1]))) >= _EXACT_AS_FLOATS:
-        return array.astype(object)  # two of them could be one float
-    return array
 
 
 def as_listed(labels: Any, name: str) -> NDArray[Any]:
@@ -160,12 +133,20 @@ class LabelSet:
 
     @classmethod
     def of(cls, labels: Any, name: str = "labels") -> Self:
-        """Return the labels that a caller listed as an option of this name; None stands for 0 and 1."""
-        known = public_labels([0, 1] if labels is None else labels, name)
-        assert known is not None
-        listed = known if labels is None else as_listed(labels, name)
+        """Return the labels that a caller listed as an option of this name; None stands for 0 and 1.
+
+        Members of an `Enum` that cannot be compared are sorted as their class defines them.
+        """
+        listed = as_listed([0, 1] if labels is None else labels, name)
+        known = sorted_labels(listed, name)
+        if known.dtype.kind == "f" and np.isnan(known).any():
+            raise ValueError(f"{name} must not hold NaN.")
+        if known.size < 2:
+            raise ValueError(f"The {name} array needs to contain at least two labels.")
         if listed.size != known.size:
             raise ValueError(f"{name} must all be different.")
+        if known.dtype.kind in "iu" and max(abs(int(known[0])), abs(int(known[-1]))) >= _EXACT_AS_FLOATS:
+            known = known.astype(object)  # two of them could be one float
         places = {moment_of(label): place for place, label in enumerate(listed.tolist())}
         order = np.array([places[moment_of(label)] for label in known.tolist()], dtype=np.intp)
         in_order = np.empty_like(known)
@@ -198,36 +179,13 @@ class LabelSet:
         place: int = self.places.tolist().index(self.place(label, name))
         return place
 
-    def array(self, data: ArrayLike, name: str, *, private_n: bool) -> NDArray[Any]:
+    def array(self, data: ArrayLike, name: str, *, relation: Relation) -> NDArray[Any]:
         """Return each record's label, not yet looked at."""
-        return as_labels(data, self.known, name, private_n=private_n, option=self.name)
+        return as_labels(data, self.known, name, relation=relation, option=self.name)
 
     def codes(self, block: NDArray[Any], name: str) -> NDArray[np.intp]:
         """Return the place of each label; all must be in the label set."""
         return self.places[encoded_block(block, self.known, name, self.name)]
-
-
-def check_labels(labels: NDArray[Any] | None, n_columns: int, name: str = "y_proba") -> NDArray[Any]:
-    """Return the label set of `public_labels`, which must fit the number of columns, one for each label.
-
-    None stands for {0, 1} with one column and for 0..K-1 with K columns: never for what y_true holds.
-    """
-    expected = max(n_columns, 2)
-    if labels is None:
-        return np.arange(expected)
-    if labels.size != expected:
-        raise ValueError(
-            f"The number of classes in labels is different from that in {name}. "
-            f"Classes found in labels: {labels.size}, columns of {name}: {n_columns}."
-        )
-    return labels
-
-
-def unstated_labels(labels: NDArray[Any] | None, y_score: ArgumentShape) -> str | None:
-    """Return why probabilities or scores without labels cannot hold a private number of records, or None."""
-    if labels is not None:
-        return None
-    return unstated_columns(Shape((y_score,)), remedy="labels=[...], or an array, which has a shape")
 
 
 def as_labels(
@@ -235,7 +193,7 @@ def as_labels(
     labels: NDArray[Any],
     name: str = "y_true",
     *,
-    private_n: bool = False,
+    relation: Relation = Relation.REPLACE_ONE,
     option: str = "labels",
 ) -> NDArray[Any]:
     """Return each record's label, which should be one of the label set, as an array of shape (n_samples,).
@@ -248,12 +206,12 @@ def as_labels(
         no_numbers = f"{name} holds labels that are no numbers: pass {option}=[...], the public label set."
         if array.dtype.kind in "mM":
             raise ValueError(no_numbers)
-        return numbers_or(no_numbers, partial(as_vector, array, name, private_n=private_n))
+        return numbers_or(no_numbers, partial(as_vector, array, name, relation=relation))
     if array.dtype.kind in "biufcUmM" and _sorts_of(array) not in map(_sort_in_arrays, labels):
         # the type of an array is public, so that this one is refused without a record too
         listed = reprlib.repr(labels.tolist())
         raise ValueError(f"{name} holds {_sorts_of(array)}, which are not in {option}={listed}.")
-    y = flattened(_as_any_labels(array, name, private_n))
+    y = flattened(_as_any_labels(array, name, relation))
     if y.ndim != 1:
         raise ValueError(SEVERAL_COLUMNS.format(name))
     return labels[encoded_block(y, labels, name, option)] if y.dtype.kind == "O" else y
@@ -269,16 +227,20 @@ def encoded_block(
         codes = np.minimum(np.searchsorted(known, y), known.size - 1)
         found, read = known[codes] == y, y
     else:
-        lookup = {label: position for position, label in enumerate(exact(labels.tolist()))}
-        if block.dtype.kind in "mM":
-            distinct, which = np.unique(block, return_inverse=True)
-            codes = _positions(list(moments(distinct)), lookup)[which]
-        else:
-            codes = _positions(exact(block.tolist()), lookup)
+        codes = places_among(block, labels)
         found, read = codes >= 0, block
     if not found.all():
         raise _not_among(labels, name, option, read[np.argmin(found)])
     return codes
+
+
+def places_among(block: NDArray[Any], labels: NDArray[Any]) -> NDArray[np.intp]:
+    """Return the position of each of one column among listed labels; -1 of what is none, whatever it is."""
+    lookup = {label: position for position, label in enumerate(exact(labels.tolist()))}
+    if block.dtype.kind in "mM":
+        distinct, which = np.unique(block, return_inverse=True)
+        return _positions(list(moments(distinct)), lookup)[which]
+    return _positions(exact(block.tolist()), lookup)
 
 
 def _positions(objects: list[Any], lookup: dict[Any, int]) -> NDArray[np.intp]:
@@ -322,15 +284,15 @@ def _not_among(labels: NDArray[Any], name: str, option: str, label: Any) -> Valu
 
 
 def as_label_pairs(
-    y_true: NDArray[Any], y_pred: NDArray[Any], *, private_n: bool = False
+    y_true: NDArray[Any], y_pred: NDArray[Any], *, relation: Relation = Relation.REPLACE_ONE
 ) -> tuple[NDArray[Any], NDArray[Any]]:
     """Return true and predicted labels of any type as arrays of one shape, with one or two dimensions.
 
     The records may be looked at again, even after the spend. So objects, which may answer otherwise then, are
     replaced by 0 where both labels of a record are equal, and by 0 and 1 where they are not.
     """
-    true, pred = (_as_any_labels(y, name, private_n) for y, name in ((y_true, "y_true"), (y_pred, "y_pred")))
-    check_same_length({"y_true": true, "y_pred": pred}, private_n=private_n)
+    true, pred = (_as_any_labels(y, name, relation) for y, name in ((y_true, "y_true"), (y_pred, "y_pred")))
+    check_same_length({"y_true": true, "y_pred": pred}, relation=relation)
     true, pred = flattened(true), flattened(pred)
     if true.shape[1:] != pred.shape[1:]:
         raise NotLabelsError("a mix of targets with one and several outputs.")
@@ -421,7 +383,7 @@ def _sort_in_arrays(label: Any) -> str:
     return _NUMBERS if is_a(label, Number) else ""
 
 
-def _as_any_labels(data: Any, name: str, private_n: bool) -> NDArray[Any]:
+def _as_any_labels(data: Any, name: str, relation: Relation) -> NDArray[Any]:
     """Return labels of any type as an array of one or two dimensions, uncopied if they are in one.
 
     What is not in one goes into an array of objects, so that one record's type cannot change how another is
@@ -432,7 +394,7 @@ def _as_any_labels(data: Any, name: str, private_n: bool) -> NDArray[Any]:
         array = array.astype(object)
     if array.ndim not in (1, 2):
         raise ValueError(f"{name} should be a 1d array, got a {array.ndim}d array instead.")
-    check_not_empty(array, private_n=private_n)
+    check_not_empty(array, relation=relation)
     return array
 
 

@@ -9,17 +9,20 @@ import math
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dp_metrics.inputs.containers import array_of, as_floats, moment_of, number_of_records
-from dp_metrics.inputs.labels import as_listed, public_labels, sorted_labels
+from dp_metrics.inputs.arrays import array_of, as_floats, number_of_records, stated_shape
+from dp_metrics.inputs.labels import LabelSet, as_listed, sorted_labels
+from dp_metrics.inputs.options import Relation
+from dp_metrics.inputs.shape import name_key
+from dp_metrics.inputs.times import moment_of
 
 FAR = float(np.finfo(np.float32).max)
 """A number that no score or target is near to; its square is finite."""
-
 _FAILED = "The model could not predict; run it on records that are not private to see why."
 _OTHER_COLUMNS = (
     "{} of the model should return a column for each of its classes_, or as many as y, of which a list does "
@@ -118,15 +121,8 @@ def _classes_of(model: Any) -> NDArray[Any] | None:
     return None if held is None or any(np.ndim(one) for one in held) else np.asarray(held)
 
 
-def _stated_shape(container: Any) -> Any:
-    """Return the shape that a container states; None of a list."""
-    if hasattr(container, "shape"):
-        return container.shape
-    return array_of(container).shape if hasattr(container, "__array__") else None
-
-
 def response_of(
-    model: Any, method: str, records: Any, y: Any, *, labels: Any = None, private_n: bool
+    model: Any, method: str, records: Any, y: Any, *, labels: Any = None, relation: Relation
 ) -> NDArray[Any]:
     """Return what a model says of records, of which there may be none; it is asked only where there are.
 
@@ -142,7 +138,7 @@ def response_of(
         The true targets; their form tells how many outputs a model without classes has.
     labels : array-like or None, default=None
         The public labels; None for those of the model.
-    private_n : bool
+    relation : Relation
         Whether the number of records is private.
 
     Returns
@@ -157,8 +153,8 @@ def response_of(
         If the model fails; or if what it says has another form than is public.
     """
     classes = _classes_of(model)
-    known = classes if labels is None else public_labels(labels)
-    if private_n and known is None and method == "predict_proba":
+    known = classes if labels is None else LabelSet.of(labels).known
+    if relation.private_n and known is None and method == "predict_proba":
         raise ValueError(_NO_COLUMNS.format(type(model).__name__))
     stated = _no_response(method, known if classes is None else classes, y)
     if number_of_records(records) == 0:
@@ -166,11 +162,11 @@ def response_of(
     else:
         with _no_warnings():  # what a response is yet to compute is computed now
             response = array_of(ask(model, method, records))
-    if private_n:
+    if relation.private_n:
         response = as_float64(response)
     if method == "predict_proba" and _columns(stated) == 2 and _columns(response) == 1:
         response = _of_both(_table(response, method), method)
-    is_stated = private_n or (method == "predict_proba" and known is not None)
+    is_stated = relation.private_n or (method == "predict_proba" and known is not None)
     if is_stated and _columns(response) != _columns(stated):
         raise ValueError(_OTHER_COLUMNS.format(method))
     if method == "predict" or classes is None or known is None:
@@ -182,7 +178,7 @@ def _no_response(method: str, classes: NDArray[Any] | None, y: Any) -> NDArray[A
     """Return the response to no record, with the columns that it has for any number of records."""
     if classes is None or method == "predict":
         kind = np.float64 if classes is None else classes.dtype
-        return np.empty((0, *(_stated_shape(y) or ())[1:]), dtype=kind)
+        return np.empty((0, *(stated_shape(y) or ())[1:]), dtype=kind)
     columns = () if method == "decision_function" and classes.size == 2 else (classes.size,)
     return np.empty((0, *columns))
 
@@ -247,3 +243,63 @@ def _table(response: NDArray[Any], method: str) -> NDArray[Any]:
 def _of_both(second: NDArray[Any], method: str) -> NDArray[Any]:
     """Return the columns of both of two labels, given that of the second."""
     return np.hstack([1 - second if method == "predict_proba" else -second, second])
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class NamedColumns:
+    """Private: an array whose columns have names, such as a file or the classes of a model tell.
+
+    Parameters
+    ----------
+    data : ndarray of shape (n_samples,) or (n_samples, n_columns)
+        What it holds.
+    names : tuple of str
+        The names.
+    """
+
+    data: NDArray[Any]
+    names: tuple[str, ...]
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The names, as a data frame has them."""
+        return self.names
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The shape of the array."""
+        return self.data.shape
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """The type of the array."""
+        return self.data.dtype
+
+    def __len__(self) -> int:
+        return len(self.data)
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
+        return np.array(self.data, dtype=dtype) if copy else np.asarray(self.data, dtype=dtype)
+
+
+def named_by_labels(response: Any, method: str, labels: Any) -> Any:
+    """Return what a model responds with its columns, those of the sorted labels, named by these.
+
+    One column of a decision, which is that of the second of two classes, becomes two, as in scikit-learn.
+
+    Parameters
+    ----------
+    response : object
+        What the model responded; what is no array is returned as it is.
+    method : str
+        By which of its methods.
+    labels : array-like or None
+        The public labels, if there are some.
+    """
+    if method == "predict" or not isinstance(response, np.ndarray) or labels is None:
+        return response
+    names = tuple(map(name_key, LabelSet.of(labels).known.tolist()))
+    if response.ndim == 1 and len(names) == 2 and response.dtype.kind == "f":
+        response = np.stack([-response if method == "decision_function" else 1 - response, response], axis=1)
+    has_all = response.ndim == 2 and response.shape[1] == len(names)
+    return NamedColumns(response, names) if has_all else response

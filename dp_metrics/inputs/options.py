@@ -1,55 +1,134 @@
-"""Checkers of the public options of a call: weights, groups, outputs and neighbouring relation."""
+"""Public options of a call: a checker for each, and epsilon, the exact number that it stands for.
+
+What counts as a real number, as a whole one or as one of several names is told here, for all checkers alike.
+"""
 
 import contextlib
+import difflib
 import math
 import numbers
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from enum import StrEnum
 from fractions import Fraction
-from typing import Any, Literal, TypeAlias
+from functools import lru_cache
+from typing import Any, Literal, Self, TypeAlias
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
 
-from dp_metrics.inputs.containers import MISSING, array_of, exact, is_a, is_missing
 from dp_metrics.inputs.floats import Floats
-from dp_metrics.inputs.names import did_you_mean
-from dp_metrics.inputs.records import as_numbers, check_vector, flattened, float_block
-from dp_metrics.inputs.scalars import as_real, as_whole
 
+Epsilon: TypeAlias = "float | Fraction"
+"""A float stands for the decimal that people type; a share of it is an exact fraction."""
 MultiOutput: TypeAlias = Literal["raw_values", "uniform_average"] | Sequence[float] | Floats
 """How several outputs make one number, or "raw_values" for a number each."""
-
-NO_WEIGHT = "Sample weights must contain at least one non-zero number."
-WITHIN_GROUPS = "replace_one_within_groups"
-"""The relation that budgets record where each record stays in its public group."""
-
+OR_NO_LIMIT = "{} must be None or a positive, finite number."
 _MOST_DIGITS = 17
-_MOST_RECORDS = 1 << 53
-_RELATIONS = ("replace_one", "add_or_remove_one")
-_AVERAGES = ("raw_values", "uniform_average")
-_COMPARABLE = "biufcSUmM"  # kinds of arrays whose elements NumPy compares as Python does
 
 
-def check_neighboring(neighboring: Any, disclosing: Sequence[str] = ()) -> bool:
-    """Return whether the number of records is private.
+def as_real(value: Any) -> float:
+    """Return a real number as a float; NaN for anything else, booleans and too large numbers included."""
+    if isinstance(value, bool | np.bool_) or not isinstance(value, numbers.Real):
+        return math.nan
+    try:
+        return float(value)
+    except OverflowError:
+        return math.nan
+
+
+def as_whole(value: Any) -> int | None:
+    """Return a whole number as an int; None for anything else, booleans included."""
+    is_whole = isinstance(value, numbers.Integral) and not isinstance(value, bool)
+    return int(value) if is_whole else None
+
+
+def did_you_mean(name: Any, known: Iterable[str]) -> str:
+    """Return a question that offers the known name closest to a wrong one, or nothing if none is close.
 
     Parameters
     ----------
-    neighboring : {"replace_one", "add_or_remove_one"}
-        The neighbouring relation.
-    disclosing : sequence of str
-        Options of the call that would give a private number of records away.
+    name : object
+        What was typed; a public option. What is no string is close to nothing.
+    known : iterable of str
+        The names that would have been right.
+
+    Returns
+    -------
+    str
+        Such as " Did you mean 'hazard'?", to follow a sentence; or "".
     """
-    if not (isinstance(neighboring, str) and neighboring in _RELATIONS):
-        raise ValueError(f"neighboring must be one of {_RELATIONS}.{did_you_mean(neighboring, _RELATIONS)}")
-    if neighboring == "replace_one":
-        return False
-    if disclosing:
-        raise ValueError(
-            f"{' and '.join(disclosing)} cannot be used with neighboring='add_or_remove_one': the "
-            "number of records, which is private then, would be given away."
-        )
-    return True
+    if not isinstance(name, str):
+        return ""
+    names = {one.lower(): one for one in known}
+    closest = difflib.get_close_matches(name.lower(), names, n=1)
+    return f" Did you mean {names[closest[0]]!r}?" if closest else ""
+
+
+def check_positive(value: Any, name: str, message: str = "{} must be a positive, finite number.") -> float:
+    """Return a positive, finite real number as a float, or raise with a message that begins with its name."""
+    number = as_real(value)
+    if not (math.isfinite(number) and number > 0):
+        raise ValueError(message.format(name))
+    return number
+
+
+def check_epsilon(epsilon: Any) -> float:
+    """Return epsilon as a float; it must be a finite, positive real number."""
+    return check_positive(epsilon, "epsilon")
+
+
+def exact_epsilon(epsilon: Epsilon) -> Fraction:
+    """Return epsilon as the decimal number that people typed; a fraction stands for itself."""
+    value = check_epsilon(epsilon)
+    if isinstance(epsilon, numbers.Rational):
+        return Fraction(int(epsilon.numerator), int(epsilon.denominator))
+    return _decimal(value)
+
+
+@lru_cache(maxsize=256)
+def _decimal(value: float) -> Fraction:
+    return Fraction(repr(value))
+
+
+class Relation(StrEnum):
+    """Which two data sets are neighbours, so that no release may tell them apart; users type the value."""
+
+    REPLACE_ONE = "replace_one"
+    ADD_OR_REMOVE_ONE = "add_or_remove_one"
+    WITHIN_GROUPS = "replace_one_within_groups"
+    """Each record stays in its public group, as in a table by group: budgets record it, no call takes it."""
+
+    @classmethod
+    def of(cls, n: int | None) -> Self:
+        """Return the relation under which this number of records is public; None: no number is."""
+        return cls(cls.ADD_OR_REMOVE_ONE if n is None else cls.REPLACE_ONE)
+
+    @classmethod
+    def told_by(cls, keywords: Mapping[str, Any]) -> Self:
+        """Return the relation of a call with these keywords; whoever is called refuses a wrong name."""
+        is_private = keywords.get("neighboring") == cls.ADD_OR_REMOVE_ONE
+        return cls(cls.ADD_OR_REMOVE_ONE if is_private else cls.REPLACE_ONE)
+
+    @property
+    def private_n(self) -> bool:
+        """Whether the number of records is private."""
+        return self is Relation.ADD_OR_REMOVE_ONE
+
+    def refuse(self, disclosing: Sequence[str]) -> None:
+        """Raise if there are options of a call that would give a private number of records away."""
+        if self.private_n and disclosing:
+            raise ValueError(
+                f"{' and '.join(disclosing)} cannot be used with neighboring='add_or_remove_one': the "
+                "number of records, which is private then, would be given away."
+            )
+
+
+NEIGHBORING = (Relation.REPLACE_ONE.value, Relation.ADD_OR_REMOVE_ONE.value)
+
+
+def check_neighboring(neighboring: Any) -> Relation:
+    """Return the neighbouring relation that a caller named."""
+    check_choice(neighboring, "neighboring", NEIGHBORING)
+    return Relation(neighboring)
 
 
 def check_spend_name(spend_name: Any) -> str | None:
@@ -75,136 +154,7 @@ def check_bounds(bounds: Any) -> tuple[float, float] | None:
 
 def check_max_loss(max_loss: Any) -> float | None:
     """Return the public cap of one record's loss as a float, or None for unbounded losses."""
-    if max_loss is None:
-        return None
-    cap = as_real(max_loss)
-    if not (math.isfinite(cap) and cap > 0):
-        raise ValueError("max_loss must be None or a positive, finite number.")
-    return cap
-
-
-def check_sample_weight(sample_weight: ArrayLike | None, *, whole: bool = True) -> Floats | None:
-    """Return public weights, finite, non-negative numbers.
-
-    If these are of all records, the whole data, one weight at least must be positive.
-    """
-    if sample_weight is None:
-        return None
-    given = as_numbers(sample_weight, "sample_weight", allow_2d=True, private_n=not whole)
-    weights = flattened(float_block(given, "sample_weight"))
-    if weights.ndim != 1:
-        raise ValueError("Sample weights must be 1D array or scalar")
-    if (weights < 0).any():
-        raise ValueError("Negative values in data passed to `sample_weight`.")
-    if whole and not weights.any():
-        raise ValueError(NO_WEIGHT)
-    return weights
-
-
-def check_groups(groups: ArrayLike | None) -> NDArray[np.intp] | None:
-    """Return the number of each record's public group, counted from 0 in order of first appearance.
-
-    Two ids are one group where they are equal in Python: 1 and 1.0 are, 1 and "1" are not. Several persons in
-    one group are protected together, at the cost of accuracy; one person in several would not be protected.
-    """
-    if groups is None:
-        return None
-    labels = flattened(array_of(groups))
-    if labels.ndim != 1:
-        raise ValueError("groups should be a 1d array, one label per record.")
-    if labels.dtype.kind in _COMPARABLE:
-        if labels.dtype.kind != "U" and (labels != labels).any():
-            raise ValueError(MISSING.format("groups"))
-        _, first, codes = np.unique(labels, return_index=True, return_inverse=True)
-        in_order = np.empty_like(first)
-        in_order[np.argsort(first)] = np.arange(first.size)
-        return in_order[codes.reshape(-1)]
-    numbers_of: dict[Any, int] = {}
-    codes_of = None
-    with contextlib.suppress(Exception):  # ids may have a hash and an equality of their own
-        # a time is the same person in any unit and type
-        codes_of = [numbers_of.setdefault(label, len(numbers_of)) for label in exact(labels.tolist())]
-    if any(map(_is_missing_id, labels.tolist() if codes_of is None else numbers_of)):
-        raise ValueError(MISSING.format("groups"))
-    if codes_of is None:
-        raise ValueError("groups must be hashable labels.")
-    return np.array(codes_of, dtype=np.intp)
-
-
-def _is_missing_id(label: Any) -> bool:
-    """Return whether an id, or a part of one, is missing."""
-    return any(map(_is_missing_id, label)) if is_a(label, tuple) else is_missing(label)
-
-
-def asked_of_persons(groups: Any, max_records: Any) -> dict[str, Any]:
-    """Return what is public of persons before a record is read: that there are some, and how many they keep.
-
-    Raises
-    ------
-    ValueError, TypeError
-        If nothing tells whose the records are that are kept, or their number is no positive whole one.
-    """
-    if groups is None:
-        if max_records is not None:
-            raise ValueError("max_records needs groups, which say whose records they are.")
-        return {}
-    most = None if max_records is None else check_count(max_records, "max_records", _MOST_RECORDS)
-    return {"persons": {"max_records": most}}
-
-
-def first_of_each(
-    codes: NDArray[np.intp], max_records: Any
-) -> tuple[NDArray[np.intp], NDArray[np.intp], int]:
-    """Return which records are kept of each public group, their groups, and how many one group has at most.
-
-    Kept are the first `max_records` of each, in the order of the records, which is public; None: all.
-
-    Parameters
-    ----------
-    codes : ndarray of shape (n_samples,)
-        The groups, of `check_groups`.
-    max_records : int or None
-        How many are kept of each.
-    """
-    order, sizes = np.argsort(codes, kind="stable"), np.bincount(codes)
-    rank = np.empty_like(order)
-    rank[order] = np.arange(codes.size) - np.repeat(np.cumsum(sizes) - sizes, sizes)
-    largest = int(sizes.max(initial=1))
-    most = (
-        largest
-        if max_records is None
-        else min(check_count(max_records, "max_records", _MOST_RECORDS), largest)
-    )
-    rows = np.flatnonzero(rank < most)
-    return rows, codes[rows], most
-
-
-def check_multioutput(multioutput: Any, n_outputs: int) -> Literal["raw_values"] | Floats | None:
-    """Return "raw_values", public weights of the outputs, or None for their plain mean."""
-    if isinstance(multioutput, str):
-        if multioutput == "variance_weighted":
-            raise ValueError(
-                "multioutput='variance_weighted' weights the outputs by their variances, which are private: "
-                "pass weights that do not depend on the data."
-            )
-        if multioutput not in _AVERAGES:
-            raise ValueError(
-                f"Allowed 'multioutput' string values are {_AVERAGES}. You provided {multioutput=!r}"
-            )
-        return "raw_values" if multioutput == "raw_values" else None
-    if multioutput is None:
-        return None
-    weights = check_vector(multioutput, "multioutput")
-    if n_outputs == 1:
-        raise ValueError("Custom weights are useful only in multi-output cases.")
-    if weights.size != n_outputs:
-        raise ValueError(
-            f"There must be equally many custom weights ({weights.size}) as outputs ({n_outputs})."
-        )
-    if (weights < 0).any() or not weights.any():
-        raise ValueError("Custom weights must be non-negative, and at least one of them positive.")
-    scaled: Floats = weights / weights.max()  # their sum must not overflow
-    return scaled
+    return None if max_loss is None else check_positive(max_loss, "max_loss", OR_NO_LIMIT)
 
 
 def check_choice(value: Any, name: str, choices: Sequence[str | None]) -> None:

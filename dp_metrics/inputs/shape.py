@@ -14,7 +14,9 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dp_metrics.inputs.containers import array_of, moment_of, states_columns
+from dp_metrics.inputs.arrays import array_of, states_columns
+from dp_metrics.inputs.options import Relation
+from dp_metrics.inputs.times import moment_of
 
 
 @dataclass(frozen=True)
@@ -70,6 +72,11 @@ class Shape:
     most_records: int = 1
 
     @property
+    def relation(self) -> Relation:
+        """The neighbouring relation under which no more than this is public."""
+        return Relation.of(self.n)
+
+    @property
     def states_columns(self) -> bool:
         """Whether some container says how many columns it has even where it holds no record."""
         return any(one.states_columns for one in self.arguments)
@@ -107,20 +114,23 @@ class Records:
     sample_weight : array-like or None, default=None
         Public weights of the records.
     groups : array-like or None, default=None
-        Public group of each record.
+        Public label of the person of each record.
+    relation : Relation, default=Relation.REPLACE_ONE
+        The neighbouring relation: whether their number is private.
     """
 
     arrays: tuple[NDArray[Any], ...]
     states_columns: tuple[bool, ...] = ()
     sample_weight: ArrayLike | None = None
     groups: ArrayLike | None = None
+    relation: Relation = Relation.REPLACE_ONE
 
     @classmethod
     def of(
         cls,
         data: Sequence[Any],
         *,
-        private_n: bool,
+        relation: Relation,
         sample_weight: ArrayLike | None = None,
         groups: ArrayLike | None = None,
     ) -> tuple[Shape, Self]:
@@ -134,14 +144,15 @@ class Records:
         data = tuple(data)
         arrays = tuple(map(array_of, data))
         forms = tuple(map(ArgumentShape.of, data, arrays))
-        n = None if private_n or not arrays[0].ndim else len(arrays[0])
+        n = None if relation.private_n or not arrays[0].ndim else len(arrays[0])
         stated = tuple(form.states_columns for form in forms)
-        return Shape(forms, n), cls(arrays, stated, sample_weight, groups)
+        return Shape(forms, n), cls(arrays, stated, sample_weight, groups, relation)
 
     @classmethod
     def none(cls, arguments: int, sample_weight: ArrayLike | None = None) -> Self:
         """Return no records of so many arguments, of no type."""
-        return cls((np.empty(0, dtype=object),) * arguments, (False,) * arguments, sample_weight)
+        nothing = (np.empty(0, dtype=object),) * arguments
+        return cls(nothing, (False,) * arguments, sample_weight, relation=Relation.ADD_OR_REMOVE_ONE)
 
     def of_arguments(self, *places: int) -> Self:
         """Return the records with some of the arguments only."""
@@ -198,63 +209,15 @@ def name_key(name: Any) -> str:
     return str(moment_of(name))
 
 
-@dataclass(frozen=True, repr=False, eq=False)
-class NamedColumns:
-    """Private: an array whose columns have names, such as a file or the classes of a model tell.
+def unstated_columns(shape: Shape, *, remedy: str) -> str | None:
+    """Return why lists alone cannot hold a private number of records, or None where a container has a shape.
 
-    Parameters
-    ----------
-    data : ndarray of shape (n_samples,) or (n_samples, n_columns)
-        What it holds.
-    names : tuple of str
-        The names.
+    The number of columns would follow from the records: no record at all would be released by another law
+    than one record of several columns.
     """
-
-    data: NDArray[Any]
-    names: tuple[str, ...]
-
-    @property
-    def columns(self) -> tuple[str, ...]:
-        """The names, as a data frame has them."""
-        return self.names
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        """The shape of the array."""
-        return self.data.shape
-
-    @property
-    def dtype(self) -> np.dtype[Any]:
-        """The type of the array."""
-        return self.data.dtype
-
-    def __len__(self) -> int:
-        return len(self.data)
-
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
-        return np.array(self.data, dtype=dtype) if copy else np.asarray(self.data, dtype=dtype)
-
-
-def named_by_classes(response: Any, method: str, classes: Any) -> Any:
-    """Return what a model responds with its columns named by its classes, in whatever order it has these.
-
-    One column of a decision, which is that of the second of two classes, becomes two, as in scikit-learn.
-
-    Parameters
-    ----------
-    response : object
-        What the model responded; what is no array is returned as it is.
-    method : str
-        By which of its methods.
-    classes : object
-        Its `classes_`, if it has some.
-    """
-    if method == "predict" or not isinstance(response, np.ndarray) or classes is None:
-        return response
-    if any(np.ndim(one) for one in classes):  # those of each of several outputs
-        return response
-    names = tuple(map(name_key, np.asarray(classes).tolist()))
-    if response.ndim == 1 and len(names) == 2 and response.dtype.kind == "f":
-        response = np.stack([-response if method == "decision_function" else 1 - response, response], axis=1)
-    has_all = response.ndim == 2 and response.shape[1] == len(names)
-    return NamedColumns(response, names) if has_all else response
+    if shape.states_columns:
+        return None
+    return (
+        "A list does not state how many columns it has, and with neighboring='add_or_remove_one' that must "
+        f"not follow from whether there are records: pass {remedy}."
+    )

@@ -3,8 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
-from dp_metrics.inputs.epsilon import Epsilon, exact_epsilon
-from dp_metrics.inputs.names import did_you_mean
+from dp_metrics.inputs.options import Epsilon, did_you_mean, exact_epsilon
 from dp_metrics.mechanisms._base import Mechanism
 from dp_metrics.mechanisms._laws import OutputLaw
 from dp_metrics.mechanisms.above_threshold import AboveThreshold

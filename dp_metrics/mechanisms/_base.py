@@ -13,10 +13,8 @@ from typing import Any, ClassVar, NamedTuple, Protocol
 import numpy as np
 
 from dp_metrics._random import Entropy, RandomState, check_entropy
-from dp_metrics.inputs.epsilon import Epsilon
-from dp_metrics.inputs.error_state import own_error_state
-from dp_metrics.inputs.floats import MAX_FLOAT
-from dp_metrics.inputs.scalars import as_real, as_whole
+from dp_metrics.inputs.floats import MAX_FLOAT, own_error_state
+from dp_metrics.inputs.options import Epsilon, Relation, as_whole, check_positive
 from dp_metrics.mechanisms._laws import OutputLaw
 from dp_metrics.sensitivity.extremes import Extremes
 from dp_metrics.sensitivity.noisy_sums import FINENESS, Sums
@@ -135,7 +133,7 @@ class NumberPart(ABC):
         """Public upper end of the range of the number, which starts at 0; weights may make another of it."""
 
     @abstractmethod
-    def is_monotonic(self, private_n: bool) -> bool:
+    def is_monotonic(self, relation: Relation) -> bool:
         """Return whether between neighbours all output bounds move in one direction."""
 
     @abstractmethod
@@ -158,7 +156,7 @@ class NumberPart(ABC):
         """
         output_range = (0.0, self.highest if highest is None else highest)
         return mechanism.count_ranks(
-            epsilon, n=n, monotonic=self.is_monotonic(n is None), output_range=output_range
+            epsilon, n=n, monotonic=self.is_monotonic(Relation.of(n)), output_range=output_range
         )
 
 
@@ -189,32 +187,32 @@ class KnownNumber(ABC):
         return self.part.highest
 
     @abstractmethod
-    def bounds_at(self, ranks: int, private_n: bool) -> OutputBounds:
+    def bounds_at(self, ranks: int, relation: Relation) -> OutputBounds:
         """Return the output bounds at this number of ranks, or at all that are known."""
 
     def known(self, capacity: int) -> KnownNumber:
         """Return what knows this many of the largest and smallest values, if it has to know them."""
         return self
 
-    def prepare(self, mechanism: Mechanism, epsilon: Fraction, *, private_n: bool) -> Draw:
+    def prepare(self, mechanism: Mechanism, epsilon: Fraction, *, relation: Relation) -> Draw:
         """Return a draw by the mechanism."""
-        return mechanism.prepare(self, epsilon, private_n=private_n)
+        return mechanism.prepare(self, epsilon, relation=relation)
 
     def summary(self, capacity: int) -> Any:
         """Raise: there is none."""
         raise NotImplementedError("Pieces of the records do not tell this number.")
 
-    def output_bounds(self, mechanism: Mechanism, epsilon: Fraction, *, private_n: bool) -> OutputBounds:
+    def output_bounds(self, mechanism: Mechanism, epsilon: Fraction, *, relation: Relation) -> OutputBounds:
         """Return the output bounds that the mechanism asks for; raise for whatever it cannot serve."""
-        n = None if private_n else self.size
+        n = None if relation.private_n else self.size
         ranks = self.part.count_ranks(mechanism, epsilon, n, self.highest)
-        return self.known(ranks).bounds_at(ranks, private_n)
+        return self.known(ranks).bounds_at(ranks, relation)
 
-    def has_extremes(self, private_n: bool) -> bool:
+    def has_extremes(self, relation: Relation) -> bool:
         """Return whether extremes are known."""
         return False
 
-    def extremes(self, count: int, ranks: int, private_n: bool) -> Extremes:
+    def extremes(self, count: int, ranks: int, relation: Relation) -> Extremes:
         """Return so many extremes of what is `known`; ranks: of how many there are output bounds too."""
         raise NotImplementedError
 
@@ -229,7 +227,7 @@ class KnownNumber(ABC):
         """Return the mean of v (1 - v) over the records, each v in units of the upper end, of a `summary`."""
         raise NotImplementedError
 
-    def by_class(self, scale: float | None, epsilon: Fraction, *, private_n: bool) -> Draw:
+    def by_class(self, scale: float | None, epsilon: Fraction, *, relation: Relation) -> Draw:
         """Return a draw by hazard selection whose resolution follows the sizes of the classes."""
         raise NotImplementedError
 
@@ -295,10 +293,10 @@ class Mechanism(ABC):
         """Return whether a release of the part uses the number of records, or an estimate of it."""
         return self.needs_count
 
-    def prepare(self, known: KnownNumber, epsilon: Fraction, *, private_n: bool) -> Draw:
+    def prepare(self, known: KnownNumber, epsilon: Fraction, *, relation: Relation) -> Draw:
         """Return what is left to do after the spend; raise for whatever cannot be released."""
-        bounds = known.output_bounds(self, epsilon, private_n=private_n)
-        return BoundsDraw(bounds, self, epsilon, private_n and self.needs_count)
+        bounds = known.output_bounds(self, epsilon, relation=relation)
+        return BoundsDraw(bounds, self, epsilon, relation.private_n and self.needs_count)
 
     def capacity(self, part: NumberPart, epsilon: Fraction, n: int | None) -> int:
         """Return how many ranks a summary of this number of records keeps for a release."""
@@ -438,10 +436,8 @@ def ceil_ranks(ranks: float, n: int | None) -> int:
 
 def positive_number(value: Any, name: str) -> float:
     """Return a parameter of a mechanism as a positive, finite float."""
-    number = as_real(value)
-    if not (math.isfinite(number) and number > 0):
-        raise ValueError(f"{name} must be a positive, finite number, or None where that is the default.")
-    return number
+    message = "{} must be a positive, finite number, or None where that is the default."
+    return check_positive(value, name, message)
 
 
 def whole_number(value: Any, name: str, least: int) -> int:

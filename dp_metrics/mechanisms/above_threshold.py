@@ -11,9 +11,8 @@ from typing import Any, Self
 import numpy as np
 
 from dp_metrics._random import Entropy, uniforms
-from dp_metrics.inputs.epsilon import Epsilon, check_epsilon
-from dp_metrics.inputs.error_state import own_error_state
-from dp_metrics.inputs.floats import MAX_FLOAT, Floats
+from dp_metrics.inputs.floats import MAX_FLOAT, Floats, own_error_state
+from dp_metrics.inputs.options import Epsilon, check_epsilon
 from dp_metrics.mechanisms._base import Mechanism, ceil_ranks, positive_number, require_bounded, whole_number
 from dp_metrics.mechanisms._grid import EvenGrid, GeometricGrid, Grid, Integers, Runs
 from dp_metrics.mechanisms._laws import GridLaw, ReflectedLaw

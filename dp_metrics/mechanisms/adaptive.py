@@ -12,9 +12,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from dp_metrics._random import Entropy, is_chosen
-from dp_metrics.inputs.epsilon import exact_epsilon
-from dp_metrics.inputs.error_state import own_error_state
-from dp_metrics.inputs.floats import MAX_FLOAT, Floats
+from dp_metrics.inputs.floats import MAX_FLOAT, Floats, own_error_state
+from dp_metrics.inputs.options import Relation, exact_epsilon
 from dp_metrics.mechanisms._base import (
     MOST_RANKS,
     TOO_FEW,
@@ -37,7 +36,7 @@ from dp_metrics.mechanisms._staircase import Staircase
 from dp_metrics.mechanisms.geometric import GeometricLaw, SumsLaw
 from dp_metrics.mechanisms.hazard import Hazard, hazard_law
 from dp_metrics.sensitivity.exact import rounded_quotient
-from dp_metrics.sensitivity.extremes import Clipped, Extremes
+from dp_metrics.sensitivity.extremes import ClippedSum, Extremes
 from dp_metrics.sensitivity.noisy_sums import ratio_sums
 from dp_metrics.sensitivity.output_bounds import BoundsFacts, OutputBounds
 
@@ -147,18 +146,18 @@ class Adaptive(Mechanism):
     output_distribution = _ONE_STAGE.output_distribution
     noise_limits = _ONE_STAGE.noise_limits
 
-    def prepare(self, known: KnownNumber, epsilon: Fraction, *, private_n: bool) -> Draw:
+    def prepare(self, known: KnownNumber, epsilon: Fraction, *, relation: Relation) -> Draw:
         """Return a draw in two stages if there may be two, and else in one."""
-        n = None if private_n else known.size
-        count = self._count_extremes(known.part, epsilon, n) if known.has_extremes(private_n) else 0
+        n = None if relation.private_n else known.size
+        count = self._count_extremes(known.part, epsilon, n) if known.has_extremes(relation) else 0
         if count == 0:
-            return super().prepare(known, epsilon, private_n=private_n)
+            return super().prepare(known, epsilon, relation=relation)
         ranks = known.part.count_ranks(self, epsilon, n, known.highest)
         known = known.known(max(ranks, count))
         # a variance is at most a quarter of the squared width, whatever n is
         limit = known.part.facts(1, 0).output_range[1] if known.part.are_distances else known.highest
-        extremes = known.extremes(count, ranks, private_n)
-        return AdaptiveDraw(known, self, epsilon, private_n, extremes, ranks, limit)
+        extremes = known.extremes(count, ranks, relation)
+        return AdaptiveDraw(known, self, epsilon, relation, extremes, ranks, limit)
 
     def capacity(self, part: NumberPart, epsilon: Fraction, n: int | None) -> int:
         """Return how many ranks a summary keeps for a release."""
@@ -237,8 +236,8 @@ class AdaptiveDraw(Draw):
         The rule.
     epsilon : Fraction
         Privacy parameter.
-    private_n : bool
-        Whether an estimate of the number of records will be given.
+    relation : Relation
+        Where it makes the number of records private, an estimate of it will be given.
     extremes : Extremes
         The statistic of the most extreme records, and the clipped sums.
     ranks : int
@@ -250,7 +249,7 @@ class AdaptiveDraw(Draw):
     known: KnownNumber
     mechanism: Adaptive
     epsilon: Fraction
-    private_n: bool
+    relation: Relation
     extremes: Extremes
     ranks: int
     limit: float
@@ -258,8 +257,8 @@ class AdaptiveDraw(Draw):
     @cached_property
     def one_stage(self) -> BoundsDraw:
         """The draw in one stage, whose output bounds take long for a variance."""
-        bounds = self.known.bounds_at(self.ranks, self.private_n)
-        return BoundsDraw(bounds, self.mechanism, self.epsilon, self.private_n)
+        bounds = self.known.bounds_at(self.ranks, self.relation)
+        return BoundsDraw(bounds, self.mechanism, self.epsilon, self.relation.private_n)
 
     @property
     def output_bounds(self) -> OutputBounds:
@@ -274,7 +273,7 @@ class AdaptiveDraw(Draw):
     def rehearse(self) -> None:
         """Make the laws of made-up numbers under the public settings of each stage that there may be."""
         stages = self._stages(1)
-        if stages is None or stages[0].probability < 1 or self.private_n:
+        if stages is None or stages[0].probability < 1 or self.relation.private_n:
             self.one_stage.rehearse()
         if stages is not None:
             rehearse_law(stages[0].selection, stages[0].epsilon, self.extremes.facts)
@@ -305,7 +304,7 @@ class AdaptiveDraw(Draw):
         return AdaptiveNoise(value, *stages, self.extremes.facts, self.extremes.known, dict(drawn))
 
     def _stages(self, count: int | None) -> tuple[_Stages, SecondStage] | None:
-        n, extremes = count if self.private_n else self.known.size, self.extremes
+        n, extremes = count if self.relation.private_n else self.known.size, self.extremes
         first = _stages(self.mechanism, n, self.epsilon, extremes.are_distances)
         if first is None:
             return None
@@ -335,7 +334,7 @@ class SecondStage:
     largest: float
     epsilon: Fraction
 
-    def law(self, clipped: Clipped, private_n: int | None) -> GeometricLaw | SumsLaw:
+    def law(self, clipped: ClippedSum, private_n: int | None) -> GeometricLaw | SumsLaw:
         """Return the exact law of the second stage, given the clipped sum."""
         total, most, unit = clipped
         if private_n is not None:
@@ -406,7 +405,7 @@ class AdaptiveNoise:
 
     def _clipped(self, scale: float, each: float) -> tuple[float, float, float]:
         """Return limits of the clipped metric, and of the number of records from below."""
-        law = self.second.law(Clipped(0, 1, Fraction(scale)), 0 if "sums" in self.drawn else None)
+        law = self.second.law(ClippedSum(0, 1, Fraction(scale)), 0 if "sums" in self.drawn else None)
         if isinstance(law, SumsLaw):
             sums = self.drawn["sums"]
             return (*law.limits(sums, each)[:2], law.fewest(sums, each))
@@ -458,7 +457,7 @@ class AdaptiveLaw(ApproximateLaw):
         """Return C1 for what the first stage has drawn."""
         return self._clipped(drawn).scale
 
-    def _clipped(self, drawn: float) -> Clipped:
+    def _clipped(self, drawn: float) -> ClippedSum:
         if self._extremes.are_distances:
             width = min(_WIDENED * drawn, self._extremes.limit)
             return self._extremes.clipped(max(width, _SMALLEST_DISTANCE))

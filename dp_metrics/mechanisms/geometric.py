@@ -11,9 +11,8 @@ from typing import Any
 import numpy as np
 
 from dp_metrics._random import Entropy, discrete_laplace
-from dp_metrics.inputs.epsilon import Epsilon, exact_epsilon
-from dp_metrics.inputs.error_state import own_error_state
-from dp_metrics.inputs.floats import Floats
+from dp_metrics.inputs.floats import Floats, own_error_state
+from dp_metrics.inputs.options import Epsilon, Relation, exact_epsilon
 from dp_metrics.mechanisms._base import (
     NOT_MONOTONE,
     BoundsDraw,
@@ -126,14 +125,14 @@ class Geometric(Mechanism):
         grid = EvenGrid(*output_bounds.output_range, steps + 1)
         return GeometricLaw(grid, centre, _noise(output_bounds, exact_epsilon(epsilon), change))
 
-    def prepare(self, known: KnownNumber, epsilon: Fraction, *, private_n: bool) -> Draw:
+    def prepare(self, known: KnownNumber, epsilon: Fraction, *, relation: Relation) -> Draw:
         """Return a draw of noise on the metric; where n is private, on the sums that tell it."""
-        if private_n and (sums := known.sums()) is not None:
+        if relation.private_n and (sums := known.sums()) is not None:
             return SumsDraw(SumsLaw(sums, epsilon), self)
-        if private_n or not known.has_spread:
-            return super().prepare(known, epsilon, private_n=private_n)
+        if relation.private_n or not known.has_spread:
+            return super().prepare(known, epsilon, relation=relation)
         known = known.summary(1)
-        bounds = known.output_bounds(self, epsilon, private_n=False)
+        bounds = known.output_bounds(self, epsilon, relation=Relation.REPLACE_ONE)
         return SpreadDraw(bounds, self, epsilon, False, known.spread())
 
     def capacity(self, part: NumberPart, epsilon: Fraction, n: int | None) -> int:

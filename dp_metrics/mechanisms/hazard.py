@@ -9,8 +9,8 @@ from functools import lru_cache, partial
 
 import numpy as np
 
-from dp_metrics.inputs.epsilon import Epsilon, exact_epsilon
-from dp_metrics.inputs.error_state import own_error_state
+from dp_metrics.inputs.floats import own_error_state
+from dp_metrics.inputs.options import Epsilon, Relation, exact_epsilon
 from dp_metrics.mechanisms._base import (
     BoundsNoise,
     Draw,
@@ -101,11 +101,11 @@ class Hazard(Mechanism):
         """Return whether the resolution is chosen from the number of records, not from the class sizes."""
         return self.needs_count and not part.has_classes
 
-    def prepare(self, known: KnownNumber, epsilon: Fraction, *, private_n: bool) -> Draw:
+    def prepare(self, known: KnownNumber, epsilon: Fraction, *, relation: Relation) -> Draw:
         """Return a draw; without a resolution one that follows the sizes of the classes, if there are."""
         if self.needs_count and known.part.has_classes:
-            return known.by_class(self.scale, epsilon, private_n=private_n)
-        return super().prepare(known, epsilon, private_n=private_n)
+            return known.by_class(self.scale, epsilon, relation=relation)
+        return super().prepare(known, epsilon, relation=relation)
 
     def count_ranks(
         self, epsilon: Epsilon, *, n: int | None, monotonic: bool, output_range: tuple[float, float]

@@ -6,9 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dp_metrics.inputs.epsilon import Epsilon, check_epsilon
-from dp_metrics.inputs.error_state import own_error_state
-from dp_metrics.inputs.floats import Floats
+from dp_metrics.inputs.floats import Floats, own_error_state
+from dp_metrics.inputs.options import Epsilon, check_epsilon
 from dp_metrics.mechanisms._base import Mechanism, ceil_ranks, require_bounded
 from dp_metrics.mechanisms._laws import IntervalLaw
 from dp_metrics.sensitivity.output_bounds import OutputBounds

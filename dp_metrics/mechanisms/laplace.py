@@ -9,9 +9,8 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import ArrayLike
 
-from dp_metrics.inputs.epsilon import Epsilon, check_epsilon
-from dp_metrics.inputs.error_state import own_error_state
-from dp_metrics.inputs.floats import MAX_FLOAT, Floats
+from dp_metrics.inputs.floats import MAX_FLOAT, Floats, own_error_state
+from dp_metrics.inputs.options import Epsilon, check_epsilon
 from dp_metrics.mechanisms._base import BoundsNoise, Limits, Mechanism, require_bounded, require_public_n
 from dp_metrics.mechanisms._laws import FloatLaw, check_probability
 from dp_metrics.sensitivity.output_bounds import BoundsFacts, OutputBounds

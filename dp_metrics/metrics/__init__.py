@@ -6,7 +6,7 @@ from importlib import import_module
 from types import MappingProxyType
 from typing import Any
 
-from dp_metrics.inputs.names import did_you_mean
+from dp_metrics.inputs.options import did_you_mean
 from dp_metrics.metrics._metric import FUNCTIONS, METRICS, Metric
 from dp_metrics.release.result import PrivateResult
 from dp_metrics.release.stored.answers import Answer, read_result, restores

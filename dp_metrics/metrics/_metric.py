@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike
 from dp_metrics._random import RandomState
 from dp_metrics.accounting import PrivacyAccountant
 from dp_metrics.inputs.floats import Floats
+from dp_metrics.inputs.options import Relation
 from dp_metrics.inputs.readers import first_records
 from dp_metrics.inputs.shape import ArgumentShape, Records, Shape
 from dp_metrics.mechanisms import Mechanism
@@ -26,6 +27,7 @@ from dp_metrics.release.result import PrivateResult
 from dp_metrics.release.stored.answers import Answer, read_result, read_shape
 from dp_metrics.release.stored.codec import DAMAGED
 from dp_metrics.release.stored.questions import PER_RECORD, SETTINGS, Call
+from dp_metrics.release.terms import Terms
 from dp_metrics.release.with_result import arguments_of, set_result
 
 P = ParamSpec("P")
@@ -106,7 +108,7 @@ class Metric:
         Name of the public function.
     body : callable
         The function that was decorated. It gets None in the place of data and of epsilon, and its options;
-        it returns what makes a `Plan` of a form and of whether n is private, or raises for invalid options.
+        it returns what makes a `Plan` of a form, or raises for invalid options.
     exact_function : str
         The function without privacy, of scikit-learn or NumPy; "" if they have none.
     data : tuple of str
@@ -157,7 +159,7 @@ class Metric:
     def usual(self) -> Plan:
         """The plan of the usual form, one record public: what kinds of parts the metric has."""
         public = {**self.required, **({} if self.limit is None else self.limit)}
-        return self.planned(self.form(n=1), public, private_n=False)
+        return self.planned(self.form(n=1), public)
 
     def is_over_labels(self, options: Mapping[str, Any]) -> bool:
         """Return whether a metric with these options counts over all labels, and not over one of two.
@@ -178,13 +180,16 @@ class Metric:
             if name in options and bool(options[name]) != harmless
         ]
 
-    def settings(
-        self, *, options: Mapping[str, Any], data: Mapping[str, Any] | None = None, **settings: Any
+    def release_on(
+        self,
+        terms: Terms,
+        options: Mapping[str, Any],
+        data: Mapping[str, Any] | None = None,
+        call: Call | None = None,
     ) -> Release:
-        """Return the checked public settings of a call; the data are not looked at."""
-        call = settings.pop("call", None) or self.call(options, data or {})
-        disclosing = self.disclosing(options)
-        return Release(self.name, default=self.mechanism, disclosing=disclosing, call=call, **settings)
+        """Return the release of a call with these terms and options; the data are not looked at."""
+        call, disclosing = call or self.call(options, data or {}), self.disclosing(options)
+        return Release(self.name, terms, default=self.mechanism, disclosing=disclosing, call=call)
 
     def call(self, options: Mapping[str, Any], data: Mapping[str, Any]) -> Call:
         """Return what is public of a call with these options and data, each by its name."""
@@ -205,17 +210,17 @@ class Metric:
             Its value is what the function returns.
         """
         data, options, settings = self.sorted_arguments(arguments)
-        release = self.settings(**settings, options=options, data=data)
+        release = self.release_on(Terms.of(**settings), options, data)
 
         def read() -> tuple[Plan, KnownParts, Any]:
-            shape, plan, known = self._read([*data.values()], options, private_n=release.private_n)
-            return plan, known, self.stored_form(shape, private_n=release.private_n)
+            shape, plan, known = self._read([*data.values()], options, release.terms.relation)
+            return plan, known, self.stored_form(shape)
 
         return release.answer(read, lambda result: result)
 
-    def stored_form(self, shape: Shape, *, private_n: bool) -> dict[str, Any]:
+    def stored_form(self, shape: Shape) -> dict[str, Any]:
         """Return what `restored` needs to plan a release again, besides the options."""
-        return {"shape": shape, "private_n": private_n}
+        return {"shape": shape}
 
     def restored(self, asked: Mapping[str, Any], answer: Answer) -> PrivateResult[Any]:
         """Return a stored release of what was asked for; raises if it is none of this metric."""
@@ -223,7 +228,7 @@ class Metric:
         form, options = answer.form, asked["options"]
         if {*options} != {*self.options} - PER_RECORD:
             raise ValueError(DAMAGED)
-        plan = self.planned(read_shape(form["shape"]), options, private_n=form["private_n"])
+        plan = self.planned(read_shape(form["shape"]), options)
         return read_result(written, plan.postprocess)
 
     def sorted_arguments(
@@ -245,7 +250,7 @@ class Metric:
         return data, options, settings
 
     def read(
-        self, data: Sequence[Any], options: Mapping[str, Any], *, private_n: bool
+        self, data: Sequence[Any], options: Mapping[str, Any], relation: Relation
     ) -> tuple[Plan, KnownParts]:
         """Return the plan of a call, and what it has to know of the records.
 
@@ -254,17 +259,17 @@ class Metric:
         TypeError, ValueError
             If the options or the records are invalid.
         """
-        return self._read(data, options, private_n=private_n)[1:]
+        return self._read(data, options, relation)[1:]
 
     def _read(
-        self, data: Sequence[Any], options: Mapping[str, Any], *, private_n: bool
+        self, data: Sequence[Any], options: Mapping[str, Any], relation: Relation
     ) -> tuple[Shape, Plan, KnownParts]:
         public = {name: options.get(name) for name in PER_RECORD if name in self.options}
         if "max_records" in self.options:
-            shape, records, _ = first_records(data, names=self.data, private_n=private_n, **public)
+            shape, records, _ = first_records(data, names=self.data, relation=relation, **public)
         else:
-            shape, records = Records.of(data, private_n=private_n, **public)
-        plan = self.planned(shape, options, private_n=private_n)
+            shape, records = Records.of(data, relation=relation, **public)
+        plan = self.planned(shape, options)
         return shape, plan, plan.read(records)
 
     def form(
@@ -284,12 +289,12 @@ class Metric:
         last = ArgumentShape(columns) if resolution is None else ArgumentShape(columns, True, resolution)
         return Shape((*(ArgumentShape(None) for _ in self.data[1:]), last), n)
 
-    def planned(self, shape: Shape, options: Mapping[str, Any], *, private_n: bool) -> Plan:
+    def planned(self, shape: Shape, options: Mapping[str, Any]) -> Plan:
         """Return the plan of records of a public form, or raise if the options or the form are invalid."""
         given = {name: value for name, value in {**self.options, **options}.items() if name not in PER_RECORD}
         with np.errstate(all="ignore"):
             asked = self.body(*(None for _ in self.data), epsilon=None, **given)
-            plan: Plan = asked(shape, private_n=private_n)
+            plan: Plan = asked(shape)
         return plan if shape.most_records == 1 else replace(plan, most_records=shape.most_records)
 
 
@@ -309,7 +314,7 @@ def asks(plan: Callable[..., Plan], *args: Any, **options: Any) -> Any:
     Parameters
     ----------
     plan : callable
-        Returns a `Plan`, of `args`, a `Shape`, `private_n` and `options`.
+        Returns a `Plan`, of `args`, a `Shape` and `options`.
     *args, **options
         Of the function.
 

@@ -8,18 +8,18 @@ from typing import Any, Literal, Self, TypeAlias
 
 import numpy as np
 
+from dp_metrics.inputs.arrays import float_block
 from dp_metrics.inputs.floats import MAX_FLOAT, Floats, sum_in_order
 from dp_metrics.inputs.losses import Loss, RecordLoss, largest_error, squared_error
-from dp_metrics.inputs.options import check_bounds, check_max_loss, check_multioutput, check_share
-from dp_metrics.inputs.readers import targets
-from dp_metrics.inputs.records import float_block, unstated_columns
-from dp_metrics.inputs.shape import Records, Shape, check_same_columns
+from dp_metrics.inputs.options import check_bounds, check_max_loss, check_share
+from dp_metrics.inputs.readers import check_multioutput, targets
+from dp_metrics.inputs.shape import Records, Shape, check_same_columns, unstated_columns
 from dp_metrics.mechanisms._base import NO_RATIO, Limits, Noise
 from dp_metrics.release.bias import usual_bias
 from dp_metrics.release.parts.mean_loss import MeanOf
 from dp_metrics.release.parts.variance import VarianceOf
 from dp_metrics.release.plan import Plan
-from dp_metrics.release.released import Monotone, Released
+from dp_metrics.release.released import Monotone, ReleasedNumbers
 
 OutputWeights: TypeAlias = Literal["raw_values"] | Floats | None
 Check: TypeAlias = Callable[[Floats, Floats], None]
@@ -90,11 +90,11 @@ def r2_from_parts(error: float, variance: float) -> float:
     return max(1.0 - error / variance, -MAX_FLOAT)
 
 
-def _each(released: Released) -> Floats:
+def _each(released: ReleasedNumbers) -> Floats:
     return np.array(released.values)
 
 
-def _roots(released: Released, output_weights: OutputWeights) -> Any:
+def _roots(released: ReleasedNumbers, output_weights: OutputWeights) -> Any:
     return _combined([math.sqrt(value) for value in released.values], output_weights)
 
 
@@ -104,17 +104,17 @@ class _Scores:
 
     output_weights: OutputWeights
 
-    def __call__(self, released: Released) -> Any:
+    def __call__(self, released: ReleasedNumbers) -> Any:
         """Return the scores, or their average."""
         k = len(released.values) // 2
         parts = zip(released.values[:k], released.values[k:], strict=True)
         return _combined([r2_from_parts(error, variance) for error, variance in parts], self.output_weights)
 
-    def bias(self, released: Released) -> str | None:
+    def bias(self, released: ReleasedNumbers) -> str | None:
         """Return which way the scores usually err: targets seldom have tails as heavy as errors."""
         return usual_bias(max(released.clipped[: len(released.values) // 2]), rises=False)
 
-    def limits(self, parts: Sequence[Noise], released: Released, miss: float) -> Limits:
+    def limits(self, parts: Sequence[Noise], released: ReleasedNumbers, miss: float) -> Limits:
         """Return limits: with the largest errors and the smallest variances, and the other way round."""
         of_parts = [part.limits(miss / len(parts)) for part in parts]
         k = len(parts) // 2
@@ -152,9 +152,7 @@ class _Pairs:
     reader: Callable[[Records], Records]
 
     @classmethod
-    def of(
-        cls, shape: Shape, *, private_n: bool, bounds: Any = None, multioutput: Any = "uniform_average"
-    ) -> Self:
+    def of(cls, shape: Shape, *, bounds: Any = None, multioutput: Any = "uniform_average") -> Self:
         """Return the form and the options, or raise if one of them is invalid."""
         check_same_columns(*(one.names for one in shape.arguments))
         outputs = shape.columns(1 if isinstance(multioutput, str) else max(np.size(multioutput), 1))
@@ -162,7 +160,7 @@ class _Pairs:
         unstated = None
         if not isinstance(weights, np.ndarray):
             unstated = unstated_columns(shape, remedy="arrays, which have a shape")
-        reader = partial(targets, columns=outputs, private_n=private_n)
+        reader = partial(targets, columns=outputs)
         return cls(check_bounds(bounds), outputs, weights, unstated, reader)
 
     def record_loss(self, loss: Loss, max_loss: Any = None, check: Check | None = None) -> RecordLoss:

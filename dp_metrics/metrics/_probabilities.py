@@ -8,21 +8,15 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from dp_metrics.inputs.arrays import probability_block
 from dp_metrics.inputs.floats import MAX_FLOAT
-from dp_metrics.inputs.labels import LabelSet, encoded_block, unstated_labels
-from dp_metrics.inputs.losses import (
-    RecordLoss,
-    brier_loss,
-    brier_loss_cap,
-    log_loss,
-    log_loss_cap,
-)
+from dp_metrics.inputs.labels import LabelSet, encoded_block
+from dp_metrics.inputs.losses import RecordLoss, brier_loss, brier_loss_cap, log_loss, log_loss_cap
 from dp_metrics.inputs.options import check_max_loss
-from dp_metrics.inputs.readers import LabelColumns, labels_and_probabilities
-from dp_metrics.inputs.records import probability_block
+from dp_metrics.inputs.readers import LabelColumns, labels_and_probabilities, unstated_labels
 from dp_metrics.inputs.shape import Records, Shape
 from dp_metrics.release.parts.mean_loss import MeanOf
-from dp_metrics.release.released import Monotone, Released
+from dp_metrics.release.released import Monotone, ReleasedNumbers
 
 OF_PROBABILITIES: Mapping[str, Any] = {
     "responses": ("predict_proba",),
@@ -54,11 +48,11 @@ class LabelledProbabilities:
     unstated: str | None
 
     @classmethod
-    def of(cls, shape: Shape, *, labels: Any, private_n: bool, pos_label: Any = None) -> Self:
+    def of(cls, shape: Shape, *, labels: Any, pos_label: Any = None) -> Self:
         """Return what is public of labels and probabilities of this form, or raise."""
         form = shape.arguments[1]
         columns = LabelColumns.of(labels, form, "y_proba", positive=pos_label)
-        reader = partial(labels_and_probabilities, columns=columns, private_n=private_n)
+        reader = partial(labels_and_probabilities, columns=columns)
         return cls(columns.labels, columns.columns, form.resolution, reader, unstated_labels(labels, form))
 
     def mean(self, loss: Any, cap: float, *, codes: Any = None, is_count: bool = False) -> MeanOf:
@@ -94,7 +88,7 @@ def mean_or_sum(normalize: Any, *, is_score: bool = False) -> Monotone:
     return Monotone(result, rises=not is_score)
 
 
-def _mean_or_sum(released: Released, normalize: bool, is_score: bool) -> float:
+def _mean_or_sum(released: ReleasedNumbers, normalize: bool, is_score: bool) -> float:
     mean = 1.0 - released.values[0] if is_score else released.values[0]
     if normalize:
         return float(mean)

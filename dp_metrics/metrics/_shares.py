@@ -12,7 +12,7 @@ from dp_metrics.release.interval import Interval
 from dp_metrics.release.noise import SHOWN, far_apart
 from dp_metrics.release.noisy_binomial import noisy_binomial_limits
 from dp_metrics.release.ratio_limits import NoisyRatio, noise_limits, ratio_limits
-from dp_metrics.release.released import Asked, Monotone, Released
+from dp_metrics.release.released import Monotone, PopulationQuestion, ReleasedNumbers
 
 _CLEAR = 200  # records times the rate of the noise: from there on limits are closer than `WIDEST`
 
@@ -32,7 +32,7 @@ class ShareOfRecords(Monotone):
     of_what: str = "records"
     is_mean: bool = True
 
-    def limits(self, parts: Sequence[Noise], released: Released, miss: float) -> Limits:
+    def limits(self, parts: Sequence[Noise], released: ReleasedNumbers, miss: float) -> Limits:
         """Return limits of the result: of a share of a private number of records those of a noisy ratio."""
         (part,) = parts
         ratio = self._ratio(part) if self.is_mean else None
@@ -40,7 +40,7 @@ class ShareOfRecords(Monotone):
             return super().limits(parts, released, miss)
         return Limits(*noise_limits(ratio, miss / 2, miss / 2)).within(0.0, 1.0)
 
-    def note(self, parts: Sequence[Noise], released: Released) -> str | None:
+    def note(self, parts: Sequence[Noise], released: ReleasedNumbers) -> str | None:
         """Return what to say of a share by counts if limits of its noise are too far apart; see `WIDEST`."""
         (part,), n = parts, released.public_n
         ratio = self._ratio(part)
@@ -62,7 +62,9 @@ class ShareOfRecords(Monotone):
         a, b = part.noisy if self.rises else part.noisy[::-1]  # wrong and right records
         return NoisyRatio(a, b, (1, 1), (part.rate, part.rate), None, None)
 
-    def population(self, parts: Sequence[Noise], released: Released, asked: Asked) -> Interval:
+    def population(
+        self, parts: Sequence[Noise], released: ReleasedNumbers, asked: PopulationQuestion
+    ) -> Interval:
         """Return the interval of the share among all people, even if the result is a number of records.
 
         Raises

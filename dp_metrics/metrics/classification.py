@@ -150,11 +150,11 @@ def _as_they_are(block: NDArray[Any]) -> NDArray[Any]:
     return block
 
 
-def _zero_one_plan(shape: Shape, *, private_n: bool, normalize: Any, is_score: bool = False) -> Plan:
+def _zero_one_plan(shape: Shape, *, normalize: Any, is_score: bool = False) -> Plan:
     check_same_columns(*(one.names for one in shape.arguments))
     # labels are checked as they are compared
     record_loss = RecordLoss(_wrong, reads=(_as_they_are, _as_they_are), cap=1.0, is_count=True)
-    reader = partial(label_pairs, columns=shape.columns(), private_n=private_n)
+    reader = partial(label_pairs, columns=shape.columns())
     of_what = "right labels" if is_score else "wrong labels"
     result = share_of_records(normalize, of_what, is_score=is_score)
     return Plan((MeanOf(record_loss),), reader, result)

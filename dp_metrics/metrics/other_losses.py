@@ -9,6 +9,7 @@ from typing import Any, Unpack
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from dp_metrics.inputs.arrays import float_block
 from dp_metrics.inputs.floats import MAX_FLOAT, Floats
 from dp_metrics.inputs.losses import (
     absolute_error,
@@ -17,10 +18,8 @@ from dp_metrics.inputs.losses import (
     poisson_deviance,
     squared_log_error,
 )
-from dp_metrics.inputs.options import MultiOutput, check_bounds
+from dp_metrics.inputs.options import MultiOutput, as_real, check_bounds
 from dp_metrics.inputs.readers import targets
-from dp_metrics.inputs.records import float_block
-from dp_metrics.inputs.scalars import as_real
 from dp_metrics.inputs.shape import Shape, check_same_columns
 from dp_metrics.metrics._metric import UNIT, Bounds, OrderSettings, Settings, asks, private
 from dp_metrics.metrics._multioutput import error_plan
@@ -251,14 +250,14 @@ def private_mean_poisson_deviance(
     return asks(error_plan, poisson_deviance, max_loss=max_loss, check=_check_counts, several=False)
 
 
-def _median_plan(shape: Shape, *, private_n: bool, bounds: Any) -> Plan:
+def _median_plan(shape: Shape, *, bounds: Any) -> Plan:
     limits = check_bounds(bounds)
     check_same_columns(*(one.names for one in shape.arguments))
     if shape.is_wide:
         raise ValueError("y_true and y_pred should be 1d arrays: release one median for each output.")
     limit = MAX_FLOAT if limits is None else float(np.minimum(np.float64(limits[1]) - limits[0], MAX_FLOAT))
     part = OrderOf(partial(_errors, bounds=limits, limit=limit), _middle, limit)
-    return Plan((part,), partial(targets, columns=1, private_n=private_n))
+    return Plan((part,), partial(targets, columns=1))
 
 
 def _middle(n: int) -> int:

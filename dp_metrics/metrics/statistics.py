@@ -10,12 +10,11 @@ from typing import Any, Unpack
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from dp_metrics.inputs.arrays import float_block, loss_block
 from dp_metrics.inputs.floats import MAX_FLOAT, Floats
 from dp_metrics.inputs.losses import RecordLoss, identity
-from dp_metrics.inputs.options import check_bounds, check_ddof, check_max_loss
+from dp_metrics.inputs.options import as_real, check_bounds, check_ddof, check_max_loss
 from dp_metrics.inputs.readers import vector
-from dp_metrics.inputs.records import float_block, loss_block
-from dp_metrics.inputs.scalars import as_real
 from dp_metrics.inputs.shape import Shape
 from dp_metrics.metrics._metric import UNIT, Bounds, OrderSettings, Settings, asks, private
 from dp_metrics.release.parts.mean_loss import MeanOf
@@ -23,22 +22,21 @@ from dp_metrics.release.parts.order_statistic import OrderOf
 from dp_metrics.release.parts.part import Part
 from dp_metrics.release.parts.variance import VarianceOf
 from dp_metrics.release.plan import Plan
-from dp_metrics.release.released import Monotone, Released
+from dp_metrics.release.released import Monotone, ReleasedNumbers
 
 
 def _column(x: Floats) -> tuple[Any, ...]:
     return (x,)
 
 
-def _plan(_: Shape, *, private_n: bool, part: Part, name: str = "x", **of_plan: Any) -> Plan:
+def _plan(_: Shape, *, part: Part, name: str = "x", **of_plan: Any) -> Plan:
     """Return the plan of one part of a column of numbers."""
-    return Plan((part,), partial(vector, name=name, private_n=private_n), **of_plan)
+    return Plan((part,), partial(vector, name=name), **of_plan)
 
 
 def _variance_plan(
     shape: Shape,
     *,
-    private_n: bool,
     bounds: Any,
     ddof: Any,
     of_variance: Callable[[float], float] = float,
@@ -47,10 +45,10 @@ def _variance_plan(
     if shape.n is not None and shape.n and not freedom < shape.n:
         raise ValueError("ddof must be smaller than the number of samples.")
     result = Monotone(partial(_with_freedom, ddof=freedom, of_variance=of_variance))
-    return _plan(shape, private_n=private_n, part=VarianceOf(limits, "x"), postprocess=result)
+    return _plan(shape, part=VarianceOf(limits, "x"), postprocess=result)
 
 
-def _with_freedom(released: Released, ddof: float, of_variance: Callable[[float], float]) -> float:
+def _with_freedom(released: ReleasedNumbers, ddof: float, of_variance: Callable[[float], float]) -> float:
     """Return the metric of the variance with these delta degrees of freedom; with any, n is public."""
     variance, n = released.values[0], released.public_n
     if ddof:
@@ -283,7 +281,7 @@ def private_quantile(
     return asks(_plan, part=part, postprocess=Monotone(partial(_shifted, low=low, high=high)))
 
 
-def _shifted(released: Released, low: float, high: float) -> float:
+def _shifted(released: ReleasedNumbers, low: float, high: float) -> float:
     """Return what was released above the public lower bound."""
     return float(min(low + released.values[0], high))
 

@@ -6,7 +6,6 @@ type of its own, which says nothing of a record.
 """
 
 import math
-from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
@@ -15,6 +14,7 @@ from numpy.typing import NDArray
 from scipy.sparse import issparse
 
 from dp_metrics.inputs.floats import Floats
+from dp_metrics.inputs.labels import as_listed, places_among
 from dp_metrics.inputs.models import FAR
 from dp_metrics.inputs.shape import type_of_floats
 from dp_metrics.metrics import metric_of
@@ -119,7 +119,9 @@ def valid_response(metric: partial[Any], response: Any, y: Any, labels: Any = No
         array = _numbers(array) if array.dtype.kind == "O" else array
         return np.clip(np.nan_to_num(array, nan=0.0, posinf=1.0, neginf=0.0), 0.0, 1.0)
     if row is not None and isinstance(row.usual.postprocess, Confusion):
-        return _known_labels(array, [0, 1] if labels is None else np.asarray(labels).tolist())
+        known = as_listed([0, 1] if labels is None else labels, "labels")
+        # any other becomes the first
+        return known[np.maximum(places_among(array.ravel(), known), 0)].reshape(array.shape)
     if row is not None and row.predicts_labels:
         return _valid_labels(array, np.asarray(y))
     if array.dtype.kind == "O" and (row is not None or np.asarray(y).dtype.kind in "biuf"):
@@ -151,22 +153,3 @@ def _valid_label(label: Any, is_text: bool) -> Any:
         return int(label)
     number = _number(label)
     return number if number.is_integer() else FAR
-
-
-def _known_labels(labels: NDArray[Any], known: Sequence[Any]) -> NDArray[Any]:
-    """Return the known labels that these of one column equal, with the first known one for any other."""
-    same = {label: label for label in known}
-    valid = [_known_label(label, same, known[0]) for label in labels.ravel().tolist()]
-    one_type = np.array(known)
-    if one_type.dtype.kind in "biufU":
-        return np.array(valid, dtype=one_type.dtype).reshape(labels.shape)
-    several = np.empty(labels.shape, dtype=object)
-    several.ravel()[:] = valid
-    return several
-
-
-def _known_label(label: Any, same: dict[Any, Any], first: Any) -> Any:
-    try:
-        return same.get(label, first)
-    except Exception:  # an object that has no hash, or raises when it is compared, is no label
-        return first

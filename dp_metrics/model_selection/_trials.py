@@ -23,11 +23,13 @@ from dp_metrics._random import (
     preserved_global_generators,
     reseed_global_generators,
 )
-from dp_metrics.inputs.containers import number_of_records
+from dp_metrics.inputs.arrays import check_one_number, number_of_records, rows_of
+from dp_metrics.inputs.labels import as_listed, sorted_labels
 from dp_metrics.inputs.models import as_float64, ask, columns_by_label, response_method
+from dp_metrics.inputs.options import Relation
 from dp_metrics.model_selection._responses import read_response, valid_response
-from dp_metrics.model_selection._validation_set import check_records, first_records
-from dp_metrics.model_selection.scorers import PrivateScorer, is_private_n, labels_for, release_score
+from dp_metrics.model_selection._validation_set import check_records
+from dp_metrics.model_selection.scorers import PrivateScorer, labels_for, relation_of, release_score
 
 T = TypeVar("T")
 
@@ -145,11 +147,11 @@ class Candidates:
                     response = columns_by_label(response, method, classes, known)
                 labels = labels_for(scorer, public_model)
                 response = valid_response(scorer.function, response, data.y, labels)
-                if is_private_n(scorer):
+                if relation_of(scorer).private_n:
                     response = as_float64(response)
                 if data.is_empty:
                     # the metric refuses of one record what it would refuse of any
-                    release_score(scorer, labels, method, response, first_records(_sliceable(own.y), 1))
+                    release_score(scorer, labels, method, response, rows_of(_sliceable(own.y), slice(1)))
                     response = response[1:]
                 score = release_score(scorer, labels, method, response, own.y_val, own.sample_weight_val)
         except KeyboardInterrupt:  # the user interrupts, and sees where the search was
@@ -187,7 +189,7 @@ class PublicModel:
         y = np.asarray(y)
         self._shape = (n_validation, *y.shape[1:])
         if is_classifier(estimator) or "predict" not in methods:
-            self.classes_ = np.unique(y if labels is None else np.asarray(labels))
+            self.classes_ = np.unique(y) if labels is None else sorted_labels(as_listed(labels, "labels"))
             if self.classes_.size < 2 and "predict" not in methods:
                 raise ValueError("The metric needs a y with at least two classes, but y has 1 class.")
 
@@ -242,18 +244,18 @@ def check_data(X: Any, y: Any, X_val: Any, y_val: Any, sample_weight_val: Any, *
         if given is None:
             what = name if name.startswith("X") else f"the target {name}"
             raise ValueError(f"The search requires {name} to be passed, but {what} is None.")
-    n_samples, n_validation = number_of_records(y), number_of_records(y_val)
-    lengths = [number_of_records(X), number_of_records(X_val)]
+    of_training, of_validation = {"X": X, "y": y}, {"X_val": X_val, "y_val": y_val}
     if sample_weight_val is not None:
-        lengths.append(number_of_records(sample_weight_val))
-    # the message tells no length: n may be private
-    if lengths != [n_samples, *[n_validation] * (len(lengths) - 1)]:
-        raise ValueError("Found input variables with inconsistent numbers of samples.")
+        of_validation["sample_weight_val"] = sample_weight_val
+    for several in (of_training, of_validation):
+        lengths = {name: number_of_records(one) for name, one in several.items()}
+        check_one_number(lengths, relation=Relation.ADD_OR_REMOVE_ONE)  # n may be private
+    n_samples, n_validation = number_of_records(y), number_of_records(y_val)
     if n_samples == 0:
         raise ValueError("Found array with 0 sample(s) while a minimum of 1 is required: X and y are empty.")
     check_records(X, X_val, allow_nan=allow_nan)
     if n_validation == 0:
-        X_val, y_val = first_records(X, 1), first_records(_sliceable(y), 0)
+        X_val, y_val = rows_of(X, slice(1)), rows_of(_sliceable(y), slice(0))
     data = Data(X, y, X_val, y_val, sample_weight_val, n_validation == 0)
     try:
         copy.deepcopy(data)

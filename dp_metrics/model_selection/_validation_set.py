@@ -12,6 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import issparse
 
+from dp_metrics.inputs.arrays import is_missing
+
 _MISSING, _TOO_LARGE = "missing", "too large"
 _ODD = {_MISSING, _TOO_LARGE}
 _LARGEST = float(np.finfo(np.float32).max)  # trees of scikit-learn refuse to predict for larger numbers
@@ -24,15 +26,6 @@ _KINDS = {
     "U": "text",
     "S": "bytes",
 }
-
-
-def first_records(records: Any, size: int) -> Any:
-    """Return the first so many records."""
-    if hasattr(records, "iloc"):
-        return records.iloc[:size]
-    if issparse(records):
-        return records.tocsr()[:size]
-    return (records if hasattr(records, "__getitem__") else np.asarray(records))[:size]
 
 
 def check_records(X: Any, X_val: Any, *, allow_nan: bool) -> None:
@@ -129,13 +122,8 @@ def _held(column: NDArray[Any]) -> set[str]:
 def _kind(element: Any) -> str:
     if isinstance(element, str):
         return "text"
-    try:
-        if element is None or element != element:
-            return _MISSING
-    except TypeError:  # pandas.NA is neither equal to itself nor not
+    if is_missing(element):
         return _MISSING
-    except Exception:  # an array; a signalling NaN; an object that raises what it likes
-        return type(element).__name__
     if isinstance(element, complex | np.complexfloating):
         return "complex number"
     return "number" if isinstance(element, numbers.Number | np.number | np.bool_) else type(element).__name__

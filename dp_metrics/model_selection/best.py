@@ -14,10 +14,10 @@ from numpy.typing import ArrayLike
 from dp_metrics._html import HtmlRepr
 from dp_metrics._random import Entropy, RandomState, permute_and_flip
 from dp_metrics.accounting import PrivacyAccountant
-from dp_metrics.inputs.error_state import own_error_state
-from dp_metrics.inputs.labels import public_labels
-from dp_metrics.inputs.models import has_method, known_labels, response_method, response_of
-from dp_metrics.inputs.shape import Records, Shape, named_by_classes
+from dp_metrics.inputs.floats import own_error_state
+from dp_metrics.inputs.models import has_method, known_labels, named_by_labels, response_method, response_of
+from dp_metrics.inputs.options import Relation
+from dp_metrics.inputs.shape import Records, Shape
 from dp_metrics.mechanisms import Mechanism
 from dp_metrics.mechanisms._base import Draw, Limits
 from dp_metrics.metrics import FUNCTIONS, Metric, row_of
@@ -27,9 +27,10 @@ from dp_metrics.release.parts.part import KnownCounts, Part
 from dp_metrics.release.parts.ranking_loss import RankingOf
 from dp_metrics.release.plan import KnownParts, Plan
 from dp_metrics.release.release import Release
-from dp_metrics.release.released import Released
+from dp_metrics.release.released import ReleasedNumbers
 from dp_metrics.release.stored.codec import storable
 from dp_metrics.release.stored.questions import PER_RECORD, Call
+from dp_metrics.release.terms import Terms
 from dp_metrics.sensitivity.aggregates import LossAggregate
 from dp_metrics.sensitivity.exact import float_units
 from dp_metrics.sensitivity.ranking_bounds import RankedScores
@@ -65,7 +66,7 @@ _INSTEAD = {
 _NO_INTERVAL = "The index of a model has no limits of its noise."
 
 
-@storable
+@storable("Choice")
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class Choice(HtmlRepr):
     """Which model was chosen; all of it may be published. It indexes and compares as its `index` does.
@@ -163,10 +164,10 @@ class Totals(KnownCounts):
     step: int
     n: int
 
-    def prepare(self, mechanism: Mechanism, epsilon: Fraction, *, private_n: bool) -> LeastDraw:
+    def prepare(self, mechanism: Mechanism, epsilon: Fraction, *, relation: Relation) -> LeastDraw:
         """Return a draw by permute-and-flip, whatever the mechanism; see `private_best` for the proof."""
         # a record that is replaced is one removed and one added
-        rate, least = epsilon / (self.step if private_n else 2 * self.step), min(self.values)
+        rate, least = epsilon / (self.step if relation.private_n else 2 * self.step), min(self.values)
         return LeastDraw(tuple(rate * (value - least) for value in self.values))
 
 
@@ -205,14 +206,14 @@ class NoLimits:
         raise ValueError(_NO_INTERVAL)
 
 
-def _choice(released: Released, *, metric: str, candidates: int) -> Choice:
+def _choice(released: ReleasedNumbers, *, metric: str, candidates: int) -> Choice:
     """Return what was drawn, with what is public of it."""
     return Choice(
         index=int(released.values[0]),
         candidates=candidates,
         metric=metric,
         epsilon=float(released.epsilon),
-        neighboring=released.neighboring,
+        neighboring=released.neighboring.value,
     )
 
 
@@ -220,7 +221,7 @@ def _as_they_are(records: Records) -> Records:
     return records
 
 
-def best_plan(row: Metric, shape: Shape, options: Sequence[Mapping[str, Any]], *, private_n: bool) -> Plan:
+def best_plan(row: Metric, shape: Shape, options: Sequence[Mapping[str, Any]]) -> Plan:
     """Return the plan of a choice.
 
     Parameters
@@ -231,13 +232,10 @@ def best_plan(row: Metric, shape: Shape, options: Sequence[Mapping[str, Any]], *
         Of y_true and of each candidate's predictions.
     options : sequence of mapping
         Public options of the metric, for each candidate.
-    private_n : bool
-        Whether the number of records is private.
     """
     true, *predictions = shape.arguments
     plans = [
-        row.planned(Shape((true, one), shape.n), own, private_n=private_n)
-        for one, own in zip(predictions, options, strict=True)
+        row.planned(Shape((true, one), shape.n), own) for one, own in zip(predictions, options, strict=True)
     ]
     totals, steps = zip(*[_total(row, plan, shape.n) for plan in plans], strict=True)
     unstated = next((plan.unstated for plan in plans if plan.unstated is not None), None)
@@ -288,11 +286,13 @@ def _check_options(row: Metric, options: Mapping[str, Any]) -> None:
             raise TypeError(f"private_best() with this metric got an unexpected keyword argument {name!r}.")
 
 
-def _response(model: Any, methods: tuple[str, ...], X: Any, y_true: Any, labels: Any, private_n: bool) -> Any:
+def _response(
+    model: Any, methods: tuple[str, ...], X: Any, y_true: Any, labels: Any, relation: Relation
+) -> Any:
     """Return what a model says of the records, its columns named by the labels."""
     method = response_method(model, methods)
-    response = response_of(model, method, X, y_true, labels=labels, private_n=private_n)
-    return named_by_classes(response, method, public_labels(labels))
+    response = response_of(model, method, X, y_true, labels=labels, relation=relation)
+    return named_by_labels(response, method, labels)
 
 
 @own_error_state
@@ -411,13 +411,13 @@ def private_best(  # noqa: PLR0913 - data, options, and settings of a release
     if not isinstance(candidates, list | tuple) or not candidates:
         raise TypeError("candidates must be a list of predictions, or of fitted models, at least one.")
     public = {name: value for name, value in {**row.options, **asked}.items() if name not in _NOT_OPTIONS}
+    terms = Terms.of(
+        epsilon=epsilon, neighboring=neighboring, accountant=accountant, random_state=random_state,
+        spend_name=spend_name,
+    )  # fmt: skip
     release = Release(
         "private_best",
-        epsilon=epsilon,
-        accountant=accountant,
-        random_state=random_state,
-        neighboring=neighboring,
-        spend_name=spend_name,
+        terms,
         # X is what models take, be it a dictionary of columns: its length may be no number of records
         call=Call.of(
             "value", {"y_true": y_true, **public}, of=row.name, number_of_candidates=len(candidates)
@@ -433,10 +433,10 @@ def private_best(  # noqa: PLR0913 - data, options, and settings of a release
             if "labels" in public and public["labels"] is None:
                 own = {**public, "labels": known_labels(*candidates)}
             predictions = [
-                _response(one, methods, X, y_true, own.get("labels"), release.private_n) for one in candidates
+                _response(one, methods, X, y_true, own.get("labels"), terms.relation) for one in candidates
             ]
-        shape, records = Records.of((y_true, *predictions), private_n=release.private_n)
-        plan = best_plan(row, shape, [own] * len(candidates), private_n=release.private_n)
+        shape, records = Records.of((y_true, *predictions), relation=terms.relation)
+        plan = best_plan(row, shape, [own] * len(candidates))
         return plan, plan.read(records), None
 
     chosen: Choice = release.answer(read, lambda result: result.value)

@@ -12,10 +12,8 @@ from sklearn.utils.metadata_routing import UNUSED
 
 from dp_metrics.accounting import PrivacyAccountant, check_accountant, numbering
 from dp_metrics.exceptions import TrainingFoldsWarning, callers, models_are_fitted, module_of, warn_caller
-from dp_metrics.inputs.epsilon import check_epsilon
-from dp_metrics.inputs.labels import public_labels
-from dp_metrics.inputs.models import has_method, known_labels, response_method, response_of
-from dp_metrics.inputs.shape import named_by_classes
+from dp_metrics.inputs.models import has_method, known_labels, named_by_labels, response_method, response_of
+from dp_metrics.inputs.options import Relation, check_epsilon
 from dp_metrics.metrics import metric_named, metric_of
 from dp_metrics.model_selection._metric_facts import (
     PrivateMetric,
@@ -130,7 +128,7 @@ class PrivateScorer(BaseEstimator):
         ------
         PrivacyBudgetError
             If the accountant has less than epsilon left; nothing is drawn. Within `sklearn.model_selection`
-            `dp_metrics.exceptions.SearchStopped`, which is no `Exception`.
+            `dp_metrics.exceptions.SearchInterrupt`, which is no `Exception`.
         ValueError, TypeError
             If a setting or an input is invalid, if the estimator cannot predict, or if the values of records
             are dealt out to others; nothing is spent.
@@ -146,7 +144,7 @@ class PrivateScorer(BaseEstimator):
             warn_caller(_TRAINING_FOLDS, TrainingFoldsWarning)
             self._has_warned = True
         labels = labels_for(self, estimator)
-        response = response_of(estimator, method, X, y, labels=labels, private_n=is_private_n(self))
+        response = response_of(estimator, method, X, y, labels=labels, relation=relation_of(self))
         return release_score(self, labels, method, response, y, sample_weight)
 
     @property
@@ -283,7 +281,8 @@ def make_private_scorer(
     fixed model scored on held-out records.
 
     **An exhausted budget.** Searches and cross-validations turn any `Exception` of a scorer into the score
-    NaN and go on. A budget that ends within them raises `dp_metrics.exceptions.SearchStopped`, which is none.
+    NaN and go on. A budget that ends within them raises `dp_metrics.exceptions.SearchInterrupt`, which is
+    none.
     Ask before the first fit whether the plan fits, as in the second example below.
 
     Only `sample_weight` can be requested through metadata routing; an epsilon for one call is refused.
@@ -345,9 +344,9 @@ def require_labels(scorer: PrivateScorer) -> None:
         raise ValueError(_NEEDS_LABELS.format(name_of(scorer.metric)))
 
 
-def is_private_n(scorer: PrivateScorer) -> bool:
-    """Return whether the number of records is private."""
-    return bool(scorer.function.keywords.get("neighboring") == "add_or_remove_one")
+def relation_of(scorer: PrivateScorer) -> Relation:
+    """Return the neighbouring relation that the metric of a scorer is called with."""
+    return Relation.told_by(scorer.function.keywords)
 
 
 def release_score(
@@ -367,7 +366,7 @@ def release_score(
     if takes(metric, "labels"):
         keywords["labels"] = labels
         if metric_of(metric) is not None:  # a metric of somebody else may take nothing but an array
-            response = named_by_classes(response, method, public_labels(labels))
+            response = named_by_labels(response, method, labels)
     # one name for all calls is none for each: a fold must never have the score of another one
     budget = numbering(scorer.accountant)
     return sign * float(metric(y, response, epsilon=scorer.epsilon, accountant=budget, **keywords))

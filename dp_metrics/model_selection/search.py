@@ -16,11 +16,10 @@ from sklearn.utils.validation import check_is_fitted
 from dp_metrics._random import OSEntropy
 from dp_metrics.accounting import Claim, PrivacyAccountant, Spend, check_accountant, claimed
 from dp_metrics.exceptions import warn_of_large_epsilon
-from dp_metrics.inputs.containers import number_of_records
-from dp_metrics.inputs.epsilon import exact_epsilon
+from dp_metrics.inputs.arrays import number_of_records
 from dp_metrics.inputs.floats import MAX_FLOAT
 from dp_metrics.inputs.models import response_method
-from dp_metrics.inputs.scalars import as_real
+from dp_metrics.inputs.options import as_real, exact_epsilon
 from dp_metrics.model_selection._metric_facts import PrivateMetric, name_of
 from dp_metrics.model_selection._trials import (
     COST,

@@ -10,11 +10,11 @@ from typing import Any
 
 from dp_metrics.fairness.frame import PrivateMetricFrame
 from dp_metrics.inference.comparison import Comparison
-from dp_metrics.inputs.options import WITHIN_GROUPS
+from dp_metrics.inputs.options import Relation
 from dp_metrics.metrics.labels.released_confusion import ReleasedConfusion
 from dp_metrics.metrics.scores.released_scores import ReleasedScores
 from dp_metrics.page.numbers import FOR_WHOM, HOW_GOOD, Number, PageFacts
-from dp_metrics.page.plan import ByGroupToo, Evaluated
+from dp_metrics.page.page_plan import ByGroupToo, PageRelease
 from dp_metrics.release.interval import Interval
 
 CONFIDENCE = 0.95
@@ -79,7 +79,7 @@ class Section:
 
 _CHANGED = {
     "replace_one": "Whatever one person's record had been",
-    WITHIN_GROUPS: "Whatever one person's record had been, but for the group, which is public",
+    Relation.WITHIN_GROUPS: "Whatever one person's record had been, but for the group, which is public",
     "add_or_remove_one": "Whether or not one person's record had been there",
 }
 
@@ -120,7 +120,7 @@ def _is_of_groups(picture: Picture) -> bool:
 
 def _overall(
     numbers: Sequence[Number],
-    evaluated: Evaluated,
+    evaluated: PageRelease,
     caption: str = "All records",
     exact: Mapping[str, float] | None = None,
 ) -> Table:
@@ -211,7 +211,7 @@ def _with_limits(number: Number, notes: _Notes) -> Cell:
     return Cell(text + notes.of(number), is_noise, found)
 
 
-def _tip(number: Number, evaluated: Evaluated) -> str:
+def _tip(number: Number, evaluated: PageRelease) -> str:
     part = evaluated.plan[number.release]
     return (
         f"{number.metric}, from the release '{number.release}' ({part.about}), which cost epsilon "
@@ -219,7 +219,7 @@ def _tip(number: Number, evaluated: Evaluated) -> str:
     )
 
 
-def _sizes(evaluated: Evaluated) -> Mapping[Any, float] | None:
+def _sizes(evaluated: PageRelease) -> Mapping[Any, float] | None:
     """Return the numbers of records of the groups: exact where they are public."""
     for told in evaluated.released.values():
         frame = told.by_group if isinstance(told, ByGroupToo) else told
@@ -246,12 +246,12 @@ def _left(page: PageFacts) -> Section:
     return Section("What is left", _LEFT, tables, lines=lines)
 
 
-def pictures_of(evaluated: Evaluated) -> list[Picture]:
+def pictures_of(evaluated: PageRelease) -> list[Picture]:
     """Return the pictures that a page has."""
     return list(_pictures(evaluated))
 
 
-def _pictures(evaluated: Evaluated) -> Iterator[Picture]:
+def _pictures(evaluated: PageRelease) -> Iterator[Picture]:
     for release, told in evaluated.released.items():
         labels = told.overall if isinstance(told, ByGroupToo) else told
         if isinstance(labels, ReleasedConfusion) and labels.counts.matrix is not None:

@@ -9,7 +9,7 @@ from fractions import Fraction
 from typing import Any
 
 from dp_metrics._html import HtmlRepr, card
-from dp_metrics.inputs.scalars import as_real
+from dp_metrics.inputs.options import as_real
 from dp_metrics.release.noise import MOST_ERROR, in_words
 from dp_metrics.release.stored.codec import storable
 
@@ -57,9 +57,9 @@ class Portion:
         return float(math.ceil(high))
 
 
-@storable
+@storable("Planned")
 @dataclass(frozen=True)
-class Planned:
+class PagePart:
     """A release of a page.
 
     Parameters
@@ -87,9 +87,9 @@ class Planned:
         return " to ".join(f"{end:.2g}" for end in ends if end is not None)
 
 
-@storable
+@storable("LeftOut")
 @dataclass(frozen=True)
-class LeftOut:
+class Omission:
     """What a page does not hold.
 
     Parameters
@@ -104,7 +104,7 @@ class LeftOut:
     why: str
 
 
-@storable
+@storable("EvaluationPlan")
 @dataclass(frozen=True)
 class EvaluationPlan(HtmlRepr):
     """What a page releases, before anything is spent: public, for it follows from public numbers alone.
@@ -115,18 +115,18 @@ class EvaluationPlan(HtmlRepr):
         What all of it costs.
     n : int or None
         The number of records that the plan was made for: the public one, or a guess.
-    parts : tuple of Planned
+    parts : tuple of PagePart
         The releases.
-    left_out : tuple of LeftOut
+    left_out : tuple of Omission
         What is not released.
     """
 
     epsilon: Fraction
     n: int | None
-    parts: tuple[Planned, ...]
-    left_out: tuple[LeftOut, ...] = ()
+    parts: tuple[PagePart, ...]
+    left_out: tuple[Omission, ...] = ()
 
-    def __getitem__(self, name: str) -> Planned:
+    def __getitem__(self, name: str) -> PagePart:
         return next(part for part in self.parts if part.name == name)
 
     def __contains__(self, name: object) -> bool:
@@ -195,11 +195,11 @@ def divided(
         )
         if len(chosen) == 1 and dropped.without is None:
             raise ValueError(f"Nothing could be told of these records. {dropped.about}: {why}")
-        left.append(LeftOut(dropped.about, why))
+        left.append(Omission(dropped.about, why))
         chosen[worst : worst + 1] = [] if dropped.without is None else [dropped.without]
     rows = zip(chosen, costs, errors, strict=True)
     planned = tuple(
-        Planned(
+        PagePart(
             one.name, one.about, cost, error,
             None if n is None or one.between is None else one.between(float(cost), n),
         )

@@ -10,14 +10,14 @@ from typing import Any
 
 from dp_metrics.fairness.frame import PrivateMetricFrame
 from dp_metrics.inputs.labels import LabelSet
-from dp_metrics.inputs.options import WITHIN_GROUPS
+from dp_metrics.inputs.options import Relation
 from dp_metrics.metrics.labels.released_confusion import ReleasedConfusion
 from dp_metrics.metrics.scores.released_scores import ReleasedScores
 from dp_metrics.page.division import EvaluationPlan
-from dp_metrics.page.plan import ByGroupToo, Evaluated
+from dp_metrics.page.page_plan import ByGroupToo, PageRelease
 from dp_metrics.release.interval import Interval
 from dp_metrics.release.noise import far_apart
-from dp_metrics.release.released import Asked, Monotone, Released, bias_of, only
+from dp_metrics.release.released import Monotone, PopulationQuestion, ReleasedNumbers, bias_of, only
 from dp_metrics.release.result import PrivateResult
 from dp_metrics.release.stored.answers import NOT_STORED
 
@@ -88,7 +88,7 @@ def _asked(limits: Callable[[float], Interval] | None, confidence: float) -> Int
     return limits(confidence)
 
 
-def numbers_of(evaluated: Evaluated) -> list[Number]:
+def numbers_of(evaluated: PageRelease) -> list[Number]:
     """Return the numbers that a page shows, in their order."""
     numbers: list[Number] = []
     for release, told in evaluated.released.items():
@@ -106,7 +106,7 @@ def numbers_of(evaluated: Evaluated) -> list[Number]:
     return sorted(numbers, key=lambda one: one.section != HOW_GOOD)
 
 
-def _of_labels(release: str, told: ReleasedConfusion, evaluated: Evaluated) -> Iterator[Number]:
+def _of_labels(release: str, told: ReleasedConfusion, evaluated: PageRelease) -> Iterator[Number]:
     labels = told.labels.tolist()
     if len(labels) == 2:
         positive = evaluated.asked["pos_label"]
@@ -212,12 +212,12 @@ def _of_result(release: str, told: PrivateResult[Any]) -> Iterator[Number]:
     yield _plain("r2", release, told)
 
 
-def _root(released: Released) -> float:
+def _root(released: ReleasedNumbers) -> float:
     return math.sqrt(released.values[0])
 
 
 def _among_people(noise: Any, name: str, confidence: float) -> Interval:
-    found: Interval = noise.population_interval(Asked.of(name, confidence, sure=False))
+    found: Interval = noise.population_interval(PopulationQuestion.of(name, confidence, sure=False))
     return found
 
 
@@ -280,11 +280,11 @@ class PageFacts:
 
     Parameters
     ----------
-    evaluated : Evaluated
+    evaluated : PageRelease
         What was released.
     """
 
-    def __init__(self, evaluated: Evaluated) -> None:
+    def __init__(self, evaluated: PageRelease) -> None:
         self.evaluated = evaluated
         self.budget: dict[str, float] | None = None
 
@@ -306,7 +306,8 @@ class PageFacts:
     @property
     def relation(self) -> str:
         """The neighbouring relation of the promise: within groups, where the sizes of these are public."""
-        return self.evaluated.neighboring if self.evaluated.form["sizes"] is None else WITHIN_GROUPS
+        relation = self.evaluated.relation if self.evaluated.form["sizes"] is None else Relation.WITHIN_GROUPS
+        return relation.value
 
     @property
     def n(self) -> int | None:

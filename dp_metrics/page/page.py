@@ -12,10 +12,10 @@ from typing import Any, Self
 from dp_metrics._html import card
 from dp_metrics._packages import import_extra
 from dp_metrics.accounting import PrivacyAccountant
-from dp_metrics.inputs.error_state import own_error_state
+from dp_metrics.inputs.floats import own_error_state
 from dp_metrics.page.contents import Section, pictures_of, sections_of
 from dp_metrics.page.numbers import Number, PageFacts
-from dp_metrics.page.requirements import Checked, checked
+from dp_metrics.page.requirements import Verdicts, checked
 from dp_metrics.release.stored.answers import answer_json, restored
 from dp_metrics.release.stored.questions import Call, question_json
 
@@ -35,7 +35,7 @@ class PrivateEvaluation(PageFacts, Mapping[str, Number]):
 
     Parameters
     ----------
-    evaluated : Evaluated
+    evaluated : PageRelease
         What was released.
 
     Attributes
@@ -98,7 +98,7 @@ class PrivateEvaluation(PageFacts, Mapping[str, Number]):
 
     def check(
         self, requirements: Mapping[str, Any], *, about: str = "people", confidence: float = 0.95
-    ) -> Checked:
+    ) -> Verdicts:
         """Return whether requirements are met: pass, fail or cannot tell, from limits; it costs nothing.
 
         Parameters
@@ -112,7 +112,7 @@ class PrivateEvaluation(PageFacts, Mapping[str, Number]):
 
         Returns
         -------
-        Checked
+        Verdicts
             A mapping of the names to `Verdict`; its `answer` is that of all together.
 
         Raises
@@ -204,7 +204,7 @@ class PrivateEvaluation(PageFacts, Mapping[str, Number]):
         evaluated = self.evaluated
         question = question_json(
             Call("page", {"page": evaluated.asked}), metric=_NAME, epsilon=evaluated.epsilon,
-            neighboring=evaluated.neighboring, mechanism=None,
+            neighboring=evaluated.relation.value, mechanism=None,
         )  # fmt: skip
         answer = answer_json("page", evaluated.form, evaluated.results)
         release = None if question is None or answer is None else [json.loads(question), json.loads(answer)]

@@ -8,7 +8,7 @@ from typing import Any
 
 from dp_metrics._packages import import_extra
 from dp_metrics.page.contents import CONFIDENCE
-from dp_metrics.page.plan import ByGroupToo, Evaluated
+from dp_metrics.page.page_plan import ByGroupToo, PageRelease
 
 _SIZE = (4.4, 3.6)  # inches: letters of 9 points stay readable at 400 pixels
 _MOST_WITH_BAND = 30_000
@@ -23,7 +23,7 @@ _STYLE = {
 }
 
 
-def drawn(evaluated: Evaluated, name: str, ax: Any = None) -> Any:
+def drawn(evaluated: PageRelease, name: str, ax: Any = None) -> Any:
     """Return the display of a picture that the page has."""
     released = evaluated.released
     if name in _OF_SCORES:
@@ -42,7 +42,7 @@ def drawn(evaluated: Evaluated, name: str, ax: Any = None) -> Any:
     return labels.by_group.plot(metric, ax=ax)
 
 
-def as_data(evaluated: Evaluated, name: str) -> str:
+def as_data(evaluated: PageRelease, name: str) -> str:
     """Return a picture as an address that holds the image: nothing within it is executed."""
     mpl, figures = (import_extra(name, "report") for name in ("matplotlib", "matplotlib.figure"))
     with mpl.rc_context(_STYLE), io.BytesIO() as file:

@@ -8,7 +8,7 @@ from typing import Any
 
 from dp_metrics._packages import __version__
 from dp_metrics.inference.comparison import Comparison
-from dp_metrics.inputs.options import WITHIN_GROUPS
+from dp_metrics.inputs.options import Relation
 from dp_metrics.page.contents import CONFIDENCE, promise
 from dp_metrics.page.numbers import Number, PageFacts
 
@@ -82,7 +82,7 @@ def deployment_of(page: PageFacts) -> dict[str, Any] | None:
     whole["privacy_loss"]["privacy_parameters"] = {"epsilon": page.epsilon}
     by = dict.fromkeys(one["implementation"]["mechanisms"] for one in parts if one is not None)
     whole["implementation"]["mechanisms"] = " ".join(by)
-    if page.relation == WITHIN_GROUPS:
+    if page.relation == Relation.WITHIN_GROUPS:
         whole["privacy_loss"]["privacy_unit_details"] += _WITHIN
     return whole
 

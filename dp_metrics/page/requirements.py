@@ -9,9 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from dp_metrics._html import HtmlRepr, card
-from dp_metrics.inputs.names import did_you_mean
-from dp_metrics.inputs.options import check_choice, check_confidence
-from dp_metrics.inputs.scalars import as_real
+from dp_metrics.inputs.options import as_real, check_choice, check_confidence, did_you_mean
 from dp_metrics.page.numbers import METRICS, Number
 from dp_metrics.release.interval import Interval
 
@@ -49,7 +47,7 @@ class Verdict:
 
 
 @dataclass(frozen=True, repr=False)
-class Checked(Mapping[str, Verdict], HtmlRepr):
+class Verdicts(Mapping[str, Verdict], HtmlRepr):
     """The verdict of each requirement: all of them are right at once with the confidence.
 
     Parameters
@@ -119,7 +117,7 @@ def parsed(requirements: Iterable[str]) -> dict[str, tuple[str, float]]:
     return asked
 
 
-def checked(numbers: Mapping[str, Number], requirements: Any, *, about: str, confidence: float) -> Checked:
+def checked(numbers: Mapping[str, Number], requirements: Any, *, about: str, confidence: float) -> Verdicts:
     """Return the verdicts; the requirements share the probability with which limits may miss."""
     check_choice(about, "about", ("people", "records"))
     sure = check_confidence(confidence)
@@ -127,7 +125,7 @@ def checked(numbers: Mapping[str, Number], requirements: Any, *, about: str, con
         raise ValueError("requirements must be a mapping such as {'recall': ('>=', 0.8)}.")
     each = 1 - (1 - sure) / len(requirements)
     verdicts = {name: _verdict(numbers, name, asked, about, each) for name, asked in requirements.items()}
-    return Checked(verdicts, about, sure)
+    return Verdicts(verdicts, about, sure)
 
 
 def _verdict(numbers: Mapping[str, Number], name: str, asked: Any, about: str, confidence: float) -> Verdict:

@@ -13,12 +13,10 @@ from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
-from dp_metrics.inputs.containers import array_of, states_columns
+from dp_metrics.inputs.arrays import stated_shape
 from dp_metrics.inputs.labels import LabelSet
-from dp_metrics.inputs.models import estimator_type, has_method, known_labels, response_of
-from dp_metrics.inputs.options import check_bounds, check_choice, check_edges
-from dp_metrics.inputs.scalars import as_real, as_whole
-from dp_metrics.inputs.shape import named_by_classes
+from dp_metrics.inputs.models import estimator_type, has_method, known_labels, named_by_labels, response_of
+from dp_metrics.inputs.options import Relation, as_real, as_whole, check_bounds, check_choice, check_edges
 
 LABELS, SCORES, PROBABILITIES, TARGETS = "labels", "scores", "probabilities", "targets"
 
@@ -121,7 +119,7 @@ Read: TypeAlias = Callable[..., Any]
 """What returns containers with a value for each record, given whether their number is private."""
 
 
-class Given(NamedTuple):
+class PageArguments(NamedTuple):
     """What a caller passed, by what it is.
 
     Parameters
@@ -156,7 +154,7 @@ def given(
     task: Any,
     features: tuple[Any, ...],
     baseline: Any,
-) -> Given:
+) -> PageArguments:
     """Return what a caller passed, by what it is: told by keywords and models, never by values or types.
 
     Raises
@@ -193,13 +191,13 @@ def given(
             held.append(partial(_as_it_is, baseline))
     columns = ("y_true", *kinds, *(["baseline"] if other else []), *["feature"] * len(features))
 
-    def read(*, private_n: bool) -> tuple[Any, ...]:
-        return (y_true, *(one(private_n=private_n) for one in held), *features)
+    def read(*, relation: Relation) -> tuple[Any, ...]:
+        return (y_true, *(one(relation=relation) for one in held), *features)
 
-    return Given(columns, read, other, labels, pos_label, records)
+    return PageArguments(columns, read, other, labels, pos_label, records)
 
 
-def _as_it_is(value: Any, *, private_n: bool) -> Any:
+def _as_it_is(value: Any, *, relation: Relation) -> Any:
     return value
 
 
@@ -222,11 +220,11 @@ def _answer(model: Any, x: Any, y_true: Any, labels: Any, pos_label: Any) -> tup
     if known.size != 2:
         return PROBABILITIES, partial(_named, answer, known.known)
     place = 1 if pos_label is None else known.sorted_place(pos_label, "pos_label")
-    return SCORES, lambda *, private_n: answer(private_n=private_n)[:, place]
+    return SCORES, lambda *, relation: answer(relation=relation)[:, place]
 
 
-def _named(answer: Read, labels: Any, *, private_n: bool) -> Any:
-    return named_by_classes(answer(private_n=private_n), "predict_proba", labels)
+def _named(answer: Read, labels: Any, *, relation: Relation) -> Any:
+    return named_by_labels(answer(relation=relation), "predict_proba", labels)
 
 
 def _positive(labels: Any, pos_label: Any) -> tuple[Any, Any]:
@@ -270,10 +268,8 @@ def _predictions(data: tuple[Any, ...], named: Mapping[str, Any]) -> tuple[Any, 
 
 def _columns(value: Any) -> int | None:
     """Return how many columns a container states; None of a list, which does not tell."""
-    if not states_columns(value):
-        return None
-    shape = value.shape if hasattr(value, "shape") else array_of(value).shape
-    return int(shape[1]) if len(shape) > 1 else 1
+    shape = stated_shape(value)
+    return None if shape is None else int(shape[1]) if len(shape) > 1 else 1
 
 
 def kinds_of(

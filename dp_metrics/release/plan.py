@@ -4,10 +4,11 @@ A `Plan` holds public things only, so that it may be kept with a result, compare
 Reading is a second step: `Plan.read` is the one door to the records. What it returns, a `KnownParts`, is
 private; of a mean or a variance in memory it holds the records, whose contents are looked at in blocks when
 the release is prepared, before the spend, and again for sums that are clipped at a scale drawn after it.
+Several plans with one spend are a `Together` of `Share`s.
 """
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass
 from fractions import Fraction
 from functools import partial
@@ -16,10 +17,12 @@ from typing import Any, Self
 
 import numpy as np
 
+from dp_metrics.inputs.options import Relation
 from dp_metrics.inputs.shape import Records
 from dp_metrics.mechanisms import Mechanism
 from dp_metrics.release.parts.part import Known, Part
-from dp_metrics.release.released import Monotone, Released, only
+from dp_metrics.release.released import Monotone, ReleasedNumbers, only
+from dp_metrics.release.result import PrivateResult
 
 
 class Comparable:
@@ -83,7 +86,7 @@ class Plan(Comparable):
     reader : callable
         Checks the form of `Records`, and returns those that the parts read.
     postprocess : callable, default=the one number that is released
-        The result of a `Released`; a `WithLimits` one has limits of its noise too.
+        The result of a `ReleasedNumbers`; a `WithLimits` one has limits of its noise too.
     shares : tuple of Fraction or None, default=None
         Positive parts of epsilon, with sum 1; None for equal ones.
     mechanisms : tuple of (str, Mechanism or None), default=()
@@ -111,7 +114,7 @@ class Plan(Comparable):
 
     parts: tuple[Part, ...]
     reader: Callable[[Records], Records]
-    postprocess: Callable[[Released], Any] = _ONE_NUMBER
+    postprocess: Callable[[ReleasedNumbers], Any] = _ONE_NUMBER
     shares: tuple[Fraction, ...] | None = None
     mechanisms: tuple[str | Mechanism | None, ...] = ()
     unstated: str | None = None
@@ -153,6 +156,59 @@ class Plan(Comparable):
         with np.errstate(all="ignore"):
             checked = self.reader(records)
             return KnownParts(tuple([part.known(checked) for part in self.parts]))
+
+
+@dataclass(frozen=True)
+class Share:
+    """Public: one of several plans, and on which terms it is carried out.
+
+    Parameters
+    ----------
+    plan : Plan
+        What is released.
+    epsilon : Fraction
+        Its part of epsilon: how the parts add up is for whoever makes them to prove.
+    relation : Relation
+        The neighbouring relation under which it is released.
+    metric : str
+        Name of what is released.
+    mean_size : Fraction or None, default=None
+        The public mean number of records, where the number of its own is private.
+    """
+
+    plan: Plan
+    epsilon: Fraction
+    relation: Relation
+    metric: str
+    mean_size: Fraction | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Together(Comparable):
+    """Public: several plans that one spend pays for.
+
+    Parameters
+    ----------
+    shares : tuple of Share
+        The plans, in the order in which they are drawn.
+    reader : callable
+        The `Records` of each share, of all `Records`.
+    combine : callable
+        The result, of the `PrivateResult` of each share.
+    relation : Relation or None, default=None
+        The neighbouring relation that the accountant counts; None: that of the release.
+    """
+
+    shares: tuple[Share, ...]
+    reader: Callable[[Records], Sequence[Records]]
+    combine: Callable[[Sequence[PrivateResult[Any]]], Any]
+    relation: Relation | None = None
+
+    def read(self, records: Records) -> tuple[KnownParts, ...]:
+        """Return what each share has to know of its records; see `Plan.read`."""
+        with np.errstate(all="ignore"):
+            pieces = self.reader(records)
+            return tuple(share.plan.read(piece) for share, piece in zip(self.shares, pieces, strict=True))
 
 
 def _content(value: Any) -> Any:

@@ -14,12 +14,10 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from dp_metrics._random import OSEntropy, RandomState, check_entropy, discrete_laplace
+from dp_metrics._random import discrete_laplace
 from dp_metrics.accounting import (
     Claim,
-    PrivacyAccountant,
     answer_named,
-    check_accountant,
     claimed,
     use_name,
 )
@@ -29,14 +27,13 @@ from dp_metrics.exceptions import (
     warn_caller,
     warn_of_large_epsilon,
 )
-from dp_metrics.inputs.epsilon import exact_epsilon
-from dp_metrics.inputs.options import check_neighboring, check_spend_name
+from dp_metrics.inputs.options import Relation
 from dp_metrics.mechanisms import Mechanism, get_mechanism
 from dp_metrics.mechanisms._base import Draw
 from dp_metrics.release.bias import clipped_share
 from dp_metrics.release.parts.part import Part
-from dp_metrics.release.plan import KnownParts, Plan
-from dp_metrics.release.released import Released, ResultNoise, bias_of, has_note
+from dp_metrics.release.plan import KnownParts, Plan, Share, Together
+from dp_metrics.release.released import ReleasedNumbers, ResultNoise, bias_of, has_note
 from dp_metrics.release.result import PrivateResult, deployment
 from dp_metrics.release.stored.answers import (
     NOT_STORED,
@@ -47,7 +44,7 @@ from dp_metrics.release.stored.answers import (
     summary_json,
 )
 from dp_metrics.release.stored.questions import Call, differences, question_json
-from dp_metrics.release.together import Share, Together
+from dp_metrics.release.terms import Terms
 
 # this share of epsilon pays for a private number of records, where it is needed
 COUNT_SHARE = Fraction(1, 20)
@@ -62,67 +59,40 @@ def drawn_by(draws: Iterable[Draw]) -> str:
 
 
 class Release:
-    """The checked public settings of one call.
+    """What one call releases, under which name and on which terms.
 
     Parameters
     ----------
     metric : str
         Name of what is released.
-    epsilon : float or Fraction
-        Privacy parameter of everything that the call releases, together.
-    mechanism : str, Mechanism or None, default=None
-        Name or object; None: what the plan says, or else the default.
+    terms : Terms
+        The checked settings.
     default : str or None, default=None
-        Name of the default mechanism; None: all that is released has noise of its own.
-    accountant : PrivacyAccountant or None, default=None
-        Budget that pays for the release.
-    random_state : None, int, RandomState or Generator, default=None
-        Source of randomness.
-    neighboring : {"replace_one", "add_or_remove_one"}, default="replace_one"
-        The neighbouring relation.
-    spend_name : str or None, default=None
-        What the accountant's history shows; None for the name of the metric.
+        Name of the mechanism where none was chosen; None: all that is released has noise of its own.
     disclosing : sequence of str, default=()
         Options of the call that would give a private number of records away.
     call : Call or None, default=None
         What else is public of the call, with which the release is stored; None: it is not.
 
-    Attributes
-    ----------
-    metric : str
-        Name of what is released.
-    private_n : bool
-        Whether the number of records is private.
-
     Raises
     ------
-    ValueError, TypeError
-        If one of them is not what it should be.
+    ValueError
+        If the terms do not suit the options.
     """
 
-    def __init__(  # noqa: PLR0913 - settings of a release
+    def __init__(
         self,
         metric: str,
+        terms: Terms,
         *,
-        epsilon: Any,
-        mechanism: str | Mechanism | None = None,
         default: str | None = None,
-        accountant: PrivacyAccountant | None = None,
-        random_state: RandomState = None,
-        neighboring: str = "replace_one",
-        spend_name: str | None = None,
         disclosing: Sequence[str] = (),
         call: Call | None = None,
     ) -> None:
-        self.epsilon = exact_epsilon(epsilon)
-        self.private_n = check_neighboring(neighboring, disclosing)
+        terms.relation.refuse(disclosing)
+        self.metric, self.terms, self._call = metric, terms, call
         # a part with noise of its own asks no mechanism
-        self.mechanism = get_mechanism((default or "geometric") if mechanism is None else mechanism)
-        check_accountant(accountant)
-        self._is_chosen = mechanism is not None
-        self.metric, self._spend_name = metric, check_spend_name(spend_name)
-        self._accountant, self._neighboring = accountant, neighboring
-        self._entropy, self._call = check_entropy(random_state), call
+        self.mechanism = get_mechanism(default or "geometric") if terms.mechanism is None else terms.mechanism
 
     def answer(self, read: Callable[[], tuple[Any, Any, Any]], make: Callable[[Any], T]) -> T:
         """Return the stored release of this question, or else read the records and release.
@@ -154,8 +124,8 @@ class Release:
         plan, known, form = read()
         # whoever made NumPy raise or warn of overflows would learn of the data, perhaps after the spend
         with np.errstate(all="ignore"):
-            relation = self._neighboring if isinstance(plan, Plan) else plan.relation
-            claim, results = self._results(self.prepare_all(plan, known), relation)
+            relation = None if isinstance(plan, Plan) else plan.relation
+            claim, results = self._results(self.prepare_all(plan, known), relation or self.terms.relation)
             return self._kept(claim, results, form, lambda found: make(_combined(plan, found)))
 
     def run(self, plan: Plan, known: KnownParts) -> PrivateResult[Any]:
@@ -167,14 +137,14 @@ class Release:
         if self._call is None:
             return None
         # nobody asks again without a name, and of a private number of records nothing is public
-        is_asked = self._spend_name is not None and not self.private_n
+        is_asked = self.terms.spend_name is not None and not self.terms.relation.private_n
         return question_json(
             self._call,
             of_records=self._call.of_records() if is_asked else None,
             metric=self.metric,
-            epsilon=self.epsilon,
-            neighboring=self._neighboring,
-            mechanism=self.mechanism if self._is_chosen else None,
+            epsilon=self.terms.epsilon,
+            neighboring=self.terms.relation.value,
+            mechanism=self.terms.mechanism,
         )
 
     def stored(self) -> Any:
@@ -186,8 +156,8 @@ class Release:
             If the name of the spend was used in this session or given to another question, or its value was
             not stored.
         """
-        budget, name = self._accountant, self._spend_name
-        if budget is None or name is None or not isinstance(self._entropy, OSEntropy):
+        budget, name = self.terms.accountant, self.terms.spend_name
+        if budget is None or name is None or self.terms.is_repeatable:
             return None
         if (kept := answer_named(budget, name)) is None:
             return None
@@ -222,8 +192,8 @@ class Release:
     ) -> T:
         """Return what is made of results, stored in the budget, or else with a note that it is not."""
         made = make(results)
-        budget = self._accountant
-        if claim is None or budget is None or budget.path is None or not isinstance(self._entropy, OSEntropy):
+        budget = self.terms.accountant
+        if claim is None or budget is None or budget.path is None or self.terms.is_repeatable:
             return made
 
         def written() -> tuple[str | None, str]:
@@ -245,10 +215,11 @@ class Release:
         ValueError
             If epsilon is too small to be divided.
         """
-        own = (None,) * len(plan.parts) if self._is_chosen or not plan.mechanisms else plan.mechanisms
+        is_chosen = self.terms.mechanism is not None
+        own = (None,) * len(plan.parts) if is_chosen or not plan.mechanisms else plan.mechanisms
         rules = [self.mechanism if name is None else get_mechanism(name) for name in own]
-        epsilon, for_count = self.epsilon / plan.most_records, Fraction(0)
-        if self.private_n and any(
+        epsilon, for_count = self.terms.epsilon / plan.most_records, Fraction(0)
+        if self.terms.relation.private_n and any(
             part.needs_count(rule) for part, rule in zip(plan.parts, rules, strict=True)
         ):
             for_count = epsilon * COUNT_SHARE
@@ -267,60 +238,58 @@ class Release:
         ValueError
             If the plan cannot be carried out.
         """
-        if self.private_n and plan.unstated is not None:
+        if self.terms.relation.private_n and plan.unstated is not None:
             raise ValueError(plan.unstated)
         rules, epsilons, for_count = self.divided(plan)
         draws = [
-            one.prepare(rule, epsilon, private_n=self.private_n)
+            one.prepare(rule, epsilon, relation=self.terms.relation)
             for one, rule, epsilon in zip(known.parts, rules, epsilons, strict=True)
         ]
         for draw in draws:
             draw.rehearse()
         return draws, rules, for_count
 
-    def prepare_all(self, plan: Plan | Together, known: Any) -> list["Prepared"]:
+    def prepare_all(self, plan: Plan | Together, known: Any) -> list["PreparedPlan"]:
         """Return what is left to draw of a plan, or of each of several; see `prepare`."""
         if isinstance(plan, Plan):
-            return [Prepared.of(self, plan, known, None)]
+            return [PreparedPlan.of(self, plan, known, None)]
         pairs = zip(plan.shares, known, strict=True)
-        return [Prepared.of(self._of(one), one.plan, of_one, one.mean_size) for one, of_one in pairs]
+        return [PreparedPlan.of(self._of(one), one.plan, of_one, one.mean_size) for one, of_one in pairs]
 
     def _of(self, share: Share) -> "Release":
-        """Return the settings of a share, for which this release pays."""
-        return Release(
-            share.metric, epsilon=self.epsilon * share.epsilon, mechanism=None, default=None, accountant=None,
-            random_state=self._entropy, neighboring="add_or_remove_one" if share.private_n else "replace_one",
-        )  # fmt: skip
+        """Return the release of a share, for which this one pays."""
+        epsilon, entropy = self.terms.epsilon * share.epsilon, self.terms.entropy
+        return Release(share.metric, Terms(epsilon, share.relation, entropy=entropy))
 
     def _results(
-        self, prepared: Sequence["Prepared"], relation: str | None
+        self, prepared: Sequence["PreparedPlan"], relation: Relation
     ) -> tuple[Claim | None, list[PrivateResult[Any]]]:
         """Warn, spend and draw: the one path of all releases."""
-        warn_of_large_epsilon(self.epsilon)
+        warn_of_large_epsilon(self.terms.epsilon)
         for _, alike in groupby(prepared, key=lambda one: one.release.metric):
             any(one.warns_of_noise() for one in alike)  # once
         claim = None
-        if self._accountant is not None:
-            name = self.metric if self._spend_name is None else self._spend_name
+        if self.terms.accountant is not None:
+            name = self.metric if self.terms.spend_name is None else self.terms.spend_name
             mechanism = drawn_by(draw for one in prepared for draw in one.draws)
             # nobody can ask for what is drawn from a seed
-            is_named = self._spend_name is not None and isinstance(self._entropy, OSEntropy)
-            question = None if self._accountant.path is None else self._question()
-            claim = claimed(self._accountant, question, is_named=is_named)
-            self._accountant.spend(
-                self.epsilon,
+            is_named = self.terms.spend_name is not None and not self.terms.is_repeatable
+            question = None if self.terms.accountant.path is None else self._question()
+            claim = claimed(self.terms.accountant, question, is_named=is_named)
+            self.terms.accountant.spend(
+                self.terms.epsilon,
                 name,
                 mechanism=mechanism,
-                neighboring=relation or self._neighboring,
+                neighboring=relation.value,
                 claim=claim,
             )
         return claim, [one.release.draw(one.plan, one.known, one.draws, one.for_count) for one in prepared]
 
-    def released(self, plan: Plan, known: KnownParts, values: Sequence[Any]) -> Released:
+    def released(self, plan: Plan, known: KnownParts, values: Sequence[Any]) -> ReleasedNumbers:
         """Return released numbers with what is public about them."""
-        n = None if self.private_n else known.n
-        weight = None if self.private_n else known.total_weight
-        return Released(values, n, weight, self.epsilon, self._neighboring, plan.most_records)
+        n = None if self.terms.relation.private_n else known.n
+        weight = None if self.terms.relation.private_n else known.total_weight
+        return ReleasedNumbers(values, n, weight, self.terms.epsilon, self.terms.relation, plan.most_records)
 
     def result(self, plan: Plan, known: KnownParts, values: Sequence[Any]) -> Any:
         """Return what released numbers become."""
@@ -334,9 +303,9 @@ class Release:
         count = None
         if for_count:
             # the count sets nothing but the resolution; the clamps are post-processing
-            count = min(max(known.n + discrete_laplace(self._entropy, for_count), 1), _LARGEST_COUNT)
+            count = min(max(known.n + discrete_laplace(self.terms.entropy, for_count), 1), _LARGEST_COUNT)
             drawn["count"] = count
-        values, others = zip(*[draw(self._entropy, count) for draw in draws], strict=True)
+        values, others = zip(*[draw(self.terms.entropy, count) for draw in draws], strict=True)
         for name in dict.fromkeys(chain.from_iterable(others)):
             drawn[name] = others[0][name] if len(others) == 1 else [other.get(name) for other in others]
         described = [
@@ -346,24 +315,24 @@ class Release:
         clipped = tuple(clipped_share(noise) if part.may_be_heavy else 0.0 for part, noise in shares)
         released = replace(self.released(plan, known, values), clipped=clipped)
         told = [
-            part.records_told(draw, value, other, count) if self.private_n else None
+            part.records_told(draw, value, other, count) if self.terms.relation.private_n else None
             for part, draw, value, other in zip(plan.parts, draws, values, others, strict=True)
         ]
         notes = [plan.postprocess.note(described, released)] if has_note(plan.postprocess) else []
         if not any(notes):  # the width of limits tells more than the number of records
             notes = [self._note(*one) for one in zip(plan.parts, draws, others, told, strict=True)]
-        by, epsilon, promised = drawn_by(draws), float(self.epsilon), None
-        if isinstance(self._entropy, OSEntropy):  # nothing can be promised of noise that can be repeated
-            promised = deployment(draws, epsilon=epsilon, neighboring=self._neighboring, drawn_by=by)
+        by, epsilon, promised = drawn_by(draws), float(self.terms.epsilon), None
+        if not self.terms.is_repeatable:  # nothing can be promised of noise that can be repeated
+            promised = deployment(draws, epsilon=epsilon, neighboring=self.terms.relation.value, drawn_by=by)
         return PrivateResult(
             value=plan.postprocess(released),
             epsilon=epsilon,
             n=released.public_n,
-            neighboring=self._neighboring,
+            neighboring=self.terms.relation.value,
             mechanism=by,
             drawn=drawn,
             metric=self.metric,
-            spend_name=self._spend_name,
+            spend_name=self.terms.spend_name,
             note=" ".join(dict.fromkeys(filter(None, notes))) or None,
             bias=bias_of(plan.postprocess, released),
             deployment=promised,
@@ -390,7 +359,7 @@ def _combined(plan: Plan | Together, results: list[PrivateResult[Any]]) -> Any:
 
 
 @dataclass(frozen=True, repr=False, eq=False)
-class Prepared:
+class PreparedPlan:
     """Private: a plan with all checks done, ready to be drawn.
 
     Parameters
@@ -413,10 +382,12 @@ class Prepared:
     records: Fraction | None
 
     @classmethod
-    def of(cls, release: Release, plan: Plan, known: KnownParts, mean_size: Fraction | None) -> "Prepared":
+    def of(
+        cls, release: Release, plan: Plan, known: KnownParts, mean_size: Fraction | None
+    ) -> "PreparedPlan":
         """Return a plan with all checks done."""
         draws, _, for_count = release.prepare(plan, known)
-        records = mean_size if release.private_n else Fraction(known.parts[0].size)
+        records = mean_size if release.terms.relation.private_n else Fraction(known.parts[0].size)
         return cls(release, plan, known, draws, for_count, records)
 
     def warns_of_noise(self) -> bool:

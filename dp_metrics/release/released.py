@@ -11,7 +11,7 @@ from typing import Any, Protocol, Self, TypeGuard, runtime_checkable
 import numpy as np
 
 from dp_metrics.inputs.floats import Floats
-from dp_metrics.inputs.options import check_confidence
+from dp_metrics.inputs.options import Relation, check_confidence
 from dp_metrics.mechanisms import Geometric
 from dp_metrics.mechanisms._base import NOT_MONOTONE, BoundsNoise, Limits, Noise
 from dp_metrics.mechanisms.geometric import SumsNoise
@@ -24,7 +24,7 @@ POPULATION_NOTE = "among all people like these, from whom the records were drawn
 
 
 @dataclass(frozen=True)
-class Released:
+class ReleasedNumbers:
     """What was released, and what is public about it: all that a result may be computed from.
 
     Parameters
@@ -37,7 +37,7 @@ class Released:
         What turns a mean into the sum, where that is public: the total weight, or the number of records.
     epsilon : Fraction
         What all of it cost.
-    neighboring : str
+    neighboring : Relation
         The neighbouring relation.
     most_records : int, default=1
         How many records one person has at most, as far as epsilon was divided among them; see `Plan`.
@@ -49,7 +49,7 @@ class Released:
     public_n: int | None
     total_weight: float | None
     epsilon: Fraction
-    neighboring: str
+    neighboring: Relation
     most_records: int = 1
     clipped: tuple[float, ...] = ()
 
@@ -62,13 +62,13 @@ class Released:
         return replace(self, values=self.values[:number], clipped=self.clipped[:number])
 
 
-def only(released: Released) -> Any:
+def only(released: ReleasedNumbers) -> Any:
     """Return what is released, where that is one number."""
     return released.values[0]
 
 
 @dataclass(frozen=True)
-class Asked:
+class PopulationQuestion:
     """What somebody wants to know of a metric among all people.
 
     Parameters
@@ -124,10 +124,10 @@ class WithLimits(Protocol):
     It is kept with a result, so it must hold public things only.
     """
 
-    def __call__(self, released: Released) -> Any:
+    def __call__(self, released: ReleasedNumbers) -> Any:
         """Return the result."""
 
-    def limits(self, parts: Sequence[Noise], released: Released, miss: float) -> Limits:
+    def limits(self, parts: Sequence[Noise], released: ReleasedNumbers, miss: float) -> Limits:
         """Return limits of the result.
 
         Raises
@@ -141,7 +141,7 @@ class WithLimits(Protocol):
 class WithNote(Protocol):
     """A function to a result; the released numbers may show that the result is mostly noise."""
 
-    def note(self, parts: Sequence[Noise], released: Released) -> str | None:
+    def note(self, parts: Sequence[Noise], released: ReleasedNumbers) -> str | None:
         """Return what must not be concluded from the result; None if nothing is to be said. Never raises."""
 
 
@@ -149,11 +149,11 @@ class WithNote(Protocol):
 class WithBias(Protocol):
     """A function to a result that tells which way it usually errs, where that is not as what was released."""
 
-    def bias(self, released: Released) -> str | None:
+    def bias(self, released: ReleasedNumbers) -> str | None:
         """Return which way the result usually errs; None if neither. Never raises."""
 
 
-def bias_of(postprocess: Any, released: Released) -> str | None:
+def bias_of(postprocess: Any, released: ReleasedNumbers) -> str | None:
     """Return in words which way the result of a function usually errs; None if neither."""
     if not any(released.clipped):
         return None
@@ -167,7 +167,9 @@ def bias_of(postprocess: Any, released: Released) -> str | None:
 class WithPopulation(Protocol):
     """A function from released numbers to a result, and to limits of what it is among all people."""
 
-    def population(self, parts: Sequence[Noise], released: Released, asked: Asked) -> Interval:
+    def population(
+        self, parts: Sequence[Noise], released: ReleasedNumbers, asked: PopulationQuestion
+    ) -> Interval:
         """Return the interval of the metric among all people like the records.
 
         Raises
@@ -181,7 +183,7 @@ class WithPopulation(Protocol):
 class WithBand(Protocol):
     """A function from released numbers to a curve, and to a band in which it lies among all people."""
 
-    def band(self, parts: Sequence[Noise], released: Released, asked: Asked) -> Any:
+    def band(self, parts: Sequence[Noise], released: ReleasedNumbers, asked: PopulationQuestion) -> Any:
         """Return the band."""
 
 
@@ -226,18 +228,18 @@ class Monotone:
         Which of the two.
     """
 
-    result: Callable[[Released], Any]
+    result: Callable[[ReleasedNumbers], Any]
     rises: bool = True
 
-    def __call__(self, released: Released) -> Any:
+    def __call__(self, released: ReleasedNumbers) -> Any:
         """Return the result."""
         return self.result(released)
 
-    def limits(self, parts: Sequence[Noise], released: Released, miss: float) -> Limits:
+    def limits(self, parts: Sequence[Noise], released: ReleasedNumbers, miss: float) -> Limits:
         """Return the results of the limits of all parts, which hold together."""
         return self._of([part.limits(miss / len(parts)) for part in parts], released)
 
-    def note(self, parts: Sequence[Noise], released: Released) -> str | None:
+    def note(self, parts: Sequence[Noise], released: ReleasedNumbers) -> str | None:
         """Return what to say if limits of a mean with a public range are too far apart; see `WIDEST`.
 
         Without a range, as of a mean loss without a cap, no limits are too far apart: the upper one is
@@ -255,11 +257,13 @@ class Monotone:
                 return note
         return None
 
-    def bias(self, released: Released) -> str | None:
+    def bias(self, released: ReleasedNumbers) -> str | None:
         """Return which way the result usually errs."""
         return usual_bias(max(released.clipped), rises=self.rises)
 
-    def population(self, parts: Sequence[Noise], released: Released, asked: Asked) -> Interval:
+    def population(
+        self, parts: Sequence[Noise], released: ReleasedNumbers, asked: PopulationQuestion
+    ) -> Interval:
         """Return the interval of the result among all people, where each released number is a bounded mean.
 
         Raises
@@ -277,7 +281,7 @@ class Monotone:
         # proved limits of a mean have no note
         return asked.interval(lower, upper, self(released), f"{APPROXIMATE} {note}" if note else "")
 
-    def _of(self, of_parts: Sequence[Limits], released: Released) -> Limits:
+    def _of(self, of_parts: Sequence[Limits], released: ReleasedNumbers) -> Limits:
         """Return the results of limits of all parts."""
         lower, upper = (
             self._at([getattr(one, side) for one in of_parts], released) for side in ("lower", "upper")
@@ -287,7 +291,7 @@ class Monotone:
             lower, upper = upper, lower
         return Limits(lower, upper, note)
 
-    def _at(self, values: Sequence[float], released: Released) -> Any:
+    def _at(self, values: Sequence[float], released: ReleasedNumbers) -> Any:
         with np.errstate(all="ignore"):
             return _plain(np.asarray(self.result(released.of(values)), dtype=np.float64))
 
@@ -307,7 +311,7 @@ class ResultNoise:
         How the result follows from what was released; None where neither limits nor a band do.
     parts : tuple of Noise
         The noise of each released number.
-    released : Released
+    released : ReleasedNumbers
         What was released.
     records : Fraction or None, default=None
         The noisy number of records, where the true one is private and something that was released tells it.
@@ -315,15 +319,15 @@ class ResultNoise:
 
     result: WithLimits | WithBand | WithPopulation | None
     parts: tuple[Noise, ...]
-    released: Released
+    released: ReleasedNumbers
     records: Fraction | None = None
 
     @classmethod
     def of(
         cls,
-        postprocess: Callable[[Released], Any],
+        postprocess: Callable[[ReleasedNumbers], Any],
         parts: Sequence[Noise],
-        released: Released,
+        released: ReleasedNumbers,
         records: Fraction | None = None,
     ) -> Self:
         """Return what is kept with a result; of one without limits the postprocessing is not kept."""
@@ -346,7 +350,7 @@ class ResultNoise:
         about = f"The exact {name} of these records, without the noise."
         return Interval(limits.lower, limits.upper, sure, about, limits.note)
 
-    def band(self, asked: Asked) -> Any:
+    def band(self, asked: PopulationQuestion) -> Any:
         """Return the band of a curve among all people like the records.
 
         Raises
@@ -362,7 +366,7 @@ class ResultNoise:
             )
         return self.result.band(self.parts, self.released, asked)
 
-    def population_interval(self, asked: Asked) -> Interval:
+    def population_interval(self, asked: PopulationQuestion) -> Interval:
         """Return the interval of the metric among all people like the records.
 
         Raises
@@ -375,7 +379,7 @@ class ResultNoise:
             raise ValueError(_NO_POPULATION.format(asked.metric))
         return self.result.population(self.parts, self.released, asked)
 
-    def _check_persons(self, asked: Asked) -> None:
+    def _check_persons(self, asked: PopulationQuestion) -> None:
         """Raise if persons have several records: these are alike, and tell less of all people."""
         if self.released.most_records > 1:
             raise ValueError(_SEVERAL.format(asked.metric, self.released.most_records))

@@ -13,11 +13,11 @@ import numpy as np
 
 from dp_metrics._html import HtmlRepr
 from dp_metrics._packages import __version__
-from dp_metrics.inputs.error_state import own_error_state
+from dp_metrics.inputs.floats import own_error_state
 from dp_metrics.mechanisms import MECHANISMS
 from dp_metrics.mechanisms._base import Draw
 from dp_metrics.release.interval import Interval
-from dp_metrics.release.released import Asked, ResultNoise
+from dp_metrics.release.released import PopulationQuestion, ResultNoise
 
 Value_co = TypeVar("Value_co", covariant=True)
 
@@ -302,7 +302,7 @@ class PrivateResult(HtmlRepr, Generic[Value_co]):
         >>> 0.8 < lower < 0.9 < upper < 0.97
         True
         """
-        return self._noise.population_interval(Asked.of(self.metric, confidence, sure))
+        return self._noise.population_interval(PopulationQuestion.of(self.metric, confidence, sure))
 
     def band(self, confidence: float = 0.95) -> Any:
         """Return a band in which the curve of all people like the records lies.
@@ -366,7 +366,7 @@ class PrivateResult(HtmlRepr, Generic[Value_co]):
         >>> bool(band.upper[0] < band.lower[1])
         True
         """
-        return self._noise.band(Asked.of(self.metric, confidence, sure=False))
+        return self._noise.band(PopulationQuestion.of(self.metric, confidence, sure=False))
 
     @property
     def _noise(self) -> ResultNoise:

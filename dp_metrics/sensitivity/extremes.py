@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dp_metrics.inputs.floats import MAX_FLOAT, Floats
+from dp_metrics.inputs.options import Relation
 from dp_metrics.sensitivity.aggregates import LossAggregate, VarianceAggregate, WeightedLossAggregate
 from dp_metrics.sensitivity.clipped_variance import clipped_squares
 from dp_metrics.sensitivity.exact import (
@@ -38,7 +39,7 @@ SumsBelow: TypeAlias = Callable[[int], tuple[int, int]]
 """Given the number of a public level, the exact sum of the values below it, and how many are not."""
 
 
-class Clipped(NamedTuple):
+class ClippedSum(NamedTuple):
     """A clipped sum, and what a record adds to it at most: whole numbers of one unit."""
 
     total: int  # T: private
@@ -83,7 +84,7 @@ class Extremes:
     limit: float
     are_distances: bool
     at_ranks: Callable[[int, int], Ranks]
-    clipped: Callable[[float], Clipped]
+    clipped: Callable[[float], ClippedSum]
     private_n: int | None
     known: int | None = None
 
@@ -212,7 +213,7 @@ def _moved_means(
 
 
 def loss_extremes(
-    aggregate: LossAggregate | WeightedLossAggregate, count: int, sums_below: SumsBelow, *, private_n: bool
+    aggregate: LossAggregate | WeightedLossAggregate, count: int, sums_below: SumsBelow, *, relation: Relation
 ) -> Extremes:
     """Return the extremes of a mean of losses, or of a weighted mean.
 
@@ -238,7 +239,7 @@ def loss_extremes(
     scale = Fraction(weight, n << UNIT_BITS) if n else Fraction(1)
     unit = 1 / (scale * (1 << UNIT_BITS))
 
-    def clipped(y: float) -> Clipped:
+    def clipped(y: float) -> ClippedSum:
         wanted = Fraction(y) * scale
         at_least = rounded_quotient(wanted.numerator, wanted.denominator)
         if at_least < wanted:
@@ -246,15 +247,15 @@ def loss_extremes(
         number = min(level_from(at_least), LEVELS)
         level = level_units(number)
         if level >= highest:
-            return Clipped(aggregate.total, highest, unit)
-        return Clipped(_sum_clipped_at(number, aggregate, sums_below), level, unit)
+            return ClippedSum(aggregate.total, highest, unit)
+        return ClippedSum(_sum_clipped_at(number, aggregate, sums_below), level, unit)
 
     return Extremes(
         limit,
         are_distances=False,
         at_ranks=partial(order_statistic, values, limit),
         clipped=clipped,
-        private_n=n if private_n else None,
+        private_n=n if relation.private_n else None,
         known=min(count, aggregate.capacity),
     )
 
@@ -319,7 +320,7 @@ def _part(values: Floats, places: list[int]) -> None:
 
 
 def variance_extremes(
-    aggregate: VarianceAggregate, values: Callable[[], Floats], *, private_n: bool
+    aggregate: VarianceAggregate, values: Callable[[], Floats], *, relation: Relation
 ) -> Extremes:
     """Return the distances of a variance, of which `values` returns all values."""
     ends, limit, column = (-math.inf, math.inf), MAX_FLOAT, _Column(values)
@@ -334,16 +335,16 @@ def variance_extremes(
         column.parted = known, _depths(n, k)[1]
         return far_distances(known, aggregate.total, ends, limit, k, ranks)
 
-    def clipped(width: float) -> Clipped:
+    def clipped(width: float) -> ClippedSum:
         exact = Fraction(width)
         total, most = clipped_squares(aggregate, exact, lambda: column.in_order, column.parted), exact * exact
         unit = Fraction(1, total.denominator * most.denominator)
-        return Clipped(total.numerator * most.denominator, most.numerator * total.denominator, unit)
+        return ClippedSum(total.numerator * most.denominator, most.numerator * total.denominator, unit)
 
     return Extremes(
         limit,
         are_distances=True,
         at_ranks=at_ranks,
         clipped=clipped,
-        private_n=aggregate.n if private_n else None,
+        private_n=aggregate.n if relation.private_n else None,
     )

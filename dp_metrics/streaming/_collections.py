@@ -9,14 +9,14 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from dp_metrics._random import check_entropy
-from dp_metrics.inputs.containers import array_of
-from dp_metrics.inputs.options import check_sample_weight
-from dp_metrics.inputs.records import check_same_length
+from dp_metrics.inputs.arrays import array_of, check_one_number, check_same_length
+from dp_metrics.inputs.options import Relation
+from dp_metrics.inputs.readers import check_sample_weight
 from dp_metrics.inputs.shape import ArgumentShape, Shape
 from dp_metrics.metrics import Metric
 from dp_metrics.release.result import PrivateResult
 from dp_metrics.release.stored.questions import PER_RECORD, public_totals
+from dp_metrics.release.terms import Terms
 from dp_metrics.sensitivity.exact import exact_sum
 from dp_metrics.streaming._summary import Summary
 
@@ -66,19 +66,19 @@ def released(metric: Metric, **arguments: Any) -> PrivateResult[Any]:
                 f"{name} must be a dask.array or a dask.dataframe collection; for data in memory use "
                 f"dp_metrics.{metric.name}."
             )
-    settings["random_state"] = check_entropy(settings["random_state"])
+    terms = Terms.of(**settings)
     of_records = {name: value for name, value in options.items() if name not in PER_RECORD}
     totals = partial(_totals, data[metric.data[0]], **weights)
     call = replace(metric.call(of_records, {}), of_records=totals)
-    release = metric.settings(**settings, options=options, call=call)
+    release = metric.release_on(terms, options, call=call)
     if (stored := release.stored()) is not None:
         found: PrivateResult[Any] = stored
         return found
     # an option that is wrong fails here, before hours of computing
     empty = Summary.for_release(metric, of_records, _form(data.values()), release)
-    if settings["accountant"] is not None:
-        settings["accountant"].require(release.epsilon)
-    return _reduced(empty, {**data, **weights}).released_as(metric, **settings, **options)
+    if terms.accountant is not None:
+        terms.accountant.require(terms.epsilon)
+    return _reduced(empty, {**data, **weights}).released_as(metric, terms, options)
 
 
 def summarised(summary: AnySummary, *data: Any) -> AnySummary:
@@ -137,7 +137,7 @@ def _length_of(chunk: Any) -> tuple[int, int]:
 
 def _weight_of(chunk: Any) -> tuple[int, int]:
     """Return how many public weights there are, and their sum in units of 2**-1074."""
-    weights = check_sample_weight(chunk, whole=False)
+    weights = check_sample_weight(chunk, relation=Relation.ADD_OR_REMOVE_ONE)
     assert weights is not None
     return weights.size, exact_sum(weights)
 
@@ -190,9 +190,8 @@ def _aligned(data: Collections) -> list[Any]:
     first = next(iter(data.values()))
     rows = first.chunks[0] if _length(first) is not None else None
     lengths = {name: n for name, one in data.items() if (n := _length(one)) is not None}
-    if lengths:
-        known = {name: np.broadcast_to(0, n) for name, n in lengths.items()}
-        check_same_length(known, private_n=True)  # the relation is none of this function's business
+    # the relation is none of this function's business
+    check_one_number(lengths, relation=Relation.ADD_OR_REMOVE_ONE)
     aligned = []
     for collection in data.values():
         if isinstance(collection, da.Array) and collection.ndim > 1:
@@ -226,7 +225,7 @@ def _summarise(empty: AnySummary, names: list[str], *chunks: Any) -> AnySummary 
     weights = {name: data.pop(name) for name in names if name == "sample_weight"}
     summary = copy(empty)  # tasks in threads share it, and an update changes it
     try:
-        check_same_length({**data, **weights}, private_n=True)
+        check_same_length({**data, **weights}, relation=Relation.ADD_OR_REMOVE_ONE)
         summary.update(*data.values(), **weights)
         if not summary.is_like(empty):
             raise ValueError(_UNLIKE)

@@ -14,9 +14,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from dp_metrics._html import HtmlRepr
-from dp_metrics.inputs.error_state import own_error_state
-from dp_metrics.inputs.options import NO_WEIGHT
-from dp_metrics.inputs.scalars import as_whole
+from dp_metrics.inputs.floats import own_error_state
+from dp_metrics.inputs.options import Relation, as_whole
+from dp_metrics.inputs.readers import NO_WEIGHT
 from dp_metrics.inputs.shape import ArgumentShape, Records, Shape
 from dp_metrics.mechanisms._base import Limits, Noise
 from dp_metrics.metrics import METRICS, Metric
@@ -24,9 +24,10 @@ from dp_metrics.release.parts.count_table import MOST_CELLS
 from dp_metrics.release.parts.part import BoundsPart
 from dp_metrics.release.plan import KnownParts, Plan
 from dp_metrics.release.release import Release
-from dp_metrics.release.released import Released, has_note
+from dp_metrics.release.released import ReleasedNumbers, has_note
 from dp_metrics.release.result import PrivateResult
-from dp_metrics.release.stored.questions import as_plain, public_totals
+from dp_metrics.release.stored.questions import Call, as_plain, public_totals
+from dp_metrics.release.terms import Terms
 from dp_metrics.sensitivity.aggregates import CountAggregate, WeightedLossAggregate
 from dp_metrics.streaming._format import INCONSISTENT, MALFORMED, Aggregate, pack, unpack
 
@@ -88,9 +89,9 @@ class Summary(HtmlRepr):
         ValueError
             If an option is invalid, or the release is bound to be refused: reading would be in vain.
         """
-        plan = metric.planned(shape, options, private_n=True)
+        plan = metric.planned(shape, options)
         rules, epsilons, _ = release.divided(plan)
-        n = None if release.private_n else _MANY_RECORDS
+        n = None if release.terms.relation.private_n else _MANY_RECORDS
         parts = zip(plan.parts, rules, epsilons, strict=True)
         # the other parts have noise of their own
         used = [rule.capacity(part, share, n) for part, rule, share in parts if isinstance(part, BoundsPart)]
@@ -124,11 +125,11 @@ class Summary(HtmlRepr):
 
     def _planned(self, shape: Shape) -> Plan:
         """Return the plan of records of a form, or raise if an option is invalid."""
-        return self._metric.planned(shape, self._options, private_n=True)
+        return self._metric.planned(shape, self._options)
 
     def update(self, *data: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Add a chunk of records; if it is invalid, the summary is as it was before."""
-        shape, records = Records.of(data, private_n=True, sample_weight=sample_weight)
+        shape, records = Records.of(data, relation=Relation.ADD_OR_REMOVE_ONE, sample_weight=sample_weight)
         plan = self._planned(shape)
         known = plan.read(records).summary(self._capacity)
         form = _form_of(shape) if shape.states_columns or known.n > 0 else None
@@ -204,21 +205,27 @@ class Summary(HtmlRepr):
             return self._expected
         return self._planned(Shape((ArgumentShape(None, states_columns=False),) * len(self._metric.data)))
 
-    def released_as(self, metric: Metric, **arguments: Any) -> PrivateResult[Any]:
-        """Release a metric of the records that are known, as a call with these options and settings does.
+    def released_as(
+        self,
+        metric: Metric,
+        terms: Terms,
+        options: Mapping[str, Any],
+        of_records: Callable[[], Mapping[str, Any]] | None = None,
+    ) -> PrivateResult[Any]:
+        """Release a metric of the records that are known, as a call on these terms with these options does.
 
         Chunks have no order, so that the totals of the records are public; or what `of_records` returns.
         """
-        options = {name: arguments.pop(name) for name in metric.options if name in arguments}
 
         def read() -> tuple[Plan, KnownParts, Any]:
             plan, known = self._of_metric(metric, options)
-            return plan, known, metric.stored_form(self._stated(), private_n=True)
+            return plan, known, metric.stored_form(self._stated())
 
-        return self._run(metric, read, lambda result: result, options, **arguments)
+        return self._run(terms, metric, read, lambda result: result, options, of_records=of_records)
 
-    def _release(self, **settings: Any) -> PrivateResult[Any]:
-        return self.released_as(self._metric, **settings)
+    def _release(self, **arguments: Any) -> PrivateResult[Any]:
+        options = {name: arguments.pop(name) for name in self._metric.options if name in arguments}
+        return self.released_as(self._metric, Terms.of(**arguments), options)
 
     def _of_metric(self, metric: Metric, options: Mapping[str, Any]) -> tuple[Plan, KnownParts]:
         """Return the plan of a metric with these options, and what is known of the records."""
@@ -238,14 +245,15 @@ class Summary(HtmlRepr):
 
     def _run(
         self,
+        terms: Terms,
         metric: Metric,
         read: Callable[[], tuple[Plan, KnownParts, Any]],
         make: Callable[[PrivateResult[Any]], R],
         options: Mapping[str, Any],
+        call: Call | None = None,
         of_records: Callable[[], Mapping[str, Any]] | None = None,
-        **settings: Any,
     ) -> R:
-        """Release what is read, with the settings of a call of the metric, and return what is made of it."""
+        """Release what is read, as a call of the metric on these terms, and return what is made of it."""
         known, weight = self._known, None
         if known is not None and isinstance(
             getattr(known.parts[0], "aggregate", None), WeightedLossAggregate
@@ -254,13 +262,13 @@ class Summary(HtmlRepr):
         # of weights the settings need to know that there are some
         given = {**self._options, **options, "sample_weight": None if weight is None else True}
         totals = partial(public_totals, 0 if known is None else known.n, weight)
-        call = replace(settings.pop("call", None) or metric.call(given, {}), of_records=of_records or totals)
-        release = metric.settings(**settings, options=given, call=call)
+        call = replace(call or metric.call(given, {}), of_records=of_records or totals)
+        release = metric.release_on(terms, given, call=call)
 
         def checked() -> tuple[Plan, KnownParts, Any]:
             plan, known, form = read()
             weight = known.weight
-            if release.private_n:
+            if release.terms.relation.private_n:
                 return replace(plan, unstated=self._left_open()), known, form
             if known.n == 0:
                 raise ValueError(
@@ -385,7 +393,7 @@ class KeptCounts:
         The form of their limits, where they are the metric that is released.
     """
 
-    reading: Callable[[Released], Any]
+    reading: Callable[[ReleasedNumbers], Any]
     shape: tuple[int, ...] | None = None
 
     @property
@@ -393,15 +401,15 @@ class KeptCounts:
         """What the limits are limits of, if not of the metric."""
         return "counts" if self.shape is None else None
 
-    def __call__(self, released: Released) -> tuple[list[int], Any]:
+    def __call__(self, released: ReleasedNumbers) -> tuple[list[int], Any]:
         """Return the counts, and what is made of them."""
         return list(released.values[0]), self.reading(released)
 
-    def note(self, parts: Sequence[Noise], released: Released) -> str | None:
+    def note(self, parts: Sequence[Noise], released: ReleasedNumbers) -> str | None:
         """Return what must not be concluded from metrics that the counts tell."""
         return self.reading.note(parts, released) if has_note(self.reading) else None
 
-    def limits(self, parts: Sequence[Noise], released: Released, miss: float) -> Limits:
+    def limits(self, parts: Sequence[Noise], released: ReleasedNumbers, miss: float) -> Limits:
         """Return limits of each count, which is at most the number of records, where that is public."""
         (noise,) = parts
         lower, upper, note = noise.limits(miss)

@@ -23,6 +23,7 @@ from dp_metrics.release.plan import KnownParts, Plan
 from dp_metrics.release.result import PrivateResult
 from dp_metrics.release.stored.answers import Answer, read_result, restores
 from dp_metrics.release.stored.questions import Call
+from dp_metrics.release.terms import Terms
 from dp_metrics.streaming._summary import KeptCounts, Summary, plain, reading_of, unchanged
 
 
@@ -140,18 +141,18 @@ class ConfusionSummary(Summary):
 
         def read() -> tuple[Plan, KnownParts, Any]:
             table = KnownParts((wanted.table(self._matrix()),))
-            return replace(wanted.plan(private_n=True), postprocess=kept), table, None
+            return replace(wanted.plan(), postprocess=kept), table, None
 
+        terms = Terms.of(
+            epsilon=epsilon, neighboring=neighboring, accountant=accountant, random_state=random_state,
+            spend_name=spend_name,
+        )  # fmt: skip
         return self._run(
+            terms,
             metric,
             read,
             partial(released_confusion, labels=known),
             {},
-            epsilon=epsilon,
-            neighboring=neighboring,
-            accountant=accountant,
-            random_state=random_state,
-            spend_name=spend_name,
             call=Call("labels", {"labels": known.in_order, "matrix": matrix}),
         )
 

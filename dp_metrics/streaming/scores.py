@@ -19,6 +19,7 @@ from dp_metrics.release.plan import KnownParts, Plan
 from dp_metrics.release.result import PrivateResult
 from dp_metrics.release.stored.answers import Answer, read_result, restores
 from dp_metrics.release.stored.questions import Call
+from dp_metrics.release.terms import Terms
 from dp_metrics.streaming._summary import KeptCounts, Summary, plain, unchanged
 
 
@@ -151,16 +152,16 @@ class ScoreSummary(Summary):
             counts = KnownParts((table.query(finest.table),))  # type: ignore[union-attr]
             return replace(plan, postprocess=KeptCounts(table)), counts, None
 
+        terms = Terms.of(
+            epsilon=epsilon, neighboring=neighboring, accountant=accountant, random_state=random_state,
+            spend_name=spend_name,
+        )  # fmt: skip
         return self._run(
+            terms,
             self._metric,
             read,
             _released,
             {},
-            epsilon=epsilon,
-            neighboring=neighboring,
-            accountant=accountant,
-            random_state=random_state,
-            spend_name=spend_name,
             call=Call("scores", {"options": self._options, "bins": bins}),
         )
 

@@ -350,7 +350,7 @@ class VarianceSummary(Summary):
 
     def _of_metric(self, metric: Metric, options: Mapping[str, Any]) -> tuple[Plan, KnownParts]:
         _, known = self._records()
-        return metric.planned(metric.form(), {**options, **self._options}, private_n=True), known
+        return metric.planned(metric.form(), {**options, **self._options}), known
 
     @classmethod
     def _made(cls, settings: Mapping[str, Any]) -> Self:

@@ -14,9 +14,10 @@ from dp_metrics.analysis._law_comparison import _candidate_probabilities, law_lo
 from dp_metrics.analysis.audited import AUDITED, FRAMES
 from dp_metrics.analysis.simulation import loss_output_bounds, variance_output_bounds
 from dp_metrics.cli.main import main
+from dp_metrics.inputs.options import Relation
 from dp_metrics.mechanisms import AboveThreshold, Hazard
 from dp_metrics.metrics import METRICS
-from dp_metrics.release.together import Share, Together
+from dp_metrics.release.plan import Share, Together
 from dp_metrics.sensitivity.exact import BLOCK
 
 ONES = np.ones(10)
@@ -156,8 +157,9 @@ def test_what_has_no_exact_comparison_is_refused():
         auditing.privacy_loss("above_threshold", bounds, bounds, epsilon=1.0)
     with pytest.raises(ValueError, match="at least 4"):
         auditing.loss_lower_bound([1.0], [1.0] * 9)
-    with pytest.raises(ValueError, match="confidence"):
-        auditing.loss_lower_bound([1.0] * 9, [1.0] * 9, confidence=1.5)
+    for confidence in (1.5, "0.95"):
+        with pytest.raises(ValueError, match="confidence"):
+            auditing.loss_lower_bound([1.0] * 9, [1.0] * 9, confidence=confidence)
 
 
 def test_data_of_more_than_a_block_keep_the_claim():
@@ -199,10 +201,12 @@ def test_plans_that_differ_have_an_infinite_loss():
     x = np.array([0.25, 0.25, 0.75, 1.0])
 
     def limited(shape, cap):
-        return METRICS["private_mean"].planned(shape, {"bounds": (0, cap)}, private_n=False)
+        return METRICS["private_mean"].planned(shape, {"bounds": (0, cap)})
 
     def together(shape, cap):
-        return Together((Share(limited(shape, cap), Fraction(1), False, ""),), lambda all: [all], tuple)
+        return Together(
+            (Share(limited(shape, cap), Fraction(1), Relation.REPLACE_ONE, ""),), lambda all: [all], tuple
+        )
 
     for make in (limited, together):
         caps = iter((1, 2))

@@ -309,7 +309,7 @@ def test_quotation_marks_stand_at_the_ends_of_a_cell_or_are_doubled(block, begin
     for rows in (*WELL_FORMED, *STRAY):
         text = begin + HEADER.replace("y", '"y"') + ROW * 5 + rows
         Path("data.csv").write_text(text, newline="", encoding="utf-8")
-        with predictions._Watched(Path("data.csv"), lambda part: None) as file:
+        with predictions._WatchedFile(Path("data.csv"), lambda part: None) as file:
             while file.read(max(block, 4) if begin else block):  # the mark of bytes comes in one block
                 pass
             assert (file.has_stray_quotes or file.has_open_quote) == (rows in STRAY), rows

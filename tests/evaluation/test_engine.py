@@ -19,10 +19,10 @@ from dp_metrics.evaluation.engine import (
     run_chunks,
     simulate_bounds,
 )
-from dp_metrics.evaluation.models import Evaluation
 from dp_metrics.evaluation.population import Population, Task, populations_of
-from dp_metrics.evaluation.results import ERROR_CAP, key_of
+from dp_metrics.evaluation.results_file import ERROR_CAP, key_of
 from dp_metrics.evaluation.studies import STUDIES, Study, select_studies
+from dp_metrics.evaluation.trained_models import Evaluation
 from dp_metrics.exceptions import SeededReleaseWarning
 from dp_metrics.mechanisms import MECHANISMS, AboveThreshold
 from dp_metrics.sensitivity.output_bounds import OutputBounds

@@ -10,9 +10,9 @@ from dp_metrics.cli.main import main
 from dp_metrics.evaluation import population, reproduce
 from dp_metrics.evaluation.compared import RIVALS
 from dp_metrics.evaluation.datasets import DATASETS
-from dp_metrics.evaluation.models import Evaluation
-from dp_metrics.evaluation.results import ResultsFile
+from dp_metrics.evaluation.results_file import ResultsFile
 from dp_metrics.evaluation.sources import DATA_VARIABLE
+from dp_metrics.evaluation.trained_models import Evaluation
 
 
 @pytest.fixture

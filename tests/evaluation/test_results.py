@@ -6,8 +6,8 @@ from unittest import mock
 
 import pytest
 
-from dp_metrics.evaluation import results
-from dp_metrics.evaluation.results import ResultsError, ResultsFile, git_revision, summarise
+from dp_metrics.evaluation import results_file as results
+from dp_metrics.evaluation.results_file import ResultsError, ResultsFile, git_revision, summarise
 
 
 def written(path, rows):

@@ -17,8 +17,8 @@ from sklearn import metrics as sk
 
 import dp_metrics as dp
 from dp_metrics.analysis import auditing
-from dp_metrics.fairness.frame import WITHIN_GROUPS
-from dp_metrics.fairness.plan import read_frame
+from dp_metrics.fairness.frame_plan import FrameOptions, read_frame
+from dp_metrics.inputs.options import Relation
 from dp_metrics.metrics import FUNCTIONS, METRICS
 
 RNG = np.random.default_rng(0)
@@ -127,8 +127,10 @@ def test_the_spend_comes_before_the_draw_under_a_relation_of_its_own():
         frame(recall, epsilon=0.1, accountant=budget, membership="public")
     public = dp.PrivacyAccountant(1.0)
     made = frame(recall, epsilon=0.5, accountant=public, membership="public", spend_name="by race")
-    assert [(s.spend_name, s.neighboring) for s in public.history] == [("by race", WITHIN_GROUPS)]
-    assert made.neighboring == WITHIN_GROUPS
+    assert [(s.spend_name, s.neighboring) for s in public.history] == [
+        ("by race", "replace_one_within_groups")
+    ]
+    assert made.neighboring == "replace_one_within_groups"
 
 
 @each_way
@@ -322,8 +324,8 @@ def test_the_exact_loss_of_a_frame_is_at_most_epsilon_and_attained(name, way):
 
 def planned(metrics, by=RACE, *, neighboring="replace_one", membership="private"):
     """Return the plan of a frame."""
-    options = {"group_labels": LABELS, "membership": membership, "overall_share": 0.2}
-    return read_frame(metrics, Y, PRED, by, private_n=neighboring != "replace_one", **options)[0]
+    asked = FrameOptions(metrics, LABELS, membership)
+    return read_frame(asked, Y, PRED, by, relation=Relation(neighboring))[0]
 
 
 @each_way

@@ -15,12 +15,13 @@ from sklearn import metrics as sk
 import dp_metrics as dp
 from dp_metrics.fairness.alike import gaps_where_alike
 from dp_metrics.fairness.intervals import InRecords
+from dp_metrics.inputs.options import Relation
 from dp_metrics.metrics.labels.counts import Confusion
 from dp_metrics.metrics.labels.label_limits import ratio_cells
 from dp_metrics.metrics.labels.layouts import right_or_wrong
 from dp_metrics.release.noise import CountsNoise
 from dp_metrics.release.ratio_limits import noisy_ratio, ratio_limits
-from dp_metrics.release.released import Released, ResultNoise
+from dp_metrics.release.released import ReleasedNumbers, ResultNoise
 
 RNG = np.random.default_rng(0)
 N = 1500
@@ -177,7 +178,7 @@ def test_the_exact_probability_that_limits_of_noise_miss(confusion):
 
     @cache
     def ends(noise, confidence):
-        public = Released([noise.noisy], None, None, Fraction(1), "replace_one")
+        public = ReleasedNumbers([noise.noisy], None, None, Fraction(1), Relation.REPLACE_ONE)
         return ResultNoise(confusion, (noise,), public).interval("share", confidence)
 
     class Cached(ResultNoise):

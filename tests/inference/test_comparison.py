@@ -16,9 +16,11 @@ from dp_metrics.analysis.auditing import plan_loss
 from dp_metrics.inference.comparison import Comparison, comparison_plan, private_compare
 from dp_metrics.inference.paired_losses import COMPARABLE, paired_losses
 from dp_metrics.inputs.losses import RecordLoss
+from dp_metrics.inputs.options import Relation
 from dp_metrics.inputs.shape import ArgumentShape, Records, Shape
 from dp_metrics.metrics import FUNCTIONS, METRICS
 from dp_metrics.release.release import Release
+from dp_metrics.release.terms import Terms
 
 WIN, DEFEAT, TIE = (1, 0), (0, 1), (1, 1)  # what A and B predict where 1 is true
 NO_NOISE = 1e6  # epsilon at which noise is 0, but for a probability below 1e-200000
@@ -26,7 +28,7 @@ NO_NOISE = 1e6  # epsilon at which noise is 0, but for a probability below 1e-20
 
 def compared(records, **options):
     """Return plan and what is known of records of (prediction of A, prediction of B), where 1 is true."""
-    shape, arrays = Records.of(columns(records), private_n=False)
+    shape, arrays = Records.of(columns(records), relation=Relation.REPLACE_ONE)
     plan = win_plan(shape, **options)
     return plan, plan.read(arrays)
 
@@ -158,11 +160,8 @@ def test_any_noise_makes_a_result():
 
 
 def settings_of(epsilon):
-    """Return the settings of a call that draws nothing."""
-    return Release(
-        "private_compare", epsilon=epsilon, mechanism=None, default=None, accountant=None,
-        random_state=NoEntropy(), neighboring="replace_one",
-    )  # fmt: skip
+    """Return a release that draws nothing."""
+    return Release("private_compare", Terms.of(epsilon=epsilon, random_state=NoEntropy()))
 
 
 def test_the_noise_is_two_sided_geometric_with_half_of_epsilon():

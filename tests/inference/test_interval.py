@@ -6,7 +6,7 @@ from helpers import MAX, loop_over
 
 import dp_metrics as dp
 from dp_metrics.cli._output import _ends
-from dp_metrics.page.requirements import Checked, Verdict
+from dp_metrics.page.requirements import Verdict, Verdicts
 from dp_metrics.release.interval import Interval
 
 
@@ -45,7 +45,7 @@ def test_a_limit_at_the_largest_float_is_none_wherever_it_is_shown(lower, upper)
     assert (several.lower[1], several.upper[1]) == (0.0, 1.0)
     words = {(True, True): "0.25 to 0.5", (True, False): "at least 0.25", (False, True): "at most 0.5"}
     checked = Verdict("mse <= 1", "cannot tell", interval, "")
-    result = Checked({"mse": checked}, "people", 0.95)
+    result = Verdicts({"mse": checked}, "people", 0.95)
     for text in (interval.in_words(), _ends(interval), result.rows()[0][2]):
         assert text == words.get(has, "no limit")
     for text in (str(interval), str(several), interval._repr_html_(), several._repr_html_()):

@@ -16,11 +16,12 @@ from scipy.stats import beta, gamma, invgauss, norm, weibull_min
 import dp_metrics as dp
 from dp_metrics.inference.mean_interval_plan import mean_interval_plan
 from dp_metrics.inference.means import mean_plan
+from dp_metrics.inputs.options import Relation
 from dp_metrics.inputs.readers import vector
 from dp_metrics.inputs.shape import Records
 from dp_metrics.release.normal_limits import mean_half_width, normal_laplace_tail
 from dp_metrics.release.parts.capped_sums import cap_of
-from dp_metrics.release.released import Released
+from dp_metrics.release.released import ReleasedNumbers
 from dp_metrics.sensitivity.noisy_sums import FINENESS
 
 MAX = sys.float_info.max
@@ -67,7 +68,7 @@ def test_half_a_width_is_finite_and_keeps_its_promise_whatever_is_drawn(n, epsil
     assert 0 < half < math.inf
 
 
-UNREAD = partial(vector, name="x", private_n=False)
+UNREAD = partial(vector, name="x")
 
 
 def known_sums(row):
@@ -89,7 +90,7 @@ def test_rounding_both_sums_can_cost_a_step_and_the_noise_allows_for_it():
 
 def from_released(values, n, epsilon="1", confidence=0.95, **scale):
     plan = mean_interval_plan(UNREAD, confidence=confidence, about="All.", **scale)
-    return plan.postprocess(Released([values], n, float(n), Fraction(epsilon), "replace_one"))
+    return plan.postprocess(ReleasedNumbers([values], n, float(n), Fraction(epsilon), Relation.REPLACE_ONE))
 
 
 def test_the_interval_follows_from_both_noisy_sums():
@@ -194,12 +195,14 @@ def test_whatever_is_drawn_is_a_cap(drawn):
     """The draw of the cap is replaced: so an output at either end of the grid is tried, however rare."""
     plan = mean_plan(cap="private")
     (known,) = plan.read(Records((np.array([0.0, 5e-324, 1.0, MAX]),))).parts
-    draw = known.prepare(None, Fraction(1), private_n=False)
+    draw = known.prepare(None, Fraction(1), relation=Relation.REPLACE_ONE)
     sums = draw.given(drawn)
     cap = cap_of(drawn)
     assert 0 < cap <= MAX
     assert abs(cap - drawn) <= max(0.005 * drawn, 5e-324)
-    interval = plan.postprocess(Released([(cap, *sums.values)], 4, 4.0, Fraction(1), "replace_one"))
+    interval = plan.postprocess(
+        ReleasedNumbers([(cap, *sums.values)], 4, 4.0, Fraction(1), Relation.REPLACE_ONE)
+    )
     assert cap_in(interval) == cap
     assert 0 <= interval.lower <= interval.estimate <= interval.upper <= cap
     exact = sum(Fraction(min(x, cap)) for x in (0.0, 5e-324, 1.0, MAX)) / 4

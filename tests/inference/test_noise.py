@@ -18,6 +18,7 @@ from sklearn import metrics as sk
 
 import dp_metrics as dp
 from dp_metrics.exceptions import NoisyReleaseWarning
+from dp_metrics.inputs.options import Relation
 from dp_metrics.mechanisms._base import NOTHING, Limits
 from dp_metrics.mechanisms.geometric import SumsNoise, largest_noise
 from dp_metrics.metrics import FUNCTIONS, METRICS
@@ -25,7 +26,7 @@ from dp_metrics.metrics._multioutput import _score_limits, _Scores, r2_from_part
 from dp_metrics.metrics.labels.label_limits import ratio_cells
 from dp_metrics.release.noise import CountsNoise
 from dp_metrics.release.ratio_limits import noisy_ratio
-from dp_metrics.release.released import Monotone, Released, ResultNoise
+from dp_metrics.release.released import Monotone, ReleasedNumbers, ResultNoise
 
 # curves and reports have no limits of their noise
 WITH = [name for name in METRICS if not name.endswith(("_curve", "_report"))]
@@ -207,7 +208,7 @@ def test_what_saturates_has_no_upper_limit_and_keeps_its_lower_one():
     def of(released, sign):
         return sign * min(released.values[0] * largest, largest)
 
-    released = Released([2.5], 10, None, Fraction(1), "replace_one")
+    released = ReleasedNumbers([2.5], 10, None, Fraction(1), Relation.REPLACE_ONE)
     for sign, expected in ((1, (largest, math.inf)), (-1, (-math.inf, -largest))):
         result = Monotone(lambda x, sign=sign: of(x, sign), rises=sign > 0)
         assert tuple(ResultNoise(result, (Noisy(),), released).interval("mse", 0.95)) == expected
@@ -242,12 +243,16 @@ def test_the_probability_of_a_miss_is_divided_between_the_limits_of_sums():
 def test_parts_of_r2_share_the_probability_of_a_miss():
     asked = []
 
-    class Asked:
+    class PopulationQuestion:
         def limits(self, miss):
             asked.append(miss)
             return Limits(1.0, 2.0)
 
-    _Scores(None).limits([Asked()] * 4, Released([1.0] * 4, 10, None, Fraction(1), "replace_one"), 0.04)
+    _Scores(None).limits(
+        [PopulationQuestion()] * 4,
+        ReleasedNumbers([1.0] * 4, 10, None, Fraction(1), Relation.REPLACE_ONE),
+        0.04,
+    )
     assert asked == [0.01] * 4
     assert _score_limits(Limits(2.0, 3.0), Limits(0.0, 1.0))[1] == 0.0  # of a variance of 0, by definition
 

@@ -10,6 +10,7 @@ from numpy.testing import assert_array_equal
 from dp_metrics.analysis import auditing
 from dp_metrics.inference.order_search import OrderSearch, ReversedGrid, hazard_miss
 from dp_metrics.inputs.floats import MAX_FLOAT
+from dp_metrics.inputs.options import Relation
 from dp_metrics.mechanisms import Mechanism
 from dp_metrics.mechanisms._grid import GeometricGrid
 from dp_metrics.sensitivity.output_bounds import OutputBounds
@@ -31,7 +32,7 @@ def test_a_reversed_grid_has_minus_the_points_in_reverse():
 
 def bounds_of(x, k, limit=MAX_FLOAT):
     query = order_query(x, k, limit)
-    return query.output_bounds(OrderSearch(), Fraction(1, 100), private_n=False)
+    return query.output_bounds(OrderSearch(), Fraction(1, 100), relation=Relation.REPLACE_ONE)
 
 
 def test_the_probability_of_a_miss_is_one_less_the_law_of_the_level():

@@ -13,10 +13,11 @@ import dp_metrics as dp
 from dp_metrics.analysis import auditing
 from dp_metrics.inference.quantiles import _CELLS, _misses, quantile_plan, rank_searches
 from dp_metrics.inputs.floats import MAX_FLOAT
+from dp_metrics.inputs.options import Relation
 from dp_metrics.inputs.shape import ArgumentShape, Shape
 from dp_metrics.mechanisms._hazard_law import largest_ratio
 from dp_metrics.release.noisy_binomial import binomial_law
-from dp_metrics.release.released import Released
+from dp_metrics.release.released import ReleasedNumbers
 
 
 @loop_over(("n", "ranks"), [(300, (82, 123, 132, 133)), (10_000, (4890, 4903, 4902, 4902))])
@@ -34,7 +35,9 @@ def limit_misses(losses, below, search, epsilon, cells=_CELLS):
     lower limit, the second for the upper one.
     """
     x = np.sort(np.asarray(losses))
-    bounds = order_query(x, search.rank, MAX_FLOAT).output_bounds(search.mechanism, epsilon, private_n=False)
+    bounds = order_query(x, search.rank, MAX_FLOAT).output_bounds(
+        search.mechanism, epsilon, relation=Relation.REPLACE_ONE
+    )
     law, grid = search.mechanism.output_distribution(bounds, epsilon), search.mechanism.grid(MAX_FLOAT)
     if search.mechanism.downward:
         # the upper limit is below it if the output is `cells` or more below the last point that is
@@ -101,7 +104,7 @@ def test_ranks_are_the_best_that_the_bound_allows():
 
 def released(values, n, q=0.5, **options):
     plan = quantile_plan(Shape((ArgumentShape(),), n), q=q, epsilon=Fraction(1), **options)
-    return plan, plan.postprocess(Released(values, n, float(n), Fraction(1), "replace_one"))
+    return plan, plan.postprocess(ReleasedNumbers(values, n, float(n), Fraction(1), Relation.REPLACE_ONE))
 
 
 def test_limits_lie_320_points_beyond_the_outputs_of_the_searches():

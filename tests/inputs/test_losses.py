@@ -8,8 +8,8 @@ import pytest
 from helpers import HOSTILE, MAX, loop_over
 
 from dp_metrics.inputs import losses
+from dp_metrics.inputs.arrays import float_block
 from dp_metrics.inputs.losses import RecordLoss, absolute_error, clamp, largest_error, log_loss, squared_error
-from dp_metrics.inputs.records import float_block
 
 PINBALL = partial(losses.pinball_loss, alpha=0.3)
 OF_POSITIVE = losses.poisson_deviance, losses.squared_log_error, losses.absolute_percentage_error

@@ -11,6 +11,7 @@ from cases import CASES, PRIVATE_N
 from helpers import loop_over
 
 import dp_metrics as dp
+from dp_metrics.inputs.options import Relation
 
 VALUES = {  # of an argument, for records of several columns
     "y_true": [0, 1, 1],
@@ -50,7 +51,7 @@ def law_of(query):
 def laws(row, data, options):
     """Return the laws of all releases of a call, or None if it is refused."""
     try:
-        plan, known = row.read(data, {**row.options, **options}, private_n=True)
+        plan, known = row.read(data, {**row.options, **options}, relation=Relation.ADD_OR_REMOVE_ONE)
     except (ValueError, TypeError):
         return None
     return None if plan.unstated is not None else repr(([*map(law_of, known.parts)], plan.shares))

@@ -16,9 +16,9 @@ from helpers import REFUSED, NoEntropy, kind_of, loop_over, messages
 import dp_metrics as dp
 from dp_metrics.analysis import auditing
 from dp_metrics.inference.paired_losses import paired_losses
-from dp_metrics.inputs.containers import array_of
+from dp_metrics.inputs.arrays import array_of, as_numbers, as_probabilities, as_scores
 from dp_metrics.inputs.labels import as_label_pairs, as_labels
-from dp_metrics.inputs.records import as_numbers, as_probabilities, as_scores
+from dp_metrics.inputs.options import Relation
 from dp_metrics.inputs.shape import Records
 
 BIG = 2**60 + 1  # no float64: rounded by whoever makes floats of all integers
@@ -73,7 +73,7 @@ OBJECTS = {  # containers that hold whatever they are given
     "pandas": lambda records: pd.Series(as_objects(records), dtype=object),
 }
 READERS = {
-    "numbers": partial(as_numbers, name="y", allow_2d=True, private_n=False),
+    "numbers": partial(as_numbers, name="y", allow_2d=True, relation=Relation.REPLACE_ONE),
     "probabilities": as_probabilities,
     "scores": as_scores,
     "labels that are numbers": partial(as_labels, labels=np.array([0, 1])),
@@ -192,7 +192,7 @@ def test_a_record_changes_no_other_loss_of_a_comparison(loss, kind, place):
     other[place] = with_row(data[place], ODD[kind])
 
     def losses_of(data):
-        shape, records = Records.of(data, private_n=False)
+        shape, records = Records.of(data, relation=Relation.REPLACE_ONE)
         compared = paired_losses(loss, shape, {})
         return np.concatenate([np.stack(both) for both in compared.blocks(compared.read(records))], axis=1)
 

@@ -7,10 +7,10 @@ import pandas as pd
 from helpers import MAX, loop_over
 
 import dp_metrics as dp
-from dp_metrics.inputs.epsilon import check_epsilon
-from dp_metrics.inputs.labels import check_labels, public_labels
-from dp_metrics.inputs.options import check_bounds, check_max_loss
-from dp_metrics.inputs.records import as_numbers, float_block
+from dp_metrics.inputs.arrays import as_numbers, float_block
+from dp_metrics.inputs.options import Relation, check_bounds, check_epsilon, check_max_loss
+from dp_metrics.inputs.readers import LabelColumns
+from dp_metrics.inputs.shape import ArgumentShape
 
 ONE_HALF = [0.5, np.float32(0.5), Fraction(1, 2)]
 
@@ -41,18 +41,17 @@ def test_bounds_are_any_increasing_pair_of_finite_numbers(bounds):
         (np.array([True, False]), 2, [False, True]),
         (pd.Series(["x", "y"]), 2, ["x", "y"]),
         (pd.Index([2.5, 0.5]), 1, [0.5, 2.5]),
-        (["a", "a", "b"], 1, ["a", "b"]),
     ],
 )
 def test_labels_are_sorted_and_default_to_the_columns(labels, columns, expected):
-    assert check_labels(public_labels(labels), columns).tolist() == expected
+    assert LabelColumns.of(labels, ArgumentShape(columns), "y_proba").labels.tolist() == expected
 
 
 @loop_over("dtype", [np.float16, np.float32, np.float64, np.int64, np.uint8, bool])
 @loop_over("hold", [np.asarray, pd.Series])
 def test_arrays_of_numbers_are_never_copied_as_a_whole(dtype, hold):
     data = hold(np.zeros(10, dtype=dtype))
-    read = as_numbers(data, "x", allow_2d=False, private_n=False)
+    read = as_numbers(data, "x", allow_2d=False, relation=Relation.REPLACE_ONE)
     assert np.shares_memory(read, np.asarray(data))
     assert np.shares_memory(float_block(read, "x"), read) == (dtype is np.float64)
     assert float_block(read[::2], "x").flags.c_contiguous

@@ -15,6 +15,7 @@ from helpers import assert_follows, loop_over, loss_bounds, loss_query
 import dp_metrics as dp
 from dp_metrics._random import SeededEntropy
 from dp_metrics.inputs import losses
+from dp_metrics.inputs.options import Relation
 from dp_metrics.mechanisms import Geometric, geometric, get_mechanism
 from dp_metrics.mechanisms._staircase import Staircase
 from dp_metrics.mechanisms.geometric import SpreadDraw, expected_noise, noise_cells, spread_noise
@@ -25,7 +26,7 @@ from dp_metrics.sensitivity.noisy_sums import FINENESS, mean_spread
 def _law(metric_query, epsilon=1.0):
     mechanism = get_mechanism("geometric")
     return mechanism.output_distribution(
-        metric_query.output_bounds(mechanism, epsilon, private_n=False), epsilon
+        metric_query.output_bounds(mechanism, epsilon, relation=Relation.REPLACE_ONE), epsilon
     )
 
 
@@ -100,7 +101,7 @@ def spread_of(values, cap=1.0):
 
 
 def draw_of(values, cap=1.0, epsilon=Fraction(1)):
-    draw = loss_query(np.array(values), cap).prepare(Geometric(), epsilon, private_n=False)
+    draw = loss_query(np.array(values), cap).prepare(Geometric(), epsilon, relation=Relation.REPLACE_ONE)
     assert isinstance(draw, SpreadDraw)
     return draw
 

@@ -24,7 +24,7 @@ from hypothesis import strategies as st
 
 from dp_metrics._random import LazyUniform, SeededEntropy
 from dp_metrics.analysis.simulation import loss_output_bounds, variance_output_bounds
-from dp_metrics.inputs.epsilon import exact_epsilon
+from dp_metrics.inputs.options import exact_epsilon
 from dp_metrics.mechanisms import Hazard
 from dp_metrics.mechanisms._hazard_law import largest_ratio
 from dp_metrics.mechanisms.hazard import share_of_rank

@@ -10,9 +10,18 @@ from itertools import product
 
 import numpy as np
 import pytest
-from helpers import loop_over, loss_bounds, loss_query, ranking_query, slow_but, variance_query
+from helpers import (
+    BOTH_RELATIONS,
+    loop_over,
+    loss_bounds,
+    loss_query,
+    ranking_query,
+    slow_but,
+    variance_query,
+)
 
 from dp_metrics.inputs.floats import MAX_FLOAT
+from dp_metrics.inputs.options import Relation
 from dp_metrics.mechanisms import Adaptive, Geometric, Hazard
 from dp_metrics.mechanisms._base import BoundsNoise, Limits
 from dp_metrics.mechanisms._grid import nearest_index
@@ -197,7 +206,7 @@ def test_limits_hold_for_weights_and_groups():
         (rng.random(60), np.arange(60) // 4),
     ):
         query = loss_query(rng.random(60) ** 4, 1.0, weights, groups)
-        bounds = query.output_bounds(Hazard(), Fraction(1), private_n=False)
+        bounds = query.output_bounds(Hazard(), Fraction(1), relation=Relation.REPLACE_ONE)
         law = Hazard().output_distribution(bounds, 1.0)
         assert max(wrong(law, Hazard(), bounds, 1.0)) <= 0.025 * (1 + 1e-9)
 
@@ -265,7 +274,7 @@ TAILS = {"exponential": RNG.exponential(size=2000), "Pareto": RNG.pareto(1.2, 20
 
 @loop_over(("name", "wrong_by"), product(TAILS, [0.01, 1.0, 100.0]))
 def test_a_scale_that_is_wrong_costs_width_and_never_coverage(name, wrong_by):
-    draw = loss_query(TAILS[name]).prepare(Adaptive(), Fraction(1), private_n=False)
+    draw = loss_query(TAILS[name]).prepare(Adaptive(), Fraction(1), relation=Relation.REPLACE_ONE)
     mixture = draw.law(None)
     scale = wrong_by * float(np.sort(TAILS[name])[-3])
     found = wrong_after(mixture.given(scale), draw, mixture.scale(scale))
@@ -277,7 +286,7 @@ def test_a_scale_that_is_wrong_costs_width_and_never_coverage(name, wrong_by):
 
 def test_a_scale_at_the_public_limit_gives_the_limits_of_the_noise_alone():
     losses = np.minimum(RNG.exponential(size=2000), 2.0)
-    draw = loss_query(losses, 2.0).prepare(Adaptive(), Fraction(1), private_n=False)
+    draw = loss_query(losses, 2.0).prepare(Adaptive(), Fraction(1), relation=Relation.REPLACE_ONE)
     mixture = draw.law(None)
     for scale in (2.0, 1.0):
         # a release at the end may have been any further up, whatever the confidence
@@ -305,7 +314,7 @@ def test_more_records_exceed_the_drawn_level_as_rarely_as_promised(name, miss):
     """By the exact law of the first stage; worst are many records just above what is drawn, and zeros."""
     losses = MANY_ABOVE[name]
     for epsilon in (0.3, 3.0):
-        draw = loss_query(losses, 8.0).prepare(Adaptive(), Fraction(epsilon), private_n=False)
+        draw = loss_query(losses, 8.0).prepare(Adaptive(), Fraction(epsilon), relation=Relation.REPLACE_ONE)
         (first, _), law = draw._stages(None), draw.law(None).first
 
         def is_wrong(number, law=law, first=first):
@@ -329,7 +338,11 @@ def test_the_number_of_records_above_is_nearly_attained():
     most = records_above(law, 2, 100, 1.0, 0.05)
     assert records_above(law, 2, int(most) - 2, 1.0, 0.05) == math.inf  # of fewer ranks it is not known
     losses = np.r_[np.full(int(most), 1.0000001), np.zeros(500)]
-    bounds = loss_query(losses, 8.0).prepare(Adaptive(), Fraction(1), private_n=False).extremes.bounds(2, 100)
+    bounds = (
+        loss_query(losses, 8.0)
+        .prepare(Adaptive(), Fraction(1), relation=Relation.REPLACE_ONE)
+        .extremes.bounds(2, 100)
+    )
     number = int(law.grid.index_above(np.array([1.0]))[0]) - 1
     reached = float(Hazard(resolution=0.4).output_distribution(bounds, 1).index_cdf(np.array([number]))[0])
     assert 0.05 < reached < 0.05 * math.e  # a rank less: q^-4 = e times as likely
@@ -339,7 +352,7 @@ def test_the_number_of_records_above_is_nearly_attained():
 def test_limits_of_a_clipped_mean_with_a_cap_are_wrong_as_rarely_as_promised(name):
     """Summed over the scales that may be drawn, each with the exact law of the noise that follows."""
     losses, miss = MANY_ABOVE[name], 0.2
-    draw = loss_query(losses, 8.0).prepare(Adaptive(), Fraction(1), private_n=False)
+    draw = loss_query(losses, 8.0).prepare(Adaptive(), Fraction(1), relation=Relation.REPLACE_ONE)
     mixture, exact = draw.law(None), exact_mean(losses)
     numbers = np.arange(mixture.first.grid.last + 1)
     shares, drawn = Counter(), {}
@@ -366,7 +379,7 @@ def test_limits_of_a_clipped_mean_with_a_cap_are_wrong_as_rarely_as_promised(nam
 def test_noise_of_both_sums_within_its_limit_leaves_a_mean_with_a_cap_within_its_limits(name):
     """With a private number of records, wherever the level is not too low for the number above it."""
     losses, miss = MANY_ABOVE[name], 0.2
-    draw = loss_query(losses, 8.0).prepare(Adaptive(), Fraction(1), private_n=True)
+    draw = loss_query(losses, 8.0).prepare(Adaptive(), Fraction(1), relation=Relation.ADD_OR_REMOVE_ONE)
     mixture, exact = draw.law(losses.size), exact_mean(losses)
     for size in (0.05, 0.5, 2.0, 7.95):
         law, scale = mixture.given(size), mixture.scale(size)
@@ -390,12 +403,12 @@ def test_a_summary_that_keeps_few_losses_tells_no_number_of_those_above():
         kept = records.summary(capacity)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UserWarning)  # that it keeps few
-            draw = kept.prepare(Adaptive(), epsilon, private_n=False)
+            draw = kept.prepare(Adaptive(), epsilon, relation=Relation.REPLACE_ONE)
         uppers.append(limits_after(draw, 0.3, scale=1.0).upper)
     law = draw.law(None).first
     low = law.index_cdf(law.grid.index_above(np.array([1.0])))
     assert float(low[0]) > 0.9  # of a hundred losses of 7.9 ten are known
-    all_known = records.prepare(Adaptive(), epsilon, private_n=False)
+    all_known = records.prepare(Adaptive(), epsilon, relation=Relation.REPLACE_ONE)
     assert uppers[0] == limits_after(all_known, 0.3, scale=1.0).upper < 0.6
     assert uppers[1] == pytest.approx(8 * 0.3, rel=0.01)  # each record above adds 8 instead of 1
 
@@ -429,7 +442,9 @@ VALUES = {
 )
 def test_limits_of_a_clipped_variance_are_wrong_as_rarely_as_promised(x, bounds):
     """Whatever the scale: a bad one makes the limits wide, not wrong."""
-    draw = variance_query(x, bounds).prepare(Adaptive(threshold=1e-9), Fraction(3), private_n=False)
+    draw = variance_query(x, bounds).prepare(
+        Adaptive(threshold=1e-9), Fraction(3), relation=Relation.REPLACE_ONE
+    )
     mixture = draw.law(None)
     for width in (0.05, 0.3, 0.9, 1.3, 2.0, *mixture.first.quantile(np.array([0.01, 0.5, 0.99])).tolist()):
         found = wrong_after(mixture.given(width), draw, mixture.scale(width))
@@ -439,7 +454,9 @@ def test_limits_of_a_clipped_variance_are_wrong_as_rarely_as_promised(x, bounds)
 @pytest.mark.gate
 @loop_over(("name", "epsilon"), product(VALUES, [0.1, 10.0]))
 def test_a_lower_limit_of_a_variance_is_wrong_as_rarely_as_promised(name, epsilon):
-    bounds = variance_query(VALUES[name]).output_bounds(Hazard(), Fraction(epsilon), private_n=False)
+    bounds = variance_query(VALUES[name]).output_bounds(
+        Hazard(), Fraction(epsilon), relation=Relation.REPLACE_ONE
+    )
     law = Hazard().output_distribution(bounds, epsilon)
     missed, _ = wrong(law, Hazard(), bounds, epsilon)
     assert missed <= 0.05 * (1 + 1e-9)
@@ -473,7 +490,7 @@ def test_limits_of_a_share_of_two_noisy_counts_are_wrong_as_rarely_as_promised(c
     wrong, right = counts
     losses, miss = np.repeat([1.0, 0.0], counts), 0.04
     query = loss_query(losses, 1.0, is_count=True)
-    draw = query.prepare(Geometric(), Fraction(epsilon), private_n=True)
+    draw = query.prepare(Geometric(), Fraction(epsilon), relation=Relation.ADD_OR_REMOVE_ONE)
     share, reach = wrong / max(wrong + right, 1), math.ceil(20 / epsilon)
     places = np.arange(-reach, reach + 1)
     mass = math.tanh(epsilon / 2) * np.exp(-epsilon * np.abs(places))
@@ -492,7 +509,7 @@ def test_limits_of_a_share_of_two_noisy_counts_are_wrong_as_rarely_as_promised(c
 
 def test_limits_from_a_scale_leave_room_for_the_rounding():
     """Half a step where the clipped sum was rounded to the lattice, and one where the scale was."""
-    draw = loss_query(np.ones(2000), None).prepare(Adaptive(), Fraction(1), private_n=False)
+    draw = loss_query(np.ones(2000), None).prepare(Adaptive(), Fraction(1), relation=Relation.REPLACE_ONE)
     law = draw.law(None).given(4.0)
     place = law.grid.index_at_least(np.array([1.0]))
     released = float(law.grid.points(place)[0])
@@ -532,26 +549,26 @@ AREAS = {
 }
 
 
-def drawn_of(sizes, private_n):
-    return dict(zip(("positives", "negatives"), sizes[: 1 + private_n], strict=False))
+def drawn_of(sizes, relation):
+    return dict(zip(("positives", "negatives"), sizes[: 1 + relation.private_n], strict=False))
 
 
 QUICK = {"few positives below all", "one record in a class", "with ties"}
 
 
 @pytest.mark.gate
-@pytest.mark.parametrize("private_n", [False, True])
+@pytest.mark.parametrize("relation", BOTH_RELATIONS)
 @pytest.mark.parametrize("name", slow_but(QUICK, AREAS))
 @pytest.mark.parametrize("epsilon", slow_but([8], [1, 8]))
-def test_limits_of_an_area_are_wrong_as_rarely_as_promised_given_the_drawn_sizes(name, private_n, epsilon):
+def test_limits_of_an_area_are_wrong_as_rarely_as_promised_given_the_drawn_sizes(name, relation, epsilon):
     """Wherever the least size that they tell is not too large: worst if it is the true one."""
     positive, scores = AREAS[name]
     positive, miss = positive.astype(bool), 0.1
-    draw = ranking_query(positive, scores).prepare(Hazard(), Fraction(epsilon), private_n=private_n)
+    draw = ranking_query(positive, scores).prepare(Hazard(), Fraction(epsilon), relation=relation)
     rule, smaller = draw.rule, min(np.count_nonzero(positive), np.count_nonzero(~positive))
     for size in (smaller // 2, smaller + largest_noise(rule.rate, 0.2 * miss)):
-        sizes = (size, size) if private_n else (min(size, positive.size - size),)
-        drawn = drawn_of(sizes, private_n)
+        sizes = (size, size) if relation.private_n else (min(size, positive.size - size),)
+        drawn = drawn_of(sizes, relation)
         assert rule.least(sizes, 0.2 * miss) <= smaller
         found = misses_of(
             draw.law_given(rule.smaller(sizes)),
@@ -559,22 +576,22 @@ def test_limits_of_an_area_are_wrong_as_rarely_as_promised_given_the_drawn_sizes
             lambda released, drawn=drawn: limits_after(draw, released, miss, **drawn),
         )
         assert max(found) <= 0.4 * miss * (1 + 1e-9)
-        if name == "few positives below all" and size > smaller and not private_n:
+        if name == "few positives below all" and size > smaller and not relation.private_n:
             assert found[1] > 0.3 * miss
 
 
-@loop_over(("private_n", "sizes"), product([False, True], [(20, 30), (30, 20), (0, 9), (9, 9), (200, 1)]))
-def test_the_least_size_of_a_class_is_wrong_as_rarely_as_promised(sizes, private_n):
+@loop_over(("relation", "sizes"), product(BOTH_RELATIONS, [(20, 30), (30, 20), (0, 9), (9, 9), (200, 1)]))
+def test_the_least_size_of_a_class_is_wrong_as_rarely_as_promised(sizes, relation):
     """By the exact law of the noise, independent in both sizes where n is private."""
-    rule = HazardByClass(0.01, Fraction(20), None if private_n else sum(sizes))
+    rule = HazardByClass(0.01, Fraction(20), None if relation.private_n else sum(sizes))
     reach = np.arange(-40, 41)
     mass = math.tanh(0.5) * np.exp(-np.abs(reach.astype(float)))
     for miss in (0.2, 0.01, 0.001):
         wrong = 0.0
         for i, p in zip(reach.tolist(), mass.tolist(), strict=True):
-            others = zip(reach.tolist(), mass.tolist(), strict=True) if private_n else [(0, 1.0)]
+            others = zip(reach.tolist(), mass.tolist(), strict=True) if relation.private_n else [(0, 1.0)]
             for j, q in others:
-                noisy = (sizes[0] + i, sizes[1] + j)[: 1 + private_n]
+                noisy = (sizes[0] + i, sizes[1] + j)[: 1 + relation.private_n]
                 # the bounds of an empty class are those of a class of one
                 wrong += p * q * (rule.least(noisy, miss) > max(min(sizes), 1))
         assert wrong <= miss
@@ -589,7 +606,7 @@ ENDS = {**CLUSTERS, "few at one end": np.r_[np.full(290, -1.0), np.full(10, 1.0)
 def test_both_limits_of_a_variance_with_bounds_are_wrong_as_rarely_as_promised(name, epsilon):
     """By hazard: a variance moves as a mean does. A few values at one end are nearly the worst data."""
     query = variance_query(ENDS[name], (-1.0, 1.0))
-    bounds = query.output_bounds(Hazard(), Fraction(epsilon), private_n=False)
+    bounds = query.output_bounds(Hazard(), Fraction(epsilon), relation=Relation.REPLACE_ONE)
     law = Hazard().output_distribution(bounds, epsilon)
     found = wrong(law, Hazard(), bounds, epsilon)
     assert max(found) <= 0.025 * (1 + 1e-9)

@@ -17,7 +17,7 @@ from dp_metrics.metrics.scores.area_limits import area_between, area_limits, hal
 from dp_metrics.metrics.scores.bands import roc_limits
 from dp_metrics.metrics.scores.curve_formulas import ScoreCounts, area_under_roc, roc
 from dp_metrics.release.noise import CountsNoise
-from dp_metrics.release.released import Asked
+from dp_metrics.release.released import PopulationQuestion
 
 HUGE = {"epsilon": 1e6}
 
@@ -174,7 +174,9 @@ def test_where_a_class_is_noise_the_limits_that_are_not_proved_are_the_sure_ones
     y, prob = scored(300)
     noise = dp.with_result(dp.private_roc_curve)(y, prob, epsilon=0.01, random_state=seeded()).noise
     noise = replace(noise, result=replace(noise.result, formula=area_under_roc))
-    proved, found = (noise.population_interval(Asked.of("area", 0.95, sure)) for sure in (True, False))
+    proved, found = (
+        noise.population_interval(PopulationQuestion.of("area", 0.95, sure)) for sure in (True, False)
+    )
     assert tuple(proved) == tuple(found)
     assert "Approximate" not in found.note
 
@@ -214,6 +216,6 @@ def test_the_band_and_the_area_cover(apart):
         missed[0] += not is_between(curve, band.lower, band.upper)
         noise = replace(result.noise, result=replace(result.noise.result, formula=area_under_roc))
         for place, sure in ((1, True), (2, False)):
-            low, high = noise.population_interval(Asked.of("area", 0.95, sure))
+            low, high = noise.population_interval(PopulationQuestion.of("area", 0.95, sure))
             missed[place] += not low <= area <= high
     assert (missed <= 17).all()

@@ -33,7 +33,7 @@ def asked(name, data):
 @loop_over("name", METRICS)
 @pytest.mark.parametrize("kind", [type(None), Untouchable])
 def test_a_body_does_not_touch_data(name, kind):
-    plan = asked(name, kind())(METRICS[name].form(n=1), private_n=False)
+    plan = asked(name, kind())(METRICS[name].form(n=1))
     assert plan.kinds == METRICS[name].usual.kinds
 
 

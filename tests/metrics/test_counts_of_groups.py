@@ -11,7 +11,7 @@ from dp_metrics.metrics.labels.label_limits import ratio_cells
 from dp_metrics.metrics.labels.layouts import matrix_layout, of_each_label, whole
 from dp_metrics.release.noise import CountsNoise
 from dp_metrics.release.ratio_limits import NoisyRatio, noise_limits, ratio_limits
-from dp_metrics.release.released import Asked, Released, ResultNoise
+from dp_metrics.release.released import PopulationQuestion, ReleasedNumbers, ResultNoise
 
 RATIOS = {
     "recall": lambda x: (x.right, x.false_negatives),
@@ -34,7 +34,7 @@ def test_noisy_counts_of_groups_are_added_up_before_any_is_made_plausible(labels
 
 
 def public(noise):
-    return Released([noise.noisy], None, None, Fraction(1), "replace_one")
+    return ReleasedNumbers([noise.noisy], None, None, Fraction(1), "replace_one")
 
 
 @loop_over("ratio", RATIOS)
@@ -58,7 +58,7 @@ def test_limits_of_all_groups_are_those_of_the_sums_of_their_counts(ratio):
         8 - len(a) - len(b), None, (2.0, 1.0) if ratio == "f1" else (1.0, 1.0),
     )  # fmt: skip
     assert tuple(told.interval(ratio, 0.9)) == pytest.approx(noise_limits(sums, 0.05, 0.05))
-    of_people = told.population_interval(Asked(ratio, 0.9, is_sure=True))
+    of_people = told.population_interval(PopulationQuestion(ratio, 0.9, is_sure=True))
     assert tuple(of_people) == pytest.approx(ratio_limits(sums, 0.05, 0.05))
 
 

@@ -17,6 +17,7 @@ from sklearn.calibration import calibration_curve
 
 import dp_metrics as dp
 from dp_metrics.exceptions import NoisyReleaseWarning
+from dp_metrics.inputs.options import Relation
 from dp_metrics.metrics.scores.curve_formulas import (
     ScoreCounts,
     area_under_roc,
@@ -28,7 +29,7 @@ from dp_metrics.metrics.scores.ranked_counts import records_above
 from dp_metrics.metrics.scores.table import ScoreBins, ScoreTable
 from dp_metrics.metrics.scores.two_classes import TwoClasses
 from dp_metrics.release.noise import CountsNoise
-from dp_metrics.release.released import Released
+from dp_metrics.release.released import ReleasedNumbers
 
 CURVES = (dp.private_roc_curve, dp.private_precision_recall_curve)
 NUMBERS = (dp.private_average_precision_score, dp.private_expected_calibration_error)
@@ -154,7 +155,9 @@ def test_the_average_precision_is_off_by_less_than_that_of_counts_plausible_one_
     noise = CountsNoise((0,) * table.size, ((table.size, rate),), zero_sum=True)
     read, found = ScoreTable(ScoreBins.of(None), None, average_precision, TwoClasses.of(None, None)), []
     for drawn in noise.simulated(np.random.default_rng(0), 400):
-        counts = read.counts(Released([table.ravel() + drawn], n, None, 2 * rate, "replace_one"))
+        counts = read.counts(
+            ReleasedNumbers([table.ravel() + drawn], n, None, 2 * rate, Relation.REPLACE_ONE)
+        )
         precision, recall, _ = precision_recall(counts)
         area = -np.diff(recall) @ (precision[:-1] + precision[1:]) / 2
         one_by_one = average_precision(ScoreCounts(edges, counts.negative, counts.positive))

@@ -14,9 +14,11 @@ from dp_metrics.analysis._law_comparison import draw_loss
 from dp_metrics.analysis.auditing import frame_loss
 from dp_metrics.inference.comparison import comparison_plan
 from dp_metrics.inference.paired_losses import paired_losses
+from dp_metrics.inputs.options import Relation
 from dp_metrics.inputs.shape import Records
 from dp_metrics.mechanisms import Geometric
 from dp_metrics.metrics import FUNCTIONS, METRICS
+from dp_metrics.release.terms import Terms
 
 SEVERAL = [name for name, row in METRICS.items() if "max_records" in row.options]
 PERSONS = [0, 1, 0, 2, 1, 2, 1]  # person 0 has the records at 0 and 2, person 1 has three
@@ -67,10 +69,10 @@ def test_a_person_in_several_groups_of_a_frame_costs_epsilon_at_most(metric, mem
 def test_a_noisy_count_is_paid_for_by_all_records_of_a_person(mechanism):
     """Where membership is private the groups of a frame are released as if their sizes were."""
     row = METRICS["private_mse"]
-    options = {"epsilon": 1.0, "neighboring": "add_or_remove_one", "mechanism": mechanism}
-    plan = row.planned(row.form(), {"bounds": (0, 1)}, private_n=True)
+    terms = Terms.of(epsilon=1.0, neighboring="add_or_remove_one", mechanism=mechanism)
+    plan = row.planned(row.form(), {"bounds": (0, 1)})
     for k in (1, 3):
-        _, epsilons, for_count = row.settings(options={}, **options).divided(replace(plan, most_records=k))
+        _, epsilons, for_count = row.release_on(terms, {}).divided(replace(plan, most_records=k))
         assert sum(epsilons) + for_count == Fraction(1, k)
         assert (for_count > 0) == (mechanism != "geometric")
 
@@ -79,10 +81,10 @@ def test_a_noisy_count_is_paid_for_by_all_records_of_a_person(mechanism):
 def test_a_person_has_one_vote_in_a_comparison_however_many_records(public):
     draws = []
     for content in itertools.product(KINDS, repeat=2):
-        shape, records = Records.of((*data_of(*content), 1 - np.arange(7) % 2), private_n=False)
+        shape, records = Records.of((*data_of(*content), 1 - np.arange(7) % 2), relation=Relation.REPLACE_ONE)
         plan = comparison_plan(paired_losses("zero_one", shape, {}), 3, unit="persons", **public)
         (known,) = plan.read(replace(records, groups=np.array(PERSONS))).parts
-        draws.append(known.prepare(Geometric(), Fraction(1, 2), private_n=False))
+        draws.append(known.prepare(Geometric(), Fraction(1, 2), relation=Relation.REPLACE_ONE))
     losses = [draw_loss(a, b, 3) for a, b in itertools.combinations(draws, 2)]
     assert 0.5 * (1 - 1e-5) <= max(losses) <= 0.5
 

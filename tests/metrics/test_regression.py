@@ -11,6 +11,7 @@ from sklearn import metrics as sk
 
 import dp_metrics as dp
 from dp_metrics.analysis.simulation import loss_output_bounds
+from dp_metrics.inputs.options import Relation
 from dp_metrics.mechanisms import MECHANISMS, AboveThreshold, Hazard, InverseSensitivity
 from dp_metrics.metrics import METRICS
 from dp_metrics.metrics._multioutput import r2_from_parts
@@ -102,5 +103,5 @@ def test_r2_is_always_finite():
 def test_several_numbers_have_exact_shares_of_epsilon(name, columns, options, shares):
     y = np.arange(10.0 * columns).reshape(10, columns)
     data = (y, y) if columns > 1 else (y[:, 0], y[:, 0])
-    plan, _ = METRICS[name].read(data, options, private_n=False)
+    plan, _ = METRICS[name].read(data, options, relation=Relation.REPLACE_ONE)
     assert plan.epsilons(Fraction(3, 10)) == [Fraction(3, 10) * share for share in shares]

@@ -5,7 +5,7 @@ from functools import partial
 
 import numpy as np
 import pytest
-from helpers import MAX, loop_over, seeded, variance_query
+from helpers import BOTH_RELATIONS, MAX, loop_over, seeded, variance_query
 
 import dp_metrics as dp
 from dp_metrics.release.parts import ranking_loss, variance
@@ -71,11 +71,11 @@ def test_quantiles_are_those_of_numpy(n):
             assert dp.private_quantile(x, q, epsilon=1e12, bounds=bounds) == pytest.approx(expected, abs=1e-4)
 
 
-@loop_over("private_n", [False, True])
-def test_a_variance_has_bounds_at_no_more_ranks_than_there_is_time_for(private_n):
+@loop_over("relation", BOTH_RELATIONS)
+def test_a_variance_has_bounds_at_no_more_ranks_than_there_is_time_for(relation):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(variance, "MOST_VARIANCE_RANKS", 20)
         query = variance_query(np.arange(200.0) ** 2)
-        seen = query.output_bounds(dp.mechanisms.Hazard(resolution=0.1), 0.1, private_n=private_n)
+        seen = query.output_bounds(dp.mechanisms.Hazard(resolution=0.1), 0.1, relation=relation)
     assert seen.lower.size == seen.upper.size == 20
     assert ranking_loss._MOST_RANKS == variance.MOST_VARIANCE_RANKS == 4096  # as docs/theory.rst says

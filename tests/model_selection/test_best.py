@@ -23,6 +23,7 @@ from dp_metrics import (
     private_mae,
 )
 from dp_metrics.exceptions import SeededReleaseWarning, StoredReleaseWarning
+from dp_metrics.inputs.options import Relation
 from dp_metrics.inputs.shape import Records
 from dp_metrics.mechanisms import Geometric
 from dp_metrics.metrics import row_of
@@ -46,15 +47,15 @@ def law_of(heads):
     return law
 
 
-def exponents_of(metric, records, epsilon, private_n=False, models=2, **options):
+def exponents_of(metric, records, epsilon, relation=Relation.REPLACE_ONE, models=2, **options):
     """Return what is drawn from for records, each a truth and a prediction of each model."""
     table = np.array(records, dtype=float).reshape(len(records), models + 1)
     data = list(table.T.astype(int)) if metric == "accuracy" else [table[:, 0].astype(int), *table[:, 1:].T]
     row, _ = row_of(metric)
-    shape, private = Records.of(data, private_n=private_n)
-    plan = best_plan(row, shape, [{**row.options, **options}] * models, private_n=private_n)
+    shape, private = Records.of(data, relation=relation)
+    plan = best_plan(row, shape, [{**row.options, **options}] * models)
     (known,) = plan.read(private).parts
-    return known.prepare(Geometric(), Fraction(epsilon), private_n=private_n).exponents
+    return known.prepare(Geometric(), Fraction(epsilon), relation=relation).exponents
 
 
 def law(*args, **kwargs):
@@ -84,7 +85,9 @@ def largest_ratio(metric, domain, n, tail, relation, charged=None, **options):
 
     @cache
     def of(records):
-        units = [PARTS * x for x in exponents_of(metric, records, 1, (charged or relation) == ADD, **options)]
+        units = [
+            PARTS * x for x in exponents_of(metric, records, 1, Relation(charged or relation), **options)
+        ]
         assert all(unit.denominator == 1 for unit in units)
         return law_of([tail ** int(unit) for unit in units])
 
@@ -176,7 +179,7 @@ def test_one_model_is_the_best_and_ties_are_fair():
         private_best(Y, LABELS, metric="accuracy", epsilon=1, accountant=budget, random_state=NoEntropy())
     assert private_best([], [[], []], metric="accuracy", epsilon=1, neighboring=ADD) in (0, 1)
     assert law("accuracy", [(1, 1, 1)], 1) == law("roc_auc", [(1, 0.5, 0.1)], 1) == [0.5, 0.5]
-    assert law("accuracy", [], 1, private_n=True) == [0.5, 0.5]
+    assert law("accuracy", [], 1, relation=Relation.ADD_OR_REMOVE_ONE) == [0.5, 0.5]
 
 
 def test_caps_of_several_types_count_as_the_largest():
@@ -184,8 +187,8 @@ def test_caps_of_several_types_count_as_the_largest():
     single = [SCORES[0].astype(np.float32), SCORES[1]]
     steps = []
     for data in (single, SCORES):
-        shape, _ = Records.of((Y, *data), private_n=False)
-        steps.append(best_plan(row, shape, [row.options] * len(data), private_n=False).parts[0].step)
+        shape, _ = Records.of((Y, *data), relation=Relation.REPLACE_ONE)
+        steps.append(best_plan(row, shape, [row.options] * len(data)).parts[0].step)
     assert steps[0] == steps[1]
 
 

@@ -2,6 +2,7 @@
 
 import functools
 import math
+from datetime import date
 from decimal import Decimal
 
 import numpy as np
@@ -12,6 +13,7 @@ from sklearn.dummy import DummyClassifier
 
 import dp_metrics as dp
 from dp_metrics import PrivateRandomizedSearch, private_accuracy_score, private_f1_score, private_log_loss
+from dp_metrics.inputs.labels import as_listed, places_among
 from dp_metrics.metrics import METRICS, NAMES, metric_of
 from dp_metrics.model_selection import _trials
 from dp_metrics.model_selection._responses import read_response, valid_response
@@ -142,6 +144,17 @@ def test_one_prediction_of_a_list_does_not_decide_a_search(metric, monkeypatch):
         assert search.best_score_ > 0.95
 
 
+def test_labels_that_are_times_are_known_whatever_holds_them():
+    days = [date(2020, 1, 1), date(2021, 1, 1)]
+    said = [days[1], days[0], date(2022, 1, 1), "no date"]
+    metric = functools.partial(dp.private_recall_score)
+    arrays = [np.array(days, dtype=dtype) for dtype in (object, "M8[D]", "M8[ns]")]
+    for labels in (days, *arrays, pd.Series(pd.to_datetime(days))):
+        for response in (np.array(said, dtype=object), np.array(said[:3], dtype="M8[ns]")):
+            found = valid_response(metric, response, None, labels)
+            assert places_among(found, as_listed(labels, "labels")).tolist() == [1, 0, 0, 0][: len(response)]
+
+
 TOO_MUCH = [1e39, -1e39, math.inf, np.float32(math.inf), Decimal("Infinity"), 10**400, -(2**200)]
 
 
@@ -159,6 +172,13 @@ def test_a_validation_record_that_models_refuse_is_refused_before_the_spend(as_l
         assert caught.value.__cause__ is caught.value.__context__ is None
         if any(element is one for one in TOO_MUCH[:3]):  # which the training records may hold as well
             check_records([[1.0, element]], rows, allow_nan=True)
+
+
+def test_what_is_missing_elsewhere_is_missing_among_validation_records():
+    for element in (None, math.nan, pd.NA, Decimal("NaN"), Decimal("sNaN")):
+        with pytest.raises(ValueError, match="something else that is missing"):
+            check_records([[1.0]], [[element]], allow_nan=False)
+        check_records([[1.0]], [[element]], allow_nan=True)
 
 
 class Tensor:

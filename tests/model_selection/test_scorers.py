@@ -25,7 +25,7 @@ from sklearn.svm import LinearSVC
 
 import dp_metrics as dp
 from dp_metrics import PrivacyAccountant, PrivacyBudgetError, PrivateRandomizedSearch, make_private_scorer
-from dp_metrics.exceptions import SearchStopped
+from dp_metrics.exceptions import SearchInterrupt
 
 NO_NOISE = 1e6
 MSE = "neg_private_mse"
@@ -230,7 +230,7 @@ def test_a_budget_that_ends_stops_every_tool(accountant, tmp_path, kind, n_jobs)
         lambda: GridSearchCV(model, grid, cv=3, scoring=scoring, n_jobs=n_jobs, refit=False).fit(X, Y),
         lambda: cross_validate(model, X, Y, cv=6, scoring=scoring, n_jobs=n_jobs),
     ):
-        with pytest.raises(SearchStopped, match=r"^epsilon=0\.1 was asked for, but 0\.4 of the") as stopped:
+        with pytest.raises(SearchInterrupt, match=r"^epsilon=0\.1 was asked for, but 0\.4 of the") as stopped:
             spend()
         assert not isinstance(stopped.value, Exception)
         assert budget.spent == 0.4

@@ -12,7 +12,7 @@ from helpers import new_session
 import dp_metrics as dp
 from dp_metrics import PrivacyAccountant
 from dp_metrics.exceptions import StoredReleaseWarning
-from dp_metrics.page import plan
+from dp_metrics.page import page_plan as plan
 from dp_metrics.release.release import Release
 
 RNG = np.random.default_rng(3)

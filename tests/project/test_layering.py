@@ -135,6 +135,11 @@ def test_folders_stay_small():
         assert len(list(folder.glob("*.py"))) <= 14
 
 
+def test_files_have_names_of_their_own():
+    names = [path.name for path in PACKAGE.rglob("*.py") if path.stem not in ("__init__", "auditing")]
+    assert len({*names}) == len(names)
+
+
 def test_tests_lie_in_the_folders_of_the_package_under_names_of_their_own():
     folders = {path.name for path in PACKAGE.iterdir() if (path / "__init__.py").is_file()}
     files = [path.relative_to(TESTS) for path in TESTS.rglob("test_*.py")]

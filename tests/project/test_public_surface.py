@@ -22,7 +22,7 @@ PUBLIC = {
         "OutputLaw", "PiecewiseLaplace",
     ],
     "dp_metrics.exceptions": [
-        "LargeEpsilonWarning", "NoisyReleaseWarning", "SearchStopped", "SeededReleaseWarning",
+        "LargeEpsilonWarning", "NoisyReleaseWarning", "SearchInterrupt", "SeededReleaseWarning",
         "StoredReleaseWarning", "TrainingFoldsWarning",
     ],
     # what calls return, where it lives

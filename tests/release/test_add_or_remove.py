@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from cases import CASES, KINDS, valid
 from helpers import (
+    BOTH_RELATIONS,
     MAX,
     NoEntropy,
     check_neighbours,
@@ -28,6 +29,7 @@ from hypothesis import strategies as st
 import dp_metrics as dp
 from dp_metrics._random import OSEntropy, SeededEntropy
 from dp_metrics.analysis.auditing import metric_loss
+from dp_metrics.inputs.options import Relation
 from dp_metrics.mechanisms import Adaptive, Geometric, Hazard
 from dp_metrics.metrics import METRICS
 from dp_metrics.release import release as _release
@@ -159,7 +161,10 @@ def test_a_mean_is_rounded_to_the_nearest_step_as_its_limits_assume():
 def test_the_noise_of_two_counts_is_that_of_epsilon():
     """A seeded sample of both noises together: the exact law to within 5 standard deviations."""
     epsilon, size, query = 1.0, 6000, loss_query(np.repeat([1.0, 0.0], [7, 30]), 1.0, is_count=True)
-    draw, entropy = query.prepare(Geometric(), Fraction(1), private_n=True), SeededEntropy(11)
+    draw, entropy = (
+        query.prepare(Geometric(), Fraction(1), relation=Relation.ADD_OR_REMOVE_ONE),
+        SeededEntropy(11),
+    )
     drawn = Counter(tuple(draw(entropy, None)[1]["sums"]) for _ in range(size))
     mass = {k: math.tanh(epsilon / 2) * math.exp(-epsilon * abs(k)) for k in range(-3, 4)}
     for i, j in np.ndindex(7, 7):
@@ -221,7 +226,15 @@ def test_nothing_gives_the_number_of_records_away(case):
 def test_output_bounds_have_as_many_ranks_whatever_the_number_of_records(query, limit):
     for epsilon, limited in itertools.product((0.1, 10.0), (None, limit)):
         several = [query(np.arange(float(n)), limited) for n in (0, 1, 2, 50, 3000)]
-        assert len({one.output_bounds(Hazard(), epsilon, private_n=True).ranks for one in several}) == 1
+        assert (
+            len(
+                {
+                    one.output_bounds(Hazard(), epsilon, relation=Relation.ADD_OR_REMOVE_ONE).ranks
+                    for one in several
+                }
+            )
+            == 1
+        )
 
 
 def test_entropy_of_the_count_comes_after_the_spend(monkeypatch):
@@ -235,8 +248,8 @@ def test_entropy_of_the_count_comes_after_the_spend(monkeypatch):
     assert accountant.spent == 0.5
 
 
-@pytest.mark.parametrize("private_n", [False, True])
-def test_a_calibration_error_tells_a_mechanism_the_number_of_records_only_where_that_is_public(private_n):
+@pytest.mark.parametrize("relation", BOTH_RELATIONS)
+def test_a_calibration_error_tells_a_mechanism_the_number_of_records_only_where_that_is_public(relation):
     told = []
 
     class Told:
@@ -245,6 +258,6 @@ def test_a_calibration_error_tells_a_mechanism_the_number_of_records_only_where_
             return 3
 
     data = np.array([0, 1] * 20), np.full(40, 0.3)
-    _, known = METRICS["private_expected_calibration_error"].read(data, {}, private_n=private_n)
-    known.parts[0].output_bounds(Told(), Fraction(1), private_n=private_n)
-    assert told == [(None, False) if private_n else (40, True)]
+    _, known = METRICS["private_expected_calibration_error"].read(data, {}, relation=relation)
+    known.parts[0].output_bounds(Told(), Fraction(1), relation=relation)
+    assert told == [(None, False) if relation.private_n else (40, True)]

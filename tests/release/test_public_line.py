@@ -33,7 +33,9 @@ from helpers import loop_over
 from dp_metrics import private_evaluate
 from dp_metrics._random import SeededEntropy
 from dp_metrics.analysis.audited import PLANS
-from dp_metrics.inputs.shape import NamedColumns, Records
+from dp_metrics.inputs.models import NamedColumns
+from dp_metrics.inputs.options import Relation
+from dp_metrics.inputs.shape import Records
 from dp_metrics.mechanisms._base import BoundsDraw, KnownNumber
 from dp_metrics.mechanisms.geometric import SumsDraw
 from dp_metrics.metrics._metric import WEIGHTS
@@ -41,6 +43,7 @@ from dp_metrics.release import release as release_module
 from dp_metrics.release.draws import VectorDraw
 from dp_metrics.release.parts.part import KnownCounts
 from dp_metrics.release.plan import KnownParts
+from dp_metrics.release.terms import Terms
 from dp_metrics.sensitivity.aggregates import LossAggregate, VarianceAggregate, WeightedLossAggregate
 from dp_metrics.sensitivity.output_bounds import OutputBounds
 
@@ -63,11 +66,11 @@ def varied(call, n=N):
 
 def planned(call, options, data):
     """Return the public form of records, the plan of a call, and the records."""
-    row, private_n = call.case.row, call.relation == ADD_OR_REMOVE
+    row = call.case.row
     of_records = {name: options.get(name) for name in WEIGHTS if name in row.options}
-    shape, private = Records.of(data, private_n=private_n, **of_records)
+    shape, private = Records.of(data, relation=Relation(call.relation), **of_records)
     own = {name: value for name, value in options.items() if name in row.options}
-    return shape, row.planned(shape, own, private_n=private_n), private
+    return shape, row.planned(shape, own), private
 
 
 def with_extreme_record(data):
@@ -157,7 +160,7 @@ def test_plans_of_intervals_and_comparisons_are_public(name):
     audited = PLANS[name]
     data = [np.asarray(a, dtype=float) for a in audited.records(np.linspace(0.001, 0.999, N))]
     (shape, private), (its_shape, _) = (
-        Records.of(x, private_n=False) for x in (data, with_extreme_record(data))
+        Records.of(x, relation=Relation.REPLACE_ONE) for x in (data, with_extreme_record(data))
     )
     plan, same = (audited.plan(form, Fraction(1)) for form in (shape, its_shape))
     plan.read(private)
@@ -188,8 +191,8 @@ def result_of(call, settings, data, outcomes, monkeypatch):
     row = call.case.row
     given = {**dict.fromkeys(row.refused), **row.options, **call.options}
     _, options, _ = row.sorted_arguments({**dict.fromkeys(row.data), **given})
-    release = row.settings(epsilon=1.0, **call.neighboring, **settings, options=options)
-    plan, known = row.read(data, options, private_n=release.private_n)
+    release = row.release_on(Terms.of(epsilon=1.0, **call.neighboring, **settings), options)
+    plan, known = row.read(data, options, relation=release.terms.relation)
     draws, _, for_count = release.prepare(plan, known)
     for place, draw in enumerate(draws):
         if len(outcomes) == place:
@@ -287,7 +290,7 @@ IN_PRIVATE = {
 }  # fmt: skip
 CALLS_OF_TWO_KINDS = [
     # what is public, and in its place what is private
-    ("METRICS['private_mse'].planned({}, dict(), private_n=False)", "shape", "records"),
+    ("METRICS['private_mse'].planned({}, dict())", "shape", "records"),
     ("release.run({}, known)", "plan", "known"),
     ("Plan(({},), lambda records: records)", "part", "read"),
     ("rule.asks_count({})", "number", "value"),

@@ -10,6 +10,7 @@ from helpers import assert_follows, ranking_query, seeded
 import dp_metrics as dp
 from dp_metrics import private_roc_auc_score
 from dp_metrics.analysis import auditing
+from dp_metrics.inputs.options import Relation
 from dp_metrics.mechanisms import Hazard
 from dp_metrics.mechanisms._laws import OutcomesLaw
 from dp_metrics.release.parts.ranking_loss import HazardByClass, RankingDraw, RankingLaw
@@ -23,12 +24,12 @@ def query(records):
     return ranking_query(labels == 1, scores)
 
 
-def draw_of(records, epsilon=EPSILON, *, private_n=False) -> RankingDraw:
-    return query(records).prepare(Hazard(), epsilon, private_n=private_n)
+def draw_of(records, epsilon=EPSILON, *, relation=Relation.REPLACE_ONE) -> RankingDraw:
+    return query(records).prepare(Hazard(), epsilon, relation=relation)
 
 
 def test_where_n_is_private_sizes_have_noise_of_their_own_and_no_rule_follows_from_n():
-    several = [draw_of([(1, 0), (0, 1)] * pairs, private_n=True) for pairs in (5, 6)]
+    several = [draw_of([(1, 0), (0, 1)] * pairs, relation=Relation.ADD_OR_REMOVE_ONE) for pairs in (5, 6)]
     assert several[0].rule == several[1].rule
     drawn = [several[0](seeded(seed), None)[1] for seed in range(20)]
     assert len({sizes["positives"] - sizes["negatives"] for sizes in drawn}) > 5
@@ -58,9 +59,7 @@ def some_records(n=200, share=0.2, seed=0):
 @pytest.mark.parametrize("relation", BOTH)
 def test_releases_follow_the_law_and_the_sizes_are_noisy(relation):
     labels, scores = some_records()
-    draw = ranking_query(labels == 1, scores).prepare(
-        Hazard(), Fraction(1, 2), private_n=relation == "add_or_remove_one"
-    )
+    draw = ranking_query(labels == 1, scores).prepare(Hazard(), Fraction(1, 2), relation=Relation(relation))
     entropy = seeded()
     values, drawn = zip(*(draw(entropy, None) for _ in range(1500)), strict=True)
     assert_follows(np.array(values), RankingLaw(draw))
@@ -75,9 +74,8 @@ def test_releases_follow_the_law_and_the_sizes_are_noisy(relation):
 
 @pytest.mark.parametrize("relation", BOTH)
 def test_the_grid_follows_from_public_facts_and_noisy_sizes_alone(relation):
-    private_n = relation == "add_or_remove_one"
     draws = [
-        ranking_query(labels == 1, scores).prepare(Hazard(), EPSILON, private_n=private_n)
+        ranking_query(labels == 1, scores).prepare(Hazard(), EPSILON, relation=Relation(relation))
         for labels, scores in (some_records(), some_records(share=0.5, seed=1), some_records(share=0.0))
     ]
     assert draws[0].rule == draws[1].rule == draws[2].rule

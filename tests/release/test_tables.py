@@ -9,7 +9,7 @@ from functools import partial
 import dask.array as da
 import numpy as np
 import pytest
-from helpers import loop_over
+from helpers import BOTH_RELATIONS, loop_over
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -17,6 +17,7 @@ import dp_metrics as dp
 from dp_metrics import distributed
 from dp_metrics._random import SeededEntropy
 from dp_metrics.analysis._law_comparison import draw_loss
+from dp_metrics.inputs.options import Relation
 from dp_metrics.mechanisms import Geometric
 from dp_metrics.metrics.labels.count_formulas import ratio
 from dp_metrics.metrics.labels.layouts import (
@@ -75,8 +76,8 @@ def test_as_many_records_are_missed_as_are_wrong_which_makes_mean_recalls_more_a
 
 
 @loop_over("epsilon", [Fraction(1, 10), Fraction(1), Fraction(3)])
-@loop_over(("name", "labels", "private_n"), itertools.product(LAYOUTS, [2, 3], [False, True]))
-def test_the_exact_loss_of_a_table_is_epsilon_and_no_more(name, labels, private_n, epsilon):
+@loop_over(("name", "labels", "relation"), itertools.product(LAYOUTS, [2, 3], BOTH_RELATIONS))
+def test_the_exact_loss_of_a_table_is_epsilon_and_no_more(name, labels, relation, epsilon):
     layout = LAYOUTS[name](labels)
     records = list(itertools.product(range(labels), repeat=2))
 
@@ -85,9 +86,10 @@ def test_the_exact_loss_of_a_table_is_epsilon_and_no_more(name, labels, private_
         assert layout.read(counts.astype(float)).n == 2 + len(chosen)
         assert not layout.is_partition or counts.sum() == 2 + len(chosen)
         table = CountTable(counts, 2 + len(chosen), layout.cells, layout.is_partition)
-        return table.prepare(Geometric(), epsilon, private_n=private_n)
+        return table.prepare(Geometric(), epsilon, relation=relation)
 
-    pairs = [((a,), ()) for a in records] if private_n else itertools.combinations([(a,) for a in records], 2)
+    ones = [(a,) for a in records]
+    pairs = [(one, ()) for one in ones] if relation.private_n else itertools.combinations(ones, 2)
     losses = [draw_loss(draw(*a), draw(*b), 1) for a, b in pairs]
     assert 0.99 * float(epsilon) <= max(losses) <= float(epsilon)
 
@@ -95,12 +97,12 @@ def test_the_exact_loss_of_a_table_is_epsilon_and_no_more(name, labels, private_
 @loop_over(("cells", "zero_sum"), [(256, True), (257, False)])
 def test_many_cells_have_independent_noise(cells, zero_sum):
     table = CountTable(np.ones(cells, dtype=np.int64), cells, ((cells, Fraction(1)),), True)
-    draw = table.prepare(Geometric(), Fraction(1), private_n=False)
+    draw = table.prepare(Geometric(), Fraction(1), relation=Relation.REPLACE_ONE)
     assert draw.zero_sum == zero_sum
     (noisy, drawn), total = draw(SeededEntropy(0), None), cells
     assert drawn == {"counts": list(noisy)}
     assert (sum(noisy) == total) == zero_sum
-    assert not table.prepare(Geometric(), Fraction(1), private_n=True).zero_sum
+    assert not table.prepare(Geometric(), Fraction(1), relation=Relation.ADD_OR_REMOVE_ONE).zero_sum
 
 
 def noise_of_parts(draw, parts):
@@ -127,7 +129,7 @@ def test_each_number_has_noise_of_its_own_law(cells):
     """Beyond the auditor, which takes a draw at its word: every value that noise can have, it has."""
     size = sum(number for number, _ in cells)
     draw = CountTable(np.full(size, 9), 9 * size, cells, True).prepare(
-        Geometric(), Fraction(1), private_n=False
+        Geometric(), Fraction(1), relation=Relation.REPLACE_ONE
     )
     assert draw.zero_sum
     entropy = SeededEntropy(4)
@@ -195,16 +197,19 @@ def test_the_columns_are_the_power_of_two_that_is_nearest_to_the_rule():
         assert columns_for(size, epsilon) == wanted
 
 
-@pytest.mark.parametrize(("private_n", "rate"), [(False, Fraction(1, 4)), (True, Fraction(1, 2))])
-def test_a_record_counts_once_whatever_the_columns(private_n, rate):
+@pytest.mark.parametrize(
+    ("relation", "rate"),
+    [(Relation.REPLACE_ONE, Fraction(1, 4)), (Relation.ADD_OR_REMOVE_ONE, Fraction(1, 2))],
+)
+def test_a_record_counts_once_whatever_the_columns(relation, rate):
     query = NestedTable(np.ones((2, 128), dtype=np.int64))
     assert (query.n, query.size) == (256, 256)
-    draw = query.prepare(None, Fraction(1, 2), private_n=private_n)
-    columns = 32 if private_n else 8
+    draw = query.prepare(None, Fraction(1, 2), relation=relation)
+    columns = 32 if relation.private_n else 8
     assert draw.rates == ((2 * columns, rate),)
     assert draw.values == (128 // columns,) * (2 * columns)
-    assert draw.zero_sum is not private_n
-    assert len(NestedTable(query.table, 64).prepare(None, Fraction(1), private_n=private_n).values) == 128
+    assert draw.zero_sum is not relation.private_n
+    assert len(NestedTable(query.table, 64).prepare(None, Fraction(1), relation=relation).values) == 128
     table = np.arange(16).reshape(2, 8)
     assert merged_columns(table, 2).tolist() == [[6, 22], [38, 54]]
     cells = ((3, Fraction(1, 2)),)

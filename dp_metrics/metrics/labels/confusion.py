@@ -30,7 +30,7 @@ from dp_metrics.metrics.labels.count_formulas import (
 from dp_metrics.metrics.labels.counts import OF_COUNTS, Confusion
 from dp_metrics.metrics.labels.layouts import matrix_layout, of_each_label, whole
 from dp_metrics.release.noise import CountsNoise
-from dp_metrics.release.released import Released
+from dp_metrics.release.released import ReleasedNumbers
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,7 +39,7 @@ class _Matrix(Confusion):
 
     normalize: str | None = None
 
-    def limits(self, parts: Sequence[Noise], released: Released, miss: float) -> Limits:
+    def limits(self, parts: Sequence[Noise], released: ReleasedNumbers, miss: float) -> Limits:
         """Return limits of each cell; its share is least where the others of its row are largest."""
         (noise,) = parts
         assert isinstance(noise, CountsNoise)

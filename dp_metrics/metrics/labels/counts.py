@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dp_metrics.inputs.arrays import check_same_length
 from dp_metrics.inputs.floats import Floats
 from dp_metrics.inputs.labels import LabelSet
-from dp_metrics.inputs.records import check_same_length
 from dp_metrics.inputs.shape import Records, Shape
 from dp_metrics.mechanisms._base import Limits, Noise
 from dp_metrics.metrics._metric import Metric
@@ -31,7 +31,7 @@ from dp_metrics.release.noise import SHOWN, WIDEST, CountsNoise, few_records, to
 from dp_metrics.release.parts.count_table import CountTable, TableOf
 from dp_metrics.release.plan import Plan
 from dp_metrics.release.ratio_limits import NoisyRatio, noise_limits, noisy_ratio, ratio_limits
-from dp_metrics.release.released import APPROXIMATE, Asked, Released
+from dp_metrics.release.released import APPROXIMATE, PopulationQuestion, ReleasedNumbers
 from dp_metrics.sensitivity.exact import BLOCK, in_blocks
 
 _CLEAR = 20.0  # times the noise, and a logarithm: from there on limits are closer than `WIDEST`
@@ -83,18 +83,18 @@ class Confusion:
         layout = self.layout
         return CountTable(layout.of(matrix), int(matrix.sum()), layout.cells, layout.is_partition)
 
-    def plan(self, _shape: Shape | None = None, *, private_n: bool) -> Plan:
+    def plan(self, _shape: Shape | None = None) -> Plan:
         """Return the plan of the metric, which depends on no form of the records."""
         check_matrix(self.labels.size)
         count = partial(_counts, of=self.layout.of, labels=self.labels)
         part = TableOf(self.layout.cells, self.layout.is_partition, count)
-        return Plan((part,), partial(label_codes, labels=self.labels, private_n=private_n), self)
+        return Plan((part,), partial(label_codes, labels=self.labels), self)
 
-    def __call__(self, released: Released) -> Any:
+    def __call__(self, released: ReleasedNumbers) -> Any:
         """Return the metric of what is released."""
         return self.formula(self.layout.counts(released.values[0], released.public_n))
 
-    def note(self, parts: Sequence[Noise], released: Released) -> str | None:
+    def note(self, parts: Sequence[Noise], released: ReleasedNumbers) -> str | None:
         """Return what to say if limits of its noise are too far apart; see `WIDEST`.
 
         Where they are surely close, or where there are none, the sizes of the noise and of what is divided
@@ -117,7 +117,7 @@ class Confusion:
                 few = wide if wide.size == records.size else (few | (records == records.min())) & wide.any()
         return few_records(added, records, few) if few.any() else None
 
-    def limits(self, parts: Sequence[Noise], released: Released, miss: float) -> Limits:
+    def limits(self, parts: Sequence[Noise], released: ReleasedNumbers, miss: float) -> Limits:
         """Return limits of ratios that all hold, or the metric at two corners of the box of the exact counts.
 
         Raises
@@ -155,7 +155,9 @@ class Confusion:
             raise ValueError("A metric that may be NaN has no limits: pass zero_division=0.0 or 1.0.")
         return Limits(lower, upper).within(0.0, 1.0)
 
-    def population(self, parts: Sequence[Noise], released: Released, asked: Asked) -> Interval:
+    def population(
+        self, parts: Sequence[Noise], released: ReleasedNumbers, asked: PopulationQuestion
+    ) -> Interval:
         """Return the interval of the metric among all people, from the noisy counts as they were drawn.
 
         Of several ratios each has its part of the miss: all limits hold at once.
@@ -192,7 +194,7 @@ class Confusion:
             return None
         return self._ratios(rates_of_two_labels, noise, n)
 
-    def _of_ends(self, ends: Iterable[tuple[float, ...]], released: Released) -> tuple[Any, Any]:
+    def _of_ends(self, ends: Iterable[tuple[float, ...]], released: ReleasedNumbers) -> tuple[Any, Any]:
         """Return the metric of lower limits of all ratios, and of upper ones."""
         lower, upper = (np.array(end) for end in ends)
         if self.of_ratios is not None:
@@ -201,7 +203,11 @@ class Confusion:
         return (lower, upper) if is_array else (float(lower[0]), float(upper[0]))
 
     def _sure(
-        self, ratios: list[NoisyRatio] | None, noise: CountsNoise, released: Released, asked: Asked
+        self,
+        ratios: list[NoisyRatio] | None,
+        noise: CountsNoise,
+        released: ReleasedNumbers,
+        asked: PopulationQuestion,
     ) -> tuple[Any, Any]:
         if ratios is not None:
             each = asked.miss / len(ratios)
@@ -235,7 +241,7 @@ class Confusion:
 _TOO_NOISY = " An approximate one needs counts far above their noise."
 
 
-def label_codes(records: Records, *, labels: LabelSet, private_n: bool) -> Records:
+def label_codes(records: Records, *, labels: LabelSet) -> Records:
     """Return true and predicted labels, not yet looked at.
 
     Raises
@@ -244,10 +250,10 @@ def label_codes(records: Records, *, labels: LabelSet, private_n: bool) -> Recor
         If the shapes differ or are invalid.
     """
     true, pred = (
-        labels.array(array, name, private_n=private_n)
+        labels.array(array, name, relation=records.relation)
         for array, name in zip(records.arrays, ("y_true", "y_pred"), strict=True)
     )
-    check_same_length({"y_true": true, "y_pred": pred}, private_n=private_n)
+    check_same_length({"y_true": true, "y_pred": pred}, relation=records.relation)
     return replace(records, arrays=(true, pred))
 
 
@@ -276,7 +282,7 @@ def _counts(
 
 def confusion_for(metric: Metric, options: Mapping[str, Any]) -> Confusion:
     """Return which counts a metric of labels releases, and how it follows from them."""
-    confusion = metric.planned(metric.form(), options, private_n=True).postprocess
+    confusion = metric.planned(metric.form(), options).postprocess
     assert isinstance(confusion, Confusion)
     return confusion
 

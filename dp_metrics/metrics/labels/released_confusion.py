@@ -10,8 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dp_metrics._html import HtmlRepr, card
-from dp_metrics.inputs.error_state import own_error_state
-from dp_metrics.inputs.floats import Floats
+from dp_metrics.inputs.floats import Floats, own_error_state
 from dp_metrics.metrics import METRICS, reports, row_of
 from dp_metrics.metrics._pictures import draw_confusion
 from dp_metrics.metrics.labels import confusion, precision_recall
@@ -19,7 +18,7 @@ from dp_metrics.metrics.labels.counts import Confusion, confusion_for
 from dp_metrics.metrics.labels.layouts import Counts, Layout
 from dp_metrics.metrics.reports import LabelTable
 from dp_metrics.release.interval import Interval
-from dp_metrics.release.released import Asked, ResultNoise
+from dp_metrics.release.released import PopulationQuestion, ResultNoise
 from dp_metrics.release.result import PrivateResult
 
 R = TypeVar("R")
@@ -142,7 +141,7 @@ class ReleasedConfusion(HtmlRepr):
             If the metric has no such limits, or an argument is invalid.
         """
         name, wanted = self._wanted(metric, options)
-        return self._noise_of(wanted).population_interval(Asked.of(name, confidence, sure))
+        return self._noise_of(wanted).population_interval(PopulationQuestion.of(name, confidence, sure))
 
     def note(self, metric: Callable[..., Any] | str, **options: Any) -> str | None:
         """Return what must not be concluded from a metric of the counts: that it is mostly noise.

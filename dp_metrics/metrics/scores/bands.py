@@ -11,7 +11,7 @@ from dp_metrics.inputs.floats import Floats
 from dp_metrics.metrics.scores.curve_formulas import FAR, RocCurve
 from dp_metrics.release.noise import CountsNoise, as_floats
 from dp_metrics.release.ratio_limits import NoisyRatio, RatioCells, noisy_ratio
-from dp_metrics.release.released import POPULATION_NOTE, Asked
+from dp_metrics.release.released import POPULATION_NOTE, PopulationQuestion
 from dp_metrics.release.result import PrivateResult
 
 _CALIBRATION = (
@@ -383,7 +383,7 @@ def calibration_band(
     counts: Floats,
     prob_pred: Floats,
     shares: tuple[Floats, Floats],
-    asked: Asked,
+    asked: PopulationQuestion,
     public_n: int | None,
     note: str,
 ) -> CalibrationBand:
@@ -401,7 +401,7 @@ def calibration_band(
         The mean score of each bin.
     shares : tuple of ndarray
         Limits of the shares of positives.
-    asked : Asked
+    asked : PopulationQuestion
         The confidence.
     public_n : int or None
         Number of all records, if public.

@@ -21,7 +21,7 @@ from dp_metrics.metrics.scores.soft_bins import MOST_BINS, OUTSIDE, SoftBins, ev
 from dp_metrics.metrics.scores.two_classes import OF_SCORES, TwoClasses, check_unit
 from dp_metrics.release.noise import SHOWN, as_floats, far_apart, in_words
 from dp_metrics.release.parts.calibration_error import CalibrationOf
-from dp_metrics.release.released import Monotone, Released, only
+from dp_metrics.release.released import Monotone, ReleasedNumbers, only
 from dp_metrics.sensitivity.calibration_bounds import calibration_excess
 
 
@@ -107,13 +107,13 @@ class BinnedError(Monotone):
 
     n_bins: int = 1
 
-    def limits(self, parts: Sequence[Noise], released: Released, miss: float) -> Limits:
+    def limits(self, parts: Sequence[Noise], released: ReleasedNumbers, miss: float) -> Limits:
         """Return limits of the error of these records, with what chance may give as a note."""
         limits, most = super().limits(parts, released, miss), self._by_chance(parts, released)
         told = "" if most is None else f"{self._told(most, parts, released)}."
         return limits._replace(note=" ".join(filter(None, (limits.note, told))))
 
-    def note(self, parts: Sequence[Noise], released: Released) -> str | None:
+    def note(self, parts: Sequence[Noise], released: ReleasedNumbers) -> str | None:
         """Return what to say if limits of the noise are too far apart, or chance may give much of it."""
         with contextlib.suppress(ValueError):
             lower, upper, missing = super().limits(parts, released, 1 - SHOWN)
@@ -129,20 +129,20 @@ class BinnedError(Monotone):
             "band().error(this) of the result of a calibration curve tells how much chance gives."
         )
 
-    def _told(self, most: float, parts: Sequence[Noise], released: Released) -> str:
+    def _told(self, most: float, parts: Sequence[Noise], released: ReleasedNumbers) -> str:
         n = in_words(self._records(parts, released) or 0.0)
         several = "" if released.most_records == 1 else f", up to {released.most_records} of one person"
         counted = f"{self.n_bins} bins, {n} records{several}"
         return f"Chance alone gives a calibrated model up to about {most:.2g} ({counted})"
 
-    def _by_chance(self, parts: Sequence[Noise], released: Released) -> float | None:
+    def _by_chance(self, parts: Sequence[Noise], released: ReleasedNumbers) -> float | None:
         """Return the most that chance alone gives on average; None where the number of records is unknown."""
         n = self._records(parts, released)
         if n is None:
             return None
         return min(math.sqrt(self.n_bins * released.most_records / (2 * math.pi * n)), 1.0)
 
-    def _records(self, parts: Sequence[Noise], released: Released) -> float | None:
+    def _records(self, parts: Sequence[Noise], released: ReleasedNumbers) -> float | None:
         """Return the number of records, or of noisy ones; at least 1."""
         (part,) = parts
         if released.public_n is not None:

@@ -16,7 +16,7 @@ FAR = 2.0  # standard deviations of its noise, by which the size of a class is t
 _LEAST = 0.5  # records: fewer are none, once rounded
 
 
-@storable
+@storable("RocCurve")
 class RocCurve(NamedTuple):
     """What `sklearn.metrics.roc_curve` returns."""
 
@@ -25,7 +25,7 @@ class RocCurve(NamedTuple):
     thresholds: Floats
 
 
-@storable
+@storable("PrecisionRecallCurve")
 class PrecisionRecallCurve(NamedTuple):
     """What `sklearn.metrics.precision_recall_curve` returns."""
 
@@ -34,7 +34,7 @@ class PrecisionRecallCurve(NamedTuple):
     thresholds: Floats
 
 
-@storable
+@storable("CalibrationCurve")
 class CalibrationCurve(NamedTuple):
     """What `sklearn.calibration.calibration_curve` returns."""
 

@@ -13,10 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dp_metrics._html import HtmlRepr
-from dp_metrics.inputs.error_state import own_error_state
-from dp_metrics.inputs.floats import Floats
-from dp_metrics.inputs.options import check_choice, check_count
-from dp_metrics.inputs.scalars import as_real
+from dp_metrics.inputs.floats import Floats, own_error_state
+from dp_metrics.inputs.options import as_real, check_choice, check_count
 from dp_metrics.metrics._pictures import draw_calibration, draw_precision_recall, draw_roc
 from dp_metrics.metrics.labels.layouts import Counts, Layout, whole
 from dp_metrics.metrics.labels.released_confusion import ReleasedConfusion
@@ -40,7 +38,7 @@ from dp_metrics.metrics.scores.table import ScoreTable
 from dp_metrics.release.interval import Interval
 from dp_metrics.release.noise import CountsNoise, too_few
 from dp_metrics.release.ratio_limits import RatioCells, noisy_ratio, ratio_limits
-from dp_metrics.release.released import APPROXIMATE, Asked, ResultNoise
+from dp_metrics.release.released import APPROXIMATE, PopulationQuestion, ResultNoise
 from dp_metrics.release.result import PrivateResult
 
 _METRICS = {"roc_auc": area_under_roc, "average_precision": average_precision}
@@ -160,7 +158,7 @@ class ReleasedScores(HtmlRepr):
         Interval
             The limits.
         """
-        asked = Asked.of(f"{metric}_score", confidence, sure)
+        asked = PopulationQuestion.of(f"{metric}_score", confidence, sure)
         told = self._limited(metric, ties, is_sure=asked.is_sure)
         return told.interval(asked.metric, asked.confidence)
 
@@ -194,12 +192,12 @@ class ReleasedScores(HtmlRepr):
             With `roc_auc_score` as its `estimate`, in which a pair in one bin counts half, or with
             `average_precision_score`. Its `note` says where the bins are too coarse.
         """
-        asked = Asked.of(f"{metric}_score", confidence, sure)
+        asked = PopulationQuestion.of(f"{metric}_score", confidence, sure)
         return self._limited(metric, ties).population_interval(asked)
 
     def roc_band(self, confidence: float = 0.95) -> RocBand:
         """Return the band in which the ROC curve of all people lies, as `PrivateResult.band` does."""
-        band: RocBand = self._limited().band(Asked.of("roc_curve", confidence, sure=True))
+        band: RocBand = self._limited().band(PopulationQuestion.of("roc_curve", confidence, sure=True))
         return band
 
     def recall_interval(self, threshold: float, confidence: float = 0.95) -> Interval:
@@ -355,7 +353,7 @@ class ReleasedScores(HtmlRepr):
             If the edges of the released bins are not those of probabilities.
         """
         self._check_unit()
-        asked = Asked.of("calibration_curve", confidence, sure=False)
+        asked = PopulationQuestion.of("calibration_curve", confidence, sure=False)
         if n_bins is None:
             return self._table.calibration_band(self._noise.parts, self._noise.released, asked)
         curve, (places, records) = self.calibration_curve(n_bins), self._even_bins(n_bins)

@@ -11,10 +11,10 @@ from typing import Any, Unpack
 import numpy as np
 from numpy.typing import ArrayLike
 
+from dp_metrics.inputs.arrays import float_block
 from dp_metrics.inputs.floats import Floats
 from dp_metrics.inputs.labels import encoded_block
 from dp_metrics.inputs.readers import LabelColumns, labels_and_scores
-from dp_metrics.inputs.records import float_block
 from dp_metrics.inputs.shape import Records, Shape
 from dp_metrics.mechanisms._base import Noise
 from dp_metrics.metrics._metric import RankSettings, asks, private
@@ -23,7 +23,7 @@ from dp_metrics.metrics.scores.two_classes import two_classes_from_unit
 from dp_metrics.release.interval import Interval
 from dp_metrics.release.parts.ranking_loss import RankingNoise, RankingOf
 from dp_metrics.release.plan import Plan
-from dp_metrics.release.released import APPROXIMATE, Asked, Monotone, Released
+from dp_metrics.release.released import APPROXIMATE, Monotone, PopulationQuestion, ReleasedNumbers
 
 _AVERAGES = (
     "average must be 'macro' or None: 'weighted' needs the private sizes of the classes, and "
@@ -36,23 +36,23 @@ _ONE_VS_ONE = (
 )
 
 
-def _roc_auc_plan(shape: Shape, *, private_n: bool, average: Any, multi_class: Any, labels: Any) -> Plan:
+def _roc_auc_plan(shape: Shape, *, average: Any, multi_class: Any, labels: Any) -> Plan:
     _check_averaging(average, multi_class)
-    if private_n and labels is None and multi_class == "ovr":
+    if shape.n is None and labels is None and multi_class == "ovr":
         raise ValueError("multi_class='ovr' needs labels where the number of records is private.")
     columns = LabelColumns.of(labels, shape.arguments[1], "y_score")
     if columns.labels.size > 2 and multi_class != "ovr":
         raise ValueError(_MULTI_CLASS)
-    reader = partial(_encoded, columns=columns, private_n=private_n)
+    reader = partial(_encoded, columns=columns)
     if columns.labels.size == 2:  # of two columns, as predict_proba gives them, that of the second label
         return Plan((RankingOf(1),), reader, _Area(_area, rises=False))
     parts = tuple(RankingOf(k, k) for k in range(columns.columns))
     return Plan(parts, reader, Monotone(_areas if average is None else _mean_area, rises=False))
 
 
-def _encoded(records: Records, *, columns: LabelColumns, private_n: bool) -> Records:
+def _encoded(records: Records, *, columns: LabelColumns) -> Records:
     """Return the place of each record's label, and its scores."""
-    checked = labels_and_scores(records, columns=columns, private_n=private_n)
+    checked = labels_and_scores(records, columns=columns)
     true, scores = checked.arrays
     return replace(checked, arrays=(encoded_block(true, columns.labels), float_block(scores, "y_score")))
 
@@ -60,7 +60,9 @@ def _encoded(records: Records, *, columns: LabelColumns, private_n: bool) -> Rec
 class _Area(Monotone):
     """The area under the ROC curve of two classes."""
 
-    def population(self, parts: Sequence[Noise], released: Released, asked: Asked) -> Interval:
+    def population(
+        self, parts: Sequence[Noise], released: ReleasedNumbers, asked: PopulationQuestion
+    ) -> Interval:
         """Return the interval of the area among all people.
 
         Raises
@@ -81,15 +83,15 @@ class _Area(Monotone):
         return asked.interval(*limits, area, APPROXIMATE)
 
 
-def _area(released: Released) -> float:
+def _area(released: ReleasedNumbers) -> float:
     return 1.0 - float(released.values[0])
 
 
-def _areas(released: Released) -> Floats:
+def _areas(released: ReleasedNumbers) -> Floats:
     return np.array([1.0 - loss for loss in released.values])
 
 
-def _mean_area(released: Released) -> float:
+def _mean_area(released: ReleasedNumbers) -> float:
     return math.fsum(_areas(released)) / len(released.values)
 
 

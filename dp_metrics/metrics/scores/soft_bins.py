@@ -18,7 +18,7 @@ from dp_metrics.metrics.scores.two_classes import TwoClasses, check_unit
 from dp_metrics.release.noise import CountsNoise, few_records, too_few
 from dp_metrics.release.parts.count_table import Cells, TableOf, plausible_counts
 from dp_metrics.release.plan import Plan
-from dp_metrics.release.released import APPROXIMATE, Asked, Released
+from dp_metrics.release.released import APPROXIMATE, PopulationQuestion, ReleasedNumbers
 from dp_metrics.sensitivity.noisy_sums import FINENESS
 
 MOST_BINS = 1000
@@ -60,10 +60,10 @@ class SoftBins:
         """The weight of a step, for each cell."""
         return ((4 * self.n_bins, Fraction(1, FINENESS)),)
 
-    def plan(self, shape: Shape, classes: TwoClasses, *, private_n: bool) -> Plan:
+    def plan(self, shape: Shape, classes: TwoClasses) -> Plan:
         """Return the plan of a calibration curve."""
         part = TableOf(self.cells, True, partial(_counted, bins=self, classes=classes))
-        return classes.plan(shape, private_n=private_n, name="y_prob", part=part, result=self)
+        return classes.plan(shape, name="y_prob", part=part, result=self)
 
     def counts(self, records: Records, classes: TwoClasses) -> NDArray[np.int64]:
         """Return the counts of the cells, in steps: by end, class and bin."""
@@ -82,7 +82,7 @@ class SoftBins:
         sums = [np.bincount(rows, steps, minlength=size) for steps in (FINENESS - upper, upper)]
         return np.array(sums).astype(np.int64).reshape(2, 2, self.n_bins)
 
-    def note(self, parts: Sequence[Noise], released: Released) -> str | None:
+    def note(self, parts: Sequence[Noise], released: ReleasedNumbers) -> str | None:
         """Return what to say if limits of the noise of a share that is shown are too far apart: `WIDEST`."""
         (noise,) = parts
         assert isinstance(noise, CountsNoise)
@@ -92,7 +92,9 @@ class SoftBins:
         few = too_few(added, here)
         return few_records(added, here, few) if few.any() else None
 
-    def band(self, parts: Sequence[Noise], released: Released, asked: Asked) -> CalibrationBand:
+    def band(
+        self, parts: Sequence[Noise], released: ReleasedNumbers, asked: PopulationQuestion
+    ) -> CalibrationBand:
         """Return the band of the calibration curve among all people."""
         (noise,) = parts
         assert isinstance(noise, CountsNoise)
@@ -107,13 +109,13 @@ class SoftBins:
             noise, cells, counts.ravel(), prob_pred, shares, asked, released.public_n, note
         )
 
-    def _ends(self, released: Released) -> Floats:
+    def _ends(self, released: ReleasedNumbers) -> Floats:
         """Return the plausible records by end, class and bin."""
         counts = plausible_counts(released.values[0], self.cells, released.public_n)
         ends: Floats = counts.reshape(2, 2, self.n_bins) / FINENESS
         return ends
 
-    def __call__(self, released: Released) -> CalibrationCurve:
+    def __call__(self, released: ReleasedNumbers) -> CalibrationCurve:
         """Return the curve of what is released."""
         low, high = self._ends(released)
         records, lower = (low + high).sum(axis=0), np.arange(self.n_bins) / self.n_bins

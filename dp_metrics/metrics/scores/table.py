@@ -11,8 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dp_metrics.inputs.floats import Floats
-from dp_metrics.inputs.options import check_edges
-from dp_metrics.inputs.scalars import as_whole
+from dp_metrics.inputs.options import as_whole, check_edges
 from dp_metrics.inputs.shape import Records, Shape
 from dp_metrics.mechanisms._base import Limits, Noise
 from dp_metrics.mechanisms.geometric import expected_noise
@@ -50,7 +49,7 @@ from dp_metrics.release.parts.count_table import check_cells, plausible_counts
 from dp_metrics.release.parts.nested_table import MOST_COLUMNS, NestedOf, NestedTable
 from dp_metrics.release.plan import Plan
 from dp_metrics.release.ratio_limits import NoisyRatio, RatioCells, edge_limits, noise_limits, noisy_ratio
-from dp_metrics.release.released import APPROXIMATE, POPULATION_NOTE, Asked, Released
+from dp_metrics.release.released import APPROXIMATE, POPULATION_NOTE, PopulationQuestion, ReleasedNumbers
 
 _LIMITED: Mapping[Any, str] = {
     area_under_roc: "area under the ROC curve",
@@ -161,11 +160,11 @@ class ScoreTable:
         """Return what is known of the records, given the finest table."""
         return NestedTable(table, self.columns)
 
-    def __call__(self, released: Released) -> Any:
+    def __call__(self, released: ReleasedNumbers) -> Any:
         """Return the result of what is released."""
         return self.formula(self.counts(released))
 
-    def note(self, parts: Sequence[Noise], released: Released) -> str | None:
+    def note(self, parts: Sequence[Noise], released: ReleasedNumbers) -> str | None:
         """Return what to say if noise may have moved the area far, or the bins are coarse."""
         return self.note_of(_counts_noise(parts), self.counts(released))
 
@@ -216,7 +215,7 @@ class ScoreTable:
         """What the limits are limits of."""
         return f"{_LIMITED.get(self.formula, 'curve')} of the unbinned scores"
 
-    def limits(self, parts: Sequence[Noise], released: Released, miss: float) -> Limits:
+    def limits(self, parts: Sequence[Noise], released: ReleasedNumbers, miss: float) -> Limits:
         """Return limits of the area or the average precision of these records' scores.
 
         Raises
@@ -229,7 +228,9 @@ class ScoreTable:
         ends = quick or self._of_records(parts, released, miss)
         return self._noted(ends, released, is_proved=quick is None)
 
-    def population(self, parts: Sequence[Noise], released: Released, asked: Asked) -> Interval:
+    def population(
+        self, parts: Sequence[Noise], released: ReleasedNumbers, asked: PopulationQuestion
+    ) -> Interval:
         """Return the interval of the area or the average precision among all people.
 
         Raises
@@ -256,7 +257,9 @@ class ScoreTable:
             return None
         return area_limits(_counts_noise(parts), miss, ties=self.ties, among_people=among_people)
 
-    def _of_records(self, parts: Sequence[Noise], released: Released, miss: float) -> tuple[float, float]:
+    def _of_records(
+        self, parts: Sequence[Noise], released: ReleasedNumbers, miss: float
+    ) -> tuple[float, float]:
         """Return proved limits for these records."""
         each = miss / (2 * self._shares(released))
 
@@ -266,7 +269,7 @@ class ScoreTable:
         return self._by_shares(parts, released, limits_of)
 
     def _by_shares(
-        self, parts: Sequence[Noise], released: Released, limits_of: RatioLimits
+        self, parts: Sequence[Noise], released: ReleasedNumbers, limits_of: RatioLimits
     ) -> tuple[float, float]:
         """Return limits that hold where those of shares hold: of each class above edges, and of positives."""
         lines = self._lines(parts, released, limits_of)
@@ -276,7 +279,7 @@ class ScoreTable:
         positives = RatioCells([*range(bins, 2 * bins)], [*range(bins)], (1.0, 1.0))
         return precision_between(*lines, limits_of(noisy_ratio(noise, positives, released.public_n)))
 
-    def _noted(self, ends: tuple[float, float], released: Released, *, is_proved: bool) -> Limits:
+    def _noted(self, ends: tuple[float, float], released: ReleasedNumbers, *, is_proved: bool) -> Limits:
         limits = Limits(*ends).within(0.0, 1.0)
         notes = (
             None if is_proved else APPROXIMATE,
@@ -285,12 +288,14 @@ class ScoreTable:
         )
         return limits._replace(note=" ".join(filter(None, notes)))
 
-    def band(self, parts: Sequence[Noise], released: Released, asked: Asked) -> RocBand:
+    def band(self, parts: Sequence[Noise], released: ReleasedNumbers, asked: PopulationQuestion) -> RocBand:
         """Return the band of the ROC curve among all people, for scores in their public bins."""
         lines = self._lines(parts, released, self._sure(released, asked))
         return RocBand(*lines, asked.confidence, f"The ROC curve of the scores in bins {POPULATION_NOTE}")
 
-    def calibration_band(self, parts: Sequence[Noise], released: Released, asked: Asked) -> CalibrationBand:
+    def calibration_band(
+        self, parts: Sequence[Noise], released: ReleasedNumbers, asked: PopulationQuestion
+    ) -> CalibrationBand:
         """Return the band of the calibration curve among all people, with a bin for each of the table."""
         bins = self._edges(released).size - 1
         cells = self.cells(released, np.arange(bins))
@@ -298,7 +303,7 @@ class ScoreTable:
         middles = self.counts(released).middles
         return self.band_of(parts, released, asked, cells, middles, shares, APPROXIMATE)
 
-    def cells(self, released: Released, places: NDArray[np.intp]) -> BinnedCells:
+    def cells(self, released: ReleasedNumbers, places: NDArray[np.intp]) -> BinnedCells:
         """Return which records the cells count, of probabilities, given which released bin lies in which."""
         edges = self._edges(released).copy()
         edges[0], edges[-1] = 0.0, 1.0  # scores beyond are counted in the first and the last bin
@@ -308,8 +313,8 @@ class ScoreTable:
     def band_of(
         self,
         parts: Sequence[Noise],
-        released: Released,
-        asked: Asked,
+        released: ReleasedNumbers,
+        asked: PopulationQuestion,
         cells: BinnedCells,
         prob_pred: Floats,
         shares: tuple[Floats, Floats],
@@ -322,20 +327,20 @@ class ScoreTable:
             _counts_noise(parts), cells, of_cells, prob_pred, shares, asked, released.public_n, note
         )
 
-    def _sure(self, released: Released, asked: Asked) -> RatioLimits:
+    def _sure(self, released: ReleasedNumbers, asked: PopulationQuestion) -> RatioLimits:
         each = asked.miss / self._shares(released)
         return lambda ratio: edge_limits(ratio, each)
 
-    def _shares(self, released: Released) -> int:
+    def _shares(self, released: ReleasedNumbers) -> int:
         """Return how many shares are limited: of each class at each edge, and perhaps that of positives."""
         of_curve = 2 * len(edges_of_limits(self._edges(released).size - 1))
         return of_curve + (self.formula is average_precision)
 
-    def _edges(self, released: Released) -> Floats:
+    def _edges(self, released: ReleasedNumbers) -> Floats:
         return self.bins.merged(len(released.values[0]) // 2)
 
     def _lines(
-        self, parts: Sequence[Noise], released: Released, limits_of: RatioLimits
+        self, parts: Sequence[Noise], released: ReleasedNumbers, limits_of: RatioLimits
     ) -> tuple[RocCurve, RocCurve]:
         return roc_limits(_counts_noise(parts), released.public_n, self._edges(released), limits_of)
 
@@ -346,14 +351,14 @@ class ScoreTable:
                 "band()."
             )
 
-    def counts(self, released: Released) -> ScoreCounts:
+    def counts(self, released: ReleasedNumbers) -> ScoreCounts:
         """Return the plausible counts of released ones, with these and the size of their noise."""
         noisy = as_floats(released.values[0])
         columns, cells = noisy.size // 2, ((noisy.size, Fraction(1)),)
         negative, positive = plausible_counts(released.values[0], cells, released.public_n).reshape(
             2, columns
         )
-        rate = released.epsilon / (2 if released.neighboring == "replace_one" else 1)  # of a `CountTable`
+        rate = released.epsilon / (1 if released.neighboring.private_n else 2)  # of a `CountTable`
         noise = expected_noise(rate / released.most_records)
         return ScoreCounts(self.bins.merged(columns), negative, positive, noisy.reshape(2, columns), noise)
 
@@ -368,7 +373,6 @@ def score_plan(
     formula: Callable[[ScoreCounts], Any],
     shape: Shape,
     *,
-    private_n: bool,
     labels: Any,
     pos_label: Any,
     edges: Any,
@@ -378,4 +382,4 @@ def score_plan(
     classes, known = TwoClasses.of(labels, pos_label), ScoreBins.of(edges)
     table = ScoreTable(known, known.columns(bins), formula, classes)
     part = NestedOf(partial(counted, classes=classes, bins=known), 2, known.size, table.columns)
-    return classes.plan(shape, private_n=private_n, name="y_score", part=part, result=table)
+    return classes.plan(shape, name="y_score", part=part, result=table)

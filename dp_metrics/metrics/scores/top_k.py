@@ -8,12 +8,12 @@ from typing import Any, Unpack
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from dp_metrics.inputs.arrays import float_block
 from dp_metrics.inputs.floats import Floats
-from dp_metrics.inputs.labels import encoded_block, unstated_labels
+from dp_metrics.inputs.labels import encoded_block
 from dp_metrics.inputs.losses import RecordLoss, zero_one_loss
-from dp_metrics.inputs.readers import LabelColumns, labels_and_numbers
-from dp_metrics.inputs.records import float_block
-from dp_metrics.inputs.scalars import as_whole
+from dp_metrics.inputs.options import as_whole
+from dp_metrics.inputs.readers import LabelColumns, labels_and_numbers, unstated_labels
 from dp_metrics.inputs.shape import Shape
 from dp_metrics.metrics._metric import Settings, asks, private
 from dp_metrics.metrics._shares import share_of_records
@@ -21,7 +21,7 @@ from dp_metrics.release.parts.mean_loss import MeanOf
 from dp_metrics.release.plan import Plan
 
 
-def _plan(shape: Shape, *, private_n: bool, k: Any, normalize: Any, labels: Any) -> Plan:
+def _plan(shape: Shape, *, k: Any, normalize: Any, labels: Any) -> Plan:
     number, form = as_whole(k), shape.arguments[1]
     if number is None or number < 1:
         raise ValueError("k must be an integer of at least 1.")
@@ -33,7 +33,7 @@ def _plan(shape: Shape, *, private_n: bool, k: Any, normalize: Any, labels: Any)
     columns = LabelColumns.of(labels, form, "y_score", fewest=2)
     reads = (partial(encoded_block, labels=columns.labels), partial(float_block, name="y_score"))
     loss = RecordLoss(partial(_misses, k=number), reads=reads, cap=1.0, is_count=True)
-    reader = partial(labels_and_numbers, columns=columns, private_n=private_n)
+    reader = partial(labels_and_numbers, columns=columns)
     of_what = "records with the true label among the k likeliest"
     result = share_of_records(normalize, of_what, is_score=True)
     return Plan((MeanOf(loss),), reader, result, unstated=unstated_labels(labels, form))

@@ -8,14 +8,14 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from dp_metrics.inputs.arrays import float_block
 from dp_metrics.inputs.floats import Floats
 from dp_metrics.inputs.labels import LabelSet, encoded_block
 from dp_metrics.inputs.readers import LabelColumns, labels_and_scores
-from dp_metrics.inputs.records import float_block
 from dp_metrics.inputs.shape import Records, Shape
 from dp_metrics.release.parts.part import Part
 from dp_metrics.release.plan import Plan
-from dp_metrics.release.released import Released
+from dp_metrics.release.released import ReleasedNumbers
 from dp_metrics.sensitivity.exact import in_blocks
 
 
@@ -54,17 +54,15 @@ class TwoClasses:
         """The place of the positive label among the sorted ones."""
         return 1 if self.pos_label is None else self.labels.sorted_place(self.pos_label, "pos_label")
 
-    def reader(self, shape: Shape, name: str, *, private_n: bool) -> Callable[[Records], Records]:
+    def reader(self, shape: Shape, name: str) -> Callable[[Records], Records]:
         """Return what checks the form of records, whose public form this is; raise if that is invalid."""
         columns = LabelColumns.of(self.labels, shape.arguments[1], name, positive=self.pos_label)
         one = replace(columns, columns=1)  # of two that of the positive label is read: both forms merge
-        return partial(labels_and_scores, columns=one, private_n=private_n, name=name, positive=self.positive)
+        return partial(labels_and_scores, columns=one, name=name, positive=self.positive)
 
-    def plan(
-        self, shape: Shape, *, private_n: bool, name: str, part: Part, result: Callable[[Released], Any]
-    ) -> Plan:
+    def plan(self, shape: Shape, *, name: str, part: Part, result: Callable[[ReleasedNumbers], Any]) -> Plan:
         """Return the plan of one part of such records, whose scores have this name."""
-        return Plan((part,), self.reader(shape, name, private_n=private_n), result)
+        return Plan((part,), self.reader(shape, name), result)
 
     def blocks(self, records: Records, name: str) -> Iterator[tuple[NDArray[np.bool_], Floats]]:
         """Return blocks of whether records of valid form are positive, and of their scores.

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Self
 
+from dp_metrics.inputs.options import Relation
 from dp_metrics.inputs.shape import Records
 from dp_metrics.mechanisms._base import KnownNumber
 from dp_metrics.release.parts.part import BoundsPart
@@ -34,9 +35,9 @@ class CalibrationOf(BoundsPart):
     has_sums = True
     highest = 1.0
 
-    def is_monotonic(self, private_n: bool) -> bool:
+    def is_monotonic(self, relation: Relation) -> bool:
         """Return whether all bounds move in one direction."""
-        return not private_n
+        return not relation.private_n
 
     def facts(self, n: int, ranks: int) -> BoundsFacts:
         """Return what is public of the output bounds."""
@@ -75,9 +76,9 @@ class CalibrationError(KnownNumber):
         """The error times n, in units of 2**-1074."""
         return sum(map(abs, self.excess))
 
-    def bounds_at(self, ranks: int, private_n: bool) -> OutputBounds:
+    def bounds_at(self, ranks: int, relation: Relation) -> OutputBounds:
         """Return the output bounds of the error."""
-        bounds = calibration_bounds_private_n if private_n else calibration_bounds
+        bounds = calibration_bounds_private_n if relation.private_n else calibration_bounds
         return bounds(self.total, self.n, min(ranks, _MOST_RANKS))
 
     def sums(self) -> Sums:

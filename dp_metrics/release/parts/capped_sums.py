@@ -7,6 +7,7 @@ from fractions import Fraction
 from typing import Any
 
 from dp_metrics._random import Entropy
+from dp_metrics.inputs.options import Relation
 from dp_metrics.inputs.shape import Records
 from dp_metrics.mechanisms import Hazard, Mechanism
 from dp_metrics.mechanisms._base import BoundsDraw, Draw
@@ -83,12 +84,12 @@ class CappedSums(KnownCounts):
         """Number of records."""
         return len(self.records.arrays[0])
 
-    def prepare(self, mechanism: Mechanism, epsilon: Fraction, *, private_n: bool) -> "CappedDraw":
+    def prepare(self, mechanism: Mechanism, epsilon: Fraction, *, relation: Relation) -> "CappedDraw":
         """Return a draw of the cap and of noise, whatever the mechanism."""
         of_cap = epsilon - OF_SUMS * epsilon
         if float(of_cap) == 0.0:
             raise ValueError("epsilon is too small to be divided between the cap and the mean.")
-        bounds = self.part.order.known(self.records).output_bounds(_SELECTION, of_cap, private_n=private_n)
+        bounds = self.part.order.known(self.records).output_bounds(_SELECTION, of_cap, relation=relation)
         return CappedDraw(BoundsDraw(bounds, _SELECTION, of_cap, False), self.records, self.part, epsilon)
 
 

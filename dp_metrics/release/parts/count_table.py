@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dp_metrics.inputs.floats import Floats
+from dp_metrics.inputs.options import Relation
 from dp_metrics.inputs.shape import Records
 from dp_metrics.mechanisms import Mechanism
 from dp_metrics.mechanisms.geometric import COUNT_LIMIT, expected_error
@@ -99,10 +100,10 @@ class CountTable(KnownCounts):
     cells: Cells
     is_partition: bool
 
-    def prepare(self, mechanism: Mechanism, epsilon: Fraction, *, private_n: bool) -> VectorDraw:
+    def prepare(self, mechanism: Mechanism, epsilon: Fraction, *, relation: Relation) -> VectorDraw:
         """Return a draw of noise, whatever the mechanism."""
-        rate = epsilon if private_n else epsilon / 2
-        zero_sum = self.is_partition and not private_n and 2 <= self.counts.size <= _MOST_ZERO_SUM
+        rate = epsilon if relation.private_n else epsilon / 2
+        zero_sum = self.is_partition and not relation.private_n and 2 <= self.counts.size <= _MOST_ZERO_SUM
         rates = tuple((size, rate * weight) for size, weight in self.cells)
         return VectorDraw(tuple(self.counts.tolist()), rates, zero_sum, shown=True)
 

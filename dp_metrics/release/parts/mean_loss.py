@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from dp_metrics.inputs.floats import MAX_FLOAT, Floats, limit_of
 from dp_metrics.inputs.losses import RecordLoss, clamp
+from dp_metrics.inputs.options import Relation
 from dp_metrics.inputs.shape import Records
 from dp_metrics.mechanisms._base import NEEDS_LIMIT
 from dp_metrics.release.parts.part import BoundsPart, KnownAggregate, KnownRecords
@@ -64,9 +65,9 @@ class MeanOf(BoundsPart):
         """Whether a few records may make up much of the mean."""
         return self.record_loss.may_be_heavy
 
-    def is_monotonic(self, private_n: bool) -> bool:
+    def is_monotonic(self, relation: Relation) -> bool:
         """Return whether all bounds move in one direction."""
-        return not private_n
+        return not relation.private_n
 
     def facts(self, n: int, ranks: int) -> BoundsFacts:
         """Return what is public of the output bounds of the plain mean."""
@@ -278,21 +279,21 @@ class AggregatedLoss(KnownAggregate):
             raise ValueError(NEEDS_LIMIT.format("geometric"))
         return mean_sums(self.aggregate, is_count=self.part.record_loss.is_count)
 
-    def has_extremes(self, private_n: bool) -> bool:
+    def has_extremes(self, relation: Relation) -> bool:
         """Return True: they are the largest losses."""
         return True
 
-    def extremes(self, count: int, ranks: int, private_n: bool) -> Extremes:
+    def extremes(self, count: int, ranks: int, relation: Relation) -> Extremes:
         """Return the largest losses, or terms."""
         assert self.sums_below is not None or self.aggregate.by_level is not None
         sums_below = self.sums_below or partial(sums_below_level, self.aggregate)
-        return loss_extremes(self.aggregate, count, sums_below, private_n=private_n)
+        return loss_extremes(self.aggregate, count, sums_below, relation=relation)
 
-    def _bounds(self, ranks: int, private_n: bool) -> OutputBounds:
+    def _bounds(self, ranks: int, relation: Relation) -> OutputBounds:
         known = self.aggregate.truncate(ranks)
         if isinstance(known, WeightedLossAggregate):
             return weighted_loss_bounds(known)
-        if private_n:
+        if relation.private_n:
             return mean_loss_bounds_private_n(known)
         return mean_loss_bounds(known, steps=self.n if self.part.record_loss.is_count else None)
 

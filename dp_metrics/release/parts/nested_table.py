@@ -8,6 +8,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from dp_metrics.inputs.options import Relation
 from dp_metrics.inputs.shape import Records
 from dp_metrics.mechanisms import Mechanism
 from dp_metrics.release.draws import VectorDraw
@@ -121,10 +122,10 @@ class NestedTable(KnownCounts):
         """Return what is known of the records of both, in the same cells."""
         return replace(self, table=self.table + other.table)
 
-    def prepare(self, mechanism: Mechanism, epsilon: Fraction, *, private_n: bool) -> VectorDraw:
+    def prepare(self, mechanism: Mechanism, epsilon: Fraction, *, relation: Relation) -> VectorDraw:
         """Return a draw of noise, whatever the mechanism."""
-        mean = None if private_n else self.n // (self.groups or 1)
+        mean = None if relation.private_n else self.n // (self.groups or 1)
         columns = self.columns or columns_for(mean, epsilon, by_group=self.groups is not None)
         counts = merged_columns(self.table, columns).ravel()
         table = CountTable(counts, self.n, ((counts.size, Fraction(1)),), is_partition=True)
-        return table.prepare(mechanism, epsilon, private_n=private_n)
+        return table.prepare(mechanism, epsilon, relation=relation)

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from dp_metrics.inputs.floats import Floats
+from dp_metrics.inputs.options import Relation
 from dp_metrics.inputs.shape import Records
 from dp_metrics.mechanisms._base import KnownNumber
 from dp_metrics.release.parts.part import BoundsPart
@@ -45,9 +46,9 @@ class OrderOf(BoundsPart):
         """The public limit of the values."""
         return self.limit
 
-    def is_monotonic(self, private_n: bool) -> bool:
+    def is_monotonic(self, relation: Relation) -> bool:
         """Return True; raise where n is private."""
-        if private_n:
+        if relation.private_n:
             raise ValueError(_RANK)
         return True
 
@@ -72,7 +73,7 @@ class OrderStatistic(KnownNumber):
         """Number of records."""
         return self.x.size
 
-    def bounds_at(self, ranks: int, private_n: bool) -> OutputBounds:
+    def bounds_at(self, ranks: int, relation: Relation) -> OutputBounds:
         """Return the output bounds of the order statistic."""
         limit = self.part.limit
         x = np.clip(self.x, 0.0, limit)

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any, ClassVar, Self, TypeAlias, TypeVar
 
+from dp_metrics.inputs.options import Relation
 from dp_metrics.inputs.shape import Records
 from dp_metrics.mechanisms import Mechanism
 from dp_metrics.mechanisms._base import Draw, KnownNumber, NumberPart
@@ -112,11 +113,11 @@ class KnownRecords(KnownNumber):
         """Return an aggregate that knows so much."""
         return self.aggregate(capacity)
 
-    def bounds_at(self, ranks: int, private_n: bool) -> OutputBounds:
+    def bounds_at(self, ranks: int, relation: Relation) -> OutputBounds:
         """Return the output bounds."""
-        return self.aggregate(ranks).bounds_at(ranks, private_n)
+        return self.aggregate(ranks).bounds_at(ranks, relation)
 
-    def has_extremes(self, private_n: bool) -> bool:
+    def has_extremes(self, relation: Relation) -> bool:
         """Return True."""
         return True
 
@@ -157,9 +158,9 @@ class KnownAggregate(KnownNumber):
             )
         return self
 
-    def bounds_at(self, ranks: int, private_n: bool) -> OutputBounds:
+    def bounds_at(self, ranks: int, relation: Relation) -> OutputBounds:
         """Return the output bounds at this number of ranks, or at all known ones."""
-        return self._once(self._bounds, ranks, private_n)
+        return self._once(self._bounds, ranks, relation)
 
     def _once(self, make: Callable[..., _Made], *arguments: Any) -> _Made:
         key = make.__name__, arguments
@@ -169,7 +170,7 @@ class KnownAggregate(KnownNumber):
         return made
 
     @abstractmethod
-    def _bounds(self, ranks: int, private_n: bool) -> OutputBounds:
+    def _bounds(self, ranks: int, relation: Relation) -> OutputBounds:
         """Return the output bounds."""
 
 
@@ -185,7 +186,7 @@ class KnownCounts(ABC):
         return self.n
 
     @abstractmethod
-    def prepare(self, mechanism: Mechanism, epsilon: Fraction, *, private_n: bool) -> Draw:
+    def prepare(self, mechanism: Mechanism, epsilon: Fraction, *, relation: Relation) -> Draw:
         """Return what is left to do after the spend; raise for whatever cannot be released."""
 
     def summary(self, capacity: int) -> Self:
@@ -237,6 +238,6 @@ class IntegerVector(KnownCounts):
     sensitivity: int
     n: int
 
-    def prepare(self, mechanism: Mechanism, epsilon: Fraction, *, private_n: bool) -> Draw:
+    def prepare(self, mechanism: Mechanism, epsilon: Fraction, *, relation: Relation) -> Draw:
         """Return a draw of noise, whatever the mechanism."""
         return VectorDraw(self.values, ((len(self.values), epsilon / self.sensitivity),))

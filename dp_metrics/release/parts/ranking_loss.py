@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from dp_metrics._random import Entropy, discrete_laplace
 from dp_metrics.inputs.floats import Floats
+from dp_metrics.inputs.options import Relation
 from dp_metrics.inputs.shape import Records
 from dp_metrics.mechanisms import Hazard
 from dp_metrics.mechanisms._base import Draw, KnownNumber, Limits, rehearse_law
@@ -64,7 +65,7 @@ class RankingOf(BoundsPart):
     mostly_noise = 40
     noise_note = "an AUC comes out near 1, whatever the true one is."
 
-    def is_monotonic(self, private_n: bool) -> bool:
+    def is_monotonic(self, relation: Relation) -> bool:
         """Return False: the lower bounds may rise while the upper ones fall."""
         return False
 
@@ -112,17 +113,17 @@ class RankingLoss(KnownNumber):
     def _ranked(self) -> RankedScores:
         return RankedScores.of(self.scores, self.is_positive)
 
-    def bounds_at(self, ranks: int, private_n: bool) -> OutputBounds:
+    def bounds_at(self, ranks: int, relation: Relation) -> OutputBounds:
         """Return the output bounds of the ranking loss."""
-        make = ranking_bounds_private_n if private_n else ranking_bounds
+        make = ranking_bounds_private_n if relation.private_n else ranking_bounds
         return make(self._ranked, min(ranks, _MOST_RANKS))
 
-    def by_class(self, scale: float | None, epsilon: Fraction, *, private_n: bool) -> "RankingDraw":
+    def by_class(self, scale: float | None, epsilon: Fraction, *, relation: Relation) -> "RankingDraw":
         """Return a draw that starts with the sizes of the classes."""
-        rule = HazardByClass(scale or _SCALE, epsilon, None if private_n else self.n)
-        bounds = self.output_bounds(rule.finest, rule.hazard_epsilon, private_n=private_n)
+        rule = HazardByClass(scale or _SCALE, epsilon, None if relation.private_n else self.n)
+        bounds = self.output_bounds(rule.finest, rule.hazard_epsilon, relation=relation)
         positives, negatives = self._ranked.counts
-        return RankingDraw(bounds, rule, (positives, negatives) if private_n else (positives,))
+        return RankingDraw(bounds, rule, (positives, negatives) if relation.private_n else (positives,))
 
 
 @dataclass(frozen=True)

@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dp_metrics.inputs.arrays import float_block
 from dp_metrics.inputs.floats import MAX_FLOAT, Floats
-from dp_metrics.inputs.records import float_block
+from dp_metrics.inputs.options import Relation
 from dp_metrics.inputs.shape import Records
 from dp_metrics.mechanisms import Mechanism
 from dp_metrics.mechanisms._base import NEEDS_LIMIT
@@ -63,7 +64,7 @@ class VarianceOf(BoundsPart):
         with np.errstate(over="ignore"):
             return float(np.minimum(np.square(np.float64(self.bounds[1]) - self.bounds[0]), MAX_FLOAT))
 
-    def is_monotonic(self, private_n: bool) -> bool:
+    def is_monotonic(self, relation: Relation) -> bool:
         """Return False: the lower bounds may rise while the upper ones fall."""
         return False
 
@@ -136,18 +137,18 @@ class AggregatedVariance(KnownAggregate):
             raise ValueError(NEEDS_LIMIT.format("geometric"))
         return variance_sums(self.aggregate)
 
-    def has_extremes(self, private_n: bool) -> bool:
+    def has_extremes(self, relation: Relation) -> bool:
         """Return whether all values are known: a clipped sum of squares may need every one."""
         # whether all are known must not depend on a private n
-        return self.values is not None or (not private_n and self.n <= self.aggregate.capacity)
+        return self.values is not None or (not relation.private_n and self.n <= self.aggregate.capacity)
 
-    def extremes(self, count: int, ranks: int, private_n: bool) -> Extremes:
+    def extremes(self, count: int, ranks: int, relation: Relation) -> Extremes:
         """Return the distances of the values."""
         values = self.values or (lambda: self.aggregate.smallest)  # which holds all values here
-        return variance_extremes(self.aggregate, values, private_n=private_n)
+        return variance_extremes(self.aggregate, values, relation=relation)
 
-    def _bounds(self, ranks: int, private_n: bool) -> OutputBounds:
-        make = variance_bounds_private_n if private_n else variance_bounds
+    def _bounds(self, ranks: int, relation: Relation) -> OutputBounds:
+        make = variance_bounds_private_n if relation.private_n else variance_bounds
         return make(self.aggregate.truncate(ranks), self._once(self._least, ranks))
 
     def _least(self, ranks: int) -> LeastSpreads:

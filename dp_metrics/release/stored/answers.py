@@ -17,7 +17,7 @@ from dp_metrics.accounting import Claim, PrivacyAccountant, keep
 from dp_metrics.exceptions import warn_caller
 from dp_metrics.inputs.shape import ArgumentShape, Shape
 from dp_metrics.mechanisms._base import Noise
-from dp_metrics.release.released import Released, ResultNoise
+from dp_metrics.release.released import ReleasedNumbers, ResultNoise
 from dp_metrics.release.result import PrivateResult
 from dp_metrics.release.stored.codec import DAMAGED, MALFORMED, decoded, encoded
 from dp_metrics.release.stored.questions import OTHER_VERSION, content_of, written_json
@@ -35,7 +35,7 @@ _HOMES = {
     "labels": "dp_metrics.streaming.confusion_summary",
     "scores": "dp_metrics.streaming.scores",
     "search": __name__,
-    "page": "dp_metrics.page.evaluate",
+    "page": "dp_metrics.page.private_evaluate",
     "value": __name__,
 }
 """The modules that know how each kind of release is made again."""
@@ -180,14 +180,14 @@ def _written(result: PrivateResult[Any]) -> dict[str, Any]:
 
 
 def read_result(
-    written: Mapping[str, Any], postprocess: Callable[[Released], Any] | None
+    written: Mapping[str, Any], postprocess: Callable[[ReleasedNumbers], Any] | None
 ) -> PrivateResult[Any]:
     """Return a result that was written; with its noise, if the function is known that made it."""
     values = {name: decoded(one) for name, one in written.items()}
     noise = values.pop("noise")
     if noise is not None and postprocess is not None:
         parts, released, records = noise
-        if not isinstance(released, Released) or not all(isinstance(part, _NOISE) for part in parts):
+        if not isinstance(released, ReleasedNumbers) or not all(isinstance(part, _NOISE) for part in parts):
             raise ValueError(DAMAGED)
         values["noise"] = ResultNoise.of(postprocess, parts, released, records)
         if "value" not in values:

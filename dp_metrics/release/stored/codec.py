@@ -15,6 +15,7 @@ from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
 
 import numpy as np
 
+from dp_metrics.inputs.options import Relation
 from dp_metrics.mechanisms import MECHANISMS
 from dp_metrics.mechanisms._base import BoundsNoise
 from dp_metrics.mechanisms.adaptive import AdaptiveNoise, SecondStage, _Stages
@@ -22,7 +23,7 @@ from dp_metrics.mechanisms.geometric import SpreadNoise, SumsNoise
 from dp_metrics.release.interval import Interval
 from dp_metrics.release.noise import CountsNoise
 from dp_metrics.release.parts.ranking_loss import HazardByClass, RankingNoise
-from dp_metrics.release.released import Released
+from dp_metrics.release.released import ReleasedNumbers
 from dp_metrics.sensitivity.calibration_bounds import _share
 from dp_metrics.sensitivity.noisy_sums import _bezier_variance, _ratio
 from dp_metrics.sensitivity.output_bounds import BoundsFacts
@@ -48,7 +49,6 @@ _KINDS: tuple[Any, ...] = (
     HazardByClass,
     Interval,
     RankingNoise,
-    Released,
     SecondStage,
     SpreadNoise,
     SumsNoise,
@@ -60,7 +60,9 @@ _ADDED: Mapping[str, set[str]] = {
     "Comparison": {"unit"},
     "Planned": {"expected_range"},
 }
-_TYPES: dict[str, Any] = {kind.__name__: kind for kind in _KINDS}
+_NAMES: dict[Any, str] = {kind: kind.__name__ for kind in _KINDS} | {ReleasedNumbers: "Released"}
+"""How each type is called in what is stored, whatever its name in the code is."""
+_TYPES: dict[str, Any] = {name: kind for kind, name in _NAMES.items()}
 _FUNCTIONS: dict[str, Callable[..., Any]] = {
     "ratio": _ratio,
     "variance": _bezier_variance,
@@ -69,10 +71,14 @@ _FUNCTIONS: dict[str, Callable[..., Any]] = {
 _DTYPES = frozenset("biufUmM")
 
 
-def storable(kind: Kind) -> Kind:
-    """Enter a frozen dataclass or a named tuple, made of public things, into the table; return it."""
-    _TYPES[kind.__name__] = kind
-    return kind
+def storable(name: str) -> Callable[[Kind], Kind]:
+    """Return a decorator that enters a frozen dataclass or named tuple of public things under this name."""
+
+    def entered(kind: Kind) -> Kind:
+        _NAMES[kind], _TYPES[name] = name, kind
+        return kind
+
+    return entered
 
 
 def encoded(value: Any) -> Any:
@@ -85,6 +91,8 @@ def encoded(value: Any) -> Any:
     """
     if value is None or type(value) in (bool, int, str):
         return value
+    if isinstance(value, Relation):
+        return value.value
     if type(value) is float:
         return value if math.isfinite(value) else {"float": repr(value)}
     if type(value) in (date, datetime):
@@ -108,9 +116,8 @@ def encoded(value: Any) -> Any:
     if isinstance(value, FunctionType):
         return {"function": _name_of(value)}
     kind: Any = type(value)
-    name = kind.__name__
-    if _TYPES.get(name) is not kind:
-        raise TypeError(f"{name} is no type that can be stored.")
+    if (name := _NAMES.get(kind)) is None:
+        raise TypeError(f"{kind.__name__} is no type that can be stored.")
     return {"type": name, "fields": {field: encoded(getattr(value, field)) for field in _fields(kind)}}
 
 
@@ -145,9 +152,11 @@ def _made(kind: Any, values: dict[str, Any]) -> Any:
 
     What earlier versions wrote lacks the fields of `_ADDED`, and has their defaults.
     """
-    if {*values} | _ADDED.get(kind.__name__, set()) != {*_fields(kind)}:
+    if {*values} | _ADDED.get(_NAMES[kind], set()) != {*_fields(kind)}:
         raise ValueError(DAMAGED)
     for name, hint in _hints(kind).items():
+        if hint is Relation:
+            values[name] = Relation(values[name])
         if name in values and not _fits(values[name], hint):
             raise ValueError(DAMAGED)
     return kind(**values)
@@ -212,7 +221,7 @@ def _fits(value: Any, hint: Any) -> bool:
         return True
     kind = origin or hint
     if isinstance(value, str):
-        return kind is str
+        return kind is type(value)
     if kind is float:
         return isinstance(value, float | int) and not isinstance(value, bool)
     if kind is int:

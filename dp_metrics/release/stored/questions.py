@@ -17,9 +17,8 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from dp_metrics.inputs.containers import number_of_records
-from dp_metrics.inputs.options import asked_of_persons, check_groups, check_sample_weight
-from dp_metrics.inputs.records import check_same_length
+from dp_metrics.inputs.arrays import check_one_number, number_of_records
+from dp_metrics.inputs.readers import asked_of_persons, check_groups, check_sample_weight
 from dp_metrics.release.stored.codec import DAMAGED, decoded, encoded
 from dp_metrics.sensitivity.exact import UNIT_BITS
 
@@ -127,8 +126,8 @@ def public_records(
     }
     weights = check_sample_weight(arguments.get("sample_weight"))
     groups = check_groups(arguments.get("groups"))
-    unread = {name: np.broadcast_to(False, n) for name, n in lengths.items()}
-    check_same_length({**unread, "sample_weight": weights, "groups": groups})
+    of_each = {"sample_weight": weights, "groups": groups}
+    check_one_number(lengths | {name: one.size for name, one in of_each.items() if one is not None})
     public: dict[str, Any] = {_NUMBER: next(iter(lengths.values()), 0)}
     if weights is not None:
         public["sample_weight"] = _digest(weights + 0.0, "<f8")  # adding 0 leaves no negative zero

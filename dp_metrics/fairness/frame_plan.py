@@ -11,11 +11,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from dp_metrics.fairness.groups import Groups, by_group, columns_of
-from dp_metrics.inputs.error_state import own_error_state
-from dp_metrics.inputs.floats import Floats
+from dp_metrics.fairness.groups import Groups, by_group
+from dp_metrics.inputs.arrays import columns_of
+from dp_metrics.inputs.floats import Floats, own_error_state
 from dp_metrics.inputs.labels import LabelSet
-from dp_metrics.inputs.options import WITHIN_GROUPS, check_choice, check_neighboring, check_share
+from dp_metrics.inputs.options import Relation, check_choice, check_share
 from dp_metrics.inputs.readers import first_records
 from dp_metrics.inputs.shape import Records, Shape
 from dp_metrics.mechanisms import Mechanism, get_mechanism
@@ -30,11 +30,10 @@ from dp_metrics.release.noise import CountsNoise, as_floats
 from dp_metrics.release.parts.count_table import Cells, TableOf, check_cells, plausible_counts
 from dp_metrics.release.parts.mean_loss import MeanOf
 from dp_metrics.release.parts.nested_table import NestedOf
-from dp_metrics.release.plan import KnownParts, Plan
-from dp_metrics.release.released import Released, ResultNoise
+from dp_metrics.release.plan import KnownParts, Plan, Share, Together
+from dp_metrics.release.released import ReleasedNumbers, ResultNoise
 from dp_metrics.release.result import PrivateResult
 from dp_metrics.release.stored.answers import read_shape
-from dp_metrics.release.together import Share, Together
 from dp_metrics.sensitivity.exact import UNIT_BITS
 
 NO_RECORDS = "This group has no records."
@@ -75,9 +74,9 @@ class FrameMetric:
     options: dict[str, Any]
     mechanism: str | Mechanism | None
 
-    def planned(self, shape: Shape, *, private_n: bool) -> Plan:
+    def planned(self, shape: Shape) -> Plan:
         """Return the plan of records of a public form, with the mechanism of each part."""
-        plan = self.row.planned(shape, self.options, private_n=private_n)
+        plan = self.row.planned(shape, self.options)
         if self.mechanism is not None:
             return replace(plan, mechanisms=(self.mechanism,) * len(plan.parts))
         own = plan.mechanisms or (None,) * len(plan.parts)
@@ -199,19 +198,24 @@ def _frame_metric(name: str, metric: Any) -> FrameMetric:
     return FrameMetric(name, row, keywords, mechanism)
 
 
+class FrameOptions(NamedTuple):
+    """Public: what a caller asks of a frame, as in `PrivateMetricFrame`.
+
+    The groups that are compared are those of `sensitive_features`; `groups` are persons, who may have several
+    records each.
+    """
+
+    metrics: Any
+    group_labels: Any
+    membership: str = "private"
+    overall_share: float = 0.2
+    groups: Any = None
+    max_records: Any = None
+
+
 @own_error_state
-def read_frame(  # noqa: PLR0913 - those of a frame
-    metrics: Any,
-    y_true: Any,
-    y_pred: Any,
-    sensitive_features: Any,
-    *,
-    group_labels: Any,
-    membership: str,
-    overall_share: Any,
-    private_n: bool,
-    groups: Any = None,
-    max_records: Any = None,
+def read_frame(
+    asked: FrameOptions, y_true: Any, y_pred: Any, sensitive_features: Any, *, relation: Relation
 ) -> tuple[Together, tuple[KnownParts, ...], Any]:
     """Return the plan of a frame, what it has to know of the records, and the public form of these.
 
@@ -220,26 +224,27 @@ def read_frame(  # noqa: PLR0913 - those of a frame
     TypeError, ValueError
         If an option or a record is invalid.
     """
-    share, chosen = check_frame(membership, overall_share, private_n=private_n), frame_metrics(metrics)
+    share = check_frame(asked.membership, asked.overall_share, relation=relation)
+    chosen = frame_metrics(asked.metrics)
     columns = columns_of(sensitive_features)
     shape, records, _ = first_records(
         (y_true, y_pred, *columns),
         names=("y_true", "y_pred", *["sensitive_features"] * len(columns)),
-        private_n=private_n,
-        groups=groups,
-        max_records=max_records,
+        relation=relation,
+        groups=asked.groups,
+        max_records=asked.max_records,
     )
-    by, sizes = Groups.of(group_labels, len(columns)), None
-    if membership == "public":  # the features are as public as the number of records
+    by, sizes = Groups.of(asked.group_labels, len(columns)), None
+    if asked.membership == "public":  # the features are as public as the number of records
         sizes = by.public_sizes(records)
     plan = plan_frame(chosen, shape, by, overall_share=share, sizes=sizes)
     return plan, plan.read(records), {"shape": shape, "sizes": sizes}
 
 
-def check_frame(membership: Any, overall_share: Any, *, private_n: bool) -> Fraction:
+def check_frame(membership: Any, overall_share: Any, *, relation: Relation) -> Fraction:
     """Return the share of epsilon of the overall values, or raise for a setting that is invalid."""
     check_choice(membership, "membership", ("private", "public"))
-    if membership == "public" and private_n:
+    if membership == "public" and relation.private_n:
         raise ValueError("membership='public' tells the number of records: use neighboring='replace_one'.")
     return Fraction(0) if overall_share == 0 else check_share(overall_share, "overall_share")
 
@@ -265,7 +270,7 @@ def plan_again(asked: Mapping[str, Any], form: Mapping[str, Any]) -> Together:
     ]
     shape, sizes = read_shape(form["shape"]), form["sizes"]
     groups = Groups.of(asked["group_labels"], len(shape.arguments) - 2)
-    share = check_frame(asked["membership"], asked["overall_share"], private_n=shape.n is None)
+    share = check_frame(asked["membership"], asked["overall_share"], relation=shape.relation)
     return plan_frame(metrics, shape, groups, overall_share=share, sizes=sizes)
 
 
@@ -299,7 +304,7 @@ def plan_frame(
     for one in metrics:
         if isinstance(one.row.usual.postprocess, Confusion):
             continue
-        if (plan := _of_scores(one, shape, private_n=sizes is None)) is None:
+        if (plan := _of_scores(one, replace(shape, n=None) if sizes is None else shape)) is None:
             others.append(one)
         else:
             scored.setdefault(_bins_of(one, plan), []).append((one, plan))
@@ -319,20 +324,25 @@ def plan_frame(
             for block in blocks
             for share in block.shares
         ),
-        partial(_pieces, groups=groups, wanted=wanted, private_n=shape.n is None),
+        partial(_pieces, groups=groups, wanted=wanted, relation=_of_groups(known)),
         partial(_of_frame, blocks=combine, names=names, labels=tuple(groups.labels), sizes=sizes),
-        None if sizes is None else WITHIN_GROUPS,
+        None if sizes is None else Relation.WITHIN_GROUPS,
     )
 
 
+def _of_groups(sizes: Sizes) -> Relation:
+    """Return the relation under which the records of one group are released."""
+    return Relation.ADD_OR_REMOVE_ONE if None in sizes else Relation.REPLACE_ONE
+
+
 def _pieces(
-    records: Records, *, groups: Groups, wanted: Sequence[int | str], private_n: bool
+    records: Records, *, groups: Groups, wanted: Sequence[int | str], relation: Relation
 ) -> list[Records]:
     """Return the records of each share of a frame; see `_Block`."""
-    coded = groups.coded(records, private_n=private_n)
+    coded = groups.coded(records)
     pieces: dict[int | str, Records] = {"all": coded.of_arguments(0, 1), "coded": coded}
     if {*wanted} - {*pieces}:
-        pieces |= enumerate(by_group(coded, groups.size))
+        pieces |= enumerate(by_group(coded, groups.size, relation))
     return [pieces[piece] for piece in wanted]
 
 
@@ -375,7 +385,7 @@ def _labels(
     made = {
         metric.name: (metric.row.name, replace(confusion, layout=layout)) for metric, confusion in members
     }
-    plan = replace(confusion, layout=layout).plan(private_n=None in sizes)
+    plan = replace(confusion, layout=layout).plan()
     return _counts(layout, made, Plan(plan.parts, plan.reader), epsilon, shape, sizes)
 
 
@@ -414,7 +424,7 @@ def _bins_of(metric: FrameMetric, plan: Plan) -> tuple[Any, ...]:
     return repr(classes.known.tolist()), classes.positive, table.columns, table.bins.edges.tobytes()
 
 
-def _of_scores(metric: FrameMetric, shape: Shape, *, private_n: bool) -> Plan | None:
+def _of_scores(metric: FrameMetric, shape: Shape) -> Plan | None:
     """Return the plan of a metric that a table of scores tells; None for any other.
 
     An area under a ROC curve by group is read from such a table as well, unless a mechanism is chosen. Other
@@ -424,7 +434,7 @@ def _of_scores(metric: FrameMetric, shape: Shape, *, private_n: bool) -> Plan | 
     it may be either way (``benchmarks/areas_by_group.py`` of 308a3eb): its bins are those of narrow limits.
     """
     if isinstance(metric.row.usual.postprocess, ScoreTable):
-        return metric.planned(shape, private_n=private_n)
+        return metric.planned(shape)
     if metric.row is not METRICS["private_roc_auc_score"] or metric.mechanism is not None:
         return None
     # the function takes no pos_label, but a page has scores of either class: the table says which it reads
@@ -432,11 +442,11 @@ def _of_scores(metric: FrameMetric, shape: Shape, *, private_n: bool) -> Plan | 
     pos_label = options.pop("pos_label", None)
     true, score = shape.arguments
     of_any_names = replace(shape, arguments=(true, replace(score, names=None)))
-    area = replace(metric, options=options).planned(of_any_names, private_n=private_n)
+    area = replace(metric, options=options).planned(of_any_names)
     if len(area.parts) > 1:  # not of two labels
         return None
     options = {"labels": options.get("labels"), "pos_label": pos_label, "edges": None, "bins": None}
-    return score_plan(area_under_roc, shape, private_n=private_n, **options)
+    return score_plan(area_under_roc, shape, **options)
 
 
 def _scores(
@@ -464,7 +474,7 @@ def _scores(
 
 
 def _tables_by_group(coded: Records, *, plan: Plan, groups: int) -> NDArray[np.int64]:
-    tables: Any = [plan.read(piece).parts[0] for piece in by_group(coded, groups)]
+    tables: Any = [plan.read(piece).parts[0] for piece in by_group(coded, groups, Relation.ADD_OR_REMOVE_ONE)]
     return np.concatenate([table.table for table in tables])
 
 
@@ -485,8 +495,9 @@ def _other(
             f"{' and '.join(disclosing)} cannot be used with membership='private': the number of records of "
             "a group, which is private then, would be given away. Leave it out, or pass membership='public'."
         )
-    check_neighboring("add_or_remove_one" if hidden else "replace_one", disclosing)
-    plans = {size: metric.planned(replace(shape, n=size), private_n=hidden) for size in {*sizes} - {0}}
+    relation = _of_groups(sizes)
+    relation.refuse(disclosing)
+    plans = {size: metric.planned(replace(shape, n=size)) for size in {*sizes} - {0}}
     usual = next(plans[size] for size in sizes if size != 0)
     if metric.mechanism is None and _is_share(usual):
         return _share(metric, usual, epsilon, shape, sizes)
@@ -497,10 +508,10 @@ def _other(
     # the smallest group has at most as many records as the mean one, which is public
     mean = None if shape.n is None else Fraction(shape.n, len(sizes))
     pieces: list[int | str] = [place for place, size in enumerate(sizes) if size != 0]
-    shares = [Share(plans[size], each, hidden, name, mean) for size in sizes if size != 0]
+    shares = [Share(plans[size], each, relation, name, mean) for size in sizes if size != 0]
     if overall_share:
-        of_all = metric.planned(shape, private_n=shape.n is None)
-        shares.insert(0, Share(of_all, epsilon * overall_share, shape.n is None, name))
+        of_all = metric.planned(shape)
+        shares.insert(0, Share(of_all, epsilon * overall_share, shape.relation, name))
         pieces.insert(0, "all")
     with_all = bool(overall_share)
     combine = partial(_of_each, name=metric.name, metric=name, plan=usual, sizes=sizes, with_all=with_all)
@@ -626,10 +637,10 @@ def _right_and_wrong(records: Records, *, part: Any) -> NDArray[np.int64]:
     return np.array([known.n - wrong, wrong])
 
 
-def _wrong_share(counts: Counts, *, result: Callable[[Released], Any], without_records: float) -> Any:
+def _wrong_share(counts: Counts, *, result: Callable[[ReleasedNumbers], Any], without_records: float) -> Any:
     wrong = float(counts.false_negatives[0] / counts.n) if counts.n > 0 else without_records
     # a share is read from nothing else that was released
-    return result(Released([wrong], None, counts.n, Fraction(1), "replace_one"))
+    return result(ReleasedNumbers([wrong], None, counts.n, Fraction(1), Relation.REPLACE_ONE))
 
 
 def _all_records(counts: Counts) -> Floats:
@@ -644,9 +655,9 @@ def _table(table: _Table, plan: Plan, epsilon: Fraction, shape: Shape, sizes: Si
     combine = partial(_of_table, table=table, sizes=sizes)
     if None not in sizes:
         places: list[int | str] = [place for place, size in enumerate(sizes) if size]
-        return _Block([Share(plan, epsilon, False, _FRAME)] * len(places), places, combine)
+        return _Block([Share(plan, epsilon, Relation.REPLACE_ONE, _FRAME)] * len(places), places, combine)
     of_all = Plan((table.of_all,), _as_they_are)
-    return _Block([Share(of_all, epsilon, shape.n is None, _FRAME)], ["coded"], combine)
+    return _Block([Share(of_all, epsilon, shape.relation, _FRAME)], ["coded"], combine)
 
 
 def _as_they_are(coded: Records) -> Records:
@@ -655,7 +666,7 @@ def _as_they_are(coded: Records) -> Records:
 
 
 def _counts_by_group(coded: Records, *, plan: Plan, groups: int) -> NDArray[np.int64]:
-    tables: Any = [plan.read(piece).parts[0] for piece in by_group(coded, groups)]
+    tables: Any = [plan.read(piece).parts[0] for piece in by_group(coded, groups, Relation.ADD_OR_REMOVE_ONE)]
     return np.concatenate([table.counts for table in tables])
 
 
@@ -711,7 +722,9 @@ def _of_table(results: Sequence[PrivateResult[Any]], *, table: _Table, sizes: Si
     return FrameResult(entries, [counts.n for counts in of_groups])
 
 
-def _note(made: Confusion | ScoreTable, counts: Any, told: tuple[tuple[CountsNoise], Released]) -> str | None:
+def _note(
+    made: Confusion | ScoreTable, counts: Any, told: tuple[tuple[CountsNoise], ReleasedNumbers]
+) -> str | None:
     """Return what must not be concluded from a value that noisy counts of one group tell."""
     return made.note(*told) if isinstance(made, Confusion) else made.note_of(told[0][0], counts)
 
@@ -747,7 +760,7 @@ def _narrowed(row: Floats, size: int) -> Floats:
 
 def _released(
     results: Sequence[PrivateResult[Any]], sizes: Sizes
-) -> list[tuple[tuple[CountsNoise], Released] | None]:
+) -> list[tuple[tuple[CountsNoise], ReleasedNumbers] | None]:
     """Return the noisy counts of each group, as if they were those of a release of their own.
 
     Where membership is private, the number of records of a group is, even if that of all records is public.

@@ -60,7 +60,7 @@ def add_metrics(parser: argparse.ArgumentParser) -> None:
 
 
 @dataclass(frozen=True)
-class _Planned:
+class _PlannedMetric:
     """A metric as it was typed, with all that is passed to the planner but n and epsilon."""
 
     typed: str
@@ -74,7 +74,7 @@ class _Planned:
         return expected_error(self.name, n=n, epsilon=epsilon, **self.options)
 
 
-def _planned(options: argparse.Namespace) -> list[_Planned]:
+def _planned(options: argparse.Namespace) -> list[_PlannedMetric]:
     """Return the metrics to plan for, each with what it takes of what is guessed."""
     from dp_metrics.analysis.guesses import hints_of
 
@@ -91,7 +91,9 @@ def _planned(options: argparse.Namespace) -> list[_Planned]:
         own = [one for one in options.option if one.partition("=")[0] in row.options]
         hinted = {hint: hints[hint] for hint in hints_of(row)}
         taken |= {*own, *hinted}
-        planned.append(_Planned(typed, name, {**fixed, **options_of(row, own), **hinted, "guess": value}))
+        planned.append(
+            _PlannedMetric(typed, name, {**fixed, **options_of(row, own), **hinted, "guess": value})
+        )
     given = {*options.option, *(name for name, hint in hints.items() if hint is not None)}
     if unused := sorted(given - taken):
         raise CommandError(f"none of these metrics takes {' or '.join(unused)}")

@@ -8,20 +8,22 @@ from typing import Any, Literal, overload
 
 from dp_metrics._random import RandomState
 from dp_metrics.accounting import PrivacyAccountant
-from dp_metrics.fairness.groups import Groups, columns_of, public_groups
-from dp_metrics.inputs.error_state import own_error_state
+from dp_metrics.fairness.groups import Groups, public_groups
+from dp_metrics.inputs.arrays import columns_of
+from dp_metrics.inputs.floats import own_error_state
+from dp_metrics.inputs.options import Relation
 from dp_metrics.inputs.readers import named_records
 from dp_metrics.inputs.shape import Records
 from dp_metrics.page.division import EvaluationPlan
 from dp_metrics.page.page import PrivateEvaluation
-from dp_metrics.page.plan import PageForm, plan_of_page, planned
+from dp_metrics.page.page_plan import PageForm, plan_of_page, planned
 from dp_metrics.page.setting import Setting, given
-from dp_metrics.release.plan import KnownParts
+from dp_metrics.release.plan import KnownParts, Together
 from dp_metrics.release.release import Release
 from dp_metrics.release.stored.answers import Answer, read_result, read_shape, restores
 from dp_metrics.release.stored.codec import DAMAGED
 from dp_metrics.release.stored.questions import Call, public_records
-from dp_metrics.release.together import Together
+from dp_metrics.release.terms import Terms
 
 _NAMES = {
     **dict.fromkeys(("labels", "targets"), "y_pred"),
@@ -96,7 +98,8 @@ def private_evaluate(  # noqa: PLR0913 - options of a whole page
     bounds : tuple of float or None, default=None
         Public range of targets, to which these and predictions are clipped; None: unbounded.
     sensitive_features : array-like or data frame, default=None
-        The group of each record; several columns make a group of each combination.
+        The group of each record, such as sex, by which the page compares; several columns make a group of
+        each combination. (The `groups` of other functions are persons.)
     group_labels : array-like, or list of array-like, default=None
         The public labels of the groups.
     membership : {"private", "public"}, default="private"
@@ -189,17 +192,19 @@ def private_evaluate(  # noqa: PLR0913 - options of a whole page
         split,
         n,
     )
-    release = page_settings(
-        setting, {**asked.records, "sensitive_features": sensitive_features}, features, epsilon=epsilon,
-        neighboring=neighboring, accountant=accountant, random_state=random_state, spend_name=spend_name,
+    terms = Terms.of(
+        epsilon=epsilon, neighboring=neighboring, accountant=accountant, random_state=random_state,
+        spend_name=spend_name,
     )  # fmt: skip
+    records = {**asked.records, "sensitive_features": sensitive_features}
+    release = page_release(setting, terms, records, features)
 
     def form_of() -> tuple[PageForm, Records]:
         names = [_NAMES.get(column, column) for column in asked.columns]
-        data = asked.read(private_n=release.private_n)
-        shape, records = named_records(data, names=names, private_n=release.private_n)
+        data = asked.read(relation=terms.relation)
+        shape, records = named_records(data, names=names, relation=terms.relation)
         sizes = _sizes(setting, records)
-        return PageForm(setting, shape, release.private_n, sizes, release.epsilon, neighboring), records
+        return PageForm(setting, shape, terms.relation, sizes, terms.epsilon), records
 
     def read() -> tuple[Together, tuple[KnownParts, ...], Any]:
         form, records = form_of()
@@ -215,16 +220,16 @@ def private_evaluate(  # noqa: PLR0913 - options of a whole page
     return release.answer(read, PrivateEvaluation).with_budget(accountant)
 
 
-def page_settings(
-    setting: Setting, data: Mapping[str, Any], features: Sequence[Any] = (), **settings: Any
+def page_release(
+    setting: Setting, terms: Terms, data: Mapping[str, Any], features: Sequence[Any] = ()
 ) -> Release:
-    """Return the checked public settings of a page; of its data no more than is public."""
+    """Return the release of a page; of its data no more than is public."""
     public = None
     if setting.membership == "public" and setting.has_groups:
         public = partial(public_groups, features, setting.group_labels)
     call = Call("page", {"page": setting.asked()}, partial(public_records, data, public))
-    release = Release("private_evaluate", call=call, **settings)
-    if setting.membership == "public" and release.private_n:
+    release = Release("private_evaluate", terms, call=call)
+    if setting.membership == "public" and terms.relation.private_n:
         raise ValueError("membership='public' tells the number of records: use neighboring='replace_one'.")
     return release
 
@@ -244,8 +249,13 @@ def _restored(answer: Answer) -> PrivateEvaluation:
     options = dict(asked["page"])
     setting = Setting(**{**options, "columns": tuple(options["columns"])})
     shape, sizes = read_shape(form["shape"]), form["sizes"]
-    page = PageForm(setting, shape, shape.n is None, None if sizes is None else tuple(sizes),
-                    asked["epsilon"], asked["neighboring"])  # fmt: skip
+    page = PageForm(
+        setting,
+        shape,
+        Relation(asked["neighboring"]),
+        None if sizes is None else tuple(sizes),
+        asked["epsilon"],
+    )
     division = form["plan"]
     if not isinstance(division, EvaluationPlan):
         raise ValueError(DAMAGED)

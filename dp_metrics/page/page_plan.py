@@ -13,14 +13,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dp_metrics.fairness.frame import PrivateMetricFrame, frame_of
+from dp_metrics.fairness.frame_plan import FrameMetric, plan_frame
 from dp_metrics.fairness.groups import Groups
-from dp_metrics.fairness.plan import FrameMetric, plan_frame
 from dp_metrics.inference.comparison import comparison_plan
 from dp_metrics.inference.paired_losses import paired_losses
+from dp_metrics.inputs.arrays import float_block, probability_block
 from dp_metrics.inputs.labels import LabelSet
-from dp_metrics.inputs.options import WITHIN_GROUPS
+from dp_metrics.inputs.options import Relation
 from dp_metrics.inputs.readers import LabelColumns, labels_and_probabilities
-from dp_metrics.inputs.records import float_block, probability_block
 from dp_metrics.inputs.shape import ArgumentShape, Records, Shape
 from dp_metrics.mechanisms.geometric import expected_noise
 from dp_metrics.metrics import METRICS
@@ -30,11 +30,11 @@ from dp_metrics.metrics.scores.curve_formulas import area_under_roc
 from dp_metrics.metrics.scores.released_scores import ReleasedScores
 from dp_metrics.metrics.scores.table import ScoreTable, score_plan
 from dp_metrics.metrics.scores.two_classes import TwoClasses, check_unit
-from dp_metrics.page.division import EvaluationPlan, LeftOut, Portion, divided
+from dp_metrics.page.division import EvaluationPlan, Omission, Portion, divided
 from dp_metrics.page.setting import LABELS, PROBABILITIES, SCORES, TARGETS, Setting
 from dp_metrics.release.parts.nested_table import columns_for
+from dp_metrics.release.plan import Share, Together
 from dp_metrics.release.result import PrivateResult
-from dp_metrics.release.together import Share, Together
 from dp_metrics.sensitivity.exact import in_blocks
 from dp_metrics.streaming._summary import KeptCounts
 from dp_metrics.streaming.confusion_summary import kept_labels, released_confusion
@@ -50,7 +50,7 @@ _OVERALL = Fraction(1, 5)  # of the epsilon of a loss by group
 _SEVERAL, _ONE = 2, 1
 
 
-class Evaluated(NamedTuple):
+class PageRelease(NamedTuple):
     """All that a page is made of; public.
 
     Parameters
@@ -61,7 +61,7 @@ class Evaluated(NamedTuple):
         The public form of the records.
     epsilon : Fraction
         What all of it cost.
-    neighboring : str
+    relation : Relation
         The neighbouring relation that was asked for.
     plan : EvaluationPlan
         How epsilon was divided.
@@ -74,7 +74,7 @@ class Evaluated(NamedTuple):
     asked: Mapping[str, Any]
     form: Mapping[str, Any]
     epsilon: Fraction
-    neighboring: str
+    relation: Relation
     plan: EvaluationPlan
     released: Mapping[str, Any]
     results: Sequence[PrivateResult[Any]]
@@ -105,10 +105,9 @@ class PageForm:
 
     setting: Setting
     shape: Shape
-    private_n: bool
+    relation: Relation
     sizes: tuple[int, ...] | None
     epsilon: Fraction
-    neighboring: str
 
     @property
     def labels(self) -> LabelSet:
@@ -154,9 +153,9 @@ class PageForm:
             return partial(_array, place=place)
         if kind == PROBABILITIES:
             columns = self._columns(place)
-            return partial(_most_probable, place=place, columns=columns, private_n=self.private_n)
+            return partial(_most_probable, place=place, columns=columns)
         of_scores = replace(self.shape, arguments=(self.shape.arguments[0], self.shape.arguments[place]))
-        reader = self.classes.reader(of_scores, self._name(place, "y_score"), private_n=self.private_n)
+        reader = self.classes.reader(of_scores, self._name(place, "y_score"))
         return partial(
             _above, place=place, classes=self.classes, reader=reader,
             threshold=float(self.setting.threshold), is_unit=self.setting.edges is None,
@@ -206,10 +205,10 @@ def _above(
     return np.concatenate(parts) if parts else classes.known[:0]
 
 
-def _most_probable(records: Records, *, place: int, columns: LabelColumns, private_n: bool) -> NDArray[Any]:
+def _most_probable(records: Records, *, place: int, columns: LabelColumns) -> NDArray[Any]:
     """Return the labels with the largest probabilities, the first of those that tie."""
     pair, labels = records.of_arguments(0, place), columns.labels
-    proba = labels_and_probabilities(pair, columns=columns, private_n=private_n).arrays[1]
+    proba = labels_and_probabilities(pair, columns=columns).arrays[1]
     parts = [labels[np.argmax(probability_block(block), axis=1)] for block in in_blocks(proba)]
     return np.concatenate(parts) if parts else labels[:0]
 
@@ -265,7 +264,7 @@ def _frame(
     together = plan_frame(metrics, shape, public.groups, overall_share=overall, sizes=sizes)
     reader = partial(_of_frame_reader, take=take, frame=together.reader)
     combine = partial(
-        _shown_frame, together=together, neighboring=public.neighboring, is_single=len(metrics) == 1,
+        _shown_frame, together=together, relation=public.relation, is_single=len(metrics) == 1,
         membership="private" if sizes is None else "public",
     )  # fmt: skip
     return together, _Block(together.shares, reader, combine)
@@ -288,8 +287,8 @@ def _labels_block(public: PageForm, *, by_group: bool) -> _Block:
     wanted, kept = kept_labels(labels, matrix=labels.size <= MOST_MATRIX_LABELS)
     take = partial(_labelled, predicted=public.predicted, features=features if by_group else ())
     if not by_group:
-        plan = replace(wanted.plan(private_n=public.private_n), postprocess=kept)
-        share = Share(plan, Fraction(1), public.private_n, _PAGE)
+        plan = replace(wanted.plan(), postprocess=kept)
+        share = Share(plan, Fraction(1), public.relation, _PAGE)
         combine = partial(_shown_labels, labels=labels)
         return _Block((share,), partial(_one, reader=take), combine)
     options = {"labels": labels.in_order}
@@ -336,10 +335,10 @@ def _scores_block(public: PageForm) -> _Block:
     """Return the table of classes by bins of scores: curves, areas and metrics at thresholds."""
     setting = public.setting
     plan = score_plan(
-        area_under_roc, public.of("y_true", SCORES), private_n=public.private_n, labels=setting.labels,
+        area_under_roc, public.of("y_true", SCORES), labels=setting.labels,
         pos_label=setting.pos_label, edges=setting.edges, bins=None,
     )  # fmt: skip
-    share = Share(plan, Fraction(1), public.private_n, _PAGE)
+    share = Share(plan, Fraction(1), public.relation, _PAGE)
     return _Block((share,), public.pick("y_true", SCORES), _shown_scores)
 
 
@@ -362,8 +361,8 @@ def _areas_block(public: PageForm) -> _Block:
 
 def _plain_block(public: PageForm, name: str, *columns: str, **options: Any) -> _Block:
     """Return the release of one metric."""
-    plan = _metric(name, "", **options).planned(public.of(*columns), private_n=public.private_n)
-    share = Share(plan, Fraction(1), public.private_n, name)
+    plan = _metric(name, "", **options).planned(public.of(*columns))
+    share = Share(plan, Fraction(1), public.relation, name)
     return _Block((share,), public.pick(*columns), _result)
 
 
@@ -401,7 +400,7 @@ def _compared_block(public: PageForm) -> _Block:
             _two_models, predicted=public.predicted, other=public.as_labels(setting.baseline, at)
         )
     plan = comparison_plan(losses, public.shape.n)
-    return _Block((Share(plan, Fraction(1), False, "private_compare"),), reader, _value)
+    return _Block((Share(plan, Fraction(1), Relation.REPLACE_ONE, "private_compare"),), reader, _value)
 
 
 def _two_models(
@@ -416,7 +415,7 @@ def _two_models(
 
 def _of_counts(public: PageForm, cells: int) -> Callable[[float, float], float]:
     """Return the expected error of a share of the records in two average cells of a table."""
-    return partial(_error_of_counts, cells=cells, changed=1 if public.private_n else 2)
+    return partial(_error_of_counts, cells=cells, changed=1 if public.relation.private_n else 2)
 
 
 def _error_of_counts(epsilon: float, n: float, *, cells: float, changed: int) -> float:
@@ -424,7 +423,7 @@ def _error_of_counts(epsilon: float, n: float, *, cells: float, changed: int) ->
 
 
 def _of_area(public: PageForm, groups: int = 1) -> Callable[[float, float], float]:
-    return partial(_error_of_area, groups=groups, changed=1 if public.private_n else 2)
+    return partial(_error_of_area, groups=groups, changed=1 if public.relation.private_n else 2)
 
 
 def _error_of_area(epsilon: float, n: float, *, groups: int, changed: int) -> float:
@@ -467,7 +466,7 @@ def _between(epsilon: float, n: float, *, laws: _Laws, numbers: float = 1) -> tu
     return min(light, heavy), max(light, heavy)
 
 
-def _portions(public: PageForm) -> tuple[list[Portion], dict[str, Callable[[], _Block]], list[LeftOut]]:
+def _portions(public: PageForm) -> tuple[list[Portion], dict[str, Callable[[], _Block]], list[Omission]]:
     """Return what a page could release, how, and what it cannot."""
     setting = public.setting
     groups = public.groups.size if setting.has_groups else 1
@@ -484,15 +483,15 @@ def _portions(public: PageForm) -> tuple[list[Portion], dict[str, Callable[[], _
                         between=partial(_between, laws=_MEAN))  # fmt: skip
         blocks["absolute error"] = partial(_error_block, public, by_group=False)
         if groups > 1:
-            times = groups if public.sizes is not None or public.private_n else 2 * groups
+            times = groups if public.sizes is not None or public.relation.private_n else 2 * groups
             numbers = times / (1 - float(_OVERALL))
             blocks["absolute error by group"] = partial(_error_block, public, by_group=True)
             plain = Portion("absolute error by group", "mean absolute error, and by group", _SEVERAL,
                             partial(_error_of_loss, numbers=numbers), plain,
                             partial(_between, laws=_MEAN, numbers=numbers))  # fmt: skip
         portions.append(plain)
-        if public.private_n:
-            left.append(LeftOut("The median absolute error", _NO_PRIVATE_N))
+        if public.relation.private_n:
+            left.append(Omission("The median absolute error", _NO_PRIVATE_N))
         else:
             portions.append(Portion("median error", "median absolute error", _ONE,
                                     partial(_error_of_loss, numbers=1)))  # fmt: skip
@@ -510,7 +509,7 @@ def _portions(public: PageForm) -> tuple[list[Portion], dict[str, Callable[[], _
         portions.append(plain)
         if cells < size**2:
             why = "It would make recall and precision noisier: release it apart by private_confusion_matrix."
-            left.append(LeftOut(f"The confusion matrix of {size} labels", why))
+            left.append(Omission(f"The confusion matrix of {size} labels", why))
         if public.kind == SCORES:
             portions.append(Portion("scores", "counts of scores of either class: curves, areas", _SEVERAL,
                                     _of_area(public)))  # fmt: skip
@@ -524,8 +523,8 @@ def _portions(public: PageForm) -> tuple[list[Portion], dict[str, Callable[[], _
             portions.append(Portion("loss", "Brier score", _ONE, partial(_error_of_mean, most=most)))
             blocks["loss"] = partial(_loss_block, public)
     if setting.baseline is not None:
-        if public.private_n:
-            left.append(LeftOut("Which model is better", _NO_PRIVATE_N))
+        if public.relation.private_n:
+            left.append(Omission("Which model is better", _NO_PRIVATE_N))
         else:
             portions.append(Portion("comparison", "on how many records either model is better", _ONE,
                                     _error_of_wins))  # fmt: skip
@@ -560,7 +559,7 @@ def plan_of_page(public: PageForm, plan: EvaluationPlan) -> Together:
     kept = replace(public, shape=public.shape.of_any_records())
     combine = partial(_evaluated, public=kept, plan=plan, made=made)
     # a page that knows the sizes of groups shows and stores them, whatever it releases by group
-    return Together(shares, reader, combine, None if public.sizes is None else WITHIN_GROUPS)
+    return Together(shares, reader, combine, None if public.sizes is None else Relation.WITHIN_GROUPS)
 
 
 def _pieces(records: Records, *, readers: Sequence[Callable[[Records], Sequence[Records]]]) -> list[Records]:
@@ -573,12 +572,10 @@ def _evaluated(
     public: PageForm,
     plan: EvaluationPlan,
     made: Sequence[tuple[str, int, Callable[[Sequence[PrivateResult[Any]], float], Any]]],
-) -> Evaluated:
+) -> PageRelease:
     left, released = list(results), {}
     for name, size, combine in made:
         these, left = left[:size], left[size:]
         released[name] = combine(these, float(plan[name].epsilon))
     form = {"shape": public.shape, "sizes": public.sizes, "plan": plan}
-    return Evaluated(
-        public.setting.asked(), form, public.epsilon, public.neighboring, plan, released, results
-    )
+    return PageRelease(public.setting.asked(), form, public.epsilon, public.relation, plan, released, results)

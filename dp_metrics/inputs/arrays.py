@@ -1,4 +1,4 @@
-"""From whatever holds records to an array, in which each record is what it is by itself.
+"""From whatever holds records to an array, in which each record is what it is by itself, and is valid.
 
 NumPy gives a list the one type that suits all its elements: a word among numbers makes words of all of
 them, a single float rounds large integers. One record would then change how all others are read, and the
@@ -6,18 +6,20 @@ sensitivity of a metric would be n records. So a list is always read element by 
 labels. The type of the elements and the number of columns are public: they come from the container alone,
 such as an array or a data frame. A list tells neither.
 
-Dates, times and durations have one exact form, whatever holds them and in whatever unit: a `Moment`, a whole
-number of attoseconds, the smallest unit of NumPy. A day is its midnight, as in NumPy. Times with a time zone
-are equal if they are the same instant, and never equal to times without one, of which nobody knows where they
-are.
+Privacy decides what may be checked: an invalid record is refused before anything is spent, and the
+refusal reveals that one exists. So each check looks at one record at a time, and no message holds a
+value, a count or a position from the data. What depends on several records at once
+(`type_of_target`, a single-class check, a warning about row sums) is never called.
+
+What concerns a whole array (its type, shape and length) is checked at once, by functions that return the
+array uncopied where they can; what concerns its contents is checked in blocks, as they are read, by functions
+that end in `_block`. The errors are those that users of scikit-learn expect.
 """
 
 import math
 import numbers
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
-from datetime import date, datetime, timedelta
 from decimal import Decimal
 from enum import Enum
 from fractions import Fraction
@@ -25,10 +27,12 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import issparse
 
 from dp_metrics.inputs.floats import Floats
+from dp_metrics.inputs.options import Relation
+from dp_metrics.inputs.times import TIMES, ZONED, moments
 
 _NOT_NUMERIC = (
     "dtype='numeric' is not compatible with {}. Convert your data to numeric values explicitly instead."
@@ -36,26 +40,14 @@ _NOT_NUMERIC = (
 MISSING = "Input {} contains NaN: drop such records, or fill them in, before you split the data."
 TOO_LARGE = "Input {} contains infinity or a value too large for dtype('float64')."
 _RAGGED = "Expected a rectangular array of numbers, got elements of different shapes instead."
-
-
 _ARRAY_LIKE = ("__array__", "__array_interface__", "__array_struct__")
 _PLAIN = (bool, int, float, Fraction, Decimal)
 _TEXT = (str, bytes, bytearray, memoryview)
-_TIMES = (np.datetime64, np.timedelta64)
-_OBJECTS_OF_TIME = (date, timedelta, *_TIMES)
-
-NAIVE, ZONED = "times without a time zone", "times with a time zone"
-
-_SECOND = 10**18
-_DAY = 24 * 3600 * _SECOND
-_UNITS = {
-    "W": 7 * _DAY, "D": _DAY, "h": 3600 * _SECOND, "m": 60 * _SECOND, "s": _SECOND,
-    "ms": 10**15, "us": 10**12, "ns": 10**9, "ps": 10**6, "fs": 10**3, "as": 1,
-}  # fmt: skip
-_MONTHS = {"Y": 12, "M": 1}
-# the calendar repeats itself
-_CYCLE_MONTHS, _CYCLE_DAYS = 4800, 146_097
-_EPOCH = datetime(1970, 1, 1)
+SEVERAL_COLUMNS = (
+    "{} should be a 1d array, got an array of several columns instead: pass one value per record. Where each "
+    "column is a question of its own, call the metric once for each, at a part of epsilon."
+)
+_NO_LABELS = "as predict_proba gives them, not labels"
 
 
 class NotNumbersError(ValueError):
@@ -70,6 +62,25 @@ def states_columns(data: Any) -> bool:
     with suppress(Exception):  # a container may raise what it likes, and quote what it holds
         return hasattr(data, "shape") or any(hasattr(data, protocol) for protocol in _ARRAY_LIKE)
     return False
+
+
+def stated_shape(data: Any) -> tuple[int, ...] | None:
+    """Return the shape that a container states, even without a record; None of a list, which tells none."""
+    if not states_columns(data):
+        return None
+    return tuple(data.shape) if hasattr(data, "shape") else array_of(data).shape
+
+
+def columns_of(data: Any) -> Sequence[Any]:
+    """Return the columns of one feature or several, each of the type that its container gives it."""
+    if len(stated_shape(data) or ()) != 2:
+        return [data]
+    if hasattr(data, "iloc"):  # pandas
+        return [data.iloc[:, i] for i in range(data.shape[1])]
+    for columns in ("get_columns", "itercolumns"):  # polars and pyarrow
+        if hasattr(type(data), columns):
+            return list(getattr(data, columns)())
+    return list(array_of(data).T)
 
 
 def number_of_records(container: Any) -> int:
@@ -193,7 +204,7 @@ def _reader(kind: type, name: str) -> Callable[[Any], float]:
         raise NotNumbersError("arrays of bytes/strings")
     if issubclass(kind, complex | np.complexfloating):
         raise ValueError("Complex data not supported: pass real numbers.")
-    if issubclass(kind, _TIMES):
+    if issubclass(kind, TIMES):
         raise TypeError(_NOT_NUMERIC.format("dates, time spans or records"))
     plain = kind in _PLAIN or issubclass(kind, np.number | np.bool_)
     return float if plain else partial(_number, name=name)
@@ -247,95 +258,145 @@ def _quietly(function: Callable[[Any], Any], element: Any) -> Any:
         return None
 
 
-@dataclass(frozen=True, order=True, slots=True)
-class Moment:
-    """A date, a time or a duration; those of two kinds are never equal.
+def as_numbers(data: Any, name: str, *, allow_2d: bool, relation: Relation) -> NDArray[Any]:
+    """Return real numbers as an array: the container's own, uncopied, if it has one; float64 otherwise."""
+    array = array_of(data)
+    if array.ndim == 0 or array.ndim > (2 if allow_2d else 1):
+        shapes = "a 1d or 2d array" if allow_2d else "a 1d array"
+        raise ValueError(f"{name} should be {shapes}, got a {array.ndim}d array instead.")
+    if array.dtype.kind not in "biuf" or array.itemsize > 8:
+        array = as_floats(array, name)
+    check_not_empty(array, relation=relation)
+    return array
+
+
+def flattened(array: NDArray[Any]) -> NDArray[Any]:
+    """Return a column vector as an array of one dimension, anything else as it is."""
+    return array[:, 0] if array.ndim == 2 and array.shape[1] == 1 else array
+
+
+def check_not_empty(array: NDArray[Any], *, relation: Relation) -> None:
+    """Raise for an array without columns or, where the number of records is public, without rows."""
+    if array.shape[0] == 0 and not relation.private_n:
+        raise ValueError("Found array with 0 sample(s) while a minimum of 1 is required.")
+    if array.ndim == 2 and array.shape[1] == 0:
+        raise ValueError("Found array with 0 feature(s) while a minimum of 1 is required.")
+
+
+def float_block(block: NDArray[Any], name: str) -> Floats:
+    """Return numbers as contiguous float64, uncopied if they are; they must be finite."""
+    # NumPy may compute a logarithm of strided data by other code, with another last bit
+    values: Floats = np.ascontiguousarray(block, dtype=np.float64)
+    if block.dtype.kind == "f" and not np.isfinite(values).all():
+        if np.isnan(values).any():
+            raise ValueError(MISSING.format(name))
+        raise ValueError(TOO_LARGE.format(name))
+    return values
+
+
+def rows_of(data: Any, rows: NDArray[np.intp] | slice) -> Any:
+    """Return some of the records, in the form in which they came: lists may hold labels of several types."""
+    if hasattr(data, "iloc"):
+        return data.iloc[rows]
+    if issparse(data):
+        return data.tocsr()[rows]
+    if not hasattr(data, "__getitem__"):
+        data = np.asarray(data)
+    return data[rows] if isinstance(rows, slice) or hasattr(data, "shape") else [data[row] for row in rows]
+
+
+def as_vector(data: ArrayLike, name: str, *, relation: Relation = Relation.REPLACE_ONE) -> NDArray[Any]:
+    """Return one number per record as an array of shape (n_samples,).
+
+    A column vector of shape (n_samples, 1) is flattened. With a private n, no record at all is legal.
+    """
+    array = flattened(as_numbers(data, name, allow_2d=True, relation=relation))
+    if array.ndim == 2:
+        raise ValueError(SEVERAL_COLUMNS.format(name))
+    return array
+
+
+def check_vector(data: ArrayLike, name: str) -> Floats:
+    """Return one number per record as a finite float64 array of shape (n_samples,)."""
+    return float_block(as_vector(data, name), name)
+
+
+def loss_block(losses: NDArray[Any]) -> Floats:
+    """Return per-record losses, which must be finite and non-negative, as float64."""
+    values = float_block(losses, "losses")
+    if (values < 0).any():
+        raise ValueError("Negative values in data passed to `losses`: every loss must be non-negative.")
+    return values
+
+
+def check_same_length(arguments: Mapping[str, Any], *, relation: Relation = Relation.REPLACE_ONE) -> None:
+    """Raise unless all arrays, by what they are called, are of one length; None is none."""
+    lengths = {name: sum(np.shape(array)[:1]) for name, array in arguments.items() if array is not None}
+    check_one_number(lengths, relation=relation)
+
+
+def check_one_number(lengths: Mapping[str, int], *, relation: Relation = Relation.REPLACE_ONE) -> None:
+    """Raise unless all arguments have one number of records, naming two that have not.
 
     Parameters
     ----------
-    kind : str
-        `NAIVE`, `ZONED`, or that of a duration.
-    count : int
-        Attoseconds since the beginning of 1970, or of a duration: of one in months, these.
+    lengths : mapping
+        Numbers of records by what the argument is called.
+    relation : Relation, default=Relation.REPLACE_ONE
+        A private number of records is not in the message.
     """
-
-    kind: str
-    count: int
-
-
-def kind_of_times(dtype: np.dtype[Any]) -> str:
-    """Return the kind of NumPy's times of a type."""
-    if dtype.kind == "M":
-        return NAIVE
-    unit, _ = np.datetime_data(dtype)
-    if unit == "generic":
-        return "durations without a unit"
-    return "durations in months" if unit in _MONTHS else "durations"
+    first = next(iter(lengths), "")
+    other = next((name for name, length in lengths.items() if length != lengths[first]), None)
+    if other is None:
+        return
+    told = f"{first} and {other}"
+    if not relation.private_n:
+        told = f"{[*lengths.values()]}: {first} has {lengths[first]}, {other} has {lengths[other]}"
+    raise ValueError(f"Found input variables with inconsistent numbers of samples: {told}.")
 
 
-def counts_of(times: NDArray[Any]) -> NDArray[Any]:
-    """Return the count of each of NumPy's times, none of which is NaT, as exact integers of Python."""
-    unit, step = np.datetime_data(times.dtype)
-    counts: NDArray[Any] = times.astype(np.int64).astype(object) * step
-    if unit not in _MONTHS:
-        return counts * _UNITS.get(unit, 1)
-    counts = counts * _MONTHS[unit]
-    if times.dtype.kind == "m":
-        return counts
-    months = (counts % _CYCLE_MONTHS).astype(np.int64).astype("M8[M]")
-    days = months.astype("M8[D]").astype(np.int64).astype(object)
-    in_days: NDArray[Any] = counts // _CYCLE_MONTHS * _CYCLE_DAYS + days
-    return in_days * _DAY
+def as_probabilities(array: NDArray[Any], *, relation: Relation = Relation.REPLACE_ONE) -> NDArray[Any]:
+    """Return probabilities in columns; a single one holds the probability of the second label."""
+    read = numbers_or(
+        f"y_proba should hold probabilities, {_NO_LABELS}.",
+        partial(as_numbers, array, "y_proba", allow_2d=True, relation=relation),
+    )
+    return read[:, np.newaxis] if read.ndim == 1 else read
 
 
-def moments(times: NDArray[Any], kind: str | None = None) -> NDArray[Any]:
-    """Return NumPy's times as an array of `Moment`, of the kind of their type or another; NaT remains."""
-    of_kind = kind or kind_of_times(times.dtype)
-    found = np.full(times.shape, np.datetime64("NaT"), dtype=object)
-    there = ~np.isnat(times)
-    found[there] = np.frompyfunc(lambda count: Moment(of_kind, count), 1, 1)(counts_of(times[there]))
-    return found
+def probability_block(block: NDArray[Any]) -> Floats:
+    """Return probabilities as float64; they must lie in [0, 1]."""
+    values = float_block(block, "y_proba")
+    if values.size and not (values.min() >= 0 and values.max() <= 1):
+        raise ValueError(f"y_proba should contain values in [0, 1] only: probabilities, {_NO_LABELS}.")
+    return values
 
 
-def moment_of(label: Any) -> Any:
-    """Return a date, a time or a duration as a `Moment`, and anything else, or what is none, as it is."""
-    if not is_a(label, _OBJECTS_OF_TIME):
-        return label
-    try:
-        return _moment(label)
-    except Exception:  # a time zone of somebody else may fail in any way
-        return label
+def as_scores(
+    array: NDArray[Any],
+    name: str = "y_score",
+    *,
+    relation: Relation = Relation.REPLACE_ONE,
+    positive: int = 1,
+) -> NDArray[Any]:
+    """Return scores, any numbers that grow with how likely a label is.
+
+    Returns
+    -------
+    ndarray of shape (n_samples,) or (n_samples, n_columns)
+        For one column, or two as `predict_proba` gives them, the scores of the label of this position.
+    """
+    read = numbers_or(
+        f"{name} should hold scores, as decision_function or predict_proba gives them, not labels.",
+        partial(as_numbers, array, name, allow_2d=True, relation=relation),
+    )
+    if read.ndim == 2 and read.shape[1] <= 2:
+        return read[:, positive if read.shape[1] == 2 else 0]
+    return read
 
 
-def exact(objects: list[Any]) -> list[Any]:
-    """Return objects, each as `moment_of` gives it."""
-    if any(issubclass(kind, _OBJECTS_OF_TIME) for kind in set(map(type, objects))):
-        return [moment_of(one) for one in objects]
-    return objects  # far faster where there is no time
-
-
-def _moment(label: Any) -> Any:
-    offset = label.utcoffset() if isinstance(label, datetime) and label.tzinfo is not None else None
-    kind = None if offset is None else ZONED
-    for name in ("to_datetime64", "to_timedelta64"):  # pandas has finer times than Python, and makes them UTC
-        if hasattr(type(label), name):
-            label = getattr(label, name)()
-    if isinstance(label, _TIMES):
-        if np.isnat(label):
-            return label
-        unit, step = np.datetime_data(label.dtype)
-        if unit in _UNITS:  # as `moments`, and faster
-            return Moment(
-                kind or kind_of_times(label.dtype), int(label.astype(np.int64)) * step * _UNITS[unit]
-            )
-        return moments(np.array([label]))[0]
-    if isinstance(label, timedelta):
-        return Moment(kind_of_times(np.dtype("m8[us]")), _attoseconds(label))
-    if not isinstance(label, datetime):
-        return Moment(NAIVE, (label.toordinal() - _EPOCH.toordinal()) * _DAY)
-    since = label.replace(tzinfo=None) - _EPOCH
-    return Moment(kind or NAIVE, _attoseconds(since if offset is None else since - offset))
-
-
-def _attoseconds(span: timedelta) -> int:
-    return (span.days * 86_400 + span.seconds) * _SECOND + span.microseconds * 10**12
+def numbers_or(message: str, read: Callable[[], NDArray[Any]]) -> NDArray[Any]:
+    """Return what is read, or raise with this message if there are no numbers to be read."""
+    with suppress(NotNumbersError):
+        return read()
+    raise ValueError(message)
