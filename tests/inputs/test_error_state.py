@@ -100,6 +100,11 @@ def of_metric(name, **settings):
         return released, str(error)
 
 
+def of_huge_errors(**paid):
+    released = dp.with_result(dp.private_mse)(HUGE, TINY, **{**paid, "epsilon": 1e-300})
+    return bits(released.value), released.noise_interval()
+
+
 def of_frame(metric, pred, membership, **paid):
     frame = dp.PrivateMetricFrame(
         metrics=metric, y_true=Y, y_pred=pred, sensitive_features=pd.Series(GROUP),
@@ -146,6 +151,7 @@ CALLS = {
     "private n": partial(of_metric, "mse", neighboring="add_or_remove_one"),
     "weights": partial(of_metric, "mse", sample_weight=np.arange(N) % 3 + 1.0),
     "smallest epsilon": partial(of_metric, "variance", epsilon=1e-300, mechanism="hazard"),
+    "limits of huge errors": of_huge_errors,
     "private frame": partial(of_frame, "recall", PRED, "private"),
     "frame of errors": partial(of_frame, "mse", HUGE, "private"),
     "page": of_page,

@@ -170,6 +170,31 @@ def test_rare_noise_makes_no_point_of_what_is_shown_of_people():
         assert upper == 1.0
 
 
+@given(
+    st.floats(0.05, 0.95),
+    st.floats(0.02, 0.98),
+    st.integers(0, 12),
+    st.integers(0, 30),
+    st.sampled_from([None, 1]),
+)
+def test_what_blocks_tell_of_an_order_is_never_too_little(p, rho, s, size, rest):
+    """Of 30 or fewer records, with noises in blocks of 5, for each number of records of a block."""
+    ratio = noisy(0, 0, rest=rest)
+    single = exact_table(ratio)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(module, "_FINEST_REACH", 15)
+        of_blocks = replace(ratio)  # whose slack is not kept yet
+        blocks, width = of_blocks.table(), 2 * of_blocks.slack + 1
+    assert width == 5
+    (told,) = module._chance(blocks, 2, rho, s)(np.array([size]), p)
+    z = np.arange(-ratio.reach, ratio.reach + 1)
+    combination = (1 - rho) * z[:, np.newaxis] - rho * z
+    for records in range(size, size + width):
+        x = np.arange(records + 1)
+        tails = [single[combination >= s + rho * records - one].sum() for one in x]
+        assert binom.pmf(x, records, p) @ tails <= told + 1e-6  # the table leaves out less
+
+
 def test_a_public_number_of_records_helps():
     known, unknown = (ratio_limits(noisy(30, 20, n=n), EACH, EACH) for n in (40, None))
     assert unknown[0] < known[0] < known[1] < unknown[1]
