@@ -263,27 +263,6 @@ def test_interrupted_anywhere_a_spend_is_recorded_whole_or_not_at_all(kind, tmp_
     assert len(recorded) - sum(recorded) > 10
 
 
-@pytest.mark.gate
-@left_open
-@pytest.mark.parametrize("kind", ["memory", "file"])
-def test_interrupted_anywhere_a_division_is_paid_for_once_and_has_all_its_parts(kind, tmp_path):
-    paid = []
-    for moment in itertools.count():
-        accountant = PrivacyAccountant(1.0, None if kind == "memory" else tmp_path / str(moment))
-        divide = partial(accountant.parallel, 0.75, ["a", "b"])
-        raised = interrupted(divide, moment, FINEST if kind == "memory" else "line")
-        paid.append(accountant.spent)
-        assert [part.total for part in divide().values()] == [0.75, 0.75]
-        assert (accountant.spent, len(accountant.history)) == (0.75, 1)
-        if raised is None:
-            break
-        assert raised is KeyboardInterrupt
-    gc.collect()
-    assert paid == sorted(paid)
-    assert {*paid} == {0.0, 0.75}
-    assert paid.count(0.0) > 10
-
-
 # One neighbouring relation: epsilons of two don't add up
 
 OTHER = dict(zip(RELATIONS, reversed(RELATIONS), strict=True))

@@ -21,7 +21,7 @@ from dp_metrics.metrics.labels.label_limits import ratio_cells
 from dp_metrics.metrics.labels.layouts import right_or_wrong
 from dp_metrics.release.noise import CountsNoise
 from dp_metrics.release.ratio_limits import noisy_ratio, ratio_limits
-from dp_metrics.release.released import ReleasedNumbers, ResultNoise
+from dp_metrics.release.released import PopulationQuestion, ReleasedNumbers, ResultNoise
 
 RNG = np.random.default_rng(0)
 N = 1500
@@ -195,7 +195,7 @@ def test_the_exact_probability_that_limits_of_noise_miss(confusion):
         noisy = (counts + drawn).tolist()
         of_groups = CountsNoise(tuple(noisy), ((2, Fraction(rate)),) * 2, True).split(2)
         kept = {g: Cached(confusion, (one,), None) for g, one in zip("ab", of_groups, strict=True)}
-        limits = InRecords("share", kept, exact, {"a": 5, "b": 7}, sure)
+        limits = InRecords(PopulationQuestion("share", sure), kept, exact, {"a": 5, "b": 7})
         found = limits.of_groups() | {
             "largest": limits.of_range("difference", 0.0),
             "ratio": limits.of_range("ratio", 0.0),
