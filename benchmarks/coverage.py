@@ -37,11 +37,15 @@ from tqdm import tqdm
 
 import dp_metrics as dp
 from dp_metrics._random import made_up
-from dp_metrics.metrics.labels.benefit_limits import benefit_limits, benefit_noise_limits
-from dp_metrics.metrics.labels.person_limits import PersonProducts, person_limits
+from dp_metrics.metrics.labels.person_limits import (
+    PersonProducts,
+    benefit_limits,
+    benefit_noise_limits,
+    person_limits,
+)
+from dp_metrics.release.count_limits import NoisyRatio
 from dp_metrics.release.noise import CountsNoise
-from dp_metrics.release.ratio_limits import NoisyRatio
-from dp_metrics.sensitivity.person_units import product_rate, unit_rate
+from dp_metrics.sensitivity.noisy_sums import product_rate, unit_rate
 
 Floats: TypeAlias = NDArray[np.float64]
 Ends: TypeAlias = tuple[Floats, Floats]

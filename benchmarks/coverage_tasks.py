@@ -16,7 +16,7 @@ from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.model_selection import cross_val_predict
 from sklearn.naive_bayes import GaussianNB
 
-from dp_metrics.sensitivity.person_units import person_units
+from dp_metrics.sensitivity.noisy_sums import person_units
 
 GROUPS = 3
 Floats = NDArray[np.float64]

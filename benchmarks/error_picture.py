@@ -25,11 +25,10 @@ from peers import Worker, add_peers, start_peers
 from PIL import Image
 from tqdm import tqdm
 
-from dp_metrics.evaluation.compared import RIVALS
 from dp_metrics.evaluation.datasets import get_dataset, load_dataset, read_column
-from dp_metrics.evaluation.population import Population, populations_of
+from dp_metrics.evaluation.engine import RIVALS
+from dp_metrics.evaluation.population import Population, evaluate_model, populations_of
 from dp_metrics.evaluation.results_file import ERROR_CAP
-from dp_metrics.evaluation.trained_models import evaluate_model
 from dp_metrics.inputs import losses
 
 EPSILONS = np.geomspace(0.1, 10.0, 13)

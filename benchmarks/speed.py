@@ -21,7 +21,7 @@ from tables import print_row
 from tqdm import tqdm
 
 import dp_metrics as dp
-from dp_metrics.analysis.simulation import loss_output_bounds
+from dp_metrics.analysis.expected_error import loss_output_bounds
 
 BOUNDS = (0.0, 50_000.0)
 LARGEST_FOR_PEERS = 1_000_000  # their data travel as text

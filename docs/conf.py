@@ -75,14 +75,14 @@ TITLES = {
 
 ELSEWHERE = {
     "dp_metrics.release.result": ["PrivateResult"],
-    "dp_metrics.release.interval": ["Interval"],
+    "dp_metrics.release.released": ["Interval"],
     "dp_metrics.metrics.labels.released_confusion": ["ReleasedConfusion"],
     "dp_metrics.metrics.scores.released_scores": ["ReleasedScores"],
     "dp_metrics.inference.comparison": ["Comparison"],
     "dp_metrics.analysis.expected_error": ["ExpectedError"],
     "dp_metrics.model_selection.scorers": ["PrivateScorer"],
     "dp_metrics.model_selection.best": ["Choice"],
-    "dp_metrics.page.division": ["EvaluationPlan"],
+    "dp_metrics.page.page_plan": ["EvaluationPlan"],
     "dp_metrics.mechanisms": [
         "AboveThreshold", "Adaptive", "Geometric", "Hazard", "InverseSensitivity", "Laplace",
         "PiecewiseLaplace",

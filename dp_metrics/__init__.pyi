@@ -8,14 +8,14 @@ from .analysis.expected_error import (
 from .analysis.expected_error import (
     expected_error as expected_error,
 )
+from .analysis.expected_error import records_needed as records_needed
 from .exceptions import (
     PrivacyBudgetError as PrivacyBudgetError,
 )
 from .fairness.frame import PrivateMetricFrame as PrivateMetricFrame
 from .inference.comparison import private_compare as private_compare
-from .inference.means import private_mean_interval as private_mean_interval
-from .inference.quantiles import private_quantile_interval as private_quantile_interval
-from .inference.records_needed import records_needed as records_needed
+from .inference.loss_intervals import private_mean_interval as private_mean_interval
+from .inference.loss_intervals import private_quantile_interval as private_quantile_interval
 from .metrics.classification import (
     private_accuracy_score as private_accuracy_score,
 )
@@ -25,11 +25,15 @@ from .metrics.classification import (
 from .metrics.classification import (
     private_log_loss as private_log_loss,
 )
+from .metrics.classification import private_top_k_accuracy_score as private_top_k_accuracy_score
 from .metrics.classification import (
     private_zero_one_loss as private_zero_one_loss,
 )
 from .metrics.labels.confusion import (
     private_balanced_accuracy_score as private_balanced_accuracy_score,
+)
+from .metrics.labels.confusion import (
+    private_classification_report as private_classification_report,
 )
 from .metrics.labels.confusion import (
     private_cohen_kappa_score as private_cohen_kappa_score,
@@ -38,79 +42,75 @@ from .metrics.labels.confusion import (
     private_confusion_matrix as private_confusion_matrix,
 )
 from .metrics.labels.confusion import (
-    private_matthews_corrcoef as private_matthews_corrcoef,
-)
-from .metrics.labels.precision_recall import (
     private_f1_score as private_f1_score,
 )
-from .metrics.labels.precision_recall import (
+from .metrics.labels.confusion import (
     private_jaccard_score as private_jaccard_score,
 )
-from .metrics.labels.precision_recall import (
+from .metrics.labels.confusion import (
+    private_matthews_corrcoef as private_matthews_corrcoef,
+)
+from .metrics.labels.confusion import (
     private_precision_score as private_precision_score,
 )
-from .metrics.labels.precision_recall import (
+from .metrics.labels.confusion import (
     private_recall_score as private_recall_score,
 )
-from .metrics.labels.precision_recall import (
+from .metrics.labels.confusion import (
     private_specificity_score as private_specificity_score,
 )
-from .metrics.other_losses import (
-    private_mean_absolute_percentage_error as private_mean_absolute_percentage_error,
-)
-from .metrics.other_losses import (
-    private_mean_pinball_loss as private_mean_pinball_loss,
-)
-from .metrics.other_losses import (
-    private_mean_poisson_deviance as private_mean_poisson_deviance,
-)
-from .metrics.other_losses import (
-    private_mean_squared_log_error as private_mean_squared_log_error,
-)
-from .metrics.other_losses import (
-    private_median_absolute_error as private_median_absolute_error,
-)
-from .metrics.regression_errors import (
+from .metrics.regression import (
     private_mae as private_mae,
 )
-from .metrics.regression_errors import (
+from .metrics.regression import (
     private_mean_absolute_error as private_mean_absolute_error,
 )
-from .metrics.regression_errors import (
+from .metrics.regression import (
+    private_mean_absolute_percentage_error as private_mean_absolute_percentage_error,
+)
+from .metrics.regression import (
+    private_mean_pinball_loss as private_mean_pinball_loss,
+)
+from .metrics.regression import (
+    private_mean_poisson_deviance as private_mean_poisson_deviance,
+)
+from .metrics.regression import (
     private_mean_squared_error as private_mean_squared_error,
 )
-from .metrics.regression_errors import (
+from .metrics.regression import (
+    private_mean_squared_log_error as private_mean_squared_log_error,
+)
+from .metrics.regression import (
+    private_median_absolute_error as private_median_absolute_error,
+)
+from .metrics.regression import (
     private_mse as private_mse,
 )
-from .metrics.regression_errors import (
+from .metrics.regression import (
     private_r2_score as private_r2_score,
 )
-from .metrics.regression_errors import (
+from .metrics.regression import (
     private_rmse as private_rmse,
 )
-from .metrics.regression_errors import (
+from .metrics.regression import (
     private_root_mean_squared_error as private_root_mean_squared_error,
-)
-from .metrics.reports import (
-    private_classification_report as private_classification_report,
-)
-from .metrics.scores.calibration import (
-    private_calibration_curve as private_calibration_curve,
-)
-from .metrics.scores.calibration import (
-    private_expected_calibration_error as private_expected_calibration_error,
 )
 from .metrics.scores.curves import (
     private_average_precision_score as private_average_precision_score,
 )
 from .metrics.scores.curves import (
+    private_calibration_curve as private_calibration_curve,
+)
+from .metrics.scores.curves import (
+    private_expected_calibration_error as private_expected_calibration_error,
+)
+from .metrics.scores.curves import (
     private_precision_recall_curve as private_precision_recall_curve,
 )
+from .metrics.scores.curves import private_roc_auc_score as private_roc_auc_score
 from .metrics.scores.curves import (
     private_roc_curve as private_roc_curve,
 )
-from .metrics.scores.roc_auc import private_roc_auc_score as private_roc_auc_score
-from .metrics.scores.top_k import private_top_k_accuracy_score as private_top_k_accuracy_score
 from .metrics.statistics import (
     private_mean as private_mean,
 )
@@ -133,9 +133,9 @@ from .model_selection.scorers import (
 )
 from .model_selection.search import PrivateRandomizedSearch as PrivateRandomizedSearch
 from .page.page import PrivateEvaluation as PrivateEvaluation
-from .page.private_evaluate import private_evaluate as private_evaluate
-from .release.with_result import with_result as with_result
-from .streaming.confusion_summary import ConfusionSummary as ConfusionSummary
-from .streaming.scores import ScoreSummary as ScoreSummary
+from .page.page import private_evaluate as private_evaluate
+from .release.result import with_result as with_result
+from .streaming.summaries import ConfusionSummary as ConfusionSummary
 from .streaming.summaries import LossSummary as LossSummary
+from .streaming.summaries import ScoreSummary as ScoreSummary
 from .streaming.summaries import VarianceSummary as VarianceSummary

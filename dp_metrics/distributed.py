@@ -21,8 +21,7 @@ from collections.abc import Callable
 from typing import ParamSpec, TypeVar
 
 from dp_metrics.metrics import FUNCTIONS, METRICS
-from dp_metrics.release.result import PrivateResult
-from dp_metrics.release.with_result import arguments_of, set_result
+from dp_metrics.release.result import PrivateResult, arguments_of, set_result
 from dp_metrics.streaming._collections import released, summarised
 
 P = ParamSpec("P")

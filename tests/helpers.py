@@ -22,21 +22,17 @@ from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 
 from dp_metrics import PrivacyAccountant
 from dp_metrics._random import OSEntropy, SeededEntropy
-from dp_metrics.accounting import sessions
+from dp_metrics.accounting import ledgers
+from dp_metrics.inputs.arrays import Records
 from dp_metrics.inputs.floats import Floats
 from dp_metrics.inputs.losses import RecordLoss, identity
 from dp_metrics.inputs.options import Relation
-from dp_metrics.inputs.shape import Records
 from dp_metrics.metrics.labels.counts import Confusion
-from dp_metrics.release.parts.calibration_error import CalibrationOf
-from dp_metrics.release.parts.count_table import TableOf
-from dp_metrics.release.parts.mean_loss import MeanLoss, MeanOf
-from dp_metrics.release.parts.nested_table import NestedOf
-from dp_metrics.release.parts.order_statistic import OrderOf, OrderStatistic
-from dp_metrics.release.parts.part import IntegersOf, IntegerVector
-from dp_metrics.release.parts.ranking_loss import RankingLoss, RankingOf
+from dp_metrics.release.parts.count_table import NestedOf, TableOf
+from dp_metrics.release.parts.mean_loss import CalibrationOf, MeanLoss, MeanOf
+from dp_metrics.release.parts.ranking_loss import OrderOf, OrderStatistic, RankingLoss, RankingOf
 from dp_metrics.release.parts.variance import Variance, VarianceOf
-from dp_metrics.release.plan import KnownParts, Plan
+from dp_metrics.release.plan import IntegersOf, IntegerVector, KnownParts, Plan
 from dp_metrics.release.result import PrivateResult
 from dp_metrics.sensitivity.aggregates import LossAggregate, VarianceAggregate
 from dp_metrics.sensitivity.exact import exact_sum
@@ -250,7 +246,7 @@ def messages(error: BaseException | None) -> Iterator[str]:
 
 def new_session() -> None:
     """Let budget files that are opened from now on begin a session, as in a new process."""
-    sessions._SESSIONS.clear()
+    ledgers._SESSIONS.clear()
 
 
 def assert_refused(metric, data, expected=REFUSED, match=None, **settings) -> None:

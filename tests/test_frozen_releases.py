@@ -44,7 +44,7 @@ from sklearn.model_selection import KFold, cross_val_score
 
 import dp_metrics as dp
 from dp_metrics import PrivacyAccountant, distributed
-from dp_metrics.analysis.audited import AUDITED, FRAMES, PLANS
+from dp_metrics.analysis.auditing import AUDITED, FRAMES, PLANS
 from dp_metrics.mechanisms import MECHANISMS, AboveThreshold
 from dp_metrics.metrics import METRICS
 from dp_metrics.release.result import PrivateResult

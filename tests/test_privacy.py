@@ -21,7 +21,7 @@ from helpers import slow_but
 import dp_metrics as dp
 from dp_metrics.analysis import auditing
 from dp_metrics.analysis._law_comparison import joint_losses
-from dp_metrics.analysis.audited import AUDITED, FRAMES, PLANS
+from dp_metrics.analysis.auditing import AUDITED, FRAMES, PLANS
 from dp_metrics.inputs.options import Relation
 from dp_metrics.mechanisms import MECHANISMS, AboveThreshold, Adaptive, Hazard, Mechanism, adaptive, geometric
 from dp_metrics.mechanisms.adaptive import AdaptiveDraw

@@ -42,14 +42,12 @@ from sklearn.svm import LinearSVC
 import dp_metrics as dp
 from dp_metrics import LossSummary, distributed
 from dp_metrics.cli.main import main
-from dp_metrics.evaluation.compared import clipped_mean
-from dp_metrics.evaluation.datasets import get_dataset
-from dp_metrics.evaluation.sources import DatasetError
-from dp_metrics.evaluation.studies import StudyError, select_studies
+from dp_metrics.evaluation.datasets import DatasetError, get_dataset
+from dp_metrics.evaluation.engine import StudyError, clipped_mean, select_studies
 from dp_metrics.inputs.losses import RecordLoss
 from dp_metrics.mechanisms import Adaptive, get_mechanism
 from dp_metrics.metrics import FUNCTIONS, METRICS, row_of
-from dp_metrics.page.requirements import parsed
+from dp_metrics.page.numbers import parsed
 from dp_metrics.release.result import PrivateResult
 
 BUDGET = dp.PrivacyAccountant(100.0)

@@ -10,8 +10,18 @@ from typing import Any
 
 from dp_metrics._html import card
 from dp_metrics.accounting.ledgers import FileLedger, MemoryLedger
-from dp_metrics.accounting.results import StoredResults, results_of, servable, the_one_named
-from dp_metrics.accounting.spends import Check, Claim, Ledger, LedgerEntry, Spend, name_used
+from dp_metrics.accounting.spends import (
+    Check,
+    Claim,
+    Ledger,
+    LedgerEntry,
+    Spend,
+    StoredResults,
+    name_used,
+    results_of,
+    servable,
+    the_one_named,
+)
 from dp_metrics.exceptions import budget_error, warn_caller
 from dp_metrics.inputs.options import Relation, check_epsilon, exact_epsilon
 

@@ -12,19 +12,17 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import roots_legendre  # scikit-learn depends on scipy
 
-from dp_metrics.inference.order_search import DownwardLaw
+from dp_metrics.inference.loss_intervals import DownwardLaw
 from dp_metrics.inputs.floats import Floats
 from dp_metrics.mechanisms import OutputLaw
 from dp_metrics.mechanisms._base import Draw
-from dp_metrics.mechanisms._grid import Integers
-from dp_metrics.mechanisms._hazard_law import PEAK, TAIL, HazardLaw
-from dp_metrics.mechanisms._laws import IntervalLaw
-from dp_metrics.mechanisms.above_threshold import AboveThresholdLaw
+from dp_metrics.mechanisms._laws import Integers, IntervalLaw
 from dp_metrics.mechanisms.adaptive import AdaptiveLaw, CoinLaw
+from dp_metrics.mechanisms.comparators import AboveThresholdLaw, LaplaceLaw
 from dp_metrics.mechanisms.geometric import GeometricLaw, SpreadDraw, SumsDraw, SumsLaw, spread_noise
-from dp_metrics.mechanisms.laplace import LaplaceLaw
-from dp_metrics.release.draws import NumberDraw, VectorDraw
-from dp_metrics.release.parts.capped_sums import CappedDraw
+from dp_metrics.mechanisms.hazard import PEAK, TAIL, HazardLaw
+from dp_metrics.release.noise import NumberDraw, VectorDraw
+from dp_metrics.release.parts.mean_loss import CappedDraw
 from dp_metrics.release.parts.ranking_loss import RankingDraw, RankingLaw
 from dp_metrics.sensitivity.exact import rounded_quotient
 

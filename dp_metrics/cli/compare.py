@@ -9,28 +9,47 @@ from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
 from dp_metrics.accounting import PrivacyAccountant
-from dp_metrics.cli._common import CommandError, add_json, epsilon, several, share
-from dp_metrics.cli._output import interval_fields, print_json, printed, terms
-from dp_metrics.cli._typed_options import column_of, options_of
-from dp_metrics.cli.budget import add_payer, refusals
-from dp_metrics.cli.predictions import ColumnSpec, Kind, Predictions, Progress, add_file
+from dp_metrics.cli._common import (
+    CommandError,
+    add_json,
+    add_payer,
+    epsilon,
+    interval_fields,
+    print_json,
+    printed,
+    refusals,
+    several,
+    share,
+    terms,
+)
+from dp_metrics.cli.predictions import (
+    ColumnSpec,
+    Kind,
+    Predictions,
+    Progress,
+    add_file,
+    column_of,
+    options_of,
+)
 from dp_metrics.cli.score import bought, check_name
-from dp_metrics.inference._settings import population_release
 from dp_metrics.inference.comparison import (
     Comparison,
     comparison_options,
     comparison_plan,
+    paired_losses,
     private_compare,
 )
-from dp_metrics.inference.means import private_mean_interval
-from dp_metrics.inference.paired_losses import paired_losses
-from dp_metrics.inference.quantiles import private_quantile_interval
+from dp_metrics.inference.loss_intervals import (
+    population_release,
+    private_mean_interval,
+    private_quantile_interval,
+)
+from dp_metrics.inputs.arrays import Shape
 from dp_metrics.inputs.options import Relation
 from dp_metrics.inputs.readers import asked_of_persons
-from dp_metrics.inputs.shape import Shape
 from dp_metrics.metrics import row_of
-from dp_metrics.release.interval import Interval
-from dp_metrics.release.terms import Terms
+from dp_metrics.release.release import Terms
+from dp_metrics.release.released import Interval
 
 T = TypeVar("T", bound="Comparison | Interval")
 

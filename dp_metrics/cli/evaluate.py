@@ -15,21 +15,35 @@ import numpy as np
 
 from dp_metrics._packages import import_extra
 from dp_metrics.accounting import PrivacyAccountant
-from dp_metrics.cli._common import CommandError, add_json, exact_epsilon, label_reader, several
-from dp_metrics.cli._output import printed, terms
-from dp_metrics.cli._typed_options import column_of_labels, group_labels
-from dp_metrics.cli.budget import add_budget_file, refusals
-from dp_metrics.cli.experiments import add_data, demonstrate
-from dp_metrics.cli.predictions import Chunk, ColumnSpec, Kind, Predictions, Progress, add_dialect
+from dp_metrics.cli._common import (
+    CommandError,
+    add_budget_file,
+    add_json,
+    exact_epsilon,
+    label_reader,
+    printed,
+    refusals,
+    several,
+    terms,
+)
+from dp_metrics.cli.catalogue import add_data, demonstrate
+from dp_metrics.cli.predictions import (
+    Chunk,
+    ColumnSpec,
+    Kind,
+    Predictions,
+    Progress,
+    add_dialect,
+    column_of_labels,
+    group_labels,
+)
 from dp_metrics.cli.score import bought, check_name
 from dp_metrics.inputs.options import NEIGHBORING
-from dp_metrics.page.page import PrivateEvaluation
-from dp_metrics.page.private_evaluate import page_release, private_evaluate
-from dp_metrics.page.requirements import parsed
+from dp_metrics.page.numbers import parsed
+from dp_metrics.page.page import PrivateEvaluation, page_release, private_evaluate
 from dp_metrics.page.setting import Setting, kinds_of
-from dp_metrics.release.bias import biases_in_words
-from dp_metrics.release.release import Release
-from dp_metrics.release.terms import Terms
+from dp_metrics.release.release import Release, Terms
+from dp_metrics.release.released import biases_in_words
 
 _WRITERS: Mapping[str, Callable[[PrivateEvaluation], str]] = {
     ".html": PrivateEvaluation.to_html,

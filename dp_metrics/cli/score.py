@@ -21,10 +21,22 @@ from numpy.typing import NDArray
 
 from dp_metrics._packages import import_extra
 from dp_metrics.accounting import PrivacyAccountant
-from dp_metrics.cli._common import CommandError, Refusal, add_json, several, share, tell
-from dp_metrics.cli._output import INTERVALS, Limits, printed, show_frame, show_result
-from dp_metrics.cli._typed_options import column_of, column_of_labels, group_labels, options_of
-from dp_metrics.cli.budget import Payer, add_payer, refusals
+from dp_metrics.cli._common import (
+    INTERVALS,
+    CommandError,
+    Limits,
+    Payer,
+    Refusal,
+    add_json,
+    add_payer,
+    printed,
+    refusals,
+    several,
+    share,
+    show_frame,
+    show_result,
+    tell,
+)
 from dp_metrics.cli.catalogue import parameters
 from dp_metrics.cli.predictions import (
     Chunk,
@@ -33,22 +45,25 @@ from dp_metrics.cli.predictions import (
     Predictions,
     Progress,
     add_file,
+    column_of,
+    column_of_labels,
     dialect_of,
+    group_labels,
     open_predictions,
+    options_of,
 )
 from dp_metrics.fairness.frame import PrivateMetricFrame, frame_release
 from dp_metrics.fairness.frame_plan import FrameOptions
 from dp_metrics.fairness.groups import Groups
+from dp_metrics.inputs.arrays import Shape
 from dp_metrics.inputs.options import NEIGHBORING, Epsilon
-from dp_metrics.inputs.shape import Shape
 from dp_metrics.mechanisms import MECHANISMS
 from dp_metrics.metrics import FUNCTIONS, Metric, row_of
 from dp_metrics.metrics._metric import WEIGHTS
 from dp_metrics.release.parts.variance import VarianceOf
-from dp_metrics.release.result import PrivateResult
-from dp_metrics.release.stored.questions import PER_RECORD, public_records
-from dp_metrics.release.terms import Terms
-from dp_metrics.release.with_result import with_result
+from dp_metrics.release.release import Terms
+from dp_metrics.release.result import PrivateResult, with_result
+from dp_metrics.release.stored_questions import PER_RECORD, public_records
 from dp_metrics.streaming._summary import Summary
 
 T = TypeVar("T")

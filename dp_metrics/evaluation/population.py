@@ -1,5 +1,10 @@
 """The numbers that the experiments draw records from: columns, and the losses of trained models.
 
+Train the models of the experiments on public data and predict the held-out part.
+
+Tables: xgboost with default parameters on an 80/20 split. Images come with a split of their own: a
+perceptron for MNIST, a small convolutional network for CIFAR-10, which needs the `vision` extra (torch).
+
 Losses are kept in npz files, so that neither a plot nor another run trains a model again.
 """
 
@@ -7,9 +12,11 @@ import hashlib
 import json
 import math
 import os
+import sys
 import tempfile
+import warnings
 import zipfile
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
@@ -17,15 +24,158 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from dp_metrics.analysis.simulation import loss_draw, variance_draw
-from dp_metrics.evaluation.datasets import get_dataset, load_dataset, read_column
-from dp_metrics.evaluation.sources import Dataset, find_file
-from dp_metrics.evaluation.trained_models import MODEL_SEED, SPLIT_SEED, Evaluation, evaluate_model
+from dp_metrics._packages import import_extra
+from dp_metrics.analysis.expected_error import loss_draw, variance_draw
+from dp_metrics.evaluation.datasets import Dataset, find_file, get_dataset, load_dataset, read_column
 from dp_metrics.inputs import losses
 from dp_metrics.inputs.floats import Floats
 from dp_metrics.mechanisms import Mechanism
-from dp_metrics.release.draws import NumberDraw
+from dp_metrics.release.noise import NumberDraw
+
+_LOGIT_BOUND = 10.0  # margins of binary models are clipped to [-10, 10], as in the paper: a public cap
+_IMAGE_LOGIT_BOUND = 25.0  # logits of an image model are clipped to [-25, 25]
+MODEL_SEED = 0  # it seeds weights and batches of the networks; xgboost's defaults draw nothing
+# it seeds every 80/20 split, which is public and has nothing to do with the noise of a release
+SPLIT_SEED = 0
+_CNN_BATCH, _CNN_EPOCHS = 64, 10
+
+
+def largest_log_loss(classes: int, bound: float) -> float:
+    """Return the largest log loss of one record, with logits in [-bound, bound]; a binary model has one."""
+    return float(np.log1p(np.exp(bound)) if classes == 2 else np.log1p((classes - 1) * np.exp(2.0 * bound)))
+
+
+@dataclass(frozen=True, eq=False)
+class Evaluation:
+    """A trained model's view of its test split: all that the metrics need."""
+
+    dataset: Dataset
+    y_test: NDArray[Any]  # floats, or class numbers from 0
+    prediction: Floats  # values (regression), probabilities of class 1 (binary) or of each class
+    max_loss: float | None = None  # public cap of a log loss, from clipped margins; None: the metric's own
+
+
+def evaluate_model(
+    dataset: Dataset, features: Any, target: NDArray[Any], *, progress: bool = True
+) -> Evaluation:
+    """Train the model of a data set on its training part and predict the others.
+
+    Regression predictions are clipped to the public bounds, if any; binary margins are clipped to [-10, 10],
+    logits of image models to [-25, 25]. Progress goes to standard error.
+    """
+    from sklearn.model_selection import train_test_split
+
+    if (here := dataset.train_rows) is not None:
+        parts = features[:here], features[here:], target[:here], target[here:]
+    else:
+        parts = train_test_split(features, target, test_size=0.2, random_state=SPLIT_SEED)
+    x_train, x_test, y_train, y_test = parts
+    if dataset.model != "xgboost":
+        logits_of: Callable[..., Floats] = _mlp_logits if dataset.model == "mlp" else _cnn_logits
+        logits = logits_of(x_train, y_train, x_test, progress=progress)
+        proba = _softmax(np.clip(logits, -_IMAGE_LOGIT_BOUND, _IMAGE_LOGIT_BOUND))
+        return Evaluation(dataset, y_test, proba, largest_log_loss(proba.shape[1], _IMAGE_LOGIT_BOUND))
+    xgboost, regression = import_extra("xgboost"), dataset.task == "regression"
+    model_class = xgboost.XGBRegressor if regression else xgboost.XGBClassifier
+    model = _fit(model_class, x_train, y_train, label=dataset.name, progress=progress)
+    # Margins, not probabilities, of a classifier: xgboost's probabilities are float32 and reach 0 and 1.
+    prediction = np.asarray(
+        model.predict(x_test) if regression else model.predict(x_test, output_margin=True), dtype=np.float64
+    )
+    if regression:
+        clipped = prediction if dataset.bounds is None else np.clip(prediction, *dataset.bounds)
+        return Evaluation(dataset, y_test, clipped)
+    if dataset.task == "binary":
+        proba = 1.0 / (1.0 + np.exp(-np.clip(prediction, -_LOGIT_BOUND, _LOGIT_BOUND)))
+        return Evaluation(dataset, y_test, proba, largest_log_loss(2, _LOGIT_BOUND))
+    return Evaluation(dataset, y_test, _softmax(prediction))
+
+
+def _fit(model_class: Any, features: Any, target: NDArray[Any], *, label: str, progress: bool) -> Any:
+    rounds = 100  # xgboost's default n_estimators=None means 100; the progress bar needs the number
+    with _bar(rounds, f"training on {label}", "round", progress) as bar:
+
+        def after_iteration(self: Any, model: Any, epoch: int, evals_log: Any) -> bool:
+            bar.update()
+            return False  # go on training
+
+        # The class is made at run time, because its base must not be imported before it is needed.
+        base = import_extra("xgboost").callback.TrainingCallback
+        callback = type("ProgressCallback", (base,), {"after_iteration": after_iteration})()
+        # One thread: the data are small, and on a busy machine more of them only wait for each other.
+        model = model_class(n_estimators=rounds, n_jobs=1, device="cpu", callbacks=[callback])
+        return model.fit(features, target)
+
+
+def _bar(total: int, label: str, unit: str, progress: bool) -> Any:
+    tqdm = import_extra("tqdm").tqdm
+    return tqdm(total=total, desc=label, unit=unit, file=sys.stderr, disable=not progress)
+
+
+def _softmax(margin: Floats) -> Floats:
+    weight = np.exp(margin - margin.max(axis=1, keepdims=True))
+    return np.asarray(weight / weight.sum(axis=1, keepdims=True), dtype=np.float64)
+
+
+def _mlp_logits(x_train: Any, y_train: Any, x_test: Any, *, progress: bool) -> Floats:
+    """Train one hidden layer of 128 relu units for 5 epochs; return the logits of the test images.
+
+    `predict_proba` rounds small probabilities to float32, so the logits are computed from the fitted
+    weights, in float64.
+    """
+    from sklearn.exceptions import ConvergenceWarning
+    from sklearn.neural_network import MLPClassifier
+
+    scaled = np.asarray(x_train.reshape(len(x_train), -1) / np.float32(255), dtype=np.float32)
+    if progress:
+        print("training a perceptron, 5 epochs", file=sys.stderr, flush=True)
+    model = MLPClassifier(hidden_layer_sizes=(128,), activation="relu", max_iter=5, random_state=MODEL_SEED)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)  # 5 epochs are what is asked for
+        model.fit(scaled, y_train)
+    layer = x_test.reshape(len(x_test), -1) / 255.0
+    for weights, biases in zip(model.coefs_[:-1], model.intercepts_[:-1], strict=True):
+        layer = np.maximum(layer @ weights.astype(np.float64) + biases, 0.0)
+    return np.asarray(layer @ model.coefs_[-1].astype(np.float64) + model.intercepts_[-1])
+
+
+def _cnn_logits(x_train: Any, y_train: Any, x_test: Any, *, progress: bool) -> Floats:
+    """Train three convolutions and three dense layers; results also depend on the version of torch."""
+    torch = import_extra("torch")
+    nn = torch.nn
+
+    def images(x: NDArray[np.uint8]) -> Any:
+        return torch.from_numpy(np.ascontiguousarray(x.transpose(0, 3, 1, 2))).float() / 127.5 - 1.0
+
+    generator = torch.Generator().manual_seed(MODEL_SEED)
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(MODEL_SEED)
+        model = nn.Sequential(
+            nn.Conv2d(3, 32, 3, padding=1), nn.ReLU(), nn.MaxPool2d(2),
+            nn.Conv2d(32, 64, 3, padding=1), nn.ReLU(), nn.MaxPool2d(2),
+            nn.Conv2d(64, 64, 3, padding=1), nn.ReLU(), nn.MaxPool2d(2),
+            nn.Flatten(),
+            nn.Linear(64 * 4 * 4, 128), nn.ReLU(),
+            nn.Linear(128, 64), nn.ReLU(),
+            nn.Linear(64, int(y_train.max()) + 1),
+        )  # fmt: skip
+    optimizer = torch.optim.Adam(model.parameters(), lr=1e-3)
+    inputs, labels = images(x_train), torch.from_numpy(np.asarray(y_train, dtype=np.int64))
+    steps = _CNN_EPOCHS * -(-len(x_train) // _CNN_BATCH)
+    with _bar(steps, "training the CNN", "batch", progress) as bar:
+        for _ in range(_CNN_EPOCHS):
+            for batch in torch.randperm(len(x_train), generator=generator).split(_CNN_BATCH):
+                optimizer.zero_grad()
+                nn.functional.cross_entropy(model(inputs[batch]), labels[batch]).backward()
+                optimizer.step()
+                bar.update()
+    model.eval()
+    with torch.no_grad():
+        parts = [model(part) for part in images(x_test).split(1000)]
+    return np.asarray(torch.cat(parts).double().numpy(), dtype=np.float64)
+
 
 _FORMAT = 2  # version of the files of losses: raise it whenever they are computed differently
 _LABELS = {"mse": "MSE", "mae": "MAE", "log_loss": "log loss", "variance": "variance"}

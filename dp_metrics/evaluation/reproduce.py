@@ -1,19 +1,535 @@
-"""What `dp-metrics evaluate` and `dp-metrics reproduce` do: from data sets to rows and pictures."""
+"""What `dp-metrics evaluate` and `dp-metrics reproduce` do: from data sets to rows, figures and a report.
 
+The figures of the studies; everything but the illustrations is drawn from rows of results alone.
+
+`dp-metrics reproduce --report`: the results as tables, all on one HTML page that needs nothing else.
+
+What `dp-metrics evaluate` and `dp-metrics reproduce` do: from data sets to rows and pictures.
+"""
+
+import base64
+import html
+import io
+import math
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
+from typing import Any
+
+import numpy as np
 
 from dp_metrics._packages import MissingExtraError, import_extra
-from dp_metrics.evaluation.compared import MECHANISM_RIVALS
-from dp_metrics.evaluation.datasets import DATASETS, EMBEDDED, TABULAR, get_dataset
-from dp_metrics.evaluation.engine import plan, run_chunks
-from dp_metrics.evaluation.figures import draw_figures
-from dp_metrics.evaluation.population import Task, load_population, package_versions, populations_of
-from dp_metrics.evaluation.results_file import FILE_NAME, ResultRow, ResultsFile, git_revision, key_of
-from dp_metrics.evaluation.sources import Dataset, Loaded, find_file
-from dp_metrics.evaluation.studies import FULL, QUICK, Study, select_studies
-from dp_metrics.evaluation.trained_models import Evaluation, evaluate_model
+from dp_metrics.evaluation.datasets import (
+    DATASETS,
+    EMBEDDED,
+    TABULAR,
+    Dataset,
+    Loaded,
+    find_file,
+    get_dataset,
+)
+from dp_metrics.evaluation.engine import (
+    EXACT_REPEATS,
+    FULL,
+    MECHANISM_RIVALS,
+    QUICK,
+    RIVALS,
+    SAMPLE_SIZE,
+    STUDIES,
+    Study,
+    plan,
+    run_chunks,
+    select_studies,
+)
+from dp_metrics.evaluation.population import (
+    Evaluation,
+    Task,
+    evaluate_model,
+    load_population,
+    package_versions,
+    populations_of,
+)
+from dp_metrics.evaluation.results_file import (
+    ERROR_CAP,
+    FILE_NAME,
+    ResultRow,
+    ResultsError,
+    ResultsFile,
+    git_revision,
+    key_of,
+    summarise,
+)
+from dp_metrics.mechanisms._laws import GridLaw
+from dp_metrics.sensitivity.output_bounds import BoundsFacts, OutputBounds
+
+_FONT = {"font.size": 8, "axes.titlesize": 9, "axes.labelsize": 8, "legend.fontsize": 8, "svg.hashsalt": "dp"}
+
+
+@dataclass(frozen=True)
+class Panel:
+    """One picture: its title, and a function that draws it on axes."""
+
+    title: str
+    draw: Callable[[Any], None]
+
+
+def panels_of(study: Study, rows: Sequence[ResultRow]) -> list[Panel]:
+    """Return the panels of a study for which there are rows, in the order of its tasks."""
+    rows = [row for row in rows if row.figure == study.name]
+    if study.kind == "illustration":
+        return [
+            Panel("distances of an output", _draw_distances),
+            Panel("symmetric sensitivities", partial(_draw_laws, step=(1.0, 1.0), window=(84.0, 116.0))),
+            Panel("asymmetric sensitivities", partial(_draw_laws, step=(0.2, 3.0), window=(90.0, 130.0))),
+        ]
+    if not rows:
+        return []
+    if study.kind == "simulated":
+        return [
+            Panel(f"against {RIVALS[name].title}", partial(_draw_scatter, rows=rows, mechanism=name))
+            for name in ("paper", "hazard")
+            if any(scatter_points(rows, name, kind)[0].size for kind in ("uniform", "heavy-tailed"))
+        ]
+    summary, panels = summarise(rows), []
+    for task in study.tasks:
+        where = zip(("dataset", "metric", "column"), (task.dataset, task.metric, task.column), strict=True)
+        lines = summary[np.all([summary[name] == value for name, value in where], axis=0)]
+        if len(lines):
+            panels.append(Panel(task.title, partial(_draw_errors, study=study, lines=lines)))
+    return panels
+
+
+def _draw_errors(axes: Any, *, study: Study, lines: Any) -> None:
+    value = "exact" if study.kind == "whole" else "mean"
+    axes.set_xscale("log")
+    axes.set_yscale("log")
+    for rival in study.rivals:
+        points = lines[(lines["mechanism"] == rival.mechanism) & (lines["setting"] == rival.setting)]
+        points = points[points[value] > 0].sort_values("epsilon")  # a logarithmic axis has no place for 0
+        if not len(points):
+            continue
+        x, y = points["epsilon"], points[value]
+        face = {"markerfacecolor": rival.face} if rival.face else {}
+        axes.plot(
+            x, y, label=rival.title, color=rival.colour, marker=rival.marker, linestyle=rival.line,
+            markersize=4, linewidth=1.3, **face,
+        )  # fmt: skip
+        if value == "mean":
+            low = np.maximum(points["low"], y / 10)
+            axes.fill_between(x, low, points["high"], color=rival.colour, alpha=0.15, linewidth=0)
+    if (lines["sampling"] > 0).any():
+        style = {"color": "0.35", "linestyle": "-.", "linewidth": 1}
+        axes.axhline(float(lines["sampling"].mean()), label="sampling standard error", **style)
+    ticks = sorted(set(lines["epsilon"]))
+    if len(ticks) <= 8:  # more labels would overlap
+        axes.set_xticks(ticks, [f"{tick:g}" for tick in ticks])
+        axes.set_xticks([], minor=True)
+    _readable_decades(axes)
+    axes.set_xlabel("epsilon")
+    axes.set_ylabel("mean |error| / true value" if value == "mean" else "expected |error| / true value")
+    _tidy(axes)
+
+
+def _readable_decades(axes: Any) -> None:
+    """Label 0.01, 0.1, 1, 10 as people write them, and 2 and 5 in between if there is little to see else."""
+    ticker = import_extra("matplotlib.ticker")
+    low, high = axes.get_ylim()
+    few = math.log10(high / low) < 1.7
+    axes.yaxis.set_major_locator(ticker.LogLocator(subs=(1.0, 2.0, 5.0) if few else (1.0,)))
+    axes.yaxis.set_major_formatter(ticker.FuncFormatter(lambda value, _: f"{value:g}"))
+    axes.yaxis.set_minor_formatter(ticker.NullFormatter())
+
+
+def _tidy(axes: Any, *, grid: bool = True) -> None:
+    if grid:
+        axes.grid(True, which="major", color="0.9", linewidth=0.6)
+        axes.set_axisbelow(True)
+    axes.spines[["top", "right"]].set_visible(False)
+
+
+def scatter_points(rows: Sequence[ResultRow], mechanism: str, kind: str = "") -> tuple[Any, Any]:
+    """Return the asymmetries of simulations, and expected errors of inverse sensitivity / of a mechanism."""
+    errors = {(row.repeat, row.mechanism): row.expected_error for row in rows}
+    points = [
+        (float(row.setting.partition("=")[2]), row.expected_error / other)
+        for row in rows
+        if row.mechanism == "inverse_sensitivity" and kind in ("", row.metric) and row.expected_error
+        and (other := errors.get((row.repeat, mechanism)))
+    ]  # fmt: skip
+    x, y = np.array(points).reshape(-1, 2).T
+    return x, y
+
+
+def _draw_scatter(axes: Any, *, rows: Sequence[ResultRow], mechanism: str) -> None:
+    colour = RIVALS[mechanism].colour
+    for kind, marker, face in (("uniform", "o", colour), ("heavy-tailed", "^", "none")):
+        x, y = scatter_points(rows, mechanism, kind)
+        axes.scatter(x, y, s=14, marker=marker, facecolors=face, edgecolors=colour, linewidths=0.8,
+                     label=f"{kind} upper bounds")  # fmt: skip
+    axes.axhline(1.0, color="black", linewidth=1, linestyle=":", label="equal errors")
+    axes.set_yscale("log")
+    _readable_decades(axes)
+    axes.set_xlim(-0.01, 0.51)
+    axes.set_xlabel("asymmetry  |P(ISM > f) - 1/2|")
+    axes.set_ylabel("error ISM / error")
+    axes.legend(frameon=False, loc="upper left")
+    _tidy(axes)
+
+
+_VALUE, _RANKS, _RECORDS, _EPSILON = 100.0, 80, 1000, 1.0  # the illustrations show these made-up numbers
+
+
+def illustration_bounds(step_down: float, step_up: float) -> OutputBounds:
+    """Return output bounds with equal steps on each side of 100."""
+    ranks = np.arange(1.0, _RANKS + 1)
+    upper = _VALUE + step_up * ranks
+    lower = np.maximum(_VALUE - step_down * ranks, 0.0)
+    public = BoundsFacts(output_range=(0.0, float(upper[-1]) + step_up), monotonic=True, n=_RECORDS)
+    return public.bounds(_VALUE, lower, upper)
+
+
+def _draw_distances(axes: Any) -> None:
+    # one rank per unit: an output at t is ceil(|t - f|) records away
+    t = np.linspace(-4.0, 4.0, 801)
+    length = np.ceil(np.abs(t))
+    reflective = np.where(t >= 0, np.maximum(length, 1.0) - 0.5, 0.5 - length)
+    for name, label, distance in (
+        ("inverse_sensitivity", RIVALS["inverse_sensitivity"].title, length),
+        ("paper", "reflective inverse sensitivity (first picture)", reflective),
+    ):
+        axes.step(t, distance, where="mid", color=RIVALS[name].colour, linewidth=1.5, label=label)
+    axes.axhline(0.0, color="0.6", linewidth=0.8)
+    axes.set_xticks(range(-4, 5), ["L4", "L3", "L2", "L1", "f", "U1", "U2", "U3", "U4"])
+    axes.set_xlabel("output")
+    axes.set_ylabel("distance in records")
+    axes.set_ylim(-4.0, 4.4)
+    _tidy(axes, grid=False)
+
+
+def _draw_laws(axes: Any, *, step: tuple[float, float], window: tuple[float, float]) -> None:
+    step_down, step_up = step
+    output_bounds = illustration_bounds(step_down, step_up)
+    for name, stride in (("inverse_sensitivity", 1), ("paper", 1), ("hazard", 24)):
+        make, style = RIVALS[name].make, {"color": RIVALS[name].colour, "label": RIVALS[name].title}
+        assert make is not None
+        law: Any = make(1.0).output_distribution(output_bounds, _EPSILON)
+        if isinstance(law, GridLaw):
+            # the probability of each output (of each few, where they are dense) spread over the gap below it
+            first, last = law.grid.index_at_least(np.array(window))
+            numbers = np.arange(first, last, stride)
+            edges, cdf = law.grid.points(numbers), law.index_cdf(numbers)
+        else:
+            edges = np.linspace(*window, 321)
+            cdf = law.cdf(edges)
+        axes.stairs(np.diff(cdf) / np.diff(edges), edges, baseline=None, linewidth=1.3, **style)
+    axes.axvline(_VALUE, color="0.6", linewidth=0.8)
+    visible = [(f"L{i}" if step_down > 0.5 else "", _VALUE - step_down * i) for i in (4, 8, 12)]
+    visible += [("f", _VALUE), *((f"U{i}", _VALUE + step_up * i) for i in (4, 8, 12))]
+    axes.set_xticks([at for _, at in visible], [name for name, _ in visible])
+    axes.set_xlim(*window)
+    axes.set_ylim(bottom=0.0)
+    axes.set_xlabel(f"output, epsilon = {_EPSILON:g}")
+    axes.set_ylabel("density")
+    _tidy(axes, grid=False)
+
+
+def _entries(axes_list: Sequence[Any]) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for axes in axes_list:
+        handles, labels = axes.get_legend_handles_labels()
+        found |= {label: handle for label, handle in zip(labels, handles, strict=True) if label not in found}
+    # the order of the table of mechanisms, whichever panel an entry comes from
+    order = [rival.title for rival in RIVALS.values()]
+    return dict(
+        sorted(found.items(), key=lambda item: order.index(item[0]) if item[0] in order else len(order))
+    )
+
+
+def draw_figure(study: Study, panels: Sequence[Panel], *streams: Any, title: str = "") -> None:
+    """Write all panels, three in a row, with one legend: as PNG to a path, as SVG to a path or stream."""
+    with import_extra("matplotlib").rc_context(_FONT):
+        figure = _laid_out(study, panels, title)
+        for stream in streams:
+            png = str(stream).endswith(".png")
+            figure.savefig(stream, **({} if png else {"format": "svg", "metadata": {"Date": None}}))
+
+
+def _laid_out(study: Study, panels: Sequence[Panel], title: str) -> Any:
+    columns = min(3, len(panels))
+    lines = -(-len(panels) // columns)
+    height = 2.35 * lines + (0.17 * (1 + title.count("\n")) + 0.05 if title else 0.0)
+    # The Figure needs no pyplot: no global state, and no window system is ever looked for.
+    figure = import_extra("matplotlib.figure").Figure((7.2, height), dpi=200, layout="constrained")
+    grid = figure.subplots(lines, columns, squeeze=False).ravel()
+    for axes, panel in zip(grid, panels, strict=False):
+        panel.draw(axes)
+        axes.set_title(panel.title)
+        if study.kind in ("drawn", "whole") and axes.get_subplotspec().colspan.start:
+            axes.set_ylabel("")
+    for axes in grid[len(panels) :]:
+        axes.set_axis_off()
+    if title:
+        figure.suptitle(title, fontsize=9)
+    if study.kind == "simulated":
+        return figure  # the panels have their own legends
+    entries = _entries(grid[: len(panels)])
+    if len(panels) < len(grid):
+        grid[len(panels)].legend(entries.values(), entries.keys(), loc="center", frameon=False)
+        return figure
+    per_line = 2 if max(map(len, entries), default=0) > 30 or columns == 1 else 3
+    figure.set_size_inches(7.2, height + 0.17 * -(-len(entries) // per_line) + 0.2)
+    place = {"loc": "outside lower center", "ncols": per_line, "frameon": False}
+    figure.legend(entries.values(), entries.keys(), **place)
+    return figure
+
+
+def draw_figures(studies: Sequence[Study], rows: Sequence[ResultRow], output: Path) -> list[Path]:
+    """Write every figure for which there are rows as PNG and SVG; return the PNG files."""
+    paths = []
+    for study in (STUDIES[study.name] for study in studies):  # the study is whole, whatever part was run
+        if panels := panels_of(study, rows):
+            paths.append(output / f"{study.name}.png")
+            draw_figure(study, panels, paths[-1], paths[-1].with_suffix(".svg"))
+    return paths
+
+
+def draw_evaluation(study: Study, rows: Sequence[ResultRow], path: Path) -> None:
+    """Write the plot of `dp-metrics evaluate`: the expected error of every metric of one data set."""
+    title = f"{study.title}: error that privacy adds, {rows[0].n:,} test records"
+    if not all(row.bounded for row in rows):
+        present = {row.mechanism for row in rows}
+        absent = ", ".join(rival.mechanism for rival in study.rivals if rival.mechanism not in present)
+        title += f"; errors capped at {ERROR_CAP:g} x the true value"
+        title += f"\nleft out, since they need public bounds: {absent}" if absent else ""
+    draw_figure(study, panels_of(study, rows), path, title=title)
+
+
+_COMPARED = ("variance", "cross-entropy", "mse", "mae")
+_DEFAULT = "adaptive"
+_RIVALS = ("hazard", "above_threshold", "paper", "inverse_sensitivity", "laplace", "clipped_mean")
+_SEARCHES = ("paper", "above_threshold", "hazard", _DEFAULT)
+_PANEL = ["dataset", "metric", "column"]
+_ASYMMETRIES = {
+    "0 to 0.1": (0.0, 0.1),
+    "0.1 to 0.3": (0.1, 0.3),
+    "0.3 to 0.45": (0.3, 0.45),
+    "above": (0.45, 1),
+}
+_STYLE = """
+body { margin: 0 auto; max-width: 72rem; padding: 0 1rem 3rem; font: 1rem/1.5 system-ui, Arial, sans-serif; }
+h1, h2, h3 { line-height: 1.2; margin: 2rem 0 0.4rem; }
+h2 { border-top: 1px solid #d8d8d8; padding-top: 1.2rem; }
+p { max-width: 46rem; overflow-wrap: anywhere; }
+.scroll { overflow-x: auto; margin: 0.5rem 0; }
+img { display: block; width: 100%; min-width: 42rem; }
+table { border-collapse: collapse; font-size: 0.85rem; font-variant-numeric: tabular-nums; }
+th, td { padding: 0.25rem 0.5rem; border-bottom: 1px solid #d8d8d8; text-align: right; }
+tbody th { text-align: left; font-weight: normal; min-width: 7rem; }
+.note { background: #f5f6f8; border-left: 4px solid #00558c; padding: 0.5rem 0.9rem; }
+nav a, summary { display: inline-block; margin: 0 0.9rem 0.3rem 0; color: #00558c; }
+"""
+
+
+def _number(value: float) -> str:
+    return f"{value:,.0f}" if 100 <= abs(value) < 1e5 else f"{value:.2g}"
+
+
+def _geometric_mean(values: Any) -> float:
+    values = np.asarray(values, dtype=np.float64)
+    values = values[np.isfinite(values) & (values > 0)]
+    return float(np.exp(np.log(values).mean())) if values.size else math.nan
+
+
+def _frame(rows: Any, index: str) -> Any:
+    return import_extra("pandas").DataFrame.from_dict(rows, orient="index").rename_axis(columns=index)
+
+
+def _pivot(lines: Any, value: str, columns: str = "mechanism") -> Any:
+    """Return one line per panel and epsilon, with a column for each mechanism (or setting)."""
+    return lines.pivot_table(index=[*_PANEL, "epsilon"], columns=columns, values=value, sort=False)
+
+
+def _by_panel(values: Any) -> Any:
+    """Return a table of panels and epsilons, with the geometric means of its columns."""
+    wide = values.dropna().unstack("epsilon", sort=False)
+    wide = wide[sorted(wide.columns)]
+    wide.index = [Task(*panel).title for panel in wide.index]
+    wide.loc["geometric mean"] = wide.agg(_geometric_mean)
+    return wide
+
+
+def tables_of(study: Study, rows: Sequence[ResultRow]) -> dict[str, Any]:
+    """Return the tables of one study, for which there are rows: DataFrames by title."""
+    rows = [row for row in rows if row.figure == study.name]
+    if study.kind == "illustration" or not rows:
+        return {}
+    if study.kind == "simulated":
+        title = "Expected error of inverse sensitivity / that of a mechanism, medians by asymmetry"
+        return {title: _asymmetries(rows)}
+    lines = summarise(rows)
+    if "unbounded" in set(lines["setting"]):
+        return {"With and without bounds": _without_bounds(lines)}
+    wide = _pivot(lines, "mean", "setting" if study.name == "beta" else "mechanism")
+    if "beta=1.005" in wide.columns:
+        ratios = wide.div(wide["beta=1.005"], axis=0).groupby(level="epsilon").agg(_geometric_mean)
+        return {"Mean error / mean error with beta = 1.005, geometric means over panels": ratios.T}
+    if {"inverse_sensitivity", "paper"} <= set(wide.columns):
+        title = "Mean error of inverse sensitivity / mean error of the paper preset"
+        return {title: _by_panel(wide["inverse_sensitivity"] / wide["paper"])}
+    return {}
+
+
+def overall_tables(rows: Sequence[ResultRow]) -> dict[str, Any]:
+    """Return the tables over all panels of variance, cross-entropy, MSE and MAE: DataFrames by title."""
+    lines = summarise([row for row in rows if row.figure in _COMPARED])
+    if _DEFAULT not in set(lines["mechanism"]):
+        return {}
+    wide = _pivot(lines, "mean")
+    ratios = wide[[name for name in _RIVALS if name in wide.columns]].div(wide[_DEFAULT], axis=0)
+    ratios = ratios.rename(columns={name: rival.title for name, rival in RIVALS.items()})
+    groups = ratios.groupby(level="epsilon")
+    lines = lines.set_index([*_PANEL, "epsilon"])
+    own = lines[(lines["mechanism"] == _DEFAULT) & (lines["sampling"] > 0)]
+    smallest = lines.index.get_level_values("epsilon").min()
+    stopped = _pivot(lines[lines.index.get_level_values("epsilon") == smallest].reset_index(), "stopped")
+    stopped = stopped[[name for name in _SEARCHES if name in stopped.columns]]
+    stopped.index = [Task(*panel[:3]).title for panel in stopped.index]
+    return {
+        f"Mean error / mean error of {_DEFAULT}, geometric means over panels": groups.agg(_geometric_mean).T,
+        "Share of panels in which this is above 1": groups.agg(lambda part: (part.dropna() > 1).mean()).T,
+        f"Mean error of {_DEFAULT} / sampling standard error": _by_panel(own["mean"] / own["sampling"]),
+        f"Share of releases below a tenth of the true value, at epsilon {smallest:g}": stopped,
+    }
+
+
+def _without_bounds(lines: Any) -> Any:
+    table = {}
+    for name in _SEARCHES:
+        part = lines[lines["mechanism"] == name]
+        if set(part["setting"]) == {"bounded", "unbounded"}:
+            median, mean = (_pivot(part, value, "setting") for value in ("median", "mean"))
+            free, ratio = part[part["setting"] == "unbounded"], mean["unbounded"] / mean["bounded"]
+            table[RIVALS[name].title] = {
+                "medians, without / with": _geometric_mean(median["unbounded"] / median["bounded"]),
+                f"means, capped at {ERROR_CAP:g} x truth, without / with": _geometric_mean(ratio),
+                "the largest of these": ratio.max(),
+                "without: releases above 10 x truth": (free["overshot"] * free["repeats"]).sum(),
+                "of": free["repeats"].sum(),
+                "their exact chance": free["overshoot_chance"].mean(),
+                "largest mean / truth, not capped": free["raw_mean"].max(),
+            }
+    return _frame(table, "mechanism")
+
+
+def _asymmetries(rows: Sequence[ResultRow]) -> Any:
+    table = {}
+    for name in ("paper", "hazard"):
+        x, y = scatter_points(rows, name)
+        if len(x) > 1:
+            inside = {label: y[(x >= low) & (x < high)] for label, (low, high) in _ASYMMETRIES.items()}
+            medians = {label: np.median(part) if len(part) else math.nan for label, part in inside.items()}
+            ranks = np.corrcoef(np.argsort(np.argsort(x)), np.argsort(np.argsort(y)))[0, 1]
+            table[RIVALS[name].title] = medians | {"rank correlation": ranks, "simulations": len(x)}
+    return _frame(table, "mechanism")
+
+
+def _html(frame: Any, **options: Any) -> str:
+    text = frame.to_html(float_format=_number, na_rep="", border=0, **options)
+    return f'<div class="scroll">{text}</div>'
+
+
+def _picture(study: Study, rows: Sequence[ResultRow]) -> str:
+    stream = io.BytesIO()
+    draw_figure(study, panels_of(study, rows), stream)
+    data = base64.b64encode(stream.getvalue()).decode()
+    image = f'<img alt="{html.escape(study.title)}" src="data:image/svg+xml;base64,{data}">'
+    return f'<div class="scroll">{image}</div>'
+
+
+def _numbers(study: Study, rows: Sequence[ResultRow]) -> str:
+    lines = summarise([row for row in rows if row.figure == study.name])
+    panels = [Task(*panel).title for panel in lines[_PANEL].itertuples(index=False)]
+    names = [
+        "mechanism",
+        "setting",
+        "epsilon",
+        "repeats",
+        "mean",
+        "low",
+        "high",
+        "exact",
+        "median",
+        "q95",
+        "bias",
+    ]
+    return (
+        "<details><summary>All numbers of this figure</summary><p>Errors divided by the true value. Means "
+        f"and bias of releases without bounds: errors capped at {ERROR_CAP:g} times the true value. Low to "
+        "high: 0.9 confidence interval of the mean. Exact: the expected error from the output law, in the "
+        f"first {EXACT_REPEATS} repeats. q95: 0.95 quantile.</p>"
+        f"{_html(lines[names].set_axis(panels))}</details>"
+    )
+
+
+def _settings(rows: Sequence[ResultRow]) -> str:
+    drawn = [row for row in rows if row.dataset != "simulated"]
+    settings = {
+        "epsilons": {f"{row.epsilon:g}" for row in drawn},
+        "repeats": {str(max((row.repeat + 1 for row in drawn), default=0))},
+        "records per repeat": {f"{SAMPLE_SIZE} without replacement (all of them if there are fewer)"},
+        "seeds of splits": {str(row.split_seed) for row in rows if row.split_seed >= 0},
+        "versions": {row.versions.replace(";", "; ") for row in rows},
+        "git revision": {row.revision for row in rows},
+    }
+    data = [get_dataset(name) for name in dict.fromkeys(row.dataset for row in drawn)]
+    about = {d.name: {"rows": f"{d.rows:,}", "source": d.source, "licence": d.licence} for d in data}
+    values = {name: {"value": ", ".join(sorted(value))} for name, value in settings.items()}
+    with import_extra("pandas").option_context("display.max_colwidth", None):
+        return _html(_frame(values, "setting")) + _html(_frame(about, "data set"))
+
+
+def report_page(rows: Sequence[ResultRow]) -> str:
+    """Return the HTML page about some results."""
+    parts = [
+        "<h1>Private metrics: the experiments of the paper</h1>",
+        "<p>D. Durfee, “Instance-Specific Asymmetric Sensitivity in Differential Privacy”, "
+        '<a href="https://arxiv.org/abs/2311.14681">arXiv 2311.14681</a>, with the mechanisms of '
+        "dp_metrics.</p>",
+        '<p class="note">A study on public data. Its releases are seeded, so that they can be repeated, and '
+        "true values stand beside them: nothing on this page is private, or has to be.</p>",
+    ]
+    shown = [study for study in STUDIES.values() if panels_of(study, rows)]
+    links = "".join(f'<a href="#{study.name}">{study.name}</a>' for study in shown)
+    parts.append(f'<nav>{links}<a href="#overall">all panels</a><a href="#settings">settings</a></nav>')
+    for study in shown:
+        parts.append(f'<h2 id="{study.name}">{html.escape(study.title)}</h2>{_picture(study, rows)}')
+        parts += [f"<h3>{title}</h3>{_html(table)}" for title, table in tables_of(study, rows).items()]
+        if study.kind == "drawn":
+            parts.append(_numbers(study, rows))
+    parts.append('<h2 id="overall">Over all panels of variance, cross-entropy, MSE and MAE</h2>')
+    parts += [f"<h3>{title}</h3>{_html(table)}" for title, table in overall_tables(rows).items()]
+    parts.append(f'<h2 id="settings">Settings</h2>{_settings(rows)}')
+    return (
+        '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">'
+        f"<title>Private metrics: the paper's experiments</title><style>{_STYLE}</style></head>"
+        f"<body>{''.join(parts)}</body></html>\n"
+    )
+
+
+def write_report(results: Path) -> Path:
+    """Write ``report.html`` beside a file of results, or into their folder; return its path."""
+    stored = ResultsFile(results)
+    for problem in stored.problems:
+        print(f"warning: {problem}", file=sys.stderr)
+    if not stored.rows:
+        raise ResultsError(f"there are no results in {stored.path}; make some with: dp-metrics reproduce")
+    path = stored.path.with_name("report.html")
+    path.write_text(report_page(stored.rows), encoding="utf-8")
+    return path
+
 
 _CACHE = "losses"  # folder of the models' losses, inside the output folder
 

@@ -12,28 +12,25 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dp_metrics.fairness.groups import Groups, by_group
-from dp_metrics.inputs.arrays import columns_of
+from dp_metrics.inputs.arrays import Records, Shape, columns_of
 from dp_metrics.inputs.floats import Floats, own_error_state
 from dp_metrics.inputs.labels import LabelSet
 from dp_metrics.inputs.options import Relation, check_choice, check_share
 from dp_metrics.inputs.readers import first_records
-from dp_metrics.inputs.shape import Records, Shape
 from dp_metrics.mechanisms import Mechanism, get_mechanism
 from dp_metrics.metrics import METRICS, Metric, row_of
-from dp_metrics.metrics._shares import ShareOfRecords
+from dp_metrics.metrics.classification import ShareOfRecords
 from dp_metrics.metrics.labels.counts import Confusion, confusion_for
 from dp_metrics.metrics.labels.layouts import Counts, Layout, matrix_layout, right_or_wrong, whole
-from dp_metrics.metrics.scores.curve_formulas import ScoreCounts, area_under_roc
+from dp_metrics.metrics.scores.curve_formulas import ScoreCounts, TwoClasses, area_under_roc
 from dp_metrics.metrics.scores.table import ScoreBins, ScoreTable, score_plan
-from dp_metrics.metrics.scores.two_classes import TwoClasses
 from dp_metrics.release.noise import CountsNoise, as_floats
-from dp_metrics.release.parts.count_table import Cells, TableOf, check_cells, plausible_counts
+from dp_metrics.release.parts.count_table import Cells, NestedOf, TableOf, check_cells, plausible_counts
 from dp_metrics.release.parts.mean_loss import MeanOf
-from dp_metrics.release.parts.nested_table import NestedOf
 from dp_metrics.release.plan import KnownParts, Plan, Share, Together
 from dp_metrics.release.released import ReleasedNumbers, ResultNoise
 from dp_metrics.release.result import PrivateResult
-from dp_metrics.release.stored.answers import read_shape
+from dp_metrics.release.stored_answers import read_shape
 from dp_metrics.sensitivity.exact import UNIT_BITS
 
 NO_RECORDS = "This group has no records."

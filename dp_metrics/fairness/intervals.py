@@ -11,15 +11,15 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from dp_metrics.fairness.alike import gap_where_alike
+from dp_metrics.fairness.groups import gap_where_alike
 from dp_metrics.mechanisms._base import Limits
 from dp_metrics.metrics.labels.counts import Confusion
 from dp_metrics.metrics.scores.table import ScoreTable
-from dp_metrics.release.interval import Interval
 from dp_metrics.release.noise import in_words
 from dp_metrics.release.released import (
     APPROXIMATE,
     POPULATION_NOTE,
+    Interval,
     PopulationQuestion,
     ResultNoise,
     how_sure,
@@ -211,7 +211,7 @@ def _gap(told: Sequence[Gap], ends: Sequence[Interval]) -> Gap:
 
     What is not told may move both values at once. Only what chance does beyond that is added up in squares.
     """
-    from dp_metrics.release.normal_limits import combined_limits  # slow to import
+    from dp_metrics.release.count_limits import combined_limits  # slow to import
 
     (low, high), (other_low, other_high) = told
     limits = [(one.lower, one.upper) for one in ends]

@@ -1,37 +1,340 @@
-"""Which of two models is better, on the same private records."""
+"""Which of two models is better, on the same private records.
+
+The losses of two models on the same records: which losses can be compared, and how they are computed.
+
+Which of two models is better on more records, from two noisy counts: the mathematics, without data.
+
+Model A wins on W records and B on L; D = W - L, and m = W + L records are decided, of n. Both are released
+with two-sided geometric noise of a rate r: k has probability proportional to exp(-r abs(k)). All functions
+here are functions of the two released whole numbers and of public ones.
+"""
 
 from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
 from functools import partial
+from math import prod
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy.optimize import brentq
+from scipy.stats import binom
 
 from dp_metrics._html import HtmlRepr
 from dp_metrics._random import RandomState
 from dp_metrics.accounting import PrivacyAccountant
-from dp_metrics.inference._settings import population_release, value_of
-from dp_metrics.inference.mean_interval_plan import mean_interval_plan
-from dp_metrics.inference.paired_losses import PairedLosses, paired_losses
-from dp_metrics.inference.wins import noise_reach, wins_interval, wins_p_value
-from dp_metrics.inputs.floats import own_error_state
+from dp_metrics.inference.loss_intervals import mean_interval_plan, population_release, value_of
+from dp_metrics.inputs.arrays import Records, Shape, as_numbers, check_same_length
+from dp_metrics.inputs.floats import Floats, own_error_state
 from dp_metrics.inputs.labels import NotLabelsError
-from dp_metrics.inputs.losses import RecordLoss
+from dp_metrics.inputs.losses import RecordLoss, clamp
 from dp_metrics.inputs.options import OR_NO_LIMIT, Relation, check_confidence, check_positive
 from dp_metrics.inputs.readers import first_records
-from dp_metrics.inputs.shape import Records
-from dp_metrics.metrics import METRICS, row_of
-from dp_metrics.release.interval import Interval
-from dp_metrics.release.parts.part import IntegersOf
-from dp_metrics.release.plan import KnownParts, Plan
-from dp_metrics.release.released import POPULATION_NOTE, ReleasedNumbers
-from dp_metrics.release.stored.codec import storable
-from dp_metrics.release.terms import Terms
+from dp_metrics.mechanisms.geometric import ENORMOUS, largest_noise, noise_cdf
+from dp_metrics.metrics import METRICS, Metric, row_of
+from dp_metrics.release.count_limits import noisy_binomial_limits
+from dp_metrics.release.parts.mean_loss import MeanOf, PublicWeights
+from dp_metrics.release.plan import IntegersOf, KnownParts, Plan
+from dp_metrics.release.release import Terms
+from dp_metrics.release.released import POPULATION_NOTE, Interval, ReleasedNumbers
+from dp_metrics.release.stored_questions import PER_RECORD, storable
+from dp_metrics.sensitivity.exact import BLOCK, in_blocks
+
+_REFUSED = {
+    "private_rmse": "a record has no root mean squared error of its own; pass loss='mse', or 'mae'",
+    "private_accuracy_score": "it is a score, not a loss of a record; pass loss='zero_one'",
+    "private_top_k_accuracy_score": "it is a score, not a loss of a record",
+    **dict.fromkeys(
+        ("private_mean", "private_mean_loss"),
+        "pass the losses as predictions, zeros as y_true and loss='mae'",
+    ),
+}
+
+COMPARABLE: Mapping[str, Metric] = {
+    row.name.removeprefix("private_"): row
+    for row in METRICS.values()
+    if row.usual.kinds == (MeanOf,) and row.data[:1] == ("y_true",) and row.name not in _REFUSED
+}
+"""The metrics that are the plain mean of one loss per record, of a truth and a prediction."""
+
+_NOT_OPTIONS = {
+    **dict.fromkeys(PER_RECORD),
+    "normalize": "a comparison speaks of shares and means, not of sums",
+    "mechanism": "the noise of a comparison is its own",
+}
+"""Options of metrics that a comparison has no use for, with the reason, or has of its own."""
+
+
+@dataclass(frozen=True, eq=False)
+class PairedLosses:
+    """Public: two losses for each record.
+
+    Parameters
+    ----------
+    name : str
+        What the loss is called.
+    losses : tuple of RecordLoss
+        The loss of a record, of A and of B.
+    readers : tuple of callable
+        What checks the form of the truth and the predictions of A, and of B.
+    """
+
+    name: str
+    losses: tuple[RecordLoss, RecordLoss]
+    readers: tuple[Callable[[Records], Records], Callable[[Records], Records]]
+
+    @property
+    def cap(self) -> float | None:
+        """Public limit of both losses, if there is one; the type of probabilities may make two of it."""
+        a, b = (loss.cap for loss in self.losses)
+        return None if a is None or b is None else max(a, b)
+
+    def read(self, records: Records) -> Records:
+        """Return truth and predictions of A, then of B, of records of truth, A and B; none looked at yet."""
+        true, *predictions = range(3)
+        pairs = (
+            reader(records.of_arguments(true, pred))
+            for reader, pred in zip(self.readers, predictions, strict=True)
+        )
+        return replace(records, arrays=tuple(array for pair in pairs for array in pair.arrays))
+
+    def blocks(self, records: Records) -> Iterator[tuple[Floats, Floats]]:
+        """Yield both losses of blocks of what `read` returned, clipped; raise for invalid records.
+
+        Of persons all at once: the loss of a person is the mean of those of his or her records.
+        """
+        if records.groups is None:
+            yield from self._of_records(records)
+            return
+        weights, several = PublicWeights.of(records), zip(*self._of_records(records), strict=True)
+        sizes = weights.terms(np.ones(weights.n))
+        a, b = (weights.terms(np.concatenate(blocks)) / sizes for blocks in several)
+        yield a, b
+
+    def _of_records(self, records: Records) -> Iterator[tuple[Floats, Floats]]:
+        arrays, (a, b) = records.arrays, self.losses
+        rows = max(BLOCK // max(prod(array.shape[1:]) for array in arrays), 1)
+        for true, pred_a, same, pred_b in zip(*(in_blocks(array, rows) for array in arrays), strict=True):
+            yield _losses(a, true, pred_a), _losses(b, same, pred_b)
+
+
+def _losses(record_loss: RecordLoss, true: Any, pred: Any) -> Floats:
+    losses = clamp(record_loss(true, pred), record_loss.cap)
+    if losses.shape != true.shape[:1]:
+        raise ValueError("loss must give one number per record.")
+    if np.isnan(losses).any():
+        raise ValueError("loss must not give NaN.")
+    return losses
+
+
+def paired_losses(loss: Any, shape: Shape, options: Mapping[str, Any]) -> PairedLosses:
+    """Return the losses of two predictions, none of which is known yet.
+
+    Parameters
+    ----------
+    loss : str, callable or RecordLoss
+        As in `private_compare`.
+    shape : Shape
+        Of y_true, pred_a and pred_b.
+    options : mapping
+        Options of the metric.
+    """
+    if isinstance(loss, RecordLoss):
+        if options:
+            raise TypeError(f"A RecordLoss takes no options, such as {min(options)}.")
+        name = getattr(loss.loss, "__name__", "loss")
+        return PairedLosses(name, (loss, loss), (_numbers, _numbers))
+    row, fixed = row_of(loss, "loss")
+    if row not in COMPARABLE.values():
+        reason = _REFUSED.get(row.name, "it is not the mean of one loss per record")
+        raise ValueError(f"{row.name} cannot be compared record by record: {reason}; pass another loss.")
+    options = {**fixed, **options}
+    known = {name: value for name, value in row.options.items() if name not in _NOT_OPTIONS}
+    for name in options:
+        if because := _NOT_OPTIONS.get(name):
+            raise ValueError(f"private_compare takes no {name}: {because}.")
+        if name not in known:
+            raise TypeError(f"private_compare() with this loss got an unexpected keyword argument {name!r}.")
+    if isinstance(each := options.get("multioutput"), str) and each == "raw_values":
+        raise ValueError(
+            "multioutput='raw_values' cannot be compared: a record needs one loss. Compare each output apart."
+        )
+    true, *predictions = shape.arguments
+    a, b = (row.planned(Shape((true, pred), shape.n), options) for pred in predictions)
+    losses = [part.record_loss for plan in (a, b) for part in plan.parts if isinstance(part, MeanOf)]
+    return PairedLosses(row.name.removeprefix("private_"), (losses[0], losses[1]), (a.reader, b.reader))
+
+
+def _numbers(records: Records) -> Records:
+    """Return numbers of one or two dimensions, for a loss that the caller gave."""
+    true, pred = (
+        as_numbers(array, name, allow_2d=True, relation=Relation.REPLACE_ONE)
+        for array, name in zip(records.arrays, ("y_true", "y_pred"), strict=True)
+    )
+    check_same_length({"y_true": true, "y_pred": pred})
+    return replace(records, arrays=(true, pred))
+
+
+LEAST_P = 0.001
+"""Allowed to miss the number of decided records; no p-value is smaller."""
+
+_LARGEST_MISS = 0.2  # only tails up to this grow with the share of decided records
+_LEFT_OUT = 1e-15  # probability of sums that are not looked at
+_ROUNDING = 1e-12  # this exceeds what is left out and what floats do to the sum of a law
+_NOTHING = -60.0  # logarithm of what does not show in a sum of floats
+_EXACT = 1 << 53  # floats hold every whole number up to this
+_PRECISION = 1e-10  # the search for theta stops at this
+_MOST_STEPS = 10_000  # this exceeds the square of the steps of a bisection: the search cannot fail
+_FEW = 4.0  # fewer undecided records than this do not quite hide the parity of D
+_BETWEEN = 1.01  # this exceeds the largest tail over all such shares, divided by that over some of them
+
+
+def noise_reach(rate: float, miss: float) -> float:
+    """Return the smallest whole j that the noise exceeds with at most this probability; perhaps infinite."""
+    reach = largest_noise(rate, miss)
+    return math.inf if reach == ENORMOUS else float(reach)
+
+
+def wins_p_value(difference: int, decided: int, n: int, rate: float) -> float:
+    """Return the p-value of: A and B win with one probability.
+
+    Parameters
+    ----------
+    difference, decided : int
+        The noisy D and m.
+    n : int
+        Public number of records.
+    rate : float
+        Rate of the noise of each.
+
+    Returns
+    -------
+    float
+        From `LEAST_P` to 1.
+
+    Notes
+    -----
+    Given m, D is 2 Binomial(m, 1/2) - m, so the law of the noisy D is known but for m. With probability
+    1 - g, g = `LEAST_P`, m is at most an upper limit u made of the noisy m, whose noise is independent, and
+
+        p = g + max over k = u, u - 1 of P(abs(2 Binomial(k, 1/2) - k + noise) >= abs(noisy D))
+
+    is valid: P(p <= a) <= a for every a (R. L. Berger and D. D. Boos, JASA 89 (1994), 1012-1016). Two
+    values of k, because the tail grows from k to k + 2, but not from k to k + 1, where the parity changes.
+    The tail grows: with X = 2 Binomial(k, 1/2) - k + noise and d >= 1, it changes by (s(d - 2) - s(d)) / 2
+    on either side together, s(i) = P(X = i) + P(X = i + 1); twice a binomial plus a fair 0 or 1 is unimodal,
+    the noise is log-concave, so s is unimodal, and it is symmetric about -1/2.
+    """
+    reach = noise_reach(rate, LEAST_P)
+    upper = min(float(n), float(min(max(decided, 0), n)) + reach)
+    tails = (_two_sided_tail(k, difference, rate) for k in (int(upper), max(int(upper) - 1, 0)))
+    return min(1.0, LEAST_P + max(tails))
+
+
+def _two_sided_tail(k: int, difference: int, rate: float) -> float:
+    """Return P(abs(2 Binomial(k, 1/2) - k + noise) >= abs(difference))."""
+    far = min(abs(difference), _EXACT)
+    if far == 0:
+        return 1.0
+    # Hoeffding's inequality: what lies farther away has at most the probability _LEFT_OUT
+    width = math.ceil(math.sqrt(0.5 * k * math.log(2.0 / _LEFT_OUT)))
+    wins = np.arange(max(k // 2 - width, 0), min(k // 2 + width + 1, k) + 1, dtype=np.float64)
+    upper = float(binom.pmf(wins, k, 0.5) @ noise_cdf(2.0 * wins - far - k, rate))
+    return 2.0 * (upper + _LEFT_OUT)
+
+
+def wins_interval(
+    difference: int, decided: int, n: int, rate: float, confidence: float
+) -> tuple[float, float]:
+    """Return limits of theta, the probability that A wins less the probability that B does.
+
+    Parameters
+    ----------
+    difference, decided, n, rate
+        As for `wins_p_value`.
+    confidence : float
+        Least probability with which both limits hold, over records and noise.
+
+    Returns
+    -------
+    lower, upper : float
+        The limits, from -1 to 1.
+
+    Notes
+    -----
+    Let a be 1 - confidence and g the smaller of 0.001 and a / 10. The share of decided records has an upper
+    limit that fails with probability g, from the noisy m. At that share, a theta is below the lower limit if
+    the noisy D would be as large as it is, or larger, with probability (a - g) / 2 at most; likewise above.
+    So the interval holds if these tails are no larger at the true share than at the limit. They grow with
+    the share, but for the last few records: where hardly any is undecided, D has almost surely the parity of
+    n. There the largest tail over a few smaller shares is taken, and a little added for those between. That
+    tails up to 0.2 then grow has no proof; it was checked on a grid of shares, thetas, n and rates.
+    """
+    allowed = 1.0 - confidence
+    for_share = min(LEAST_P, allowed / 10.0)
+    counted = min(max(decided, 0), n)
+    _, most = noisy_binomial_limits(counted, n, rate, miss_low=0.0, miss_high=for_share)
+    miss = min((allowed - for_share) / 2.0, _LARGEST_MISS)
+    # clamped, like a count: whatever the noise, the interval is not empty, and its tails are the same
+    noisy = max(-n, min(difference, n))
+    return _lower_limit(noisy, n, rate, most, miss), -_lower_limit(-noisy, n, rate, most, miss)
+
+
+def _lower_limit(difference: int, n: int, rate: float, most: float, miss: float) -> float:
+    """Return the largest theta, or hardly less, at which the upper tail is at most `miss`."""
+    low, high = -most, most
+    if _upper_tail(low, difference, n, rate, most) > miss:
+        return low
+    if _upper_tail(high, difference, n, rate, most) <= miss:
+        return high
+    root = brentq(
+        lambda theta: _upper_tail(theta, difference, n, rate, most) - miss,
+        low,
+        high,
+        xtol=_PRECISION,
+        maxiter=_MOST_STEPS,
+    )
+    return max(float(root) - 2.0 * _PRECISION, low)
+
+
+def _upper_tail(theta: float, difference: int, n: int, rate: float, most: float) -> float:
+    """Return P(noisy D >= difference) at this theta, the largest over some shares of decided records."""
+    less, factor = np.zeros(1), 1.0
+    if n * (1.0 - most) < _FEW:
+        less, factor = np.arange(0.0, _FEW, 0.25) / n, _BETWEEN
+    first, laws = _laws_of_difference(n, theta, np.maximum(most - less, abs(theta)))
+    values = np.arange(first, first + laws.shape[1], dtype=np.float64)
+    return factor * float((laws @ noise_cdf(values - difference, rate)).max()) + _ROUNDING
+
+
+def _laws_of_difference(n: int, theta: float, shares: Floats) -> tuple[int, Floats]:
+    """Return the law of D for each share of decided records: the first value, and a row of probabilities.
+
+    D is a sum of n independent steps: 1 and -1 with probabilities (share +- theta) / 2, or else 0. Its
+    characteristic function is the n-th power of that of a step, from which a Fourier transform makes the
+    probabilities modulo its length. By Hoeffding's inequality hardly anything is farther than half the
+    length from the mean.
+    """
+    width = min(2.0 * n, math.sqrt(2.0 * n * math.log(2.0 / _LEFT_OUT)) + 1.0)
+    length = 1 << math.ceil(math.log2(2.0 * width + 2.0))
+    middle = round(n * theta)
+    angles = np.arange(length // 2 + 1) * (2.0 * math.pi / length)
+    # the n-th power of a float near 1 would keep few digits: hence log1p and the polar form
+    less = -2.0 * shares[:, np.newaxis] * np.sin(angles / 2.0) ** 2
+    turned = theta * np.sin(angles)
+    with np.errstate(divide="ignore"):
+        log_modulus = 0.5 * n * np.log1p(np.maximum(less * (2.0 + less) + turned**2, -1.0))
+    row, at = np.nonzero(log_modulus > _NOTHING)  # these are few if n is large
+    phase = n * np.arctan2(turned[at], 1.0 + less[row, at]) - middle * angles[at]
+    transform = np.zeros(less.shape, dtype=np.complex128)
+    transform[row, at] = np.exp(log_modulus[row, at] - 1j * phase)
+    law = np.fft.irfft(transform, length, axis=1)
+    return middle - length // 2, np.fft.fftshift(np.maximum(law, 0.0), axes=1)
+
 
 _SENSITIVITY = 2  # one record moves D and m by at most this together
 _ZERO_ONE = METRICS["private_zero_one_loss"].name.removeprefix("private_")

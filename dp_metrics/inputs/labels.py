@@ -19,22 +19,29 @@ from numpy.typing import ArrayLike, NDArray
 
 from dp_metrics.inputs.arrays import (
     MISSING,
+    NAIVE,
     SEVERAL_COLUMNS,
     TOO_LARGE,
+    ZONED,
+    Moment,
     array_of,
     as_vector,
     check_not_empty,
     check_same_length,
+    counts_of,
+    exact,
     flattened,
     float_block,
     is_a,
     is_missing,
     is_several,
+    kind_of_times,
+    moment_of,
+    moments,
     numbers_or,
     refuse_unread,
 )
 from dp_metrics.inputs.options import Relation
-from dp_metrics.inputs.times import NAIVE, ZONED, Moment, counts_of, exact, kind_of_times, moment_of, moments
 
 _EXACT_AS_FLOATS = 2**53
 _ORDINARY = {str, int, bool}

@@ -15,11 +15,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dp_metrics.inputs.arrays import array_of, as_floats, number_of_records, stated_shape
+from dp_metrics.inputs.arrays import array_of, as_floats, moment_of, name_key, number_of_records, stated_shape
 from dp_metrics.inputs.labels import LabelSet, as_listed, sorted_labels
 from dp_metrics.inputs.options import Relation
-from dp_metrics.inputs.shape import name_key
-from dp_metrics.inputs.times import moment_of
 
 FAR = float(np.finfo(np.float32).max)
 """A number that no score or target is near to; its square is finite."""

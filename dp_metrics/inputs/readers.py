@@ -19,6 +19,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from dp_metrics.inputs.arrays import (
     MISSING,
+    ArgumentShape,
+    Records,
+    Shape,
     array_of,
     as_numbers,
     as_probabilities,
@@ -26,16 +29,17 @@ from dp_metrics.inputs.arrays import (
     as_vector,
     check_same_length,
     check_vector,
+    exact,
     flattened,
     float_block,
     is_a,
     is_missing,
+    name_key,
+    unstated_columns,
 )
 from dp_metrics.inputs.floats import Floats
 from dp_metrics.inputs.labels import LabelSet, as_label_pairs, as_labels
 from dp_metrics.inputs.options import Relation, check_count
-from dp_metrics.inputs.shape import ArgumentShape, Records, Shape, name_key, unstated_columns
-from dp_metrics.inputs.times import exact
 
 NO_WEIGHT = "Sample weights must contain at least one non-zero number."
 _MOST_RECORDS = 1 << 53

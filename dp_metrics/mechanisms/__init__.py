@@ -6,12 +6,10 @@ from typing import Any
 from dp_metrics.inputs.options import Epsilon, did_you_mean, exact_epsilon
 from dp_metrics.mechanisms._base import Mechanism
 from dp_metrics.mechanisms._laws import OutputLaw
-from dp_metrics.mechanisms.above_threshold import AboveThreshold
 from dp_metrics.mechanisms.adaptive import Adaptive
+from dp_metrics.mechanisms.comparators import AboveThreshold, InverseSensitivity, Laplace, PiecewiseLaplace
 from dp_metrics.mechanisms.geometric import Geometric
 from dp_metrics.mechanisms.hazard import Hazard
-from dp_metrics.mechanisms.inverse_sensitivity import InverseSensitivity, PiecewiseLaplace
-from dp_metrics.mechanisms.laplace import Laplace
 
 __all__ = [
     "MECHANISMS",

@@ -28,13 +28,9 @@ from dp_metrics.mechanisms._base import (
     positive_number,
     rehearse_law,
 )
-from dp_metrics.mechanisms._grid import Lattice
-from dp_metrics.mechanisms._hazard_law import HazardLaw
-from dp_metrics.mechanisms._hazard_limits import records_above
-from dp_metrics.mechanisms._laws import ApproximateLaw, OutputLaw, cells
-from dp_metrics.mechanisms._staircase import Staircase
-from dp_metrics.mechanisms.geometric import GeometricLaw, SumsLaw
-from dp_metrics.mechanisms.hazard import Hazard, hazard_law
+from dp_metrics.mechanisms._laws import ApproximateLaw, Lattice, OutputLaw, cells
+from dp_metrics.mechanisms.geometric import GeometricLaw, Staircase, SumsLaw
+from dp_metrics.mechanisms.hazard import Hazard, HazardLaw, hazard_law, records_above
 from dp_metrics.sensitivity.exact import rounded_quotient
 from dp_metrics.sensitivity.extremes import ClippedSum, Extremes
 from dp_metrics.sensitivity.noisy_sums import ratio_sums

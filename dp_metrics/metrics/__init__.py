@@ -9,7 +9,7 @@ from typing import Any
 from dp_metrics.inputs.options import did_you_mean
 from dp_metrics.metrics._metric import FUNCTIONS, METRICS, Metric
 from dp_metrics.release.result import PrivateResult
-from dp_metrics.release.stored.answers import Answer, read_result, restores
+from dp_metrics.release.stored_answers import Answer, read_result, restores
 
 __all__ = [
     "FUNCTIONS",
@@ -23,17 +23,11 @@ __all__ = [
 ]
 
 for _name in (  # the order of the documentation: each adds its metrics to `METRICS`
-    "regression_errors",
-    "other_losses",
+    "regression",
     "classification",
-    "labels.precision_recall",
     "labels.confusion",
-    "scores.roc_auc",
     "scores.curves",
-    "scores.calibration",
-    "scores.top_k",
     "statistics",
-    "reports",
 ):
     import_module(f"{__name__}.{_name}")
 

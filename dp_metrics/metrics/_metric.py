@@ -15,20 +15,17 @@ from numpy.typing import ArrayLike
 
 from dp_metrics._random import RandomState
 from dp_metrics.accounting import PrivacyAccountant
+from dp_metrics.inputs.arrays import ArgumentShape, Records, Shape
 from dp_metrics.inputs.floats import Floats
 from dp_metrics.inputs.options import Relation
 from dp_metrics.inputs.readers import first_records
-from dp_metrics.inputs.shape import ArgumentShape, Records, Shape
 from dp_metrics.mechanisms import Mechanism
 from dp_metrics.metrics._docstrings import shares_docstring
 from dp_metrics.release.plan import KnownParts, Plan
-from dp_metrics.release.release import Release
-from dp_metrics.release.result import PrivateResult
-from dp_metrics.release.stored.answers import Answer, read_result, read_shape
-from dp_metrics.release.stored.codec import DAMAGED
-from dp_metrics.release.stored.questions import PER_RECORD, SETTINGS, Call
-from dp_metrics.release.terms import Terms
-from dp_metrics.release.with_result import arguments_of, set_result
+from dp_metrics.release.release import Release, Terms
+from dp_metrics.release.result import PrivateResult, arguments_of, set_result
+from dp_metrics.release.stored_answers import Answer, read_result, read_shape
+from dp_metrics.release.stored_questions import DAMAGED, PER_RECORD, SETTINGS, Call
 
 P = ParamSpec("P")
 R = TypeVar("R")

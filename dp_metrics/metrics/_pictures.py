@@ -16,7 +16,7 @@ from dp_metrics._packages import import_extra
 from dp_metrics.inputs.floats import Floats
 from dp_metrics.metrics.scores.bands import CalibrationBand, RocBand
 from dp_metrics.metrics.scores.curve_formulas import PrecisionRecallCurve, RocCurve
-from dp_metrics.release.interval import Interval
+from dp_metrics.release.released import Interval
 
 COLOURS: Mapping[str, str] = {
     "value": "#0072B2",

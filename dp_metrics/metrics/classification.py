@@ -1,24 +1,215 @@
-"""Private classification metrics, drop-in replacements for those of `sklearn.metrics`."""
+"""Private classification metrics, drop-in replacements for those of `sklearn.metrics`.
+
+Labels with predicted probabilities, and the parts of plans about them that several metrics share.
+
+Shares of records that are right, or wrong: what a mean of 0 and 1 tells of all people.
+
+Private top-k accuracy: is the true label among the k that a model thinks most likely.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
-from typing import Any, Unpack
+from typing import Any, Self, Unpack
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dp_metrics.inputs.floats import Floats
-from dp_metrics.inputs.labels import differing_block
-from dp_metrics.inputs.losses import RecordLoss, zero_one_loss
-from dp_metrics.inputs.readers import label_pairs
-from dp_metrics.inputs.shape import Shape, check_same_columns
+from dp_metrics.inputs.arrays import Records, Shape, check_same_columns, float_block, probability_block
+from dp_metrics.inputs.floats import MAX_FLOAT, Floats
+from dp_metrics.inputs.labels import LabelSet, differing_block, encoded_block
+from dp_metrics.inputs.losses import (
+    RecordLoss,
+    brier_loss,
+    brier_loss_cap,
+    log_loss,
+    log_loss_cap,
+    zero_one_loss,
+)
+from dp_metrics.inputs.options import as_whole, check_max_loss
+from dp_metrics.inputs.readers import (
+    LabelColumns,
+    label_pairs,
+    labels_and_numbers,
+    labels_and_probabilities,
+    unstated_labels,
+)
+from dp_metrics.mechanisms import Geometric
+from dp_metrics.mechanisms._base import BoundsNoise, Limits, Noise
+from dp_metrics.mechanisms.geometric import SumsNoise
 from dp_metrics.metrics._metric import Settings, asks, private
-from dp_metrics.metrics._probabilities import OF_PROBABILITIES, LabelledProbabilities, mean_or_sum
-from dp_metrics.metrics._shares import share_of_records
+from dp_metrics.release.count_limits import NoisyRatio, noise_limits, noisy_binomial_limits, ratio_limits
+from dp_metrics.release.noise import SHOWN, far_apart
 from dp_metrics.release.parts.mean_loss import MeanOf
 from dp_metrics.release.plan import Plan
+from dp_metrics.release.released import Interval, Monotone, PopulationQuestion, ReleasedNumbers
+
+OF_PROBABILITIES: Mapping[str, Any] = {
+    "responses": ("predict_proba",),
+    "from_unit": lambda x: (np.ones_like(x), x),
+}
+"""Facts about every metric that judges the probabilities of all labels."""
+
+
+@dataclass(frozen=True, eq=False)
+class LabelledProbabilities:
+    """The public label set, and the public form of labels and predicted probabilities.
+
+    Parameters
+    ----------
+    labels : ndarray of shape (n_classes,)
+        The labels, sorted.
+    columns : int
+        Number of columns of the probabilities.
+    resolution : float
+        scikit-learn clips probabilities to [resolution, 1 - resolution].
+    reader, unstated
+        Those of a `Plan` about such records.
+    """
+
+    labels: NDArray[Any]
+    columns: int
+    resolution: float
+    reader: Callable[[Records], Records]
+    unstated: str | None
+
+    @classmethod
+    def of(cls, shape: Shape, *, labels: Any, pos_label: Any = None) -> Self:
+        """Return what is public of labels and probabilities of this form, or raise."""
+        form = shape.arguments[1]
+        columns = LabelColumns.of(labels, form, "y_proba", positive=pos_label)
+        reader = partial(labels_and_probabilities, columns=columns)
+        return cls(columns.labels, columns.columns, form.resolution, reader, unstated_labels(labels, form))
+
+    def mean(self, loss: Any, cap: float, *, codes: Any = None, is_count: bool = False) -> MeanOf:
+        """Return the mean of a loss of codes and probabilities."""
+        reads = (codes or partial(encoded_block, labels=self.labels), probability_block)
+        return MeanOf(RecordLoss(loss, reads=reads, cap=cap, is_count=is_count))
+
+    def log_loss(self, max_loss: Any) -> MeanOf:
+        """Return the log loss."""
+        cap = log_loss_cap(self.resolution, check_max_loss(max_loss))
+        return self.mean(partial(log_loss, resolution=self.resolution), cap)
+
+    def brier_loss(self, pos_label: Any = None, scale_by_half: Any = "auto") -> MeanOf:
+        """Return the Brier score loss."""
+        positive = 1 if pos_label is None else LabelSet.of(self.labels).place(pos_label, "pos_label")
+        if scale_by_half != "auto" and not isinstance(scale_by_half, bool):
+            raise ValueError("scale_by_half must be True, False or 'auto'.")
+        half = self.columns <= 2 if scale_by_half == "auto" else bool(scale_by_half)
+        codes = partial(_is_positive, labels=self.labels, positive=positive)
+        return self.mean(
+            partial(brier_loss, half=half), brier_loss_cap(half), codes=codes if self.columns == 1 else None
+        )
+
+
+def _is_positive(block: NDArray[Any], *, labels: NDArray[Any], positive: int) -> NDArray[np.intp]:
+    matches: NDArray[np.bool_] = encoded_block(block, labels) == positive
+    return matches.astype(np.intp)
+
+
+def mean_or_sum(normalize: Any, *, is_score: bool = False) -> Monotone:
+    """Return what makes a result of a mean: the mean, or for a score 1 minus that, or n times either."""
+    result = partial(_mean_or_sum, normalize=bool(normalize), is_score=is_score)
+    return Monotone(result, rises=not is_score)
+
+
+def _mean_or_sum(released: ReleasedNumbers, normalize: bool, is_score: bool) -> float:
+    mean = 1.0 - released.values[0] if is_score else released.values[0]
+    if normalize:
+        return float(mean)
+    assert released.total_weight is not None  # no option asks for the sum where n is private
+    return float(min(mean * released.total_weight, MAX_FLOAT))
+
+
+_CLEAR = 200  # records times the rate of the noise: from there on limits are closer than `WIDEST`
+
+
+@dataclass(frozen=True)
+class ShareOfRecords(Monotone):
+    """The share of the records that a loss of 0 or 1 counts, or of the others, or their number.
+
+    Parameters
+    ----------
+    of_what : str
+        What records the share is of.
+    is_mean : bool
+        Whether the result is the share, not the number.
+    """
+
+    of_what: str = "records"
+    is_mean: bool = True
+
+    def limits(self, parts: Sequence[Noise], released: ReleasedNumbers, miss: float) -> Limits:
+        """Return limits of the result: of a share of a private number of records those of a noisy ratio."""
+        (part,) = parts
+        ratio = self._ratio(part) if self.is_mean else None
+        if ratio is None:
+            return super().limits(parts, released, miss)
+        return Limits(*noise_limits(ratio, miss / 2, miss / 2)).within(0.0, 1.0)
+
+    def note(self, parts: Sequence[Noise], released: ReleasedNumbers) -> str | None:
+        """Return what to say of a share by counts if limits of its noise are too far apart; see `WIDEST`."""
+        (part,), n = parts, released.public_n
+        ratio = self._ratio(part)
+        if ratio is not None:
+            is_clear = ratio.rates[0] * (ratio.a + ratio.b) > _CLEAR
+        elif isinstance(part, BoundsNoise) and isinstance(part.mechanism, Geometric) and n is not None:
+            is_clear = part.facts.steps == n and part.epsilon * n > _CLEAR
+        else:
+            return None
+        if is_clear or not self.is_mean:
+            return None
+        lower, upper, _ = self.limits(parts, released, 1 - SHOWN)
+        return far_apart(lower, upper)
+
+    def _ratio(self, part: Noise) -> NoisyRatio | None:
+        """Return the noisy counts of a share of a private number of records; None of any other share."""
+        if not (isinstance(part, SumsNoise) and part.fineness == 1):
+            return None
+        a, b = part.noisy if self.rises else part.noisy[::-1]  # wrong and right records
+        return NoisyRatio(a, b, (1, 1), (part.rate, part.rate), None, None)
+
+    def population(
+        self, parts: Sequence[Noise], released: ReleasedNumbers, asked: PopulationQuestion
+    ) -> Interval:
+        """Return the interval of the share among all people, even if the result is a number of records.
+
+        Raises
+        ------
+        ValueError
+            If the law of the released number is not known.
+        """
+        (part,), miss = parts, asked.miss
+        ratio = self._ratio(part)
+        if ratio is not None:
+            lower, upper = ratio_limits(ratio, miss, miss)
+            share = self(released)
+        elif isinstance(part, BoundsNoise) and isinstance(part.mechanism, Geometric):
+            n = released.public_n
+            if n is None or part.facts.steps != n:
+                raise ValueError(
+                    f"{asked.metric} with weights or groups has no interval for all people: the records "
+                    "must be independent draws from one population, one person each, that count alike."
+                )
+            wrong = round(part.released * n)
+            count = wrong if self.rises else n - wrong
+            lower, upper = noisy_binomial_limits(count, n, float(part.epsilon), miss_low=miss, miss_high=miss)
+            share = count / n
+        else:
+            raise ValueError(
+                f"{asked.metric} has an interval for all people by mechanism='geometric', its default: no "
+                "other adds noise of a known size to the number of records."
+            )
+        return asked.interval(lower, upper, share, of=f"The share of {self.of_what}")
+
+
+def share_of_records(normalize: Any, of_what: str, *, is_score: bool = False) -> ShareOfRecords:
+    """Return what makes a result of the share of the records that a loss counts, as `mean_or_sum` does."""
+    mean = mean_or_sum(normalize, is_score=is_score)
+    return ShareOfRecords(mean.result, mean.rises, of_what, bool(normalize))
 
 
 def _log_loss_plan(shape: Shape, *, max_loss: Any, normalize: Any, **options: Any) -> Plan:
@@ -259,3 +450,91 @@ def private_accuracy_score(
     True
     """
     return asks(_zero_one_plan, normalize=normalize, is_score=True)
+
+
+def _plan(shape: Shape, *, k: Any, normalize: Any, labels: Any) -> Plan:
+    number, form = as_whole(k), shape.arguments[1]
+    if number is None or number < 1:
+        raise ValueError("k must be an integer of at least 1.")
+    if form.columns == 1:
+        raise ValueError(
+            "y_score should be a 2d array with a column for each label. For one column of scores of two "
+            "labels, compare them with a public threshold and use private_accuracy_score."
+        )
+    columns = LabelColumns.of(labels, form, "y_score", fewest=2)
+    reads = (partial(encoded_block, labels=columns.labels), partial(float_block, name="y_score"))
+    loss = RecordLoss(partial(_misses, k=number), reads=reads, cap=1.0, is_count=True)
+    reader = partial(labels_and_numbers, columns=columns)
+    of_what = "records with the true label among the k likeliest"
+    result = share_of_records(normalize, of_what, is_score=True)
+    return Plan((MeanOf(loss),), reader, result, unstated=unstated_labels(labels, form))
+
+
+def _misses(codes: NDArray[np.intp], scores: Floats, *, k: int) -> Floats:
+    """Return 1 where the true label is not among the k first; of equal scores the later label is first."""
+    own = np.take_along_axis(scores, codes[:, np.newaxis], axis=1)
+    later = np.arange(scores.shape[1]) > codes[:, np.newaxis]
+    before = (scores > own) | ((scores == own) & later)
+    return zero_one_loss(np.count_nonzero(before, axis=1) >= k)
+
+
+@private(
+    "sklearn.metrics.top_k_accuracy_score",
+    greater_is_better=True,
+    mechanism="geometric",
+    responses=("predict_proba",),
+    discloses_n={"normalize": True},
+    from_unit=lambda x: (np.zeros_like(x), np.stack([x, 1 - x, np.full_like(x, 0.5)], axis=1)),
+)
+def private_top_k_accuracy_score(
+    y_true: ArrayLike,
+    y_score: ArrayLike,
+    *,
+    epsilon: float,
+    k: int = 2,
+    normalize: bool = True,
+    sample_weight: ArrayLike | None = None,
+    labels: ArrayLike | None = None,
+    groups: ArrayLike | None = None,
+    **settings: Unpack[Settings],
+) -> float:
+    """Top-k accuracy with epsilon-differential privacy for the test records.
+
+    The share of records whose true label is among the k labels with the highest scores.
+
+    Parameters
+    ----------
+    y_score : array-like of shape (n_samples, n_classes)
+        Scores, finite: probabilities or others, one column per label in sorted order, or named by the labels
+        in any order. Of equal scores the one of the later label counts as higher, as in scikit-learn.
+    k : int, default=2
+        How many labels count as predicted, at least 1.
+
+    Returns
+    -------
+    float
+        The private share, in [0, 1], or the number (or total weight) of such records if not normalized.
+
+    See Also
+    --------
+    private_accuracy_score : For predicted labels.
+
+    Notes
+    -----
+    There two counts have noise, those of the missed and of the found
+    records: one record changes one of them, by 1. The ``drawn`` of a `PrivateResult` has both
+    noisy counts, as "sums".
+
+    References
+    ----------
+    A. Ghosh, T. Roughgarden and M. Sundararajan, "Universally Utility-Maximizing Privacy Mechanisms", 2012,
+    doi:10.1137/09076828X.
+
+    Examples
+    --------
+    >>> from dp_metrics import private_top_k_accuracy_score
+    >>> y_true, y_score = [0, 1, 2, 2] * 250, [[0.5, 0.2, 0.3]] * 1000
+    >>> 0.7 < private_top_k_accuracy_score(y_true, y_score, epsilon=1.0, k=2) < 0.8  # exactly 0.75
+    True
+    """
+    return asks(_plan, k=k, normalize=normalize, labels=labels)

@@ -10,18 +10,16 @@ from typing import Any, Unpack
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dp_metrics.inputs.arrays import float_block, loss_block
+from dp_metrics.inputs.arrays import Shape, float_block, loss_block
 from dp_metrics.inputs.floats import MAX_FLOAT, Floats
 from dp_metrics.inputs.losses import RecordLoss, identity
 from dp_metrics.inputs.options import as_real, check_bounds, check_ddof, check_max_loss
 from dp_metrics.inputs.readers import vector
-from dp_metrics.inputs.shape import Shape
 from dp_metrics.metrics._metric import UNIT, Bounds, OrderSettings, Settings, asks, private
 from dp_metrics.release.parts.mean_loss import MeanOf
-from dp_metrics.release.parts.order_statistic import OrderOf
-from dp_metrics.release.parts.part import Part
+from dp_metrics.release.parts.ranking_loss import OrderOf
 from dp_metrics.release.parts.variance import VarianceOf
-from dp_metrics.release.plan import Plan
+from dp_metrics.release.plan import Part, Plan
 from dp_metrics.release.released import Monotone, ReleasedNumbers
 
 

@@ -1,18 +1,35 @@
-"""The trials of a private search: drawn independently, and observed by nobody."""
+"""The trials of a private search: drawn independently, and observed by nobody.
+
+Are validation records of the kind that training records are: a question to each record by itself.
+
+The training records are public. A record that no model of them can predict, because it holds text where they
+hold numbers, or because something is missing, is refused before anything is spent. The refusal reveals that
+there is such a record, and no more.
+
+What a model responds to private records, read and made valid one record at a time.
+
+A list is never made an array at once: one record's text would make text of every number, one float a rounded
+number of every large integer, and one row of another length would make the whole unreadable. An array has a
+type of its own, which says nothing of a record.
+"""
 
 import contextlib
 import copy
 import logging
 import math
+import numbers
 import sys
 import threading
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 from fractions import Fraction
+from functools import partial
 from itertools import chain
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import issparse
 from sklearn.base import clone, is_classifier
 from sklearn.model_selection import ParameterSampler
 
@@ -23,13 +40,281 @@ from dp_metrics._random import (
     preserved_global_generators,
     reseed_global_generators,
 )
-from dp_metrics.inputs.arrays import check_one_number, number_of_records, rows_of
-from dp_metrics.inputs.labels import as_listed, sorted_labels
-from dp_metrics.inputs.models import as_float64, ask, columns_by_label, response_method
+from dp_metrics.inputs.arrays import check_one_number, is_missing, number_of_records, rows_of, type_of_floats
+from dp_metrics.inputs.floats import Floats
+from dp_metrics.inputs.labels import as_listed, places_among, sorted_labels
+from dp_metrics.inputs.models import FAR, as_float64, ask, columns_by_label, response_method
 from dp_metrics.inputs.options import Relation
-from dp_metrics.model_selection._responses import read_response, valid_response
-from dp_metrics.model_selection._validation_set import check_records
-from dp_metrics.model_selection.scorers import PrivateScorer, labels_for, relation_of, release_score
+from dp_metrics.metrics import metric_of
+from dp_metrics.metrics.labels.counts import Confusion
+from dp_metrics.model_selection.scorers import (
+    PrivateScorer,
+    labels_for,
+    relation_of,
+    release_score,
+    wants_probabilities,
+)
+
+_MISSING, _TOO_LARGE = "missing", "too large"
+_ODD = {_MISSING, _TOO_LARGE}
+_LARGEST = float(np.finfo(np.float32).max)  # trees of scikit-learn refuse to predict for larger numbers
+_KINDS = {
+    "b": "number",
+    "i": "number",
+    "u": "number",
+    "f": "number",
+    "c": "complex number",
+    "U": "text",
+    "S": "bytes",
+}
+
+
+def check_records(X: Any, X_val: Any, *, allow_nan: bool) -> None:
+    """Check that each validation record is of the kind of the training records.
+
+    Parameters
+    ----------
+    X : array-like of shape (n_samples, ...)
+        Training records, at least one; public.
+    X_val : array-like of shape (n_validation, ...)
+        Validation records.
+    allow_nan : bool
+        Whether missing values are allowed even if X has none.
+
+    Raises
+    ------
+    ValueError
+        If the columns differ, or a record holds what X holds nowhere in that column: text, numbers, other
+        objects; or something missing, or infinite or beyond 3.4e38, though nothing is in X.
+    """
+    known, new = _as_table(X), _as_table(X_val)
+    if new.shape != (0,):  # a list of no records has no columns
+        _check_shapes(known.shape[1:], new.shape[1:])
+    if hasattr(X, "columns") and hasattr(X_val, "columns") and list(X.columns) != list(X_val.columns):
+        raise ValueError("The feature names of X_val should match those of X, in the same order.")
+    allowed, given = (list(map(_held, _columns(table))) for table in (known, new))
+    odd = set().union(*given) - set().union(*allowed)
+    width = max(len(allowed), len(given))
+    pairs = zip(*(held * width if len(held) == 1 else held for held in (allowed, given)), strict=True)
+    if any(there - _ODD and not here - _ODD <= there for there, here in pairs):
+        raise ValueError("X_val should hold what X holds in the same column: numbers, text or other objects.")
+    if _MISSING in odd and not allow_nan:
+        raise ValueError(
+            "Input X_val contains NaN or something else that is missing, and X does not: drop such records, "
+            "or fill them in, before you split the data."
+        )
+    if _TOO_LARGE in odd:
+        raise ValueError(
+            "Input X_val contains infinity or a value too large for dtype('float32'), and X does not."
+        )
+
+
+def _check_shapes(known: tuple[int, ...], new: tuple[int, ...]) -> None:
+    if len(known) == len(new) == 1 and known != new:
+        raise ValueError(f"X_val has {new[0]} features, but X has {known[0]} features.")
+    if known != new:
+        raise ValueError("The records of X_val should have the shape of those of X.")
+
+
+def _as_table(records: Any) -> Any:
+    """Return records as a data frame, a sparse matrix or an array; of a list, each element as it is."""
+    if issparse(records):
+        return records.tocsr()
+    if hasattr(records, "columns") or hasattr(records, "dtype"):
+        return records if hasattr(records, "columns") else np.asarray(records)
+    try:
+        array = np.asarray(records)
+        if array.dtype.kind in "biuf":
+            return array
+        array = np.asarray(records, dtype=object)  # one string would make all other elements strings
+    except Exception:  # records of several shapes, or an object that raises what it likes
+        array = np.empty(len(records), dtype=object)
+        for i, record in enumerate(records):
+            array[i] = record
+    return array
+
+
+def _columns(table: Any) -> list[NDArray[Any]]:
+    """Return columns that may be of several kinds, or everything at once."""
+    if issparse(table):
+        return [table.data]
+    if hasattr(table, "iloc"):
+        return [table.iloc[:, column].to_numpy() for column in range(table.shape[1])]
+    if hasattr(table, "columns"):
+        return [table[column].to_numpy() for column in table.columns]
+    return list(table.T) if table.ndim == 2 and table.dtype.kind == "O" else [table]
+
+
+def _held(column: NDArray[Any]) -> set[str]:
+    """Return the kinds of what a column holds, and whether something is missing or too large."""
+    kind = column.dtype.kind
+    if kind == "O":
+        elements = column.ravel().tolist()
+        large = {_TOO_LARGE for element in elements if _is_too_large(element)}
+        return {*map(_kind, elements)} | large
+    held = {_KINDS.get(kind, kind)}
+    if kind in "fcmM":
+        held |= {_MISSING} if np.isnan(column).any() else set()
+        are_large = np.abs(column) > _LARGEST if kind == "f" else np.isinf(column)
+        held |= {_TOO_LARGE} if are_large.any() else set()
+    return held
+
+
+def _kind(element: Any) -> str:
+    if isinstance(element, str):
+        return "text"
+    if is_missing(element):
+        return _MISSING
+    if isinstance(element, complex | np.complexfloating):
+        return "complex number"
+    return "number" if isinstance(element, numbers.Number | np.number | np.bool_) else type(element).__name__
+
+
+def _is_too_large(element: Any) -> bool:
+    """Return whether a number is infinite, or too large for a float of single precision."""
+    if _kind(element) != "number":
+        return False
+    try:
+        return abs(float(element)) > _LARGEST
+    except OverflowError:  # an integer or a fraction
+        return True
+    except Exception:  # a number of somebody's own
+        return False
+
+
+_NO_NUMBERS = (str, bytes, complex, np.complexfloating)
+
+
+def read_response(response: Any, method: str, model: Any, public_model: Any, y: Any) -> Any:
+    """Return a model's response to records as an array, with what cannot be read made None or NaN.
+
+    Parameters
+    ----------
+    response : array-like
+        What the model responded. A sparse matrix is returned as it is.
+    method : str
+        By which of its methods.
+    model, public_model : object
+        The classes of the first, or else of the second, tell how many columns a list of rows should have.
+    y : array-like
+        Public targets, which tell the columns of predictions.
+    """
+    if issparse(response):
+        return response
+    records = response
+    if not isinstance(response, list | tuple):
+        records = np.asarray(response)
+        if records.dtype.kind != "O" or records.ndim == 0:
+            return records
+    shape = _shape_of_record(method, model, public_model, y)
+    columns = math.prod(shape)
+    array = np.empty((len(records), columns), dtype=object)
+    for row, record in zip(array, records, strict=True):
+        for column, element in enumerate(_elements(record, columns)):
+            row[column] = element  # NumPy would look into a list of them
+    array = array.reshape(len(records), *shape)
+    return array if method == "predict" else _numbers(array).astype(type_of_floats(response, array))
+
+
+def _shape_of_record(method: str, model: Any, public_model: Any, y: Any) -> tuple[int, ...]:
+    if method == "predict":
+        shape = np.asarray(y).shape[1:]
+        return () if math.prod(shape) == 1 else shape
+    own = getattr(model, "classes_", None)
+    classes = len(own if isinstance(own, np.ndarray) else public_model.classes_)
+    return () if method == "decision_function" and classes == 2 else (classes,)
+
+
+def _elements(record: Any, columns: int) -> list[Any]:
+    """Return what a record consists of; one probability is that of the second of two classes."""
+    found = [record]
+    if isinstance(record, list | tuple | np.ndarray):
+        found = record.ravel().tolist() if isinstance(record, np.ndarray) else list(record)
+    if len(found) == 1 and columns == 2:
+        second = _number(found[0])
+        return [1.0 - second, second]
+    return found if len(found) == columns else [None] * columns
+
+
+def _numbers(array: NDArray[Any]) -> Floats:
+    """Return objects as float64, each by itself; NaN for what is no number."""
+    numbers = np.fromiter(map(_number, array.ravel().tolist()), dtype=np.float64, count=array.size)
+    return numbers.reshape(array.shape)
+
+
+def _number(element: Any) -> float:
+    if isinstance(element, _NO_NUMBERS):
+        return math.nan
+    try:
+        try:
+            return float(element)
+        except OverflowError:
+            return math.inf if element > 0 else -math.inf
+    except Exception:  # an object may raise what it likes, and its message may hold what it likes
+        return math.nan
+
+
+def valid_response(metric: partial[Any], response: Any, y: Any, labels: Any = None) -> Any:
+    """Return a model's response to records with each that the metric would refuse made valid.
+
+    Each element is judged by itself. Numbers are moved to the nearest that the metric takes. NaN, and what is
+    no number, which are near to none, become a number that no target is near to, or the probability 0.
+
+    Parameters
+    ----------
+    metric : functools.partial
+        A metric with its keywords. Of a metric that is not of this package nothing is known but whether it
+        takes `y_proba`; any other gets finite numbers of any size, and what is not a float as it is.
+    response : ndarray of shape (n_samples,) or (n_samples, n_columns)
+        What `read_response` returned.
+    y : array-like
+        Public targets, which tell whether labels are text.
+    labels : array-like or None, default=None
+        The public label set, for a metric that takes no other labels: those become its first. None: 0 and 1.
+    """
+    if issparse(response):
+        return response  # every metric of this package refuses a sparse response, whatever it holds
+    row = metric_of(metric)
+    array = np.asarray(response)
+    if wants_probabilities(metric):
+        array = _numbers(array) if array.dtype.kind == "O" else array
+        return np.clip(np.nan_to_num(array, nan=0.0, posinf=1.0, neginf=0.0), 0.0, 1.0)
+    if row is not None and isinstance(row.usual.postprocess, Confusion):
+        known = as_listed([0, 1] if labels is None else labels, "labels")
+        # any other becomes the first
+        return known[np.maximum(places_among(array.ravel(), known), 0)].reshape(array.shape)
+    if row is not None and row.predicts_labels:
+        return _valid_labels(array, np.asarray(y))
+    if array.dtype.kind == "O" and (row is not None or np.asarray(y).dtype.kind in "biuf"):
+        array = _numbers(array)
+    if row is not None and array.dtype.kind in "biuf":
+        array = array.astype(np.float64)
+    if array.dtype.kind != "f":
+        return array
+    array = array.astype(np.promote_types(array.dtype, np.float32))  # float32 holds FAR
+    array = np.nan_to_num(array, nan=FAR, posinf=FAR, neginf=-FAR)
+    return array if row is None else np.maximum(array, row.lowest_prediction)
+
+
+def _valid_labels(labels: NDArray[Any], y: NDArray[Any]) -> NDArray[Any]:
+    is_text = y.dtype.kind == "U" or (y.dtype.kind == "O" and isinstance(y.ravel()[0], str))
+    if labels.dtype.kind in ("U" if is_text else "biu"):
+        return labels
+    if labels.dtype.kind == "f" and not is_text:
+        return np.where(labels == np.floor(np.nan_to_num(labels, nan=0.5, posinf=0.5)), labels, FAR)
+    valid = np.empty(labels.shape, dtype=object)
+    valid.ravel()[:] = [_valid_label(label, is_text) for label in labels.ravel().tolist()]
+    return valid
+
+
+def _valid_label(label: Any, is_text: bool) -> Any:
+    if is_text:
+        return label if isinstance(label, str) else ""
+    if isinstance(label, int | np.integer | np.bool_):
+        return int(label)
+    number = _number(label)
+    return number if number.is_integer() else FAR
+
 
 T = TypeVar("T")
 

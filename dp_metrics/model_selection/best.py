@@ -14,26 +14,23 @@ from numpy.typing import ArrayLike
 from dp_metrics._html import HtmlRepr
 from dp_metrics._random import Entropy, RandomState, permute_and_flip
 from dp_metrics.accounting import PrivacyAccountant
+from dp_metrics.inputs.arrays import Records, Shape
 from dp_metrics.inputs.floats import own_error_state
 from dp_metrics.inputs.models import has_method, known_labels, named_by_labels, response_method, response_of
 from dp_metrics.inputs.options import Relation
-from dp_metrics.inputs.shape import Records, Shape
 from dp_metrics.mechanisms import Mechanism
 from dp_metrics.mechanisms._base import Draw, Limits
 from dp_metrics.metrics import FUNCTIONS, Metric, row_of
-from dp_metrics.model_selection._metric_facts import usual_responses
+from dp_metrics.model_selection.scorers import usual_responses
 from dp_metrics.release.parts.mean_loss import MeanOf
-from dp_metrics.release.parts.part import KnownCounts, Part
 from dp_metrics.release.parts.ranking_loss import RankingOf
-from dp_metrics.release.plan import KnownParts, Plan
-from dp_metrics.release.release import Release
+from dp_metrics.release.plan import KnownCounts, KnownParts, Part, Plan
+from dp_metrics.release.release import Release, Terms
 from dp_metrics.release.released import ReleasedNumbers
-from dp_metrics.release.stored.codec import storable
-from dp_metrics.release.stored.questions import PER_RECORD, Call
-from dp_metrics.release.terms import Terms
+from dp_metrics.release.stored_questions import PER_RECORD, Call, storable
 from dp_metrics.sensitivity.aggregates import LossAggregate
 from dp_metrics.sensitivity.exact import float_units
-from dp_metrics.sensitivity.ranking_bounds import RankedScores
+from dp_metrics.sensitivity.output_bounds import RankedScores
 
 Total = Callable[[Records], int]
 """What a candidate loses on all records of a truth and a prediction: private, in whole units."""

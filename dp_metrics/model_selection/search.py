@@ -20,7 +20,6 @@ from dp_metrics.inputs.arrays import number_of_records
 from dp_metrics.inputs.floats import MAX_FLOAT
 from dp_metrics.inputs.models import response_method
 from dp_metrics.inputs.options import as_real, exact_epsilon
-from dp_metrics.model_selection._metric_facts import PrivateMetric, name_of
 from dp_metrics.model_selection._trials import (
     COST,
     Candidates,
@@ -30,8 +29,14 @@ from dp_metrics.model_selection._trials import (
     share_of_one_trial,
     unobserved,
 )
-from dp_metrics.model_selection.scorers import PrivateScorer, labels_for, release_score
-from dp_metrics.release.stored.answers import is_kept, search_json, summary_json
+from dp_metrics.model_selection.scorers import (
+    PrivateMetric,
+    PrivateScorer,
+    labels_for,
+    name_of,
+    release_score,
+)
+from dp_metrics.release.stored_answers import is_kept, search_json, summary_json
 
 
 def _delegates(name: str) -> Callable[[Any], bool]:

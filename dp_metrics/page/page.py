@@ -1,23 +1,159 @@
-"""The page: what was released of an evaluation, and what it says. Nothing here can reach a record."""
+"""The page: what was released of an evaluation, what it says, and the function that makes it.
+
+A page as HTML: one file without network and scripts, in which all text is escaped.
+
+A page as Markdown.
+
+The pictures of a page, drawn from released objects, as figures and as images within HTML.
+
+The page: what was released of an evaluation, and what it says. Nothing here can reach a record.
+
+The function that evaluates a model: validate, divide epsilon, spend once, draw, and show the page.
+"""
 
 from __future__ import annotations
 
+import base64
+import io
 import json
-from collections.abc import Iterator, Mapping
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from functools import cached_property
+from functools import cached_property, lru_cache, partial
+from html import escape
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Literal, Self, overload
 
 from dp_metrics._html import card
-from dp_metrics._packages import import_extra
+from dp_metrics._packages import __version__, import_extra
+from dp_metrics._random import RandomState
 from dp_metrics.accounting import PrivacyAccountant
+from dp_metrics.fairness.groups import Groups, public_groups
+from dp_metrics.inputs.arrays import Records, columns_of
 from dp_metrics.inputs.floats import own_error_state
-from dp_metrics.page.contents import Section, pictures_of, sections_of
-from dp_metrics.page.numbers import Number, PageFacts
-from dp_metrics.page.requirements import Verdicts, checked
-from dp_metrics.release.stored.answers import answer_json, restored
-from dp_metrics.release.stored.questions import Call, question_json
+from dp_metrics.inputs.options import Relation
+from dp_metrics.inputs.readers import named_records
+from dp_metrics.page.contents import CONFIDENCE, Section, Table, pictures_of, sections_of
+from dp_metrics.page.numbers import Number, PageFacts, Verdicts, checked
+from dp_metrics.page.page_plan import ByGroupToo, EvaluationPlan, PageForm, PageRelease, plan_of_page, planned
+from dp_metrics.page.setting import Setting, given
+from dp_metrics.release.plan import KnownParts, Together
+from dp_metrics.release.release import Release, Terms
+from dp_metrics.release.stored_answers import Answer, answer_json, read_result, read_shape, restored, restores
+from dp_metrics.release.stored_questions import DAMAGED, Call, public_records, question_json
+
+
+def document(page: PageFacts, sections: Sequence[Section]) -> str:
+    """Return the page as a whole file."""
+    return _rendered(page, sections, is_whole=True)
+
+
+def fragment(page: PageFacts, sections: Sequence[Section]) -> str:
+    """Return the page to stand in another one."""
+    return _rendered(page, sections, is_whole=False)
+
+
+def _rendered(page: PageFacts, sections: Sequence[Section], *, is_whole: bool) -> str:
+    shown = [
+        (section, [(one, as_data(page.evaluated, one.name)) for one in section.pictures])
+        for section in sections
+    ]
+    text: str = _template().render(
+        page=page, sections=shown, is_whole=is_whole, version=__version__,
+        records="a private number of" if page.n is None else f"{page.n:,}",
+    )  # fmt: skip
+    return text
+
+
+@lru_cache(maxsize=256)
+def _template() -> Any:
+    jinja2 = import_extra("jinja2", "report")
+    loader = jinja2.PackageLoader("dp_metrics.page", "")
+    environment = jinja2.Environment(loader=loader, autoescape=True, undefined=jinja2.StrictUndefined,
+                                     trim_blocks=True, lstrip_blocks=True)  # fmt: skip
+    return environment.get_template("page.html")
+
+
+_MEANING = re.compile(r"([\\`*_{}\[\]()#+!|~$])")
+
+
+def markdown(sections: Sequence[Section]) -> str:
+    """Return the page as Markdown."""
+    lines = ["# Private evaluation", ""]
+    for section in sections:
+        lines += _section(section)
+    return "\n".join(lines)
+
+
+def _section(section: Section) -> Iterator[str]:
+    yield from (f"## {section.title}", "", section.sentence, "")
+    for line in section.lines:
+        yield from (_escaped(line), "")
+    for table in section.tables:
+        yield from _table(table)
+
+
+def _table(table: Table) -> Iterator[str]:
+    yield from (f"**{_escaped(table.caption)}**", "")
+    yield _row(table.columns)
+    yield _row(["---"] * len(table.columns), escape=False)
+    for row in table.rows:
+        yield _row([f"{cell.text} (mostly noise)" if cell.is_noise else cell.text for cell in row])
+    yield ""
+    for at, note in enumerate(table.notes, 1):
+        yield from (f"\\[{at}\\] {_escaped(note)}", "")
+
+
+def _row(cells: Sequence[str], *, escape: bool = True) -> str:
+    return f"| {' | '.join(_escaped(cell) if escape else cell for cell in cells)} |"
+
+
+def _escaped(text: str) -> str:
+    """Return text from users as text: nothing in it is a sign of Markdown or of HTML."""
+    return _MEANING.sub(r"\\\1", escape(" ".join(text.split()), quote=False))
+
+
+_SIZE = (4.4, 3.6)  # inches: letters of 9 points stay readable at 400 pixels
+_MOST_WITH_BAND = 30_000
+_OF_SCORES = {"roc": "roc", "precision recall": "precision_recall", "calibration": "calibration"}
+_STYLE = {
+    "font.size": 9,
+    "svg.fonttype": "none",
+    "svg.hashsalt": "dp_metrics",
+    "text.parse_math": False,  # names of labels may hold dollar signs
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+}
+
+
+def drawn(evaluated: PageRelease, name: str, ax: Any = None) -> Any:
+    """Return the display of a picture that the page has."""
+    released = evaluated.released
+    if name in _OF_SCORES:
+        scores = released["scores"]
+        # the band of very many records takes long, and is too narrow to be seen
+        sure = CONFIDENCE if scores.counts.total.sum() <= _MOST_WITH_BAND else None
+        return scores.plot(_OF_SCORES[name], ax=ax, confidence=sure)
+    labels = released.get("labels by group", released.get("labels"))
+    if name == "confusion matrix":
+        return (labels.overall if isinstance(labels, ByGroupToo) else labels).plot(ax=ax)
+    metric = name.removesuffix(" by group")
+    if metric == "roc auc":
+        return released["scores by group"].plot(ax=ax)
+    if metric == "mae":
+        return released["absolute error by group"].plot(ax=ax)
+    return labels.by_group.plot(metric, ax=ax)
+
+
+def as_data(evaluated: PageRelease, name: str) -> str:
+    """Return a picture as an address that holds the image: nothing within it is executed."""
+    mpl, figures = (import_extra(name, "report") for name in ("matplotlib", "matplotlib.figure"))
+    with mpl.rc_context(_STYLE), io.BytesIO() as file:
+        figure = figures.Figure(figsize=_SIZE, layout="constrained")
+        drawn(evaluated, name, figure.subplots())
+        figure.savefig(file, format="svg", metadata={"Date": None})
+        return f"data:image/svg+xml;base64,{base64.b64encode(file.getvalue()).decode()}"
+
 
 _SCHEMA = "dp_metrics.evaluation"
 _NAME = "private_evaluate"
@@ -63,7 +199,7 @@ class PrivateEvaluation(PageFacts, Mapping[str, Number]):
 
     @cached_property
     def _rows(self) -> list[dict[str, Any]]:
-        from dp_metrics.page.record import rows_of
+        from dp_metrics.page.contents import rows_of
 
         return rows_of(self)
 
@@ -89,8 +225,6 @@ class PrivateEvaluation(PageFacts, Mapping[str, Number]):
     def _repr_html_(self) -> str:
         """Return the page for notebooks; without jinja2 a card of its numbers."""
         try:
-            from dp_metrics.page.html import fragment
-
             return fragment(self, self.sections)  # an extra may be missing
         except ImportError:
             rows = [[one.name, one.value, one.note] for one in self.numbers.values()]
@@ -160,8 +294,6 @@ class PrivateEvaluation(PageFacts, Mapping[str, Number]):
         ValueError
             If the page has no such picture.
         """
-        from dp_metrics.page.pictures import drawn
-
         names = [one.name for one in pictures_of(self.evaluated)]
         if not names or name not in (None, *names):
             raise ValueError(f"This page has the pictures {', '.join(map(repr, names)) or 'none'}.")
@@ -180,19 +312,15 @@ class PrivateEvaluation(PageFacts, Mapping[str, Number]):
         str
             The file.
         """
-        from dp_metrics.page.html import document
-
         return _written(document(self, self.sections), path)
 
     def to_markdown(self, path: str | Path | None = None) -> str:
         """Return the page as Markdown, without pictures, and write it if there is a path."""
-        from dp_metrics.page.markdown import markdown
-
         return _written(markdown(self.sections), path)
 
     def to_dict(self) -> dict[str, Any]:
         """Return all that the page says as lists, mappings, numbers and text; NaN and infinity are None."""
-        from dp_metrics.page.record import as_dict
+        from dp_metrics.page.contents import as_dict
 
         return {"schema": _SCHEMA, "version": 1, **as_dict(self, [dict(row) for row in self._rows])}
 
@@ -234,7 +362,7 @@ class PrivateEvaluation(PageFacts, Mapping[str, Number]):
     @property
     def deployment(self) -> dict[str, Any] | None:
         """What the OpenDP deployment registry asks for; None where nothing can be promised."""
-        from dp_metrics.page.record import deployment_of
+        from dp_metrics.page.contents import deployment_of
 
         return deployment_of(self)
 
@@ -243,3 +371,245 @@ def _written(text: str, path: str | Path | None) -> str:
     if path is not None:
         Path(path).write_text(text, encoding="utf-8")
     return text
+
+
+_NAMES = {
+    **dict.fromkeys(("labels", "targets"), "y_pred"),
+    "scores": "y_score",
+    "probabilities": "y_proba",
+    "feature": "sensitive_features",
+}
+"""What the columns of a page are called as arguments, where that is something else."""
+
+
+@overload
+def private_evaluate(*data: Any, dry_run: Literal[True], **options: Any) -> EvaluationPlan: ...
+@overload
+def private_evaluate(*data: Any, dry_run: Literal[False] = False, **options: Any) -> PrivateEvaluation: ...
+@own_error_state  # type: ignore[misc]
+def private_evaluate(  # noqa: PLR0913 - options of a whole page
+    *data: Any,
+    epsilon: float,
+    y_pred: Any = None,
+    y_proba: Any = None,
+    y_score: Any = None,
+    labels: Any = None,
+    task: str | None = None,
+    pos_label: Any = None,
+    threshold: float = 0.5,
+    edges: Any = None,
+    bounds: tuple[float, float] | None = None,
+    sensitive_features: Any = None,
+    group_labels: Any = None,
+    membership: str = "private",
+    baseline: Any = None,
+    split: Mapping[str, float] | None = None,
+    n: int | None = None,
+    dry_run: bool = False,
+    neighboring: str = "replace_one",
+    accountant: PrivacyAccountant | None = None,
+    random_state: RandomState = None,
+    spend_name: str | None = None,
+) -> PrivateEvaluation | EvaluationPlan:
+    """Evaluate a model with epsilon-differential privacy for the test records, on one page.
+
+    How good, for whom, how sure, which is better, and what is left: from as few releases as tell it.
+
+    Parameters
+    ----------
+    *data : array-like
+        ``private_evaluate(y_true, y_pred, ...)``, or ``private_evaluate(model, X_test, y_test, ...)`` of a
+        fitted estimator. Probabilities and scores are passed by name. There are labels where `labels`,
+        `y_proba`, `y_score`, `task` or a classifier say so, and targets where `task` or a regressor do:
+        nothing is concluded from values or types.
+    epsilon : float
+        Privacy parameter of all of the page, > 0.
+    y_pred : array-like of shape (n_samples,), default=None
+        Predicted labels or targets; labels also together with one of the next two.
+    y_proba : array-like of shape (n_samples, n_classes), default=None
+        Probabilities, by name, with a column for each label: those of a data frame in any order, if they are
+        named like the labels; else in the order of the sorted labels.
+    y_score : array-like of shape (n_samples,), default=None
+        Scores of the positive one of two labels, by name.
+    labels : array-like or None, default=None
+        The public label set, never inferred from `y_true`. None: 0 and 1, or 0 .. K-1 for K columns of
+        probabilities; of an estimator its `classes_`.
+    task : {"regression", "classification"} or None, default=None
+        Whether targets or labels are predicted, where nothing else says so.
+    pos_label : label or None, default=None
+        The positive one of two labels, to which `y_score` belongs; None: the second in sorted order, where
+        `labels` are sorted.
+    threshold : float, default=0.5
+        A score from here on makes the positive label, where no labels are passed.
+    edges : array-like or None, default=None
+        Public edges of bins of scores that are no probabilities; see `ScoreSummary`.
+    bounds : tuple of float or None, default=None
+        Public range of targets, to which these and predictions are clipped; None: unbounded.
+    sensitive_features : array-like or data frame, default=None
+        The group of each record, such as sex, by which the page compares; several columns make a group of
+        each combination. (The `groups` of other functions are persons.)
+    group_labels : array-like, or list of array-like, default=None
+        The public labels of the groups.
+    membership : {"private", "public"}, default="private"
+        Whether the group of each record is private; see `PrivateMetricFrame`.
+    baseline : array-like or estimator, default=None
+        Predictions of another model, with which this one is compared, as `y_pred` if there is one, else as
+        `y_proba` or `y_score`; or that model.
+    split : mapping of str to float or None, default=None
+        Relative parts of epsilon by the names of the releases, as in ``page.plan``: these and no others.
+        None: measured parts; what would be mostly noise is left out, and said.
+    n : int or None, default=None
+        A public guess of the number of records, where it is private: with it the plan leaves out what would
+        be mostly noise.
+    dry_run : bool, default=False
+        Return the plan, and spend nothing.
+    neighboring : {"replace_one", "add_or_remove_one"}, default="replace_one"
+        What one person can change: a record's contents, the number of records being public; or whether it is
+        there at all.
+    accountant : PrivacyAccountant or None, default=None
+        Budget that pays epsilon, before anything is drawn.
+    random_state : None, int, RandomState or Generator, default=None
+        None draws fresh randomness from the operating system. Anything else makes the release reproducible
+        and therefore NOT private.
+    spend_name : str or None, default=None
+        The name in the accountant's history; None: "private_evaluate". A name of an earlier session returns
+        the page of then, at no cost.
+
+    Returns
+    -------
+    PrivateEvaluation or EvaluationPlan
+        The page, which shows itself in notebooks; with `dry_run` how epsilon would be divided.
+
+    Raises
+    ------
+    ValueError, TypeError
+        If an argument or a record is invalid, or nothing would be more than noise; nothing is spent.
+    PrivacyBudgetError
+        If the accountant has less than epsilon left; nothing is drawn.
+
+    Warns
+    -----
+    SeededReleaseWarning
+        If `random_state` is given.
+    LargeEpsilonWarning
+        If epsilon is above 10.
+
+    Notes
+    -----
+    Guarantee: replacing any one record, its group included, changes the probability of any page by at most a
+    factor exp(epsilon), given the models, the number of records and the arguments, which are public. With
+    neighboring="add_or_remove_one" the same holds when any one record is added or removed, and with
+    membership="public" when a record is replaced by one of the same group. An estimator must respond to each
+    record by that record alone, and remember none.
+
+    Proof: the parts of epsilon add up to it, each release has the guarantee with its part (sequential
+    composition), and which releases there are follows from public numbers. Everything else is made of what
+    was released.
+
+    References
+    ----------
+    C. Dwork and A. Roth, "The Algorithmic Foundations of Differential Privacy", 2014, Theorem 3.16
+    (composition), doi:10.1561/0400000042.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dp_metrics import private_evaluate
+    >>> y_true, y_score = np.array([0, 0, 1, 1] * 500), np.array([0.1, 0.6, 0.4, 0.9] * 500)
+    >>> page = private_evaluate(y_true, y_score=y_score, epsilon=2.0)
+    >>> 0.4 < page["accuracy"].value < 0.6  # exactly 0.5
+    True
+    >>> private_evaluate(y_true, y_score=y_score, epsilon=2.0, dry_run=True).parts[0].name
+    'labels'
+    """
+    features = () if sensitive_features is None else tuple(columns_of(sensitive_features))
+    named = {"y_pred": y_pred, "y_proba": y_proba, "y_score": y_score}
+    asked = given(
+        data, named, labels=labels, pos_label=pos_label, task=task, features=features, baseline=baseline
+    )
+    setting = Setting(
+        asked.columns,
+        asked.baseline,
+        asked.labels,
+        asked.pos_label,
+        edges,
+        threshold,
+        bounds,
+        group_labels,
+        membership,
+        split,
+        n,
+    )
+    terms = Terms.of(
+        epsilon=epsilon, neighboring=neighboring, accountant=accountant, random_state=random_state,
+        spend_name=spend_name,
+    )  # fmt: skip
+    records = {**asked.records, "sensitive_features": sensitive_features}
+    release = page_release(setting, terms, records, features)
+
+    def form_of() -> tuple[PageForm, Records]:
+        names = [_NAMES.get(column, column) for column in asked.columns]
+        data = asked.read(relation=terms.relation)
+        shape, records = named_records(data, names=names, relation=terms.relation)
+        sizes = _sizes(setting, records)
+        return PageForm(setting, shape, terms.relation, sizes, terms.epsilon), records
+
+    def read() -> tuple[Together, tuple[KnownParts, ...], Any]:
+        form, records = form_of()
+        division = planned(form)
+        plan = plan_of_page(form, division)
+        return plan, plan.read(records), {"shape": form.shape, "sizes": form.sizes, "plan": division}
+
+    if dry_run:
+        form, _ = form_of()
+        division = planned(form)
+        plan_of_page(form, division)  # what could not be released is refused here too
+        return division
+    return release.answer(read, PrivateEvaluation).with_budget(accountant)
+
+
+def page_release(
+    setting: Setting, terms: Terms, data: Mapping[str, Any], features: Sequence[Any] = ()
+) -> Release:
+    """Return the release of a page; of its data no more than is public."""
+    public = None
+    if setting.membership == "public" and setting.has_groups:
+        public = partial(public_groups, features, setting.group_labels)
+    call = Call("page", {"page": setting.asked()}, partial(public_records, data, public))
+    release = Release("private_evaluate", terms, call=call)
+    if setting.membership == "public" and terms.relation.private_n:
+        raise ValueError("membership='public' tells the number of records: use neighboring='replace_one'.")
+    return release
+
+
+def _sizes(setting: Setting, records: Records) -> tuple[int, ...] | None:
+    """Return the sizes of groups, where these are public."""
+    if setting.membership != "public" or not setting.has_groups:
+        return None
+    places = setting.places("feature")
+    groups = Groups.of(setting.group_labels, len(places))
+    return groups.public_sizes(records.of_arguments(0, 0, *places))
+
+
+@restores("page")
+def _restored(answer: Answer) -> PrivateEvaluation:
+    asked, form = answer.asked, answer.form
+    options = dict(asked["page"])
+    setting = Setting(**{**options, "columns": tuple(options["columns"])})
+    shape, sizes = read_shape(form["shape"]), form["sizes"]
+    page = PageForm(
+        setting,
+        shape,
+        Relation(asked["neighboring"]),
+        None if sizes is None else tuple(sizes),
+        asked["epsilon"],
+    )
+    division = form["plan"]
+    if not isinstance(division, EvaluationPlan):
+        raise ValueError(DAMAGED)
+    plan = plan_of_page(page, division)
+    results = [
+        read_result(written, share.plan.postprocess)
+        for written, share in zip(answer.results, plan.shares, strict=True)
+    ]
+    return PrivateEvaluation(plan.combine(results))

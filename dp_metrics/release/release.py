@@ -1,4 +1,8 @@
-"""The single path of a release: shape -> plan -> read -> spend -> draw.
+"""The single path of a release: terms -> plan -> read -> spend -> draw.
+
+The settings that every release has: checked once, into one value that travels instead of six arguments.
+
+The single path of a release: shape -> plan -> read -> spend -> draw.
 
 Of several plans together all are prepared, one spend pays for them, and all are drawn.
 Everything that can fail for a reason in the data happens before the spend: records are validated as they are
@@ -7,17 +11,19 @@ raise.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from itertools import chain, groupby
-from typing import Any, TypeVar
+from typing import Any, Self, TypeVar
 
 import numpy as np
 
-from dp_metrics._random import discrete_laplace
+from dp_metrics._random import Entropy, OSEntropy, check_entropy, discrete_laplace
 from dp_metrics.accounting import (
     Claim,
+    PrivacyAccountant,
     answer_named,
+    check_accountant,
     claimed,
     use_name,
 )
@@ -27,15 +33,13 @@ from dp_metrics.exceptions import (
     warn_caller,
     warn_of_large_epsilon,
 )
-from dp_metrics.inputs.options import Relation
+from dp_metrics.inputs.options import Relation, check_neighboring, check_spend_name, exact_epsilon
 from dp_metrics.mechanisms import Mechanism, get_mechanism
 from dp_metrics.mechanisms._base import Draw
-from dp_metrics.release.bias import clipped_share
-from dp_metrics.release.parts.part import Part
-from dp_metrics.release.plan import KnownParts, Plan, Share, Together
-from dp_metrics.release.released import ReleasedNumbers, ResultNoise, bias_of, has_note
+from dp_metrics.release.plan import KnownParts, Part, Plan, Share, Together
+from dp_metrics.release.released import ReleasedNumbers, ResultNoise, bias_of, clipped_share, has_note
 from dp_metrics.release.result import PrivateResult, deployment
-from dp_metrics.release.stored.answers import (
+from dp_metrics.release.stored_answers import (
     NOT_STORED,
     answer_json,
     is_kept,
@@ -43,8 +47,70 @@ from dp_metrics.release.stored.answers import (
     restored,
     summary_json,
 )
-from dp_metrics.release.stored.questions import Call, differences, question_json
-from dp_metrics.release.terms import Terms
+from dp_metrics.release.stored_questions import Call, differences, question_json
+
+
+@dataclass(frozen=True, eq=False)
+class Terms:
+    """Public: on which terms something is released.
+
+    Parameters
+    ----------
+    epsilon : Fraction
+        Privacy parameter of everything that is released, together.
+    relation : Relation, default=Relation.REPLACE_ONE
+        The neighbouring relation.
+    mechanism : Mechanism or None, default=None
+        The one that was chosen; None: what is released says by which.
+    accountant : PrivacyAccountant or None, default=None
+        Budget that pays.
+    entropy : Entropy
+        Source of randomness.
+    spend_name : str or None, default=None
+        What the accountant's history shows; None for the name of the metric.
+    """
+
+    epsilon: Fraction
+    relation: Relation = Relation.REPLACE_ONE
+    mechanism: Mechanism | None = None
+    accountant: PrivacyAccountant | None = None
+    entropy: Entropy = field(default_factory=OSEntropy)
+    spend_name: str | None = None
+
+    @classmethod
+    def of(
+        cls,
+        *,
+        epsilon: Any,
+        neighboring: Any = "replace_one",
+        mechanism: Any = None,
+        accountant: Any = None,
+        random_state: Any = None,
+        spend_name: Any = None,
+    ) -> Self:
+        """Return the terms that a caller named.
+
+        Raises
+        ------
+        ValueError, TypeError
+            If one of them is not what it should be.
+
+        Warns
+        -----
+        SeededReleaseWarning
+            If there is a random state.
+        """
+        exact, relation = exact_epsilon(epsilon), check_neighboring(neighboring)
+        chosen = None if mechanism is None else get_mechanism(mechanism)
+        check_accountant(accountant)
+        name = check_spend_name(spend_name)
+        return cls(exact, relation, chosen, accountant, check_entropy(random_state), name)
+
+    @property
+    def is_repeatable(self) -> bool:
+        """Whether the noise can be drawn again, so that nothing can be promised of it."""
+        return not isinstance(self.entropy, OSEntropy)
+
 
 # this share of epsilon pays for a private number of records, where it is needed
 COUNT_SHARE = Fraction(1, 20)

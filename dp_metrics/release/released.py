@@ -1,8 +1,18 @@
-"""From released numbers to a result, and from their limits to its limits."""
+"""From released numbers to a result, from their limits to its limits, and which way it usually errs.
+
+Which way a release usually errs: told by public settings and by what was released alone.
+
+Hazard selection and the two stages clip what the records furthest off add, so that a mean loss or a variance
+of which a few records make up much comes out too low. Noise that is added leaves either way alike.
+
+Two limits of one number, and what they are limits of.
+
+From released numbers to a result, and from their limits to its limits.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache
@@ -10,14 +20,178 @@ from typing import Any, Protocol, Self, TypeGuard, runtime_checkable
 
 import numpy as np
 
-from dp_metrics.inputs.floats import Floats
+from dp_metrics._html import HtmlRepr, rounded
+from dp_metrics.inputs.floats import MAX_FLOAT, Floats
 from dp_metrics.inputs.options import Relation, check_confidence
-from dp_metrics.mechanisms import Geometric
+from dp_metrics.mechanisms import Adaptive, Geometric, Hazard
 from dp_metrics.mechanisms._base import NOT_MONOTONE, BoundsNoise, Limits, Noise
+from dp_metrics.mechanisms.adaptive import AdaptiveNoise
 from dp_metrics.mechanisms.geometric import SumsNoise
-from dp_metrics.release.bias import usual_bias
-from dp_metrics.release.interval import Interval
 from dp_metrics.release.noise import SHOWN, far_apart
+
+_AT_1000, _FALL = 0.19, 0.3
+"""The share at n * epsilon of 1,000, and the power with which it falls: see ``docs/median_table.py``."""
+_RANK = 2  # hazard selection clips about so many records / epsilon
+_NEGLIGIBLE = 0.01
+_MOST_TIMES = 10**7  # n * epsilon from which on the share is negligible
+
+_BIAS = (
+    "Usually too {} if a few records make up much of {}: what these add is clipped. With heavy tails "
+    "(Student's law with 3 degrees of freedom) a mean square comes out about {:g} % too low."
+)
+
+
+def clipped_share(noise: Noise) -> float:
+    """Return about what share of a mean of squares with heavy tails clipping takes off; 0 if hardly any.
+
+    Squares are those of numbers with Student's law of 3 degrees of freedom. With a public limit no more can
+    be missing than the clipped records may add.
+    """
+    if isinstance(noise, AdaptiveNoise):
+        times, most, clipped = noise.times, noise.second.largest, noise.first.rank / max(noise.second.n, 1)
+        if noise.drawn["scale"] >= most:
+            return 0.0
+    elif isinstance(noise, BoundsNoise) and isinstance(noise.mechanism, Adaptive | Hazard):
+        if noise.facts.n is None:
+            return 0.0
+        times, most = noise.facts.n * noise.epsilon, noise.facts.output_range[1]
+        clipped = float(_RANK / max(times, Fraction(1)))
+    else:
+        return 0.0
+    if times > _MOST_TIMES:
+        return 0.0
+    here = float(max(times, Fraction(1)))
+    share = min(_AT_1000 * (1000 / here) ** _FALL, 1.0)
+    if noise.released > 0:
+        share = min(share, clipped * (most / noise.released))
+    return share if share >= _NEGLIGIBLE else 0.0
+
+
+def usual_bias(share: float, *, rises: bool = True) -> str | None:
+    """Return in words which way a result errs, given what share of a mean is missing.
+
+    Parameters
+    ----------
+    share : float
+        As `clipped_share` tells.
+    rises : bool, default=True
+        Whether the result rises with the mean: R^2 falls with the squared error.
+    """
+    if not share:
+        return None
+    way, of_what = ("low", "it") if rises else ("high", "the squared error in it")
+    return _BIAS.format(way, of_what, float(f"{100 * share:.1g}"))
+
+
+def biases_in_words(biases: Mapping[str, str | None]) -> list[str]:
+    """Return each sentence once, behind the names of the numbers that it is about."""
+    names: dict[str, list[str]] = {}
+    for name, bias in biases.items():
+        if bias is not None:
+            names.setdefault(bias, []).append(name)
+    return [f"{', '.join(about)}: {bias[0].lower()}{bias[1:]}" for bias, about in names.items()]
+
+
+@dataclass(frozen=True)
+class Interval(HtmlRepr):
+    """Two limits of one number, or of several; unpacks and is indexed like ``(lower, upper)``.
+
+    Parameters
+    ----------
+    lower, upper : float or ndarray
+        The limits. An end of the public range, or infinity, where nothing better is true. The largest float
+        is what sums are cut at, so that a limit there is none: it becomes infinity.
+    confidence : float
+        Least probability with which all these limits hold at once.
+    about : str
+        What the limits are limits of, in one sentence.
+    note : str, default=""
+        Why a limit is missing, or what else has to be known.
+    estimate : float, ndarray or None, default=None
+        The released number that goes with the limits, if there is one; it need not lie in the middle.
+
+    Examples
+    --------
+    >>> from dp_metrics.release.released import Interval
+    >>> lower, upper = Interval(0.84, 0.9, 0.95, "The accuracy over all people.")
+    >>> lower
+    0.84
+    """
+
+    lower: Any
+    upper: Any
+    confidence: float
+    about: str
+    note: str = ""
+    estimate: Any = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "lower", _opened(self.lower, -1.0))
+        object.__setattr__(self, "upper", _opened(self.upper, 1.0))
+
+    def __iter__(self) -> Iterator[Any]:
+        """Return the limits one after the other."""
+        return iter((self.lower, self.upper))
+
+    def __len__(self) -> int:
+        return 2
+
+    def __getitem__(self, place: int | slice) -> Any:
+        """Return a limit by its place, or several as a tuple."""
+        return (self.lower, self.upper)[place]
+
+    def __str__(self) -> str:
+        ends = ", ".join(map(_text, self))
+        text = f"[{ends}] with confidence {self._confidence}. {self.about}"
+        return f"{text} {self.note}" if self.note else text
+
+    def in_words(
+        self, lower: Callable[[Any], str] | None = None, upper: Callable[[Any], str] | None = None
+    ) -> str:
+        """Return the limits for people, each written by a function, and say where there is none."""
+        written = lower or rounded
+        low, high = written(self.lower), (upper or written)(self.upper)
+        if np.ndim(self.lower) or np.ndim(self.upper):
+            return f"{low} to {high}"
+        if np.isinf(self.upper):
+            return "no limit" if np.isinf(self.lower) else f"at least {low}"
+        return f"at most {high}" if np.isinf(self.lower) else f"{low} to {high}"
+
+    @property
+    def _confidence(self) -> str:
+        """The confidence, and that several limits have it together."""
+        several = ", all at once" if np.ndim(self.lower) else ""
+        return f"{100 * self.confidence:.12g} %{several}"
+
+    def _facts(self) -> dict[str, Any]:
+        lower, upper = map(_text, self)
+        return {
+            "lower": lower,
+            "upper": upper,
+            "confidence": self._confidence,
+            "about": self.about,
+            "note": self.note or None,
+        }
+
+
+def _opened(limit: Any, sign: float) -> Any:
+    """Return infinity in the place of the largest float of this sign, which is no limit."""
+    if isinstance(limit, np.ndarray):
+        opened: Floats = np.where(sign * limit >= MAX_FLOAT, sign * np.inf, limit)
+        return opened
+    return sign * np.inf if sign * limit >= MAX_FLOAT else limit
+
+
+def _text(limit: Any) -> str:
+    """Return a limit, or an array of them, with few digits."""
+
+    def written(number: float) -> str:
+        return "no limit" if np.isinf(number) else f"{number:.6g}"
+
+    if np.isinf(limit).any():
+        return np.array2string(np.asarray(limit), formatter={"float_kind": written})  # type: ignore[arg-type]
+    return np.array2string(np.asarray(limit), precision=6)
+
 
 POPULATION_NOTE = "among all people like these, from whom the records were drawn independently."
 """What an interval for a population is about."""
@@ -271,7 +445,7 @@ class Monotone:
         ValueError
             If one of them is none, or was released in another way.
         """
-        from dp_metrics.release.normal_limits import mean_limits  # which takes its time to import
+        from dp_metrics.release.count_limits import mean_limits  # which takes its time to import
 
         found = [mean_limits(part, asked.miss / len(parts), is_sure=asked.is_sure) for part in parts]
         of_parts = [one for one in found if one is not None]

@@ -20,7 +20,6 @@ from numpy.typing import NDArray
 from dp_metrics.inputs.floats import MAX_FLOAT, Floats
 from dp_metrics.inputs.options import Relation
 from dp_metrics.sensitivity.aggregates import LossAggregate, VarianceAggregate, WeightedLossAggregate
-from dp_metrics.sensitivity.clipped_variance import clipped_squares
 from dp_metrics.sensitivity.exact import (
     LEVELS,
     UNIT_BITS,
@@ -34,6 +33,7 @@ from dp_metrics.sensitivity.exact import (
     to_units,
 )
 from dp_metrics.sensitivity.output_bounds import BoundsFacts, OutputBounds
+from dp_metrics.sensitivity.variance_windows import clipped_squares
 
 SumsBelow: TypeAlias = Callable[[int], tuple[int, int]]
 """Given the number of a public level, the exact sum of the values below it, and how many are not."""

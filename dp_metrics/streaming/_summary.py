@@ -14,20 +14,18 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from dp_metrics._html import HtmlRepr
+from dp_metrics.inputs.arrays import ArgumentShape, Records, Shape
 from dp_metrics.inputs.floats import own_error_state
 from dp_metrics.inputs.options import Relation, as_whole
 from dp_metrics.inputs.readers import NO_WEIGHT
-from dp_metrics.inputs.shape import ArgumentShape, Records, Shape
 from dp_metrics.mechanisms._base import Limits, Noise
 from dp_metrics.metrics import METRICS, Metric
 from dp_metrics.release.parts.count_table import MOST_CELLS
-from dp_metrics.release.parts.part import BoundsPart
-from dp_metrics.release.plan import KnownParts, Plan
-from dp_metrics.release.release import Release
+from dp_metrics.release.plan import BoundsPart, KnownParts, Plan
+from dp_metrics.release.release import Release, Terms
 from dp_metrics.release.released import ReleasedNumbers, has_note
 from dp_metrics.release.result import PrivateResult
-from dp_metrics.release.stored.questions import Call, as_plain, public_totals
-from dp_metrics.release.terms import Terms
+from dp_metrics.release.stored_questions import Call, as_plain, public_totals
 from dp_metrics.sensitivity.aggregates import CountAggregate, WeightedLossAggregate
 from dp_metrics.streaming._format import INCONSISTENT, MALFORMED, Aggregate, pack, unpack
 

@@ -11,8 +11,8 @@ import pytest
 import dp_metrics as dp
 from dp_metrics.analysis import auditing
 from dp_metrics.analysis._law_comparison import _candidate_probabilities, law_loss
-from dp_metrics.analysis.audited import AUDITED, FRAMES
-from dp_metrics.analysis.simulation import loss_output_bounds, variance_output_bounds
+from dp_metrics.analysis.auditing import AUDITED, FRAMES
+from dp_metrics.analysis.expected_error import loss_output_bounds, variance_output_bounds
 from dp_metrics.cli.main import main
 from dp_metrics.inputs.options import Relation
 from dp_metrics.mechanisms import AboveThreshold, Hazard
@@ -180,7 +180,7 @@ def test_full_audit_of_the_command_line_passes(capsys):
 @pytest.mark.gate
 def test_audit_command_prints_json(capsys, monkeypatch):
     few = ("private_mae", "private_mae, bounds")
-    monkeypatch.setattr("dp_metrics.analysis.audited.AUDITED", {name: AUDITED[name] for name in few})
+    monkeypatch.setattr("dp_metrics.analysis.auditing.AUDITED", {name: AUDITED[name] for name in few})
     assert main(["audit", "--epsilon", "4", "--records", "3", "--steps", "0", "--json"]) == 0
     assert '"passed": true' in capsys.readouterr().out
 

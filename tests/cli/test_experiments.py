@@ -10,11 +10,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from dp_metrics.cli import experiments
-from dp_metrics.evaluation import figures, reproduce
-from dp_metrics.evaluation.compared import MECHANISM_RIVALS
-from dp_metrics.evaluation.datasets import DATASETS
-from dp_metrics.evaluation.sources import DATA_VARIABLE
+from dp_metrics.cli import catalogue
+from dp_metrics.evaluation import reproduce
+from dp_metrics.evaluation.datasets import DATA_VARIABLE, DATASETS
+from dp_metrics.evaluation.engine import MECHANISM_RIVALS
 
 MECHANISMS = [rival.mechanism for rival in MECHANISM_RIVALS]
 SMALL = ("evaluate", "--dataset", "synthetic", "--epsilon", "1")
@@ -43,7 +42,7 @@ def test_prints_a_table_and_writes_a_plot(run, monkeypatch):
         assert [line.split()[0] for line in lines[i + 1 : i + 3]] == ["0.5", "1"]
         assert lines[i + 1].count("needs bounds") == 3
         assert len({len(line) for line in lines[i : i + 3]}) == 1
-    plot = experiments._OUTPUT / "synthetic.png"
+    plot = catalogue._OUTPUT / "synthetic.png"
     assert f"plot written to {plot}" in shown.out
     assert plot.stat().st_size > 10_000
     assert "training on synthetic" in shown.err
@@ -113,7 +112,7 @@ def test_a_plot_that_cannot_be_written(run, monkeypatch):
     def disk_full(study, rows, path):
         raise OSError(28, "No space left on device", str(path))
 
-    monkeypatch.setattr(figures, "draw_evaluation", disk_full)
+    monkeypatch.setattr(reproduce, "draw_evaluation", disk_full)
     assert "No space left on device" in run(*SMALL, code=2).err
 
 

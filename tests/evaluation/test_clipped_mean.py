@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from dp_metrics._random import SeededEntropy
-from dp_metrics.evaluation.compared import clipped_mean, private_threshold
+from dp_metrics.evaluation.engine import clipped_mean, private_threshold
 from dp_metrics.exceptions import SeededReleaseWarning
 
 VALUES = np.random.default_rng(0).gamma(2.0, 3.0, size=1000)

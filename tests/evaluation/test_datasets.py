@@ -12,8 +12,7 @@ from helpers import loop_over
 from sklearn.utils import Bunch
 
 from dp_metrics._packages import MissingExtraError, import_extra
-from dp_metrics.evaluation.datasets import DATASETS, load_dataset, read_column
-from dp_metrics.evaluation.sources import DATA_VARIABLE, DatasetError
+from dp_metrics.evaluation.datasets import DATA_VARIABLE, DATASETS, DatasetError, load_dataset, read_column
 
 
 @pytest.fixture

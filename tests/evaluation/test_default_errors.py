@@ -6,8 +6,7 @@ import sklearn.datasets
 from helpers import slow_but
 
 from dp_metrics.evaluation.datasets import EMBEDDED, get_dataset, load_dataset
-from dp_metrics.evaluation.population import Population, populations_of
-from dp_metrics.evaluation.trained_models import evaluate_model
+from dp_metrics.evaluation.population import Population, evaluate_model, populations_of
 from dp_metrics.mechanisms import AboveThreshold, get_mechanism
 
 EPSILONS = np.geomspace(0.05, 5.0, 9)

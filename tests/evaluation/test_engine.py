@@ -9,20 +9,22 @@ import pytest
 
 from dp_metrics import private_log_loss, private_mae, private_mse, private_variance
 from dp_metrics._random import SeededEntropy
-from dp_metrics.evaluation.compared import MECHANISM_RIVALS, RIVALS
 from dp_metrics.evaluation.datasets import DATASETS
 from dp_metrics.evaluation.engine import (
     EXACT_REPEATS,
+    MECHANISM_RIVALS,
+    RIVALS,
+    STUDIES,
+    Study,
     asymmetry_of,
     plan,
     run_chunk,
     run_chunks,
+    select_studies,
     simulate_bounds,
 )
-from dp_metrics.evaluation.population import Population, Task, populations_of
+from dp_metrics.evaluation.population import Evaluation, Population, Task, populations_of
 from dp_metrics.evaluation.results_file import ERROR_CAP, key_of
-from dp_metrics.evaluation.studies import STUDIES, Study, select_studies
-from dp_metrics.evaluation.trained_models import Evaluation
 from dp_metrics.exceptions import SeededReleaseWarning
 from dp_metrics.mechanisms import MECHANISMS, AboveThreshold
 from dp_metrics.sensitivity.output_bounds import OutputBounds

@@ -7,17 +7,15 @@ import pytest
 from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
 
-from dp_metrics.evaluation.compared import MECHANISM_RIVALS, RIVALS
-from dp_metrics.evaluation.engine import asymmetry_of
-from dp_metrics.evaluation.figures import (
+from dp_metrics.evaluation.engine import MECHANISM_RIVALS, RIVALS, STUDIES, Study, asymmetry_of
+from dp_metrics.evaluation.population import Task
+from dp_metrics.evaluation.reproduce import (
     draw_evaluation,
     draw_figure,
     draw_figures,
     illustration_bounds,
     panels_of,
 )
-from dp_metrics.evaluation.population import Task
-from dp_metrics.evaluation.studies import STUDIES, Study
 
 
 @pytest.fixture

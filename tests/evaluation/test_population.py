@@ -11,13 +11,14 @@ from helpers import loop_over
 from dp_metrics.evaluation import population
 from dp_metrics.evaluation.datasets import DATASETS
 from dp_metrics.evaluation.population import (
+    Evaluation,
     Population,
     Task,
+    largest_log_loss,
     load_population,
     model_populations,
     populations_of,
 )
-from dp_metrics.evaluation.trained_models import Evaluation, largest_log_loss
 
 VALUES = np.random.default_rng(0).gamma(2.0, 3.0, size=500)
 MSE = Task("synthetic", "mse")

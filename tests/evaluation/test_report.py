@@ -5,10 +5,9 @@ import re
 import numpy as np
 import pytest
 
-from dp_metrics.evaluation.compared import BETAS, RIVALS
-from dp_metrics.evaluation.report import overall_tables, report_page, tables_of, write_report
+from dp_metrics.evaluation.engine import BETAS, RIVALS, STUDIES
+from dp_metrics.evaluation.reproduce import overall_tables, report_page, tables_of, write_report
 from dp_metrics.evaluation.results_file import ResultsError, ResultsFile
-from dp_metrics.evaluation.studies import STUDIES
 
 
 @pytest.fixture

@@ -8,11 +8,10 @@ import pytest
 
 from dp_metrics.cli.main import main
 from dp_metrics.evaluation import population, reproduce
-from dp_metrics.evaluation.compared import RIVALS
-from dp_metrics.evaluation.datasets import DATASETS
+from dp_metrics.evaluation.datasets import DATA_VARIABLE, DATASETS
+from dp_metrics.evaluation.engine import RIVALS
+from dp_metrics.evaluation.population import Evaluation
 from dp_metrics.evaluation.results_file import ResultsFile
-from dp_metrics.evaluation.sources import DATA_VARIABLE
-from dp_metrics.evaluation.trained_models import Evaluation
 
 
 @pytest.fixture

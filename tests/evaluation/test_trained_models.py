@@ -7,9 +7,9 @@ import pytest
 from sklearn.model_selection import train_test_split
 from sklearn.neural_network import MLPClassifier
 
-from dp_metrics.evaluation import trained_models as models
+from dp_metrics.evaluation import population as models
 from dp_metrics.evaluation.datasets import DATASETS
-from dp_metrics.evaluation.trained_models import evaluate_model, largest_log_loss
+from dp_metrics.evaluation.population import evaluate_model, largest_log_loss
 
 
 @pytest.fixture(scope="module")

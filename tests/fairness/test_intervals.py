@@ -13,14 +13,13 @@ from scipy.special import betaincinv
 from sklearn import metrics as sk
 
 import dp_metrics as dp
-from dp_metrics.fairness.alike import gaps_where_alike
+from dp_metrics.fairness.groups import gaps_where_alike
 from dp_metrics.fairness.intervals import InRecords
 from dp_metrics.inputs.options import Relation
-from dp_metrics.metrics.labels.counts import Confusion
-from dp_metrics.metrics.labels.label_limits import ratio_cells
+from dp_metrics.metrics.labels.counts import Confusion, ratio_cells
 from dp_metrics.metrics.labels.layouts import right_or_wrong
+from dp_metrics.release.count_limits import noisy_ratio, ratio_limits
 from dp_metrics.release.noise import CountsNoise
-from dp_metrics.release.ratio_limits import noisy_ratio, ratio_limits
 from dp_metrics.release.released import PopulationQuestion, ReleasedNumbers, ResultNoise
 
 RNG = np.random.default_rng(0)

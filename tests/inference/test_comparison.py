@@ -13,14 +13,18 @@ from helpers import MAX, NoEntropy, kind_of, loop_over, seeded
 import dp_metrics as dp
 from dp_metrics._random import discrete_laplaces
 from dp_metrics.analysis.auditing import plan_loss
-from dp_metrics.inference.comparison import Comparison, comparison_plan, private_compare
-from dp_metrics.inference.paired_losses import COMPARABLE, paired_losses
+from dp_metrics.inference.comparison import (
+    COMPARABLE,
+    Comparison,
+    comparison_plan,
+    paired_losses,
+    private_compare,
+)
+from dp_metrics.inputs.arrays import ArgumentShape, Records, Shape
 from dp_metrics.inputs.losses import RecordLoss
 from dp_metrics.inputs.options import Relation
-from dp_metrics.inputs.shape import ArgumentShape, Records, Shape
 from dp_metrics.metrics import FUNCTIONS, METRICS
-from dp_metrics.release.release import Release
-from dp_metrics.release.terms import Terms
+from dp_metrics.release.release import Release, Terms
 
 WIN, DEFEAT, TIE = (1, 0), (0, 1), (1, 1)  # what A and B predict where 1 is true
 NO_NOISE = 1e6  # epsilon at which noise is 0, but for a probability below 1e-200000

@@ -5,9 +5,9 @@ import pytest
 from helpers import MAX, loop_over
 
 import dp_metrics as dp
-from dp_metrics.cli._output import _ends
-from dp_metrics.page.requirements import Verdict, Verdicts
-from dp_metrics.release.interval import Interval
+from dp_metrics.cli._common import _ends
+from dp_metrics.page.numbers import Verdict, Verdicts
+from dp_metrics.release.released import Interval
 
 
 def test_an_interval_unpacks_and_says_what_it_is_about():

@@ -14,13 +14,12 @@ from scipy.integrate import quad
 from scipy.stats import beta, gamma, invgauss, norm, weibull_min
 
 import dp_metrics as dp
-from dp_metrics.inference.mean_interval_plan import mean_interval_plan
-from dp_metrics.inference.means import mean_plan
+from dp_metrics.inference.loss_intervals import mean_interval_plan, mean_plan
+from dp_metrics.inputs.arrays import Records
 from dp_metrics.inputs.options import Relation
 from dp_metrics.inputs.readers import vector
-from dp_metrics.inputs.shape import Records
-from dp_metrics.release.normal_limits import mean_half_width, normal_laplace_tail
-from dp_metrics.release.parts.capped_sums import cap_of
+from dp_metrics.release.count_limits import mean_half_width, normal_laplace_tail
+from dp_metrics.release.parts.mean_loss import cap_of
 from dp_metrics.release.released import ReleasedNumbers
 from dp_metrics.sensitivity.noisy_sums import FINENESS
 

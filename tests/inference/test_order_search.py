@@ -8,11 +8,11 @@ from helpers import Words, assert_follows, draw_many, loop_over, order_query
 from numpy.testing import assert_array_equal
 
 from dp_metrics.analysis import auditing
-from dp_metrics.inference.order_search import OrderSearch, ReversedGrid, hazard_miss
+from dp_metrics.inference.loss_intervals import OrderSearch, ReversedGrid, hazard_miss
 from dp_metrics.inputs.floats import MAX_FLOAT
 from dp_metrics.inputs.options import Relation
 from dp_metrics.mechanisms import Mechanism
-from dp_metrics.mechanisms._grid import GeometricGrid
+from dp_metrics.mechanisms._laws import GeometricGrid
 from dp_metrics.sensitivity.output_bounds import OutputBounds
 
 SMALL = GeometricGrid(scale=1.0, step=0.3, limit=9.0)

@@ -5,7 +5,7 @@ import pytest
 from helpers import loop_over, seeded
 
 import dp_metrics as dp
-from dp_metrics.release.noisy_binomial import noisy_binomial_limits
+from dp_metrics.release.count_limits import noisy_binomial_limits
 
 TRUE = np.arange(1000) % 2
 PREDICTED = np.where(np.arange(1000) < 872, TRUE, 1 - TRUE)

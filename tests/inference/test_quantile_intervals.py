@@ -11,12 +11,12 @@ from helpers import loop_over, order_query
 
 import dp_metrics as dp
 from dp_metrics.analysis import auditing
-from dp_metrics.inference.quantiles import _CELLS, _misses, quantile_plan, rank_searches
+from dp_metrics.inference.loss_intervals import _CELLS, _misses, quantile_plan, rank_searches
+from dp_metrics.inputs.arrays import ArgumentShape, Shape
 from dp_metrics.inputs.floats import MAX_FLOAT
 from dp_metrics.inputs.options import Relation
-from dp_metrics.inputs.shape import ArgumentShape, Shape
-from dp_metrics.mechanisms._hazard_law import largest_ratio
-from dp_metrics.release.noisy_binomial import binomial_law
+from dp_metrics.mechanisms.hazard import largest_ratio
+from dp_metrics.release.count_limits import binomial_law
 from dp_metrics.release.released import ReleasedNumbers
 
 

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 from helpers import loop_over
 
-from dp_metrics.inference import wins
-from dp_metrics.inference.wins import LEAST_P, noise_reach, wins_interval, wins_p_value
+from dp_metrics.inference import comparison as wins
+from dp_metrics.inference.comparison import LEAST_P, noise_reach, wins_interval, wins_p_value
 
 # noisy difference, noisy number of decided records, n, epsilon: p, interval at 95 %
 REFERENCES = [

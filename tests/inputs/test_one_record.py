@@ -15,11 +15,10 @@ from helpers import REFUSED, NoEntropy, kind_of, loop_over, messages
 
 import dp_metrics as dp
 from dp_metrics.analysis import auditing
-from dp_metrics.inference.paired_losses import paired_losses
-from dp_metrics.inputs.arrays import array_of, as_numbers, as_probabilities, as_scores
+from dp_metrics.inference.comparison import paired_losses
+from dp_metrics.inputs.arrays import Records, array_of, as_numbers, as_probabilities, as_scores
 from dp_metrics.inputs.labels import as_label_pairs, as_labels
 from dp_metrics.inputs.options import Relation
-from dp_metrics.inputs.shape import Records
 
 BIG = 2**60 + 1  # no float64: rounded by whoever makes floats of all integers
 

@@ -7,10 +7,9 @@ import pandas as pd
 from helpers import MAX, loop_over
 
 import dp_metrics as dp
-from dp_metrics.inputs.arrays import as_numbers, float_block
+from dp_metrics.inputs.arrays import ArgumentShape, as_numbers, float_block
 from dp_metrics.inputs.options import Relation, check_bounds, check_epsilon, check_max_loss
 from dp_metrics.inputs.readers import LabelColumns
-from dp_metrics.inputs.shape import ArgumentShape
 
 ONE_HALF = [0.5, np.float32(0.5), Fraction(1, 2)]
 

@@ -22,7 +22,7 @@ from dp_metrics import (
     with_result,
 )
 from dp_metrics.analysis._law_comparison import joint_losses
-from dp_metrics.analysis.simulation import loss_draw, variance_draw
+from dp_metrics.analysis.expected_error import loss_draw, variance_draw
 from dp_metrics.exceptions import NoisyReleaseWarning
 from dp_metrics.mechanisms import Adaptive, adaptive
 

@@ -17,8 +17,7 @@ from dp_metrics._random import SeededEntropy
 from dp_metrics.inputs import losses
 from dp_metrics.inputs.options import Relation
 from dp_metrics.mechanisms import Geometric, geometric, get_mechanism
-from dp_metrics.mechanisms._staircase import Staircase
-from dp_metrics.mechanisms.geometric import SpreadDraw, expected_noise, noise_cells, spread_noise
+from dp_metrics.mechanisms.geometric import SpreadDraw, Staircase, expected_noise, noise_cells, spread_noise
 from dp_metrics.sensitivity.aggregates import LossAggregate
 from dp_metrics.sensitivity.noisy_sums import FINENESS, mean_spread
 

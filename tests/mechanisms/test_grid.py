@@ -8,7 +8,7 @@ import pytest
 from helpers import MAX, loop_over, loss_bounds, scores, var_bounds
 
 from dp_metrics.mechanisms import AboveThreshold, Hazard
-from dp_metrics.mechanisms._grid import EvenGrid, GeometricGrid, Runs
+from dp_metrics.mechanisms._laws import EvenGrid, GeometricGrid, Runs
 from dp_metrics.sensitivity.output_bounds import OutputBounds
 
 SMALL = {

@@ -23,11 +23,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dp_metrics._random import LazyUniform, SeededEntropy
-from dp_metrics.analysis.simulation import loss_output_bounds, variance_output_bounds
+from dp_metrics.analysis.expected_error import loss_output_bounds, variance_output_bounds
 from dp_metrics.inputs.options import exact_epsilon
 from dp_metrics.mechanisms import Hazard
-from dp_metrics.mechanisms._hazard_law import largest_ratio
-from dp_metrics.mechanisms.hazard import share_of_rank
+from dp_metrics.mechanisms.hazard import largest_ratio, share_of_rank
 
 LAST_WORD = 2**64 - 1
 PRECISE = Context(prec=100, Emin=-(10**9))

@@ -24,9 +24,9 @@ from dp_metrics.inputs.floats import MAX_FLOAT
 from dp_metrics.inputs.options import Relation
 from dp_metrics.mechanisms import Adaptive, Geometric, Hazard
 from dp_metrics.mechanisms._base import BoundsNoise, Limits
-from dp_metrics.mechanisms._grid import nearest_index
-from dp_metrics.mechanisms._hazard_limits import _LeastFavourable, cells_above, records_above
+from dp_metrics.mechanisms._laws import nearest_index
 from dp_metrics.mechanisms.geometric import SumsLaw, largest_noise
+from dp_metrics.mechanisms.hazard import _LeastFavourable, cells_above, records_above
 from dp_metrics.release.noise import largest_zero_sum_noise
 from dp_metrics.release.parts.ranking_loss import HazardByClass
 from dp_metrics.sensitivity.aggregates import LossAggregate

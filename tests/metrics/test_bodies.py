@@ -8,7 +8,7 @@ import pytest
 from helpers import loop_over
 
 from dp_metrics.metrics import FUNCTIONS, METRICS
-from dp_metrics.release.stored.questions import RECORDS
+from dp_metrics.release.stored_questions import RECORDS
 
 
 class Untouchable:

@@ -6,11 +6,10 @@ import numpy as np
 import pytest
 from helpers import loop_over
 
-from dp_metrics.metrics.labels.counts import Confusion
-from dp_metrics.metrics.labels.label_limits import ratio_cells
+from dp_metrics.metrics.labels.counts import Confusion, ratio_cells
 from dp_metrics.metrics.labels.layouts import matrix_layout, of_each_label, whole
+from dp_metrics.release.count_limits import NoisyRatio, noise_limits, ratio_limits
 from dp_metrics.release.noise import CountsNoise
-from dp_metrics.release.ratio_limits import NoisyRatio, noise_limits, ratio_limits
 from dp_metrics.release.released import PopulationQuestion, ReleasedNumbers, ResultNoise
 
 RATIOS = {

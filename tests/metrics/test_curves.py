@@ -20,14 +20,14 @@ from dp_metrics.exceptions import NoisyReleaseWarning
 from dp_metrics.inputs.options import Relation
 from dp_metrics.metrics.scores.curve_formulas import (
     ScoreCounts,
+    TwoClasses,
     area_under_roc,
     average_precision,
     calibration,
     precision_recall,
+    records_above,
 )
-from dp_metrics.metrics.scores.ranked_counts import records_above
 from dp_metrics.metrics.scores.table import ScoreBins, ScoreTable
-from dp_metrics.metrics.scores.two_classes import TwoClasses
 from dp_metrics.release.noise import CountsNoise
 from dp_metrics.release.released import ReleasedNumbers
 

@@ -13,9 +13,9 @@ from scipy.special import betaincinv
 
 import dp_metrics as dp
 from dp_metrics.metrics import row_of
-from dp_metrics.metrics.labels.count_formulas import kappa, matthews
-from dp_metrics.metrics.labels.label_limits import agreement_limits, combined, of_two_labels
-from dp_metrics.release.ratio_limits import NoisyRatio
+from dp_metrics.metrics.labels.counts import agreement_limits, combined, of_two_labels
+from dp_metrics.metrics.labels.layouts import kappa, matthews
+from dp_metrics.release.count_limits import NoisyRatio
 
 HUGE = {"epsilon": 1e6}
 SHARES = st.floats(0.0, 1.0)

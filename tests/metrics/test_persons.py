@@ -12,13 +12,12 @@ from helpers import loop_over, seeded
 import dp_metrics as dp
 from dp_metrics.analysis._law_comparison import draw_loss
 from dp_metrics.analysis.auditing import frame_loss
-from dp_metrics.inference.comparison import comparison_plan
-from dp_metrics.inference.paired_losses import paired_losses
+from dp_metrics.inference.comparison import comparison_plan, paired_losses
+from dp_metrics.inputs.arrays import Records
 from dp_metrics.inputs.options import Relation
-from dp_metrics.inputs.shape import Records
 from dp_metrics.mechanisms import Geometric
 from dp_metrics.metrics import FUNCTIONS, METRICS
-from dp_metrics.release.terms import Terms
+from dp_metrics.release.release import Terms
 
 SEVERAL = [name for name, row in METRICS.items() if "max_records" in row.options]
 PERSONS = [0, 1, 0, 2, 1, 2, 1]  # person 0 has the records at 0 and 2, person 1 has three

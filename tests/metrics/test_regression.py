@@ -10,11 +10,11 @@ from helpers import MAX, loop_over, seeded
 from sklearn import metrics as sk
 
 import dp_metrics as dp
-from dp_metrics.analysis.simulation import loss_output_bounds
+from dp_metrics.analysis.expected_error import loss_output_bounds
 from dp_metrics.inputs.options import Relation
 from dp_metrics.mechanisms import MECHANISMS, AboveThreshold, Hazard, InverseSensitivity
 from dp_metrics.metrics import METRICS
-from dp_metrics.metrics._multioutput import r2_from_parts
+from dp_metrics.metrics.regression import r2_from_parts
 
 REFUSED = "private_r2_score"  # which takes no weights of records
 

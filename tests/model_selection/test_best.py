@@ -23,8 +23,8 @@ from dp_metrics import (
     private_mae,
 )
 from dp_metrics.exceptions import SeededReleaseWarning, StoredReleaseWarning
+from dp_metrics.inputs.arrays import Records
 from dp_metrics.inputs.options import Relation
-from dp_metrics.inputs.shape import Records
 from dp_metrics.mechanisms import Geometric
 from dp_metrics.metrics import row_of
 from dp_metrics.model_selection.best import best_plan

@@ -16,9 +16,7 @@ from dp_metrics import PrivateRandomizedSearch, private_accuracy_score, private_
 from dp_metrics.inputs.labels import as_listed, places_among
 from dp_metrics.metrics import METRICS, NAMES, metric_of
 from dp_metrics.model_selection import _trials
-from dp_metrics.model_selection._responses import read_response, valid_response
-from dp_metrics.model_selection._trials import PublicModel
-from dp_metrics.model_selection._validation_set import check_records
+from dp_metrics.model_selection._trials import PublicModel, check_records, read_response, valid_response
 
 
 class Raises:

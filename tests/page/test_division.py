@@ -9,7 +9,7 @@ import pytest
 from helpers import loop_over
 
 import dp_metrics as dp
-from dp_metrics.page.division import Portion, divided
+from dp_metrics.page.page_plan import Portion, divided
 
 TWO = {"labels": [0, 1]}
 BINARY = ["labels by group", "scores", "scores by group", "loss", "comparison"]

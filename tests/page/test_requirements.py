@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 
 import dp_metrics as dp
-from dp_metrics.page.numbers import METRICS
-from dp_metrics.page.requirements import parsed
+from dp_metrics.page.numbers import METRICS, parsed
 
 Y = np.array([0, 1] * 2000)
 PRED = np.where(np.arange(4000) % 10 == 0, 1 - Y, Y)

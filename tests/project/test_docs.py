@@ -19,7 +19,7 @@ import pytest
 from helpers import list_table, load_script, loop_over
 from test_public_surface import PUBLIC
 
-from dp_metrics.analysis.audited import AUDITED
+from dp_metrics.analysis.auditing import AUDITED
 from dp_metrics.cli.main import _parser as command_line
 from dp_metrics.mechanisms import MECHANISMS
 

@@ -29,7 +29,7 @@ COPIED += ("README.md", "CHANGELOG.md", "CONTRIBUTING.md")
 PLACES = {
     "CHANGELOG.md",
     "dp_metrics/__init__.pyi",
-    "dp_metrics/metrics/other_losses.py",
+    "dp_metrics/metrics/regression.py",
     "tests/cases.py",
 }
 
@@ -40,7 +40,7 @@ def block_of(file):
     return block.split("\n", 1)[1]
 
 
-METRIC = block_of("dp_metrics/metrics/other_losses.py")
+METRIC = block_of("dp_metrics/metrics/regression.py")
 CASE = block_of("tests/cases.py")
 
 
@@ -53,7 +53,7 @@ def insert(path, after, text):
 
 def add_huber_loss(folder):
     """Add the metric of the guide to a copy of the project, at the places that the guide names."""
-    metrics, names = (folder / "dp_metrics" / name for name in ("metrics/other_losses.py", "__init__.pyi"))
+    metrics, names = (folder / "dp_metrics" / name for name in ("metrics/regression.py", "__init__.pyi"))
     metrics.write_text(f"{metrics.read_text('utf-8')}\n\n{METRIC.strip()}\n", encoding="utf-8")
     insert(
         names,

@@ -177,7 +177,7 @@ NO_FAULTS = [
     (HAZARD, "from ._grid import Runs"),
     (LOSSES, "from sklearn.utils import check_array"),
     ("dp_metrics.evaluation.plots", "import matplotlib.pyplot, numpy as np\nnp.random.default_rng(0)"),
-    ("dp_metrics.__init__", "from dp_metrics.metrics.regression_errors import private_mse"),
+    ("dp_metrics.__init__", "from dp_metrics.metrics.regression import private_mse"),
 ]
 
 

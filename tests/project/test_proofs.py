@@ -14,14 +14,12 @@ import numpy as np
 import pytest
 from helpers import MAX, distances_of, loop_over, loss_bounds, nearest, var_bounds, weighted_bounds
 
-from dp_metrics.mechanisms._hazard_law import PEAK, TAIL, largest_ratio
 from dp_metrics.mechanisms.adaptive import _LARGEST_SHARE, _LEAST_SHARE
-from dp_metrics.mechanisms.hazard import Hazard, share_of_rank
+from dp_metrics.mechanisms.hazard import PEAK, TAIL, Hazard, largest_ratio, share_of_rank
 from dp_metrics.release.parts.ranking_loss import CLASS_SHARE
 from dp_metrics.release.release import COUNT_SHARE
 from dp_metrics.sensitivity.aggregates import LossAggregate
-from dp_metrics.sensitivity.output_bounds import mean_loss_bounds_private_n
-from dp_metrics.sensitivity.ranking_bounds import RankedScores, ranking_bounds
+from dp_metrics.sensitivity.output_bounds import RankedScores, mean_loss_bounds_private_n, ranking_bounds
 
 ROOT = Path(__file__).parents[2]
 PROOFS = ROOT / "proofs"

@@ -32,8 +32,8 @@ PUBLIC = {
     "dp_metrics.metrics.scores.released_scores": ["ReleasedScores"],
     "dp_metrics.model_selection.best": ["Choice"],
     "dp_metrics.model_selection.scorers": ["PrivateScorer"],
-    "dp_metrics.page.division": ["EvaluationPlan"],
-    "dp_metrics.release.interval": ["Interval"],
+    "dp_metrics.page.page_plan": ["EvaluationPlan"],
+    "dp_metrics.release.released": ["Interval"],
     "dp_metrics.release.result": ["PrivateResult"],
 }  # fmt: skip
 """The names that a user can write, by their modules."""

@@ -13,11 +13,11 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 import dp_metrics as dp
-from dp_metrics.analysis.simulation import loss_output_bounds, variance_output_bounds
+from dp_metrics.analysis.expected_error import loss_output_bounds, variance_output_bounds
 from dp_metrics.exceptions import NoisyReleaseWarning
 from dp_metrics.mechanisms import Hazard
 from dp_metrics.release import parts
-from dp_metrics.release.parts.part import Part
+from dp_metrics.release.plan import Part
 from dp_metrics.sensitivity.aggregates import LossAggregate, VarianceAggregate
 
 SENTINEL = 987654.25

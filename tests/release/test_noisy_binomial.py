@@ -10,7 +10,7 @@ from helpers import loop_over
 from scipy.stats import binom
 
 from dp_metrics.mechanisms import get_mechanism
-from dp_metrics.release.noisy_binomial import (
+from dp_metrics.release.count_limits import (
     at_most,
     binomial_law,
     noisy_binomial_cdf,

@@ -32,18 +32,17 @@ from helpers import loop_over
 
 from dp_metrics import private_evaluate
 from dp_metrics._random import SeededEntropy
-from dp_metrics.analysis.audited import PLANS
+from dp_metrics.analysis.auditing import PLANS
+from dp_metrics.inputs.arrays import Records
 from dp_metrics.inputs.models import NamedColumns
 from dp_metrics.inputs.options import Relation
-from dp_metrics.inputs.shape import Records
 from dp_metrics.mechanisms._base import BoundsDraw, KnownNumber
 from dp_metrics.mechanisms.geometric import SumsDraw
 from dp_metrics.metrics._metric import WEIGHTS
 from dp_metrics.release import release as release_module
-from dp_metrics.release.draws import VectorDraw
-from dp_metrics.release.parts.part import KnownCounts
-from dp_metrics.release.plan import KnownParts
-from dp_metrics.release.terms import Terms
+from dp_metrics.release.noise import VectorDraw
+from dp_metrics.release.plan import KnownCounts, KnownParts
+from dp_metrics.release.release import Terms
 from dp_metrics.sensitivity.aggregates import LossAggregate, VarianceAggregate, WeightedLossAggregate
 from dp_metrics.sensitivity.output_bounds import OutputBounds
 
@@ -268,12 +267,12 @@ def test_records_that_are_held_are_found():
 START = """
 from fractions import Fraction
 from dp_metrics.mechanisms import Hazard
-from dp_metrics.inputs.shape import Records, Shape
+from dp_metrics.inputs.arrays import Records, Shape
 from dp_metrics.mechanisms._base import KnownNumber, NumberPart, rehearse_law
 from dp_metrics.metrics import METRICS
 from dp_metrics.release.plan import KnownParts, Plan
 from dp_metrics.release.parts.mean_loss import MeanLoss, MeanOf
-from dp_metrics.release.parts.part import Known, Part
+from dp_metrics.release.plan import Known, Part
 from dp_metrics.release.release import Release
 from dp_metrics.sensitivity.output_bounds import BoundsFacts, OutputBounds
 rule = Hazard()

@@ -15,9 +15,14 @@ from scipy.stats import binom
 
 import dp_metrics as dp
 from dp_metrics.mechanisms.geometric import largest_noise
-from dp_metrics.release import ratio_limits as module
-from dp_metrics.release.noisy_binomial import noisy_binomial_limits
-from dp_metrics.release.ratio_limits import NoisyRatio, edge_limits, noise_limits, ratio_limits
+from dp_metrics.release import count_limits as module
+from dp_metrics.release.count_limits import (
+    NoisyRatio,
+    edge_limits,
+    noise_limits,
+    noisy_binomial_limits,
+    ratio_limits,
+)
 
 EACH = 0.025
 

@@ -14,7 +14,7 @@ from dp_metrics import distributed
 from dp_metrics._random import SeededEntropy
 from dp_metrics.mechanisms import MECHANISMS
 from dp_metrics.metrics import FUNCTIONS, METRICS
-from dp_metrics.release.interval import Interval
+from dp_metrics.release.released import Interval
 from dp_metrics.release.result import PrivateResult
 
 X, Y = np.linspace(0.0, 1.0, 40), np.linspace(0.0, 1.0, 40) + 1.5

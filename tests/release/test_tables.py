@@ -19,19 +19,25 @@ from dp_metrics._random import SeededEntropy
 from dp_metrics.analysis._law_comparison import draw_loss
 from dp_metrics.inputs.options import Relation
 from dp_metrics.mechanisms import Geometric
-from dp_metrics.metrics.labels.count_formulas import ratio
 from dp_metrics.metrics.labels.layouts import (
     Counts,
     matrix_layout,
     of_each_label,
     of_one_label,
+    ratio,
     right_or_wrong,
     whole,
 )
-from dp_metrics.release.draws import VectorDraw
+from dp_metrics.release.noise import VectorDraw
 from dp_metrics.release.parts import count_table
-from dp_metrics.release.parts.count_table import CountTable, noisy_total, plausible_counts
-from dp_metrics.release.parts.nested_table import NestedTable, columns_for, merged_columns
+from dp_metrics.release.parts.count_table import (
+    CountTable,
+    NestedTable,
+    columns_for,
+    merged_columns,
+    noisy_total,
+    plausible_counts,
+)
 
 LAYOUTS = {
     "right or wrong": lambda k: right_or_wrong(),

@@ -6,13 +6,13 @@ from fractions import Fraction
 import numpy as np
 from helpers import multisets
 
-from dp_metrics.release.parts.calibration_error import CalibrationError, CalibrationOf
-from dp_metrics.sensitivity.calibration_bounds import (
+from dp_metrics.release.parts.mean_loss import CalibrationError, CalibrationOf
+from dp_metrics.sensitivity.exact import BLOCK, UNIT_BITS
+from dp_metrics.sensitivity.output_bounds import (
     calibration_bounds,
     calibration_bounds_private_n,
     calibration_excess,
 )
-from dp_metrics.sensitivity.exact import BLOCK, UNIT_BITS
 
 HALF = np.array([0.5])
 RECORDS = list(itertools.product((0, 1), (0.0, 0.2, 0.5, 0.7, 1.0)))

@@ -9,10 +9,10 @@ from helpers import MAX, distances_of, loop_over
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dp_metrics.sensitivity import clipped_variance
+from dp_metrics.sensitivity import variance_windows
 from dp_metrics.sensitivity.aggregates import VarianceAggregate
-from dp_metrics.sensitivity.clipped_variance import clipped_squares
 from dp_metrics.sensitivity.extremes import places_of_distances
+from dp_metrics.sensitivity.variance_windows import clipped_squares
 
 ORDINARY = st.floats(-100, 100, allow_subnormal=False) | st.integers(-3, 3).map(float)
 ANY = st.floats(allow_nan=False, allow_infinity=False) | st.sampled_from([0.0, 5e-324, -1e300, 1e300, MAX])
@@ -53,7 +53,7 @@ def test_they_are_those_of_brute_force_however_little_is_known(kind):
         for size in (width, min(abs(values[0] - values[-1]), MAX) or width):
             found = clipped_squares(aggregated(values, kept), Fraction(size), lambda: np.sort(values))
             assert found == by_hand(values, size)
-            assert clipped_variance._by_value(np.sort(values), size) == found
+            assert variance_windows._by_value(np.sort(values), size) == found
 
     compare()
 
@@ -73,18 +73,18 @@ def test_many_values_are_told_by_the_known_ones_as_by_all(seed):
         for j in (2, 5, 20, 38):
             width = float(in_order[-1 - j] - in_order[j])
             told = clipped_squares(aggregate, Fraction(width), not_asked)
-            assert told == clipped_variance._by_window(in_order, width)
-            assert told == clipped_variance._by_value(in_order, width)
+            assert told == variance_windows._by_window(in_order, width)
+            assert told == variance_windows._by_value(in_order, width)
 
 
 @loop_over(("clusters", "block"), [(1, 1 << 16), (2, 300), (5, 1999)])
 def test_all_values_are_looked_at_if_the_core_does_not_decide(clusters, block, monkeypatch):
-    monkeypatch.setattr(clipped_variance, "_BLOCK", block)
+    monkeypatch.setattr(variance_windows, "_BLOCK", block)
     rng = np.random.default_rng(clusters)
     x = rng.normal(size=2000) + 50.0 * rng.integers(0, clusters, 2000)
     in_order = np.sort(x)
     for width in (0.01, 1.0, 3.0, 60.0):
-        exact = clipped_variance._by_value(in_order, width)
+        exact = variance_windows._by_value(in_order, width)
         assert clipped_squares(aggregated(x, 20), Fraction(width), lambda: in_order) == exact
     with pytest.raises(AssertionError, match="again"):
         clipped_squares(aggregated(x, 20), Fraction(1), not_asked)
@@ -101,11 +101,11 @@ def test_more_values_than_are_known_may_be_too_far_on_one_side(sign):
 
 def test_windows_that_floats_cannot_tell_apart_are_compared_one_by_one(monkeypatch):
     called = []
-    by_value = clipped_variance._by_value
-    monkeypatch.setattr(clipped_variance, "_by_value", lambda *args: called.append(1) or by_value(*args))
-    monkeypatch.setattr(clipped_variance, "_MOST_EXACT", 3)
+    by_value = variance_windows._by_value
+    monkeypatch.setattr(variance_windows, "_by_value", lambda *args: called.append(1) or by_value(*args))
+    monkeypatch.setattr(variance_windows, "_MOST_EXACT", 3)
     x = np.repeat(np.arange(4.0) * 1e9, 5)
-    assert clipped_variance._by_window(x, 0.5) == by_hand(x, 0.5) == Fraction(15, 4)
+    assert variance_windows._by_window(x, 0.5) == by_hand(x, 0.5) == Fraction(15, 4)
     assert called
 
 

@@ -5,8 +5,8 @@ import pytest
 from helpers import loop_over
 
 from dp_metrics.sensitivity.aggregates import LossAggregate, VarianceAggregate
-from dp_metrics.sensitivity.calibration_bounds import calibration_sums
 from dp_metrics.sensitivity.noisy_sums import FINENESS, mean_sums, variance_sums
+from dp_metrics.sensitivity.output_bounds import calibration_sums
 
 
 def sums_of(x, width=1.0):

@@ -9,7 +9,7 @@ from helpers import loop_over
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dp_metrics.sensitivity.person_units import person_units, product_rate, unit_rate
+from dp_metrics.sensitivity.noisy_sums import person_units, product_rate, unit_rate
 
 
 def test_records_of_a_person_weigh_the_same_up_to_a_public_sum():

@@ -8,7 +8,7 @@ from helpers import MAX, loop_over
 
 from dp_metrics.sensitivity.aggregates import LossAggregate, VarianceAggregate
 from dp_metrics.sensitivity.exact import BlockSums
-from dp_metrics.sensitivity.trimmed_variance import _Windows, least_spreads
+from dp_metrics.sensitivity.variance_windows import _Windows, least_spreads
 
 N, RANKS = 10_000, 74
 NORMAL = np.random.default_rng(0).normal(size=N)

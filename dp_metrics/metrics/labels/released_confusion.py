@@ -11,14 +11,13 @@ from numpy.typing import NDArray
 
 from dp_metrics._html import HtmlRepr, card
 from dp_metrics.inputs.floats import Floats, own_error_state
-from dp_metrics.metrics import METRICS, reports, row_of
+from dp_metrics.metrics import METRICS, row_of
 from dp_metrics.metrics._pictures import draw_confusion
-from dp_metrics.metrics.labels import confusion, precision_recall
+from dp_metrics.metrics.labels import confusion
+from dp_metrics.metrics.labels.confusion import LabelTable
 from dp_metrics.metrics.labels.counts import Confusion, confusion_for
 from dp_metrics.metrics.labels.layouts import Counts, Layout
-from dp_metrics.metrics.reports import LabelTable
-from dp_metrics.release.interval import Interval
-from dp_metrics.release.released import PopulationQuestion, ResultNoise
+from dp_metrics.release.released import Interval, PopulationQuestion, ResultNoise
 from dp_metrics.release.result import PrivateResult
 
 R = TypeVar("R")
@@ -242,7 +241,7 @@ class ReleasedConfusion(HtmlRepr):
     ) -> str | LabelTable:
         """Return what `private_classification_report` makes of the counts, with its options."""
         return self._score(
-            reports.private_classification_report,
+            confusion.private_classification_report,
             target_names=target_names,
             digits=digits,
             output_dict=output_dict,
@@ -262,7 +261,7 @@ class ReleasedConfusion(HtmlRepr):
     ) -> float | Floats:
         """Return what `private_f1_score` makes of the counts, with its options."""
         return self._score(
-            precision_recall.private_f1_score,
+            confusion.private_f1_score,
             pos_label=pos_label,
             average=average,
             zero_division=zero_division,
@@ -273,7 +272,7 @@ class ReleasedConfusion(HtmlRepr):
     ) -> float | Floats:
         """Return what `private_jaccard_score` makes of the counts, with its options."""
         return self._score(
-            precision_recall.private_jaccard_score,
+            confusion.private_jaccard_score,
             pos_label=pos_label,
             average=average,
             zero_division=zero_division,
@@ -288,7 +287,7 @@ class ReleasedConfusion(HtmlRepr):
     ) -> float | Floats:
         """Return what `private_precision_score` makes of the counts, with its options."""
         return self._score(
-            precision_recall.private_precision_score,
+            confusion.private_precision_score,
             pos_label=pos_label,
             average=average,
             zero_division=zero_division,
@@ -299,7 +298,7 @@ class ReleasedConfusion(HtmlRepr):
     ) -> float | Floats:
         """Return what `private_recall_score` makes of the counts, with its options."""
         return self._score(
-            precision_recall.private_recall_score,
+            confusion.private_recall_score,
             pos_label=pos_label,
             average=average,
             zero_division=zero_division,
@@ -310,7 +309,7 @@ class ReleasedConfusion(HtmlRepr):
     ) -> float | Floats:
         """Return what `private_specificity_score` makes of the counts, with its options."""
         return self._score(
-            precision_recall.private_specificity_score,
+            confusion.private_specificity_score,
             pos_label=pos_label,
             average=average,
             zero_division=zero_division,

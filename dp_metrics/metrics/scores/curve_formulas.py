@@ -1,15 +1,109 @@
-"""Curves and areas that follow from counts of scores, in the order and shape of scikit-learn."""
+"""Records of two classes with a score, and the curves and areas that follow from counts of them.
+
+Records of two classes with a score: how they are read.
+
+Curves and areas that follow from counts of scores, in the order and shape of scikit-learn.
+
+Numbers of records above each score, as smooth as the noise of their counts demands.
+
+A precision divides counts from the top, where bins are often empty. Noise below 0 is lost there and noise
+above 0 stays, if each count is made plausible by itself: then the top of a curve is a share of noise.
+"""
 
 import math
-from dataclasses import dataclass
-from typing import NamedTuple
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
+from dp_metrics.inputs.arrays import Records, Shape, float_block
 from dp_metrics.inputs.floats import Floats
-from dp_metrics.metrics.scores.ranked_counts import records_above
-from dp_metrics.release.stored.codec import storable
+from dp_metrics.inputs.labels import LabelSet, encoded_block
+from dp_metrics.inputs.readers import LabelColumns, labels_and_scores
+from dp_metrics.release.parts.count_table import nearest_with_sum
+from dp_metrics.release.plan import Part, Plan
+from dp_metrics.release.released import ReleasedNumbers
+from dp_metrics.release.stored_questions import storable
+from dp_metrics.sensitivity.exact import in_blocks
+
+
+@dataclass(frozen=True, eq=False)
+class TwoClasses:
+    """The public labels of two classes, and which of them is the positive one.
+
+    Parameters
+    ----------
+    labels : LabelSet
+        The labels.
+    pos_label : object
+        The positive one; None: nobody said, and it is the second of the sorted ones.
+    """
+
+    labels: LabelSet
+    pos_label: Any
+
+    @classmethod
+    def of(cls, labels: Any, pos_label: Any) -> Self:
+        """Return the classes that a caller named: by default 0 and 1, and the second is positive."""
+        known = LabelSet.of(labels)
+        if known.size != 2:
+            raise ValueError("labels must be two: scores tell one class from the other.")
+        if pos_label is not None:
+            known.place(pos_label, "pos_label")
+        return cls(known, pos_label)
+
+    @property
+    def known(self) -> NDArray[Any]:
+        """The labels, sorted."""
+        return self.labels.known
+
+    @property
+    def positive(self) -> int:
+        """The place of the positive label among the sorted ones."""
+        return 1 if self.pos_label is None else self.labels.sorted_place(self.pos_label, "pos_label")
+
+    def reader(self, shape: Shape, name: str) -> Callable[[Records], Records]:
+        """Return what checks the form of records, whose public form this is; raise if that is invalid."""
+        columns = LabelColumns.of(self.labels, shape.arguments[1], name, positive=self.pos_label)
+        one = replace(columns, columns=1)  # of two that of the positive label is read: both forms merge
+        return partial(labels_and_scores, columns=one, name=name, positive=self.positive)
+
+    def plan(self, shape: Shape, *, name: str, part: Part, result: Callable[[ReleasedNumbers], Any]) -> Plan:
+        """Return the plan of one part of such records, whose scores have this name."""
+        return Plan((part,), self.reader(shape, name), result)
+
+    def blocks(self, records: Records, name: str) -> Iterator[tuple[NDArray[np.bool_], Floats]]:
+        """Return blocks of whether records of valid form are positive, and of their scores.
+
+        Raises
+        ------
+        ValueError
+            While the blocks are read, if a record is invalid.
+        """
+        true, scores = records.arrays
+        return (
+            (encoded_block(codes, self.known) == self.positive, float_block(block, name))
+            for codes, block in zip(in_blocks(true), in_blocks(scores), strict=True)
+        )
+
+
+def check_unit(block: Floats, message: str) -> None:
+    """Raise unless all scores of a block lie in [0, 1]."""
+    if block.size and not (block.min() >= 0 and block.max() <= 1):
+        raise ValueError(message)
+
+
+def two_classes_from_unit(x: Floats) -> tuple[Any, ...]:
+    """Return negatives with scores from 0 up to 1, and positives with scores from 1 down to 0."""
+    return np.where(x > 0.5, 1, 0), np.where(x > 0.5, 2.0 - 2.0 * x, 2.0 * x)
+
+
+OF_SCORES: Mapping[str, Any] = {"responses": ("predict_proba",), "from_unit": two_classes_from_unit}
+"""Facts about every metric that judges probabilities of two classes by counts of records, or sums."""
+
 
 _PARTS = 16  # a bin is spread into these: its records as ties would make an average precision low
 FAR = 2.0  # standard deviations of its noise, by which the size of a class is to exceed it
@@ -174,3 +268,96 @@ def shown(records: Floats, positives: Floats, scores: Floats) -> CalibrationCurv
     here = are_shown(records)
     # rounded, a mean of scores of 1 could be larger
     return CalibrationCurve(positives[here] / records[here], np.minimum(scores[here] / records[here], 1.0))
+
+
+_WITHIN_NOISE = 4.0  # times its expected size, or 2.8 standard deviations: more is no noise
+_SPARSE = 1 / 16  # of the records of a bin: with fewer in both its neighbours, its own have one score
+
+
+class _Pool(NamedTuple):
+    """Neighbouring bins: the noisy records of either class in them, and how many bins there are."""
+
+    negative: float
+    positive: float
+    width: int
+
+    def may_be_richer_than(self, upper: Self, noise: float) -> bool:
+        """Return whether the share of positives falls from here to the next pool, but within the noise."""
+        negative, positive, above, positive_above = (max(count, 0.0) for count in (*self[:2], *upper[:2]))
+        fall = positive * above - positive_above * negative
+        own, other = math.hypot(negative, positive), math.hypot(above, positive_above)
+        spread = math.hypot(math.sqrt(upper.width) * own, math.sqrt(self.width) * other)
+        return 0.0 < fall <= _WITHIN_NOISE * noise * spread
+
+    def joined(self, upper: Self) -> Self:
+        """Return both as one."""
+        return type(self)(
+            self.negative + upper.negative, self.positive + upper.positive, self.width + upper.width
+        )
+
+
+def records_above(noisy: Floats, noise: float, total: float, parts: int) -> Floats:
+    """Return 0 and how many records lie in the last part of a bin, in the last two, and so on.
+
+    Neighbouring bins are pooled where the share of positives falls with the score by what may be noise. Their
+    noisy counts are added up before any is made plausible, so that noise of both signs cancels. Without noise
+    nothing is pooled. Between the pools the numbers follow a monotone cubic curve: the records of a bin have
+    scores that are as dense at its ends as its neighbours tell. The records of a bin between bins that are
+    nearly empty, by more than their noise, are ties, as a tree with few leaves makes them.
+
+    Parameters
+    ----------
+    noisy : ndarray of shape (2, n_bins)
+        Released counts of the negative and the positive class, by rising score.
+    noise : float
+        Expected size of the noise of a count.
+    total : float
+        The plausible number of all records.
+    parts : int
+        Of each bin.
+
+    Returns
+    -------
+    ndarray of shape (2, n_bins * parts + 1)
+
+    References
+    ----------
+    M. Ayer, H. Brunk, G. Ewing, W. Reid and E. Silverman, "An Empirical Distribution Function for Sampling
+    with Incomplete Information", 1955, doi:10.1214/aoms/1177728423, for pooling whatever falls.
+    F. Fritsch and J. Butland, "A Method for Constructing Local Monotone Piecewise Cubic Interpolants", 1984,
+    doi:10.1137/0905021, for the curve.
+    """
+    from scipy.interpolate import PchipInterpolator  # which takes its time to import
+
+    pools = np.array(_pooled(noisy, noise)[::-1]).T
+    widths = pools[2].astype(np.intp)
+    means = np.repeat(pools[:2] / widths, widths, axis=1)
+    counts = nearest_with_sum(means.ravel(), total).reshape(means.shape)
+    above = np.pad(np.cumsum(counts, axis=1), ((0, 0), (1, 0)))
+    ends = np.pad(np.cumsum(widths), (1, 0))
+    places = np.arange(noisy.shape[1] * parts + 1) / parts
+    curve: Floats = PchipInterpolator(ends, above[:, ends], axis=1)(places)
+    curve = np.maximum.accumulate(curve, axis=1)  # rounding may have moved one below the last
+    have_ties = np.logical_or.reduceat(_are_ties(noisy.sum(axis=0)[::-1], noise), ends[:-1])
+    for start, end in zip(ends[:-1][have_ties] * parts, ends[1:][have_ties] * parts, strict=True):
+        curve[:, start:end] = curve[:, [start]]
+    return curve
+
+
+def _are_ties(records: Floats, noise: float) -> NDArray[np.bool_]:
+    """Return which bins stand alone: both neighbours have far fewer records, whatever the noise."""
+    most = np.maximum(records, 0.0) + _WITHIN_NOISE * noise
+    neighbours = np.maximum(np.r_[0.0, most[:-1]], np.r_[most[1:], 0.0])
+    alone: NDArray[np.bool_] = neighbours < _SPARSE * records
+    return alone
+
+
+def _pooled(noisy: Floats, noise: float) -> list[_Pool]:
+    """Return pools of neighbours by rising score, so that the share falls nowhere by what may be noise."""
+    pools: list[_Pool] = []
+    for negative, positive in noisy.T.tolist():
+        last = _Pool(negative, positive, 1)
+        while pools and pools[-1].may_be_richer_than(last, noise):
+            last = pools.pop().joined(last)
+        pools.append(last)
+    return pools

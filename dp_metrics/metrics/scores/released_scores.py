@@ -18,8 +18,7 @@ from dp_metrics.inputs.options import as_real, check_choice, check_count
 from dp_metrics.metrics._pictures import draw_calibration, draw_precision_recall, draw_roc
 from dp_metrics.metrics.labels.layouts import Counts, Layout, whole
 from dp_metrics.metrics.labels.released_confusion import ReleasedConfusion
-from dp_metrics.metrics.scores.area_limits import ANY_ORDER, ORDERED
-from dp_metrics.metrics.scores.bands import CalibrationBand, RocBand
+from dp_metrics.metrics.scores.bands import ANY_ORDER, ORDERED, CalibrationBand, RocBand
 from dp_metrics.metrics.scores.curve_formulas import (
     CalibrationCurve,
     PrecisionRecallCurve,
@@ -33,12 +32,10 @@ from dp_metrics.metrics.scores.curve_formulas import (
     precision_recall,
     roc,
 )
-from dp_metrics.metrics.scores.soft_bins import MOST_BINS
-from dp_metrics.metrics.scores.table import ScoreTable
-from dp_metrics.release.interval import Interval
+from dp_metrics.metrics.scores.table import MOST_BINS, ScoreTable
+from dp_metrics.release.count_limits import RatioCells, noisy_ratio, ratio_limits
 from dp_metrics.release.noise import CountsNoise, too_few
-from dp_metrics.release.ratio_limits import RatioCells, noisy_ratio, ratio_limits
-from dp_metrics.release.released import APPROXIMATE, PopulationQuestion, ResultNoise
+from dp_metrics.release.released import APPROXIMATE, Interval, PopulationQuestion, ResultNoise
 from dp_metrics.release.result import PrivateResult
 
 _METRICS = {"roc_auc": area_under_roc, "average_precision": average_precision}

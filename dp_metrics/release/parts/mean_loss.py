@@ -1,8 +1,15 @@
-"""A mean loss: the part of a plan, and what is known of the records."""
+"""A mean of losses, or a sum over records: the part of a plan, and what is known of the records.
+
+A mean loss: the part of a plan, and what is known of the records.
+
+An expected calibration error: the part of a plan, and what is known of the records.
+
+Sums over records that are clipped to a cap, which is bought first: the part of a plan, and its draw.
+"""
 
 import math
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property, partial
 from typing import Any, Self
@@ -10,12 +17,17 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from dp_metrics._random import Entropy
+from dp_metrics.inputs.arrays import Records
 from dp_metrics.inputs.floats import MAX_FLOAT, Floats, limit_of
 from dp_metrics.inputs.losses import RecordLoss, clamp
 from dp_metrics.inputs.options import Relation
-from dp_metrics.inputs.shape import Records
-from dp_metrics.mechanisms._base import NEEDS_LIMIT
-from dp_metrics.release.parts.part import BoundsPart, KnownAggregate, KnownRecords
+from dp_metrics.mechanisms import Hazard, Mechanism
+from dp_metrics.mechanisms._base import NEEDS_LIMIT, BoundsDraw, Draw, KnownNumber
+from dp_metrics.mechanisms.hazard import HazardLaw, hazard_law
+from dp_metrics.release.noise import CountsNoise, VectorDraw
+from dp_metrics.release.parts.ranking_loss import OrderOf
+from dp_metrics.release.plan import BoundsPart, KnownAggregate, KnownCounts, KnownRecords, Part
 from dp_metrics.sensitivity.aggregates import LossAggregate, WeightedLossAggregate
 from dp_metrics.sensitivity.exact import (
     BLOCK,
@@ -30,6 +42,10 @@ from dp_metrics.sensitivity.noisy_sums import Sums, mean_spread, mean_sums
 from dp_metrics.sensitivity.output_bounds import (
     BoundsFacts,
     OutputBounds,
+    calibration_bounds,
+    calibration_bounds_private_n,
+    calibration_facts,
+    calibration_sums,
     mean_loss_bounds,
     mean_loss_bounds_private_n,
     mean_loss_facts,
@@ -328,3 +344,221 @@ def _saturated_sum(values: list[float]) -> float:
         return math.fsum(values)
     except OverflowError:
         return MAX_FLOAT
+
+
+_MOST_RANKS = 4096  # a rank costs a quotient of long integers
+
+
+@dataclass(frozen=True, eq=False)
+class CalibrationOf(BoundsPart):
+    """Public: the expected calibration error, as a part of a plan.
+
+    Parameters
+    ----------
+    excess : callable
+        The sums of labels minus scores by bin, and the number of records, of `Records` whose form is valid.
+    """
+
+    excess: Callable[[Records], tuple[tuple[int, ...], int]]
+
+    has_sums = True
+    highest = 1.0
+
+    def is_monotonic(self, relation: Relation) -> bool:
+        """Return whether all bounds move in one direction."""
+        return not relation.private_n
+
+    def facts(self, n: int, ranks: int) -> BoundsFacts:
+        """Return what is public of the output bounds."""
+        return calibration_facts(n)
+
+    def known(self, records: Records) -> "CalibrationError":
+        """Return the sums."""
+        return CalibrationError(self, *self.excess(records))
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class CalibrationError(KnownNumber):
+    """Private: the sums that tell the calibration error.
+
+    Parameters
+    ----------
+    part : CalibrationOf
+        What is released.
+    excess : tuple of int
+        For each public bin the sum of labels minus scores, in units of 2**-1074.
+    records : int
+        Number of records.
+    """
+
+    part: CalibrationOf
+    excess: tuple[int, ...]
+    records: int
+
+    @property
+    def n(self) -> int:
+        """Number of records."""
+        return self.records
+
+    @property
+    def total(self) -> int:
+        """The error times n, in units of 2**-1074."""
+        return sum(map(abs, self.excess))
+
+    def bounds_at(self, ranks: int, relation: Relation) -> OutputBounds:
+        """Return the output bounds of the error."""
+        bounds = calibration_bounds_private_n if relation.private_n else calibration_bounds
+        return bounds(self.total, self.n, min(ranks, _MOST_RANKS))
+
+    def sums(self) -> Sums:
+        """Return the sums that tell the error."""
+        return calibration_sums(self.total, self.n)
+
+    def summary(self, capacity: int) -> Self:
+        """Return what a release needs to know of the records, whatever the capacity."""
+        return self
+
+    def merge(self, other: Self) -> Self:
+        """Return what is known of the records of both."""
+        excess = tuple(a + b for a, b in zip(self.excess, other.excess, strict=True))
+        return replace(self, excess=excess, records=self.n + other.n)
+
+
+OF_SUMS = Fraction(2, 3)
+"""Part of epsilon that the sums cost; the rest buys the cap."""
+_SELECTION = Hazard(resolution=0.4)  # as fine as that of the scale in `Adaptive`
+
+_LARGEST = 1.79e308  # float of three digits
+
+
+def cap_of(drawn: float) -> float:
+    """Return the cap for what was drawn: three digits of it, so that what is said of it is all of it.
+
+    It is positive and finite whatever was drawn, so that numbers can be given in units of it.
+    """
+    return min(max(float(f"{drawn:.3g}"), math.ulp(0.0)), _LARGEST)
+
+
+@dataclass(frozen=True, eq=False)
+class CappedSumsOf(Part):
+    """Public: an order statistic that becomes a cap, and sums of what is clipped to it, as a part of a plan.
+
+    Parameters
+    ----------
+    order : OrderOf
+        The order statistic.
+    sums : callable
+        The whole numbers of (records, limit=cap).
+    sensitivity : int
+        As in `IntegerVector`, whatever the cap is.
+    least_records : int
+        The n * epsilon below which the cap is expected to be useless.
+    """
+
+    order: OrderOf
+    sums: Callable[..., tuple[int, ...]]
+    sensitivity: int
+    least_records: int
+
+    merges = False
+
+    def too_noisy(self, draw: Any, records: Fraction) -> str | None:
+        """Return a warning if so few records are expected to have no useful cap."""
+        times_epsilon = records * draw.epsilon
+        if times_epsilon >= self.least_records:
+            return None
+        return (
+            f"n * epsilon is {float(times_epsilon):.3g}. Below {self.least_records} a private cap may come "
+            "out far too low, and the mean with it: give a public cap, or take more records or a larger "
+            "epsilon."
+        )
+
+    def known(self, records: Records) -> "CappedSums":
+        """Return the records."""
+        return CappedSums(self, records)
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class CappedSums(KnownCounts):
+    """Private: the records."""
+
+    part: CappedSumsOf
+    records: Records
+
+    @property
+    def n(self) -> int:  # type: ignore[override]
+        """Number of records."""
+        return len(self.records.arrays[0])
+
+    def prepare(self, mechanism: Mechanism, epsilon: Fraction, *, relation: Relation) -> "CappedDraw":
+        """Return a draw of the cap and of noise, whatever the mechanism."""
+        of_cap = epsilon - OF_SUMS * epsilon
+        if float(of_cap) == 0.0:
+            raise ValueError("epsilon is too small to be divided between the cap and the mean.")
+        bounds = self.part.order.known(self.records).output_bounds(_SELECTION, of_cap, relation=relation)
+        return CappedDraw(BoundsDraw(bounds, _SELECTION, of_cap, False), self.records, self.part, epsilon)
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class CappedDraw(Draw):
+    """A cap by hazard selection, and then sums of the clipped records with two-sided geometric noise.
+
+    Parameters
+    ----------
+    of_cap : BoundsDraw
+        What draws the cap, at a third of epsilon.
+    records : Records
+        Private.
+    part : CappedSumsOf
+        What is released.
+    epsilon : Fraction
+        What both cost together.
+
+    Notes
+    -----
+    **Privacy.** The cap is an order statistic, released by `Hazard`. It is public from there on. Whatever it
+    is, the sums of neighbours differ by the stated sensitivity at most, so that they are released at the rest
+    of epsilon. Both add up by basic composition; the shares are fractions whose sum is epsilon.
+    """
+
+    of_cap: BoundsDraw
+    records: Records
+    part: CappedSumsOf
+    epsilon: Fraction
+
+    @property
+    def drawn_by(self) -> str:
+        """What draws, for the accountant's history."""
+        return f"{self.of_cap.drawn_by}, two-sided geometric noise"
+
+    @property
+    def mechanism(self) -> Mechanism:
+        """What draws the cap."""
+        return self.of_cap.mechanism
+
+    def rehearse(self) -> None:
+        """Make the law of a made-up cap."""
+        self.of_cap.rehearse()
+
+    def __call__(self, entropy: Entropy, count: int | None) -> tuple[tuple[Any, ...], Mapping[str, Any]]:
+        """Draw the cap and the sums, and the "cap" by its name."""
+        drawn, _ = self.of_cap(entropy, None)
+        sums, _ = self.given(drawn)(entropy, None)
+        return (cap_of(drawn), *sums), {"cap": cap_of(drawn)}
+
+    def noise(self, value: tuple[Any, ...], drawn: Mapping[str, Any], count: int | None) -> CountsNoise:
+        """Return what is public about the noise of the sums."""
+        return CountsNoise(value[1:], self._rates(len(value) - 1), False)
+
+    @property
+    def first(self) -> HazardLaw:
+        """The law of what becomes the cap."""
+        return hazard_law(_SELECTION, self.of_cap.output_bounds, self.of_cap.epsilon)
+
+    def given(self, drawn: float) -> VectorDraw:
+        """Return the draw of the sums, given what was drawn for the cap."""
+        sums = self.part.sums(self.records, limit=cap_of(drawn))
+        return VectorDraw(sums, self._rates(len(sums)))
+
+    def _rates(self, numbers: int) -> tuple[tuple[int, Fraction], ...]:
+        return ((numbers, OF_SUMS * self.epsilon / self.part.sensitivity),)

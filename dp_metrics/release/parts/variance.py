@@ -8,13 +8,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dp_metrics.inputs.arrays import float_block
+from dp_metrics.inputs.arrays import Records, float_block
 from dp_metrics.inputs.floats import MAX_FLOAT, Floats
 from dp_metrics.inputs.options import Relation
-from dp_metrics.inputs.shape import Records
 from dp_metrics.mechanisms import Mechanism
 from dp_metrics.mechanisms._base import NEEDS_LIMIT
-from dp_metrics.release.parts.part import BoundsPart, KnownAggregate, KnownRecords
+from dp_metrics.release.plan import BoundsPart, KnownAggregate, KnownRecords
 from dp_metrics.sensitivity.aggregates import VarianceAggregate
 from dp_metrics.sensitivity.exact import in_blocks
 from dp_metrics.sensitivity.extremes import Extremes, variance_extremes
@@ -26,7 +25,7 @@ from dp_metrics.sensitivity.output_bounds import (
     variance_bounds_private_n,
     variance_facts,
 )
-from dp_metrics.sensitivity.trimmed_variance import LeastSpreads, least_spreads
+from dp_metrics.sensitivity.variance_windows import LeastSpreads, least_spreads
 
 MOST_VARIANCE_RANKS = 4096
 """Ranks that a release of a variance uses at most: the windows of c ranks number c^2 / 2."""

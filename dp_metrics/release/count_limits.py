@@ -1,8 +1,17 @@
-"""Limits of a ratio of two counts, in the records and among all people, from noisy counts."""
+"""Limits from noisy counts, in the records and among all people: of a share, a bounded mean, and a ratio.
+
+Proved limits from a sum over records with noise: of a probability, exact ones, and of a bounded mean.
+
+Limits by the normal approximation: of what has normal error by the sample and other error by the noise.
+
+`mean_limits` are by the normal approximation, or proved.
+
+Limits of a ratio of two counts, in the records and among all people, from noisy counts.
+"""
 
 import math
 from bisect import bisect_right
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
@@ -10,10 +19,365 @@ from itertools import accumulate
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import erfcx, ndtr, ndtri
 
 from dp_metrics.inputs.floats import Floats
+from dp_metrics.mechanisms import Geometric
+from dp_metrics.mechanisms._base import Limits, Noise
+from dp_metrics.mechanisms._laws import cell_edges, nearest_index
+from dp_metrics.mechanisms.geometric import GeometricLaw, SpreadNoise, noise_cdf, spread_noise
 from dp_metrics.release.noise import CountsNoise, largest_noise_of_sum
+
+_EXPONENT = 40.0  # a count is farther from its mean than a window tells with probability exp(-40)
+_CUT_OFF = 2 * math.exp(-_EXPONENT)  # probability of the counts that a sum leaves out
+_RELATIVE = 1e-8  # this exceeds the rounding of a sum of up to 1e9 trials
+_HALVINGS = 60
+_ROOMS = np.geomspace(0.1, 4.0, 16)  # tried, in standard deviations
+
+
+def at_most(probability: float) -> float:
+    """Return what a probability that was computed from `binomial_law` certainly does not exceed."""
+    return probability * (1 + _RELATIVE) + _CUT_OFF
+
+
+def binomial_law(n: int, p: float) -> tuple[Floats, Floats]:
+    """Return the likely counts of n trials, and their probabilities.
+
+    Notes
+    -----
+    By Bernstein's inequality the count is farther than t = L/3 + sqrt(L^2/9 + 2 L n p (1-p)) from n p with
+    probability at most 2 exp(-L). The probabilities of what is nearer follow, up to a common factor, from
+    those of their neighbours.
+    """
+    if p in (0.0, 1.0):
+        return np.array([n * p]), np.ones(1)
+    far = _EXPONENT / 3 + math.sqrt(_EXPONENT**2 / 9 + 2 * _EXPONENT * n * p * (1 - p))
+    x = np.arange(max(math.floor(n * p - far), 0), min(math.ceil(n * p + far), n) + 1.0)
+    growth = np.log((n - x[:-1]) / (x[:-1] + 1.0)) + (math.log(p) - math.log1p(-p))
+    logs = np.cumsum(np.append(0.0, growth))
+    weights = np.exp(logs - logs.max())
+    return x, weights / weights.sum()
+
+
+def noisy_binomial_limits(
+    count: int, n: int, rate: float, *, miss_low: float, miss_high: float
+) -> tuple[float, float]:
+    """Return the limits of p that a noisy count X + N gives, X binomial of n and p.
+
+    Parameters
+    ----------
+    count : int
+        The noisy count. It is clamped to 0..n, as it may already have been.
+    n : int
+        Number of trials, at least 1.
+    rate : float
+        The noise N has probability proportional to exp(-rate |k|).
+    miss_low, miss_high : float
+        Largest probability, at most 1/2, that the lower limit exceeds p, and that p exceeds the upper one.
+        0: the limit is 0, or 1.
+
+    Returns
+    -------
+    lower, upper : float
+        The p for which the noisy count is at least `count` with probability `miss_low`, and the p for which
+        it is at most `count` with probability `miss_high`; both rounded outward.
+
+    Notes
+    -----
+    P_p(X + N <= z) falls in p, so the p with P_p(X + N <= z) > a are those below a limit, and the limit is
+    below the true p with probability at most a. The noise is symmetric, which gives the lower limit by
+    counting failures. Clamping changes neither: P(X + N <= z) is that of the clamped count for z < n, and for
+    z = n there is no upper limit but 1, because the noise is at most 0 with probability above 1/2.
+    """
+    count = min(max(count, 0), n)
+    return 1.0 - _upper_limit(n - count, n, rate, miss_low), _upper_limit(count, n, rate, miss_high)
+
+
+def noisy_binomial_cdf(count: int, n: int, p: float, rate: float) -> float:
+    """Return P(X + N <= count), with an error below 1e-8 of it and 1e-17."""
+    x, probabilities = binomial_law(n, p)
+    return float(probabilities @ noise_cdf(count - x, rate))
+
+
+def _upper_limit(count: int, n: int, rate: float, miss: float) -> float:
+    """Return the largest p with P(X + N <= count) >= miss, rounded up."""
+    if count == n or miss == 0:
+        return 1.0
+
+    def is_likely(p: float) -> bool:
+        """Return whether the count is not too low for p, or may not be."""
+        return at_most(noisy_binomial_cdf(count, n, p, rate)) >= miss
+
+    if is_likely(1.0):
+        return 1.0
+    low, high = 0.0, 1.0
+    for _ in range(_HALVINGS):
+        middle = (low + high) / 2
+        low, high = (middle, high) if is_likely(middle) else (low, middle)
+    return high
+
+
+def noisy_mean_limits(law: GeometricLaw, released: float, n: int, miss: float) -> tuple[float, float]:
+    """Return limits of the mean of numbers from 0 to 1 among all people, from the noisy mean of n of them.
+
+    Parameters
+    ----------
+    law : GeometricLaw
+        Of the release; its noise and its grid are read, not its centre.
+    released : float
+        An output, in the units of the grid.
+    n : int
+        Number of records.
+    miss : float
+        Largest probability with which either limit may miss.
+
+    Notes
+    -----
+    Let S be the sum of n independent numbers with the mean p, B a binomial count of n and p, N the noise and
+    t < z. A number that is rounded at random to 0 or 1 has the old one as its mean, so for convex f, by
+    Jensen's inequality, E f(S) is at most E f(B) (W. Hoeffding 1963, doi:10.1080/01621459.1963.10500830).
+    Markov's inequality for the convex max(S + N - t, 0) makes P(S + N >= z) at most
+    E max(B + N - t, 0) / (z - t), which rises in p. The lower limit is the p where that is `miss`, for the
+    best of some t. Numbers less their limit, and noise with the other sign, give the upper one.
+
+    A place on the grid stands for the mean but for less than 1, by two roundings. The noise is rounded up to
+    a number from several hundred. Clamping at the upper end changes nothing, and at the lower end gives 0.
+    """
+    place, last = nearest_index(law.grid, released), law.grid.last
+    ends = np.unique(law.added.quantiles(cell_edges(256, 36, 8)[1:-1]))
+    mass, beyond = np.diff(law.added.cdf(ends), prepend=0.0), float(law.added.cdf(-ends[-1:] - 1.0)[0])
+    noise = ends * (n / last), mass, beyond
+    return _least_mean((place - 1) * (n / last), n, noise, miss), 1.0 - _least_mean(
+        (last - place - 1) * (n / last), n, noise, miss
+    )
+
+
+def _least_mean(z: float, n: int, noise: tuple[Floats, Floats, float], miss: float) -> float:
+    """Return the largest mean that makes a noisy sum of at least z less likely than `miss`, rounded down."""
+    low, high = 0.0, 1.0
+    if z < 0.0:
+        return low
+    for _ in range(_HALVINGS):
+        middle = (low + high) / 2
+        low, high = (middle, high) if at_most(_most_likely(z, n, middle, noise)) < miss else (low, middle)
+    return low
+
+
+def _most_likely(z: float, n: int, p: float, noise: tuple[Floats, Floats, float]) -> float:
+    """Return what the probability of a noisy sum of at least z cannot exceed."""
+    ends, mass, beyond = noise
+    x, probabilities = binomial_law(n, p)
+    # the mean of max(B - u, 0) is a straight line between whole numbers, and below all likely ones
+    tails = np.cumsum(probabilities[::-1])[::-1]
+    excess = np.append(np.cumsum(tails[:0:-1])[::-1], 0.0)
+    deviation = math.sqrt(n * p * (1 - p) + float(mass @ ends**2))
+    room = deviation * _ROOMS[:, np.newaxis]
+    u = z - room - ends
+    mean = np.interp(u, x, excess) + np.maximum(x[0] - u, 0.0)
+    return float(np.min((mean @ mass + n * _CUT_OFF) / room[:, 0])) + beyond
+
+
+_INFLATION = 3.2718  # the sum of two standard Laplace variables exceeds this with probability 5 %
+_LEAST_NOISE = 1e-100
+_LEAST = 1e-300
+_STEPS = 17
+_NORMAL = (
+    "The normal approximation makes the confidence approximate: it is lower where the mean rests on a few "
+    "records with large values."
+)
+_ENOUGH = 100  # records; with fewer, coverages far below the confidence are common
+_FEW = f"With fewer than {_ENOUGH} records, as here, it can be far lower."
+
+
+def normal_laplace_tail(h: ArrayLike, s: ArrayLike, b: ArrayLike) -> Floats:
+    """Return P(abs(s N + b L) > h), for N standard normal and L standard Laplace; all of them at least 0."""
+    size, s, b = (np.maximum(np.asarray(x, dtype=np.float64), _LEAST) for x in (h, s, b))
+    with np.errstate(all="ignore"):
+        # exp(ratio^2 / 2 -+ h / b) times a normal tail, without the overflow of the one or the other
+        ratio, far_out = s / b, size / s
+        density = 0.5 * np.exp(-far_out * far_out / 2)
+        far = density * erfcx((ratio + far_out) / np.sqrt(2.0))
+        near = density * erfcx((ratio - far_out) / np.sqrt(2.0))
+        close = np.exp(np.minimum(ratio * ratio / 2 - size / b, 0.0)) * ndtr(far_out - ratio)
+        tail: Floats = 2 * ndtr(-far_out) + np.where(ratio >= far_out, near, close) - far
+    return tail
+
+
+def mean_half_width(m: float, d: float, n: int, noise: tuple[float, float], miss: float) -> float:
+    """Return half the width of the interval for the mean of numbers from 0 to 1.
+
+    Parameters
+    ----------
+    m, d : float
+        Their noisy mean, clipped to [0, 1], and the noisy mean of v (1 - v).
+    n : int
+        Number of records.
+    noise : (float, float)
+        Scale of the Laplace noise of the mean, and of that of the mean of v (1 - v).
+    miss : float
+        Probability with which the interval may miss.
+
+    Notes
+    -----
+    The variance of the numbers is at most m (1 - m) minus the mean of v (1 - v). With both noisy, the sum of
+    their noise is at most 3.2718 times its scale with probability 95 %, where both have the same, which is
+    added; of different scales their root mean square is taken.
+    """
+    # the limits keep the quotients finite
+    of_mean, of_spread = (min(max(scale, _LEAST_NOISE), 1 / _LEAST_NOISE) for scale in noise)
+    largest = m * (1 - m)
+    variance = largest - min(max(d, 0.0), 0.25) + _INFLATION * math.hypot(of_mean, of_spread) / math.sqrt(2)
+    s = np.sqrt(min(max(variance, 0.0), largest + of_mean) / n)
+    # either part exceeds its summand of the upper end with probability miss / 2
+    low, high = 0.0, float(of_mean * np.log(2 / miss) - s * ndtri(miss / 4))
+    for _ in range(_HALVINGS):
+        middle = (low + high) / 2
+        low, high = (middle, high) if normal_laplace_tail(middle, s, of_mean) > miss else (low, middle)
+    return high
+
+
+def normal_note(n: int) -> str:
+    """Return what has to be known of limits of the mean of n numbers by the normal approximation."""
+    return _NORMAL if n >= _ENOUGH else f"{_NORMAL} {_FEW}"
+
+
+def mean_limits(noise: Noise, miss: float, *, is_sure: bool) -> Limits | None:
+    """Return limits of a mean among all people; None if the mean of these records was not so released.
+
+    Parameters
+    ----------
+    noise : Noise
+        Of the released mean: by "geometric", with a public limit, and without weights and groups.
+    miss : float
+        Probability with which either limit may miss.
+    is_sure : bool
+        Whether they have to be proved; otherwise they are narrower, from 100 records on.
+    """
+    # what has a spread was released so
+    if not (isinstance(noise, SpreadNoise) and isinstance(noise.mechanism, Geometric)):
+        return None
+    n, high = noise.facts.n, noise.facts.output_range[1]
+    if n is None:
+        return None
+    law = noise.mechanism.output_distribution(noise.facts.widest(), noise.epsilon)
+    if is_sure or n < _ENOUGH:
+        lower, upper = noisy_mean_limits(law, noise.released, n, miss)
+        note = ""
+    else:
+        both = law.added, spread_noise(law.added, noise.epsilon)
+        scales = [each.deviation / math.sqrt(2) / law.grid.last for each in both]
+        m, note = noise.released / high, normal_note(n)
+        half = mean_half_width(m, noise.spread, n, (scales[0], scales[1]), 2 * miss)
+        lower, upper = max(m - half, 0.0), min(m + half, 1.0)
+    return Limits(high * lower, high * upper, note)
+
+
+def quick_ratio_limits(
+    a: Floats, b: Floats, moments: tuple[float, float, float], miss: float
+) -> tuple[Floats, Floats]:
+    """Return approximate limits of p, the share of a in a and b among all people, from noisy counts: arrays.
+
+    Parameters
+    ----------
+    a, b : ndarray
+        Noisy numbers of records, as drawn: they may be negative, and fractions.
+    moments : tuple of float
+        The variances of the noise of a and of b, and their covariance.
+    miss : float
+        Probability with which each of the two limits may miss.
+
+    Notes
+    -----
+    (1 - p) a - p b has the mean 0 whatever the number of records is. Its error is taken to be normal, by the
+    sample, plus Laplace noise of the variance that the noise has.
+    """
+
+    def lower(a: Floats, b: Floats, of_a: float, of_b: float, both: float) -> Floats:
+        total, low, high = a + b, np.zeros_like(a, dtype=np.float64), np.ones_like(a, dtype=np.float64)
+        for _ in range(_HALVINGS):
+            p = (low + high) / 2
+            noise = np.maximum((1 - p) ** 2 * of_a + p * p * of_b - 2 * p * (1 - p) * both, 0.0)
+            away = a - p * total
+            tail = normal_laplace_tail(
+                np.abs(away), np.sqrt(np.maximum(total, 0) * p * (1 - p)), np.sqrt(noise / 2)
+            )
+            is_likely = np.where(away < 0, 1 - tail / 2, tail / 2) > miss
+            low, high = np.where(is_likely, low, p), np.where(is_likely, p, high)
+        return np.where(total > 0, low, 0.0)
+
+    of_a, of_b, both = moments
+    a, b = np.maximum(a, 0.0), np.maximum(b, 0.0)  # a count below 0 would make no share likely
+    return lower(a, b, of_a, of_b, both), 1.0 - lower(b, a, of_b, of_a, both)
+
+
+def quick_gap_limit(
+    excess: Floats, total: Floats, score: Floats, moments: tuple[Floats, Floats, Floats], miss: float
+) -> Floats:
+    """Return an approximate lower limit of a share of positives less a mean score, among all people: arrays.
+
+    Parameters
+    ----------
+    excess, total : ndarray
+        Noisy sums of labels minus scores, and numbers of records, as drawn.
+    score : ndarray
+        The mean score, from 0 to 1.
+    moments : tuple of ndarray
+        The variance of the noise of `excess`, its covariance with that of `total`, and the variance of that.
+    miss : float
+        Probability with which the limit may miss.
+
+    Notes
+    -----
+    With the gap x, excess - x total has the mean 0 whatever the number of records is. Its error is taken to
+    be normal, with the variance of labels that are positive with the probability score + x and a quarter for
+    that they are whole, plus Laplace noise of the variance that the noise has.
+    """
+    of_excess, both, of_total = moments
+    low, high = -np.ones_like(score), np.ones_like(score)
+    for _ in range(_HALVINGS):
+        x = (low + high) / 2
+        noise = np.maximum(of_excess - 2 * x * both + x * x * of_total, 0.0)
+        share = np.clip(score + x, 0.0, 1.0)
+        spread = np.sqrt(np.maximum(total, 0.0) * share * (1 - share) + 0.25)
+        away = excess - x * total
+        tail = normal_laplace_tail(np.abs(away), spread, np.sqrt(noise / 2))
+        is_likely = np.where(away < 0, 1 - tail / 2, tail / 2) > miss
+        low, high = np.where(is_likely, low, x), np.where(is_likely, x, high)
+    return low
+
+
+def combined_limits(
+    function: Callable[..., Floats],
+    estimates: Sequence[float],
+    limits: Sequence[tuple[float, float]],
+) -> tuple[float, float]:
+    """Return approximate limits of a function of independent estimates, from limits of each of these.
+
+    Parameters
+    ----------
+    function : callable
+        Of numbers or arrays.
+    estimates : sequence of float
+        The estimates, each moved into its limits.
+    limits : sequence of (float, float)
+        Limits of each, with the confidence that the function is to have.
+
+    Notes
+    -----
+    How far the function moves down while one argument goes through its interval is added up in squares over
+    the arguments, and so is how far it moves up: G. Y. Zou and A. Donner's MOVER (2008,
+    doi:10.1002/sim.3095), which of two normal means is exact.
+    """
+    inside = [min(max(x, low), high) for x, (low, high) in zip(estimates, limits, strict=True)]
+    middle, down, up = float(function(*inside)), 0.0, 0.0
+    for place, (low, high) in enumerate(limits):
+        moved = [*inside[:place], np.linspace(low, high, _STEPS), *inside[place + 1 :]]
+        values = function(*moved)
+        down += max(middle - float(np.min(values)), 0.0) ** 2
+        up += max(float(np.max(values)) - middle, 0.0) ** 2
+    return middle - down**0.5, middle + up**0.5
+
 
 Sizes: TypeAlias = NDArray[np.int64]
 
@@ -31,7 +395,6 @@ _FINEST_REACH = 512  # a table of noises to this reach on either side takes 8 MB
 _MOST_COUNT = 1 << 50  # floats tell larger numbers apart no more
 _MOST_RECORDS = 1e8  # from here on noise matters little, and laws of counts take long
 _SIZES = 64  # so many numbers of records at a time
-_EXPONENT = 40.0  # a count is farther from its mean than a window tells with probability exp(-40)
 _CLOSE = 1e-12
 _POINTS, _ROUNDS = 17, 13  # a search in 16 parts of 16 parts and so on, down to 2^-52
 _OF_BOX = 0.2  # part of the miss that is for the noise, where counts are large

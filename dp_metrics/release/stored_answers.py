@@ -15,12 +15,19 @@ import numpy as np
 
 from dp_metrics.accounting import Claim, PrivacyAccountant, keep
 from dp_metrics.exceptions import warn_caller
-from dp_metrics.inputs.shape import ArgumentShape, Shape
+from dp_metrics.inputs.arrays import ArgumentShape, Shape
 from dp_metrics.mechanisms._base import Noise
 from dp_metrics.release.released import ReleasedNumbers, ResultNoise
 from dp_metrics.release.result import PrivateResult
-from dp_metrics.release.stored.codec import DAMAGED, MALFORMED, decoded, encoded
-from dp_metrics.release.stored.questions import OTHER_VERSION, content_of, written_json
+from dp_metrics.release.stored_questions import (
+    DAMAGED,
+    MALFORMED,
+    OTHER_VERSION,
+    content_of,
+    decoded,
+    encoded,
+    written_json,
+)
 
 NOT_STORED = (
     "This release could not be stored in the budget, which shows its spend without a value: keep the result."
@@ -32,10 +39,10 @@ _SHOWN_DIGITS = 6
 _HOMES = {
     "metric": "dp_metrics.metrics",
     "frame": "dp_metrics.fairness.frame",
-    "labels": "dp_metrics.streaming.confusion_summary",
-    "scores": "dp_metrics.streaming.scores",
+    "labels": "dp_metrics.streaming.summaries",
+    "scores": "dp_metrics.streaming.summaries",
     "search": __name__,
-    "page": "dp_metrics.page.private_evaluate",
+    "page": "dp_metrics.page.page",
     "value": __name__,
 }
 """The modules that know how each kind of release is made again."""

@@ -1,0 +1,695 @@
+"""Errors and losses of a regression, and R^2, as in `sklearn.metrics`.
+
+What the regression metrics share: from targets and predictions of one or several outputs to a plan.
+
+Squared and absolute errors of a regression, and R^2, as in `sklearn.metrics`.
+
+Relative, logarithmic, quantile and count losses of a regression, and its median error.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Literal, Self, TypeAlias, Unpack
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from dp_metrics.inputs.arrays import Records, Shape, check_same_columns, float_block, unstated_columns
+from dp_metrics.inputs.floats import MAX_FLOAT, Floats, sum_in_order
+from dp_metrics.inputs.losses import (
+    Loss,
+    RecordLoss,
+    absolute_error,
+    absolute_percentage_error,
+    largest_error,
+    pinball_loss,
+    poisson_deviance,
+    squared_error,
+    squared_log_error,
+)
+from dp_metrics.inputs.options import MultiOutput, as_real, check_bounds, check_max_loss, check_share
+from dp_metrics.inputs.readers import check_multioutput, targets
+from dp_metrics.mechanisms._base import NO_RATIO, Limits, Noise
+from dp_metrics.metrics._metric import UNIT, Bounds, OrderSettings, Settings, asks, private
+from dp_metrics.release.parts.mean_loss import MeanOf
+from dp_metrics.release.parts.ranking_loss import OrderOf
+from dp_metrics.release.parts.variance import VarianceOf
+from dp_metrics.release.plan import Plan
+from dp_metrics.release.released import Monotone, ReleasedNumbers, usual_bias
+
+OutputWeights: TypeAlias = Literal["raw_values"] | Floats | None
+Check: TypeAlias = Callable[[Floats, Floats], None]
+
+
+def error_plan(
+    loss: Loss,
+    shape: Shape,
+    *,
+    max_loss: Any = None,
+    check: Check | None = None,
+    several: bool = True,
+    **options: Any,
+) -> Plan:
+    """Return the plan of the mean of a loss, averaged over the outputs, or with "raw_values" of each output.
+
+    Parameters
+    ----------
+    loss : callable
+        Loss of blocks of targets and predictions, record by record and output by output.
+    shape : Shape
+        Of the targets and the predictions.
+    max_loss
+        As the caller got it.
+    check : callable or None, default=None
+        Raises for blocks of targets and predictions outside the loss's domain, one record at a time.
+    several : bool, default=True
+        Whether more than one output is allowed.
+    **options
+        As for `_Pairs`.
+    """
+    pairs = _Pairs.of(shape, **options)
+    if pairs.outputs > 1 and not several:
+        raise ValueError("y_true and y_pred should be 1d arrays.")
+    record_loss = pairs.record_loss(loss, max_loss, check)
+    if isinstance(pairs.output_weights, str):
+        return Plan(pairs.each(record_loss), pairs.reader, Monotone(_each), unstated=pairs.unstated)
+    return Plan((MeanOf(record_loss),), pairs.reader)
+
+
+def root_plan(loss: Loss, shape: Shape, **options: Any) -> Plan:
+    """Return the plan of the root of the mean loss of each output, and of the average of the roots."""
+    pairs = _Pairs.of(shape, **options)
+    roots = partial(_roots, output_weights=pairs.output_weights)
+    return Plan(pairs.each(pairs.record_loss(loss)), pairs.reader, Monotone(roots), unstated=pairs.unstated)
+
+
+def r2_plan(shape: Shape, *, error_share: Any, **options: Any) -> Plan:
+    """Return the plan of R^2 of each output, from a mean squared error and a variance, averaged."""
+    share = check_share(error_share, "error_share")
+    pairs = _Pairs.of(shape, **options)
+    k = pairs.outputs
+    variances = [VarianceOf(pairs.bounds, "y_true", column) for column in pairs.columns]
+    return Plan(
+        (*pairs.each(pairs.record_loss(squared_error)), *variances),
+        pairs.reader,
+        _Scores(pairs.output_weights),
+        shares=(share / k,) * k + ((1 - share) / k,) * k,
+        unstated=pairs.unstated,
+    )
+
+
+def r2_from_parts(error: float, variance: float) -> float:
+    """Return 1 - error / variance, always finite."""
+    if variance == 0:
+        return 1.0 if error == 0 else 0.0
+    # Python divides floats without a warning; what overflows is infinite
+    return max(1.0 - error / variance, -MAX_FLOAT)
+
+
+def _each(released: ReleasedNumbers) -> Floats:
+    return np.array(released.values)
+
+
+def _roots(released: ReleasedNumbers, output_weights: OutputWeights) -> Any:
+    return _combined([math.sqrt(value) for value in released.values], output_weights)
+
+
+@dataclass(frozen=True)
+class _Scores:
+    """R^2 of each output from errors, which come first, and variances; averaged as the weights say."""
+
+    output_weights: OutputWeights
+
+    def __call__(self, released: ReleasedNumbers) -> Any:
+        """Return the scores, or their average."""
+        k = len(released.values) // 2
+        parts = zip(released.values[:k], released.values[k:], strict=True)
+        return _combined([r2_from_parts(error, variance) for error, variance in parts], self.output_weights)
+
+    def bias(self, released: ReleasedNumbers) -> str | None:
+        """Return which way the scores usually err: targets seldom have tails as heavy as errors."""
+        return usual_bias(max(released.clipped[: len(released.values) // 2]), rises=False)
+
+    def limits(self, parts: Sequence[Noise], released: ReleasedNumbers, miss: float) -> Limits:
+        """Return limits: with the largest errors and the smallest variances, and the other way round."""
+        of_parts = [part.limits(miss / len(parts)) for part in parts]
+        k = len(parts) // 2
+        ends = [_score_limits(*pair) for pair in zip(of_parts[:k], of_parts[k:], strict=True)]
+        lower, upper = (_combined([end[side] for end in ends], self.output_weights) for side in (0, 1))
+        missing = np.array([end[0] <= -MAX_FLOAT for end in ends])
+        if not missing.any():
+            return Limits(lower, upper)
+        if isinstance(lower, np.ndarray):
+            return Limits(np.where(missing, -np.inf, lower), upper, NO_RATIO)
+        return Limits(-math.inf, upper, NO_RATIO)
+
+
+def _score_limits(error: Limits, variance: Limits) -> tuple[float, float]:
+    """Return limits of 1 - error / variance; where the variance is 0 that is 1 or 0 by definition."""
+    may_vanish = variance.lower <= 0
+    lower = -MAX_FLOAT if may_vanish else max(1 - error.upper / variance.lower, -MAX_FLOAT)
+    if error.lower <= 0:
+        return lower, 1.0
+    upper = max(1 - error.lower / variance.upper if variance.upper > 0 else 0.0, -MAX_FLOAT)
+    return lower, max(upper, 0.0) if may_vanish else upper
+
+
+@dataclass(frozen=True)
+class _Pairs:
+    """The public form of targets and predictions, and the checked options about them.
+
+    `unstated` is that of a `Plan` with a part for each output.
+    """
+
+    bounds: tuple[float, float] | None
+    outputs: int
+    output_weights: OutputWeights
+    unstated: str | None
+    reader: Callable[[Records], Records]
+
+    @classmethod
+    def of(cls, shape: Shape, *, bounds: Any = None, multioutput: Any = "uniform_average") -> Self:
+        """Return the form and the options, or raise if one of them is invalid."""
+        check_same_columns(*(one.names for one in shape.arguments))
+        outputs = shape.columns(1 if isinstance(multioutput, str) else max(np.size(multioutput), 1))
+        weights = check_multioutput(multioutput, outputs)
+        unstated = None
+        if not isinstance(weights, np.ndarray):
+            unstated = unstated_columns(shape, remedy="arrays, which have a shape")
+        reader = partial(targets, columns=outputs)
+        return cls(check_bounds(bounds), outputs, weights, unstated, reader)
+
+    def record_loss(self, loss: Loss, max_loss: Any = None, check: Check | None = None) -> RecordLoss:
+        """Return the loss of a record, within the public limits."""
+        cap = check_max_loss(max_loss)
+        return RecordLoss(
+            loss,
+            reads=(partial(float_block, name="y_true"), partial(float_block, name="y_pred")),
+            cap=cap if self.bounds is None else largest_error(loss, self.bounds),
+            bounds=self.bounds,
+            check=check,
+            output_weights=None if isinstance(self.output_weights, str) else self.output_weights,
+        )
+
+    @property
+    def columns(self) -> Sequence[int | None]:
+        """The columns of the outputs; None for the only one, which has no columns."""
+        return range(self.outputs) if self.outputs > 1 else (None,)
+
+    def each(self, record_loss: RecordLoss) -> tuple[MeanOf, ...]:
+        """Return one part per output."""
+        return tuple(MeanOf(record_loss, column) for column in self.columns)
+
+
+def _combined(values: Sequence[float], output_weights: OutputWeights) -> float | Floats:
+    """Combine the released values of several outputs."""
+    if isinstance(output_weights, str):
+        return np.array(values)
+    weights: list[float] = [1.0] * len(values) if output_weights is None else output_weights.tolist()
+    total = sum_in_order(weights)
+    mean = sum_in_order(value * (weight / total) for value, weight in zip(values, weights, strict=True))
+    return min(max(mean, -MAX_FLOAT), MAX_FLOAT)
+
+
+@private("sklearn.metrics.mean_squared_error", greater_is_better=False, limit=UNIT)
+def private_mse(
+    y_true: ArrayLike,
+    y_pred: ArrayLike,
+    *,
+    epsilon: float,
+    bounds: Bounds = None,
+    sample_weight: ArrayLike | None = None,
+    multioutput: MultiOutput = "uniform_average",
+    groups: ArrayLike | None = None,
+    **settings: Unpack[Settings],
+) -> float | Floats:
+    """Mean squared error with epsilon-differential privacy for the test records.
+
+    Returns
+    -------
+    float or ndarray of shape (n_outputs,)
+        The private mean squared error; finite, at least 0. An array for "raw_values" only.
+
+    See Also
+    --------
+    private_rmse : Its square root.
+    private_mean_loss : Mean of any non-negative loss.
+
+    References
+    ----------
+    D. Durfee, "Instance-Specific Asymmetric Sensitivity in Differential Privacy", arXiv:2311.14681,
+    Section 5.2 and Appendix D.
+
+    Examples
+    --------
+    >>> from dp_metrics import private_mse
+    >>> y_true, y_pred = [3, -0.5, 2, 7] * 250, [2.5, 0.0, 2, 8] * 250
+    >>> mse = private_mse(y_true, y_pred, epsilon=1.0)
+    >>> 0.2 < mse < 0.7  # exactly 0.375
+    True
+    """
+    return asks(error_plan, squared_error, bounds=bounds, multioutput=multioutput)
+
+
+private_mean_squared_error = private_mse
+
+
+@private("sklearn.metrics.root_mean_squared_error", greater_is_better=False, limit=UNIT)
+def private_rmse(
+    y_true: ArrayLike,
+    y_pred: ArrayLike,
+    *,
+    epsilon: float,
+    bounds: Bounds = None,
+    sample_weight: ArrayLike | None = None,
+    multioutput: MultiOutput = "uniform_average",
+    groups: ArrayLike | None = None,
+    **settings: Unpack[Settings],
+) -> float | Floats:
+    """Root mean squared error with epsilon-differential privacy for the test records.
+
+    The square root of a private mean squared error, which costs nothing more. scikit-learn averages the roots
+    of several outputs, so each output is released, at an equal part of epsilon.
+
+    Returns
+    -------
+    float or ndarray of shape (n_outputs,)
+        The private root mean squared error; finite, at least 0. An array for "raw_values" only.
+
+    See Also
+    --------
+    private_mse : The mean squared error itself.
+
+    References
+    ----------
+    D. Durfee, "Instance-Specific Asymmetric Sensitivity in Differential Privacy", arXiv:2311.14681,
+    Section 5.2 and Appendix D.
+
+    Examples
+    --------
+    >>> from dp_metrics import private_rmse
+    >>> y_true, y_pred = [3, -0.5, 2, 7] * 250, [2.5, 0.0, 2, 8] * 250
+    >>> rmse = private_rmse(y_true, y_pred, epsilon=1.0)
+    >>> 0.4 < rmse < 0.85  # exactly 0.612
+    True
+    """
+    return asks(root_plan, squared_error, bounds=bounds, multioutput=multioutput)
+
+
+private_root_mean_squared_error = private_rmse
+
+
+@private("sklearn.metrics.mean_absolute_error", greater_is_better=False, limit=UNIT)
+def private_mae(
+    y_true: ArrayLike,
+    y_pred: ArrayLike,
+    *,
+    epsilon: float,
+    bounds: Bounds = None,
+    sample_weight: ArrayLike | None = None,
+    multioutput: MultiOutput = "uniform_average",
+    groups: ArrayLike | None = None,
+    **settings: Unpack[Settings],
+) -> float | Floats:
+    """Mean absolute error with epsilon-differential privacy for the test records.
+
+    Returns
+    -------
+    float or ndarray of shape (n_outputs,)
+        The private mean absolute error; finite, at least 0. An array for "raw_values" only.
+
+    See Also
+    --------
+    private_mse : Mean squared error.
+    private_mean_loss : Mean of any non-negative loss.
+
+    References
+    ----------
+    D. Durfee, "Instance-Specific Asymmetric Sensitivity in Differential Privacy", arXiv:2311.14681,
+    Section 5.2 and Appendix D.
+
+    Examples
+    --------
+    >>> from dp_metrics import private_mae
+    >>> y_true, y_pred = [3, -0.5, 2, 7] * 250, [2.5, 0.0, 2, 8] * 250
+    >>> mae = private_mae(y_true, y_pred, epsilon=1.0)
+    >>> 0.3 < mae < 0.8  # exactly 0.5
+    True
+    """
+    return asks(error_plan, absolute_error, bounds=bounds, multioutput=multioutput)
+
+
+private_mean_absolute_error = private_mae
+
+
+@private(
+    "sklearn.metrics.r2_score",
+    greater_is_better=True,
+    limit=UNIT,
+    refused="a weighted variance has no private release here",
+    from_unit=lambda x: (x, 0 * x),
+)
+def private_r2_score(
+    y_true: ArrayLike,
+    y_pred: ArrayLike,
+    *,
+    epsilon: float,
+    bounds: Bounds = None,
+    sample_weight: None = None,
+    multioutput: MultiOutput = "uniform_average",
+    error_share: float = 0.5,
+    **settings: Unpack[Settings],
+) -> float | Floats:
+    """R^2, the coefficient of determination, with epsilon-differential privacy for the test records.
+
+    1 - MSE / Var from a private mean squared error and a private variance of the targets, which share
+    epsilon. With several outputs, each has an equal part of it.
+
+    Parameters
+    ----------
+    error_share : float, default=0.5
+        Share of epsilon for the mean squared error; the variance has the rest.
+
+    Returns
+    -------
+    float or ndarray of shape (n_outputs,)
+        The private R^2: at most 1, finite. Where the private variance is 0, it is 1 if the private error is 0
+        too and 0 otherwise (scikit-learn's `force_finite`). An array for "raw_values" only.
+
+    See Also
+    --------
+    private_mse : Mean squared error.
+    private_variance : Variance.
+
+    References
+    ----------
+    D. Durfee, "Instance-Specific Asymmetric Sensitivity in Differential Privacy", arXiv:2311.14681,
+    Sections 4 and 5.2.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dp_metrics import private_r2_score
+    >>> y_true = np.linspace(0, 10, 1000)
+    >>> r2 = private_r2_score(y_true, y_true + 1, epsilon=2.0, bounds=(0, 11))
+    >>> 0.6 < r2 < 1  # exactly 0.88
+    True
+    """
+    return asks(r2_plan, bounds=bounds, multioutput=multioutput, error_share=error_share)
+
+
+@private(
+    "sklearn.metrics.mean_absolute_percentage_error",
+    greater_is_better=False,
+    limit={"max_loss": 1.0},
+    from_unit=lambda x: (np.ones_like(x), x),
+)
+def private_mean_absolute_percentage_error(
+    y_true: ArrayLike,
+    y_pred: ArrayLike,
+    *,
+    epsilon: float,
+    max_loss: float | None = None,
+    sample_weight: ArrayLike | None = None,
+    multioutput: MultiOutput = "uniform_average",
+    groups: ArrayLike | None = None,
+    **settings: Unpack[Settings],
+) -> float | Floats:
+    """Mean absolute percentage error (MAPE) with epsilon-differential privacy for the test records.
+
+    As in scikit-learn, targets nearer to 0 than 2.2e-16 count as that far from it: one target of 0 gives an
+    enormous result. A public `max_loss`, such as 2 for 200 %, prevents that.
+
+    Returns
+    -------
+    float or ndarray of shape (n_outputs,)
+        The private error as a share: 1 is 100 %; finite, at least 0. An array for "raw_values" only.
+
+    See Also
+    --------
+    private_mae : Mean absolute error.
+
+    References
+    ----------
+    D. Durfee, "Instance-Specific Asymmetric Sensitivity in Differential Privacy", arXiv:2311.14681,
+    Appendix D.
+
+    Examples
+    --------
+    >>> from dp_metrics import private_mean_absolute_percentage_error
+    >>> y_true, y_pred = [3, -0.5, 2, 7] * 250, [2.5, 0.0, 2, 8] * 250
+    >>> mape = private_mean_absolute_percentage_error(y_true, y_pred, epsilon=1.0, max_loss=2)
+    >>> 0.1 < mape < 0.6  # exactly 0.327
+    True
+    """
+    return asks(error_plan, absolute_percentage_error, max_loss=max_loss, multioutput=multioutput)
+
+
+def _check_above_minus_one(y_true: Floats, y_pred: Floats) -> None:
+    if (y_true <= -1).any() or (y_pred <= -1).any():
+        raise ValueError(
+            "Mean Squared Logarithmic Error cannot be used when targets contain values less than or equal "
+            "to -1."
+        )
+
+
+@private(
+    "sklearn.metrics.mean_squared_log_error",
+    greater_is_better=False,
+    limit=UNIT,
+    lowest_prediction=math.nextafter(-1.0, 0.0),
+)
+def private_mean_squared_log_error(
+    y_true: ArrayLike,
+    y_pred: ArrayLike,
+    *,
+    epsilon: float,
+    bounds: Bounds = None,
+    sample_weight: ArrayLike | None = None,
+    multioutput: MultiOutput = "uniform_average",
+    groups: ArrayLike | None = None,
+    **settings: Unpack[Settings],
+) -> float | Floats:
+    """Mean squared logarithmic error with epsilon-differential privacy for the test records.
+
+    Parameters
+    ----------
+    bounds : tuple of float or None, default=None
+        Public range (lower, upper) of targets and predictions, in their units. Both are clipped into it, so
+        with values outside it the answer differs from scikit-learn's. None: unbounded. Never read it from
+        the data.
+        The lower one must be above -1.
+
+    Returns
+    -------
+    float or ndarray of shape (n_outputs,)
+        The private mean squared logarithmic error; finite, at least 0. An array for "raw_values" only.
+
+    See Also
+    --------
+    private_mse : Mean squared error.
+
+    References
+    ----------
+    D. Durfee, "Instance-Specific Asymmetric Sensitivity in Differential Privacy", arXiv:2311.14681,
+    Appendix D.
+
+    Examples
+    --------
+    >>> from dp_metrics import private_mean_squared_log_error
+    >>> y_true, y_pred = [3, 5, 2.5, 7] * 250, [2.5, 5, 4, 8] * 250
+    >>> msle = private_mean_squared_log_error(y_true, y_pred, epsilon=1.0)
+    >>> 0.02 < msle < 0.08  # exactly 0.04
+    True
+    """
+    limits = check_bounds(bounds)
+    if limits is not None and limits[0] <= -1:
+        raise ValueError("The lower one of bounds must be above -1.")
+    check = _check_above_minus_one
+    return asks(error_plan, squared_log_error, bounds=limits, multioutput=multioutput, check=check)
+
+
+@private("sklearn.metrics.mean_pinball_loss", greater_is_better=False, limit=UNIT)
+def private_mean_pinball_loss(
+    y_true: ArrayLike,
+    y_pred: ArrayLike,
+    *,
+    epsilon: float,
+    bounds: Bounds = None,
+    alpha: float = 0.5,
+    sample_weight: ArrayLike | None = None,
+    multioutput: MultiOutput = "uniform_average",
+    groups: ArrayLike | None = None,
+    **settings: Unpack[Settings],
+) -> float | Floats:
+    """Pinball (quantile) loss with epsilon-differential privacy for the test records.
+
+    Parameters
+    ----------
+    alpha : float, default=0.5
+        The quantile that the predictions are meant for, in [0, 1]; 0.5 gives half the mean absolute error.
+
+    Returns
+    -------
+    float or ndarray of shape (n_outputs,)
+        The private pinball loss; finite, at least 0. An array for "raw_values" only.
+
+    See Also
+    --------
+    private_mae : Mean absolute error.
+
+    References
+    ----------
+    D. Durfee, "Instance-Specific Asymmetric Sensitivity in Differential Privacy", arXiv:2311.14681,
+    Appendix D.
+
+    Examples
+    --------
+    >>> from dp_metrics import private_mean_pinball_loss
+    >>> y_true, y_pred = [3, -0.5, 2, 7] * 250, [2.5, 0.0, 2, 8] * 250
+    >>> loss = private_mean_pinball_loss(y_true, y_pred, epsilon=1.0, alpha=0.1)
+    >>> 0.2 < loss < 0.6  # exactly 0.35
+    True
+    """
+    share = as_real(alpha)
+    if not 0 <= share <= 1:
+        raise ValueError("alpha must be a number in [0, 1].")
+    loss = partial(pinball_loss, alpha=share)
+    return asks(error_plan, loss, bounds=bounds, multioutput=multioutput)
+
+
+def _check_counts(y_true: Floats, y_pred: Floats) -> None:
+    if (y_true < 0).any() or (y_pred <= 0).any():
+        raise ValueError(
+            "Mean Tweedie deviance error with power=1 can only be used on non-negative y and strictly "
+            "positive y_pred."
+        )
+
+
+# the least probability of scikit-learn's log loss is the same: the deviance of one record stays finite
+_LEAST = float(np.finfo(np.float64).eps)
+
+
+@private(
+    "sklearn.metrics.mean_poisson_deviance",
+    greater_is_better=False,
+    limit={"max_loss": 1.0},
+    from_unit=lambda x: (np.zeros_like(x), x + 1e-9),
+    lowest_prediction=_LEAST,
+)
+def private_mean_poisson_deviance(
+    y_true: ArrayLike,
+    y_pred: ArrayLike,
+    *,
+    epsilon: float,
+    max_loss: float | None = None,
+    sample_weight: ArrayLike | None = None,
+    groups: ArrayLike | None = None,
+    **settings: Unpack[Settings],
+) -> float:
+    """Mean Poisson deviance with epsilon-differential privacy for the test records.
+
+    Parameters
+    ----------
+    y_true : array-like of shape (n_samples,)
+        True targets, at least 0.
+    y_pred : array-like of shape (n_samples,)
+        Predictions, above 0, of a model that was not trained on these records.
+
+    Returns
+    -------
+    float
+        The private mean Poisson deviance; finite, at least 0.
+
+    See Also
+    --------
+    private_mse : Mean squared error.
+
+    References
+    ----------
+    D. Durfee, "Instance-Specific Asymmetric Sensitivity in Differential Privacy", arXiv:2311.14681,
+    Appendix D.
+
+    Examples
+    --------
+    >>> from dp_metrics import private_mean_poisson_deviance
+    >>> y_true, y_pred = [2, 0, 1, 4] * 250, [0.5, 0.5, 2., 2.] * 250
+    >>> deviance = private_mean_poisson_deviance(y_true, y_pred, epsilon=1.0)
+    >>> 0.8 < deviance < 2.2  # exactly 1.4260
+    True
+    """
+    return asks(error_plan, poisson_deviance, max_loss=max_loss, check=_check_counts, several=False)
+
+
+def _median_plan(shape: Shape, *, bounds: Any) -> Plan:
+    limits = check_bounds(bounds)
+    check_same_columns(*(one.names for one in shape.arguments))
+    if shape.is_wide:
+        raise ValueError("y_true and y_pred should be 1d arrays: release one median for each output.")
+    limit = MAX_FLOAT if limits is None else float(np.minimum(np.float64(limits[1]) - limits[0], MAX_FLOAT))
+    part = OrderOf(partial(_errors, bounds=limits, limit=limit), _middle, limit)
+    return Plan((part,), partial(targets, columns=1))
+
+
+def _middle(n: int) -> int:
+    """Return which of n values is the lower median, counted from 1."""
+    return max((n + 1) // 2, 1)
+
+
+def _errors(
+    y_true: NDArray[Any], y_pred: NDArray[Any], *, bounds: tuple[float, float] | None, limit: float
+) -> Floats:
+    read = [float_block(array, name) for array, name in ((y_true, "y_true"), (y_pred, "y_pred"))]
+    if bounds is not None:
+        read = [np.clip(values, *bounds) for values in read]
+    return np.minimum(absolute_error(*read), limit)
+
+
+@private("sklearn.metrics.median_absolute_error", greater_is_better=False, mechanism="hazard", limit=UNIT)
+def private_median_absolute_error(
+    y_true: ArrayLike,
+    y_pred: ArrayLike,
+    *,
+    epsilon: float,
+    bounds: Bounds = None,
+    **settings: Unpack[OrderSettings],
+) -> float:
+    """Median absolute error with epsilon-differential privacy for the test records.
+
+    A few large errors (a heavy tail) do not move it. If the number of errors is even, it is the smaller one
+    of the two in the middle, where scikit-learn takes their mean.
+
+    Parameters
+    ----------
+    y_true : array-like of shape (n_samples,)
+        True targets, finite.
+    y_pred : array-like of shape (n_samples,)
+        Predictions of a model that was not trained on these records.
+
+    Returns
+    -------
+    float
+        The private median absolute error; finite, at least 0, in the units of the targets.
+
+    See Also
+    --------
+    private_quantile : Other quantiles, of any numbers.
+    private_mae : Their mean.
+
+    References
+    ----------
+    A. Smith, "Privacy-Preserving Statistical Estimation with Optimal Convergence Rates", 2011,
+    doi:10.1145/1993636.1993743, for private medians.
+
+    Examples
+    --------
+    >>> from dp_metrics import private_median_absolute_error
+    >>> y_true, y_pred = [3, -0.5, 2, 7] * 250, [2.5, 0.0, 2, 8] * 250
+    >>> 0.4 < private_median_absolute_error(y_true, y_pred, epsilon=1.0) < 0.6  # exactly 0.5
+    True
+    """
+    return asks(_median_plan, bounds=bounds)
