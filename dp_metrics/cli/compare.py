@@ -9,19 +9,8 @@ from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
 from dp_metrics.accounting import PrivacyAccountant
-from dp_metrics.cli._common import (
-    CommandError,
-    add_json,
-    add_payer,
-    epsilon,
-    interval_fields,
-    print_json,
-    printed,
-    refusals,
-    several,
-    share,
-    terms,
-)
+from dp_metrics.cli._common import CommandError, add_json, epsilon, several, share
+from dp_metrics.cli._output import add_payer, interval_fields, print_json, printed, refusals, terms
 from dp_metrics.cli.predictions import (
     ColumnSpec,
     Kind,

@@ -15,17 +15,8 @@ import numpy as np
 
 from dp_metrics._packages import import_extra
 from dp_metrics.accounting import PrivacyAccountant
-from dp_metrics.cli._common import (
-    CommandError,
-    add_budget_file,
-    add_json,
-    exact_epsilon,
-    label_reader,
-    printed,
-    refusals,
-    several,
-    terms,
-)
+from dp_metrics.cli._common import CommandError, add_json, exact_epsilon, label_reader, several
+from dp_metrics.cli._output import add_budget_file, printed, refusals, terms
 from dp_metrics.cli.catalogue import add_data, demonstrate
 from dp_metrics.cli.predictions import (
     Chunk,

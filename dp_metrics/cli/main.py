@@ -22,15 +22,15 @@ _COMMANDS = {
     "score": ("score", "release a private metric of your own predictions, from a CSV or Parquet file"),
     "compare": ("compare", "tell which of two models is better on the records of a file"),
     "interval": ("compare", "release an interval for the mean or a quantile of a loss among all people"),
-    "budget": ("budget", "show what is spent of a budget, and what is left"),
+    "budget": ("_output", "show what is spent of a budget, and what is left"),
     "metrics": ("catalogue", "list the metrics that `score` can release, and their options"),
     "plan": ("catalogue", "print what errors to expect of metrics, from rough guesses and without data"),
     "evaluate": (
         "evaluate",
         "release one page about a model; without a file, a demonstration on public data",
     ),
-    "reproduce": ("experiments", "run the experiments of the paper again, and draw its figures"),
-    "audit": ("audit", "search for the worst privacy loss of every public metric"),
+    "reproduce": ("catalogue", "run the experiments of the paper again, and draw its figures"),
+    "audit": ("catalogue", "search for the worst privacy loss of every public metric"),
 }
 """Of each command, the module that has it as `add_...`, and what it does."""
 

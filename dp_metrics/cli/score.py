@@ -21,21 +21,16 @@ from numpy.typing import NDArray
 
 from dp_metrics._packages import import_extra
 from dp_metrics.accounting import PrivacyAccountant
-from dp_metrics.cli._common import (
+from dp_metrics.cli._common import CommandError, Refusal, add_json, several, share, tell
+from dp_metrics.cli._output import (
     INTERVALS,
-    CommandError,
     Limits,
     Payer,
-    Refusal,
-    add_json,
     add_payer,
     printed,
     refusals,
-    several,
-    share,
     show_frame,
     show_result,
-    tell,
 )
 from dp_metrics.cli.catalogue import parameters
 from dp_metrics.cli.predictions import (

@@ -16,7 +16,7 @@ from doors import columns_of, typed_options
 from helpers import kind_of, loop_over, seeded, system_of
 
 import dp_metrics as dp
-from dp_metrics.cli import _common, predictions
+from dp_metrics.cli import _output, predictions
 from dp_metrics.cli.main import main
 from dp_metrics.cli.predictions import Predictions
 from dp_metrics.mechanisms import MECHANISMS
@@ -195,7 +195,7 @@ def test_limits_that_there_are_none_of_or_that_fail_lose_no_number(file, run, mo
     recall = ("score", file, "--metric", "recall", *OF_LABELS, "--option", "average=null")
     assert "limits" not in run(*recall).out  # of arrays, if nobody asked for them
     assert "%: [" in run(*recall, "--interval", "people").out
-    monkeypatch.setattr(_common, "_told", lambda *args, **kwargs: {}["unexpected"])
+    monkeypatch.setattr(_output, "_told", lambda *args, **kwargs: {}["unexpected"])
     for more in ((), BY_SEX):
         shown = run("score", file, *ACCURACY[2:], *more, "--interval", "people")
         assert shown.out.startswith("private_accuracy_score ")

@@ -104,7 +104,7 @@ def test_whatever_a_model_responds_the_metric_takes_what_is_made_of_it():
     for name in [*JUDGING, "own"]:
         metric = NAMES.get(name, own_metric)
         row = metric_of(metric)
-        of_numbers = row is None or metric.__module__.endswith(("regression_errors", "other_losses"))
+        of_numbers = row is None or metric.__module__.endswith("regression")
         for method in ("predict",) if row is None else row.responses:
             for usual, y in USUAL[method][:1] if of_numbers else USUAL[method][method == "predict" :]:
                 is_text = isinstance(usual, str)

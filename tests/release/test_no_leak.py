@@ -110,10 +110,20 @@ def test_representations_and_pickles_of_public_objects_hold_no_value_of_the_data
 
 def test_what_holds_private_values_does_not_show_its_fields():
     names = [f"parts.{module.name}" for module in pkgutil.iter_modules(parts.__path__)]
-    modules = [import_module(f"dp_metrics.release.{name}") for name in ("draws", "release", *names)]
+    modules = [import_module(f"dp_metrics.release.{name}") for name in ("noise", "plan", "release", *names)]
     defined = (c for module in modules for c in vars(module).values() if is_dataclass(c))
-    classes = [c for c in defined if c.__module__.endswith((".draws", ".release", *names))]
+    classes = [c for c in defined if c.__module__.endswith((".noise", ".plan", ".release", *names))]
     showing = {c.__name__ for c in classes if c.__repr__ is not object.__repr__}
     # which hold public facts
     public = {c.__name__ for c in classes if issubclass(c, Part)}
-    assert showing == {"HazardByClass", "PublicWeights", "RankingNoise", *public}
+    public |= {
+        "CountsNoise",
+        "HazardByClass",
+        "Plan",
+        "PublicWeights",
+        "RankingNoise",
+        "Share",
+        "Terms",
+        "Together",
+    }
+    assert showing == public
