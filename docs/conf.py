@@ -52,16 +52,14 @@ plot_include_source = plot_html_show_source_link = plot_html_show_formats = Fals
 
 TITLES = {
     "page": "The whole evaluation on one page",
-    "metrics.regression_errors": "Regression metrics",
-    "metrics.other_losses": "More regression losses",
+    "metrics.regression": "Regression metrics",
     "metrics.classification": "Losses and accuracy of classifiers",
     "metrics.labels": "Metrics of predicted labels",
     "metrics.scores": "Metrics of scores: curves, areas, calibration",
     "metrics.statistics": "Statistics of one column",
-    "metrics.reports": "Reports",
     "fairness": "Groups of people",
     "inference": "How sure: intervals and comparisons",
-    "release.with_result": "From a metric to its result",
+    "release.result": "From a metric to its result",
     "analysis.expected_error": "Planning accuracy",
     "model_selection.release_count": "Planning cost",
     "accounting": "Budgets",
@@ -88,7 +86,7 @@ ELSEWHERE = {
         "PiecewiseLaplace",
     ],
     "dp_metrics.exceptions": [
-        "LargeEpsilonWarning", "NoisyReleaseWarning", "SearchStopped", "SeededReleaseWarning",
+        "LargeEpsilonWarning", "NoisyReleaseWarning", "SearchInterrupt", "SeededReleaseWarning",
         "StoredReleaseWarning", "TrainingFoldsWarning",
     ],
 }  # fmt: skip

@@ -1,5 +1,5 @@
 (** The second stage of the default for a variance: the least clipped sum of squares (theory, 6;
-    [clipped_squares] in clipped_variance.py). *)
+    [clipped_squares] in variance_windows.py). *)
 From Coq Require Import Reals Lra Lia List ZArith.
 From DP Require Import Constants Laws HazardRelease OutputBounds MeanLoss Least Leavings Variance AddRemove Lipschitz
   Staircase Adaptive.

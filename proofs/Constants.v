@@ -2,7 +2,7 @@
 From Coq Require Import Reals.
 Open Scope R_scope.
 
-(** _hazard_law.py: TAIL, PEAK, and the power of H for monotonic metrics and for others. *)
+(** hazard.py: TAIL, PEAK, and the power of H for monotonic metrics and for others. *)
 Definition tail : nat := 3.
 Definition peak : R := 256.
 Definition power_monotonic : nat := 4.

@@ -1,5 +1,5 @@
 (** Hazard selection on a finite public grid is differentially private (theory, 3; [HazardLaw] in
-    _hazard_law.py). *)
+    hazard.py). *)
 From Coq Require Import Reals Lra Lia List ZArith.
 From Coquelicot Require Import Rcomplements.
 From DP Require Import Constants Laws HazardLaw.

@@ -1,4 +1,4 @@
-(** The draw where floats cannot decide: brackets in whole numbers ([_ExactComparison] in _hazard_law.py). *)
+(** The draw where floats cannot decide: brackets in whole numbers ([_ExactComparison] in hazard.py). *)
 From Coq Require Import Reals Lra Lia List ZArith.
 From DP Require Import Constants Laws HazardLaw HazardRelease Margin.
 Open Scope R_scope.

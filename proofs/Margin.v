@@ -1,5 +1,5 @@
 (** The floats of a draw: where they decide, exact arithmetic would decide the same ([HazardLaw._parts] and
-    [HazardLaw._certain] in _hazard_law.py). Floats have 53 bits here and no smallest or largest number: what
+    [HazardLaw._certain] in hazard.py). Floats have 53 bits here and no smallest or largest number: what
     underflow and overflow can add is argued on paper, in the docstring of [HazardLaw]. *)
 From Coq Require Import Reals Lra Lia List ZArith.
 From Flocq Require Import Core.

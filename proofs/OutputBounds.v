@@ -1,4 +1,4 @@
-(** Output bounds, ranks, and how far a rank can move (theory, 1 and 2; [Runs] in _grid.py). *)
+(** Output bounds, ranks, and how far a rank can move (theory, 1 and 2; [Runs] in _laws.py). *)
 From Coq Require Import Reals Lra Lia List ZArith.
 From DP Require Import Constants Laws HazardLaw HazardRelease.
 Import ListNotations.

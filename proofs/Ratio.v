@@ -1,4 +1,4 @@
-(** q rounded up ([largest_ratio] in _hazard_law.py). *)
+(** q rounded up ([largest_ratio] in hazard.py). *)
 From Coq Require Import Reals Lra.
 From Coquelicot Require Import Rcomplements.
 From Interval Require Import Tactic.
