@@ -124,9 +124,12 @@ def _output(typed: argparse.Namespace) -> Path:
         raise CommandError(f"--output takes a file that ends in {', '.join(_WRITERS)}, not {path}")
     for package in ("jinja2", "matplotlib") if suffix == ".html" else ():
         import_extra(package, "report")
+    is_new = not path.exists()
     try:
         with path.open("a", encoding="utf-8"):
             pass
+        if is_new:  # nothing stays where the page is refused
+            path.unlink()
     except OSError as error:
         raise CommandError(f"can't write to {path}: {error.strerror or error}") from error
     return path

@@ -706,7 +706,12 @@ def _portions(public: PageForm) -> tuple[list[Portion], dict[str, Callable[[], _
             portions.append(Portion("median error", "median absolute error", _ONE,
                                     partial(_error_of_loss, numbers=1)))  # fmt: skip
             blocks["median error"] = partial(
-                _plain_block, public, "private_median_absolute_error", "y_true", TARGETS
+                _plain_block,
+                public,
+                "private_median_absolute_error",
+                "y_true",
+                TARGETS,
+                bounds=setting.bounds,
             )
     else:
         size, cells = public.labels.size, matrix_layout(public.labels.size).good.size

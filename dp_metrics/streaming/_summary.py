@@ -167,7 +167,9 @@ class Summary(HtmlRepr):
             If the two do not fit together; it says what differs.
         """
         if other is self:
-            raise ValueError("A summary cannot be merged with itself: each record would count twice.")
+            raise ValueError(
+                "A summary cannot be merged with itself: each record would count twice. Merge the others with it."
+            )
         here = {"type": type(self).__name__, **self._settings()}
         there = {"type": type(other).__name__, **(other._settings() if type(other) is type(self) else {})}
         for name in {**here, **there}:

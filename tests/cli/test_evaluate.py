@@ -97,3 +97,13 @@ def test_json_is_all_of_it(run, refused):
     assert json.loads(shown)["schema"] == "dp_metrics.evaluation"
     assert Path("page.md").read_text().startswith("# Private evaluation")
     assert "needs a file of predictions" in refused("evaluate", "--y-true", "y", code=2)
+
+
+def test_a_refused_page_leaves_no_file_and_harms_none(refused):
+    words = *f"{PAGE} --y-true truth --y-pred pred --labels 0 1 --epsilon 1".split(), "--output"
+    before = {path.name for path in Path().iterdir()}
+    refused(*words, "refused.json")
+    assert {path.name for path in Path().iterdir()} == before
+    Path("kept.json").write_text("{}", encoding="utf-8")
+    refused(*words, "kept.json")
+    assert Path("kept.json").read_text(encoding="utf-8") == "{}"
