@@ -168,7 +168,7 @@ class Summary(HtmlRepr):
         """
         if other is self:
             raise ValueError(
-                "A summary cannot be merged with itself: each record would count twice. Merge the others with it."
+                "A summary cannot be merged with itself: each record would count twice. Merge another one."
             )
         here = {"type": type(self).__name__, **self._settings()}
         there = {"type": type(other).__name__, **(other._settings() if type(other) is type(self) else {})}
