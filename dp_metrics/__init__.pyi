@@ -1,129 +1,66 @@
-from . import exceptions as exceptions
-from . import mechanisms as mechanisms
+from . import exceptions as exceptions, mechanisms as mechanisms
 from ._packages import __version__ as __version__
 from .accounting import PrivacyAccountant as PrivacyAccountant
 from .analysis.expected_error import (
     epsilon_for_error as epsilon_for_error,
-)
-from .analysis.expected_error import (
     expected_error as expected_error,
+    records_needed as records_needed,
 )
-from .analysis.expected_error import records_needed as records_needed
 from .exceptions import (
     PrivacyBudgetError as PrivacyBudgetError,
 )
 from .fairness.frame import PrivateMetricFrame as PrivateMetricFrame
 from .inference.comparison import private_compare as private_compare
-from .inference.loss_intervals import private_mean_interval as private_mean_interval
-from .inference.loss_intervals import private_quantile_interval as private_quantile_interval
+from .inference.loss_intervals import (
+    private_mean_interval as private_mean_interval,
+    private_quantile_interval as private_quantile_interval,
+)
 from .metrics.classification import (
     private_accuracy_score as private_accuracy_score,
-)
-from .metrics.classification import (
     private_brier_score_loss as private_brier_score_loss,
-)
-from .metrics.classification import (
     private_log_loss as private_log_loss,
-)
-from .metrics.classification import private_top_k_accuracy_score as private_top_k_accuracy_score
-from .metrics.classification import (
+    private_top_k_accuracy_score as private_top_k_accuracy_score,
     private_zero_one_loss as private_zero_one_loss,
 )
 from .metrics.labels.confusion import (
     private_balanced_accuracy_score as private_balanced_accuracy_score,
-)
-from .metrics.labels.confusion import (
     private_classification_report as private_classification_report,
-)
-from .metrics.labels.confusion import (
     private_cohen_kappa_score as private_cohen_kappa_score,
-)
-from .metrics.labels.confusion import (
     private_confusion_matrix as private_confusion_matrix,
-)
-from .metrics.labels.confusion import (
     private_f1_score as private_f1_score,
-)
-from .metrics.labels.confusion import (
     private_jaccard_score as private_jaccard_score,
-)
-from .metrics.labels.confusion import (
     private_matthews_corrcoef as private_matthews_corrcoef,
-)
-from .metrics.labels.confusion import (
     private_precision_score as private_precision_score,
-)
-from .metrics.labels.confusion import (
     private_recall_score as private_recall_score,
-)
-from .metrics.labels.confusion import (
     private_specificity_score as private_specificity_score,
 )
 from .metrics.regression import (
     private_mae as private_mae,
-)
-from .metrics.regression import (
     private_mean_absolute_error as private_mean_absolute_error,
-)
-from .metrics.regression import (
     private_mean_absolute_percentage_error as private_mean_absolute_percentage_error,
-)
-from .metrics.regression import (
     private_mean_pinball_loss as private_mean_pinball_loss,
-)
-from .metrics.regression import (
     private_mean_poisson_deviance as private_mean_poisson_deviance,
-)
-from .metrics.regression import (
     private_mean_squared_error as private_mean_squared_error,
-)
-from .metrics.regression import (
     private_mean_squared_log_error as private_mean_squared_log_error,
-)
-from .metrics.regression import (
     private_median_absolute_error as private_median_absolute_error,
-)
-from .metrics.regression import (
     private_mse as private_mse,
-)
-from .metrics.regression import (
     private_r2_score as private_r2_score,
-)
-from .metrics.regression import (
     private_rmse as private_rmse,
-)
-from .metrics.regression import (
     private_root_mean_squared_error as private_root_mean_squared_error,
 )
 from .metrics.scores.curves import (
     private_average_precision_score as private_average_precision_score,
-)
-from .metrics.scores.curves import (
     private_calibration_curve as private_calibration_curve,
-)
-from .metrics.scores.curves import (
     private_expected_calibration_error as private_expected_calibration_error,
-)
-from .metrics.scores.curves import (
     private_precision_recall_curve as private_precision_recall_curve,
-)
-from .metrics.scores.curves import private_roc_auc_score as private_roc_auc_score
-from .metrics.scores.curves import (
+    private_roc_auc_score as private_roc_auc_score,
     private_roc_curve as private_roc_curve,
 )
 from .metrics.statistics import (
     private_mean as private_mean,
-)
-from .metrics.statistics import (
     private_mean_loss as private_mean_loss,
-)
-from .metrics.statistics import (
     private_quantile as private_quantile,
-)
-from .metrics.statistics import (
     private_std as private_std,
-)
-from .metrics.statistics import (
     private_variance as private_variance,
 )
 from .model_selection.best import private_best as private_best
@@ -132,10 +69,11 @@ from .model_selection.scorers import (
     make_private_scorer as make_private_scorer,
 )
 from .model_selection.search import PrivateRandomizedSearch as PrivateRandomizedSearch
-from .page.page import PrivateEvaluation as PrivateEvaluation
-from .page.page import private_evaluate as private_evaluate
+from .page.page import PrivateEvaluation as PrivateEvaluation, private_evaluate as private_evaluate
 from .release.result import with_result as with_result
-from .streaming.summaries import ConfusionSummary as ConfusionSummary
-from .streaming.summaries import LossSummary as LossSummary
-from .streaming.summaries import ScoreSummary as ScoreSummary
-from .streaming.summaries import VarianceSummary as VarianceSummary
+from .streaming.summaries import (
+    ConfusionSummary as ConfusionSummary,
+    LossSummary as LossSummary,
+    ScoreSummary as ScoreSummary,
+    VarianceSummary as VarianceSummary,
+)

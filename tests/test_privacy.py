@@ -14,8 +14,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from cases import ADD_OR_REMOVE as ADD
-from cases import REPLACE
+from cases import ADD_OR_REMOVE as ADD, REPLACE
 from helpers import slow_but
 
 import dp_metrics as dp

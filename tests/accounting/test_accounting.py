@@ -22,16 +22,13 @@ import pandas as pd
 import pytest
 from cases import RELATIONS
 from helpers import NoEntropy, loop_over
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from sklearn.base import BaseEstimator, clone
 from sklearn.linear_model import Ridge
 
 import dp_metrics as dp
 from dp_metrics import private_mean_loss
-from dp_metrics.accounting import PrivacyAccountant
-from dp_metrics.accounting import accountant as accountants
-from dp_metrics.accounting import ledgers as _ledgers
+from dp_metrics.accounting import PrivacyAccountant, accountant as accountants, ledgers as _ledgers
 from dp_metrics.exceptions import PrivacyBudgetError
 
 

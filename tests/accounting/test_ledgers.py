@@ -23,8 +23,7 @@ import pytest
 from helpers import new_session
 
 import dp_metrics
-from dp_metrics.accounting import PrivacyAccountant
-from dp_metrics.accounting import ledgers as _ledgers
+from dp_metrics.accounting import PrivacyAccountant, ledgers as _ledgers
 from dp_metrics.exceptions import PrivacyBudgetError
 
 needs_fork = pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")

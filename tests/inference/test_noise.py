@@ -12,8 +12,7 @@ import cases
 import numpy as np
 import pytest
 from helpers import loop_over, seeded, slow_but
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from sklearn import metrics as sk
 
 import dp_metrics as dp

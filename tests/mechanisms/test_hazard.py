@@ -19,8 +19,7 @@ from helpers import (
     slow_but,
     var_bounds,
 )
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from dp_metrics._random import LazyUniform, SeededEntropy
 from dp_metrics.analysis.expected_error import loss_output_bounds, variance_output_bounds

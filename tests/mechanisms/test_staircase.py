@@ -9,8 +9,7 @@ from unittest import mock
 import numpy as np
 import pytest
 from helpers import Words, loop_over
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from scipy import stats
 
 from dp_metrics import _random

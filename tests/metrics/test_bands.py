@@ -6,8 +6,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 from helpers import loop_over, seeded
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from scipy.special import betaincinv
 from scipy.stats import norm
 from sklearn.metrics import roc_auc_score

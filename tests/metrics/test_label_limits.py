@@ -7,8 +7,7 @@ import numpy as np
 import pytest
 import sklearn.metrics as sk
 from helpers import loop_over, seeded
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from scipy.special import betaincinv
 
 import dp_metrics as dp

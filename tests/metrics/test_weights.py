@@ -7,8 +7,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 from helpers import MAX, check_neighbours, hostile_losses, loop_over, nearest, weighted_bounds
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from dp_metrics.sensitivity.aggregates import WeightedLossAggregate
 from dp_metrics.sensitivity.exact import BLOCK

@@ -14,8 +14,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from cases import ADD_OR_REMOVE as ADD
-from cases import REPLACE
+from cases import ADD_OR_REMOVE as ADD, REPLACE
 
 import dp_metrics as dp
 from dp_metrics.mechanisms import Adaptive

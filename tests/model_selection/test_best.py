@@ -9,8 +9,7 @@ from functools import cache, partial
 
 import numpy as np
 import pytest
-from cases import ADD_OR_REMOVE as ADD
-from cases import REPLACE
+from cases import ADD_OR_REMOVE as ADD, REPLACE
 from helpers import NoEntropy, loop_over, new_session
 from scipy.stats import chisquare
 

@@ -23,8 +23,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import LinearSVC
 
 import dp_metrics as dp
-from dp_metrics.page.setting import LABELS, PROBABILITIES, SCORES, TARGETS
-from dp_metrics.page.setting import given as given_of
+from dp_metrics.page.setting import LABELS, PROBABILITIES, SCORES, TARGETS, given as given_of
 
 RNG = np.random.default_rng(5)
 N = 60

@@ -57,8 +57,8 @@ def add_huber_loss(folder):
     metrics.write_text(f"{metrics.read_text('utf-8')}\n\n{METRIC.strip()}\n", encoding="utf-8")
     insert(
         names,
-        "from .metrics.labels.released_confusion import ReleasedConfusion as ReleasedConfusion\n",
-        "from .metrics.other_losses import (\n    private_huber_loss as private_huber_loss,\n)\n",
+        "from .metrics.regression import (\n",
+        "    private_huber_loss as private_huber_loss,\n",
     )
     insert(folder / "tests" / "cases.py", "CASES = {\n", CASE)
     insert(folder / "CHANGELOG.md", "### Added\n\n", "- `private_huber_loss`.\n")

@@ -23,8 +23,7 @@ from helpers import (
     seeded,
     variance_query,
 )
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 import dp_metrics as dp
 from dp_metrics._random import OSEntropy, SeededEntropy

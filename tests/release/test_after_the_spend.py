@@ -13,8 +13,7 @@ import numpy as np
 import pytest
 from cases import CASES, KINDS, valid
 from helpers import MAX, loop_over
-from hypothesis import example, given, settings
-from hypothesis import strategies as st
+from hypothesis import example, given, settings, strategies as st
 from sklearn.linear_model import LogisticRegression
 
 import dp_metrics as dp

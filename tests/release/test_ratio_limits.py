@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 from cases import RELATIONS
 from helpers import loop_over, slow_but
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from scipy.special import betaincinv
 from scipy.stats import binom
 

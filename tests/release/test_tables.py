@@ -10,8 +10,7 @@ import dask.array as da
 import numpy as np
 import pytest
 from helpers import BOTH_RELATIONS, loop_over
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 import dp_metrics as dp
 from dp_metrics import distributed

@@ -7,8 +7,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 from helpers import hostile_values, loop_over
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from dp_metrics.sensitivity.aggregates import CountAggregate, LossAggregate, OrderAggregate, VarianceAggregate
 from dp_metrics.sensitivity.exact import BLOCK, UNIT_BITS

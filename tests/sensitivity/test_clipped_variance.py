@@ -6,8 +6,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 from helpers import MAX, distances_of, loop_over
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from dp_metrics.sensitivity import variance_windows
 from dp_metrics.sensitivity.aggregates import VarianceAggregate

@@ -6,8 +6,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 from helpers import MAX, hostile_values, loop_over, nearest, slow_but
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from dp_metrics.sensitivity.exact import (
     BLOCK,

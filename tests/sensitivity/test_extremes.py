@@ -7,8 +7,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 from helpers import BOTH_RELATIONS, check_neighbours, distances_of, loop_over, loss_query, variance_query
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from dp_metrics.inputs.floats import MAX_FLOAT
 from dp_metrics.inputs.options import Relation
@@ -156,7 +155,7 @@ def test_a_summary_that_does_not_hold_all_values_has_no_clipped_squares():
 @pytest.mark.gate
 @loop_over(
     ("kind", "relation"),
-    itertools.product(["loss", "capped loss", "variance", "bounded variance"], [False, True]),
+    itertools.product(["loss", "capped loss", "variance", "bounded variance"], BOTH_RELATIONS),
 )
 def test_order_statistics_of_neighbours_satisfy_definition_3_4(kind, relation):
     domain, is_variance = [0.0, 0.5, 1.0, 3.0], kind.endswith("variance")

@@ -21,8 +21,7 @@ from helpers import (
     replaced,
     var_bounds,
 )
-from hypothesis import example, given
-from hypothesis import strategies as st
+from hypothesis import example, given, strategies as st
 
 from dp_metrics.sensitivity.aggregates import OrderAggregate
 from dp_metrics.sensitivity.exact import UNIT_BITS, rounded_quotient, to_units

@@ -6,8 +6,7 @@ import math
 import numpy as np
 import pytest
 from helpers import loop_over
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from dp_metrics.sensitivity.noisy_sums import person_units, product_rate, unit_rate
 

@@ -15,8 +15,7 @@ import numpy as np
 import pytest
 from cases import RELATIONS
 from helpers import aggregate_of, hostile_losses, hostile_values, loop_over
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 import dp_metrics as dp
 from dp_metrics import ConfusionSummary, LossSummary, PrivacyAccountant, ScoreSummary, VarianceSummary

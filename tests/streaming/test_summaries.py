@@ -25,8 +25,7 @@ from helpers import (
     seeded,
     slow_but,
 )
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from sklearn import metrics as sk
 from sklearn.calibration import CalibrationDisplay, calibration_curve
 
