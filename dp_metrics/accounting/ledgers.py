@@ -1,7 +1,5 @@
 """Where the spends of a budget are kept: in this process, or in a file that many processes share.
 
-Sessions: what a process has seen of a budget file since it first opened it.
-
 A name is used once in a session: it buys, or is served what an earlier session stored. Otherwise two folds,
 or two rounds of a loop, would have one number. A session is no matter of a clock or of the number of a
 process: it begins after the last spend that the ledger then had, and goes with pickled copies and forks.

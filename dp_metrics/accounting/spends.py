@@ -1,9 +1,4 @@
-"""Spends, what a ledger of them has to do, and what they have bought.
-
-A spend, and what a ledger of spends has to do.
-
-What a budget has bought: the releases that its ledger keeps, to be looked at for ever.
-"""
+"""Spends, what a ledger of them has to do, and what they have bought."""
 
 from __future__ import annotations
 

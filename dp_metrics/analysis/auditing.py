@@ -1,7 +1,5 @@
 """The auditor: how private is a mechanism really, on the worst neighbours it can find.
 
-The audited set: every metric of the catalogue, with and without public limits, on all that is public.
-
 Three tools, from the strongest to the most general. `privacy_loss` computes the exact loss of a known
 mechanism on one pair. `audit` searches for the worst pair of records for a metric, from the metric's own
 validation to its output law. `loss_lower_bound` needs nothing but samples of a black box. An audit never

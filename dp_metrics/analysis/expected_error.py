@@ -1,11 +1,4 @@
-"""Planning: what error to expect of a release, and how many records an interval needs.
-
-What error to expect of a release, from public or synthetic data: nothing here keeps the data private.
-
-What a mechanism sees of public data, and noise in floats: for studies, never for private records.
-
-How many records an interval for all people needs: planning without data.
-"""
+"""Planning: what error to expect of a release, and how many records an interval needs."""
 
 from __future__ import annotations
 

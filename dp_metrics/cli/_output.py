@@ -1,9 +1,4 @@
-"""What commands show: a release for people, or as JSON; and a budget, which pays for it.
-
-`dp-metrics budget`: what is spent of a budget and what is left; and budgets for `dp-metrics score`.
-
-A release for people, or as JSON. All of it is public, and nothing here can fail because of what it is.
-"""
+"""What commands show: a release for people, or as JSON; and a budget, which pays for it."""
 
 import argparse
 import json

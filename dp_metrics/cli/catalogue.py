@@ -1,11 +1,5 @@
 """Commands that read no predictions: `dp-metrics metrics`, `plan`, `audit` and `reproduce`.
 
-`dp-metrics metrics` and `dp-metrics plan`: what can be asked for, and what error to expect of it.
-
-`dp-metrics audit`: a search for the worst privacy loss of every public metric.
-
-`dp-metrics reproduce`, and what `dp-metrics evaluate` shows without a file: experiments on public data.
-
 xgboost, pandas and matplotlib are imported only once they are needed, so that ``--help`` works, and a missing
 extra is one clear line, where they are not installed.
 """

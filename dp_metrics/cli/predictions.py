@@ -1,7 +1,5 @@
 """The columns of a CSV or Parquet file, in chunks of rows, or all at once.
 
-Public options of a metric, as they are typed.
-
 How a cell is read follows from the role of its column and from public options, never from other cells: a
 column whose type is guessed from what it holds would let one record change how all others are read. Text is
 read alike in every kind of file. Messages name columns, which are public, but no cell and no row. No row is

@@ -2,8 +2,6 @@
 
 They are public data, read for study; nothing here is private or needs to be.
 
-Where data come from: files in a folder, or OpenML.
-
 Whatever is wrong with a file is one clear error; nothing is ever read short without one.
 """
 

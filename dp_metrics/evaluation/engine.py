@@ -1,17 +1,11 @@
 """The engine of every study, the mechanisms that are compared, and the studies behind the figures.
 
-What is compared: one table of mechanisms, with how each is made, called and drawn; and the clipped mean.
-
 The clipped mean is what a practitioner would otherwise write, the plainest yardstick. It is a function and
 not a mechanism, because it needs the records and not only their output bounds.
-
-The engine of every study: draw records, release their metric with each rival, note the error; many times.
 
 The releases are seeded, so that a run can be repeated; they are therefore not private, which on public data
 protects nobody and harms nobody. Only `dp-metrics evaluate` takes all records, once, and draws its releases
 from the operating system.
-
-The studies behind the figures: which tasks each of them has, and which rivals it compares.
 """
 
 from __future__ import annotations

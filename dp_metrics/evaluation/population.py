@@ -1,7 +1,5 @@
 """The numbers that the experiments draw records from: columns, and the losses of trained models.
 
-Train the models of the experiments on public data and predict the held-out part.
-
 Tables: xgboost with default parameters on an 80/20 split. Images come with a split of their own: a
 perceptron for MNIST, a small convolutional network for CIFAR-10, which needs the `vision` extra (torch).
 

@@ -1,11 +1,4 @@
-"""What `dp-metrics evaluate` and `dp-metrics reproduce` do: from data sets to rows, figures and a report.
-
-The figures of the studies; everything but the illustrations is drawn from rows of results alone.
-
-`dp-metrics reproduce --report`: the results as tables, all on one HTML page that needs nothing else.
-
-What `dp-metrics evaluate` and `dp-metrics reproduce` do: from data sets to rows and pictures.
-"""
+"""What `dp-metrics evaluate` and `dp-metrics reproduce` do: from data sets to rows, figures and a report."""
 
 import base64
 import html

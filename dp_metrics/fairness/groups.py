@@ -1,9 +1,4 @@
-"""Which group each record belongs to, and which gaps would be released if there was none.
-
-Which gap between groups would be released if there was none: made-up records, and made-up noise.
-
-Which group each record belongs to: public groups, private or public membership.
-"""
+"""Which group each record belongs to, and which gaps would be released if there was none."""
 
 import math
 from collections.abc import Hashable, Sequence

@@ -1,9 +1,5 @@
 """Which of two models is better, on the same private records.
 
-The losses of two models on the same records: which losses can be compared, and how they are computed.
-
-Which of two models is better on more records, from two noisy counts: the mathematics, without data.
-
 Model A wins on W records and B on L; D = W - L, and m = W + L records are decided, of n. Both are released
 with two-sided geometric noise of a rate r: k has probability proportional to exp(-r abs(k)). All functions
 here are functions of the two released whole numbers and of public ones.

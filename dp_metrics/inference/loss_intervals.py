@@ -1,15 +1,4 @@
-"""Intervals for the mean and for quantiles of a loss among all people like the records.
-
-The settings that functions share which speak of all people like the records.
-
-What is released for an interval for a mean, and how the interval follows.
-
-An interval for the mean of a bounded loss among all people like the records.
-
-Searches for an order statistic along a public grid, from below or from above.
-
-An interval for a quantile of a loss among all people like the records.
-"""
+"""Intervals for the mean and for quantiles of a loss among all people like the records."""
 
 from __future__ import annotations
 
@@ -277,7 +266,7 @@ def private_mean_interval(  # noqa: PLR0913 - data, options, and settings of a r
     --------
     private_mean_loss : The mean loss of these records, without an interval.
     private_quantile_interval : An interval for a quantile, which needs no cap.
-    accuracy_interval : An interval for an accuracy that has already been released, free of cost.
+    dp_metrics.release.result.PrivateResult : Limits of what has been released already, free of cost.
     PrivateResult.population_interval : An interval for a mean that has been released; the "sure" one holds
         for every loss and number of records.
 

@@ -1,12 +1,8 @@
 """From whatever holds records to arrays, in which each record is what it is by itself, and their form.
 
-Dates, times and durations in their one exact form, whatever holds them and in whatever unit: a `Moment`.
-
-That is a whole number of attoseconds, the smallest unit of NumPy. A day is its midnight, as in NumPy. Times
-with a time zone are equal if they are the same instant, and never equal to times without one, of which nobody
-knows where they are.
-
-From whatever holds records to an array, in which each record is what it is by itself, and is valid.
+A `Moment` is a whole number of attoseconds, the smallest unit of NumPy. A day is its midnight, as in NumPy.
+Times with a time zone are equal if they are the same instant, and never equal to times without a zone, of
+which nobody knows where they are.
 
 NumPy gives a list the one type that suits all its elements: a word among numbers makes words of all of
 them, a single float rounds large integers. One record would then change how all others are read, and the
@@ -22,8 +18,6 @@ value, a count or a position from the data. What depends on several records at o
 What concerns a whole array (its type, shape and length) is checked at once, by functions that return the
 array uncopied where they can; what concerns its contents is checked in blocks, as they are read, by functions
 that end in `_block`. The errors are those that users of scikit-learn expect.
-
-The public form of records, and the records that have it: what is public, and what is private.
 
 A `Shape` is all that anybody may know of records before one of them is read. Whatever is planned is planned
 from a shape. `Records` hold the contents, which are looked at once a plan has read them, and never before.

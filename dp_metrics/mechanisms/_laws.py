@@ -1,11 +1,7 @@
 """Public grids of candidate outputs, and output laws: the exact distribution of a release.
 
-Public grids of candidate outputs, and the runs of candidates that share one score.
-
 The reflective inverse sensitivity s(x; t) is constant between consecutive output bounds, so a
 mechanism over millions of candidates needs only how many of them lie between each pair of bounds.
-
-Output laws: the exact distribution of a release, computed rather than sampled.
 """
 
 import math

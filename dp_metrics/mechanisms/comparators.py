@@ -1,11 +1,4 @@
-"""Mechanisms to compare with: those of the paper, and the textbook's.
-
-AboveThreshold with exponential noise: the paper's asymmetric sensitivity mechanism.
-
-Inverse sensitivity, which the paper compares with, and piecewise Laplace, which interpolates it.
-
-The Laplace mechanism with global sensitivity: the textbook baseline.
-"""
+"""Mechanisms to compare with: those of the paper, and the textbook's."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""The geometric mechanism: discrete noise on a public lattice, exact as executed.
-
-Staircase noise: the best noise for one number that a record moves by several steps of a lattice.
-"""
+"""The geometric mechanism: discrete noise on a public lattice, exact as executed."""
 
 from __future__ import annotations
 

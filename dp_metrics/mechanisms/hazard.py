@@ -1,13 +1,9 @@
 """Hazard selection: one search along a public grid.
 
-The law of hazard selection, and a draw from it that is exact as executed.
-
 With q a float64 and every count of grid cells an integer, the cumulative hazard Lambda_k is a rational
 number, and so is H(Lambda_k), the probability to release one of the first k outputs. A draw finds the k with
 H(Lambda_(k-1)) <= U < H(Lambda_k) for a uniform U whose bits are drawn as they are needed. Floats decide when
 their error cannot matter; otherwise integers do, with as many bits as it takes.
-
-Limits of a metric, given a hazard release of it and public facts.
 """
 
 from __future__ import annotations

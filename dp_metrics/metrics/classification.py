@@ -1,11 +1,4 @@
-"""Private classification metrics, drop-in replacements for those of `sklearn.metrics`.
-
-Labels with predicted probabilities, and the parts of plans about them that several metrics share.
-
-Shares of records that are right, or wrong: what a mean of 0 and 1 tells of all people.
-
-Private top-k accuracy: is the true label among the k that a model thinks most likely.
-"""
+"""Private classification metrics, drop-in replacements for those of `sklearn.metrics`."""
 
 from __future__ import annotations
 

@@ -1,11 +1,4 @@
-"""Errors and losses of a regression, and R^2, as in `sklearn.metrics`.
-
-What the regression metrics share: from targets and predictions of one or several outputs to a plan.
-
-Squared and absolute errors of a regression, and R^2, as in `sklearn.metrics`.
-
-Relative, logarithmic, quantile and count losses of a regression, and its median error.
-"""
+"""Errors and losses of a regression, and R^2, as in `sklearn.metrics`."""
 
 from __future__ import annotations
 

@@ -1,12 +1,8 @@
 """The trials of a private search: drawn independently, and observed by nobody.
 
-Are validation records of the kind that training records are: a question to each record by itself.
-
 The training records are public. A record that no model of them can predict, because it holds text where they
 hold numbers, or because something is missing, is refused before anything is spent. The refusal reveals that
 there is such a record, and no more.
-
-What a model responds to private records, read and made valid one record at a time.
 
 A list is never made an array at once: one record's text would make text of every number, one float a rounded
 number of every large integer, and one row of another length would make the whole unreadable. An array has a

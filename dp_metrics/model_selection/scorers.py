@@ -1,7 +1,4 @@
-"""Scorers: private metrics in the form that scikit-learn's model-selection tools call.
-
-What is publicly known of a metric that somebody wants to score with: is it private, and is more better.
-"""
+"""Scorers: private metrics in the form that scikit-learn's model-selection tools call."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""What a page says: sections of sentences, tables and pictures, from which every form of the page is made.
-
-A page as lists, mappings, numbers and text.
-"""
+"""What a page says: sections of sentences, tables and pictures, from which every form of the page is made."""
 
 from __future__ import annotations
 

@@ -1,9 +1,4 @@
-"""The numbers of a page, each with how sure it is, and whether requirements are met as far as they tell.
-
-The numbers of a page, each with how sure it is: made of what was released, and of nothing else.
-
-Whether requirements are met, as far as released numbers tell.
-"""
+"""The numbers of a page, each with how sure it is, and whether requirements are met as far as they tell."""
 
 from __future__ import annotations
 

@@ -1,15 +1,4 @@
-"""The page: what was released of an evaluation, what it says, and the function that makes it.
-
-A page as HTML: one file without network and scripts, in which all text is escaped.
-
-A page as Markdown.
-
-The pictures of a page, drawn from released objects, as figures and as images within HTML.
-
-The page: what was released of an evaluation, and what it says. Nothing here can reach a record.
-
-The function that evaluates a model: validate, divide epsilon, spend once, draw, and show the page.
-"""
+"""The page: what was released of an evaluation, what it says, and the function that makes it."""
 
 from __future__ import annotations
 

@@ -1,9 +1,4 @@
-"""What a page releases: several plans that one spend pays for, and how epsilon is divided among them.
-
-How one epsilon is divided among the releases of a page, by public numbers alone.
-
-What a page releases: several plans that one spend pays for, each from as few counts as tell its part.
-"""
+"""What a page releases: several plans that one spend pays for, and how epsilon is divided among them."""
 
 from __future__ import annotations
 

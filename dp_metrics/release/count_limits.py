@@ -1,12 +1,6 @@
 """Limits from noisy counts, in the records and among all people: of a share, a bounded mean, and a ratio.
 
-Proved limits from a sum over records with noise: of a probability, exact ones, and of a bounded mean.
-
-Limits by the normal approximation: of what has normal error by the sample and other error by the noise.
-
 `mean_limits` are by the normal approximation, or proved.
-
-Limits of a ratio of two counts, in the records and among all people, from noisy counts.
 """
 
 import math

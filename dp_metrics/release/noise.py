@@ -1,9 +1,5 @@
 """What is public about the noise of a release: its draws, and the limits that follow from it alone.
 
-Draws: what is left of a release after the spend, and cannot fail.
-
-What is public about the noise of a release, and the limits that follow from it alone.
-
 Nothing here knows a record: the noise of a number is described by what was released and drawn, and by public
 settings.
 """

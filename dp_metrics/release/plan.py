@@ -1,11 +1,7 @@
 """Plans: what a call releases, made of options and of the public form of the records, part by part.
 
-Parts of plans, and what is known of the records for each: the public half and the private half.
-
 Most parts are one number that has output bounds: a mechanism of the caller's choice releases it. A part that
 is a vector of whole numbers with a public sensitivity gets exact discrete noise instead.
-
-Plans: what a call releases, made of options and of the public form of the records; and reading records.
 
 A `Plan` holds public things only, so that it may be kept with a result, compared, sent to a worker and shown.
 Reading is a second step: `Plan.read` is the one door to the records. What it returns, a `KnownParts`, is

@@ -1,9 +1,5 @@
 """The single path of a release: terms -> plan -> read -> spend -> draw.
 
-The settings that every release has: checked once, into one value that travels instead of six arguments.
-
-The single path of a release: shape -> plan -> read -> spend -> draw.
-
 Of several plans together all are prepared, one spend pays for them, and all are drawn.
 Everything that can fail for a reason in the data happens before the spend: records are validated as they are
 read, and the output bounds are ready when epsilon is recorded. What follows is arithmetic that cannot

@@ -1,13 +1,7 @@
 """From released numbers to a result, from their limits to its limits, and which way it usually errs.
 
-Which way a release usually errs: told by public settings and by what was released alone.
-
 Hazard selection and the two stages clip what the records furthest off add, so that a mean loss or a variance
 of which a few records make up much comes out too low. Noise that is added leaves either way alike.
-
-Two limits of one number, and what they are limits of.
-
-From released numbers to a result, and from their limits to its limits.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""The result of a release, with all that may be published about it.
-
-The whole result of a release, from a function that returns its value only.
-"""
+"""The result of a release, with all that may be published about it."""
 
 from __future__ import annotations
 

@@ -1,11 +1,7 @@
 """Questions: all that is public of a call, as JSON, and so what a stored answer is the answer to.
 
-JSON of what is public about a release, and back, by a closed table of types: reading it runs no code.
-
 Numbers, strings and lists stand for themselves. Anything else is an object with one key, which says what it
 is; the types and functions that it may name are those that were entered here, and never found by their name.
-
-Questions: all that is public of a call, and so what a stored answer is the answer to.
 
 An argument is one of four things, and is known by its name in every function. A setting (epsilon, the
 budget) is in the question by itself or not at all. An option is in it as it was given. Of records, which are

@@ -5,8 +5,6 @@ limit adds p to one sum and 1 - p to another: together it moves them by 1, whate
 is the mean. Where p is 0 or 1 both sums are counts, and need no finer lattice. Likewise a record at t
 between 0 and 1 adds (1 - t)^2, 2 t (1 - t) and t^2, which are 1 together, and the sums tell the variance (the
 Bezier mechanism, arXiv:2509.04919).
-
-What each record of a person weighs where every person counts once: whole units, with one public sum.
 """
 
 import math

@@ -4,13 +4,9 @@ One function for each row of the table of metrics. L^l, f and U^l are each one e
 of the (float) records and public constants, rounded once, so that the floats inherit every inequality
 of Definition 3.4 of the paper: U^l(x) <= U^(l+1)(x') and L^l(x) >= L^(l+1)(x') between neighbours.
 
-The expected calibration error: its exact sum, and how far a record moves it.
-
-In each public bin, labels (0 or 1) minus scores are added up; n times the error is the sum T of the sizes of
-these sums. A record lies in one bin, whose sum it moves by at most 1: T moves by at most 1 if it is added or
+Of a calibration error: in each public bin, labels (0 or 1) minus scores are added up; n times the error is
+the sum T of the sizes of these sums. A record lies in one bin, whose sum it moves by at most 1: T moves by at most 1 if it is added or
 removed, and by at most 2 if it is replaced. Both are attained (tests/sensitivity/test_calibration.py).
-
-Output bounds of the ranking loss 1 - AUC: how far a few records can move it.
 
 The ranking loss is the share of the pairs of a positive and a negative record in which the negative one has
 the higher score, ties counted half; 1/2 if there is no pair. Scores are compared, never computed with.

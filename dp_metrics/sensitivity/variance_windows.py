@@ -1,9 +1,4 @@
-"""Windows of a column: the least clipped and the least trimmed sums of squares, exactly.
-
-The least sum of squared distances from a centre, each clipped at a public width, exactly.
-
-The least variance of what remains of a column when its most extreme values are dropped, exactly.
-"""
+"""Windows of a column: the least clipped and the least trimmed sums of squares, exactly."""
 
 import math
 from collections.abc import Callable, Iterable, Sequence

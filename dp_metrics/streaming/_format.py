@@ -17,10 +17,8 @@ Only the very bytes that the summary would be written as again are read, and onl
 fit together. The checksum finds damage, not malice: whoever can write to where summaries are kept can forge
 them.
 
-Whether some records could have given an aggregate that was read.
-
-A release relies on it: what no records give can make it fail, even after the spend. The checks are necessary
-for that, not always sufficient: with sums of squares, for instance, they are those of real numbers.
+A release relies on these checks: what no records give can make one fail, even after the spend. The checks are
+necessary for that, not always sufficient: with sums of squares, for instance, they are those of real numbers.
 """
 
 import contextlib

@@ -2,10 +2,6 @@
 
 A summary holds sums and the most extreme records themselves. It is private data, as sensitive as the records:
 keep it where they are kept, and publish only what `release` returns.
-
-Summaries of labels: one release of one table, from which every metric of labels follows.
-
-Summaries of scores: one release of one table, from which every curve and the areas under them follow.
 """
 
 from __future__ import annotations

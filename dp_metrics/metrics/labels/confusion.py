@@ -1,11 +1,4 @@
-"""Metrics of predicted labels: confusion matrix, precision, recall, what is made of them, and a report.
-
-Private precision, recall, what is made of them (F1 and Jaccard scores), and specificity.
-
-The private confusion matrix, and scores that need all of a confusion matrix.
-
-Several private metrics in one call, from one budget.
-"""
+"""Metrics of predicted labels: confusion matrix, precision, recall, what is made of them, and a report."""
 
 from __future__ import annotations
 

@@ -1,9 +1,4 @@
-"""Metrics of labels: what is released of a confusion matrix, what follows, and limits among all people.
-
-What metrics of labels are among all people: limits from noisy counts, which have been released.
-
-Metrics of labels: what a plan releases of a confusion matrix, and what it makes of that.
-"""
+"""Metrics of labels: what is released of a confusion matrix, what follows, and limits among all people."""
 
 import contextlib
 import math

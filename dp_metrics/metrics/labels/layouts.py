@@ -1,11 +1,7 @@
 """The fewest counts of labels that determine a metric, and the formulas of metrics of predicted labels.
 
-Which counts of labels are released: the fewest that determine a metric, and what they tell.
-
 All metrics of labels are functions of how many records have which true and which predicted label. A `Layout`
 says which sums of these counts are released, and `Counts` holds what they tell of each label.
-
-Formulas of the metrics of predicted labels, and the fewest counts that determine each.
 """
 
 import math

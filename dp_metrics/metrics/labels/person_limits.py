@@ -1,11 +1,7 @@
 """Limits of a net benefit, and of ratios of people of whom each counts once.
 
-Limits of the net benefit of a decision, in the records and among all people, from two noisy counts.
-
 At a threshold t the net benefit is (TP - w FP) / n, w = t / (1 - t): A. J. Vickers and E. B. Elkin (2006,
 doi:10.1177/0272989X06295361). The number n of records is public.
-
-Limits of a ratio among all people of whom each counts once, however many records a person has.
 """
 
 import math

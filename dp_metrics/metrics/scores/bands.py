@@ -1,12 +1,8 @@
 """How sure a table of scores is: limits of areas, and bands for its ROC curve and its calibration curve.
 
-Limits of the area under a ROC curve, and of average precision, of scores that were counted in public bins.
-
 How the scores of a bin lie is not released. A pair of a positive and a negative record in different bins is
 surely won or surely lost; one within a bin may be either, so that an area is known up to the tied pairs even
 without noise. So is an average precision.
-
-How sure a table of scores is: bands for its ROC curve and its calibration curve.
 """
 
 from collections.abc import Callable

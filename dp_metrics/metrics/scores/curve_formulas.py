@@ -1,11 +1,5 @@
 """Records of two classes with a score, and the curves and areas that follow from counts of them.
 
-Records of two classes with a score: how they are read.
-
-Curves and areas that follow from counts of scores, in the order and shape of scikit-learn.
-
-Numbers of records above each score, as smooth as the noise of their counts demands.
-
 A precision divides counts from the top, where bins are often empty. Noise below 0 is lost there and noise
 above 0 stays, if each count is made plausible by itself: then the top of a curve is a share of noise.
 """

@@ -1,11 +1,4 @@
-"""Private curves of scores, areas under them and calibration, drop-in replacements for `sklearn.metrics`.
-
-Private curves of scores and areas under them, drop-in replacements for those of `sklearn.metrics`.
-
-Private ranking metrics, drop-in replacements for those of `sklearn.metrics`.
-
-Private measures of calibration: are records with a probability of 0.8 positive 8 times out of 10.
-"""
+"""Private curves of scores, areas under them and calibration, drop-in replacements for `sklearn.metrics`."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Tables of scores: how many records of either class lie in each public bin, and what follows from that.
-
-The table of a calibration curve: labels by bin of the score, and where in the bin the scores lie.
-"""
+"""Tables of scores: how many records of either class lie in each public bin, and what follows from that."""
 
 import math
 from collections.abc import Callable, Mapping, Sequence

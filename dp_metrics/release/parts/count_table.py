@@ -1,7 +1,4 @@
-"""Tables of counts: the part of a plan, what is known of the records, and what noisy counts tell.
-
-Tables whose columns nest: as many of them are released as the public size and epsilon deserve.
-"""
+"""Tables of counts: the part of a plan, what is known of the records, and what noisy counts tell."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace

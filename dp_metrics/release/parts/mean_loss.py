@@ -1,11 +1,4 @@
-"""A mean of losses, or a sum over records: the part of a plan, and what is known of the records.
-
-A mean loss: the part of a plan, and what is known of the records.
-
-An expected calibration error: the part of a plan, and what is known of the records.
-
-Sums over records that are clipped to a cap, which is bought first: the part of a plan, and its draw.
-"""
+"""A mean of losses, or a sum over records: the part of a plan, and what is known of the records."""
 
 import math
 from collections.abc import Callable, Iterator, Mapping

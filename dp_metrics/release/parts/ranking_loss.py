@@ -1,9 +1,4 @@
-"""Order statistics, and the ranking loss 1 - AUC: parts of plans, and what is known of the records.
-
-An order statistic, such as a median: the part of a plan, and what is known of the records.
-
-The ranking loss 1 - AUC: part, what is known, and a draw whose grid suits the smaller class.
-"""
+"""Order statistics, and the ranking loss 1 - AUC: parts of plans, and what is known of the records."""
 
 import math
 from collections import defaultdict
