@@ -5,8 +5,9 @@ of the (float) records and public constants, rounded once, so that the floats in
 of Definition 3.4 of the paper: U^l(x) <= U^(l+1)(x') and L^l(x) >= L^(l+1)(x') between neighbours.
 
 Of a calibration error: in each public bin, labels (0 or 1) minus scores are added up; n times the error is
-the sum T of the sizes of these sums. A record lies in one bin, whose sum it moves by at most 1: T moves by at most 1 if it is added or
-removed, and by at most 2 if it is replaced. Both are attained (tests/sensitivity/test_calibration.py).
+the sum T of the sizes of these sums. A record lies in one bin, whose sum it moves by at most 1: T moves by at
+most 1 if it is added or removed, and by at most 2 if it is replaced. Both are attained
+(tests/sensitivity/test_calibration.py).
 
 The ranking loss is the share of the pairs of a positive and a negative record in which the negative one has
 the higher score, ties counted half; 1/2 if there is no pair. Scores are compared, never computed with.
