@@ -445,7 +445,7 @@ def private_accuracy_score(
     return asks(_zero_one_plan, normalize=normalize, is_score=True)
 
 
-def _plan(shape: Shape, *, k: Any, normalize: Any, labels: Any) -> Plan:
+def _top_k_plan(shape: Shape, *, k: Any, normalize: Any, labels: Any) -> Plan:
     number, form = as_whole(k), shape.arguments[1]
     if number is None or number < 1:
         raise ValueError("k must be an integer of at least 1.")
@@ -530,4 +530,4 @@ def private_top_k_accuracy_score(
     >>> 0.7 < private_top_k_accuracy_score(y_true, y_score, epsilon=1.0, k=2) < 0.8  # exactly 0.75
     True
     """
-    return asks(_plan, k=k, normalize=normalize, labels=labels)
+    return asks(_top_k_plan, k=k, normalize=normalize, labels=labels)
