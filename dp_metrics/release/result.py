@@ -7,7 +7,7 @@ import inspect
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
-from functools import lru_cache
+from functools import cache, lru_cache
 from types import FunctionType, MappingProxyType, MethodType
 from typing import Any, Generic, ParamSpec, TypeVar, cast
 
@@ -558,11 +558,23 @@ def arguments_of(
     function: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]
 ) -> dict[str, Any]:
     """Return all arguments of a call by name, with the defaults; raise TypeError as the call would."""
-    try:
-        call = inspect.signature(function).bind(*args, **kwargs)
+    positional, needed, defaults = _parameters(function)
+    given = {**dict(zip(positional, args, strict=False)), **kwargs}
+    if len(given) == len(args) + len(kwargs) and needed <= given.keys() <= defaults.keys():
+        return {**defaults, **given}
+    try:  # this is slower, and says what is wrong
+        return inspect.signature(function).bind(*args, **kwargs).arguments
     except TypeError as error:
         problem = str(error).replace("too many", "takes options by their names only: too many")
-    else:
-        call.apply_defaults()
-        return call.arguments
     raise TypeError(f"{function.__name__}() {problem}")
+
+
+@cache
+def _parameters(function: Callable[..., Any]) -> tuple[list[str], set[str], dict[str, Any]]:
+    """Return the names of what may be given by its place, of what must be given, and all defaults by name."""
+    shown = inspect.signature(function).parameters.values()
+    return (
+        [one.name for one in shown if one.kind is not one.KEYWORD_ONLY],
+        {one.name for one in shown if one.default is one.empty},
+        {one.name: one.default for one in shown},
+    )
