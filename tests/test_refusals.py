@@ -480,7 +480,7 @@ ROWS = [
     (lambda q: dp.private_quantile([1.0], q, **SAFE, bounds=(0, 1)),
      ValueError, "Quantiles", [-0.1, 1.1, NAN, "0.5", None, True, [0.5]]),
     (lambda bounds: dp.private_quantile([1.0], 0.5, **SAFE, bounds=bounds),
-     ValueError, "bounds", [None, (None, 1), (-INF, 1), (1, 0), (NAN, None), 3, (0, NAN)]),
+     ValueError, "bounds", [None, (None, 1), (-INF, 1), (1, 0), (NAN, None), 3, (0, NAN), np.array(3.0), np.zeros((2, 2))]),
     (lambda: dp.private_quantile([1.0], 0.5, **SAFE, bounds=(0, None), mechanism="laplace"),
      ValueError, "upper limit"),
     (lambda: dp.private_mean([1.0], **SAFE, bounds=None), ValueError, "bounds"),

@@ -15,7 +15,7 @@ from typing import Any, Literal, Self, TypeAlias
 
 import numpy as np
 
-from dp_metrics.inputs.floats import Floats
+from dp_metrics.inputs.floats import MAX_FLOAT, Floats
 
 Epsilon: TypeAlias = "float | Fraction"
 """A float stands for the decimal that people type; a share of it is an exact fraction."""
@@ -138,15 +138,21 @@ def check_spend_name(spend_name: Any) -> str | None:
     raise TypeError("spend_name must be None or a string.")
 
 
-def check_bounds(bounds: Any) -> tuple[float, float] | None:
-    """Return public bounds as two floats, or None for unbounded data."""
+def check_bounds(bounds: Any, *, may_be_open: bool = False) -> tuple[float, float] | None:
+    """Return public bounds as two floats, or None for unbounded data.
+
+    Where they may be open, the upper one may be None or infinite, which is the largest float then.
+    """
     if bounds is None:
         return None
     lower = upper = math.nan
-    ordered = isinstance(bounds, tuple | list) or hasattr(bounds, "__array__")
-    if ordered and len(bounds) == 2 and all(isinstance(bound, numbers.Real) for bound in bounds):
+    is_ordered = isinstance(bounds, tuple | list) or getattr(bounds, "ndim", 0) == 1
+    given = [*bounds] if is_ordered else []
+    if may_be_open and len(given) == 2 and (given[1] is None or as_real(given[1]) == math.inf):
+        given[1] = MAX_FLOAT
+    if len(given) == 2 and all(isinstance(bound, numbers.Real) for bound in given):
         with contextlib.suppress(OverflowError):
-            lower, upper = (float(bound) for bound in bounds)
+            lower, upper = map(float, given)
     if not (math.isfinite(lower) and math.isfinite(upper) and lower < upper):
         raise ValueError("bounds must be None or a pair (lower, upper) of finite numbers with lower < upper.")
     return lower, upper

@@ -270,7 +270,7 @@ def private_quantile(
     >>> 440 < median < 560  # exactly 500
     True
     """
-    low, high = _half_open_bounds(bounds)
+    low, high = _given(check_bounds(bounds, may_be_open=True), "a quantile needs a public lower bound")
     share = as_real(q)
     if not 0 <= share <= 1:
         raise ValueError("Quantiles must be in the range [0, 1].")
@@ -292,13 +292,6 @@ def _above(values: NDArray[np.float64], low: float, high: float) -> Floats:
 def _width(low: float, high: float) -> float:
     """Return the largest number that `_above` gives."""
     return min(high - low, MAX_FLOAT)
-
-
-def _half_open_bounds(bounds: Any) -> tuple[float, float]:
-    """Return public bounds; the upper one may be None or infinite."""
-    if isinstance(bounds, tuple | list) and len(bounds) == 2 and bounds[1] in (None, math.inf):
-        bounds = (bounds[0], MAX_FLOAT)
-    return _given(check_bounds(bounds), "a quantile needs a public lower bound")
 
 
 def _given(bounds: Bounds, reason: str) -> tuple[float, float]:

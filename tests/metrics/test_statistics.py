@@ -67,7 +67,7 @@ def test_quantiles_are_those_of_numpy(n):
     x = np.random.default_rng(0).normal(size=n) * 10
     for q in (0, 0.1, 0.25, 1 / 3, 0.5, 0.7, 0.99, 1):
         expected = np.quantile(x, q, method="inverted_cdf")
-        for bounds in ((-100, None), (-100, math.inf), (-100, 100)):
+        for bounds in ((-100, None), (-100, math.inf), np.array([-100, math.inf]), (-100, 100)):
             assert dp.private_quantile(x, q, epsilon=1e12, bounds=bounds) == pytest.approx(expected, abs=1e-4)
 
 
