@@ -23,7 +23,7 @@ from dp_metrics.accounting.spends import (
     the_one_named,
 )
 from dp_metrics.exceptions import budget_error, warn_caller
-from dp_metrics.inputs.options import Relation, check_epsilon, exact_epsilon
+from dp_metrics.inputs.options import Relation, exact_epsilon
 
 
 class PrivacyAccountant:
@@ -136,7 +136,7 @@ class PrivacyAccountant:
         *,
         reuse: bool = True,
     ) -> None:
-        total = _exact(epsilon)
+        total = exact_epsilon(epsilon)
         if not isinstance(reuse, bool):
             raise TypeError("reuse must be True or False.")
         self.reuse = reuse
@@ -182,7 +182,7 @@ class PrivacyAccountant:
         RuntimeError
             If an accountant without `path` is used in a forked child.
         """
-        asked = _exact(epsilon)
+        asked = exact_epsilon(epsilon)
         drawn_by = "" if mechanism is None else mechanism
         texts = {"spend_name": spend_name, "mechanism": drawn_by, "neighboring": neighboring}
         for name, text in texts.items():
@@ -208,7 +208,7 @@ class PrivacyAccountant:
         PrivacyBudgetError
             If less than epsilon remains. Other errors are those of `spend`.
         """
-        asked = _exact(epsilon)
+        asked = exact_epsilon(epsilon)
         self._ledger.refuse_if_forked()
         _refuse_too_much(asked, self._ledger.spent(), self._ledger)
 
@@ -399,13 +399,6 @@ def keep(accountant: PrivacyAccountant, claim: Claim, answer: str | None, summar
     """Store what was released for a claim that has been paid."""
     if claim.number is not None:
         accountant._ledger.keep(claim.number, answer, summary)
-
-
-def _exact(epsilon: Any) -> Fraction:
-    if isinstance(epsilon, Decimal):
-        check_epsilon(float(epsilon) if epsilon.is_finite() else math.nan)
-        return Fraction(epsilon)
-    return exact_epsilon(epsilon)
 
 
 def _rounded_down(exact: Fraction) -> float:

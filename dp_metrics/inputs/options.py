@@ -8,6 +8,7 @@ import difflib
 import math
 import numbers
 from collections.abc import Iterable, Mapping, Sequence
+from decimal import Decimal
 from enum import StrEnum
 from fractions import Fraction
 from functools import lru_cache
@@ -17,7 +18,7 @@ import numpy as np
 
 from dp_metrics.inputs.floats import MAX_FLOAT, Floats
 
-Epsilon: TypeAlias = "float | Fraction"
+Epsilon: TypeAlias = "float | Fraction | Decimal"
 """A float stands for the decimal that people type; a share of it is an exact fraction."""
 MultiOutput: TypeAlias = Literal["raw_values", "uniform_average"] | Sequence[float] | Floats
 """How several outputs make one number, or "raw_values" for a number each."""
@@ -73,12 +74,16 @@ def check_positive(value: Any, name: str, message: str = "{} must be a positive,
 
 def check_epsilon(epsilon: Any) -> float:
     """Return epsilon as a float; it must be a finite, positive real number."""
+    if isinstance(epsilon, Decimal):  # a signaling NaN has no float
+        epsilon = float(epsilon) if epsilon.is_finite() else math.nan
     return check_positive(epsilon, "epsilon")
 
 
 def exact_epsilon(epsilon: Epsilon) -> Fraction:
-    """Return epsilon as the decimal number that people typed; a fraction stands for itself."""
+    """Return epsilon as the decimal number that people typed; a Fraction or a Decimal stands for itself."""
     value = check_epsilon(epsilon)
+    if isinstance(epsilon, Decimal):
+        return Fraction(epsilon)
     if isinstance(epsilon, numbers.Rational):
         return Fraction(int(epsilon.numerator), int(epsilon.denominator))
     return _decimal(value)

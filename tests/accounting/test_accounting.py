@@ -41,11 +41,20 @@ def make(request, tmp_path):
 # Exact addition
 
 
+TENTHS = [0.1, np.float64(0.1), Fraction(1, 10), Decimal("0.1"), Decimal("0.1000")]
+
+
+def test_a_release_takes_the_numbers_that_a_budget_takes():
+    for tenth in TENTHS:
+        budget = PrivacyAccountant(0.1)
+        dp.private_mean_loss([0.5] * 1000, epsilon=tenth, accountant=budget)
+        assert budget.remaining == 0.0
+
+
 def test_any_kind_of_numbers_adds_up_exactly(tmp_path):
-    tenths = [0.1, np.float64(0.1), Fraction(1, 10), Decimal("0.1"), Decimal("0.1000")]
     threes = [3, 3.0, np.int64(3), np.float32(3), Fraction(3), Decimal(3)]
     for number, (total, count, part) in enumerate(
-        [(1.0, 10, tenth) for tenth in tenths] + [(three, 9, Fraction(1, 3)) for three in threes]
+        [(1.0, 10, tenth) for tenth in TENTHS] + [(three, 9, Fraction(1, 3)) for three in threes]
     ):
         for accountant in (PrivacyAccountant(total), PrivacyAccountant(total, tmp_path / str(number))):
             for i in range(count):
