@@ -1,0 +1,20 @@
+"""What a call walks through is counted, and nothing else."""
+
+from pathlib import Path
+
+from helpers import load_script
+
+import dp_metrics as dp
+from dp_metrics.inputs.options import as_whole, exact_epsilon
+
+walk = load_script(Path(__file__).parents[2] / "benchmarks" / "walk.py")
+
+
+def test_calls_functions_modules_and_depth_of_a_call_are_counted():
+    def twice():
+        return [as_whole(1), as_whole(2), sorted([3, 1])]
+
+    assert walk.walk_of(twice) == (2, 1, ["inputs/options.py"], 1)
+    assert walk.walk_of(lambda: exact_epsilon(0.25)).modules == ["inputs/options.py"]
+    assert walk.walk_of(lambda: exact_epsilon(0.25)).depth > 1
+    assert "release/release.py" in walk.walk_of(lambda: dp.private_mae([1.0], [2.0], epsilon=1.0)).modules
