@@ -39,7 +39,7 @@ def test_every_metric_is_audited_without_a_limit_and_with_every_mechanism():
 @pytest.mark.parametrize("monotonic", [True, False])
 def test_hazard_loss_is_the_largest_ratio_of_the_exact_output_law(monotonic):
     mechanism, epsilon, rng = Hazard(resolution=40.0), 1.0, np.random.default_rng(0)
-    largest = 0.0
+    shares = []
     for _ in range(30):
         a = rng.integers(0, 4, size=6) / 3
         b = a.copy()
@@ -53,8 +53,8 @@ def test_hazard_loss_is_the_largest_ratio_of_the_exact_output_law(monotonic):
         exact = auditing.privacy_loss(mechanism, *bounds, epsilon=epsilon)
         # the loss of the crossing point bounds that of the grid point, and is close to it
         assert brute <= exact * (1 + 1e-12)
-        largest = max(largest, brute / exact if exact else 0.0)
-    assert largest > 0.9
+        shares += [brute / exact] if exact else []
+    assert min(shares) > 0.95
 
 
 def rational_law(law):
