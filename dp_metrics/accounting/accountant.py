@@ -183,9 +183,7 @@ class PrivacyAccountant:
             _refuse_another_relation(neighboring, relations)
             _refuse_too_much(asked, spent, self._ledger)
 
-        number = self._ledger.record(asked, spend_name, mechanism, neighboring, check, claim)
-        if claim is not None:
-            claim.number = number
+        self._ledger.record(asked, spend_name, mechanism, neighboring, check, claim)
 
     def require(self, epsilon: float | Fraction | Decimal) -> None:
         """Raise unless that much is left; nothing is recorded or reserved.

@@ -14,7 +14,6 @@ import secrets
 import sqlite3
 import threading
 import time
-import weakref
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import AbstractContextManager, closing, contextmanager
 from dataclasses import dataclass, field
@@ -155,10 +154,10 @@ class Ledger:
         neighboring: str,
         check: Check,
         claim: Claim | None = None,
-    ) -> int:
+    ) -> None:
         """Record a spend for good, unless the check raises; to all who share the ledger this is one step.
 
-        Return its number. Raise ValueError, before the check, if the claim's name is taken.
+        A claim is told the number. Raise ValueError, before the check, if the claim's name is taken.
         """
         self.refuse_if_forked()
         with self._connection() as db:
@@ -181,8 +180,8 @@ class Ledger:
             db.execute("COMMIT")
             assert self._session is not None
             self._session.seen = seen
-        assert number is not None
-        return number
+        if claim is not None:
+            claim.number = number
 
     def keep(self, number: int, answer: str | None, summary: str) -> None:
         """Add to a spend with a claim what was released, once and for all."""
@@ -282,12 +281,14 @@ class MemoryLedger(Ledger):
     """
 
     def __init__(self, total: Fraction) -> None:
+        self._db = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
         super().__init__(total)
         self._pid, self._session = os.getpid(), Session(0)
-        self._db = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
-        weakref.finalize(self, self._db.close)
         self._fill(self._db)
         self._db.execute(_TABLE_OF_RELEASES)
+
+    def __del__(self) -> None:
+        self._db.close()  # Python warns of one that is left to the collector
 
     def refuse_if_forked(self) -> None:
         """Raise RuntimeError in a forked child, which has a copy of the ledger."""
