@@ -73,8 +73,7 @@ _SESSIONS: dict[str, Session] = {}
 def joined(identity: str, session: Session) -> Session:
     """Return the one session of a file in this process, which begins or knows what this one knows."""
     known = _SESSIONS.setdefault(identity, session)
-    if known is not session:
-        known.join(session)
+    known.join(session)
     return known
 
 
@@ -131,7 +130,7 @@ class Ledger:
     path: str | None = None
     _identity: str | None = None  # unknown until the ledger has been opened
     _session: Session | None = None  # it begins then
-    _known = _NOTHING  # the last sum, which is long to parse, and most often nobody else has spent
+    _known = _NOTHING  # the last sum: a long one parses slowly, and most often nobody else has spent
 
     def __init__(self, total: Fraction) -> None:
         self.total = total
@@ -176,7 +175,7 @@ class Ledger:
             spent += epsilon
             self._known = _spelled(spent), spent
             db.execute("UPDATE budget SET spent = ?", (self._known[0],))
-            seen = BudgetState(spent, (number, *entry))
+            seen = BudgetState(spent, self._entry(db))
             db.execute("COMMIT")
             assert self._session is not None
             self._session.seen = seen
@@ -288,7 +287,7 @@ class MemoryLedger(Ledger):
         self._db.execute(_TABLE_OF_RELEASES)
 
     def __del__(self) -> None:
-        self._db.close()  # Python warns of one that is left to the collector
+        self._db.close()  # Python 3.13 warns of one that is left to the collector
 
     def refuse_if_forked(self) -> None:
         """Raise RuntimeError in a forked child, which has a copy of the ledger."""
