@@ -9,19 +9,9 @@ from fractions import Fraction
 from typing import Any
 
 from dp_metrics._html import card
-from dp_metrics.accounting.ledgers import FileLedger, MemoryLedger
-from dp_metrics.accounting.spends import (
-    Check,
-    Claim,
-    Ledger,
-    LedgerEntry,
-    Spend,
-    StoredResults,
-    name_used,
-    results_of,
-    servable,
-    the_one_named,
-)
+from dp_metrics.accounting.ledgers import FileLedger, Ledger, MemoryLedger
+from dp_metrics.accounting.results import StoredResults, results_of, servable, the_one_named
+from dp_metrics.accounting.spends import Claim, LedgerEntry, Spend
 from dp_metrics.exceptions import budget_error, warn_caller
 from dp_metrics.inputs.options import Relation, exact_epsilon
 
@@ -189,10 +179,11 @@ class PrivacyAccountant:
             if not isinstance(text, str):
                 raise TypeError(f"{name} must be a str.")
 
-        check = self._check(asked, neighboring)
-        number = self._ledger.record(asked, spend_name, mechanism, neighboring, check, claim)
-        if claim is not None:
-            claim.number = number
+        def check(spent: Fraction, relations: Set[str]) -> None:
+            _refuse_another_relation(neighboring, relations)
+            _refuse_too_much(asked, spent, self._ledger)
+
+        self._ledger.record(asked, spend_name, mechanism, neighboring, check, claim)
 
     def require(self, epsilon: float | Fraction | Decimal) -> None:
         """Raise unless that much is left; nothing is recorded or reserved.
@@ -304,9 +295,6 @@ class PrivacyAccountant:
     def __sklearn_clone__(self) -> "PrivacyAccountant":
         return self
 
-    def __reduce__(self) -> tuple[Any, ...]:
-        return _of_ledger, (self._ledger, self.reuse, self._is_numbering)
-
     def __repr__(self) -> str:
         place = "no path: made again, it begins anew" if self.path is None else f"path={self.path!r}"
         told = "".join(f", {name} {one}" for name, one in self._told().items())
@@ -331,15 +319,6 @@ class PrivacyAccountant:
         ]
         return card("PrivacyAccountant", facts, columns if rows else (), rows)
 
-    def _check(self, asked: Fraction, neighboring: str) -> Check:
-        """Return what a ledger asks before it records a spend."""
-
-        def check(spent: Fraction, relations: Set[str]) -> None:
-            _refuse_another_relation(neighboring, relations)
-            _refuse_too_much(asked, spent, self._ledger)
-
-        return check
-
 
 _UNKEPT = (
     "This budget is kept in memory: when its cell is run again it starts anew, and what is released twice "
@@ -358,13 +337,6 @@ def _warn_of_reruns() -> None:
     if getattr(shell, "kernel", None) is not None and not _TOLD and not makes_its_own:
         _TOLD.append(True)
         warn_caller(_UNKEPT, UserWarning)
-
-
-def _of_ledger(ledger: Ledger, reuse: bool = True, is_numbering: bool = False) -> PrivacyAccountant:
-    """Return an accountant of a ledger that was pickled."""
-    accountant = object.__new__(PrivacyAccountant)
-    accountant._ledger, accountant.reuse, accountant._is_numbering = ledger, reuse, is_numbering
-    return accountant
 
 
 def numbering(accountant: PrivacyAccountant | None) -> PrivacyAccountant | None:
@@ -386,8 +358,7 @@ def answer_named(accountant: PrivacyAccountant, spend_name: str) -> LedgerEntry 
 
 def use_name(accountant: PrivacyAccountant, spend_name: str) -> None:
     """Note that a stored answer is served; raise ValueError if it was before in this session."""
-    if not accountant._ledger.serve(spend_name):
-        raise name_used(spend_name, accountant._ledger)
+    accountant._ledger.serve(spend_name)
 
 
 def claimed(accountant: PrivacyAccountant, question: str | None, *, is_named: bool) -> Claim:
@@ -412,13 +383,9 @@ def _refuse_too_much(asked: Fraction, spent: Fraction, ledger: Ledger) -> None:
     left = ledger.total - spent
     if asked > left:
         raise budget_error(
-            f"epsilon={float(asked)!r} was asked for, but {_spent_of(ledger, spent)} and only "
-            f"{_rounded_down(left)!r} remains. {_remedy(left)}"
+            f"epsilon={float(asked)!r} was asked for, but {float(spent)!r} of the total of "
+            f"{float(ledger.total)!r} is spent and only {_rounded_down(left)!r} remains. {_remedy(left)}"
         )
-
-
-def _spent_of(ledger: Ledger, spent: Fraction) -> str:
-    return f"{float(spent)!r} of the total of {float(ledger.total)!r} is spent"
 
 
 def check_accountant(accountant: Any) -> None:

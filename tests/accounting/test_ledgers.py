@@ -1,6 +1,7 @@
 """Where a budget is kept: nothing is lost in a crash, shared by accident, or read from a damaged file."""
 
 import contextlib
+import gc
 import os
 import pathlib
 import pickle
@@ -426,6 +427,7 @@ def unprivileged_folder():
             yield pathlib.Path(folder)
         else:
             os.chown(folder, 65534, 65534)
+            gc.collect()  # what joblib has dropped belongs to root, and only root may take it away
             os.seteuid(65534)
             try:
                 yield pathlib.Path(folder)
