@@ -4,7 +4,7 @@ import argparse
 import json
 import math
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context
@@ -17,7 +17,7 @@ import numpy as np
 
 from dp_metrics.accounting import PrivacyAccountant
 from dp_metrics.accounting.ledgers import FileLedger
-from dp_metrics.cli._common import CommandError, Refusal, add_json, exact_epsilon, tell
+from dp_metrics.cli._common import CommandError, Refusal, add_json, add_option, exact_epsilon, tell
 from dp_metrics.fairness.frame import PrivateMetricFrame
 from dp_metrics.release.released import Interval
 from dp_metrics.release.result import PrivateResult
@@ -155,19 +155,14 @@ def add_budget(parser: argparse.ArgumentParser) -> None:
     parser.set_defaults(run=_budget)
 
 
-def add_payer(parser: argparse.ArgumentParser) -> None:
-    """Add the options that say what a release costs and who pays."""
-    cost = "privacy parameter: what it costs; 0.5, or 1/3 exactly"
-    parser.add_argument("--epsilon", type=exact_epsilon, required=True, metavar="E", help=cost)
-    add_budget_file(parser)
-
-
-def add_budget_file(parser: argparse.ArgumentParser) -> None:
-    """Add the options that say who pays."""
+def add_payer(parser: argparse.ArgumentParser, function: Callable[..., Any], **epsilon: Any) -> None:
+    """Add the options that say what a release of a function costs, who pays, and how it is shown."""
+    add_option(parser, function, "epsilon", **epsilon)
     parser.add_argument("--budget", type=Path, metavar="FILE", help="budget file that pays for it")
     total = "total of the budget, which creates the file if there is none; else it must be the same"
     parser.add_argument("--total", type=exact_epsilon, metavar="T", help=total)
-    parser.add_argument("--spend-name", metavar="TEXT", help="name in the history of the budget; public")
+    add_option(parser, function, "spend_name")
+    add_json(parser)
 
 
 INTERVALS = {

@@ -21,7 +21,9 @@ from typing import Any
 
 from dp_metrics._packages import import_extra
 from dp_metrics.analysis.auditing import run_audit, to_table
-from dp_metrics.cli._common import CommandError, add_json, epsilon, several
+from dp_metrics.analysis.expected_error import expected_error
+from dp_metrics.analysis.guesses import hints_of
+from dp_metrics.cli._common import CommandError, add_json, add_option, epsilon, keywords, several
 from dp_metrics.cli.predictions import OF_RECORDS, options_of
 from dp_metrics.evaluation.datasets import (
     DATA_VARIABLE,
@@ -95,18 +97,13 @@ class _PlannedMetric:
 
     def expected(self, n: int, epsilon: float) -> Any:
         """Return the expected error of a release."""
-        from dp_metrics.analysis.expected_error import expected_error
-
         return expected_error(self.name, n=n, epsilon=epsilon, **self.options)
 
 
 def _planned(options: argparse.Namespace) -> list[_PlannedMetric]:
     """Return the metrics to plan for, each with what it takes of what is guessed."""
-    from dp_metrics.analysis.guesses import hints_of
-
     planned, taken = [], set[str]()
-    hints = {"positives": options.positives, "classes": options.classes, "law": options.law}
-    hints["predicted_positives"] = options.predicted_positives
+    hints = keywords(options, "positives", "predicted_positives", "classes", "law")
     for typed in options.metric:
         name, _, guess = typed.partition("=")
         row, fixed = row_of(name)
@@ -230,13 +227,9 @@ def add_plan(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--n", **several(type=_records, metavar="N", required=True, help=sizes))
     epsilons = "epsilons; the first is that of the table by number of records"
     parser.add_argument("--epsilon", **several(type=epsilon, metavar="E", help=epsilons))
-    parser.add_argument(
-        "--positives", type=float, metavar="SHARE", help="share of label 1 (default: all alike)"
-    )
-    predicted = "share predicted to have label 1 (default: as many as have it)"
-    parser.add_argument("--predicted-positives", type=float, metavar="SHARE", help=predicted)
-    parser.add_argument("--classes", type=int, metavar="K", help="number of labels (default: 2)")
-    parser.add_argument("--law", choices=("normal", "heavy"), help="law of errors (default: both)")
+    for name in ("positives", "predicted_positives", "classes"):
+        add_option(parser, expected_error, name)
+    add_option(parser, expected_error, "law", choices=("normal", "heavy"))
     option = "a public option of the metrics that take it, such as bounds=[0,120]"
     parser.add_argument("--option", **several(metavar="NAME=VALUE", default=[], help=option))
     add_json(parser)
@@ -245,10 +238,9 @@ def add_plan(parser: argparse.ArgumentParser) -> None:
 
 def _audit(options: argparse.Namespace) -> None:
     bar = partial(import_extra("tqdm", "cli").tqdm, desc="audit", unit="claim", file=sys.stderr)
-    if unknown := [name for name in options.mechanism if name not in MECHANISMS]:
+    if unknown := [name for name in options.mechanisms if name not in MECHANISMS]:
         raise CommandError(f"unknown mechanism {unknown[0]!r}; there are: {', '.join(MECHANISMS)}")
-    sizes = {"n": options.records, "steps": options.steps}
-    findings = run_audit(options.epsilon, **sizes, mechanisms=options.mechanism, progress=bar)
+    findings = run_audit(**keywords(options, "epsilons", "n", "steps", "mechanisms"), progress=bar)
     passed = all(finding.result.passed for finding in findings)
     if options.json:
         rows = [
@@ -260,7 +252,7 @@ def _audit(options: argparse.Namespace) -> None:
         ]  # fmt: skip
         print(json.dumps({"passed": passed, "findings": rows}, indent=2))
     else:
-        claims = ", ".join(f"{epsilon:g}" for epsilon in options.epsilon)
+        claims = ", ".join(f"{epsilon:g}" for epsilon in options.epsilons)
         print(f"Worst privacy loss found / epsilon, over epsilon = {claims}:\n\n{to_table(findings)}\n")
         print(max(findings, key=lambda finding: finding.result.worst / finding.epsilon).result)
     if not passed:
@@ -274,21 +266,11 @@ def add_audit(parser: argparse.ArgumentParser) -> None:
         "exact output laws. Prints the worst loss found / epsilon (at most 1 if the claim holds) and the "
         "worst pair; exit code 1 if a claim is refuted. No real data are read."
     )
-    claims: dict[str, Any] = {
-        "default": [0.1, 1.0, 4.0],
-        "metavar": "E",
-        "help": "claims to check (default: 0.1 1 4)",
-    }
-    parser.add_argument("--epsilon", nargs="+", type=float, **claims)
-    names = several(metavar="NAME", default=[])
-    parser.add_argument("--mechanism", **names, help="mechanisms (default: all)")
-    for option, default, text in (
-        ("--records", 10, "records of each data set"),
-        ("--steps", 100, "steps of hill climbing"),
-    ):
-        parser.add_argument(
-            option, type=int, default=default, metavar="N", help=f"{text} (default: {default})"
-        )
+    claims = {"nargs": "+", "required": False, "default": [0.1, 1.0, 4.0]}
+    add_option(parser, run_audit, "epsilons", "--epsilon", **claims)
+    add_option(parser, run_audit, "mechanisms", "--mechanism", **several(default=[]))
+    add_option(parser, run_audit, "n", "--records")
+    add_option(parser, run_audit, "steps")
     add_json(parser)
     parser.set_defaults(run=_audit)
 
@@ -345,7 +327,7 @@ def _reproduce(options: argparse.Namespace) -> None:
         print(write_report(options.report))
         return
     output = writable_folder(options.output)
-    how = {"data_dir": options.data_dir, "jobs": options.jobs, "quick": options.quick}
+    how = keywords(options, "data_dir", "jobs", "quick")
     for path in reproduce(options.figure, options.dataset, options.mechanism, output=output, **how):
         print(path)
     print(f"for a page with tables: dp-metrics reproduce --report {options.output}", file=sys.stderr)

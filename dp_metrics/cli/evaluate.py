@@ -15,8 +15,8 @@ import numpy as np
 
 from dp_metrics._packages import import_extra
 from dp_metrics.accounting import PrivacyAccountant
-from dp_metrics.cli._common import CommandError, add_json, exact_epsilon, label_reader, several
-from dp_metrics.cli._output import add_budget_file, printed, refusals, terms
+from dp_metrics.cli._common import CommandError, add_option, keywords, label_reader, several
+from dp_metrics.cli._output import add_payer, printed, refusals, terms
 from dp_metrics.cli.catalogue import add_data, demonstrate
 from dp_metrics.cli.predictions import (
     Chunk,
@@ -25,6 +25,7 @@ from dp_metrics.cli.predictions import (
     Predictions,
     Progress,
     add_dialect,
+    add_groups,
     column_of_labels,
     group_labels,
 )
@@ -75,7 +76,7 @@ def _page(typed: argparse.Namespace) -> int:
         raise CommandError(str(error)) from None
     output = _output(typed)
     columns, options = _columns(typed), _options(typed)
-    paid = {"epsilon": typed.epsilon, "neighboring": typed.neighboring, "spend_name": typed.spend_name}
+    paid = keywords(typed, "epsilon", "neighboring", "spend_name")
 
     def asked(budget: PrivacyAccountant | None, data: Mapping[str, Any]) -> Release:
         try:
@@ -177,10 +178,9 @@ def _options(typed: argparse.Namespace) -> dict[str, Any]:
     return {
         "labels": known,
         "pos_label": positive,
-        "threshold": typed.threshold,
         "bounds": None if typed.bounds is None else tuple(typed.bounds),
         "group_labels": None if not found else found[0] if len(found) == 1 else found,
-        "n": typed.n,
+        **keywords(typed, "threshold", "n"),
     }
 
 
@@ -241,31 +241,19 @@ def add_evaluate(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("predictions", type=Path, nargs="?", metavar="PREDICTIONS", help=file)
     add_dialect(parser)
     parser.add_argument("--y-true", metavar="COL", help="column of the true labels or targets")
-    parser.add_argument("--y-pred", metavar="COL", help="column of predicted labels, or targets")
-    parser.add_argument("--y-score", metavar="COL", help="column of probabilities of the positive label")
-    parser.add_argument("--y-proba", nargs="+", metavar="COL", help="columns of probabilities, one per label")
-    parser.add_argument("--baseline", nargs="+", metavar="COL", help="the same of another model")
-    parser.add_argument("--labels", nargs="+", metavar="LABEL", help="public labels; none for targets")
-    task = "whether targets or labels are predicted, where nothing else says so"
-    parser.add_argument("--task", choices=["regression", "classification"], help=task)
-    parser.add_argument("--pos-label", metavar="LABEL", help="the positive one of two (default: the second)")
-    above = "a score from here on makes the positive label (default: 0.5)"
-    parser.add_argument("--threshold", type=float, default=0.5, metavar="T", help=above)
-    parser.add_argument("--bounds", nargs=2, type=float, metavar=("LOW", "HIGH"), help="range of targets")
-    sensitive = "columns of groups: metrics of each combination"
-    parser.add_argument("--sensitive", **several(default=[]), metavar="COL", help=sensitive)
-    labels = "public labels of these groups; repeated for each column"
-    parser.add_argument(
-        "--group-labels", nargs="+", action="append", default=[], metavar="LABEL", help=labels
-    )
-    relation = "what one person can change: replace_one (default) or add_or_remove_one"
-    parser.add_argument(
-        "--neighboring", choices=NEIGHBORING, default="replace_one", metavar="RELATION", help=relation
-    )
-    parser.add_argument("--n", type=int, metavar="N", help="public guess of a private number of records")
+    for name in ("y_pred", "y_score"):
+        add_option(parser, private_evaluate, name, metavar="COL")
+    for name in ("y_proba", "baseline"):
+        add_option(parser, private_evaluate, name, nargs="+", metavar="COL")
+    add_option(parser, private_evaluate, "labels", nargs="+")
+    add_option(parser, private_evaluate, "task", choices=["regression", "classification"])
+    add_option(parser, private_evaluate, "bounds", nargs=2, metavar=("LOW", "HIGH"))
+    add_groups(parser)
+    add_option(parser, private_evaluate, "neighboring", choices=NEIGHBORING)
+    for name in ("pos_label", "threshold", "n"):
+        add_option(parser, private_evaluate, name)
     cost = "privacy parameter of the page: 0.5, or 1/3 exactly; several in the demonstration"
-    parser.add_argument("--epsilon", **several(), type=exact_epsilon, metavar="E", help=cost)
-    add_budget_file(parser)
+    add_payer(parser, private_evaluate, **several(required=False, help=cost))
     required = "requirement such as 'recall>=0.8': exit code 0 if all pass, 1 if one fails, else 2"
     parser.add_argument("--require", **several(default=[]), metavar="REQUIREMENT", help=required)
     about = "of whom requirements speak: all people like these (default), or these records"
@@ -273,5 +261,4 @@ def add_evaluate(parser: argparse.ArgumentParser) -> None:
     add_data(parser)
     output = "the page (.html, .md or .json; default: evaluation.html); folder of the demonstration"
     parser.add_argument("--output", type=Path, metavar="PATH", help=output)
-    add_json(parser)
     parser.set_defaults(run=_evaluate)

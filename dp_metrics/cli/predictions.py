@@ -26,7 +26,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dp_metrics._packages import import_extra
-from dp_metrics.cli._common import BOOLEANS, MISSING, CommandError, Refusal, label_reader
+from dp_metrics.cli._common import BOOLEANS, MISSING, CommandError, Refusal, label_reader, several
 from dp_metrics.inputs.arrays import ArgumentShape
 from dp_metrics.inputs.models import NamedColumns
 from dp_metrics.inputs.options import did_you_mean
@@ -486,6 +486,16 @@ def add_dialect(parser: argparse.ArgumentParser) -> None:
     )
     mark = "decimal mark of the numbers of a CSV file: '.' (default) or ','"
     parser.add_argument("--decimal", choices=[".", ","], metavar="MARK", help=mark)
+
+
+def add_groups(parser: argparse.ArgumentParser) -> None:
+    """Add the columns of groups, and the labels that these may have."""
+    sensitive = "columns of groups: metrics of each group, or of each combination of them"
+    parser.add_argument("--sensitive", **several(default=[], metavar="COL", help=sensitive))
+    labels = "public labels of these groups; repeated for each column"
+    parser.add_argument(
+        "--group-labels", nargs="+", action="append", default=[], metavar="LABEL", help=labels
+    )
 
 
 def _delimiter(text: str) -> str:

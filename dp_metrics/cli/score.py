@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from dp_metrics._packages import import_extra
 from dp_metrics.accounting import PrivacyAccountant
-from dp_metrics.cli._common import CommandError, Refusal, add_json, several, share, tell
+from dp_metrics.cli._common import CommandError, Refusal, add_option, several, tell
 from dp_metrics.cli._output import (
     INTERVALS,
     Limits,
@@ -40,6 +40,7 @@ from dp_metrics.cli.predictions import (
     Predictions,
     Progress,
     add_file,
+    add_groups,
     column_of,
     column_of_labels,
     dialect_of,
@@ -55,6 +56,7 @@ from dp_metrics.inputs.options import NEIGHBORING, Epsilon
 from dp_metrics.mechanisms import MECHANISMS
 from dp_metrics.metrics import FUNCTIONS, Metric, row_of
 from dp_metrics.metrics._metric import WEIGHTS
+from dp_metrics.metrics.regression import private_mse
 from dp_metrics.release.parts.variance import VarianceOf
 from dp_metrics.release.release import Terms
 from dp_metrics.release.result import PrivateResult, with_result
@@ -283,12 +285,12 @@ def _request(typed: argparse.Namespace) -> ScoreRequest:
         if name not in takes:
             raise CommandError(f"{row.name} takes no --{name.replace('_', '-')}")
         settings[name] = value
-    if (typed.sensitive is None) != (typed.group_labels is None):
+    if bool(typed.sensitive) != bool(typed.group_labels):
         raise CommandError(
             "--sensitive and --group-labels belong together: the labels of groups are public, and never read "
             "from the data"
         )
-    groups = [] if typed.sensitive is None else [group_labels(labels) for labels in typed.group_labels]
+    groups = [group_labels(labels) for labels in typed.group_labels]
     if groups and len(row.data) == 1:
         raise CommandError(f"{row.name} takes no --sensitive: it needs a metric of --y-true and --y-pred")
     if groups and len(groups) != len(typed.sensitive):
@@ -397,32 +399,23 @@ def add_score(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--metric", required=True, metavar="NAME", help="`dp-metrics metrics` lists them")
     parser.add_argument("--y-true", **columns, help="column of the true values or labels, or one per output")
     names = ("--y-pred", "--y-proba", "--y-prob", "--y-score")
-    parser.add_argument(
-        *names, **columns, dest="y_pred", help="column of the predictions, or one per label or output"
-    )
+    predictions = "column of the predictions, or one per label or output"
+    parser.add_argument(*names, **columns, dest="y_pred", help=predictions)
     one = "column of a metric of one column, such as private_mean"
     parser.add_argument("--column", **columns, help=one)
-    add_payer(parser)
+    add_payer(parser, private_mse)
     option = 'public option of the metric, such as bounds=[0,100], average=macro or labels=["no","yes"]'
     parser.add_argument("--option", action="append", default=[], metavar="NAME=VALUE", help=option)
-    weight = "column of public weights, where the metric takes them"
-    parser.add_argument("--sample-weight", metavar="COL", help=weight)
-    groups = "column of person ids: protects people with several records"
-    parser.add_argument("--groups", metavar="COL", help=groups)
-    sensitive = "column of groups: the metric of each of them; of several columns, of each combination"
-    parser.add_argument("--sensitive", **columns, help=sensitive)
-    labels = "public labels of these groups; repeated for each column"
-    parser.add_argument("--group-labels", nargs="+", action="append", metavar="LABEL", help=labels)
+    for name in ("sample_weight", "groups"):
+        add_option(parser, private_mse, name, metavar="COL")
+    add_groups(parser)
     interval = (
         "limits to show, which cost nothing: of the noise (default); of what the metric is among all people "
         "like these; the same, proved, which may be wider or missing"
     )
     parser.add_argument("--interval", **several(default=[]), choices=[*INTERVALS], help=interval)
-    sure = "confidence of these limits (default: 0.95)"
-    parser.add_argument("--confidence", type=share, default=0.95, metavar="C", help=sure)
+    add_option(parser, PrivateResult.noise_interval, "confidence")
     mechanisms = f"one of {', '.join(MECHANISMS)} (default: that of the metric)"
     parser.add_argument("--mechanism", choices=[*MECHANISMS], metavar="NAME", help=mechanisms)
-    relation = "what one person can change: replace_one (default) or add_or_remove_one"
-    parser.add_argument("--neighboring", choices=NEIGHBORING, metavar="RELATION", help=relation)
-    add_json(parser)
+    add_option(parser, private_mse, "neighboring", choices=NEIGHBORING, default=None)
     parser.set_defaults(run=_score)
