@@ -96,10 +96,8 @@ def _budget(options: argparse.Namespace) -> None:
     path: Path = options.file
     if not path.is_file():
         raise CommandError(f"there is no budget file {path}")
-    budget = Payer(path, None).known()
-    if budget is None:
-        raise CommandError(f"there is no budget file {path}")
     with refusals():
+        budget = PrivacyAccountant(FileLedger.total_of(path), path)
         history = budget.results()
     if options.json:
         names = ("spend_name", "epsilon", "mechanism", "neighboring", "value")

@@ -13,7 +13,6 @@ import tempfile
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from functools import partial
 from itertools import product
 from pathlib import Path
@@ -87,22 +86,9 @@ def add_metrics(parser: argparse.ArgumentParser) -> None:
     parser.set_defaults(run=_metrics)
 
 
-@dataclass(frozen=True)
-class _PlannedMetric:
-    """A metric as it was typed, with all that is passed to the planner but n and epsilon."""
-
-    typed: str
-    name: str
-    options: dict[str, Any]
-
-    def expected(self, n: int, epsilon: float) -> Any:
-        """Return the expected error of a release."""
-        return expected_error(self.name, n=n, epsilon=epsilon, **self.options)
-
-
-def _planned(options: argparse.Namespace) -> list[_PlannedMetric]:
-    """Return the metrics to plan for, each with what it takes of what is guessed."""
-    planned, taken = [], set[str]()
+def _planned(options: argparse.Namespace) -> dict[str, Callable[..., Any]]:
+    """Return, of each metric as it was typed, its expected error given n and epsilon."""
+    planned, taken = dict[str, Callable[..., Any]](), set[str]()
     hints = keywords(options, "positives", "predicted_positives", "classes", "law")
     for typed in options.metric:
         name, _, guess = typed.partition("=")
@@ -114,9 +100,8 @@ def _planned(options: argparse.Namespace) -> list[_PlannedMetric]:
         own = [one for one in options.option if one.partition("=")[0] in row.options]
         hinted = {hint: hints[hint] for hint in hints_of(row)}
         taken |= {*own, *hinted}
-        planned.append(
-            _PlannedMetric(typed, name, {**fixed, **options_of(row, own), **hinted, "guess": value})
-        )
+        public = {**fixed, **options_of(row, own), **hinted}
+        planned[typed] = partial(expected_error, name, guess=value, **public)
     given = {*options.option, *(name for name, hint in hints.items() if hint is not None)}
     if unused := sorted(given - taken):
         raise CommandError(f"none of these metrics takes {' or '.join(unused)}")
@@ -163,17 +148,15 @@ def _ranges(rows: Mapping[str, Sequence[Any]]) -> dict[str, list[list[float]]]:
 def _plan(options: argparse.Namespace) -> None:
     n, at = options.n[0], (options.epsilon or _EPSILONS)[0]
     epsilons, sizes = sorted({*(options.epsilon or _EPSILONS)}), _sizes(options.n)
-    by_epsilon, by_n, assumes = dict[str, list[Any]](), dict[str, list[Any]](), dict[str, str]()
-    simulated = []
+    by_epsilon, by_n = dict[str, list[Any]](), dict[str, list[Any]]()
     try:
-        for one in _planned(options):
-            told = [one.expected(n, epsilon) for epsilon in epsilons]
-            by_epsilon[one.typed] = told
-            by_n[one.typed] = [one.expected(size, at) for size in sizes]
-            assumes[one.typed] = told[0].assumes
-            simulated += [one.typed] if told[0].simulated else []
+        for typed, expected in _planned(options).items():
+            by_epsilon[typed] = [expected(n=n, epsilon=epsilon) for epsilon in epsilons]
+            by_n[typed] = [expected(n=size, epsilon=at) for size in sizes]
     except (ValueError, TypeError) as error:
         raise CommandError(str(error)) from None
+    assumes = {typed: row[0].assumes for typed, row in by_epsilon.items()}
+    simulated = [typed for typed, row in by_epsilon.items() if row[0].simulated]
     if options.json:
         print(
             json.dumps(

@@ -11,16 +11,14 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from dp_metrics._packages import import_extra
 from dp_metrics.accounting import PrivacyAccountant
 from dp_metrics.cli._common import CommandError, add_option, keywords, label_reader, several
 from dp_metrics.cli._output import add_payer, printed, refusals, terms
 from dp_metrics.cli.catalogue import add_data, demonstrate
 from dp_metrics.cli.predictions import (
-    Chunk,
     ColumnSpec,
+    Grouping,
     Kind,
     Predictions,
     Progress,
@@ -75,7 +73,8 @@ def _page(typed: argparse.Namespace) -> int:
     except ValueError as error:
         raise CommandError(str(error)) from None
     output = _output(typed)
-    columns, options = _columns(typed), _options(typed)
+    groups = Grouping.typed(typed)
+    columns, options = _columns(typed, groups), _options(typed, groups)
     paid = keywords(typed, "epsilon", "neighboring", "spend_name")
 
     def asked(budget: PrivacyAccountant | None, data: Mapping[str, Any]) -> Release:
@@ -97,7 +96,8 @@ def _page(typed: argparse.Namespace) -> int:
             with refusals():
                 page: PrivateEvaluation = private_evaluate(
                     whole["y_true"],
-                    **_arguments(typed, whole),
+                    **{name: whole[name] for name in (*_PREDICTIONS, "baseline") if name in whole},
+                    sensitive_features=groups.features(whole),
                     **options,
                     **paid,
                     task=typed.task,
@@ -136,7 +136,7 @@ def _output(typed: argparse.Namespace) -> Path:
     return path
 
 
-def _columns(typed: argparse.Namespace) -> dict[str, ColumnSpec]:
+def _columns(typed: argparse.Namespace, groups: Grouping) -> dict[str, ColumnSpec]:
     """Return the columns of each argument, and how they are read."""
     given = _predictions(typed)
     if not typed.y_true or not given:
@@ -147,11 +147,7 @@ def _columns(typed: argparse.Namespace) -> dict[str, ColumnSpec]:
     specs |= {name: (labels if name == "y_pred" else scores)(columns) for name, columns in given.items()}
     if typed.baseline:  # is what the first of them is
         specs["baseline"] = replace(specs[next(iter(given))], columns=typed.baseline)
-    if len(typed.sensitive) != len(typed.group_labels):
-        raise CommandError("--group-labels is needed once for each column of --sensitive, in their order")
-    for name, found in zip(typed.sensitive, typed.group_labels, strict=True):
-        specs[f"sensitive {name}"] = column_of_labels([name], group_labels(found))
-    return specs
+    return specs | groups.specs()
 
 
 def _predictions(typed: argparse.Namespace) -> dict[str, list[str]]:
@@ -164,9 +160,8 @@ def _labels(typed: argparse.Namespace) -> list[Any] | None:
     return None if typed.labels is None else group_labels(typed.labels, "--labels")
 
 
-def _options(typed: argparse.Namespace) -> dict[str, Any]:
+def _options(typed: argparse.Namespace, groups: Grouping) -> dict[str, Any]:
     """Return the public options of the page."""
-    found = [group_labels(one) for one in typed.group_labels]
     known = _labels(typed)
     positive = typed.pos_label
     if positive is not None:
@@ -179,7 +174,7 @@ def _options(typed: argparse.Namespace) -> dict[str, Any]:
         "labels": known,
         "pos_label": positive,
         "bounds": None if typed.bounds is None else tuple(typed.bounds),
-        "group_labels": None if not found else found[0] if len(found) == 1 else found,
+        "group_labels": groups.group_labels,
         **keywords(typed, "threshold", "n"),
     }
 
@@ -191,17 +186,6 @@ def _setting(typed: argparse.Namespace, options: Mapping[str, Any]) -> Setting:
     other = ["baseline"] if typed.baseline else []
     columns = ("y_true", *kinds, *other, *["feature"] * len(typed.sensitive))
     return Setting(columns=columns, baseline=kinds[0] if other else None, **options)
-
-
-def _arguments(typed: argparse.Namespace, columns: Chunk) -> dict[str, Any]:
-    """Return the arguments with a value for each record."""
-    arguments: dict[str, Any] = {
-        name: columns[name] for name in (*_PREDICTIONS, "baseline") if name in columns
-    }
-    features = [columns[f"sensitive {name}"] for name in typed.sensitive]
-    if features:
-        arguments["sensitive_features"] = features[0] if len(features) == 1 else np.column_stack(features)
-    return arguments
 
 
 def _print(page: PrivateEvaluation, budget: PrivacyAccountant | None, *, as_json: bool) -> None:

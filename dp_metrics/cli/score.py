@@ -11,13 +11,10 @@ import sys
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain
 from typing import Any, TypeVar
-
-import numpy as np
-from numpy.typing import NDArray
 
 from dp_metrics._packages import import_extra
 from dp_metrics.accounting import PrivacyAccountant
@@ -34,17 +31,15 @@ from dp_metrics.cli._output import (
 )
 from dp_metrics.cli.catalogue import parameters
 from dp_metrics.cli.predictions import (
-    Chunk,
     ColumnSpec,
+    Grouping,
     Kind,
     Predictions,
     Progress,
     add_file,
     add_groups,
     column_of,
-    column_of_labels,
     dialect_of,
-    group_labels,
     open_predictions,
     options_of,
 )
@@ -65,8 +60,6 @@ from dp_metrics.streaming._summary import Summary
 
 T = TypeVar("T")
 
-_SENSITIVE = "sensitive_features"
-_IF_GROUPS_ARE_TEXT = " (for groups that are text, --group-labels must be text)"
 _WHETHER_SPENT = "`dp-metrics budget` shows whether epsilon was spent"
 
 
@@ -84,20 +77,15 @@ class ScoreRequest:
         Public options of the metric.
     settings : dict
         Mechanism, neighbouring relation and name of the spend, where they were given.
-    groups : list of list, default=[]
-        The labels of each sensitive column; none: no frame by group.
+    groups : Grouping
+        The sensitive columns; none: no frame by group.
     """
 
     row: Metric
     epsilon: Epsilon
     options: dict[str, Any]
     settings: dict[str, Any]
-    groups: list[list[Any]] = field(default_factory=list)
-
-    @property
-    def group_labels(self) -> list[Any]:
-        """The labels of the one sensitive column, or of each of several."""
-        return self.groups[0] if len(self.groups) == 1 else self.groups
+    groups: Grouping
 
 
 def release(
@@ -147,23 +135,17 @@ def release(
         return released
     columns = records.whole(progress)
     with refusals():
-        if not request.groups:
+        if not request.groups.columns:
             one: PrivateResult[Any] = with_result(FUNCTIONS[row.name])(**columns, **request.options, **paid)
             return one
         return PrivateMetricFrame(
             metrics=_frame_metric(request, paid),
             y_true=columns[row.data[0]],
             y_pred=columns[row.data[1]],
-            sensitive_features=_features(request, columns),
-            group_labels=request.group_labels,
+            sensitive_features=request.groups.features(columns),
+            group_labels=request.groups.group_labels,
             **paid,
         )
-
-
-def _features(request: ScoreRequest, columns: Chunk) -> NDArray[Any]:
-    """Return the one sensitive column, or an array of several, which may hold texts and numbers."""
-    features = [columns[f"{_SENSITIVE} {i}"] for i in range(len(request.groups))]
-    return features[0] if len(features) == 1 else np.column_stack(features)
 
 
 def stored_release(
@@ -183,9 +165,9 @@ def stored_release(
     row, paid = request.row, {**request.settings, "epsilon": request.epsilon, "accountant": accountant}
     data = {name: public[name] for name in row.data}
     try:
-        if request.groups:
+        if request.groups.columns:
             metric = _frame_metric(request, paid)
-            release = frame_release(FrameOptions(metric, request.group_labels), Terms.of(**paid), data)
+            release = frame_release(FrameOptions(metric, request.groups.group_labels), Terms.of(**paid), data)
         else:
             options = {**row.options, **request.options}
             options |= {name: value for name, value in public.items() if name in PER_RECORD}
@@ -213,9 +195,9 @@ def summarising(request: ScoreRequest, records: Predictions) -> Summary | None:
     shape = Shape(tuple(forms[name] for name in row.data))
     try:
         summary = _summary_of(request, {**request.options, **by_record}, shape)
-        if request.groups:
-            Groups.of(request.group_labels, len(request.groups))
-        return None if request.groups else summary
+        if request.groups.columns:
+            Groups.of(request.groups.group_labels, len(request.groups.columns))
+        return None if request.groups.columns else summary
     except (ValueError, TypeError) as error:
         raise CommandError(str(error)) from None
 
@@ -253,15 +235,13 @@ def _columns(typed: argparse.Namespace, request: ScoreRequest) -> dict[str, Colu
         if column is None:
             continue
         option = f"--{argument.replace('_', '-')}"
-        if request.groups:
+        if request.groups.columns:
             raise CommandError(f"--sensitive and {option} can't be used together")
         if argument not in row.options:
             because = f": {row.refused[argument]}" if argument in row.refused else ""
             raise CommandError(f"{row.name} takes no {option}{because}")
         specs[argument] = ColumnSpec([column], Kind.NUMBER if argument == "sample_weight" else Kind.LABEL)
-    for i, labels in enumerate(request.groups):
-        specs[f"{_SENSITIVE} {i}"] = column_of_labels([typed.sensitive[i]], labels, _IF_GROUPS_ARE_TEXT)
-    return specs
+    return specs | request.groups.specs()
 
 
 def check_name(typed: argparse.Namespace) -> None:
@@ -290,12 +270,10 @@ def _request(typed: argparse.Namespace) -> ScoreRequest:
             "--sensitive and --group-labels belong together: the labels of groups are public, and never read "
             "from the data"
         )
-    groups = [group_labels(labels) for labels in typed.group_labels]
-    if groups and len(row.data) == 1:
+    groups = Grouping.typed(typed)
+    if groups.columns and len(row.data) == 1:
         raise CommandError(f"{row.name} takes no --sensitive: it needs a metric of --y-true and --y-pred")
-    if groups and len(groups) != len(typed.sensitive):
-        raise CommandError("--group-labels is needed once for each column of --sensitive, in their order")
-    if "mechanism" in takes and not groups:
+    if "mechanism" in takes and not groups.columns:
         settings.setdefault("mechanism", takes["mechanism"].default)  # the question is that of the function
     return ScoreRequest(row, typed.epsilon, fixed | options_of(row, typed.option), settings, groups)
 
