@@ -8,9 +8,10 @@ import inspect
 import math
 import re
 import sys
-from collections.abc import Callable, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from fractions import Fraction
+from functools import partial
 from typing import Any
 
 BOOLEANS = {
@@ -32,6 +33,21 @@ class CommandError(Exception):
 
 class Refusal(Exception):
     """What was asked for is clear, but the data or the budget don't allow it; nothing was spent."""
+
+
+@contextmanager
+def _told_as(kind: type[Exception], *errors: type[Exception]) -> Iterator[None]:
+    try:
+        yield
+    except errors as error:
+        raise kind(str(error)) from None
+
+
+mistakes = partial(_told_as, CommandError, ValueError, TypeError)
+"""Makes one clear line of what the package says of options."""
+
+refusals = partial(_told_as, Refusal, ValueError, TypeError, RuntimeError)
+"""Makes one clear line of what the package says of data or a budget; such an error comes before the spend."""
 
 
 def epsilon(text: str) -> float:

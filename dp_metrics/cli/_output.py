@@ -17,22 +17,13 @@ import numpy as np
 
 from dp_metrics.accounting import PrivacyAccountant
 from dp_metrics.accounting.ledgers import FileLedger
-from dp_metrics.cli._common import CommandError, Refusal, add_json, add_option, exact_epsilon, tell
+from dp_metrics.cli._common import CommandError, add_json, add_option, exact_epsilon, refusals, tell
 from dp_metrics.fairness.frame import PrivateMetricFrame
 from dp_metrics.release.released import Interval
 from dp_metrics.release.result import PrivateResult
 
 _WIDEST = 40
 _COLUMNS = ("time (UTC)", "epsilon", "spend name", "value", "mechanism", "neighbours")
-
-
-@contextmanager
-def refusals() -> Iterator[None]:
-    """Turn what the package raises into one clear line; such an error comes before the spend."""
-    try:
-        yield
-    except (ValueError, TypeError, RuntimeError) as error:
-        raise Refusal(str(error)) from None
 
 
 @dataclass(frozen=True)
@@ -235,11 +226,7 @@ def show_result(
     if as_json:
         found = limits.of(result)
         fields = {name: _plain(value) for name, value in json.loads(result.to_json()).items()}
-        fields |= {
-            INTERVALS[kind]: interval_fields(found.get(kind))
-            for kind in ("noise", *dict.fromkeys(limits.kinds))
-        }
-        print_json(fields, budget)
+        print_json(fields | _fields_of(found, ["noise", *limits.kinds]), budget)
         return
     cost = terms(result.epsilon, result.neighboring, budget, result.n)
     if isinstance(result.value, float):
@@ -274,7 +261,7 @@ def show_frame(
         by_group = [
             {"group": group, "value": _plain(value), "size": _plain(sizes.get(group))}
             | {"note": frame.note[group], "bias": frame.bias[group]}
-            | {INTERVALS[kind]: interval_fields(of_groups.get(kind, {}).get(group)) for kind in limits.kinds}
+            | _fields_of({kind: one.get(group) for kind, one in of_groups.items()}, limits.kinds)
             for group, value in frame.by_group.items()
         ]
         fields = {
@@ -289,9 +276,8 @@ def show_frame(
             "by_group": by_group,
         }
         if limits.kinds:
-            of_all = {INTERVALS[kind]: interval_fields(of_gap.get(kind)) for kind in limits.kinds}
             value = next((one.estimate for one in of_gap.values()), None)
-            fields["difference"] = {"value": _plain(value), **of_all}
+            fields["difference"] = {"value": _plain(value), **_fields_of(of_gap, limits.kinds)}
         print_json(fields, budget)
         return
     print(f"{metric} by group {terms(frame.epsilon, frame.neighboring, budget)}")
@@ -334,6 +320,11 @@ def interval_fields(interval: Interval | None) -> dict[str, Any] | None:
         return None
     fields = {name: _plain(getattr(interval, name)) for name in ("lower", "upper", "confidence")}
     return fields | ({"note": interval.note} if interval.note else {})
+
+
+def _fields_of(found: Mapping[str, Interval | None], kinds: Sequence[str]) -> dict[str, Any]:
+    """Return limits of these kinds as JSON can hold them; null where there are none."""
+    return {INTERVALS[kind]: interval_fields(found.get(kind)) for kind in kinds}
 
 
 def print_json(fields: Mapping[str, Any], budget: PrivacyAccountant | None) -> None:

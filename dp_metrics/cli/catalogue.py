@@ -22,7 +22,7 @@ from dp_metrics._packages import import_extra
 from dp_metrics.analysis.auditing import run_audit, to_table
 from dp_metrics.analysis.expected_error import expected_error
 from dp_metrics.analysis.guesses import hints_of
-from dp_metrics.cli._common import CommandError, add_json, add_option, epsilon, keywords, several
+from dp_metrics.cli._common import CommandError, add_json, add_option, epsilon, keywords, mistakes, several
 from dp_metrics.cli.predictions import OF_RECORDS, options_of
 from dp_metrics.evaluation.datasets import (
     DATA_VARIABLE,
@@ -149,12 +149,10 @@ def _plan(options: argparse.Namespace) -> None:
     n, at = options.n[0], (options.epsilon or _EPSILONS)[0]
     epsilons, sizes = sorted({*(options.epsilon or _EPSILONS)}), _sizes(options.n)
     by_epsilon, by_n = dict[str, list[Any]](), dict[str, list[Any]]()
-    try:
+    with mistakes():
         for typed, expected in _planned(options).items():
             by_epsilon[typed] = [expected(n=n, epsilon=epsilon) for epsilon in epsilons]
             by_n[typed] = [expected(n=size, epsilon=at) for size in sizes]
-    except (ValueError, TypeError) as error:
-        raise CommandError(str(error)) from None
     assumes = {typed: row[0].assumes for typed, row in by_epsilon.items()}
     simulated = [typed for typed, row in by_epsilon.items() if row[0].simulated]
     if options.json:

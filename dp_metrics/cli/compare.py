@@ -9,8 +9,8 @@ from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
 from dp_metrics.accounting import PrivacyAccountant
-from dp_metrics.cli._common import CommandError, add_option, keywords, several
-from dp_metrics.cli._output import add_payer, interval_fields, print_json, printed, refusals, terms
+from dp_metrics.cli._common import CommandError, add_option, keywords, mistakes, refusals, several
+from dp_metrics.cli._output import add_payer, interval_fields, print_json, printed, terms
 from dp_metrics.cli.predictions import (
     ColumnSpec,
     Kind,
@@ -95,48 +95,49 @@ def _bought(
 
 
 def _compare(typed: argparse.Namespace) -> None:
-    try:
+    with mistakes():
         row, fixed = row_of(typed.loss, "loss")
-    except ValueError as error:
-        raise CommandError(str(error)) from None
+        persons = asked_of_persons(typed.groups, typed.max_records)
     if len(row.data) == 1:
         raise CommandError(f"{row.name} is of one column: compare takes a loss of --y-true and predictions")
     options = {**fixed, **options_of(row, typed.option)}
     arguments = keywords(typed, "max_difference", "confidence")
     columns = {"y_true": column_of(row, row.data[0], typed.y_true, options)}
     columns |= {name: column_of(row, row.data[1], getattr(typed, name), options) for name in _MODELS}
-    try:
-        persons = asked_of_persons(typed.groups, typed.max_records)
-    except ValueError as error:
-        raise CommandError(str(error)) from None
     of_persons = keywords(typed, "max_records") if persons else {}
     of_each = {"groups": ColumnSpec([typed.groups], Kind.LABEL)} if persons else {}
 
     def check(records: Predictions) -> None:
         forms = records.forms()
         shape = Shape(tuple(forms[name] for name in columns))
-        try:
+        with mistakes():
             comparison_plan(paired_losses(row.name, shape, options), None, **arguments)
-        except (ValueError, TypeError) as error:
-            raise CommandError(str(error)) from None
 
     found, budget = _bought(
         typed, columns | of_each, private_compare, {"loss": row.name, **arguments, **of_persons, **options},
         {**comparison_options(row.name, options, **arguments), **of_persons}, check,
     )  # fmt: skip
+    models = keywords(typed, *_MODELS)
+    fields = {"metric": private_compare.__name__, "spend_name": typed.spend_name, "neighboring": _RELATION}
+    about = f"A is {', '.join(typed.pred_a)}; B is {', '.join(typed.pred_b)}"
+    _show(found, {**fields, **models, **found.to_dict(), "better": found.better}, typed, budget, about)
+
+
+def _show(
+    found: Comparison | Interval,
+    fields: Mapping[str, Any],
+    typed: argparse.Namespace,
+    budget: PrivacyAccountant | None,
+    *about: str,
+) -> None:
+    """Print what was released: as JSON these fields; else its cost, what it is about, and its sentence."""
     with printed():
-        _show_comparison(found, typed, budget)
-
-
-def _show_comparison(found: Comparison, typed: argparse.Namespace, budget: PrivacyAccountant | None) -> None:
-    name = private_compare.__name__
-    if typed.json:
-        models = {model: getattr(typed, model) for model in _MODELS}
-        fields = {"metric": name, "spend_name": typed.spend_name, "neighboring": _RELATION, **models}
-        print_json({**fields, **found.to_dict(), "better": found.better}, budget)
-        return
-    print(f"{name} {terms(found.epsilon, _RELATION, budget, found.n)}")
-    print(f"A is {', '.join(typed.pred_a)}; B is {', '.join(typed.pred_b)}\n{found}")
+        if typed.json:
+            print_json(fields, budget)
+            return
+        n = getattr(found, "n", None)
+        print(f"{fields['metric']} {terms(float(typed.epsilon), _RELATION, budget, n)}")
+        print(*about, found, sep="\n")
 
 
 def _interval(typed: argparse.Namespace) -> None:
@@ -156,19 +157,9 @@ def _interval(typed: argparse.Namespace) -> None:
     columns = {"losses": ColumnSpec([typed.losses], Kind.NUMBER)}
     # all that is public was checked as it was typed
     found, budget = _bought(typed, columns, function, public, public, lambda records: None)
-    with printed():
-        _show_interval(found, function.__name__, typed, budget)
-
-
-def _show_interval(
-    found: Interval, name: str, typed: argparse.Namespace, budget: PrivacyAccountant | None
-) -> None:
-    if typed.json:
-        fields = {"metric": name, "epsilon": float(typed.epsilon), "spend_name": typed.spend_name}
-        about = {"neighboring": _RELATION, "about": found.about, "estimate": found.estimate}
-        print_json({**fields, **about, **(interval_fields(found) or {})}, budget)
-        return
-    print(f"{name} {terms(float(typed.epsilon), _RELATION, budget)}\n{found}")
+    fields = {"metric": function.__name__, "epsilon": float(typed.epsilon), "spend_name": typed.spend_name}
+    about = {"neighboring": _RELATION, "about": found.about, "estimate": found.estimate}
+    _show(found, {**fields, **about, **(interval_fields(found) or {})}, typed, budget)
 
 
 def add_compare(parser: argparse.ArgumentParser) -> None:

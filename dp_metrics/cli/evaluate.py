@@ -13,8 +13,16 @@ from typing import Any
 
 from dp_metrics._packages import import_extra
 from dp_metrics.accounting import PrivacyAccountant
-from dp_metrics.cli._common import CommandError, add_option, keywords, label_reader, several
-from dp_metrics.cli._output import add_payer, printed, refusals, terms
+from dp_metrics.cli._common import (
+    CommandError,
+    add_option,
+    keywords,
+    label_reader,
+    mistakes,
+    refusals,
+    several,
+)
+from dp_metrics.cli._output import add_payer, printed, terms
 from dp_metrics.cli.catalogue import add_data, demonstrate
 from dp_metrics.cli.predictions import (
     ColumnSpec,
@@ -68,20 +76,16 @@ def _page(typed: argparse.Namespace) -> int:
         raise CommandError("--epsilon is needed once: what the page costs")
     typed.epsilon = typed.epsilon[0]
     check_name(typed)
-    try:
+    with mistakes():
         required = parsed(typed.require)
-    except ValueError as error:
-        raise CommandError(str(error)) from None
     output = _output(typed)
     groups = Grouping.typed(typed)
     columns, options = _columns(typed, groups), _options(typed, groups)
     paid = keywords(typed, "epsilon", "neighboring", "spend_name")
 
     def asked(budget: PrivacyAccountant | None, data: Mapping[str, Any]) -> Release:
-        try:
+        with mistakes():
             return page_release(_setting(typed, options), Terms.of(**paid, accountant=budget), data)
-        except (ValueError, TypeError) as error:
-            raise CommandError(str(error)) from None
 
     def stored(budget: PrivacyAccountant, public: Mapping[str, Any]) -> PrivateEvaluation | None:
         with refusals():
@@ -205,10 +209,8 @@ def _print(page: PrivateEvaluation, budget: PrivacyAccountant | None, *, as_json
 
 def _checked(page: PrivateEvaluation, required: Mapping[str, Any], typed: argparse.Namespace) -> int:
     """Print whether the requirements are met, and return the exit code."""
-    try:
+    with mistakes():
         found = page.check(required, about=typed.about)
-    except ValueError as error:
-        raise CommandError(str(error)) from None
     if not typed.json:
         print(f"{found!r}\nall requirements: {found.answer}")
     return _EXIT_CODES[found.answer]

@@ -18,14 +18,13 @@ from typing import Any, TypeVar
 
 from dp_metrics._packages import import_extra
 from dp_metrics.accounting import PrivacyAccountant
-from dp_metrics.cli._common import CommandError, Refusal, add_option, several, tell
+from dp_metrics.cli._common import CommandError, Refusal, add_option, mistakes, refusals, several, tell
 from dp_metrics.cli._output import (
     INTERVALS,
     Limits,
     Payer,
     add_payer,
     printed,
-    refusals,
     show_frame,
     show_result,
 )
@@ -164,7 +163,7 @@ def stored_release(
     """
     row, paid = request.row, {**request.settings, "epsilon": request.epsilon, "accountant": accountant}
     data = {name: public[name] for name in row.data}
-    try:
+    with mistakes():
         if request.groups.columns:
             metric = _frame_metric(request, paid)
             release = frame_release(FrameOptions(metric, request.groups.group_labels), Terms.of(**paid), data)
@@ -172,8 +171,6 @@ def stored_release(
             options = {**row.options, **request.options}
             options |= {name: value for name, value in public.items() if name in PER_RECORD}
             release = row.release_on(Terms.of(**paid), options, data)
-    except (ValueError, TypeError) as error:
-        raise CommandError(str(error)) from None
     with refusals():
         found: PrivateResult[Any] | PrivateMetricFrame | None = release.stored()
         return found
@@ -193,27 +190,21 @@ def summarising(request: ScoreRequest, records: Predictions) -> Summary | None:
     row, forms = request.row, records.forms()
     by_record = {name: True for name in WEIGHTS if name in forms}
     shape = Shape(tuple(forms[name] for name in row.data))
-    try:
-        summary = _summary_of(request, {**request.options, **by_record}, shape)
-        if request.groups.columns:
-            Groups.of(request.groups.group_labels, len(request.groups.columns))
-        return None if request.groups.columns else summary
-    except (ValueError, TypeError) as error:
-        raise CommandError(str(error)) from None
-
-
-def _summary_of(request: ScoreRequest, options: Mapping[str, Any], shape: Shape) -> Summary | None:
-    row = request.row
-    asked = row.release_on(Terms.of(epsilon=request.epsilon, **request.settings), options)
-    # of as many records as may be any option can be released, if their number is public
-    plan = row.planned(replace(shape, n=None if asked.terms.relation.private_n else sys.maxsize), options)
-    # two stages need all values of a variance, and a summary has but its capacity of them
-    mechanism = request.settings.get("mechanism", row.mechanism)
-    has_stages = VarianceOf in plan.kinds and mechanism == "adaptive"
-    if not plan.merges or has_stages or options.get("groups") is not None:
+    options = {**request.options, **by_record}
+    with mistakes():
+        asked = row.release_on(Terms.of(epsilon=request.epsilon, **request.settings), options)
+        # of as many records as may be any option can be released, if their number is public
+        plan = row.planned(replace(shape, n=None if asked.terms.relation.private_n else sys.maxsize), options)
+        # two stages need all values of a variance, and a summary has but its capacity of them
+        mechanism = request.settings.get("mechanism", row.mechanism)
+        has_stages = VarianceOf in plan.kinds and mechanism == "adaptive"
+        of_records = {name: value for name, value in options.items() if name not in PER_RECORD}
+        can_merge = plan.merges and not has_stages and options.get("groups") is None
+        summary = Summary.for_release(row, of_records, shape, asked) if can_merge else None
+        if not request.groups.columns:
+            return summary
+        Groups.of(request.groups.group_labels, len(request.groups.columns))
         return None
-    of_records = {name: value for name, value in options.items() if name not in PER_RECORD}
-    return Summary.for_release(row, of_records, shape, asked)
 
 
 def _columns(typed: argparse.Namespace, request: ScoreRequest) -> dict[str, ColumnSpec]:
@@ -251,10 +242,8 @@ def check_name(typed: argparse.Namespace) -> None:
 
 
 def _request(typed: argparse.Namespace) -> ScoreRequest:
-    try:
+    with mistakes():
         row, fixed = row_of(typed.metric)
-    except ValueError as error:
-        raise CommandError(str(error)) from None
     takes = parameters(row)
     settings: dict[str, Any] = {}
     check_name(typed)
