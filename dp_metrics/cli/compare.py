@@ -37,7 +37,7 @@ from dp_metrics.inputs.arrays import Shape
 from dp_metrics.inputs.options import Relation
 from dp_metrics.inputs.readers import asked_of_persons
 from dp_metrics.metrics import row_of
-from dp_metrics.release.release import Terms
+from dp_metrics.release.release import Release, Terms
 from dp_metrics.release.released import Interval
 
 T = TypeVar("T", bound="Comparison | Interval")
@@ -74,12 +74,9 @@ def _bought(
     check_name(typed)
     paid = keywords(typed, "epsilon", "spend_name")
 
-    def stored(budget: PrivacyAccountant, of_records: Mapping[str, Any]) -> T | None:
-        with refusals():
-            terms = Terms.of(**paid, accountant=budget)
-            release = population_release(function.__name__, terms, {**of_records, **public})
-            found: T | None = release.stored()
-            return found
+    def asked(budget: PrivacyAccountant, of_records: Mapping[str, Any]) -> Release:
+        terms = Terms.of(**paid, accountant=budget)
+        return population_release(function.__name__, terms, {**of_records, **public})
 
     def prepared(records: Predictions) -> Callable[[PrivacyAccountant | None, Progress], T]:
         check(records)
@@ -91,7 +88,7 @@ def _bought(
 
         return draw
 
-    return bought(typed, columns, stored, prepared)
+    return bought(typed, columns, asked, prepared)
 
 
 def _compare(typed: argparse.Namespace) -> None:

@@ -83,14 +83,10 @@ def _page(typed: argparse.Namespace) -> int:
     columns, options = _columns(typed, groups), _options(typed, groups)
     paid = keywords(typed, "epsilon", "neighboring", "spend_name")
 
-    def asked(budget: PrivacyAccountant | None, data: Mapping[str, Any]) -> Release:
+    def asked(budget: PrivacyAccountant | None, public: Mapping[str, Any]) -> Release:
+        data = {name: one for name, one in public.items() if name == "y_true"}
         with mistakes():
             return page_release(_setting(typed, options), Terms.of(**paid, accountant=budget), data)
-
-    def stored(budget: PrivacyAccountant, public: Mapping[str, Any]) -> PrivateEvaluation | None:
-        with refusals():
-            found: PrivateEvaluation | None = asked(budget, {"y_true": public["y_true"]}).stored()
-            return found
 
     asked(None, {})  # what is wrong with an option is said before a file is opened
 
@@ -111,7 +107,7 @@ def _page(typed: argparse.Namespace) -> int:
 
         return draw
 
-    page, budget = bought(typed, columns, stored, prepared)
+    page, budget = bought(typed, columns, asked, prepared)
     page.with_budget(budget)
     with printed():
         _print(page, budget, as_json=typed.json)

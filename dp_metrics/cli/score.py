@@ -52,7 +52,7 @@ from dp_metrics.metrics import FUNCTIONS, Metric, row_of
 from dp_metrics.metrics._metric import WEIGHTS
 from dp_metrics.metrics.regression import private_mse
 from dp_metrics.release.parts.variance import VarianceOf
-from dp_metrics.release.release import Terms
+from dp_metrics.release.release import Release, Terms
 from dp_metrics.release.result import PrivateResult, with_result
 from dp_metrics.release.stored_questions import PER_RECORD, public_records
 from dp_metrics.streaming._summary import Summary
@@ -147,10 +147,8 @@ def release(
         )
 
 
-def stored_release(
-    request: ScoreRequest, accountant: PrivacyAccountant, public: Mapping[str, Any]
-) -> PrivateResult[Any] | PrivateMetricFrame | None:
-    """Return the release that the budget has of this request; None if it has none.
+def asked_release(request: ScoreRequest, accountant: PrivacyAccountant, public: Mapping[str, Any]) -> Release:
+    """Return the release that is asked for, which a budget may have already.
 
     Parameters
     ----------
@@ -166,14 +164,10 @@ def stored_release(
     with mistakes():
         if request.groups.columns:
             metric = _frame_metric(request, paid)
-            release = frame_release(FrameOptions(metric, request.groups.group_labels), Terms.of(**paid), data)
-        else:
-            options = {**row.options, **request.options}
-            options |= {name: value for name, value in public.items() if name in PER_RECORD}
-            release = row.release_on(Terms.of(**paid), options, data)
-    with refusals():
-        found: PrivateResult[Any] | PrivateMetricFrame | None = release.stored()
-        return found
+            return frame_release(FrameOptions(metric, request.groups.group_labels), Terms.of(**paid), data)
+        options = {**row.options, **request.options}
+        options |= {name: value for name, value in public.items() if name in PER_RECORD}
+        return row.release_on(Terms.of(**paid), options, data)
 
 
 def _frame_metric(request: ScoreRequest, paid: dict[str, Any]) -> Callable[..., Any]:
@@ -281,7 +275,7 @@ def _progress(name: str) -> Iterator[Progress]:
 def bought(
     typed: argparse.Namespace,
     columns: Mapping[str, ColumnSpec],
-    stored: Callable[[PrivacyAccountant, Mapping[str, Any]], T | None],
+    asked: Callable[[PrivacyAccountant, Mapping[str, Any]], Release],
     prepared: Callable[[Predictions], Callable[[PrivacyAccountant | None, Progress], T]],
 ) -> tuple[T, PrivacyAccountant | None]:
     """Return a release, stored or new, and the budget that paid for it: the one path of all commands.
@@ -292,8 +286,8 @@ def bought(
         The file, the cost and the budget.
     columns : mapping of str to ColumnSpec
         The columns of each argument.
-    stored : callable
-        Returns the release that a budget has of this question, given what is public of the records, or None.
+    asked : callable
+        Returns the release that is asked of a budget, given what is public of the records.
     prepared : callable
         Checks all that is public of a file, and returns what reads and checks its records, spends and draws.
     """
@@ -309,7 +303,9 @@ def bought(
         records = open_predictions(typed.predictions, columns, dialect_of(typed))
         if budget is not None and typed.spend_name in budget:
             with _progress(typed.predictions.name) as progress:
-                released = stored(budget, records.public(progress))
+                public = records.public(progress)
+            with refusals():
+                released = asked(budget, public).stored()
         if released is None:
             draw = prepared(records)
             budget = payer.opened(typed.epsilon)
@@ -328,7 +324,7 @@ def _score(typed: argparse.Namespace) -> None:
         summary = summarising(request, records)
         return lambda budget, progress: release(request, records, summary, budget, progress)
 
-    released, budget = bought(typed, columns, partial(stored_release, request), prepared)
+    released, budget = bought(typed, columns, partial(asked_release, request), prepared)
     limits = Limits(typed.interval, typed.confidence)
     with printed():
         if isinstance(released, PrivateResult):
