@@ -54,16 +54,16 @@ class Payer:
 
     def opened(self, epsilon: "float | Fraction") -> PrivacyAccountant | None:
         """Return the budget, created only if a total says so, if it has this much left."""
-        path = self.path
-        if path is None:
+        if self.path is None:
             return None
-        if not path.exists():
+        if not self.path.exists():
             if self.total is None:
-                raise CommandError(f"there is no budget file {path}; to create it, pass --total T as well")
+                raise CommandError(
+                    f"there is no budget file {self.path}; to create it, pass --total T as well"
+                )
             with refusals():
                 PrivacyAccountant(self.total).require(epsilon)  # a budget that can't pay leaves no file
-                return PrivacyAccountant(self.total, path)
-        budget = self._there(path)
+        budget = self._there(self.path)
         with refusals():
             budget.require(epsilon)
         return budget

@@ -46,7 +46,7 @@ from dp_metrics.fairness.frame import PrivateMetricFrame, frame_release
 from dp_metrics.fairness.frame_plan import FrameOptions
 from dp_metrics.fairness.groups import Groups
 from dp_metrics.inputs.arrays import Shape
-from dp_metrics.inputs.options import NEIGHBORING, Epsilon
+from dp_metrics.inputs.options import NEIGHBORING
 from dp_metrics.mechanisms import MECHANISMS
 from dp_metrics.metrics import FUNCTIONS, Metric, row_of
 from dp_metrics.metrics._metric import WEIGHTS
@@ -70,18 +70,15 @@ class ScoreRequest:
     ----------
     row : Metric
         The metric.
-    epsilon : float or Fraction
-        What it may cost.
     options : dict
         Public options of the metric.
     settings : dict
-        Mechanism, neighbouring relation and name of the spend, where they were given.
+        What it costs; mechanism, neighbouring relation and name of the spend, where they were given.
     groups : Grouping
         The sensitive columns; none: no frame by group.
     """
 
     row: Metric
-    epsilon: Epsilon
     options: dict[str, Any]
     settings: dict[str, Any]
     groups: Grouping
@@ -93,7 +90,6 @@ def release(
     summary: Any,
     accountant: PrivacyAccountant | None,
     progress: Progress,
-    random_state: Any = None,
 ) -> PrivateResult[Any] | PrivateMetricFrame:
     """Read and check all records, spend, and draw.
 
@@ -109,16 +105,9 @@ def release(
         Budget that pays.
     progress : callable
         Is told which part of the file has been read.
-    random_state : None, int, RandomState or Generator
-        For tests: anything but None is not private.
     """
     row = request.row
-    paid = {
-        **request.settings,
-        "epsilon": request.epsilon,
-        "accountant": accountant,
-        "random_state": random_state,
-    }
+    paid = {**request.settings, "accountant": accountant}
     if summary is not None:
         for chunk in chain([records.no_records()], records.chunks(progress)):
             weights = {name: array for name, array in chunk.items() if name == "sample_weight"}
@@ -159,7 +148,7 @@ def asked_release(request: ScoreRequest, accountant: PrivacyAccountant, public: 
     public : mapping
         What is public of each record; see `Predictions.public`.
     """
-    row, paid = request.row, {**request.settings, "epsilon": request.epsilon, "accountant": accountant}
+    row, paid = request.row, {**request.settings, "accountant": accountant}
     data = {name: public[name] for name in row.data}
     with mistakes():
         if request.groups.columns:
@@ -186,7 +175,7 @@ def summarising(request: ScoreRequest, records: Predictions) -> Summary | None:
     shape = Shape(tuple(forms[name] for name in row.data))
     options = {**request.options, **by_record}
     with mistakes():
-        asked = row.release_on(Terms.of(epsilon=request.epsilon, **request.settings), options)
+        asked = row.release_on(Terms.of(**request.settings), options)
         # of as many records as may be any option can be released, if their number is public
         plan = row.planned(replace(shape, n=None if asked.terms.relation.private_n else sys.maxsize), options)
         # two stages need all values of a variance, and a summary has but its capacity of them
@@ -239,7 +228,7 @@ def _request(typed: argparse.Namespace) -> ScoreRequest:
     with mistakes():
         row, fixed = row_of(typed.metric)
     takes = parameters(row)
-    settings: dict[str, Any] = {}
+    settings: dict[str, Any] = {"epsilon": typed.epsilon}
     check_name(typed)
     for name in ("mechanism", "neighboring", "spend_name"):
         value = getattr(typed, name)
@@ -258,7 +247,7 @@ def _request(typed: argparse.Namespace) -> ScoreRequest:
         raise CommandError(f"{row.name} takes no --sensitive: it needs a metric of --y-true and --y-pred")
     if "mechanism" in takes and not groups.columns:
         settings.setdefault("mechanism", takes["mechanism"].default)  # the question is that of the function
-    return ScoreRequest(row, typed.epsilon, fixed | options_of(row, typed.option), settings, groups)
+    return ScoreRequest(row, fixed | options_of(row, typed.option), settings, groups)
 
 
 @contextmanager
