@@ -36,17 +36,18 @@ class Refusal(Exception):
 
 
 @contextmanager
-def _told_as(kind: type[Exception], *errors: type[Exception]) -> Iterator[None]:
+def told_as(kind: type[Exception], *errors: type[Exception]) -> Iterator[None]:
+    """Turn these errors into one clear line of a kind."""
     try:
         yield
     except errors as error:
         raise kind(str(error)) from None
 
 
-mistakes = partial(_told_as, CommandError, ValueError, TypeError)
+mistakes = partial(told_as, CommandError, ValueError, TypeError)
 """Makes one clear line of what the package says of options."""
 
-refusals = partial(_told_as, Refusal, ValueError, TypeError, RuntimeError)
+refusals = partial(told_as, Refusal, ValueError, TypeError, RuntimeError)
 """Makes one clear line of what the package says of data or a budget; such an error comes before the spend."""
 
 

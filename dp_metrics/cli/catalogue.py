@@ -11,8 +11,7 @@ import os
 import sys
 import tempfile
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from itertools import product
 from pathlib import Path
@@ -22,7 +21,16 @@ from dp_metrics._packages import import_extra
 from dp_metrics.analysis.auditing import run_audit, to_table
 from dp_metrics.analysis.expected_error import expected_error
 from dp_metrics.analysis.guesses import hints_of
-from dp_metrics.cli._common import CommandError, add_json, add_option, epsilon, keywords, mistakes, several
+from dp_metrics.cli._common import (
+    CommandError,
+    add_json,
+    add_option,
+    epsilon,
+    keywords,
+    mistakes,
+    several,
+    told_as,
+)
 from dp_metrics.cli.predictions import OF_RECORDS, options_of
 from dp_metrics.evaluation.datasets import (
     DATA_VARIABLE,
@@ -260,13 +268,8 @@ _OUTPUT = Path("dp-metrics-output")
 _MOST_JOBS = 61 if os.name == "nt" else 1024  # Windows waits for no more processes at once
 
 
-@contextmanager
-def clear_errors() -> Iterator[None]:
-    """Turn what is wrong with data, results or a study into one clear line."""
-    try:
-        yield
-    except (DatasetError, ResultsError, StudyError) as error:
-        raise CommandError(str(error)) from error
+clear_errors = partial(told_as, CommandError, DatasetError, ResultsError, StudyError)
+"""Makes one clear line of what is wrong with data, results or a study."""
 
 
 def writable_folder(path: Path) -> Path:
