@@ -4,12 +4,14 @@ A cell of text, in a file as on the command line, is read by itself, whatever th
 """
 
 import argparse
+import inspect
 import math
 import re
 import sys
-from collections.abc import Callable, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from fractions import Fraction
+from functools import partial
 from typing import Any
 
 BOOLEANS = {
@@ -31,6 +33,22 @@ class CommandError(Exception):
 
 class Refusal(Exception):
     """What was asked for is clear, but the data or the budget don't allow it; nothing was spent."""
+
+
+@contextmanager
+def told_as(kind: type[Exception], *errors: type[Exception]) -> Iterator[None]:
+    """Turn these errors into one clear line of a kind."""
+    try:
+        yield
+    except errors as error:
+        raise kind(str(error)) from None
+
+
+mistakes = partial(told_as, CommandError, ValueError, TypeError)
+"""Makes one clear line of what the package says of options."""
+
+refusals = partial(told_as, Refusal, ValueError, TypeError, RuntimeError)
+"""Makes one clear line of what the package says of data or a budget; such an error comes before the spend."""
 
 
 def epsilon(text: str) -> float:
@@ -63,6 +81,17 @@ def share(text: str) -> float:
     raise argparse.ArgumentTypeError(f"{text!r} is not a number strictly between 0 and 1")
 
 
+_NUMBERS: dict[str, Callable[[str], Any]] = {"int": int, "float": float}
+_CHECKED: dict[str, Callable[[str], Any]] = {
+    "epsilon": exact_epsilon,
+    "confidence": share,
+    "q": share,
+    "max_loss": epsilon,
+    "max_difference": epsilon,
+}
+"""How parameters are read that are checked as they are typed."""
+
+
 def tell(kind: str, message: object) -> None:
     """Write one line on standard error, if it can be written: no result that is paid for depends on it."""
     if sys.stderr is None:  # standard error is closed, and `print` would write on standard output instead
@@ -74,6 +103,51 @@ def tell(kind: str, message: object) -> None:
 def several(**more: Any) -> dict[str, Any]:
     """Return the settings of an option that takes several values and may be repeated."""
     return {"nargs": "+", "action": "extend", **more}
+
+
+def add_option(
+    parser: argparse.ArgumentParser, function: Callable[..., Any], name: str, *flags: str, **more: Any
+) -> None:
+    """Add the option of a parameter of a public function: its name, type, default and first sentence.
+
+    Parameters
+    ----------
+    parser : ArgumentParser
+        The parser of a command.
+    function : callable
+        A function with a numpydoc docstring.
+    name : str
+        The parameter.
+    *flags : str
+        What is typed, where it is not the name of the parameter.
+    **more : Any
+        Whatever else, or other than the signature, argparse is to know.
+    """
+    parameter = inspect.signature(function).parameters[name]
+    is_required = parameter.default is parameter.empty
+    default = None if is_required else parameter.default
+    told = more.get("default") or default
+    number = re.search(r"\b(int|float)\b", str(parameter.annotation))
+    known: dict[str, Any] = {
+        "dest": name,
+        "type": _CHECKED.get(name) or _NUMBERS.get(number[0] if number else "", str),
+        "required": is_required,
+        "default": default,
+        "help": _first_sentence(function, name) + (f" (default: {told})" if told else ""),
+    }
+    parser.add_argument(*(flags or [f"--{name.replace('_', '-')}"]), **known | more)
+
+
+def _first_sentence(function: Callable[..., Any], name: str) -> str:
+    """Return what a docstring says first of a parameter; nothing under `python -OO`."""
+    entry = re.search(rf"^{name} : .*\n((?: +.*\n)+)", inspect.getdoc(function) or "", re.MULTILINE)
+    text = " ".join(entry[1].split()) if entry else ""
+    return re.split(r"(?<=\.) (?=[A-Z(])", text)[0].rstrip(".").replace("`", "").replace("%", "%%")
+
+
+def keywords(typed: argparse.Namespace, *names: str) -> dict[str, Any]:
+    """Return what was typed for these parameters, as a function takes it."""
+    return {name: getattr(typed, name) for name in names}
 
 
 def add_json(parser: argparse.ArgumentParser) -> None:

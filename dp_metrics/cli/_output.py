@@ -4,7 +4,7 @@ import argparse
 import json
 import math
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context
@@ -17,22 +17,13 @@ import numpy as np
 
 from dp_metrics.accounting import PrivacyAccountant
 from dp_metrics.accounting.ledgers import FileLedger
-from dp_metrics.cli._common import CommandError, Refusal, add_json, exact_epsilon, tell
+from dp_metrics.cli._common import CommandError, add_json, add_option, exact_epsilon, refusals, tell
 from dp_metrics.fairness.frame import PrivateMetricFrame
 from dp_metrics.release.released import Interval
 from dp_metrics.release.result import PrivateResult
 
 _WIDEST = 40
 _COLUMNS = ("time (UTC)", "epsilon", "spend name", "value", "mechanism", "neighbours")
-
-
-@contextmanager
-def refusals() -> Iterator[None]:
-    """Turn what the package raises into one clear line; such an error comes before the spend."""
-    try:
-        yield
-    except (ValueError, TypeError, RuntimeError) as error:
-        raise Refusal(str(error)) from None
 
 
 @dataclass(frozen=True)
@@ -63,16 +54,16 @@ class Payer:
 
     def opened(self, epsilon: "float | Fraction") -> PrivacyAccountant | None:
         """Return the budget, created only if a total says so, if it has this much left."""
-        path = self.path
-        if path is None:
+        if self.path is None:
             return None
-        if not path.exists():
+        if not self.path.exists():
             if self.total is None:
-                raise CommandError(f"there is no budget file {path}; to create it, pass --total T as well")
+                raise CommandError(
+                    f"there is no budget file {self.path}; to create it, pass --total T as well"
+                )
             with refusals():
                 PrivacyAccountant(self.total).require(epsilon)  # a budget that can't pay leaves no file
-                return PrivacyAccountant(self.total, path)
-        budget = self._there(path)
+        budget = self._there(self.path)
         with refusals():
             budget.require(epsilon)
         return budget
@@ -96,10 +87,8 @@ def _budget(options: argparse.Namespace) -> None:
     path: Path = options.file
     if not path.is_file():
         raise CommandError(f"there is no budget file {path}")
-    budget = Payer(path, None).known()
-    if budget is None:
-        raise CommandError(f"there is no budget file {path}")
     with refusals():
+        budget = PrivacyAccountant(FileLedger.total_of(path), path)
         history = budget.results()
     if options.json:
         names = ("spend_name", "epsilon", "mechanism", "neighboring", "value")
@@ -155,19 +144,14 @@ def add_budget(parser: argparse.ArgumentParser) -> None:
     parser.set_defaults(run=_budget)
 
 
-def add_payer(parser: argparse.ArgumentParser) -> None:
-    """Add the options that say what a release costs and who pays."""
-    cost = "privacy parameter: what it costs; 0.5, or 1/3 exactly"
-    parser.add_argument("--epsilon", type=exact_epsilon, required=True, metavar="E", help=cost)
-    add_budget_file(parser)
-
-
-def add_budget_file(parser: argparse.ArgumentParser) -> None:
-    """Add the options that say who pays."""
+def add_payer(parser: argparse.ArgumentParser, function: Callable[..., Any], **epsilon: Any) -> None:
+    """Add the options that say what a release of a function costs, who pays, and how it is shown."""
+    add_option(parser, function, "epsilon", **epsilon)
     parser.add_argument("--budget", type=Path, metavar="FILE", help="budget file that pays for it")
     total = "total of the budget, which creates the file if there is none; else it must be the same"
     parser.add_argument("--total", type=exact_epsilon, metavar="T", help=total)
-    parser.add_argument("--spend-name", metavar="TEXT", help="name in the history of the budget; public")
+    add_option(parser, function, "spend_name")
+    add_json(parser)
 
 
 INTERVALS = {
@@ -242,11 +226,7 @@ def show_result(
     if as_json:
         found = limits.of(result)
         fields = {name: _plain(value) for name, value in json.loads(result.to_json()).items()}
-        fields |= {
-            INTERVALS[kind]: interval_fields(found.get(kind))
-            for kind in ("noise", *dict.fromkeys(limits.kinds))
-        }
-        print_json(fields, budget)
+        print_json(fields | _fields_of(found, ["noise", *limits.kinds]), budget)
         return
     cost = terms(result.epsilon, result.neighboring, budget, result.n)
     if isinstance(result.value, float):
@@ -281,7 +261,7 @@ def show_frame(
         by_group = [
             {"group": group, "value": _plain(value), "size": _plain(sizes.get(group))}
             | {"note": frame.note[group], "bias": frame.bias[group]}
-            | {INTERVALS[kind]: interval_fields(of_groups.get(kind, {}).get(group)) for kind in limits.kinds}
+            | _fields_of({kind: one.get(group) for kind, one in of_groups.items()}, limits.kinds)
             for group, value in frame.by_group.items()
         ]
         fields = {
@@ -296,9 +276,8 @@ def show_frame(
             "by_group": by_group,
         }
         if limits.kinds:
-            of_all = {INTERVALS[kind]: interval_fields(of_gap.get(kind)) for kind in limits.kinds}
             value = next((one.estimate for one in of_gap.values()), None)
-            fields["difference"] = {"value": _plain(value), **of_all}
+            fields["difference"] = {"value": _plain(value), **_fields_of(of_gap, limits.kinds)}
         print_json(fields, budget)
         return
     print(f"{metric} by group {terms(frame.epsilon, frame.neighboring, budget)}")
@@ -341,6 +320,11 @@ def interval_fields(interval: Interval | None) -> dict[str, Any] | None:
         return None
     fields = {name: _plain(getattr(interval, name)) for name in ("lower", "upper", "confidence")}
     return fields | ({"note": interval.note} if interval.note else {})
+
+
+def _fields_of(found: Mapping[str, Interval | None], kinds: Sequence[str]) -> dict[str, Any]:
+    """Return limits of these kinds as JSON can hold them; null where there are none."""
+    return {INTERVALS[kind]: interval_fields(found.get(kind)) for kind in kinds}
 
 
 def print_json(fields: Mapping[str, Any], budget: PrivacyAccountant | None) -> None:

@@ -11,9 +11,7 @@ import os
 import sys
 import tempfile
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from itertools import product
 from pathlib import Path
@@ -21,7 +19,18 @@ from typing import Any
 
 from dp_metrics._packages import import_extra
 from dp_metrics.analysis.auditing import run_audit, to_table
-from dp_metrics.cli._common import CommandError, add_json, epsilon, several
+from dp_metrics.analysis.expected_error import expected_error
+from dp_metrics.analysis.guesses import hints_of
+from dp_metrics.cli._common import (
+    CommandError,
+    add_json,
+    add_option,
+    epsilon,
+    keywords,
+    mistakes,
+    several,
+    told_as,
+)
 from dp_metrics.cli.predictions import OF_RECORDS, options_of
 from dp_metrics.evaluation.datasets import (
     DATA_VARIABLE,
@@ -85,28 +94,10 @@ def add_metrics(parser: argparse.ArgumentParser) -> None:
     parser.set_defaults(run=_metrics)
 
 
-@dataclass(frozen=True)
-class _PlannedMetric:
-    """A metric as it was typed, with all that is passed to the planner but n and epsilon."""
-
-    typed: str
-    name: str
-    options: dict[str, Any]
-
-    def expected(self, n: int, epsilon: float) -> Any:
-        """Return the expected error of a release."""
-        from dp_metrics.analysis.expected_error import expected_error
-
-        return expected_error(self.name, n=n, epsilon=epsilon, **self.options)
-
-
-def _planned(options: argparse.Namespace) -> list[_PlannedMetric]:
-    """Return the metrics to plan for, each with what it takes of what is guessed."""
-    from dp_metrics.analysis.guesses import hints_of
-
-    planned, taken = [], set[str]()
-    hints = {"positives": options.positives, "classes": options.classes, "law": options.law}
-    hints["predicted_positives"] = options.predicted_positives
+def _planned(options: argparse.Namespace) -> dict[str, Callable[..., Any]]:
+    """Return, of each metric as it was typed, its expected error given n and epsilon."""
+    planned, taken = dict[str, Callable[..., Any]](), set[str]()
+    hints = keywords(options, "positives", "predicted_positives", "classes", "law")
     for typed in options.metric:
         name, _, guess = typed.partition("=")
         row, fixed = row_of(name)
@@ -117,9 +108,8 @@ def _planned(options: argparse.Namespace) -> list[_PlannedMetric]:
         own = [one for one in options.option if one.partition("=")[0] in row.options]
         hinted = {hint: hints[hint] for hint in hints_of(row)}
         taken |= {*own, *hinted}
-        planned.append(
-            _PlannedMetric(typed, name, {**fixed, **options_of(row, own), **hinted, "guess": value})
-        )
+        public = {**fixed, **options_of(row, own), **hinted}
+        planned[typed] = partial(expected_error, name, guess=value, **public)
     given = {*options.option, *(name for name, hint in hints.items() if hint is not None)}
     if unused := sorted(given - taken):
         raise CommandError(f"none of these metrics takes {' or '.join(unused)}")
@@ -166,17 +156,13 @@ def _ranges(rows: Mapping[str, Sequence[Any]]) -> dict[str, list[list[float]]]:
 def _plan(options: argparse.Namespace) -> None:
     n, at = options.n[0], (options.epsilon or _EPSILONS)[0]
     epsilons, sizes = sorted({*(options.epsilon or _EPSILONS)}), _sizes(options.n)
-    by_epsilon, by_n, assumes = dict[str, list[Any]](), dict[str, list[Any]](), dict[str, str]()
-    simulated = []
-    try:
-        for one in _planned(options):
-            told = [one.expected(n, epsilon) for epsilon in epsilons]
-            by_epsilon[one.typed] = told
-            by_n[one.typed] = [one.expected(size, at) for size in sizes]
-            assumes[one.typed] = told[0].assumes
-            simulated += [one.typed] if told[0].simulated else []
-    except (ValueError, TypeError) as error:
-        raise CommandError(str(error)) from None
+    by_epsilon, by_n = dict[str, list[Any]](), dict[str, list[Any]]()
+    with mistakes():
+        for typed, expected in _planned(options).items():
+            by_epsilon[typed] = [expected(n=n, epsilon=epsilon) for epsilon in epsilons]
+            by_n[typed] = [expected(n=size, epsilon=at) for size in sizes]
+    assumes = {typed: row[0].assumes for typed, row in by_epsilon.items()}
+    simulated = [typed for typed, row in by_epsilon.items() if row[0].simulated]
     if options.json:
         print(
             json.dumps(
@@ -230,13 +216,9 @@ def add_plan(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--n", **several(type=_records, metavar="N", required=True, help=sizes))
     epsilons = "epsilons; the first is that of the table by number of records"
     parser.add_argument("--epsilon", **several(type=epsilon, metavar="E", help=epsilons))
-    parser.add_argument(
-        "--positives", type=float, metavar="SHARE", help="share of label 1 (default: all alike)"
-    )
-    predicted = "share predicted to have label 1 (default: as many as have it)"
-    parser.add_argument("--predicted-positives", type=float, metavar="SHARE", help=predicted)
-    parser.add_argument("--classes", type=int, metavar="K", help="number of labels (default: 2)")
-    parser.add_argument("--law", choices=("normal", "heavy"), help="law of errors (default: both)")
+    for name in ("positives", "predicted_positives", "classes"):
+        add_option(parser, expected_error, name)
+    add_option(parser, expected_error, "law", choices=("normal", "heavy"))
     option = "a public option of the metrics that take it, such as bounds=[0,120]"
     parser.add_argument("--option", **several(metavar="NAME=VALUE", default=[], help=option))
     add_json(parser)
@@ -245,10 +227,9 @@ def add_plan(parser: argparse.ArgumentParser) -> None:
 
 def _audit(options: argparse.Namespace) -> None:
     bar = partial(import_extra("tqdm", "cli").tqdm, desc="audit", unit="claim", file=sys.stderr)
-    if unknown := [name for name in options.mechanism if name not in MECHANISMS]:
+    if unknown := [name for name in options.mechanisms if name not in MECHANISMS]:
         raise CommandError(f"unknown mechanism {unknown[0]!r}; there are: {', '.join(MECHANISMS)}")
-    sizes = {"n": options.records, "steps": options.steps}
-    findings = run_audit(options.epsilon, **sizes, mechanisms=options.mechanism, progress=bar)
+    findings = run_audit(**keywords(options, "epsilons", "n", "steps", "mechanisms"), progress=bar)
     passed = all(finding.result.passed for finding in findings)
     if options.json:
         rows = [
@@ -260,7 +241,7 @@ def _audit(options: argparse.Namespace) -> None:
         ]  # fmt: skip
         print(json.dumps({"passed": passed, "findings": rows}, indent=2))
     else:
-        claims = ", ".join(f"{epsilon:g}" for epsilon in options.epsilon)
+        claims = ", ".join(f"{epsilon:g}" for epsilon in options.epsilons)
         print(f"Worst privacy loss found / epsilon, over epsilon = {claims}:\n\n{to_table(findings)}\n")
         print(max(findings, key=lambda finding: finding.result.worst / finding.epsilon).result)
     if not passed:
@@ -274,21 +255,11 @@ def add_audit(parser: argparse.ArgumentParser) -> None:
         "exact output laws. Prints the worst loss found / epsilon (at most 1 if the claim holds) and the "
         "worst pair; exit code 1 if a claim is refuted. No real data are read."
     )
-    claims: dict[str, Any] = {
-        "default": [0.1, 1.0, 4.0],
-        "metavar": "E",
-        "help": "claims to check (default: 0.1 1 4)",
-    }
-    parser.add_argument("--epsilon", nargs="+", type=float, **claims)
-    names = several(metavar="NAME", default=[])
-    parser.add_argument("--mechanism", **names, help="mechanisms (default: all)")
-    for option, default, text in (
-        ("--records", 10, "records of each data set"),
-        ("--steps", 100, "steps of hill climbing"),
-    ):
-        parser.add_argument(
-            option, type=int, default=default, metavar="N", help=f"{text} (default: {default})"
-        )
+    claims = {"nargs": "+", "required": False, "default": [0.1, 1.0, 4.0]}
+    add_option(parser, run_audit, "epsilons", "--epsilon", **claims)
+    add_option(parser, run_audit, "mechanisms", "--mechanism", **several(default=[]))
+    add_option(parser, run_audit, "n", "--records")
+    add_option(parser, run_audit, "steps")
     add_json(parser)
     parser.set_defaults(run=_audit)
 
@@ -297,13 +268,8 @@ _OUTPUT = Path("dp-metrics-output")
 _MOST_JOBS = 61 if os.name == "nt" else 1024  # Windows waits for no more processes at once
 
 
-@contextmanager
-def clear_errors() -> Iterator[None]:
-    """Turn what is wrong with data, results or a study into one clear line."""
-    try:
-        yield
-    except (DatasetError, ResultsError, StudyError) as error:
-        raise CommandError(str(error)) from error
+clear_errors = partial(told_as, CommandError, DatasetError, ResultsError, StudyError)
+"""Makes one clear line of what is wrong with data, results or a study."""
 
 
 def writable_folder(path: Path) -> Path:
@@ -345,7 +311,7 @@ def _reproduce(options: argparse.Namespace) -> None:
         print(write_report(options.report))
         return
     output = writable_folder(options.output)
-    how = {"data_dir": options.data_dir, "jobs": options.jobs, "quick": options.quick}
+    how = keywords(options, "data_dir", "jobs", "quick")
     for path in reproduce(options.figure, options.dataset, options.mechanism, output=output, **how):
         print(path)
     print(f"for a page with tables: dp-metrics reproduce --report {options.output}", file=sys.stderr)

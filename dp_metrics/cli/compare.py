@@ -9,8 +9,8 @@ from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
 from dp_metrics.accounting import PrivacyAccountant
-from dp_metrics.cli._common import CommandError, add_json, epsilon, several, share
-from dp_metrics.cli._output import add_payer, interval_fields, print_json, printed, refusals, terms
+from dp_metrics.cli._common import CommandError, add_option, keywords, mistakes, refusals, several
+from dp_metrics.cli._output import add_payer, interval_fields, print_json, printed, terms
 from dp_metrics.cli.predictions import (
     ColumnSpec,
     Kind,
@@ -37,7 +37,7 @@ from dp_metrics.inputs.arrays import Shape
 from dp_metrics.inputs.options import Relation
 from dp_metrics.inputs.readers import asked_of_persons
 from dp_metrics.metrics import row_of
-from dp_metrics.release.release import Terms
+from dp_metrics.release.release import Release, Terms
 from dp_metrics.release.released import Interval
 
 T = TypeVar("T", bound="Comparison | Interval")
@@ -72,14 +72,11 @@ def _bought(
         Raises if the public forms of the columns do not fit the arguments.
     """
     check_name(typed)
-    paid = {"epsilon": typed.epsilon, "spend_name": typed.spend_name}
+    paid = keywords(typed, "epsilon", "spend_name")
 
-    def stored(budget: PrivacyAccountant, of_records: Mapping[str, Any]) -> T | None:
-        with refusals():
-            terms = Terms.of(**paid, accountant=budget)
-            release = population_release(function.__name__, terms, {**of_records, **public})
-            found: T | None = release.stored()
-            return found
+    def asked(budget: PrivacyAccountant, of_records: Mapping[str, Any]) -> Release:
+        terms = Terms.of(**paid, accountant=budget)
+        return population_release(function.__name__, terms, {**of_records, **public})
 
     def prepared(records: Predictions) -> Callable[[PrivacyAccountant | None, Progress], T]:
         check(records)
@@ -91,59 +88,60 @@ def _bought(
 
         return draw
 
-    return bought(typed, columns, stored, prepared)
+    return bought(typed, columns, asked, prepared)
 
 
 def _compare(typed: argparse.Namespace) -> None:
-    try:
+    with mistakes():
         row, fixed = row_of(typed.loss, "loss")
-    except ValueError as error:
-        raise CommandError(str(error)) from None
+        persons = asked_of_persons(typed.groups, typed.max_records)
     if len(row.data) == 1:
         raise CommandError(f"{row.name} is of one column: compare takes a loss of --y-true and predictions")
     options = {**fixed, **options_of(row, typed.option)}
-    arguments = {"max_difference": typed.max_difference, "confidence": typed.confidence}
+    arguments = keywords(typed, "max_difference", "confidence")
     columns = {"y_true": column_of(row, row.data[0], typed.y_true, options)}
     columns |= {name: column_of(row, row.data[1], getattr(typed, name), options) for name in _MODELS}
-    try:
-        persons = asked_of_persons(typed.groups, typed.max_records)
-    except ValueError as error:
-        raise CommandError(str(error)) from None
-    of_persons = {"max_records": typed.max_records} if persons else {}
+    of_persons = keywords(typed, "max_records") if persons else {}
     of_each = {"groups": ColumnSpec([typed.groups], Kind.LABEL)} if persons else {}
 
     def check(records: Predictions) -> None:
         forms = records.forms()
         shape = Shape(tuple(forms[name] for name in columns))
-        try:
+        with mistakes():
             comparison_plan(paired_losses(row.name, shape, options), None, **arguments)
-        except (ValueError, TypeError) as error:
-            raise CommandError(str(error)) from None
 
     found, budget = _bought(
         typed, columns | of_each, private_compare, {"loss": row.name, **arguments, **of_persons, **options},
         {**comparison_options(row.name, options, **arguments), **of_persons}, check,
     )  # fmt: skip
+    models = keywords(typed, *_MODELS)
+    fields = {"metric": private_compare.__name__, "spend_name": typed.spend_name, "neighboring": _RELATION}
+    about = f"A is {', '.join(typed.pred_a)}; B is {', '.join(typed.pred_b)}"
+    _show(found, {**fields, **models, **found.to_dict(), "better": found.better}, typed, budget, about)
+
+
+def _show(
+    found: Comparison | Interval,
+    fields: Mapping[str, Any],
+    typed: argparse.Namespace,
+    budget: PrivacyAccountant | None,
+    *about: str,
+) -> None:
+    """Print what was released: as JSON these fields; else its cost, what it is about, and its sentence."""
     with printed():
-        _show_comparison(found, typed, budget)
-
-
-def _show_comparison(found: Comparison, typed: argparse.Namespace, budget: PrivacyAccountant | None) -> None:
-    name = private_compare.__name__
-    if typed.json:
-        models = {model: getattr(typed, model) for model in _MODELS}
-        fields = {"metric": name, "spend_name": typed.spend_name, "neighboring": _RELATION, **models}
-        print_json({**fields, **found.to_dict(), "better": found.better}, budget)
-        return
-    print(f"{name} {terms(found.epsilon, _RELATION, budget, found.n)}")
-    print(f"A is {', '.join(typed.pred_a)}; B is {', '.join(typed.pred_b)}\n{found}")
+        if typed.json:
+            print_json(fields, budget)
+            return
+        n = getattr(found, "n", None)
+        print(f"{fields['metric']} {terms(float(typed.epsilon), _RELATION, budget, n)}")
+        print(*about, found, sep="\n")
 
 
 def _interval(typed: argparse.Namespace) -> None:
-    public: dict[str, Any] = {"max_loss": typed.max_loss, "confidence": typed.confidence}
+    public = keywords(typed, "max_loss", "confidence")
     function: Callable[..., Interval] = private_quantile_interval
-    if typed.quantile is not None:
-        public["q"] = typed.quantile
+    if typed.q is not None:
+        public["q"] = typed.q
         if typed.cap is not None:
             raise CommandError("--cap is of the mean: an interval for a quantile needs no cap")
     else:
@@ -153,22 +151,12 @@ def _interval(typed: argparse.Namespace) -> None:
                 "an interval for the mean needs --max-loss, a public cap, or --cap private, which buys one; "
                 "one for --quantile Q needs none"
             )
-    columns = {"losses": ColumnSpec([typed.column], Kind.NUMBER)}
+    columns = {"losses": ColumnSpec([typed.losses], Kind.NUMBER)}
     # all that is public was checked as it was typed
     found, budget = _bought(typed, columns, function, public, public, lambda records: None)
-    with printed():
-        _show_interval(found, function.__name__, typed, budget)
-
-
-def _show_interval(
-    found: Interval, name: str, typed: argparse.Namespace, budget: PrivacyAccountant | None
-) -> None:
-    if typed.json:
-        fields = {"metric": name, "epsilon": float(typed.epsilon), "spend_name": typed.spend_name}
-        about = {"neighboring": _RELATION, "about": found.about, "estimate": found.estimate}
-        print_json({**fields, **about, **(interval_fields(found) or {})}, budget)
-        return
-    print(f"{name} {terms(float(typed.epsilon), _RELATION, budget)}\n{found}")
+    fields = {"metric": function.__name__, "epsilon": float(typed.epsilon), "spend_name": typed.spend_name}
+    about = {"neighboring": _RELATION, "about": found.about, "estimate": found.estimate}
+    _show(found, {**fields, **about, **(interval_fields(found) or {})}, typed, budget)
 
 
 def add_compare(parser: argparse.ArgumentParser) -> None:
@@ -179,22 +167,15 @@ def add_compare(parser: argparse.ArgumentParser) -> None:
         "checked when, and what the exit codes say, is as for `score`."
     )
     add_file(parser)
-    columns = several(metavar="COL", required=True)
-    parser.add_argument("--y-true", **columns, help="column of the true values or labels, or one per output")
-    for model in "ab":
-        of_model = f"column of the predictions of model {model.upper()}, or one per label or output"
-        parser.add_argument(f"--pred-{model}", **columns, help=of_model)
-    loss = "loss of one record: zero_one (default), log_loss, brier, mae, mse, ..."
-    parser.add_argument("--loss", default="zero_one", metavar="NAME", help=loss)
-    groups = "column of person ids: compares people with several records, and protects them"
-    parser.add_argument("--groups", metavar="COL", help=groups)
-    most = "take the first K records of each person (default: all)"
-    parser.add_argument("--max-records", type=int, metavar="K", help=most)
-    difference = "compare mean losses, the difference of the losses of one record clipped to this; public"
-    parser.add_argument("--max-difference", type=epsilon, metavar="D", help=difference)
+    for name in ("y_true", *_MODELS):
+        add_option(parser, private_compare, name, **several(metavar="COL"))
+    add_option(parser, private_compare, "loss")
+    add_option(parser, private_compare, "groups", metavar="COL")
+    for name in ("max_records", "max_difference", "confidence"):
+        add_option(parser, private_compare, name)
     option = 'public option of the loss, such as bounds=[0,100] or labels=["no","yes"]'
     parser.add_argument("--option", action="append", default=[], metavar="NAME=VALUE", help=option)
-    _add_rest(parser)
+    add_payer(parser, private_compare)
     parser.set_defaults(run=_compare)
 
 
@@ -206,20 +187,10 @@ def add_interval(parser: argparse.ArgumentParser) -> None:
         "`score --interval people` costs nothing more."
     )
     add_file(parser)
-    column = "column of losses, none of them negative, one per person"
-    parser.add_argument("--column", required=True, metavar="COL", help=column)
-    limit = "public cap of one loss, never read from the data"
-    parser.add_argument("--max-loss", type=epsilon, metavar="M", help=limit)
-    cap = "private: instead of --max-loss, a third of epsilon buys a cap for the mean"
-    parser.add_argument("--cap", choices=["private"], metavar="NAME", help=cap)
-    quantile = "of this quantile, such as 0.5 for the median, instead of the mean"
-    parser.add_argument("--quantile", type=share, metavar="Q", help=quantile)
-    _add_rest(parser)
+    add_option(parser, private_mean_interval, "losses", "--column", metavar="COL")
+    add_option(parser, private_quantile_interval, "max_loss")
+    add_option(parser, private_mean_interval, "confidence")
+    add_option(parser, private_mean_interval, "cap", choices=["private"])
+    add_option(parser, private_quantile_interval, "q", "--quantile", required=False)
+    add_payer(parser, private_mean_interval)
     parser.set_defaults(run=_interval)
-
-
-def _add_rest(parser: argparse.ArgumentParser) -> None:
-    sure = "confidence of the interval (default: 0.95)"
-    parser.add_argument("--confidence", type=share, default=0.95, metavar="C", help=sure)
-    add_payer(parser)
-    add_json(parser)

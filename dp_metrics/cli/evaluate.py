@@ -11,20 +11,27 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from dp_metrics._packages import import_extra
 from dp_metrics.accounting import PrivacyAccountant
-from dp_metrics.cli._common import CommandError, add_json, exact_epsilon, label_reader, several
-from dp_metrics.cli._output import add_budget_file, printed, refusals, terms
+from dp_metrics.cli._common import (
+    CommandError,
+    add_option,
+    keywords,
+    label_reader,
+    mistakes,
+    refusals,
+    several,
+)
+from dp_metrics.cli._output import add_payer, printed, terms
 from dp_metrics.cli.catalogue import add_data, demonstrate
 from dp_metrics.cli.predictions import (
-    Chunk,
     ColumnSpec,
+    Grouping,
     Kind,
     Predictions,
     Progress,
     add_dialect,
+    add_groups,
     column_of_labels,
     group_labels,
 )
@@ -69,24 +76,17 @@ def _page(typed: argparse.Namespace) -> int:
         raise CommandError("--epsilon is needed once: what the page costs")
     typed.epsilon = typed.epsilon[0]
     check_name(typed)
-    try:
+    with mistakes():
         required = parsed(typed.require)
-    except ValueError as error:
-        raise CommandError(str(error)) from None
     output = _output(typed)
-    columns, options = _columns(typed), _options(typed)
-    paid = {"epsilon": typed.epsilon, "neighboring": typed.neighboring, "spend_name": typed.spend_name}
+    groups = Grouping.typed(typed)
+    columns, options = _columns(typed, groups), _options(typed, groups)
+    paid = keywords(typed, "epsilon", "neighboring", "spend_name")
 
-    def asked(budget: PrivacyAccountant | None, data: Mapping[str, Any]) -> Release:
-        try:
+    def asked(budget: PrivacyAccountant | None, public: Mapping[str, Any]) -> Release:
+        data = {name: one for name, one in public.items() if name == "y_true"}
+        with mistakes():
             return page_release(_setting(typed, options), Terms.of(**paid, accountant=budget), data)
-        except (ValueError, TypeError) as error:
-            raise CommandError(str(error)) from None
-
-    def stored(budget: PrivacyAccountant, public: Mapping[str, Any]) -> PrivateEvaluation | None:
-        with refusals():
-            found: PrivateEvaluation | None = asked(budget, {"y_true": public["y_true"]}).stored()
-            return found
 
     asked(None, {})  # what is wrong with an option is said before a file is opened
 
@@ -96,7 +96,8 @@ def _page(typed: argparse.Namespace) -> int:
             with refusals():
                 page: PrivateEvaluation = private_evaluate(
                     whole["y_true"],
-                    **_arguments(typed, whole),
+                    **{name: whole[name] for name in (*_PREDICTIONS, "baseline") if name in whole},
+                    sensitive_features=groups.features(whole),
                     **options,
                     **paid,
                     task=typed.task,
@@ -106,7 +107,7 @@ def _page(typed: argparse.Namespace) -> int:
 
         return draw
 
-    page, budget = bought(typed, columns, stored, prepared)
+    page, budget = bought(typed, columns, asked, prepared)
     page.with_budget(budget)
     with printed():
         _print(page, budget, as_json=typed.json)
@@ -135,7 +136,7 @@ def _output(typed: argparse.Namespace) -> Path:
     return path
 
 
-def _columns(typed: argparse.Namespace) -> dict[str, ColumnSpec]:
+def _columns(typed: argparse.Namespace, groups: Grouping) -> dict[str, ColumnSpec]:
     """Return the columns of each argument, and how they are read."""
     given = _predictions(typed)
     if not typed.y_true or not given:
@@ -146,11 +147,7 @@ def _columns(typed: argparse.Namespace) -> dict[str, ColumnSpec]:
     specs |= {name: (labels if name == "y_pred" else scores)(columns) for name, columns in given.items()}
     if typed.baseline:  # is what the first of them is
         specs["baseline"] = replace(specs[next(iter(given))], columns=typed.baseline)
-    if len(typed.sensitive) != len(typed.group_labels):
-        raise CommandError("--group-labels is needed once for each column of --sensitive, in their order")
-    for name, found in zip(typed.sensitive, typed.group_labels, strict=True):
-        specs[f"sensitive {name}"] = column_of_labels([name], group_labels(found))
-    return specs
+    return specs | groups.specs()
 
 
 def _predictions(typed: argparse.Namespace) -> dict[str, list[str]]:
@@ -163,9 +160,8 @@ def _labels(typed: argparse.Namespace) -> list[Any] | None:
     return None if typed.labels is None else group_labels(typed.labels, "--labels")
 
 
-def _options(typed: argparse.Namespace) -> dict[str, Any]:
+def _options(typed: argparse.Namespace, groups: Grouping) -> dict[str, Any]:
     """Return the public options of the page."""
-    found = [group_labels(one) for one in typed.group_labels]
     known = _labels(typed)
     positive = typed.pos_label
     if positive is not None:
@@ -177,10 +173,9 @@ def _options(typed: argparse.Namespace) -> dict[str, Any]:
     return {
         "labels": known,
         "pos_label": positive,
-        "threshold": typed.threshold,
         "bounds": None if typed.bounds is None else tuple(typed.bounds),
-        "group_labels": None if not found else found[0] if len(found) == 1 else found,
-        "n": typed.n,
+        "group_labels": groups.group_labels,
+        **keywords(typed, "threshold", "n"),
     }
 
 
@@ -191,17 +186,6 @@ def _setting(typed: argparse.Namespace, options: Mapping[str, Any]) -> Setting:
     other = ["baseline"] if typed.baseline else []
     columns = ("y_true", *kinds, *other, *["feature"] * len(typed.sensitive))
     return Setting(columns=columns, baseline=kinds[0] if other else None, **options)
-
-
-def _arguments(typed: argparse.Namespace, columns: Chunk) -> dict[str, Any]:
-    """Return the arguments with a value for each record."""
-    arguments: dict[str, Any] = {
-        name: columns[name] for name in (*_PREDICTIONS, "baseline") if name in columns
-    }
-    features = [columns[f"sensitive {name}"] for name in typed.sensitive]
-    if features:
-        arguments["sensitive_features"] = features[0] if len(features) == 1 else np.column_stack(features)
-    return arguments
 
 
 def _print(page: PrivateEvaluation, budget: PrivacyAccountant | None, *, as_json: bool) -> None:
@@ -221,10 +205,8 @@ def _print(page: PrivateEvaluation, budget: PrivacyAccountant | None, *, as_json
 
 def _checked(page: PrivateEvaluation, required: Mapping[str, Any], typed: argparse.Namespace) -> int:
     """Print whether the requirements are met, and return the exit code."""
-    try:
+    with mistakes():
         found = page.check(required, about=typed.about)
-    except ValueError as error:
-        raise CommandError(str(error)) from None
     if not typed.json:
         print(f"{found!r}\nall requirements: {found.answer}")
     return _EXIT_CODES[found.answer]
@@ -241,31 +223,19 @@ def add_evaluate(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("predictions", type=Path, nargs="?", metavar="PREDICTIONS", help=file)
     add_dialect(parser)
     parser.add_argument("--y-true", metavar="COL", help="column of the true labels or targets")
-    parser.add_argument("--y-pred", metavar="COL", help="column of predicted labels, or targets")
-    parser.add_argument("--y-score", metavar="COL", help="column of probabilities of the positive label")
-    parser.add_argument("--y-proba", nargs="+", metavar="COL", help="columns of probabilities, one per label")
-    parser.add_argument("--baseline", nargs="+", metavar="COL", help="the same of another model")
-    parser.add_argument("--labels", nargs="+", metavar="LABEL", help="public labels; none for targets")
-    task = "whether targets or labels are predicted, where nothing else says so"
-    parser.add_argument("--task", choices=["regression", "classification"], help=task)
-    parser.add_argument("--pos-label", metavar="LABEL", help="the positive one of two (default: the second)")
-    above = "a score from here on makes the positive label (default: 0.5)"
-    parser.add_argument("--threshold", type=float, default=0.5, metavar="T", help=above)
-    parser.add_argument("--bounds", nargs=2, type=float, metavar=("LOW", "HIGH"), help="range of targets")
-    sensitive = "columns of groups: metrics of each combination"
-    parser.add_argument("--sensitive", **several(default=[]), metavar="COL", help=sensitive)
-    labels = "public labels of these groups; repeated for each column"
-    parser.add_argument(
-        "--group-labels", nargs="+", action="append", default=[], metavar="LABEL", help=labels
-    )
-    relation = "what one person can change: replace_one (default) or add_or_remove_one"
-    parser.add_argument(
-        "--neighboring", choices=NEIGHBORING, default="replace_one", metavar="RELATION", help=relation
-    )
-    parser.add_argument("--n", type=int, metavar="N", help="public guess of a private number of records")
+    for name in ("y_pred", "y_score"):
+        add_option(parser, private_evaluate, name, metavar="COL")
+    for name in ("y_proba", "baseline"):
+        add_option(parser, private_evaluate, name, nargs="+", metavar="COL")
+    add_option(parser, private_evaluate, "labels", nargs="+")
+    add_option(parser, private_evaluate, "task", choices=["regression", "classification"])
+    add_option(parser, private_evaluate, "bounds", nargs=2, metavar=("LOW", "HIGH"))
+    add_groups(parser)
+    add_option(parser, private_evaluate, "neighboring", choices=NEIGHBORING)
+    for name in ("pos_label", "threshold", "n"):
+        add_option(parser, private_evaluate, name)
     cost = "privacy parameter of the page: 0.5, or 1/3 exactly; several in the demonstration"
-    parser.add_argument("--epsilon", **several(), type=exact_epsilon, metavar="E", help=cost)
-    add_budget_file(parser)
+    add_payer(parser, private_evaluate, **several(required=False, help=cost))
     required = "requirement such as 'recall>=0.8': exit code 0 if all pass, 1 if one fails, else 2"
     parser.add_argument("--require", **several(default=[]), metavar="REQUIREMENT", help=required)
     about = "of whom requirements speak: all people like these (default), or these records"
@@ -273,5 +243,4 @@ def add_evaluate(parser: argparse.ArgumentParser) -> None:
     add_data(parser)
     output = "the page (.html, .md or .json; default: evaluation.html); folder of the demonstration"
     parser.add_argument("--output", type=Path, metavar="PATH", help=output)
-    add_json(parser)
     parser.set_defaults(run=_evaluate)

@@ -20,13 +20,13 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import Enum, auto
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any, Self, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dp_metrics._packages import import_extra
-from dp_metrics.cli._common import BOOLEANS, MISSING, CommandError, Refusal, label_reader
+from dp_metrics.cli._common import BOOLEANS, MISSING, CommandError, Refusal, label_reader, several
 from dp_metrics.inputs.arrays import ArgumentShape
 from dp_metrics.inputs.models import NamedColumns
 from dp_metrics.inputs.options import did_you_mean
@@ -38,6 +38,7 @@ OF_RECORDS = ("sample_weight", "groups")
 
 _LARGEST_WHOLE = 2**53
 _IF_LABELS_ARE_TEXT = " (for labels that are text, pass --option labels=[...])"
+_IF_GROUPS_ARE_TEXT = " (for groups that are text, --group-labels must be text)"
 _STRUCTURED = ("[", "(", "{", '"', "'")
 
 
@@ -201,6 +202,48 @@ class Dialect:
     def mark(self) -> str:
         """The character between cells."""
         return _DELIMITERS[self.delimiter]
+
+
+@dataclass(frozen=True)
+class Grouping:
+    """The columns by which records are grouped.
+
+    Parameters
+    ----------
+    columns : sequence of str
+        Their names; none: no groups.
+    labels : sequence of list
+        The public labels of each.
+    """
+
+    columns: Sequence[str]
+    labels: Sequence[list[Any]]
+
+    @classmethod
+    def typed(cls, options: argparse.Namespace) -> Self:
+        """Return what the options of `add_groups` say."""
+        if len(options.sensitive) != len(options.group_labels):
+            raise CommandError("--group-labels is needed once for each column of --sensitive, in their order")
+        return cls(options.sensitive, [group_labels(labels) for labels in options.group_labels])
+
+    @property
+    def group_labels(self) -> Any:
+        """The labels of the one column, or of each of several; None without groups."""
+        return self.labels[0] if len(self.labels) == 1 else self.labels or None
+
+    def specs(self) -> dict[str, ColumnSpec]:
+        """Return how the columns are read, each as an argument of its own."""
+        return {
+            f"sensitive_features {i}": column_of_labels([column], labels, _IF_GROUPS_ARE_TEXT)
+            for i, (column, labels) in enumerate(zip(self.columns, self.labels, strict=True))
+        }
+
+    def features(self, columns: Chunk) -> Any:
+        """Return the one column, or an array of several, which may hold texts and numbers; None without."""
+        features = [columns[argument] for argument in self.specs()]
+        if len(features) > 1:
+            return np.column_stack(features)
+        return features[0] if features else None
 
 
 class Predictions:
@@ -486,6 +529,16 @@ def add_dialect(parser: argparse.ArgumentParser) -> None:
     )
     mark = "decimal mark of the numbers of a CSV file: '.' (default) or ','"
     parser.add_argument("--decimal", choices=[".", ","], metavar="MARK", help=mark)
+
+
+def add_groups(parser: argparse.ArgumentParser) -> None:
+    """Add the columns of groups, and the labels that these may have."""
+    sensitive = "columns of groups: metrics of each group, or of each combination of them"
+    parser.add_argument("--sensitive", **several(default=[], metavar="COL", help=sensitive))
+    labels = "public labels of these groups; repeated for each column"
+    parser.add_argument(
+        "--group-labels", nargs="+", action="append", default=[], metavar="LABEL", help=labels
+    )
 
 
 def _delimiter(text: str) -> str:

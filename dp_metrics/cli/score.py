@@ -11,39 +11,34 @@ import sys
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain
 from typing import Any, TypeVar
 
-import numpy as np
-from numpy.typing import NDArray
-
 from dp_metrics._packages import import_extra
 from dp_metrics.accounting import PrivacyAccountant
-from dp_metrics.cli._common import CommandError, Refusal, add_json, several, share, tell
+from dp_metrics.cli._common import CommandError, Refusal, add_option, mistakes, refusals, several, tell
 from dp_metrics.cli._output import (
     INTERVALS,
     Limits,
     Payer,
     add_payer,
     printed,
-    refusals,
     show_frame,
     show_result,
 )
 from dp_metrics.cli.catalogue import parameters
 from dp_metrics.cli.predictions import (
-    Chunk,
     ColumnSpec,
+    Grouping,
     Kind,
     Predictions,
     Progress,
     add_file,
+    add_groups,
     column_of,
-    column_of_labels,
     dialect_of,
-    group_labels,
     open_predictions,
     options_of,
 )
@@ -51,20 +46,19 @@ from dp_metrics.fairness.frame import PrivateMetricFrame, frame_release
 from dp_metrics.fairness.frame_plan import FrameOptions
 from dp_metrics.fairness.groups import Groups
 from dp_metrics.inputs.arrays import Shape
-from dp_metrics.inputs.options import NEIGHBORING, Epsilon
+from dp_metrics.inputs.options import NEIGHBORING
 from dp_metrics.mechanisms import MECHANISMS
 from dp_metrics.metrics import FUNCTIONS, Metric, row_of
 from dp_metrics.metrics._metric import WEIGHTS
+from dp_metrics.metrics.regression import private_mse
 from dp_metrics.release.parts.variance import VarianceOf
-from dp_metrics.release.release import Terms
+from dp_metrics.release.release import Release, Terms
 from dp_metrics.release.result import PrivateResult, with_result
 from dp_metrics.release.stored_questions import PER_RECORD, public_records
 from dp_metrics.streaming._summary import Summary
 
 T = TypeVar("T")
 
-_SENSITIVE = "sensitive_features"
-_IF_GROUPS_ARE_TEXT = " (for groups that are text, --group-labels must be text)"
 _WHETHER_SPENT = "`dp-metrics budget` shows whether epsilon was spent"
 
 
@@ -76,26 +70,18 @@ class ScoreRequest:
     ----------
     row : Metric
         The metric.
-    epsilon : float or Fraction
-        What it may cost.
     options : dict
         Public options of the metric.
     settings : dict
-        Mechanism, neighbouring relation and name of the spend, where they were given.
-    groups : list of list, default=[]
-        The labels of each sensitive column; none: no frame by group.
+        What it costs; mechanism, neighbouring relation and name of the spend, where they were given.
+    groups : Grouping
+        The sensitive columns; none: no frame by group.
     """
 
     row: Metric
-    epsilon: Epsilon
     options: dict[str, Any]
     settings: dict[str, Any]
-    groups: list[list[Any]] = field(default_factory=list)
-
-    @property
-    def group_labels(self) -> list[Any]:
-        """The labels of the one sensitive column, or of each of several."""
-        return self.groups[0] if len(self.groups) == 1 else self.groups
+    groups: Grouping
 
 
 def release(
@@ -104,7 +90,6 @@ def release(
     summary: Any,
     accountant: PrivacyAccountant | None,
     progress: Progress,
-    random_state: Any = None,
 ) -> PrivateResult[Any] | PrivateMetricFrame:
     """Read and check all records, spend, and draw.
 
@@ -120,16 +105,9 @@ def release(
         Budget that pays.
     progress : callable
         Is told which part of the file has been read.
-    random_state : None, int, RandomState or Generator
-        For tests: anything but None is not private.
     """
     row = request.row
-    paid = {
-        **request.settings,
-        "epsilon": request.epsilon,
-        "accountant": accountant,
-        "random_state": random_state,
-    }
+    paid = {**request.settings, "accountant": accountant}
     if summary is not None:
         for chunk in chain([records.no_records()], records.chunks(progress)):
             weights = {name: array for name, array in chunk.items() if name == "sample_weight"}
@@ -145,29 +123,21 @@ def release(
         return released
     columns = records.whole(progress)
     with refusals():
-        if not request.groups:
+        if not request.groups.columns:
             one: PrivateResult[Any] = with_result(FUNCTIONS[row.name])(**columns, **request.options, **paid)
             return one
         return PrivateMetricFrame(
             metrics=_frame_metric(request, paid),
             y_true=columns[row.data[0]],
             y_pred=columns[row.data[1]],
-            sensitive_features=_features(request, columns),
-            group_labels=request.group_labels,
+            sensitive_features=request.groups.features(columns),
+            group_labels=request.groups.group_labels,
             **paid,
         )
 
 
-def _features(request: ScoreRequest, columns: Chunk) -> NDArray[Any]:
-    """Return the one sensitive column, or an array of several, which may hold texts and numbers."""
-    features = [columns[f"{_SENSITIVE} {i}"] for i in range(len(request.groups))]
-    return features[0] if len(features) == 1 else np.column_stack(features)
-
-
-def stored_release(
-    request: ScoreRequest, accountant: PrivacyAccountant, public: Mapping[str, Any]
-) -> PrivateResult[Any] | PrivateMetricFrame | None:
-    """Return the release that the budget has of this request; None if it has none.
+def asked_release(request: ScoreRequest, accountant: PrivacyAccountant, public: Mapping[str, Any]) -> Release:
+    """Return the release that is asked for, which a budget may have already.
 
     Parameters
     ----------
@@ -178,21 +148,15 @@ def stored_release(
     public : mapping
         What is public of each record; see `Predictions.public`.
     """
-    row, paid = request.row, {**request.settings, "epsilon": request.epsilon, "accountant": accountant}
+    row, paid = request.row, {**request.settings, "accountant": accountant}
     data = {name: public[name] for name in row.data}
-    try:
-        if request.groups:
+    with mistakes():
+        if request.groups.columns:
             metric = _frame_metric(request, paid)
-            release = frame_release(FrameOptions(metric, request.group_labels), Terms.of(**paid), data)
-        else:
-            options = {**row.options, **request.options}
-            options |= {name: value for name, value in public.items() if name in PER_RECORD}
-            release = row.release_on(Terms.of(**paid), options, data)
-    except (ValueError, TypeError) as error:
-        raise CommandError(str(error)) from None
-    with refusals():
-        found: PrivateResult[Any] | PrivateMetricFrame | None = release.stored()
-        return found
+            return frame_release(FrameOptions(metric, request.groups.group_labels), Terms.of(**paid), data)
+        options = {**row.options, **request.options}
+        options |= {name: value for name, value in public.items() if name in PER_RECORD}
+        return row.release_on(Terms.of(**paid), options, data)
 
 
 def _frame_metric(request: ScoreRequest, paid: dict[str, Any]) -> Callable[..., Any]:
@@ -209,27 +173,21 @@ def summarising(request: ScoreRequest, records: Predictions) -> Summary | None:
     row, forms = request.row, records.forms()
     by_record = {name: True for name in WEIGHTS if name in forms}
     shape = Shape(tuple(forms[name] for name in row.data))
-    try:
-        summary = _summary_of(request, {**request.options, **by_record}, shape)
-        if request.groups:
-            Groups.of(request.group_labels, len(request.groups))
-        return None if request.groups else summary
-    except (ValueError, TypeError) as error:
-        raise CommandError(str(error)) from None
-
-
-def _summary_of(request: ScoreRequest, options: Mapping[str, Any], shape: Shape) -> Summary | None:
-    row = request.row
-    asked = row.release_on(Terms.of(epsilon=request.epsilon, **request.settings), options)
-    # of as many records as may be any option can be released, if their number is public
-    plan = row.planned(replace(shape, n=None if asked.terms.relation.private_n else sys.maxsize), options)
-    # two stages need all values of a variance, and a summary has but its capacity of them
-    mechanism = request.settings.get("mechanism", row.mechanism)
-    has_stages = VarianceOf in plan.kinds and mechanism == "adaptive"
-    if not plan.merges or has_stages or options.get("groups") is not None:
+    options = {**request.options, **by_record}
+    with mistakes():
+        asked = row.release_on(Terms.of(**request.settings), options)
+        # of as many records as may be any option can be released, if their number is public
+        plan = row.planned(replace(shape, n=None if asked.terms.relation.private_n else sys.maxsize), options)
+        # two stages need all values of a variance, and a summary has but its capacity of them
+        mechanism = request.settings.get("mechanism", row.mechanism)
+        has_stages = VarianceOf in plan.kinds and mechanism == "adaptive"
+        of_records = {name: value for name, value in options.items() if name not in PER_RECORD}
+        can_merge = plan.merges and not has_stages and options.get("groups") is None
+        summary = Summary.for_release(row, of_records, shape, asked) if can_merge else None
+        if not request.groups.columns:
+            return summary
+        Groups.of(request.groups.group_labels, len(request.groups.columns))
         return None
-    of_records = {name: value for name, value in options.items() if name not in PER_RECORD}
-    return Summary.for_release(row, of_records, shape, asked)
 
 
 def _columns(typed: argparse.Namespace, request: ScoreRequest) -> dict[str, ColumnSpec]:
@@ -251,15 +209,13 @@ def _columns(typed: argparse.Namespace, request: ScoreRequest) -> dict[str, Colu
         if column is None:
             continue
         option = f"--{argument.replace('_', '-')}"
-        if request.groups:
+        if request.groups.columns:
             raise CommandError(f"--sensitive and {option} can't be used together")
         if argument not in row.options:
             because = f": {row.refused[argument]}" if argument in row.refused else ""
             raise CommandError(f"{row.name} takes no {option}{because}")
         specs[argument] = ColumnSpec([column], Kind.NUMBER if argument == "sample_weight" else Kind.LABEL)
-    for i, labels in enumerate(request.groups):
-        specs[f"{_SENSITIVE} {i}"] = column_of_labels([typed.sensitive[i]], labels, _IF_GROUPS_ARE_TEXT)
-    return specs
+    return specs | request.groups.specs()
 
 
 def check_name(typed: argparse.Namespace) -> None:
@@ -269,12 +225,10 @@ def check_name(typed: argparse.Namespace) -> None:
 
 
 def _request(typed: argparse.Namespace) -> ScoreRequest:
-    try:
+    with mistakes():
         row, fixed = row_of(typed.metric)
-    except ValueError as error:
-        raise CommandError(str(error)) from None
     takes = parameters(row)
-    settings: dict[str, Any] = {}
+    settings: dict[str, Any] = {"epsilon": typed.epsilon}
     check_name(typed)
     for name in ("mechanism", "neighboring", "spend_name"):
         value = getattr(typed, name)
@@ -283,19 +237,17 @@ def _request(typed: argparse.Namespace) -> ScoreRequest:
         if name not in takes:
             raise CommandError(f"{row.name} takes no --{name.replace('_', '-')}")
         settings[name] = value
-    if (typed.sensitive is None) != (typed.group_labels is None):
+    if bool(typed.sensitive) != bool(typed.group_labels):
         raise CommandError(
             "--sensitive and --group-labels belong together: the labels of groups are public, and never read "
             "from the data"
         )
-    groups = [] if typed.sensitive is None else [group_labels(labels) for labels in typed.group_labels]
-    if groups and len(row.data) == 1:
+    groups = Grouping.typed(typed)
+    if groups.columns and len(row.data) == 1:
         raise CommandError(f"{row.name} takes no --sensitive: it needs a metric of --y-true and --y-pred")
-    if groups and len(groups) != len(typed.sensitive):
-        raise CommandError("--group-labels is needed once for each column of --sensitive, in their order")
-    if "mechanism" in takes and not groups:
+    if "mechanism" in takes and not groups.columns:
         settings.setdefault("mechanism", takes["mechanism"].default)  # the question is that of the function
-    return ScoreRequest(row, typed.epsilon, fixed | options_of(row, typed.option), settings, groups)
+    return ScoreRequest(row, fixed | options_of(row, typed.option), settings, groups)
 
 
 @contextmanager
@@ -312,7 +264,7 @@ def _progress(name: str) -> Iterator[Progress]:
 def bought(
     typed: argparse.Namespace,
     columns: Mapping[str, ColumnSpec],
-    stored: Callable[[PrivacyAccountant, Mapping[str, Any]], T | None],
+    asked: Callable[[PrivacyAccountant, Mapping[str, Any]], Release],
     prepared: Callable[[Predictions], Callable[[PrivacyAccountant | None, Progress], T]],
 ) -> tuple[T, PrivacyAccountant | None]:
     """Return a release, stored or new, and the budget that paid for it: the one path of all commands.
@@ -323,8 +275,8 @@ def bought(
         The file, the cost and the budget.
     columns : mapping of str to ColumnSpec
         The columns of each argument.
-    stored : callable
-        Returns the release that a budget has of this question, given what is public of the records, or None.
+    asked : callable
+        Returns the release that is asked of a budget, given what is public of the records.
     prepared : callable
         Checks all that is public of a file, and returns what reads and checks its records, spends and draws.
     """
@@ -340,7 +292,9 @@ def bought(
         records = open_predictions(typed.predictions, columns, dialect_of(typed))
         if budget is not None and typed.spend_name in budget:
             with _progress(typed.predictions.name) as progress:
-                released = stored(budget, records.public(progress))
+                public = records.public(progress)
+            with refusals():
+                released = asked(budget, public).stored()
         if released is None:
             draw = prepared(records)
             budget = payer.opened(typed.epsilon)
@@ -359,7 +313,7 @@ def _score(typed: argparse.Namespace) -> None:
         summary = summarising(request, records)
         return lambda budget, progress: release(request, records, summary, budget, progress)
 
-    released, budget = bought(typed, columns, partial(stored_release, request), prepared)
+    released, budget = bought(typed, columns, partial(asked_release, request), prepared)
     limits = Limits(typed.interval, typed.confidence)
     with printed():
         if isinstance(released, PrivateResult):
@@ -397,32 +351,23 @@ def add_score(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--metric", required=True, metavar="NAME", help="`dp-metrics metrics` lists them")
     parser.add_argument("--y-true", **columns, help="column of the true values or labels, or one per output")
     names = ("--y-pred", "--y-proba", "--y-prob", "--y-score")
-    parser.add_argument(
-        *names, **columns, dest="y_pred", help="column of the predictions, or one per label or output"
-    )
+    predictions = "column of the predictions, or one per label or output"
+    parser.add_argument(*names, **columns, dest="y_pred", help=predictions)
     one = "column of a metric of one column, such as private_mean"
     parser.add_argument("--column", **columns, help=one)
-    add_payer(parser)
+    add_payer(parser, private_mse)
     option = 'public option of the metric, such as bounds=[0,100], average=macro or labels=["no","yes"]'
     parser.add_argument("--option", action="append", default=[], metavar="NAME=VALUE", help=option)
-    weight = "column of public weights, where the metric takes them"
-    parser.add_argument("--sample-weight", metavar="COL", help=weight)
-    groups = "column of person ids: protects people with several records"
-    parser.add_argument("--groups", metavar="COL", help=groups)
-    sensitive = "column of groups: the metric of each of them; of several columns, of each combination"
-    parser.add_argument("--sensitive", **columns, help=sensitive)
-    labels = "public labels of these groups; repeated for each column"
-    parser.add_argument("--group-labels", nargs="+", action="append", metavar="LABEL", help=labels)
+    for name in ("sample_weight", "groups"):
+        add_option(parser, private_mse, name, metavar="COL")
+    add_groups(parser)
     interval = (
         "limits to show, which cost nothing: of the noise (default); of what the metric is among all people "
         "like these; the same, proved, which may be wider or missing"
     )
     parser.add_argument("--interval", **several(default=[]), choices=[*INTERVALS], help=interval)
-    sure = "confidence of these limits (default: 0.95)"
-    parser.add_argument("--confidence", type=share, default=0.95, metavar="C", help=sure)
+    add_option(parser, PrivateResult.noise_interval, "confidence")
     mechanisms = f"one of {', '.join(MECHANISMS)} (default: that of the metric)"
     parser.add_argument("--mechanism", choices=[*MECHANISMS], metavar="NAME", help=mechanisms)
-    relation = "what one person can change: replace_one (default) or add_or_remove_one"
-    parser.add_argument("--neighboring", choices=NEIGHBORING, metavar="RELATION", help=relation)
-    add_json(parser)
+    add_option(parser, private_mse, "neighboring", choices=NEIGHBORING, default=None)
     parser.set_defaults(run=_score)

@@ -691,8 +691,8 @@ def private_compare(  # noqa: PLR0913 - data, options, and settings of a release
     epsilon : float
         Privacy parameter, > 0: smaller is more private and less accurate.
     max_difference : float or None, default=None
-        None: compare wins. A number: compare the mean losses, the difference of the two losses of one record
-        being clipped to it, in the units of the loss. Public: never read it from the data.
+        Compare the mean losses, the difference of the two losses of one record being clipped to this number,
+        in the units of the loss. Public: never read it from the data. None: compare wins.
     confidence : float, default=0.95
         Of the interval; a p-value up to 1 - confidence shows a difference, so that from 0.999 on none can.
     sample_weight : None, default=None

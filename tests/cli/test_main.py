@@ -139,3 +139,16 @@ def test_version(capsys):
         main(["--version"])
     assert capsys.readouterr().out == f"dp_metrics {version('dp_metrics')}\n"
     assert dp.__version__ == version("dp_metrics")
+
+
+def test_options_are_those_of_the_functions(capsys):
+    told = {
+        "compare": "The loss of one record (default: zero_one)",
+        "interval": "The quantile, strictly between 0 and 1: 0.5 for the median",
+        "evaluate": "Whether targets or labels are predicted, where nothing else says so",
+        "audit": "Steps of hill climbing after the adversarial pairs (default: 100)",
+    }
+    for command, sentence in told.items():
+        with pytest.raises(SystemExit, match="0"):
+            main([command, "--help"])
+        assert sentence in " ".join(capsys.readouterr().out.split())
