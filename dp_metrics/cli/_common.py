@@ -139,10 +139,10 @@ def add_option(
 
 
 def _first_sentence(function: Callable[..., Any], name: str) -> str:
-    """Return what a docstring says first of a parameter; nothing under `python -OO`."""
+    """Return what a docstring says first of a parameter, but for None; nothing under `python -OO`."""
     entry = re.search(rf"^{name} : .*\n((?: +.*\n)+)", inspect.getdoc(function) or "", re.MULTILINE)
     text = " ".join(entry[1].split()) if entry else ""
-    return re.split(r"(?<=\.) (?=[A-Z(])", text)[0].rstrip(".").replace("`", "").replace("%", "%%")
+    return re.split(r"(?<=\.) (?=[A-Z(])|; None: ", text)[0].rstrip(".").replace("`", "").replace("%", "%%")
 
 
 def keywords(typed: argparse.Namespace, *names: str) -> dict[str, Any]:
