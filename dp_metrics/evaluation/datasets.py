@@ -5,7 +5,6 @@ They are public data, read for study; nothing here is private or needs to be.
 Whatever is wrong with a file is one clear error; nothing is ever read short without one.
 """
 
-import gzip
 import os
 import sys
 import zipfile
@@ -114,8 +113,7 @@ def table_of(dataset: Dataset, data_dir: Path | None) -> Any:
 def _read_csv(dataset: Dataset, path: Path) -> Any:
     pandas = import_extra("pandas")
     try:
-        with gzip.open(path, "rt", encoding="utf-8", newline="") as stream:
-            return pandas.read_csv(stream)
+        return pandas.read_csv(path)
     # ValueError covers what pandas raises on text that is no table, and undecodable bytes.
     except (OSError, EOFError, zlib.error, ValueError) as error:
         raise dataset.fault(f"{path} is damaged or unreadable ({error})") from error

@@ -12,11 +12,7 @@ from __future__ import annotations
 
 import hashlib
 import math
-import multiprocessing
-import signal
-import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import FIRST_COMPLETED, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass, replace
 from functools import partial
@@ -29,7 +25,7 @@ from dp_metrics._packages import import_extra
 from dp_metrics._random import OSEntropy, RandomState, SeededEntropy, check_entropy
 from dp_metrics.evaluation.datasets import DATASETS, get_dataset
 from dp_metrics.evaluation.population import SPLIT_SEED, Population, Task
-from dp_metrics.evaluation.results_file import ERROR_CAP, Key, ResultRow
+from dp_metrics.evaluation.results_file import ERROR_CAP, ResultRow
 from dp_metrics.inputs.floats import Floats, limit_of
 from dp_metrics.inputs.options import check_epsilon, exact_epsilon
 from dp_metrics.mechanisms import AboveThreshold, InverseSensitivity, Laplace, Mechanism, get_mechanism
@@ -171,23 +167,18 @@ SAMPLE_SIZE = 1000  # records drawn in each repeat
 EXACT_REPEATS = 3  # exact expected errors, slow to compute, are computed in the first repeats only
 # simulations are single points: so many are made for a repeat of another study
 SIMULATIONS_PER_REPEAT = 3
-_CHUNK, _SIMULATED_CHUNK = 10, 20
 _VALUE, _RANKS = 1000.0, 100  # the simulated output bounds have this value and number of ranks
 
 
 @dataclass(frozen=True)
-class Chunk:
-    """A piece of work: some repeats of a task at one epsilon, and the rivals still to be computed in each."""
+class Repeat:
+    """A piece of work: one repeat of a task at one epsilon, and the rivals still to be computed in it."""
 
     study: Study
     task: Task | None  # None: output bounds are simulated
     epsilon: float  # nan: output bounds are simulated
-    repeats: tuple[tuple[int, tuple[Rival, ...]], ...]
-
-    @property
-    def releases(self) -> int:
-        """Number of releases."""
-        return sum(len(rivals) for _, rivals in self.repeats)
+    number: int  # counted from 0
+    rivals: tuple[Rival, ...]
 
 
 @dataclass(frozen=True, eq=False)
@@ -213,78 +204,77 @@ def plan(
     populations: Mapping[Task, Population],
     epsilons: Sequence[float],
     repeats: int,
-    done: set[Key],
-) -> list[Chunk]:
-    """Return what is left to do of a study."""
+    done: set[tuple[Any, ...]],
+) -> list[Repeat]:
+    """Return what is left to do of a study; `done` has the keys of the rows that there are."""
+    work = []
     if study.kind == "simulated":
         known = {(key[5], key[7]) for key in done if key[0] == study.name}
-        count = SIMULATIONS_PER_REPEAT * repeats
-        todo = [(i, tuple(c for c in study.rivals if (c.mechanism, i) not in known)) for i in range(count)]
-        return _chunks(study, None, math.nan, todo, _SIMULATED_CHUNK)
-    chunks = []
-    for task, epsilon in product(study.tasks, epsilons):
+        for i in range(SIMULATIONS_PER_REPEAT * repeats):
+            left = tuple(rival for rival in study.rivals if (rival.mechanism, i) not in known)
+            work.append(Repeat(study, None, math.nan, i, left))
+    for task, epsilon, i in product(study.tasks, epsilons, range(repeats)):
         free = populations[task].bounds is None
-        keys = {
-            rival: (
-                study.name,
-                task.dataset,
-                task.column,
-                task.metric,
-                rival.setting,
-                rival.mechanism,
-                epsilon,
-            )
+        key = study.name, task.dataset, task.column, task.metric
+        left = tuple(
+            rival
             for rival in study.rivals
-            if not free or not (rival.needs_bounds or rival.setting == "bounded")
-        }
-        todo = [(i, tuple(c for c, key in keys.items() if (*key, i) not in done)) for i in range(repeats)]
-        chunks += _chunks(study, task, epsilon, todo, _CHUNK)
-    return chunks
+            if not (free and (rival.needs_bounds or rival.setting == "bounded"))
+            and (*key, rival.setting, rival.mechanism, epsilon, i) not in done
+        )
+        work.append(Repeat(study, task, epsilon, i, left))
+    return [repeat for repeat in work if repeat.rivals]
 
 
-def _chunks(
-    study: Study, task: Task | None, epsilon: float, todo: list[tuple[int, tuple[Rival, ...]]], size: int
-) -> list[Chunk]:
-    parts = (todo[first : first + size] for first in range(0, len(todo), size))
-    left = (tuple((repeat, rivals) for repeat, rivals in part if rivals) for part in parts)
-    return [Chunk(study, task, epsilon, part) for part in left if part]
+def _rows_of(repeat: Repeat, population: Population | None, stamp: Mapping[str, Any]) -> list[ResultRow]:
+    if repeat.task is None or population is None:
+        draw = _simulated(repeat.study, repeat.number, stamp)
+    else:
+        draw = _drawn(repeat, repeat.task, population, stamp)
+    return [_released(draw, rival) for rival in repeat.rivals]
 
 
-def run_chunk(
-    chunk: Chunk, populations: Mapping[Task, Population], stamp: Mapping[str, Any]
-) -> list[ResultRow]:
-    """Return the rows of a chunk; `stamp` has the fields `versions` and `revision` of the rows."""
-    rows = []
-    for repeat, rivals in chunk.repeats:
-        if chunk.task is None:
-            draw = _simulated(chunk.study, repeat, stamp)
-        else:
-            draw = _drawn(chunk, chunk.task, repeat, populations[chunk.task], stamp)
-        rows += [_released(draw, rival) for rival in rivals]
-    return rows
+def run(
+    work: Sequence[Repeat], populations: Mapping[Task, Population], stamp: Mapping[str, Any], jobs: int
+) -> Iterator[list[ResultRow]]:
+    """Yield the rows of each repeat as it is done, in this process or in several others.
+
+    `stamp` has the fields `versions` and `revision` of the rows.
+    """
+    joblib = import_extra("joblib")
+    calls = (
+        joblib.delayed(_rows_of)(repeat, repeat.task and populations[repeat.task], stamp) for repeat in work
+    )
+    try:
+        yield from joblib.Parallel(jobs, return_as="generator_unordered")(calls)
+    except BrokenProcessPool as error:
+        raise ChildProcessError(
+            "a process was killed, perhaps for want of memory; the same command goes on from here"
+        ) from error
 
 
-def _drawn(chunk: Chunk, task: Task, repeat: int, population: Population, stamp: Mapping[str, Any]) -> _Draw:
-    names = (chunk.study.name, task.dataset, task.column, task.metric, chunk.epsilon, repeat)
-    whole = chunk.study.kind == "whole"
+def _drawn(repeat: Repeat, task: Task, population: Population, stamp: Mapping[str, Any]) -> _Draw:
+    study, epsilon, number = repeat.study, repeat.epsilon, repeat.number
+    names = (study.name, task.dataset, task.column, task.metric, epsilon, number)
+    whole = study.kind == "whole"
     draw_seed = -1 if whole else seed_of("draw", *names)
     records = population.values
     if not whole:
         records = population.draw(SAMPLE_SIZE, np.random.default_rng(draw_seed))
     true_value, sampling_error = population.truth(records)
     row = ResultRow(
-        figure=chunk.study.name, dataset=task.dataset, column=task.column, metric=task.metric,
-        epsilon=chunk.epsilon, repeat=repeat, n=len(records), bounded=int(population.bounds is not None),
+        figure=study.name, dataset=task.dataset, column=task.column, metric=task.metric,
+        epsilon=epsilon, repeat=number, n=len(records), bounded=int(population.bounds is not None),
         draw_seed=draw_seed, split_seed=-1 if task.metric == "variance" else SPLIT_SEED,
         true_value=true_value, sampling_error=sampling_error, **stamp,
     )  # fmt: skip
 
     def seen(mechanism: Mechanism, bounded: bool) -> NumberDraw:
-        return population.prepared(records, mechanism, chunk.epsilon, bounded=bounded)
+        return population.prepared(records, mechanism, epsilon, bounded=bounded)
 
     return _Draw(
         row, seen, None if whole else lambda rival: ("release", *names, rival.mechanism, rival.setting),
-        exact=whole or repeat < EXACT_REPEATS, unit=population.paper_unit(len(records)), records=records,
+        exact=whole or number < EXACT_REPEATS, unit=population.paper_unit(len(records)), records=records,
         limit=None if population.bounds is None else population.bounds[1],
     )  # fmt: skip
 
@@ -309,7 +299,7 @@ def _released(draw: _Draw, rival: Rival) -> ResultRow:
     bounded = bool(draw.row.bounded) and rival.bounded
     seed = -1 if draw.seed_parts is None else seed_of(*draw.seed_parts(rival))
     entropy = OSEntropy() if draw.seed_parts is None else SeededEntropy(seed)
-    expected = overshoot = None
+    expected = overshoot = math.nan
     if rival.make is None:
         assert draw.records is not None
         limit, variance = draw.limit if bounded else None, draw.row.metric == "variance"
@@ -323,8 +313,8 @@ def _released(draw: _Draw, rival: Rival) -> ResultRow:
             cap = math.inf if bounded else ERROR_CAP * true_value
             expected = float(law.mean_absolute_error(true_value, cap=cap))
             overshoot = 1.0 - float(law.cdf(ERROR_CAP * true_value))
-    return replace(
-        draw.row, setting=draw.row.setting or rival.setting, mechanism=rival.mechanism, bounded=int(bounded),
+    return draw.row._replace(
+        setting=draw.row.setting or rival.setting, mechanism=rival.mechanism, bounded=int(bounded),
         release_seed=seed, release=release, error=abs(release - true_value), expected_error=expected,
         overshoot=overshoot,
     )  # fmt: skip
@@ -357,51 +347,6 @@ def asymmetry_of(output_bounds: OutputBounds, epsilon: float) -> float:
     """Return |P(inverse sensitivity > f) - 1/2|, the paper's measure (section 4.3)."""
     law = InverseSensitivity().output_distribution(output_bounds, epsilon)
     return abs(0.5 - float(law.cdf(output_bounds.value)))
-
-
-_shared: dict[str, Any] = {}
-
-
-def _start_worker(populations: Mapping[Task, Population], stamp: Mapping[str, Any]) -> None:
-    # the main process stops the others, without their tracebacks
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    # The processes share the processor; threads of theirs would only wait for it.
-    import_extra("threadpoolctl").threadpool_limits(1)
-    _shared.update(populations=populations, stamp=stamp)
-
-
-def _work(chunk: Chunk) -> list[ResultRow]:
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        return run_chunk(chunk, _shared["populations"], _shared["stamp"])
-
-
-def run_chunks(
-    chunks: Sequence[Chunk], populations: Mapping[Task, Population], stamp: Mapping[str, Any], jobs: int
-) -> Iterator[list[ResultRow]]:
-    """Yield the rows of each chunk as it is done, in this process or in several others."""
-    if jobs == 1:
-        for chunk in chunks:
-            yield run_chunk(chunk, populations, stamp)
-        return
-    context = multiprocessing.get_context("spawn")  # a forked child would inherit locks of xgboost's threads
-    with ProcessPoolExecutor(jobs, context, _start_worker, (populations, stamp)) as pool:
-        waiting = iter(chunks)
-        running = {pool.submit(_work, chunk) for _, chunk in zip(range(2 * jobs), waiting, strict=False)}
-        try:
-            while running:
-                finished, running = wait(running, return_when=FIRST_COMPLETED)
-                for future in finished:
-                    yield future.result()
-                for _, chunk in zip(finished, waiting, strict=False):  # zip drops no chunk in this order
-                    running.add(pool.submit(_work, chunk))
-        except BrokenProcessPool as error:
-            raise ChildProcessError(
-                "a process was killed, perhaps for want of memory; the same command goes on from here"
-            ) from error
-        except BaseException:
-            pool.shutdown(wait=False, cancel_futures=True)
-            raise
 
 
 FULL = (0.1, 0.25, 0.5, 1.0, 2.0, 4.0), 100  # epsilons and repeats

@@ -33,7 +33,7 @@ from dp_metrics.evaluation.engine import (
     STUDIES,
     Study,
     plan,
-    run_chunks,
+    run,
     select_studies,
 )
 from dp_metrics.evaluation.population import (
@@ -49,9 +49,11 @@ from dp_metrics.evaluation.results_file import (
     FILE_NAME,
     ResultRow,
     ResultsError,
-    ResultsFile,
+    append_results,
+    frame_of,
     git_revision,
-    key_of,
+    keys_of,
+    read_results,
     summarise,
 )
 from dp_metrics.mechanisms._laws import GridLaw
@@ -68,30 +70,30 @@ class Panel:
     draw: Callable[[Any], None]
 
 
-def panels_of(study: Study, rows: Sequence[ResultRow]) -> list[Panel]:
+def panels_of(study: Study, rows: Any) -> list[Panel]:
     """Return the panels of a study for which there are rows, in the order of its tasks."""
-    rows = [row for row in rows if row.figure == study.name]
+    rows = rows[rows["figure"] == study.name]
     if study.kind == "illustration":
         return [
             Panel("distances of an output", _draw_distances),
             Panel("symmetric sensitivities", partial(_draw_laws, step=(1.0, 1.0), window=(84.0, 116.0))),
             Panel("asymmetric sensitivities", partial(_draw_laws, step=(0.2, 3.0), window=(90.0, 130.0))),
         ]
-    if not rows:
-        return []
     if study.kind == "simulated":
         return [
-            Panel(f"against {RIVALS[name].title}", partial(_draw_scatter, rows=rows, mechanism=name))
+            Panel(
+                f"against {RIVALS[name].title}",
+                partial(_draw_scatter, points=points, colour=RIVALS[name].colour),
+            )
             for name in ("paper", "hazard")
-            if any(scatter_points(rows, name, kind)[0].size for kind in ("uniform", "heavy-tailed"))
+            if len(points := scatter_points(rows, name))
         ]
-    summary, panels = summarise(rows), []
-    for task in study.tasks:
-        where = zip(("dataset", "metric", "column"), (task.dataset, task.metric, task.column), strict=True)
-        lines = summary[np.all([summary[name] == value for name, value in where], axis=0)]
-        if len(lines):
-            panels.append(Panel(task.title, partial(_draw_errors, study=study, lines=lines)))
-    return panels
+    panels = {Task(*panel): lines for panel, lines in summarise(rows).groupby(_PANEL)}
+    return [
+        Panel(task.title, partial(_draw_errors, study=study, lines=panels[task]))
+        for task in study.tasks
+        if task in panels
+    ]
 
 
 def _draw_errors(axes: Any, *, study: Study, lines: Any) -> None:
@@ -142,25 +144,20 @@ def _tidy(axes: Any, *, grid: bool = True) -> None:
     axes.spines[["top", "right"]].set_visible(False)
 
 
-def scatter_points(rows: Sequence[ResultRow], mechanism: str, kind: str = "") -> tuple[Any, Any]:
-    """Return the asymmetries of simulations, and expected errors of inverse sensitivity / of a mechanism."""
-    errors = {(row.repeat, row.mechanism): row.expected_error for row in rows}
-    points = [
-        (float(row.setting.partition("=")[2]), row.expected_error / other)
-        for row in rows
-        if row.mechanism == "inverse_sensitivity" and kind in ("", row.metric) and row.expected_error
-        and (other := errors.get((row.repeat, mechanism)))
-    ]  # fmt: skip
-    x, y = np.array(points).reshape(-1, 2).T
-    return x, y
+def scatter_points(rows: Any, mechanism: str) -> Any:
+    """Return simulations: their asymmetry, and the error of inverse sensitivity / that of a mechanism."""
+    names = ["repeat", "metric", "setting"]
+    wide = rows.pivot(index=names, columns="mechanism", values="expected_error")
+    ratio = wide.reindex(columns=["inverse_sensitivity", mechanism])
+    points = (ratio["inverse_sensitivity"] / ratio[mechanism]).rename("ratio").dropna().reset_index()
+    return points.assign(asymmetry=points["setting"].str.removeprefix("asymmetry=").astype(float))
 
 
-def _draw_scatter(axes: Any, *, rows: Sequence[ResultRow], mechanism: str) -> None:
-    colour = RIVALS[mechanism].colour
+def _draw_scatter(axes: Any, *, points: Any, colour: str) -> None:
     for kind, marker, face in (("uniform", "o", colour), ("heavy-tailed", "^", "none")):
-        x, y = scatter_points(rows, mechanism, kind)
-        axes.scatter(x, y, s=14, marker=marker, facecolors=face, edgecolors=colour, linewidths=0.8,
-                     label=f"{kind} upper bounds")  # fmt: skip
+        some = points[points["metric"] == kind]
+        style = {"s": 14, "marker": marker, "facecolors": face, "edgecolors": colour, "linewidths": 0.8}
+        axes.scatter(some["asymmetry"], some["ratio"], label=f"{kind} upper bounds", **style)
     axes.axhline(1.0, color="black", linewidth=1, linestyle=":", label="equal errors")
     axes.set_yscale("log")
     _readable_decades(axes)
@@ -228,18 +225,6 @@ def _draw_laws(axes: Any, *, step: tuple[float, float], window: tuple[float, flo
     _tidy(axes, grid=False)
 
 
-def _entries(axes_list: Sequence[Any]) -> dict[str, Any]:
-    found: dict[str, Any] = {}
-    for axes in axes_list:
-        handles, labels = axes.get_legend_handles_labels()
-        found |= {label: handle for label, handle in zip(labels, handles, strict=True) if label not in found}
-    # the order of the table of mechanisms, whichever panel an entry comes from
-    order = [rival.title for rival in RIVALS.values()]
-    return dict(
-        sorted(found.items(), key=lambda item: order.index(item[0]) if item[0] in order else len(order))
-    )
-
-
 def draw_figure(study: Study, panels: Sequence[Panel], *streams: Any, title: str = "") -> None:
     """Write all panels, three in a row, with one legend: as PNG to a path, as SVG to a path or stream."""
     with import_extra("matplotlib").rc_context(_FONT):
@@ -267,10 +252,11 @@ def _laid_out(study: Study, panels: Sequence[Panel], title: str) -> Any:
         figure.suptitle(title, fontsize=9)
     if study.kind == "simulated":
         return figure  # the panels have their own legends
-    entries = _entries(grid[: len(panels)])
-    if len(panels) < len(grid):
-        grid[len(panels)].legend(entries.values(), entries.keys(), loc="center", frameon=False)
-        return figure
+    entries = {
+        label: handle
+        for axes in grid
+        for handle, label in zip(*axes.get_legend_handles_labels(), strict=True)
+    }
     per_line = 2 if max(map(len, entries), default=0) > 30 or columns == 1 else 3
     figure.set_size_inches(7.2, height + 0.17 * -(-len(entries) // per_line) + 0.2)
     place = {"loc": "outside lower center", "ncols": per_line, "frameon": False}
@@ -278,7 +264,7 @@ def _laid_out(study: Study, panels: Sequence[Panel], title: str) -> Any:
     return figure
 
 
-def draw_figures(studies: Sequence[Study], rows: Sequence[ResultRow], output: Path) -> list[Path]:
+def draw_figures(studies: Sequence[Study], rows: Any, output: Path) -> list[Path]:
     """Write every figure for which there are rows as PNG and SVG; return the PNG files."""
     paths = []
     for study in (STUDIES[study.name] for study in studies):  # the study is whole, whatever part was run
@@ -290,13 +276,14 @@ def draw_figures(studies: Sequence[Study], rows: Sequence[ResultRow], output: Pa
 
 def draw_evaluation(study: Study, rows: Sequence[ResultRow], path: Path) -> None:
     """Write the plot of `dp-metrics evaluate`: the expected error of every metric of one data set."""
+    frame = frame_of(rows)
     title = f"{study.title}: error that privacy adds, {rows[0].n:,} test records"
-    if not all(row.bounded for row in rows):
-        present = {row.mechanism for row in rows}
+    if not frame["bounded"].all():
+        present = set(frame["mechanism"])
         absent = ", ".join(rival.mechanism for rival in study.rivals if rival.mechanism not in present)
         title += f"; errors capped at {ERROR_CAP:g} x the true value"
         title += f"\nleft out, since they need public bounds: {absent}" if absent else ""
-    draw_figure(study, panels_of(study, rows), path, title=title)
+    draw_figure(study, panels_of(study, frame), path, title=title)
 
 
 _COMPARED = ("variance", "cross-entropy", "mse", "mae")
@@ -304,12 +291,7 @@ _DEFAULT = "adaptive"
 _RIVALS = ("hazard", "above_threshold", "paper", "inverse_sensitivity", "laplace", "clipped_mean")
 _SEARCHES = ("paper", "above_threshold", "hazard", _DEFAULT)
 _PANEL = ["dataset", "metric", "column"]
-_ASYMMETRIES = {
-    "0 to 0.1": (0.0, 0.1),
-    "0.1 to 0.3": (0.1, 0.3),
-    "0.3 to 0.45": (0.3, 0.45),
-    "above": (0.45, 1),
-}
+_ASYMMETRIES = {"0 to 0.1": 0.0, "0.1 to 0.3": 0.1, "0.3 to 0.45": 0.3, "above": 0.45}  # from where on
 _STYLE = """
 body { margin: 0 auto; max-width: 72rem; padding: 0 1rem 3rem; font: 1rem/1.5 system-ui, Arial, sans-serif; }
 h1, h2, h3 { line-height: 1.2; margin: 2rem 0 0.4rem; }
@@ -353,10 +335,10 @@ def _by_panel(values: Any) -> Any:
     return wide
 
 
-def tables_of(study: Study, rows: Sequence[ResultRow]) -> dict[str, Any]:
+def tables_of(study: Study, rows: Any) -> dict[str, Any]:
     """Return the tables of one study, for which there are rows: DataFrames by title."""
-    rows = [row for row in rows if row.figure == study.name]
-    if study.kind == "illustration" or not rows:
+    rows = rows[rows["figure"] == study.name]
+    if not len(rows):
         return {}
     if study.kind == "simulated":
         title = "Expected error of inverse sensitivity / that of a mechanism, medians by asymmetry"
@@ -374,9 +356,9 @@ def tables_of(study: Study, rows: Sequence[ResultRow]) -> dict[str, Any]:
     return {}
 
 
-def overall_tables(rows: Sequence[ResultRow]) -> dict[str, Any]:
+def overall_tables(rows: Any) -> dict[str, Any]:
     """Return the tables over all panels of variance, cross-entropy, MSE and MAE: DataFrames by title."""
-    lines = summarise([row for row in rows if row.figure in _COMPARED])
+    lines = summarise(rows[rows["figure"].isin(_COMPARED)])
     if _DEFAULT not in set(lines["mechanism"]):
         return {}
     wide = _pivot(lines, "mean")
@@ -416,15 +398,15 @@ def _without_bounds(lines: Any) -> Any:
     return _frame(table, "mechanism")
 
 
-def _asymmetries(rows: Sequence[ResultRow]) -> Any:
-    table = {}
+def _asymmetries(rows: Any) -> Any:
+    table, edges = {}, [*_ASYMMETRIES.values(), 1.0]
     for name in ("paper", "hazard"):
-        x, y = scatter_points(rows, name)
-        if len(x) > 1:
-            inside = {label: y[(x >= low) & (x < high)] for label, (low, high) in _ASYMMETRIES.items()}
-            medians = {label: np.median(part) if len(part) else math.nan for label, part in inside.items()}
-            ranks = np.corrcoef(np.argsort(np.argsort(x)), np.argsort(np.argsort(y)))[0, 1]
-            table[RIVALS[name].title] = medians | {"rank correlation": ranks, "simulations": len(x)}
+        points = scatter_points(rows, name)
+        if len(points) > 1:
+            part = import_extra("pandas").cut(points["asymmetry"], edges, right=False, labels=[*_ASYMMETRIES])
+            ranks = points["asymmetry"].rank().corr(points["ratio"].rank())
+            medians = points["ratio"].groupby(part, observed=False).median().to_dict()
+            table[RIVALS[name].title] = medians | {"rank correlation": ranks, "simulations": len(points)}
     return _frame(table, "mechanism")
 
 
@@ -433,7 +415,7 @@ def _html(frame: Any, **options: Any) -> str:
     return f'<div class="scroll">{text}</div>'
 
 
-def _picture(study: Study, rows: Sequence[ResultRow]) -> str:
+def _picture(study: Study, rows: Any) -> str:
     stream = io.BytesIO()
     draw_figure(study, panels_of(study, rows), stream)
     data = base64.b64encode(stream.getvalue()).decode()
@@ -441,49 +423,37 @@ def _picture(study: Study, rows: Sequence[ResultRow]) -> str:
     return f'<div class="scroll">{image}</div>'
 
 
-def _numbers(study: Study, rows: Sequence[ResultRow]) -> str:
-    lines = summarise([row for row in rows if row.figure == study.name])
+def _numbers(study: Study, rows: Any) -> str:
+    lines = summarise(rows[rows["figure"] == study.name])
     panels = [Task(*panel).title for panel in lines[_PANEL].itertuples(index=False)]
-    names = [
-        "mechanism",
-        "setting",
-        "epsilon",
-        "repeats",
-        "mean",
-        "low",
-        "high",
-        "exact",
-        "median",
-        "q95",
-        "bias",
-    ]
+    names = ["repeats", "mean", "low", "high", "exact", "median", "q95", "bias"]
     return (
         "<details><summary>All numbers of this figure</summary><p>Errors divided by the true value. Means "
         f"and bias of releases without bounds: errors capped at {ERROR_CAP:g} times the true value. Low to "
         "high: 0.9 confidence interval of the mean. Exact: the expected error from the output law, in the "
         f"first {EXACT_REPEATS} repeats. q95: 0.95 quantile.</p>"
-        f"{_html(lines[names].set_axis(panels))}</details>"
+        f"{_html(lines[['mechanism', 'setting', 'epsilon', *names]].set_axis(panels))}</details>"
     )
 
 
-def _settings(rows: Sequence[ResultRow]) -> str:
-    drawn = [row for row in rows if row.dataset != "simulated"]
+def _settings(rows: Any) -> str:
+    drawn = rows[rows["dataset"] != "simulated"]
     settings = {
-        "epsilons": {f"{row.epsilon:g}" for row in drawn},
-        "repeats": {str(max((row.repeat + 1 for row in drawn), default=0))},
-        "records per repeat": {f"{SAMPLE_SIZE} without replacement (all of them if there are fewer)"},
-        "seeds of splits": {str(row.split_seed) for row in rows if row.split_seed >= 0},
-        "versions": {row.versions.replace(";", "; ") for row in rows},
-        "git revision": {row.revision for row in rows},
+        "epsilons": drawn["epsilon"].map("{:g}".format),
+        "repeats": [str(drawn["repeat"].max() + 1) if len(drawn) else "0"],
+        "records per repeat": [f"{SAMPLE_SIZE} without replacement (all of them if there are fewer)"],
+        "seeds of splits": rows["split_seed"][rows["split_seed"] >= 0].astype(str),
+        "versions": rows["versions"].str.replace(";", "; "),
+        "git revision": rows["revision"],
     }
-    data = [get_dataset(name) for name in dict.fromkeys(row.dataset for row in drawn)]
+    data = [get_dataset(name) for name in drawn["dataset"].unique()]
     about = {d.name: {"rows": f"{d.rows:,}", "source": d.source, "licence": d.licence} for d in data}
-    values = {name: {"value": ", ".join(sorted(value))} for name, value in settings.items()}
+    values = {name: {"value": ", ".join(sorted({*value}))} for name, value in settings.items()}
     with import_extra("pandas").option_context("display.max_colwidth", None):
         return _html(_frame(values, "setting")) + _html(_frame(about, "data set"))
 
 
-def report_page(rows: Sequence[ResultRow]) -> str:
+def report_page(rows: Any) -> str:
     """Return the HTML page about some results."""
     parts = [
         "<h1>Private metrics: the experiments of the paper</h1>",
@@ -514,14 +484,13 @@ def report_page(rows: Sequence[ResultRow]) -> str:
 
 def write_report(results: Path) -> Path:
     """Write ``report.html`` beside a file of results, or into their folder; return its path."""
-    stored = ResultsFile(results)
-    for problem in stored.problems:
-        print(f"warning: {problem}", file=sys.stderr)
-    if not stored.rows:
-        raise ResultsError(f"there are no results in {stored.path}; make some with: dp-metrics reproduce")
-    path = stored.path.with_name("report.html")
-    path.write_text(report_page(stored.rows), encoding="utf-8")
-    return path
+    path = results / FILE_NAME if results.is_dir() else results
+    rows = read_results(path)
+    if not len(rows):
+        raise ResultsError(f"there are no results in {path}; make some with: dp-metrics reproduce")
+    page = path.with_name("report.html")
+    page.write_text(report_page(rows), encoding="utf-8")
+    return page
 
 
 _CACHE = "losses"  # folder of the models' losses, inside the output folder
@@ -548,8 +517,8 @@ def evaluate(
     populations = populations_of(evaluation)
     by_task = {Task(dataset.name, metric): population for metric, population in populations.items()}
     study = Study("evaluate", dataset.name, tuple(by_task), MECHANISM_RIVALS, "whole")
-    chunks = plan(study, by_task, epsilons, 1, set())
-    rows = run_chunks(chunks, by_task, {"versions": "", "revision": ""}, jobs=1)
+    work = plan(study, by_task, epsilons, 1, set())
+    rows = run(work, by_task, {"versions": "", "revision": ""}, jobs=1)
     return study, [row for part in rows for row in part], evaluation
 
 
@@ -591,25 +560,23 @@ def reproduce(
             import_extra("torch")
         if dataset.file_name is not None:
             find_file(dataset, data_dir)
-    results = ResultsFile(output / FILE_NAME)
-    for problem in results.problems:
-        _say(f"warning: {problem}")
-    results.prepare()
+    path = output / FILE_NAME
+    rows = read_results(path, mend=True)
     versions = ";".join(f"{name}={version}" for name, version in package_versions().items())
     stamp = {"versions": versions, "revision": git_revision()}
-    if {(row.versions, row.revision) for row in results.rows} - {(versions, stamp["revision"])}:
-        _say(f"note: {results.path} holds rows of other versions, which are kept; delete it to start afresh")
+    if ((rows["versions"] != versions) | (rows["revision"] != stamp["revision"])).any():
+        _say(f"note: {path} holds rows of other versions, which are kept; delete it to start afresh")
     populations = {task: load_population(task, data_dir, output / _CACHE) for task in tasks}
     epsilons, repeats = QUICK if quick else FULL
-    done = {key_of(row) for row in results.rows}
-    chunks = [chunk for study in studies for chunk in plan(study, populations, epsilons, repeats, done)]
-    total = sum(chunk.releases for chunk in chunks)
+    done = keys_of(rows)
+    work = [repeat for study in studies for repeat in plan(study, populations, epsilons, repeats, done)]
+    total = sum(len(repeat.rivals) for repeat in work)
     if done:
-        _say(f"{len(done)} releases are in {results.path} already; {total} are left to do")
+        _say(f"{len(done)} releases are in {path} already; {total} are left to do")
     tqdm = import_extra("tqdm").tqdm
     with tqdm(total=total, desc="releases", unit="release", file=sys.stderr, disable=not total) as bar:
-        for rows in run_chunks(chunks, populations, stamp, jobs):
-            results.append(rows)
-            bar.set_postfix_str(rows[0].figure, refresh=False)
-            bar.update(len(rows))
-    return draw_figures(studies, results.rows, output)
+        for made in run(work, populations, stamp, jobs):
+            append_results(path, made)
+            bar.set_postfix_str(made[0].figure, refresh=False)
+            bar.update(len(made))
+    return draw_figures(studies, read_results(path), output)
