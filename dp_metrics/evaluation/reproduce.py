@@ -1,7 +1,6 @@
 """What `dp-metrics evaluate` and `dp-metrics reproduce` do: from data sets to rows, figures and a report."""
 
 import base64
-import html
 import io
 import math
 import sys
@@ -292,19 +291,6 @@ _RIVALS = ("hazard", "above_threshold", "paper", "inverse_sensitivity", "laplace
 _SEARCHES = ("paper", "above_threshold", "hazard", _DEFAULT)
 _PANEL = ["dataset", "metric", "column"]
 _ASYMMETRIES = {"0 to 0.1": 0.0, "0.1 to 0.3": 0.1, "0.3 to 0.45": 0.3, "above": 0.45}  # from where on
-_STYLE = """
-body { margin: 0 auto; max-width: 72rem; padding: 0 1rem 3rem; font: 1rem/1.5 system-ui, Arial, sans-serif; }
-h1, h2, h3 { line-height: 1.2; margin: 2rem 0 0.4rem; }
-h2 { border-top: 1px solid #d8d8d8; padding-top: 1.2rem; }
-p { max-width: 46rem; overflow-wrap: anywhere; }
-.scroll { overflow-x: auto; margin: 0.5rem 0; }
-img { display: block; width: 100%; min-width: 42rem; }
-table { border-collapse: collapse; font-size: 0.85rem; font-variant-numeric: tabular-nums; }
-th, td { padding: 0.25rem 0.5rem; border-bottom: 1px solid #d8d8d8; text-align: right; }
-tbody th { text-align: left; font-weight: normal; min-width: 7rem; }
-.note { background: #f5f6f8; border-left: 4px solid #00558c; padding: 0.5rem 0.9rem; }
-nav a, summary { display: inline-block; margin: 0 0.9rem 0.3rem 0; color: #00558c; }
-"""
 
 
 def _number(value: float) -> str:
@@ -410,33 +396,27 @@ def _asymmetries(rows: Any) -> Any:
     return _frame(table, "mechanism")
 
 
-def _html(frame: Any, **options: Any) -> str:
-    text = frame.to_html(float_format=_number, na_rep="", border=0, **options)
-    return f'<div class="scroll">{text}</div>'
+def _html(frame: Any) -> str:
+    with import_extra("pandas").option_context("display.max_colwidth", None):
+        return str(frame.to_html(float_format=_number, na_rep="", border=0))
 
 
 def _picture(study: Study, rows: Any) -> str:
     stream = io.BytesIO()
     draw_figure(study, panels_of(study, rows), stream)
-    data = base64.b64encode(stream.getvalue()).decode()
-    image = f'<img alt="{html.escape(study.title)}" src="data:image/svg+xml;base64,{data}">'
-    return f'<div class="scroll">{image}</div>'
+    return base64.b64encode(stream.getvalue()).decode()
 
 
-def _numbers(study: Study, rows: Any) -> str:
+def _numbers(study: Study, rows: Any) -> Any:
+    if study.kind != "drawn":
+        return None
     lines = summarise(rows[rows["figure"] == study.name])
     panels = [Task(*panel).title for panel in lines[_PANEL].itertuples(index=False)]
     names = ["repeats", "mean", "low", "high", "exact", "median", "q95", "bias"]
-    return (
-        "<details><summary>All numbers of this figure</summary><p>Errors divided by the true value. Means "
-        f"and bias of releases without bounds: errors capped at {ERROR_CAP:g} times the true value. Low to "
-        "high: 0.9 confidence interval of the mean. Exact: the expected error from the output law, in the "
-        f"first {EXACT_REPEATS} repeats. q95: 0.95 quantile.</p>"
-        f"{_html(lines[['mechanism', 'setting', 'epsilon', *names]].set_axis(panels))}</details>"
-    )
+    return lines[["mechanism", "setting", "epsilon", *names]].set_axis(panels)
 
 
-def _settings(rows: Any) -> str:
+def _settings(rows: Any) -> list[Any]:
     drawn = rows[rows["dataset"] != "simulated"]
     settings = {
         "epsilons": drawn["epsilon"].map("{:g}".format),
@@ -449,37 +429,25 @@ def _settings(rows: Any) -> str:
     data = [get_dataset(name) for name in drawn["dataset"].unique()]
     about = {d.name: {"rows": f"{d.rows:,}", "source": d.source, "licence": d.licence} for d in data}
     values = {name: {"value": ", ".join(sorted({*value}))} for name, value in settings.items()}
-    with import_extra("pandas").option_context("display.max_colwidth", None):
-        return _html(_frame(values, "setting")) + _html(_frame(about, "data set"))
+    return [_frame(values, "setting"), _frame(about, "data set")]
 
 
 def report_page(rows: Any) -> str:
     """Return the HTML page about some results."""
-    parts = [
-        "<h1>Private metrics: the experiments of the paper</h1>",
-        "<p>D. Durfee, “Instance-Specific Asymmetric Sensitivity in Differential Privacy”, "
-        '<a href="https://arxiv.org/abs/2311.14681">arXiv 2311.14681</a>, with the mechanisms of '
-        "dp_metrics.</p>",
-        '<p class="note">A study on public data. Its releases are seeded, so that they can be repeated, and '
-        "true values stand beside them: nothing on this page is private, or has to be.</p>",
-    ]
-    shown = [study for study in STUDIES.values() if panels_of(study, rows)]
-    links = "".join(f'<a href="#{study.name}">{study.name}</a>' for study in shown)
-    parts.append(f'<nav>{links}<a href="#overall">all panels</a><a href="#settings">settings</a></nav>')
-    for study in shown:
-        parts.append(f'<h2 id="{study.name}">{html.escape(study.title)}</h2>{_picture(study, rows)}')
-        parts += [f"<h3>{title}</h3>{_html(table)}" for title, table in tables_of(study, rows).items()]
-        if study.kind == "drawn":
-            parts.append(_numbers(study, rows))
-    parts.append('<h2 id="overall">Over all panels of variance, cross-entropy, MSE and MAE</h2>')
-    parts += [f"<h3>{title}</h3>{_html(table)}" for title, table in overall_tables(rows).items()]
-    parts.append(f'<h2 id="settings">Settings</h2>{_settings(rows)}')
-    return (
-        '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">'
-        '<meta name="viewport" content="width=device-width, initial-scale=1">'
-        f"<title>Private metrics: the paper's experiments</title><style>{_STYLE}</style></head>"
-        f"<body>{''.join(parts)}</body></html>\n"
+    jinja2 = import_extra("jinja2")
+    environment = jinja2.Environment(
+        loader=jinja2.PackageLoader("dp_metrics.evaluation", ""), autoescape=True, trim_blocks=True
     )
+    environment.filters["table"] = _html
+    page: str = environment.get_template("report.html").render(
+        sections=[
+            (study, _picture(study, rows), tables_of(study, rows), _numbers(study, rows))
+            for study in STUDIES.values()
+            if panels_of(study, rows)
+        ],
+        overall=overall_tables(rows), settings=_settings(rows), cap=ERROR_CAP, exact_repeats=EXACT_REPEATS,
+    )  # fmt: skip
+    return page
 
 
 def write_report(results: Path) -> Path:
