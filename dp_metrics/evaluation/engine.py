@@ -151,15 +151,8 @@ def clipped_mean(
         value, largest, sensitivity = float(np.var(kept)), top * top / 4, top * top * (n - 1) / n**2
     else:
         value, largest, sensitivity = float(np.mean(kept)), top, top / n
-    bounds = OutputBounds(
-        value=min(value, largest),
-        lower=np.zeros(1),
-        upper=np.full(1, largest),
-        output_range=(0.0, largest),
-        monotonic=not variance,
-        n=n,
-        sensitivity=sensitivity,
-    )
+    public = BoundsFacts(output_range=(0.0, largest), monotonic=not variance, n=n, sensitivity=sensitivity)
+    bounds = public.bounds(min(value, largest), np.zeros(1), np.full(1, largest))
     return Laplace().release(bounds, 3 * epsilon / 4, entropy)
 
 
@@ -179,19 +172,6 @@ class Repeat:
     epsilon: float  # nan: output bounds are simulated
     number: int  # counted from 0
     rivals: tuple[Rival, ...]
-
-
-@dataclass(frozen=True, eq=False)
-class _Draw:
-    """What the rivals of one repeat have in common: a row to be completed, and what mechanisms make of it."""
-
-    row: ResultRow
-    seen: Callable[[Mechanism, bool], NumberDraw]
-    seed_parts: Callable[[Rival], tuple[object, ...]] | None  # the parts of a release's seed; None: no seed
-    exact: bool
-    unit: float = 1.0
-    records: Floats | None = None
-    limit: float | None = None
 
 
 def seed_of(*parts: object) -> int:
@@ -226,14 +206,6 @@ def plan(
     return [repeat for repeat in work if repeat.rivals]
 
 
-def _rows_of(repeat: Repeat, population: Population | None, stamp: Mapping[str, Any]) -> list[ResultRow]:
-    if repeat.task is None or population is None:
-        draw = _simulated(repeat.study, repeat.number, stamp)
-    else:
-        draw = _drawn(repeat, repeat.task, population, stamp)
-    return [_released(draw, rival) for rival in repeat.rivals]
-
-
 def run(
     work: Sequence[Repeat], populations: Mapping[Task, Population], stamp: Mapping[str, Any], jobs: int
 ) -> Iterator[list[ResultRow]]:
@@ -243,7 +215,10 @@ def run(
     """
     joblib = import_extra("joblib")
     calls = (
-        joblib.delayed(_rows_of)(repeat, repeat.task and populations[repeat.task], stamp) for repeat in work
+        joblib.delayed(_drawn)(repeat, repeat.task, populations[repeat.task], stamp)
+        if repeat.task
+        else joblib.delayed(_simulated)(repeat, stamp)
+        for repeat in work
     )
     try:
         yield from joblib.Parallel(jobs, return_as="generator_unordered")(calls)
@@ -253,71 +228,64 @@ def run(
         ) from error
 
 
-def _drawn(repeat: Repeat, task: Task, population: Population, stamp: Mapping[str, Any]) -> _Draw:
-    study, epsilon, number = repeat.study, repeat.epsilon, repeat.number
-    names = (study.name, task.dataset, task.column, task.metric, epsilon, number)
-    whole = study.kind == "whole"
-    draw_seed = -1 if whole else seed_of("draw", *names)
-    records = population.values
+def _drawn(repeat: Repeat, task: Task, population: Population, stamp: Mapping[str, Any]) -> list[ResultRow]:
+    names = (repeat.study.name, task.dataset, task.column, task.metric, repeat.epsilon, repeat.number)
+    whole = repeat.study.kind == "whole"
+    draw_seed, records = -1, population.values
     if not whole:
+        draw_seed = seed_of("draw", *names)
         records = population.draw(SAMPLE_SIZE, np.random.default_rng(draw_seed))
     true_value, sampling_error = population.truth(records)
+    rows = []
+    for rival in repeat.rivals:
+        told = rival.bounded and population.bounds is not None
+        row = ResultRow(
+            figure=repeat.study.name, dataset=task.dataset, column=task.column, metric=task.metric,
+            setting=rival.setting, mechanism=rival.mechanism, epsilon=repeat.epsilon, repeat=repeat.number,
+            n=len(records), bounded=int(told), draw_seed=draw_seed,
+            release_seed=-1 if whole else seed_of("release", *names, rival.mechanism, rival.setting),
+            split_seed=-1 if task.metric == "variance" else SPLIT_SEED,
+            true_value=true_value, sampling_error=sampling_error, **stamp,
+        )  # fmt: skip
+        if rival.make is None:
+            release = clipped_mean(
+                records, epsilon=repeat.epsilon, limit=population.bounds[1] if population.bounds else None,
+                variance=task.metric == "variance", rng=SeededEntropy(row.release_seed),
+            )  # fmt: skip
+            rows.append(row._replace(release=release, error=abs(release - true_value)))
+        else:
+            mechanism = rival.make(population.paper_unit(len(records)))
+            prepared = population.prepared(records, mechanism, repeat.epsilon, bounded=told)
+            rows.append(_released(row, prepared, exact=whole or repeat.number < EXACT_REPEATS))
+    return rows
+
+
+def _simulated(repeat: Repeat, stamp: Mapping[str, Any]) -> list[ResultRow]:
+    kind, epsilon, output_bounds = simulate_bounds(repeat.number)
     row = ResultRow(
-        figure=study.name, dataset=task.dataset, column=task.column, metric=task.metric,
-        epsilon=epsilon, repeat=number, n=len(records), bounded=int(population.bounds is not None),
-        draw_seed=draw_seed, split_seed=-1 if task.metric == "variance" else SPLIT_SEED,
-        true_value=true_value, sampling_error=sampling_error, **stamp,
-    )  # fmt: skip
-
-    def seen(mechanism: Mechanism, bounded: bool) -> NumberDraw:
-        return population.prepared(records, mechanism, epsilon, bounded=bounded)
-
-    return _Draw(
-        row, seen, None if whole else lambda rival: ("release", *names, rival.mechanism, rival.setting),
-        exact=whole or number < EXACT_REPEATS, unit=population.paper_unit(len(records)), records=records,
-        limit=None if population.bounds is None else population.bounds[1],
-    )  # fmt: skip
-
-
-def _simulated(study: Study, number: int, stamp: Mapping[str, Any]) -> _Draw:
-    kind, epsilon, output_bounds = simulate_bounds(number)
-    row = ResultRow(
-        figure=study.name, dataset="simulated", metric=kind, epsilon=epsilon, repeat=number,
+        figure=repeat.study.name, dataset="simulated", metric=kind, epsilon=epsilon, repeat=repeat.number,
         setting=f"asymmetry={asymmetry_of(output_bounds, epsilon):.6f}", n=SAMPLE_SIZE, bounded=1,
-        draw_seed=seed_of("simulated bounds", number), true_value=output_bounds.value, **stamp,
+        draw_seed=seed_of("simulated bounds", repeat.number), true_value=output_bounds.value, **stamp,
     )  # fmt: skip
+    rows = []
+    for rival in repeat.rivals:
+        assert rival.make is not None
+        seed = seed_of("simulated release", repeat.number, rival.mechanism)
+        prepared = BoundsDraw(output_bounds, rival.make(1.0), exact_epsilon(epsilon), False)
+        named = row._replace(mechanism=rival.mechanism, release_seed=seed)
+        rows.append(_released(named, prepared, exact=True))
+    return rows
 
-    return _Draw(
-        row, lambda mechanism, bounded: BoundsDraw(output_bounds, mechanism, exact_epsilon(epsilon), False),
-        lambda rival: ("simulated release", number, rival.mechanism), exact=True,
-    )  # fmt: skip
 
-
-def _released(draw: _Draw, rival: Rival) -> ResultRow:
-    """Return the row of one release and, where asked for, of two numbers from its exact law."""
-    epsilon, true_value = draw.row.epsilon, draw.row.true_value
-    bounded = bool(draw.row.bounded) and rival.bounded
-    seed = -1 if draw.seed_parts is None else seed_of(*draw.seed_parts(rival))
-    entropy = OSEntropy() if draw.seed_parts is None else SeededEntropy(seed)
-    expected = overshoot = math.nan
-    if rival.make is None:
-        assert draw.records is not None
-        limit, variance = draw.limit if bounded else None, draw.row.metric == "variance"
-        release = clipped_mean(draw.records, epsilon=epsilon, limit=limit, variance=variance, rng=entropy)
-    else:
-        mechanism = rival.make(draw.unit)
-        prepared = draw.seen(mechanism, bounded)
-        release, _ = prepared(entropy, None)
-        if draw.exact:
-            law = prepared.law(None)
-            cap = math.inf if bounded else ERROR_CAP * true_value
-            expected = float(law.mean_absolute_error(true_value, cap=cap))
-            overshoot = 1.0 - float(law.cdf(ERROR_CAP * true_value))
-    return draw.row._replace(
-        setting=draw.row.setting or rival.setting, mechanism=rival.mechanism, bounded=int(bounded),
-        release_seed=seed, release=release, error=abs(release - true_value), expected_error=expected,
-        overshoot=overshoot,
-    )  # fmt: skip
+def _released(row: ResultRow, prepared: NumberDraw, *, exact: bool) -> ResultRow:
+    """Return a row with its release and, where asked for, with two numbers from the exact law."""
+    release, _ = prepared(OSEntropy() if row.release_seed < 0 else SeededEntropy(row.release_seed), None)
+    row = row._replace(release=release, error=abs(release - row.true_value))
+    if not exact:
+        return row
+    law, overshot = prepared.law(None), ERROR_CAP * row.true_value
+    expected = law.mean_absolute_error(row.true_value, cap=math.inf if row.bounded else overshot)
+    return row._replace(expected_error=float(expected), overshoot=1.0 - float(law.cdf(overshot)))
 
 
 def simulate_bounds(number: int) -> tuple[str, float, OutputBounds]:

@@ -243,12 +243,10 @@ def populations_of(evaluation: Evaluation) -> dict[str, Population]:
     return {"log_loss": Population("log_loss", values, (0.0, cap))}
 
 
-def package_versions(dataset: Dataset | None = None) -> dict[str, str]:
-    """Return the versions of the installed packages that results, or one data set's losses, depend on."""
-    models = {"xgboost": "xgboost", "cnn": "torch"}
-    used = models.values() if dataset is None else [models[dataset.model]] if dataset.model in models else []
+def package_versions() -> dict[str, str]:
+    """Return the versions of the installed packages that results depend on."""
     found = {}
-    for name in ("dp_metrics", "numpy", "scikit-learn", *used):
+    for name in ("dp_metrics", "numpy", "scikit-learn", "xgboost", "torch"):
         with suppress(PackageNotFoundError):
             found[name] = version(name)
     return found
@@ -263,7 +261,7 @@ def _origin(dataset: Dataset, data_dir: Path | None) -> dict[str, Any]:
             data = hashlib.file_digest(stream, "sha256").hexdigest()
     return {
         "format": _FORMAT, "data": data, "bounds": dataset.bounds, "split_seed": SPLIT_SEED,
-        "model_seed": MODEL_SEED, "versions": package_versions(dataset),
+        "model_seed": MODEL_SEED, "versions": package_versions(),
     }  # fmt: skip
 
 

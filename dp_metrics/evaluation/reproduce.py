@@ -13,15 +13,7 @@ from typing import Any
 import numpy as np
 
 from dp_metrics._packages import MissingExtraError, import_extra
-from dp_metrics.evaluation.datasets import (
-    DATASETS,
-    EMBEDDED,
-    TABULAR,
-    Dataset,
-    Loaded,
-    find_file,
-    get_dataset,
-)
+from dp_metrics.evaluation.datasets import DATASETS, Dataset, Loaded, find_file, get_dataset
 from dp_metrics.evaluation.engine import (
     EXACT_REPEATS,
     FULL,
@@ -492,7 +484,7 @@ def evaluate(
 
 def default_datasets(quick: bool) -> list[str]:
     """Return the paper's data sets that can be used here: the five tables, and unless `quick` the images."""
-    names = [*TABULAR] if quick else [name for name in DATASETS if name not in EMBEDDED]
+    names = [d.name for d in DATASETS.values() if d.file_name and not (quick and d.shape)]
     if "cifar10" in names:
         try:
             import_extra("torch")

@@ -136,26 +136,21 @@ def summarise(rows: Any) -> Any:
     cap = np.where(frame["bounded"] == 1, np.inf, ERROR_CAP * frame["true_value"])
     frame["capped"] = np.minimum(frame["error"], cap)
     frame["signed"] = np.clip(frame["release"] - frame["true_value"], -cap, cap)
-    frame["stopped"] = (frame["release"] < 0.1 * frame["true_value"]).astype(float)
-    frame["overshot"] = (frame["release"] > ERROR_CAP * frame["true_value"]).astype(float)
+    frame["stopped"] = frame["release"] < 0.1 * frame["true_value"]
+    frame["overshot"] = frame["release"] > ERROR_CAP * frame["true_value"]
     groups = frame.groupby(CURVE, sort=False)
-    truth, mean = groups["true_value"].mean(), groups["capped"].mean()
-    half = _NORMAL_QUANTILE * groups["capped"].std(ddof=1).fillna(0.0) / np.sqrt(groups.size())
-    errors = groups["error"]
-    relative = {
-        "mean": mean, "low": mean - half, "high": mean + half, "raw_mean": errors.mean(),
-        "median": errors.median(), "q95": errors.quantile(0.95), "bias": groups["signed"].mean(),
-        "exact": groups["expected_error"].mean(), "sampling": groups["sampling_error"].mean(),
-    }  # fmt: skip
-    summary = import_extra("pandas").DataFrame(
-        {
-            "repeats": groups.size(),
-            "n": groups["n"].max().astype(int),
-            "bounded": groups["bounded"].max().astype(int),
-            **{name: value / truth.where(truth > 0, np.nan) for name, value in relative.items()},
-            "stopped": groups["stopped"].mean(),
-            "overshot": groups["overshot"].mean(),
-            "overshoot_chance": groups["overshoot"].mean(),
-        }
-    )
-    return summary.reset_index()
+    absolute = groups.agg(
+        mean=("capped", "mean"), half=("capped", "std"), raw_mean=("error", "mean"),
+        median=("error", "median"), bias=("signed", "mean"), exact=("expected_error", "mean"),
+        sampling=("sampling_error", "mean"),
+    )  # fmt: skip
+    absolute["q95"] = groups["error"].quantile(0.95)
+    truth = groups["true_value"].mean()
+    relative = absolute.div(truth.where(truth > 0), axis=0)
+    half = _NORMAL_QUANTILE * relative.pop("half").fillna(0.0) / np.sqrt(groups.size())
+    relative = relative.assign(low=relative["mean"] - half, high=relative["mean"] + half)
+    others = groups.agg(
+        repeats=("n", "size"), n=("n", "max"), bounded=("bounded", "max"), stopped=("stopped", "mean"),
+        overshot=("overshot", "mean"), overshoot_chance=("overshoot", "mean"),
+    )  # fmt: skip
+    return others.join(relative).reset_index()

@@ -226,7 +226,7 @@ def test_images_are_read_and_a_damaged_file_of_them_is_refused(openml, tmp_path)
         ({"x_train": x[:1], "y_train": y[:1], "x_test": x[1:], "y_test": y[1:]}, "has 1 training rows, exp"),
         ({"x_test": x[:0], "y_test": y[:0]}, "has 2 rows, expected 3"),
         ({"x_train": x[:2, :5]}, "damaged or unreadable"),
-        ({"y_test": None}, "lacks an array"),
+        ({"y_test": None}, "damaged or unreadable .*y_test"),
     ):
         if isinstance(changes, bytes):
             path.write_bytes(changes)
