@@ -12,10 +12,9 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass, replace
-from functools import partial
 from itertools import product
 from typing import Any, Literal
 
@@ -41,15 +40,20 @@ class Rival:
 
     mechanism: str  # name in tables and on the command line
     title: str  # the same in plain words
-    # The argument is the paper's unit of the metric. None: the clipped mean, a function of the records.
-    make: Callable[[float], Mechanism] | None
     colour: str
     marker: str
     line: str = "-"
     face: str = ""  # inside of a marker; empty: of the same colour
     needs_bounds: bool = False  # true: it only serves a metric with a public range
+    beta: float = 1.005  # ratio of consecutive candidates of the paper preset
     setting: str = ""  # tells apart settings of one mechanism
     bounded: bool = True  # false: it is not told the public range
+
+    def make(self, unit: float) -> Mechanism:
+        """Return the mechanism, for a metric with this unit in the paper; the clipped mean is none."""
+        if self.mechanism == "paper":
+            return replace(AboveThreshold.paper(unit), beta=self.beta)
+        return get_mechanism(self.mechanism)
 
     def told(self, *, bounded: bool) -> Rival:
         """Return this rival in one of two settings: told the public bounds, or not."""
@@ -59,47 +63,27 @@ class Rival:
         return replace(self, setting="unbounded", title=title, bounded=False, line="--", face="white")
 
 
-def _named(name: str, unit: float) -> Mechanism:
-    return get_mechanism(name)
-
-
-def _paper_with(beta: float, unit: float) -> Mechanism:
-    return replace(AboveThreshold.paper(unit), beta=beta)
-
-
 # Okabe and Ito's palette and a grey, safe for the colour-blind. Dotted lines let what is almost or quite the
 # same below them show through: adaptive below hazard, inverse_sensitivity below piecewise_laplace.
 RIVALS: dict[str, Rival] = {
     rival.mechanism: rival
     for rival in (
-        Rival("adaptive", "adaptive (default)", partial(_named, "adaptive"), "#D55E00", "o"),
-        Rival("hazard", "hazard", partial(_named, "hazard"), "#000000", ".", line=":"),
-        Rival(
-            "above_threshold", "AboveThreshold (our settings)", partial(_named, "above_threshold"),
-            "#0072B2", "s",
-        ),
-        Rival("paper", "AboveThreshold (paper preset)", AboveThreshold.paper, "#56B4E9", "D"),
-        Rival(
-            "inverse_sensitivity", "inverse sensitivity", partial(_named, "inverse_sensitivity"),
-            "#009E73", "^", needs_bounds=True,
-        ),
-        Rival(
-            "piecewise_laplace", "piecewise Laplace", partial(_named, "piecewise_laplace"),
-            "#CC79A7", "v", line=":", needs_bounds=True,
-        ),
-        Rival("laplace", "Laplace", partial(_named, "laplace"), "#E69F00", "X", needs_bounds=True),
-        Rival("clipped_mean", "clipped mean", None, "#7A7A7A", "P", needs_bounds=True),
+        Rival("adaptive", "adaptive (default)", "#D55E00", "o"),
+        Rival("hazard", "hazard", "#000000", ".", line=":"),
+        Rival("above_threshold", "AboveThreshold (our settings)", "#0072B2", "s"),
+        Rival("paper", "AboveThreshold (paper preset)", "#56B4E9", "D"),
+        Rival("inverse_sensitivity", "inverse sensitivity", "#009E73", "^", needs_bounds=True),
+        Rival("piecewise_laplace", "piecewise Laplace", "#CC79A7", "v", line=":", needs_bounds=True),
+        Rival("laplace", "Laplace", "#E69F00", "X", needs_bounds=True),
+        Rival("clipped_mean", "clipped mean", "#7A7A7A", "P", needs_bounds=True),
     )
-}  # fmt: skip
+}
 """Everything that is compared, by name, in the order of tables and plots."""
 
-MECHANISM_RIVALS = tuple(rival for rival in RIVALS.values() if rival.make is not None)
+MECHANISM_RIVALS = tuple(rival for rival in RIVALS.values() if rival.mechanism != "clipped_mean")
 
 BETAS = tuple(
-    replace(
-        RIVALS["paper"], setting=f"beta={beta:g}", title=f"beta = {beta:g}", make=partial(_paper_with, beta),
-        colour=colour, marker=marker,
-    )
+    Rival("paper", f"beta = {beta:g}", colour, marker, beta=beta, setting=f"beta={beta:g}")
     for beta, colour, marker in (
         (1.001, "#08306B", "o"), (1.0025, "#08519C", "s"), (1.005, "#2171B5", "D"),
         (1.01, "#56B4E9", "^"), (1.02, "#9ECAE1", "v"), (1.05, "#C2B5E0", "X"),
@@ -207,17 +191,14 @@ def plan(
 
 
 def run(
-    work: Sequence[Repeat], populations: Mapping[Task, Population], stamp: Mapping[str, Any], jobs: int
+    work: Sequence[Repeat], populations: Mapping[Task, Population], jobs: int
 ) -> Iterator[list[ResultRow]]:
-    """Yield the rows of each repeat as it is done, in this process or in several others.
-
-    `stamp` has the fields `versions` and `revision` of the rows.
-    """
+    """Yield the rows of each repeat as it is done, in this process or in several others."""
     joblib = import_extra("joblib")
     calls = (
-        joblib.delayed(_drawn)(repeat, repeat.task, populations[repeat.task], stamp)
+        joblib.delayed(_drawn)(repeat, repeat.task, populations[repeat.task])
         if repeat.task
-        else joblib.delayed(_simulated)(repeat, stamp)
+        else joblib.delayed(_simulated)(repeat)
         for repeat in work
     )
     try:
@@ -228,7 +209,7 @@ def run(
         ) from error
 
 
-def _drawn(repeat: Repeat, task: Task, population: Population, stamp: Mapping[str, Any]) -> list[ResultRow]:
+def _drawn(repeat: Repeat, task: Task, population: Population) -> list[ResultRow]:
     names = (repeat.study.name, task.dataset, task.column, task.metric, repeat.epsilon, repeat.number)
     whole = repeat.study.kind == "whole"
     draw_seed, records = -1, population.values
@@ -245,9 +226,9 @@ def _drawn(repeat: Repeat, task: Task, population: Population, stamp: Mapping[st
             n=len(records), bounded=int(told), draw_seed=draw_seed,
             release_seed=-1 if whole else seed_of("release", *names, rival.mechanism, rival.setting),
             split_seed=-1 if task.metric == "variance" else SPLIT_SEED,
-            true_value=true_value, sampling_error=sampling_error, **stamp,
+            true_value=true_value, sampling_error=sampling_error,
         )  # fmt: skip
-        if rival.make is None:
+        if rival.mechanism == "clipped_mean":
             release = clipped_mean(
                 records, epsilon=repeat.epsilon, limit=population.bounds[1] if population.bounds else None,
                 variance=task.metric == "variance", rng=SeededEntropy(row.release_seed),
@@ -260,16 +241,15 @@ def _drawn(repeat: Repeat, task: Task, population: Population, stamp: Mapping[st
     return rows
 
 
-def _simulated(repeat: Repeat, stamp: Mapping[str, Any]) -> list[ResultRow]:
+def _simulated(repeat: Repeat) -> list[ResultRow]:
     kind, epsilon, output_bounds = simulate_bounds(repeat.number)
     row = ResultRow(
         figure=repeat.study.name, dataset="simulated", metric=kind, epsilon=epsilon, repeat=repeat.number,
         setting=f"asymmetry={asymmetry_of(output_bounds, epsilon):.6f}", n=SAMPLE_SIZE, bounded=1,
-        draw_seed=seed_of("simulated bounds", repeat.number), true_value=output_bounds.value, **stamp,
+        draw_seed=seed_of("simulated bounds", repeat.number), true_value=output_bounds.value,
     )  # fmt: skip
     rows = []
     for rival in repeat.rivals:
-        assert rival.make is not None
         seed = seed_of("simulated release", repeat.number, rival.mechanism)
         prepared = BoundsDraw(output_bounds, rival.make(1.0), exact_epsilon(epsilon), False)
         named = row._replace(mechanism=rival.mechanism, release_seed=seed)

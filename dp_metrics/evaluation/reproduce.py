@@ -193,9 +193,8 @@ def _draw_laws(axes: Any, *, step: tuple[float, float], window: tuple[float, flo
     step_down, step_up = step
     output_bounds = illustration_bounds(step_down, step_up)
     for name, stride in (("inverse_sensitivity", 1), ("paper", 1), ("hazard", 24)):
-        make, style = RIVALS[name].make, {"color": RIVALS[name].colour, "label": RIVALS[name].title}
-        assert make is not None
-        law: Any = make(1.0).output_distribution(output_bounds, _EPSILON)
+        style = {"color": RIVALS[name].colour, "label": RIVALS[name].title}
+        law: Any = RIVALS[name].make(1.0).output_distribution(output_bounds, _EPSILON)
         if isinstance(law, GridLaw):
             # the probability of each output (of each few, where they are dense) spread over the gap below it
             first, last = law.grid.index_at_least(np.array(window))
@@ -478,7 +477,7 @@ def evaluate(
     by_task = {Task(dataset.name, metric): population for metric, population in populations.items()}
     study = Study("evaluate", dataset.name, tuple(by_task), MECHANISM_RIVALS, "whole")
     work = plan(study, by_task, epsilons, 1, set())
-    rows = run(work, by_task, {"versions": "", "revision": ""}, jobs=1)
+    rows = run(work, by_task, jobs=1)
     return study, [row for part in rows for row in part], evaluation
 
 
@@ -535,8 +534,8 @@ def reproduce(
         _say(f"{len(done)} releases are in {path} already; {total} are left to do")
     tqdm = import_extra("tqdm").tqdm
     with tqdm(total=total, desc="releases", unit="release", file=sys.stderr, disable=not total) as bar:
-        for made in run(work, populations, stamp, jobs):
-            append_results(path, made)
+        for made in run(work, populations, jobs):
+            append_results(path, made, **stamp)
             bar.set_postfix_str(made[0].figure, refresh=False)
             bar.update(len(made))
     return draw_figures(studies, read_results(path), output)

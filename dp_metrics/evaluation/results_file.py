@@ -96,9 +96,12 @@ def read_results(path: Path, *, mend: bool = False) -> Any:
     return frame.drop_duplicates([*CURVE, "repeat"], ignore_index=True)
 
 
-def append_results(path: Path, rows: Sequence[ResultRow]) -> None:
-    """Add rows at the end: all of them or, if stopped in the middle, one incomplete line at most."""
-    text = frame_of(rows).to_csv(header=False, index=False, lineterminator="\n")
+def append_results(path: Path, rows: Sequence[ResultRow], **stamp: str) -> None:
+    """Add rows at the end: all of them or, if stopped in the middle, one incomplete line at most.
+
+    `stamp` has columns that are the same in all of them: versions and revision.
+    """
+    text = frame_of(rows).assign(**stamp).to_csv(header=False, index=False, lineterminator="\n")
     with path.open("a", encoding="utf-8", newline="\n") as stream:
         stream.write(text)
 
