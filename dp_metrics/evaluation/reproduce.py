@@ -13,40 +13,11 @@ from typing import Any
 import numpy as np
 
 from dp_metrics._packages import MissingExtraError, import_extra
+from dp_metrics.evaluation import engine, population, results_file
 from dp_metrics.evaluation.datasets import DATASETS, Dataset, Loaded, find_file, get_dataset
-from dp_metrics.evaluation.engine import (
-    EXACT_REPEATS,
-    FULL,
-    MECHANISM_RIVALS,
-    QUICK,
-    RIVALS,
-    SAMPLE_SIZE,
-    STUDIES,
-    Study,
-    plan,
-    run,
-    select_studies,
-)
-from dp_metrics.evaluation.population import (
-    Evaluation,
-    Task,
-    evaluate_model,
-    load_population,
-    package_versions,
-    populations_of,
-)
-from dp_metrics.evaluation.results_file import (
-    ERROR_CAP,
-    FILE_NAME,
-    ResultRow,
-    ResultsError,
-    append_results,
-    frame_of,
-    git_revision,
-    keys_of,
-    read_results,
-    summarise,
-)
+from dp_metrics.evaluation.engine import RIVALS, SAMPLE_SIZE, STUDIES, Study
+from dp_metrics.evaluation.population import Task
+from dp_metrics.evaluation.results_file import ERROR_CAP, ResultRow, ResultsError, summarise
 from dp_metrics.mechanisms._laws import GridLaw
 from dp_metrics.sensitivity.output_bounds import BoundsFacts, OutputBounds
 
@@ -97,10 +68,9 @@ def _draw_errors(axes: Any, *, study: Study, lines: Any) -> None:
         if not len(points):
             continue
         x, y = points["epsilon"], points[value]
-        face = {"markerfacecolor": rival.face} if rival.face else {}
         axes.plot(
             x, y, label=rival.title, color=rival.colour, marker=rival.marker, linestyle=rival.line,
-            markersize=4, linewidth=1.3, **face,
+            markerfacecolor=rival.face or rival.colour, markersize=4, linewidth=1.3,
         )  # fmt: skip
         if value == "mean":
             low = np.maximum(points["low"], y / 10)
@@ -266,7 +236,7 @@ def draw_figures(studies: Sequence[Study], rows: Any, output: Path) -> list[Path
 
 def draw_evaluation(study: Study, rows: Sequence[ResultRow], path: Path) -> None:
     """Write the plot of `dp-metrics evaluate`: the expected error of every metric of one data set."""
-    frame = frame_of(rows)
+    frame = results_file.frame_of(rows)
     title = f"{study.title}: error that privacy adds, {rows[0].n:,} test records"
     if not frame["bounded"].all():
         present = set(frame["mechanism"])
@@ -430,21 +400,22 @@ def report_page(rows: Any) -> str:
         loader=jinja2.PackageLoader("dp_metrics.evaluation", ""), autoescape=True, trim_blocks=True
     )
     environment.filters["table"] = _html
-    page: str = environment.get_template("report.html").render(
-        sections=[
-            (study, _picture(study, rows), tables_of(study, rows), _numbers(study, rows))
-            for study in STUDIES.values()
-            if panels_of(study, rows)
-        ],
-        overall=overall_tables(rows), settings=_settings(rows), cap=ERROR_CAP, exact_repeats=EXACT_REPEATS,
-    )  # fmt: skip
-    return page
+    sections = [
+        (study, _picture(study, rows), tables_of(study, rows), _numbers(study, rows))
+        for study in STUDIES.values()
+        if panels_of(study, rows)
+    ]
+    tables = {"overall": overall_tables(rows), "settings": _settings(rows)}
+    template = environment.get_template("report.html")
+    return str(
+        template.render(sections=sections, **tables, cap=ERROR_CAP, exact_repeats=engine.EXACT_REPEATS)
+    )
 
 
 def write_report(results: Path) -> Path:
     """Write ``report.html`` beside a file of results, or into their folder; return its path."""
-    path = results / FILE_NAME if results.is_dir() else results
-    rows = read_results(path)
+    path = results / results_file.FILE_NAME if results.is_dir() else results
+    rows = results_file.read_results(path)
     if not len(rows):
         raise ResultsError(f"there are no results in {path}; make some with: dp-metrics reproduce")
     page = path.with_name("report.html")
@@ -467,17 +438,17 @@ def check_extras() -> None:
 
 def evaluate(
     dataset: Dataset, loaded: Loaded, epsilons: Sequence[float]
-) -> tuple[Study, list[ResultRow], Evaluation]:
+) -> tuple[Study, list[ResultRow], population.Evaluation]:
     """Train the model of a data set; release every metric of it once with every mechanism that can.
 
     All test records are used, and the releases are drawn from the operating system's entropy.
     """
-    evaluation = evaluate_model(dataset, *loaded)
-    populations = populations_of(evaluation)
+    evaluation = population.evaluate_model(dataset, *loaded)
+    populations = population.populations_of(evaluation)
     by_task = {Task(dataset.name, metric): population for metric, population in populations.items()}
-    study = Study("evaluate", dataset.name, tuple(by_task), MECHANISM_RIVALS, "whole")
-    work = plan(study, by_task, epsilons, 1, set())
-    rows = run(work, by_task, jobs=1)
+    study = Study("evaluate", dataset.name, tuple(by_task), engine.MECHANISM_RIVALS, "whole")
+    work = engine.plan(study, by_task, epsilons, 1, set())
+    rows = engine.run(work, by_task, jobs=1)
     return study, [row for part in rows for row in part], evaluation
 
 
@@ -509,33 +480,34 @@ def reproduce(
     pictures, whose paths are returned. `quick`: 10 repeats and 3 epsilons on the five tables, instead of 100
     and 6, and no images. What can't be done is an error before any model is trained, wherever possible.
     """
-    studies = select_studies(figures, datasets or list(DATASETS), mechanisms)  # unknown names first
+    studies = engine.select_studies(figures, datasets or list(DATASETS), mechanisms)  # unknown names first
     check_extras()
     if not datasets:
-        studies = select_studies(figures, default_datasets(quick), mechanisms)
+        studies = engine.select_studies(figures, default_datasets(quick), mechanisms)
     tasks = list(dict.fromkeys(task for study in studies for task in study.tasks))
     for dataset in map(get_dataset, dict.fromkeys(task.dataset for task in tasks)):
         if dataset.model == "cnn":
             import_extra("torch")
         if dataset.file_name is not None:
             find_file(dataset, data_dir)
-    path = output / FILE_NAME
-    rows = read_results(path, mend=True)
-    versions = ";".join(f"{name}={version}" for name, version in package_versions().items())
-    stamp = {"versions": versions, "revision": git_revision()}
+    path = output / results_file.FILE_NAME
+    rows = results_file.read_results(path, mend=True)
+    versions = ";".join(f"{name}={version}" for name, version in population.package_versions().items())
+    stamp = {"versions": versions, "revision": results_file.git_revision()}
     if ((rows["versions"] != versions) | (rows["revision"] != stamp["revision"])).any():
         _say(f"note: {path} holds rows of other versions, which are kept; delete it to start afresh")
-    populations = {task: load_population(task, data_dir, output / _CACHE) for task in tasks}
-    epsilons, repeats = QUICK if quick else FULL
-    done = keys_of(rows)
-    work = [repeat for study in studies for repeat in plan(study, populations, epsilons, repeats, done)]
+    populations = {task: population.load_population(task, data_dir, output / _CACHE) for task in tasks}
+    epsilons, repeats = engine.QUICK if quick else engine.FULL
+    done = results_file.keys_of(rows)
+    plans = [engine.plan(study, populations, epsilons, repeats, done) for study in studies]
+    work = [repeat for plan in plans for repeat in plan]
     total = sum(len(repeat.rivals) for repeat in work)
     if done:
         _say(f"{len(done)} releases are in {path} already; {total} are left to do")
     tqdm = import_extra("tqdm").tqdm
     with tqdm(total=total, desc="releases", unit="release", file=sys.stderr, disable=not total) as bar:
-        for made in run(work, populations, jobs):
-            append_results(path, made, **stamp)
+        for made in engine.run(work, populations, jobs):
+            results_file.append_results(path, made, **stamp)
             bar.set_postfix_str(made[0].figure, refresh=False)
             bar.update(len(made))
-    return draw_figures(studies, read_results(path), output)
+    return draw_figures(studies, results_file.read_results(path), output)
