@@ -110,9 +110,8 @@ def table_of(dataset: Dataset, data_dir: Path | None) -> Any:
     else:
         with dataset.reading(f"{path} is damaged or unreadable"):
             table = import_extra("pandas").read_csv(path)
-    needed = [dataset.target, *(column for column, _ in dataset.columns)]
-    if path is not None:
-        needed += dataset.drop  # OpenML's copy has no column that would have to be dropped
+    # OpenML's copy has no column that would have to be dropped
+    needed = [dataset.target, *dict(dataset.columns), *(() if path is None else dataset.drop)]
     origin = "OpenML" if path is None else str(path)
     missing = [column for column in dict.fromkeys(needed) if column not in table.columns]
     if missing:
@@ -152,14 +151,12 @@ def read_table_data(dataset: Dataset, data_dir: Path | None) -> Loaded:
     pandas = import_extra("pandas")
     table = table_of(dataset, data_dir)
     column = table[dataset.target]
-    if dataset.classes is not None:
-        target = pandas.Index(dataset.classes).get_indexer(column.astype(str))
-        known = bool((target >= 0).all())
-    else:
-        known = bool(pandas.api.types.is_numeric_dtype(column))
-        target = column.to_numpy(dtype=np.float64) + dataset.shift if known else None
-    if not known:
-        raise dataset.fault(f"column {dataset.target} holds unexpected values")
+    with dataset.reading(f"column {dataset.target} holds unexpected values"):
+        if dataset.classes is None:
+            target = column.to_numpy(dtype=np.float64) + dataset.shift
+        else:
+            numbers = {name: number for number, name in enumerate(dataset.classes)}
+            target = column.astype(str).map(numbers).astype(np.int64).to_numpy()
     dropped = [name for name in (dataset.target, *dataset.drop) if name in table.columns]
     features = pandas.get_dummies(table.drop(columns=dropped), dtype=np.float64)
     # xgboost refuses these three characters in feature names.
@@ -173,8 +170,6 @@ def read_image_data(dataset: Dataset, data_dir: Path | None) -> Loaded:
     path = find_file(dataset, data_dir)
     if path is None:
         origin, frame = "OpenML", _frame(dataset)
-        if dataset.target not in frame.columns:
-            raise dataset.fault(f"{origin} has no column {dataset.target}")
         with dataset.reading(f"{origin} holds unexpected values"):
             labels = frame[dataset.target].astype(np.int64).to_numpy()
             pixels = frame.drop(columns=dataset.target).to_numpy(dtype=np.uint8)
@@ -311,9 +306,8 @@ def read_column(name: str, column: str, data_dir: str | os.PathLike[str] | None 
     if dataset.file_name is None:
         return np.asarray(load_dataset(name)[1], dtype=np.float64)
     values = table_of(dataset, None if data_dir is None else Path(data_dir))[column]
-    if not import_extra("pandas").api.types.is_numeric_dtype(values):
-        raise dataset.fault(f"column {column} holds unexpected values")
-    return values.to_numpy(dtype=np.float64) + (dataset.shift if column == dataset.target else 0.0)
+    with dataset.reading(f"column {column} holds unexpected values"):
+        return values.to_numpy(dtype=np.float64) + (dataset.shift if column == dataset.target else 0.0)
 
 
 def load_dataset(name: str, data_dir: str | os.PathLike[str] | None = None) -> Loaded:

@@ -168,7 +168,7 @@ def plan(
     populations: Mapping[Task, Population],
     epsilons: Sequence[float],
     repeats: int,
-    done: set[tuple[Any, ...]],
+    done: set[Any],
 ) -> list[Repeat]:
     """Return what is left to do of a study; `done` has the keys of the rows that there are."""
     work = []
@@ -373,16 +373,11 @@ def select_studies(figures: Sequence[str], datasets: Sequence[str], mechanisms: 
     for name in datasets:
         get_dataset(name)
     chosen = []
-    for study in STUDIES.values():
-        if figures and study.name not in figures:
-            continue
-        reduced = replace(
-            study,
-            tasks=tuple(task for task in study.tasks if task.dataset in datasets),
-            rivals=tuple(c for c in study.rivals if not mechanisms or c.mechanism in mechanisms),
-        )
-        if study.kind == "illustration" or (reduced.rivals and (reduced.tasks or study.kind == "simulated")):
-            chosen.append(reduced)
+    for study in (STUDIES[name] for name in STUDIES if not figures or name in figures):
+        tasks = tuple(task for task in study.tasks if task.dataset in datasets)
+        rivals = tuple(rival for rival in study.rivals if not mechanisms or rival.mechanism in mechanisms)
+        if study.kind == "illustration" or (rivals and (tasks or study.kind == "simulated")):
+            chosen.append(replace(study, tasks=tasks, rivals=rivals))
     if not chosen:
         raise StudyError("none of these figures shows any of these data sets with any of these mechanisms")
     return chosen

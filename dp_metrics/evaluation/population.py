@@ -255,10 +255,7 @@ def package_versions() -> dict[str, str]:
 def _origin(dataset: Dataset, data_dir: Path | None) -> dict[str, Any]:
     """Return all that the losses of a model depend on."""
     path = None if dataset.file_name is None else find_file(dataset, data_dir)
-    data = dataset.source
-    if path is not None:
-        with path.open("rb") as stream:
-            data = hashlib.file_digest(stream, "sha256").hexdigest()
+    data = dataset.source if path is None else hashlib.sha256(path.read_bytes()).hexdigest()
     return {
         "format": _FORMAT, "data": data, "bounds": dataset.bounds, "split_seed": SPLIT_SEED,
         "model_seed": MODEL_SEED, "versions": package_versions(),

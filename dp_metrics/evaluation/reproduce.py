@@ -4,11 +4,10 @@ import base64
 import io
 import math
 import sys
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -21,41 +20,34 @@ from dp_metrics.evaluation.results_file import ERROR_CAP, ResultRow, ResultsErro
 from dp_metrics.mechanisms._laws import GridLaw
 from dp_metrics.sensitivity.output_bounds import BoundsFacts, OutputBounds
 
+Panels: TypeAlias = Mapping[str, Callable[[Any], None]]
+"""What draws a picture on axes, by the title of the picture."""
+
 _FONT = {"font.size": 8, "axes.titlesize": 9, "axes.labelsize": 8, "legend.fontsize": 8, "svg.hashsalt": "dp"}
 
 
-@dataclass(frozen=True)
-class Panel:
-    """One picture: its title, and a function that draws it on axes."""
-
-    title: str
-    draw: Callable[[Any], None]
-
-
-def panels_of(study: Study, rows: Any) -> list[Panel]:
+def panels_of(study: Study, rows: Any) -> Panels:
     """Return the panels of a study for which there are rows, in the order of its tasks."""
     rows = rows[rows["figure"] == study.name]
     if study.kind == "illustration":
-        return [
-            Panel("distances of an output", _draw_distances),
-            Panel("symmetric sensitivities", partial(_draw_laws, step=(1.0, 1.0), window=(84.0, 116.0))),
-            Panel("asymmetric sensitivities", partial(_draw_laws, step=(0.2, 3.0), window=(90.0, 130.0))),
-        ]
+        return {
+            "distances of an output": _draw_distances,
+            "symmetric sensitivities": partial(_draw_laws, step=(1.0, 1.0), window=(84.0, 116.0)),
+            "asymmetric sensitivities": partial(_draw_laws, step=(0.2, 3.0), window=(90.0, 130.0)),
+        }
     if study.kind == "simulated":
-        return [
-            Panel(
-                f"against {RIVALS[name].title}",
-                partial(_draw_scatter, points=points, colour=RIVALS[name].colour),
-            )
-            for name in ("paper", "hazard")
-            if len(points := scatter_points(rows, name))
-        ]
-    panels = {Task(*panel): lines for panel, lines in summarise(rows).groupby(_PANEL)}
-    return [
-        Panel(task.title, partial(_draw_errors, study=study, lines=panels[task]))
+        points = {RIVALS[name]: scatter_points(rows, name) for name in ("paper", "hazard")}
+        return {
+            f"against {rival.title}": partial(_draw_scatter, points=some, colour=rival.colour)
+            for rival, some in points.items()
+            if len(some)
+        }
+    lines = {Task(*panel): some for panel, some in summarise(rows).groupby(_PANEL)}
+    return {
+        task.title: partial(_draw_errors, study=study, lines=lines[task])
         for task in study.tasks
-        if task in panels
-    ]
+        if task in lines
+    }
 
 
 def _draw_errors(axes: Any, *, study: Study, lines: Any) -> None:
@@ -185,7 +177,7 @@ def _draw_laws(axes: Any, *, step: tuple[float, float], window: tuple[float, flo
     _tidy(axes, grid=False)
 
 
-def draw_figure(study: Study, panels: Sequence[Panel], *streams: Any, title: str = "") -> None:
+def draw_figure(study: Study, panels: Panels, *streams: Any, title: str = "") -> None:
     """Write all panels, three in a row, with one legend: as PNG to a path, as SVG to a path or stream."""
     with import_extra("matplotlib").rc_context(_FONT):
         figure = _laid_out(study, panels, title)
@@ -194,16 +186,16 @@ def draw_figure(study: Study, panels: Sequence[Panel], *streams: Any, title: str
             figure.savefig(stream, **({} if png else {"format": "svg", "metadata": {"Date": None}}))
 
 
-def _laid_out(study: Study, panels: Sequence[Panel], title: str) -> Any:
+def _laid_out(study: Study, panels: Panels, title: str) -> Any:
     columns = min(3, len(panels))
     lines = -(-len(panels) // columns)
     height = 2.35 * lines + (0.17 * (1 + title.count("\n")) + 0.05 if title else 0.0)
     # The Figure needs no pyplot: no global state, and no window system is ever looked for.
     figure = import_extra("matplotlib.figure").Figure((7.2, height), dpi=200, layout="constrained")
     grid = figure.subplots(lines, columns, squeeze=False).ravel()
-    for axes, panel in zip(grid, panels, strict=False):
-        panel.draw(axes)
-        axes.set_title(panel.title)
+    for axes, (name, draw) in zip(grid, panels.items(), strict=False):
+        draw(axes)
+        axes.set_title(name)
         if study.kind in ("drawn", "whole") and axes.get_subplotspec().colspan.start:
             axes.set_ylabel("")
     for axes in grid[len(panels) :]:
@@ -275,8 +267,7 @@ def _pivot(lines: Any, value: str, columns: str = "mechanism") -> Any:
 
 def _by_panel(values: Any) -> Any:
     """Return a table of panels and epsilons, with the geometric means of its columns."""
-    wide = values.dropna().unstack("epsilon", sort=False)
-    wide = wide[sorted(wide.columns)]
+    wide = values.dropna().unstack("epsilon", sort=False).sort_index(axis="columns")
     wide.index = [Task(*panel).title for panel in wide.index]
     wide.loc["geometric mean"] = wide.agg(_geometric_mean)
     return wide
@@ -397,7 +388,10 @@ def report_page(rows: Any) -> str:
     """Return the HTML page about some results."""
     jinja2 = import_extra("jinja2")
     environment = jinja2.Environment(
-        loader=jinja2.PackageLoader("dp_metrics.evaluation", ""), autoescape=True, trim_blocks=True
+        loader=jinja2.PackageLoader("dp_metrics.evaluation", ""),
+        autoescape=True,
+        trim_blocks=True,
+        keep_trailing_newline=True,
     )
     environment.filters["table"] = _html
     sections = [

@@ -109,14 +109,12 @@ def append_results(path: Path, rows: Sequence[ResultRow], **stamp: str) -> None:
 def git_revision() -> str:
     """Return the git revision of the program, with a mark if it was changed since; "unknown" elsewhere."""
     here = Path(__file__).resolve()
-
-    def git(*words: str) -> str:
-        options: dict[str, Any] = {"capture_output": True, "text": True, "timeout": 10, "check": True}
-        return str(subprocess.run(["git", *words], cwd=here.parent, **options).stdout.strip())
-
+    options: dict[str, Any] = {"cwd": here.parent, "text": True, "timeout": 10, "stderr": subprocess.DEVNULL}
+    describe = ["git", "describe", "--always", "--dirty", "--abbrev=12", "--exclude=*"]
     try:
-        git("ls-files", "--error-unmatch", here.name)  # an installed copy may lie in another repository
-        return git("describe", "--always", "--dirty", "--abbrev=12", "--exclude=*")
+        # an installed copy may lie in another repository
+        subprocess.check_output(["git", "ls-files", "--error-unmatch", here.name], **options)
+        return str(subprocess.check_output(describe, **options).strip())
     except (OSError, subprocess.SubprocessError):
         return "unknown"
 

@@ -106,7 +106,7 @@ def test_nothing_overlaps_and_one_mechanism_has_one_colour(study_rows, figures, 
     study = STUDIES[name]
     panels = panels_of(study, frame_of(study_rows(name, tasks)))
     if study.kind == "drawn":
-        assert [panel.title for panel in panels] == [task.title for task in study.tasks[:tasks]]
+        assert list(panels) == [task.title for task in study.tasks[:tasks]]
     draw_figure(study, panels)  # written nowhere
     check_layout(figures[0], len(panels), legend=study.kind != "simulated")
     for axes in figures[0].axes:
