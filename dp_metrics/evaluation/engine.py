@@ -16,7 +16,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass, replace
 from itertools import product
-from typing import Any, Literal
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
@@ -140,6 +140,9 @@ def clipped_mean(
     return Laplace().release(bounds, 3 * epsilon / 4, entropy)
 
 
+Protocol: TypeAlias = tuple[Sequence[float], int]
+"""Epsilons, and the number of repeats at each."""
+
 SAMPLE_SIZE = 1000  # records drawn in each repeat
 EXACT_REPEATS = 3  # exact expected errors, slow to compute, are computed in the first repeats only
 # simulations are single points: so many are made for a repeat of another study
@@ -164,13 +167,10 @@ def seed_of(*parts: object) -> int:
 
 
 def plan(
-    study: Study,
-    populations: Mapping[Task, Population],
-    epsilons: Sequence[float],
-    repeats: int,
-    done: set[Any],
+    study: Study, populations: Mapping[Task, Population], protocol: Protocol, done: set[tuple[Any, ...]]
 ) -> list[Repeat]:
     """Return what is left to do of a study; `done` has the keys of the rows that there are."""
+    epsilons, repeats = protocol
     work = []
     if study.kind == "simulated":
         known = {(key[5], key[7]) for key in done if key[0] == study.name}
@@ -297,8 +297,8 @@ def asymmetry_of(output_bounds: OutputBounds, epsilon: float) -> float:
     return abs(0.5 - float(law.cdf(output_bounds.value)))
 
 
-FULL = (0.1, 0.25, 0.5, 1.0, 2.0, 4.0), 100  # epsilons and repeats
-QUICK = (0.1, 1.0, 4.0), 10
+FULL: Protocol = (0.1, 0.25, 0.5, 1.0, 2.0, 4.0), 100
+QUICK: Protocol = (0.1, 1.0, 4.0), 10
 
 
 class StudyError(ValueError):

@@ -23,7 +23,11 @@ from dp_metrics.sensitivity.output_bounds import BoundsFacts, OutputBounds
 Panels: TypeAlias = Mapping[str, Callable[[Any], None]]
 """What draws a picture on axes, by the title of the picture."""
 
-_FONT = {"font.size": 8, "axes.titlesize": 9, "axes.labelsize": 8, "legend.fontsize": 8, "svg.hashsalt": "dp"}
+_STYLE = {
+    "font.size": 8, "axes.titlesize": 9, "axes.labelsize": 8, "legend.fontsize": 8, "legend.frameon": False,
+    "axes.grid": True, "axes.axisbelow": True, "grid.color": "0.9", "grid.linewidth": 0.6,
+    "axes.spines.top": False, "axes.spines.right": False, "svg.hashsalt": "dp",
+}  # fmt: skip
 
 
 def panels_of(study: Study, rows: Any) -> Panels:
@@ -77,7 +81,6 @@ def _draw_errors(axes: Any, *, study: Study, lines: Any) -> None:
     _readable_decades(axes)
     axes.set_xlabel("epsilon")
     axes.set_ylabel("mean |error| / true value" if value == "mean" else "expected |error| / true value")
-    _tidy(axes)
 
 
 def _readable_decades(axes: Any) -> None:
@@ -88,13 +91,6 @@ def _readable_decades(axes: Any) -> None:
     axes.yaxis.set_major_locator(ticker.LogLocator(subs=(1.0, 2.0, 5.0) if few else (1.0,)))
     axes.yaxis.set_major_formatter(ticker.FuncFormatter(lambda value, _: f"{value:g}"))
     axes.yaxis.set_minor_formatter(ticker.NullFormatter())
-
-
-def _tidy(axes: Any, *, grid: bool = True) -> None:
-    if grid:
-        axes.grid(True, which="major", color="0.9", linewidth=0.6)
-        axes.set_axisbelow(True)
-    axes.spines[["top", "right"]].set_visible(False)
 
 
 def scatter_points(rows: Any, mechanism: str) -> Any:
@@ -117,8 +113,7 @@ def _draw_scatter(axes: Any, *, points: Any, colour: str) -> None:
     axes.set_xlim(-0.01, 0.51)
     axes.set_xlabel("asymmetry  |P(ISM > f) - 1/2|")
     axes.set_ylabel("error ISM / error")
-    axes.legend(frameon=False, loc="upper left")
-    _tidy(axes)
+    axes.legend(loc="upper left")
 
 
 _VALUE, _RANKS, _RECORDS, _EPSILON = 100.0, 80, 1000, 1.0  # the illustrations show these made-up numbers
@@ -148,7 +143,7 @@ def _draw_distances(axes: Any) -> None:
     axes.set_xlabel("output")
     axes.set_ylabel("distance in records")
     axes.set_ylim(-4.0, 4.4)
-    _tidy(axes, grid=False)
+    axes.grid(visible=False)
 
 
 def _draw_laws(axes: Any, *, step: tuple[float, float], window: tuple[float, float]) -> None:
@@ -174,12 +169,12 @@ def _draw_laws(axes: Any, *, step: tuple[float, float], window: tuple[float, flo
     axes.set_ylim(bottom=0.0)
     axes.set_xlabel(f"output, epsilon = {_EPSILON:g}")
     axes.set_ylabel("density")
-    _tidy(axes, grid=False)
+    axes.grid(visible=False)
 
 
 def draw_figure(study: Study, panels: Panels, *streams: Any, title: str = "") -> None:
     """Write all panels, three in a row, with one legend: as PNG to a path, as SVG to a path or stream."""
-    with import_extra("matplotlib").rc_context(_FONT):
+    with import_extra("matplotlib").rc_context(_STYLE):
         figure = _laid_out(study, panels, title)
         for stream in streams:
             png = str(stream).endswith(".png")
@@ -204,15 +199,11 @@ def _laid_out(study: Study, panels: Panels, title: str) -> Any:
         figure.suptitle(title, fontsize=9)
     if study.kind == "simulated":
         return figure  # the panels have their own legends
-    entries = {
-        label: handle
-        for axes in grid
-        for handle, label in zip(*axes.get_legend_handles_labels(), strict=True)
-    }
+    pairs = (zip(*axes.get_legend_handles_labels(), strict=True) for axes in grid)
+    entries = {label: handle for some in pairs for handle, label in some}
     per_line = 2 if max(map(len, entries), default=0) > 30 or columns == 1 else 3
     figure.set_size_inches(7.2, height + 0.17 * -(-len(entries) // per_line) + 0.2)
-    place = {"loc": "outside lower center", "ncols": per_line, "frameon": False}
-    figure.legend(entries.values(), entries.keys(), **place)
+    figure.legend(entries.values(), entries.keys(), loc="outside lower center", ncols=per_line)
     return figure
 
 
@@ -441,9 +432,9 @@ def evaluate(
     populations = population.populations_of(evaluation)
     by_task = {Task(dataset.name, metric): population for metric, population in populations.items()}
     study = Study("evaluate", dataset.name, tuple(by_task), engine.MECHANISM_RIVALS, "whole")
-    work = engine.plan(study, by_task, epsilons, 1, set())
-    rows = engine.run(work, by_task, jobs=1)
-    return study, [row for part in rows for row in part], evaluation
+    work = engine.plan(study, by_task, (epsilons, 1), set())
+    rows = [row for made in engine.run(work, by_task, jobs=1) for row in made]
+    return study, rows, evaluation
 
 
 def default_datasets(quick: bool) -> list[str]:
@@ -491,9 +482,8 @@ def reproduce(
     if ((rows["versions"] != versions) | (rows["revision"] != stamp["revision"])).any():
         _say(f"note: {path} holds rows of other versions, which are kept; delete it to start afresh")
     populations = {task: population.load_population(task, data_dir, output / _CACHE) for task in tasks}
-    epsilons, repeats = engine.QUICK if quick else engine.FULL
-    done = results_file.keys_of(rows)
-    plans = [engine.plan(study, populations, epsilons, repeats, done) for study in studies]
+    protocol, done = engine.QUICK if quick else engine.FULL, results_file.keys_of(rows)
+    plans = [engine.plan(study, populations, protocol, done) for study in studies]
     work = [repeat for plan in plans for repeat in plan]
     total = sum(len(repeat.rivals) for repeat in work)
     if done:

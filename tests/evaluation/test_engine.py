@@ -37,7 +37,7 @@ FREE = ["adaptive", "hazard", "above_threshold", "paper"]  # serve a metric with
 
 
 def rows_of(study=STUDY, populations=BOUNDED, epsilons=(1.0,), repeats=2, done=frozenset(), jobs=1):
-    work = plan(study, populations, epsilons, repeats, done)
+    work = plan(study, populations, (epsilons, repeats), done)
     return [row for rows in run(work, populations, jobs) for row in rows]
 
 
@@ -75,7 +75,7 @@ def test_rows_do_not_depend_on_what_was_done_before_or_on_who_does_them():
     assert len(alone) == 2 * 41 * 2
     pd.testing.assert_frame_equal(*(frame_of(sorted(rows, key=key_of)) for rows in (together, alone)))
     with pytest.raises(KeyError):  # a fault is not swallowed
-        list(run(plan(STUDY, BOUNDED, (1.0,), 1, set()), {}, 2))
+        list(run(plan(STUDY, BOUNDED, ((1.0,), 1), set()), {}, 2))
 
 
 @pytest.mark.slow
@@ -125,8 +125,8 @@ def test_simulations():
     study = STUDIES["asymmetry"]
     rows = rows_of(study, {}, (), 10)
     assert len(rows) == len({key_of(row) for row in rows}) == 90
-    assert plan(study, {}, (), 10, keys_of(frame_of(rows))) == []
-    assert [len(left.rivals) for left in plan(study, {}, (), 10, keys_of(frame_of(rows[1:])))] == [1]
+    assert plan(study, {}, ((), 10), keys_of(frame_of(rows))) == []
+    assert [len(left.rivals) for left in plan(study, {}, ((), 10), keys_of(frame_of(rows[1:])))] == [1]
     assert {row.metric for row in rows} == {"uniform", "heavy-tailed"}
     asymmetries = {float(row.setting.partition("=")[2]) for row in rows}
     assert 0 <= min(asymmetries) < 0.2
