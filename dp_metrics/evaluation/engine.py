@@ -252,8 +252,8 @@ def _simulated(repeat: Repeat) -> list[ResultRow]:
     for rival in repeat.rivals:
         seed = seed_of("simulated release", repeat.number, rival.mechanism)
         prepared = BoundsDraw(output_bounds, rival.make(1.0), exact_epsilon(epsilon), False)
-        named = row._replace(mechanism=rival.mechanism, release_seed=seed)
-        rows.append(_released(named, prepared, exact=True))
+        rival_row = row._replace(mechanism=rival.mechanism, release_seed=seed)
+        rows.append(_released(rival_row, prepared, exact=True))
     return rows
 
 

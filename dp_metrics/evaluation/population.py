@@ -252,19 +252,14 @@ def package_versions() -> dict[str, str]:
     return found
 
 
-def _origin(dataset: Dataset, data_dir: Path | None) -> dict[str, Any]:
+def _origin(dataset: Dataset, data_dir: Path | None) -> list[Any]:
     """Return all that the losses of a model depend on."""
     path = None if dataset.file_name is None else find_file(dataset, data_dir)
     data = dataset.source if path is None else hashlib.sha256(path.read_bytes()).hexdigest()
-    return {
-        "format": _FORMAT, "data": data, "bounds": dataset.bounds, "split_seed": SPLIT_SEED,
-        "model_seed": MODEL_SEED, "versions": package_versions(),
-    }  # fmt: skip
+    return [_FORMAT, data, dataset.bounds, SPLIT_SEED, MODEL_SEED, package_versions()]
 
 
-def _trained(
-    name: str, origin: dict[str, Any], data_dir: Path | None, progress: bool
-) -> dict[str, Population]:
+def _trained(name: str, origin: list[Any], data_dir: Path | None, progress: bool) -> dict[str, Population]:
     evaluation = evaluate_model(get_dataset(name), *load_dataset(name, data_dir), progress=progress)
     return populations_of(evaluation)
 

@@ -222,8 +222,8 @@ def draw_evaluation(study: Study, rows: Sequence[ResultRow], path: Path) -> None
     frame = results_file.frame_of(rows)
     title = f"{study.title}: error that privacy adds, {rows[0].n:,} test records"
     if not frame["bounded"].all():
-        present = set(frame["mechanism"])
-        absent = ", ".join(rival.mechanism for rival in study.rivals if rival.mechanism not in present)
+        names = dict.fromkeys(rival.mechanism for rival in study.rivals)
+        absent = ", ".join(name for name in names if name not in set(frame["mechanism"]))
         title += f"; errors capped at {ERROR_CAP:g} x the true value"
         title += f"\nleft out, since they need public bounds: {absent}" if absent else ""
     draw_figure(study, panels_of(study, frame), path, title=title)
@@ -408,9 +408,6 @@ def write_report(results: Path) -> Path:
     return page
 
 
-_CACHE = "losses"  # folder of the models' losses, inside the output folder
-
-
 def _say(message: str) -> None:
     print(message, file=sys.stderr, flush=True)
 
@@ -481,7 +478,7 @@ def reproduce(
     stamp = {"versions": versions, "revision": results_file.git_revision()}
     if ((rows["versions"] != versions) | (rows["revision"] != stamp["revision"])).any():
         _say(f"note: {path} holds rows of other versions, which are kept; delete it to start afresh")
-    populations = {task: population.load_population(task, data_dir, output / _CACHE) for task in tasks}
+    populations = {task: population.load_population(task, data_dir, output / "losses") for task in tasks}
     protocol, done = engine.QUICK if quick else engine.FULL, results_file.keys_of(rows)
     plans = [engine.plan(study, populations, protocol, done) for study in studies]
     work = [repeat for plan in plans for repeat in plan]
