@@ -172,8 +172,7 @@ def read_image_data(dataset: Dataset, data_dir: Path | None) -> Loaded:
         origin, frame = "OpenML", _frame(dataset)
         with dataset.reading(f"{origin} holds unexpected values"):
             labels = frame[dataset.target].astype(np.int64).to_numpy()
-            pixels = frame.drop(columns=dataset.target).to_numpy(dtype=np.uint8)
-            images = pixels.reshape(len(frame), *dataset.shape)
+            images = frame.drop(columns=dataset.target).to_numpy(dtype=np.uint8).reshape(-1, *dataset.shape)
     else:
         origin = str(path)
         images, labels = _read_npz(dataset, path)
@@ -190,8 +189,7 @@ def _read_npz(dataset: Dataset, path: Path) -> Loaded:
         path.open("rb") as stream,
         np.load(stream, allow_pickle=False) as arrays,
     ):
-        if len(arrays["x_train"]) != dataset.train_rows or len(arrays["y_train"]) != dataset.train_rows:
-            found = len(arrays["x_train"])
+        if (found := len(arrays["x_train"])) != dataset.train_rows:
             raise dataset.fault(f"{path} has {found} training rows, expected {dataset.train_rows}")
         images, labels = (np.concatenate([arrays[f"{x}_train"], arrays[f"{x}_test"]]) for x in "xy")
         return images, labels.astype(np.int64)

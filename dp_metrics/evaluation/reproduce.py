@@ -95,8 +95,7 @@ def _readable_decades(axes: Any) -> None:
 
 def scatter_points(rows: Any, mechanism: str) -> Any:
     """Return simulations: their asymmetry, and the error of inverse sensitivity / that of a mechanism."""
-    names = ["repeat", "metric", "setting"]
-    wide = rows.pivot(index=names, columns="mechanism", values="expected_error")
+    wide = rows.pivot(index=["repeat", "metric", "setting"], columns="mechanism", values="expected_error")
     ratio = wide.reindex(columns=["inverse_sensitivity", mechanism])
     points = (ratio["inverse_sensitivity"] / ratio[mechanism]).rename("ratio").dropna().reset_index()
     return points.assign(asymmetry=points["setting"].str.removeprefix("asymmetry=").astype(float))
