@@ -5,12 +5,13 @@ They are public data, read for study; nothing here is private or needs to be.
 Whatever is wrong with a file is one clear error; nothing is ever read short without one.
 """
 
-import gzip
+import io
 import os
 import sys
 import zipfile
 import zlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
@@ -38,7 +39,7 @@ class OpenML:
     rename: Mapping[str, str] = field(default_factory=dict)  # the file's name of a column, by OpenML's
     # the file's number for each value that OpenML spells out, by the file's name of the column
     codes: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
-    missing: str | None = None  # how the file writes a missing value
+    missing: str = ""  # how the file writes a missing value
 
 
 @dataclass(frozen=True)
@@ -66,6 +67,14 @@ class Dataset:
     def fault(self, message: str) -> DatasetError:
         """Return the error that says what is wrong with these data."""
         return DatasetError(f"data set {self.name!r}: {message}")
+
+    @contextmanager
+    def reading(self, problem: str, advice: str = "") -> Iterator[None]:
+        """Turn whatever pandas, numpy or the network raise into the error that says what is wrong."""
+        try:
+            yield
+        except (OSError, EOFError, ValueError, TypeError, KeyError, zlib.error, zipfile.BadZipFile) as error:
+            raise self.fault(f"{problem} ({error}){advice}") from error
 
 
 def find_file(dataset: Dataset, data_dir: Path | None) -> Path | None:
@@ -96,10 +105,13 @@ def _advice(dataset: Dataset) -> str:
 def table_of(dataset: Dataset, data_dir: Path | None) -> Any:
     """Return the table of a data set as a DataFrame in the form of the file, checked."""
     path = find_file(dataset, data_dir)
-    table = _fetched(dataset) if path is None else _read_csv(dataset, path)
-    needed = [dataset.target, *(column for column, _ in dataset.columns)]
-    if path is not None:
-        needed += dataset.drop  # OpenML's copy has no column that would have to be dropped
+    if path is None:
+        table = _fetched(dataset)
+    else:
+        with dataset.reading(f"{path} is damaged or unreadable"):
+            table = import_extra("pandas").read_csv(path)
+    # OpenML's copy has no column that would have to be dropped
+    needed = [dataset.target, *dict(dataset.columns), *(() if path is None else dataset.drop)]
     origin = "OpenML" if path is None else str(path)
     missing = [column for column in dict.fromkeys(needed) if column not in table.columns]
     if missing:
@@ -111,16 +123,6 @@ def table_of(dataset: Dataset, data_dir: Path | None) -> Any:
     return table
 
 
-def _read_csv(dataset: Dataset, path: Path) -> Any:
-    pandas = import_extra("pandas")
-    try:
-        with gzip.open(path, "rt", encoding="utf-8", newline="") as stream:
-            return pandas.read_csv(stream)
-    # ValueError covers what pandas raises on text that is no table, and undecodable bytes.
-    except (OSError, EOFError, zlib.error, ValueError) as error:
-        raise dataset.fault(f"{path} is damaged or unreadable ({error})") from error
-
-
 def _frame(dataset: Dataset) -> Any:
     """Fetch a DataFrame from OpenML, or from scikit-learn's own cache of it."""
     import_extra("pandas")
@@ -128,30 +130,20 @@ def _frame(dataset: Dataset) -> Any:
 
     assert dataset.openml is not None
     print(f"{dataset.name}: no file {dataset.file_name}, asking OpenML (kept in its cache)", file=sys.stderr)
-    try:
+    with dataset.reading("can't be fetched from OpenML", _advice(dataset)):
         return datasets.fetch_openml(**dataset.openml.query, as_frame=True).frame
-    except (OSError, EOFError, ValueError) as error:
-        raise dataset.fault(f"can't be fetched from OpenML ({error}){_advice(dataset)}") from error
 
 
 def _fetched(dataset: Dataset) -> Any:
-    pandas = import_extra("pandas")
-    assert dataset.openml is not None
-    table = _frame(dataset).rename(columns=dict(dataset.openml.rename)).copy()
-    for name in table.columns:
-        column = table[name]
-        if pandas.api.types.is_numeric_dtype(column):
-            continue
-        text = column.astype(object)
-        text = text.where(column.notna(), dataset.openml.missing).astype(str).str.strip()
-        if name in dataset.openml.codes:
-            table[name] = text.map(dict(dataset.openml.codes[name]))  # an unheard-of spelling: an empty cell
-            continue
-        try:
-            table[name] = pandas.to_numeric(text)  # such as abalone's rings, which OpenML calls categories
-        except ValueError:
-            table[name] = text
-    return table
+    """Return what OpenML has as the file would be read; categories become numbers where they are."""
+    source = dataset.openml
+    assert source is not None
+    table = _frame(dataset).rename(columns=dict(source.rename))
+    for name, codes in source.codes.items():
+        if name in table.columns:
+            table[name] = table[name].astype(str).map(dict(codes))  # an unheard-of spelling: an empty cell
+    text = table.to_csv(index=False, na_rep=source.missing)
+    return import_extra("pandas").read_csv(io.StringIO(text), skipinitialspace=True)
 
 
 def read_table_data(dataset: Dataset, data_dir: Path | None) -> Loaded:
@@ -159,14 +151,12 @@ def read_table_data(dataset: Dataset, data_dir: Path | None) -> Loaded:
     pandas = import_extra("pandas")
     table = table_of(dataset, data_dir)
     column = table[dataset.target]
-    if dataset.classes is not None:
-        target = pandas.Index(dataset.classes).get_indexer(column.astype(str))
-        known = bool((target >= 0).all())
-    else:
-        known = bool(pandas.api.types.is_numeric_dtype(column))
-        target = column.to_numpy(dtype=np.float64) + dataset.shift if known else None
-    if not known:
-        raise dataset.fault(f"column {dataset.target} holds unexpected values")
+    with dataset.reading(f"column {dataset.target} holds unexpected values"):
+        if dataset.classes is None:
+            target = column.to_numpy(dtype=np.float64) + dataset.shift
+        else:
+            numbers = {name: number for number, name in enumerate(dataset.classes)}
+            target = column.astype(str).map(numbers).astype(np.int64).to_numpy()
     dropped = [name for name in (dataset.target, *dataset.drop) if name in table.columns]
     features = pandas.get_dummies(table.drop(columns=dropped), dtype=np.float64)
     # xgboost refuses these three characters in feature names.
@@ -180,14 +170,9 @@ def read_image_data(dataset: Dataset, data_dir: Path | None) -> Loaded:
     path = find_file(dataset, data_dir)
     if path is None:
         origin, frame = "OpenML", _frame(dataset)
-        if dataset.target not in frame.columns:
-            raise dataset.fault(f"{origin} has no column {dataset.target}")
-        try:
+        with dataset.reading(f"{origin} holds unexpected values"):
             labels = frame[dataset.target].astype(np.int64).to_numpy()
-            images = frame.drop(columns=[dataset.target]).to_numpy(dtype=np.uint8)
-            images = images.reshape(len(frame), *dataset.shape)
-        except ValueError as error:
-            raise dataset.fault(f"{origin} holds unexpected values") from error
+            images = frame.drop(columns=dataset.target).to_numpy(dtype=np.uint8).reshape(-1, *dataset.shape)
     else:
         origin = str(path)
         images, labels = _read_npz(dataset, path)
@@ -199,17 +184,15 @@ def read_image_data(dataset: Dataset, data_dir: Path | None) -> Loaded:
 
 
 def _read_npz(dataset: Dataset, path: Path) -> Loaded:
-    try:
-        with path.open("rb") as stream, np.load(stream, allow_pickle=False) as arrays:
-            x_train, y_train = arrays["x_train"], arrays["y_train"]
-            x_test, y_test = arrays["x_test"], arrays["y_test"]
-        if len(x_train) != dataset.train_rows or len(y_train) != dataset.train_rows:
-            raise dataset.fault(f"{path} has {len(x_train)} training rows, expected {dataset.train_rows}")
-        return np.concatenate([x_train, x_test]), np.concatenate([y_train, y_test]).astype(np.int64)
-    except KeyError as error:
-        raise dataset.fault(f"{path} lacks an array: {error.args[0]}") from error
-    except (OSError, EOFError, ValueError, TypeError, zlib.error, zipfile.BadZipFile) as error:
-        raise dataset.fault(f"{path} is damaged or unreadable ({error})") from error
+    with (
+        dataset.reading(f"{path} is damaged or unreadable"),
+        path.open("rb") as stream,
+        np.load(stream, allow_pickle=False) as arrays,
+    ):
+        if (found := len(arrays["x_train"])) != dataset.train_rows:
+            raise dataset.fault(f"{path} has {found} training rows, expected {dataset.train_rows}")
+        images, labels = (np.concatenate([arrays[f"{x}_train"], arrays[f"{x}_test"]]) for x in "xy")
+        return images, labels.astype(np.int64)
 
 
 def _make_synthetic(dataset: Dataset, data_dir: Path | None) -> Loaded:
@@ -302,7 +285,6 @@ _ALL = (
 
 DATASETS: dict[str, Dataset] = {dataset.name: dataset for dataset in _ALL}
 EMBEDDED: tuple[str, ...] = tuple(d.name for d in _ALL if d.file_name is None)  # these need no file
-TABULAR: tuple[str, ...] = tuple(d.name for d in _ALL if d.file_name and not d.shape)  # the paper's tables
 
 
 def get_dataset(name: str) -> Dataset:
@@ -322,9 +304,8 @@ def read_column(name: str, column: str, data_dir: str | os.PathLike[str] | None 
     if dataset.file_name is None:
         return np.asarray(load_dataset(name)[1], dtype=np.float64)
     values = table_of(dataset, None if data_dir is None else Path(data_dir))[column]
-    if not import_extra("pandas").api.types.is_numeric_dtype(values):
-        raise dataset.fault(f"column {column} holds unexpected values")
-    return values.to_numpy(dtype=np.float64) + (dataset.shift if column == dataset.target else 0.0)
+    with dataset.reading(f"column {column} holds unexpected values"):
+        return values.to_numpy(dtype=np.float64) + (dataset.shift if column == dataset.target else 0.0)
 
 
 def load_dataset(name: str, data_dir: str | os.PathLike[str] | None = None) -> Loaded:

@@ -12,16 +12,11 @@ from __future__ import annotations
 
 import hashlib
 import math
-import multiprocessing
-import signal
-import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import FIRST_COMPLETED, ProcessPoolExecutor, wait
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass, replace
-from functools import partial
 from itertools import product
-from typing import Any, Literal
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
@@ -29,7 +24,7 @@ from dp_metrics._packages import import_extra
 from dp_metrics._random import OSEntropy, RandomState, SeededEntropy, check_entropy
 from dp_metrics.evaluation.datasets import DATASETS, get_dataset
 from dp_metrics.evaluation.population import SPLIT_SEED, Population, Task
-from dp_metrics.evaluation.results_file import ERROR_CAP, Key, ResultRow
+from dp_metrics.evaluation.results_file import ERROR_CAP, ResultRow
 from dp_metrics.inputs.floats import Floats, limit_of
 from dp_metrics.inputs.options import check_epsilon, exact_epsilon
 from dp_metrics.mechanisms import AboveThreshold, InverseSensitivity, Laplace, Mechanism, get_mechanism
@@ -45,15 +40,20 @@ class Rival:
 
     mechanism: str  # name in tables and on the command line
     title: str  # the same in plain words
-    # The argument is the paper's unit of the metric. None: the clipped mean, a function of the records.
-    make: Callable[[float], Mechanism] | None
     colour: str
     marker: str
     line: str = "-"
     face: str = ""  # inside of a marker; empty: of the same colour
     needs_bounds: bool = False  # true: it only serves a metric with a public range
+    beta: float = 1.005  # ratio of consecutive candidates of the paper preset
     setting: str = ""  # tells apart settings of one mechanism
     bounded: bool = True  # false: it is not told the public range
+
+    def make(self, unit: float) -> Mechanism:
+        """Return the mechanism, for a metric with this unit in the paper; the clipped mean is none."""
+        if self.mechanism == "paper":
+            return replace(AboveThreshold.paper(unit), beta=self.beta)
+        return get_mechanism(self.mechanism)
 
     def told(self, *, bounded: bool) -> Rival:
         """Return this rival in one of two settings: told the public bounds, or not."""
@@ -63,47 +63,27 @@ class Rival:
         return replace(self, setting="unbounded", title=title, bounded=False, line="--", face="white")
 
 
-def _named(name: str, unit: float) -> Mechanism:
-    return get_mechanism(name)
-
-
-def _paper_with(beta: float, unit: float) -> Mechanism:
-    return replace(AboveThreshold.paper(unit), beta=beta)
-
-
 # Okabe and Ito's palette and a grey, safe for the colour-blind. Dotted lines let what is almost or quite the
 # same below them show through: adaptive below hazard, inverse_sensitivity below piecewise_laplace.
 RIVALS: dict[str, Rival] = {
     rival.mechanism: rival
     for rival in (
-        Rival("adaptive", "adaptive (default)", partial(_named, "adaptive"), "#D55E00", "o"),
-        Rival("hazard", "hazard", partial(_named, "hazard"), "#000000", ".", line=":"),
-        Rival(
-            "above_threshold", "AboveThreshold (our settings)", partial(_named, "above_threshold"),
-            "#0072B2", "s",
-        ),
-        Rival("paper", "AboveThreshold (paper preset)", AboveThreshold.paper, "#56B4E9", "D"),
-        Rival(
-            "inverse_sensitivity", "inverse sensitivity", partial(_named, "inverse_sensitivity"),
-            "#009E73", "^", needs_bounds=True,
-        ),
-        Rival(
-            "piecewise_laplace", "piecewise Laplace", partial(_named, "piecewise_laplace"),
-            "#CC79A7", "v", line=":", needs_bounds=True,
-        ),
-        Rival("laplace", "Laplace", partial(_named, "laplace"), "#E69F00", "X", needs_bounds=True),
-        Rival("clipped_mean", "clipped mean", None, "#7A7A7A", "P", needs_bounds=True),
+        Rival("adaptive", "adaptive (default)", "#D55E00", "o"),
+        Rival("hazard", "hazard", "#000000", ".", line=":"),
+        Rival("above_threshold", "AboveThreshold (our settings)", "#0072B2", "s"),
+        Rival("paper", "AboveThreshold (paper preset)", "#56B4E9", "D"),
+        Rival("inverse_sensitivity", "inverse sensitivity", "#009E73", "^", needs_bounds=True),
+        Rival("piecewise_laplace", "piecewise Laplace", "#CC79A7", "v", line=":", needs_bounds=True),
+        Rival("laplace", "Laplace", "#E69F00", "X", needs_bounds=True),
+        Rival("clipped_mean", "clipped mean", "#7A7A7A", "P", needs_bounds=True),
     )
-}  # fmt: skip
+}
 """Everything that is compared, by name, in the order of tables and plots."""
 
-MECHANISM_RIVALS = tuple(rival for rival in RIVALS.values() if rival.make is not None)
+MECHANISM_RIVALS = tuple(rival for rival in RIVALS.values() if rival.mechanism != "clipped_mean")
 
 BETAS = tuple(
-    replace(
-        RIVALS["paper"], setting=f"beta={beta:g}", title=f"beta = {beta:g}", make=partial(_paper_with, beta),
-        colour=colour, marker=marker,
-    )
+    Rival("paper", f"beta = {beta:g}", colour, marker, beta=beta, setting=f"beta={beta:g}")
     for beta, colour, marker in (
         (1.001, "#08306B", "o"), (1.0025, "#08519C", "s"), (1.005, "#2171B5", "D"),
         (1.01, "#56B4E9", "^"), (1.02, "#9ECAE1", "v"), (1.05, "#C2B5E0", "X"),
@@ -155,52 +135,30 @@ def clipped_mean(
         value, largest, sensitivity = float(np.var(kept)), top * top / 4, top * top * (n - 1) / n**2
     else:
         value, largest, sensitivity = float(np.mean(kept)), top, top / n
-    bounds = OutputBounds(
-        value=min(value, largest),
-        lower=np.zeros(1),
-        upper=np.full(1, largest),
-        output_range=(0.0, largest),
-        monotonic=not variance,
-        n=n,
-        sensitivity=sensitivity,
-    )
+    public = BoundsFacts(output_range=(0.0, largest), monotonic=not variance, n=n, sensitivity=sensitivity)
+    bounds = public.bounds(min(value, largest), np.zeros(1), np.full(1, largest))
     return Laplace().release(bounds, 3 * epsilon / 4, entropy)
 
+
+Protocol: TypeAlias = tuple[Sequence[float], int]
+"""Epsilons, and the number of repeats at each."""
 
 SAMPLE_SIZE = 1000  # records drawn in each repeat
 EXACT_REPEATS = 3  # exact expected errors, slow to compute, are computed in the first repeats only
 # simulations are single points: so many are made for a repeat of another study
 SIMULATIONS_PER_REPEAT = 3
-_CHUNK, _SIMULATED_CHUNK = 10, 20
 _VALUE, _RANKS = 1000.0, 100  # the simulated output bounds have this value and number of ranks
 
 
 @dataclass(frozen=True)
-class Chunk:
-    """A piece of work: some repeats of a task at one epsilon, and the rivals still to be computed in each."""
+class Repeat:
+    """A piece of work: one repeat of a task at one epsilon, and the rivals still to be computed in it."""
 
     study: Study
     task: Task | None  # None: output bounds are simulated
     epsilon: float  # nan: output bounds are simulated
-    repeats: tuple[tuple[int, tuple[Rival, ...]], ...]
-
-    @property
-    def releases(self) -> int:
-        """Number of releases."""
-        return sum(len(rivals) for _, rivals in self.repeats)
-
-
-@dataclass(frozen=True, eq=False)
-class _Draw:
-    """What the rivals of one repeat have in common: a row to be completed, and what mechanisms make of it."""
-
-    row: ResultRow
-    seen: Callable[[Mechanism, bool], NumberDraw]
-    seed_parts: Callable[[Rival], tuple[object, ...]] | None  # the parts of a release's seed; None: no seed
-    exact: bool
-    unit: float = 1.0
-    records: Floats | None = None
-    limit: float | None = None
+    number: int  # counted from 0
+    rivals: tuple[Rival, ...]
 
 
 def seed_of(*parts: object) -> int:
@@ -209,125 +167,105 @@ def seed_of(*parts: object) -> int:
 
 
 def plan(
-    study: Study,
-    populations: Mapping[Task, Population],
-    epsilons: Sequence[float],
-    repeats: int,
-    done: set[Key],
-) -> list[Chunk]:
-    """Return what is left to do of a study."""
+    study: Study, populations: Mapping[Task, Population], protocol: Protocol, done: set[tuple[Any, ...]]
+) -> list[Repeat]:
+    """Return what is left to do of a study; `done` has the keys of the rows that there are."""
+    epsilons, repeats = protocol
+    work = []
     if study.kind == "simulated":
         known = {(key[5], key[7]) for key in done if key[0] == study.name}
-        count = SIMULATIONS_PER_REPEAT * repeats
-        todo = [(i, tuple(c for c in study.rivals if (c.mechanism, i) not in known)) for i in range(count)]
-        return _chunks(study, None, math.nan, todo, _SIMULATED_CHUNK)
-    chunks = []
-    for task, epsilon in product(study.tasks, epsilons):
+        for i in range(SIMULATIONS_PER_REPEAT * repeats):
+            left = tuple(rival for rival in study.rivals if (rival.mechanism, i) not in known)
+            work.append(Repeat(study, None, math.nan, i, left))
+    for task, epsilon, i in product(study.tasks, epsilons, range(repeats)):
         free = populations[task].bounds is None
-        keys = {
-            rival: (
-                study.name,
-                task.dataset,
-                task.column,
-                task.metric,
-                rival.setting,
-                rival.mechanism,
-                epsilon,
-            )
+        key = study.name, task.dataset, task.column, task.metric
+        left = tuple(
+            rival
             for rival in study.rivals
-            if not free or not (rival.needs_bounds or rival.setting == "bounded")
-        }
-        todo = [(i, tuple(c for c, key in keys.items() if (*key, i) not in done)) for i in range(repeats)]
-        chunks += _chunks(study, task, epsilon, todo, _CHUNK)
-    return chunks
+            if not (free and (rival.needs_bounds or rival.setting == "bounded"))
+            and (*key, rival.setting, rival.mechanism, epsilon, i) not in done
+        )
+        work.append(Repeat(study, task, epsilon, i, left))
+    return [repeat for repeat in work if repeat.rivals]
 
 
-def _chunks(
-    study: Study, task: Task | None, epsilon: float, todo: list[tuple[int, tuple[Rival, ...]]], size: int
-) -> list[Chunk]:
-    parts = (todo[first : first + size] for first in range(0, len(todo), size))
-    left = (tuple((repeat, rivals) for repeat, rivals in part if rivals) for part in parts)
-    return [Chunk(study, task, epsilon, part) for part in left if part]
+def run(
+    work: Sequence[Repeat], populations: Mapping[Task, Population], jobs: int
+) -> Iterator[list[ResultRow]]:
+    """Yield the rows of each repeat as it is done, in this process or in several others."""
+    joblib = import_extra("joblib")
+    calls = (
+        joblib.delayed(_drawn)(repeat, repeat.task, populations[repeat.task])
+        if repeat.task
+        else joblib.delayed(_simulated)(repeat)
+        for repeat in work
+    )
+    try:
+        yield from joblib.Parallel(jobs, return_as="generator_unordered")(calls)
+    except BrokenProcessPool as error:
+        raise ChildProcessError(
+            "a process was killed, perhaps for want of memory; the same command goes on from here"
+        ) from error
 
 
-def run_chunk(
-    chunk: Chunk, populations: Mapping[Task, Population], stamp: Mapping[str, Any]
-) -> list[ResultRow]:
-    """Return the rows of a chunk; `stamp` has the fields `versions` and `revision` of the rows."""
+def _drawn(repeat: Repeat, task: Task, population: Population) -> list[ResultRow]:
+    names = (repeat.study.name, task.dataset, task.column, task.metric, repeat.epsilon, repeat.number)
+    whole = repeat.study.kind == "whole"
+    draw_seed, records = -1, population.values
+    if not whole:
+        draw_seed = seed_of("draw", *names)
+        records = population.draw(SAMPLE_SIZE, np.random.default_rng(draw_seed))
+    true_value, sampling_error = population.truth(records)
     rows = []
-    for repeat, rivals in chunk.repeats:
-        if chunk.task is None:
-            draw = _simulated(chunk.study, repeat, stamp)
+    for rival in repeat.rivals:
+        told = rival.bounded and population.bounds is not None
+        row = ResultRow(
+            figure=repeat.study.name, dataset=task.dataset, column=task.column, metric=task.metric,
+            setting=rival.setting, mechanism=rival.mechanism, epsilon=repeat.epsilon, repeat=repeat.number,
+            n=len(records), bounded=int(told), draw_seed=draw_seed,
+            release_seed=-1 if whole else seed_of("release", *names, rival.mechanism, rival.setting),
+            split_seed=-1 if task.metric == "variance" else SPLIT_SEED,
+            true_value=true_value, sampling_error=sampling_error,
+        )  # fmt: skip
+        if rival.mechanism == "clipped_mean":
+            release = clipped_mean(
+                records, epsilon=repeat.epsilon, limit=population.bounds[1] if population.bounds else None,
+                variance=task.metric == "variance", rng=SeededEntropy(row.release_seed),
+            )  # fmt: skip
+            rows.append(row._replace(release=release, error=abs(release - true_value)))
         else:
-            draw = _drawn(chunk, chunk.task, repeat, populations[chunk.task], stamp)
-        rows += [_released(draw, rival) for rival in rivals]
+            mechanism = rival.make(population.paper_unit(len(records)))
+            prepared = population.prepared(records, mechanism, repeat.epsilon, bounded=told)
+            rows.append(_released(row, prepared, exact=whole or repeat.number < EXACT_REPEATS))
     return rows
 
 
-def _drawn(chunk: Chunk, task: Task, repeat: int, population: Population, stamp: Mapping[str, Any]) -> _Draw:
-    names = (chunk.study.name, task.dataset, task.column, task.metric, chunk.epsilon, repeat)
-    whole = chunk.study.kind == "whole"
-    draw_seed = -1 if whole else seed_of("draw", *names)
-    records = population.values
-    if not whole:
-        records = population.draw(SAMPLE_SIZE, np.random.default_rng(draw_seed))
-    true_value, sampling_error = population.truth(records)
+def _simulated(repeat: Repeat) -> list[ResultRow]:
+    kind, epsilon, output_bounds = simulate_bounds(repeat.number)
     row = ResultRow(
-        figure=chunk.study.name, dataset=task.dataset, column=task.column, metric=task.metric,
-        epsilon=chunk.epsilon, repeat=repeat, n=len(records), bounded=int(population.bounds is not None),
-        draw_seed=draw_seed, split_seed=-1 if task.metric == "variance" else SPLIT_SEED,
-        true_value=true_value, sampling_error=sampling_error, **stamp,
-    )  # fmt: skip
-
-    def seen(mechanism: Mechanism, bounded: bool) -> NumberDraw:
-        return population.prepared(records, mechanism, chunk.epsilon, bounded=bounded)
-
-    return _Draw(
-        row, seen, None if whole else lambda rival: ("release", *names, rival.mechanism, rival.setting),
-        exact=whole or repeat < EXACT_REPEATS, unit=population.paper_unit(len(records)), records=records,
-        limit=None if population.bounds is None else population.bounds[1],
-    )  # fmt: skip
-
-
-def _simulated(study: Study, number: int, stamp: Mapping[str, Any]) -> _Draw:
-    kind, epsilon, output_bounds = simulate_bounds(number)
-    row = ResultRow(
-        figure=study.name, dataset="simulated", metric=kind, epsilon=epsilon, repeat=number,
+        figure=repeat.study.name, dataset="simulated", metric=kind, epsilon=epsilon, repeat=repeat.number,
         setting=f"asymmetry={asymmetry_of(output_bounds, epsilon):.6f}", n=SAMPLE_SIZE, bounded=1,
-        draw_seed=seed_of("simulated bounds", number), true_value=output_bounds.value, **stamp,
+        draw_seed=seed_of("simulated bounds", repeat.number), true_value=output_bounds.value,
     )  # fmt: skip
+    rows = []
+    for rival in repeat.rivals:
+        seed = seed_of("simulated release", repeat.number, rival.mechanism)
+        prepared = BoundsDraw(output_bounds, rival.make(1.0), exact_epsilon(epsilon), False)
+        rival_row = row._replace(mechanism=rival.mechanism, release_seed=seed)
+        rows.append(_released(rival_row, prepared, exact=True))
+    return rows
 
-    return _Draw(
-        row, lambda mechanism, bounded: BoundsDraw(output_bounds, mechanism, exact_epsilon(epsilon), False),
-        lambda rival: ("simulated release", number, rival.mechanism), exact=True,
-    )  # fmt: skip
 
-
-def _released(draw: _Draw, rival: Rival) -> ResultRow:
-    """Return the row of one release and, where asked for, of two numbers from its exact law."""
-    epsilon, true_value = draw.row.epsilon, draw.row.true_value
-    bounded = bool(draw.row.bounded) and rival.bounded
-    seed = -1 if draw.seed_parts is None else seed_of(*draw.seed_parts(rival))
-    entropy = OSEntropy() if draw.seed_parts is None else SeededEntropy(seed)
-    expected = overshoot = None
-    if rival.make is None:
-        assert draw.records is not None
-        limit, variance = draw.limit if bounded else None, draw.row.metric == "variance"
-        release = clipped_mean(draw.records, epsilon=epsilon, limit=limit, variance=variance, rng=entropy)
-    else:
-        mechanism = rival.make(draw.unit)
-        prepared = draw.seen(mechanism, bounded)
-        release, _ = prepared(entropy, None)
-        if draw.exact:
-            law = prepared.law(None)
-            cap = math.inf if bounded else ERROR_CAP * true_value
-            expected = float(law.mean_absolute_error(true_value, cap=cap))
-            overshoot = 1.0 - float(law.cdf(ERROR_CAP * true_value))
-    return replace(
-        draw.row, setting=draw.row.setting or rival.setting, mechanism=rival.mechanism, bounded=int(bounded),
-        release_seed=seed, release=release, error=abs(release - true_value), expected_error=expected,
-        overshoot=overshoot,
-    )  # fmt: skip
+def _released(row: ResultRow, prepared: NumberDraw, *, exact: bool) -> ResultRow:
+    """Return a row with its release and, where asked for, with two numbers from the exact law."""
+    release, _ = prepared(OSEntropy() if row.release_seed < 0 else SeededEntropy(row.release_seed), None)
+    row = row._replace(release=release, error=abs(release - row.true_value))
+    if not exact:
+        return row
+    law, overshot = prepared.law(None), ERROR_CAP * row.true_value
+    expected = law.mean_absolute_error(row.true_value, cap=math.inf if row.bounded else overshot)
+    return row._replace(expected_error=float(expected), overshoot=1.0 - float(law.cdf(overshot)))
 
 
 def simulate_bounds(number: int) -> tuple[str, float, OutputBounds]:
@@ -359,53 +297,8 @@ def asymmetry_of(output_bounds: OutputBounds, epsilon: float) -> float:
     return abs(0.5 - float(law.cdf(output_bounds.value)))
 
 
-_shared: dict[str, Any] = {}
-
-
-def _start_worker(populations: Mapping[Task, Population], stamp: Mapping[str, Any]) -> None:
-    # the main process stops the others, without their tracebacks
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    # The processes share the processor; threads of theirs would only wait for it.
-    import_extra("threadpoolctl").threadpool_limits(1)
-    _shared.update(populations=populations, stamp=stamp)
-
-
-def _work(chunk: Chunk) -> list[ResultRow]:
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        return run_chunk(chunk, _shared["populations"], _shared["stamp"])
-
-
-def run_chunks(
-    chunks: Sequence[Chunk], populations: Mapping[Task, Population], stamp: Mapping[str, Any], jobs: int
-) -> Iterator[list[ResultRow]]:
-    """Yield the rows of each chunk as it is done, in this process or in several others."""
-    if jobs == 1:
-        for chunk in chunks:
-            yield run_chunk(chunk, populations, stamp)
-        return
-    context = multiprocessing.get_context("spawn")  # a forked child would inherit locks of xgboost's threads
-    with ProcessPoolExecutor(jobs, context, _start_worker, (populations, stamp)) as pool:
-        waiting = iter(chunks)
-        running = {pool.submit(_work, chunk) for _, chunk in zip(range(2 * jobs), waiting, strict=False)}
-        try:
-            while running:
-                finished, running = wait(running, return_when=FIRST_COMPLETED)
-                for future in finished:
-                    yield future.result()
-                for _, chunk in zip(finished, waiting, strict=False):  # zip drops no chunk in this order
-                    running.add(pool.submit(_work, chunk))
-        except BrokenProcessPool as error:
-            raise ChildProcessError(
-                "a process was killed, perhaps for want of memory; the same command goes on from here"
-            ) from error
-        except BaseException:
-            pool.shutdown(wait=False, cancel_futures=True)
-            raise
-
-
-FULL = (0.1, 0.25, 0.5, 1.0, 2.0, 4.0), 100  # epsilons and repeats
-QUICK = (0.1, 1.0, 4.0), 10
+FULL: Protocol = (0.1, 0.25, 0.5, 1.0, 2.0, 4.0), 100
+QUICK: Protocol = (0.1, 1.0, 4.0), 10
 
 
 class StudyError(ValueError):
@@ -480,16 +373,11 @@ def select_studies(figures: Sequence[str], datasets: Sequence[str], mechanisms: 
     for name in datasets:
         get_dataset(name)
     chosen = []
-    for study in STUDIES.values():
-        if figures and study.name not in figures:
-            continue
-        reduced = replace(
-            study,
-            tasks=tuple(task for task in study.tasks if task.dataset in datasets),
-            rivals=tuple(c for c in study.rivals if not mechanisms or c.mechanism in mechanisms),
-        )
-        if study.kind == "illustration" or (reduced.rivals and (reduced.tasks or study.kind == "simulated")):
-            chosen.append(reduced)
+    for study in (STUDIES[name] for name in STUDIES if not figures or name in figures):
+        tasks = tuple(task for task in study.tasks if task.dataset in datasets)
+        rivals = tuple(rival for rival in study.rivals if not mechanisms or rival.mechanism in mechanisms)
+        if study.kind == "illustration" or (rivals and (tasks or study.kind == "simulated")):
+            chosen.append(replace(study, tasks=tasks, rivals=rivals))
     if not chosen:
         raise StudyError("none of these figures shows any of these data sets with any of these mechanisms")
     return chosen

@@ -3,18 +3,14 @@
 Tables: xgboost with default parameters on an 80/20 split. Images come with a split of their own: a
 perceptron for MNIST, a small convolutional network for CIFAR-10, which needs the `vision` extra (torch).
 
-Losses are kept in npz files, so that neither a plot nor another run trains a model again.
+Losses are kept in a cache of joblib, so that neither a plot nor another run trains a model again.
 """
 
 import hashlib
-import json
 import math
-import os
 import sys
-import tempfile
 import warnings
-import zipfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
@@ -175,7 +171,7 @@ def _cnn_logits(x_train: Any, y_train: Any, x_test: Any, *, progress: bool) -> F
     return np.asarray(torch.cat(parts).double().numpy(), dtype=np.float64)
 
 
-_FORMAT = 2  # version of the files of losses: raise it whenever they are computed differently
+_FORMAT = 3  # version of the losses that are kept: raise it whenever they are computed differently
 _LABELS = {"mse": "MSE", "mae": "MAE", "log_loss": "log loss", "variance": "variance"}
 
 
@@ -247,67 +243,35 @@ def populations_of(evaluation: Evaluation) -> dict[str, Population]:
     return {"log_loss": Population("log_loss", values, (0.0, cap))}
 
 
-def package_versions(dataset: Dataset | None = None) -> dict[str, str]:
-    """Return the versions of the installed packages that results, or one data set's losses, depend on."""
-    models = {"xgboost": "xgboost", "cnn": "torch"}
-    used = models.values() if dataset is None else [models[dataset.model]] if dataset.model in models else []
+def package_versions() -> dict[str, str]:
+    """Return the versions of the installed packages that results depend on."""
     found = {}
-    for name in ("dp_metrics", "numpy", "scikit-learn", *used):
+    for name in ("dp_metrics", "numpy", "scikit-learn", "xgboost", "torch"):
         with suppress(PackageNotFoundError):
             found[name] = version(name)
     return found
 
 
-def _metadata(dataset: Dataset, data_dir: Path | None) -> dict[str, Any]:
+def _origin(dataset: Dataset, data_dir: Path | None) -> list[Any]:
+    """Return all that the losses of a model depend on."""
     path = None if dataset.file_name is None else find_file(dataset, data_dir)
-    data = dataset.source
-    if path is not None:
-        with path.open("rb") as stream:
-            data = hashlib.file_digest(stream, "sha256").hexdigest()
-    return {
-        "format": _FORMAT, "dataset": dataset.name, "data": data,
-        "bounds": None if dataset.bounds is None else list(dataset.bounds),
-        "split_seed": SPLIT_SEED, "model_seed": MODEL_SEED, "versions": package_versions(dataset),
-    }  # fmt: skip
+    data = dataset.source if path is None else hashlib.sha256(path.read_bytes()).hexdigest()
+    return [_FORMAT, data, dataset.bounds, SPLIT_SEED, MODEL_SEED, package_versions()]
 
 
-def _read_cache(path: Path, metadata: Mapping[str, Any]) -> dict[str, Population] | None:
-    try:
-        with path.open("rb") as stream, np.load(stream, allow_pickle=False) as arrays:
-            stored = json.loads(str(arrays["metadata"]))
-            if stored["of"] != metadata:
-                return None
-            return {
-                metric: Population(metric, arrays[metric], None if bounds is None else tuple(bounds))
-                for metric, bounds in stored["ranges"].items()
-            }
-    # A file that can't be read is made again, like one of other versions.
-    except (OSError, EOFError, KeyError, ValueError, zipfile.BadZipFile):
-        return None
-
-
-def _write_cache(path: Path, metadata: Mapping[str, Any], populations: Mapping[str, Population]) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    stored = {"of": metadata, "ranges": {metric: found.bounds for metric, found in populations.items()}}
-    arrays = {metric: found.values for metric, found in populations.items()}
-    with tempfile.NamedTemporaryFile(dir=path.parent, suffix=".part", delete=False) as stream:
-        np.savez(stream, allow_pickle=False, metadata=np.array(json.dumps(stored)), **arrays)
-    os.replace(stream.name, path)  # whole or not at all
+def _trained(name: str, origin: list[Any], data_dir: Path | None, progress: bool) -> dict[str, Population]:
+    evaluation = evaluate_model(get_dataset(name), *load_dataset(name, data_dir), progress=progress)
+    return populations_of(evaluation)
 
 
 def model_populations(
     dataset: Dataset, data_dir: Path | None, cache: Path, *, progress: bool = True
 ) -> dict[str, Population]:
-    """Return `populations_of` the model of a data set, from a fitting file in `cache` or by training it."""
-    metadata = _metadata(dataset, data_dir)
-    path = cache / f"{dataset.name}.npz"
-    populations = _read_cache(path, metadata)
-    if populations is None:
-        populations = populations_of(
-            evaluate_model(dataset, *load_dataset(dataset.name, data_dir), progress=progress)
-        )
-        _write_cache(path, metadata, populations)
-    return populations
+    """Return `populations_of` the model of a data set, kept in the folder `cache`, or by training it."""
+    memory = import_extra("joblib").Memory(cache, verbose=0)
+    kept = memory.cache(_trained, ignore=["data_dir", "progress"])
+    found: dict[str, Population] = kept(dataset.name, _origin(dataset, data_dir), data_dir, progress)
+    return found
 
 
 def load_population(task: Task, data_dir: Path | None, cache: Path, *, progress: bool = True) -> Population:

@@ -1,97 +1,57 @@
 """What `dp-metrics evaluate` and `dp-metrics reproduce` do: from data sets to rows, figures and a report."""
 
 import base64
-import html
 import io
 import math
 import sys
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
 from dp_metrics._packages import MissingExtraError, import_extra
-from dp_metrics.evaluation.datasets import (
-    DATASETS,
-    EMBEDDED,
-    TABULAR,
-    Dataset,
-    Loaded,
-    find_file,
-    get_dataset,
-)
-from dp_metrics.evaluation.engine import (
-    EXACT_REPEATS,
-    FULL,
-    MECHANISM_RIVALS,
-    QUICK,
-    RIVALS,
-    SAMPLE_SIZE,
-    STUDIES,
-    Study,
-    plan,
-    run_chunks,
-    select_studies,
-)
-from dp_metrics.evaluation.population import (
-    Evaluation,
-    Task,
-    evaluate_model,
-    load_population,
-    package_versions,
-    populations_of,
-)
-from dp_metrics.evaluation.results_file import (
-    ERROR_CAP,
-    FILE_NAME,
-    ResultRow,
-    ResultsError,
-    ResultsFile,
-    git_revision,
-    key_of,
-    summarise,
-)
+from dp_metrics.evaluation import engine, population, results_file
+from dp_metrics.evaluation.datasets import DATASETS, Dataset, Loaded, find_file, get_dataset
+from dp_metrics.evaluation.engine import RIVALS, SAMPLE_SIZE, STUDIES, Study
+from dp_metrics.evaluation.population import Task
+from dp_metrics.evaluation.results_file import ERROR_CAP, ResultRow, ResultsError, summarise
 from dp_metrics.mechanisms._laws import GridLaw
 from dp_metrics.sensitivity.output_bounds import BoundsFacts, OutputBounds
 
-_FONT = {"font.size": 8, "axes.titlesize": 9, "axes.labelsize": 8, "legend.fontsize": 8, "svg.hashsalt": "dp"}
+Panels: TypeAlias = Mapping[str, Callable[[Any], None]]
+"""What draws a picture on axes, by the title of the picture."""
+
+_STYLE = {
+    "font.size": 8, "axes.titlesize": 9, "axes.labelsize": 8, "legend.fontsize": 8, "legend.frameon": False,
+    "axes.grid": True, "axes.axisbelow": True, "grid.color": "0.9", "grid.linewidth": 0.6,
+    "axes.spines.top": False, "axes.spines.right": False, "svg.hashsalt": "dp",
+}  # fmt: skip
 
 
-@dataclass(frozen=True)
-class Panel:
-    """One picture: its title, and a function that draws it on axes."""
-
-    title: str
-    draw: Callable[[Any], None]
-
-
-def panels_of(study: Study, rows: Sequence[ResultRow]) -> list[Panel]:
+def panels_of(study: Study, rows: Any) -> Panels:
     """Return the panels of a study for which there are rows, in the order of its tasks."""
-    rows = [row for row in rows if row.figure == study.name]
+    rows = rows[rows["figure"] == study.name]
     if study.kind == "illustration":
-        return [
-            Panel("distances of an output", _draw_distances),
-            Panel("symmetric sensitivities", partial(_draw_laws, step=(1.0, 1.0), window=(84.0, 116.0))),
-            Panel("asymmetric sensitivities", partial(_draw_laws, step=(0.2, 3.0), window=(90.0, 130.0))),
-        ]
-    if not rows:
-        return []
+        return {
+            "distances of an output": _draw_distances,
+            "symmetric sensitivities": partial(_draw_laws, step=(1.0, 1.0), window=(84.0, 116.0)),
+            "asymmetric sensitivities": partial(_draw_laws, step=(0.2, 3.0), window=(90.0, 130.0)),
+        }
     if study.kind == "simulated":
-        return [
-            Panel(f"against {RIVALS[name].title}", partial(_draw_scatter, rows=rows, mechanism=name))
-            for name in ("paper", "hazard")
-            if any(scatter_points(rows, name, kind)[0].size for kind in ("uniform", "heavy-tailed"))
-        ]
-    summary, panels = summarise(rows), []
-    for task in study.tasks:
-        where = zip(("dataset", "metric", "column"), (task.dataset, task.metric, task.column), strict=True)
-        lines = summary[np.all([summary[name] == value for name, value in where], axis=0)]
-        if len(lines):
-            panels.append(Panel(task.title, partial(_draw_errors, study=study, lines=lines)))
-    return panels
+        points = {RIVALS[name]: scatter_points(rows, name) for name in ("paper", "hazard")}
+        return {
+            f"against {rival.title}": partial(_draw_scatter, points=some, colour=rival.colour)
+            for rival, some in points.items()
+            if len(some)
+        }
+    lines = {Task(*panel): some for panel, some in summarise(rows).groupby(_PANEL)}
+    return {
+        task.title: partial(_draw_errors, study=study, lines=lines[task])
+        for task in study.tasks
+        if task in lines
+    }
 
 
 def _draw_errors(axes: Any, *, study: Study, lines: Any) -> None:
@@ -104,10 +64,9 @@ def _draw_errors(axes: Any, *, study: Study, lines: Any) -> None:
         if not len(points):
             continue
         x, y = points["epsilon"], points[value]
-        face = {"markerfacecolor": rival.face} if rival.face else {}
         axes.plot(
             x, y, label=rival.title, color=rival.colour, marker=rival.marker, linestyle=rival.line,
-            markersize=4, linewidth=1.3, **face,
+            markerfacecolor=rival.face or rival.colour, markersize=4, linewidth=1.3,
         )  # fmt: skip
         if value == "mean":
             low = np.maximum(points["low"], y / 10)
@@ -122,7 +81,6 @@ def _draw_errors(axes: Any, *, study: Study, lines: Any) -> None:
     _readable_decades(axes)
     axes.set_xlabel("epsilon")
     axes.set_ylabel("mean |error| / true value" if value == "mean" else "expected |error| / true value")
-    _tidy(axes)
 
 
 def _readable_decades(axes: Any) -> None:
@@ -135,40 +93,26 @@ def _readable_decades(axes: Any) -> None:
     axes.yaxis.set_minor_formatter(ticker.NullFormatter())
 
 
-def _tidy(axes: Any, *, grid: bool = True) -> None:
-    if grid:
-        axes.grid(True, which="major", color="0.9", linewidth=0.6)
-        axes.set_axisbelow(True)
-    axes.spines[["top", "right"]].set_visible(False)
+def scatter_points(rows: Any, mechanism: str) -> Any:
+    """Return simulations: their asymmetry, and the error of inverse sensitivity / that of a mechanism."""
+    wide = rows.pivot(index=["repeat", "metric", "setting"], columns="mechanism", values="expected_error")
+    ratio = wide.reindex(columns=["inverse_sensitivity", mechanism])
+    points = (ratio["inverse_sensitivity"] / ratio[mechanism]).rename("ratio").dropna().reset_index()
+    return points.assign(asymmetry=points["setting"].str.removeprefix("asymmetry=").astype(float))
 
 
-def scatter_points(rows: Sequence[ResultRow], mechanism: str, kind: str = "") -> tuple[Any, Any]:
-    """Return the asymmetries of simulations, and expected errors of inverse sensitivity / of a mechanism."""
-    errors = {(row.repeat, row.mechanism): row.expected_error for row in rows}
-    points = [
-        (float(row.setting.partition("=")[2]), row.expected_error / other)
-        for row in rows
-        if row.mechanism == "inverse_sensitivity" and kind in ("", row.metric) and row.expected_error
-        and (other := errors.get((row.repeat, mechanism)))
-    ]  # fmt: skip
-    x, y = np.array(points).reshape(-1, 2).T
-    return x, y
-
-
-def _draw_scatter(axes: Any, *, rows: Sequence[ResultRow], mechanism: str) -> None:
-    colour = RIVALS[mechanism].colour
+def _draw_scatter(axes: Any, *, points: Any, colour: str) -> None:
     for kind, marker, face in (("uniform", "o", colour), ("heavy-tailed", "^", "none")):
-        x, y = scatter_points(rows, mechanism, kind)
-        axes.scatter(x, y, s=14, marker=marker, facecolors=face, edgecolors=colour, linewidths=0.8,
-                     label=f"{kind} upper bounds")  # fmt: skip
+        some = points[points["metric"] == kind]
+        style = {"s": 14, "marker": marker, "facecolors": face, "edgecolors": colour, "linewidths": 0.8}
+        axes.scatter(some["asymmetry"], some["ratio"], label=f"{kind} upper bounds", **style)
     axes.axhline(1.0, color="black", linewidth=1, linestyle=":", label="equal errors")
     axes.set_yscale("log")
     _readable_decades(axes)
     axes.set_xlim(-0.01, 0.51)
     axes.set_xlabel("asymmetry  |P(ISM > f) - 1/2|")
     axes.set_ylabel("error ISM / error")
-    axes.legend(frameon=False, loc="upper left")
-    _tidy(axes)
+    axes.legend(loc="upper left")
 
 
 _VALUE, _RANKS, _RECORDS, _EPSILON = 100.0, 80, 1000, 1.0  # the illustrations show these made-up numbers
@@ -198,16 +142,15 @@ def _draw_distances(axes: Any) -> None:
     axes.set_xlabel("output")
     axes.set_ylabel("distance in records")
     axes.set_ylim(-4.0, 4.4)
-    _tidy(axes, grid=False)
+    axes.grid(visible=False)
 
 
 def _draw_laws(axes: Any, *, step: tuple[float, float], window: tuple[float, float]) -> None:
     step_down, step_up = step
     output_bounds = illustration_bounds(step_down, step_up)
     for name, stride in (("inverse_sensitivity", 1), ("paper", 1), ("hazard", 24)):
-        make, style = RIVALS[name].make, {"color": RIVALS[name].colour, "label": RIVALS[name].title}
-        assert make is not None
-        law: Any = make(1.0).output_distribution(output_bounds, _EPSILON)
+        style = {"color": RIVALS[name].colour, "label": RIVALS[name].title}
+        law: Any = RIVALS[name].make(1.0).output_distribution(output_bounds, _EPSILON)
         if isinstance(law, GridLaw):
             # the probability of each output (of each few, where they are dense) spread over the gap below it
             first, last = law.grid.index_at_least(np.array(window))
@@ -225,40 +168,28 @@ def _draw_laws(axes: Any, *, step: tuple[float, float], window: tuple[float, flo
     axes.set_ylim(bottom=0.0)
     axes.set_xlabel(f"output, epsilon = {_EPSILON:g}")
     axes.set_ylabel("density")
-    _tidy(axes, grid=False)
+    axes.grid(visible=False)
 
 
-def _entries(axes_list: Sequence[Any]) -> dict[str, Any]:
-    found: dict[str, Any] = {}
-    for axes in axes_list:
-        handles, labels = axes.get_legend_handles_labels()
-        found |= {label: handle for label, handle in zip(labels, handles, strict=True) if label not in found}
-    # the order of the table of mechanisms, whichever panel an entry comes from
-    order = [rival.title for rival in RIVALS.values()]
-    return dict(
-        sorted(found.items(), key=lambda item: order.index(item[0]) if item[0] in order else len(order))
-    )
-
-
-def draw_figure(study: Study, panels: Sequence[Panel], *streams: Any, title: str = "") -> None:
+def draw_figure(study: Study, panels: Panels, *streams: Any, title: str = "") -> None:
     """Write all panels, three in a row, with one legend: as PNG to a path, as SVG to a path or stream."""
-    with import_extra("matplotlib").rc_context(_FONT):
+    with import_extra("matplotlib").rc_context(_STYLE):
         figure = _laid_out(study, panels, title)
         for stream in streams:
             png = str(stream).endswith(".png")
             figure.savefig(stream, **({} if png else {"format": "svg", "metadata": {"Date": None}}))
 
 
-def _laid_out(study: Study, panels: Sequence[Panel], title: str) -> Any:
+def _laid_out(study: Study, panels: Panels, title: str) -> Any:
     columns = min(3, len(panels))
     lines = -(-len(panels) // columns)
     height = 2.35 * lines + (0.17 * (1 + title.count("\n")) + 0.05 if title else 0.0)
     # The Figure needs no pyplot: no global state, and no window system is ever looked for.
     figure = import_extra("matplotlib.figure").Figure((7.2, height), dpi=200, layout="constrained")
     grid = figure.subplots(lines, columns, squeeze=False).ravel()
-    for axes, panel in zip(grid, panels, strict=False):
-        panel.draw(axes)
-        axes.set_title(panel.title)
+    for axes, (name, draw) in zip(grid, panels.items(), strict=False):
+        draw(axes)
+        axes.set_title(name)
         if study.kind in ("drawn", "whole") and axes.get_subplotspec().colspan.start:
             axes.set_ylabel("")
     for axes in grid[len(panels) :]:
@@ -267,18 +198,15 @@ def _laid_out(study: Study, panels: Sequence[Panel], title: str) -> Any:
         figure.suptitle(title, fontsize=9)
     if study.kind == "simulated":
         return figure  # the panels have their own legends
-    entries = _entries(grid[: len(panels)])
-    if len(panels) < len(grid):
-        grid[len(panels)].legend(entries.values(), entries.keys(), loc="center", frameon=False)
-        return figure
+    pairs = (zip(*axes.get_legend_handles_labels(), strict=True) for axes in grid)
+    entries = {label: handle for some in pairs for handle, label in some}
     per_line = 2 if max(map(len, entries), default=0) > 30 or columns == 1 else 3
     figure.set_size_inches(7.2, height + 0.17 * -(-len(entries) // per_line) + 0.2)
-    place = {"loc": "outside lower center", "ncols": per_line, "frameon": False}
-    figure.legend(entries.values(), entries.keys(), **place)
+    figure.legend(entries.values(), entries.keys(), loc="outside lower center", ncols=per_line)
     return figure
 
 
-def draw_figures(studies: Sequence[Study], rows: Sequence[ResultRow], output: Path) -> list[Path]:
+def draw_figures(studies: Sequence[Study], rows: Any, output: Path) -> list[Path]:
     """Write every figure for which there are rows as PNG and SVG; return the PNG files."""
     paths = []
     for study in (STUDIES[study.name] for study in studies):  # the study is whole, whatever part was run
@@ -290,13 +218,14 @@ def draw_figures(studies: Sequence[Study], rows: Sequence[ResultRow], output: Pa
 
 def draw_evaluation(study: Study, rows: Sequence[ResultRow], path: Path) -> None:
     """Write the plot of `dp-metrics evaluate`: the expected error of every metric of one data set."""
+    frame = results_file.frame_of(rows)
     title = f"{study.title}: error that privacy adds, {rows[0].n:,} test records"
-    if not all(row.bounded for row in rows):
-        present = {row.mechanism for row in rows}
-        absent = ", ".join(rival.mechanism for rival in study.rivals if rival.mechanism not in present)
+    if not frame["bounded"].all():
+        names = dict.fromkeys(rival.mechanism for rival in study.rivals)
+        absent = ", ".join(name for name in names if name not in set(frame["mechanism"]))
         title += f"; errors capped at {ERROR_CAP:g} x the true value"
         title += f"\nleft out, since they need public bounds: {absent}" if absent else ""
-    draw_figure(study, panels_of(study, rows), path, title=title)
+    draw_figure(study, panels_of(study, frame), path, title=title)
 
 
 _COMPARED = ("variance", "cross-entropy", "mse", "mae")
@@ -304,25 +233,7 @@ _DEFAULT = "adaptive"
 _RIVALS = ("hazard", "above_threshold", "paper", "inverse_sensitivity", "laplace", "clipped_mean")
 _SEARCHES = ("paper", "above_threshold", "hazard", _DEFAULT)
 _PANEL = ["dataset", "metric", "column"]
-_ASYMMETRIES = {
-    "0 to 0.1": (0.0, 0.1),
-    "0.1 to 0.3": (0.1, 0.3),
-    "0.3 to 0.45": (0.3, 0.45),
-    "above": (0.45, 1),
-}
-_STYLE = """
-body { margin: 0 auto; max-width: 72rem; padding: 0 1rem 3rem; font: 1rem/1.5 system-ui, Arial, sans-serif; }
-h1, h2, h3 { line-height: 1.2; margin: 2rem 0 0.4rem; }
-h2 { border-top: 1px solid #d8d8d8; padding-top: 1.2rem; }
-p { max-width: 46rem; overflow-wrap: anywhere; }
-.scroll { overflow-x: auto; margin: 0.5rem 0; }
-img { display: block; width: 100%; min-width: 42rem; }
-table { border-collapse: collapse; font-size: 0.85rem; font-variant-numeric: tabular-nums; }
-th, td { padding: 0.25rem 0.5rem; border-bottom: 1px solid #d8d8d8; text-align: right; }
-tbody th { text-align: left; font-weight: normal; min-width: 7rem; }
-.note { background: #f5f6f8; border-left: 4px solid #00558c; padding: 0.5rem 0.9rem; }
-nav a, summary { display: inline-block; margin: 0 0.9rem 0.3rem 0; color: #00558c; }
-"""
+_ASYMMETRIES = {"0 to 0.1": 0.0, "0.1 to 0.3": 0.1, "0.3 to 0.45": 0.3, "above": 0.45}  # from where on
 
 
 def _number(value: float) -> str:
@@ -346,17 +257,16 @@ def _pivot(lines: Any, value: str, columns: str = "mechanism") -> Any:
 
 def _by_panel(values: Any) -> Any:
     """Return a table of panels and epsilons, with the geometric means of its columns."""
-    wide = values.dropna().unstack("epsilon", sort=False)
-    wide = wide[sorted(wide.columns)]
+    wide = values.dropna().unstack("epsilon", sort=False).sort_index(axis="columns")
     wide.index = [Task(*panel).title for panel in wide.index]
     wide.loc["geometric mean"] = wide.agg(_geometric_mean)
     return wide
 
 
-def tables_of(study: Study, rows: Sequence[ResultRow]) -> dict[str, Any]:
+def tables_of(study: Study, rows: Any) -> dict[str, Any]:
     """Return the tables of one study, for which there are rows: DataFrames by title."""
-    rows = [row for row in rows if row.figure == study.name]
-    if study.kind == "illustration" or not rows:
+    rows = rows[rows["figure"] == study.name]
+    if not len(rows):
         return {}
     if study.kind == "simulated":
         title = "Expected error of inverse sensitivity / that of a mechanism, medians by asymmetry"
@@ -374,9 +284,9 @@ def tables_of(study: Study, rows: Sequence[ResultRow]) -> dict[str, Any]:
     return {}
 
 
-def overall_tables(rows: Sequence[ResultRow]) -> dict[str, Any]:
+def overall_tables(rows: Any) -> dict[str, Any]:
     """Return the tables over all panels of variance, cross-entropy, MSE and MAE: DataFrames by title."""
-    lines = summarise([row for row in rows if row.figure in _COMPARED])
+    lines = summarise(rows[rows["figure"].isin(_COMPARED)])
     if _DEFAULT not in set(lines["mechanism"]):
         return {}
     wide = _pivot(lines, "mean")
@@ -416,115 +326,85 @@ def _without_bounds(lines: Any) -> Any:
     return _frame(table, "mechanism")
 
 
-def _asymmetries(rows: Sequence[ResultRow]) -> Any:
-    table = {}
+def _asymmetries(rows: Any) -> Any:
+    table, edges = {}, [*_ASYMMETRIES.values(), 1.0]
     for name in ("paper", "hazard"):
-        x, y = scatter_points(rows, name)
-        if len(x) > 1:
-            inside = {label: y[(x >= low) & (x < high)] for label, (low, high) in _ASYMMETRIES.items()}
-            medians = {label: np.median(part) if len(part) else math.nan for label, part in inside.items()}
-            ranks = np.corrcoef(np.argsort(np.argsort(x)), np.argsort(np.argsort(y)))[0, 1]
-            table[RIVALS[name].title] = medians | {"rank correlation": ranks, "simulations": len(x)}
+        points = scatter_points(rows, name)
+        if len(points) > 1:
+            part = import_extra("pandas").cut(points["asymmetry"], edges, right=False, labels=[*_ASYMMETRIES])
+            ranks = points["asymmetry"].rank().corr(points["ratio"].rank())
+            medians = points["ratio"].groupby(part, observed=False).median().to_dict()
+            table[RIVALS[name].title] = medians | {"rank correlation": ranks, "simulations": len(points)}
     return _frame(table, "mechanism")
 
 
-def _html(frame: Any, **options: Any) -> str:
-    text = frame.to_html(float_format=_number, na_rep="", border=0, **options)
-    return f'<div class="scroll">{text}</div>'
+def _html(frame: Any) -> str:
+    with import_extra("pandas").option_context("display.max_colwidth", None):
+        return str(frame.to_html(float_format=_number, na_rep="", border=0))
 
 
-def _picture(study: Study, rows: Sequence[ResultRow]) -> str:
+def _picture(study: Study, rows: Any) -> str:
     stream = io.BytesIO()
     draw_figure(study, panels_of(study, rows), stream)
-    data = base64.b64encode(stream.getvalue()).decode()
-    image = f'<img alt="{html.escape(study.title)}" src="data:image/svg+xml;base64,{data}">'
-    return f'<div class="scroll">{image}</div>'
+    return base64.b64encode(stream.getvalue()).decode()
 
 
-def _numbers(study: Study, rows: Sequence[ResultRow]) -> str:
-    lines = summarise([row for row in rows if row.figure == study.name])
+def _numbers(study: Study, rows: Any) -> Any:
+    if study.kind != "drawn":
+        return None
+    lines = summarise(rows[rows["figure"] == study.name])
     panels = [Task(*panel).title for panel in lines[_PANEL].itertuples(index=False)]
-    names = [
-        "mechanism",
-        "setting",
-        "epsilon",
-        "repeats",
-        "mean",
-        "low",
-        "high",
-        "exact",
-        "median",
-        "q95",
-        "bias",
-    ]
-    return (
-        "<details><summary>All numbers of this figure</summary><p>Errors divided by the true value. Means "
-        f"and bias of releases without bounds: errors capped at {ERROR_CAP:g} times the true value. Low to "
-        "high: 0.9 confidence interval of the mean. Exact: the expected error from the output law, in the "
-        f"first {EXACT_REPEATS} repeats. q95: 0.95 quantile.</p>"
-        f"{_html(lines[names].set_axis(panels))}</details>"
-    )
+    names = ["repeats", "mean", "low", "high", "exact", "median", "q95", "bias"]
+    return lines[["mechanism", "setting", "epsilon", *names]].set_axis(panels)
 
 
-def _settings(rows: Sequence[ResultRow]) -> str:
-    drawn = [row for row in rows if row.dataset != "simulated"]
+def _settings(rows: Any) -> list[Any]:
+    drawn = rows[rows["dataset"] != "simulated"]
     settings = {
-        "epsilons": {f"{row.epsilon:g}" for row in drawn},
-        "repeats": {str(max((row.repeat + 1 for row in drawn), default=0))},
-        "records per repeat": {f"{SAMPLE_SIZE} without replacement (all of them if there are fewer)"},
-        "seeds of splits": {str(row.split_seed) for row in rows if row.split_seed >= 0},
-        "versions": {row.versions.replace(";", "; ") for row in rows},
-        "git revision": {row.revision for row in rows},
+        "epsilons": drawn["epsilon"].map("{:g}".format),
+        "repeats": [str(drawn["repeat"].max() + 1) if len(drawn) else "0"],
+        "records per repeat": [f"{SAMPLE_SIZE} without replacement (all of them if there are fewer)"],
+        "seeds of splits": rows["split_seed"][rows["split_seed"] >= 0].astype(str),
+        "versions": rows["versions"].str.replace(";", "; "),
+        "git revision": rows["revision"],
     }
-    data = [get_dataset(name) for name in dict.fromkeys(row.dataset for row in drawn)]
+    data = [get_dataset(name) for name in drawn["dataset"].unique()]
     about = {d.name: {"rows": f"{d.rows:,}", "source": d.source, "licence": d.licence} for d in data}
-    values = {name: {"value": ", ".join(sorted(value))} for name, value in settings.items()}
-    with import_extra("pandas").option_context("display.max_colwidth", None):
-        return _html(_frame(values, "setting")) + _html(_frame(about, "data set"))
+    values = {name: {"value": ", ".join(sorted({*value}))} for name, value in settings.items()}
+    return [_frame(values, "setting"), _frame(about, "data set")]
 
 
-def report_page(rows: Sequence[ResultRow]) -> str:
+def report_page(rows: Any) -> str:
     """Return the HTML page about some results."""
-    parts = [
-        "<h1>Private metrics: the experiments of the paper</h1>",
-        "<p>D. Durfee, “Instance-Specific Asymmetric Sensitivity in Differential Privacy”, "
-        '<a href="https://arxiv.org/abs/2311.14681">arXiv 2311.14681</a>, with the mechanisms of '
-        "dp_metrics.</p>",
-        '<p class="note">A study on public data. Its releases are seeded, so that they can be repeated, and '
-        "true values stand beside them: nothing on this page is private, or has to be.</p>",
+    jinja2 = import_extra("jinja2")
+    environment = jinja2.Environment(
+        loader=jinja2.PackageLoader("dp_metrics.evaluation", ""),
+        autoescape=True,
+        trim_blocks=True,
+        keep_trailing_newline=True,
+    )
+    environment.filters["table"] = _html
+    sections = [
+        (study, _picture(study, rows), tables_of(study, rows), _numbers(study, rows))
+        for study in STUDIES.values()
+        if panels_of(study, rows)
     ]
-    shown = [study for study in STUDIES.values() if panels_of(study, rows)]
-    links = "".join(f'<a href="#{study.name}">{study.name}</a>' for study in shown)
-    parts.append(f'<nav>{links}<a href="#overall">all panels</a><a href="#settings">settings</a></nav>')
-    for study in shown:
-        parts.append(f'<h2 id="{study.name}">{html.escape(study.title)}</h2>{_picture(study, rows)}')
-        parts += [f"<h3>{title}</h3>{_html(table)}" for title, table in tables_of(study, rows).items()]
-        if study.kind == "drawn":
-            parts.append(_numbers(study, rows))
-    parts.append('<h2 id="overall">Over all panels of variance, cross-entropy, MSE and MAE</h2>')
-    parts += [f"<h3>{title}</h3>{_html(table)}" for title, table in overall_tables(rows).items()]
-    parts.append(f'<h2 id="settings">Settings</h2>{_settings(rows)}')
-    return (
-        '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">'
-        '<meta name="viewport" content="width=device-width, initial-scale=1">'
-        f"<title>Private metrics: the paper's experiments</title><style>{_STYLE}</style></head>"
-        f"<body>{''.join(parts)}</body></html>\n"
+    tables = {"overall": overall_tables(rows), "settings": _settings(rows)}
+    template = environment.get_template("report.html")
+    return str(
+        template.render(sections=sections, **tables, cap=ERROR_CAP, exact_repeats=engine.EXACT_REPEATS)
     )
 
 
 def write_report(results: Path) -> Path:
     """Write ``report.html`` beside a file of results, or into their folder; return its path."""
-    stored = ResultsFile(results)
-    for problem in stored.problems:
-        print(f"warning: {problem}", file=sys.stderr)
-    if not stored.rows:
-        raise ResultsError(f"there are no results in {stored.path}; make some with: dp-metrics reproduce")
-    path = stored.path.with_name("report.html")
-    path.write_text(report_page(stored.rows), encoding="utf-8")
-    return path
-
-
-_CACHE = "losses"  # folder of the models' losses, inside the output folder
+    path = results / results_file.FILE_NAME if results.is_dir() else results
+    rows = results_file.read_results(path)
+    if not len(rows):
+        raise ResultsError(f"there are no results in {path}; make some with: dp-metrics reproduce")
+    page = path.with_name("report.html")
+    page.write_text(report_page(rows), encoding="utf-8")
+    return page
 
 
 def _say(message: str) -> None:
@@ -539,23 +419,23 @@ def check_extras() -> None:
 
 def evaluate(
     dataset: Dataset, loaded: Loaded, epsilons: Sequence[float]
-) -> tuple[Study, list[ResultRow], Evaluation]:
+) -> tuple[Study, list[ResultRow], population.Evaluation]:
     """Train the model of a data set; release every metric of it once with every mechanism that can.
 
     All test records are used, and the releases are drawn from the operating system's entropy.
     """
-    evaluation = evaluate_model(dataset, *loaded)
-    populations = populations_of(evaluation)
+    evaluation = population.evaluate_model(dataset, *loaded)
+    populations = population.populations_of(evaluation)
     by_task = {Task(dataset.name, metric): population for metric, population in populations.items()}
-    study = Study("evaluate", dataset.name, tuple(by_task), MECHANISM_RIVALS, "whole")
-    chunks = plan(study, by_task, epsilons, 1, set())
-    rows = run_chunks(chunks, by_task, {"versions": "", "revision": ""}, jobs=1)
-    return study, [row for part in rows for row in part], evaluation
+    study = Study("evaluate", dataset.name, tuple(by_task), engine.MECHANISM_RIVALS, "whole")
+    work = engine.plan(study, by_task, (epsilons, 1), set())
+    rows = [row for made in engine.run(work, by_task, jobs=1) for row in made]
+    return study, rows, evaluation
 
 
 def default_datasets(quick: bool) -> list[str]:
     """Return the paper's data sets that can be used here: the five tables, and unless `quick` the images."""
-    names = [*TABULAR] if quick else [name for name in DATASETS if name not in EMBEDDED]
+    names = [d.name for d in DATASETS.values() if d.file_name and not (quick and d.shape)]
     if "cifar10" in names:
         try:
             import_extra("torch")
@@ -581,35 +461,33 @@ def reproduce(
     pictures, whose paths are returned. `quick`: 10 repeats and 3 epsilons on the five tables, instead of 100
     and 6, and no images. What can't be done is an error before any model is trained, wherever possible.
     """
-    studies = select_studies(figures, datasets or list(DATASETS), mechanisms)  # unknown names first
+    studies = engine.select_studies(figures, datasets or list(DATASETS), mechanisms)  # unknown names first
     check_extras()
     if not datasets:
-        studies = select_studies(figures, default_datasets(quick), mechanisms)
+        studies = engine.select_studies(figures, default_datasets(quick), mechanisms)
     tasks = list(dict.fromkeys(task for study in studies for task in study.tasks))
     for dataset in map(get_dataset, dict.fromkeys(task.dataset for task in tasks)):
         if dataset.model == "cnn":
             import_extra("torch")
         if dataset.file_name is not None:
             find_file(dataset, data_dir)
-    results = ResultsFile(output / FILE_NAME)
-    for problem in results.problems:
-        _say(f"warning: {problem}")
-    results.prepare()
-    versions = ";".join(f"{name}={version}" for name, version in package_versions().items())
-    stamp = {"versions": versions, "revision": git_revision()}
-    if {(row.versions, row.revision) for row in results.rows} - {(versions, stamp["revision"])}:
-        _say(f"note: {results.path} holds rows of other versions, which are kept; delete it to start afresh")
-    populations = {task: load_population(task, data_dir, output / _CACHE) for task in tasks}
-    epsilons, repeats = QUICK if quick else FULL
-    done = {key_of(row) for row in results.rows}
-    chunks = [chunk for study in studies for chunk in plan(study, populations, epsilons, repeats, done)]
-    total = sum(chunk.releases for chunk in chunks)
+    path = output / results_file.FILE_NAME
+    rows = results_file.read_results(path, mend=True)
+    versions = ";".join(f"{name}={version}" for name, version in population.package_versions().items())
+    stamp = {"versions": versions, "revision": results_file.git_revision()}
+    if ((rows["versions"] != versions) | (rows["revision"] != stamp["revision"])).any():
+        _say(f"note: {path} holds rows of other versions, which are kept; delete it to start afresh")
+    populations = {task: population.load_population(task, data_dir, output / "losses") for task in tasks}
+    protocol, done = engine.QUICK if quick else engine.FULL, results_file.keys_of(rows)
+    plans = [engine.plan(study, populations, protocol, done) for study in studies]
+    work = [repeat for plan in plans for repeat in plan]
+    total = sum(len(repeat.rivals) for repeat in work)
     if done:
-        _say(f"{len(done)} releases are in {results.path} already; {total} are left to do")
+        _say(f"{len(done)} releases are in {path} already; {total} are left to do")
     tqdm = import_extra("tqdm").tqdm
     with tqdm(total=total, desc="releases", unit="release", file=sys.stderr, disable=not total) as bar:
-        for rows in run_chunks(chunks, populations, stamp, jobs):
-            results.append(rows)
-            bar.set_postfix_str(rows[0].figure, refresh=False)
-            bar.update(len(rows))
-    return draw_figures(studies, results.rows, output)
+        for made in engine.run(work, populations, jobs):
+            results_file.append_results(path, made, **stamp)
+            bar.set_postfix_str(made[0].figure, refresh=False)
+            bar.update(len(made))
+    return draw_figures(studies, results_file.read_results(path), output)

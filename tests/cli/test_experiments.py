@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from dp_metrics.cli import catalogue
-from dp_metrics.evaluation import reproduce
+from dp_metrics.evaluation import population, reproduce
 from dp_metrics.evaluation.datasets import DATA_VARIABLE, DATASETS
 from dp_metrics.evaluation.engine import MECHANISM_RIVALS
 
@@ -72,7 +72,7 @@ def failure(run, monkeypatch):
     """Return what runs a command that fails before it trains, and returns its one line."""
     monkeypatch.delenv(DATA_VARIABLE, raising=False)
     monkeypatch.setattr(
-        reproduce, "evaluate_model", lambda *args, **kwargs: pytest.fail("a model was trained")
+        population, "evaluate_model", lambda *args, **kwargs: pytest.fail("a model was trained")
     )
 
     def failure(*argv):

@@ -198,7 +198,7 @@ def digits_frame(labels=("5", "0", "4")):
         ("bike", BIKE.drop(columns="count"), 2, "OpenML has no column cnt"),
         ("mnist", digits_frame(("5", "x", "4")), 3, "unexpected values"),
         ("mnist", digits_frame().drop(columns="pixel7"), 3, "unexpected values"),
-        ("mnist", digits_frame().drop(columns="class"), 3, "has no column class"),
+        ("mnist", digits_frame().drop(columns="class"), 3, "unexpected values .*class"),
         ("mnist", digits_frame(("5", "10", "4")), 3, "unexpected labels"),
     ],
 )
@@ -226,7 +226,7 @@ def test_images_are_read_and_a_damaged_file_of_them_is_refused(openml, tmp_path)
         ({"x_train": x[:1], "y_train": y[:1], "x_test": x[1:], "y_test": y[1:]}, "has 1 training rows, exp"),
         ({"x_test": x[:0], "y_test": y[:0]}, "has 2 rows, expected 3"),
         ({"x_train": x[:2, :5]}, "damaged or unreadable"),
-        ({"y_test": None}, "lacks an array"),
+        ({"y_test": None}, "damaged or unreadable .*y_test"),
     ):
         if isinstance(changes, bytes):
             path.write_bytes(changes)

@@ -16,6 +16,7 @@ from dp_metrics.evaluation.reproduce import (
     illustration_bounds,
     panels_of,
 )
+from dp_metrics.evaluation.results_file import frame_of
 
 
 @pytest.fixture
@@ -103,9 +104,9 @@ def check_layout(figure, panels, *, legend=True):
 )  # fmt: skip
 def test_nothing_overlaps_and_one_mechanism_has_one_colour(study_rows, figures, name, tasks):
     study = STUDIES[name]
-    panels = panels_of(study, study_rows(name, tasks))
+    panels = panels_of(study, frame_of(study_rows(name, tasks)))
     if study.kind == "drawn":
-        assert [panel.title for panel in panels] == [task.title for task in study.tasks[:tasks]]
+        assert list(panels) == [task.title for task in study.tasks[:tasks]]
     draw_figure(study, panels)  # written nowhere
     check_layout(figures[0], len(panels), legend=study.kind != "simulated")
     for axes in figures[0].axes:
@@ -143,7 +144,7 @@ def test_an_evaluation_shows_expected_errors(make_row, figures, tmp_path):
 def test_curves_show_the_capped_mean_without_an_error_of_zero(make_row, figures):
     rows = [make_row(repeat=i, release=x, bounded=0) for i, x in enumerate((3.0, 1e300))]
     rows += [make_row(release=2.0, epsilon=2.0, bounded=0)]
-    draw_figure(STUDIES["mse"], panels_of(STUDIES["mse"], rows))
+    draw_figure(STUDIES["mse"], panels_of(STUDIES["mse"], frame_of(rows)))
     lines = {line.get_label(): line for line in figures[-1].axes[0].lines}
     assert list(lines) == ["hazard", "sampling standard error"]
     assert lines["hazard"].get_xdata().tolist() == [1.0]
@@ -154,7 +155,7 @@ def test_curves_show_the_capped_mean_without_an_error_of_zero(make_row, figures)
 def test_a_run_on_a_part_of_the_rivals_draws_all_that_there_are_the_same_each_time(study_rows, tmp_path):
     studies = [STUDIES[name] for name in ("mse", "asymmetry", "illustrations", "beta")]
     studies[0] = dataclasses.replace(studies[0], rivals=(), tasks=())
-    rows = study_rows("mse", 1) + study_rows("asymmetry")
+    rows = frame_of(study_rows("mse", 1) + study_rows("asymmetry"))
     paths = draw_figures(studies, rows, tmp_path)
     assert [path.name for path in paths] == ["mse.png", "asymmetry.png", "illustrations.png"]
     assert all(path.read_bytes().startswith(b"\x89PNG") for path in paths)

@@ -1,7 +1,6 @@
 """Populations: losses are cached, and a cache that does not fit is not used."""
 
 import dataclasses
-import json
 import math
 
 import numpy as np
@@ -17,6 +16,7 @@ from dp_metrics.evaluation.population import (
     largest_log_loss,
     load_population,
     model_populations,
+    package_versions,
     populations_of,
 )
 
@@ -46,15 +46,15 @@ def test_losses_are_cached(tmp_path, trained):
     assert first.bounds is None
     assert load_population(Task("synthetic", "mae"), None, tmp_path).values.tolist() == [0.5, 0.0, 70.0]
     assert trained == ["synthetic"]
-    assert [path.name for path in tmp_path.iterdir()] == ["synthetic.npz"]
-    with np.load(tmp_path / "synthetic.npz") as arrays:
-        metadata = json.loads(str(arrays["metadata"]))
-    assert metadata["of"]["split_seed"] == metadata["of"]["model_seed"] == 0
-    assert {"dp_metrics", "numpy", "scikit-learn", "xgboost"} <= set(metadata["of"]["versions"])
+    assert {"dp_metrics", "numpy", "scikit-learn", "xgboost"} <= {*package_versions()}
 
 
 def cut_off(bytes_left):
-    return lambda patch, path: path.write_bytes(path.read_bytes()[:bytes_left])
+    def cut(patch, folder):
+        (path,) = folder.rglob("output.pkl")
+        path.write_bytes(path.read_bytes()[:bytes_left])
+
+    return cut
 
 
 STALE = {
@@ -70,10 +70,11 @@ STALE = {
 }
 
 
+@pytest.mark.filterwarnings("ignore:Exception while loading results")
 @pytest.mark.parametrize("change", STALE)
 def test_a_cache_that_does_not_fit_is_made_again(tmp_path, trained, monkeypatch, change):
     load_population(MSE, None, tmp_path)
-    STALE[change](monkeypatch, tmp_path / "synthetic.npz")
+    STALE[change](monkeypatch, tmp_path)
     for _ in range(2):
         found = load_population(MSE, None, tmp_path)
     assert len(trained) == 2

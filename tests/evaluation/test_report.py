@@ -7,7 +7,7 @@ import pytest
 
 from dp_metrics.evaluation.engine import BETAS, RIVALS, STUDIES
 from dp_metrics.evaluation.reproduce import overall_tables, report_page, tables_of, write_report
-from dp_metrics.evaluation.results_file import ResultsError, ResultsFile
+from dp_metrics.evaluation.results_file import ResultsError, append_results, frame_of, read_results
 
 
 @pytest.fixture
@@ -33,14 +33,14 @@ def rows(make_row):
 
 @pytest.mark.slow
 def test_the_page_is_whole_and_loads_nothing(rows):
-    page = report_page(rows)
+    page = report_page(frame_of(rows))
     ids = re.findall(r' id="([^"]+)"', page)
     assert len({*ids}) == len(ids)
     assert page.count("<img") == page.count('src="data:image/svg') == 4
     # nothing is fetched: no scripts, style sheets or fonts, and every reference is within the page
     assert not re.search(r"<(script|link|iframe)\b|@import|url\(|src=\"(?!data:)", page)
     assert {*re.findall(r'href="#([^"]+)', page)} <= {*ids}
-    for title, table in (tables_of(STUDIES["mse"], rows) | overall_tables(rows)).items():
+    for title, table in (tables_of(STUDIES["mse"], frame_of(rows)) | overall_tables(frame_of(rows))).items():
         assert title in page
         assert all(f"<th>{name}</th>" in page for name in table.index)
     for words in ("abc", "numpy=2", "All numbers of this figure", "CC BY 4.0", "seeded"):
@@ -51,7 +51,7 @@ def test_the_page_is_whole_and_loads_nothing(rows):
 @pytest.mark.parametrize("width", [390, 1200])
 def test_the_page_fits_a_browser_and_shows_its_pictures(rows, width, browser, tmp_path):
     path = tmp_path / "report.html"
-    path.write_text(report_page(rows), encoding="utf-8")
+    path.write_text(report_page(frame_of(rows)), encoding="utf-8")
     size = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": False}
     browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
     browser.get(path.as_uri())
@@ -74,10 +74,10 @@ def errors(make_row, **fields):
 
 def test_who_has_less_error(make_row):
     rows = errors(make_row) + errors(make_row, dataset="abalone", sampling_error=0.4)
-    (against,) = tables_of(STUDIES["mse"], rows).values()
+    (against,) = tables_of(STUDIES["mse"], frame_of(rows)).values()
     assert against.to_numpy() == pytest.approx(10.0)
     assert against.index.tolist() == ["bike, MSE", "abalone, MSE", "geometric mean"]
-    ratios, shares, sampling, _ = overall_tables(rows).values()
+    ratios, shares, sampling, _ = overall_tables(frame_of(rows)).values()
     assert ratios.loc["AboveThreshold (paper preset)"].tolist() == pytest.approx([3.0, 3.0])
     assert ratios.loc["Laplace"].tolist() == pytest.approx([0.5, 0.5])
     assert shares.loc["Laplace"].tolist() == [0, 0]
@@ -90,7 +90,7 @@ def test_who_has_less_error(make_row):
 def test_releases_near_zero(make_row):
     rows = [make_row(mechanism=m, repeat=i, release=x) for m in ("paper", "adaptive") for i, x in
             enumerate((0.1, 1.9, 0.19, 0.21) if m == "paper" else (1.9, 2.0, 2.1, 1.0))]  # fmt: skip
-    stopped = list(overall_tables(rows).values())[-1]
+    stopped = list(overall_tables(frame_of(rows)).values())[-1]
     assert stopped.to_dict() == {"paper": {"bike, MSE": 0.5}, "adaptive": {"bike, MSE": 0.0}}
 
 
@@ -102,7 +102,7 @@ def test_without_bounds(make_row):
         for m, chance in (("paper", 1e-3), ("hazard", 1e-9))
         for i, x in enumerate((2.1, 2.2, 2e9 if m == "paper" and not bounded else 2.1))
     ]  # fmt: skip
-    (table,) = tables_of(STUDIES["unbounded-losses"], rows).values()
+    (table,) = tables_of(STUDIES["unbounded-losses"], frame_of(rows)).values()
     assert table.loc["hazard"].tolist() == pytest.approx([1, 1, 1, 0, 3, 1e-9, 0.4 / 6])
     mean = (0.05 + 0.1 + 10) / (0.05 + 0.1 + 0.05)
     plain = (0.1 + 0.2 + 2e9) / 6
@@ -117,7 +117,7 @@ def test_beta(make_row):
         for rival, x in zip(BETAS, (0.4, 0.3, 0.2, 0.1, 0.2, 0.3), strict=True)
         for i in range(2)
     ]  # fmt: skip
-    (table,) = tables_of(STUDIES["beta"], rows).values()
+    (table,) = tables_of(STUDIES["beta"], frame_of(rows)).values()
     assert table[1.0].tolist() == pytest.approx([2, 1.5, 1, 0.5, 1, 1.5])
 
 
@@ -129,7 +129,7 @@ def test_asymmetry(make_row, sign):
         for i in range(30)
         for m, x in (("inverse_sensitivity", 2.0 ** (sign * i)), ("paper", 1.0), ("hazard", 0.5))
     ]  # fmt: skip
-    (table,) = tables_of(STUDIES["asymmetry"], rows).values()
+    (table,) = tables_of(STUDIES["asymmetry"], frame_of(rows)).values()
     assert table["rank correlation"].tolist() == pytest.approx([sign, sign])
     ratios = 2.0 ** (sign * np.arange(30))
     medians = np.array([ratios[2:4].mean(), ratios[11:13].mean(), ratios[22], ratios[28]])
@@ -139,20 +139,22 @@ def test_asymmetry(make_row, sign):
 
 
 def test_a_partial_run_has_partial_tables(make_row):
-    assert all(tables_of(study, [make_row(mechanism="laplace")]) == {} for study in STUDIES.values())
-    assert overall_tables([make_row(mechanism="laplace")]) == {}
-    assert "<img" in report_page([make_row(mechanism="laplace")])
-    assert "<img" in report_page([make_row()])
+    assert all(
+        tables_of(study, frame_of([make_row(mechanism="laplace")])) == {} for study in STUDIES.values()
+    )
+    assert overall_tables(frame_of([make_row(mechanism="laplace")])) == {}
+    assert "<img" in report_page(frame_of([make_row(mechanism="laplace")]))
+    assert "<img" in report_page(frame_of([make_row()]))
 
 
 @pytest.mark.gate
 def test_a_report_is_written_of_all_lines_that_are_whole(tmp_path, rows, capsys):
     with pytest.raises(ResultsError, match=r"there are no results in .*dp-metrics reproduce"):
         write_report(tmp_path)
-    stored = ResultsFile(tmp_path)
-    stored.prepare()
-    stored.append(rows)
-    stored.path.write_bytes(stored.path.read_bytes()[:-5])
+    path = tmp_path / "results.csv"
+    read_results(path, mend=True)
+    append_results(path, rows)
+    path.write_bytes(path.read_bytes()[:-5])
     assert write_report(tmp_path) == tmp_path / "report.html"
     assert f"line {len(rows) + 1} is incomplete" in capsys.readouterr().err
     assert (tmp_path / "report.html").read_text(encoding="utf-8").endswith("</html>\n")

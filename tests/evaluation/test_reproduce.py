@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 
 from dp_metrics.cli.main import main
-from dp_metrics.evaluation import population, reproduce
+from dp_metrics.evaluation import engine, population, reproduce, results_file
 from dp_metrics.evaluation.datasets import DATA_VARIABLE, DATASETS
 from dp_metrics.evaluation.engine import RIVALS
 from dp_metrics.evaluation.population import Evaluation
-from dp_metrics.evaluation.results_file import ResultsFile
+from dp_metrics.evaluation.results_file import read_results
 
 
 @pytest.fixture
@@ -29,8 +29,8 @@ def small(monkeypatch, tmp_path):
     bounded = dataclasses.replace(DATASETS["synthetic"], loader=load, bounds=(0.0, 100.0))
     monkeypatch.setitem(DATASETS, "synthetic", bounded)
     monkeypatch.setattr(population, "evaluate_model", evaluate)
-    monkeypatch.setattr(reproduce, "QUICK", ((1.0, 4.0), 2))
-    monkeypatch.setattr(reproduce, "git_revision", lambda: "abc")  # whoever commits meanwhile
+    monkeypatch.setattr(engine, "QUICK", ((1.0, 4.0), 2))
+    monkeypatch.setattr(results_file, "git_revision", lambda: "abc")  # whoever commits meanwhile
     monkeypatch.delenv(DATA_VARIABLE, raising=False)
     monkeypatch.chdir(tmp_path)
     return tmp_path
@@ -54,13 +54,12 @@ def test_from_data_to_pictures_and_a_page(small, capsys):
     shown = capsys.readouterr()
     assert shown.out.split() == ["out/mse.png", "out/asymmetry.png", "out/illustrations.png"]
     assert "dp-metrics reproduce --report out" in shown.err
-    rows = ResultsFile(small / "out").rows
+    rows = list(read_results(small / "out" / "results.csv").itertuples())
     assert len([row for row in rows if row.figure == "mse"]) == len(RIVALS) * 2 * 2
     assert len([row for row in rows if row.figure == "asymmetry"]) == 3 * 2 * 3
     assert {"dp_metrics", "numpy", "scikit-learn", "xgboost"} <= {
         part.partition("=")[0] for part in rows[0].versions.split(";")
     }
-    assert (small / "out" / "losses" / "synthetic.npz").exists()
     assert main(["reproduce", "--report", "out"]) == 0
     assert capsys.readouterr().out == "out/report.html\n"
 
@@ -84,16 +83,16 @@ def test_a_run_that_was_stopped_goes_on(small, capsys, monkeypatch):
     assert run("--figure", "mse") == 0
     assert "0 are left to do" in capsys.readouterr().err
     assert run("--figure", "mae", "--mechanism", "laplace") == 0
-    assert len(ResultsFile(path).rows) == len(whole.splitlines()) - 1 + 4
+    assert len(read_results(path)) == len(whole.splitlines()) - 1 + 4
 
 
 @pytest.mark.slow
 def test_rows_of_another_revision_are_kept_and_said(small, capsys, monkeypatch):
     run("--figure", "mse", "--jobs", "2", "--mechanism", "laplace", "hazard")
-    monkeypatch.setattr(reproduce, "git_revision", lambda: "another")
+    monkeypatch.setattr(results_file, "git_revision", lambda: "another")
     run("--figure", "mae", "--mechanism", "laplace")
     assert "holds rows of other versions" in capsys.readouterr().err
-    rows = ResultsFile(small / "out").rows
+    rows = list(read_results(small / "out" / "results.csv").itertuples())
     assert [[row.revision for row in rows].count(one) for one in ("abc", "another")] == [8, 4]
 
 
@@ -129,4 +128,4 @@ def test_the_default_data_sets_are_those_of_the_paper_without_cifar_where_torch_
     assert reproduce.default_datasets(quick=True) == names[:-1]
     monkeypatch.setattr(reproduce, "default_datasets", lambda quick: ["synthetic"])
     assert main(["reproduce", "--quick", "--figure", "mse", "--output", "out"]) == 0
-    assert {row.dataset for row in ResultsFile(small / "out").rows} == {"synthetic"}
+    assert {row.dataset for row in read_results(small / "out" / "results.csv").itertuples()} == {"synthetic"}

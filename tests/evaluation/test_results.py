@@ -1,78 +1,77 @@
 """The file of results: nothing that is whole is ever lost, and what is not is named by its line."""
 
+import math
 import statistics
 import subprocess
 from unittest import mock
 
+import pandas as pd
 import pytest
 
 from dp_metrics.evaluation import results_file as results
-from dp_metrics.evaluation.results_file import ResultsError, ResultsFile, git_revision, summarise
+from dp_metrics.evaluation.results_file import (
+    ResultsError,
+    append_results,
+    frame_of,
+    git_revision,
+    read_results,
+    summarise,
+)
 
 
-def written(path, rows):
-    stored = ResultsFile(path)
-    stored.prepare()
-    stored.append(rows)
-    return stored.path
+@pytest.fixture
+def path(tmp_path, make_row):
+    """A file with three rows."""
+    path = tmp_path / "results.csv"
+    assert read_results(path, mend=True).empty
+    append_results(path, [make_row(repeat=i, release=2.5 + i) for i in range(3)])
+    return path
 
 
-def test_round_trip(tmp_path, make_row):
+def test_round_trip(path, make_row):
     rows = [
-        make_row(repeat=i, release=x, expected_error=None, overshoot=None)
-        for i, x in enumerate((0.1 + 0.2, 1e-300, 1.7976931348623157e308))
+        make_row(repeat=3 + i, release=x, draw_seed=2**56 - 1, expected_error=math.nan, setting=setting)
+        for i, (x, setting) in enumerate(((0.1 + 0.2, "nan"), (1e-300, "a,b"), (1.7976931348623157e308, "")))
     ]
-    path = written(tmp_path, rows)
-    assert path == tmp_path / "results.csv"
-    for place in (tmp_path, path):
-        assert (ResultsFile(place).rows, ResultsFile(place).problems) == (rows, [])
+    whole = pd.concat([read_results(path), frame_of(rows)], ignore_index=True)
+    append_results(path, rows[:1])
+    append_results(path, rows[1:])
+    pd.testing.assert_frame_equal(read_results(path), whole)
     path.write_bytes(path.read_bytes().replace(b"\n", b"\r\n"))  # as by an editor on Windows
-    ResultsFile(path).append([make_row(repeat=5), make_row(repeat=5, release=3.0)])  # which count once
-    again = ResultsFile(path)
-    assert (again.rows, again.problems) == ([*rows, make_row(repeat=5)], [])
-    assert ResultsFile(tmp_path / "none.csv").rows == []
+    append_results(path, [make_row(repeat=1, release=3.0)])  # which counts once
+    pd.testing.assert_frame_equal(read_results(path), whole)
 
 
-def test_half_written_last_line(tmp_path, make_row):
-    rows = [make_row(repeat=i) for i in range(3)]
-    path = written(tmp_path, rows)
+def test_half_written_last_line(path, capsys):
     whole = path.read_bytes()
+    rows = read_results(path)
     for missing in (1, 2, 20, 60):
         path.write_bytes(whole[:-missing])
-        stored = ResultsFile(path)
-        assert stored.rows == rows[:2]
-        assert stored.problems == [f"{path}: line 4 is incomplete and was dropped"]
-        stored.prepare()
-        stored.append(rows[2:])
-        assert (ResultsFile(path).rows, ResultsFile(path).problems) == (rows, [])
+        pd.testing.assert_frame_equal(read_results(path), rows[:2])
+        assert capsys.readouterr().err == f"warning: {path}: line 4 is incomplete and was dropped\n"
+        assert path.read_bytes() == whole[:-missing]
+        read_results(path, mend=True)
+        assert "line 4" in capsys.readouterr().err
+        assert path.read_bytes() == b"".join(whole.splitlines(keepends=True)[:3])
 
 
-def test_damaged_line_in_the_middle(tmp_path, make_row):
-    rows = [make_row(repeat=i) for i in range(3)]
-    path = written(tmp_path, rows)
+def test_what_is_no_file_of_results_is_refused(path, monkeypatch):
     lines = path.read_text().splitlines(keepends=True)
-    for damaged in (lines[2].replace("2.5", "2.5x"), "mse,bike\n", "\x00\n", "\n"):
-        path.write_text("".join([*lines[:2], damaged, *lines[3:]]), newline="\n")
-        stored = ResultsFile(path)
-        assert stored.rows == [rows[0], rows[2]]
-        assert stored.problems == [f"{path}: line 3 is damaged and was dropped"]
-
-
-def test_what_is_no_file_of_results_is_refused(tmp_path, make_row, monkeypatch):
-    path = tmp_path / "other"
+    for damaged in (lines[2].replace("3.5", "3.5x"), "mse,bike\n", "\x00\n", "\n", 25 * "1," + "\n"):
+        path.write_text("".join([*lines[:2], damaged, *lines[3:]]))
+        with pytest.raises(ResultsError, match=r"results.csv is damaged: [^\n]+$"):
+            read_results(path)
     for content in (b"a,b\n1,2\n", b"\x89PNG\r\n", b"{}", b"figure,data"):
         path.write_bytes(content)
         with pytest.raises(ResultsError, match="line 1 is not the header"):
-            ResultsFile(path)
-    with pytest.raises(ValueError, match="can't be a line"):
-        written(tmp_path, [make_row(setting="a,b")])
+            read_results(path)
 
-    def refuse(self):
+    def refuse(self, **options):
         raise PermissionError(13, "Permission denied")
 
-    monkeypatch.setattr(results.Path, "read_bytes", refuse)
+    monkeypatch.setattr(results.Path, "read_text", refuse)
     with pytest.raises(ResultsError, match=r"can't read the results .*: Permission denied"):
-        ResultsFile(path)
+        read_results(path)
 
 
 def test_a_revision_that_git_does_not_tell_is_unknown(monkeypatch):
@@ -84,7 +83,9 @@ def test_a_revision_that_git_does_not_tell_is_unknown(monkeypatch):
 
 def test_summary_by_hand(make_row):
     releases = (2.0, 3.0, 2.5, 0.1, 50.0)
-    (line,) = summarise([make_row(repeat=i, release=x) for i, x in enumerate(releases)]).itertuples()
+    (line,) = summarise(
+        frame_of([make_row(repeat=i, release=x) for i, x in enumerate(releases)])
+    ).itertuples()
     assert (line.repeats, line.n, line.bounded) == (5, 1000, 1)
     assert line.mean == line.raw_mean == pytest.approx((0 + 1 + 0.5 + 1.9 + 48) / 5 / 2)
     assert line.median == pytest.approx(0.5)
@@ -97,6 +98,6 @@ def test_summary_by_hand(make_row):
     assert line.sampling == pytest.approx(0.05)
     assert line.overshoot_chance == pytest.approx(1e-9)
     capped = [make_row(bounded=0, repeat=i, release=x) for i, x in enumerate((3.0, 1e300))]
-    (line,) = summarise(capped).itertuples()
+    (line,) = summarise(frame_of(capped)).itertuples()
     assert line.mean == line.bias == pytest.approx((0.5 + 10) / 2)
     assert line.raw_mean > 1e299
