@@ -22,9 +22,8 @@ import numpy as np
 from numpy.typing import NDArray
 from tqdm import tqdm
 
-from dp_metrics.evaluation.engine import MECHANISM_RIVALS, RIVALS, STUDIES
+from dp_metrics.evaluation.engine import ERROR_CAP, MECHANISM_RIVALS, RIVALS, STUDIES
 from dp_metrics.evaluation.population import Population, load_population
-from dp_metrics.evaluation.results_file import ERROR_CAP
 from dp_metrics.mechanisms import Adaptive, Hazard, Laplace, Mechanism
 
 EPSILONS = (0.1, 0.5, 1.0, 2.0)

@@ -26,9 +26,8 @@ from PIL import Image
 from tqdm import tqdm
 
 from dp_metrics.evaluation.datasets import get_dataset, load_dataset, read_column
-from dp_metrics.evaluation.engine import RIVALS
+from dp_metrics.evaluation.engine import ERROR_CAP, RIVALS
 from dp_metrics.evaluation.population import Population, evaluate_model, populations_of
-from dp_metrics.evaluation.results_file import ERROR_CAP
 from dp_metrics.inputs import losses
 
 EPSILONS = np.geomspace(0.1, 10.0, 13)

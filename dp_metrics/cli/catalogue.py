@@ -41,8 +41,7 @@ from dp_metrics.evaluation.datasets import (
     get_dataset,
     load_dataset,
 )
-from dp_metrics.evaluation.engine import Study, StudyError
-from dp_metrics.evaluation.results_file import ERROR_CAP, ResultRow, ResultsError
+from dp_metrics.evaluation.engine import ERROR_CAP, ResultRow, ResultsError, Study, StudyError
 from dp_metrics.mechanisms import MECHANISMS
 from dp_metrics.metrics import FUNCTIONS, METRICS, Metric, row_of
 

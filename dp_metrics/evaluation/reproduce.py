@@ -12,11 +12,19 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from dp_metrics._packages import MissingExtraError, import_extra
-from dp_metrics.evaluation import engine, population, results_file
+from dp_metrics.evaluation import engine, population
 from dp_metrics.evaluation.datasets import DATASETS, Dataset, Loaded, find_file, get_dataset
-from dp_metrics.evaluation.engine import RIVALS, SAMPLE_SIZE, STUDIES, Study
+from dp_metrics.evaluation.engine import (
+    ERROR_CAP,
+    RIVALS,
+    SAMPLE_SIZE,
+    STUDIES,
+    ResultRow,
+    ResultsError,
+    Study,
+    summarise,
+)
 from dp_metrics.evaluation.population import Task
-from dp_metrics.evaluation.results_file import ERROR_CAP, ResultRow, ResultsError, summarise
 from dp_metrics.mechanisms._laws import GridLaw
 from dp_metrics.sensitivity.output_bounds import BoundsFacts, OutputBounds
 
@@ -218,7 +226,7 @@ def draw_figures(studies: Sequence[Study], rows: Any, output: Path) -> list[Path
 
 def draw_evaluation(study: Study, rows: Sequence[ResultRow], path: Path) -> None:
     """Write the plot of `dp-metrics evaluate`: the expected error of every metric of one data set."""
-    frame = results_file.frame_of(rows)
+    frame = engine.frame_of(rows)
     title = f"{study.title}: error that privacy adds, {rows[0].n:,} test records"
     if not frame["bounded"].all():
         names = dict.fromkeys(rival.mechanism for rival in study.rivals)
@@ -398,8 +406,8 @@ def report_page(rows: Any) -> str:
 
 def write_report(results: Path) -> Path:
     """Write ``report.html`` beside a file of results, or into their folder; return its path."""
-    path = results / results_file.FILE_NAME if results.is_dir() else results
-    rows = results_file.read_results(path)
+    path = results / engine.FILE_NAME if results.is_dir() else results
+    rows = engine.read_results(path)
     if not len(rows):
         raise ResultsError(f"there are no results in {path}; make some with: dp-metrics reproduce")
     page = path.with_name("report.html")
@@ -471,14 +479,14 @@ def reproduce(
             import_extra("torch")
         if dataset.file_name is not None:
             find_file(dataset, data_dir)
-    path = output / results_file.FILE_NAME
-    rows = results_file.read_results(path, mend=True)
+    path = output / engine.FILE_NAME
+    rows = engine.read_results(path, mend=True)
     versions = ";".join(f"{name}={version}" for name, version in population.package_versions().items())
-    stamp = {"versions": versions, "revision": results_file.git_revision()}
+    stamp = {"versions": versions, "revision": engine.git_revision()}
     if ((rows["versions"] != versions) | (rows["revision"] != stamp["revision"])).any():
         _say(f"note: {path} holds rows of other versions, which are kept; delete it to start afresh")
     populations = {task: population.load_population(task, data_dir, output / "losses") for task in tasks}
-    protocol, done = engine.QUICK if quick else engine.FULL, results_file.keys_of(rows)
+    protocol, done = engine.QUICK if quick else engine.FULL, engine.keys_of(rows)
     plans = [engine.plan(study, populations, protocol, done) for study in studies]
     work = [repeat for plan in plans for repeat in plan]
     total = sum(len(repeat.rivals) for repeat in work)
@@ -487,7 +495,7 @@ def reproduce(
     tqdm = import_extra("tqdm").tqdm
     with tqdm(total=total, desc="releases", unit="release", file=sys.stderr, disable=not total) as bar:
         for made in engine.run(work, populations, jobs):
-            results_file.append_results(path, made, **stamp)
+            engine.append_results(path, made, **stamp)
             bar.set_postfix_str(made[0].figure, refresh=False)
             bar.update(len(made))
-    return draw_figures(studies, results_file.read_results(path), output)
+    return draw_figures(studies, engine.read_results(path), output)

@@ -3,7 +3,7 @@
 import pytest
 import sklearn.datasets
 
-from dp_metrics.evaluation.results_file import ResultRow
+from dp_metrics.evaluation.engine import ResultRow
 
 
 @pytest.fixture(autouse=True)

@@ -12,19 +12,21 @@ from dp_metrics import private_log_loss, private_mae, private_mse, private_varia
 from dp_metrics._random import SeededEntropy
 from dp_metrics.evaluation.datasets import DATASETS
 from dp_metrics.evaluation.engine import (
+    ERROR_CAP,
     EXACT_REPEATS,
     MECHANISM_RIVALS,
     RIVALS,
     STUDIES,
     Study,
     asymmetry_of,
+    frame_of,
+    keys_of,
     plan,
     run,
     select_studies,
     simulate_bounds,
 )
 from dp_metrics.evaluation.population import Evaluation, Population, Task, populations_of
-from dp_metrics.evaluation.results_file import ERROR_CAP, frame_of, keys_of
 from dp_metrics.exceptions import SeededReleaseWarning
 from dp_metrics.mechanisms import MECHANISMS, AboveThreshold
 from dp_metrics.sensitivity.output_bounds import OutputBounds

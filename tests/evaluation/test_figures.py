@@ -7,7 +7,7 @@ import pytest
 from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
 
-from dp_metrics.evaluation.engine import MECHANISM_RIVALS, RIVALS, STUDIES, Study, asymmetry_of
+from dp_metrics.evaluation.engine import MECHANISM_RIVALS, RIVALS, STUDIES, Study, asymmetry_of, frame_of
 from dp_metrics.evaluation.population import Task
 from dp_metrics.evaluation.reproduce import (
     draw_evaluation,
@@ -16,7 +16,6 @@ from dp_metrics.evaluation.reproduce import (
     illustration_bounds,
     panels_of,
 )
-from dp_metrics.evaluation.results_file import frame_of
 
 
 @pytest.fixture

@@ -5,9 +5,16 @@ import re
 import numpy as np
 import pytest
 
-from dp_metrics.evaluation.engine import BETAS, RIVALS, STUDIES
+from dp_metrics.evaluation.engine import (
+    BETAS,
+    RIVALS,
+    STUDIES,
+    ResultsError,
+    append_results,
+    frame_of,
+    read_results,
+)
 from dp_metrics.evaluation.reproduce import overall_tables, report_page, tables_of, write_report
-from dp_metrics.evaluation.results_file import ResultsError, append_results, frame_of, read_results
 
 
 @pytest.fixture

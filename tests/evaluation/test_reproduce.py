@@ -7,11 +7,10 @@ import numpy as np
 import pytest
 
 from dp_metrics.cli.main import main
-from dp_metrics.evaluation import engine, population, reproduce, results_file
+from dp_metrics.evaluation import engine, population, reproduce
 from dp_metrics.evaluation.datasets import DATA_VARIABLE, DATASETS
-from dp_metrics.evaluation.engine import RIVALS
+from dp_metrics.evaluation.engine import RIVALS, read_results
 from dp_metrics.evaluation.population import Evaluation
-from dp_metrics.evaluation.results_file import read_results
 
 
 @pytest.fixture
@@ -30,7 +29,7 @@ def small(monkeypatch, tmp_path):
     monkeypatch.setitem(DATASETS, "synthetic", bounded)
     monkeypatch.setattr(population, "evaluate_model", evaluate)
     monkeypatch.setattr(engine, "QUICK", ((1.0, 4.0), 2))
-    monkeypatch.setattr(results_file, "git_revision", lambda: "abc")  # whoever commits meanwhile
+    monkeypatch.setattr(engine, "git_revision", lambda: "abc")  # whoever commits meanwhile
     monkeypatch.delenv(DATA_VARIABLE, raising=False)
     monkeypatch.chdir(tmp_path)
     return tmp_path
@@ -89,7 +88,7 @@ def test_a_run_that_was_stopped_goes_on(small, capsys, monkeypatch):
 @pytest.mark.slow
 def test_rows_of_another_revision_are_kept_and_said(small, capsys, monkeypatch):
     run("--figure", "mse", "--jobs", "2", "--mechanism", "laplace", "hazard")
-    monkeypatch.setattr(results_file, "git_revision", lambda: "another")
+    monkeypatch.setattr(engine, "git_revision", lambda: "another")
     run("--figure", "mae", "--mechanism", "laplace")
     assert "holds rows of other versions" in capsys.readouterr().err
     rows = list(read_results(small / "out" / "results.csv").itertuples())

@@ -8,8 +8,8 @@ from unittest import mock
 import pandas as pd
 import pytest
 
-from dp_metrics.evaluation import results_file as results
-from dp_metrics.evaluation.results_file import (
+from dp_metrics.evaluation import engine as results
+from dp_metrics.evaluation.engine import (
     ResultsError,
     append_results,
     frame_of,
