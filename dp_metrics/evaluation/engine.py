@@ -22,7 +22,7 @@ from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass, replace
 from itertools import product
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, TypeAlias
+from typing import Any, Literal, NamedTuple, TypeAlias, get_type_hints
 
 import numpy as np
 
@@ -79,12 +79,13 @@ class ResultRow(NamedTuple):
 
 
 _HEADER = ",".join(ResultRow._fields) + "\n"
+_DTYPES = get_type_hints(ResultRow)
 
 
 def frame_of(rows: Sequence[ResultRow]) -> Any:
     """Return rows as a DataFrame with a dtype for each column."""
     frame = import_extra("pandas").DataFrame(rows, columns=ResultRow._fields)
-    return frame.astype(ResultRow.__annotations__)
+    return frame.astype(_DTYPES)
 
 
 def keys_of(frame: Any) -> set[tuple[Any, ...]]:
@@ -114,7 +115,7 @@ def read_results(path: Path, *, mend: bool = False) -> Any:
         part.write_text(whole, encoding="utf-8", newline="\n")
         part.replace(path)
     empty = {"expected_error": [""], "overshoot": [""]}  # the only cells that may be
-    options = {"dtype": ResultRow.__annotations__, "keep_default_na": False, "na_values": empty}
+    options = {"dtype": _DTYPES, "keep_default_na": False, "na_values": empty}
     try:
         frame = import_extra("pandas").read_csv(io.StringIO(whole), skip_blank_lines=False, **options)
     except ValueError as error:
