@@ -7,7 +7,7 @@ import inspect
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
-from functools import cache, lru_cache
+from functools import lru_cache
 from types import FunctionType, MappingProxyType, MethodType
 from typing import Any, Generic, ParamSpec, TypeVar, cast
 
@@ -569,7 +569,7 @@ def arguments_of(
     raise TypeError(f"{function.__name__}() {problem}")
 
 
-@cache
+@lru_cache(maxsize=256)
 def _parameters(function: Callable[..., Any]) -> tuple[list[str], set[str], dict[str, Any]]:
     """Return the names of what may be given by its place, of what must be given, and all defaults by name."""
     shown = inspect.signature(function).parameters.values()
