@@ -830,6 +830,8 @@ ROWS = [
          (lambda: dp.private_mse(Y, Y, **SAFE, neighboring="replace-one"), "replace_one"),
          (lambda: dp.private_mse(Y, Y, **SAFE, neighboring="add_remove_one"), "add_or_remove_one"),
      ]),
+    (lambda metric, **options: metric(np.zeros((5, 0)), np.zeros((5, 0)), **SAFE, **options),
+     ValueError, "0 feature", [dp.private_mse, dp.private_rmse, dp.private_r2_score]),
     # options that many calls take
     (lambda epsilon: dp.private_mse(ONES, ONES, **SAFE | {"epsilon": epsilon}),
      ValueError, "epsilon must be a positive, finite number",
@@ -1575,6 +1577,8 @@ WITHOUT_RECORDS = [
          ("--total needs --budget", f"{PAGE} --epsilon 1 --total 3"),
          ("no column 'none'", "--y-true y --y-score none --labels well ill --epsilon 1"),
      ]),
+    (lambda line: typed("audit", line),
+     Typed, "not a positive, finite number", ["--epsilon -1", "--epsilon 1 nan"]),
     (lambda line: typed("plan", line),
      Typed, ..., [
          ("--metric takes NAME=GUESS", "--metric f1 --n 100"),

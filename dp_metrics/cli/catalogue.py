@@ -254,7 +254,7 @@ def add_audit(parser: argparse.ArgumentParser) -> None:
         "exact output laws. Prints the worst loss found / epsilon (at most 1 if the claim holds) and the "
         "worst pair; exit code 1 if a claim is refuted. No real data are read."
     )
-    claims = {"nargs": "+", "required": False, "default": [0.1, 1.0, 4.0]}
+    claims = {"nargs": "+", "type": epsilon, "required": False, "default": [0.1, 1.0, 4.0]}
     add_option(parser, run_audit, "epsilons", "--epsilon", **claims)
     add_option(parser, run_audit, "mechanisms", "--mechanism", **several(default=[]))
     add_option(parser, run_audit, "n", "--records")

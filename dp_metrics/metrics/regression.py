@@ -84,7 +84,7 @@ def r2_plan(shape: Shape, *, error_share: Any, **options: Any) -> Plan:
     """Return the plan of R^2 of each output, from a mean squared error and a variance, averaged."""
     share = check_share(error_share, "error_share")
     pairs = _Pairs.of(shape, **options)
-    k = pairs.outputs
+    k = max(pairs.outputs, 1)  # of none at all the reader says what is wrong
     variances = [VarianceOf(pairs.bounds, "y_true", column) for column in pairs.columns]
     return Plan(
         (*pairs.each(pairs.record_loss(squared_error)), *variances),
