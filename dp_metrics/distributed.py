@@ -20,7 +20,7 @@ import functools
 from collections.abc import Callable
 from typing import ParamSpec, TypeVar
 
-from dp_metrics.metrics import FUNCTIONS, METRICS
+from dp_metrics.metrics import FUNCTIONS, METRICS, regression
 from dp_metrics.release.result import PrivateResult, arguments_of, set_result
 from dp_metrics.streaming._collections import released, summarised
 
@@ -57,12 +57,8 @@ def _on_dask(metric: Callable[P, R]) -> Callable[P, R]:
     return of_collections
 
 
-_ALSO = {
-    "private_mean_squared_error": "private_mse",
-    "private_root_mean_squared_error": "private_rmse",
-    "private_mean_absolute_error": "private_mae",
-}
 _twins = {name: _on_dask(FUNCTIONS[name]) for name, row in METRICS.items() if row.usual.merges}
-_twins |= {name: _twins[other] for name, other in _ALSO.items()}
+_all_names = {name: one.__name__ for name, one in vars(regression).items() if one in FUNCTIONS.values()}
+_twins |= {name: _twins[short] for name, short in _all_names.items() if short in _twins}
 globals().update(_twins)  # `distributed.pyi` tells type checkers their signatures
 __all__ = [*sorted(_twins), "summarised"]
