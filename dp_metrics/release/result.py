@@ -563,10 +563,13 @@ def arguments_of(
     if len(given) == len(args) + len(kwargs) and needed <= given.keys() <= defaults.keys():
         return {**defaults, **given}
     try:  # this is slower, and says what is wrong
-        return inspect.signature(function).bind(*args, **kwargs).arguments
+        call = inspect.signature(function).bind(*args, **kwargs)
     except TypeError as error:
         problem = str(error).replace("too many", "takes options by their names only: too many")
-    raise TypeError(f"{function.__name__}() {problem}")
+    else:
+        call.apply_defaults()
+        return call.arguments
+    raise TypeError(f"{function.__name__}() {problem}")  # with no other error in its context
 
 
 @lru_cache(maxsize=256)
