@@ -57,7 +57,7 @@ class AuditCase:
     per_record : callable or None, default=None
         Makes public options that have an entry per record.
     records : callable or None, default=None
-        Maps the numbers to the data, record by record; None for what the catalogue says.
+        Maps the numbers to the data, record by record; None for what the metric says.
     """
 
     metric: str
@@ -175,7 +175,7 @@ def _two_columns(x: Floats) -> tuple[Any, ...]:
 
 
 def _rows() -> dict[str, AuditCase]:
-    """Return every metric of the catalogue: as it is, and with a public limit."""
+    """Return every public metric: as it is, and with a public limit."""
     found = {}
     for name, row in METRICS.items():
         found[name] = AuditCase(name, bounded=row.limit is None)
@@ -554,7 +554,7 @@ def _planned_loss(
     epsilon: float,
     arguments: Mapping[str, Any],
 ) -> float:
-    """Return the loss of what a metric of the catalogue releases, a noisy count included."""
+    """Return the loss of what a metric releases, a noisy count included."""
     options = {name: value for name, value in arguments.items() if name in row.options}
     settings = {name: value for name, value in arguments.items() if name not in row.options}
     sides = []

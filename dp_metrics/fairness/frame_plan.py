@@ -59,7 +59,7 @@ class FrameMetric:
     name : str
         Its name in the table.
     row : Metric
-        Its row of the catalogue.
+        The public metric.
     options : dict
         Its public options.
     mechanism : str, Mechanism or None

@@ -1,4 +1,4 @@
-"""The public metrics: thin functions, each beside its row of the catalogue."""
+"""The public metrics by their names, and what each name means."""
 
 import functools
 from collections.abc import Callable, Iterator
