@@ -7,8 +7,8 @@ import dp_metrics
 from dp_metrics.metrics import FUNCTIONS, METRICS, Metric
 from dp_metrics.metrics.labels.counts import Confusion
 from dp_metrics.metrics.scores.table import ScoreTable
-from dp_metrics.release.parts.mean_loss import MeanOf
-from dp_metrics.release.parts.variance import VarianceOf
+from dp_metrics.quantities.mean import MeanOf
+from dp_metrics.quantities.variance import VarianceOf
 
 HEADER = ["call", "instead of", "public limit", "mechanism", "relations", "summary, Dask", "scorer"]
 

@@ -26,18 +26,21 @@ from dp_metrics.accounting import ledgers
 from dp_metrics.inputs.arrays import Records
 from dp_metrics.inputs.floats import Floats
 from dp_metrics.inputs.losses import RecordLoss, identity
-from dp_metrics.inputs.options import Relation
+from dp_metrics.inputs.options import Relation, exact_epsilon
 from dp_metrics.metrics.labels.counts import Confusion
-from dp_metrics.release.parts.count_table import NestedOf, TableOf
-from dp_metrics.release.parts.mean_loss import CalibrationOf, MeanLoss, MeanOf
-from dp_metrics.release.parts.ranking_loss import OrderOf, OrderStatistic, RankingLoss, RankingOf
-from dp_metrics.release.parts.variance import Variance, VarianceOf
-from dp_metrics.release.plan import IntegersOf, IntegerVector, KnownParts, Plan
+from dp_metrics.quantities.base import Totals
+from dp_metrics.quantities.counts import CountStats, IntegersOf, NestedOf, TableOf
+from dp_metrics.quantities.mean import MeanOf
+from dp_metrics.quantities.noises import OneStage, noise_of
+from dp_metrics.quantities.order import OrderOf
+from dp_metrics.quantities.ranks import CalibrationOf, RankingOf
+from dp_metrics.quantities.variance import VarianceOf
+from dp_metrics.release.plan import Plan, Source
 from dp_metrics.release.result import PrivateResult
-from dp_metrics.sensitivity.aggregates import LossAggregate, VarianceAggregate
+from dp_metrics.sensitivity.aggregates import VarianceAggregate
 from dp_metrics.sensitivity.exact import exact_sum
 from dp_metrics.sensitivity.extremes import Ranks, far_distances
-from dp_metrics.sensitivity.output_bounds import OutputBounds, mean_loss_bounds, variance_bounds
+from dp_metrics.sensitivity.output_bounds import OutputBounds, variance_bounds
 
 MAX = sys.float_info.max
 REFUSED = (ValueError, TypeError)
@@ -103,9 +106,8 @@ def loss_bounds(
     losses: Iterable[float], *, capacity: int | None = None, cap: float | None = None
 ) -> OutputBounds:
     losses = np.array(losses, dtype=float)
-    return mean_loss_bounds(
-        LossAggregate.from_data(losses, capacity=losses.size if capacity is None else capacity, cap=cap)
-    )
+    ranks = losses.size if capacity is None else capacity
+    return loss_query(losses, cap).stats(ranks).bounds(ranks, False)
 
 
 def var_bounds(
@@ -135,11 +137,41 @@ def kind_of(row) -> str:
     )
 
 
-def loss_query(values, cap=None, weights=None, groups=None, *, loss=identity, is_count=False) -> MeanLoss:
-    """Return the query of the mean of losses, one for each value."""
+class Known:
+    """A quantity of some records, and what a release has to know of them."""
+
+    def __init__(self, quantity, *arrays, **public) -> None:
+        self.quantity, self.records = quantity, Records(tuple(map(np.asarray, arrays)), **public)
+        self.totals = quantity.totals(self.records)
+
+    def stats(self, ranks=0, *, forget=False):
+        return self.quantity.stats(self.records, self.totals, ranks, forget=forget)
+
+    def noise(self, mechanism, epsilon=1.0, *, relation=Relation.REPLACE_ONE, capacity=None):
+        totals = None if relation.private_n else self.totals
+        return noise_of(mechanism, self.quantity, totals, capacity, exact_epsilon(epsilon))
+
+    def prepared(self, mechanism, epsilon=1.0, *, relation=Relation.REPLACE_ONE):
+        """Return how a mechanism draws the quantity, and what that has to know of the records."""
+        noise = self.noise(mechanism, epsilon, relation=relation)
+        return noise, self.stats(noise.ranks, forget=noise.forgets)
+
+    def output_bounds(self, mechanism, epsilon=1.0, *, relation=Relation.REPLACE_ONE) -> OutputBounds:
+        """Return the output bounds for a release in one stage."""
+        totals = None if relation.private_n else self.totals
+        one = OneStage(self.quantity, mechanism, totals, None, exact_epsilon(epsilon))
+        return one.bounds(self.stats(one.ranks))
+
+    def draw(self, mechanism, epsilon, entropy, count=None, *, relation=Relation.REPLACE_ONE):
+        """Return the noise, and an output of it."""
+        noise, stats = self.prepared(mechanism, epsilon, relation=relation)
+        return noise, noise.prepare(stats)(entropy, count)
+
+
+def loss_query(values, cap=None, weights=None, groups=None, *, loss=identity, is_count=False) -> Known:
+    """Return the mean of losses, one for each value."""
     record_loss = RecordLoss(loss, reads=(np.asarray,), cap=cap, is_count=is_count)
-    records = Records((np.asarray(values),), sample_weight=weights, groups=groups)
-    return MeanOf(record_loss).known(records)
+    return Known(MeanOf(record_loss), values, sample_weight=weights, groups=groups)
 
 
 class AllRanks:
@@ -345,30 +377,26 @@ def list_table(path: Path) -> list[list[str]]:
     return rows
 
 
-def variance_query(x, bounds=None) -> Variance:
-    """Return what is known of values for their variance."""
-    return VarianceOf(bounds).known(Records((np.asarray(x),)))
+def variance_query(x, bounds=None) -> Known:
+    """Return the variance of values."""
+    return Known(VarianceOf(bounds), x)
 
 
-def order_query(x, k, limit) -> OrderStatistic:
-    """Return what is known of values for the k-th smallest."""
-    return OrderOf(np.asarray, lambda n: k, limit).known(Records((np.asarray(x),)))
+def order_query(x, k, limit) -> Known:
+    """Return the k-th smallest of values."""
+    return Known(OrderOf(np.asarray, lambda n: k, limit), x)
 
 
-def ranking_query(is_positive, scores) -> RankingLoss:
-    """Return what is known of records of two classes for the ranking loss."""
-    return RankingOf(1).known(Records((np.asarray(is_positive).astype(np.intp), np.asarray(scores))))
+def ranking_query(is_positive, scores) -> Known:
+    """Return the ranking loss of records of two classes."""
+    return Known(RankingOf(1), np.asarray(is_positive).astype(np.intp), scores)
 
 
-def integers(*parts, sensitivity=2, n=1, **keywords) -> tuple[Plan, KnownParts]:
-    """Return the plan of whole numbers, and what is known of them."""
-    plan = Plan(tuple(IntegersOf(tuple, sensitivity) for _ in parts), lambda records: records, **keywords)
-    return plan, KnownParts(tuple(IntegerVector(values, sensitivity, n) for values in parts))
-
-
-def aggregate_of(summary):
-    """Return the aggregate that a summary knows its records by."""
-    return summary._known.parts[0].aggregate
+def integers(*parts, sensitivity=2, n=1, **keywords) -> tuple[Plan, Source]:
+    """Return the plan of whole numbers, and their source."""
+    quantities = tuple(IntegersOf(tuple, len(values), sensitivity) for values in parts)
+    stats = [CountStats(Totals.of(n), np.array(values, dtype=object)) for values in parts]
+    return Plan(quantities, lambda records: records, **keywords), Source.of_stats(stats, 0)
 
 
 class Echo(RegressorMixin, BaseEstimator):

@@ -26,7 +26,7 @@ from dp_metrics.mechanisms import MECHANISMS, AboveThreshold, Adaptive, Hazard, 
 from dp_metrics.mechanisms.adaptive import AdaptiveDraw
 from dp_metrics.metrics import METRICS
 from dp_metrics.release.parts import count_table, mean_loss
-from dp_metrics.release.parts.ranking_loss import HazardByClass
+from dp_metrics.quantities.ranks import HazardByClass
 from dp_metrics.release.release import Release
 from dp_metrics.sensitivity.extremes import Extremes
 from dp_metrics.sensitivity.output_bounds import OutputBounds

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from decimal import Context, Decimal
 from fractions import Fraction
 from itertools import pairwise, product
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -14,21 +15,19 @@ from scipy.special import roots_legendre  # scikit-learn depends on scipy
 
 from dp_metrics.inference.loss_intervals import DownwardLaw
 from dp_metrics.inputs.floats import Floats
-from dp_metrics.mechanisms import OutputLaw
-from dp_metrics.mechanisms._base import Draw
 from dp_metrics.mechanisms._laws import Integers, IntervalLaw
 from dp_metrics.mechanisms.adaptive import AdaptiveLaw, CoinLaw
 from dp_metrics.mechanisms.comparators import AboveThresholdLaw, LaplaceLaw
-from dp_metrics.mechanisms.geometric import GeometricLaw, SpreadDraw, SumsDraw, SumsLaw, spread_noise
+from dp_metrics.mechanisms.geometric import GeometricLaw, SpreadLaw, SumsLaw
 from dp_metrics.mechanisms.hazard import PEAK, TAIL, HazardLaw
-from dp_metrics.release.noise import NumberDraw, VectorDraw
-from dp_metrics.release.parts.mean_loss import CappedDraw
-from dp_metrics.release.parts.ranking_loss import RankingDraw, RankingLaw
+from dp_metrics.quantities.counts import TableLaw
+from dp_metrics.quantities.order import CappedSumsLaw
+from dp_metrics.quantities.ranks import RankingLaw
 from dp_metrics.sensitivity.exact import rounded_quotient
 
 
-def law_loss(a: OutputLaw, b: OutputLaw) -> float:
-    """Return max over outputs of abs(log(P_a / P_b)); infinite if their supports differ."""
+def law_loss(a: Any, b: Any) -> float:
+    """Return max over outputs of abs(log(P_a / P_b)) of two laws; infinite if their supports differ."""
     if isinstance(a, HazardLaw) and isinstance(b, HazardLaw):
         return _hazard_loss(a, b)
     if isinstance(a, DownwardLaw) and isinstance(b, DownwardLaw):
@@ -39,10 +38,18 @@ def law_loss(a: OutputLaw, b: OutputLaw) -> float:
         return _interval_loss(a, b)
     if isinstance(a, LaplaceLaw) and isinstance(b, LaplaceLaw):
         return _laplace_loss(a, b)
+    if isinstance(a, SpreadLaw) and isinstance(b, SpreadLaw):
+        return _spread_loss(a, b)
     if isinstance(a, GeometricLaw) and isinstance(b, GeometricLaw):
         return _lattice_loss(a, b)
+    if isinstance(a, TableLaw) and isinstance(b, TableLaw):
+        return _table_loss(a, b)
     if isinstance(a, SumsLaw) and isinstance(b, SumsLaw):
-        return _vector_loss(*(VectorDraw(x.sums.values, ((len(x.sums.values), x.rate),)) for x in (a, b)))
+        return _table_loss(*(TableLaw(x.sums.values, ((len(x.sums.values), x.rate),)) for x in (a, b)))
+    if isinstance(a, RankingLaw) and isinstance(b, RankingLaw):
+        return _ranking_loss(a, b)
+    if isinstance(a, CappedSumsLaw) and isinstance(b, CappedSumsLaw):
+        return _capped_loss(a, b)
     if isinstance(a, AdaptiveLaw) and isinstance(b, AdaptiveLaw):
         return _adaptive_loss(a, b)
     if isinstance(a, CoinLaw) and isinstance(b, CoinLaw):
@@ -53,38 +60,14 @@ def law_loss(a: OutputLaw, b: OutputLaw) -> float:
     raise TypeError(f"No exact comparison of {type(a).__name__} with {type(b).__name__}.")
 
 
-def draw_loss(a: Draw, b: Draw, count: int) -> float:
-    """Return the loss of two prepared releases of one part, given a noisy count if they use one."""
-    if isinstance(a, VectorDraw) and isinstance(b, VectorDraw):
-        return _vector_loss(a, b)
-    if isinstance(a, RankingDraw) and isinstance(b, RankingDraw):
-        return _ranking_loss(a, b)
-    if isinstance(a, CappedDraw) and isinstance(b, CappedDraw):
-        return _capped_loss(a, b)
-    if isinstance(a, SpreadDraw) and isinstance(b, SpreadDraw):
-        return _spread_loss(a, b, count)
-    return law_loss(draw_law(a, count), draw_law(b, count))
-
-
-def draw_law(draw: Draw, count: int) -> OutputLaw:
-    """Return the law of a prepared release of one number, given a noisy count if it uses one."""
-    if isinstance(draw, NumberDraw):
-        return draw.law(count)
-    if isinstance(draw, SumsDraw):
-        return draw.sums_law
-    if isinstance(draw, RankingDraw):
-        return RankingLaw(draw)
-    raise TypeError("Only a release of one number has a law here.")
-
-
-def _vector_loss(a: VectorDraw, b: VectorDraw) -> float:
+def _table_loss(a: TableLaw, b: TableLaw) -> float:
     """Return the loss of whole numbers with noise: attained where each is far to the right side."""
     if (a.rates, a.zero_sum) != (b.rates, b.zero_sum) or (a.zero_sum and sum(a.values) != sum(b.values)):
         return math.inf
     return float(_moved(a, b))
 
 
-def _moved(a: VectorDraw, b: VectorDraw) -> Fraction:
+def _moved(a: TableLaw, b: TableLaw) -> Fraction:
     """Return by how much whole numbers differ, each in units of its noise."""
     rates = [rate for size, rate in a.rates for _ in range(size)]
     differences = zip(rates, a.values, b.values, strict=True)
@@ -102,26 +85,18 @@ def _lattice_loss(a: GeometricLaw, b: GeometricLaw) -> float:
     return float(a.added.epsilon * -(-abs(a.centre - b.centre) // a.added.steps))
 
 
-def _spread_loss(a: SpreadDraw, b: SpreadDraw, count: int) -> float:
+def _spread_loss(a: SpreadLaw, b: SpreadLaw) -> float:
     """Return the loss of a mean and its spread: attained, but for the ends of the grid of the mean."""
-    laws = [draw.law(count) for draw in (a, b)]
-    first, second = laws
-    if not (isinstance(first, GeometricLaw) and isinstance(second, GeometricLaw)):
-        raise TypeError("A mean with a spread has a law on a lattice.")
-    if (first.grid, first.added) != (second.grid, second.added):
+    if (a.grid, a.added, a.of_spread) != (b.grid, b.added, b.of_spread):
         return math.inf
-    of_spread = spread_noise(first.added, a.epsilon)
-    moves = (
-        (first.added, abs(first.centre - second.centre)),
-        (of_spread, abs(a.place(first) - b.place(second))),
-    )
+    moves = (a.added, abs(a.centre - b.centre)), (a.of_spread, abs(a.place - b.place))
     return float(sum(noise.epsilon * -(-move // noise.steps) for noise, move in moves))
 
 
 _DECIMALS = Context(prec=50)
 
 
-def _ranking_loss(a: RankingDraw, b: RankingDraw) -> float:
+def _ranking_loss(a: RankingLaw, b: RankingLaw) -> float:
     """Return the loss of the noisy sizes of the classes and the release together.
 
     Given the noisy sizes, both are drawn by one rule; that depends on the smaller size only. So for each of
@@ -132,7 +107,7 @@ def _ranking_loss(a: RankingDraw, b: RankingDraw) -> float:
         return math.inf
     worst = Decimal(0)
     for smaller, logs in _logs_of_sizes(a, b).items():
-        up, down = _hazard_logs(a.law_given(smaller), b.law_given(smaller))
+        up, down = _hazard_logs(a.given(smaller), b.given(smaller))
         for steps, log in ((max(logs), up), (-min(logs), down)):
             rate = a.rule.rate * steps
             size = _DECIMALS.divide(Decimal(rate.numerator), Decimal(rate.denominator))
@@ -140,7 +115,7 @@ def _ranking_loss(a: RankingDraw, b: RankingDraw) -> float:
     return float(worst)
 
 
-def _logs_of_sizes(a: RankingDraw, b: RankingDraw) -> dict[int, list[int]]:
+def _logs_of_sizes(a: RankingLaw, b: RankingLaw) -> dict[int, list[int]]:
     """Return the log ratios of noisy sizes, in units of the rate, by the smaller size they lead to."""
     if a.rule.n is not None:  # the ratio is constant beyond 0 and n
         tried = [np.unique(np.linspace(-1, a.rule.n + 1, 203).astype(int)).tolist()]
@@ -153,7 +128,7 @@ def _logs_of_sizes(a: RankingDraw, b: RankingDraw) -> dict[int, list[int]]:
     return found
 
 
-def _capped_loss(a: CappedDraw, b: CappedDraw) -> float:
+def _capped_loss(a: CappedSumsLaw, b: CappedSumsLaw) -> float:
     """Return the loss of a cap and of sums of what is clipped to it, together.
 
     The worst cap and the worst sums are found apart: no outcome has a larger loss. For a record that changes,
@@ -161,10 +136,10 @@ def _capped_loss(a: CappedDraw, b: CappedDraw) -> float:
     values of all records are compared, and those of `_ends`.
     """
     first, other = a.first, b.first
-    if (a.epsilon, a.part.sensitivity) != (b.epsilon, b.part.sensitivity) or first.grid != other.grid:
+    if a.rates != b.rates or first.grid != other.grid:
         return math.inf
     up, down = _hazard_logs(first, other)
-    values = np.concatenate([one.records.arrays[0] for one in (a, b)])
+    values = np.concatenate([a.values, b.values])
     numbers = np.append(_ends(first, other), first.grid.index_at_least(values))
     caps = first.grid.points(np.unique(np.clip(numbers, first.grid.first, first.grid.last))).tolist()
     of_sums = max(_moved(a.given(drawn), b.given(drawn)) for drawn in caps)

@@ -20,18 +20,19 @@ from numpy.typing import ArrayLike
 from scipy.special import betaincinv
 
 from dp_metrics._random import RandomState
-from dp_metrics.analysis._law_comparison import draw_loss, finite_loss, law_loss
+from dp_metrics.analysis._law_comparison import finite_loss, law_loss
 from dp_metrics.fairness.frame_plan import FrameOptions, read_frame
 from dp_metrics.inference.comparison import comparison_plan, paired_losses
 from dp_metrics.inference.loss_intervals import mean_plan, quantile_plan
 from dp_metrics.inputs.arrays import Records, Shape
 from dp_metrics.inputs.floats import Floats, own_error_state
 from dp_metrics.inputs.options import Epsilon, Relation, check_confidence, check_epsilon, exact_epsilon
-from dp_metrics.mechanisms import AboveThreshold, Adaptive, Mechanism, get_mechanism
-from dp_metrics.mechanisms._base import BoundsDraw, Draw, DrawnLaw, KnownNumber, NumberPart
+from dp_metrics.mechanisms import AboveThreshold, Adaptive, Mechanism, OutputLaw, get_mechanism
+from dp_metrics.mechanisms._base import DrawnLaw
 from dp_metrics.metrics import FUNCTIONS, METRICS, Metric, metric_named, metric_of, row_of
 from dp_metrics.release.plan import Plan, Together
-from dp_metrics.release.release import PreparedPlan, Release, Terms
+from dp_metrics.release.release import PreparedPlan, Release
+from dp_metrics.release.terms import Terms
 from dp_metrics.sensitivity.output_bounds import OutputBounds
 
 _COMPARATORS = ("inverse_sensitivity", "piecewise_laplace", "laplace", "geometric")
@@ -424,13 +425,16 @@ def privacy_loss(
     return law_loss(a, b)
 
 
-@dataclass
+@dataclass(eq=False)
 class _Recorder(Mechanism):
-    """A mechanism that notes what another one would draw of made-up records."""
+    """A mechanism that notes the laws by which another one would draw from output bounds of made-up records."""
 
     inner: Mechanism
-    relation: Relation
-    seen: list[tuple[Draw, Fraction, int]] = field(default_factory=list)
+    seen: list[tuple[OutputLaw, Fraction]] = field(default_factory=list)
+
+    @property
+    def needs_count(self) -> bool:
+        return self.inner.needs_count
 
     def count_ranks(self, epsilon: Epsilon, **public: Any) -> int:
         return self.inner.count_ranks(epsilon, **public)
@@ -438,18 +442,8 @@ class _Recorder(Mechanism):
     def output_distribution(self, output_bounds: OutputBounds, epsilon: Epsilon) -> DrawnLaw:
         return self.inner.output_distribution(output_bounds, epsilon)
 
-    def asks_count(self, part: NumberPart) -> bool:
-        return self.inner.asks_count(part)
-
-    def prepare(self, known: KnownNumber, epsilon: Fraction, *, relation: Relation) -> Draw:
-        draw = self.inner.prepare(known, epsilon, relation=relation)
-        self.seen.append((draw, epsilon, known.n))
-        return draw
-
     def release(self, output_bounds: OutputBounds, epsilon: Epsilon, rng: RandomState = None) -> float:
-        n, exact = output_bounds.n, exact_epsilon(epsilon)
-        draw = BoundsDraw(output_bounds, self.inner, exact, self.relation.private_n and n is not None)
-        self.seen.append((draw, exact, n or 0))
+        self.seen.append((self.output_distribution(output_bounds, epsilon), exact_epsilon(epsilon)))
         return output_bounds.value
 
 
@@ -488,19 +482,19 @@ def metric_loss(
     if metric_of(function) is not None:
         row, fixed = row_of(function)
         return _planned_loss(row, records_a, records_b, epsilon, {"mechanism": mechanism, **fixed, **options})
-    seen, relation = [], Relation.told_by(options)
+    seen = []
     for records in (records_a, records_b):
-        recorder = _Recorder(get_mechanism(mechanism), relation)
+        recorder = _Recorder(get_mechanism(mechanism))
         function(*records, epsilon=epsilon, mechanism=recorder, **options)
         seen.append(recorder.seen)
-    spent = [share for _, share, _ in seen[0]]
-    if spent != [share for _, share, _ in seen[1]]:
+    spent = [share for _, share in seen[0]]
+    if spent != [share for _, share in seen[1]]:
         return math.inf
     total = 0.0
-    if relation.private_n:
+    if Relation.told_by(options).private_n:
         # the rest of epsilon pays for the noisy count; given that, both use the same resolution
         total = float(exact_epsilon(epsilon) - sum(spent))
-    return total + math.fsum(draw_loss(a, b, max(n, 1)) for (a, _, n), (b, _, _) in zip(*seen, strict=True))
+    return total + math.fsum(law_loss(a, b) for (a, _), (b, _) in zip(*seen, strict=True))
 
 
 @own_error_state
@@ -606,12 +600,13 @@ def _loss_of_plans(release: Release, a: tuple[Any, Any], b: tuple[Any, Any]) -> 
 
 def _loss_of_prepared(a: PreparedPlan, b: PreparedPlan) -> float:
     """Return the loss of what one plan releases of two data sets, a noisy count included."""
-    n, other = a.known.n, b.known.n
-    if n != other and not a.release.terms.relation.private_n:
+    n, other = a.source.n, b.source.n
+    if n != other and not a.terms.relation.private_n:
         return math.inf  # a public number that differs
     # both draw with one noisy count, whose loss is what it cost for each record that one of them has more
-    for_count = float(a.for_count) * abs(n - other)
-    return for_count + math.fsum(draw_loss(x, y, max(n, 1)) for x, y in zip(a.draws, b.draws, strict=True))
+    for_count, count = float(a.for_count) * abs(n - other), max(n, 1)
+    laws = ([noise.law(x, count) for noise, x in zip(one.noises, one.stats, strict=True)] for one in (a, b))
+    return for_count + math.fsum(law_loss(*pair) for pair in zip(*laws, strict=True))
 
 
 @dataclass(frozen=True)

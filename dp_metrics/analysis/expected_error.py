@@ -16,7 +16,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dp_metrics._random import made_up
-from dp_metrics.analysis._law_comparison import draw_law
 from dp_metrics.analysis.guesses import LAWS, Data, Guess, examples_of, hints_of
 from dp_metrics.inputs.arrays import Records, array_of
 from dp_metrics.inputs.floats import MAX_FLOAT, Floats, own_error_state
@@ -32,22 +31,22 @@ from dp_metrics.inputs.options import (
     exact_epsilon,
 )
 from dp_metrics.inputs.readers import check_groups
-from dp_metrics.mechanisms import Geometric, Mechanism
-from dp_metrics.mechanisms._base import Draw, KnownNumber
+from dp_metrics.mechanisms import Mechanism
 from dp_metrics.mechanisms._laws import EvenGrid, cell_edges
-from dp_metrics.mechanisms.geometric import GeometricLaw, Staircase, SumsDraw
+from dp_metrics.mechanisms.geometric import GeometricLaw, Staircase, SumsLaw
 from dp_metrics.metrics import row_of
 from dp_metrics.metrics.classification import ShareOfRecords
 from dp_metrics.metrics.labels.counts import NO_RATIO, Confusion, ratio_cells
+from dp_metrics.quantities.base import Noise, Quantity
+from dp_metrics.quantities.counts import TableLaw, noise_of_cells
+from dp_metrics.quantities.counts_noise import CountsNoise
+from dp_metrics.quantities.mean import MeanOf
+from dp_metrics.quantities.noises import noise_of
+from dp_metrics.quantities.variance import VarianceOf
 from dp_metrics.release.count_limits import NoisyRatio, noisy_binomial_limits, noisy_ratio, ratio_limits
-from dp_metrics.release.noise import CountsNoise, NumberDraw, VectorDraw
-from dp_metrics.release.parts.count_table import CountTable, NestedTable
-from dp_metrics.release.parts.mean_loss import MeanOf
-from dp_metrics.release.parts.ranking_loss import RankingDraw
-from dp_metrics.release.parts.variance import VarianceOf
-from dp_metrics.release.plan import KnownParts, Plan
-from dp_metrics.release.release import Release, Terms
-from dp_metrics.sensitivity.output_bounds import OutputBounds
+from dp_metrics.release.plan import Plan, Source
+from dp_metrics.release.release import PreparedPlan
+from dp_metrics.release.terms import Terms
 
 _PROBABILITIES = (0.05, 0.25, 0.5, 0.75, 0.95)
 _ONE_AT_A_TIME = "{} releases several numbers here: plan for one output, or one metric, at a time."
@@ -395,11 +394,11 @@ class _Setting:
             self._read_data(data, n, hints)
         else:
             self._make_data(data, n, hints)
-        draws, _, _ = self._release(1.0).prepare(self._plan, self._known)
+        laws = self._prepared(self._terms).laws
         if hints["guess"] is None:
-            self.efforts = (_ROUGH, _FINE) if len(draws) > 1 or _is_table(draws) else (_FINE,)
+            self.efforts = (_ROUGH, _FINE) if len(laws) > 1 or _is_table(laws) else (_FINE,)
         else:
-            self.efforts = (_ROUGH, _GUESSED) if _is_table(draws) else (_GUESSED,)
+            self.efforts = (_ROUGH, _GUESSED) if _is_table(laws) else (_GUESSED,)
 
     def _read_data(self, data: Sequence[Any], n: Any, hints: Mapping[str, Any]) -> None:
         """Plan for the records that are given."""
@@ -413,7 +412,7 @@ class _Setting:
         planned = self._row.read(data, options, relation=relation)
         if n is not None:  # the plan above has told that all arrays have one length
             planned = self._row.read(*_resized(data, options, int(n)), relation=relation)
-        self._plan, self._known = planned
+        self._plan, self._source = planned
 
     def _make_data(self, data: Sequence[Any], n: Any, hints: Mapping[str, Any]) -> None:
         """Plan for records that are made from a guess."""
@@ -423,23 +422,21 @@ class _Setting:
             )
         of_records = {name: hint for name, hint in hints.items() if name != "guess"}
         guess = Guess(hints["guess"], n, **of_records)
-        release = self._release(1.0)
 
-        def planned(options: Mapping[str, Any], *made: Any) -> tuple[Plan, KnownParts]:
+        def planned(options: Mapping[str, Any], *made: Any) -> tuple[Plan, Source]:
             return self._row.read(made, options, relation=self._terms.relation)
 
         def value_of(options: Mapping[str, Any], made: Data) -> float:
-            plan, known = planned(options, *made)
-            draws, _, _ = release.prepare(plan, known)
-            return _truth(functools.partial(release.result, plan, known), draws, known, self._row.name)
+            return _Prepared(self._row.name, self._terms, *planned(options, *made)).truth
 
         example = examples_of(self._row, self._options, guess, value_of)
-        self._plan, self._known = planned(example.options, *example.data)
+        self._plan, self._source = planned(example.options, *example.data)
         self._options = example.options
         self._assumes = example.assumes
 
-    def _release(self, epsilon: float) -> Release:
-        return self._row.release_on(replace(self._terms, epsilon=exact_epsilon(epsilon)), self._options)
+    def _prepared(self, terms: Terms) -> _Prepared:
+        """Return the plan with its laws, on these terms."""
+        return _Prepared(self._row.name, terms, self._plan, self._source)
 
     def at_most(self, effort: _Effort, epsilon: float) -> float:
         """Return the mean absolute error at this epsilon, and by how much it may be larger than computed."""
@@ -453,18 +450,10 @@ class _Setting:
 
     def _noise(self, epsilon: float, effort: _Effort) -> _Noise | _SimulatedNoise:
         """Return the law of the release at this epsilon."""
-        release = self._release(epsilon)
-        draws, _, _ = release.prepare(self._plan, self._known)
-        result = self._result_of(release)
-        truth = _truth(result, draws, self._known, self._row.name)
-        if _is_table(draws):
-            return _SimulatedNoise(result, draws[0], truth, self._error_cap, effort)
-        numbers_ = [_number(draw, self._known.n) for draw in draws]
-        return _Noise(result, numbers_, truth, self._error_cap, effort)
-
-    def _result_of(self, release: Release) -> Callable[[Sequence[Any]], Any]:
-        """Return what makes a result of released numbers."""
-        return functools.partial(release.result, self._plan, self._known)
+        prepared = self._prepared(replace(self._terms, epsilon=exact_epsilon(epsilon)))
+        if _is_table(laws := prepared.laws):
+            return _SimulatedNoise(prepared.result, laws[0], prepared.truth, self._error_cap, effort)
+        return _Noise(prepared.result, prepared.numbers, prepared.truth, self._error_cap, effort)
 
 
 @dataclass(frozen=True)
@@ -488,27 +477,49 @@ _ROUGH = _Effort(100, 32, 1, 0.1, 2)  # to come near an epsilon
 _SLACK = 0.001  # of the sum over one number
 
 
-def _is_table(draws: Sequence[Draw]) -> TypeGuard[Sequence[VectorDraw]]:
+def _is_table(laws: Sequence[Any]) -> TypeGuard[Sequence[TableLaw]]:
     """Return whether a table of counts is released, and nothing else."""
-    return len(draws) == 1 and isinstance(draws[0], VectorDraw) and len(draws[0].values) > 1
+    return len(laws) == 1 and isinstance(laws[0], TableLaw) and len(laws[0].values) > 1
 
 
-def _truth(
-    result: Callable[[Sequence[Any]], Any], draws: Sequence[Draw], known: KnownParts, name: str
-) -> float:
-    """Return what the result is without noise, or raise if it is not one number."""
-    if _is_table(draws):
-        (part,) = known.parts
-        # the finest table is the truth, because what merging its columns costs is part of the error
-        values: list[Any] = [part.table.ravel() if isinstance(part, NestedTable) else draws[0].values]
-    elif len(draws) > 2:
-        raise ValueError(_ONE_AT_A_TIME.format(name))
-    else:
-        values = [_number(draw, known.n).value for draw in draws]
-    truth = result(values)
-    if not isinstance(truth, numbers.Real):
-        raise ValueError(_ONE_AT_A_TIME.format(name))
-    return float(truth)
+class _Prepared:
+    """A plan of public records with the law of each part, a private number of records taken to be known."""
+
+    def __init__(self, name: str, terms: Terms, plan: Plan, source: Source) -> None:
+        self._name, self._prepared = name, PreparedPlan.of(name, terms, plan, source)
+
+    @functools.cached_property
+    def laws(self) -> list[Any]:
+        """The law of each part."""
+        prepared, count = self._prepared, max(self._prepared.source.n, 1)
+        return [noise.law(x, count) for noise, x in zip(prepared.noises, prepared.stats, strict=True)]
+
+    @functools.cached_property
+    def numbers(self) -> list[_Number]:
+        """Each part as one number."""
+        if len(self.laws) > 2:
+            raise ValueError(_ONE_AT_A_TIME.format(self._name))
+        private_n = self._prepared.terms.relation.private_n
+        pairs = zip(self.laws, self._prepared.stats, strict=True)
+        return [_number(law, stats, private_n) for law, stats in pairs]
+
+    def result(self, values: Sequence[Any]) -> Any:
+        """Return what released numbers become."""
+        prepared = self._prepared
+        return prepared.plan.postprocess(prepared.released(values))
+
+    @functools.cached_property
+    def truth(self) -> float:
+        """What the result is without noise; raises if it is not one number."""
+        if _is_table(self.laws):
+            # the finest table is the truth, because what merging its columns costs is part of the error
+            values = [self._prepared.stats[0].counts.ravel()]
+        else:
+            values = [number.value for number in self.numbers]
+        truth = self.result(values)
+        if not isinstance(truth, numbers.Real):
+            raise ValueError(_ONE_AT_A_TIME.format(self._name))
+        return float(truth)
 
 
 def _resized(
@@ -538,18 +549,17 @@ class _Number:
     hand_over: Callable[[float], Any] = float
 
 
-def _number(draw: Draw, n: int) -> _Number:
-    """Return the number that a draw releases, a private number of records taken to be known."""
-    if isinstance(draw, NumberDraw | RankingDraw):
-        bounds = draw.output_bounds
-        return _Number(bounds.value, draw_law(draw, max(n, 1)), bounds.output_range)
-    if isinstance(draw, SumsDraw):
-        sums = draw.sums_law.sums
-        return _Number(sums.value, draw.sums_law, (0.0, sums.limit))
-    if isinstance(draw, VectorDraw) and len(draw.values) == 1:
-        integer = _NoisyInteger(draw)
-        return _Number(draw.values, integer, (-integer.FAR, integer.FAR), lambda x: (int(x),))
-    raise ValueError("Only a release of single numbers has a law here: plan for one number at a time.")
+def _number(law: Any, stats: Any, private_n: bool) -> _Number:
+    """Return the number that is released by a law."""
+    if isinstance(law, SumsLaw):
+        return _Number(law.sums.value, law, (0.0, law.sums.limit))
+    if isinstance(law, TableLaw) and len(law.values) == 1:
+        integer = _NoisyInteger(law)
+        return _Number(law.values, integer, (-integer.FAR, integer.FAR), lambda x: (int(x),))
+    if not hasattr(stats, "bounds"):
+        raise ValueError("Only a release of single numbers has a law here: plan for one number at a time.")
+    bounds = stats.bounds(1, private_n)
+    return _Number(bounds.value, law, bounds.output_range)
 
 
 class _NoisyInteger:
@@ -557,10 +567,10 @@ class _NoisyInteger:
 
     FAR = 2.0**52
 
-    def __init__(self, draw: VectorDraw) -> None:
-        self._value, self._far = draw.values[0], int(self.FAR)
+    def __init__(self, law: TableLaw) -> None:
+        self._value, self._far = law.values[0], int(self.FAR)
         grid = EvenGrid(-self.FAR, self.FAR, 2 * self._far + 1)
-        self._noise = GeometricLaw(grid, self._far, Staircase(draw.rates[0][1], 1))
+        self._noise = GeometricLaw(grid, self._far, Staircase(law.rates[0][1], 1))
 
     def cdf(self, t: Floats) -> Floats:
         """Return P(release <= t)."""
@@ -647,13 +657,13 @@ class _SimulatedNoise:
     def __init__(
         self,
         result: Callable[[Sequence[Any]], Any],
-        draw: VectorDraw,
+        law: TableLaw,
         truth: float,
         error_cap: float,
         effort: _Effort,
     ) -> None:
-        counts = np.array(draw.values, dtype=np.float64)
-        noise, self._mass = simulated_noise(draw, effort.simulations)
+        counts = np.array(law.values, dtype=np.float64)
+        noise, self._mass = simulated_noise(law, effort.simulations)
         self._errors = np.array([result([noisy]) for noisy in counts + noise]) - truth
         # a metric of 0 has no size to compare with: errors are not capped
         self._cap = error_cap * abs(truth) or math.inf
@@ -714,53 +724,39 @@ def _as_it_is(block: Floats) -> Floats:
     return block
 
 
-def loss_draw(
+def prepared_mean(
     losses: Floats, *, max_loss: float | None = None, mechanism: Mechanism, epsilon: Epsilon
-) -> NumberDraw:
-    """Return what a mechanism makes of a mean loss."""
-    query = MeanOf(RecordLoss(identity, reads=(_as_it_is,), cap=max_loss)).known(Records((losses,)))
-    return _prepared(query, mechanism, epsilon)
+) -> tuple[Noise, Any]:
+    """Return how a mechanism draws a mean loss, and what that has to know of the losses."""
+    quantity = MeanOf(RecordLoss(identity, reads=(_as_it_is,), cap=max_loss))
+    return _prepared(quantity, losses, mechanism, epsilon)
 
 
-def variance_draw(
+def prepared_variance(
     x: Floats, *, bounds: tuple[float, float] | None = None, mechanism: Mechanism, epsilon: Epsilon
-) -> NumberDraw:
-    """Return what a mechanism makes of a variance."""
-    return _prepared(VarianceOf(bounds).known(Records((x,))), mechanism, epsilon)
+) -> tuple[Noise, Any]:
+    """Return how a mechanism draws a variance, and what that has to know of the values."""
+    return _prepared(VarianceOf(bounds), x, mechanism, epsilon)
 
 
-def _prepared(query: KnownNumber, mechanism: Mechanism, epsilon: Epsilon) -> NumberDraw:
-    draw = mechanism.prepare(query, exact_epsilon(epsilon), relation=Relation.REPLACE_ONE)
-    assert isinstance(draw, NumberDraw)
-    return draw
+def _prepared(quantity: Quantity, x: Floats, mechanism: Mechanism, epsilon: Epsilon) -> tuple[Noise, Any]:
+    source = Plan((quantity,), lambda records: records).read(Records((x,)))
+    noise = noise_of(mechanism, quantity, source.totals[0], None, exact_epsilon(epsilon))
+    return noise, source.look(0, noise)
 
 
-def loss_output_bounds(
-    losses: Floats, *, max_loss: float | None = None, mechanism: Mechanism, epsilon: Epsilon
-) -> OutputBounds:
-    """Return what a mechanism sees of a mean loss."""
-    return loss_draw(losses, max_loss=max_loss, mechanism=mechanism, epsilon=epsilon).output_bounds
-
-
-def variance_output_bounds(
-    x: Floats, *, bounds: tuple[float, float] | None = None, mechanism: Mechanism, epsilon: Epsilon
-) -> OutputBounds:
-    """Return what a mechanism sees of a variance."""
-    return variance_draw(x, bounds=bounds, mechanism=mechanism, epsilon=epsilon).output_bounds
-
-
-def simulated_noise(draw: VectorDraw, times: int, seed: int = 0) -> tuple[Floats, Floats]:
+def simulated_noise(law: TableLaw, times: int, seed: int = 0) -> tuple[Floats, Floats]:
     """Return draws of the noise of a table, a row each, and how much each counts; in floats, with the sum 1.
 
     At a large epsilon draws from the law of a release are all 0, and say nothing of its errors. So they are
     of a law with some noise in every second table or more, and each counts as often as it is drawn by the
     law of a release, relative to that (importance sampling).
     """
-    most = Fraction(math.log(len(draw.values) / 0.75))  # noise in about one cell of the table
-    rates = tuple((size, min(rate, most)) for size, rate in draw.rates)
-    noise = CountsNoise((0,) * len(draw.values), rates, draw.zero_sum).simulated(made_up(seed), times)
+    most = Fraction(math.log(len(law.values) / 0.75))  # noise in about one cell of the table
+    rates = tuple((size, min(rate, most)) for size, rate in law.rates)
+    noise = CountsNoise((0,) * len(law.values), rates, law.zero_sum).simulated(made_up(seed), times)
     above = np.repeat(
-        [float(rate - drawn) for (_, rate), (_, drawn) in zip(draw.rates, rates, strict=True)],
+        [float(rate - drawn) for (_, rate), (_, drawn) in zip(law.rates, rates, strict=True)],
         [size for size, _ in rates],
     )
     rarer = np.abs(noise) @ above
@@ -894,8 +890,8 @@ def _of_ratio(
     if cells is None or result.of_ratios is not None:
         raise ValueError(NO_RATIO.format(name))
     layout, first, each = result.layout, cells[0], miss / len(cells)
-    table = CountTable(np.zeros(layout.good.size, dtype=np.int64), 0, layout.cells, layout.is_partition)
-    draw = table.prepare(Geometric(), epsilon, relation=relation)
+    private_n, is_partition = relation.private_n, layout.is_partition
+    table = noise_of_cells(layout.cells, epsilon, private_n=private_n, is_partition=is_partition)
     of_a, of_b = first.weights
     share = of_b * guess / (of_a * (1 - guess) + of_b * guess)  # of the records that count, in A
 
@@ -903,7 +899,7 @@ def _of_ratio(
         counts = [0] * layout.good.size
         counts[first.a[0]] = round(counting * share)
         counts[first.b[0]] = counting - counts[first.a[0]]
-        noise = CountsNoise(tuple(counts), draw.rates, draw.zero_sum)
-        return ratio_limits(noisy_ratio(noise, first, None if relation.private_n else n), each, each)
+        noise = CountsNoise(tuple(counts), table.rates, table.zero_sum)
+        return ratio_limits(noisy_ratio(noise, first, None if private_n else n), each, each)
 
     return limits

@@ -37,8 +37,9 @@ from dp_metrics.inputs.arrays import Shape
 from dp_metrics.inputs.options import Relation
 from dp_metrics.inputs.readers import asked_of_persons
 from dp_metrics.metrics import row_of
-from dp_metrics.release.release import Release, Terms
+from dp_metrics.release.release import Release
 from dp_metrics.release.released import Interval
+from dp_metrics.release.terms import Terms
 
 T = TypeVar("T", bound="Comparison | Interval")
 

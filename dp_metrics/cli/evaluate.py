@@ -40,8 +40,9 @@ from dp_metrics.inputs.options import NEIGHBORING
 from dp_metrics.page.numbers import parsed
 from dp_metrics.page.page import PrivateEvaluation, page_release, private_evaluate
 from dp_metrics.page.setting import Setting, kinds_of
-from dp_metrics.release.release import Release, Terms
+from dp_metrics.release.release import Release
 from dp_metrics.release.released import biases_in_words
+from dp_metrics.release.terms import Terms
 
 _WRITERS: Mapping[str, Callable[[PrivateEvaluation], str]] = {
     ".html": PrivateEvaluation.to_html,

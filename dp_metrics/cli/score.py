@@ -51,10 +51,11 @@ from dp_metrics.mechanisms import MECHANISMS
 from dp_metrics.metrics import FUNCTIONS, Metric, row_of
 from dp_metrics.metrics._metric import WEIGHTS
 from dp_metrics.metrics.regression import private_mse
-from dp_metrics.release.parts.variance import VarianceOf
-from dp_metrics.release.release import Release, Terms
+from dp_metrics.quantities.variance import VarianceOf
+from dp_metrics.release.release import Release
 from dp_metrics.release.result import PrivateResult, with_result
 from dp_metrics.release.stored_questions import PER_RECORD, public_records
+from dp_metrics.release.terms import Terms
 from dp_metrics.streaming._summary import Summary
 
 T = TypeVar("T")

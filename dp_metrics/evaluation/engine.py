@@ -27,14 +27,19 @@ from typing import Any, Literal, NamedTuple, TypeAlias, get_type_hints
 import numpy as np
 
 from dp_metrics._packages import import_extra
-from dp_metrics._random import OSEntropy, RandomState, SeededEntropy, check_entropy
+from dp_metrics._random import Entropy, OSEntropy, RandomState, SeededEntropy, check_entropy
 from dp_metrics.evaluation.datasets import DATASETS, get_dataset
 from dp_metrics.evaluation.population import SPLIT_SEED, Population, Task
 from dp_metrics.inputs.floats import Floats, limit_of
-from dp_metrics.inputs.options import check_epsilon, exact_epsilon
-from dp_metrics.mechanisms import AboveThreshold, InverseSensitivity, Laplace, Mechanism, get_mechanism
-from dp_metrics.mechanisms._base import BoundsDraw
-from dp_metrics.release.noise import NumberDraw
+from dp_metrics.inputs.options import check_epsilon
+from dp_metrics.mechanisms import (
+    AboveThreshold,
+    InverseSensitivity,
+    Laplace,
+    Mechanism,
+    OutputLaw,
+    get_mechanism,
+)
 from dp_metrics.sensitivity.aggregates import OrderAggregate
 from dp_metrics.sensitivity.output_bounds import BoundsFacts, OutputBounds, order_statistic_bounds
 
@@ -386,8 +391,10 @@ def _drawn(repeat: Repeat, task: Task, population: Population) -> list[ResultRow
             rows.append(row._replace(release=release, error=abs(release - true_value)))
         else:
             mechanism = rival.make(population.paper_unit(len(records)))
-            prepared = population.prepared(records, mechanism, repeat.epsilon, bounded=told)
-            rows.append(_released(row, prepared, exact=whole or repeat.number < EXACT_REPEATS))
+            noise, stats = population.prepared(records, mechanism, repeat.epsilon, bounded=told)
+            release = noise.prepare(stats)(_entropy(row), None).value
+            is_exact = whole or repeat.number < EXACT_REPEATS
+            rows.append(_released(row, release, noise.law(stats, None) if is_exact else None))
     return rows
 
 
@@ -401,19 +408,23 @@ def _simulated(repeat: Repeat) -> list[ResultRow]:
     rows = []
     for rival in repeat.rivals:
         seed = seed_of("simulated release", repeat.number, rival.mechanism)
-        prepared = BoundsDraw(output_bounds, rival.make(1.0), exact_epsilon(epsilon), False)
+        law = rival.make(1.0).output_distribution(output_bounds, epsilon)
         rival_row = row._replace(mechanism=rival.mechanism, release_seed=seed)
-        rows.append(_released(rival_row, prepared, exact=True))
+        rows.append(_released(rival_row, law.release(_entropy(rival_row)), law))
     return rows
 
 
-def _released(row: ResultRow, prepared: NumberDraw, *, exact: bool) -> ResultRow:
-    """Return a row with its release and, where asked for, with two numbers from the exact law."""
-    release, _ = prepared(OSEntropy() if row.release_seed < 0 else SeededEntropy(row.release_seed), None)
+def _entropy(row: ResultRow) -> Entropy:
+    """Return the source of the randomness of a release."""
+    return OSEntropy() if row.release_seed < 0 else SeededEntropy(row.release_seed)
+
+
+def _released(row: ResultRow, release: float, law: OutputLaw | None) -> ResultRow:
+    """Return a row with its release and, where the exact law is given, with two numbers from that."""
     row = row._replace(release=release, error=abs(release - row.true_value))
-    if not exact:
+    if law is None:
         return row
-    law, overshot = prepared.law(None), ERROR_CAP * row.true_value
+    overshot = ERROR_CAP * row.true_value
     expected = law.mean_absolute_error(row.true_value, cap=math.inf if row.bounded else overshot)
     return row._replace(expected_error=float(expected), overshoot=1.0 - float(law.cdf(overshot)))
 

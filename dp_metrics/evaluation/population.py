@@ -21,12 +21,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dp_metrics._packages import import_extra
-from dp_metrics.analysis.expected_error import loss_draw, variance_draw
+from dp_metrics.analysis.expected_error import prepared_mean, prepared_variance
 from dp_metrics.evaluation.datasets import Dataset, find_file, get_dataset, load_dataset, read_column
 from dp_metrics.inputs import losses
 from dp_metrics.inputs.floats import Floats
 from dp_metrics.mechanisms import Mechanism
-from dp_metrics.release.noise import NumberDraw
+from dp_metrics.quantities.base import Noise
 
 _LOGIT_BOUND = 10.0  # margins of binary models are clipped to [-10, 10], as in the paper: a public cap
 _IMAGE_LOGIT_BOUND = 25.0  # logits of an image model are clipped to [-25, 25]
@@ -205,13 +205,13 @@ class Population:
 
     def prepared(
         self, sample: Floats, mechanism: Mechanism, epsilon: float, *, bounded: bool = True
-    ) -> NumberDraw:
-        """Return what a mechanism makes of the metric of a sample."""
+    ) -> tuple[Noise, Any]:
+        """Return how a mechanism draws the metric of a sample, and what that has to know of the sample."""
         bounds = self.bounds if bounded else None
         if self.metric == "variance":
-            return variance_draw(sample, bounds=bounds, mechanism=mechanism, epsilon=epsilon)
+            return prepared_variance(sample, bounds=bounds, mechanism=mechanism, epsilon=epsilon)
         cap = None if bounds is None else bounds[1]
-        return loss_draw(sample, max_loss=cap, mechanism=mechanism, epsilon=epsilon)
+        return prepared_mean(sample, max_loss=cap, mechanism=mechanism, epsilon=epsilon)
 
     def paper_unit(self, size: int) -> float:
         """Return the unit of the paper's preset: the paper sums cross-entropy, and averages the others."""

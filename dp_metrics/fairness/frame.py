@@ -33,11 +33,12 @@ from dp_metrics.inputs.options import Relation, check_choice, check_confidence
 from dp_metrics.metrics._pictures import Bar, draw_groups
 from dp_metrics.metrics.scores.released_scores import ReleasedScores
 from dp_metrics.metrics.scores.table import ScoreTable
-from dp_metrics.release.release import Release, Terms
+from dp_metrics.release.release import Release
 from dp_metrics.release.released import PopulationQuestion, ResultNoise
 from dp_metrics.release.result import PrivateResult
 from dp_metrics.release.stored_answers import Answer, read_result, restores
 from dp_metrics.release.stored_questions import DAMAGED, Call
+from dp_metrics.release.terms import Terms
 
 _METHODS = ("between_groups", "to_overall")
 

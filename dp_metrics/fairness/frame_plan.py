@@ -24,10 +24,10 @@ from dp_metrics.metrics.labels.counts import Confusion, confusion_for
 from dp_metrics.metrics.labels.layouts import Counts, Layout, matrix_layout, right_or_wrong, whole
 from dp_metrics.metrics.scores.curve_formulas import ScoreCounts, TwoClasses, area_under_roc
 from dp_metrics.metrics.scores.table import ScoreBins, ScoreTable, score_plan
-from dp_metrics.release.noise import CountsNoise, as_floats
-from dp_metrics.release.parts.count_table import Cells, NestedOf, TableOf, check_cells, plausible_counts
-from dp_metrics.release.parts.mean_loss import MeanOf
-from dp_metrics.release.plan import KnownParts, Plan, Share, Together
+from dp_metrics.quantities.counts import Cells, NestedOf, TableOf, check_cells, plausible_counts
+from dp_metrics.quantities.counts_noise import CountsNoise, as_floats
+from dp_metrics.quantities.mean import MeanOf
+from dp_metrics.release.plan import Plan, Share, Source, Together
 from dp_metrics.release.released import ReleasedNumbers, ResultNoise
 from dp_metrics.release.result import PrivateResult
 from dp_metrics.release.stored_answers import read_shape
@@ -137,10 +137,10 @@ class _Table(NamedTuple):
 
     Parameters
     ----------
-    of_all : Part
+    of_all : TableOf or NestedOf
         The table of all groups, of records with their groups.
     weights : callable
-        Of a number of cells, their weights as in `CountTable`.
+        Of a number of cells, their weights as in `TableOf`.
     read : callable
         What plausible counts of a group tell, which the formulas of the metrics take; of these, of the noisy
         ones, and of the expected size of their noise.
@@ -213,7 +213,7 @@ class FrameOptions(NamedTuple):
 @own_error_state
 def read_frame(
     asked: FrameOptions, y_true: Any, y_pred: Any, sensitive_features: Any, *, relation: Relation
-) -> tuple[Together, tuple[KnownParts, ...], Any]:
+) -> tuple[Together, tuple[Source, ...], Any]:
     """Return the plan of a frame, what it has to know of the records, and the public form of these.
 
     Raises
@@ -465,14 +465,9 @@ def _scores(
         metrics[metric.name] = metric.row.name, one.postprocess
     of_group = Plan((replace(part, groups=1),), plan.reader)
     read = partial(_read_scores, bins=table.bins)
-    count, groups = partial(_tables_by_group, plan=of_group, groups=len(sizes)), len(sizes)
+    count, groups = partial(_counts_by_group, plan=of_group, groups=len(sizes)), len(sizes)
     of_all = NestedOf(count, part.rows * groups, part.finest, part.columns, groups)
     return _table(_Table(of_all, _weights_one, read, metrics), of_group, epsilon, shape, sizes)
-
-
-def _tables_by_group(coded: Records, *, plan: Plan, groups: int) -> NDArray[np.int64]:
-    tables: Any = [plan.read(piece).parts[0] for piece in by_group(coded, groups, Relation.ADD_OR_REMOVE_ONE)]
-    return np.concatenate([table.table for table in tables])
 
 
 def _read_scores(row: Floats, noisy: Floats, noise: float, *, bins: ScoreBins) -> ScoreCounts:
@@ -603,7 +598,9 @@ def _share(metric: FrameMetric, plan: Plan, epsilon: Fraction, shape: Shape, siz
         _all_records,
         parts_of=partial(_right_or_wrong_first, wrong_first=of_wrong),
     )
-    count = partial(_right_and_wrong, part=plan.parts[0])
+    (part,) = plan.parts
+    assert isinstance(part, MeanOf)
+    count = partial(_right_and_wrong, part=part)
     table = Plan((TableOf(layout.cells, layout.is_partition, count),), plan.reader)
     return _counts(layout, {metric.name: (metric.row.name, confusion)}, table, epsilon, shape, sizes)
 
@@ -628,10 +625,10 @@ def _right_or_wrong_first(counts: Counts, *, wrong_first: bool) -> tuple[Floats,
     return (wrong, right) if wrong_first else (right, wrong)
 
 
-def _right_and_wrong(records: Records, *, part: Any) -> NDArray[np.int64]:
-    known = part.known(records)
-    wrong = known.aggregate(0).aggregate.total >> UNIT_BITS
-    return np.array([known.n - wrong, wrong])
+def _right_and_wrong(records: Records, *, part: MeanOf) -> NDArray[np.int64]:
+    totals = part.totals(records)
+    wrong = part.stats(records, totals, 0).total >> UNIT_BITS
+    return np.array([totals.n - wrong, wrong])
 
 
 def _wrong_share(counts: Counts, *, result: Callable[[ReleasedNumbers], Any], without_records: float) -> Any:
@@ -663,8 +660,11 @@ def _as_they_are(coded: Records) -> Records:
 
 
 def _counts_by_group(coded: Records, *, plan: Plan, groups: int) -> NDArray[np.int64]:
-    tables: Any = [plan.read(piece).parts[0] for piece in by_group(coded, groups, Relation.ADD_OR_REMOVE_ONE)]
-    return np.concatenate([table.counts for table in tables])
+    """Return the table of each group, one below the other, as the plan of one group counts it."""
+    (part,) = plan.parts
+    assert isinstance(part, TableOf | NestedOf)
+    pieces = by_group(coded, groups, Relation.ADD_OR_REMOVE_ONE)
+    return np.concatenate([part.count(plan.reader(piece)) for piece in pieces])
 
 
 def _of_table(results: Sequence[PrivateResult[Any]], *, table: _Table, sizes: Sizes) -> FrameResult:

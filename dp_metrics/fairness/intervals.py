@@ -15,7 +15,7 @@ from dp_metrics.fairness.groups import gap_where_alike
 from dp_metrics.mechanisms._base import Limits
 from dp_metrics.metrics.labels.counts import Confusion
 from dp_metrics.metrics.scores.table import ScoreTable
-from dp_metrics.release.noise import in_words
+from dp_metrics.quantities.counts_noise import in_words
 from dp_metrics.release.released import (
     APPROXIMATE,
     POPULATION_NOTE,

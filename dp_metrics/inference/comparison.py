@@ -32,12 +32,13 @@ from dp_metrics.inputs.options import OR_NO_LIMIT, Relation, check_confidence, c
 from dp_metrics.inputs.readers import first_records
 from dp_metrics.mechanisms.geometric import ENORMOUS, largest_noise, noise_cdf
 from dp_metrics.metrics import METRICS, Metric, row_of
+from dp_metrics.quantities.counts import IntegersOf
+from dp_metrics.quantities.mean import MeanOf, PublicWeights
 from dp_metrics.release.count_limits import noisy_binomial_limits
-from dp_metrics.release.parts.mean_loss import MeanOf, PublicWeights
-from dp_metrics.release.plan import IntegersOf, KnownParts, Plan
-from dp_metrics.release.release import Terms
+from dp_metrics.release.plan import Plan, Source
 from dp_metrics.release.released import POPULATION_NOTE, Interval, ReleasedNumbers
 from dp_metrics.release.stored_questions import PER_RECORD, storable
+from dp_metrics.release.terms import Terms
 from dp_metrics.sensitivity.exact import BLOCK, in_blocks
 
 _REFUSED = {
@@ -548,7 +549,7 @@ def comparison_plan(
     sure = check_confidence(confidence)
     public: dict[str, Any] = {"loss": losses.name, "n": n, "confidence": sure, "unit": unit}
     if max_difference is None:
-        part = IntegersOf(partial(_wins, losses=losses), _SENSITIVITY)
+        part = IntegersOf(partial(_wins, losses=losses), 2, _SENSITIVITY)
         return Plan((part,), losses.read, partial(_compared_wins, **public))
     limit = check_positive(max_difference, "max_difference", OR_NO_LIMIT)
     # no difference exceeds the cap of the losses
@@ -808,7 +809,7 @@ def private_compare(  # noqa: PLR0913 - data, options, and settings of a release
         },
     )
 
-    def read() -> tuple[Plan, KnownParts, Any]:
+    def read() -> tuple[Plan, Source, Any]:
         names = ("y_true", "pred_a", "pred_b")
         shape, records, persons = first_records(
             (y_true, pred_a, pred_b),

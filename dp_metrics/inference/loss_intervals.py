@@ -29,14 +29,15 @@ from dp_metrics.inputs.readers import vector
 from dp_metrics.mechanisms._base import Mechanism, ceil_ranks
 from dp_metrics.mechanisms._laws import Grid, Integers, Runs, check_probability
 from dp_metrics.mechanisms.hazard import PEAK, TAIL, HazardLaw, default_grid, largest_ratio, share_of_rank
+from dp_metrics.quantities.counts import IntegersOf
+from dp_metrics.quantities.order import OF_SUMS, CappedSumsOf, OrderOf
 from dp_metrics.release.count_limits import at_most, binomial_law, mean_half_width, normal_note
-from dp_metrics.release.parts.mean_loss import OF_SUMS, CappedSumsOf
-from dp_metrics.release.parts.ranking_loss import OrderOf
-from dp_metrics.release.plan import IntegersOf, KnownParts, Plan
-from dp_metrics.release.release import Release, Terms
+from dp_metrics.release.plan import Plan, Source
+from dp_metrics.release.release import Release
 from dp_metrics.release.released import POPULATION_NOTE, Interval, ReleasedNumbers
 from dp_metrics.release.result import PrivateResult
 from dp_metrics.release.stored_questions import Call
+from dp_metrics.release.terms import Terms
 from dp_metrics.sensitivity.aggregates import VarianceAggregate
 from dp_metrics.sensitivity.exact import float_units, rounded_quotient
 from dp_metrics.sensitivity.noisy_sums import FINENESS
@@ -99,7 +100,7 @@ def mean_interval_plan(
         What a mean of 0, and a mean at the limit, is called in the interval.
     """
     scale = _Scale(check_confidence(confidence), about, low, high)
-    part = IntegersOf(partial(_sums, limit=limit), FINENESS + 1)
+    part = IntegersOf(partial(_sums, limit=limit), 2, FINENESS + 1)
     return Plan((part,), reader, partial(_normal_interval, scale=scale))
 
 
@@ -114,7 +115,7 @@ def capped_mean_plan(reader: Callable[[Records], Records], *, confidence: float)
         Of the interval.
     """
     order = OrderOf(np.asarray, _rank_of_cap, MAX_FLOAT)
-    part = CappedSumsOf(order, _sums, FINENESS + 1, _LEAST_RECORDS)
+    part = CappedSumsOf(order, _sums, 2, FINENESS + 1, _LEAST_RECORDS)
     return Plan((part,), reader, partial(_capped_interval, confidence=check_confidence(confidence)))
 
 
@@ -326,7 +327,7 @@ def private_mean_interval(  # noqa: PLR0913 - data, options, and settings of a r
     )
     plan = mean_plan(max_loss=max_loss, cap=cap, confidence=confidence)
 
-    def read() -> tuple[Plan, KnownParts, Any]:
+    def read() -> tuple[Plan, Source, Any]:
         _, records = Records.of((losses,), relation=Relation.REPLACE_ONE)
         return plan, plan.read(records), None
 
@@ -632,7 +633,7 @@ def private_quantile_interval(  # noqa: PLR0913 - data, options, and settings of
         arguments={"losses": losses, "q": q, "max_loss": max_loss, "confidence": confidence},
     )
 
-    def read() -> tuple[Plan, KnownParts, Any]:
+    def read() -> tuple[Plan, Source, Any]:
         shape, records = Records.of((losses,), relation=Relation.REPLACE_ONE)
         plan = quantile_plan(shape, q=q, epsilon=terms.epsilon, max_loss=max_loss, confidence=confidence)
         return plan, plan.read(records), None

@@ -6,27 +6,21 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from dp_metrics._random import Entropy, is_chosen
+from dp_metrics._random import Entropy
 from dp_metrics.inputs.floats import MAX_FLOAT, Floats, own_error_state
-from dp_metrics.inputs.options import Relation, exact_epsilon
+from dp_metrics.inputs.options import exact_epsilon
 from dp_metrics.mechanisms._base import (
     MOST_RANKS,
     TOO_FEW,
     UNBOUNDED,
-    BoundsDraw,
-    Draw,
-    KnownNumber,
     Limits,
     Mechanism,
-    Noise,
-    NumberPart,
     positive_number,
-    rehearse_law,
 )
 from dp_metrics.mechanisms._laws import ApproximateLaw, Lattice, OutputLaw, cells
 from dp_metrics.mechanisms.geometric import GeometricLaw, Staircase, SumsLaw
@@ -34,7 +28,7 @@ from dp_metrics.mechanisms.hazard import Hazard, HazardLaw, hazard_law, records_
 from dp_metrics.sensitivity.exact import rounded_quotient
 from dp_metrics.sensitivity.extremes import ClippedSum, Extremes
 from dp_metrics.sensitivity.noisy_sums import ratio_sums
-from dp_metrics.sensitivity.output_bounds import BoundsFacts, OutputBounds
+from dp_metrics.sensitivity.output_bounds import BoundsFacts
 
 _SMALLEST_LOSS, _SMALLEST_DISTANCE = 1e-270, 1e-130  # lattices of these are far above the subnormals
 _LARGEST_OFFSET = 1 << 50
@@ -142,36 +136,9 @@ class Adaptive(Mechanism):
     output_distribution = _ONE_STAGE.output_distribution
     noise_limits = _ONE_STAGE.noise_limits
 
-    def prepare(self, known: KnownNumber, epsilon: Fraction, *, relation: Relation) -> Draw:
-        """Return a draw in two stages if there may be two, and else in one."""
-        n = None if relation.private_n else known.size
-        count = self._count_extremes(known.part, epsilon, n) if known.has_extremes(relation) else 0
-        if count == 0:
-            return super().prepare(known, epsilon, relation=relation)
-        ranks = known.part.count_ranks(self, epsilon, n, known.highest)
-        known = known.known(max(ranks, count))
-        # a variance is at most a quarter of the squared width, whatever n is
-        limit = known.part.facts(1, 0).output_range[1] if known.part.are_distances else known.highest
-        extremes = known.extremes(count, ranks, relation)
-        return AdaptiveDraw(known, self, epsilon, relation, extremes, ranks, limit)
 
-    def capacity(self, part: NumberPart, epsilon: Fraction, n: int | None) -> int:
-        """Return how many ranks a summary keeps for a release."""
-        ranks = super().capacity(part, epsilon, n)
-        # of a variance it knows extremes only if it holds all values, and then it knows enough
-        return ranks if part.are_distances else max(ranks, self._count_extremes(part, epsilon, n))
-
-    def _count_extremes(self, part: NumberPart, epsilon: Fraction, n: int | None) -> int:
-        """Return how many extremes the first stage can use, or 0 if it is certain that there is none."""
-        stages = _stages(self, n, epsilon, part.are_distances) if part.has_extremes else None
-        if stages is None:
-            return 0
-        wanted = stages.rank + stages.ranks
-        return wanted if n is None else min(wanted, n)
-
-
-class _Stages(NamedTuple):
-    """Public numbers of the first stage, where there may be two."""
+class FirstStage(NamedTuple):
+    """The public numbers of the first stage, where there may be two."""
 
     probability: Fraction  # that there are two stages
     epsilon: Fraction
@@ -190,7 +157,9 @@ def _rank(n: int | None, epsilon: Fraction) -> int:
 
 
 @lru_cache(maxsize=256)
-def _stages(mechanism: Adaptive, n: int | None, epsilon: Fraction, are_distances: bool) -> _Stages | None:
+def first_stage(
+    mechanism: Adaptive, n: int | None, epsilon: Fraction, are_distances: bool
+) -> FirstStage | None:
     """Return the numbers of the first stage, or None if it is certain that there is none.
 
     Parameters
@@ -217,96 +186,7 @@ def _stages(mechanism: Adaptive, n: int | None, epsilon: Fraction, are_distances
         share = min(_LEAST_SHARE + Fraction(1 / (6 * excess)), _LARGEST_SHARE)
     selection, first = Hazard(resolution=rule.resolution), share * epsilon
     ranks = selection.count_ranks(first, n=None, monotonic=not are_distances, output_range=(0.0, MAX_FLOAT))
-    return _Stages(probability, first, selection, _rank(n, epsilon), ranks)
-
-
-@dataclass(frozen=True, repr=False, eq=False)
-class AdaptiveDraw(Draw):
-    """One number in two stages, or by `Hazard` if a public coin or a noisy number of records says so.
-
-    Parameters
-    ----------
-    known : KnownNumber
-        The number, with its extremes.
-    mechanism : Adaptive
-        The rule.
-    epsilon : Fraction
-        Privacy parameter.
-    relation : Relation
-        Where it makes the number of records private, an estimate of it will be given.
-    extremes : Extremes
-        The statistic of the most extreme records, and the clipped sums.
-    ranks : int
-        How many output bounds one stage uses.
-    limit : float
-        Public limit of the number.
-    """
-
-    known: KnownNumber
-    mechanism: Adaptive
-    epsilon: Fraction
-    relation: Relation
-    extremes: Extremes
-    ranks: int
-    limit: float
-
-    @cached_property
-    def one_stage(self) -> BoundsDraw:
-        """The draw in one stage, whose output bounds take long for a variance."""
-        bounds = self.known.bounds_at(self.ranks, self.relation)
-        return BoundsDraw(bounds, self.mechanism, self.epsilon, self.relation.private_n)
-
-    @property
-    def output_bounds(self) -> OutputBounds:
-        """What one stage sees of the data."""
-        return self.one_stage.output_bounds
-
-    @property
-    def drawn_by(self) -> str:
-        """The mechanism with its parameters."""
-        return repr(self.mechanism)
-
-    def rehearse(self) -> None:
-        """Make the laws of made-up numbers under the public settings of each stage that there may be."""
-        stages = self._stages(1)
-        if stages is None or stages[0].probability < 1 or self.relation.private_n:
-            self.one_stage.rehearse()
-        if stages is not None:
-            rehearse_law(stages[0].selection, stages[0].epsilon, self.extremes.facts)
-
-    def __call__(self, entropy: Entropy, count: int | None) -> tuple[float, Mapping[str, Any]]:
-        """Draw one number; in two stages with it C1, the "scale", and with a private n both noisy "sums"."""
-        stages = self._stages(count)
-        if stages is None or not is_chosen(entropy, stages[0].probability):
-            return self.one_stage(entropy, count)
-        return self._two_stages(*stages).release(entropy)
-
-    def law(self, count: int | None) -> OutputLaw:
-        """Return the law of the number: a `HazardLaw`, an `AdaptiveLaw`, or a `CoinLaw` of both."""
-        if (stages := self._stages(count)) is None:
-            return self.one_stage.law(count)
-        two, probability = self._two_stages(*stages), stages[0].probability
-        return two if probability == 1 else CoinLaw(probability, two, self.one_stage.law(count))
-
-    def _two_stages(self, first: _Stages, second: SecondStage) -> AdaptiveLaw:
-        bounds = self.extremes.bounds(first.rank, first.ranks)
-        return AdaptiveLaw(hazard_law(first.selection, bounds, first.epsilon), self.extremes, second)
-
-    def noise(self, value: float, drawn: Mapping[str, Any], count: int | None) -> Noise:
-        """Return what is public about the noise."""
-        stages = self._stages(count)
-        if stages is None or (stages[0].probability < 1 and "scale" not in drawn):
-            return self.one_stage.noise(value, drawn, count)
-        return AdaptiveNoise(value, *stages, self.extremes.facts, self.extremes.known, dict(drawn))
-
-    def _stages(self, count: int | None) -> tuple[_Stages, SecondStage] | None:
-        n, extremes = count if self.relation.private_n else self.known.size, self.extremes
-        first = _stages(self.mechanism, n, self.epsilon, extremes.are_distances)
-        if first is None:
-            return None
-        assert n is not None
-        largest = _rounded(Fraction(extremes.limit) ** 2) if extremes.are_distances else extremes.limit
-        return first, SecondStage(n, self.limit, largest, self.epsilon - first.epsilon)
+    return FirstStage(probability, first, selection, _rank(n, epsilon), ranks)
 
 
 @dataclass(frozen=True)
@@ -340,7 +220,7 @@ class SecondStage:
         steps = (2 * fineness * total + most) // (2 * most)
         # clipping lowers the metric: a quarter of the mean error upwards makes up for part of that
         steps += min(math.floor(fineness / (4 * self.epsilon)), _LARGEST_OFFSET)
-        lattice = Lattice(max(_rounded(most * unit / (self.n * fineness)), math.ulp(0.0)), self.limit)
+        lattice = Lattice(max(rounded(most * unit / (self.n * fineness)), math.ulp(0.0)), self.limit)
         return GeometricLaw(lattice, steps, Staircase(self.epsilon, fineness))
 
 
@@ -359,7 +239,7 @@ class AdaptiveNoise:
     ----------
     released : float
         What was released.
-    first : _Stages
+    first : FirstStage
         Public.
     second : SecondStage
         Public.
@@ -372,7 +252,7 @@ class AdaptiveNoise:
     """
 
     released: float
-    first: _Stages
+    first: FirstStage
     second: SecondStage
     statistic: BoundsFacts
     known: int | None
@@ -493,5 +373,6 @@ class CoinLaw(ApproximateLaw):
         return np.append(values, self.one.quantile(middle)), np.append(part * shares, (1 - part) * mass)
 
 
-def _rounded(number: Fraction) -> float:
+def rounded(number: Fraction) -> float:
+    """Return a fraction, rounded once to a float."""
     return rounded_quotient(number.numerator, number.denominator)

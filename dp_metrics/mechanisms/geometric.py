@@ -3,26 +3,21 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 
 from dp_metrics._random import Entropy, discrete_laplace, staircase
 from dp_metrics.inputs.floats import Floats, own_error_state
-from dp_metrics.inputs.options import Epsilon, Relation, exact_epsilon
+from dp_metrics.inputs.options import Epsilon, exact_epsilon
 from dp_metrics.mechanisms._base import (
     NOT_MONOTONE,
-    BoundsDraw,
     BoundsNoise,
-    Draw,
-    KnownNumber,
     Limits,
     Mechanism,
-    NumberPart,
     require_bounded,
     require_public_n,
 )
@@ -248,23 +243,6 @@ class Geometric(Mechanism):
         grid = EvenGrid(*output_bounds.output_range, steps + 1)
         return GeometricLaw(grid, centre, _noise(output_bounds, exact_epsilon(epsilon), change))
 
-    def prepare(self, known: KnownNumber, epsilon: Fraction, *, relation: Relation) -> Draw:
-        """Return a draw of noise on the metric; where n is private, on the sums that tell it."""
-        if relation.private_n and (sums := known.sums()) is not None:
-            return SumsDraw(SumsLaw(sums, epsilon), self)
-        if relation.private_n or not known.has_spread:
-            return super().prepare(known, epsilon, relation=relation)
-        known = known.summary(1)
-        bounds = known.output_bounds(self, epsilon, relation=Relation.REPLACE_ONE)
-        return SpreadDraw(bounds, self, epsilon, False, known.spread())
-
-    def capacity(self, part: NumberPart, epsilon: Fraction, n: int | None) -> int:
-        """Return 0 where sums tell the metric: they need no rank, but a public limit."""
-        if n is None and part.has_sums:
-            require_bounded((0.0, part.highest), "geometric")
-            return 0
-        return super().capacity(part, epsilon, n)
-
     def added_error(self, public: BoundsFacts, epsilon: Fraction) -> float | None:
         """Return the expected noise as a share of the range."""
         share = public.relative_sensitivity
@@ -446,39 +424,29 @@ class GeometricLaw(GridLaw):
         return np.where(indices < self.grid.first, 1.0, np.where(indices >= self.grid.last, 0.0, middle))
 
 
-@dataclass(frozen=True, repr=False, eq=False)
-class SpreadDraw(BoundsDraw):
-    """A mean of numbers from 0 to a public limit, and its spread.
-
-    The law of the mean tells the lattice and the noise of both: see `spread_noise`. In units of the limit a
-    record moves the mean and the spread together by at most 1 / n (`mean_spread`). That is at most so many
-    steps as the law allows for the mean alone, which has room for its rounding to a float. Rounding each to
-    the lattice adds less than a step to its change, so the whole numbers move by at most one step more
-    together.
+class SpreadLaw(GeometricLaw):
+    """The law of a mean, which is drawn with its spread.
 
     Parameters
     ----------
+    mean : GeometricLaw
+        The law of the mean.
     spread : Fraction
         The mean of v (1 - v), for v in units of the limit: private.
+    epsilon : Fraction
+        What both cost together.
     """
 
-    spread: Fraction
+    def __init__(self, mean: GeometricLaw, spread: Fraction, epsilon: Fraction) -> None:
+        super().__init__(mean.grid, mean.centre, mean.added)
+        self.place = math.floor(spread * self.grid.last + Fraction(1, 2))
+        self.of_spread = spread_noise(self.added, epsilon)
 
-    def place(self, law: GeometricLaw) -> int:
-        """Return the number of steps of the spread."""
-        return math.floor(self.spread * law.grid.last + Fraction(1, 2))
-
-    def __call__(self, entropy: Entropy, count: int | None) -> tuple[float, Mapping[str, Any]]:
-        """Draw the mean, and the "spread"."""
-        law = self.mechanism.output_distribution(self.output_bounds, self.epsilon)
-        assert isinstance(law, GeometricLaw)
-        value = law.release(entropy)
-        noisy = self.place(law) + spread_noise(law.added, self.epsilon).draw(entropy)
-        return value, {"spread": rounded_quotient(noisy, law.grid.last)}
-
-    def noise(self, value: float, drawn: Mapping[str, Any], count: int | None) -> SpreadNoise:
-        """Return what is public about the noise."""
-        return SpreadNoise(value, self.output_bounds.facts, self.mechanism, self.epsilon, drawn["spread"])
+    def release_both(self, entropy: Entropy) -> tuple[float, float]:
+        """Draw the mean and the spread."""
+        value = self.release(entropy)
+        noisy = self.place + self.of_spread.draw(entropy)
+        return value, rounded_quotient(noisy, self.grid.last)
 
 
 @dataclass(frozen=True)
@@ -560,40 +528,6 @@ class SumsLaw(ApproximateLaw):
         noisy = np.meshgrid(*(float(value) + away for value in self.sums.values), indexing="ij")
         shares = np.meshgrid(*(mass for _ in self.sums.values), indexing="ij")
         return self.sums.combine(*noisy).ravel(), np.prod(shares, axis=0).ravel()
-
-
-@dataclass(frozen=True, repr=False, eq=False)
-class SumsDraw(Draw):
-    """One number, by the geometric mechanism, from noisy sums over a private number of records."""
-
-    sums_law: SumsLaw
-    mechanism: Mechanism
-
-    @property
-    def drawn_by(self) -> str:
-        """The mechanism with its parameters."""
-        return repr(self.mechanism)
-
-    def __call__(self, entropy: Entropy, count: int | None) -> tuple[float, Mapping[str, Any]]:
-        """Draw one number, and the noisy sums that tell it."""
-        value, noisy = self.sums_law.release(entropy)
-        return value, {"sums": noisy}
-
-    def noise(self, value: float, drawn: Mapping[str, Any], count: int | None) -> SumsNoise:
-        """Return what is public about the noise."""
-        sums = self.sums_law.sums
-        return SumsNoise(
-            drawn["sums"], sums.combine, sums.rises, self.sums_law.rate, sums.limit, sums.fineness
-        )
-
-    @property
-    def fineness(self) -> int:
-        """What each record adds to all sums together."""
-        return self.sums_law.sums.fineness
-
-    def added_error(self, records: Fraction) -> float | None:
-        """Return the expected absolute noise as a share of the range."""
-        return expected_error(expected_noise(self.sums_law.rate) / self.fineness, records)
 
 
 @dataclass(frozen=True)

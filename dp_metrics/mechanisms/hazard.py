@@ -20,17 +20,14 @@ import numpy as np
 
 from dp_metrics._random import Entropy, LazyUniform
 from dp_metrics.inputs.floats import MAX_FLOAT, Floats, own_error_state
-from dp_metrics.inputs.options import Epsilon, Relation, exact_epsilon
+from dp_metrics.inputs.options import Epsilon, exact_epsilon
 from dp_metrics.mechanisms._base import (
     PUBLIC_END,
     TOO_FEW,
     UNBOUNDED,
     BoundsNoise,
-    Draw,
-    KnownNumber,
     Limits,
     Mechanism,
-    NumberPart,
     ceil_ranks,
     positive_number,
 )
@@ -575,16 +572,6 @@ class Hazard(Mechanism):
     def needs_count(self) -> bool:
         """True if the resolution is chosen from the number of records."""
         return self.resolution is None
-
-    def asks_count(self, part: NumberPart) -> bool:
-        """Return whether the resolution is chosen from the number of records, not from the class sizes."""
-        return self.needs_count and not part.has_classes
-
-    def prepare(self, known: KnownNumber, epsilon: Fraction, *, relation: Relation) -> Draw:
-        """Return a draw; without a resolution one that follows the sizes of the classes, if there are."""
-        if self.needs_count and known.part.has_classes:
-            return known.by_class(self.scale, epsilon, relation=relation)
-        return super().prepare(known, epsilon, relation=relation)
 
     def count_ranks(
         self, epsilon: Epsilon, *, n: int | None, monotonic: bool, output_range: tuple[float, float]

@@ -21,11 +21,12 @@ from dp_metrics.inputs.options import Relation
 from dp_metrics.inputs.readers import first_records
 from dp_metrics.mechanisms import Mechanism
 from dp_metrics.metrics._docstrings import shares_docstring
-from dp_metrics.release.plan import KnownParts, Plan
-from dp_metrics.release.release import Release, Terms
+from dp_metrics.release.plan import Plan, Source
+from dp_metrics.release.release import Release
 from dp_metrics.release.result import PrivateResult, arguments_of, set_result
 from dp_metrics.release.stored_answers import Answer, read_result, read_shape
 from dp_metrics.release.stored_questions import DAMAGED, PER_RECORD, SETTINGS, Call
+from dp_metrics.release.terms import Terms
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -186,7 +187,7 @@ class Metric:
     ) -> Release:
         """Return the release of a call with these terms and options; the data are not looked at."""
         call, disclosing = call or self.call(options, data or {}), self.disclosing(options)
-        return Release(self.name, terms, default=self.mechanism, disclosing=disclosing, call=call)
+        return Release(self.name, terms, disclosing=disclosing, call=call)
 
     def call(self, options: Mapping[str, Any], data: Mapping[str, Any]) -> Call:
         """Return what is public of a call with these options and data, each by its name."""
@@ -209,7 +210,7 @@ class Metric:
         data, options, settings = self.sorted_arguments(arguments)
         release = self.release_on(Terms.of(**settings), options, data)
 
-        def read() -> tuple[Plan, KnownParts, Any]:
+        def read() -> tuple[Plan, Source, Any]:
             shape, plan, known = self._read([*data.values()], options, release.terms.relation)
             return plan, known, self.stored_form(shape)
 
@@ -248,8 +249,8 @@ class Metric:
 
     def read(
         self, data: Sequence[Any], options: Mapping[str, Any], relation: Relation
-    ) -> tuple[Plan, KnownParts]:
-        """Return the plan of a call, and what it has to know of the records.
+    ) -> tuple[Plan, Source]:
+        """Return the plan of a call, and the source of its stats.
 
         Raises
         ------
@@ -260,7 +261,7 @@ class Metric:
 
     def _read(
         self, data: Sequence[Any], options: Mapping[str, Any], relation: Relation
-    ) -> tuple[Shape, Plan, KnownParts]:
+    ) -> tuple[Shape, Plan, Source]:
         public = {name: options.get(name) for name in PER_RECORD if name in self.options}
         if "max_records" in self.options:
             shape, records, _ = first_records(data, names=self.data, relation=relation, **public)
@@ -292,7 +293,7 @@ class Metric:
         with np.errstate(all="ignore"):
             asked = self.body(*(None for _ in self.data), epsilon=None, **given)
             plan: Plan = asked(shape)
-        return plan if shape.most_records == 1 else replace(plan, most_records=shape.most_records)
+        return replace(plan, most_records=shape.most_records, default=self.mechanism or plan.default)
 
 
 _metrics: dict[str, Metric] = {}

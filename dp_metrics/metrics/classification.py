@@ -33,9 +33,9 @@ from dp_metrics.mechanisms import Geometric
 from dp_metrics.mechanisms._base import BoundsNoise, Limits, Noise
 from dp_metrics.mechanisms.geometric import SumsNoise
 from dp_metrics.metrics._metric import Settings, asks, private
+from dp_metrics.quantities.counts_noise import SHOWN, far_apart
+from dp_metrics.quantities.mean import MeanOf
 from dp_metrics.release.count_limits import NoisyRatio, noise_limits, noisy_binomial_limits, ratio_limits
-from dp_metrics.release.noise import SHOWN, far_apart
-from dp_metrics.release.parts.mean_loss import MeanOf
 from dp_metrics.release.plan import Plan
 from dp_metrics.release.released import Interval, Monotone, PopulationQuestion, ReleasedNumbers
 

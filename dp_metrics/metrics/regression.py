@@ -28,9 +28,9 @@ from dp_metrics.inputs.options import MultiOutput, as_real, check_bounds, check_
 from dp_metrics.inputs.readers import check_multioutput, targets
 from dp_metrics.mechanisms._base import NO_RATIO, Limits, Noise
 from dp_metrics.metrics._metric import UNIT, Bounds, OrderSettings, Settings, asks, private
-from dp_metrics.release.parts.mean_loss import MeanOf
-from dp_metrics.release.parts.ranking_loss import OrderOf
-from dp_metrics.release.parts.variance import VarianceOf
+from dp_metrics.quantities.mean import MeanOf
+from dp_metrics.quantities.order import OrderOf
+from dp_metrics.quantities.variance import VarianceOf
 from dp_metrics.release.plan import Plan
 from dp_metrics.release.released import Monotone, ReleasedNumbers, usual_bias
 

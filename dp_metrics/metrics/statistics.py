@@ -16,10 +16,11 @@ from dp_metrics.inputs.losses import RecordLoss, identity
 from dp_metrics.inputs.options import as_real, check_bounds, check_ddof, check_max_loss
 from dp_metrics.inputs.readers import vector
 from dp_metrics.metrics._metric import UNIT, Bounds, OrderSettings, Settings, asks, private
-from dp_metrics.release.parts.mean_loss import MeanOf
-from dp_metrics.release.parts.ranking_loss import OrderOf
-from dp_metrics.release.parts.variance import VarianceOf
-from dp_metrics.release.plan import Part, Plan
+from dp_metrics.quantities.base import Quantity
+from dp_metrics.quantities.mean import MeanOf
+from dp_metrics.quantities.order import OrderOf
+from dp_metrics.quantities.variance import VarianceOf
+from dp_metrics.release.plan import Plan
 from dp_metrics.release.released import Monotone, ReleasedNumbers
 
 
@@ -27,7 +28,7 @@ def _column(x: Floats) -> tuple[Any, ...]:
     return (x,)
 
 
-def _plan(_: Shape, *, part: Part, name: str = "x", **of_plan: Any) -> Plan:
+def _plan(_: Shape, *, part: Quantity, name: str = "x", **of_plan: Any) -> Plan:
     """Return the plan of one part of a column of numbers."""
     return Plan((part,), partial(vector, name=name), **of_plan)
 

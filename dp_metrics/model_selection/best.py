@@ -9,6 +9,7 @@ from fractions import Fraction
 from functools import partial
 from typing import Any
 
+import numpy as np
 from numpy.typing import ArrayLike
 
 from dp_metrics._html import HtmlRepr
@@ -19,16 +20,18 @@ from dp_metrics.inputs.floats import own_error_state
 from dp_metrics.inputs.models import has_method, known_labels, named_by_labels, response_method, response_of
 from dp_metrics.inputs.options import Relation
 from dp_metrics.mechanisms import Mechanism
-from dp_metrics.mechanisms._base import Draw, Limits
+from dp_metrics.mechanisms._base import Limits
 from dp_metrics.metrics import FUNCTIONS, Metric, row_of
 from dp_metrics.model_selection.scorers import usual_responses
-from dp_metrics.release.parts.mean_loss import MeanOf
-from dp_metrics.release.parts.ranking_loss import RankingOf
-from dp_metrics.release.plan import KnownCounts, KnownParts, Part, Plan
-from dp_metrics.release.release import Release, Terms
+from dp_metrics.quantities.base import Draw, Noise, Output, Quantity, Totals
+from dp_metrics.quantities.counts import CountStats
+from dp_metrics.quantities.mean import MeanOf
+from dp_metrics.quantities.ranks import RankingOf
+from dp_metrics.release.plan import Plan, Source
+from dp_metrics.release.release import Release
 from dp_metrics.release.released import ReleasedNumbers
 from dp_metrics.release.stored_questions import PER_RECORD, Call, storable
-from dp_metrics.sensitivity.aggregates import LossAggregate
+from dp_metrics.release.terms import Terms
 from dp_metrics.sensitivity.exact import float_units
 from dp_metrics.sensitivity.output_bounds import RankedScores
 
@@ -121,75 +124,59 @@ class Choice(HtmlRepr):
 
 
 @dataclass(frozen=True, eq=False)
-class LeastOf(Part):
-    """Public: which candidate has the smallest total loss, as a part of a plan.
+class LeastOf(Quantity):
+    """Public: which candidate has the smallest total loss.
 
     Parameters
     ----------
-    totals : tuple of callable
+    totals_of : tuple of callable
         The total of each candidate.
     step : int
         By how much one more record can raise a total at most; it lowers none.
     """
 
-    totals: tuple[Total, ...]
+    totals_of: tuple[Total, ...]
     step: int
 
     merges = False
 
-    def known(self, records: Records) -> Totals:
-        """Return the totals."""
-        values = [total(records.of_arguments(0, at)) for at, total in enumerate(self.totals, start=1)]
-        return Totals(tuple(values), self.step, len(records.arrays[0]))
-
-
-@dataclass(frozen=True, repr=False, eq=False)
-class Totals(KnownCounts):
-    """Private: the total loss of each candidate.
-
-    Parameters
-    ----------
-    values : tuple of int
-        The totals.
-    step : int
-        By how much one more record can raise a total at most: public.
-    n : int
-        Number of records.
-    """
-
-    values: tuple[int, ...]
-    step: int
-    n: int
-
-    def prepare(self, mechanism: Mechanism, epsilon: Fraction, *, relation: Relation) -> LeastDraw:
-        """Return a draw by permute-and-flip, whatever the mechanism; see `private_best` for the proof."""
+    def noise(self, mechanism: Mechanism, totals: Totals | None, epsilon: Fraction) -> PermuteAndFlip:
+        """Return permute-and-flip, whatever the mechanism; see `private_best` for the proof."""
         # a record that is replaced is one removed and one added
-        rate, least = epsilon / (self.step if relation.private_n else 2 * self.step), min(self.values)
-        return LeastDraw(tuple(rate * (value - least) for value in self.values))
+        return PermuteAndFlip(epsilon / (self.step if totals is None else 2 * self.step))
+
+    def stats(self, records: Records, totals: Totals, ranks: int, *, forget: bool = False) -> CountStats:
+        """Return the total of each candidate."""
+        values = [total(records.of_arguments(0, at)) for at, total in enumerate(self.totals_of, start=1)]
+        return CountStats(totals, np.array(values, dtype=object))
 
 
-@dataclass(frozen=True, repr=False, eq=False)
-class LeastDraw(Draw):
+@dataclass(frozen=True)
+class PermuteAndFlip(Noise):
     """The place of one number among several, the smaller the number the likelier.
 
     Parameters
     ----------
-    exponents : tuple of Fraction
-        Numbers of at least 0, one of which is 0: private.
+    rate : Fraction
+        By what the differences of the numbers are multiplied.
     """
 
-    exponents: tuple[Fraction, ...]
+    rate: Fraction
 
     @property
-    def drawn_by(self) -> str:
+    def name(self) -> str:
         """What draws, for the accountant's history."""
         return "permute-and-flip"
 
-    def __call__(self, entropy: Entropy, count: int | None) -> tuple[int, Mapping[str, Any]]:
-        """Draw the place."""
-        return permute_and_flip(entropy, self.exponents), {}
+    def prepare(self, stats: CountStats) -> Draw:
+        """Return the draw."""
+        least = min(stats.counts)
+        return partial(self._draw, tuple(self.rate * (value - least) for value in stats.counts))
 
-    def noise(self, value: int, drawn: Mapping[str, Any], count: int | None) -> NoLimits:
+    def _draw(self, exponents: tuple[Fraction, ...], entropy: Entropy, count: int | None) -> Output:
+        return Output(permute_and_flip(entropy, exponents), {}, count)
+
+    def given(self, output: Output) -> NoLimits:
         """Return that there are no limits."""
         return NoLimits()
 
@@ -259,19 +246,16 @@ def _total(row: Metric, plan: Plan, n: int | None) -> tuple[Total, int]:
 
 def _sum_of_losses(records: Records, plan: Plan) -> int:
     """Return the exact sum of the losses, each clipped to its cap, in units of 2**-1074."""
-    (part,) = plan.parts
-    assert isinstance(part, MeanOf)
-    aggregate = part.known(plan.reader(records)).aggregate(0).aggregate
-    assert isinstance(aggregate, LossAggregate)
-    return aggregate.total
+    (part,), checked = plan.parts, plan.reader(records)
+    total: int = part.stats(checked, part.totals(checked), 0).total
+    return total
 
 
 def _wrong_pairs(records: Records, plan: Plan) -> int:
     """Return twice the number of pairs of two classes in the wrong order; equal scores count half."""
-    (part,) = plan.parts
-    assert isinstance(part, RankingOf)
-    known = part.known(plan.reader(records))
-    return RankedScores.of(known.scores, known.is_positive).total
+    (part,), checked = plan.parts, plan.reader(records)
+    ranked: RankedScores = part.stats(checked, part.totals(checked), 0).ranked
+    return ranked.total
 
 
 def _check_options(row: Metric, options: Mapping[str, Any]) -> None:
@@ -421,7 +405,7 @@ def private_best(  # noqa: PLR0913 - data, options, and settings of a release
         ),
     )
 
-    def read() -> tuple[Plan, KnownParts, Any]:
+    def read() -> tuple[Plan, Source, Any]:
         if X is None and any(has_method(one, "predict") for one in candidates):
             raise TypeError("Pass X, the records that the models shall predict.")
         predictions, own = list(candidates), public

@@ -17,7 +17,7 @@ from dp_metrics.inputs.options import Relation, as_real, check_choice, check_con
 from dp_metrics.metrics.labels.released_confusion import ReleasedConfusion
 from dp_metrics.metrics.scores.released_scores import ReleasedScores
 from dp_metrics.page.page_plan import ByGroupToo, EvaluationPlan, PageRelease
-from dp_metrics.release.noise import far_apart
+from dp_metrics.quantities.counts_noise import far_apart
 from dp_metrics.release.released import Interval, Monotone, PopulationQuestion, ReleasedNumbers, bias_of, only
 from dp_metrics.release.result import PrivateResult
 from dp_metrics.release.stored_answers import NOT_STORED

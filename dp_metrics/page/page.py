@@ -26,10 +26,11 @@ from dp_metrics.page.contents import CONFIDENCE, Section, Table, pictures_of, se
 from dp_metrics.page.numbers import Number, PageFacts, Verdicts, checked
 from dp_metrics.page.page_plan import ByGroupToo, EvaluationPlan, PageForm, PageRelease, plan_of_page, planned
 from dp_metrics.page.setting import Setting, given
-from dp_metrics.release.plan import KnownParts, Together
-from dp_metrics.release.release import Release, Terms
+from dp_metrics.release.plan import Source, Together
+from dp_metrics.release.release import Release
 from dp_metrics.release.stored_answers import Answer, answer_json, read_result, read_shape, restored, restores
 from dp_metrics.release.stored_questions import DAMAGED, Call, public_records, question_json
+from dp_metrics.release.terms import Terms
 
 
 def document(page: PageFacts, sections: Sequence[Section]) -> str:
@@ -543,7 +544,7 @@ def private_evaluate(  # noqa: PLR0913 - options of a whole page
         sizes = _sizes(setting, records)
         return PageForm(setting, shape, terms.relation, sizes, terms.epsilon), records
 
-    def read() -> tuple[Together, tuple[KnownParts, ...], Any]:
+    def read() -> tuple[Together, tuple[Source, ...], Any]:
         form, records = form_of()
         division = planned(form)
         plan = plan_of_page(form, division)

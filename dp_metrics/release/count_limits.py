@@ -21,7 +21,7 @@ from dp_metrics.mechanisms import Geometric
 from dp_metrics.mechanisms._base import Limits, Noise
 from dp_metrics.mechanisms._laws import cell_edges, nearest_index
 from dp_metrics.mechanisms.geometric import GeometricLaw, SpreadNoise, noise_cdf, spread_noise
-from dp_metrics.release.noise import CountsNoise, largest_noise_of_sum
+from dp_metrics.quantities.counts_noise import CountsNoise, largest_noise_of_sum
 
 _EXPONENT = 40.0  # a count is farther from its mean than a window tells with probability exp(-40)
 _CUT_OFF = 2 * math.exp(-_EXPONENT)  # probability of the counts that a sum leaves out

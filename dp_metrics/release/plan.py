@@ -1,258 +1,81 @@
-"""Plans: what a call releases, made of options and of the public form of the records, part by part.
-
-Most parts are one number that has output bounds: a mechanism of the caller's choice releases it. A part that
-is a vector of whole numbers with a public sensitivity gets exact discrete noise instead.
+"""Plans: what a call releases, made of options and of the public form of the records.
 
 A `Plan` holds public things only, so that it may be kept with a result, compared, sent to a worker and shown.
-Reading is a second step: `Plan.read` is the one door to the records. What it returns, a `KnownParts`, is
-private; of a mean or a variance in memory it holds the records, whose contents are looked at in blocks when
-the release is prepared, before the spend, and again for sums that are clipped at a scale drawn after it.
-Several plans with one spend are a `Together` of `Share`s.
+`Plan.read` is the one door to the records: it returns a `Source`, which is private, and whose stats the noises
+of the plan ask for. Several plans with one spend are a `Together` of `Share`s.
 """
 
+from __future__ import annotations
+
 import math
-import warnings
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, fields, is_dataclass, replace
+from dataclasses import dataclass, fields, is_dataclass
 from fractions import Fraction
 from functools import partial
 from types import MethodType
-from typing import Any, ClassVar, Self, TypeAlias, TypeVar
+from typing import Any
 
 import numpy as np
 
+from dp_metrics.exceptions import warn_caller
 from dp_metrics.inputs.arrays import Records
 from dp_metrics.inputs.options import Relation
-from dp_metrics.mechanisms import Mechanism
-from dp_metrics.mechanisms._base import Draw, KnownNumber, NumberPart
-from dp_metrics.release.noise import MOST_ERROR, VectorDraw
+from dp_metrics.mechanisms import Mechanism, get_mechanism
+from dp_metrics.quantities.base import Noise, Quantity, Totals
+from dp_metrics.quantities.noises import noise_of
 from dp_metrics.release.released import Monotone, ReleasedNumbers, only
 from dp_metrics.release.result import PrivateResult
-from dp_metrics.sensitivity.noisy_sums import Sums
-from dp_metrics.sensitivity.output_bounds import OutputBounds
+from dp_metrics.release.terms import Terms
 
-_Made = TypeVar("_Made")
+COUNT_SHARE = Fraction(1, 20)
+"""This share of epsilon pays for a private number of records, where it is needed."""
 
-ADDED = (
-    "the noise is expected to move it by {:.3g} of its public range. Above "
-    f"{MOST_ERROR} a release is mostly noise: take more records, or a larger epsilon."
+_TOO_MANY_RANKS = (
+    "A release at this epsilon uses {} ranks, but the summary keeps {}. The release is as private, but less "
+    "accurate, and useless if fewer than half of the ranks are kept. Make the summary with a larger capacity."
 )
-"""What to say of noise that is added, given its expected size."""
-
-
-class Part(ABC):
-    """Public: one number, or several whole numbers that are released as one, of a plan.
-
-    Whole numbers get noise of a public size, whatever the mechanism: they need no count.
-    """
-
-    merges: ClassVar[bool] = True
-    """Whether what is known of pieces of the records tells what has to be known of all."""
-
-    def needs_count(self, mechanism: Mechanism) -> bool:
-        """Return whether the release uses the number of records, or an estimate of it."""
-        return False
-
-    @property
-    def may_be_heavy(self) -> bool:
-        """Whether it is a mean, or a variance, of which a few records may make up much."""
-        return False
-
-    def too_noisy(self, draw: Any, records: Fraction) -> str | None:
-        """Return a warning if a release about this number of records, or groups, is mostly noise.
-
-        Nothing but the public settings of the draw is read. Nothing is said where an interval or a comparison
-        is made of the numbers: that says how sure it is.
-        """
-        return None
-
-    def records_told(
-        self, draw: Any, value: Any, drawn: Mapping[str, Any], count: int | None
-    ) -> Fraction | None:
-        """Return the number of records that a release tells, whose true number is private; None if none."""
-        return None
-
-    @abstractmethod
-    def known(self, records: Records) -> "Known":
-        """Return what a release has to know of records whose form is valid: private."""
-
-
-class BoundsPart(NumberPart, Part):
-    """Public: a number that has output bounds."""
-
-    mostly_noise: ClassVar[int] = 50
-    """Below this n * epsilon a release is mostly noise: measured in ``benchmarks/defaults.py`` of 308a3eb."""
-    noise_note: ClassVar[str] = (
-        "if a few records make up most of it, expect errors of half its size and more."
-    )
-    """What it means that a release is mostly noise, for the warning."""
-
-    def needs_count(self, mechanism: Mechanism) -> bool:
-        """Return whether the mechanism reads the number of records."""
-        return mechanism.asks_count(self)
-
-    def too_noisy(self, draw: Any, records: Fraction) -> str | None:
-        """Return a warning if a release about this number of records, or groups, is mostly noise."""
-        error = draw.added_error(records)
-        if error is not None:
-            return ADDED.format(min(error, 1.0)) if error > MOST_ERROR else None
-        times_epsilon = records * draw.epsilon
-        if times_epsilon >= self.mostly_noise:
-            return None
-        return (
-            f"n * epsilon is {float(times_epsilon):.3g} for one number. Below {self.mostly_noise} "
-            f"a release is mostly noise: {self.noise_note}"
-        )
-
-    def records_told(
-        self, draw: Any, value: Any, drawn: Mapping[str, Any], count: int | None
-    ) -> Fraction | None:
-        """Return the number of records that a release tells: the noisy count, or the sum of all sums."""
-        if "sums" in drawn:
-            return Fraction(sum(drawn["sums"]), draw.fineness)
-        return None if count is None else Fraction(count)
-
-
-class KnownRecords(KnownNumber):
-    """Private: the records themselves, which are looked at as often as a release needs it."""
-
-    @abstractmethod
-    def aggregate(self, capacity: int) -> "KnownAggregate":
-        """Return what a release needs to know of the records, if it asks for at most `capacity` ranks."""
-
-    def known(self, capacity: int) -> "KnownAggregate":
-        """Return an aggregate that knows so much."""
-        return self.aggregate(capacity)
-
-    def bounds_at(self, ranks: int, relation: Relation) -> OutputBounds:
-        """Return the output bounds."""
-        return self.aggregate(ranks).bounds_at(ranks, relation)
-
-    def has_extremes(self, relation: Relation) -> bool:
-        """Return True."""
-        return True
-
-    def sums(self) -> Sums | None:
-        """Return the sums that tell the number."""
-        return self.aggregate(0).sums()
 
 
 @dataclass(frozen=True, repr=False, eq=False)
-class KnownAggregate(KnownNumber):
-    """Private: an aggregate of the records only; it remembers the output bounds that it gave."""
+class Source:
+    """Private: where the stats of a plan come from, which are records or a summary of them.
 
-    part: Any
-    aggregate: Any
-    _made: dict[Any, Any] = field(default_factory=dict, init=False)
+    Parameters
+    ----------
+    totals : tuple of Totals
+        Those of each part; they are public where the number of records is.
+    look : callable
+        Returns the stats of a part, by its place, as far as a noise asks: the one step that looks at records.
+    capacity : int or None, default=None
+        How many extreme records a summary keeps: public; None for records.
+    """
+
+    totals: tuple[Totals, ...]
+    look: Callable[[int, Noise], Any]
+    capacity: int | None = None
 
     @property
     def n(self) -> int:
         """Number of records."""
-        return int(self.aggregate.n)
+        return self.totals[0].n
 
-    def summary(self, capacity: int) -> Self:
-        """Return the same: an aggregate keeps what it was made with."""
-        return self
+    @classmethod
+    def of_stats(cls, stats: Sequence[Any], capacity: int) -> Source:
+        """Return the source of a summary."""
+        return cls(tuple([one.totals for one in stats]), partial(_kept, stats, capacity), capacity)
 
-    def merge(self, other: Self) -> Self:
-        """Return what is known of the records of both."""
-        return replace(self, aggregate=self.aggregate.merge(other.aggregate))
-
-    def known(self, capacity: int) -> Self:
-        """Return the same, which knows no more than its aggregate."""
-        if capacity > self.aggregate.capacity:  # the condition depends on public numbers only
-            warnings.warn(
-                f"A release at this epsilon uses {capacity} ranks, but the summary keeps "
-                f"{self.aggregate.capacity}. The release is as private, but less accurate, and useless if "
-                "fewer than half of the ranks are kept. Make the summary with a larger capacity.",
-                stacklevel=2,
-            )
-        return self
-
-    def bounds_at(self, ranks: int, relation: Relation) -> OutputBounds:
-        """Return the output bounds at this number of ranks, or at all known ones."""
-        return self._once(self._bounds, ranks, relation)
-
-    def _once(self, make: Callable[..., _Made], *arguments: Any) -> _Made:
-        key = make.__name__, arguments
-        if key not in self._made:
-            self._made[key] = make(*arguments)
-        made: _Made = self._made[key]
-        return made
-
-    @abstractmethod
-    def _bounds(self, ranks: int, relation: Relation) -> OutputBounds:
-        """Return the output bounds."""
+    def stats(self, noises: Sequence[Noise]) -> list[Any]:
+        """Return the stats that noises ask for."""
+        # whoever made NumPy raise or warn of overflows would learn of the data
+        with np.errstate(all="ignore"):
+            return [self.look(place, noise) for place, noise in enumerate(noises)]
 
 
-class KnownCounts(ABC):
-    """Private: the whole numbers of n records."""
-
-    n: int
-    total_weight: float | None = None
-
-    @property
-    def size(self) -> int:
-        """Number of records."""
-        return self.n
-
-    @abstractmethod
-    def prepare(self, mechanism: Mechanism, epsilon: Fraction, *, relation: Relation) -> Draw:
-        """Return what is left to do after the spend; raise for whatever cannot be released."""
-
-    def summary(self, capacity: int) -> Self:
-        """Return what a release needs to know of the records, whatever the capacity."""
-        return self
-
-
-Known: TypeAlias = KnownNumber | KnownCounts
-"""Private: what the release of a part has to know of the records."""
-
-
-@dataclass(frozen=True, eq=False)
-class IntegersOf(Part):
-    """Public: whole numbers that are released together, as a part of a plan.
-
-    Parameters
-    ----------
-    numbers : callable
-        The whole numbers, of `Records` whose form is valid.
-    sensitivity : int
-        As in `IntegerVector`.
-    """
-
-    numbers: Callable[[Records], tuple[int, ...]]
-    sensitivity: int
-
-    merges = False
-
-    def known(self, records: Records) -> "IntegerVector":
-        """Return the whole numbers."""
-        return IntegerVector(self.numbers(records), self.sensitivity, len(records.arrays[0]))
-
-
-@dataclass(frozen=True, repr=False, eq=False)
-class IntegerVector(KnownCounts):
-    """Private: whole numbers that are released together, each with exact two-sided geometric noise.
-
-    Parameters
-    ----------
-    values : tuple of int
-        Counts or sums over the records: private.
-    sensitivity : int
-        By how much the values of neighbours differ at most, summed over their absolute differences: public.
-    n : int
-        Number of records.
-    """
-
-    values: tuple[int, ...]
-    sensitivity: int
-    n: int
-
-    def prepare(self, mechanism: Mechanism, epsilon: Fraction, *, relation: Relation) -> Draw:
-        """Return a draw of noise, whatever the mechanism."""
-        return VectorDraw(self.values, ((len(self.values), epsilon / self.sensitivity),))
+def _kept(stats: Sequence[Any], capacity: int, place: int, noise: Noise) -> Any:
+    """Return stats that are known; warn if a noise could use more ranks, which depends on public numbers."""
+    if stats[place].capacity is not None and noise.ranks > capacity:
+        warn_caller(_TOO_MANY_RANKS.format(noise.ranks, capacity), UserWarning)
+    return stats[place]
 
 
 class Comparable:
@@ -268,53 +91,16 @@ class Comparable:
 _ONE_NUMBER = Monotone(only)
 
 
-@dataclass(frozen=True, repr=False, eq=False)
-class KnownParts:
-    """Private: what the parts of a plan have to know of the same records.
-
-    Parameters
-    ----------
-    parts : tuple of Known
-        One for each part of the plan.
-    """
-
-    parts: tuple[Known, ...]
-
-    @property
-    def n(self) -> int:
-        """Number of records."""
-        return self.parts[0].n
-
-    @property
-    def total_weight(self) -> float | None:
-        """What turns a mean into the sum."""
-        return self.parts[0].total_weight
-
-    @property
-    def weight(self) -> int | None:
-        """Public total weight of the records, where only an aggregate with a weight is known of them."""
-        return getattr(getattr(self.parts[0], "aggregate", None), "weight", None)
-
-    def summary(self, capacity: int) -> Self:
-        """Return what is known where the records are not looked at again, at most so many ranks of each."""
-        return type(self)(tuple(part.summary(capacity) for part in self.parts))
-
-    def merge(self, other: Self) -> Self:
-        """Return what is known of the records of both."""
-        pairs: Any = zip(self.parts, other.parts, strict=True)
-        return type(self)(tuple(a.merge(b) for a, b in pairs))
-
-
 @dataclass(frozen=True, eq=False)
 class Plan(Comparable):
     """Public: what one call releases, and how its result follows.
 
     Parameters
     ----------
-    parts : tuple of Part
+    parts : tuple of Quantity
         What to release about the same records, at epsilon together.
     reader : callable
-        Checks the form of `Records`, and returns those that the parts read.
+        Checks the form of `Records`, and returns those that the quantities look at.
     postprocess : callable, default=the one number that is released
         The result of a `ReleasedNumbers`; a `WithLimits` one has limits of its noise too.
     shares : tuple of Fraction or None, default=None
@@ -326,6 +112,8 @@ class Plan(Comparable):
         what would then follow from whether there are records. None: it can.
     most_records : int, default=1
         How many records one person has at most: of epsilon a release spends that part on one record.
+    default : str, default="geometric"
+        The mechanism of all other parts, unless the caller chooses; those with noise of their own ask none.
 
     Notes
     -----
@@ -342,13 +130,14 @@ class Plan(Comparable):
     privacy), doi:10.1561/0400000042.
     """
 
-    parts: tuple[Part, ...]
+    parts: tuple[Quantity, ...]
     reader: Callable[[Records], Records]
     postprocess: Callable[[ReleasedNumbers], Any] = _ONE_NUMBER
     shares: tuple[Fraction, ...] | None = None
     mechanisms: tuple[str | Mechanism | None, ...] = ()
     unstated: str | None = None
     most_records: int = 1
+    default: str = "geometric"
 
     @property
     def kinds(self) -> tuple[type, ...]:
@@ -357,35 +146,78 @@ class Plan(Comparable):
 
     @property
     def merges(self) -> bool:
-        """Whether what is known of pieces of the records tells what has to be known of all."""
+        """Whether stats of pieces of the records tell those of all."""
         return all(part.merges for part in self.parts)
 
     @property
     def ranges(self) -> tuple[Any, ...]:
         """The kind of each part, with the upper end of its range if it has one."""
-        return tuple((type(part), getattr(part, "highest", None)) for part in self.parts)
+        return tuple((type(part), part.upper_end) for part in self.parts)
 
-    def merges_with(self, other: "Plan") -> bool:
-        """Return whether what is known for both merges: records of one form, and numbers of one range."""
+    def merges_with(self, other: Plan) -> bool:
+        """Return whether stats for both merge: of records of one form, and of numbers of one range."""
         return bool(self.ranges == other.ranges and _content(self.reader) == _content(other.reader))
 
-    def epsilons(self, epsilon: Fraction) -> list[Fraction]:
-        """Return the part of epsilon of each part."""
-        shares = self.shares or (Fraction(1, len(self.parts)),) * len(self.parts)
-        return [epsilon * share for share in shares]
+    def noises(
+        self, terms: Terms, totals: Sequence[Totals], capacity: int | None = None
+    ) -> tuple[list[Noise], Fraction]:
+        """Return the noise of each part, and the epsilon that pays for a noisy number of records.
 
-    def read(self, records: Records) -> KnownParts:
-        """Return what has to be known of records: the one door to them.
+        With a private number of records the totals are not read.
+
+        Parameters
+        ----------
+        terms : Terms
+            Those of the release.
+        totals : sequence of Totals
+            Of each part.
+        capacity : int or None, default=None
+            As in `noise_of`.
+
+        Raises
+        ------
+        ValueError
+            If the plan cannot be carried out on these terms.
+        """
+        private_n, count = terms.relation.private_n, len(self.parts)
+        if private_n and self.unstated is not None:
+            raise ValueError(self.unstated)
+        own = (None,) * count if terms.mechanism is not None or not self.mechanisms else self.mechanisms
+        chosen = terms.mechanism or get_mechanism(self.default)
+        rules = [chosen if name is None else get_mechanism(name) for name in own]
+        shares = self.shares or (Fraction(1, count),) * count
+        public = [None] * count if private_n else totals
+        epsilon = terms.epsilon / self.most_records
+
+        def at(epsilon: Fraction) -> list[Noise]:
+            each = [epsilon * share for share in shares]
+            if 0.0 in map(float, each):
+                raise ValueError("epsilon is too small to be divided among the releases of this call.")
+            parts = zip(rules, self.parts, public, each, strict=True)
+            return [noise_of(rule, part, known, capacity, share) for rule, part, known, share in parts]
+
+        noises, for_count = at(epsilon), Fraction(0)
+        # a number of records that is public costs nothing
+        if private_n and any(noise.needs_count for noise in noises):
+            for_count = epsilon * COUNT_SHARE
+            noises = at(epsilon - for_count)
+        return noises, for_count
+
+    def read(self, records: Records) -> Source:
+        """Return where the stats of records come from: the one door to them.
 
         Raises
         ------
         TypeError, ValueError
-            If their form is invalid, or a record that has to be looked at here.
+            If their form is invalid; of a record that is invalid, when the stats are asked for.
         """
-        # whoever made NumPy raise or warn of overflows would learn of the data
         with np.errstate(all="ignore"):
             checked = self.reader(records)
-            return KnownParts(tuple([part.known(checked) for part in self.parts]))
+            totals = tuple([part.totals(checked) for part in self.parts])
+        return Source(totals, partial(self._look, checked, totals))
+
+    def _look(self, records: Records, totals: Sequence[Totals], place: int, noise: Noise) -> Any:
+        return self.parts[place].stats(records, totals[place], noise.ranks, forget=noise.forgets)
 
 
 @dataclass(frozen=True)
@@ -434,8 +266,8 @@ class Together(Comparable):
     combine: Callable[[Sequence[PrivateResult[Any]]], Any]
     relation: Relation | None = None
 
-    def read(self, records: Records) -> tuple[KnownParts, ...]:
-        """Return what each share has to know of its records; see `Plan.read`."""
+    def read(self, records: Records) -> tuple[Source, ...]:
+        """Return where the stats of each share come from; see `Plan.read`."""
         with np.errstate(all="ignore"):
             pieces = self.reader(records)
             return tuple(share.plan.read(piece) for share, piece in zip(self.shares, pieces, strict=True))

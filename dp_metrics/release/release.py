@@ -1,38 +1,31 @@
-"""The single path of a release: terms -> plan -> read -> spend -> draw.
+"""The single path of a release: terms -> plan -> totals -> noises -> stats -> spend -> draw.
 
 Of several plans together all are prepared, one spend pays for them, and all are drawn.
 Everything that can fail for a reason in the data happens before the spend: records are validated as they are
-read, and the output bounds are ready when epsilon is recorded. What follows is arithmetic that cannot
-raise.
+read, and each draw is ready when epsilon is recorded. What follows is arithmetic that cannot raise.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
 from fractions import Fraction
-from itertools import chain, groupby
+from itertools import groupby
 from typing import Any, Self, TypeVar
 
 import numpy as np
 
-from dp_metrics._random import Entropy, OSEntropy, check_entropy, discrete_laplace
-from dp_metrics.accounting import (
-    Claim,
-    PrivacyAccountant,
-    answer_named,
-    check_accountant,
-    claimed,
-    use_name,
-)
+from dp_metrics._random import discrete_laplace
+from dp_metrics.accounting import Claim, answer_named, claimed, use_name
 from dp_metrics.exceptions import (
     NoisyReleaseWarning,
     StoredReleaseWarning,
     warn_caller,
     warn_of_large_epsilon,
 )
-from dp_metrics.inputs.options import Relation, check_neighboring, check_spend_name, exact_epsilon
-from dp_metrics.mechanisms import Mechanism, get_mechanism
-from dp_metrics.mechanisms._base import Draw
-from dp_metrics.release.plan import KnownParts, Part, Plan, Share, Together
+from dp_metrics.inputs.options import Relation
+from dp_metrics.quantities.base import Draw, Noise, Output
+from dp_metrics.release.plan import Plan, Share, Source, Together
 from dp_metrics.release.released import ReleasedNumbers, ResultNoise, bias_of, clipped_share, has_note
 from dp_metrics.release.result import PrivateResult, deployment
 from dp_metrics.release.stored_answers import (
@@ -44,80 +37,17 @@ from dp_metrics.release.stored_answers import (
     summary_json,
 )
 from dp_metrics.release.stored_questions import Call, differences, question_json
+from dp_metrics.release.terms import Terms
+from dp_metrics.sensitivity.exact import UNIT_BITS, rounded_quotient
 
-
-@dataclass(frozen=True, eq=False)
-class Terms:
-    """Public: on which terms something is released.
-
-    Parameters
-    ----------
-    epsilon : Fraction
-        Privacy parameter of everything that is released, together.
-    relation : Relation, default=Relation.REPLACE_ONE
-        The neighbouring relation.
-    mechanism : Mechanism or None, default=None
-        The one that was chosen; None: what is released says by which.
-    accountant : PrivacyAccountant or None, default=None
-        Budget that pays.
-    entropy : Entropy
-        Source of randomness.
-    spend_name : str or None, default=None
-        What the accountant's history shows; None for the name of the metric.
-    """
-
-    epsilon: Fraction
-    relation: Relation = Relation.REPLACE_ONE
-    mechanism: Mechanism | None = None
-    accountant: PrivacyAccountant | None = None
-    entropy: Entropy = field(default_factory=OSEntropy)
-    spend_name: str | None = None
-
-    @classmethod
-    def of(
-        cls,
-        *,
-        epsilon: Any,
-        neighboring: Any = "replace_one",
-        mechanism: Any = None,
-        accountant: Any = None,
-        random_state: Any = None,
-        spend_name: Any = None,
-    ) -> Self:
-        """Return the terms that a caller named.
-
-        Raises
-        ------
-        ValueError, TypeError
-            If one of them is not what it should be.
-
-        Warns
-        -----
-        SeededReleaseWarning
-            If there is a random state.
-        """
-        exact, relation = exact_epsilon(epsilon), check_neighboring(neighboring)
-        chosen = None if mechanism is None else get_mechanism(mechanism)
-        check_accountant(accountant)
-        name = check_spend_name(spend_name)
-        return cls(exact, relation, chosen, accountant, check_entropy(random_state), name)
-
-    @property
-    def is_repeatable(self) -> bool:
-        """Whether the noise can be drawn again, so that nothing can be promised of it."""
-        return not isinstance(self.entropy, OSEntropy)
-
-
-# this share of epsilon pays for a private number of records, where it is needed
-COUNT_SHARE = Fraction(1, 20)
 _LARGEST_COUNT = 1 << 53
 
 T = TypeVar("T")
 
 
-def drawn_by(draws: Iterable[Draw]) -> str:
+def drawn_by(noises: Iterable[Noise]) -> str:
     """Return what draws a release, for the accountant's history."""
-    return ", ".join(dict.fromkeys([draw.drawn_by for draw in draws]))
+    return ", ".join(dict.fromkeys([noise.name for noise in noises]))
 
 
 class Release:
@@ -129,8 +59,6 @@ class Release:
         Name of what is released.
     terms : Terms
         The checked settings.
-    default : str or None, default=None
-        Name of the mechanism where none was chosen; None: all that is released has noise of its own.
     disclosing : sequence of str, default=()
         Options of the call that would give a private number of records away.
     call : Call or None, default=None
@@ -147,14 +75,11 @@ class Release:
         metric: str,
         terms: Terms,
         *,
-        default: str | None = None,
         disclosing: Sequence[str] = (),
         call: Call | None = None,
     ) -> None:
         terms.relation.refuse(disclosing)
         self.metric, self.terms, self._call = metric, terms, call
-        # a part with noise of its own asks no mechanism
-        self.mechanism = get_mechanism(default or "geometric") if terms.mechanism is None else terms.mechanism
 
     def answer(self, read: Callable[[], tuple[Any, Any, Any]], make: Callable[[Any], T]) -> T:
         """Return the stored release of this question, or else read the records and release.
@@ -162,8 +87,8 @@ class Release:
         Parameters
         ----------
         read : callable
-            Returns a plan, or several together, what it has to know of the records, and the public form of
-            these. The one that looks at them: it is not called where there is a stored release.
+            Returns a plan, or several together, the source of its stats, or one for each, and the public form
+            of the records. It is not called where there is a stored release.
         make : callable
             What the caller returns, of the `PrivateResult` of a plan, or of what several combine to.
 
@@ -183,16 +108,17 @@ class Release:
         if (stored := self.stored()) is not None:
             found: T = stored
             return found
-        plan, known, form = read()
+        plan, source, form = read()
         # whoever made NumPy raise or warn of overflows would learn of the data, perhaps after the spend
         with np.errstate(all="ignore"):
             relation = None if isinstance(plan, Plan) else plan.relation
-            claim, results = self._results(self.prepare_all(plan, known), relation or self.terms.relation)
+            prepared = self.prepare_all(plan, source)
+            claim, results = self._results(prepared, relation or self.terms.relation)
             return self._kept(claim, results, form, lambda found: make(_combined(plan, found)))
 
-    def run(self, plan: Plan, known: KnownParts) -> PrivateResult[Any]:
-        """Release what is planned of the records that are known, as `answer` does, with no form to store."""
-        return self.answer(lambda: (plan, known, None), _as_it_is)
+    def run(self, plan: Plan, source: Source) -> PrivateResult[Any]:
+        """Release what is planned of records, as `answer` does, with no form to store."""
+        return self.answer(lambda: (plan, source, None), lambda result: result)
 
     def _question(self) -> str | None:
         """Return all that is public of the call, as JSON; no private record is read for it."""
@@ -267,73 +193,30 @@ class Release:
             return made
         return make([noted(one, NOT_STORED) for one in results])
 
-    def divided(self, plan: Plan) -> tuple[list[Mechanism], list[Fraction], Fraction]:
-        """Return the mechanism and the epsilon of each part, and the epsilon that pays for the count.
-
-        This depends on what kinds of parts there are, not on the records.
-
-        Raises
-        ------
-        ValueError
-            If epsilon is too small to be divided.
-        """
-        is_chosen = self.terms.mechanism is not None
-        own = (None,) * len(plan.parts) if is_chosen or not plan.mechanisms else plan.mechanisms
-        rules = [self.mechanism if name is None else get_mechanism(name) for name in own]
-        epsilon, for_count = self.terms.epsilon / plan.most_records, Fraction(0)
-        if self.terms.relation.private_n and any(
-            part.needs_count(rule) for part, rule in zip(plan.parts, rules, strict=True)
-        ):
-            for_count = epsilon * COUNT_SHARE
-        epsilons = plan.epsilons(epsilon - for_count)
-        if 0.0 in map(float, epsilons):
-            raise ValueError("epsilon is too small to be divided among the releases of this call.")
-        return rules, epsilons, for_count
-
-    def prepare(self, plan: Plan, known: KnownParts) -> tuple[list[Draw], list[Mechanism], Fraction]:
-        """Return what is left to draw, by which mechanisms, and the part of epsilon that pays for the count.
-
-        Nothing is spent and nothing drawn; what expects an error of a release starts here too.
-
-        Raises
-        ------
-        ValueError
-            If the plan cannot be carried out.
-        """
-        if self.terms.relation.private_n and plan.unstated is not None:
-            raise ValueError(plan.unstated)
-        rules, epsilons, for_count = self.divided(plan)
-        draws = [
-            one.prepare(rule, epsilon, relation=self.terms.relation)
-            for one, rule, epsilon in zip(known.parts, rules, epsilons, strict=True)
-        ]
-        for draw in draws:
-            draw.rehearse()
-        return draws, rules, for_count
-
-    def prepare_all(self, plan: Plan | Together, known: Any) -> list["PreparedPlan"]:
-        """Return what is left to draw of a plan, or of each of several; see `prepare`."""
+    def prepare_all(self, plan: Plan | Together, source: Any) -> list[PreparedPlan]:
+        """Return what is left to draw of a plan, or of each of several; nothing is spent and nothing drawn."""
         if isinstance(plan, Plan):
-            return [PreparedPlan.of(self, plan, known, None)]
-        pairs = zip(plan.shares, known, strict=True)
-        return [PreparedPlan.of(self._of(one), one.plan, of_one, one.mean_size) for one, of_one in pairs]
+            return [PreparedPlan.of(self.metric, self.terms, plan, source)]
+        return [
+            PreparedPlan.of(one.metric, self._terms_of(one), one.plan, of_one, one.mean_size)
+            for one, of_one in zip(plan.shares, source, strict=True)
+        ]
 
-    def _of(self, share: Share) -> "Release":
-        """Return the release of a share, for which this one pays."""
-        epsilon, entropy = self.terms.epsilon * share.epsilon, self.terms.entropy
-        return Release(share.metric, Terms(epsilon, share.relation, entropy=entropy))
+    def _terms_of(self, share: Share) -> Terms:
+        """Return the terms of a share, for which this release pays."""
+        return Terms(self.terms.epsilon * share.epsilon, share.relation, entropy=self.terms.entropy)
 
     def _results(
         self, prepared: Sequence["PreparedPlan"], relation: Relation
     ) -> tuple[Claim | None, list[PrivateResult[Any]]]:
         """Warn, spend and draw: the one path of all releases."""
         warn_of_large_epsilon(self.terms.epsilon)
-        for _, alike in groupby(prepared, key=lambda one: one.release.metric):
+        for _, alike in groupby(prepared, key=lambda one: one.metric):
             any(one.warns_of_noise() for one in alike)  # once
         claim = None
         if self.terms.accountant is not None:
             name = self.metric if self.terms.spend_name is None else self.terms.spend_name
-            mechanism = drawn_by(draw for one in prepared for draw in one.draws)
+            mechanism = drawn_by(noise for one in prepared for noise in one.noises)
             # nobody can ask for what is drawn from a seed
             is_named = self.terms.spend_name is not None and not self.terms.is_repeatable
             question = None if self.terms.accountant.path is None else self._question()
@@ -345,74 +228,7 @@ class Release:
                 neighboring=relation.value,
                 claim=claim,
             )
-        return claim, [one.release.draw(one.plan, one.known, one.draws, one.for_count) for one in prepared]
-
-    def released(self, plan: Plan, known: KnownParts, values: Sequence[Any]) -> ReleasedNumbers:
-        """Return released numbers with what is public about them."""
-        n = None if self.terms.relation.private_n else known.n
-        weight = None if self.terms.relation.private_n else known.total_weight
-        return ReleasedNumbers(values, n, weight, self.terms.epsilon, self.terms.relation, plan.most_records)
-
-    def result(self, plan: Plan, known: KnownParts, values: Sequence[Any]) -> Any:
-        """Return what released numbers become."""
-        return plan.postprocess(self.released(plan, known, values))
-
-    def draw(
-        self, plan: Plan, known: KnownParts, draws: Sequence[Draw], for_count: Fraction
-    ) -> PrivateResult[Any]:
-        """Draw what has been prepared, after the spend; the rest is post-processing."""
-        drawn: dict[str, Any] = {}
-        count = None
-        if for_count:
-            # the count sets nothing but the resolution; the clamps are post-processing
-            count = min(max(known.n + discrete_laplace(self.terms.entropy, for_count), 1), _LARGEST_COUNT)
-            drawn["count"] = count
-        values, others = zip(*[draw(self.terms.entropy, count) for draw in draws], strict=True)
-        for name in dict.fromkeys(chain.from_iterable(others)):
-            drawn[name] = others[0][name] if len(others) == 1 else [other.get(name) for other in others]
-        described = [
-            draw.noise(value, other, count) for draw, value, other in zip(draws, values, others, strict=True)
-        ]
-        shares = zip(plan.parts, described, strict=True)
-        clipped = tuple(clipped_share(noise) if part.may_be_heavy else 0.0 for part, noise in shares)
-        released = replace(self.released(plan, known, values), clipped=clipped)
-        told = [
-            part.records_told(draw, value, other, count) if self.terms.relation.private_n else None
-            for part, draw, value, other in zip(plan.parts, draws, values, others, strict=True)
-        ]
-        notes = [plan.postprocess.note(described, released)] if has_note(plan.postprocess) else []
-        if not any(notes):  # the width of limits tells more than the number of records
-            notes = [self._note(*one) for one in zip(plan.parts, draws, others, told, strict=True)]
-        by, epsilon, promised = drawn_by(draws), float(self.terms.epsilon), None
-        if not self.terms.is_repeatable:  # nothing can be promised of noise that can be repeated
-            promised = deployment(draws, epsilon=epsilon, neighboring=self.terms.relation.value, drawn_by=by)
-        return PrivateResult(
-            value=plan.postprocess(released),
-            epsilon=epsilon,
-            n=released.public_n,
-            neighboring=self.terms.relation.value,
-            mechanism=by,
-            drawn=drawn,
-            metric=self.metric,
-            spend_name=self.terms.spend_name,
-            note=" ".join(dict.fromkeys(filter(None, notes))) or None,
-            bias=bias_of(plan.postprocess, released),
-            deployment=promised,
-            noise=ResultNoise.of(
-                plan.postprocess, described, released, next((one for one in told if one is not None), None)
-            ),
-        )
-
-    def _note(self, part: Part, draw: Draw, drawn: Mapping[str, Any], records: Fraction | None) -> str | None:
-        """Return what released numbers tell of one of them that is mostly noise, or biased."""
-        if (bias := draw.note(drawn)) is not None:
-            return bias
-        said = None if records is None else part.too_noisy(draw, records)
-        return None if said is None else f"By the noisy number of records {said}"
-
-
-def _as_it_is(released: Any) -> Any:
-    return released
+        return claim, [one.draw() for one in prepared]
 
 
 def _combined(plan: Plan | Together, results: list[PrivateResult[Any]]) -> Any:
@@ -426,39 +242,111 @@ class PreparedPlan:
 
     Parameters
     ----------
-    release : Release
-        Its settings.
-    plan, known
-        What is released, and what is known of the records.
-    draws, for_count
-        What `Release.prepare` returned.
+    metric : str
+        Name of what is released.
+    terms : Terms
+        Those of the release.
+    plan, source
+        What is released, and of what.
+    noises : sequence of Noise
+        How each part is drawn.
+    stats : sequence of Stats
+        What the noises know of the records.
+    draws : sequence of callable
+        What is left of each part.
+    for_count : Fraction
+        The part of epsilon that pays for a noisy number of records.
     records : Fraction or None
         A public number of records, or of groups, or the mean number; None where there is none.
     """
 
-    release: Release
+    metric: str
+    terms: Terms
     plan: Plan
-    known: KnownParts
+    source: Source
+    noises: Sequence[Noise]
+    stats: Sequence[Any]
     draws: Sequence[Draw]
     for_count: Fraction
     records: Fraction | None
 
     @classmethod
     def of(
-        cls, release: Release, plan: Plan, known: KnownParts, mean_size: Fraction | None
-    ) -> "PreparedPlan":
-        """Return a plan with all checks done."""
-        draws, _, for_count = release.prepare(plan, known)
-        records = mean_size if release.terms.relation.private_n else Fraction(known.parts[0].size)
-        return cls(release, plan, known, draws, for_count, records)
+        cls, metric: str, terms: Terms, plan: Plan, source: Source, mean_size: Fraction | None = None
+    ) -> Self:
+        """Look at the records; raise for whatever cannot be released."""
+        noises, for_count = plan.noises(terms, source.totals, source.capacity)
+        stats = source.stats(noises)
+        draws = [noise.prepare(one) for noise, one in zip(noises, stats, strict=True)]
+        records = mean_size if terms.relation.private_n else Fraction(source.totals[0].size)
+        return cls(metric, terms, plan, source, noises, stats, draws, for_count, records)
 
     def warns_of_noise(self) -> bool:
         """Warn if public numbers alone tell that a release will be mostly noise; return whether they do."""
         if self.records is None:
             return False
-        for part, draw in zip(self.plan.parts, self.draws, strict=True):
-            said = part.too_noisy(draw, self.records)
-            if said is not None:
-                warn_caller(f"{self.release.metric}: {said}", NoisyReleaseWarning)
+        for noise in self.noises:
+            if (said := noise.too_noisy(self.records)) is not None:
+                warn_caller(f"{self.metric}: {said}", NoisyReleaseWarning)
                 return True
         return False
+
+    def draw(self) -> PrivateResult[Any]:
+        """Draw what has been prepared, after the spend; the rest is post-processing."""
+        count = None
+        if self.for_count:
+            # the count sets nothing but the resolution; the clamps are post-processing
+            noisy = self.source.n + discrete_laplace(self.terms.entropy, self.for_count)
+            count = min(max(noisy, 1), _LARGEST_COUNT)
+        return self.result([draw(self.terms.entropy, count) for draw in self.draws])
+
+    def released(self, values: Sequence[Any]) -> ReleasedNumbers:
+        """Return released numbers with what is public about them."""
+        terms, totals = self.terms, self.source.totals[0]
+        n = weight = None
+        if not terms.relation.private_n:
+            n, weight = totals.n, rounded_quotient(totals.weight, 1 << UNIT_BITS)
+        return ReleasedNumbers(values, n, weight, terms.epsilon, terms.relation, self.plan.most_records)
+
+    def result(self, outputs: Sequence[Output]) -> PrivateResult[Any]:
+        """Return the result of what was drawn; of the records nothing enters but public totals."""
+        plan, relation = self.plan, self.terms.relation
+        drawn: dict[str, Any] = {"count": outputs[0].noisy_n} if self.for_count else {}
+        for name in dict.fromkeys(name for output in outputs for name in output.drawn):
+            of_all = [output.drawn.get(name) for output in outputs]
+            drawn[name] = of_all[0] if len(of_all) == 1 else of_all
+        pairs = list(zip(self.noises, outputs, strict=True))
+        given = [noise.given(output) for noise, output in pairs]
+        heavy = zip(plan.parts, given, strict=True)
+        clipped = tuple([clipped_share(one) if part.may_be_heavy else 0.0 for part, one in heavy])
+        released = replace(self.released([output.value for output in outputs]), clipped=clipped)
+        told = [noise.records(output) if relation.private_n else None for noise, output in pairs]
+        notes = [plan.postprocess.note(given, released)] if has_note(plan.postprocess) else []
+        if not any(notes):  # the width of limits tells more than the number of records
+            notes = [_note(*pair, records) for pair, records in zip(pairs, told, strict=True)]
+        by, epsilon, promised = drawn_by(self.noises), float(self.terms.epsilon), None
+        if not self.terms.is_repeatable:  # nothing can be promised of noise that can be repeated
+            promised = deployment(self.noises, epsilon=epsilon, neighboring=relation.value, drawn_by=by)
+        records = next((one for one in told if one is not None), None)
+        return PrivateResult(
+            value=plan.postprocess(released),
+            epsilon=epsilon,
+            n=released.public_n,
+            neighboring=relation.value,
+            mechanism=by,
+            drawn=drawn,
+            metric=self.metric,
+            spend_name=self.terms.spend_name,
+            note=" ".join(dict.fromkeys(filter(None, notes))) or None,
+            bias=bias_of(plan.postprocess, released),
+            deployment=promised,
+            noise=ResultNoise.of(plan.postprocess, given, released, records),
+        )
+
+
+def _note(noise: Noise, output: Output, records: Fraction | None) -> str | None:
+    """Return what released numbers tell of one of them that is mostly noise, or biased."""
+    if (bias := noise.note(output)) is not None:
+        return bias
+    said = None if records is None else noise.too_noisy(records)
+    return None if said is None else f"By the noisy number of records {said}"

@@ -21,7 +21,7 @@ from dp_metrics.mechanisms import Adaptive, Geometric, Hazard
 from dp_metrics.mechanisms._base import NOT_MONOTONE, BoundsNoise, Limits, Noise
 from dp_metrics.mechanisms.adaptive import AdaptiveNoise
 from dp_metrics.mechanisms.geometric import SumsNoise
-from dp_metrics.release.noise import SHOWN, far_apart
+from dp_metrics.quantities.counts_noise import SHOWN, far_apart
 
 _AT_1000, _FALL = 0.19, 0.3
 """The share at n * epsilon of 1,000, and the power with which it falls: see ``docs/median_table.py``."""

@@ -17,7 +17,7 @@ from dp_metrics._html import HtmlRepr
 from dp_metrics._packages import __version__
 from dp_metrics.inputs.floats import own_error_state
 from dp_metrics.mechanisms import MECHANISMS
-from dp_metrics.mechanisms._base import Draw
+from dp_metrics.quantities.base import Noise
 from dp_metrics.release.released import Interval, PopulationQuestion, ResultNoise
 
 Value_co = TypeVar("Value_co", covariant=True)
@@ -401,7 +401,7 @@ class PrivateResult(HtmlRepr, Generic[Value_co]):
 
 
 def deployment(
-    draws: Sequence[Draw], *, epsilon: float, neighboring: str, drawn_by: str
+    noises: Sequence[Noise], *, epsilon: float, neighboring: str, drawn_by: str
 ) -> Mapping[str, Any] | None:
     """Return the fields of the OpenDP Deployments Registry that a release determines, for its result.
 
@@ -411,8 +411,8 @@ def deployment(
 
     Parameters
     ----------
-    draws : sequence of Draw
-        What draws the release.
+    noises : sequence of Noise
+        How the release is drawn.
     epsilon : float
         Privacy parameter of all of it.
     neighboring : str
@@ -426,7 +426,7 @@ def deployment(
         Public settings only. None for a mechanism that is not of this package: its author has to say what it
         promises.
     """
-    mechanisms = {type(draw.mechanism) for draw in draws if hasattr(draw, "mechanism")}
+    mechanisms = {type(mechanism) for noise in noises for mechanism in noise.mechanisms}
     if not mechanisms <= set(MECHANISMS.values()):
         return None
     return _promised(all(mechanism.is_exact for mechanism in mechanisms), epsilon, neighboring, drawn_by)

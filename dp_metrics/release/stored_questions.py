@@ -28,10 +28,10 @@ from dp_metrics.inputs.options import Relation
 from dp_metrics.inputs.readers import asked_of_persons, check_groups, check_sample_weight
 from dp_metrics.mechanisms import MECHANISMS
 from dp_metrics.mechanisms._base import BoundsNoise
-from dp_metrics.mechanisms.adaptive import AdaptiveNoise, SecondStage, _Stages
+from dp_metrics.mechanisms.adaptive import AdaptiveNoise, FirstStage, SecondStage
 from dp_metrics.mechanisms.geometric import SpreadNoise, SumsNoise
-from dp_metrics.release.noise import CountsNoise
-from dp_metrics.release.parts.ranking_loss import HazardByClass, RankingNoise
+from dp_metrics.quantities.counts_noise import CountsNoise
+from dp_metrics.quantities.ranks import HazardByClass, RankingNoise
 from dp_metrics.release.released import Interval, ReleasedNumbers
 from dp_metrics.sensitivity.exact import UNIT_BITS
 from dp_metrics.sensitivity.noisy_sums import _bezier_variance, _ratio
@@ -61,7 +61,7 @@ _KINDS: tuple[Any, ...] = (
     SecondStage,
     SpreadNoise,
     SumsNoise,
-    _Stages,
+    FirstStage,
     *MECHANISMS.values(),
 )
 _ADDED: Mapping[str, set[str]] = {
@@ -69,7 +69,10 @@ _ADDED: Mapping[str, set[str]] = {
     "Comparison": {"unit"},
     "Planned": {"expected_range"},
 }
-_NAMES: dict[Any, str] = {kind: kind.__name__ for kind in _KINDS} | {ReleasedNumbers: "Released"}
+_NAMES: dict[Any, str] = {kind: kind.__name__ for kind in _KINDS} | {
+    ReleasedNumbers: "Released",
+    FirstStage: "_Stages",
+}
 """How each type is called in what is stored, whatever its name in the code is."""
 _TYPES: dict[str, Any] = {name: kind for kind, name in _NAMES.items()}
 _FUNCTIONS: dict[str, Callable[..., Any]] = {

@@ -9,16 +9,12 @@ from dataclasses import dataclass, replace
 from typing import Any, Self, TypeAlias, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
-from dp_metrics.inputs.floats import MAX_FLOAT, Floats, limit_of
+from dp_metrics.inputs.floats import Floats
 from dp_metrics.sensitivity.exact import (
-    UNIT_BITS,
     BlockSums,
-    LevelSums,
     in_blocks,
     in_units,
-    rounded_quotient,
 )
 
 Aggregate = TypeVar("Aggregate", bound=Any)
@@ -29,18 +25,18 @@ ByLevel: TypeAlias = dict[int, tuple[int, int]]
 _SLACK = 1024  # values to collect before the next partial selection, at least
 
 
-class _Extremes:
+class Largest:
     """Keeps the `capacity` largest, or smallest, of the values it is shown, by partial selection.
 
     Parameters
     ----------
     capacity : int
         How many to keep.
-    sign : {1, -1}
+    sign : {1, -1}, default=1
         1 for the largest, -1 for the smallest.
     """
 
-    def __init__(self, capacity: int, sign: int) -> None:
+    def __init__(self, capacity: int, sign: int = 1) -> None:
         self._capacity, self._sign = capacity, sign
         self._parts: list[Floats] = []
         self._held = 0
@@ -76,15 +72,18 @@ class _Extremes:
         return self._sign * np.sort(self._parts[0])[::-1] + 0.0
 
 
-def _merge_largest(a: Floats, b: Floats, capacity: int) -> Floats:
+def largest_of_both(a: Floats, b: Floats, capacity: int) -> Floats:
+    """Return the largest of the values of both, in descending order."""
     return np.sort(np.concatenate([a, b]))[::-1][:capacity]
 
 
-def _sum_of_levels(by_level: ByLevel) -> int:
+def sum_of_levels(by_level: ByLevel) -> int:
+    """Return the sum of all values in units of 2**-1074."""
     return sum([in_units(number, mantissas) for number, (_, mantissas) in by_level.items()])
 
 
-def _together(a: ByLevel | None, b: ByLevel | None) -> ByLevel | None:
+def levels_of_both(a: ByLevel | None, b: ByLevel | None) -> ByLevel | None:
+    """Return the counts and sums of the values of both."""
     if a is None or b is None:
         return None
     together = dict(a)
@@ -106,262 +105,14 @@ def _check_mergeable(a: object, b: object, fields: tuple[str, ...]) -> None:
         raise ValueError(f"Summaries merge only with the same type, {' and '.join(fields)}.")
 
 
-@dataclass(frozen=True, repr=False, eq=False)
-class CountAggregate:
-    """How many records lie in each public cell.
-
-    Parameters
-    ----------
-    n : int
-        Number of records.
-    counts : ndarray of shape (n_cells,)
-        Whole numbers as floats, exact up to 2^53, with sum n.
-    """
-
-    n: int
-    counts: Floats
-
-    @classmethod
-    def of(cls, counts: NDArray[np.int64]) -> Self:
-        """Return the aggregate of records in these cells."""
-        return cls(int(counts.sum()), counts.astype(np.float64))
-
-    def merge(self, other: Self) -> Self:
-        """Return the aggregate of the records of both."""
-        return replace(self, n=self.n + other.n, counts=self.counts + other.counts)
-
-    @property
-    def table(self) -> NDArray[np.int64]:
-        """The counts as whole numbers."""
-        return self.counts.astype(np.int64)
-
-
-@dataclass(frozen=True, repr=False)
-class LossAggregate:
-    """Count, exact sum and extremes of non-negative per-record losses.
-
-    Parameters
-    ----------
-    n : int
-        Number of records.
-    total : int
-        Exact sum of the losses, in units of 2**-1074.
-    largest : ndarray
-        The `capacity` largest losses, in descending order.
-    smallest : ndarray
-        The `capacity` smallest losses, in ascending order; empty without a cap, where they are not needed.
-    capacity : int
-        How many extremes are kept; public.
-    cap : float or None
-        Public cap of one loss.
-    by_level : dict or None, default=None
-        Counts and sums of all losses by their size, for those who will not see the records again.
-    """
-
-    n: int
-    total: int
-    largest: Floats
-    smallest: Floats
-    capacity: int
-    cap: float | None
-    by_level: ByLevel | None = None
-
-    @property
-    def weight(self) -> int:
-        """What the sum of the losses is divided by, in units of 2**-1074."""
-        return self.n << UNIT_BITS
-
-    @property
-    def limit(self) -> float:
-        """Public limit of the mean."""
-        return limit_of(self.cap)
-
-    def truncate(self, capacity: int) -> Self:
-        """Return what aggregating with this capacity would have given, if it is less."""
-        return _truncated(self, capacity, "largest", "smallest")
-
-    @classmethod
-    def from_data(cls, losses: Floats, *, capacity: int, cap: float | None = None) -> Self:
-        """Aggregate non-negative losses."""
-        return cls.from_blocks(in_blocks(losses), capacity=capacity, cap=cap)
-
-    @classmethod
-    def from_blocks(
-        cls, blocks: Iterable[Floats], *, capacity: int, cap: float | None = None, by_level: bool = False
-    ) -> Self:
-        """Aggregate non-negative losses that come in blocks; the blocks do not affect the result.
-
-        Losses above the cap, and infinite ones, are clipped.
-        """
-        limit = limit_of(cap)
-        largest, smallest = _Extremes(capacity, 1), _Extremes(0 if cap is None else capacity, -1)
-        sums = BlockSums()
-        n = total = 0
-        levels = LevelSums() if by_level else None
-        for block in blocks:
-            if block.size == 0:
-                continue
-            high = float(block.max())
-            if high > limit:
-                block, high = np.minimum(block, limit), limit
-            n += block.size
-            largest.add(block, high)
-            if cap is not None:
-                smallest.add(block, float(block.min()))
-            if levels is None:
-                total += sums.total(block, high, signed=False)
-            else:
-                levels.add(block)
-        found = None if levels is None else levels.found()
-        if found is not None:
-            total = _sum_of_levels(found)
-        return cls(n, total, largest.in_order(), smallest.in_order(), capacity, cap, found)
-
-    def merge(self, other: Self) -> Self:
-        """Return the summary of both sets of records together."""
-        _check_mergeable(self, other, ("capacity", "cap"))
-        return type(self)(
-            self.n + other.n,
-            self.total + other.total,
-            _merge_largest(self.largest, other.largest, self.capacity),
-            -_merge_largest(-self.smallest, -other.smallest, self.capacity),
-            self.capacity,
-            self.cap,
-            _together(self.by_level, other.by_level),
-        )
-
-
-@dataclass(frozen=True, repr=False)
-class WeightedLossAggregate:
-    """Count, exact sums and extremes of non-negative terms, each with a public limit of its own.
-
-    A term is a weighted loss, or the sum over one group.
-
-    Parameters
-    ----------
-    n : int
-        Number of terms.
-    weight : int
-        What the sum of the terms is divided by, in units of 2**-1074: the public sum of the weights.
-    total : int
-        Exact sum of the terms, in units of 2**-1074.
-    limits : int or None
-        Exact sum of the public limits, likewise; None if the terms are unbounded.
-    largest_limit : float
-        The largest public limit; 0 if the terms are unbounded.
-    largest : ndarray
-        The `capacity` largest terms, in descending order.
-    headroom, headroom_rest : ndarray
-        The `capacity` largest differences of a limit and its term, in descending order, each as the exact sum
-        of two floats; empty if the terms are unbounded.
-    capacity : int
-        How many extremes are kept; public.
-    by_level : dict or None, default=None
-        Counts and sums of all terms by their size, for those who will not see the records again.
-    """
-
-    n: int
-    weight: int
-    total: int
-    limits: int | None
-    largest_limit: float
-    largest: Floats
-    headroom: Floats
-    headroom_rest: Floats
-    capacity: int
-    by_level: ByLevel | None = None
-
-    @property
-    def limit(self) -> float:
-        """Public limit of the mean."""
-        return MAX_FLOAT if self.limits is None else rounded_quotient(self.limits, self.weight)
-
-    def truncate(self, capacity: int) -> Self:
-        """Return what aggregating with this capacity would have given, if it is less."""
-        return _truncated(self, capacity, "largest", "headroom", "headroom_rest")
-
-    @classmethod
-    def from_blocks(
-        cls,
-        blocks: Iterable[tuple[Floats, Floats | None]],
-        *,
-        weight: int,
-        bounded: bool,
-        capacity: int,
-        by_level: bool = False,
-    ) -> Self:
-        """Aggregate blocks of terms and, if they are bounded, of the limits that they do not exceed.
-
-        The blocks do not affect the result.
-        """
-        largest, headrooms = _Extremes(capacity, 1), _LargestPairs(capacity)
-        sums = BlockSums()
-        n = total = limits = 0
-        largest_limit = 0.0
-        levels = LevelSums() if by_level else None
-        for terms, limits_of_terms in blocks:
-            if terms.size == 0:
-                continue
-            n += terms.size
-            high = float(terms.max())
-            largest.add(terms, high)
-            if levels is None:
-                total += sums.total(terms, high, signed=False)
-            else:
-                levels.add(terms)
-            if limits_of_terms is not None:
-                high = float(limits_of_terms.max())
-                limits += sums.total(limits_of_terms, high, signed=False)
-                largest_limit = max(largest_limit, high)
-                headrooms.add(*_exact_difference(limits_of_terms, terms))
-        found = None if levels is None else levels.found()
-        if found is not None:
-            total = _sum_of_levels(found)
-        return cls(
-            n=n,
-            weight=weight,
-            total=total,
-            limits=limits if bounded else None,
-            largest_limit=largest_limit,
-            largest=largest.in_order(),
-            headroom=headrooms.values,
-            headroom_rest=headrooms.rest,
-            capacity=capacity,
-            by_level=found,
-        )
-
-    def merge(self, other: Self) -> Self:
-        """Return the summary of both sets of terms together."""
-        _check_mergeable(self, other, ("capacity",))
-        if (self.limits is None) != (other.limits is None):
-            raise ValueError("Summaries merge only if both have limits or neither has.")
-        headroom, rest = _largest_pairs(
-            np.concatenate([self.headroom, other.headroom]),
-            np.concatenate([self.headroom_rest, other.headroom_rest]),
-            self.capacity,
-        )
-        return type(self)(
-            n=self.n + other.n,
-            weight=self.weight + other.weight,
-            total=self.total + other.total,
-            limits=None if self.limits is None or other.limits is None else self.limits + other.limits,
-            largest_limit=max(self.largest_limit, other.largest_limit),
-            largest=_merge_largest(self.largest, other.largest, self.capacity),
-            headroom=headroom,
-            headroom_rest=rest,
-            capacity=self.capacity,
-            by_level=_together(self.by_level, other.by_level),
-        )
-
-
-def _exact_difference(a: Floats, b: Floats) -> tuple[Floats, Floats]:
+def exact_difference(a: Floats, b: Floats) -> tuple[Floats, Floats]:
     """Return d, the rounded a - b, and the exact rest a - b - d (Knuth's TwoSum), for a >= b >= 0."""
     difference = a - b
     back = difference - a
     return difference, (a - (difference - back)) - (b + back)
 
 
-class _LargestPairs:
+class LargestPairs:
     """Keeps the `capacity` largest of exact sums value + rest, where the value is the sum rounded."""
 
     def __init__(self, capacity: int) -> None:
@@ -373,12 +124,12 @@ class _LargestPairs:
         if self.values.size == self._capacity and self._capacity > 0:
             keep = values >= self.values[-1]
             values, rest = values[keep], rest[keep]
-        self.values, self.rest = _largest_pairs(
+        self.values, self.rest = largest_pairs(
             np.concatenate([self.values, values]), np.concatenate([self.rest, rest]), self._capacity
         )
 
 
-def _largest_pairs(values: Floats, rest: Floats, capacity: int) -> tuple[Floats, Floats]:
+def largest_pairs(values: Floats, rest: Floats, capacity: int) -> tuple[Floats, Floats]:
     """Return the largest exact sums value + rest, descending, where the value is the sum rounded.
 
     Rounding never reverses an order, so comparing first the values and then the rests is exact.
@@ -437,7 +188,7 @@ class VarianceAggregate:
 
         Values outside the bounds are clipped.
         """
-        largest, smallest = _Extremes(capacity, 1), _Extremes(capacity, -1)
+        largest, smallest = Largest(capacity, 1), Largest(capacity, -1)
         sums = BlockSums()
         n = total = squares = 0
         for block in blocks:
@@ -460,8 +211,8 @@ class VarianceAggregate:
             self.n + other.n,
             self.total + other.total,
             self.squares + other.squares,
-            _merge_largest(self.largest, other.largest, self.capacity),
-            -_merge_largest(-self.smallest, -other.smallest, self.capacity),
+            largest_of_both(self.largest, other.largest, self.capacity),
+            -largest_of_both(-self.smallest, -other.smallest, self.capacity),
             self.capacity,
             self.bounds,
         )

@@ -10,7 +10,7 @@ import operator
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property, partial
+from functools import cached_property
 from itertools import accumulate
 from typing import NamedTuple, TypeAlias
 
@@ -18,25 +18,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dp_metrics.inputs.floats import MAX_FLOAT, Floats
-from dp_metrics.inputs.options import Relation
-from dp_metrics.sensitivity.aggregates import LossAggregate, VarianceAggregate, WeightedLossAggregate
+from dp_metrics.sensitivity.aggregates import VarianceAggregate
 from dp_metrics.sensitivity.exact import (
-    LEVELS,
     UNIT_BITS,
     exact_sum,
-    float_units,
-    in_units,
-    level_from,
-    level_units,
     rounded_quotient,
     rounded_quotients,
     to_units,
 )
 from dp_metrics.sensitivity.output_bounds import BoundsFacts, OutputBounds
 from dp_metrics.sensitivity.variance_windows import clipped_squares
-
-SumsBelow: TypeAlias = Callable[[int], tuple[int, int]]
-"""Given the number of a public level, the exact sum of the values below it, and how many are not."""
 
 
 class ClippedSum(NamedTuple):
@@ -212,75 +203,6 @@ def _moved_means(
     return found[0], found[1]
 
 
-def loss_extremes(
-    aggregate: LossAggregate | WeightedLossAggregate, count: int, sums_below: SumsBelow, *, relation: Relation
-) -> Extremes:
-    """Return the extremes of a mean of losses, or of a weighted mean.
-
-    A term of a weighted mean is counted n / W times, W the total weight: so it moves the mean by its value
-    over n, as a loss moves the plain mean. The limit is that of the largest public limit of a term: the cap
-    of one loss would be too low.
-
-    Values are clipped at the next public level, or at the limit, so that a summary can know the clipped sum
-    from a count and a sum for each level.
-    """
-    n, weight = aggregate.n, aggregate.weight
-    largest_limit: float | None
-    if isinstance(aggregate, WeightedLossAggregate):
-        values = rounded_quotients((n * term for term in to_units(aggregate.largest[:count])), weight)
-        largest_limit = None if aggregate.limits is None else aggregate.largest_limit
-    else:
-        values, largest_limit = aggregate.largest[:count], aggregate.cap
-    highest, limit = level_units(LEVELS), MAX_FLOAT
-    if largest_limit is not None:
-        highest = max(float_units(largest_limit), 1)  # bounds may be so close that it is 0
-        limit = rounded_quotient(n * highest, weight) if n else rounded_quotient(highest, 1 << UNIT_BITS)
-    # The scale is never used without records.
-    scale = Fraction(weight, n << UNIT_BITS) if n else Fraction(1)
-    unit = 1 / (scale * (1 << UNIT_BITS))
-
-    def clipped(y: float) -> ClippedSum:
-        wanted = Fraction(y) * scale
-        at_least = rounded_quotient(wanted.numerator, wanted.denominator)
-        if at_least < wanted:
-            at_least = float(np.nextafter(at_least, np.inf))
-        number = min(level_from(at_least), LEVELS)
-        level = level_units(number)
-        if level >= highest:
-            return ClippedSum(aggregate.total, highest, unit)
-        return ClippedSum(_sum_clipped_at(number, aggregate, sums_below), level, unit)
-
-    return Extremes(
-        limit,
-        are_distances=False,
-        at_ranks=partial(order_statistic, values, limit),
-        clipped=clipped,
-        private_n=n if relation.private_n else None,
-        known=min(count, aggregate.capacity),
-    )
-
-
-def _sum_clipped_at(
-    number: int, aggregate: LossAggregate | WeightedLossAggregate, sums_below: SumsBelow
-) -> int:
-    """Return the sum of min(v, level) in units of 2**-1074, from the largest values if they tell it."""
-    units, largest = level_units(number), aggregate.largest
-    level = rounded_quotient(units, 1 << UNIT_BITS)
-    if largest.size == aggregate.n or (largest.size and largest[-1] <= level):
-        above = to_units(largest[: np.searchsorted(-largest, -level)])
-        return aggregate.total - sum(above) + len(above) * units
-    total, others = sums_below(number)
-    return total + others * units
-
-
-def sums_below_level(aggregate: LossAggregate | WeightedLossAggregate, number: int) -> tuple[int, int]:
-    """Return the sum of the values below a public level, and how many are not, from the sums by level."""
-    by_level = aggregate.by_level
-    assert by_level is not None
-    total = sum(in_units(level, part) for level, (_, part) in by_level.items() if level < number)
-    return total, sum(count for level, (count, _) in by_level.items() if level >= number)
-
-
 class _Column:
     """All values of a column, as far in order as they were asked for."""
 
@@ -320,7 +242,7 @@ def _part(values: Floats, places: list[int]) -> None:
 
 
 def variance_extremes(
-    aggregate: VarianceAggregate, values: Callable[[], Floats], *, relation: Relation
+    aggregate: VarianceAggregate, values: Callable[[], Floats], *, private_n: bool
 ) -> Extremes:
     """Return the distances of a variance, of which `values` returns all values."""
     ends, limit, column = (-math.inf, math.inf), MAX_FLOAT, _Column(values)
@@ -346,5 +268,5 @@ def variance_extremes(
         are_distances=True,
         at_ranks=at_ranks,
         clipped=clipped,
-        private_n=aggregate.n if relation.private_n else None,
+        private_n=aggregate.n if private_n else None,
     )

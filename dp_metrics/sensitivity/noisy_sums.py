@@ -10,19 +10,15 @@ Bezier mechanism, arXiv:2509.04919).
 import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from fractions import Fraction
 from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dp_metrics.inputs.floats import MAX_FLOAT, Floats
-from dp_metrics.sensitivity.aggregates import LossAggregate, VarianceAggregate
+from dp_metrics.sensitivity.aggregates import VarianceAggregate
 from dp_metrics.sensitivity.exact import (
     UNIT_BITS,
-    float_units,
-    in_units,
-    level_units,
     rounded_quotient,
     to_units,
 )
@@ -96,35 +92,6 @@ def ratio_sums(total: int, most: int, n: int, scale: float, limit: float, finene
         (True, False),
         fineness,
     )
-
-
-def mean_sums(aggregate: LossAggregate, *, is_count: bool = False) -> Sums:
-    """Return the two sums of a mean of capped losses; if each is 0 or the cap, how many are and are not."""
-    assert aggregate.cap is not None
-    cap = float_units(aggregate.cap)
-    fineness = 1 if is_count else FINENESS
-    return ratio_sums(aggregate.total, max(cap, 1), aggregate.n, aggregate.cap, aggregate.cap, fineness)
-
-
-def mean_spread(aggregate: LossAggregate) -> Fraction:
-    """Return the mean of v (1 - v) over the records, for v = loss / cap, from sums by level.
-
-    Notes
-    -----
-    Between one level and the next, and at most the cap, v (1 - v) is replaced by the straight line through
-    its values there, a and b: that is (1 - a - b) v + a b, less by at most v^2 / 1024. Like v (1 - v) the
-    lines begin and end at 0 and are nowhere steeper than 1. Let g be such a function. Then v + g(v) and
-    v - g(v) never fall, and rise by 1 from 0 to 1; and abs(u - w) + abs(g(u) - g(w)) is what one of them
-    changes between u and w. So a record that is replaced moves the sums of v and of g(v) together by at most
-    1, which is what it may move the first by.
-    """
-    assert aggregate.cap is not None
-    assert aggregate.by_level is not None
-    cap, total = float_units(aggregate.cap), 0
-    for number, (count, mantissas) in aggregate.by_level.items():
-        low, high = (min(level_units(level), cap) for level in (number, number + 1))
-        total += (cap - low - high) * in_units(number, mantissas) + low * high * count
-    return Fraction(total, aggregate.n * max(cap, 1) ** 2)  # a cap may underflow to 0
 
 
 def variance_sums(aggregate: VarianceAggregate) -> Sums:

@@ -18,19 +18,16 @@ import math
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, fields
 from functools import cached_property, partial
-from itertools import accumulate, islice, repeat
-from operator import add, sub
+from itertools import repeat
 from typing import Any, Self, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dp_metrics.inputs.floats import MAX_FLOAT, Floats, limit_of
+from dp_metrics.inputs.floats import MAX_FLOAT, Floats
 from dp_metrics.sensitivity.aggregates import (
-    LossAggregate,
     OrderAggregate,
     VarianceAggregate,
-    WeightedLossAggregate,
 )
 from dp_metrics.sensitivity.exact import (
     UNIT_BITS,
@@ -39,7 +36,6 @@ from dp_metrics.sensitivity.exact import (
     in_blocks,
     rounded_quotient,
     rounded_quotients,
-    to_units,
 )
 from dp_metrics.sensitivity.noisy_sums import FINENESS, Sums
 from dp_metrics.sensitivity.variance_windows import LeastSpreads, least_spreads
@@ -153,51 +149,6 @@ class OutputBounds(_Fields):
         return BoundsFacts(**{field.name: getattr(self, field.name) for field in fields(BoundsFacts)})
 
 
-def mean_loss_facts(n: int, cap: float | None, ranks: int, *, steps: int | None = None) -> BoundsFacts:
-    """Return what is public of the output bounds of a mean of n losses that are replaced."""
-    return BoundsFacts(
-        output_range=(0.0, limit_of(cap)),
-        monotonic=True,
-        n=n,
-        sensitivity=None if cap is None else max(cap / n, _TINY),
-        steps=steps,
-        record_limit=cap,
-        mean_ranks=min(ranks, n),
-        has_spread=cap is not None and steps is None,
-    )
-
-
-def weighted_loss_facts(n: int, weight: int, limits: tuple[int, float] | None, ranks: int) -> BoundsFacts:
-    """Return what is public of the output bounds of a weighted mean of n terms that are replaced.
-
-    Parameters
-    ----------
-    n : int
-        Number of records, or groups.
-    weight : int
-        Total weight, in units of 2**-1074.
-    limits : tuple of (int, float) or None
-        The sum of the public limits of the terms, in these units, and the largest of them; None if there are
-        none.
-    ranks : int
-        Public number of ranks.
-    """
-    limit, sensitivity, record_limit = MAX_FLOAT, None, None
-    if limits is not None:
-        largest = float_units(limits[1])
-        limit = rounded_quotient(limits[0], weight)
-        sensitivity = max(rounded_quotient(largest, weight), _TINY)
-        record_limit = rounded_quotient(n * largest, weight)
-    return BoundsFacts(
-        output_range=(0.0, limit),
-        monotonic=True,
-        n=n,
-        sensitivity=sensitivity,
-        record_limit=record_limit,
-        mean_ranks=min(ranks, n),
-    )
-
-
 def order_statistic_facts(n: int, limit: float) -> BoundsFacts:
     """Return what is public of the output bounds of an order statistic of n records."""
     sensitivity = None if limit >= MAX_FLOAT else limit
@@ -232,94 +183,6 @@ def _squared_width(bounds: tuple[float, float]) -> int:
     return (high - low) ** 2
 
 
-def mean_loss_bounds(aggregate: LossAggregate, *, steps: int | None = None) -> OutputBounds:
-    """Return the output bounds of a mean of non-negative losses when records are replaced.
-
-    L^l drops the l largest losses to 0, U^l raises the l smallest to the cap (to no limit without one).
-    If a record's loss grows, every L^l, f and U^l grows or stays: the metric is monotonic.
-
-    References
-    ----------
-    Lemmas D.1 to D.5 of the paper (linearly separable functions), for the mean.
-    """
-    n, cap = aggregate.n, aggregate.cap
-    scale = n << UNIT_BITS
-    facts = mean_loss_facts(n, cap, aggregate.capacity, steps=steps)
-    lower = rounded_quotients(_falling(aggregate.total, to_units(aggregate.largest)), scale)
-    upper = np.full(facts.mean_ranks, MAX_FLOAT)
-    if cap is not None:
-        raised = float_units(cap)
-        gains = [raised - loss for loss in to_units(aggregate.smallest)]
-        upper = rounded_quotients(_rising(aggregate.total, gains), scale)
-    return facts.bounds(rounded_quotient(aggregate.total, scale), lower, upper)
-
-
-def weighted_loss_bounds(aggregate: WeightedLossAggregate) -> OutputBounds:
-    """Return the output bounds of a weighted mean of losses when records, or groups of them, are replaced.
-
-    Each term has a public limit of its own. L^l drops the l largest terms to 0, U^l raises those l terms
-    to their limits that have most headroom. Monotonic as the plain mean is.
-
-    References
-    ----------
-    Appendix D.1 of the paper (linearly separable functions), with the weights public.
-    """
-    weight = aggregate.weight
-    limits = None if aggregate.limits is None else (aggregate.limits, aggregate.largest_limit)
-    facts = weighted_loss_facts(aggregate.n, weight, limits, aggregate.capacity)
-    lower = rounded_quotients(_falling(aggregate.total, to_units(aggregate.largest)), weight)
-    upper = np.full(facts.mean_ranks, MAX_FLOAT)
-    if limits is not None:
-        gains = map(add, to_units(aggregate.headroom), to_units(aggregate.headroom_rest))
-        upper = rounded_quotients(_rising(aggregate.total, gains), weight)
-    return facts.bounds(rounded_quotient(aggregate.total, weight), lower, upper)
-
-
-def mean_loss_bounds_private_n(aggregate: LossAggregate) -> OutputBounds:
-    """Return the output bounds of a mean of non-negative losses when records are added or removed.
-
-    With a records removed and l - a added: L^l = min over a of (S - top_a) / (n + l - 2a) and U^l = max over
-    a of (S - bot_a + (l - a) cap) / (n + l - 2a); the empty set has the value 0. One more record
-    can raise some of these and lower others: not monotonic.
-
-    Notes
-    -----
-    Taking one step in a removes v and leaves out an added 0: it lowers the quotient r if and only if v > 2 r.
-    The next v is smaller and, once a step has raised r, so does every later one: the first a where a step
-    does not pay is the best. One more rank lowers every r, so the best a never falls as l grows, and all
-    ranks together take O(ranks) steps, in exact integers. The same holds, mirrored, for U.
-    """
-    n, total, ranks = aggregate.n, aggregate.total, aggregate.capacity
-    lower, rest, a = [], total, 0
-    largest = to_units(aggregate.largest)
-    for rank in range(1, min(ranks + 1, n)):
-        while a < rank and largest[a] * (n + rank - 2 * a) > 2 * rest:
-            rest -= largest[a]
-            a += 1
-        lower.append(rounded_quotient(rest, (n + rank - 2 * a) << UNIT_BITS))
-    limit = aggregate.limit
-    upper = np.full(ranks, limit)
-    if aggregate.cap is not None:
-        raised = float_units(aggregate.cap)
-        smallest = to_units(aggregate.smallest)
-        rest, a = total, 0
-        for rank in range(1, ranks + 1):
-            rest += raised
-            while a < min(rank, n) and (smallest[a] + raised) * (n + rank - 2 * a) < 2 * rest:
-                rest -= smallest[a] + raised
-                a += 1
-            upper[rank - 1] = rounded_quotient(rest, (n + rank - 2 * a) << UNIT_BITS)
-    return OutputBounds(
-        value=rounded_quotient(total, n << UNIT_BITS) if n else 0.0,
-        lower=_padded(np.array(lower), ranks),
-        upper=upper,
-        output_range=(0.0, limit),
-        monotonic=False,
-        n=None,
-        record_limit=aggregate.cap,
-    )
-
-
 def order_statistic_bounds(aggregate: OrderAggregate) -> OutputBounds:
     """Return the output bounds of the k-th smallest value, at least 0, when records are replaced.
 
@@ -330,7 +193,7 @@ def order_statistic_bounds(aggregate: OrderAggregate) -> OutputBounds:
     upper = np.full(ranks, aggregate.limit)
     upper[: aggregate.above.size] = aggregate.above[:ranks]
     facts = order_statistic_facts(aggregate.n, aggregate.limit)
-    return facts.bounds(aggregate.value, _padded(aggregate.below, ranks), upper)
+    return facts.bounds(aggregate.value, padded(aggregate.below, ranks), upper)
 
 
 def variance_bounds(aggregate: VarianceAggregate, least: LeastSpreads | None = None) -> OutputBounds:
@@ -355,7 +218,7 @@ def variance_bounds(aggregate: VarianceAggregate, least: LeastSpreads | None = N
         upper = rounded_quotients((spread + rank * rise for rank in range(1, ranks + 1)), n * n * fine_unit)
         upper = np.minimum(upper, facts.output_range[1])
     scale = n * unit
-    lower = _padded(rounded_quotients(spreads[1:], range((n - 1) * scale, 0, -scale)), ranks)
+    lower = padded(rounded_quotients(spreads[1:], range((n - 1) * scale, 0, -scale)), ranks)
     return facts.bounds(rounded_quotient(spreads[0], n * scale), lower, upper)
 
 
@@ -433,17 +296,7 @@ def _least_diluted(spreads: list[int], unit: int, n: int, ranks: int) -> Floats:
     return lower
 
 
-def _falling(total: int, dropped: list[int]) -> Iterator[int]:
-    """Return what is left of the total as one after the other is dropped."""
-    return islice(accumulate(dropped, sub, initial=total), 1, None)
-
-
-def _rising(total: int, gains: Iterable[int]) -> Iterator[int]:
-    """Return the total with one gain after the other."""
-    return islice(accumulate(gains, initial=total), 1, None)
-
-
-def _padded(values: Floats, ranks: int) -> Floats:
+def padded(values: Floats, ranks: int) -> Floats:
     """Return lower bounds with zeros for the ranks that have none of their own."""
     array = np.zeros(ranks)
     array[: len(values)] = values[:ranks]
@@ -479,10 +332,11 @@ def calibration_excess(
     return tuple(excess), n
 
 
-def calibration_facts(n: int) -> BoundsFacts:
-    """Return what is public of the output bounds of the error of n records that are replaced."""
+def calibration_facts(n: int | None) -> BoundsFacts:
+    """Return what is public of the output bounds of an error, of a public number of records or not."""
+    sensitivity = None if n is None else min(2.0 / n, 1.0)
     return BoundsFacts(
-        output_range=(0.0, 1.0), monotonic=True, n=n, sensitivity=min(2.0 / n, 1.0), record_limit=2.0
+        output_range=(0.0, 1.0), monotonic=n is not None, n=n, sensitivity=sensitivity, record_limit=2.0
     )
 
 
@@ -505,21 +359,17 @@ def calibration_bounds_private_n(total: int, n: int, ranks: int) -> OutputBounds
     more or less, T and n move by at most 1 each, so that one more rank makes up for it.
     """
     several = range(1, ranks + 1)
-    return OutputBounds(
-        value=rounded_quotient(total, n << UNIT_BITS) if n else 0.0,
-        lower=rounded_quotients(
+    return calibration_facts(None).bounds(
+        rounded_quotient(total, n << UNIT_BITS) if n else 0.0,
+        rounded_quotients(
             (max(total - rank * _ONE, 0) for rank in several), ((n + rank) << UNIT_BITS for rank in several)
         ),
-        upper=np.array(
+        np.array(
             [
                 min(rounded_quotient(total + rank * _ONE, (n - rank) << UNIT_BITS), 1.0) if rank < n else 1.0
                 for rank in several
             ]
         ),
-        output_range=(0.0, 1.0),
-        monotonic=False,
-        n=None,
-        record_limit=2.0,
     )
 
 

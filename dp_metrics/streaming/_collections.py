@@ -13,9 +13,9 @@ from dp_metrics.inputs.arrays import ArgumentShape, Shape, array_of, check_one_n
 from dp_metrics.inputs.options import Relation
 from dp_metrics.inputs.readers import check_sample_weight
 from dp_metrics.metrics import Metric
-from dp_metrics.release.release import Terms
 from dp_metrics.release.result import PrivateResult
 from dp_metrics.release.stored_questions import PER_RECORD, public_totals
+from dp_metrics.release.terms import Terms
 from dp_metrics.sensitivity.exact import exact_sum
 from dp_metrics.streaming._summary import Summary
 

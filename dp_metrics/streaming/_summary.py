@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 from collections.abc import Callable, Mapping, Sequence
 from copy import copy
@@ -20,14 +19,13 @@ from dp_metrics.inputs.options import Relation, as_whole
 from dp_metrics.inputs.readers import NO_WEIGHT
 from dp_metrics.mechanisms._base import Limits, Noise
 from dp_metrics.metrics import METRICS, Metric
-from dp_metrics.release.parts.count_table import MOST_CELLS
-from dp_metrics.release.plan import BoundsPart, KnownParts, Plan
-from dp_metrics.release.release import Release, Terms
+from dp_metrics.quantities.base import Totals
+from dp_metrics.release.plan import Plan, Source
+from dp_metrics.release.release import Release
 from dp_metrics.release.released import ReleasedNumbers, has_note
 from dp_metrics.release.result import PrivateResult
 from dp_metrics.release.stored_questions import Call, as_plain, public_totals
-from dp_metrics.sensitivity.aggregates import CountAggregate, WeightedLossAggregate
-from dp_metrics.streaming._format import INCONSISTENT, MALFORMED, Aggregate, pack, unpack
+from dp_metrics.release.terms import Terms
 
 R = TypeVar("R")
 
@@ -74,7 +72,7 @@ class Summary(HtmlRepr):
         self._name, self._options, self._capacity = metric.name, dict(options), ranks
         self._expected: Plan | None = None  # of the form that was stated before there were chunks, if one was
         self._plan: Plan | None = None  # of the form that chunks have stated
-        self._known: KnownParts | None = None
+        self._stats: list[Any] | None = None
         self._form: tuple[int, float] | None = None  # columns and resolution, as the first chunk stated them
         self._is_open = False  # true: a chunk without records has another form than the others
 
@@ -88,12 +86,9 @@ class Summary(HtmlRepr):
             If an option is invalid, or the release is bound to be refused: reading would be in vain.
         """
         plan = metric.planned(shape, options)
-        rules, epsilons, _ = release.divided(plan)
-        n = None if release.terms.relation.private_n else _MANY_RECORDS
-        parts = zip(plan.parts, rules, epsilons, strict=True)
-        # the other parts have noise of their own
-        used = [rule.capacity(part, share, n) for part, rule, share in parts if isinstance(part, BoundsPart)]
-        return cls(metric, options, max([CAPACITY, *used])).expecting(shape)
+        many = [part.plain(_MANY_RECORDS) for part in plan.parts]
+        noises, _ = replace(plan, unstated=None).noises(release.terms, many, CAPACITY)
+        return cls(metric, options, max([CAPACITY, *(noise.ranks for noise in noises)])).expecting(shape)
 
     @property
     def capacity(self) -> int:
@@ -103,7 +98,7 @@ class Summary(HtmlRepr):
     @property
     def is_empty(self) -> bool:
         """Whether nothing has been added yet, not even an empty chunk."""
-        return self._known is None
+        return self._stats is None
 
     @property
     def _metric(self) -> Metric:
@@ -113,7 +108,7 @@ class Summary(HtmlRepr):
         """Return an empty summary of the same settings, to which only records of this form may be added."""
         empty = copy(self)
         empty._expected, empty._form = replace(empty._planned(shape), unstated=None), _form_of(shape)
-        empty._plan = empty._known = None
+        empty._plan = empty._stats = None
         return empty
 
     def is_like(self, expected: Self) -> bool:
@@ -129,20 +124,28 @@ class Summary(HtmlRepr):
         """Add a chunk of records; if it is invalid, the summary is as it was before."""
         shape, records = Records.of(data, relation=Relation.ADD_OR_REMOVE_ONE, sample_weight=sample_weight)
         plan = self._planned(shape)
-        known = plan.read(records).summary(self._capacity)
-        form = _form_of(shape) if shape.states_columns or known.n > 0 else None
-        return self._add(replace(plan, unstated=None), known, form, is_open=False)
+        stats = self._stats_of(plan, records)
+        form = _form_of(shape) if shape.states_columns or stats[0].totals.n > 0 else None
+        return self._add(replace(plan, unstated=None), stats, form, is_open=False)
 
-    def _add(self, plan: Plan, known: KnownParts, form: tuple[int, float] | None, *, is_open: bool) -> Self:
+    def _stats_of(self, plan: Plan, records: Records) -> list[Any]:
+        """Return what has to be known of records that will not be looked at again."""
+        with np.errstate(all="ignore"):
+            checked = plan.reader(records)
+            return [
+                part.stats(checked, part.totals(checked), self._capacity, forget=True) for part in plan.parts
+            ]
+
+    def _add(self, plan: Plan, stats: list[Any], form: tuple[int, float] | None, *, is_open: bool) -> Self:
         """Add what is known of a chunk; one without records is no reason to fail, whatever its form."""
-        had, are_stated = self._known, None not in (form, self._form)
+        had, are_stated, n = self._stats, None not in (form, self._form), stats[0].totals.n
         is_other = are_stated and self._plan is not None and not plan.merges_with(self._plan)
-        if had is not None and had.n and known.n:
+        if had is not None and had[0].totals.n and n:
             if is_other:
                 raise ValueError(_UNLIKE)
-            self._known = had.merge(known)
-        elif had is None or known.n or self._form is None:
-            self._plan, self._known, self._form = plan, known, form or self._form
+            self._stats = [mine.merge(other) for mine, other in zip(had, stats, strict=True)]
+        elif had is None or n or self._form is None:
+            self._plan, self._stats, self._form = plan, stats, form or self._form
         self._is_open |= is_open or is_other
         return self
 
@@ -179,21 +182,21 @@ class Summary(HtmlRepr):
                     f"{name} is {here.get(name, 'not given')} here and {there.get(name, 'not given')} there."
                 )
         merged = copy(self)  # what is known never changes
-        if other._plan is None or other._known is None:
+        if other._plan is None or other._stats is None:
             return merged
-        return merged._add(other._plan, other._known, other._form, is_open=other._is_open)
+        return merged._add(other._plan, other._stats, other._form, is_open=other._is_open)
 
     def _settings(self) -> dict[str, str]:
         """Return what must be the same in summaries that merge, as it is written."""
         public = {"metric": self._name, "capacity": self._capacity, **self._options}
         return {name: json.dumps(value, default=partial(plain, name=name)) for name, value in public.items()}
 
-    def _records(self) -> tuple[Plan, KnownParts]:
-        """Return the plan and what is known of all records; without one, the plan is that of no chunk."""
-        if self._plan is not None and self._known is not None and self._known.n:
-            return self._plan, self._known
+    def _records(self) -> tuple[Plan, list[Any]]:
+        """Return the plan and the stats of all records; without one, the plan is that of no chunk."""
+        if self._plan is not None and self._stats is not None and self._stats[0].totals.n:
+            return self._plan, self._stats
         plan = self._before_chunks()
-        return plan, plan.read(Records.none(len(self._metric.data))).summary(self._capacity)
+        return plan, self._stats_of(plan, Records.none(len(self._metric.data)))
 
     def _before_chunks(self) -> Plan:
         """Return the plan that follows from what is stated before there are chunks, or what that leaves open.
@@ -217,9 +220,9 @@ class Summary(HtmlRepr):
         Chunks have no order, so that the totals of the records are public; or what `of_records` returns.
         """
 
-        def read() -> tuple[Plan, KnownParts, Any]:
-            plan, known = self._of_metric(metric, options)
-            return plan, known, metric.stored_form(self._stated())
+        def read() -> tuple[Plan, Sequence[Any], Any]:
+            plan, stats = self._of_metric(metric, options)
+            return plan, stats, metric.stored_form(self._stated())
 
         return self._run(terms, metric, read, lambda result: result, options, of_records=of_records)
 
@@ -227,8 +230,8 @@ class Summary(HtmlRepr):
         options = {name: arguments.pop(name) for name in self._metric.options if name in arguments}
         return self.released_as(self._metric, Terms.of(**arguments), options)
 
-    def _of_metric(self, metric: Metric, options: Mapping[str, Any]) -> tuple[Plan, KnownParts]:
-        """Return the plan of a metric with these options, and what is known of the records."""
+    def _of_metric(self, metric: Metric, options: Mapping[str, Any]) -> tuple[Plan, Sequence[Any]]:
+        """Return the plan of a metric with these options, and its stats."""
         return self._records()
 
     def _stated(self) -> Shape:
@@ -247,38 +250,36 @@ class Summary(HtmlRepr):
         self,
         terms: Terms,
         metric: Metric,
-        read: Callable[[], tuple[Plan, KnownParts, Any]],
+        read: Callable[[], tuple[Plan, Sequence[Any], Any]],
         make: Callable[[PrivateResult[Any]], R],
         options: Mapping[str, Any],
         call: Call | None = None,
         of_records: Callable[[], Mapping[str, Any]] | None = None,
     ) -> R:
         """Release what is read, as a call of the metric on these terms, and return what is made of it."""
-        known, weight = self._known, None
-        if known is not None and isinstance(
-            getattr(known.parts[0], "aggregate", None), WeightedLossAggregate
-        ):
+        known, weight = Totals.of(0) if self._stats is None else self._stats[0].totals, None
+        if not known.is_plain:
             weight = known.weight
         # of weights the settings need to know that there are some
         given = {**self._options, **options, "sample_weight": None if weight is None else True}
-        totals = partial(public_totals, 0 if known is None else known.n, weight)
+        totals = partial(public_totals, known.n, weight)
         call = replace(call or metric.call(given, {}), of_records=of_records or totals)
         release = metric.release_on(terms, given, call=call)
 
-        def checked() -> tuple[Plan, KnownParts, Any]:
-            plan, known, form = read()
-            weight = known.weight
+        def checked() -> tuple[Plan, Source, Any]:
+            plan, stats, form = read()
+            source = Source.of_stats(stats, self._capacity)
             if release.terms.relation.private_n:
-                return replace(plan, unstated=self._left_open()), known, form
-            if known.n == 0:
+                return replace(plan, unstated=self._left_open()), source, form
+            if source.n == 0:
                 raise ValueError(
                     "Found array with 0 sample(s) while a minimum of 1 is required: update the summary first."
                 )
             if weight == 0:
                 raise ValueError(NO_WEIGHT)
-            if not given.get("ddof", 0) < known.n:
+            if not given.get("ddof", 0) < source.n:
                 raise ValueError("ddof must be smaller than the number of samples.")
-            return plan, known, form
+            return plan, source, form
 
         return release.answer(checked, make)
 
@@ -287,32 +288,6 @@ class Summary(HtmlRepr):
         before = self._before_chunks()
         is_stated = before.unstated is None and before.ranges == (self._plan or before).ranges
         return None if is_stated and not self._is_open else _OPEN
-
-    def to_bytes(self) -> bytes:
-        """Return the summary in a versioned format that `from_bytes` reads; the bytes are private data too.
-
-        Returns
-        -------
-        bytes
-            Numbers only: about 16 bytes for each rank of the capacity, or 24 with weights.
-
-        Notes
-        -----
-        The format is documented on the page on large data. Reading it runs no code.
-        """
-        plan, known = self._plan, self._known
-        if plan is None or known is None:
-            plan, known = self._records()
-        settings = {
-            "summary": type(self).__name__,
-            "metric": self._name,
-            "options": self._options,
-            "capacity": self._capacity,
-            "form": self._least_form(plan.merges_with),
-            "is_open": self._is_open,
-        }
-        part: Any = known.parts[0]
-        return pack(settings, part.aggregate)
 
     def _least_form(self, is_enough: Callable[[Plan], bool]) -> list[Any] | None:
         """Return columns and resolution as far as the plan depends on them: any order gives one form."""
@@ -323,57 +298,6 @@ class Summary(HtmlRepr):
             if is_enough(self._planned(self._metric.form(*form))):
                 return form
         return [columns, resolution]
-
-    @classmethod
-    def from_bytes(cls, data: bytes) -> Self:
-        """Return the summary that was turned into these bytes.
-
-        Parameters
-        ----------
-        data : bytes
-            From `to_bytes`.
-
-        Raises
-        ------
-        TypeError, ValueError
-            If the bytes are damaged, are no summary or one of another type, or are of an unknown version.
-        """
-        settings, aggregate = unpack(data)
-        if settings.get("summary") != cls.__name__:
-            raise ValueError(f"These bytes are not a {cls.__name__}.")
-        summary = None
-        with contextlib.suppress(*MALFORMED):
-            read = cls._made(settings)._restored(settings["form"], aggregate)
-            read._is_open = settings["is_open"] is True
-            summary = read if read.to_bytes() == data else None
-        if summary is None:
-            raise ValueError(INCONSISTENT)
-        return summary
-
-    @classmethod
-    def _made(cls, settings: Mapping[str, Any]) -> Self:
-        """Return an empty summary with these settings, of JSON types."""
-        raise ValueError("Such a summary is not written.")
-
-    def _restored(self, form: list[Any] | None, aggregate: Aggregate) -> Self:
-        """Return a summary of records of this form that are known by an aggregate."""
-        if (form is None and aggregate.n) or (form and form[0] > MOST_CELLS):
-            raise ValueError("Records state a form, and few bytes must not ask for much memory.")
-        shape = self._metric.form(*(form or []))
-        plan = self._planned(shape)
-        part: Any
-        (part,) = plan.parts
-        if isinstance(aggregate, CountAggregate):
-            known = KnownParts((part.restored(aggregate),))
-        else:
-            # no records are merged with those of the aggregate, which raises if it is one of another metric
-            weights = np.empty(0) if isinstance(aggregate, WeightedLossAggregate) else None
-            nothing: Any
-            no_records = Records.none(len(shape.arguments), weights)
-            (nothing,) = plan.read(no_records).summary(self._capacity).parts
-            known = KnownParts((replace(nothing, aggregate=nothing.aggregate.merge(aggregate)),))
-        stated = None if form is None else _form_of(shape)
-        return self._add(replace(plan, unstated=None), known, stated, is_open=False)
 
 
 def _form_of(shape: Shape) -> tuple[int, float]:

@@ -6,13 +6,12 @@ keep it where they are kept, and publish only what `release` returns.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any, Self
 
-import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from dp_metrics._random import RandomState
 from dp_metrics.accounting import PrivacyAccountant
@@ -20,7 +19,7 @@ from dp_metrics.inputs.arrays import Shape
 from dp_metrics.inputs.labels import LabelSet
 from dp_metrics.inputs.options import check_bounds
 from dp_metrics.mechanisms import Mechanism
-from dp_metrics.metrics import FUNCTIONS, METRICS, Metric, row_of
+from dp_metrics.metrics import METRICS, Metric, row_of
 from dp_metrics.metrics._docstrings import shares_docstring
 from dp_metrics.metrics.labels.counts import Confusion
 from dp_metrics.metrics.labels.layouts import (
@@ -34,12 +33,13 @@ from dp_metrics.metrics.labels.released_confusion import ReleasedConfusion
 from dp_metrics.metrics.scores.curve_formulas import TwoClasses
 from dp_metrics.metrics.scores.released_scores import ReleasedScores
 from dp_metrics.metrics.scores.table import ScoreBins, ScoreTable
-from dp_metrics.release.parts.mean_loss import MeanOf
-from dp_metrics.release.plan import KnownParts, Plan
-from dp_metrics.release.release import Terms
+from dp_metrics.quantities.counts import NestedOf
+from dp_metrics.quantities.mean import MeanOf
+from dp_metrics.release.plan import Plan
 from dp_metrics.release.result import PrivateResult, set_result
 from dp_metrics.release.stored_answers import Answer, read_result, restores
 from dp_metrics.release.stored_questions import Call
+from dp_metrics.release.terms import Terms
 from dp_metrics.streaming._summary import CAPACITY, KeptCounts, Summary, plain, reading_of, unchanged
 
 _PER_CALL = (
@@ -226,10 +226,6 @@ class LossSummary(Summary):
         )
         return result.value
 
-    @classmethod
-    def _made(cls, settings: Mapping[str, Any]) -> Self:
-        return cls(FUNCTIONS[settings["metric"]], capacity=settings["capacity"], **settings["options"])
-
 
 class VarianceSummary(Summary):
     """Private data: all that a private variance needs to know of its records, in little memory.
@@ -365,13 +361,9 @@ class VarianceSummary(Summary):
         )
         return result.value
 
-    def _of_metric(self, metric: Metric, options: Mapping[str, Any]) -> tuple[Plan, KnownParts]:
-        _, known = self._records()
-        return metric.planned(metric.form(), {**options, **self._options}), known
-
-    @classmethod
-    def _made(cls, settings: Mapping[str, Any]) -> Self:
-        return cls(**settings["options"], capacity=settings["capacity"])
+    def _of_metric(self, metric: Metric, options: Mapping[str, Any]) -> tuple[Plan, Sequence[Any]]:
+        _, stats = self._records()
+        return metric.planned(metric.form(), {**options, **self._options}), stats
 
 
 for _kind in (LossSummary, VarianceSummary):
@@ -512,9 +504,10 @@ class ConfusionSummary(Summary):
         metric = METRICS["private_confusion_matrix" if matrix else "private_classification_report"]
         wanted, kept = kept_labels(known, matrix=matrix)
 
-        def read() -> tuple[Plan, KnownParts, Any]:
-            table = KnownParts((wanted.table(self._matrix()),))
-            return replace(wanted.plan(), postprocess=kept), table, None
+        def read() -> tuple[Plan, Sequence[Any], Any]:
+            _, (cells,) = self._records()
+            counts = wanted.layout.of(cells.counts.reshape(known.size, known.size))
+            return replace(wanted.plan(), postprocess=kept), [replace(cells, counts=counts)], None
 
         terms = Terms.of(
             epsilon=epsilon, neighboring=neighboring, accountant=accountant, random_state=random_state,
@@ -528,15 +521,6 @@ class ConfusionSummary(Summary):
             {},
             call=Call("labels", {"labels": known.in_order, "matrix": matrix}),
         )
-
-    def _matrix(self) -> NDArray[np.int64]:
-        _, known = self._records()
-        table: NDArray[np.int64] = known.parts[0].counts  # type: ignore[union-attr]
-        return table.reshape(self._labels.size, self._labels.size)
-
-    @classmethod
-    def _made(cls, settings: Mapping[str, Any]) -> Self:
-        return cls(**settings["options"])
 
 
 def kept_labels(labels: LabelSet, *, matrix: bool) -> tuple[Confusion, KeptCounts]:
@@ -684,11 +668,12 @@ class ScoreSummary(Summary):
         """
         table = self._table(bins)
 
-        def read() -> tuple[Plan, KnownParts, Any]:
-            plan, known = self._records()
-            (finest,) = known.parts
-            counts = KnownParts((table.query(finest.table),))  # type: ignore[union-attr]
-            return replace(plan, postprocess=KeptCounts(table)), counts, None
+        def read() -> tuple[Plan, Sequence[Any], Any]:
+            plan, stats = self._records()
+            (part,) = plan.parts
+            assert isinstance(part, NestedOf)
+            parts = (replace(part, columns=table.columns),)
+            return replace(plan, parts=parts, postprocess=KeptCounts(table)), stats, None
 
         terms = Terms.of(
             epsilon=epsilon, neighboring=neighboring, accountant=accountant, random_state=random_state,
@@ -705,10 +690,6 @@ class ScoreSummary(Summary):
 
     def _table(self, bins: int | None) -> ScoreTable:
         return ScoreTable(self._bins, self._bins.columns(bins), unchanged, self._classes)
-
-    @classmethod
-    def _made(cls, settings: Mapping[str, Any]) -> Self:
-        return cls(**settings["options"])
 
 
 def _released(result: PrivateResult[Any]) -> ReleasedScores:

@@ -24,7 +24,8 @@ from dp_metrics.inputs.arrays import ArgumentShape, Records, Shape
 from dp_metrics.inputs.losses import RecordLoss
 from dp_metrics.inputs.options import Relation
 from dp_metrics.metrics import FUNCTIONS, METRICS
-from dp_metrics.release.release import Release, Terms
+from dp_metrics.release.release import Release
+from dp_metrics.release.terms import Terms
 
 WIN, DEFEAT, TIE = (1, 0), (0, 1), (1, 1)  # what A and B predict where 1 is true
 NO_NOISE = 1e6  # epsilon at which noise is 0, but for a probability below 1e-200000

@@ -19,7 +19,7 @@ from dp_metrics.inputs.arrays import Records
 from dp_metrics.inputs.options import Relation
 from dp_metrics.inputs.readers import vector
 from dp_metrics.release.count_limits import mean_half_width, normal_laplace_tail
-from dp_metrics.release.parts.mean_loss import cap_of
+from dp_metrics.quantities.order import cap_of
 from dp_metrics.release.released import ReleasedNumbers
 from dp_metrics.sensitivity.noisy_sums import FINENESS
 

@@ -27,8 +27,8 @@ from dp_metrics.mechanisms._base import BoundsNoise, Limits
 from dp_metrics.mechanisms._laws import nearest_index
 from dp_metrics.mechanisms.geometric import SumsLaw, largest_noise
 from dp_metrics.mechanisms.hazard import _LeastFavourable, cells_above, records_above
-from dp_metrics.release.noise import largest_zero_sum_noise
-from dp_metrics.release.parts.ranking_loss import HazardByClass
+from dp_metrics.quantities.counts_noise import largest_zero_sum_noise
+from dp_metrics.quantities.ranks import HazardByClass
 from dp_metrics.sensitivity.aggregates import LossAggregate
 from dp_metrics.sensitivity.noisy_sums import mean_sums
 from dp_metrics.sensitivity.output_bounds import BoundsFacts, mean_loss_bounds

@@ -12,7 +12,7 @@ from helpers import loop_over, seeded
 from sklearn import metrics as sk
 
 from dp_metrics import ScoreSummary
-from dp_metrics.release.noise import CountsNoise
+from dp_metrics.quantities.counts_noise import CountsNoise
 
 RNG = np.random.default_rng(0)
 Y = (RNG.random(3000) < 0.3).astype(int)

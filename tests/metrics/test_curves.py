@@ -28,7 +28,7 @@ from dp_metrics.metrics.scores.curve_formulas import (
     records_above,
 )
 from dp_metrics.metrics.scores.table import ScoreBins, ScoreTable
-from dp_metrics.release.noise import CountsNoise
+from dp_metrics.quantities.counts_noise import CountsNoise
 from dp_metrics.release.released import ReleasedNumbers
 
 CURVES = (dp.private_roc_curve, dp.private_precision_recall_curve)

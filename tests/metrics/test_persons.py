@@ -17,7 +17,7 @@ from dp_metrics.inputs.arrays import Records
 from dp_metrics.inputs.options import Relation
 from dp_metrics.mechanisms import Geometric
 from dp_metrics.metrics import FUNCTIONS, METRICS
-from dp_metrics.release.release import Terms
+from dp_metrics.release.terms import Terms
 
 SEVERAL = [name for name, row in METRICS.items() if "max_records" in row.options]
 PERSONS = [0, 1, 0, 2, 1, 2, 1]  # person 0 has the records at 0 and 2, person 1 has three

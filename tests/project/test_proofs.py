@@ -16,8 +16,8 @@ from helpers import MAX, distances_of, loop_over, loss_bounds, nearest, var_boun
 
 from dp_metrics.mechanisms.adaptive import _LARGEST_SHARE, _LEAST_SHARE
 from dp_metrics.mechanisms.hazard import PEAK, TAIL, Hazard, largest_ratio, share_of_rank
-from dp_metrics.release.parts.ranking_loss import CLASS_SHARE
-from dp_metrics.release.release import COUNT_SHARE
+from dp_metrics.quantities.ranks import CLASS_SHARE
+from dp_metrics.release.plan import COUNT_SHARE
 from dp_metrics.sensitivity.aggregates import LossAggregate
 from dp_metrics.sensitivity.output_bounds import RankedScores, mean_loss_bounds_private_n, ranking_bounds
 

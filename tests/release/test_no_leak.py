@@ -16,7 +16,7 @@ from dp_metrics.analysis.expected_error import loss_output_bounds, variance_outp
 from dp_metrics.exceptions import NoisyReleaseWarning
 from dp_metrics.mechanisms import Hazard
 from dp_metrics.release import parts
-from dp_metrics.release.plan import Part
+from dp_metrics.quantities.base import Quantity
 from dp_metrics.sensitivity.aggregates import LossAggregate, VarianceAggregate
 
 SENTINEL = 987654.25

@@ -40,15 +40,15 @@ from dp_metrics.mechanisms._base import BoundsDraw, KnownNumber
 from dp_metrics.mechanisms.geometric import SumsDraw
 from dp_metrics.metrics._metric import WEIGHTS
 from dp_metrics.release import release as release_module
-from dp_metrics.release.noise import VectorDraw
-from dp_metrics.release.plan import KnownCounts, KnownParts
-from dp_metrics.release.release import Terms
+from dp_metrics.quantities.counts_noise import VectorDraw
+from dp_metrics.release.plan import KnownCounts, Source
+from dp_metrics.release.terms import Terms
 from dp_metrics.sensitivity.aggregates import LossAggregate, VarianceAggregate, WeightedLossAggregate
 from dp_metrics.sensitivity.output_bounds import OutputBounds
 
 ROOT = Path(__file__).parents[2]
 PRIVATE = (
-    Records, NamedColumns, KnownParts, KnownNumber, KnownCounts, OutputBounds, LossAggregate,
+    Records, NamedColumns, Source, KnownNumber, KnownCounts, OutputBounds, LossAggregate,
     WeightedLossAggregate, VarianceAggregate, BoundsDraw, SumsDraw, VectorDraw,
 )  # fmt: skip
 N = 211  # nothing public of the tests' table has this length
@@ -270,9 +270,10 @@ from dp_metrics.mechanisms import Hazard
 from dp_metrics.inputs.arrays import Records, Shape
 from dp_metrics.mechanisms._base import KnownNumber, NumberPart, rehearse_law
 from dp_metrics.metrics import METRICS
-from dp_metrics.release.plan import KnownParts, Plan
-from dp_metrics.release.parts.mean_loss import MeanLoss, MeanOf
-from dp_metrics.release.plan import Known, Part
+from dp_metrics.release.plan import Source, Plan
+from dp_metrics.quantities.mean import MeanLoss, MeanOf
+from dp_metrics.release.plan import Known
+from dp_metrics.quantities.base import Quantity
 from dp_metrics.release.release import Release
 from dp_metrics.sensitivity.output_bounds import BoundsFacts, OutputBounds
 rule = Hazard()
@@ -284,7 +285,7 @@ PUBLIC = {
     "facts": "BoundsFacts",
 }  # fmt: skip
 IN_PRIVATE = {
-    "records": "Records", "known": "KnownParts", "read": "Known", "mean": "MeanLoss",
+    "records": "Records", "known": "Source", "read": "Known", "mean": "MeanLoss",
     "value": "KnownNumber", "bounds": "OutputBounds",
 }  # fmt: skip
 CALLS_OF_TWO_KINDS = [
@@ -296,7 +297,7 @@ CALLS_OF_TWO_KINDS = [
     ("rehearse_law(rule, one, {})", "facts", "bounds"),
     # what is private, and in its place what is public
     ("plan.read({})", "records", "shape"),
-    ("KnownParts(({},))", "mean", "mean_of"),
+    ("Source(({},))", "mean", "mean_of"),
     ("rule.release({}, 1.0)", "bounds", "facts"),
 ]
 

@@ -13,7 +13,7 @@ from dp_metrics.analysis import auditing
 from dp_metrics.inputs.options import Relation
 from dp_metrics.mechanisms import Hazard
 from dp_metrics.mechanisms._laws import OutcomesLaw
-from dp_metrics.release.parts.ranking_loss import HazardByClass, RankingDraw, RankingLaw
+from dp_metrics.quantities.ranks import HazardByClass, RankingDraw, RankingLaw
 
 EPSILON = Fraction(1)
 BOTH = ("replace_one", "add_or_remove_one")

@@ -27,16 +27,9 @@ from dp_metrics.metrics.labels.layouts import (
     right_or_wrong,
     whole,
 )
-from dp_metrics.release.noise import VectorDraw
+from dp_metrics.quantities.counts_noise import VectorDraw
 from dp_metrics.release.parts import count_table
-from dp_metrics.release.parts.count_table import (
-    CountTable,
-    NestedTable,
-    columns_for,
-    merged_columns,
-    noisy_total,
-    plausible_counts,
-)
+from dp_metrics.quantities.counts import CountTable, NestedTable, columns_for, merged_columns, noisy_total, plausible_counts
 
 LAYOUTS = {
     "right or wrong": lambda k: right_or_wrong(),

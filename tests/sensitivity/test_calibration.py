@@ -6,7 +6,8 @@ from fractions import Fraction
 import numpy as np
 from helpers import multisets
 
-from dp_metrics.release.parts.mean_loss import CalibrationError, CalibrationOf
+from dp_metrics.quantities.mean import CalibrationError
+from dp_metrics.quantities.ranks import CalibrationOf
 from dp_metrics.sensitivity.exact import BLOCK, UNIT_BITS
 from dp_metrics.sensitivity.output_bounds import (
     calibration_bounds,

@@ -13,7 +13,7 @@ from dp_metrics.inputs.floats import MAX_FLOAT
 from dp_metrics.inputs.options import Relation
 from dp_metrics.mechanisms import Adaptive
 from dp_metrics.mechanisms.adaptive import AdaptiveDraw
-from dp_metrics.release.parts.variance import AggregatedVariance, VarianceOf
+from dp_metrics.quantities.variance import AggregatedVariance, VarianceOf
 from dp_metrics.sensitivity.aggregates import VarianceAggregate
 from dp_metrics.sensitivity.exact import (
     LEVELS,

@@ -37,7 +37,7 @@ from dp_metrics.metrics.labels.layouts import (
     weighted_mean,
     whole,
 )
-from dp_metrics.release.noise import CountsNoise
+from dp_metrics.quantities.counts_noise import CountsNoise
 from dp_metrics.release.released import ReleasedNumbers
 
 

@@ -16,9 +16,9 @@ from dp_metrics.inputs.labels import LabelSet
 from dp_metrics.mechanisms._base import Limits, Noise
 from dp_metrics.metrics._metric import Metric
 from dp_metrics.metrics.labels.layouts import Counts, Layout, PartsOf, check_matrix, whole
+from dp_metrics.quantities.counts import TableOf
+from dp_metrics.quantities.counts_noise import SHOWN, WIDEST, CountsNoise, few_records, too_few
 from dp_metrics.release.count_limits import NoisyRatio, RatioCells, noise_limits, noisy_ratio, ratio_limits
-from dp_metrics.release.noise import SHOWN, WIDEST, CountsNoise, few_records, too_few
-from dp_metrics.release.parts.count_table import CountTable, TableOf
 from dp_metrics.release.plan import Plan
 from dp_metrics.release.released import APPROXIMATE, Interval, PopulationQuestion, ReleasedNumbers
 from dp_metrics.sensitivity.exact import BLOCK, in_blocks
@@ -235,11 +235,6 @@ class Confusion:
     of_ratios: Callable[[Floats], float] | None = None
     are_independent: bool = False
     is_agreement: bool = False
-
-    def table(self, matrix: NDArray[np.int64]) -> CountTable:
-        """Return what is known of the counts, from a confusion matrix."""
-        layout = self.layout
-        return CountTable(layout.of(matrix), int(matrix.sum()), layout.cells, layout.is_partition)
 
     def plan(self, _shape: Shape | None = None) -> Plan:
         """Return the plan of the metric, which depends on no form of the records."""

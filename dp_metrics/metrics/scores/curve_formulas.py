@@ -17,8 +17,9 @@ from dp_metrics.inputs.arrays import Records, Shape, float_block
 from dp_metrics.inputs.floats import Floats
 from dp_metrics.inputs.labels import LabelSet, encoded_block
 from dp_metrics.inputs.readers import LabelColumns, labels_and_scores
-from dp_metrics.release.parts.count_table import nearest_with_sum
-from dp_metrics.release.plan import Part, Plan
+from dp_metrics.quantities.base import Quantity
+from dp_metrics.quantities.counts import nearest_with_sum
+from dp_metrics.release.plan import Plan
 from dp_metrics.release.released import ReleasedNumbers
 from dp_metrics.release.stored_questions import storable
 from dp_metrics.sensitivity.exact import in_blocks
@@ -65,7 +66,9 @@ class TwoClasses:
         one = replace(columns, columns=1)  # of two that of the positive label is read: both forms merge
         return partial(labels_and_scores, columns=one, name=name, positive=self.positive)
 
-    def plan(self, shape: Shape, *, name: str, part: Part, result: Callable[[ReleasedNumbers], Any]) -> Plan:
+    def plan(
+        self, shape: Shape, *, name: str, part: Quantity, result: Callable[[ReleasedNumbers], Any]
+    ) -> Plan:
         """Return the plan of one part of such records, whose scores have this name."""
         return Plan((part,), self.reader(shape, name), result)
 

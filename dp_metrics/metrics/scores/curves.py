@@ -34,9 +34,8 @@ from dp_metrics.metrics.scores.curve_formulas import (
     two_classes_from_unit,
 )
 from dp_metrics.metrics.scores.table import MOST_BINS, OUTSIDE, SoftBins, even_edges, score_plan
-from dp_metrics.release.noise import SHOWN, as_floats, far_apart, in_words
-from dp_metrics.release.parts.mean_loss import CalibrationOf
-from dp_metrics.release.parts.ranking_loss import RankingNoise, RankingOf
+from dp_metrics.quantities.counts_noise import SHOWN, as_floats, far_apart, in_words
+from dp_metrics.quantities.ranks import CalibrationOf, RankingNoise, RankingOf
 from dp_metrics.release.plan import Plan
 from dp_metrics.release.released import (
     APPROXIMATE,

@@ -33,8 +33,8 @@ from dp_metrics.metrics.scores.curve_formulas import (
     roc,
 )
 from dp_metrics.metrics.scores.table import MOST_BINS, ScoreTable
+from dp_metrics.quantities.counts_noise import CountsNoise, too_few
 from dp_metrics.release.count_limits import RatioCells, noisy_ratio, ratio_limits
-from dp_metrics.release.noise import CountsNoise, too_few
 from dp_metrics.release.released import APPROXIMATE, Interval, PopulationQuestion, ResultNoise
 from dp_metrics.release.result import PrivateResult
 

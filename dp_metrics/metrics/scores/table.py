@@ -45,17 +45,16 @@ from dp_metrics.metrics.scores.curve_formulas import (
     check_unit,
     shown,
 )
-from dp_metrics.release.count_limits import NoisyRatio, RatioCells, edge_limits, noise_limits, noisy_ratio
-from dp_metrics.release.noise import SHOWN, CountsNoise, as_floats, far_apart, few_records, too_few
-from dp_metrics.release.parts.count_table import (
+from dp_metrics.quantities.counts import (
     MOST_COLUMNS,
     Cells,
     NestedOf,
-    NestedTable,
     TableOf,
     check_cells,
     plausible_counts,
 )
+from dp_metrics.quantities.counts_noise import SHOWN, CountsNoise, as_floats, far_apart, few_records, too_few
+from dp_metrics.release.count_limits import NoisyRatio, RatioCells, edge_limits, noise_limits, noisy_ratio
 from dp_metrics.release.plan import Plan
 from dp_metrics.release.released import (
     APPROXIMATE,
@@ -170,10 +169,6 @@ class ScoreTable:
     classes: TwoClasses
     ties: Ties = ANY_ORDER
     is_sure: bool = True
-
-    def query(self, table: NDArray[np.int64]) -> NestedTable:
-        """Return what is known of the records, given the finest table."""
-        return NestedTable(table, self.columns)
 
     def __call__(self, released: ReleasedNumbers) -> Any:
         """Return the result of what is released."""
@@ -373,7 +368,7 @@ class ScoreTable:
         negative, positive = plausible_counts(released.values[0], cells, released.public_n).reshape(
             2, columns
         )
-        rate = released.epsilon / (1 if released.neighboring.private_n else 2)  # of a `CountTable`
+        rate = released.epsilon / (1 if released.neighboring.private_n else 2)  # of a `TableOf`
         noise = expected_noise(rate / released.most_records)
         return ScoreCounts(self.bins.merged(columns), negative, positive, noisy.reshape(2, columns), noise)
 
@@ -425,7 +420,7 @@ class SoftBins:
     -----
     The two ends tell the mean score of a bin, and together how many records are in it: 4 cells for each bin,
     2 classes times 2 ends. **Privacy.** In steps of a lattice a record adds t and 1 - t to two cells, which
-    are 1 together: with that unit it is as if it were in one cell, and the table is a `CountTable` whose
+    are 1 together: with that unit it is as if it were in one cell, and the table is a `TableOf` whose
     noise may have the sum 0.
 
     Middles of bins in place of mean scores would need half the cells, but they are wrong: most scores of a

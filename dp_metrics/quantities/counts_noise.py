@@ -1,80 +1,27 @@
-"""What is public about the noise of a release: its draws, and the limits that follow from it alone.
+"""What is public about the noise of counts, and what to say of a result that is mostly noise.
 
-Nothing here knows a record: the noise of a number is described by what was released and drawn, and by public
-settings.
+Nothing here knows a record: noise is described by what was released and drawn, and by public settings.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
-from typing import Any, Self, TypeAlias
+from typing import Any, Self
 
 import numpy as np
 
-from dp_metrics._random import Entropy, Generator, discrete_laplaces, zero_sum_laplaces
+from dp_metrics._random import Generator
 from dp_metrics.inputs.floats import Floats
-from dp_metrics.mechanisms._base import BoundsDraw, Draw, Limits
-from dp_metrics.mechanisms.adaptive import AdaptiveDraw
+from dp_metrics.mechanisms._base import Limits
 from dp_metrics.mechanisms.geometric import (
     COUNT_LIMIT,
     expected_noise,
     largest_noise,
 )
-
-NumberDraw: TypeAlias = BoundsDraw | AdaptiveDraw
-"""Draws of one number that has output bounds."""
-
-
-@dataclass(frozen=True, repr=False, eq=False)
-class VectorDraw(Draw):
-    """Whole numbers, each with two-sided geometric noise.
-
-    Noise z_1, z_2, ... has probability proportional to exp(-(rate_1 abs(z_1) + rate_2 abs(z_2) + ...)).
-    Between neighbours the same sum over the differences of the numbers is at most epsilon: the release is
-    epsilon-differentially private, and exactly so as executed. The same holds if the noise is drawn under
-    the condition that its sum is 0, if neighbours have the same sum: their difference is then among the
-    values of the noise, which has one law for both.
-
-    Parameters
-    ----------
-    values : tuple of int
-        The numbers: private.
-    rates : tuple of (int, Fraction)
-        For how many numbers in a row, which rate: public.
-    zero_sum : bool, default=False
-        Whether the noise has the sum 0; all rates are one then.
-    shown : bool, default=False
-        Whether a result shows the noisy numbers too, as "counts" among what was drawn.
-    """
-
-    values: tuple[int, ...]
-    rates: tuple[tuple[int, Fraction], ...]
-    zero_sum: bool = False
-    shown: bool = False
-
-    @property
-    def drawn_by(self) -> str:
-        """What draws, for the accountant's history."""
-        return "two-sided geometric noise" + " with sum 0" * self.zero_sum
-
-    def __call__(self, entropy: Entropy, count: int | None) -> tuple[tuple[int, ...], Mapping[str, Any]]:
-        """Draw the numbers."""
-        # one zero sum serves all numbers: a part whose noise had the sum 0 would show its exact total
-        if self.zero_sum:
-            (rate,) = {rate for _, rate in self.rates}
-            noise = zero_sum_laplaces(entropy, rate, len(self.values))
-        else:
-            noise = [z for size, rate in self.rates for z in discrete_laplaces(entropy, rate, size)]
-        noisy = [value + z for value, z in zip(self.values, noise, strict=True)]
-        return tuple(noisy), {"counts": noisy} if self.shown else {}
-
-    def noise(self, value: tuple[int, ...], drawn: Mapping[str, Any], count: int | None) -> CountsNoise:
-        """Return what is public about the noise."""
-        return CountsNoise(value, self.rates, self.zero_sum)
 
 
 @dataclass(frozen=True)
@@ -86,7 +33,7 @@ class CountsNoise:
     noisy : tuple of int
         The noisy numbers.
     rates, zero_sum
-        As in `VectorDraw`.
+        As in `TableLaw`.
     others : int, default=0
         How many more numbers there are, if the noise of these and those together has the sum 0.
     """

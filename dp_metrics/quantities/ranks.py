@@ -1,106 +1,45 @@
-"""Order statistics, and the ranking loss 1 - AUC: parts of plans, and what is known of the records."""
+"""Numbers about scores: 1 - AUC by the ranking loss, and the expected calibration error."""
+
+from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property, partial
 from itertools import product
-from typing import Any
+from typing import Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dp_metrics._random import Entropy, discrete_laplace
 from dp_metrics.inputs.arrays import Records
 from dp_metrics.inputs.floats import Floats
-from dp_metrics.inputs.options import Relation
-from dp_metrics.mechanisms import Hazard
-from dp_metrics.mechanisms._base import Draw, KnownNumber, Limits, rehearse_law
+from dp_metrics.mechanisms import Hazard, Mechanism
+from dp_metrics.mechanisms._base import Limits, rehearse_law
 from dp_metrics.mechanisms._laws import ApproximateLaw, cells, geometric_quantiles
 from dp_metrics.mechanisms.geometric import largest_noise
-from dp_metrics.mechanisms.hazard import hazard_limits
-from dp_metrics.release.plan import BoundsPart
-from dp_metrics.sensitivity.aggregates import OrderAggregate
+from dp_metrics.mechanisms.hazard import HazardLaw, hazard_law, hazard_limits
+from dp_metrics.quantities.base import Draw, Noise, Number, Output, Totals
+from dp_metrics.quantities.noises import OneStage
+from dp_metrics.sensitivity.noisy_sums import Sums
 from dp_metrics.sensitivity.output_bounds import (
     BoundsFacts,
     OutputBounds,
     RankedScores,
-    order_statistic_bounds,
-    order_statistic_facts,
+    calibration_bounds,
+    calibration_bounds_private_n,
+    calibration_facts,
+    calibration_sums,
     ranking_bounds,
     ranking_bounds_private_n,
     ranking_facts,
 )
 
-_RANK = "A median or another quantile needs a public number of records: its rank would tell a private one."
-
-
-@dataclass(frozen=True, eq=False)
-class OrderOf(BoundsPart):
-    """Public: the k-th smallest of values that are at least 0, as a part of a plan; k counts from 1.
-
-    Parameters
-    ----------
-    values : callable
-        The values of checked arrays.
-    rank : callable
-        k of the public number of records.
-    limit : float
-        Public limit of the values, to which they are clipped.
-    """
-
-    values: Callable[..., Floats]
-    rank: Callable[[int], int]
-    limit: float
-
-    merges = False
-
-    @property
-    def highest(self) -> float:
-        """The public limit of the values."""
-        return self.limit
-
-    def is_monotonic(self, relation: Relation) -> bool:
-        """Return True; raise where n is private."""
-        if relation.private_n:
-            raise ValueError(_RANK)
-        return True
-
-    def facts(self, n: int, ranks: int) -> BoundsFacts:
-        """Return what is public of the output bounds."""
-        return order_statistic_facts(n, self.limit)
-
-    def known(self, records: Records) -> "OrderStatistic":
-        """Return the values."""
-        return OrderStatistic(self, self.values(*records.arrays))
-
-
-@dataclass(frozen=True, repr=False, eq=False)
-class OrderStatistic(KnownNumber):
-    """Private: the values, of which one is released."""
-
-    part: OrderOf
-    x: Floats
-
-    @property
-    def n(self) -> int:
-        """Number of records."""
-        return self.x.size
-
-    def bounds_at(self, ranks: int, relation: Relation) -> OutputBounds:
-        """Return the output bounds of the order statistic."""
-        limit = self.part.limit
-        x = np.clip(self.x, 0.0, limit)
-        return order_statistic_bounds(
-            OrderAggregate.from_data(x, self.part.rank(self.n), capacity=ranks, limit=limit)
-        )
-
-
 CLASS_SHARE = Fraction(1, 20)  # this share of epsilon pays for the size of the classes
 
-_MOST_RANKS = 4096  # the bounds of c ranks are the best of c^2 / 2 quotients
+_MOST_RANKS = 4096  # the bounds of c ranks are the best of c^2 / 2 quotients, those of an error long integers
 _SCALE = 0.01  # public: the size of 1 - AUC at which the grid turns from even to geometric
 _FINEST = 2.0**-32  # resolution: no grid is finer
 _NUMBER_CELLS, _SIZE_CELLS = (512, 36), (16, 8)  # even cells and octaves of a law
@@ -113,8 +52,8 @@ _MANY_RECORDS = 10**9  # a smaller class of more is not reckoned with: more rank
 
 
 @dataclass(frozen=True)
-class RankingOf(BoundsPart):
-    """Public: 1 - AUC of one label against all others, as a part of a plan.
+class RankingOf(Number):
+    """Public: 1 - AUC of one label against all others.
 
     Parameters
     ----------
@@ -128,70 +67,42 @@ class RankingOf(BoundsPart):
     column: int | None = None
 
     merges = False
-    has_classes = True
-    highest = 1.0
     mostly_noise = 40
     noise_note = "an AUC comes out near 1, whatever the true one is."
 
-    def is_monotonic(self, relation: Relation) -> bool:
+    def is_monotonic(self, private_n: bool) -> bool:
         """Return False: the lower bounds may rise while the upper ones fall."""
         return False
 
-    def facts(self, n: int, ranks: int) -> BoundsFacts:
+    def facts(self, totals: Totals | None, ranks: int) -> BoundsFacts:
         """Return what is public of the output bounds."""
-        return ranking_facts(n)
+        return ranking_facts(None if totals is None else totals.n)
 
-    def records_told(
-        self, draw: Any, value: Any, drawn: Mapping[str, Any], count: int | None
-    ) -> Fraction | None:
-        """Return the noisy count: the sizes of the classes have a note of their own."""
-        return None if count is None else Fraction(count)
+    def noise(self, mechanism: Mechanism, totals: Totals | None, epsilon: Fraction) -> NoisyRanking | None:
+        """Return noise that follows the sizes of the classes, for hazard selection without a resolution."""
+        if not (isinstance(mechanism, Hazard) and mechanism.needs_count):
+            return None
+        rule = HazardByClass(mechanism.scale or _SCALE, epsilon, None if totals is None else totals.n)
+        return NoisyRanking(self, rule, totals)
 
-    def known(self, records: Records) -> "RankingLoss":
-        """Return the classes and the scores of records that are read as places of labels, and scores."""
+    def stats(self, records: Records, totals: Totals, ranks: int, *, forget: bool = False) -> RankingStats:
+        """Return the scores in order, by class, of places of labels and scores."""
         codes, scores = records.arrays
         column = scores if self.column is None else scores[:, self.column]
-        return RankingLoss(self, codes == self.positive, column)
+        return RankingStats(totals, RankedScores.of(column, codes == self.positive))
 
 
 @dataclass(frozen=True, repr=False, eq=False)
-class RankingLoss(KnownNumber):
-    """Private: the records of two classes.
+class RankingStats:
+    """Private: the scores of both classes; every record is compared with every other, so they do not merge."""
 
-    Parameters
-    ----------
-    part : RankingOf
-        What is released.
-    is_positive : ndarray of bool
-        Whether each record is of the positive class.
-    scores : ndarray
-        Finite scores, higher for records that are taken for positive ones.
-    """
+    totals: Totals
+    ranked: RankedScores
 
-    part: RankingOf
-    is_positive: NDArray[np.bool_]
-    scores: Floats
-
-    @property
-    def n(self) -> int:
-        """Number of records."""
-        return self.scores.size
-
-    @cached_property
-    def _ranked(self) -> RankedScores:
-        return RankedScores.of(self.scores, self.is_positive)
-
-    def bounds_at(self, ranks: int, relation: Relation) -> OutputBounds:
+    def bounds(self, ranks: int, private_n: bool) -> OutputBounds:
         """Return the output bounds of the ranking loss."""
-        make = ranking_bounds_private_n if relation.private_n else ranking_bounds
-        return make(self._ranked, min(ranks, _MOST_RANKS))
-
-    def by_class(self, scale: float | None, epsilon: Fraction, *, relation: Relation) -> "RankingDraw":
-        """Return a draw that starts with the sizes of the classes."""
-        rule = HazardByClass(scale or _SCALE, epsilon, None if relation.private_n else self.n)
-        bounds = self.output_bounds(rule.finest, rule.hazard_epsilon, relation=relation)
-        positives, negatives = self._ranked.counts
-        return RankingDraw(bounds, rule, (positives, negatives) if relation.private_n else (positives,))
+        make = ranking_bounds_private_n if private_n else ranking_bounds
+        return make(self.ranked, min(ranks, _MOST_RANKS))
 
 
 @dataclass(frozen=True)
@@ -233,11 +144,6 @@ class HazardByClass:
         """Largest size of the smaller class that is reckoned with."""
         return _MANY_RECORDS if self.n is None else max(self.n // 2, 1)
 
-    @property
-    def finest(self) -> Hazard:
-        """The rule with the finest resolution, which asks for the most ranks."""
-        return self.given(self.most)
-
     def smaller(self, sizes: tuple[int, ...]) -> int:
         """Return a size of the smaller class, from noisy sizes of the first, or of both."""
         other = sizes[1] if self.n is None else self.n - sizes[0]
@@ -256,58 +162,69 @@ class HazardByClass:
         return Hazard(resolution=max(resolution, _FINEST), scale=self.scale)
 
 
-@dataclass(frozen=True, repr=False, eq=False)
-class RankingDraw(Draw):
-    """One number, by hazard selection with a resolution from noisy sizes of the classes.
+@dataclass(frozen=True, eq=False)
+class NoisyRanking(Noise):
+    """A ranking loss, by hazard selection with a resolution from noisy sizes of the classes.
 
     Parameters
     ----------
-    output_bounds : OutputBounds
-        What the mechanism sees of the data.
+    quantity : RankingOf
+        What is released.
     rule : HazardByClass
         The rule.
-    sizes : tuple of int
-        Number of positives, and of negatives where n is private: private.
+    totals : Totals or None
+        As in `noise_of`.
     """
 
-    output_bounds: OutputBounds
+    quantity: RankingOf
     rule: HazardByClass
-    sizes: tuple[int, ...]
+    totals: Totals | None
 
     @property
-    def drawn_by(self) -> str:
+    def name(self) -> str:
         """The mechanism with its parameters."""
         return f"two-sided geometric noise, {Hazard(scale=self.rule.scale)!r}"
 
-    @property
-    def epsilon(self) -> Fraction:
-        """Privacy parameter."""
-        return self.rule.epsilon
+    @cached_property
+    def ranks(self) -> int:
+        """How many ranks the finest resolution uses."""
+        rule = self.rule
+        finest = OneStage(self.quantity, rule.given(rule.most), self.totals, None, rule.hazard_epsilon)
+        return min(finest.ranks, _MOST_RANKS)
 
-    def rehearse(self) -> None:
-        """Make the laws of a made-up number at the coarsest and the finest resolution."""
+    def law(self, stats: RankingStats, count: int | None = None) -> RankingLaw:
+        """Return the law of the sizes and the loss."""
+        positives, negatives = stats.ranked.counts
+        sizes = (positives, negatives) if self.totals is None else (positives,)
+        return RankingLaw(self.rule, stats.bounds(self.ranks, self.totals is None), sizes)
+
+    def prepare(self, stats: RankingStats) -> Draw:
+        """Return the draw, after laws of a made-up number at the coarsest and the finest resolution."""
         for smaller in (1, self.rule.most):
-            rehearse_law(self.rule.given(smaller), self.rule.hazard_epsilon, self.output_bounds.facts)
+            facts = self.quantity.facts(self.totals, self.ranks)
+            rehearse_law(self.rule.given(smaller), self.rule.hazard_epsilon, facts)
+        return partial(self._draw, self.law(stats))
 
-    def __call__(self, entropy: Entropy, count: int | None) -> tuple[float, Mapping[str, Any]]:
-        """Draw the sizes of the classes, and one number."""
-        sizes = tuple(size + discrete_laplace(entropy, self.rule.rate) for size in self.sizes)
-        mechanism = self.rule.given(self.rule.smaller(sizes))
-        value = mechanism.release(self.output_bounds, self.rule.hazard_epsilon, entropy)
-        return value, dict(zip(("positives", "negatives"), sizes, strict=False))
+    def _draw(self, law: RankingLaw, entropy: Entropy, count: int | None) -> Output:
+        value, sizes = law.release(entropy)
+        return Output(value, dict(zip(("positives", "negatives"), sizes, strict=False)), count)
 
-    def noise(self, value: float, drawn: Mapping[str, Any], count: int | None) -> "RankingNoise":
-        """Return what is public about the noise of the number, given the noisy sizes."""
-        bounds = self.output_bounds
-        return RankingNoise(value, self.rule, tuple(drawn.values()), bounds.facts, bounds.ranks)
+    def given(self, output: Output) -> RankingNoise:
+        """Return what gives limits of the loss, by the noisy sizes."""
+        facts, sizes = self.quantity.facts(self.totals, self.ranks), tuple(output.drawn.values())
+        return RankingNoise(output.value, self.rule, sizes, facts, self.ranks)
 
-    def note(self, drawn: Mapping[str, Any]) -> str | None:
+    def too_noisy(self, records: Fraction) -> str | None:
+        """Return a warning if so few records tell little of an area."""
+        return self.quantity.too_noisy(self.rule.epsilon, records)
+
+    def note(self, output: Output) -> str | None:
         """Return what the noisy sizes tell of the bias of the area, if it may be large.
 
         The noise of a size times epsilon has a mean of 20 whatever epsilon is, so that the size itself does
         not tell whether it is below 20: what counts is the least one with confidence.
         """
-        rule, sizes = self.rule, tuple(drawn.values())
+        rule, sizes = self.rule, tuple(output.drawn.values())
         smaller, least = rule.smaller(sizes), rule.least(sizes, _MISS)
         share = next((share for most, share in _HIDDEN if least * rule.epsilon < most), None)
         if share is None:
@@ -318,10 +235,6 @@ class RankingDraw(Draw):
             "1 - AUC may be hidden. Do not conclude that the model is good, and do not compare this area "
             "with others."
         )
-
-    def law_given(self, smaller: int) -> Any:
-        """Return the exact law of the number, given a size of the smaller class."""
-        return self.rule.given(smaller).output_distribution(self.output_bounds, self.rule.hazard_epsilon)
 
 
 @dataclass(frozen=True)
@@ -376,37 +289,106 @@ class RankingNoise:
 
 
 class RankingLaw(ApproximateLaw):
-    """The law of a ranking loss over the noise of the sizes of the classes.
+    """The law of a ranking loss, and of the noisy sizes of the classes from which its resolution follows.
 
     Parameters
     ----------
-    draw : RankingDraw
-        The release.
+    rule : HazardByClass
+        The rule.
+    bounds : OutputBounds
+        What the mechanism sees of the data.
+    sizes : tuple of int
+        Number of positives, and of negatives where the number of records is private: private.
 
     Notes
     -----
-    Quantiles of the noise of each size stand for cells of probability, as do those of the number given these.
+    `release` is exact. For the law of the loss, quantiles of the noise of each size stand for cells of
+    probability, as do those of the number given these.
     """
 
-    def __init__(self, draw: RankingDraw) -> None:
-        self._draw = draw
+    def __init__(self, rule: HazardByClass, bounds: OutputBounds, sizes: tuple[int, ...]) -> None:
+        self.rule, self.sizes, self._bounds = rule, sizes, bounds
+
+    def release(self, entropy: Entropy) -> tuple[float, tuple[int, ...]]:
+        """Draw the sizes of the classes, and the loss."""
+        sizes = tuple(size + discrete_laplace(entropy, self.rule.rate) for size in self.sizes)
+        return self.given(self.rule.smaller(sizes)).release(entropy), sizes
+
+    def given(self, smaller: int) -> HazardLaw:
+        """Return the exact law of the loss, given a size of the smaller class."""
+        return hazard_law(self.rule.given(smaller), self._bounds, self.rule.hazard_epsilon)
 
     def outcomes(self) -> tuple[Floats, Floats]:
         """Return outcomes that stand for the law, and the probability of each."""
         middle, mass = cells(*_NUMBER_CELLS)
         values, shares = [], []
         for smaller, share in self._smaller().items():
-            values.append(self._draw.law_given(smaller).quantile(middle))
+            values.append(self.given(smaller).quantile(middle))
             shares.append(share * mass)
         return np.concatenate(values), np.concatenate(shares)
 
     def _smaller(self) -> dict[int, float]:
         """Return sizes of the smaller class, as drawn, and the probability of each."""
-        rule, found = self._draw.rule, defaultdict[int, float](float)
+        found = defaultdict[int, float](float)
         middle, mass = cells(*_SIZE_CELLS)
-        noise = geometric_quantiles(middle, float(rule.rate))
+        noise = geometric_quantiles(middle, float(self.rule.rate))
         noisy = [(int(away), share) for away, share in zip(noise.tolist(), mass.tolist(), strict=True)]
-        for parts in product(noisy, repeat=len(self._draw.sizes)):
-            sizes = tuple(size + away for size, (away, _) in zip(self._draw.sizes, parts, strict=True))
-            found[rule.smaller(sizes)] += math.prod(share for _, share in parts)
+        for parts in product(noisy, repeat=len(self.sizes)):
+            sizes = tuple(size + away for size, (away, _) in zip(self.sizes, parts, strict=True))
+            found[self.rule.smaller(sizes)] += math.prod(share for _, share in parts)
         return found
+
+
+@dataclass(frozen=True, eq=False)
+class CalibrationOf(Number):
+    """Public: the expected calibration error.
+
+    Parameters
+    ----------
+    excess : callable
+        The sums of labels minus scores by public bin, in units of 2**-1074, and the number of records, of
+        `Records` whose form is valid.
+    """
+
+    excess: Callable[[Records], tuple[tuple[int, ...], int]]
+
+    has_sums = True
+
+    def facts(self, totals: Totals | None, ranks: int) -> BoundsFacts:
+        """Return what is public of the output bounds."""
+        return calibration_facts(None if totals is None else totals.n)
+
+    def sums(self, stats: CalibrationStats | None = None) -> Sums:
+        """Return the sums that tell the error."""
+        return calibration_sums(*(0, 0) if stats is None else (stats.total, stats.totals.n))
+
+    def stats(
+        self, records: Records, totals: Totals, ranks: int, *, forget: bool = False
+    ) -> CalibrationStats:
+        """Return the sums by bin."""
+        return CalibrationStats(totals, self.excess(records)[0])
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class CalibrationStats:
+    """Private: for each public bin the sum of labels minus scores, in units of 2**-1074."""
+
+    totals: Totals
+    excess: tuple[int, ...]
+
+    capacity = None
+
+    @property
+    def total(self) -> int:
+        """The error times n, in units of 2**-1074."""
+        return sum(map(abs, self.excess))
+
+    def merge(self, other: Self) -> Self:
+        """Return the sums of the records of both."""
+        excess = tuple(a + b for a, b in zip(self.excess, other.excess, strict=True))
+        return replace(self, totals=self.totals.merge(other.totals), excess=excess)
+
+    def bounds(self, ranks: int, private_n: bool) -> OutputBounds:
+        """Return the output bounds of the error."""
+        bounds = calibration_bounds_private_n if private_n else calibration_bounds
+        return bounds(self.total, self.totals.n, min(ranks, _MOST_RANKS))

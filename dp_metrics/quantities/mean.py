@@ -1,0 +1,455 @@
+"""The mean of a loss of each record, or of the weighted sums of groups of them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import cached_property, partial
+from itertools import accumulate, islice
+from operator import add, sub
+from typing import Any, Self, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dp_metrics.inputs.arrays import Records
+from dp_metrics.inputs.floats import MAX_FLOAT, Floats, limit_of
+from dp_metrics.inputs.losses import RecordLoss, clamp
+from dp_metrics.mechanisms._base import NEEDS_LIMIT
+from dp_metrics.quantities.base import Number, Totals, ranks_known
+from dp_metrics.sensitivity.aggregates import (
+    ByLevel,
+    Largest,
+    LargestPairs,
+    exact_difference,
+    largest_of_both,
+    largest_pairs,
+    levels_of_both,
+    sum_of_levels,
+)
+from dp_metrics.sensitivity.exact import (
+    BLOCK,
+    LEVELS,
+    UNIT_BITS,
+    BlockSums,
+    LevelSums,
+    exact_sum,
+    float_units,
+    in_blocks,
+    in_units,
+    level_from,
+    level_units,
+    rounded_quotient,
+    rounded_quotients,
+    to_units,
+)
+from dp_metrics.sensitivity.extremes import ClippedSum, Extremes, order_statistic
+from dp_metrics.sensitivity.noisy_sums import FINENESS, Sums, ratio_sums
+from dp_metrics.sensitivity.output_bounds import BoundsFacts, OutputBounds, padded
+
+_TINY = math.ulp(0.0)  # a sensitivity must not be rounded down to none
+
+Terms: TypeAlias = Callable[[], Iterator[Floats]]
+"""Returns what is added, in blocks, as often as it is called."""
+
+
+@dataclass(frozen=True, eq=False)
+class MeanOf(Number):
+    """Public: the mean of a loss of each record; with weights or groups the sum of their terms by the weight.
+
+    A term is a weighted loss, or the sum of these over one group.
+
+    Parameters
+    ----------
+    record_loss : RecordLoss
+        The loss of blocks of the records.
+    column : int or None, default=None
+        The output that it is the loss of; None: of all of them.
+    """
+
+    record_loss: RecordLoss
+    column: int | None = None
+
+    has_extremes = has_sums = True
+
+    @property
+    def may_be_heavy(self) -> bool:
+        """Whether a few records may make up much of the mean."""
+        return self.record_loss.may_be_heavy
+
+    def plain(self, n: int) -> Totals:
+        """Return the totals of n records that count alike."""
+        cap = self.record_loss.cap
+        return Totals(n, n, n << UNIT_BITS, None if cap is None else n * float_units(cap), cap or 0.0)
+
+    def totals(self, records: Records) -> Totals:
+        """Return the totals of records: of their number, weights and groups."""
+        weights = PublicWeights.of(records)
+        if weights.are_plain:
+            return self.plain(weights.n)
+        limits = weights.limits(self.record_loss.cap)
+        if limits is None:
+            return Totals(weights.n, weights.size, weights.total, is_plain=False)
+        largest = float(limits.max(initial=0.0))
+        return Totals(weights.n, weights.size, weights.total, exact_sum(limits), largest, is_plain=False)
+
+    def facts(self, totals: Totals | None, ranks: int) -> BoundsFacts:
+        """Return what is public of the output bounds."""
+        cap = self.record_loss.cap
+        if totals is None:
+            return BoundsFacts(output_range=(0.0, limit_of(cap)), monotonic=False, n=None, record_limit=cap)
+        n, weight = totals.size, max(totals.weight, 1)
+        limit, sensitivity, record_limit = limit_of(cap), None, None
+        if totals.limits is not None:
+            largest = float_units(totals.largest)
+            limit = rounded_quotient(totals.limits, weight) if totals.weight else limit
+            sensitivity = max(rounded_quotient(largest, weight), _TINY)
+            record_limit = rounded_quotient(n * largest, weight)
+        steps = n if self.record_loss.is_count and totals.is_plain else None
+        return BoundsFacts(
+            output_range=(0.0, limit),
+            monotonic=True,
+            n=n,
+            sensitivity=sensitivity,
+            steps=steps,
+            record_limit=record_limit,
+            mean_ranks=min(ranks, n),
+            has_spread=totals.is_plain and cap is not None and steps is None,
+        )
+
+    def extremes_limit(self, totals: Totals | None) -> float:
+        """Return the public limit of a term, counted n / W times where the total weight W is not n."""
+        if self.record_loss.cap is None:
+            return MAX_FLOAT
+        if totals is None or not totals.size:
+            totals = self.plain(1)
+        # bounds may be so close that the cap is 0
+        return rounded_quotient(totals.size * max(float_units(totals.largest), 1), totals.weight)
+
+    def sums(self, stats: MeanStats | None = None) -> Sums:
+        """Return the sum of the losses, and what is left of it to the cap; if each is 0 or the cap two counts."""
+        cap = self.record_loss.cap
+        if cap is None:
+            raise ValueError(NEEDS_LIMIT.format("geometric"))
+        total, n = (0, 0) if stats is None else (stats.total, stats.totals.n)
+        fineness = 1 if self.record_loss.is_count else FINENESS
+        return ratio_sums(total, max(float_units(cap), 1), n, cap, cap, fineness)
+
+    def stats(self, records: Records, totals: Totals, ranks: int, *, forget: bool = False) -> MeanStats:
+        """Look at the records in blocks; the blocks do not affect the result."""
+        weights, cap = PublicWeights.of(records), self.record_loss.cap
+        terms: Terms = partial(self._terms, self._arrays(records), weights)
+        limits, limit, done = weights.limits(cap), limit_of(cap if weights.are_plain else None), 0
+        largest, pairs, smallest = Largest(ranks), LargestPairs(ranks), Largest(ranks, sign=-1)
+        sums, levels, total = BlockSums(), LevelSums() if forget else None, 0
+        with np.errstate(all="ignore"):  # a loss that overflows is clipped; a warning would tell of it
+            for block in terms():
+                if block.size == 0:
+                    continue
+                high = float(block.max())
+                if high > limit:
+                    block, high = np.minimum(block, limit), limit
+                largest.add(block, high)
+                if levels is None:
+                    total += sums.total(block, high, signed=False)
+                else:
+                    levels.add(block)
+                if limits is not None:
+                    pairs.add(*exact_difference(limits[done : done + block.size], block))
+                elif cap is not None:
+                    smallest.add(block, float(block.min()))
+                done += block.size
+            headroom = pairs.values, pairs.rest
+            if limits is None and cap is not None:
+                headroom = exact_difference(np.asarray(cap), smallest.in_order())
+        by_level = None if levels is None else levels.found()
+        return MeanStats(
+            quantity=self,
+            totals=totals,
+            capacity=ranks if forget else None,
+            total=total if by_level is None else sum_of_levels(by_level),
+            largest=largest.in_order(),
+            headroom=headroom,
+            by_level=by_level,
+            terms=None if forget else terms,
+        )
+
+    def _arrays(self, records: Records) -> tuple[NDArray[Any], ...]:
+        place = ... if self.column is None else (slice(None), self.column)
+        return tuple([array[place] for array in records.arrays])
+
+    def _terms(self, arrays: tuple[NDArray[Any], ...], weights: PublicWeights) -> Iterator[Floats]:
+        """Yield blocks of terms; losses that count alike are not yet clipped."""
+        rows = max(BLOCK // max([math.prod(a.shape[1:]) for a in arrays]), 1)
+        blocks = zip(*[in_blocks(a, rows) for a in arrays], strict=True)
+        losses = (self.record_loss(*block) for block in blocks)
+        if weights.are_plain:
+            yield from losses
+        else:
+            clipped = (clamp(block, self.record_loss.cap) for block in losses)
+            yield from in_blocks(weights.terms(np.concatenate([np.empty(0), *clipped])))
+
+
+@dataclass(frozen=True, eq=False)
+class PublicWeights:
+    """Public: the weights and the groups of n records.
+
+    Parameters
+    ----------
+    n : int
+        Number of records.
+    sample_weight : ndarray or None, default=None
+        The weight of each.
+    groups : ndarray or None, default=None
+        Number of each record's group; all records of a group change together.
+    """
+
+    n: int
+    sample_weight: Floats | None = None
+    groups: NDArray[np.intp] | None = None
+
+    @classmethod
+    def of(cls, records: Records) -> Self:
+        """Return those of records whose form is valid."""
+        return cls(len(records.arrays[0]), records.sample_weight, records.groups)  # type: ignore[arg-type]
+
+    @property
+    def are_plain(self) -> bool:
+        """Whether each record counts alike, and is a group of its own."""
+        return self.sample_weight is None and self.groups is None
+
+    @property
+    def size(self) -> int:
+        """Number of groups that change together."""
+        return self.n if self.groups is None else int(self.groups.max()) + 1
+
+    @cached_property
+    def total(self) -> int:
+        """The total weight, in units of 2**-1074."""
+        return self.n << UNIT_BITS if self.sample_weight is None else exact_sum(self.sample_weight)
+
+    def terms(self, losses: Floats) -> Floats:
+        """Return what is summed: the weighted losses, or their sums over groups."""
+        terms = losses if self.sample_weight is None else _product(self.sample_weight, losses)
+        return terms if self.groups is None else _group_sums(terms, self.groups)
+
+    def limits(self, cap: float | None) -> Floats | None:
+        """Return the public limit of each term that has one of its own, if losses are capped."""
+        return None if cap is None or self.are_plain else self.terms(np.full(self.n, cap))
+
+
+@dataclass(frozen=True, repr=False, eq=False, kw_only=True)
+class MeanStats:
+    """Private: the exact sum of the terms of a mean, and the extreme ones.
+
+    Parameters
+    ----------
+    quantity : MeanOf
+        What is released.
+    totals, capacity
+        As in `Stats`.
+    total : int
+        Sum of all terms, in units of 2**-1074.
+    largest : ndarray
+        The largest terms, in descending order.
+    headroom : tuple of ndarray
+        The largest differences of a limit and its term, in descending order, each as the exact sum of two floats;
+        empty if losses are unbounded.
+    by_level : mapping or None
+        Counts and sums of all terms by their size, where the records will not be looked at again.
+    terms : callable or None
+        Else all terms again.
+    """
+
+    quantity: MeanOf
+    totals: Totals
+    capacity: int | None
+    total: int
+    largest: Floats
+    headroom: tuple[Floats, Floats]
+    by_level: ByLevel | None
+    terms: Terms | None
+
+    def merge(self, other: Self) -> Self:
+        """Return the stats of the records of both."""
+        assert self.capacity is not None
+        assert self.capacity == other.capacity
+        values, rest = (np.concatenate(both) for both in zip(self.headroom, other.headroom, strict=True))
+        return replace(
+            self,
+            totals=self.totals.merge(other.totals),
+            total=self.total + other.total,
+            largest=largest_of_both(self.largest, other.largest, self.capacity),
+            headroom=largest_pairs(values, rest, self.capacity),
+            by_level=levels_of_both(self.by_level, other.by_level),
+        )
+
+    def bounds(self, ranks: int, private_n: bool) -> OutputBounds:
+        """Return the output bounds at so many ranks, or at all that are known.
+
+        Where records, or groups, are replaced, L^l drops the l largest terms to 0, and U^l raises those l terms
+        to their limits that have most headroom, or to no limit. If a loss grows, every L^l, f and U^l grows or
+        stays: the metric is monotonic.
+
+        References
+        ----------
+        Lemmas D.1 to D.5 of the paper (linearly separable functions), for the mean; the weights are public.
+        """
+        ranks = ranks_known(ranks, self.capacity)
+        facts = self.quantity.facts(None if private_n else self.totals, ranks)
+        falls = to_units(self.largest[:ranks])
+        gains = list(map(add, *(to_units(part[:ranks]) for part in self.headroom)))
+        if private_n:
+            return self._private_n_bounds(facts, falls, gains, ranks)
+        weight = self.totals.weight
+        lower = rounded_quotients(islice(accumulate(falls, sub, initial=self.total), 1, None), weight)
+        upper = np.full(facts.mean_ranks, MAX_FLOAT)
+        if self.totals.limits is not None:
+            upper = rounded_quotients(islice(accumulate(gains, initial=self.total), 1, None), weight)
+        return facts.bounds(rounded_quotient(self.total, weight), lower, upper)
+
+    def _private_n_bounds(
+        self, facts: BoundsFacts, falls: list[int], gains: list[int], ranks: int
+    ) -> OutputBounds:
+        """Return the output bounds where records are added or removed.
+
+        With a records removed and l - a added: L^l = min over a of (S - top_a) / (n + l - 2a) and U^l = max over
+        a of (S - bot_a + (l - a) cap) / (n + l - 2a); the empty set has the value 0. One more record can raise
+        some of these and lower others: not monotonic.
+
+        Notes
+        -----
+        Taking one step in a removes v and leaves out an added 0: it lowers the quotient r if and only if
+        v > 2 r. The next v is smaller and, once a step has raised r, so does every later one: the first a where
+        a step does not pay is the best. One more rank lowers every r, so the best a never falls as l grows, and
+        all ranks together take O(ranks) steps, in exact integers. The same holds, mirrored, for U.
+        """
+        n, total, cap = self.totals.n, self.total, self.quantity.record_loss.cap
+        lower, rest, a = [], total, 0
+        for rank in range(1, min(ranks + 1, n)):
+            while a < rank and falls[a] * (n + rank - 2 * a) > 2 * rest:
+                rest -= falls[a]
+                a += 1
+            lower.append(rounded_quotient(rest, (n + rank - 2 * a) << UNIT_BITS))
+        upper = np.full(ranks, facts.output_range[1])
+        if cap is not None:
+            raised, rest, a = float_units(cap), total, 0
+            for rank in range(1, ranks + 1):
+                rest += raised
+                # the a-th smallest loss is the cap less the a-th largest headroom
+                while a < min(rank, n) and (2 * raised - gains[a]) * (n + rank - 2 * a) < 2 * rest:
+                    rest -= 2 * raised - gains[a]
+                    a += 1
+                upper[rank - 1] = rounded_quotient(rest, (n + rank - 2 * a) << UNIT_BITS)
+        value = rounded_quotient(total, n << UNIT_BITS) if n else 0.0
+        return facts.bounds(value, padded(np.array(lower), ranks), upper)
+
+    def extremes(self, count: int, private_n: bool) -> Extremes:
+        """Return the largest terms, and the sums of terms that are clipped.
+
+        A term of a weighted mean is counted n / W times, W the total weight: so it moves the mean by its value
+        over n, as a loss moves the plain mean. Values are clipped at the next public level, or at the limit, so
+        that a summary can know the clipped sum from a count and a sum for each level.
+        """
+        n, weight = self.totals.size, self.totals.weight
+        values = self.largest[:count]
+        if weight != n << UNIT_BITS:
+            values = rounded_quotients((n * term for term in to_units(values)), weight)
+        limit = self.quantity.extremes_limit(self.totals)
+        return Extremes(
+            limit,
+            are_distances=False,
+            at_ranks=partial(order_statistic, values, limit),
+            clipped=self._clipped,
+            private_n=n if private_n else None,
+            known=ranks_known(count, self.capacity),
+        )
+
+    def _clipped(self, y: float) -> ClippedSum:
+        n, weight = self.totals.size, self.totals.weight
+        # the scale is never used without records
+        scale = Fraction(weight, n << UNIT_BITS) if n else Fraction(1)
+        unit, wanted = 1 / (scale * (1 << UNIT_BITS)), Fraction(y) * scale
+        at_least = rounded_quotient(wanted.numerator, wanted.denominator)
+        if at_least < wanted:
+            at_least = float(np.nextafter(at_least, np.inf))
+        number = min(level_from(at_least), LEVELS)
+        level, highest = level_units(number), level_units(LEVELS)
+        if self.quantity.record_loss.cap is not None:
+            # without records that are public the limit is the cap
+            largest = self.totals.largest if n else self.quantity.record_loss.cap
+            highest = max(float_units(largest), 1)
+        if level >= highest:
+            return ClippedSum(self.total, highest, unit)
+        return ClippedSum(self._sum_clipped_at(number, level), level, unit)
+
+    def _sum_clipped_at(self, number: int, units: int) -> int:
+        """Return the sum of min(term, level) in units of 2**-1074, from the largest terms if they tell it."""
+        level, largest = rounded_quotient(units, 1 << UNIT_BITS), self.largest
+        if largest.size == self.totals.size or (largest.size and largest[-1] <= level):
+            above = to_units(largest[: np.searchsorted(-largest, -level)])
+            return self.total - sum(above) + len(above) * units
+        if self.by_level is not None:
+            total = sum(in_units(at, part) for at, (_, part) in self.by_level.items() if at < number)
+            return total + units * sum(count for at, (count, _) in self.by_level.items() if at >= number)
+        assert self.terms is not None
+        total = 0
+        with np.errstate(all="ignore"):
+            for block in self.terms():
+                below = block[block < level]  # losses that are not yet clipped are above it
+                total += exact_sum(below) + (block.size - below.size) * units
+        return total
+
+    def spread(self) -> Fraction:
+        """Return the mean of v (1 - v) over the records, for v = loss / cap, from sums by level.
+
+        Notes
+        -----
+        Between one level and the next, and at most the cap, v (1 - v) is replaced by the straight line through
+        its values there, a and b: that is (1 - a - b) v + a b, less by at most v^2 / 1024. Like v (1 - v) the
+        lines begin and end at 0 and are nowhere steeper than 1. Let g be such a function. Then v + g(v) and
+        v - g(v) never fall, and rise by 1 from 0 to 1; and abs(u - w) + abs(g(u) - g(w)) is what one of them
+        changes between u and w. So a record that is replaced moves the sums of v and of g(v) together by at most
+        1, which is what it may move the first by.
+        """
+        assert self.quantity.record_loss.cap is not None
+        assert self.by_level is not None
+        cap, total = float_units(self.quantity.record_loss.cap), 0
+        for number, (count, mantissas) in self.by_level.items():
+            low, high = (min(level_units(level), cap) for level in (number, number + 1))
+            total += (cap - low - high) * in_units(number, mantissas) + low * high * count
+        return Fraction(total, self.totals.n * max(cap, 1) ** 2)  # a cap may underflow to 0
+
+
+def _product(weights: Floats, values: Floats) -> Floats:
+    """Return the rounded products, one record each, at most the largest float."""
+    with np.errstate(over="ignore", under="ignore"):
+        return np.minimum(weights * values, MAX_FLOAT)
+
+
+def _group_sums(terms: Floats, groups: NDArray[np.intp]) -> Floats:
+    """Return the correctly rounded sum of each group's non-negative terms.
+
+    `math.fsum` rounds once whatever the order, so a group's sum is a function of its own records alone, and
+    never exceeds the sum of their limits.
+    """
+    order = np.argsort(groups, kind="stable")
+    ends = np.cumsum(np.bincount(groups)).tolist()
+    in_order = terms[order].tolist()
+
+    def sums() -> Iterator[float]:
+        start = 0
+        for end in ends:
+            yield _saturated_sum(in_order[start:end])
+            start = end
+
+    return np.fromiter(sums(), dtype=np.float64, count=len(ends))
+
+
+def _saturated_sum(values: list[float]) -> float:
+    try:
+        return math.fsum(values)
+    except OverflowError:
+        return MAX_FLOAT

@@ -1,0 +1,133 @@
+"""The population variance of a column."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dp_metrics.inputs.arrays import Records, float_block
+from dp_metrics.inputs.floats import MAX_FLOAT, Floats
+from dp_metrics.mechanisms._base import NEEDS_LIMIT
+from dp_metrics.quantities.base import Number, Totals
+from dp_metrics.sensitivity.aggregates import VarianceAggregate
+from dp_metrics.sensitivity.exact import in_blocks
+from dp_metrics.sensitivity.extremes import Extremes, variance_extremes
+from dp_metrics.sensitivity.noisy_sums import Sums, variance_sums
+from dp_metrics.sensitivity.output_bounds import (
+    BoundsFacts,
+    OutputBounds,
+    variance_bounds,
+    variance_bounds_private_n,
+    variance_facts,
+)
+
+
+@dataclass(frozen=True)
+class VarianceOf(Number):
+    """Public: the population variance of the first argument.
+
+    Parameters
+    ----------
+    bounds : tuple of float or None
+        Public bounds, into which values are clipped.
+    name : str, default="x"
+        What the argument is called.
+    column : int or None, default=None
+        The output that it is the variance of, where there are several.
+    """
+
+    bounds: tuple[float, float] | None
+    name: str = "x"
+    column: int | None = None
+
+    are_distances = has_extremes = has_sums = True
+    may_be_heavy = True
+    most_ranks = 4096  # the windows of c ranks number c^2 / 2
+    mostly_noise = 100
+
+    def is_monotonic(self, private_n: bool) -> bool:
+        """Return False: the lower bounds may rise while the upper ones fall."""
+        return False
+
+    def facts(self, totals: Totals | None, ranks: int) -> BoundsFacts:
+        """Return what is public of the output bounds."""
+        if totals is not None:
+            return variance_facts(totals.n, self.bounds, ranks)
+        usual = variance_facts(1, self.bounds, 0)
+        return BoundsFacts(
+            output_range=usual.output_range, monotonic=False, n=None, record_limit=usual.record_limit
+        )
+
+    def highest(self, totals: Totals | None) -> float:
+        """Return the squared width of the bounds: mechanisms are told no more, whatever the number of records."""
+        if self.bounds is None:
+            return MAX_FLOAT
+        with np.errstate(over="ignore"):
+            return float(np.minimum(np.square(np.float64(self.bounds[1]) - self.bounds[0]), MAX_FLOAT))
+
+    def extremes_limit(self, totals: Totals | None) -> float:
+        """Return the width of the bounds, which no distance exceeds."""
+        if self.bounds is None:
+            return MAX_FLOAT
+        with np.errstate(over="ignore"):
+            return float(np.minimum(np.float64(self.bounds[1]) - self.bounds[0], MAX_FLOAT))
+
+    def sums(self, stats: VarianceStats | None = None) -> Sums:
+        """Return the three sums that tell the variance."""
+        if self.bounds is None:
+            raise ValueError(NEEDS_LIMIT.format("geometric"))
+        nothing = VarianceAggregate.from_data(np.empty(0), capacity=0, bounds=self.bounds)
+        return variance_sums(nothing if stats is None else stats.known)
+
+    def stats(self, records: Records, totals: Totals, ranks: int, *, forget: bool = False) -> VarianceStats:
+        """Look at the values in blocks."""
+        x = records.arrays[0] if self.column is None else records.arrays[0][:, self.column]
+        blocks = (float_block(block, self.name) for block in in_blocks(x))
+        with np.errstate(all="ignore"):  # a warning would tell of the data
+            known = VarianceAggregate.from_blocks(blocks, capacity=ranks, bounds=self.bounds)
+        values = None if forget else partial(self._values, x)
+        return VarianceStats(totals, ranks if forget else None, known, values)
+
+    def _values(self, x: NDArray[Any]) -> Floats:
+        """Return all values, clipped."""
+        values = float_block(x, self.name)
+        return values if self.bounds is None else np.clip(values, *self.bounds)
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class VarianceStats:
+    """Private: sums and extremes of the values, and perhaps a function that returns them all.
+
+    Parameters
+    ----------
+    totals, capacity
+        As in `Stats`.
+    known : VarianceAggregate
+        Sums and extremes.
+    values : callable or None
+        Returns all values; None: what is known may or may not hold them all.
+    """
+
+    totals: Totals
+    capacity: int | None
+    known: VarianceAggregate
+    values: Callable[[], Floats] | None
+
+    def merge(self, other: Self) -> Self:
+        """Return the stats of the records of both."""
+        return replace(self, totals=self.totals.merge(other.totals), known=self.known.merge(other.known))
+
+    def bounds(self, ranks: int, private_n: bool) -> OutputBounds:
+        """Return the output bounds at so many ranks, or at all that are known."""
+        make = variance_bounds_private_n if private_n else variance_bounds
+        return make(self.known.truncate(ranks))
+
+    def extremes(self, count: int, private_n: bool) -> Extremes:
+        """Return the distances of the values, and the clipped sums: of a summary that holds them all."""
+        values = self.values or (lambda: self.known.smallest)
+        return variance_extremes(self.known, values, private_n=private_n)
