@@ -388,6 +388,7 @@ class _Setting:
         if not self._error_cap > 0:
             raise ValueError("error_cap must be a positive number.")
         self._terms = Terms.of(epsilon=1.0, neighboring=neighboring, mechanism=mechanism)
+        self._terms.relation.refuse(self._row.disclosing(options))
         self._options: Mapping[str, Any] = options
         self._assumes = ""
         if hints["guess"] is None:
