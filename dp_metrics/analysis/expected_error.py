@@ -46,6 +46,7 @@ from dp_metrics.quantities.variance import VarianceOf
 from dp_metrics.release.count_limits import NoisyRatio, noisy_binomial_limits, noisy_ratio, ratio_limits
 from dp_metrics.release.plan import Plan, Source
 from dp_metrics.release.release import PreparedPlan
+from dp_metrics.release.result import released_numbers
 from dp_metrics.release.terms import Terms
 
 _PROBABILITIES = (0.05, 0.25, 0.5, 0.75, 0.95)
@@ -507,7 +508,8 @@ class _Prepared:
     def result(self, values: Sequence[Any]) -> Any:
         """Return what released numbers become."""
         prepared = self._prepared
-        return prepared.plan.postprocess(prepared.released(values))
+        terms, totals = prepared.terms, prepared.source.totals
+        return prepared.plan.postprocess(released_numbers(terms, prepared.plan, totals, values))
 
     @functools.cached_property
     def truth(self) -> float:

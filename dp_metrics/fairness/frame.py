@@ -34,10 +34,10 @@ from dp_metrics.metrics._pictures import Bar, draw_groups
 from dp_metrics.metrics.scores.released_scores import ReleasedScores
 from dp_metrics.metrics.scores.table import ScoreTable
 from dp_metrics.release.release import Release
-from dp_metrics.release.released import PopulationQuestion, ResultNoise
+from dp_metrics.release.released import KeptCounts, PopulationQuestion
 from dp_metrics.release.result import PrivateResult
-from dp_metrics.release.stored_answers import Answer, read_result, restores
-from dp_metrics.release.stored_questions import DAMAGED, Call
+from dp_metrics.release.stored_answers import Answer, restores
+from dp_metrics.release.stored_questions import Call
 from dp_metrics.release.terms import Terms
 
 _METHODS = ("between_groups", "to_overall")
@@ -408,22 +408,18 @@ class PrivateMetricFrame:
             If the metric is not read from a table of scores.
         """
         for name, entry in self._entries.items():
-            known = {g: one for g, one in zip(self._groups, entry.noise, strict=True) if one is not None}
-            if metric in (None, name) and all(isinstance(one.result, ScoreTable) for one in known.values()):
+            known = {g: one for g, one in zip(self._groups, entry.results, strict=True) if one is not None}
+            if metric in (None, name) and all(isinstance(one.reading, ScoreTable) for one in known.values()):
                 return {group: self._scores_of(entry, one) for group, one in known.items()}
         raise ValueError(
             "No such metric of this frame is read from a table of scores: pass private_roc_auc_score, with "
             "no mechanism, or private_average_precision_score, of two classes."
         )
 
-    def _scores_of(self, entry: Entry, noise: ResultNoise) -> ReleasedScores:
-        counts, noisy = noise.result, list(noise.released.values[0])
-        assert isinstance(counts, ScoreTable)
-        result = PrivateResult(
-            value=noisy, epsilon=self.epsilon, n=noise.released.public_n, neighboring=self.neighboring,
-            mechanism="geometric", drawn={"counts": noisy}, metric=entry.metric, noise=noise,
-        )  # fmt: skip
-        return ReleasedScores(result, counts.counts(noise.released))
+    def _scores_of(self, entry: Entry, one: PrivateResult[Any]) -> ReleasedScores:
+        table: Any = one.reading
+        kept = replace(one, metric=entry.metric, reading=KeptCounts(table))
+        return ReleasedScores(kept, table.counts(one.released))
 
     def group_max(self) -> Any:
         """Return the largest value of a group, for each metric; it errs upwards."""
@@ -604,7 +600,7 @@ class PrivateMetricFrame:
     ) -> Any:
         what, asked, found = check_what(of, self._groups), PopulationQuestion.of("", confidence, sure), {}
         metrics = 1 if metric is not None else len(self._entries)
-        groups = sum(one is not None for one in next(iter(self._entries.values())).noise)
+        groups = sum(one is not None for one in next(iter(self._entries.values())).results)
         together = metrics * (groups if what == "groups" else 1) if simultaneous else 0
         limits = partial(self._interval, kind, of=what, asked=asked, together=together)
         if metric is not None and metric not in self._entries:
@@ -624,10 +620,11 @@ class PrivateMetricFrame:
     def _interval(
         self, kind: type[GroupLimits], entry: Entry, *, of: Any, asked: PopulationQuestion, together: int
     ) -> Any:
-        noise, values, rests_on = (
-            dict(zip(self._groups, each, strict=True)) for each in (entry.noise, entry.values, entry.rests_on)
+        results, values, rests_on = (
+            dict(zip(self._groups, each, strict=True))
+            for each in (entry.results, entry.values, entry.rests_on)
         )
-        known = {group: one for group, one in noise.items() if one is not None}
+        known = {group: one for group, one in results.items() if one is not None}
         asked = replace(asked, metric=entry.metric)
         limits = kind(asked, known, values, rests_on, together)
         if of == "groups":
@@ -671,14 +668,8 @@ def frame_of(result: FrameResult, **settings: Any) -> PrivateMetricFrame:
 def _restored(answer: Answer) -> PrivateMetricFrame:
     asked, options = answer.asked, answer.asked["options"]
     plan = plan_again(options, answer.form)
-    results = [
-        read_result(written, share.plan.postprocess)
-        for written, share in zip(answer.results, plan.shares, strict=True)
-    ]
-    if any(result.noise is None for result in results):  # of which a frame is made
-        raise ValueError(DAMAGED)
     return frame_of(
-        plan.combine(results), epsilon=float(asked["epsilon"]), relation=Relation(asked["neighboring"]),
+        plan.combine(answer.results(plan)), epsilon=float(asked["epsilon"]), relation=Relation(asked["neighboring"]),
         membership=options["membership"], is_single=options["is_single"],
     )  # fmt: skip
 

@@ -24,11 +24,11 @@ from dp_metrics.metrics.labels.counts import Confusion, confusion_for
 from dp_metrics.metrics.labels.layouts import Counts, Layout, matrix_layout, right_or_wrong, whole
 from dp_metrics.metrics.scores.curve_formulas import ScoreCounts, TwoClasses, area_under_roc
 from dp_metrics.metrics.scores.table import ScoreBins, ScoreTable, score_plan
-from dp_metrics.quantities.counts import Cells, NestedOf, TableOf, check_cells, plausible_counts
+from dp_metrics.quantities.counts import Cells, NestedOf, TableOf, check_cells, plausible_counts, split_table
 from dp_metrics.quantities.counts_noise import CountsNoise, as_floats
 from dp_metrics.quantities.mean import MeanOf
 from dp_metrics.release.plan import Plan, Share, Source, Together
-from dp_metrics.release.released import ReleasedNumbers, ResultNoise
+from dp_metrics.release.released import ReleasedNumbers
 from dp_metrics.release.result import PrivateResult
 from dp_metrics.release.stored_answers import read_shape
 from dp_metrics.sensitivity.exact import UNIT_BITS
@@ -95,7 +95,7 @@ class Entry(NamedTuple):
         Which way each value usually errs; see `PrivateResult`.
     rests_on : sequence of int or None
         How many records count for the value of each group, at least 0; None where nothing tells.
-    noise : sequence of ResultNoise or None
+    results : sequence of PrivateResult or None
         Of each group; None of one that all know to be empty.
     """
 
@@ -107,7 +107,7 @@ class Entry(NamedTuple):
     biases: list[str | None]
     overall_bias: str | None
     rests_on: list[int | None]
-    noise: list[ResultNoise | None]
+    results: list[PrivateResult[Any] | None]
 
 
 class FrameResult(NamedTuple):
@@ -535,15 +535,14 @@ def _of_each(
             records if one is None else _counting(_classes(one, size), records)
             for one, size, records in zip(each, sizes, told, strict=True)
         ],
-        [None if one is None else one.noise for one in each],
+        each,
     )
     return FrameResult({name: entry}, None if None in told else [float(size or 0) for size in told])
 
 
 def _records(result: PrivateResult[Any], size: int | None) -> int | None:
     """Return the number of records of a group: the public one, or the noisy one if the release tells it."""
-    assert result.noise is not None
-    told = result.noise.records if size is None else size
+    told = result.records if size is None else size
     if told is None and (areas := _classes(result, size)):
         told = sum(areas[0])
     return None if told is None else max(round(told), 0)
@@ -574,8 +573,7 @@ def _undefined(plan: Plan, result: PrivateResult[Any]) -> Any:
     """
     if any(isinstance(part, TableOf | NestedOf) for part in plan.parts):
         return math.nan
-    assert result.noise is not None
-    return plan.postprocess(result.noise.released.of([math.nan] * len(plan.parts)))
+    return plan.postprocess(result.released.of([math.nan] * len(plan.parts)))
 
 
 def _is_share(plan: Plan) -> bool:
@@ -702,8 +700,8 @@ def _of_table(results: Sequence[PrivateResult[Any]], *, table: _Table, sizes: Si
             ],
             made.formula(of_all),
             [
-                NO_RECORDS if told is None else _note(made, counts, told)
-                for counts, told in zip(of_groups, released, strict=True)
+                NO_RECORDS if one is None else _note(made, counts, one)
+                for counts, one in zip(of_groups, released, strict=True)
             ],
             made.note_of(in_all, of_all)
             if isinstance(made, ScoreTable)
@@ -714,16 +712,16 @@ def _of_table(results: Sequence[PrivateResult[Any]], *, table: _Table, sizes: Si
                 round(float(records.min()) if records.size else counts.n)
                 for records, counts in zip(shares, of_groups, strict=True)
             ],
-            [None if one is None else ResultNoise(made, *one) for one in released],
+            [None if one is None else replace(one, metric=metric, reading=made) for one in released],
         )
     return FrameResult(entries, [counts.n for counts in of_groups])
 
 
-def _note(
-    made: Confusion | ScoreTable, counts: Any, told: tuple[tuple[CountsNoise], ReleasedNumbers]
-) -> str | None:
+def _note(made: Confusion | ScoreTable, counts: Any, result: PrivateResult[Any]) -> str | None:
     """Return what must not be concluded from a value that noisy counts of one group tell."""
-    return made.note(*told) if isinstance(made, Confusion) else made.note_of(told[0][0], counts)
+    if isinstance(made, Confusion):
+        return made.note(result.parts, result.released)
+    return made.note_of(_noise(result), counts)
 
 
 def _rate(result: PrivateResult[Any]) -> Fraction:
@@ -740,7 +738,7 @@ def _of_sums(rate: Fraction, noisy: Floats, times: float) -> CountsNoise:
 def _note_of_all(made: Confusion, results: Sequence[PrivateResult[Any]], groups: int) -> str | None:
     """Return what must not be concluded from the value of all groups, of one table or of a table for each."""
     tables = [_noise(one) for one in results]
-    told = [one.noise.released for one in results if one.noise is not None]
+    told = [one.released for one in results]
     all_counts, released = tables[0], told[0]
     if len(tables) > 1:  # the noise of each has the sum 0 for itself, at most
         noisy = tuple(count for one in tables for count in one.noisy)
@@ -755,24 +753,24 @@ def _narrowed(row: Floats, size: int) -> Floats:
     return row if row.size == size else row.reshape(2, size // 2, -1).sum(axis=2).ravel()
 
 
-def _released(
-    results: Sequence[PrivateResult[Any]], sizes: Sizes
-) -> list[tuple[tuple[CountsNoise], ReleasedNumbers] | None]:
+def _released(results: Sequence[PrivateResult[Any]], sizes: Sizes) -> list[PrivateResult[Any] | None]:
     """Return the noisy counts of each group, as if they were those of a release of their own.
 
     Where membership is private, the number of records of a group is, even if that of all records is public.
     """
-    told = [one.noise.released for one in results if one.noise is not None]
     if None not in sizes:
-        each = (((_noise(one),), released) for one, released in zip(results, told, strict=True))
+        each = iter(results)
         return [next(each) if size else None for size in sizes]
-    of_groups = _noise(results[0]).split(len(sizes))
-    return [((one,), replace(told[0], values=(one.noisy,), public_n=None)) for one in of_groups]
+    (result,) = results
+    hidden = replace(result.released, public_n=None)
+    return [
+        replace(result, noises=(noise,), outputs=(output,), released=hidden.of((output.value,)), totals=None)
+        for noise, output in split_table(result.noises[0], result.outputs[0], len(sizes))
+    ]
 
 
 def _noise(result: PrivateResult[Any]) -> CountsNoise:
     """Return the noise of a released table."""
-    assert result.noise is not None
-    (noise,) = result.noise.parts
-    assert isinstance(noise, CountsNoise)
+    noise: CountsNoise
+    (noise,) = result.parts
     return noise

@@ -17,23 +17,23 @@ from dp_metrics.metrics.labels.counts import Confusion, ratio_cells
 from dp_metrics.quantities.counts import check_cells
 from dp_metrics.quantities.counts_noise import CountsNoise, as_floats
 from dp_metrics.release.count_limits import RatioCells
-from dp_metrics.release.released import ResultNoise
+from dp_metrics.release.result import PrivateResult
 
 _TIMES = 1_000
 _NUMBERS = 100_000  # so many at most are drawn, but for a hundred times
 
 
-def gap_where_alike(noises: Sequence[ResultNoise], compared: Sequence[int]) -> str:
+def gap_where_alike(results: Sequence[PrivateResult[Any]], compared: Sequence[int]) -> str:
     """Return a sentence about the gap that would be released if the compared groups were alike.
 
     Parameters
     ----------
-    noises : sequence of ResultNoise
+    results : sequence of PrivateResult
         Of all groups that have records.
     compared : sequence of int
         Places of the groups.
     """
-    gaps = gaps_where_alike(noises, compared)
+    gaps = gaps_where_alike(results, compared)
     if gaps is None:
         return (
             "Which gap would be released if the groups were alike is not known: that takes more than the "
@@ -46,7 +46,7 @@ def gap_where_alike(noises: Sequence[ResultNoise], compared: Sequence[int]) -> s
     )
 
 
-def gaps_where_alike(noises: Sequence[ResultNoise], compared: Sequence[int]) -> Floats | None:
+def gaps_where_alike(results: Sequence[PrivateResult[Any]], compared: Sequence[int]) -> Floats | None:
     """Return simulated gaps between groups, largest value less smallest, that have one ratio in common.
 
     Only released and public numbers are used, and a seed, so that the same release has the same gaps. The
@@ -57,11 +57,11 @@ def gaps_where_alike(noises: Sequence[ResultNoise], compared: Sequence[int]) -> 
     ndarray or None
         None if the metric is not one ratio of counts.
     """
-    result = noises[0].result
+    result = results[0].reading
     cells = ratio_cells(result.layout, result.parts_of) if isinstance(result, Confusion) else None
     if not isinstance(result, Confusion) or cells is None or len(cells) != 1:
         return None
-    counts = [part for one in noises for part in one.parts if isinstance(part, CountsNoise)]
+    counts = [part for one in results for part in one.parts if isinstance(part, CountsNoise)]
     told = np.array([as_floats(one.noisy) for one in counts])
     generator = made_up()
     records = _of_sides(np.maximum(told, 0.0), cells[0])[:, compared]  # in a, and in b

@@ -21,9 +21,9 @@ from dp_metrics.release.released import (
     POPULATION_NOTE,
     Interval,
     PopulationQuestion,
-    ResultNoise,
     how_sure,
 )
+from dp_metrics.release.result import PrivateResult
 
 Pair: TypeAlias = tuple[Hashable, Hashable]
 """Two groups, of which the second is taken from the first."""
@@ -51,8 +51,8 @@ class GroupLimits(ABC):
     ----------
     asked : PopulationQuestion
         The metric, and the confidence of each interval, or of all of them together where they are several.
-    noise : mapping
-        What is public of the noise of each group that has records.
+    results : mapping
+        The result of each group that has records.
     values, rests_on : mapping
         The value of each group, and the number of records that count for it.
     together : int, default=0
@@ -60,7 +60,7 @@ class GroupLimits(ABC):
     """
 
     asked: PopulationQuestion
-    noise: Mapping[Hashable, ResultNoise]
+    results: Mapping[Hashable, PrivateResult[Any]]
     values: Mapping[Hashable, Any]
     rests_on: Mapping[Hashable, int | None]
     together: int = 0
@@ -71,11 +71,11 @@ class GroupLimits(ABC):
         return (1 - self.asked.confidence) / max(self.together, 1)
 
     @abstractmethod
-    def told(self, noise: ResultNoise, confidence: float) -> Interval:
-        """Return the interval that the noise of a group tells."""
+    def told(self, result: PrivateResult[Any], confidence: float) -> Interval:
+        """Return the interval that the result of a group tells."""
 
     @abstractmethod
-    def is_even(self, noise: ResultNoise) -> bool:
+    def is_even(self, result: PrivateResult[Any]) -> bool:
         """Return whether either limit of that misses with at most half of the probability."""
 
     @abstractmethod
@@ -94,8 +94,8 @@ class GroupLimits(ABC):
     def limits(self, miss: float, *, one_side: bool = False) -> list[Interval]:
         """Return two limits of each group; `miss`: that one of the two is wrong, or that a given one is."""
         return [
-            self.told(noise, 1 - (2 * miss if one_side and self.is_even(noise) else miss))
-            for noise in self.noise.values()
+            self.told(one, 1 - (2 * miss if one_side and self.is_even(one) else miss))
+            for one in self.results.values()
         ]
 
     def told_by_counts(self) -> list[Gap]:
@@ -104,18 +104,18 @@ class GroupLimits(ABC):
         That is one value, but for an area: how scores lie within their bins is not told.
         """
         return [
-            noise.result.between(noise.result.counts(noise.released))
-            if isinstance(noise.result, ScoreTable)
+            one.reading.between(one.reading.counts(one.released))
+            if isinstance(one.reading, ScoreTable)
             else (self.values[group], self.values[group])
-            for group, noise in self.noise.items()
+            for group, one in self.results.items()
         ]
 
     def of_groups(self) -> dict[Hashable, Interval]:
         """Return the interval of each group, and say whether all hold at once."""
         confidence = self.asked.confidence
         found, alone = {}, confidence if self.together <= 1 else 1 - self.miss
-        for group in self.noise:
-            one, records = self.told(self.noise[group], alone), self.rests_on[group]
+        for group in self.results:
+            one, records = self.told(self.results[group], alone), self.rests_on[group]
             rests = "" if records is None else f"It rests on about {in_words(records)} records."
             found[group] = replace(
                 one,
@@ -130,14 +130,14 @@ class GroupLimits(ABC):
         """Return whether the intervals hold at once."""
         if self.together:
             return f"All {self.together} intervals hold at once with this confidence."
-        return _ALONE if len(self.noise) > 1 else ""
+        return _ALONE if len(self.results) > 1 else ""
 
     def of_pair(self, pair: Pair, estimate: float) -> Interval:
         """Return the interval of the value of one group less that of another."""
         for group in pair:
-            if group not in self.noise:
+            if group not in self.results:
                 raise ValueError(f"The group {group!r} has no records: it has no interval.")
-        two = replace(self, noise={group: self.noise[group] for group in pair})
+        two = replace(self, results={group: self.results[group] for group in pair})
         first, second = pair
         return self._interval(
             two.ends_of_pair(), f"{self.asked.name} of {first!r} less that of {second!r}", estimate, pair
@@ -153,7 +153,7 @@ class GroupLimits(ABC):
 
     def of_range(self, of: str, estimate: float) -> Interval:
         """Return the interval of the largest value of a group less the smallest, or of smallest / largest."""
-        ends, groups = self.ends_of_range(of), list(self.noise)
+        ends, groups = self.ends_of_range(of), list(self.results)
         if of == "difference":
             return self._interval(ends, f"largest difference of the {self.asked.name}", estimate, groups)
         return self._interval(ends, f"smallest ratio of the {self.asked.name}", estimate)
@@ -171,7 +171,7 @@ class GroupLimits(ABC):
         Where squares are added up, the difference is that of the pair that is farthest apart, of whose limits
         the upper one has to hold for one pair only, and the lower one for all K (K - 1).
         """
-        groups = list(self.noise)
+        groups = list(self.results)
         pairs = list(permutations(range(len(groups)), 2))
         if of == "difference" and self.adds_squares and pairs:
             near, wide = (self.limits(self.miss / each) for each in (1, len(pairs)))
@@ -244,18 +244,18 @@ class InPeople(GroupLimits):
             return ends
         return Limits(min(ends.lower, low), max(ends.upper, high), ends.note or note)
 
-    def told(self, noise: ResultNoise, confidence: float) -> Interval:
-        """Return the interval that the noise of a group tells."""
-        return noise.population_interval(replace(self.asked, confidence=confidence))
+    def told(self, result: PrivateResult[Any], confidence: float) -> Interval:
+        """Return the interval that the result of a group tells."""
+        return result.among_people(replace(self.asked, confidence=confidence))
 
     @property
     def adds_squares(self) -> bool:
         """Whether what chance does to both values of a gap is added up in squares, which is approximate."""
         return not self.asked.is_sure
 
-    def is_even(self, noise: ResultNoise) -> bool:
+    def is_even(self, result: PrivateResult[Any]) -> bool:
         """Return whether either limit of that misses with at most half of the probability."""
-        return not (isinstance(noise.result, Confusion) and noise.result.is_agreement)
+        return not (isinstance(result.reading, Confusion) and result.reading.is_agreement)
 
     def about(self, what: str, note: str) -> str:
         """Return what limits of this with this note are about."""
@@ -263,27 +263,27 @@ class InPeople(GroupLimits):
 
     def note(self, groups: Sequence[Hashable]) -> str:
         """Return what gap between these groups would be released if they were alike."""
-        places = [place for place, group in enumerate(self.noise) if group in groups]
-        return gap_where_alike(list(self.noise.values()), places)
+        places = [place for place, group in enumerate(self.results) if group in groups]
+        return gap_where_alike(list(self.results.values()), places)
 
 
 class InRecords(GroupLimits):
     """Limits of the exact metric of these records, which the noise may have moved."""
 
-    def told(self, noise: ResultNoise, confidence: float) -> Interval:
-        """Return the interval that the noise of a group tells."""
-        if not self.asked.is_sure and isinstance(noise.result, ScoreTable):
-            noise = replace(noise, result=replace(noise.result, is_sure=False))
-        return noise.interval(self.asked.metric, confidence)
+    def told(self, result: PrivateResult[Any], confidence: float) -> Interval:
+        """Return the interval that the result of a group tells."""
+        if not self.asked.is_sure and isinstance(result.reading, ScoreTable):
+            result = replace(result, reading=replace(result.reading, is_sure=False))
+        return replace(result, metric=self.asked.metric).noise_interval(confidence)
 
-    def is_even(self, noise: ResultNoise) -> bool:
+    def is_even(self, result: PrivateResult[Any]) -> bool:
         """Return whether either limit of that misses with at most half of the probability.
 
         Those of a number that a mechanism released may have all of it on one side.
         """
-        if isinstance(noise.result, ScoreTable):
+        if isinstance(result.reading, ScoreTable):
             return True
-        return isinstance(noise.result, Confusion) and not noise.result.is_agreement
+        return isinstance(result.reading, Confusion) and not result.reading.is_agreement
 
     def about(self, what: str, note: str) -> str:
         """Return what limits of this with this note are about."""

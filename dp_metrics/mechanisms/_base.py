@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from dataclasses import Field, dataclass, fields, is_dataclass
+from dataclasses import Field, fields, is_dataclass
 from fractions import Fraction
 from functools import lru_cache
 from typing import Any, ClassVar, NamedTuple, Protocol
@@ -63,19 +63,6 @@ class Limits(NamedTuple):
         return self
 
 
-class Noise(Protocol):
-    """What is public about the noise of one number, or of several that were released as one."""
-
-    def limits(self, miss: float) -> Limits:
-        """Return limits of what was released before the noise; `miss`: probability that any is wrong.
-
-        Raises
-        ------
-        ValueError
-            If there are none, with the reason.
-        """
-
-
 class DrawnLaw(OutputLaw, Protocol):
     """An output law that draws the release."""
 
@@ -93,6 +80,10 @@ class Mechanism(ABC):
 
     is_exact: ClassVar[bool] = False
     """Whether the guarantee holds as executed, not only over the real numbers."""
+    clips: ClassVar[bool] = False
+    """Whether what the records furthest off add is clipped, so that heavy tails come out too low."""
+    has_even_limits: ClassVar[bool] = False
+    """Whether limits of the noise are as close whatever the records are, and so tell what is mostly noise."""
 
     @property
     def needs_count(self) -> bool:
@@ -137,13 +128,18 @@ class Mechanism(ABC):
         """Return the expected absolute noise as a share of the range, if noise of a public size is added."""
         return None
 
-    def noise_limits(self, noise: BoundsNoise, miss: float) -> Limits:
+    def noise_limits(self, released: float, public: BoundsFacts, epsilon: Fraction, miss: float) -> Limits:
         """Return what the noise may have done to a release: limits of the metric of the same records.
 
         Parameters
         ----------
-        noise : BoundsNoise
-            What was released, and what is public about it.
+        released : float
+            What was released.
+        public : BoundsFacts
+            What is public of the output bounds, with an estimate of a private number of records if one was
+            used.
+        epsilon : Fraction
+            Privacy parameter.
         miss : float
             Probability, over the noise, with which a limit may be wrong; whatever the records are.
 
@@ -175,32 +171,6 @@ def rehearse_law(mechanism: Mechanism, epsilon: Fraction, facts: BoundsFacts) ->
 @lru_cache(maxsize=256)
 def _rehearsal(mechanism: Mechanism, epsilon: Fraction, facts: BoundsFacts) -> None:
     mechanism.output_distribution(facts.widest(), epsilon)
-
-
-@dataclass(frozen=True)
-class BoundsNoise:
-    """The noise of a mechanism.
-
-    Parameters
-    ----------
-    released : float
-        What was released.
-    facts : BoundsFacts
-        What is public of the output bounds, with an estimate of a private number of records if one was used.
-    mechanism : Mechanism
-        The rule.
-    epsilon : Fraction
-        Privacy parameter.
-    """
-
-    released: float
-    facts: BoundsFacts
-    mechanism: Mechanism
-    epsilon: Fraction
-
-    def limits(self, miss: float) -> Limits:
-        """Return limits of the number before the noise."""
-        return self.mechanism.noise_limits(self, miss).within(*self.facts.output_range)
 
 
 def ceil_ranks(ranks: float, n: int | None) -> int:

@@ -129,6 +129,7 @@ class Adaptive(Mechanism):
             raise ValueError("share must be below 1.")
 
     is_exact = True
+    clips = True
     needs_count = True
 
     # output bounds alone do not tell of extremes: of what they tell there is one stage
@@ -224,75 +225,66 @@ class SecondStage:
         return GeometricLaw(lattice, steps, Staircase(self.epsilon, fineness))
 
 
-@dataclass(frozen=True)
-class AdaptiveNoise:
-    """The noise of a release in two stages.
+def two_stage_limits(  # noqa: PLR0913 - all that is public of both stages
+    first: FirstStage,
+    second: SecondStage,
+    statistic: BoundsFacts,
+    known: int | None,
+    released: float,
+    drawn: Mapping[str, Any],
+    miss: float,
+) -> Limits:
+    """Return limits of a number that was released in two stages.
 
+    Parameters
+    ----------
+    first, second : FirstStage, SecondStage
+        Public numbers of the stages.
+    statistic : BoundsFacts
+        What is public of the statistic that was drawn.
+    known : int or None
+        As in `Extremes`.
+    released : float
+        What was released.
+    drawn : mapping
+        What else was drawn.
+    miss : float
+        Probability, over the noise, with which a limit may be wrong.
+
+    Notes
+    -----
     Given C1 the noise has a public law, and clipping only lowers a metric: whatever C1 is, what the noise
     leaves of the clipped metric g is a lower limit of the metric f.
 
     **Upper limit.** Let B be the most that one record can add. Each of the K clipped records adds C1 to n g
     and B at most to n f, with the centre of a clipped variance for the mean, which only adds to it: f is at
     most g + (B - C1) K / n, and K is at most n g / C1. Of losses it is at most what `records_above` tells.
-
-    Parameters
-    ----------
-    released : float
-        What was released.
-    first : FirstStage
-        Public.
-    second : SecondStage
-        Public.
-    statistic : BoundsFacts
-        What is public of the statistic that was drawn.
-    known : int or None
-        As in `Extremes`.
-    drawn : mapping
-        What else was drawn.
     """
+    scale, limit = drawn["scale"], second.limit
+    if scale < _SMALLEST_LOSS:  # the public limit is: steps of the lattice may be subnormal, and rounded
+        return Limits(0.0, limit)
+    law = second.law(ClippedSum(0, 1, Fraction(scale)), 0 if "sums" in drawn else None)
 
-    released: float
-    first: FirstStage
-    second: SecondStage
-    statistic: BoundsFacts
-    known: int | None
-    drawn: Mapping[str, Any]
-
-    @property
-    def times(self) -> Fraction:
-        """The number of records, or an estimate of it, times the epsilon of both stages."""
-        return self.second.n * (self.first.epsilon + self.second.epsilon)
-
-    def limits(self, miss: float) -> Limits:
-        """Return limits of the number before the noise."""
-        scale, limit = self.drawn["scale"], self.second.limit
-        if scale < _SMALLEST_LOSS:  # the public limit is: steps of the lattice may be subnormal, and rounded
-            return Limits(0.0, limit).within(0.0, limit)
-        if limit >= MAX_FLOAT and scale < self.second.largest:
-            return Limits(self._clipped(scale, miss)[0], math.inf, UNBOUNDED).within(0.0, limit)
-        of_count = 0.0 if self.known is None else _COUNT_MISS * miss
-        lower, upper, n = self._clipped(scale, (miss - of_count) / 2)
-        if scale < self.second.largest:
-            share = upper / scale
-            if self.known is not None:
-                share = min(share, self._above(scale, of_count, self.known) / n)
-            upper = min(upper + share * (self.second.largest - scale), limit)
-        return Limits(lower, upper, TOO_FEW if upper >= limit else "").within(0.0, limit)
-
-    def _clipped(self, scale: float, each: float) -> tuple[float, float, float]:
+    def clipped(each: float) -> tuple[float, float, float]:
         """Return limits of the clipped metric, and of the number of records from below."""
-        law = self.second.law(ClippedSum(0, 1, Fraction(scale)), 0 if "sums" in self.drawn else None)
         if isinstance(law, SumsLaw):
-            sums = self.drawn["sums"]
+            sums = drawn["sums"]
             return (*law.limits(sums, each)[:2], law.fewest(sums, each))
         # the clipped sum was rounded by half a step, and C1 by one more
-        return (*law.limits(self.released, each, rounding=1.5)[:2], self.second.n)
+        return (*law.limits(released, each, rounding=1.5)[:2], second.n)
 
-    def _above(self, scale: float, miss: float, known: int) -> float:
-        """Return how many losses are clipped at most, if so many of the largest were known."""
-        first = self.first
-        law = hazard_law(first.selection, self.statistic.widest(), first.epsilon)
-        return records_above(law, first.rank, min(first.ranks, known - first.rank), scale, miss)
+    if limit >= MAX_FLOAT and scale < second.largest:
+        return Limits(clipped(miss)[0], math.inf, UNBOUNDED)
+    of_count = 0.0 if known is None else _COUNT_MISS * miss
+    lower, upper, n = clipped((miss - of_count) / 2)
+    if scale < second.largest:
+        share = upper / scale
+        if known is not None:  # so many of the largest losses were known
+            of_first = hazard_law(first.selection, statistic.widest(), first.epsilon)
+            ranks = min(first.ranks, known - first.rank)
+            share = min(share, records_above(of_first, first.rank, ranks, scale, of_count) / n)
+        upper = min(upper + share * (second.largest - scale), limit)
+    return Limits(lower, upper, TOO_FEW if upper >= limit else "")
 
 
 class AdaptiveLaw(ApproximateLaw):

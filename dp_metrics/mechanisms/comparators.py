@@ -16,7 +16,6 @@ from dp_metrics._random import Entropy, uniforms
 from dp_metrics.inputs.floats import MAX_FLOAT, Floats, own_error_state
 from dp_metrics.inputs.options import Epsilon, check_epsilon
 from dp_metrics.mechanisms._base import (
-    BoundsNoise,
     Limits,
     Mechanism,
     ceil_ranks,
@@ -434,12 +433,12 @@ class Laplace(Mechanism):
         share = public.relative_sensitivity
         return None if share is None else share / float(epsilon)
 
-    def noise_limits(self, noise: BoundsNoise, miss: float) -> Limits:
+    def noise_limits(self, released: float, public: BoundsFacts, epsilon: Fraction, miss: float) -> Limits:
         """Return limits on either side, each missed with probability `miss` / 2 at most."""
-        low, high = noise.facts.output_range
+        low, high = public.output_range
         # clamping to the range only moves a release towards the metric
-        away = self.output_distribution(noise.facts.widest(), noise.epsilon).scale * math.log(1 / miss)
-        return Limits(max(noise.released - away, low), min(noise.released + away, high))
+        away = self.output_distribution(public.widest(), epsilon).scale * math.log(1 / miss)
+        return Limits(max(released - away, low), min(released + away, high))
 
 
 class LaplaceLaw(FloatLaw):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -15,7 +15,6 @@ from dp_metrics.inputs.floats import Floats, own_error_state
 from dp_metrics.inputs.options import Epsilon, exact_epsilon
 from dp_metrics.mechanisms._base import (
     NOT_MONOTONE,
-    BoundsNoise,
     Limits,
     Mechanism,
     require_bounded,
@@ -213,6 +212,7 @@ class Geometric(Mechanism):
     """
 
     is_exact = True
+    has_even_limits = True
 
     def count_ranks(
         self, epsilon: Epsilon, *, n: int | None, monotonic: bool, output_range: tuple[float, float]
@@ -252,15 +252,13 @@ class Geometric(Mechanism):
             return expected_noise(epsilon) / public.steps
         return share * _noise(public, epsilon, FINENESS).expected / FINENESS
 
-    def noise_limits(self, noise: BoundsNoise, miss: float) -> Limits:
+    def noise_limits(self, released: float, public: BoundsFacts, epsilon: Fraction, miss: float) -> Limits:
         """Return limits on either side, each missed with probability `miss` / 2 at most."""
-        public = noise.facts
         if public.output_range[0] == public.output_range[1]:
             return Limits(*public.output_range)
         rounding = 0.0 if public.steps is not None else 0.5
-        return self.output_distribution(public.widest(), noise.epsilon).limits(
-            noise.released, miss / 2, rounding=rounding
-        )
+        law = self.output_distribution(public.widest(), epsilon)
+        return law.limits(released, miss / 2, rounding=rounding)
 
 
 def _noise(public: BoundsFacts | OutputBounds, epsilon: Fraction, change: int) -> Staircase:
@@ -449,19 +447,6 @@ class SpreadLaw(GeometricLaw):
         return value, rounded_quotient(noisy, self.grid.last)
 
 
-@dataclass(frozen=True)
-class SpreadNoise(BoundsNoise):
-    """The noise of a mean that was drawn with its spread.
-
-    Parameters
-    ----------
-    spread : float
-        The noisy spread, in units of the limit of the mean.
-    """
-
-    spread: float
-
-
 class SumsLaw(ApproximateLaw):
     """The law of a number computed from whole numbers with two-sided geometric noise.
 
@@ -528,34 +513,3 @@ class SumsLaw(ApproximateLaw):
         noisy = np.meshgrid(*(float(value) + away for value in self.sums.values), indexing="ij")
         shares = np.meshgrid(*(mass for _ in self.sums.values), indexing="ij")
         return self.sums.combine(*noisy).ravel(), np.prod(shares, axis=0).ravel()
-
-
-@dataclass(frozen=True)
-class SumsNoise:
-    """The noise of sums that tell a number.
-
-    Parameters
-    ----------
-    noisy : sequence of int
-        The noisy sums.
-    combine, rises
-        As in `Sums`.
-    rate : Fraction
-        Of the noise of each.
-    limit : float, default=inf
-        Public limit of the number.
-    fineness : int, default=FINENESS
-        As in `Sums`.
-    """
-
-    noisy: Sequence[int]
-    combine: Callable[..., Floats]
-    rises: tuple[bool, ...]
-    rate: Fraction
-    limit: float = math.inf
-    fineness: int = FINENESS
-
-    def limits(self, miss: float) -> Limits:
-        """Return limits of the number before the noise."""
-        public = Sums((0,) * len(self.noisy), 1, self.combine, math.inf, 0.0, self.rises, self.fineness)
-        return SumsLaw(public, self.rate).limits(self.noisy, miss / 2).within(0.0, self.limit)

@@ -25,7 +25,6 @@ from dp_metrics.mechanisms._base import (
     PUBLIC_END,
     TOO_FEW,
     UNBOUNDED,
-    BoundsNoise,
     Limits,
     Mechanism,
     ceil_ranks,
@@ -562,6 +561,7 @@ class Hazard(Mechanism):
     scale: float | None = None
 
     is_exact = True
+    clips = True
 
     def __post_init__(self) -> None:
         for name in ("resolution", "scale"):
@@ -589,17 +589,16 @@ class Hazard(Mechanism):
             raise ValueError("Hazard needs a metric that is at least 0: shift it by its public lower limit.")
         return hazard_law(self, output_bounds, exact_epsilon(epsilon))
 
-    def noise_limits(self, noise: BoundsNoise, miss: float) -> Limits:
+    def noise_limits(self, released: float, public: BoundsFacts, epsilon: Fraction, miss: float) -> Limits:
         """Return a lower limit; of a mean or a variance with a public limit both, with `miss` / 2 each."""
         # the limits come from the least favourable data, at the ranks of the release: fewer make it lower,
         # because all outputs below the last one share its hazard
-        public = noise.facts
         wanted = self.count_ranks(
-            noise.epsilon, n=public.n, monotonic=public.monotonic, output_range=public.output_range
+            epsilon, n=public.n, monotonic=public.monotonic, output_range=public.output_range
         )
         # a subclass may have a law of its own
-        law = partial(self.output_distribution, epsilon=noise.epsilon)
-        return hazard_limits(law, noise.released, public, min(wanted, public.mean_ranks), miss)
+        law = partial(self.output_distribution, epsilon=epsilon)
+        return hazard_limits(law, released, public, min(wanted, public.mean_ranks), miss)
 
     def _resolution(self, eps2: float, n: int | None) -> float:
         if self.resolution is not None:

@@ -9,7 +9,7 @@ from typing import Any
 from dp_metrics.inputs.options import did_you_mean
 from dp_metrics.metrics._metric import FUNCTIONS, METRICS, Metric
 from dp_metrics.release.result import PrivateResult
-from dp_metrics.release.stored_answers import Answer, read_result, restores
+from dp_metrics.release.stored_answers import Answer, restores
 
 __all__ = [
     "FUNCTIONS",
@@ -41,9 +41,7 @@ def unwrapped(function: Any) -> Any:
 
 @restores("metric")
 def _restored(answer: Answer) -> PrivateResult[Any]:
-    asked = answer.question
-    if asked is None:  # an option of a type of somebody else, so that the plan cannot be made again
-        return read_result(answer.results[0], None)
+    asked = answer.asked
     return METRICS[asked["metric"]].restored(asked, answer)
 
 

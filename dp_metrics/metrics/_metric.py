@@ -24,7 +24,7 @@ from dp_metrics.metrics._docstrings import shares_docstring
 from dp_metrics.release.plan import Plan, Source
 from dp_metrics.release.release import Release
 from dp_metrics.release.result import PrivateResult, arguments_of, set_result
-from dp_metrics.release.stored_answers import Answer, read_result, read_shape
+from dp_metrics.release.stored_answers import Answer, read_shape
 from dp_metrics.release.stored_questions import DAMAGED, PER_RECORD, SETTINGS, Call
 from dp_metrics.release.terms import Terms
 
@@ -222,12 +222,11 @@ class Metric:
 
     def restored(self, asked: Mapping[str, Any], answer: Answer) -> PrivateResult[Any]:
         """Return a stored release of what was asked for; raises if it is none of this metric."""
-        (written,) = answer.results
         form, options = answer.form, asked["options"]
         if {*options} != {*self.options} - PER_RECORD:
             raise ValueError(DAMAGED)
-        plan = self.planned(read_shape(form["shape"]), options)
-        return read_result(written, plan.postprocess)
+        (result,) = answer.results(self.planned(read_shape(form["shape"]), options))
+        return result
 
     def sorted_arguments(
         self, arguments: Mapping[str, Any]

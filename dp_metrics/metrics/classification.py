@@ -29,9 +29,7 @@ from dp_metrics.inputs.readers import (
     labels_and_probabilities,
     unstated_labels,
 )
-from dp_metrics.mechanisms import Geometric
-from dp_metrics.mechanisms._base import BoundsNoise, Limits, Noise
-from dp_metrics.mechanisms.geometric import SumsNoise
+from dp_metrics.mechanisms._base import Limits
 from dp_metrics.metrics._metric import Settings, asks, private
 from dp_metrics.quantities.counts_noise import SHOWN, far_apart
 from dp_metrics.quantities.mean import MeanOf
@@ -135,7 +133,7 @@ class ShareOfRecords(Monotone):
     of_what: str = "records"
     is_mean: bool = True
 
-    def limits(self, parts: Sequence[Noise], released: ReleasedNumbers, miss: float) -> Limits:
+    def limits(self, parts: Sequence[Any], released: ReleasedNumbers, miss: float) -> Limits:
         """Return limits of the result: of a share of a private number of records those of a noisy ratio."""
         (part,) = parts
         ratio = self._ratio(part) if self.is_mean else None
@@ -143,14 +141,14 @@ class ShareOfRecords(Monotone):
             return super().limits(parts, released, miss)
         return Limits(*noise_limits(ratio, miss / 2, miss / 2)).within(0.0, 1.0)
 
-    def note(self, parts: Sequence[Noise], released: ReleasedNumbers) -> str | None:
+    def note(self, parts: Sequence[Any], released: ReleasedNumbers) -> str | None:
         """Return what to say of a share by counts if limits of its noise are too far apart; see `WIDEST`."""
         (part,), n = parts, released.public_n
         ratio = self._ratio(part)
         if ratio is not None:
             is_clear = ratio.rates[0] * (ratio.a + ratio.b) > _CLEAR
-        elif isinstance(part, BoundsNoise) and isinstance(part.mechanism, Geometric) and n is not None:
-            is_clear = part.facts.steps == n and part.epsilon * n > _CLEAR
+        elif part.noise.even_range is not None and n is not None:
+            is_clear = part.noise.facts(None).steps == n and part.noise.epsilon * n > _CLEAR
         else:
             return None
         if is_clear or not self.is_mean:
@@ -158,15 +156,17 @@ class ShareOfRecords(Monotone):
         lower, upper, _ = self.limits(parts, released, 1 - SHOWN)
         return far_apart(lower, upper)
 
-    def _ratio(self, part: Noise) -> NoisyRatio | None:
+    def _ratio(self, part: Any) -> NoisyRatio | None:
         """Return the noisy counts of a share of a private number of records; None of any other share."""
-        if not (isinstance(part, SumsNoise) and part.fineness == 1):
+        sums = getattr(part.noise, "public", None)
+        if sums is None or sums.fineness != 1:
             return None
-        a, b = part.noisy if self.rises else part.noisy[::-1]  # wrong and right records
-        return NoisyRatio(a, b, (1, 1), (part.rate, part.rate), None, None)
+        noisy, rate = part.output.drawn["sums"], part.noise.epsilon / sums.sensitivity
+        a, b = noisy if self.rises else noisy[::-1]  # wrong and right records
+        return NoisyRatio(a, b, (1, 1), (rate, rate), None, None)
 
     def population(
-        self, parts: Sequence[Noise], released: ReleasedNumbers, asked: PopulationQuestion
+        self, parts: Sequence[Any], released: ReleasedNumbers, asked: PopulationQuestion
     ) -> Interval:
         """Return the interval of the share among all people, even if the result is a number of records.
 
@@ -180,16 +180,18 @@ class ShareOfRecords(Monotone):
         if ratio is not None:
             lower, upper = ratio_limits(ratio, miss, miss)
             share = self(released)
-        elif isinstance(part, BoundsNoise) and isinstance(part.mechanism, Geometric):
+        elif part.noise.even_range is not None:
             n = released.public_n
-            if n is None or part.facts.steps != n:
+            if n is None or part.noise.facts(None).steps != n:
                 raise ValueError(
                     f"{asked.metric} with weights or groups has no interval for all people: the records "
                     "must be independent draws from one population, one person each, that count alike."
                 )
-            wrong = round(part.released * n)
+            wrong = round(part.output.value * n)
             count = wrong if self.rises else n - wrong
-            lower, upper = noisy_binomial_limits(count, n, float(part.epsilon), miss_low=miss, miss_high=miss)
+            lower, upper = noisy_binomial_limits(
+                count, n, float(part.noise.epsilon), miss_low=miss, miss_high=miss
+            )
             share = count / n
         else:
             raise ValueError(

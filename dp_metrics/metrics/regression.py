@@ -26,7 +26,7 @@ from dp_metrics.inputs.losses import (
 )
 from dp_metrics.inputs.options import MultiOutput, as_real, check_bounds, check_max_loss, check_share
 from dp_metrics.inputs.readers import check_multioutput, targets
-from dp_metrics.mechanisms._base import NO_RATIO, Limits, Noise
+from dp_metrics.mechanisms._base import NO_RATIO, Limits
 from dp_metrics.metrics._metric import UNIT, Bounds, OrderSettings, Settings, asks, private
 from dp_metrics.quantities.mean import MeanOf
 from dp_metrics.quantities.order import OrderOf
@@ -123,11 +123,11 @@ class _Scores:
         parts = zip(released.values[:k], released.values[k:], strict=True)
         return _combined([r2_from_parts(error, variance) for error, variance in parts], self.output_weights)
 
-    def bias(self, released: ReleasedNumbers) -> str | None:
+    def bias(self, clipped: Sequence[float]) -> str | None:
         """Return which way the scores usually err: targets seldom have tails as heavy as errors."""
-        return usual_bias(max(released.clipped[: len(released.values) // 2]), rises=False)
+        return usual_bias(max(clipped[: len(clipped) // 2]), rises=False)
 
-    def limits(self, parts: Sequence[Noise], released: ReleasedNumbers, miss: float) -> Limits:
+    def limits(self, parts: Sequence[Any], released: ReleasedNumbers, miss: float) -> Limits:
         """Return limits: with the largest errors and the smallest variances, and the other way round."""
         of_parts = [part.limits(miss / len(parts)) for part in parts]
         k = len(parts) // 2

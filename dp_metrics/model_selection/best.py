@@ -176,16 +176,7 @@ class PermuteAndFlip(Noise):
     def _draw(self, exponents: tuple[Fraction, ...], entropy: Entropy, count: int | None) -> Output:
         return Output(permute_and_flip(entropy, exponents), {}, count)
 
-    def given(self, output: Output) -> NoLimits:
-        """Return that there are no limits."""
-        return NoLimits()
-
-
-@dataclass(frozen=True)
-class NoLimits:
-    """The noise of an index."""
-
-    def limits(self, miss: float) -> Limits:
+    def limits(self, output: Output, miss: float) -> Limits:
         """Raise: there are none."""
         raise ValueError(_NO_INTERVAL)
 

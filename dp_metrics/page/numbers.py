@@ -6,7 +6,7 @@ import math
 import operator
 import re
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from typing import Any
 
@@ -18,7 +18,7 @@ from dp_metrics.metrics.labels.released_confusion import ReleasedConfusion
 from dp_metrics.metrics.scores.released_scores import ReleasedScores
 from dp_metrics.page.page_plan import ByGroupToo, EvaluationPlan, PageRelease
 from dp_metrics.quantities.counts_noise import far_apart
-from dp_metrics.release.released import Interval, Monotone, PopulationQuestion, ReleasedNumbers, bias_of, only
+from dp_metrics.release.released import Interval, Monotone, ReleasedNumbers, only
 from dp_metrics.release.result import PrivateResult
 from dp_metrics.release.stored_answers import NOT_STORED
 
@@ -200,26 +200,24 @@ def _of_result(release: str, told: PrivateResult[Any]) -> Iterator[Number]:
     if release != "errors":
         yield _plain(_ONE[release], release, told)
         return
-    assert told.noise is not None
     # one release tells both numbers that R2 is made of
-    parts, released = told.noise.parts[:1], told.noise.released.first(1)
+    first = replace(
+        told,
+        noises=told.noises[:1],
+        outputs=told.outputs[:1],
+        released=told.released.of(told.released.values[:1]),
+    )
     for name, made in (("mse", Monotone(only)), ("rmse", Monotone(_root))):
-        noise = told.noise.of(made, parts, released)
+        one = replace(first, metric=name, reading=made)
         yield Number(
-            name, float(made(released)), HOW_GOOD, name, release, told.note, bias_of(made, released),
-            _noise=partial(noise.interval, name),
-            _people=partial(_among_people, noise, name),
+            name, float(one.value), HOW_GOOD, name, release, told.note, one.bias,
+            _noise=one.noise_interval, _people=one.population_interval,
         )  # fmt: skip
     yield _plain("r2", release, told)
 
 
 def _root(released: ReleasedNumbers) -> float:
     return math.sqrt(released.values[0])
-
-
-def _among_people(noise: Any, name: str, confidence: float) -> Interval:
-    found: Interval = noise.population_interval(PopulationQuestion.of(name, confidence, sure=False))
-    return found
 
 
 def _plain(name: str, release: str, told: PrivateResult[Any]) -> Number:

@@ -28,7 +28,7 @@ from dp_metrics.page.page_plan import ByGroupToo, EvaluationPlan, PageForm, Page
 from dp_metrics.page.setting import Setting, given
 from dp_metrics.release.plan import Source, Together
 from dp_metrics.release.release import Release
-from dp_metrics.release.stored_answers import Answer, answer_json, read_result, read_shape, restored, restores
+from dp_metrics.release.stored_answers import Answer, answer_json, read_shape, restored, restores
 from dp_metrics.release.stored_questions import DAMAGED, Call, public_records, question_json
 from dp_metrics.release.terms import Terms
 
@@ -598,8 +598,4 @@ def _restored(answer: Answer) -> PrivateEvaluation:
     if not isinstance(division, EvaluationPlan):
         raise ValueError(DAMAGED)
     plan = plan_of_page(page, division)
-    results = [
-        read_result(written, share.plan.postprocess)
-        for written, share in zip(answer.results, plan.shares, strict=True)
-    ]
-    return PrivateEvaluation(plan.combine(results))
+    return PrivateEvaluation(plan.combine(answer.results(plan)))

@@ -27,15 +27,15 @@ from dp_metrics.metrics.labels.layouts import MOST_MATRIX_LABELS, matrix_layout
 from dp_metrics.metrics.labels.released_confusion import ReleasedConfusion
 from dp_metrics.metrics.scores.curve_formulas import TwoClasses, area_under_roc, check_unit
 from dp_metrics.metrics.scores.released_scores import ReleasedScores
-from dp_metrics.metrics.scores.table import ScoreTable, score_plan
+from dp_metrics.metrics.scores.table import score_plan
 from dp_metrics.page.setting import LABELS, PROBABILITIES, SCORES, TARGETS, Setting
 from dp_metrics.quantities.counts import columns_for
 from dp_metrics.quantities.counts_noise import MOST_ERROR, in_words
 from dp_metrics.release.plan import Share, Together
+from dp_metrics.release.released import KeptCounts
 from dp_metrics.release.result import PrivateResult
 from dp_metrics.release.stored_questions import storable
 from dp_metrics.sensitivity.exact import in_blocks
-from dp_metrics.streaming._summary import KeptCounts
 from dp_metrics.streaming.summaries import kept_labels, released_confusion
 
 _DOUBLINGS = 200
@@ -530,10 +530,8 @@ def _both(
     kept: KeptCounts,
 ) -> ByGroupToo:
     (result,) = results
-    assert result.noise is not None
-    of_all = replace(result, value=kept(result.noise.released), noise=replace(result.noise, result=kept))
-    note = kept.note(result.noise.parts, result.noise.released)
-    return ByGroupToo(released_confusion(replace(of_all, note=note), labels=labels), frame(results, epsilon))
+    of_all = released_confusion(replace(result, reading=kept), labels=labels)
+    return ByGroupToo(of_all, frame(results, epsilon))
 
 
 def _scores_block(public: PageForm) -> _Block:
@@ -549,10 +547,8 @@ def _scores_block(public: PageForm) -> _Block:
 
 def _shown_scores(results: Sequence[PrivateResult[Any]], epsilon: float) -> ReleasedScores:
     (result,) = results
-    assert result.noise is not None
-    assert isinstance(result.noise.result, ScoreTable)
-    noisy = list(result.noise.released.values[0])
-    return ReleasedScores(replace(result, value=noisy), result.noise.result.counts(result.noise.released))
+    table: Any = result.reading
+    return ReleasedScores(replace(result, reading=KeptCounts(table)), table.counts(result.released))
 
 
 def _areas_block(public: PageForm) -> _Block:

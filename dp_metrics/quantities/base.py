@@ -16,7 +16,7 @@ from typing import Any, ClassVar, NamedTuple, Protocol, Self, TypeAlias
 from dp_metrics._random import Entropy
 from dp_metrics.inputs.arrays import Records
 from dp_metrics.mechanisms import Mechanism
-from dp_metrics.mechanisms._base import Noise as Given
+from dp_metrics.mechanisms._base import Limits
 from dp_metrics.sensitivity.exact import UNIT_BITS
 from dp_metrics.sensitivity.noisy_sums import Sums
 from dp_metrics.sensitivity.output_bounds import BoundsFacts
@@ -83,6 +83,19 @@ class Output(NamedTuple):
     value: Any
     drawn: Mapping[str, Any]
     noisy_n: int | None = None
+
+
+class NoisyValue(Protocol):
+    """Public: what was released, with all that is known of its noise."""
+
+    def limits(self, miss: float) -> Limits:
+        """Return limits of what was released before the noise; `miss`: probability that any is wrong.
+
+        Raises
+        ------
+        ValueError
+            If there are none, with the reason.
+        """
 
 
 Draw: TypeAlias = Callable[[Entropy, int | None], Output]
@@ -254,9 +267,22 @@ class Noise:
         """Return the exact law of the draw, for audits and expected errors."""
         raise NotImplementedError
 
-    def given(self, output: Output) -> Given:
-        """Return what gives limits of what was released, before the noise."""
+    def told(self, output: Output) -> NoisyValue:
+        """Return what was released with its noise."""
+        return NoisyNumber(self, output)
+
+    def limits(self, output: Output, miss: float) -> Limits:
+        """Return limits of a number before the noise; see `NoisyValue`."""
         raise NotImplementedError
+
+    def clipped_share(self, output: Output) -> float:
+        """Return about what share of a number with heavy tails clipping takes off; 0 if hardly any."""
+        return 0.0
+
+    @property
+    def even_range(self) -> tuple[float, float] | None:
+        """The range of a number whose limits tell whether it is mostly noise; None where they do not."""
+        return None
 
     def too_noisy(self, records: Fraction) -> str | None:
         """Return a warning if a release about this number of records, or groups, is mostly noise."""
@@ -269,6 +295,17 @@ class Noise:
     def note(self, output: Output) -> str | None:
         """Return what the drawn numbers tell of the bias of a release, if it may be large."""
         return None
+
+
+class NoisyNumber(NamedTuple):
+    """Public: one number that was released, and its noise."""
+
+    noise: Noise
+    output: Output
+
+    def limits(self, miss: float) -> Limits:
+        """Return limits of the number before the noise."""
+        return self.noise.limits(self.output, miss)
 
 
 def ranks_known(wanted: int, capacity: int | None) -> int:

@@ -171,6 +171,8 @@ class NoisyTable(Noise):
         Whether the numbers are counts, which a result shows as "counts" among what was drawn.
     columns : int or None, default=None
         How many columns are left of a finer table; None: as many as there are.
+    others : int, default=0
+        As in `CountsNoise`.
     """
 
     cells: Cells
@@ -178,6 +180,7 @@ class NoisyTable(Noise):
     zero_sum: bool
     is_shown: bool = True
     columns: int | None = None
+    others: int = 0
 
     @property
     def name(self) -> str:
@@ -197,9 +200,9 @@ class NoisyTable(Noise):
         noisy = law.release(entropy)
         return Output(tuple(noisy), {"counts": noisy} if self.is_shown else {}, count)
 
-    def given(self, output: Output) -> CountsNoise:
-        """Return what gives limits of the numbers."""
-        return CountsNoise(output.value, self.rates, self.zero_sum)
+    def told(self, output: Output) -> CountsNoise:
+        """Return the noisy numbers with their noise."""
+        return CountsNoise(output.value, self.rates, self.zero_sum, self.others)
 
     def too_noisy(self, records: Fraction) -> str | None:
         """Return a warning if a table of this number of records is mostly noise; see `MOST_ERROR`.
@@ -226,6 +229,15 @@ class NoisyTable(Noise):
     def records(self, output: Output) -> Fraction | None:
         """Return the noisy number of records, which counts tell."""
         return Fraction(noisy_total(output.value, self.cells)) if self.is_shown else None
+
+
+def split_table(noise: Noise, output: Output, tables: int) -> list[tuple[NoisyTable, Output]]:
+    """Return each of so many tables of one form that were released as one, with its noise."""
+    assert isinstance(noise, NoisyTable)
+    each = noise.told(output).split(tables)
+    return [
+        (replace(noise, rates=one.rates, others=one.others), output._replace(value=one.noisy)) for one in each
+    ]
 
 
 def noise_of_cells(cells: Cells, epsilon: Fraction, *, private_n: bool, is_partition: bool) -> NoisyTable:

@@ -9,22 +9,20 @@ from typing import Any
 
 from dp_metrics._random import Entropy, is_chosen
 from dp_metrics.mechanisms import Adaptive, Geometric, Mechanism
-from dp_metrics.mechanisms._base import BoundsNoise, Noise as Given, rehearse_law
+from dp_metrics.mechanisms._base import Limits, rehearse_law
 from dp_metrics.mechanisms._laws import OutputLaw
 from dp_metrics.mechanisms.adaptive import (
     AdaptiveLaw,
-    AdaptiveNoise,
     CoinLaw,
     FirstStage,
     SecondStage,
     first_stage,
     rounded,
+    two_stage_limits,
 )
 from dp_metrics.mechanisms.geometric import (
     SpreadLaw,
-    SpreadNoise,
     SumsLaw,
-    SumsNoise,
     expected_error,
     expected_noise,
 )
@@ -83,6 +81,38 @@ def noise_of(
                 quantity, mechanism, totals, capacity, one, wanted if n is None else min(wanted, n)
             )
     return one
+
+
+_AT_1000, _FALL = 0.19, 0.3
+"""The share at n * epsilon of 1,000, and the power with which it falls: see ``docs/median_table.py``."""
+_CLIPPED_RANK = 2  # hazard selection clips about so many records / epsilon
+_NEGLIGIBLE = 0.01
+_MOST_TIMES = 10**7  # n * epsilon from which on the share is negligible
+
+
+def _missing_share(times: Fraction, clipped: float, most: float, released: float) -> float:
+    """Return about what share of a mean of squares with heavy tails is missing.
+
+    Squares are those of numbers with Student's law of 3 degrees of freedom. No more can be missing than the
+    clipped records may add.
+
+    Parameters
+    ----------
+    times : Fraction
+        n * epsilon.
+    clipped : float
+        Of all records, the share that is clipped.
+    most : float
+        Public limit of what one adds.
+    released : float
+        The number.
+    """
+    if times > _MOST_TIMES:
+        return 0.0
+    share = min(_AT_1000 * (1000 / float(max(times, Fraction(1)))) ** _FALL, 1.0)
+    if released > 0:
+        share = min(share, clipped * (most / released))
+    return share if share >= _NEGLIGIBLE else 0.0
 
 
 def _too_large(error: float) -> str | None:
@@ -155,9 +185,25 @@ class OneStage(Noise):
         bounds = self._counted(self.bounds(stats), count)
         return self.mechanism.output_distribution(bounds, self.epsilon)
 
-    def given(self, output: Output) -> Given:
-        """Return what gives limits of the number."""
-        return BoundsNoise(output.value, self.facts(output.noisy_n), self.mechanism, self.epsilon)
+    def limits(self, output: Output, miss: float) -> Limits:
+        """Return limits of the number before the noise."""
+        facts = self.facts(output.noisy_n)
+        limits = self.mechanism.noise_limits(output.value, facts, self.epsilon, miss)
+        return limits.within(*facts.output_range)
+
+    def clipped_share(self, output: Output) -> float:
+        """Return about what share of a heavy mean clipping takes off: of about 2 / epsilon records."""
+        facts = self.facts(output.noisy_n)
+        if not (self.quantity.may_be_heavy and self.mechanism.clips) or facts.n is None:
+            return 0.0
+        times = facts.n * self.epsilon
+        clipped = float(_CLIPPED_RANK / max(times, Fraction(1)))
+        return _missing_share(times, clipped, facts.output_range[1], output.value)
+
+    @property
+    def even_range(self) -> tuple[float, float] | None:
+        """The range of the number, if limits of its noise are as close whatever the records are."""
+        return self.facts(None).output_range if self.mechanism.has_even_limits else None
 
     def too_noisy(self, records: Fraction) -> str | None:
         """Return a warning if a release about this number of records is mostly noise."""
@@ -193,11 +239,6 @@ class MeanWithSpread(OneStage):
     def _draw_both(self, law: SpreadLaw, entropy: Entropy, count: int | None) -> Output:
         value, spread = law.release_both(entropy)
         return Output(value, {"spread": spread}, count)
-
-    def given(self, output: Output) -> Given:
-        """Return what gives limits of the mean, and the spread."""
-        facts = self.facts(None)
-        return SpreadNoise(output.value, facts, self.mechanism, self.epsilon, output.drawn["spread"])
 
 
 @dataclass(frozen=True, eq=False)
@@ -239,12 +280,15 @@ class NoisySums(Noise):
         value, noisy = law.release(entropy)
         return Output(value, {"sums": noisy}, count)
 
-    def given(self, output: Output) -> Given:
-        """Return what gives limits of the number."""
-        public, rate = self.public, self.epsilon / self.public.sensitivity
-        return SumsNoise(
-            output.drawn["sums"], public.combine, public.rises, rate, public.limit, public.fineness
-        )
+    def limits(self, output: Output, miss: float) -> Limits:
+        """Return limits of the number before the noise."""
+        limits = SumsLaw(self.public, self.epsilon).limits(output.drawn["sums"], miss / 2)
+        return limits.within(0.0, self.public.limit)
+
+    @property
+    def even_range(self) -> tuple[float, float] | None:
+        """The range of the number, if it rises or falls with each sum."""
+        return (0.0, self.public.limit) if self.public.rises else None
 
     def too_noisy(self, records: Fraction) -> str | None:
         """Return a warning if a release about this number of records is mostly noise."""
@@ -348,13 +392,29 @@ class TwoStages(Noise):
         two, probability = self._two(self._extremes(stats), *stages), stages[0].probability
         return two if probability == 1 else CoinLaw(probability, two, self.one.law(stats, count))
 
-    def given(self, output: Output) -> Given:
-        """Return what gives limits of the number, by the stages that were drawn."""
-        stages = self.stages(output.noisy_n)
-        if stages is None or (stages[0].probability < 1 and "scale" not in output.drawn):
-            return self.one.given(output)
+    def limits(self, output: Output, miss: float) -> Limits:
+        """Return limits of the number before the noise, by the stages that were drawn."""
+        if (stages := self._drawn_by(output)) is None:
+            return self.one.limits(output, miss)
         known = None if self.quantity.are_distances else ranks_known(self.count, self.capacity)
-        return AdaptiveNoise(output.value, *stages, self.statistic, known, dict(output.drawn))
+        limits = two_stage_limits(*stages, self.statistic, known, output.value, output.drawn, miss)
+        return limits.within(0.0, stages[1].limit)
+
+    def clipped_share(self, output: Output) -> float:
+        """Return about what share of a heavy mean clipping takes off: of as many records as the scale is for."""
+        if (stages := self._drawn_by(output)) is None:
+            return self.one.clipped_share(output)
+        first, second = stages
+        if not self.quantity.may_be_heavy or output.drawn["scale"] >= second.largest:
+            return 0.0
+        clipped = first.rank / max(second.n, 1)
+        return _missing_share(second.n * self.one.epsilon, clipped, second.largest, output.value)
+
+    def _drawn_by(self, output: Output) -> tuple[FirstStage, SecondStage] | None:
+        """Return the numbers of the two stages by which an output was drawn; None if it was one."""
+        stages = self.stages(output.noisy_n)
+        is_one = stages is None or (stages[0].probability < 1 and "scale" not in output.drawn)
+        return None if is_one else stages
 
     def too_noisy(self, records: Fraction) -> str | None:
         """Return a warning if a release about this number of records is mostly noise."""

@@ -195,8 +195,8 @@ class NoisyCap(Noise):
         cap, sums = law.release(entropy)
         return Output((cap, *sums), {"cap": cap}, count)
 
-    def given(self, output: Output) -> CountsNoise:
-        """Return what gives limits of the sums."""
+    def told(self, output: Output) -> CountsNoise:
+        """Return the noisy sums with their noise."""
         return CountsNoise(output.value[1:], self.rates, False)
 
     def too_noisy(self, records: Fraction) -> str | None:

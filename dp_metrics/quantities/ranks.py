@@ -209,10 +209,36 @@ class NoisyRanking(Noise):
         value, sizes = law.release(entropy)
         return Output(value, dict(zip(("positives", "negatives"), sizes, strict=False)), count)
 
-    def given(self, output: Output) -> RankingNoise:
-        """Return what gives limits of the loss, by the noisy sizes."""
-        facts, sizes = self.quantity.facts(self.totals, self.ranks), tuple(output.drawn.values())
-        return RankingNoise(output.value, self.rule, sizes, facts, self.ranks)
+    def limits(self, output: Output, miss: float) -> Limits:
+        """Return limits of the loss before the noise, by the noisy sizes.
+
+        Notes
+        -----
+        **Claim.** With m records in the smaller class and M in the other, the loss f moves as a mean of m terms
+        of at most 1: L^l lies from f - l/m to f (1 - l/m), or to f where n is private. So do 1 - U^l and 1 - f.
+
+        **Proof.** *From above.* The l lowest positives, or the l highest negatives if these are the fewer, have
+        l/m of the loss or more; replace them by records without. *From below.* Drop a records of the smaller
+        class and b = l - a of the other: at most m M - (m - a)(M - b) wrong pairs go. What comes adds right
+        pairs at best; if it all joins the smaller class the loss is
+        1 - l/(m + b) - (1 - f) m M / ((m + b)(M - b)), which rises with b, from f - l/m at 0, up to
+        m + b = n/2. From there on n^2/4 pairs are the most: then it is concave in b, and at b = l at least
+        f - l/m as well, because f is at most 1. If k records are removed and l - k added, at least (f - k/m) m M
+        of at most m M (m - k)/(m - l) pairs are wrong.
+
+        So a least size, wrong with a part of the miss, makes limits like those of such a mean. The least
+        favourable data are a few positives below all negatives.
+        """
+        rule, sizes, of_size = self.rule, self.sizes(output), _SIZE_MISS * miss
+        # a class of none has the bounds of a class of one: any area, as soon as one record changes
+        least = max(rule.least(sizes, of_size), 1)
+        facts = replace(self.quantity.facts(self.totals, self.ranks), sensitivity=1.0 / least)
+        law = partial(rule.given(rule.smaller(sizes)).output_distribution, epsilon=rule.hazard_epsilon)
+        return hazard_limits(law, output.value, facts, self.ranks, miss - of_size).within(0.0, 1.0)
+
+    def sizes(self, output: Output) -> tuple[int, ...]:
+        """Return the noisy number of positives, and of negatives where the number of records is private."""
+        return tuple(output.drawn.values())
 
     def too_noisy(self, records: Fraction) -> str | None:
         """Return a warning if so few records tell little of an area."""
@@ -224,7 +250,7 @@ class NoisyRanking(Noise):
         The noise of a size times epsilon has a mean of 20 whatever epsilon is, so that the size itself does
         not tell whether it is below 20: what counts is the least one with confidence.
         """
-        rule, sizes = self.rule, tuple(output.drawn.values())
+        rule, sizes = self.rule, self.sizes(output)
         smaller, least = rule.smaller(sizes), rule.least(sizes, _MISS)
         share = next((share for most, share in _HIDDEN if least * rule.epsilon < most), None)
         if share is None:
@@ -235,57 +261,6 @@ class NoisyRanking(Noise):
             "1 - AUC may be hidden. Do not conclude that the model is good, and do not compare this area "
             "with others."
         )
-
-
-@dataclass(frozen=True)
-class RankingNoise:
-    """The noise of a ranking loss that was released after the sizes of the classes.
-
-    Parameters
-    ----------
-    released : float
-        What was released.
-    rule : HazardByClass
-        The rule.
-    sizes : tuple of int
-        Noisy number of positives, and of negatives where n is private.
-    facts : BoundsFacts
-        What is public of the output bounds.
-    ranks : int
-        How many ranks the release used.
-
-    Notes
-    -----
-    **Claim.** With m records in the smaller class and M in the other, the loss f moves as a mean of m terms
-    of at most 1: L^l lies from f - l/m to f (1 - l/m), or to f where n is private. So do 1 - U^l and 1 - f.
-
-    **Proof.** *From above.* The l lowest positives, or the l highest negatives if these are the fewer, have
-    l/m of the loss or more; replace them by records without. *From below.* Drop a records of the smaller
-    class and b = l - a of the other: at most m M - (m - a)(M - b) wrong pairs go. What comes adds right pairs
-    at best; if it all joins the smaller class the loss is 1 - l/(m + b) - (1 - f) m M / ((m + b)(M - b)),
-    which rises with b, from f - l/m at 0, up to m + b = n/2. From there on n^2/4 pairs are the most: then it
-    is concave in b, and at b = l at least f - l/m as well, because f is at most 1. If k records are removed
-    and l - k added, at least (f - k/m) m M of at most m M (m - k)/(m - l) pairs are wrong.
-
-    So a least size, wrong with a part of the miss, makes limits like those of such a mean. The least
-    favourable data are a few positives below all negatives.
-    """
-
-    released: float
-    rule: HazardByClass
-    sizes: tuple[int, ...]
-    facts: BoundsFacts
-    ranks: int
-
-    def limits(self, miss: float) -> Limits:
-        """Return limits of the loss before the noise."""
-        rule = self.rule
-        of_size = _SIZE_MISS * miss
-        # a class of none has the bounds of a class of one: any area, as soon as one record changes
-        least = max(rule.least(self.sizes, of_size), 1)
-        facts = replace(self.facts, sensitivity=1.0 / least)
-        law = partial(rule.given(rule.smaller(self.sizes)).output_distribution, epsilon=rule.hazard_epsilon)
-        return hazard_limits(law, self.released, facts, self.ranks, miss - of_size).within(0.0, 1.0)
 
 
 class RankingLaw(ApproximateLaw):

@@ -17,10 +17,10 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import erfcx, ndtr, ndtri
 
 from dp_metrics.inputs.floats import Floats
-from dp_metrics.mechanisms import Geometric
-from dp_metrics.mechanisms._base import Limits, Noise
+from dp_metrics.mechanisms._base import Limits
 from dp_metrics.mechanisms._laws import cell_edges, nearest_index
-from dp_metrics.mechanisms.geometric import GeometricLaw, SpreadNoise, noise_cdf, spread_noise
+from dp_metrics.mechanisms.geometric import GeometricLaw, noise_cdf, spread_noise
+from dp_metrics.quantities.base import NoisyNumber
 from dp_metrics.quantities.counts_noise import CountsNoise, largest_noise_of_sum
 
 _EXPONENT = 40.0  # a count is farther from its mean than a window tells with probability exp(-40)
@@ -236,33 +236,32 @@ def normal_note(n: int) -> str:
     return _NORMAL if n >= _ENOUGH else f"{_NORMAL} {_FEW}"
 
 
-def mean_limits(noise: Noise, miss: float, *, is_sure: bool) -> Limits | None:
+def mean_limits(mean: NoisyNumber, miss: float, *, is_sure: bool) -> Limits | None:
     """Return limits of a mean among all people; None if the mean of these records was not so released.
 
     Parameters
     ----------
-    noise : Noise
-        Of the released mean: by "geometric", with a public limit, and without weights and groups.
+    mean : NoisyNumber
+        Released by "geometric", with a public limit, and without weights and groups.
     miss : float
         Probability with which either limit may miss.
     is_sure : bool
         Whether they have to be proved; otherwise they are narrower, from 100 records on.
     """
-    # what has a spread was released so
-    if not (isinstance(noise, SpreadNoise) and isinstance(noise.mechanism, Geometric)):
+    noise: Any = mean.noise
+    if (spread := mean.output.drawn.get("spread")) is None:  # what has a spread was released so
         return None
-    n, high = noise.facts.n, noise.facts.output_range[1]
-    if n is None:
-        return None
-    law = noise.mechanism.output_distribution(noise.facts.widest(), noise.epsilon)
+    facts, released = noise.facts(None), mean.output.value
+    n, high = facts.n, facts.output_range[1]
+    law = noise.mechanism.output_distribution(facts.widest(), noise.epsilon)
     if is_sure or n < _ENOUGH:
-        lower, upper = noisy_mean_limits(law, noise.released, n, miss)
+        lower, upper = noisy_mean_limits(law, released, n, miss)
         note = ""
     else:
         both = law.added, spread_noise(law.added, noise.epsilon)
         scales = [each.deviation / math.sqrt(2) / law.grid.last for each in both]
-        m, note = noise.released / high, normal_note(n)
-        half = mean_half_width(m, noise.spread, n, (scales[0], scales[1]), 2 * miss)
+        m, note = released / high, normal_note(n)
+        half = mean_half_width(m, spread, n, (scales[0], scales[1]), 2 * miss)
         lower, upper = max(m - half, 0.0), min(m + half, 1.0)
     return Limits(high * lower, high * upper, note)
 

@@ -273,6 +273,23 @@ class Together(Comparable):
             return tuple(share.plan.read(piece) for share, piece in zip(self.shares, pieces, strict=True))
 
 
+def each_plan(
+    metric: str, terms: Terms, plan: Plan | Together
+) -> list[tuple[str, Terms, Plan, Fraction | None]]:
+    """Return the name, the terms, the plan and the mean size of a release, or of each of several together."""
+    if isinstance(plan, Plan):
+        return [(metric, terms, plan, None)]
+    return [
+        (
+            one.metric,
+            Terms(terms.epsilon * one.epsilon, one.relation, entropy=terms.entropy),
+            one.plan,
+            one.mean_size,
+        )
+        for one in plan.shares
+    ]
+
+
 def _content(value: Any) -> Any:
     """Return a public value in a form that is equal, and hashes alike, where what it is made of is equal."""
     if is_dataclass(value) and not isinstance(value, type):

@@ -7,7 +7,7 @@ read, and each draw is ready when epsilon is recorded. What follows is arithmeti
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import groupby
@@ -24,30 +24,22 @@ from dp_metrics.exceptions import (
     warn_of_large_epsilon,
 )
 from dp_metrics.inputs.options import Relation
-from dp_metrics.quantities.base import Draw, Noise, Output
-from dp_metrics.release.plan import Plan, Share, Source, Together
-from dp_metrics.release.released import ReleasedNumbers, ResultNoise, bias_of, clipped_share, has_note
-from dp_metrics.release.result import PrivateResult, deployment
+from dp_metrics.quantities.base import Draw, Noise
+from dp_metrics.release.plan import Plan, Source, Together, each_plan
+from dp_metrics.release.result import PrivateResult, drawn_by
 from dp_metrics.release.stored_answers import (
     NOT_STORED,
     answer_json,
     is_kept,
-    noted,
     restored,
     summary_json,
 )
 from dp_metrics.release.stored_questions import Call, differences, question_json
 from dp_metrics.release.terms import Terms
-from dp_metrics.sensitivity.exact import UNIT_BITS, rounded_quotient
 
 _LARGEST_COUNT = 1 << 53
 
 T = TypeVar("T")
-
-
-def drawn_by(noises: Iterable[Noise]) -> str:
-    """Return what draws a release, for the accountant's history."""
-    return ", ".join(dict.fromkeys([noise.name for noise in noises]))
 
 
 class Release:
@@ -185,26 +177,27 @@ class Release:
             return made
 
         def written() -> tuple[str | None, str]:
-            is_whole = self._call is not None and self._call.can_be_made_again(claim.question)
-            answer = answer_json(self._call.kind, form, results) if self._call and is_whole else None
-            return answer, summary_json(made.value if isinstance(made, PrivateResult) else made)
+            value = made.value if isinstance(made, PrivateResult) else made
+            if self._call is None:
+                answer = None
+            elif self._call.kind == "value" or (claim.question is None and self._call.kind == "metric"):
+                answer = answer_json("value", value, [])
+            else:
+                answer = None if claim.question is None else answer_json(self._call.kind, form, results)
+            return answer, summary_json(value)
 
         if is_kept(budget, claim, written):
             return made
-        return make([noted(one, NOT_STORED) for one in results])
+        return make([replace(one, more=NOT_STORED) for one in results])
 
     def prepare_all(self, plan: Plan | Together, source: Any) -> list[PreparedPlan]:
-        """Return what is left to draw of a plan, or of each of several; nothing is spent and nothing drawn."""
-        if isinstance(plan, Plan):
-            return [PreparedPlan.of(self.metric, self.terms, plan, source)]
+        """Return what is left to draw of a plan, or of each of several; nothing is spent, nothing drawn."""
+        sources = [source] if isinstance(plan, Plan) else source
+        plans = each_plan(self.metric, self.terms, plan)
         return [
-            PreparedPlan.of(one.metric, self._terms_of(one), one.plan, of_one, one.mean_size)
-            for one, of_one in zip(plan.shares, source, strict=True)
+            PreparedPlan.of(metric, terms, one, of_one, size)
+            for (metric, terms, one, size), of_one in zip(plans, sources, strict=True)
         ]
-
-    def _terms_of(self, share: Share) -> Terms:
-        """Return the terms of a share, for which this release pays."""
-        return Terms(self.terms.epsilon * share.epsilon, share.relation, entropy=self.terms.entropy)
 
     def _results(
         self, prepared: Sequence["PreparedPlan"], relation: Relation
@@ -298,55 +291,8 @@ class PreparedPlan:
             # the count sets nothing but the resolution; the clamps are post-processing
             noisy = self.source.n + discrete_laplace(self.terms.entropy, self.for_count)
             count = min(max(noisy, 1), _LARGEST_COUNT)
-        return self.result([draw(self.terms.entropy, count) for draw in self.draws])
-
-    def released(self, values: Sequence[Any]) -> ReleasedNumbers:
-        """Return released numbers with what is public about them."""
-        terms, totals = self.terms, self.source.totals[0]
-        n = weight = None
-        if not terms.relation.private_n:
-            n, weight = totals.n, rounded_quotient(totals.weight, 1 << UNIT_BITS)
-        return ReleasedNumbers(values, n, weight, terms.epsilon, terms.relation, self.plan.most_records)
-
-    def result(self, outputs: Sequence[Output]) -> PrivateResult[Any]:
-        """Return the result of what was drawn; of the records nothing enters but public totals."""
-        plan, relation = self.plan, self.terms.relation
-        drawn: dict[str, Any] = {"count": outputs[0].noisy_n} if self.for_count else {}
-        for name in dict.fromkeys(name for output in outputs for name in output.drawn):
-            of_all = [output.drawn.get(name) for output in outputs]
-            drawn[name] = of_all[0] if len(of_all) == 1 else of_all
-        pairs = list(zip(self.noises, outputs, strict=True))
-        given = [noise.given(output) for noise, output in pairs]
-        heavy = zip(plan.parts, given, strict=True)
-        clipped = tuple([clipped_share(one) if part.may_be_heavy else 0.0 for part, one in heavy])
-        released = replace(self.released([output.value for output in outputs]), clipped=clipped)
-        told = [noise.records(output) if relation.private_n else None for noise, output in pairs]
-        notes = [plan.postprocess.note(given, released)] if has_note(plan.postprocess) else []
-        if not any(notes):  # the width of limits tells more than the number of records
-            notes = [_note(*pair, records) for pair, records in zip(pairs, told, strict=True)]
-        by, epsilon, promised = drawn_by(self.noises), float(self.terms.epsilon), None
-        if not self.terms.is_repeatable:  # nothing can be promised of noise that can be repeated
-            promised = deployment(self.noises, epsilon=epsilon, neighboring=relation.value, drawn_by=by)
-        records = next((one for one in told if one is not None), None)
-        return PrivateResult(
-            value=plan.postprocess(released),
-            epsilon=epsilon,
-            n=released.public_n,
-            neighboring=relation.value,
-            mechanism=by,
-            drawn=drawn,
-            metric=self.metric,
-            spend_name=self.terms.spend_name,
-            note=" ".join(dict.fromkeys(filter(None, notes))) or None,
-            bias=bias_of(plan.postprocess, released),
-            deployment=promised,
-            noise=ResultNoise.of(plan.postprocess, given, released, records),
+        outputs = [draw(self.terms.entropy, count) for draw in self.draws]
+        source = self.source
+        return PrivateResult.of(
+            self.metric, self.terms, self.plan, source.totals, source.capacity, self.noises, outputs
         )
-
-
-def _note(noise: Noise, output: Output, records: Fraction | None) -> str | None:
-    """Return what released numbers tell of one of them that is mostly noise, or biased."""
-    if (bias := noise.note(output)) is not None:
-        return bias
-    said = None if records is None else noise.too_noisy(records)
-    return None if said is None else f"By the noisy number of records {said}"

@@ -1,4 +1,11 @@
-"""From released numbers to a result, from their limits to its limits, and which way it usually errs.
+"""Readings: from released numbers to a result, from their limits to its limits, and which way it usually errs.
+
+A reading is a function of `ReleasedNumbers`, made of public things only, for it is kept with a result. It may
+have methods too: ``limits(parts, released, miss)`` of the result without the noise, where `parts` are the
+released values with their noise; ``population(parts, released, asked)``, its interval among all people;
+``band(parts, released, asked)`` of a curve; ``note(parts, released)``, what must not be concluded, and
+``bias(clipped)``, which way it usually errs where these shares of the values are missing. The first three raise
+ValueError with a reason, the others never.
 
 Hazard selection and the two stages clip what the records furthest off add, so that a mean loss or a variance
 of which a few records make up much comes out too low. Noise that is added leaves either way alike.
@@ -9,56 +16,21 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import lru_cache
-from typing import Any, Protocol, Self, TypeGuard, runtime_checkable
+from typing import Any, Self
 
 import numpy as np
 
 from dp_metrics._html import HtmlRepr, rounded
 from dp_metrics.inputs.floats import MAX_FLOAT, Floats
 from dp_metrics.inputs.options import Relation, check_confidence
-from dp_metrics.mechanisms import Adaptive, Geometric, Hazard
-from dp_metrics.mechanisms._base import NOT_MONOTONE, BoundsNoise, Limits, Noise
-from dp_metrics.mechanisms.adaptive import AdaptiveNoise
-from dp_metrics.mechanisms.geometric import SumsNoise
+from dp_metrics.mechanisms._base import Limits
+from dp_metrics.quantities.base import NoisyNumber
 from dp_metrics.quantities.counts_noise import SHOWN, far_apart
-
-_AT_1000, _FALL = 0.19, 0.3
-"""The share at n * epsilon of 1,000, and the power with which it falls: see ``docs/median_table.py``."""
-_RANK = 2  # hazard selection clips about so many records / epsilon
-_NEGLIGIBLE = 0.01
-_MOST_TIMES = 10**7  # n * epsilon from which on the share is negligible
 
 _BIAS = (
     "Usually too {} if a few records make up much of {}: what these add is clipped. With heavy tails "
     "(Student's law with 3 degrees of freedom) a mean square comes out about {:g} % too low."
 )
-
-
-def clipped_share(noise: Noise) -> float:
-    """Return about what share of a mean of squares with heavy tails clipping takes off; 0 if hardly any.
-
-    Squares are those of numbers with Student's law of 3 degrees of freedom. With a public limit no more can
-    be missing than the clipped records may add.
-    """
-    if isinstance(noise, AdaptiveNoise):
-        times, most, clipped = noise.times, noise.second.largest, noise.first.rank / max(noise.second.n, 1)
-        if noise.drawn["scale"] >= most:
-            return 0.0
-    elif isinstance(noise, BoundsNoise) and isinstance(noise.mechanism, Adaptive | Hazard):
-        if noise.facts.n is None:
-            return 0.0
-        times, most = noise.facts.n * noise.epsilon, noise.facts.output_range[1]
-        clipped = float(_RANK / max(times, Fraction(1)))
-    else:
-        return 0.0
-    if times > _MOST_TIMES:
-        return 0.0
-    here = float(max(times, Fraction(1)))
-    share = min(_AT_1000 * (1000 / here) ** _FALL, 1.0)
-    if noise.released > 0:
-        share = min(share, clipped * (most / noise.released))
-    return share if share >= _NEGLIGIBLE else 0.0
 
 
 def usual_bias(share: float, *, rises: bool = True) -> str | None:
@@ -67,7 +39,7 @@ def usual_bias(share: float, *, rises: bool = True) -> str | None:
     Parameters
     ----------
     share : float
-        As `clipped_share` tells.
+        As `Noise.clipped_share` tells.
     rises : bool, default=True
         Whether the result rises with the mean: R^2 falls with the squared error.
     """
@@ -209,8 +181,6 @@ class ReleasedNumbers:
         The neighbouring relation.
     most_records : int, default=1
         How many records one person has at most, as far as epsilon was divided among them; see `Plan`.
-    clipped : tuple of float, default=()
-        Of each value, about what share of it is missing where tails are heavy; see `clipped_share`.
     """
 
     values: Sequence[Any]
@@ -219,15 +189,10 @@ class ReleasedNumbers:
     epsilon: Fraction
     neighboring: Relation
     most_records: int = 1
-    clipped: tuple[float, ...] = ()
 
     def of(self, values: Sequence[Any]) -> Self:
         """Return other released numbers, about which the same is public."""
         return replace(self, values=values)
-
-    def first(self, number: int) -> Self:
-        """Return so many of the released numbers, and what is public about them."""
-        return replace(self, values=self.values[:number], clipped=self.clipped[:number])
 
 
 def only(released: ReleasedNumbers) -> Any:
@@ -285,100 +250,14 @@ def how_sure(note: str) -> str:
     return "These limits are approximate." if APPROXIMATE in note else "These limits are sure."
 
 
-@runtime_checkable
-class WithLimits(Protocol):
-    """A function from released numbers to a result, and from their limits to the limits of the result.
-
-    It is kept with a result, so it must hold public things only.
-    """
-
-    def __call__(self, released: ReleasedNumbers) -> Any:
-        """Return the result."""
-
-    def limits(self, parts: Sequence[Noise], released: ReleasedNumbers, miss: float) -> Limits:
-        """Return limits of the result.
-
-        Raises
-        ------
-        ValueError
-            If there are none, with the reason.
-        """
-
-
-@runtime_checkable
-class WithNote(Protocol):
-    """A function to a result; the released numbers may show that the result is mostly noise."""
-
-    def note(self, parts: Sequence[Noise], released: ReleasedNumbers) -> str | None:
-        """Return what must not be concluded from the result; None if nothing is to be said. Never raises."""
-
-
-@runtime_checkable
-class WithBias(Protocol):
-    """A function to a result that tells which way it usually errs, where that is not as what was released."""
-
-    def bias(self, released: ReleasedNumbers) -> str | None:
-        """Return which way the result usually errs; None if neither. Never raises."""
-
-
-def bias_of(postprocess: Any, released: ReleasedNumbers) -> str | None:
-    """Return in words which way the result of a function usually errs; None if neither."""
-    if not any(released.clipped):
-        return None
-    if not _follows(type(postprocess), WithBias):  # type: ignore[arg-type]
-        return usual_bias(max(released.clipped))
-    found: str | None = postprocess.bias(released)
-    return found
-
-
-@runtime_checkable
-class WithPopulation(Protocol):
-    """A function from released numbers to a result, and to limits of what it is among all people."""
-
-    def population(
-        self, parts: Sequence[Noise], released: ReleasedNumbers, asked: PopulationQuestion
-    ) -> Interval:
-        """Return the interval of the metric among all people like the records.
-
-        Raises
-        ------
-        ValueError
-            If there are none, with the reason.
-        """
-
-
-@runtime_checkable
-class WithBand(Protocol):
-    """A function from released numbers to a curve, and to a band in which it lies among all people."""
-
-    def band(self, parts: Sequence[Noise], released: ReleasedNumbers, asked: PopulationQuestion) -> Any:
-        """Return the band."""
-
-
-@lru_cache(maxsize=256)
-def _follows(kind: type, protocol: type) -> bool:
-    # to ask anew each time takes as long as a draw
-    return issubclass(kind, protocol)
-
-
-def has_limits(postprocess: Any) -> TypeGuard[WithLimits]:
-    """Return whether a function is `WithLimits`."""
-    return _follows(type(postprocess), WithLimits)  # type: ignore[arg-type]
-
-
-def has_note(postprocess: Any) -> TypeGuard[WithNote]:
-    """Return whether a function is `WithNote`."""
-    return _follows(type(postprocess), WithNote)  # type: ignore[arg-type]
-
-
-_NO_POPULATION = (
+NO_POPULATION = (
     "{} tells no limits of what it is among all people: accuracy does, and so do recall, precision and other "
     "ratios of counts, of one label or of each (average=None), and means with a public limit by "
     "mechanism='geometric', without weights and groups, of a public number of records."
 )
 
 
-_SEVERAL = (
+SEVERAL = (
     "{} of up to {} records of each person tells no limits of what it is among all people: the records must "
     "be independent draws from one population, one person each. max_records=1 keeps one of each."
 )
@@ -386,7 +265,7 @@ _SEVERAL = (
 
 @dataclass(frozen=True)
 class Monotone:
-    """A result that rises with each released number, or falls with each.
+    """A reading that rises with each released number, or falls with each.
 
     Parameters
     ----------
@@ -403,34 +282,31 @@ class Monotone:
         """Return the result."""
         return self.result(released)
 
-    def limits(self, parts: Sequence[Noise], released: ReleasedNumbers, miss: float) -> Limits:
+    def limits(self, parts: Sequence[NoisyNumber], released: ReleasedNumbers, miss: float) -> Limits:
         """Return the results of the limits of all parts, which hold together."""
         return self._of([part.limits(miss / len(parts)) for part in parts], released)
 
-    def note(self, parts: Sequence[Noise], released: ReleasedNumbers) -> str | None:
+    def note(self, parts: Sequence[NoisyNumber], released: ReleasedNumbers) -> str | None:
         """Return what to say if limits of a mean with a public range are too far apart; see `WIDEST`.
 
         Without a range, as of a mean loss without a cap, no limits are too far apart: the upper one is
         infinite.
         """
         for part in parts:
-            if isinstance(part, SumsNoise) and part.rises:
-                low, high = 0.0, part.limit
-            elif isinstance(part, BoundsNoise) and isinstance(part.mechanism, Geometric):
-                low, high = part.facts.output_range
-            else:
+            if part.noise.even_range is None:
                 continue
+            low, high = part.noise.even_range
             lower, upper, _ = part.limits(1 - SHOWN)
             if (note := far_apart(lower, upper, high - low)) is not None:
                 return note
         return None
 
-    def bias(self, released: ReleasedNumbers) -> str | None:
+    def bias(self, clipped: Sequence[float]) -> str | None:
         """Return which way the result usually errs."""
-        return usual_bias(max(released.clipped), rises=self.rises)
+        return usual_bias(max(clipped), rises=self.rises)
 
     def population(
-        self, parts: Sequence[Noise], released: ReleasedNumbers, asked: PopulationQuestion
+        self, parts: Sequence[NoisyNumber], released: ReleasedNumbers, asked: PopulationQuestion
     ) -> Interval:
         """Return the interval of the result among all people, where each released number is a bounded mean.
 
@@ -444,7 +320,7 @@ class Monotone:
         found = [mean_limits(part, asked.miss / len(parts), is_sure=asked.is_sure) for part in parts]
         of_parts = [one for one in found if one is not None]
         if len(of_parts) < len(parts):
-            raise ValueError(_NO_POPULATION.format(asked.metric))
+            raise ValueError(NO_POPULATION.format(asked.metric))
         lower, upper, note = self._of(of_parts, released)
         # proved limits of a mean have no note
         return asked.interval(lower, upper, self(released), f"{APPROXIMATE} {note}" if note else "")
@@ -470,84 +346,38 @@ def _plain(numbers: Floats) -> Any:
 
 
 @dataclass(frozen=True)
-class ResultNoise:
-    """All that limits of the noise of a result follow from; public, as the result is.
+class KeptCounts:
+    """A reading that is all noisy counts, as they are, and keeps what else they tell.
 
     Parameters
     ----------
-    result : WithLimits, WithBand, WithPopulation or None
-        How the result follows from what was released; None where neither limits nor a band do.
-    parts : tuple of Noise
-        The noise of each released number.
-    released : ReleasedNumbers
-        What was released.
-    records : Fraction or None, default=None
-        The noisy number of records, where the true one is private and something that was released tells it.
+    told : callable
+        Another reading of the counts.
+    shape : tuple of int or None, default=None
+        The form of their limits, where they are the metric that is released.
     """
 
-    result: WithLimits | WithBand | WithPopulation | None
-    parts: tuple[Noise, ...]
-    released: ReleasedNumbers
-    records: Fraction | None = None
+    told: Callable[[ReleasedNumbers], Any]
+    shape: tuple[int, ...] | None = None
 
-    @classmethod
-    def of(
-        cls,
-        postprocess: Callable[[ReleasedNumbers], Any],
-        parts: Sequence[Noise],
-        released: ReleasedNumbers,
-        records: Fraction | None = None,
-    ) -> Self:
-        """Return what is kept with a result; of one without limits the postprocessing is not kept."""
-        is_kept = has_limits(postprocess) or isinstance(postprocess, WithBand)
-        return cls(postprocess if is_kept else None, tuple(parts), released, records)  # type: ignore[arg-type]
+    @property
+    def about(self) -> str | None:
+        """What the limits are limits of, if not of the metric."""
+        return "counts" if self.shape is None else None
 
-    def interval(self, metric: str, confidence: float) -> Interval:
-        """Return the interval of the exact metric of the records.
+    def __call__(self, released: ReleasedNumbers) -> list[int]:
+        """Return the counts."""
+        return list(released.values[0])
 
-        Raises
-        ------
-        ValueError
-            If there is none, with the reason, or if the confidence does not lie between 0 and 1.
-        """
-        sure = check_confidence(confidence)
-        if not has_limits(self.result):
-            raise ValueError(NOT_MONOTONE.format(metric, "recall, F1 or a mean loss"))
-        limits = self.result.limits(self.parts, self.released, 1.0 - sure)
-        name = getattr(self.result, "about", None) or metric.removeprefix("private_")
-        about = f"The exact {name} of these records, without the noise."
-        return Interval(limits.lower, limits.upper, sure, about, limits.note)
+    def note(self, parts: Sequence[Any], released: ReleasedNumbers) -> str | None:
+        """Return what must not be concluded from metrics that the counts tell."""
+        note = getattr(self.told, "note", None)
+        return note(parts, released) if note else None
 
-    def band(self, asked: PopulationQuestion) -> Any:
-        """Return the band of a curve among all people like the records.
-
-        Raises
-        ------
-        ValueError
-            If the result is no curve.
-        """
-        self._check_persons(asked)
-        if not isinstance(self.result, WithBand):
-            raise ValueError(
-                f"{asked.metric} is no curve with a band: use the result of private_roc_curve or of "
-                "private_calibration_curve."
-            )
-        return self.result.band(self.parts, self.released, asked)
-
-    def population_interval(self, asked: PopulationQuestion) -> Interval:
-        """Return the interval of the metric among all people like the records.
-
-        Raises
-        ------
-        ValueError
-            If there is none, with the reason.
-        """
-        self._check_persons(asked)
-        if not isinstance(self.result, WithPopulation):
-            raise ValueError(_NO_POPULATION.format(asked.metric))
-        return self.result.population(self.parts, self.released, asked)
-
-    def _check_persons(self, asked: PopulationQuestion) -> None:
-        """Raise if persons have several records: these are alike, and tell less of all people."""
-        if self.released.most_records > 1:
-            raise ValueError(_SEVERAL.format(asked.metric, self.released.most_records))
+    def limits(self, parts: Sequence[Any], released: ReleasedNumbers, miss: float) -> Limits:
+        """Return limits of each count, which is at most the number of records, where that is public."""
+        (counts,) = parts
+        lower, upper, note = counts.limits(miss)
+        most = np.inf if released.public_n is None else released.public_n
+        low, high = (np.minimum(end, most).reshape(self.shape or -1) for end in (lower, upper))
+        return Limits(low, high, note)

@@ -5,20 +5,32 @@ from __future__ import annotations
 import functools
 import inspect
 import json
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, fields
-from functools import lru_cache
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from fractions import Fraction
+from functools import cached_property, lru_cache
 from types import FunctionType, MappingProxyType, MethodType
-from typing import Any, Generic, ParamSpec, TypeVar, cast
+from typing import Any, Generic, ParamSpec, Self, TypeVar, cast
 
 import numpy as np
 
 from dp_metrics._html import HtmlRepr
 from dp_metrics._packages import __version__
 from dp_metrics.inputs.floats import own_error_state
+from dp_metrics.inputs.options import check_confidence
 from dp_metrics.mechanisms import MECHANISMS
-from dp_metrics.quantities.base import Noise
-from dp_metrics.release.released import Interval, PopulationQuestion, ResultNoise
+from dp_metrics.mechanisms._base import NOT_MONOTONE, Limits
+from dp_metrics.quantities.base import Noise, Output, Totals
+from dp_metrics.release.released import (
+    NO_POPULATION,
+    SEVERAL,
+    Interval,
+    PopulationQuestion,
+    ReleasedNumbers,
+    usual_bias,
+)
+from dp_metrics.release.terms import Terms
+from dp_metrics.sensitivity.exact import UNIT_BITS, rounded_quotient
 
 Value_co = TypeVar("Value_co", covariant=True)
 
@@ -49,6 +61,27 @@ class PrivateResult(HtmlRepr, Generic[Value_co]):
 
     Parameters
     ----------
+    metric : str
+        Name of the metric.
+    reading : callable
+        How the value follows from the released numbers.
+    noises : tuple of Noise
+        How each of them was drawn.
+    outputs : tuple of Output
+        What was drawn.
+    released : ReleasedNumbers
+        The released numbers, with what is public about them.
+    totals, capacity : default=None
+        Those with which the noises were made, where the number of records is public, and as in `noise_of`.
+    spend_name : str or None, default=None
+        The name of the spend, if one was given.
+    is_repeatable : bool, default=False
+        Whether the noise can be drawn again, so that nothing can be promised of it.
+    more : str, default=""
+        What else to note.
+
+    Attributes
+    ----------
     value : float, ndarray, str or dict
         What the metric returns.
     epsilon : float
@@ -67,24 +100,20 @@ class PrivateResult(HtmlRepr, Generic[Value_co]):
         classes of an AUC, from which its grid follows; "spread", the noisy mean of v (1 - v), without bias,
         where v is a record's part of the public limit, from which a `population_interval` follows. If the
         value has several parts, lists of these, with None for parts that drew none.
-    metric : str
-        Name of the metric.
-    spend_name : str or None
-        The name of the spend, if one was given.
-    deployment : mapping or None, default=None
+    deployment : mapping or None
         The guarantee in the words of the OpenDP Deployments Registry, for the object "deployment" of an entry
         there: "dp_variant", "privacy_loss", "deployment_model", "accounting" and "implementation". Made of
         public settings only; not told is whether `groups` were passed. None where nothing can be promised:
         for a release with `random_state`, or by a mechanism of your own.
-    note : str or None, default=None
+    note : str or None
         What released and public numbers tell of a value that is mostly noise, or biased: what must not be
         concluded from it. None: nothing. It costs nothing and is as public as the rest; a warning after the
         spend could be an error, and lose the value.
-    bias : str or None, default=None
+    bias : str or None
         Which way the value usually errs, and by about how much if tails are heavy, as public settings and the
         value tell: of a mean loss too low, of R^2 too high. None: neither way, or by less than 1 %.
-    noise : ResultNoise or None, default=None
-        What `noise_interval` needs. Public, as the rest is; not in `to_dict` and `to_json`.
+    parts : tuple of NoisyValue
+        Each released number with its noise.
 
     Notes
     -----
@@ -102,22 +131,133 @@ class PrivateResult(HtmlRepr, Generic[Value_co]):
     1.0
     """
 
-    value: Value_co
-    epsilon: float
-    n: int | None
-    neighboring: str
-    mechanism: str
-    drawn: Mapping[str, Any] = field(default_factory=dict)
     metric: str
+    reading: Callable[[ReleasedNumbers], Value_co]
+    noises: tuple[Noise, ...]
+    outputs: tuple[Output, ...]
+    released: ReleasedNumbers
+    totals: tuple[Totals, ...] | None = None
+    capacity: int | None = None
     spend_name: str | None = None
-    note: str | None = None
-    bias: str | None = None
-    deployment: Mapping[str, Any] | None = field(default=None, repr=False)
-    noise: ResultNoise | None = field(default=None, repr=False, compare=False)
+    is_repeatable: bool = False
+    more: str = ""
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "drawn", _frozen(self.drawn))
-        object.__setattr__(self, "deployment", _frozen(self.deployment))
+    @classmethod
+    def of(
+        cls,
+        metric: str,
+        terms: Terms,
+        plan: Any,
+        totals: Sequence[Totals] | None,
+        capacity: int | None,
+        noises: Sequence[Noise],
+        outputs: Sequence[Output],
+    ) -> Self:
+        """Return the result of what was drawn; of the records nothing enters but public totals."""
+        totals = None if terms.relation.private_n else totals
+        values = tuple([output.value for output in outputs])
+        return cls(
+            metric=metric,
+            reading=plan.postprocess,
+            noises=tuple(noises),
+            outputs=tuple(outputs),
+            released=released_numbers(terms, plan, totals, values),
+            totals=None if totals is None else tuple(totals),
+            capacity=capacity,
+            spend_name=terms.spend_name,
+            is_repeatable=terms.is_repeatable,
+        )
+
+    @cached_property
+    def value(self) -> Value_co:
+        """What the metric returns."""
+        with np.errstate(all="ignore"):
+            value: Any = self.reading(self.released)
+        if self.more and hasattr(value, "note"):  # a value of a type that has notes
+            value = replace(value, note=f"{value.note} {self.more}".strip())
+        return cast(Value_co, value)
+
+    @property
+    def epsilon(self) -> float:
+        """Cost of the release."""
+        return float(self.released.epsilon)
+
+    @property
+    def n(self) -> int | None:
+        """Number of records, where that is public."""
+        return self.released.public_n
+
+    @property
+    def neighboring(self) -> str:
+        """The neighbouring relation of the guarantee."""
+        return self.released.neighboring.value
+
+    @property
+    def mechanism(self) -> str:
+        """What drew the value, or the mechanisms that drew its parts."""
+        return drawn_by(self.noises)
+
+    @property
+    def parts(self) -> tuple[Any, ...]:
+        """Each released number with its noise."""
+        return tuple([noise.told(output) for noise, output in self._drawn()])
+
+    @cached_property
+    def drawn(self) -> Mapping[str, Any]:
+        """What else was drawn, by its name."""
+        counts = [output.noisy_n for output in self.outputs if output.noisy_n is not None]
+        drawn: dict[str, Any] = {"count": counts[0]} if counts else {}
+        for name in dict.fromkeys(name for output in self.outputs for name in output.drawn):
+            of_all = [output.drawn.get(name) for output in self.outputs]
+            drawn[name] = of_all[0] if len(of_all) == 1 else of_all
+        return MappingProxyType(drawn)
+
+    @cached_property
+    def note(self) -> str | None:
+        """What must not be concluded from the value."""
+        told = getattr(self.reading, "note", None)
+        with np.errstate(all="ignore"):
+            notes = [told(self.parts, self.released)] if told else []
+            if not any(notes):  # the width of limits tells more than the number of records
+                notes = [self._note(*pair) for pair in self._drawn()]
+        return " ".join(dict.fromkeys(filter(None, [*notes, self.more]))) or None
+
+    def _note(self, noise: Noise, output: Output) -> str | None:
+        """Return what released numbers tell of one of them that is mostly noise, or biased."""
+        if (bias := noise.note(output)) is not None:
+            return bias
+        records = None if self.n is not None else noise.records(output)
+        said = None if records is None else noise.too_noisy(records)
+        return None if said is None else f"By the noisy number of records {said}"
+
+    @property
+    def bias(self) -> str | None:
+        """Which way the value usually errs."""
+        clipped = [noise.clipped_share(output) for noise, output in self._drawn()]
+        if not any(clipped):
+            return None
+        told = getattr(self.reading, "bias", lambda clipped: usual_bias(max(clipped)))
+        found: str | None = told(clipped)
+        return found
+
+    @property
+    def records(self) -> Fraction | None:
+        """The noisy number of records, where the true one is private and something that was released tells it."""
+        told = [] if self.n is not None else [noise.records(output) for noise, output in self._drawn()]
+        return next((one for one in told if one is not None), None)
+
+    @property
+    def deployment(self) -> Mapping[str, Any] | None:
+        """The guarantee in the words of the OpenDP Deployments Registry."""
+        if self.is_repeatable:
+            return None
+        return deployment(self.noises, self.epsilon, self.neighboring)
+
+    def _drawn(self) -> Iterator[tuple[Noise, Output]]:
+        return zip(self.noises, self.outputs, strict=True)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {one.name: getattr(self, one.name) for one in fields(self)}
 
     def __float__(self) -> float:
         """Return the value of a metric that is one number."""
@@ -158,9 +298,6 @@ class PrivateResult(HtmlRepr, Generic[Value_co]):
             "mechanism": self.mechanism,
             "name of the spend": self.spend_name,
         }
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return _restored, ({**self.to_dict(), "noise": self.noise},)
 
     def noise_interval(self, confidence: float = 0.95) -> Interval:
         """Return limits of the exact metric of the same records: how far the noise may have moved the value.
@@ -218,7 +355,14 @@ class PrivateResult(HtmlRepr, Generic[Value_co]):
         >>> round(upper - lower, 3)
         0.006
         """
-        return self._noise.interval(self.metric, confidence)
+        sure = check_confidence(confidence)
+        limits = getattr(self.reading, "limits", None)
+        if limits is None:
+            raise ValueError(NOT_MONOTONE.format(self.metric, "recall, F1 or a mean loss"))
+        found: Limits = limits(self.parts, self.released, 1.0 - sure)
+        name = getattr(self.reading, "about", None) or self.metric.removeprefix("private_")
+        about = f"The exact {name} of these records, without the noise."
+        return Interval(found.lower, found.upper, sure, about, found.note)
 
     def population_interval(self, confidence: float = 0.95, sure: bool = False) -> Interval:
         """Return limits of the metric among all people like the records.
@@ -303,7 +447,21 @@ class PrivateResult(HtmlRepr, Generic[Value_co]):
         >>> 0.8 < lower < 0.9 < upper < 0.97
         True
         """
-        return self._noise.population_interval(PopulationQuestion.of(self.metric, confidence, sure))
+        return self.among_people(PopulationQuestion.of(self.metric, confidence, sure))
+
+    def among_people(self, asked: PopulationQuestion) -> Interval:
+        """Return the interval that is asked for, as `population_interval` does."""
+        self._check_persons()
+        population = getattr(self.reading, "population", None)
+        if population is None:
+            raise ValueError(NO_POPULATION.format(asked.metric))
+        found: Interval = population(self.parts, self.released, asked)
+        return found
+
+    def _check_persons(self) -> None:
+        """Raise if persons have several records: these are alike, and tell less of all people."""
+        if self.released.most_records > 1:
+            raise ValueError(SEVERAL.format(self.metric, self.released.most_records))
 
     def band(self, confidence: float = 0.95) -> Any:
         """Return a band in which the curve of all people like the records lies.
@@ -367,15 +525,15 @@ class PrivateResult(HtmlRepr, Generic[Value_co]):
         >>> bool(band.upper[0] < band.lower[1])
         True
         """
-        return self._noise.band(PopulationQuestion.of(self.metric, confidence, sure=False))
-
-    @property
-    def _noise(self) -> ResultNoise:
-        if self.noise is None:
+        asked = PopulationQuestion.of(self.metric, confidence, sure=False)
+        self._check_persons()
+        band = getattr(self.reading, "band", None)
+        if band is None:
             raise ValueError(
-                "This result does not tell what is public about its noise: use one of with_result."
+                f"{self.metric} is no curve with a band: use the result of private_roc_curve or of "
+                "private_calibration_curve."
             )
-        return self.noise
+        return band(self.parts, self.released, asked)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the fields by name.
@@ -385,9 +543,7 @@ class PrivateResult(HtmlRepr, Generic[Value_co]):
         dict
             The fields; the value as the metric gave it.
         """
-        names = (one.name for one in fields(self) if one.name != "noise")
-        thawed = {"drawn": _thawed(self.drawn), "deployment": _thawed(self.deployment)}
-        return {name: getattr(self, name) for name in names} | thawed
+        return {name: _thawed(getattr(self, name)) for name in _PUBLISHED}
 
     def to_json(self) -> str:
         """Return the fields as JSON.
@@ -400,25 +556,33 @@ class PrivateResult(HtmlRepr, Generic[Value_co]):
         return json.dumps(self.to_dict(), default=_listed, allow_nan=False)
 
 
-def deployment(
-    noises: Sequence[Noise], *, epsilon: float, neighboring: str, drawn_by: str
-) -> Mapping[str, Any] | None:
+def released_numbers(
+    terms: Terms, plan: Any, totals: Sequence[Totals] | None, values: Sequence[Any]
+) -> ReleasedNumbers:
+    """Return released numbers with what is public about them."""
+    n = weight = None
+    if totals is not None and not terms.relation.private_n:
+        n, weight = totals[0].n, rounded_quotient(totals[0].weight, 1 << UNIT_BITS)
+    return ReleasedNumbers(values, n, weight, terms.epsilon, terms.relation, plan.most_records)
+
+
+_PUBLISHED = (
+    "value", "epsilon", "n", "neighboring", "mechanism", "drawn", "metric", "spend_name", "note", "bias",
+    "deployment",
+)  # fmt: skip
+
+
+def drawn_by(noises: Iterable[Noise]) -> str:
+    """Return what draws a release, for the accountant's history."""
+    return ", ".join(dict.fromkeys([noise.name for noise in noises]))
+
+
+def deployment(noises: Sequence[Noise], epsilon: float, neighboring: str) -> Mapping[str, Any] | None:
     """Return the fields of the OpenDP Deployments Registry that a release determines, for its result.
 
     The names and the values "Pure DP" and "Central" are those of ``schemas/deployments-schema.yaml`` in its
     data repository, ``opendp/deployments-registry-data``, as of July 2026. What only the owner of the data
     knows (who publishes, for what, how often, with which total) is left for them to add.
-
-    Parameters
-    ----------
-    noises : sequence of Noise
-        How the release is drawn.
-    epsilon : float
-        Privacy parameter of all of it.
-    neighboring : str
-        The neighbouring relation.
-    drawn_by : str
-        The mechanisms with their parameters.
 
     Returns
     -------
@@ -429,7 +593,8 @@ def deployment(
     mechanisms = {type(mechanism) for noise in noises for mechanism in noise.mechanisms}
     if not mechanisms <= set(MECHANISMS.values()):
         return None
-    return _promised(all(mechanism.is_exact for mechanism in mechanisms), epsilon, neighboring, drawn_by)
+    is_exact = all(mechanism.is_exact for mechanism in mechanisms)
+    return _promised(is_exact, epsilon, neighboring, drawn_by(noises))
 
 
 @lru_cache(maxsize=256)
@@ -470,7 +635,9 @@ def _frozen(value: Any) -> Any:
 
 
 def _thawed(value: Any) -> Any:
-    return {name: _thawed(part) for name, part in value.items()} if isinstance(value, Mapping) else value
+    if not isinstance(value, MappingProxyType):
+        return value
+    return {name: _thawed(part) for name, part in value.items()}
 
 
 def _listed(array: np.ndarray[Any, Any]) -> Any:
@@ -479,11 +646,6 @@ def _listed(array: np.ndarray[Any, Any]) -> Any:
     numbers = array.astype(object)
     numbers[~np.isfinite(array)] = None
     return numbers.tolist()
-
-
-def _restored(values: dict[str, Any]) -> PrivateResult[Any]:
-    # pickles of earlier versions call the name of the spend a label
-    return PrivateResult(**{"spend_name" if name == "label" else name: v for name, v in values.items()})
 
 
 P = ParamSpec("P")

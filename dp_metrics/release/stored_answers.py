@@ -7,7 +7,7 @@ computed again and not stored: no function is written.
 import json
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, fields, is_dataclass, replace
+from dataclasses import dataclass, replace
 from importlib import import_module
 from typing import Any, TypeVar
 
@@ -16,8 +16,9 @@ import numpy as np
 from dp_metrics.accounting import Claim, PrivacyAccountant, keep
 from dp_metrics.exceptions import warn_caller
 from dp_metrics.inputs.arrays import ArgumentShape, Shape
-from dp_metrics.mechanisms._base import Noise
-from dp_metrics.release.released import ReleasedNumbers, ResultNoise
+from dp_metrics.inputs.options import Relation
+from dp_metrics.quantities.base import Output, Totals
+from dp_metrics.release.plan import Plan, Together, each_plan
 from dp_metrics.release.result import PrivateResult
 from dp_metrics.release.stored_questions import (
     DAMAGED,
@@ -28,6 +29,7 @@ from dp_metrics.release.stored_questions import (
     encoded,
     written_json,
 )
+from dp_metrics.release.terms import Terms
 
 NOT_STORED = (
     "This release could not be stored in the budget, which shows its spend without a value: keep the result."
@@ -62,13 +64,13 @@ class Answer:
         What was asked for, if it could be written down.
     form : object
         The public form of the records, and what else the results are made with.
-    results : sequence of mapping
-        The fields of each `PrivateResult`; see `read_result`.
+    drawn : sequence of mapping
+        What was drawn of each release; see `results`.
     """
 
     question: Mapping[str, Any] | None
     form: Any
-    results: Sequence[Mapping[str, Any]]
+    drawn: Sequence[Mapping[str, Any]]
 
     @property
     def asked(self) -> Mapping[str, Any]:
@@ -76,6 +78,13 @@ class Answer:
         if self.question is None:
             raise ValueError(DAMAGED)
         return self.question
+
+    def results(self, plan: Plan | Together) -> list[PrivateResult[Any]]:
+        """Return the result of a plan, or of each of several, that is made again of what was drawn."""
+        asked = self.asked
+        terms = Terms(asked["epsilon"], Relation(asked["neighboring"]), asked["mechanism"])
+        plans = each_plan(asked["metric"], terms, plan)
+        return [_result(*one[:3], drawn) for one, drawn in zip(plans, self.drawn, strict=True)]
 
 
 def restores(kind: str) -> Callable[[R], R]:
@@ -138,14 +147,6 @@ def summary_json(value: Any) -> str:
     return json.dumps(line if len(line) <= _LONGEST_SUMMARY else f"{line[: _LONGEST_SUMMARY - 3]}...")
 
 
-def noted(result: PrivateResult[Any], note: str) -> PrivateResult[Any]:
-    """Return a result with one more note, which its value has too if it is of a type that has notes."""
-    value = result.value
-    if is_dataclass(value) and not isinstance(value, type) and hasattr(value, "note"):
-        value = replace(value, note=f"{value.note} {note}".strip())
-    return replace(result, value=value, note=f"{result.note or ''} {note}".strip())
-
-
 def _plain_form(form: Any) -> Any:
     """Return a form in which shapes are dictionaries."""
     if isinstance(form, Shape):
@@ -174,49 +175,32 @@ def read_shape(written: Mapping[str, Any]) -> Shape:
 
 
 def _written(result: PrivateResult[Any]) -> dict[str, Any]:
-    """Return the fields of a result; its value is left out where it cannot be written, and made again."""
-    names = [one.name for one in fields(result) if one.name not in ("value", "noise")]
-    content = {name: encoded(getattr(result, name)) for name in names}
-    with suppress(TypeError):
-        content["value"] = encoded(result.value)
-    content["noise"] = None
-    if (noise := result.noise) is not None:
-        with suppress(TypeError):  # the mechanism of somebody else
-            content["noise"] = encoded([list(noise.parts), noise.released, noise.records])
-    return content
+    """Return what was drawn, and the public totals of the records, of which weights and groups are not kept."""
+    totals = None if result.totals is None else list(result.totals)
+    return {
+        "totals": encoded(totals),
+        "capacity": result.capacity,
+        "outputs": encoded(list(result.outputs)),
+        "spend_name": result.spend_name,
+        "is_repeatable": result.is_repeatable,
+    }
 
 
-def read_result(
-    written: Mapping[str, Any], postprocess: Callable[[ReleasedNumbers], Any] | None
-) -> PrivateResult[Any]:
-    """Return a result that was written; with its noise, if the function is known that made it."""
-    values = {name: decoded(one) for name, one in written.items()}
-    noise = values.pop("noise")
-    if noise is not None and postprocess is not None:
-        parts, released, records = noise
-        if not isinstance(released, ReleasedNumbers) or not all(isinstance(part, _NOISE) for part in parts):
-            raise ValueError(DAMAGED)
-        values["noise"] = ResultNoise.of(postprocess, parts, released, records)
-        if "value" not in values:
-            values["value"] = postprocess(released)
-    made: PrivateResult[Any] = PrivateResult(**values)
-    result: Any = made  # of any types, until they are checked
-    texts = (result.neighboring, result.mechanism, result.metric)
-    maybe = (result.spend_name, result.note, result.bias)
-    if not (
-        isinstance(result.epsilon, float)
-        and result.epsilon > 0
-        and isinstance(result.n, int | None)
-        and all(isinstance(text, str) for text in texts)
-        and all(isinstance(text, str | None) for text in maybe)
-        and isinstance(result.drawn, Mapping)
-        and isinstance(result.deployment, Mapping | None)
+def _result(metric: str, terms: Terms, plan: Plan, drawn: Mapping[str, Any]) -> PrivateResult[Any]:
+    """Return a result that was written: its noises follow from the plan and the totals."""
+    totals, outputs, capacity = decoded(drawn["totals"]), decoded(drawn["outputs"]), drawn["capacity"]
+    known = [Totals.of(1)] * len(plan.parts) if totals is None else totals
+    if (totals is None) != terms.relation.private_n or not isinstance(drawn["spend_name"], str | None):
+        raise ValueError(DAMAGED)
+    if not all(isinstance(one, Totals) for one in known) or not all(
+        isinstance(one, Output) for one in outputs
     ):
         raise ValueError(DAMAGED)
+    noises, _ = plan.noises(terms, known, capacity)
+    made: PrivateResult[Any] = PrivateResult.of(metric, terms, plan, totals, capacity, noises, outputs)
+    made = replace(made, spend_name=drawn["spend_name"], is_repeatable=drawn["is_repeatable"] is True)
+    _ = made.value, made.note  # whatever does not fit fails here
     return made
-
-
-_NOISE: Any = Noise if getattr(Noise, "_is_runtime_protocol", False) else object
 
 
 def restored(question: str | None, answer: str) -> Any:
@@ -254,5 +238,4 @@ def _search(answer: Answer) -> Any:
 @restores("value")
 def _value(answer: Answer) -> Any:
     """Return the value of a release whose value is all that is returned, such as an interval."""
-    (written,) = answer.results
-    return read_result(written, None).value
+    return answer.form

@@ -17,7 +17,7 @@ from dataclasses import dataclass, fields, is_dataclass
 from datetime import date, datetime, timedelta
 from fractions import Fraction
 from functools import lru_cache, partial
-from types import FunctionType, UnionType
+from types import UnionType
 from typing import Any, Self, TypeVar, Union, get_args, get_origin, get_type_hints
 
 import numpy as np
@@ -27,15 +27,9 @@ from dp_metrics.inputs.arrays import check_one_number, number_of_records
 from dp_metrics.inputs.options import Relation
 from dp_metrics.inputs.readers import asked_of_persons, check_groups, check_sample_weight
 from dp_metrics.mechanisms import MECHANISMS
-from dp_metrics.mechanisms._base import BoundsNoise
-from dp_metrics.mechanisms.adaptive import AdaptiveNoise, FirstStage, SecondStage
-from dp_metrics.mechanisms.geometric import SpreadNoise, SumsNoise
-from dp_metrics.quantities.counts_noise import CountsNoise
-from dp_metrics.quantities.ranks import HazardByClass, RankingNoise
-from dp_metrics.release.released import Interval, ReleasedNumbers
+from dp_metrics.quantities.base import Output, Totals
+from dp_metrics.release.released import Interval
 from dp_metrics.sensitivity.exact import UNIT_BITS
-from dp_metrics.sensitivity.noisy_sums import _bezier_variance, _ratio
-from dp_metrics.sensitivity.output_bounds import BoundsFacts, _share
 
 DAMAGED = "What is stored of this release is damaged, or was written by another version of dp_metrics."
 MALFORMED = (
@@ -50,36 +44,10 @@ MALFORMED = (
 
 Kind = TypeVar("Kind", bound=type)
 
-_KINDS: tuple[Any, ...] = (
-    AdaptiveNoise,
-    BoundsFacts,
-    BoundsNoise,
-    CountsNoise,
-    HazardByClass,
-    Interval,
-    RankingNoise,
-    SecondStage,
-    SpreadNoise,
-    SumsNoise,
-    FirstStage,
-    *MECHANISMS.values(),
-)
-_ADDED: Mapping[str, set[str]] = {
-    "Released": {"most_records", "clipped"},
-    "Comparison": {"unit"},
-    "Planned": {"expected_range"},
-}
-_NAMES: dict[Any, str] = {kind: kind.__name__ for kind in _KINDS} | {
-    ReleasedNumbers: "Released",
-    FirstStage: "_Stages",
-}
+_KINDS: tuple[Any, ...] = (Interval, Output, Totals, *MECHANISMS.values())
+_NAMES: dict[Any, str] = {kind: kind.__name__ for kind in _KINDS}
 """How each type is called in what is stored, whatever its name in the code is."""
 _TYPES: dict[str, Any] = {name: kind for kind, name in _NAMES.items()}
-_FUNCTIONS: dict[str, Callable[..., Any]] = {
-    "ratio": _ratio,
-    "variance": _bezier_variance,
-    "calibration error": _share,
-}
 _DTYPES = frozenset("biufUmM")
 
 
@@ -123,10 +91,6 @@ def encoded(value: Any) -> Any:
         return {"pairs": [[encoded(key), encoded(one)] for key, one in value.items()]}
     if isinstance(value, np.ndarray | np.generic):
         return _encoded_array(np.asarray(value), "array" if isinstance(value, np.ndarray) else "scalar")
-    if isinstance(value, partial):
-        return {"partial": [_name_of(value.func), encoded(list(value.args)), encoded(value.keywords)]}
-    if isinstance(value, FunctionType):
-        return {"function": _name_of(value)}
     kind: Any = type(value)
     if (name := _NAMES.get(kind)) is None:
         raise TypeError(f"{kind.__name__} is no type that can be stored.")
@@ -138,13 +102,6 @@ def _encoded_array(array: np.ndarray[Any, Any], kind: str) -> Any:
         raise TypeError(f"Arrays of {array.dtype} cannot be stored.")
     values = array.astype(np.int64) if array.dtype.kind in "mM" else array
     return {kind: [array.dtype.str, list(array.shape), encoded(values.ravel().tolist())]}
-
-
-def _name_of(function: Any) -> str:
-    for name, known in _FUNCTIONS.items():
-        if known is function:
-            return name
-    raise TypeError("A function that is not in the table cannot be stored.")
 
 
 def decoded(json: Any) -> Any:
@@ -160,11 +117,8 @@ def decoded(json: Any) -> Any:
 
 
 def _made(kind: Any, values: dict[str, Any]) -> Any:
-    """Return a dataclass or a named tuple with these fields, each of which has to be of its type.
-
-    What earlier versions wrote lacks the fields of `_ADDED`, and has their defaults.
-    """
-    if {*values} | _ADDED.get(_NAMES[kind], set()) != {*_fields(kind)}:
+    """Return a dataclass or a named tuple with these fields, each of which has to be of its type."""
+    if {*values} != {*_fields(kind)}:
         raise ValueError(DAMAGED)
     for name, hint in _hints(kind).items():
         if hint is Relation:
@@ -182,11 +136,6 @@ def _array(content: Any) -> np.ndarray[Any, Any]:
     found = np.array(decoded(values), dtype=np.int64 if dtype.kind in "mM" else dtype).astype(dtype)
     # a shape that asks for more than there is fails
     return found.reshape([int(size) for size in shape])
-
-
-def _partial(content: Any) -> Any:
-    name, args, keywords = content
-    return partial(_FUNCTIONS[name], *decoded(args), **decoded(keywords))
 
 
 def _fraction(text: Any) -> Fraction:
@@ -208,8 +157,6 @@ _READERS: Mapping[str, Callable[[Any], Any]] = {
     "pairs": lambda content: {decoded(key): decoded(value) for key, value in content},
     "array": _array,
     "scalar": lambda content: _array(content)[()],
-    "partial": _partial,
-    "function": _FUNCTIONS.__getitem__,
 }
 
 
@@ -267,7 +214,7 @@ PER_RECORD = frozenset({"sample_weight", "groups", "max_records"})
 """Arguments that are public of each record: how much it counts, whose it is, how many a person keeps."""
 
 OTHER_VERSION = "This release was stored by a later version of dp_metrics: update the package to read it."
-_SCHEMA, _VERSION = "dp_metrics.release", 1
+_SCHEMA, _VERSION = "dp_metrics.release", 2
 _DIGEST = "sha256:"
 _NUMBER, _TOTAL = "number of records", "total weight"
 
@@ -323,10 +270,6 @@ class Call:
         }
         records = {name: value for name, value in arguments.items() if name in RECORDS | PER_RECORD}
         return cls(kind, {"options": {**options, **described}}, partial(public_records, records, features))
-
-    def can_be_made_again(self, question: str | None) -> bool:
-        """Return whether all of the release follows from what is stored, if this is the question."""
-        return question is not None or self.kind in ("metric", "value")
 
 
 def public_records(

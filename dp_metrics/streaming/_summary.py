@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping, Sequence
 from copy import copy
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import Any, Self, TypeVar
 
@@ -17,12 +17,10 @@ from dp_metrics.inputs.arrays import ArgumentShape, Records, Shape
 from dp_metrics.inputs.floats import own_error_state
 from dp_metrics.inputs.options import Relation, as_whole
 from dp_metrics.inputs.readers import NO_WEIGHT
-from dp_metrics.mechanisms._base import Limits, Noise
 from dp_metrics.metrics import METRICS, Metric
 from dp_metrics.quantities.base import Totals
 from dp_metrics.release.plan import Plan, Source
 from dp_metrics.release.release import Release
-from dp_metrics.release.released import ReleasedNumbers, has_note
 from dp_metrics.release.result import PrivateResult
 from dp_metrics.release.stored_questions import Call, as_plain, public_totals
 from dp_metrics.release.terms import Terms
@@ -303,50 +301,6 @@ class Summary(HtmlRepr):
 def _form_of(shape: Shape) -> tuple[int, float]:
     """Return the columns and the resolution that a shape states."""
     return shape.columns(), shape.arguments[-1].resolution
-
-
-@dataclass(frozen=True)
-class KeptCounts:
-    """A result that is all noisy counts, whole as they are, and a reading of them.
-
-    Parameters
-    ----------
-    reading : callable
-        What is made of them; of public things only, as all of this is kept with a result.
-    shape : tuple of int or None, default=None
-        The form of their limits, where they are the metric that is released.
-    """
-
-    reading: Callable[[ReleasedNumbers], Any]
-    shape: tuple[int, ...] | None = None
-
-    @property
-    def about(self) -> str | None:
-        """What the limits are limits of, if not of the metric."""
-        return "counts" if self.shape is None else None
-
-    def __call__(self, released: ReleasedNumbers) -> tuple[list[int], Any]:
-        """Return the counts, and what is made of them."""
-        return list(released.values[0]), self.reading(released)
-
-    def note(self, parts: Sequence[Noise], released: ReleasedNumbers) -> str | None:
-        """Return what must not be concluded from metrics that the counts tell."""
-        return self.reading.note(parts, released) if has_note(self.reading) else None
-
-    def limits(self, parts: Sequence[Noise], released: ReleasedNumbers, miss: float) -> Limits:
-        """Return limits of each count, which is at most the number of records, where that is public."""
-        (noise,) = parts
-        lower, upper, note = noise.limits(miss)
-        most = np.inf if released.public_n is None else released.public_n
-        low, high = (np.minimum(end, most).reshape(self.shape or -1) for end in (lower, upper))
-        return Limits(low, high, note)
-
-
-def reading_of(result: PrivateResult[Any]) -> Any:
-    """Return how the counts that a result is are read."""
-    assert result.noise is not None
-    assert isinstance(result.noise.result, KeptCounts)
-    return result.noise.result.reading
 
 
 def unchanged(counts: Any) -> Any:

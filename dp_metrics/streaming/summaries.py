@@ -36,11 +36,12 @@ from dp_metrics.metrics.scores.table import ScoreBins, ScoreTable
 from dp_metrics.quantities.counts import NestedOf
 from dp_metrics.quantities.mean import MeanOf
 from dp_metrics.release.plan import Plan
+from dp_metrics.release.released import KeptCounts
 from dp_metrics.release.result import PrivateResult, set_result
-from dp_metrics.release.stored_answers import Answer, read_result, restores
+from dp_metrics.release.stored_answers import Answer, restores
 from dp_metrics.release.stored_questions import Call
 from dp_metrics.release.terms import Terms
-from dp_metrics.streaming._summary import CAPACITY, KeptCounts, Summary, plain, reading_of, unchanged
+from dp_metrics.streaming._summary import CAPACITY, Summary, plain, unchanged
 
 _PER_CALL = (
     "epsilon",
@@ -532,17 +533,16 @@ def kept_labels(labels: LabelSet, *, matrix: bool) -> tuple[Confusion, KeptCount
 
 def released_confusion(result: PrivateResult[Any], *, labels: LabelSet) -> ReleasedConfusion:
     """Return what a result that keeps its counts tells."""
-    noisy, counts = result.value
-    layout = reading_of(result).layout
-    return ReleasedConfusion(replace(result, value=noisy), labels.in_order, counts, layout)
+    told: Any = result.reading
+    return ReleasedConfusion(result, labels.in_order, told.told(result.released), told.told.layout)
 
 
 @restores("labels")
 def _restored_confusion(answer: Answer) -> ReleasedConfusion:
-    asked, (written,) = answer.asked, answer.results
-    labels = LabelSet.of(asked["labels"])
-    kept = kept_labels(labels, matrix=asked["matrix"])[1]
-    return released_confusion(read_result(written, kept), labels=labels)
+    labels = LabelSet.of(answer.asked["labels"])
+    wanted, kept = kept_labels(labels, matrix=answer.asked["matrix"])
+    (result,) = answer.results(replace(wanted.plan(), postprocess=kept))
+    return released_confusion(result, labels=labels)
 
 
 class ScoreSummary(Summary):
@@ -666,14 +666,11 @@ class ScoreSummary(Summary):
         ReleasedScores
             All curves and areas.
         """
-        table = self._table(bins)
+        self._bins.columns(bins)  # which raises
 
         def read() -> tuple[Plan, Sequence[Any], Any]:
             plan, stats = self._records()
-            (part,) = plan.parts
-            assert isinstance(part, NestedOf)
-            parts = (replace(part, columns=table.columns),)
-            return replace(plan, parts=parts, postprocess=KeptCounts(table)), stats, None
+            return self._binned(plan, bins), stats, None
 
         terms = Terms.of(
             epsilon=epsilon, neighboring=neighboring, accountant=accountant, random_state=random_state,
@@ -688,17 +685,23 @@ class ScoreSummary(Summary):
             call=Call("scores", {"options": self._options, "bins": bins}),
         )
 
-    def _table(self, bins: int | None) -> ScoreTable:
-        return ScoreTable(self._bins, self._bins.columns(bins), unchanged, self._classes)
+    def _binned(self, plan: Plan, bins: int | None) -> Plan:
+        """Return the plan of so many bins."""
+        table = ScoreTable(self._bins, self._bins.columns(bins), unchanged, self._classes)
+        (part,) = plan.parts
+        assert isinstance(part, NestedOf)
+        parts = (replace(part, columns=table.columns),)
+        return replace(plan, parts=parts, postprocess=KeptCounts(table))
 
 
 def _released(result: PrivateResult[Any]) -> ReleasedScores:
-    noisy, counts = result.value
-    return ReleasedScores(replace(result, value=noisy), counts)
+    told: Any = result.reading
+    return ReleasedScores(result, told.told(result.released))
 
 
 @restores("scores")
 def _restored_scores(answer: Answer) -> ReleasedScores:
-    asked, (written,) = answer.asked, answer.results
-    table = ScoreSummary(**asked["options"])._table(asked["bins"])
-    return _released(read_result(written, KeptCounts(table)))
+    summary = ScoreSummary(**answer.asked["options"])
+    plan, _ = summary._records()
+    (result,) = answer.results(summary._binned(plan, answer.asked["bins"]))
+    return _released(result)

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 from dp_metrics.inputs.floats import Floats
 from dp_metrics.inputs.labels import LabelSet
 from dp_metrics.inputs.options import check_average, check_choice, check_digits, check_zero_division
-from dp_metrics.mechanisms._base import Limits, Noise
+from dp_metrics.mechanisms._base import Limits
 from dp_metrics.metrics._metric import CountSettings, ReportSettings, asks, private
 from dp_metrics.metrics.labels.counts import OF_COUNTS, Confusion
 from dp_metrics.metrics.labels.layouts import (
@@ -361,7 +361,7 @@ class _Matrix(Confusion):
 
     normalize: str | None = None
 
-    def limits(self, parts: Sequence[Noise], released: ReleasedNumbers, miss: float) -> Limits:
+    def limits(self, parts: Sequence[Any], released: ReleasedNumbers, miss: float) -> Limits:
         """Return limits of each cell; its share is least where the others of its row are largest."""
         (noise,) = parts
         assert isinstance(noise, CountsNoise)

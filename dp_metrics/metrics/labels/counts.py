@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from dp_metrics.inputs.arrays import Records, Shape, check_same_length
 from dp_metrics.inputs.floats import Floats
 from dp_metrics.inputs.labels import LabelSet
-from dp_metrics.mechanisms._base import Limits, Noise
+from dp_metrics.mechanisms._base import Limits
 from dp_metrics.metrics._metric import Metric
 from dp_metrics.metrics.labels.layouts import Counts, Layout, PartsOf, check_matrix, whole
 from dp_metrics.quantities.counts import TableOf
@@ -247,7 +247,7 @@ class Confusion:
         """Return the metric of what is released."""
         return self.formula(self.layout.counts(released.values[0], released.public_n))
 
-    def note(self, parts: Sequence[Noise], released: ReleasedNumbers) -> str | None:
+    def note(self, parts: Sequence[Any], released: ReleasedNumbers) -> str | None:
         """Return what to say if limits of its noise are too far apart; see `WIDEST`.
 
         Where they are surely close, or where there are none, the sizes of the noise and of what is divided
@@ -270,7 +270,7 @@ class Confusion:
                 few = wide if wide.size == records.size else (few | (records == records.min())) & wide.any()
         return few_records(added, records, few) if few.any() else None
 
-    def limits(self, parts: Sequence[Noise], released: ReleasedNumbers, miss: float) -> Limits:
+    def limits(self, parts: Sequence[Any], released: ReleasedNumbers, miss: float) -> Limits:
         """Return limits of ratios that all hold, or the metric at two corners of the box of the exact counts.
 
         Raises
@@ -309,7 +309,7 @@ class Confusion:
         return Limits(lower, upper).within(0.0, 1.0)
 
     def population(
-        self, parts: Sequence[Noise], released: ReleasedNumbers, asked: PopulationQuestion
+        self, parts: Sequence[Any], released: ReleasedNumbers, asked: PopulationQuestion
     ) -> Interval:
         """Return the interval of the metric among all people, from the noisy counts as they were drawn.
 

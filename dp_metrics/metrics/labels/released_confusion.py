@@ -17,7 +17,7 @@ from dp_metrics.metrics.labels import confusion
 from dp_metrics.metrics.labels.confusion import LabelTable
 from dp_metrics.metrics.labels.counts import Confusion, confusion_for
 from dp_metrics.metrics.labels.layouts import Counts, Layout
-from dp_metrics.release.released import Interval, PopulationQuestion, ResultNoise
+from dp_metrics.release.released import Interval
 from dp_metrics.release.result import PrivateResult
 
 R = TypeVar("R")
@@ -108,7 +108,7 @@ class ReleasedConfusion(HtmlRepr):
             If the metric has no such limits, or an argument is invalid.
         """
         name, wanted = self._wanted(metric, options)
-        return self._noise_of(wanted).interval(name, confidence)
+        return self._result_of(name, wanted).noise_interval(confidence)
 
     def population_interval(
         self,
@@ -140,7 +140,7 @@ class ReleasedConfusion(HtmlRepr):
             If the metric has no such limits, or an argument is invalid.
         """
         name, wanted = self._wanted(metric, options)
-        return self._noise_of(wanted).population_interval(PopulationQuestion.of(name, confidence, sure))
+        return self._result_of(name, wanted).population_interval(confidence, sure)
 
     def note(self, metric: Callable[..., Any] | str, **options: Any) -> str | None:
         """Return what must not be concluded from a metric of the counts: that it is mostly noise.
@@ -160,17 +160,13 @@ class ReleasedConfusion(HtmlRepr):
         ValueError, TypeError
             If there is no such metric, or an argument is invalid.
         """
-        _, wanted = self._wanted(metric, options)
-        noise = self._noise_of(wanted)
-        return wanted.note(noise.parts, noise.released)
+        name, wanted = self._wanted(metric, options)
+        result = self._result_of(name, wanted)
+        return wanted.note(result.parts, result.released)
 
-    def _noise_of(self, wanted: Confusion) -> ResultNoise:
-        """Return all that limits of a metric of the counts follow from."""
-        if self.result.noise is None:
-            raise ValueError(
-                "This result does not tell what is public about its noise: use one of with_result."
-            )
-        return replace(self.result.noise, result=wanted)
+    def _result_of(self, name: str, wanted: Confusion) -> PrivateResult[Any]:
+        """Return the result of a metric of the counts."""
+        return replace(self.result, metric=name, reading=wanted)
 
     def _wanted(self, metric: Callable[..., Any] | str, options: Mapping[str, Any]) -> tuple[str, Confusion]:
         """Return the name of a metric, and the metric of the counts that were released."""

@@ -461,7 +461,7 @@ class CalibrationBand:
         else:
             if not isinstance(released, PrivateResult):
                 raise TypeError(_OTHER_BINS.format(of_bins.records.size))
-            bins = getattr(released.noise and released.noise.result, "n_bins", None)
+            bins = getattr(released.reading, "n_bins", None)
             if released.metric != _OF_ONE or (bins, released.n) != (of_bins.records.size, of_bins.public_n):
                 raise ValueError(_OTHER_BINS.format(of_bins.records.size))
             error, noise = float(released), np.zeros_like(of_bins.noise)

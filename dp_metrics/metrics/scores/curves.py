@@ -17,8 +17,8 @@ from dp_metrics.inputs.floats import Floats
 from dp_metrics.inputs.labels import encoded_block
 from dp_metrics.inputs.options import check_count
 from dp_metrics.inputs.readers import LabelColumns, labels_and_scores
-from dp_metrics.mechanisms._base import Limits, Noise
-from dp_metrics.mechanisms.geometric import SumsNoise
+from dp_metrics.mechanisms._base import Limits
+from dp_metrics.mechanisms.geometric import COUNT_LIMIT
 from dp_metrics.metrics._metric import CountSettings, RankSettings, asks, private
 from dp_metrics.metrics.scores.bands import limits_around
 from dp_metrics.metrics.scores.curve_formulas import (
@@ -34,8 +34,8 @@ from dp_metrics.metrics.scores.curve_formulas import (
     two_classes_from_unit,
 )
 from dp_metrics.metrics.scores.table import MOST_BINS, OUTSIDE, SoftBins, even_edges, score_plan
-from dp_metrics.quantities.counts_noise import SHOWN, as_floats, far_apart, in_words
-from dp_metrics.quantities.ranks import CalibrationOf, RankingNoise, RankingOf
+from dp_metrics.quantities.counts_noise import SHOWN, far_apart, in_words
+from dp_metrics.quantities.ranks import CalibrationOf, RankingOf
 from dp_metrics.release.plan import Plan
 from dp_metrics.release.released import (
     APPROXIMATE,
@@ -232,7 +232,7 @@ class _Area(Monotone):
     """The area under the ROC curve of two classes."""
 
     def population(
-        self, parts: Sequence[Noise], released: ReleasedNumbers, asked: PopulationQuestion
+        self, parts: Sequence[Any], released: ReleasedNumbers, asked: PopulationQuestion
     ) -> Interval:
         """Return the interval of the area among all people.
 
@@ -241,16 +241,17 @@ class _Area(Monotone):
         ValueError
             If limits have to be proved, or the mechanism does not tell the sizes of the classes.
         """
-        (noise,) = parts
-        if asked.is_sure or not isinstance(noise, RankingNoise):
+        (loss,) = parts
+        sizes = loss.output.drawn
+        if asked.is_sure or "positives" not in sizes:
             raise ValueError(
                 f"{asked.metric} has an interval for all people by its default mechanism, an approximate "
                 "one: leave out sure; a ScoreSummary has a sure one too."
             )
-        loss, area = noise.limits(2 * asked.miss), self(released)
-        positive = noise.sizes[0]
-        negative = noise.sizes[1] if released.public_n is None else released.public_n - positive
-        limits = limits_around(area, (1.0 - loss.upper, 1.0 - loss.lower), positive, negative, asked.miss)
+        limits, area, positive = loss.limits(2 * asked.miss), self(released), sizes["positives"]
+        negative = sizes["negatives"] if released.public_n is None else released.public_n - positive
+        ends = 1.0 - limits.upper, 1.0 - limits.lower
+        limits = limits_around(area, ends, positive, negative, asked.miss)
         return asked.interval(*limits, area, APPROXIMATE)
 
 
@@ -433,13 +434,13 @@ class BinnedError(Monotone):
 
     n_bins: int = 1
 
-    def limits(self, parts: Sequence[Noise], released: ReleasedNumbers, miss: float) -> Limits:
+    def limits(self, parts: Sequence[Any], released: ReleasedNumbers, miss: float) -> Limits:
         """Return limits of the error of these records, with what chance may give as a note."""
         limits, most = super().limits(parts, released, miss), self._by_chance(parts, released)
         told = "" if most is None else f"{self._told(most, parts, released)}."
         return limits._replace(note=" ".join(filter(None, (limits.note, told))))
 
-    def note(self, parts: Sequence[Noise], released: ReleasedNumbers) -> str | None:
+    def note(self, parts: Sequence[Any], released: ReleasedNumbers) -> str | None:
         """Return what to say if limits of the noise are too far apart, or chance may give much of it."""
         with contextlib.suppress(ValueError):
             lower, upper, missing = super().limits(parts, released, 1 - SHOWN)
@@ -455,27 +456,27 @@ class BinnedError(Monotone):
             "band().error(this) of the result of a calibration curve tells how much chance gives."
         )
 
-    def _told(self, most: float, parts: Sequence[Noise], released: ReleasedNumbers) -> str:
+    def _told(self, most: float, parts: Sequence[Any], released: ReleasedNumbers) -> str:
         n = in_words(self._records(parts, released) or 0.0)
         several = "" if released.most_records == 1 else f", up to {released.most_records} of one person"
         counted = f"{self.n_bins} bins, {n} records{several}"
         return f"Chance alone gives a calibrated model up to about {most:.2g} ({counted})"
 
-    def _by_chance(self, parts: Sequence[Noise], released: ReleasedNumbers) -> float | None:
+    def _by_chance(self, parts: Sequence[Any], released: ReleasedNumbers) -> float | None:
         """Return the most that chance alone gives on average; None where the number of records is unknown."""
         n = self._records(parts, released)
         if n is None:
             return None
         return min(math.sqrt(self.n_bins * released.most_records / (2 * math.pi * n)), 1.0)
 
-    def _records(self, parts: Sequence[Noise], released: ReleasedNumbers) -> float | None:
+    def _records(self, parts: Sequence[Any], released: ReleasedNumbers) -> float | None:
         """Return the number of records, or of noisy ones; at least 1."""
         (part,) = parts
         if released.public_n is not None:
             return max(float(released.public_n), 1.0)
-        if not isinstance(part, SumsNoise):
+        if "sums" not in part.output.drawn:
             return None
-        return max(float(as_floats(part.noisy).sum()) / part.fineness, 1.0)
+        return max(float(min(part.noise.records(part.output), COUNT_LIMIT)), 1.0)
 
 
 def _excess(records: Records, *, n_bins: int, classes: TwoClasses) -> tuple[tuple[int, ...], int]:

@@ -35,7 +35,7 @@ from dp_metrics.metrics.scores.curve_formulas import (
 from dp_metrics.metrics.scores.table import MOST_BINS, ScoreTable
 from dp_metrics.quantities.counts_noise import CountsNoise, too_few
 from dp_metrics.release.count_limits import RatioCells, noisy_ratio, ratio_limits
-from dp_metrics.release.released import APPROXIMATE, Interval, PopulationQuestion, ResultNoise
+from dp_metrics.release.released import APPROXIMATE, Interval, PopulationQuestion
 from dp_metrics.release.result import PrivateResult
 
 _METRICS = {"roc_auc": area_under_roc, "average_precision": average_precision}
@@ -157,7 +157,7 @@ class ReleasedScores(HtmlRepr):
         """
         asked = PopulationQuestion.of(f"{metric}_score", confidence, sure)
         told = self._limited(metric, ties, is_sure=asked.is_sure)
-        return told.interval(asked.metric, asked.confidence)
+        return replace(told, metric=asked.metric).noise_interval(asked.confidence)
 
     def population_interval(
         self,
@@ -190,11 +190,11 @@ class ReleasedScores(HtmlRepr):
             `average_precision_score`. Its `note` says where the bins are too coarse.
         """
         asked = PopulationQuestion.of(f"{metric}_score", confidence, sure)
-        return self._limited(metric, ties).population_interval(asked)
+        return self._limited(metric, ties).among_people(asked)
 
     def roc_band(self, confidence: float = 0.95) -> RocBand:
         """Return the band in which the ROC curve of all people lies, as `PrivateResult.band` does."""
-        band: RocBand = self._limited().band(PopulationQuestion.of("roc_curve", confidence, sure=True))
+        band: RocBand = replace(self._limited(), metric="roc_curve").band(confidence)
         return band
 
     def recall_interval(self, threshold: float, confidence: float = 0.95) -> Interval:
@@ -248,7 +248,7 @@ class ReleasedScores(HtmlRepr):
         inner = self.counts.edges[1:-1]
         edge = int(np.abs(inner - np.clip(wanted, inner[0], inner[-1])).argmin()) + 1
         classes, layout = self._table.classes, self._layout(edge)
-        counts = layout.counts(self.result.value, self._noise.released.public_n)
+        counts = layout.counts(self.result.value, self.result.released.public_n)
         return ReleasedConfusion(self.result, classes.known, counts, layout, float(self.counts.edges[edge]))
 
     def _layout(self, edge: int) -> Layout:
@@ -352,9 +352,9 @@ class ReleasedScores(HtmlRepr):
         self._check_unit()
         asked = PopulationQuestion.of("calibration_curve", confidence, sure=False)
         if n_bins is None:
-            return self._table.calibration_band(self._noise.parts, self._noise.released, asked)
+            return self._table.calibration_band(self.result.parts, self.result.released, asked)
         curve, (places, records) = self.calibration_curve(n_bins), self._even_bins(n_bins)
-        (noise,), released, each = self._noise.parts, self._noise.released, asked.miss / n_bins
+        (noise,), released, each = self.result.parts, self.result.released, asked.miss / n_bins
         assert isinstance(noise, CountsNoise)
         here, prob_pred = are_shown(records), (np.arange(n_bins) + 0.5) / n_bins
         prob_pred[here] = curve.prob_pred
@@ -367,7 +367,7 @@ class ReleasedScores(HtmlRepr):
             )
         table = self._table
         of_bins = table.cells(released, places)
-        band = table.band_of(self._noise.parts, released, asked, of_bins, prob_pred, (lower, upper), _OF_GAPS)
+        band = table.band_of(self.result.parts, released, asked, of_bins, prob_pred, (lower, upper), _OF_GAPS)
         return band.at(here)
 
     def _even_bins(self, n_bins: int) -> tuple[NDArray[np.intp], Floats]:
@@ -377,23 +377,17 @@ class ReleasedScores(HtmlRepr):
 
     @property
     def _table(self) -> ScoreTable:
-        kept: Any = self._noise.result
-        table: ScoreTable = getattr(kept, "reading", kept)  # a summary keeps how its counts are read
+        kept: Any = self.result.reading
+        table: ScoreTable = getattr(kept, "told", kept)  # a summary keeps how its counts are read
         return table
 
-    @property
-    def _noise(self) -> ResultNoise:
-        if self.result.noise is None:
-            raise ValueError(
-                "This result does not tell what is public about its noise: use one of with_result."
-            )
-        return self.result.noise
-
-    def _limited(self, metric: str = "roc_auc", ties: str = "any", *, is_sure: bool = True) -> ResultNoise:
+    def _limited(
+        self, metric: str = "roc_auc", ties: str = "any", *, is_sure: bool = True
+    ) -> PrivateResult[Any]:
         check_choice(metric, "metric", tuple(_METRICS))
         check_choice(ties, "ties", tuple(_TIES))
         table = replace(self._table, formula=_METRICS[metric], ties=_TIES[ties], is_sure=is_sure)
-        return replace(self._noise, result=table)
+        return replace(self.result, reading=table)
 
     def precision_recall_curve(self) -> PrecisionRecallCurve:
         """Return what `private_precision_recall_curve` makes of the counts."""

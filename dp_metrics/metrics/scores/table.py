@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from dp_metrics.inputs.arrays import Records, Shape
 from dp_metrics.inputs.floats import Floats
 from dp_metrics.inputs.options import as_whole, check_edges
-from dp_metrics.mechanisms._base import Limits, Noise
+from dp_metrics.mechanisms._base import Limits
 from dp_metrics.mechanisms.geometric import expected_noise
 from dp_metrics.metrics.scores.bands import (
     ANY_ORDER,
@@ -174,7 +174,7 @@ class ScoreTable:
         """Return the result of what is released."""
         return self.formula(self.counts(released))
 
-    def note(self, parts: Sequence[Noise], released: ReleasedNumbers) -> str | None:
+    def note(self, parts: Sequence[Any], released: ReleasedNumbers) -> str | None:
         """Return what to say if noise may have moved the area far, or the bins are coarse."""
         return self.note_of(_counts_noise(parts), self.counts(released))
 
@@ -225,7 +225,7 @@ class ScoreTable:
         """What the limits are limits of."""
         return f"{_LIMITED.get(self.formula, 'curve')} of the unbinned scores"
 
-    def limits(self, parts: Sequence[Noise], released: ReleasedNumbers, miss: float) -> Limits:
+    def limits(self, parts: Sequence[Any], released: ReleasedNumbers, miss: float) -> Limits:
         """Return limits of the area or the average precision of these records' scores.
 
         Raises
@@ -239,7 +239,7 @@ class ScoreTable:
         return self._noted(ends, released, is_proved=quick is None)
 
     def population(
-        self, parts: Sequence[Noise], released: ReleasedNumbers, asked: PopulationQuestion
+        self, parts: Sequence[Any], released: ReleasedNumbers, asked: PopulationQuestion
     ) -> Interval:
         """Return the interval of the area or the average precision among all people.
 
@@ -259,16 +259,14 @@ class ScoreTable:
         found = self._noted(ends, released, is_proved=quick is None)
         return asked.interval(found.lower, found.upper, self(released), found.note, of=f"The {self.about}")
 
-    def _quick(
-        self, parts: Sequence[Noise], miss: float, *, among_people: bool
-    ) -> tuple[float, float] | None:
+    def _quick(self, parts: Sequence[Any], miss: float, *, among_people: bool) -> tuple[float, float] | None:
         """Return limits that are not proved, or None: an average precision has none."""
         if self.formula is not area_under_roc:
             return None
         return area_limits(_counts_noise(parts), miss, ties=self.ties, among_people=among_people)
 
     def _of_records(
-        self, parts: Sequence[Noise], released: ReleasedNumbers, miss: float
+        self, parts: Sequence[Any], released: ReleasedNumbers, miss: float
     ) -> tuple[float, float]:
         """Return proved limits for these records."""
         each = miss / (2 * self._shares(released))
@@ -279,7 +277,7 @@ class ScoreTable:
         return self._by_shares(parts, released, limits_of)
 
     def _by_shares(
-        self, parts: Sequence[Noise], released: ReleasedNumbers, limits_of: RatioLimits
+        self, parts: Sequence[Any], released: ReleasedNumbers, limits_of: RatioLimits
     ) -> tuple[float, float]:
         """Return limits that hold where those of shares hold: of each class above edges, and of positives."""
         lines = self._lines(parts, released, limits_of)
@@ -298,13 +296,13 @@ class ScoreTable:
         )
         return limits._replace(note=" ".join(filter(None, notes)))
 
-    def band(self, parts: Sequence[Noise], released: ReleasedNumbers, asked: PopulationQuestion) -> RocBand:
+    def band(self, parts: Sequence[Any], released: ReleasedNumbers, asked: PopulationQuestion) -> RocBand:
         """Return the band of the ROC curve among all people, for scores in their public bins."""
         lines = self._lines(parts, released, self._sure(released, asked))
         return RocBand(*lines, asked.confidence, f"The ROC curve of the scores in bins {POPULATION_NOTE}")
 
     def calibration_band(
-        self, parts: Sequence[Noise], released: ReleasedNumbers, asked: PopulationQuestion
+        self, parts: Sequence[Any], released: ReleasedNumbers, asked: PopulationQuestion
     ) -> CalibrationBand:
         """Return the band of the calibration curve among all people, with a bin for each of the table."""
         bins = self._edges(released).size - 1
@@ -322,7 +320,7 @@ class ScoreTable:
 
     def band_of(
         self,
-        parts: Sequence[Noise],
+        parts: Sequence[Any],
         released: ReleasedNumbers,
         asked: PopulationQuestion,
         cells: BinnedCells,
@@ -350,7 +348,7 @@ class ScoreTable:
         return self.bins.merged(len(released.values[0]) // 2)
 
     def _lines(
-        self, parts: Sequence[Noise], released: ReleasedNumbers, limits_of: RatioLimits
+        self, parts: Sequence[Any], released: ReleasedNumbers, limits_of: RatioLimits
     ) -> tuple[RocCurve, RocCurve]:
         return roc_limits(_counts_noise(parts), released.public_n, self._edges(released), limits_of)
 
@@ -373,7 +371,7 @@ class ScoreTable:
         return ScoreCounts(self.bins.merged(columns), negative, positive, noisy.reshape(2, columns), noise)
 
 
-def _counts_noise(parts: Sequence[Noise]) -> CountsNoise:
+def _counts_noise(parts: Sequence[Any]) -> CountsNoise:
     (noise,) = parts
     assert isinstance(noise, CountsNoise)
     return noise
@@ -456,7 +454,7 @@ class SoftBins:
         sums = [np.bincount(rows, steps, minlength=size) for steps in (FINENESS - upper, upper)]
         return np.array(sums).astype(np.int64).reshape(2, 2, self.n_bins)
 
-    def note(self, parts: Sequence[Noise], released: ReleasedNumbers) -> str | None:
+    def note(self, parts: Sequence[Any], released: ReleasedNumbers) -> str | None:
         """Return what to say if limits of the noise of a share that is shown are too far apart: `WIDEST`."""
         (noise,) = parts
         assert isinstance(noise, CountsNoise)
@@ -467,7 +465,7 @@ class SoftBins:
         return few_records(added, here, few) if few.any() else None
 
     def band(
-        self, parts: Sequence[Noise], released: ReleasedNumbers, asked: PopulationQuestion
+        self, parts: Sequence[Any], released: ReleasedNumbers, asked: PopulationQuestion
     ) -> CalibrationBand:
         """Return the band of the calibration curve among all people."""
         (noise,) = parts
