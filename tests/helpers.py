@@ -30,7 +30,7 @@ from dp_metrics.inputs.options import Relation, exact_epsilon
 from dp_metrics.metrics.labels.counts import Confusion
 from dp_metrics.quantities.base import Totals
 from dp_metrics.quantities.counts import CountStats, IntegersOf, NestedOf, TableOf
-from dp_metrics.quantities.mean import MeanOf
+from dp_metrics.quantities.mean import MeanOf, ShareOf
 from dp_metrics.quantities.noises import OneStage, noise_of
 from dp_metrics.quantities.order import OrderOf
 from dp_metrics.quantities.ranks import CalibrationOf, RankingOf
@@ -132,9 +132,13 @@ def kind_of(row) -> str:
     (kind,) = plan.kinds
     if kind is TableOf:
         return "confusion" if isinstance(plan.postprocess, Confusion) else "bins"
-    return {MeanOf: "mean", VarianceOf: "variance", NestedOf: "scores", CalibrationOf: "bins"}.get(
-        kind, "other"
-    )
+    return {
+        MeanOf: "mean",
+        ShareOf: "mean",
+        VarianceOf: "variance",
+        NestedOf: "scores",
+        CalibrationOf: "bins",
+    }.get(kind, "other")
 
 
 class Known:
@@ -168,10 +172,10 @@ class Known:
         return noise, noise.prepare(stats)(entropy, count)
 
 
-def loss_query(values, cap=None, weights=None, groups=None, *, loss=identity, is_count=False) -> Known:
+def loss_query(values, cap=None, weights=None, groups=None, *, loss=identity, kind=MeanOf) -> Known:
     """Return the mean of losses, one for each value."""
-    record_loss = RecordLoss(loss, reads=(np.asarray,), cap=cap, is_count=is_count)
-    return Known(MeanOf(record_loss), values, sample_weight=weights, groups=groups)
+    record_loss = RecordLoss(loss, reads=(np.asarray,), cap=cap)
+    return Known(kind(record_loss), values, sample_weight=weights, groups=groups)
 
 
 class AllRanks:

@@ -481,7 +481,12 @@ _SLACK = 0.001  # of the sum over one number
 
 def _is_table(laws: Sequence[Any]) -> TypeGuard[Sequence[TableLaw]]:
     """Return whether a table of counts is released, and nothing else."""
-    return len(laws) == 1 and isinstance(laws[0], TableLaw) and len(laws[0].values) > 1
+    return len(laws) == 1 and isinstance(laws[0], TableLaw) and not _is_integer(laws[0])
+
+
+def _is_integer(law: TableLaw) -> bool:
+    """Return whether there is but one noise: of one whole number, or of two with one sum."""
+    return len(law.values) == 1 or (len(law.values) == 2 and law.zero_sum)
 
 
 class _Prepared:
@@ -556,9 +561,14 @@ def _number(law: Any, stats: Any, private_n: bool) -> _Number:
     """Return the number that is released by a law."""
     if isinstance(law, SumsLaw):
         return _Number(law.sums.value, law, (0.0, law.sums.limit))
-    if isinstance(law, TableLaw) and len(law.values) == 1:
-        integer = _NoisyInteger(law)
-        return _Number(law.values, integer, (-integer.FAR, integer.FAR), lambda x: (int(x),))
+    if isinstance(law, TableLaw) and _is_integer(law):
+        integer, others = _NoisyInteger(law), sum(law.values) if len(law.values) == 2 else None
+        return _Number(
+            law.values,
+            integer,
+            (-integer.FAR, integer.FAR),
+            lambda x: (int(x),) if others is None else (int(x), others - int(x)),
+        )
     if not hasattr(stats, "bounds"):
         raise ValueError("Only a release of single numbers has a law here: plan for one number at a time.")
     bounds = stats.bounds(1, private_n)
@@ -573,7 +583,7 @@ class _NoisyInteger:
     def __init__(self, law: TableLaw) -> None:
         self._value, self._far = law.values[0], int(self.FAR)
         grid = EvenGrid(-self.FAR, self.FAR, 2 * self._far + 1)
-        self._noise = GeometricLaw(grid, self._far, Staircase(law.rates[0][1], 1))
+        self._noise = GeometricLaw(grid, self._far, Staircase(law.rates[0][1] * len(law.values), 1))
 
     def cdf(self, t: Floats) -> Floats:
         """Return P(release <= t)."""

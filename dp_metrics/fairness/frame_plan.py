@@ -26,12 +26,11 @@ from dp_metrics.metrics.scores.curve_formulas import ScoreCounts, TwoClasses, ar
 from dp_metrics.metrics.scores.table import ScoreBins, ScoreTable, score_plan
 from dp_metrics.quantities.counts import Cells, NestedOf, TableOf, check_cells, plausible_counts, split_table
 from dp_metrics.quantities.counts_noise import CountsNoise, as_floats
-from dp_metrics.quantities.mean import MeanOf
+from dp_metrics.quantities.mean import ShareOf
 from dp_metrics.release.plan import Plan, Share, Source, Together
 from dp_metrics.release.released import ReleasedNumbers
 from dp_metrics.release.result import PrivateResult
 from dp_metrics.release.stored_answers import read_shape
-from dp_metrics.sensitivity.exact import UNIT_BITS
 
 NO_RECORDS = "This group has no records."
 """The note of a group that all know to be empty."""
@@ -579,7 +578,7 @@ def _undefined(plan: Plan, result: PrivateResult[Any]) -> Any:
 def _is_share(plan: Plan) -> bool:
     """Return whether what is released is one share of the records."""
     (part, *others) = plan.parts
-    return not others and isinstance(part, MeanOf) and part.record_loss.is_count
+    return not others and isinstance(part, ShareOf)
 
 
 def _share(metric: FrameMetric, plan: Plan, epsilon: Fraction, shape: Shape, sizes: Sizes) -> _Block:
@@ -597,7 +596,7 @@ def _share(metric: FrameMetric, plan: Plan, epsilon: Fraction, shape: Shape, siz
         parts_of=partial(_right_or_wrong_first, wrong_first=of_wrong),
     )
     (part,) = plan.parts
-    assert isinstance(part, MeanOf)
+    assert isinstance(part, ShareOf)
     count = partial(_right_and_wrong, part=part)
     table = Plan((TableOf(layout.cells, layout.is_partition, count),), plan.reader)
     return _counts(layout, {metric.name: (metric.row.name, confusion)}, table, epsilon, shape, sizes)
@@ -623,10 +622,8 @@ def _right_or_wrong_first(counts: Counts, *, wrong_first: bool) -> tuple[Floats,
     return (wrong, right) if wrong_first else (right, wrong)
 
 
-def _right_and_wrong(records: Records, *, part: MeanOf) -> NDArray[np.int64]:
-    totals = part.totals(records)
-    wrong = part.stats(records, totals, 0).total >> UNIT_BITS
-    return np.array([totals.n - wrong, wrong])
+def _right_and_wrong(records: Records, *, part: ShareOf) -> NDArray[np.int64]:
+    return part.stats(records, part.totals(records), 0).counts[::-1]
 
 
 def _wrong_share(counts: Counts, *, result: Callable[[ReleasedNumbers], Any], without_records: float) -> Any:

@@ -54,7 +54,7 @@ _REFUSED = {
 COMPARABLE: Mapping[str, Metric] = {
     row.name.removeprefix("private_"): row
     for row in METRICS.values()
-    if row.usual.kinds == (MeanOf,) and row.data[:1] == ("y_true",) and row.name not in _REFUSED
+    if row.usual.is_mean and row.data[:1] == ("y_true",) and row.name not in _REFUSED
 }
 """The metrics that are the plain mean of one loss per record, of a truth and a prediction."""
 

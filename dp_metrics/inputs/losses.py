@@ -43,8 +43,6 @@ class RecordLoss:
         Raises for blocks with a record outside the domain of the loss.
     output_weights : ndarray or None
         Public weights of several outputs; None for their plain mean.
-    is_count : bool
-        Whether each loss is 0 or the cap.
     """
 
     loss: Loss
@@ -53,7 +51,6 @@ class RecordLoss:
     bounds: tuple[float, float] | None = None
     check: Callable[..., None] | None = None
     output_weights: Floats | None = None
-    is_count: bool = False
 
     def __call__(self, *blocks: NDArray[Any]) -> Floats:
         """Return the losses of blocks of records, one number each, not yet clipped to the cap."""
@@ -63,10 +60,10 @@ class RecordLoss:
     def may_be_heavy(self) -> bool:
         """Whether a few records may make up much of the mean even where errors have no extreme tail.
 
-        Not where losses are 0 or the cap, or grow only as errors do: of these little is lost by clipping,
-        whatever the tail is (``docs/error_table.py``).
+        Not where losses grow only as errors do: of these little is lost by clipping, whatever the tail is
+        (``docs/error_table.py``).
         """
-        return not (self.is_count or getattr(self.loss, "func", self.loss) in (absolute_error, pinball_loss))
+        return getattr(self.loss, "func", self.loss) not in (absolute_error, pinball_loss)
 
     def _losses(self, blocks: tuple[NDArray[Any], ...]) -> Floats:
         if self.bounds is None and self.loss in FINITE_FOR_FINITE_ONLY:

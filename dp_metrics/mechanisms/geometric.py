@@ -169,18 +169,17 @@ So the mean's error has no jump at an epsilon of 2; an interval is up to an eigh
 class Geometric(Mechanism):
     """Round to a public lattice, add discrete noise, and clamp to the output range.
 
-    For a metric that is as likely near one end of its range as near the other, such as accuracy. A share of n
-    records is a count, its lattice 0, 1/n, ..., 1, and the noise two-sided geometric. Any other metric gets a
-    lattice of a million steps to its global sensitivity, and staircase noise, which is at least as accurate
-    as Laplace noise: the mean absolute noise is .96 of that at epsilon 1, .85 at 2 and .55 at 4.
+    For a metric that is as likely near one end of its range as near the other, such as a Brier score. The
+    lattice has a million steps to the global sensitivity, and the noise is staircase noise, which is at least
+    as accurate as Laplace noise: the mean absolute noise is .96 of that at epsilon 1, .85 at 2 and .55 at 4.
+    Of a share of the records, such as accuracy, two counts get noise of whole records instead.
 
     With a mean of losses with a cap, without weights and groups, the mean of v (1 - v) over the records is
     released too, v = loss / cap: the "spread" from which `population_interval` follows. Up to an epsilon of 2
     both get the same two-sided geometric noise; above, the spread has an eighth of epsilon.
 
     Where the number of records is private, and the metric a mean, noise is added to the sum of the losses and
-    to what is left of it to the limit. Of a share of the records these are two counts, such as those of the
-    wrong and of the right records, and their noise is of whole records; else it is of millionths of one.
+    to what is left of it to the limit, in steps of a millionth of that.
 
     Notes
     -----
@@ -190,12 +189,12 @@ class Geometric(Mechanism):
     to s: between neighbours the exponent changes by epsilon at most. The position on the lattice is exact
     rational arithmetic and the noise is drawn from fair bits without a float, so this holds for the program
     as executed. With a spread one record moves both numbers together by s + 1 steps at most
-    (``mean_spread``), and each has noise k with probability proportional to ``exp(-epsilon |k| / (s + 1))``;
+    (``MeanStats.spread``), and each has noise k with probability proportional to ``exp(-epsilon |k| / (s + 1))``;
     or, above an epsilon of 2, the mean has staircase noise at 7/8 of epsilon, and the spread, which moves by
     s / 4 steps at most, rounded up, at 1/8.
     The metric must have a public upper limit. With a private number of records a record more or
-    less moves both sums together by the limit. Of two counts it changes one, by 1, so each has noise k with
-    probability proportional to ``exp(-epsilon |k|)``.
+    less moves both sums together by the limit. The two counts of a share are a table: see
+    `private_confusion_matrix`.
 
     References
     ----------
@@ -231,10 +230,6 @@ class Geometric(Mechanism):
         width, position = high - low, Fraction(output_bounds.value) - low
         if width == 0:  # the bounds are so close that the metric underflows: there is but one output
             steps, change, centre = 1, 1, 0
-        elif output_bounds.steps is not None:
-            # the metric is a whole number of steps, but for its rounding to a float
-            steps, change = output_bounds.steps, 1
-            centre = round(position * steps / width)
         else:
             sensitivity = Fraction(output_bounds.sensitivity) + _rounding(low, high)
             steps = min(max(math.ceil(FINENESS * width / sensitivity), 1), 1 << 52)
@@ -246,19 +241,14 @@ class Geometric(Mechanism):
     def added_error(self, public: BoundsFacts, epsilon: Fraction) -> float | None:
         """Return the expected noise as a share of the range."""
         share = public.relative_sensitivity
-        if share is None:
-            return None
-        if public.steps is not None:
-            return expected_noise(epsilon) / public.steps
-        return share * _noise(public, epsilon, FINENESS).expected / FINENESS
+        return None if share is None else share * _noise(public, epsilon, FINENESS).expected / FINENESS
 
     def noise_limits(self, released: float, public: BoundsFacts, epsilon: Fraction, miss: float) -> Limits:
         """Return limits on either side, each missed with probability `miss` / 2 at most."""
         if public.output_range[0] == public.output_range[1]:
             return Limits(*public.output_range)
-        rounding = 0.0 if public.steps is not None else 0.5
         law = self.output_distribution(public.widest(), epsilon)
-        return law.limits(released, miss / 2, rounding=rounding)
+        return law.limits(released, miss / 2, rounding=0.5)  # to the lattice
 
 
 def _noise(public: BoundsFacts | OutputBounds, epsilon: Fraction, change: int) -> Staircase:
@@ -505,7 +495,7 @@ class SumsLaw(ApproximateLaw):
 
     def _away(self, miss: float) -> float:
         """Return how far each noisy sum may lie from the sum before its rounding."""
-        return largest_noise(self.rate, miss / len(self.sums.rises)) + self.sums.rounding
+        return largest_noise(self.rate, miss / len(self.sums.rises)) + 0.5
 
     def outcomes(self) -> tuple[Floats, Floats]:
         """Return outcomes that stand for the law, and the probability of each."""

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from fractions import Fraction
 from functools import partial
 from typing import Any, Self, Unpack
 
@@ -30,9 +31,10 @@ from dp_metrics.inputs.readers import (
     unstated_labels,
 )
 from dp_metrics.mechanisms._base import Limits
+from dp_metrics.mechanisms.geometric import COUNT_LIMIT, largest_noise
 from dp_metrics.metrics._metric import Settings, asks, private
-from dp_metrics.quantities.counts_noise import SHOWN, far_apart
-from dp_metrics.quantities.mean import MeanOf
+from dp_metrics.quantities.counts_noise import SHOWN, CountsNoise, far_apart
+from dp_metrics.quantities.mean import MeanOf, ShareOf
 from dp_metrics.release.count_limits import NoisyRatio, noise_limits, noisy_binomial_limits, ratio_limits
 from dp_metrics.release.plan import Plan
 from dp_metrics.release.released import Interval, Monotone, PopulationQuestion, ReleasedNumbers
@@ -74,10 +76,10 @@ class LabelledProbabilities:
         reader = partial(labels_and_probabilities, columns=columns)
         return cls(columns.labels, columns.columns, form.resolution, reader, unstated_labels(labels, form))
 
-    def mean(self, loss: Any, cap: float, *, codes: Any = None, is_count: bool = False) -> MeanOf:
+    def mean(self, loss: Any, cap: float, *, codes: Any = None) -> MeanOf:
         """Return the mean of a loss of codes and probabilities."""
         reads = (codes or partial(encoded_block, labels=self.labels), probability_block)
-        return MeanOf(RecordLoss(loss, reads=reads, cap=cap, is_count=is_count))
+        return MeanOf(RecordLoss(loss, reads=reads, cap=cap))
 
     def log_loss(self, max_loss: Any) -> MeanOf:
         """Return the log loss."""
@@ -122,6 +124,9 @@ _CLEAR = 200  # records times the rate of the noise: from there on limits are cl
 class ShareOfRecords(Monotone):
     """The share of the records that a loss of 0 or 1 counts, or of the others, or their number.
 
+    Released are two counts, of those records and of the others; or, with weights, groups or another mechanism
+    than the geometric one, the share itself.
+
     Parameters
     ----------
     of_what : str
@@ -133,36 +138,45 @@ class ShareOfRecords(Monotone):
     of_what: str = "records"
     is_mean: bool = True
 
+    def __call__(self, released: ReleasedNumbers) -> Any:
+        """Return the result."""
+        if isinstance(released.values[0], float):
+            return super().__call__(released)
+        a, b = (float(min(max(count, 0), COUNT_LIMIT)) for count in self._own_first(released.values[0]))
+        if not self.is_mean:
+            return a
+        return a / (a + b) if a + b else float(not self.rises)  # of no record none is wrong
+
+    def _own_first(self, counts: tuple[int, int]) -> tuple[int, int]:
+        """Return the count that raises the result, and the other."""
+        return counts if self.rises else (counts[1], counts[0])
+
     def limits(self, parts: Sequence[Any], released: ReleasedNumbers, miss: float) -> Limits:
         """Return limits of the result: of a share of a private number of records those of a noisy ratio."""
-        (part,) = parts
-        ratio = self._ratio(part) if self.is_mean else None
-        if ratio is None:
+        (part,), n = parts, released.public_n
+        if isinstance(released.values[0], float):
             return super().limits(parts, released, miss)
-        return Limits(*noise_limits(ratio, miss / 2, miss / 2)).within(0.0, 1.0)
+        if n is None:
+            return Limits(*noise_limits(self._ratio(part), miss / 2, miss / 2)).within(0.0, 1.0)
+        away, (count, _) = largest_noise(_rate_of_both(part), miss / 2), self._own_first(part.noisy)
+        whole = n if self.is_mean else 1
+        lower, upper = (min(max(count + side, 0), n) / whole for side in (-away, away))
+        return Limits(lower, upper).within(0.0, n / whole)
 
     def note(self, parts: Sequence[Any], released: ReleasedNumbers) -> str | None:
         """Return what to say of a share by counts if limits of its noise are too far apart; see `WIDEST`."""
         (part,), n = parts, released.public_n
-        ratio = self._ratio(part)
-        if ratio is not None:
-            is_clear = ratio.rates[0] * (ratio.a + ratio.b) > _CLEAR
-        elif part.noise.even_range is not None and n is not None:
-            is_clear = part.noise.facts(None).steps == n and part.noise.epsilon * n > _CLEAR
-        else:
+        if not self.is_mean or isinstance(released.values[0], float):
             return None
-        if is_clear or not self.is_mean:
+        if part.rates[0][1] * (sum(part.noisy) if n is None else n) > _CLEAR:
             return None
         lower, upper, _ = self.limits(parts, released, 1 - SHOWN)
         return far_apart(lower, upper)
 
-    def _ratio(self, part: Any) -> NoisyRatio | None:
-        """Return the noisy counts of a share of a private number of records; None of any other share."""
-        sums = getattr(part.noise, "public", None)
-        if sums is None or sums.fineness != 1:
-            return None
-        noisy, rate = part.output.drawn["sums"], part.noise.epsilon / sums.sensitivity
-        a, b = noisy if self.rises else noisy[::-1]  # wrong and right records
+    def _ratio(self, counts: CountsNoise) -> NoisyRatio:
+        """Return the noisy counts of a private number of records: those that raise the result, and the others."""
+        rate = counts.rates[0][1]
+        a, b = self._own_first((counts.noisy[0], counts.noisy[1]))
         return NoisyRatio(a, b, (1, 1), (rate, rate), None, None)
 
     def population(
@@ -175,30 +189,29 @@ class ShareOfRecords(Monotone):
         ValueError
             If the law of the released number is not known.
         """
-        (part,), miss = parts, asked.miss
-        ratio = self._ratio(part)
-        if ratio is not None:
-            lower, upper = ratio_limits(ratio, miss, miss)
-            share = self(released)
-        elif part.noise.even_range is not None:
-            n = released.public_n
-            if n is None or part.noise.facts(None).steps != n:
+        (part,), miss, n = parts, asked.miss, released.public_n
+        if isinstance(released.values[0], float):
+            if part.noise.even_range is not None:
                 raise ValueError(
                     f"{asked.metric} with weights or groups has no interval for all people: the records "
                     "must be independent draws from one population, one person each, that count alike."
                 )
-            wrong = round(part.output.value * n)
-            count = wrong if self.rises else n - wrong
-            lower, upper = noisy_binomial_limits(
-                count, n, float(part.noise.epsilon), miss_low=miss, miss_high=miss
-            )
-            share = count / n
-        else:
             raise ValueError(
                 f"{asked.metric} has an interval for all people by mechanism='geometric', its default: no "
                 "other adds noise of a known size to the number of records."
             )
+        if n is None:
+            lower, upper = ratio_limits(self._ratio(part), miss, miss)
+        else:
+            count, rate = min(max(self._own_first(part.noisy)[0], 0), n), float(_rate_of_both(part))
+            lower, upper = noisy_binomial_limits(count, n, rate, miss_low=miss, miss_high=miss)
+        share = replace(self, is_mean=True)(released)
         return asked.interval(lower, upper, share, of=f"The share of {self.of_what}")
+
+
+def _rate_of_both(counts: CountsNoise) -> Fraction:
+    """Return the rate of the one noise that two counts of a public number of records share."""
+    return 2 * counts.rates[0][1]
 
 
 def share_of_records(normalize: Any, of_what: str, *, is_score: bool = False) -> ShareOfRecords:
@@ -339,11 +352,11 @@ def _as_they_are(block: NDArray[Any]) -> NDArray[Any]:
 def _zero_one_plan(shape: Shape, *, normalize: Any, is_score: bool = False) -> Plan:
     check_same_columns(*(one.names for one in shape.arguments))
     # labels are checked as they are compared
-    record_loss = RecordLoss(_wrong, reads=(_as_they_are, _as_they_are), cap=1.0, is_count=True)
+    record_loss = RecordLoss(_wrong, reads=(_as_they_are, _as_they_are), cap=1.0)
     reader = partial(label_pairs, columns=shape.columns())
     of_what = "right labels" if is_score else "wrong labels"
     result = share_of_records(normalize, of_what, is_score=is_score)
-    return Plan((MeanOf(record_loss),), reader, result)
+    return Plan((ShareOf(record_loss),), reader, result)
 
 
 def _labels_from_unit(x: Floats) -> tuple[Any, ...]:
@@ -382,9 +395,9 @@ def private_zero_one_loss(
 
     Notes
     -----
-    There two counts have noise, those of the wrong and of the right
-    records: one record changes one of them, by 1. The ``drawn`` of a `PrivateResult` has both
-    noisy counts, as "sums".
+    By the default mechanism two counts have noise, those of the wrong and of the right records: a record
+    that is replaced moves one of them up and the other down, by 1, and so does the noise where the number of
+    records is public. The ``drawn`` of a `PrivateResult` has both noisy counts.
 
     References
     ----------
@@ -427,9 +440,9 @@ def private_accuracy_score(
 
     Notes
     -----
-    There two counts have noise, those of the wrong and of the right
-    records: one record changes one of them, by 1. The ``drawn`` of a `PrivateResult` has both
-    noisy counts, as "sums".
+    By the default mechanism two counts have noise, those of the wrong and of the right records: a record
+    that is replaced moves one of them up and the other down, by 1, and so does the noise where the number of
+    records is public. The ``drawn`` of a `PrivateResult` has both noisy counts.
 
     References
     ----------
@@ -458,11 +471,11 @@ def _top_k_plan(shape: Shape, *, k: Any, normalize: Any, labels: Any) -> Plan:
         )
     columns = LabelColumns.of(labels, form, "y_score", fewest=2)
     reads = (partial(encoded_block, labels=columns.labels), partial(float_block, name="y_score"))
-    loss = RecordLoss(partial(_misses, k=number), reads=reads, cap=1.0, is_count=True)
+    loss = RecordLoss(partial(_misses, k=number), reads=reads, cap=1.0)
     reader = partial(labels_and_numbers, columns=columns)
     of_what = "records with the true label among the k likeliest"
     result = share_of_records(normalize, of_what, is_score=True)
-    return Plan((MeanOf(loss),), reader, result, unstated=unstated_labels(labels, form))
+    return Plan((ShareOf(loss),), reader, result, unstated=unstated_labels(labels, form))
 
 
 def _misses(codes: NDArray[np.intp], scores: Floats, *, k: int) -> Floats:

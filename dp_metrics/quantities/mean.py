@@ -17,8 +17,10 @@ from numpy.typing import NDArray
 from dp_metrics.inputs.arrays import Records
 from dp_metrics.inputs.floats import MAX_FLOAT, Floats, limit_of
 from dp_metrics.inputs.losses import RecordLoss, clamp
+from dp_metrics.mechanisms import Geometric, Mechanism
 from dp_metrics.mechanisms._base import NEEDS_LIMIT
-from dp_metrics.quantities.base import Number, Totals, ranks_known
+from dp_metrics.quantities.base import Noise, Number, Totals, ranks_known
+from dp_metrics.quantities.counts import noise_of_cells
 from dp_metrics.sensitivity.aggregates import (
     ByLevel,
     Largest,
@@ -46,7 +48,7 @@ from dp_metrics.sensitivity.exact import (
     to_units,
 )
 from dp_metrics.sensitivity.extremes import ClippedSum, Extremes, order_statistic
-from dp_metrics.sensitivity.noisy_sums import FINENESS, Sums, ratio_sums
+from dp_metrics.sensitivity.noisy_sums import Sums, ratio_sums
 from dp_metrics.sensitivity.output_bounds import BoundsFacts, OutputBounds, padded
 
 _TINY = math.ulp(0.0)  # a sensitivity must not be rounded down to none
@@ -107,16 +109,14 @@ class MeanOf(Number):
             limit = rounded_quotient(totals.limits, weight) if totals.weight else limit
             sensitivity = max(rounded_quotient(largest, weight), _TINY)
             record_limit = rounded_quotient(n * largest, weight)
-        steps = n if self.record_loss.is_count and totals.is_plain else None
         return BoundsFacts(
             output_range=(0.0, limit),
             monotonic=True,
             n=n,
             sensitivity=sensitivity,
-            steps=steps,
             record_limit=record_limit,
             mean_ranks=min(ranks, n),
-            has_spread=totals.is_plain and cap is not None and steps is None,
+            has_spread=totals.is_plain and cap is not None,
         )
 
     def extremes_limit(self, totals: Totals | None) -> float:
@@ -129,13 +129,12 @@ class MeanOf(Number):
         return rounded_quotient(totals.size * max(float_units(totals.largest), 1), totals.weight)
 
     def sums(self, stats: MeanStats | None = None) -> Sums:
-        """Return the sum of the losses, and what is left of it to the cap; if each is 0 or the cap two counts."""
+        """Return the sum of the losses, and what is left of it to the cap."""
         cap = self.record_loss.cap
         if cap is None:
             raise ValueError(NEEDS_LIMIT.format("geometric"))
         total, n = (0, 0) if stats is None else (stats.total, stats.totals.n)
-        fineness = 1 if self.record_loss.is_count else FINENESS
-        return ratio_sums(total, max(float_units(cap), 1), n, cap, cap, fineness)
+        return ratio_sums(total, max(float_units(cap), 1), n, cap, cap)
 
     def stats(self, records: Records, totals: Totals, ranks: int, *, forget: bool = False) -> MeanStats:
         """Look at the records in blocks; the blocks do not affect the result."""
@@ -190,6 +189,24 @@ class MeanOf(Number):
         else:
             clipped = (clamp(block, self.record_loss.cap) for block in losses)
             yield from in_blocks(weights.terms(np.concatenate([np.empty(0), *clipped])))
+
+
+@dataclass(frozen=True, eq=False)
+class ShareOf(MeanOf):
+    """Public: the share of the records whose loss is 1; the loss of all others is 0.
+
+    By the geometric mechanism two counts are released, of those with the loss 1 and of the others: see
+    `TableOf`. With weights or groups, or by another mechanism, it is a mean of losses as any other.
+    """
+
+    may_be_heavy = False
+
+    def noise(self, mechanism: Mechanism, totals: Totals | None, epsilon: Fraction) -> Noise | None:
+        """Return noise of two counts, if the mechanism is geometric and records count alike."""
+        if not isinstance(mechanism, Geometric) or not (totals is None or totals.is_plain):
+            return None
+        cells = ((2, Fraction(1)),)
+        return noise_of_cells(cells, epsilon, private_n=totals is None, is_partition=True)
 
 
 @dataclass(frozen=True, eq=False)
@@ -271,6 +288,12 @@ class MeanStats:
     headroom: tuple[Floats, Floats]
     by_level: ByLevel | None
     terms: Terms | None
+
+    @property
+    def counts(self) -> NDArray[np.int64]:
+        """How many losses are 1, and how many are 0, of a `ShareOf`."""
+        ones = self.total >> UNIT_BITS
+        return np.array([ones, self.totals.n - ones])
 
     def merge(self, other: Self) -> Self:
         """Return the stats of the records of both."""

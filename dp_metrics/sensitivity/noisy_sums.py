@@ -2,7 +2,7 @@
 
 Where the number of records is private, so is the divisor of a mean. A record that counts for a part p of the
 limit adds p to one sum and 1 - p to another: together it moves them by 1, whatever it is, and their quotient
-is the mean. Where p is 0 or 1 both sums are counts, and need no finer lattice. Likewise a record at t
+is the mean. Likewise a record at t
 between 0 and 1 adds (1 - t)^2, 2 t (1 - t) and t^2, which are 1 together, and the sums tell the variance (the
 Bezier mechanism, arXiv:2509.04919).
 """
@@ -47,7 +47,7 @@ class Sums:
     rises : tuple of bool, default=()
         For each of the values whether the metric rises with it, or falls; empty if it does neither.
     fineness : int, default=FINENESS
-        What each record adds to all values together, in steps: public. If it is 1 the values are counts.
+        What each record adds to all values together, in steps: public.
     """
 
     values: tuple[int, ...]
@@ -58,13 +58,8 @@ class Sums:
     rises: tuple[bool, ...] = ()
     fineness: int = FINENESS
 
-    @property
-    def rounding(self) -> float:
-        """By how many steps each of the values may differ from the sum that it was rounded from."""
-        return 0.0 if self.fineness == 1 else 0.5
 
-
-def ratio_sums(total: int, most: int, n: int, scale: float, limit: float, fineness: int = FINENESS) -> Sums:
+def ratio_sums(total: int, most: int, n: int, scale: float, limit: float) -> Sums:
     """Return a sum to which each of n records adds at most `most`, and what is left of n times that.
 
     Parameters
@@ -77,20 +72,17 @@ def ratio_sums(total: int, most: int, n: int, scale: float, limit: float, finene
         What a record adds at most, in units of the metric.
     limit : float
         Public limit of the metric.
-    fineness : int, default=FINENESS
-        Steps of the lattice in `most`; 1 only if each record adds 0 or `most`.
     """
     # rounding to nearest commutes with shifts by whole steps: if a record comes or goes, the first changes by
-    # 0 to `fineness`, and the second by the rest of it
-    steps = (2 * fineness * total + most) // (2 * most)
+    # 0 to `FINENESS`, and the second by the rest of it
+    steps = (2 * FINENESS * total + most) // (2 * most)
     return Sums(
-        (steps, n * fineness - steps),
-        fineness,
-        partial(_ratio, scale=scale, limit=limit, least=float(fineness)),
+        (steps, n * FINENESS - steps),
+        FINENESS,
+        partial(_ratio, scale=scale, limit=limit, least=float(FINENESS)),
         limit,
         scale * rounded_quotient(total, max(n, 1) * most),
         (True, False),
-        fineness,
     )
 
 

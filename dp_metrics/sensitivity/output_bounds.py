@@ -51,7 +51,6 @@ class _Fields:
     monotonic: bool
     n: int | None
     sensitivity: float | None = None
-    steps: int | None = None
     record_limit: float | None = None
     mean_ranks: int = 0
     has_spread: bool = False
@@ -100,9 +99,6 @@ class OutputBounds(_Fields):
         Public number of records (or groups), or a private estimate of it; None if it is not to be known.
     sensitivity : float or None, default=None
         Global sensitivity of the metric; None if it has none.
-    steps : int or None, default=None
-        If the metric is a count, the number of equal steps from one end of the output range to the other:
-        the metric sits on a step and moves by at most one between neighbours.
     record_limit : float or None, default=None
         Public limit of n times what one record adds to the metric; None if there is none.
     mean_ranks : int, default=0

@@ -34,7 +34,6 @@ from dp_metrics.metrics.scores.curve_formulas import TwoClasses
 from dp_metrics.metrics.scores.released_scores import ReleasedScores
 from dp_metrics.metrics.scores.table import ScoreBins, ScoreTable
 from dp_metrics.quantities.counts import NestedOf
-from dp_metrics.quantities.mean import MeanOf
 from dp_metrics.release.plan import Plan
 from dp_metrics.release.released import KeptCounts
 from dp_metrics.release.result import PrivateResult, set_result
@@ -390,7 +389,7 @@ def _check_metric(metric: Any, options: Mapping[str, Any]) -> tuple[Metric, dict
 
 def _is_mean(row: Metric) -> bool:
     """Return whether a metric is made of the mean of one loss per record."""
-    return row.usual.kinds == (MeanOf,)
+    return row.usual.is_mean
 
 
 class ConfusionSummary(Summary):
