@@ -28,7 +28,7 @@ from dp_metrics.inputs.floats import Floats
 from dp_metrics.inputs.losses import RecordLoss, identity
 from dp_metrics.inputs.options import Relation, exact_epsilon
 from dp_metrics.metrics.labels.counts import Confusion
-from dp_metrics.quantities.base import Totals
+from dp_metrics.quantities.base import Output, Totals
 from dp_metrics.quantities.counts import CountStats, IntegersOf, NestedOf, TableOf
 from dp_metrics.quantities.mean import MeanOf, ShareOf
 from dp_metrics.quantities.noises import OneStage, noise_of
@@ -170,6 +170,31 @@ class Known:
         """Return the noise, and an output of it."""
         noise, stats = self.prepared(mechanism, epsilon, relation=relation)
         return noise, noise.prepare(stats)(entropy, count)
+
+    def prepare(self, mechanism, epsilon=1.0, *, relation=Relation.REPLACE_ONE) -> "Prepared":
+        return Prepared(self, *self.prepared(mechanism, epsilon, relation=relation))
+
+
+class Prepared:
+    """The release of a quantity, ready to be drawn."""
+
+    def __init__(self, known: Known, noise, stats) -> None:
+        self.known, self.noise, self.stats = known, noise, stats
+
+    def __call__(self, entropy, count=None):
+        return self.noise.prepare(self.stats)(entropy, count)
+
+    def law(self, count=None):
+        return self.noise.law(self.stats, count)
+
+    def limits(self, released, miss=0.05, count=None, **drawn):
+        """Return limits of the number, if this had been released, and drawn."""
+        return self.noise.limits(Output(released, drawn, count), miss)
+
+    @property
+    def value(self) -> float:
+        """The number without the noise."""
+        return self.stats.bounds(1, False).value
 
 
 def loss_query(values, cap=None, weights=None, groups=None, *, loss=identity, kind=MeanOf) -> Known:

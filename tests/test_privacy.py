@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import pytest
 from cases import ADD_OR_REMOVE as ADD, REPLACE
+from dp_metrics.release.parts import count_table, mean_loss
 from helpers import slow_but
 
 import dp_metrics as dp
@@ -25,7 +26,6 @@ from dp_metrics.inputs.options import Relation
 from dp_metrics.mechanisms import MECHANISMS, AboveThreshold, Adaptive, Hazard, Mechanism, adaptive, geometric
 from dp_metrics.mechanisms.adaptive import AdaptiveDraw
 from dp_metrics.metrics import METRICS
-from dp_metrics.release.parts import count_table, mean_loss
 from dp_metrics.quantities.ranks import HazardByClass
 from dp_metrics.release.release import Release
 from dp_metrics.sensitivity.extremes import Extremes

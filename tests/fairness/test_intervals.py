@@ -18,8 +18,8 @@ from dp_metrics.fairness.intervals import InRecords
 from dp_metrics.inputs.options import Relation
 from dp_metrics.metrics.labels.counts import Confusion, ratio_cells
 from dp_metrics.metrics.labels.layouts import right_or_wrong
-from dp_metrics.release.count_limits import noisy_ratio, ratio_limits
 from dp_metrics.quantities.counts_noise import CountsNoise
+from dp_metrics.release.count_limits import noisy_ratio, ratio_limits
 from dp_metrics.release.released import PopulationQuestion, ReleasedNumbers, ResultNoise
 
 RNG = np.random.default_rng(0)

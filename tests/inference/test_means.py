@@ -18,8 +18,8 @@ from dp_metrics.inference.loss_intervals import mean_interval_plan, mean_plan
 from dp_metrics.inputs.arrays import Records
 from dp_metrics.inputs.options import Relation
 from dp_metrics.inputs.readers import vector
-from dp_metrics.release.count_limits import mean_half_width, normal_laplace_tail
 from dp_metrics.quantities.order import cap_of
+from dp_metrics.release.count_limits import mean_half_width, normal_laplace_tail
 from dp_metrics.release.released import ReleasedNumbers
 from dp_metrics.sensitivity.noisy_sums import FINENESS
 

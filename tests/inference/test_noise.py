@@ -23,8 +23,8 @@ from dp_metrics.mechanisms.geometric import SumsNoise, largest_noise
 from dp_metrics.metrics import FUNCTIONS, METRICS
 from dp_metrics.metrics.labels.counts import ratio_cells
 from dp_metrics.metrics.regression import _score_limits, _Scores, r2_from_parts
-from dp_metrics.release.count_limits import noisy_ratio
 from dp_metrics.quantities.counts_noise import CountsNoise
+from dp_metrics.release.count_limits import noisy_ratio
 from dp_metrics.release.released import Monotone, ReleasedNumbers, ResultNoise
 
 # curves and reports have no limits of their noise

@@ -8,7 +8,7 @@ from itertools import product
 import numpy as np
 import pytest
 from cases import PRIVATE_N
-from helpers import assert_follows, loop_over, seeded
+from helpers import assert_follows, loop_over, loss_query, seeded, variance_query
 
 from dp_metrics import (
     PrivacyAccountant,
@@ -22,7 +22,6 @@ from dp_metrics import (
     with_result,
 )
 from dp_metrics.analysis._law_comparison import joint_losses
-from dp_metrics.analysis.expected_error import loss_draw, variance_draw
 from dp_metrics.exceptions import NoisyReleaseWarning
 from dp_metrics.mechanisms import Adaptive, adaptive
 
@@ -36,29 +35,29 @@ STAGES = ("hazard", "adaptive")
 @pytest.mark.parametrize(
     ("make", "limit", "a", "b"),
     [
-        (loss_draw, {"max_loss": 1.0}, [0.0, 0.1, 0.3, 0.0], [0.0, 0.1, 0.3, 1.0]),
-        (variance_draw, {"bounds": (0.0, 1.0)}, [0.0, 0.9, 0.3, 1.0], [0.0, 0.9, 0.3, 0.5]),
+        (loss_query, 1.0, [0.0, 0.1, 0.3, 0.0], [0.0, 0.1, 0.3, 1.0]),
+        (variance_query, (0.0, 1.0), [0.0, 0.9, 0.3, 1.0], [0.0, 0.9, 0.3, 0.5]),
     ],
 )
 def test_every_scale_that_can_be_drawn_keeps_the_claim(make, limit, a, b):
     """The auditor tries those beside the ends of runs."""
-    first, second = (make(np.array(x), mechanism=ALWAYS, epsilon=3.0, **limit).law(None) for x in (a, b))
+    first, second = (make(x, limit).prepare(ALWAYS, 3.0).law() for x in (a, b))
     numbers = np.arange(first.first.grid.first, first.first.grid.last + 1, 13)
     assert numbers.size > 500
     assert max(joint_losses(first, second, numbers)) <= 3.0 * (1 + TOLERANCE)
 
 
-@pytest.mark.parametrize("make", [loss_draw, variance_draw])
+@pytest.mark.parametrize("make", [loss_query, variance_query])
 def test_scales_are_drawn_and_releases_follow_the_law_given_the_scale(make):
     x = np.random.default_rng(2).exponential(size=400)
-    mixture, entropy = make(x, mechanism=ALWAYS, epsilon=2.0).law(None), seeded()
+    mixture, entropy = make(x).prepare(ALWAYS, 2.0).law(), seeded()
     law = mixture.given(3.0)
     assert_follows(np.array([law.release(entropy) for _ in range(4000)]), law)
     # a share of 300 has a standard error of at most 3 %
     scales = np.array([mixture.release(entropy)[1]["scale"] for _ in range(300)])
     for drawn in mixture.first.quantile([0.1, 0.5, 0.9]).tolist():
         scale = mixture.scale(drawn)
-        expected = mixture.first.cdf(scale if make is loss_draw else drawn)
+        expected = mixture.first.cdf(scale if make is loss_query else drawn)
         assert abs(np.mean(scales <= scale) - expected) < 0.15
 
 
@@ -113,10 +112,10 @@ def test_the_rank_grows_with_public_numbers_up_to_what_a_private_n_prepares(epsi
 @loop_over("width", [1.0, 50.0])
 def test_a_variance_is_clipped_at_a_tenth_more_than_the_square_but_never_above_the_public_limit(width):
     x = np.random.default_rng(0).random(1000)
-    law = variance_draw(x, mechanism=ALWAYS, epsilon=1.0, bounds=(0.0, width)).law(None)
+    law = variance_query(x, (0.0, width)).prepare(ALWAYS).law()
     assert law.scale(0.5) == pytest.approx(1.1 * 0.5**2, rel=1e-12)
     assert law.scale(width) == width**2
-    free = variance_draw(x, mechanism=ALWAYS, epsilon=1.0).law(None)
+    free = variance_query(x).prepare(ALWAYS).law()
     assert free.scale(50.0) == pytest.approx(1.1 * 50.0**2, rel=1e-12)
 
 
@@ -169,8 +168,7 @@ def test_a_clipped_sum_is_rounded_to_the_lattice_once():
     laws = []
     for last in (0.0, more):
         losses = np.array([1.0] * 999 + [tie, last])
-        draw = loss_draw(losses, max_loss=None, mechanism=Adaptive(), epsilon=1.0)
-        laws.append(draw.law(None).given(1.0))
+        laws.append(loss_query(losses).prepare(Adaptive()).law().given(1.0))
     steps = 1 << 30
     rest = 1 - Fraction(1, 4) - Fraction(300, 6 * 1001)  # of epsilon, for the second stage
     offset = math.floor(steps / (4 * rest))

@@ -13,13 +13,14 @@ import pytest
 from helpers import assert_follows, loop_over, loss_bounds, loss_query
 
 import dp_metrics as dp
+from dp_metrics.analysis._law_comparison import law_loss
 from dp_metrics._random import SeededEntropy
 from dp_metrics.inputs import losses
 from dp_metrics.inputs.options import Relation
 from dp_metrics.mechanisms import Geometric, geometric, get_mechanism
-from dp_metrics.mechanisms.geometric import SpreadDraw, Staircase, expected_noise, noise_cells, spread_noise
-from dp_metrics.sensitivity.aggregates import LossAggregate
-from dp_metrics.sensitivity.noisy_sums import FINENESS, mean_spread
+from dp_metrics.mechanisms.geometric import SpreadLaw, Staircase, expected_noise, noise_cells
+from dp_metrics.quantities.mean import ShareOf
+from dp_metrics.sensitivity.noisy_sums import FINENESS
 
 
 def _law(metric_query, epsilon=1.0):
@@ -29,22 +30,18 @@ def _law(metric_query, epsilon=1.0):
     )
 
 
-def of_counts(wrong):
-    return loss_query(wrong, 1.0, loss=losses.zero_one_loss, is_count=True)
-
-
 @loop_over("n", [1, 2, 7, 1000, 12345])
-def test_a_count_is_released_on_its_own_lattice_at_full_epsilon(n):
+def test_a_share_is_two_counts_at_full_epsilon(n):
     rng = np.random.default_rng(n)
     for _ in range(20):
         wrong = rng.random(n) < rng.random()
         other = wrong.copy()
         other[0] = not other[0]
-        a, b = (_law(of_counts(w), Fraction(3, 10)) for w in (wrong, other))
-        assert a.centre == wrong.sum()
-        assert a.added == Staircase(Fraction(3, 10), 1)
-        assert abs(a.centre - b.centre) == 1  # so the exact loss is epsilon
-        np.testing.assert_array_equal(a.grid.points(np.arange(n + 1)), np.arange(n + 1) / n)
+        shares = (loss_query(w, 1.0, loss=losses.zero_one_loss, kind=ShareOf) for w in (wrong, other))
+        a, b = (share.prepare(Geometric(), Fraction(3, 10)).law() for share in shares)
+        assert a.values == (wrong.sum(), n - wrong.sum())
+        assert (a.rates, a.zero_sum) == (((2, Fraction(3, 20)),), True)
+        assert law_loss(a, b) == 0.3
 
 
 def test_rounding_to_the_lattice_costs_one_step_more_and_no_epsilon():
@@ -95,14 +92,13 @@ TINY = 5e-324
 
 
 def spread_of(values, cap=1.0):
-    blocks = [np.array(values)]
-    return mean_spread(LossAggregate.from_blocks(blocks, capacity=0, cap=cap, by_level=True))
+    return loss_query(values, cap).stats(0, forget=True).spread()
 
 
-def draw_of(values, cap=1.0, epsilon=Fraction(1)):
-    draw = loss_query(np.array(values), cap).prepare(Geometric(), epsilon, relation=Relation.REPLACE_ONE)
-    assert isinstance(draw, SpreadDraw)
-    return draw
+def law_of(values, cap=1.0, epsilon=Fraction(1)):
+    law = loss_query(values, cap).prepare(Geometric(), epsilon).law()
+    assert isinstance(law, SpreadLaw)
+    return law
 
 
 @pytest.mark.parametrize("cap", [1.0, 0.3, 3.3, 1e308, 7 * TINY])
@@ -125,12 +121,9 @@ def test_the_spread_is_that_of_the_stated_function_but_for_a_thousandth():
 
 
 def moved(a, b):
-    """Return by how many steps either number of two draws differs, and the law of that of either noise."""
-    laws = [draw.law(None) for draw in (a, b)]
-    assert laws[0].grid == laws[1].grid
-    assert laws[0].added == laws[1].added
-    steps = abs(laws[0].centre - laws[1].centre), abs(a.place(laws[0]) - b.place(laws[1]))
-    return steps, (laws[0].added, spread_noise(laws[0].added, a.epsilon))
+    """Return by how many steps either number of two laws differs, and the law of that of either noise."""
+    assert (a.grid, a.added, a.of_spread) == (b.grid, b.added, b.of_spread)
+    return (abs(a.centre - b.centre), abs(a.place - b.place)), (a.added, a.of_spread)
 
 
 @pytest.mark.parametrize("n", [1, 2, 3, 10])
@@ -138,12 +131,12 @@ def test_neighbours_move_by_no_more_steps_than_the_noise_allows(n):
     rng, together, alone = np.random.default_rng(n), set(), []
     for _ in range(100):
         rest = rng.random(n - 1).tolist()
-        steps, (noise, _) = moved(*(draw_of([x, *rest]) for x in (rng.random() / FINENESS, 1.0)))
+        steps, (noise, _) = moved(*(law_of([x, *rest]) for x in (rng.random() / FINENESS, 1.0)))
         # rounding both can cost a step, and one is for what a float may be off
         assert sum(steps) <= 1 / noise.epsilon == FINENESS + 2
         together.add(sum(steps))
         # above an epsilon of 2 each number has a noise of its own
-        pair = [draw_of([x, *rest], epsilon=Fraction(5, 2)) for x in rng.choice([0.0, 0.5, 1.0], 2)]
+        pair = [law_of([x, *rest], epsilon=Fraction(5, 2)) for x in rng.choice([0.0, 0.5, 1.0], 2)]
         steps, noises = moved(*pair)
         assert sum(noise.epsilon for noise in noises) == Fraction(5, 2)
         assert all(step <= noise.steps for step, noise in zip(steps, noises, strict=True))
@@ -152,11 +145,10 @@ def test_neighbours_move_by_no_more_steps_than_the_noise_allows(n):
     assert np.max(alone, axis=0) == pytest.approx([FINENESS, FINENESS / 4], abs=1.1)
 
 
-def joint_logs(draw):
+def joint_logs(law):
     """Return the log probability of each place of the mean, in rows, and of the spread: all that matter."""
-    law = draw.law(None)
     reached = law.index_cdf(np.arange(-1, law.grid.last + 1))
-    size, added = -np.abs(np.arange(-60.0, 60.0) - draw.place(law)), spread_noise(law.added, draw.epsilon)
+    size, added = -np.abs(np.arange(-60.0, 60.0) - law.place), law.of_spread
     of_spread = added.cdf(size) - added.cdf(size - 1)
     return np.log(np.diff(reached))[:, np.newaxis] + np.log(of_spread)
 
@@ -165,7 +157,7 @@ def largest_loss(values, epsilon=Fraction(1)):
     """Return the loss of all pairs of neighbours of two records with these values."""
     worst = 0.0
     for z in values[:4]:
-        logs = [joint_logs(draw_of([one, z], epsilon=epsilon)) for one in values]
+        logs = [joint_logs(law_of([one, z], epsilon=epsilon)) for one in values]
         worst = max(worst, *(float(np.abs(a - b).max()) for a, b in itertools.combinations(logs, 2)))
     return worst
 
@@ -180,7 +172,7 @@ def largest_loss(values, epsilon=Fraction(1)):
                         lambda _, epsilon, change: Staircase(epsilon / (change - 1), 1)]},
         ),
         (
-            Fraction(5, 2), (8, 11), sys.modules[__name__],
+            Fraction(5, 2), (8, 11), geometric,
             # the spread has too much of epsilon, or is taken to move by less than it does
             {"spread_noise": [lambda of_mean, epsilon: Staircase(epsilon / 5, -(-of_mean.steps // 4)),
                               lambda of_mean, epsilon: Staircase(epsilon / 8, max(of_mean.steps // 8, 1))]},
@@ -203,19 +195,18 @@ def test_the_joint_law_of_neighbours_on_a_small_lattice(epsilon, finenesses, pat
 @pytest.mark.parametrize("epsilon", [Fraction(1, 2), Fraction(5, 2)])
 def test_both_numbers_have_noise_of_their_own_with_the_stated_law(epsilon):
     """A false alarm once in 300,000, in each of three tests."""
-    draw, entropy = draw_of(np.linspace(0, 1, 30), epsilon=epsilon), SeededEntropy(0)
-    law = draw.law(None)
-    drawn = [draw(entropy, None) for _ in range(1500)]
-    means, spreads = np.array([(value, others["spread"]) for value, others in drawn]).T
+    law, entropy = law_of(np.linspace(0, 1, 30), epsilon=epsilon), SeededEntropy(0)
+    means, spreads = np.array([law.release_both(entropy) for _ in range(1500)]).T
     assert_follows(means, law)
-    noise, added = np.rint(spreads * law.grid.last) - draw.place(law), spread_noise(law.added, epsilon)
+    noise, added = np.rint(spreads * law.grid.last) - law.place, law.of_spread
     assert_follows(noise, type("Law", (), {"cdf": staticmethod(lambda k: added.cdf(np.floor(k)))}))
     assert abs(np.corrcoef(means, noise)[0, 1]) < 5 / math.sqrt(1500)
 
 
 def test_the_price_of_the_spread():
     """As the module says: 0.4 % at 0.3, 4 % at 1, 18 % at 2."""
-    facts = loss_query(np.zeros(1000), 1.0).part.facts(1000, 1)
+    mean = loss_query(np.zeros(1000), 1.0)
+    facts = mean.quantity.facts(mean.totals, 1)
     for epsilon, stated in ((0.1, 0.0004), (0.3, 0.0038), (1, 0.0422), (2, 0.1752), (4, 0.2998)):
         noise = geometric._noise(facts, Fraction(epsilon), FINENESS).expected
         price = noise / Staircase(Fraction(epsilon), FINENESS).expected - 1

@@ -22,7 +22,6 @@ from helpers import (
 from hypothesis import given, settings, strategies as st
 
 from dp_metrics._random import LazyUniform, SeededEntropy
-from dp_metrics.analysis.expected_error import loss_output_bounds, variance_output_bounds
 from dp_metrics.inputs.options import exact_epsilon
 from dp_metrics.mechanisms import Hazard
 from dp_metrics.mechanisms.hazard import largest_ratio, share_of_rank
@@ -195,11 +194,12 @@ def some_law(seed):
     x = np.minimum(rng.lognormal(0, rng.uniform(0.1, 4), size=int(rng.integers(1, 300))), 50.0)
     epsilon = float(rng.choice([0.1, 0.5, 1, 3, 10, 100, 1e4]))
     mechanism = Hazard(resolution=None if rng.random() < 0.5 else float(rng.choice([0.01, 1.0, 40.0])))
-    is_bounded, settings = rng.random() < 0.5, {"mechanism": mechanism, "epsilon": epsilon}
+    is_bounded = rng.random() < 0.5
     if rng.random() < 0.5:
-        bounds = loss_output_bounds(x, max_loss=50.0 if is_bounded else None, **settings)
+        query = loss_query(x, 50.0 if is_bounded else None)
     else:
-        bounds = variance_output_bounds(x, bounds=(0.0, 50.0) if is_bounded else None, **settings)
+        query = variance_query(x, (0.0, 50.0) if is_bounded else None)
+    bounds = query.output_bounds(mechanism, epsilon)
     return mechanism.output_distribution(bounds, epsilon)
 
 

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from helpers import (
     BOTH_RELATIONS,
+    Prepared,
     loop_over,
     loss_bounds,
     loss_query,
@@ -23,15 +24,15 @@ from helpers import (
 from dp_metrics.inputs.floats import MAX_FLOAT
 from dp_metrics.inputs.options import Relation
 from dp_metrics.mechanisms import Adaptive, Geometric, Hazard
-from dp_metrics.mechanisms._base import BoundsNoise, Limits
+from dp_metrics.mechanisms._base import Limits
 from dp_metrics.mechanisms._laws import nearest_index
 from dp_metrics.mechanisms.geometric import SumsLaw, largest_noise
 from dp_metrics.mechanisms.hazard import _LeastFavourable, cells_above, records_above
-from dp_metrics.quantities.counts_noise import largest_zero_sum_noise
+from dp_metrics.metrics.classification import share_of_records
+from dp_metrics.quantities.counts_noise import CountsNoise, largest_zero_sum_noise
 from dp_metrics.quantities.ranks import HazardByClass
-from dp_metrics.sensitivity.aggregates import LossAggregate
-from dp_metrics.sensitivity.noisy_sums import mean_sums
-from dp_metrics.sensitivity.output_bounds import BoundsFacts, mean_loss_bounds
+from dp_metrics.release.released import ReleasedNumbers
+from dp_metrics.sensitivity.output_bounds import BoundsFacts
 
 PLAIN = Hazard(scale=1e-6)  # the plain grid, whatever the limit
 
@@ -50,11 +51,7 @@ def simple(public):
 
 
 def limits(mechanism, released, public, epsilon, miss=0.05):
-    return mechanism.noise_limits(BoundsNoise(released, public, mechanism, epsilon), miss)
-
-
-def limits_after(draw, released, miss=0.05, **drawn):
-    return draw.noise(released, drawn, None).limits(miss)
+    return mechanism.noise_limits(released, public, Fraction(epsilon), miss).within(*public.output_range)
 
 
 def wrong(law, mechanism, bounds, epsilon, *, known=None) -> tuple[float, float]:
@@ -65,9 +62,7 @@ def wrong(law, mechanism, bounds, epsilon, *, known=None) -> tuple[float, float]
 
 def wrong_after(law, draw, scale) -> tuple[float, float]:
     """Return the same of limits that follow from a drawn scale."""
-    return misses_of(
-        law, draw.output_bounds.value, lambda released: limits_after(draw, released, scale=scale)
-    )
+    return misses_of(law, draw.value, lambda released: draw.limits(released, scale=scale))
 
 
 def exact_mean(losses) -> float:
@@ -206,7 +201,7 @@ def test_limits_hold_for_weights_and_groups():
         (rng.random(60), np.arange(60) // 4),
     ):
         query = loss_query(rng.random(60) ** 4, 1.0, weights, groups)
-        bounds = query.output_bounds(Hazard(), Fraction(1), relation=Relation.REPLACE_ONE)
+        bounds = query.output_bounds(Hazard(), Fraction(1))
         law = Hazard().output_distribution(bounds, 1.0)
         assert max(wrong(law, Hazard(), bounds, 1.0)) <= 0.025 * (1 + 1e-9)
 
@@ -240,33 +235,33 @@ def test_the_largest_noise_among_some_with_sum_0_is_that_of_the_exact_law():
         assert largest_zero_sum_noise(Fraction(1, width), 3, 0.01) == largest_noise(1 / width, 0.01)
 
 
-@loop_over(("is_count", "epsilon"), product([True, False], [0.1, 1.0, 3.0]))
-def test_limits_of_geometric_noise_are_wrong_as_rarely_as_promised(epsilon, is_count):
-    losses = (RNG.random(50) < 0.4).astype(float) if is_count else RNG.random(50)
-    for x in (losses, np.zeros(50), np.ones(50)):
-        bounds = mean_loss_bounds(
-            LossAggregate.from_data(x, capacity=1, cap=1.0), steps=50 if is_count else None
-        )
+@loop_over("epsilon", [0.1, 1.0, 3.0])
+def test_limits_of_geometric_noise_are_wrong_as_rarely_as_promised(epsilon):
+    for x in (RNG.random(50), np.zeros(50), np.ones(50)):
+        bounds = loss_query(x, 1.0).output_bounds(Geometric(), epsilon)
         law = Geometric().output_distribution(bounds, epsilon)
         found = wrong(law, Geometric(), bounds, epsilon)
         assert max(found) <= 0.025 * (1 + 1e-9)
-        if not is_count and 0 < bounds.value < 1 and epsilon >= 1:
+        if 0 < bounds.value < 1 and epsilon >= 1:
             assert min(found) > 0.0249  # and no wider than they have to be
 
 
+def sums_of(losses):
+    """Return the sums that tell a mean of losses from 0 to 1."""
+    mean = loss_query(losses, 1.0)
+    return mean.quantity.sums(mean.stats())
+
+
 @loop_over("n", [49, 93, 161])
-def test_limits_of_counts_are_counts_to_the_last_bit(n):
-    """49 times 1/49 is less than 1 in floats: a multiple of the spacing would miss the metric there."""
+def test_limits_of_a_share_are_counts_to_the_last_bit(n):
+    """49 times 1/49 is less than 1 in floats."""
     for right in range(n + 1):
-        losses = np.r_[np.ones(right), np.zeros(n - right)]
-        bounds = mean_loss_bounds(LossAggregate.from_data(losses, capacity=1, cap=1.0), steps=n)
-        public = bounds.facts
+        reading = share_of_records(True, "records")
         for away in (-4, 4):
-            released = min(max(right + away, 0), n) / n
-            lower, upper, _ = limits(Geometric(), released, public, 1.0, miss=0.011)
-            assert lower <= bounds.value <= upper
-            if 0 <= right + away <= n:
-                assert bounds.value == (upper if away < 0 else lower)
+            counts = CountsNoise((right + away, n - right - away), ((2, Fraction(1, 2)),), True)
+            told = ReleasedNumbers((counts.noisy,), n, n, Fraction(1), Relation.REPLACE_ONE)
+            lower, upper, _ = reading.limits([counts], told, 0.011)
+            assert right / n == (upper if away < 0 else lower)
 
 
 TAILS = {"exponential": RNG.exponential(size=2000), "Pareto": RNG.pareto(1.2, 2000), "equal": np.ones(2000)}
@@ -274,8 +269,8 @@ TAILS = {"exponential": RNG.exponential(size=2000), "Pareto": RNG.pareto(1.2, 20
 
 @loop_over(("name", "wrong_by"), product(TAILS, [0.01, 1.0, 100.0]))
 def test_a_scale_that_is_wrong_costs_width_and_never_coverage(name, wrong_by):
-    draw = loss_query(TAILS[name]).prepare(Adaptive(), Fraction(1), relation=Relation.REPLACE_ONE)
-    mixture = draw.law(None)
+    draw = loss_query(TAILS[name]).prepare(Adaptive(), Fraction(1))
+    mixture = draw.law()
     scale = wrong_by * float(np.sort(TAILS[name])[-3])
     found = wrong_after(mixture.given(scale), draw, mixture.scale(scale))
     assert found[0] <= 0.05 * (1 + 1e-9)
@@ -286,17 +281,17 @@ def test_a_scale_that_is_wrong_costs_width_and_never_coverage(name, wrong_by):
 
 def test_a_scale_at_the_public_limit_gives_the_limits_of_the_noise_alone():
     losses = np.minimum(RNG.exponential(size=2000), 2.0)
-    draw = loss_query(losses, 2.0).prepare(Adaptive(), Fraction(1), relation=Relation.REPLACE_ONE)
-    mixture = draw.law(None)
+    draw = loss_query(losses, 2.0).prepare(Adaptive(), Fraction(1))
+    mixture = draw.law()
     for scale in (2.0, 1.0):
         # a release at the end may have been any further up, whatever the confidence
-        assert limits_after(draw, 2.0, miss=0.9, scale=scale).upper == 2.0
+        assert draw.limits(2.0, miss=0.9, scale=scale).upper == 2.0
         found = wrong_after(mixture.given(scale), draw, mixture.scale(scale))
         assert found[0] <= 0.02375 * (1 + 1e-9)
         if scale == 2.0:  # of the other 270 records are larger, so that it is not drawn
             assert 0.0237 < min(found) <= max(found) <= 0.02375 * (1 + 1e-9)
-    away = limits_after(draw, 0.5, scale=2.0).upper - 0.5
-    clipped = limits_after(draw, 0.5, scale=1.0).upper - 0.5
+    away = draw.limits(0.5, scale=2.0).upper - 0.5
+    clipped = draw.limits(0.5, scale=1.0).upper - 0.5
     assert 0 < away < 0.01 < clipped < 0.1
 
 
@@ -314,8 +309,8 @@ def test_more_records_exceed_the_drawn_level_as_rarely_as_promised(name, miss):
     """By the exact law of the first stage; worst are many records just above what is drawn, and zeros."""
     losses = MANY_ABOVE[name]
     for epsilon in (0.3, 3.0):
-        draw = loss_query(losses, 8.0).prepare(Adaptive(), Fraction(epsilon), relation=Relation.REPLACE_ONE)
-        (first, _), law = draw._stages(None), draw.law(None).first
+        draw = loss_query(losses, 8.0).prepare(Adaptive(), Fraction(epsilon))
+        (first, _), law = draw.noise.stages(None), draw.law().first
 
         def is_wrong(number, law=law, first=first):
             level = float(law.grid.points(np.array([number]))[0])
@@ -340,8 +335,9 @@ def test_the_number_of_records_above_is_nearly_attained():
     losses = np.r_[np.full(int(most), 1.0000001), np.zeros(500)]
     bounds = (
         loss_query(losses, 8.0)
-        .prepare(Adaptive(), Fraction(1), relation=Relation.REPLACE_ONE)
-        .extremes.bounds(2, 100)
+        .prepare(Adaptive(), Fraction(1))
+        .stats.extremes(200, False)
+        .bounds(2, 100)
     )
     number = int(law.grid.index_above(np.array([1.0]))[0]) - 1
     reached = float(Hazard(resolution=0.4).output_distribution(bounds, 1).index_cdf(np.array([number]))[0])
@@ -352,8 +348,8 @@ def test_the_number_of_records_above_is_nearly_attained():
 def test_limits_of_a_clipped_mean_with_a_cap_are_wrong_as_rarely_as_promised(name):
     """Summed over the scales that may be drawn, each with the exact law of the noise that follows."""
     losses, miss = MANY_ABOVE[name], 0.2
-    draw = loss_query(losses, 8.0).prepare(Adaptive(), Fraction(1), relation=Relation.REPLACE_ONE)
-    mixture, exact = draw.law(None), exact_mean(losses)
+    draw = loss_query(losses, 8.0).prepare(Adaptive(), Fraction(1))
+    mixture, exact = draw.law(), exact_mean(losses)
     numbers = np.arange(mixture.first.grid.last + 1)
     shares, drawn = Counter(), {}
     mass = np.diff(mixture.first.index_cdf(numbers), prepend=0.0)
@@ -368,7 +364,7 @@ def test_limits_of_a_clipped_mean_with_a_cap_are_wrong_as_rarely_as_promised(nam
             found = misses_of(
                 mixture.given(drawn[scale]),
                 exact,
-                lambda released, scale=scale: limits_after(draw, released, miss, scale=scale),
+                lambda released, scale=scale: draw.limits(released, miss, scale=scale),
             )
             missed += share * np.array(found)
     assert missed[0] <= 0.475 * miss + 1e-4
@@ -384,11 +380,11 @@ def test_noise_of_both_sums_within_its_limit_leaves_a_mean_with_a_cap_within_its
     for size in (0.05, 0.5, 2.0, 7.95):
         law, scale = mixture.given(size), mixture.scale(size)
         away = largest_noise(law.rate, 0.475 * miss / 2)
-        first = draw._stages(losses.size)[0]
+        first = draw.noise.stages(losses.size)[0]
         above = records_above(mixture.first, first.rank, first.ranks, scale, 0.05 * miss)
         for signs in product((-1, 0, 1), repeat=2):
             sums = [value + sign * away for value, sign in zip(law.sums.values, signs, strict=True)]
-            lower, upper, _ = draw.noise(0.5, {"scale": scale, "sums": sums}, losses.size).limits(miss)
+            lower, upper, _ = draw.limits(0.5, miss, losses.size, scale=scale, sums=sums)
             assert lower <= exact * (1 + 1e-12)
             assert np.count_nonzero(losses > scale) > above or exact <= upper * (1 + 1e-12)
             assert upper < 8.0 or scale < 2.0 or name in ("few", "many", "steps")
@@ -400,21 +396,19 @@ def test_a_summary_that_keeps_few_losses_tells_no_number_of_those_above():
     epsilon, records = Fraction(1), loss_query(losses, 8.0)
     uppers = []
     for capacity in (400, 10):
-        kept = records.summary(capacity)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", UserWarning)  # that it keeps few
-            draw = kept.prepare(Adaptive(), epsilon, relation=Relation.REPLACE_ONE)
-        uppers.append(limits_after(draw, 0.3, scale=1.0).upper)
-    law = draw.law(None).first
+        noise = records.noise(Adaptive(), epsilon, capacity=capacity)
+        draw = Prepared(records, noise, records.stats(capacity, forget=True))
+        uppers.append(draw.limits(0.3, scale=1.0).upper)
+    law = draw.law().first
     low = law.index_cdf(law.grid.index_above(np.array([1.0])))
     assert float(low[0]) > 0.9  # of a hundred losses of 7.9 ten are known
-    all_known = records.prepare(Adaptive(), epsilon, relation=Relation.REPLACE_ONE)
-    assert uppers[0] == limits_after(all_known, 0.3, scale=1.0).upper < 0.6
+    all_known = records.prepare(Adaptive(), epsilon)
+    assert uppers[0] == all_known.limits(0.3, scale=1.0).upper < 0.6
     assert uppers[1] == pytest.approx(8 * 0.3, rel=0.01)  # each record above adds 8 instead of 1
 
 
 def test_two_noisy_sums_tell_how_many_records_there_are_at_least():
-    sums = mean_sums(LossAggregate.from_blocks([np.linspace(0, 1, 301)], capacity=1, cap=1.0))
+    sums = sums_of(np.linspace(0, 1, 301))
     law = SumsLaw(sums, Fraction(1, 10**6))
     away = largest_noise(law.rate, 0.02 / 2)
     fewest = law.fewest([value + away for value in sums.values], 0.02)
@@ -445,7 +439,7 @@ def test_limits_of_a_clipped_variance_are_wrong_as_rarely_as_promised(x, bounds)
     draw = variance_query(x, bounds).prepare(
         Adaptive(threshold=1e-9), Fraction(3), relation=Relation.REPLACE_ONE
     )
-    mixture = draw.law(None)
+    mixture = draw.law()
     for width in (0.05, 0.3, 0.9, 1.3, 2.0, *mixture.first.quantile(np.array([0.01, 0.5, 0.99])).tolist()):
         found = wrong_after(mixture.given(width), draw, mixture.scale(width))
         assert max(found) <= (0.025 if bounds else 0.05) * (1 + 1e-9)
@@ -466,7 +460,7 @@ def test_a_lower_limit_of_a_variance_is_wrong_as_rarely_as_promised(name, epsilo
 @loop_over("losses", [np.zeros(0), np.zeros(30), np.ones(30), np.linspace(0, 1, 31)])
 def test_noise_of_two_sums_within_its_limit_leaves_the_mean_within_its_limits(losses):
     """Whoever draws no more than the largest noise finds the exact mean between the limits."""
-    sums = mean_sums(LossAggregate.from_blocks([losses], capacity=1, cap=1.0))
+    sums = sums_of(losses)
     law = SumsLaw(sums, Fraction(1, 2))
     mean = losses.mean() if losses.size else 0.0
     away = largest_noise(law.rate, 0.025 / 2)
@@ -488,35 +482,37 @@ COUNTS = [(0, 0), (0, 6), (6, 0), (3, 4), (1, 5000), (5000, 1), (20, 180)]
 def test_limits_of_a_share_of_two_noisy_counts_are_wrong_as_rarely_as_promised(counts, epsilon):
     """All pairs of noise, with their exact probabilities."""
     wrong, right = counts
-    losses, miss = np.repeat([1.0, 0.0], counts), 0.04
-    query = loss_query(losses, 1.0, is_count=True)
-    draw = query.prepare(Geometric(), Fraction(epsilon), relation=Relation.ADD_OR_REMOVE_ONE)
+    miss, reading, rates = 0.04, share_of_records(True, "records"), ((2, Fraction(epsilon)),)
+
+    def limits_of(noisy):
+        told = ReleasedNumbers((noisy,), None, None, Fraction(epsilon), Relation.ADD_OR_REMOVE_ONE)
+        return reading.limits([CountsNoise(noisy, rates, False)], told, miss)
+
     share, reach = wrong / max(wrong + right, 1), math.ceil(20 / epsilon)
     places = np.arange(-reach, reach + 1)
     mass = math.tanh(epsilon / 2) * np.exp(-epsilon * np.abs(places))
     missed = np.zeros(2)
     for (i, p), (j, q) in product(zip(places, mass, strict=True), repeat=2):
-        lower, upper, _ = draw.noise(share, {"sums": [wrong + int(i), right + int(j)]}, None).limits(miss)
+        lower, upper, _ = limits_of((wrong + int(i), right + int(j)))
         missed += p * q * np.array([lower > share, upper < share])
     assert missed.max() <= miss / 2
     if max(counts) > 1000:  # the small count decides, and the large one between equals: each has a half
         away = next(k for k in range(reach) if mass[places > k].sum() <= miss / 4)
         assert 1 - 1e-6 < max(missed) / mass[places > away].sum() < 2
-        at_most = [wrong + away, right - away] if right > wrong else [wrong - away, right + away]
-        limits_there = draw.noise(share, {"sums": at_most}, None).limits(miss)
-        assert share in limits_there[:2]  # counts are not rounded, so their limits need no room for it
+        at_most = (wrong + away, right - away) if right > wrong else (wrong - away, right + away)
+        assert share in limits_of(at_most)[:2]  # counts are not rounded, so their limits need no room for it
 
 
 def test_limits_from_a_scale_leave_room_for_the_rounding():
     """Half a step where the clipped sum was rounded to the lattice, and one where the scale was."""
-    draw = loss_query(np.ones(2000), None).prepare(Adaptive(), Fraction(1), relation=Relation.REPLACE_ONE)
-    law = draw.law(None).given(4.0)
+    draw = loss_query(np.ones(2000), None).prepare(Adaptive(), Fraction(1))
+    law = draw.law().given(4.0)
     place = law.grid.index_at_least(np.array([1.0]))
     released = float(law.grid.points(place)[0])
     rest = 1 - Fraction(1, 4) - Fraction(300, 6 * 2000)
     offset = math.floor((1 << 30) / (4 * rest))
     steps = place[0] - offset - law.added.largest(0.05) - 1.5
-    lower, upper, note = limits_after(draw, released, scale=4.0)
+    lower, upper, note = draw.limits(released, scale=4.0)
     assert lower / law.grid.spacing == pytest.approx(steps, abs=0.01)
     assert upper == math.inf
     assert "arbitrarily large" in note
@@ -565,15 +561,15 @@ def test_limits_of_an_area_are_wrong_as_rarely_as_promised_given_the_drawn_sizes
     positive, scores = AREAS[name]
     positive, miss = positive.astype(bool), 0.1
     draw = ranking_query(positive, scores).prepare(Hazard(), Fraction(epsilon), relation=relation)
-    rule, smaller = draw.rule, min(np.count_nonzero(positive), np.count_nonzero(~positive))
+    rule, smaller = draw.noise.rule, min(np.count_nonzero(positive), np.count_nonzero(~positive))
     for size in (smaller // 2, smaller + largest_noise(rule.rate, 0.2 * miss)):
         sizes = (size, size) if relation.private_n else (min(size, positive.size - size),)
         drawn = drawn_of(sizes, relation)
         assert rule.least(sizes, 0.2 * miss) <= smaller
         found = misses_of(
-            draw.law_given(rule.smaller(sizes)),
-            draw.output_bounds.value,
-            lambda released, drawn=drawn: limits_after(draw, released, miss, **drawn),
+            draw.law().given(rule.smaller(sizes)),
+            draw.stats.bounds(1, relation.private_n).value,
+            lambda released, drawn=drawn: draw.limits(released, miss, **drawn),
         )
         assert max(found) <= 0.4 * miss * (1 + 1e-9)
         if name == "few positives below all" and size > smaller and not relation.private_n:
@@ -606,7 +602,7 @@ ENDS = {**CLUSTERS, "few at one end": np.r_[np.full(290, -1.0), np.full(10, 1.0)
 def test_both_limits_of_a_variance_with_bounds_are_wrong_as_rarely_as_promised(name, epsilon):
     """By hazard: a variance moves as a mean does. A few values at one end are nearly the worst data."""
     query = variance_query(ENDS[name], (-1.0, 1.0))
-    bounds = query.output_bounds(Hazard(), Fraction(epsilon), relation=Relation.REPLACE_ONE)
+    bounds = query.output_bounds(Hazard(), Fraction(epsilon))
     law = Hazard().output_distribution(bounds, epsilon)
     found = wrong(law, Hazard(), bounds, epsilon)
     assert max(found) <= 0.025 * (1 + 1e-9)

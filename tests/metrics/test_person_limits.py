@@ -8,8 +8,8 @@ from helpers import loop_over
 
 from dp_metrics._random import made_up
 from dp_metrics.metrics.labels.person_limits import PersonProducts, person_limits
-from dp_metrics.release.count_limits import NoisyRatio
 from dp_metrics.quantities.counts_noise import CountsNoise
+from dp_metrics.release.count_limits import NoisyRatio
 from dp_metrics.sensitivity.noisy_sums import person_units, product_rate, unit_rate
 
 # persons, the most records of one, how alike a person's records are (Beta), share that counts, epsilon

@@ -5,10 +5,10 @@ from functools import partial
 
 import numpy as np
 import pytest
+from dp_metrics.release.parts import ranking_loss, variance
 from helpers import BOTH_RELATIONS, MAX, loop_over, seeded, variance_query
 
 import dp_metrics as dp
-from dp_metrics.release.parts import ranking_loss, variance
 
 EXACT = {"epsilon": 1e11}
 X = np.random.default_rng(0).gamma(2.0, size=400)

@@ -31,19 +31,19 @@ from dp_metrics.analysis.auditing import metric_loss
 from dp_metrics.inputs.options import Relation
 from dp_metrics.mechanisms import Adaptive, Geometric, Hazard
 from dp_metrics.metrics import METRICS
+from dp_metrics.quantities.mean import ShareOf
+from dp_metrics.quantities.noises import OneStage
 from dp_metrics.release import release as _release
-from dp_metrics.sensitivity.aggregates import LossAggregate, VarianceAggregate
+from dp_metrics.sensitivity.aggregates import VarianceAggregate
 from dp_metrics.sensitivity.noisy_sums import FINENESS, ratio_sums
-from dp_metrics.sensitivity.output_bounds import mean_loss_bounds_private_n, variance_bounds_private_n
+from dp_metrics.sensitivity.output_bounds import variance_bounds_private_n
 
 RELATION = {"neighboring": "add_or_remove_one"}
 CAPACITY = 6
 
 
 def loss_bounds(x, cap=None, capacity=CAPACITY):
-    return mean_loss_bounds_private_n(
-        LossAggregate.from_data(np.array(x, dtype=float), capacity=capacity, cap=cap)
-    )
+    return loss_query(np.array(x, dtype=float), cap).stats(capacity).bounds(capacity, True)
 
 
 def var_bounds(x, bounds=None, capacity=CAPACITY):
@@ -159,12 +159,10 @@ def test_a_mean_is_rounded_to_the_nearest_step_as_its_limits_assume():
 
 def test_the_noise_of_two_counts_is_that_of_epsilon():
     """A seeded sample of both noises together: the exact law to within 5 standard deviations."""
-    epsilon, size, query = 1.0, 6000, loss_query(np.repeat([1.0, 0.0], [7, 30]), 1.0, is_count=True)
-    draw, entropy = (
-        query.prepare(Geometric(), Fraction(1), relation=Relation.ADD_OR_REMOVE_ONE),
-        SeededEntropy(11),
-    )
-    drawn = Counter(tuple(draw(entropy, None)[1]["sums"]) for _ in range(size))
+    epsilon, size, query = 1.0, 6000, loss_query(np.repeat([1.0, 0.0], [7, 30]), 1.0, kind=ShareOf)
+    noise, stats = query.prepared(Geometric(), relation=Relation.ADD_OR_REMOVE_ONE)
+    draw, entropy = noise.prepare(stats), SeededEntropy(11)
+    drawn = Counter(draw(entropy, None).value for _ in range(size))
     mass = {k: math.tanh(epsilon / 2) * math.exp(-epsilon * abs(k)) for k in range(-3, 4)}
     for i, j in np.ndindex(7, 7):
         p = mass[i - 3] * mass[j - 3]
@@ -257,6 +255,7 @@ def test_a_calibration_error_tells_a_mechanism_the_number_of_records_only_where_
             return 3
 
     data = np.array([0, 1] * 20), np.full(40, 0.3)
-    _, known = METRICS["private_expected_calibration_error"].read(data, {}, relation=relation)
-    known.parts[0].output_bounds(Told(), Fraction(1), relation=relation)
+    plan, source = METRICS["private_expected_calibration_error"].read(data, {}, relation=relation)
+    totals = None if relation.private_n else source.totals[0]
+    assert OneStage(plan.parts[0], Told(), totals, None, Fraction(1)).ranks == 3
     assert told == [(None, False) if relation.private_n else (40, True)]

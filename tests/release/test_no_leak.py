@@ -8,16 +8,15 @@ from importlib import import_module
 
 import numpy as np
 import pytest
+from helpers import loss_query, variance_query
 from hypothesis import HealthCheck, given, settings, strategies as st
 from hypothesis.extra import numpy as hnp
 
 import dp_metrics as dp
-from dp_metrics.analysis.expected_error import loss_output_bounds, variance_output_bounds
+from dp_metrics import quantities, release
 from dp_metrics.exceptions import NoisyReleaseWarning
 from dp_metrics.mechanisms import Hazard
-from dp_metrics.release import parts
-from dp_metrics.quantities.base import Quantity
-from dp_metrics.sensitivity.aggregates import LossAggregate, VarianceAggregate
+from dp_metrics.quantities.base import Noise, Quantity
 
 SENTINEL = 987654.25
 MAX = np.finfo(np.float64).max
@@ -96,33 +95,26 @@ def test_documented_error_before_the_spend_or_a_finite_number(name, a, b, same, 
 
 def test_representations_and_pickles_of_public_objects_hold_no_value_of_the_data():
     x = np.array([SENTINEL, 1.0, 2.0])
-    for make in (loss_output_bounds, variance_output_bounds):
-        bounds = make(x, mechanism=Hazard(), epsilon=1.0)
+    for query in (loss_query(x), variance_query(x)):
+        bounds = query.output_bounds(Hazard())
         law = Hazard().output_distribution(bounds, 1.0)
         assert "987654" not in repr(bounds) + str(bounds) + repr(law) + repr(law.runs)
-    for summary in (LossAggregate.from_data(x, capacity=2), VarianceAggregate.from_data(x, capacity=2)):
-        assert "987654" not in repr(summary) + str(summary)
+        for private in (query.stats(2), query.stats(2, forget=True)):
+            assert "987654" not in repr(private) + str(private)
     budget = dp.PrivacyAccountant(1)
     dp.private_mse(x, x, epsilon=1.0, accountant=budget)
     assert "987654" not in repr(budget) + repr(budget.history)
 
 
 def test_what_holds_private_values_does_not_show_its_fields():
-    names = [f"parts.{module.name}" for module in pkgutil.iter_modules(parts.__path__)]
-    modules = [import_module(f"dp_metrics.release.{name}") for name in ("noise", "plan", "release", *names)]
-    defined = (c for module in modules for c in vars(module).values() if is_dataclass(c))
-    classes = [c for c in defined if c.__module__.endswith((".noise", ".plan", ".release", *names))]
-    showing = {c.__name__ for c in classes if c.__repr__ is not object.__repr__}
-    # which hold public facts
-    public = {c.__name__ for c in classes if issubclass(c, Part)}
-    public |= {
-        "CountsNoise",
-        "HazardByClass",
-        "Plan",
-        "PublicWeights",
-        "RankingNoise",
-        "Share",
-        "Terms",
-        "Together",
-    }
-    assert showing == public
+    rooms = ((quantities, "dp_metrics.quantities"), (release, "dp_metrics.release"))
+    modules = [f"{name}.{one.name}" for room, name in rooms for one in pkgutil.iter_modules(room.__path__)]
+    defined = {c for name in modules for c in vars(import_module(name)).values() if isinstance(c, type) and is_dataclass(c)}
+    showing = {c for c in defined if c.__module__ in modules and c.__repr__ is not object.__repr__}
+    named = {c.__name__ for c in showing if not issubclass(c, Quantity | Noise)}
+    # all others hold public facts
+    assert named == {
+        "CountsNoise", "HazardByClass", "Totals", "PublicWeights", "Plan", "Share", "Together", "Terms", "Call",
+        "Answer", "Interval", "KeptCounts", "Monotone", "PopulationQuestion", "PrivateResult", "ReleasedNumbers",
+        "NoisyRatio",
+    }  # fmt: skip

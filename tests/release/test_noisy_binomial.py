@@ -6,7 +6,7 @@ from itertools import product
 
 import numpy as np
 import pytest
-from helpers import loop_over
+from helpers import loop_over, loss_query
 from scipy.stats import binom
 
 from dp_metrics.mechanisms import get_mechanism
@@ -17,7 +17,6 @@ from dp_metrics.release.count_limits import (
     noisy_binomial_limits,
     noisy_mean_limits,
 )
-from dp_metrics.sensitivity.output_bounds import mean_loss_facts
 
 EACH = 0.025
 
@@ -124,7 +123,8 @@ LAWS = {
 
 
 def noisy_law(n, epsilon):
-    facts = mean_loss_facts(n, 1.0, 1)
+    mean = loss_query(np.zeros(n), 1.0)
+    facts = mean.quantity.facts(mean.totals, 1)
     return get_mechanism("geometric").output_distribution(facts.widest(), epsilon)
 
 

@@ -39,8 +39,8 @@ from dp_metrics.inputs.options import Relation
 from dp_metrics.mechanisms._base import BoundsDraw, KnownNumber
 from dp_metrics.mechanisms.geometric import SumsDraw
 from dp_metrics.metrics._metric import WEIGHTS
-from dp_metrics.release import release as release_module
 from dp_metrics.quantities.counts_noise import VectorDraw
+from dp_metrics.release import release as release_module
 from dp_metrics.release.plan import KnownCounts, Source
 from dp_metrics.release.terms import Terms
 from dp_metrics.sensitivity.aggregates import LossAggregate, VarianceAggregate, WeightedLossAggregate

@@ -13,7 +13,7 @@ from dp_metrics.analysis import auditing
 from dp_metrics.inputs.options import Relation
 from dp_metrics.mechanisms import Hazard
 from dp_metrics.mechanisms._laws import OutcomesLaw
-from dp_metrics.quantities.ranks import HazardByClass, RankingDraw, RankingLaw
+from dp_metrics.quantities.ranks import HazardByClass, RankingLaw
 
 EPSILON = Fraction(1)
 BOTH = ("replace_one", "add_or_remove_one")
@@ -24,24 +24,25 @@ def query(records):
     return ranking_query(labels == 1, scores)
 
 
-def draw_of(records, epsilon=EPSILON, *, relation=Relation.REPLACE_ONE) -> RankingDraw:
-    return query(records).prepare(Hazard(), epsilon, relation=relation)
+def law_of(records, epsilon=EPSILON, *, relation=Relation.REPLACE_ONE) -> RankingLaw:
+    noise, stats = query(records).prepared(Hazard(), epsilon, relation=relation)
+    return noise.law(stats)
 
 
 def test_where_n_is_private_sizes_have_noise_of_their_own_and_no_rule_follows_from_n():
-    several = [draw_of([(1, 0), (0, 1)] * pairs, relation=Relation.ADD_OR_REMOVE_ONE) for pairs in (5, 6)]
+    several = [law_of([(1, 0), (0, 1)] * pairs, relation=Relation.ADD_OR_REMOVE_ONE) for pairs in (5, 6)]
     assert several[0].rule == several[1].rule
-    drawn = [several[0](seeded(seed), None)[1] for seed in range(20)]
-    assert len({sizes["positives"] - sizes["negatives"] for sizes in drawn}) > 5
+    drawn = [several[0].release(seeded(seed))[1] for seed in range(20)]
+    assert len({positives - negatives for positives, negatives in drawn}) > 5
 
 
 def test_the_loss_is_that_of_all_sizes_and_outputs_one_by_one():
     for pair in (((0, 1), (1, 0), (1, 2)), ((0, 1), (1, 0), (0, 0))), (((1, 0), (1, 1)), ((1, 0), (0, 1))):
-        a, b = map(draw_of, pair)
+        a, b = map(law_of, pair)
         worst = 0.0
         for noisy in range(-3, len(pair[0]) + 4):
             logs = [-float(a.rule.rate) * abs(noisy - draw.sizes[0]) for draw in (a, b)]
-            laws = [draw.law_given(a.rule.smaller((noisy,))) for draw in (a, b)]
+            laws = [draw.given(a.rule.smaller((noisy,))) for draw in (a, b)]
             numbers = np.arange(laws[0].grid.first, laws[0].grid.last + 1)
             p, q = (np.diff(law.index_cdf(numbers), prepend=0.0) for law in laws)
             worst = max(worst, np.abs(logs[0] - logs[1] + np.log(p / q)).max())
@@ -59,10 +60,12 @@ def some_records(n=200, share=0.2, seed=0):
 @pytest.mark.parametrize("relation", BOTH)
 def test_releases_follow_the_law_and_the_sizes_are_noisy(relation):
     labels, scores = some_records()
-    draw = ranking_query(labels == 1, scores).prepare(Hazard(), Fraction(1, 2), relation=Relation(relation))
-    entropy = seeded()
-    values, drawn = zip(*(draw(entropy, None) for _ in range(1500)), strict=True)
-    assert_follows(np.array(values), RankingLaw(draw))
+    noise, stats = ranking_query(labels == 1, scores).prepared(
+        Hazard(), Fraction(1, 2), relation=Relation(relation)
+    )
+    draw, entropy = noise.prepare(stats), seeded()
+    values, drawn, _ = zip(*(draw(entropy, None) for _ in range(1500)), strict=True)
+    assert_follows(np.array(values), noise.law(stats))
     names = ["positives"] if relation == "replace_one" else ["positives", "negatives"]
     assert all([*sizes] == names for sizes in drawn)
     for name, size in zip(names, (40, 160), strict=False):
@@ -74,19 +77,20 @@ def test_releases_follow_the_law_and_the_sizes_are_noisy(relation):
 
 @pytest.mark.parametrize("relation", BOTH)
 def test_the_grid_follows_from_public_facts_and_noisy_sizes_alone(relation):
-    draws = [
-        ranking_query(labels == 1, scores).prepare(Hazard(), EPSILON, relation=Relation(relation))
+    laws = [
+        law_of(np.stack([labels, scores], axis=1), relation=Relation(relation))
         for labels, scores in (some_records(), some_records(share=0.5, seed=1), some_records(share=0.0))
     ]
-    assert draws[0].rule == draws[1].rule == draws[2].rule
-    assert len({draw.output_bounds.ranks for draw in draws}) == 1
-    assert draws[0].output_bounds.facts == draws[2].output_bounds.facts
+    assert laws[0].rule == laws[1].rule == laws[2].rule
+    bounds = [law._bounds for law in laws]
+    assert len({one.ranks for one in bounds}) == 1
+    assert bounds[0].facts == bounds[2].facts
     result = dp.with_result(private_roc_auc_score)(
         *some_records(), epsilon=1.0, neighboring=relation, random_state=seeded()
     )
-    rule = draws[0].rule
+    rule = laws[0].rule
     mechanism = rule.given(rule.smaller(tuple(result.drawn.values())))
-    grid = mechanism.output_distribution(draws[0].output_bounds, rule.hazard_epsilon).grid
+    grid = mechanism.output_distribution(bounds[0], rule.hazard_epsilon).grid
     outputs = 1.0 - grid.points(np.arange(grid.first, grid.last + 1))
     assert result.value in outputs.tolist()
 

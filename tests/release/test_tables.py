@@ -9,15 +9,14 @@ from functools import partial
 import dask.array as da
 import numpy as np
 import pytest
-from helpers import BOTH_RELATIONS, loop_over
+from helpers import BOTH_RELATIONS, Known, loop_over
 from hypothesis import given, settings, strategies as st
 
 import dp_metrics as dp
 from dp_metrics import distributed
 from dp_metrics._random import SeededEntropy
-from dp_metrics.analysis._law_comparison import draw_loss
+from dp_metrics.analysis._law_comparison import law_loss
 from dp_metrics.inputs.options import Relation
-from dp_metrics.mechanisms import Geometric
 from dp_metrics.metrics.labels.layouts import (
     Counts,
     matrix_layout,
@@ -27,9 +26,16 @@ from dp_metrics.metrics.labels.layouts import (
     right_or_wrong,
     whole,
 )
-from dp_metrics.quantities.counts_noise import VectorDraw
-from dp_metrics.release.parts import count_table
-from dp_metrics.quantities.counts import CountTable, NestedTable, columns_for, merged_columns, noisy_total, plausible_counts
+from dp_metrics.quantities import counts as count_table
+from dp_metrics.quantities.counts import (
+    NestedOf,
+    TableLaw,
+    TableOf,
+    columns_for,
+    merged_columns,
+    noisy_total,
+    plausible_counts,
+)
 
 LAYOUTS = {
     "right or wrong": lambda k: right_or_wrong(),
@@ -43,6 +49,13 @@ LAYOUTS = {
     "f1 of one": lambda k: of_one_label(k - 1, "either"),
     "usual": matrix_layout,
 }
+
+
+def law_of(counts, cells, is_partition, epsilon=Fraction(1), relation=Relation.REPLACE_ONE):
+    """Return the law of a table of these counts."""
+    table = Known(TableOf(cells, is_partition, lambda records: records.arrays[0]), counts)
+    noise, stats = table.prepared(None, epsilon, relation=relation)
+    return noise.law(stats)
 
 
 def counts_of(layout, labels, *records):
@@ -79,59 +92,60 @@ def test_the_exact_loss_of_a_table_is_epsilon_and_no_more(name, labels, relation
     layout = LAYOUTS[name](labels)
     records = list(itertools.product(range(labels), repeat=2))
 
-    def draw(*chosen):
+    def law(*chosen):
         counts = counts_of(layout, labels, (0, 0), (1, labels - 1), *chosen)
         assert layout.read(counts.astype(float)).n == 2 + len(chosen)
         assert not layout.is_partition or counts.sum() == 2 + len(chosen)
-        table = CountTable(counts, 2 + len(chosen), layout.cells, layout.is_partition)
-        return table.prepare(Geometric(), epsilon, relation=relation)
+        return law_of(counts, layout.cells, layout.is_partition, epsilon, relation)
 
     ones = [(a,) for a in records]
     pairs = [(one, ()) for one in ones] if relation.private_n else itertools.combinations(ones, 2)
-    losses = [draw_loss(draw(*a), draw(*b), 1) for a, b in pairs]
+    losses = [law_loss(law(*a), law(*b)) for a, b in pairs]
     assert 0.99 * float(epsilon) <= max(losses) <= float(epsilon)
 
 
 @loop_over(("cells", "zero_sum"), [(256, True), (257, False)])
 def test_many_cells_have_independent_noise(cells, zero_sum):
-    table = CountTable(np.ones(cells, dtype=np.int64), cells, ((cells, Fraction(1)),), True)
-    draw = table.prepare(Geometric(), Fraction(1), relation=Relation.REPLACE_ONE)
-    assert draw.zero_sum == zero_sum
-    (noisy, drawn), total = draw(SeededEntropy(0), None), cells
-    assert drawn == {"counts": list(noisy)}
-    assert (sum(noisy) == total) == zero_sum
-    assert not table.prepare(Geometric(), Fraction(1), relation=Relation.ADD_OR_REMOVE_ONE).zero_sum
+    of = np.ones(cells, dtype=np.int64), ((cells, Fraction(1)),), True
+    law = law_of(*of)
+    assert law.zero_sum == zero_sum
+    assert (sum(law.release(SeededEntropy(0))) == cells) == zero_sum
+    assert not law_of(*of, relation=Relation.ADD_OR_REMOVE_ONE).zero_sum
 
 
-def noise_of_parts(draw, parts):
+def test_a_table_shows_its_noisy_counts():
+    table = Known(TableOf(((3, Fraction(1)),), True, lambda records: records.arrays[0]), [1, 2, 3])
+    _, output = table.draw(None, 1.0, SeededEntropy(0))
+    assert output.drawn == {"counts": list(output.value)}
+
+
+def noise_of_parts(law, parts):
     """Return the noise of many draws, summed over equal parts of the numbers."""
     entropy = SeededEntropy(3)
-    noisy = np.array([draw(entropy, None)[0] for _ in range(300)])
-    return (noisy - np.array(draw.values)).reshape(300, parts, -1).sum(axis=2)
+    noisy = np.array([law.release(entropy) for _ in range(300)])
+    return (noisy - np.array(law.values)).reshape(300, parts, -1).sum(axis=2)
 
 
 def test_zero_sum_noise_goes_over_the_whole_table_however_its_cells_are_listed():
     """Noise with the sum 0 in each run of cells would show the exact number of records of a group."""
     rate = Fraction(1, 2)
-    draw = VectorDraw((3, 1, 2, 5, 0, 4), ((3, rate), (3, rate)), zero_sum=True)
-    sums = noise_of_parts(draw, 2)
+    law = TableLaw((3, 1, 2, 5, 0, 4), ((3, rate), (3, rate)), zero_sum=True)
+    sums = noise_of_parts(law, 2)
     assert not sums.sum(axis=1).any()
     # the law of one run: P(sum of three of six = 0) is 0.13, and 0.99 < 1 - 0.13^300 of seeds show another
     assert 0.05 < (sums[:, 0] == 0).mean() < 0.3
-    one_run = noise_of_parts(VectorDraw(draw.values, ((6, rate),), zero_sum=True), 2)
+    one_run = noise_of_parts(TableLaw(law.values, ((6, rate),), zero_sum=True), 2)
     np.testing.assert_array_equal(sums, one_run)
 
 
 @loop_over("cells", [((2, Fraction(1)),), ((1, Fraction(1)), (3, Fraction(1)))])
 def test_each_number_has_noise_of_its_own_law(cells):
-    """Beyond the auditor, which takes a draw at its word: every value that noise can have, it has."""
+    """Beyond the auditor, which takes a law at its word: every value that noise can have, it has."""
     size = sum(number for number, _ in cells)
-    draw = CountTable(np.full(size, 9), 9 * size, cells, True).prepare(
-        Geometric(), Fraction(1), relation=Relation.REPLACE_ONE
-    )
-    assert draw.zero_sum
+    law = law_of(np.full(size, 9), cells, True)
+    assert law.zero_sum
     entropy = SeededEntropy(4)
-    drawn = np.array([draw(entropy, None)[0] for _ in range(500)])
+    drawn = np.array([law.release(entropy) for _ in range(500)])
     assert (drawn.sum(axis=1) == 9 * size).all()
     assert np.linalg.matrix_rank(drawn - 9) == size - 1  # no other sum is fixed
 
@@ -173,7 +187,7 @@ def test_plausible_counts_of_no_record_and_of_any_size():
 
 def test_each_number_has_noise_of_its_own_rate():
     rates = (2, Fraction(1, 1000)), (2, Fraction(100)), (1, Fraction(1, 1000))
-    noise, _ = VectorDraw((0,) * 5, rates)(SeededEntropy(0), None)
+    noise = TableLaw((0,) * 5, rates).release(SeededEntropy(0))
     assert [z == 0 for z in noise] == [False, False, True, True, False]
 
 
@@ -200,14 +214,18 @@ def test_the_columns_are_the_power_of_two_that_is_nearest_to_the_rule():
     [(Relation.REPLACE_ONE, Fraction(1, 4)), (Relation.ADD_OR_REMOVE_ONE, Fraction(1, 2))],
 )
 def test_a_record_counts_once_whatever_the_columns(relation, rate):
-    query = NestedTable(np.ones((2, 128), dtype=np.int64))
-    assert (query.n, query.size) == (256, 256)
-    draw = query.prepare(None, Fraction(1, 2), relation=relation)
-    columns = 32 if relation.private_n else 8
-    assert draw.rates == ((2 * columns, rate),)
-    assert draw.values == (128 // columns,) * (2 * columns)
-    assert draw.zero_sum is not relation.private_n
-    assert len(NestedTable(query.table, 64).prepare(None, Fraction(1), relation=relation).values) == 128
+    def law_in(columns, epsilon):
+        nested = Known(
+            NestedOf(lambda records: np.ones((2, 128), dtype=np.int64), 2, 128, columns), np.ones(256)
+        )
+        noise, stats = nested.prepared(None, epsilon, relation=relation)
+        return noise.law(stats)
+
+    law, columns = law_in(None, Fraction(1, 2)), 32 if relation.private_n else 8
+    assert law.rates == ((2 * columns, rate),)
+    assert law.values == (128 // columns,) * (2 * columns)
+    assert law.zero_sum is not relation.private_n
+    assert len(law_in(64, Fraction(1)).values) == 128
     table = np.arange(16).reshape(2, 8)
     assert merged_columns(table, 2).tolist() == [[6, 22], [38, 54]]
     cells = ((3, Fraction(1, 2)),)

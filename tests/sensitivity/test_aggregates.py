@@ -6,30 +6,31 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from helpers import hostile_values, loop_over
+from helpers import hostile_values, loop_over, loss_query
 from hypothesis import given, settings, strategies as st
 
-from dp_metrics.sensitivity.aggregates import CountAggregate, LossAggregate, OrderAggregate, VarianceAggregate
+from dp_metrics.quantities.base import Totals
+from dp_metrics.quantities.counts import CountStats
+from dp_metrics.sensitivity.aggregates import OrderAggregate, VarianceAggregate
 from dp_metrics.sensitivity.exact import BLOCK, UNIT_BITS
-from dp_metrics.sensitivity.output_bounds import mean_loss_bounds, order_statistic_bounds, variance_bounds
+from dp_metrics.sensitivity.output_bounds import order_statistic_bounds, variance_bounds
 
 UNIT = 1 << UNIT_BITS
 
 
-def leveled(x, capacity):
-    blocks = np.split(abs(x), range(BLOCK, x.size, BLOCK))
-    return LossAggregate.from_blocks(blocks, capacity=capacity, by_level=True)
+def mean_of(cap=None, forget=True):
+    """Return how to make the stats of a mean that keep so many of the extreme losses."""
+    return lambda x, capacity: loss_query(abs(x), cap).stats(capacity, forget=forget)
+
+
+def bounds_of(stats):
+    return stats.bounds(10**6, False)
 
 
 # how to make one from data, what is read of these, and what its bounds are
 KINDS = {
-    "loss": (lambda x, c: LossAggregate.from_data(abs(x), capacity=c), abs, mean_loss_bounds),
-    "loss by level": (leveled, abs, mean_loss_bounds),
-    "capped loss": (
-        lambda x, c: LossAggregate.from_data(np.minimum(abs(x), 3.0), capacity=c, cap=3.0),
-        lambda x: np.minimum(abs(x), 3.0),
-        mean_loss_bounds,
-    ),
+    "loss": (mean_of(), abs, bounds_of),
+    "capped loss": (mean_of(3.0), lambda x: np.minimum(abs(x), 3.0), bounds_of),
     "variance": (lambda x, c: VarianceAggregate.from_data(x, capacity=c), np.array, variance_bounds),
     "bounded variance": (
         lambda x, c: VarianceAggregate.from_data(np.clip(x, -0.3, 3.3), capacity=c, bounds=(-0.3, 3.3)),
@@ -43,19 +44,33 @@ def assert_same(a, b):
     """Compare aggregates, or output bounds, signs of zeros included."""
     assert type(a) is type(b)
     for field, value in vars(a).items():
-        other = getattr(b, field)
-        assert value.tobytes() == other.tobytes() if isinstance(value, np.ndarray) else value == other, field
+        if field != "quantity":
+            assert bits(value) == bits(getattr(b, field)), field
 
 
-def assert_knows(aggregate, read, capacity, *, has_smallest=True):
+def bits(value):
+    if isinstance(value, tuple):
+        return [*map(bits, value)]
+    return value.tobytes() if isinstance(value, np.ndarray) else value
+
+
+def smallest_of(known):
+    """Return the smallest values that are known, of a mean by what is left of them to the cap."""
+    if isinstance(known, VarianceAggregate):
+        return known.smallest.tolist()
+    cap = known.quantity.record_loss.cap
+    return [float(Fraction(cap) - Fraction(a) - Fraction(b)) for a, b in zip(*known.headroom, strict=True)]
+
+
+def assert_knows(known, read, capacity, *, has_smallest=True):
     """Compare with Python's own numbers, one record after the other."""
     ordered = np.sort(read) + 0.0
-    assert aggregate.n == read.size
-    assert Fraction(aggregate.total, UNIT) == sum(map(Fraction, read.tolist()))
-    assert aggregate.largest.tolist() == ordered[::-1][:capacity].tolist()
-    assert aggregate.smallest.tolist() == (ordered[:capacity].tolist() if has_smallest else [])
-    if isinstance(aggregate, VarianceAggregate):
-        assert Fraction(aggregate.squares, UNIT**2) == sum(Fraction(v) ** 2 for v in read.tolist())
+    assert getattr(known, "n", None) or known.totals.n == read.size
+    assert Fraction(known.total, UNIT) == sum(map(Fraction, read.tolist()))
+    assert known.largest.tolist() == ordered[::-1][:capacity].tolist()
+    assert smallest_of(known) == (ordered[:capacity].tolist() if has_smallest else [])
+    if isinstance(known, VarianceAggregate):
+        assert Fraction(known.squares, UNIT**2) == sum(Fraction(v) ** 2 for v in read.tolist())
 
 
 @pytest.mark.gate
@@ -86,8 +101,8 @@ def test_at_the_edges_of_blocks_count_sums_and_extremes_are_exact_too(size):
     x[[-1, -2]] = 100.0, -100.0  # which have to be clipped there
     for kind, (make, read, _) in KINDS.items():
         assert_knows(make(x, 50), read(x), 50, has_smallest=kind[:4] != "loss")
-    pieces = LossAggregate.from_blocks(np.array_split(np.abs(x), 7), capacity=50)
-    assert_same(pieces, KINDS["loss"][0](x, 50))
+    by_level, at_once = (mean_of(3.0, forget)(x, 50) for forget in (True, False))
+    assert by_level.total == at_once.total
 
 
 N = 2 * BLOCK + 3000
@@ -122,10 +137,11 @@ def test_the_right_extremes_are_selected_whatever_the_order(order):
             assert aggregate.largest.tobytes() == largest.tobytes()
             assert aggregate.smallest.tobytes() == smallest.tobytes()
         for cap in (None, 5.0):
-            aggregate = LossAggregate.from_data(abs(x), capacity=capacity, cap=cap)
+            stats = mean_of(cap)(x, capacity)
             clipped = np.minimum(sizes, math.inf if cap is None else cap)
-            assert aggregate.largest.tobytes() == clipped[::-1][:capacity].tobytes()
-            assert aggregate.smallest.tobytes() == clipped[: 0 if cap is None else capacity].tobytes()
+            assert stats.largest.tobytes() == clipped[::-1][:capacity].tobytes()
+            left = (cap or 0.0) - clipped[: 0 if cap is None else capacity]
+            assert stats.headroom[0].tobytes() == left.tobytes()
 
 
 @loop_over("k", [1, 2, 7, 8, 9, 50, 93, 94, 100])
@@ -142,6 +158,6 @@ def test_fewer_ranks_of_an_order_statistic_are_the_first_of_many(k):
 
 
 def test_counts_that_are_merged_add_up():
-    counts = (CountAggregate(n=int(sum(c)), counts=np.array(c)) for c in ([1.0, 2.0], [0.0, 2.0]))
-    merged = next(counts).merge(next(counts))
-    assert (merged.n, merged.counts.tolist()) == (5, [1.0, 4.0])
+    one, other = (CountStats(Totals.of(sum(c)), np.array(c)) for c in ([1, 2], [0, 2]))
+    merged = one.merge(other)
+    assert (merged.totals.n, merged.counts.tolist()) == (5, [1, 4])

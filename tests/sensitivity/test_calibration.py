@@ -6,8 +6,8 @@ from fractions import Fraction
 import numpy as np
 from helpers import multisets
 
-from dp_metrics.quantities.mean import CalibrationError
-from dp_metrics.quantities.ranks import CalibrationOf
+from dp_metrics.quantities.base import Totals
+from dp_metrics.quantities.ranks import CalibrationStats
 from dp_metrics.sensitivity.exact import BLOCK, UNIT_BITS
 from dp_metrics.sensitivity.output_bounds import (
     calibration_bounds,
@@ -22,9 +22,8 @@ RECORDS = list(itertools.product((0, 1), (0.0, 0.2, 0.5, 0.7, 1.0)))
 def total(records, edges=HALF):
     y, scores = np.array(records, dtype=float).reshape(-1, 2).T
     excess, n = calibration_excess([(y == 1, scores)], edges)
-    query = CalibrationError(CalibrationOf(None), excess, n)
-    assert query.n == len(records)
-    return query.total
+    assert n == len(records)
+    return CalibrationStats(Totals.of(n), excess).total
 
 
 def by_definition(records, edges=HALF):
@@ -51,8 +50,8 @@ def test_the_sum_is_exact_whatever_the_blocks():
     exact = by_definition(list(zip(y.tolist(), scores.tolist(), strict=True)), edges)
     for cuts in ([1, BLOCK], [100, BLOCK], [5, 6, BLOCK + 1]):
         blocks = zip(np.split(y == 1, cuts), np.split(scores, cuts), strict=True)
-        query = CalibrationError(CalibrationOf(None), *calibration_excess(blocks, edges))
-        assert (query.total, query.n) == (exact * 2**UNIT_BITS, scores.size)
+        excess, n = calibration_excess(blocks, edges)
+        assert (CalibrationStats(Totals.of(n), excess).total, n) == (exact * 2**UNIT_BITS, scores.size)
 
 
 def test_a_record_moves_the_sum_by_at_most_2_and_by_1_if_it_comes_or_goes_and_both_are_attained():

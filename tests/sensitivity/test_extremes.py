@@ -12,9 +12,7 @@ from hypothesis import given, strategies as st
 from dp_metrics.inputs.floats import MAX_FLOAT
 from dp_metrics.inputs.options import Relation
 from dp_metrics.mechanisms import Adaptive
-from dp_metrics.mechanisms.adaptive import AdaptiveDraw
-from dp_metrics.quantities.variance import AggregatedVariance, VarianceOf
-from dp_metrics.sensitivity.aggregates import VarianceAggregate
+from dp_metrics.quantities.noises import TwoStages
 from dp_metrics.sensitivity.exact import (
     LEVELS,
     UNIT_BITS,
@@ -110,7 +108,7 @@ def test_clipped_sums_are_those_of_brute_force_however_little_is_kept(values, y,
         x, level = np.minimum(x, cap), min(level, Fraction(cap))
     expected = clipped_by_hand(x.tolist(), level)
     for forget, relation in itertools.product((False, True), BOTH_RELATIONS):
-        extremes = loss_query(x, cap).aggregate(kept, forget=forget).extremes(kept, 1, relation)
+        extremes = loss_query(x, cap).stats(kept, forget=forget).extremes(kept, relation.private_n)
         assert as_fractions(extremes.clipped(y)) == (expected, level)
         assert extremes.private_n == (len(values) if relation.private_n else None)
     assert y <= level <= Fraction(y) * Fraction(17, 16) or cap is not None
@@ -127,7 +125,7 @@ def test_clipped_sums_of_weighted_losses(rows, y):
     level = next_level(Fraction(y) / ratio)
     expected = ratio * clipped_by_hand(terms, level), ratio * level
     for kept, forget in itertools.product((1, 3, len(rows)), (False, True)):
-        extremes = query.aggregate(kept, forget=forget).extremes(kept, 1, Relation.REPLACE_ONE)
+        extremes = query.stats(kept, forget=forget).extremes(kept, False)
         assert as_fractions(extremes.clipped(y)) == expected
         # which is a level once it is scaled, but for the rounding
         for drawn in (at := float(ratio * level), math.nextafter(at, 0), math.nextafter(at, math.inf)):
@@ -143,10 +141,8 @@ def test_a_summary_that_does_not_hold_all_values_has_no_clipped_squares():
         (100, Relation.REPLACE_ONE, True),
         (1000, Relation.ADD_OR_REMOVE_ONE, False),
     ):
-        query = AggregatedVariance(VarianceOf(None), VarianceAggregate.from_data(x, capacity=capacity))
-        assert query.has_extremes(relation) is known
-        draw = query.prepare(mechanism, Fraction(3), relation=relation)
-        assert isinstance(draw, AdaptiveDraw) is known
+        noise = variance_query(x).noise(mechanism, 3.0, relation=relation, capacity=capacity)
+        assert isinstance(noise, TwoStages) is known
 
 
 # The order statistic
@@ -165,7 +161,7 @@ def test_order_statistics_of_neighbours_satisfy_definition_3_4(kind, relation):
             query = variance_query(values, (0.0, 3.0) if kind.startswith("bounded") else None)
         else:
             query = loss_query(values, 3.0 if kind.startswith("capped") else None)
-        return query.aggregate(50).extremes(50, 1, relation).bounds(k, 7)
+        return query.stats(50).extremes(50, relation.private_n).bounds(k, 7)
 
     for k, rest in itertools.product((1, 4), itertools.combinations_with_replacement(domain, 4)):
         others = [(*rest, more) for more in domain]
@@ -202,7 +198,7 @@ def test_noise_of_the_drawn_size_leaves_a_far_group_in(share):
     """Else the best centre leaves the group, and a variance without its largest part is released."""
     x = np.sort(np.where(np.arange(2000) < share * 2000, 10.0, 0.0))
     distance, _, _ = distances_of(x, (-math.inf, math.inf), MAX_FLOAT, 2, 50)
-    clipped = variance_query(x).aggregate(50).extremes(50, 50, Relation.REPLACE_ONE).clipped
+    clipped = variance_query(x).stats(50).extremes(50, False).clipped
     totals = [as_fractions(clipped(part * distance))[0] for part in (1.0, 0.7)]
     assert totals[0] > 0.9 * 2000 * x.var()  # the shares between the tenths are off by that
     assert totals[1] < 0.8 * 2000 * x.var()

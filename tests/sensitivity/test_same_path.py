@@ -4,9 +4,9 @@ import itertools
 from unittest import mock
 
 import numpy as np
-from helpers import MAX, loop_over
+from helpers import MAX, loop_over, loss_query
 
-from dp_metrics.sensitivity.aggregates import LossAggregate, VarianceAggregate
+from dp_metrics.sensitivity.aggregates import VarianceAggregate
 from dp_metrics.sensitivity.exact import BlockSums
 from dp_metrics.sensitivity.variance_windows import _Windows, least_spreads
 
@@ -30,7 +30,7 @@ def test_sums_take_as_many_passes_whatever_the_size_of_one_record(value, place):
             BlockSums, "_add_sigma", autospec=True, side_effect=BlockSums._add_sigma
         ) as passes:
             VarianceAggregate.from_data(x, capacity=RANKS)
-            LossAggregate.from_data(np.abs(x), capacity=RANKS)
+            loss_query(np.abs(x)).stats(RANKS)
         counts.append([call.args[1].size for call in passes.mock_calls])
     assert counts[0] == counts[1] == [N] * 3
 
