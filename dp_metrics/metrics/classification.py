@@ -191,7 +191,7 @@ class ShareOfRecords(Monotone):
         """
         (part,), miss, n = parts, asked.miss, released.public_n
         if isinstance(released.values[0], float):
-            if part.noise.even_range is not None:
+            if part.even_range is not None:
                 raise ValueError(
                     f"{asked.metric} with weights or groups has no interval for all people: the records "
                     "must be independent draws from one population, one person each, that count alike."

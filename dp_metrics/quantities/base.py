@@ -72,7 +72,7 @@ class Output(NamedTuple):
 
     Parameters
     ----------
-    value : float, int or tuple of int
+    value : float or tuple of int
         What was released.
     drawn : mapping
         What else was drawn, by its name.
@@ -87,6 +87,10 @@ class Output(NamedTuple):
 
 class NoisyValue(Protocol):
     """Public: what was released, with all that is known of its noise."""
+
+    @property
+    def even_range(self) -> tuple[float, float] | None:
+        """The range of one number, if limits of its noise are as close whatever the records are."""
 
     def limits(self, miss: float) -> Limits:
         """Return limits of what was released before the noise; `miss`: probability that any is wrong.
@@ -302,6 +306,11 @@ class NoisyNumber(NamedTuple):
 
     noise: Noise
     output: Output
+
+    @property
+    def even_range(self) -> tuple[float, float] | None:
+        """The range of the number, if limits of its noise are as close whatever the records are."""
+        return self.noise.even_range
 
     def limits(self, miss: float) -> Limits:
         """Return limits of the number before the noise."""

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
@@ -42,6 +42,8 @@ class CountsNoise:
     rates: tuple[tuple[int, Fraction], ...]
     zero_sum: bool
     others: int = 0
+
+    even_range: ClassVar[None] = None
 
     @property
     def together(self) -> int:

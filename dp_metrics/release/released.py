@@ -293,9 +293,9 @@ class Monotone:
         infinite.
         """
         for part in parts:
-            if part.noise.even_range is None:
+            if part.even_range is None:
                 continue
-            low, high = part.noise.even_range
+            low, high = part.even_range
             lower, upper, _ = part.limits(1 - SHOWN)
             if (note := far_apart(lower, upper, high - low)) is not None:
                 return note

@@ -125,7 +125,7 @@ def test_what_cannot_be_written_has_its_value_or_a_short_form(path):
     budget, groups = PrivacyAccountant(9, path), [Fraction(1, 2), Decimal(1)]
     own = partial(dp.private_accuracy_score, Y, Y, epsilon=1, mechanism=Mine(), spend_name="x")
     number = own(accountant=budget)
-    assert (budget["x"].value, budget["x"].noise) == (number, None)
+    assert budget["x"] == number
     new_session()
     with pytest.raises(ValueError, match="cannot be written down"):
         own(accountant=PrivacyAccountant(9, path))
@@ -473,23 +473,25 @@ def test_damaged_json_is_a_value_error(name, path):
                 restored(json.dumps(changed(tree, known[place], STRANGE[generator.integers(len(STRANGE))])))
             except ValueError:
                 refused += 1  # any other exception fails
-    assert refused > 60
+    assert refused > 30
     for text in ("", "{", "[]", "1", kept.answer[:-9], '{"schema": 1}', "[" * 5000):
         with pytest.raises(ValueError, match="damaged"):
             answers.restored(kept.question, text)
     with pytest.raises(ValueError, match="later version of dp_metrics"):
-        answers.restored(kept.question, kept.answer.replace('"version": 1', '"version": 2'))
+        answers.restored(kept.question, kept.answer.replace('"version": 2', '"version": 3'))
 
 
 def test_a_field_of_another_type_is_found_when_it_is_read(path):
     budget = PrivacyAccountant(1, path)
     ask(accountant=budget)
-    noise = json.loads(budget._ledger.kept()[0].answer)["answer"]["results"][0]["noise"]
-    codec.decoded(noise)
-    for place in places(noise):
-        if place[-2:-1] == ("fields",) and place[-1] != "neighboring":  # which is a text
+    drawn = json.loads(budget._ledger.kept()[0].answer)["answer"]["results"][0]
+    for kind in "totals", "outputs":
+        codec.decoded(drawn[kind])
+        of_fields = [place for place in places(drawn[kind]) if place[-2:-1] == ("fields",)]
+        assert of_fields
+        for place in of_fields:
             with pytest.raises(codec.MALFORMED):
-                codec.decoded(changed(noise, place, "x"))
+                codec.decoded(changed(drawn[kind], place, "x"))
 
 
 def test_public_values_come_back_as_they_were_and_no_others_are_written_or_read():
