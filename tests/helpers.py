@@ -39,6 +39,7 @@ from dp_metrics.quantities.ranks import CalibrationOf, RankingOf
 from dp_metrics.quantities.variance import VarianceOf
 from dp_metrics.release.plan import Plan, Source
 from dp_metrics.release.result import PrivateResult
+from dp_metrics.release.terms import Terms
 from dp_metrics.sensitivity.aggregates import VarianceAggregate
 from dp_metrics.sensitivity.exact import exact_sum
 from dp_metrics.sensitivity.extremes import Ranks, far_distances
@@ -457,6 +458,20 @@ class ClassifyingEcho(ClassifierMixin, Echo):
 def system_of(entropy):
     """Give dp_metrics this entropy for the operating system's, where it takes none."""
     return mock.patch.object(OSEntropy, "words", entropy.words)
+
+
+def known_of(plan, source, epsilon=1, relation=Relation.REPLACE_ONE):
+    """Return the noises of a plan, and the stats that they ask for."""
+    noises, _ = plan.noises(Terms(Fraction(epsilon), relation), source.totals, source.capacity)
+    return noises, source.stats(noises)
+
+
+def result_as_if(plan, source, values, epsilon=1, metric="private_compare") -> PrivateResult:
+    """Return the result of a plan, had its noise made these values."""
+    terms = Terms(Fraction(epsilon), Relation.REPLACE_ONE)
+    noises, _ = plan.noises(terms, source.totals)
+    outputs = [Output(value, {}) for value in values]
+    return PrivateResult.of(metric, terms, plan, source.totals, None, noises, outputs)
 
 
 def bits_of(summary):

@@ -31,7 +31,7 @@ from dp_metrics.inputs.readers import (
     unstated_labels,
 )
 from dp_metrics.mechanisms._base import Limits
-from dp_metrics.mechanisms.geometric import COUNT_LIMIT, largest_noise
+from dp_metrics.mechanisms.geometric import COUNT_LIMIT
 from dp_metrics.metrics._metric import Settings, asks, private
 from dp_metrics.quantities.counts_noise import SHOWN, CountsNoise, far_apart
 from dp_metrics.quantities.mean import MeanOf, ShareOf
@@ -158,9 +158,9 @@ class ShareOfRecords(Monotone):
             return super().limits(parts, released, miss)
         if n is None:
             return Limits(*noise_limits(self._ratio(part), miss / 2, miss / 2)).within(0.0, 1.0)
-        away, (count, _) = largest_noise(_rate_of_both(part), miss / 2), self._own_first(part.noisy)
-        whole = n if self.is_mean else 1
-        lower, upper = (min(max(count + side, 0), n) / whole for side in (-away, away))
+        own, whole = (0 if self.rises else 1), n if self.is_mean else 1
+        counts = part.limits_of(np.arange(2) == own, miss)
+        lower, upper = (min(float(end[own]), n) / whole for end in (counts.lower, counts.upper))
         return Limits(lower, upper).within(0.0, n / whole)
 
     def note(self, parts: Sequence[Any], released: ReleasedNumbers) -> str | None:

@@ -104,7 +104,7 @@ def test_the_exact_error_is_that_of_the_releases():
         cap = math.inf if row.bounded else ERROR_CAP * bounds.value
         assert row.expected_error == pytest.approx(law.mean_absolute_error(bounds.value, cap=cap), rel=1e-9)
         assert row.overshoot == pytest.approx(1 - law.cdf(ERROR_CAP * bounds.value))
-        assert row.release == draw(SeededEntropy(row.release_seed), None)[0]
+        assert row.release == draw(SeededEntropy(row.release_seed), None).value
         assert bounds.value == row.true_value
 
 
@@ -114,8 +114,8 @@ def test_the_paper_searches_the_sum_of_cross_entropies():
     study = dataclasses.replace(STUDIES["cross-entropy"], tasks=(task,), rivals=(RIVALS["paper"],))
     rows = rows_of(study, {task: Population("log_loss", losses, (0.0, 10.0))}, repeats=EXACT_REPEATS)
     paper = AboveThreshold.paper()
-    sums = Population("mse", n * losses, (0.0, 10.0 * n)).prepared(n * losses, paper, 1.0)
-    expected = sums.law(None).mean_absolute_error(sums.output_bounds.value)
+    noise, stats = Population("mse", n * losses, (0.0, 10.0 * n)).prepared(n * losses, paper, 1.0)
+    expected = noise.law(stats, None).mean_absolute_error(noise.bounds(stats).value)
     for row in rows:
         power = math.log1p(n * row.release) / math.log(1.005)  # of the candidate, counted from 0
         assert power == pytest.approx(round(power), abs=1e-6)
@@ -212,10 +212,11 @@ def test_the_law_is_that_of_the_public_metric(name):
             if population.bounds is None and rival.needs_bounds:
                 continue
             mechanism = rival.make(population.paper_unit(200))
-            draw = population.prepared(population.values, mechanism, 1.0)
+            noise, stats = population.prepared(population.values, mechanism, 1.0)
+            draw = noise.prepare(stats)
             for seed in range(5):
                 with pytest.warns(SeededReleaseWarning):
                     release = METRICS[metric](
                         *arguments, **options, epsilon=1.0, mechanism=mechanism, random_state=seed
                     )
-                assert release == draw(SeededEntropy(seed), None)[0]
+                assert release == draw(SeededEntropy(seed), None).value

@@ -18,9 +18,12 @@ from dp_metrics.fairness.intervals import InRecords
 from dp_metrics.inputs.options import Relation
 from dp_metrics.metrics.labels.counts import Confusion, ratio_cells
 from dp_metrics.metrics.labels.layouts import right_or_wrong
+from dp_metrics.quantities.base import Output
+from dp_metrics.quantities.counts import NoisyTable
 from dp_metrics.quantities.counts_noise import CountsNoise
 from dp_metrics.release.count_limits import noisy_ratio, ratio_limits
-from dp_metrics.release.released import PopulationQuestion, ReleasedNumbers, ResultNoise
+from dp_metrics.release.released import PopulationQuestion, ReleasedNumbers
+from dp_metrics.release.result import PrivateResult
 
 RNG = np.random.default_rng(0)
 N = 1500
@@ -68,8 +71,8 @@ def counts_of(name, group):
 def ratios_of(made):
     """Return the noisy counts of each group of a frame of one metric that is one ratio."""
     found = []
-    for one in made._entries[""].noise:
-        (cells,) = ratio_cells(one.result.layout, one.result.parts_of)
+    for one in made._entries[""].results:
+        (cells,) = ratio_cells(one.reading.layout, one.reading.parts_of)
         found.append(noisy_ratio(one.parts[0], cells, one.released.public_n))
     return found
 
@@ -178,10 +181,21 @@ def test_the_exact_probability_that_limits_of_noise_miss(confusion):
     @cache
     def ends(noise, confidence):
         public = ReleasedNumbers([noise.noisy], None, None, Fraction(1), Relation.REPLACE_ONE)
-        return ResultNoise(confusion, (noise,), public).interval("share", confidence)
+        drawn = NoisyTable(((2, Fraction(1)),), noise.rates, noise.zero_sum, others=noise.others)
+        outputs = (Output(noise.noisy, {}),)
+        result = PrivateResult(
+            metric="share", reading=confusion, noises=(drawn,), outputs=outputs, released=public
+        )
+        assert result.parts == (noise,)
+        return result.noise_interval(confidence)
 
-    class Cached(ResultNoise):
-        def interval(self, metric, confidence):
+    class Cached:
+        reading, released = confusion, ReleasedNumbers([], None, None, Fraction(1), Relation.REPLACE_ONE)
+
+        def __init__(self, noise):
+            self.parts = (noise,)
+
+        def noise_interval(self, confidence):
             return ends(self.parts[0], confidence)
 
     total, missed = 0.0, dict.fromkeys(("a", "b", "largest", "pair", "ratio"), 0.0)
@@ -193,7 +207,7 @@ def test_the_exact_probability_that_limits_of_noise_miss(confusion):
         total += weight
         noisy = (counts + drawn).tolist()
         of_groups = CountsNoise(tuple(noisy), ((2, Fraction(rate)),) * 2, True).split(2)
-        kept = {g: Cached(confusion, (one,), None) for g, one in zip("ab", of_groups, strict=True)}
+        kept = {g: Cached(one) for g, one in zip("ab", of_groups, strict=True)}
         limits = InRecords(PopulationQuestion("share", sure), kept, exact, {"a": 5, "b": 7})
         found = limits.of_groups() | {
             "largest": limits.of_range("difference", 0.0),
@@ -271,8 +285,8 @@ def test_gaps_follow_from_the_limits_of_groups_at_parts_of_the_miss():
     ):
         made = frame(metric, p)
 
-        def limits(miss, noise=made._entries[""].noise):
-            return list(zip(*(one.interval("", 1 - miss) for one in noise), strict=True))
+        def limits(miss, results=made._entries[""].results):
+            return list(zip(*(one.noise_interval(1 - miss) for one in results), strict=True))
 
         (low, high), (least, most), (lower, upper) = limits(one_side), limits(0.1 / 3), limits(0.1)
         gap = made.noise_interval(of="difference", confidence=0.8)
@@ -391,10 +405,10 @@ def test_a_gap_says_which_gap_would_be_released_if_there_was_none():
     made, again = (frame(dp.private_recall_score, random_state=seeded()) for _ in range(2))
     gap = made.population_interval(of="difference")
     assert gap == again.population_interval(of="difference")  # simulations have a seed of their own
-    gaps = gaps_where_alike(made._entries[""].noise, [0, 1, 2])
+    gaps = gaps_where_alike(made._entries[""].results, [0, 1, 2])
     mean, most = gaps.mean(), np.quantile(gaps, 0.95)
     assert f"a gap of {mean:.2g} would be released on average, and one below {most:.2g} in 95" in gap.note
-    assert gaps_where_alike(made._entries[""].noise, [0, 1]).mean() < 0.6 * mean  # c is small
+    assert gaps_where_alike(made._entries[""].results, [0, 1]).mean() < 0.6 * mean  # c is small
     assert "alike" not in made.noise_interval(of="difference").note
     balanced = frame(dp.private_balanced_accuracy_score).population_interval(of="difference")
     assert "alike is not known" in balanced.note
@@ -411,7 +425,7 @@ def test_simulated_gaps_have_the_law_of_released_ones(metric, way):
         y = (rng.random(1000) < 0.4).astype(int)
         said = np.where(rng.random(1000) < 0.8, y, 1 - y)
         made = frame(metric, said, y_true=y, sensitive_features=by, random_state=seeded(seed), **way)
-        alike = gaps_where_alike(made._entries[""].noise, [0, 1, 2])
+        alike = gaps_where_alike(made._entries[""].results, [0, 1, 2])
         gaps.append(made.difference())
         simulated.append(alike.mean())
         below += made.difference() <= np.quantile(alike, 0.95)

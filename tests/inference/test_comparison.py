@@ -8,7 +8,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 from cases import CASES, valid
-from helpers import MAX, NoEntropy, kind_of, loop_over, seeded
+from helpers import MAX, NoEntropy, kind_of, known_of, loop_over, result_as_if, seeded
 
 import dp_metrics as dp
 from dp_metrics._random import discrete_laplaces
@@ -24,8 +24,6 @@ from dp_metrics.inputs.arrays import ArgumentShape, Records, Shape
 from dp_metrics.inputs.losses import RecordLoss
 from dp_metrics.inputs.options import Relation
 from dp_metrics.metrics import FUNCTIONS, METRICS
-from dp_metrics.release.release import Release
-from dp_metrics.release.terms import Terms
 
 WIN, DEFEAT, TIE = (1, 0), (0, 1), (1, 1)  # what A and B predict where 1 is true
 NO_NOISE = 1e6  # epsilon at which noise is 0, but for a probability below 1e-200000
@@ -48,8 +46,8 @@ def win_plan(shape, **options):
 
 
 def counts(records):
-    (query,) = compared(records)[1].parts
-    return query.values
+    _, (stats,) = known_of(*compared(records))
+    return stats.counts.ravel()
 
 
 def neighbours(n):
@@ -158,15 +156,10 @@ def test_nothing_fails_or_warns_after_the_spend(name, epsilon, max_difference):
 def test_any_noise_makes_a_result():
     (plan, known), huge = compared([WIN, TIE, DEFEAT]), 10**400
     for values in [(huge, -huge), (-huge, huge), (0, 0), (3, 3), (-7, 2)]:
-        released = settings_of(1.0).result(plan, known, [values])
+        released = result_as_if(plan, known, [values]).value
         assert -1 <= released.lower <= released.upper <= 1
         assert released.noisy_difference == values[0]
         json.loads(released.to_json())
-
-
-def settings_of(epsilon):
-    """Return a release that draws nothing."""
-    return Release("private_compare", Terms.of(epsilon=epsilon, random_state=NoEntropy()))
 
 
 def test_the_noise_is_two_sided_geometric_with_half_of_epsilon():
@@ -257,7 +250,7 @@ def test_a_p_value_and_an_interval_that_disagree_are_explained():
 
     def note(difference, decided, n, epsilon):
         plan, known = compared([TIE] * n)
-        found = settings_of(epsilon).result(plan, known, [(difference, decided)])
+        found = result_as_if(plan, known, [(difference, decided)], epsilon).value
         return found.better, found.lower > 0, found.note
 
     assert note(20, 60, 300, 1.0) == ("A", True, "")

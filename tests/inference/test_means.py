@@ -9,7 +9,7 @@ from functools import partial
 
 import numpy as np
 import pytest
-from helpers import NoEntropy, loop_over, seeded
+from helpers import NoEntropy, known_of, loop_over, seeded
 from scipy.integrate import quad
 from scipy.stats import beta, gamma, invgauss, norm, weibull_min
 
@@ -73,8 +73,9 @@ UNREAD = partial(vector, name="x")
 def known_sums(row):
     """Return the noisy sums of numbers from 0 to 1, without the noise."""
     plan = mean_interval_plan(UNREAD, confidence=0.5, about="")
-    (known,) = plan.read(Records((np.array(row),))).parts
-    return known
+    _, (stats,) = known_of(plan, plan.read(Records((np.array(row),))))
+    (quantity,) = plan.parts
+    return [*stats.counts.ravel()], quantity.sensitivity
 
 
 def test_rounding_both_sums_can_cost_a_step_and_the_noise_allows_for_it():
@@ -82,9 +83,9 @@ def test_rounding_both_sums_can_cost_a_step_and_the_noise_allows_for_it():
     rng, worst = np.random.default_rng(0), 0
     for _ in range(400):
         other, small = rng.random(), rng.random() / FINENESS
-        a, b = known_sums((small, other)), known_sums((1.0, other))
-        worst = max(worst, sum(abs(x - y) for x, y in zip(a.values, b.values, strict=True)))
-    assert worst == a.sensitivity == FINENESS + 1
+        (a, sensitivity), (b, _) = known_sums((small, other)), known_sums((1.0, other))
+        worst = max(worst, sum(abs(x - y) for x, y in zip(a, b, strict=True)))
+    assert worst == sensitivity == FINENESS + 1
 
 
 def from_released(values, n, epsilon="1", confidence=0.95, **scale):
@@ -193,9 +194,8 @@ def test_no_private_cap_fails_after_the_spend(losses, epsilon):
 def test_whatever_is_drawn_is_a_cap(drawn):
     """The draw of the cap is replaced: so an output at either end of the grid is tried, however rare."""
     plan = mean_plan(cap="private")
-    (known,) = plan.read(Records((np.array([0.0, 5e-324, 1.0, MAX]),))).parts
-    draw = known.prepare(None, Fraction(1), relation=Relation.REPLACE_ONE)
-    sums = draw.given(drawn)
+    (noise,), (stats,) = known_of(plan, plan.read(Records((np.array([0.0, 5e-324, 1.0, MAX]),))))
+    sums = noise.law(stats, None).given(drawn)
     cap = cap_of(drawn)
     assert 0 < cap <= MAX
     assert abs(cap - drawn) <= max(0.005 * drawn, 5e-324)

@@ -19,13 +19,14 @@ import dp_metrics as dp
 from dp_metrics.exceptions import NoisyReleaseWarning
 from dp_metrics.inputs.options import Relation
 from dp_metrics.mechanisms._base import NOTHING, Limits
-from dp_metrics.mechanisms.geometric import SumsNoise, largest_noise
+from dp_metrics.mechanisms.geometric import SumsLaw, largest_noise
 from dp_metrics.metrics import FUNCTIONS, METRICS
 from dp_metrics.metrics.labels.counts import ratio_cells
 from dp_metrics.metrics.regression import _score_limits, _Scores, r2_from_parts
 from dp_metrics.quantities.counts_noise import CountsNoise
 from dp_metrics.release.count_limits import noisy_ratio
-from dp_metrics.release.released import Monotone, ReleasedNumbers, ResultNoise
+from dp_metrics.release.released import Interval, Monotone, ReleasedNumbers
+from dp_metrics.sensitivity.noisy_sums import Sums
 
 # curves and reports have no limits of their noise
 WITH = [name for name in METRICS if not name.endswith(("_curve", "_report"))]
@@ -106,8 +107,7 @@ def test_metrics_of_labels_lie_between_their_limits_unless_the_noise_is_rare(siz
     function = data.draw(st.sampled_from(functions))
     options = {"labels": labels, "average": average, "zero_division": undefined}
     result = dp.with_result(getattr(dp, f"private_{function}"))(true, pred, epsilon=1.0, **options)
-    (part,) = result.noise.parts
-    metric, released = result.noise.result, result.noise.released
+    (part,), metric, released = result.parts, result.reading, result.released
     signs, own = metric.layout.good, np.array(metric.layout.of(matrix))
     away = part.limits_of(signs != 0, 0.2).upper - np.maximum(part.noisy, 0)
     reach = int(np.max(away))
@@ -140,7 +140,7 @@ def test_shares_of_a_matrix_lie_between_their_limits(data):
         result = dp.with_result(dp.private_confusion_matrix)(
             true, pred, epsilon=1.0, labels=[0, 1, 2], normalize=normalize
         )
-        (part,) = result.noise.parts
+        (part,) = result.parts
         low, high, _ = part.limits(0.2)
         if ((low <= matrix.ravel()) & (matrix.ravel() <= high)).all():
             lower, upper = result.noise_interval(0.8)
@@ -183,7 +183,7 @@ def test_several_outputs_hold_together():
     result = dp.with_result(dp.private_mse)(y, 0 * y, epsilon=3.0, multioutput="raw_values")
     each = dp.with_result(dp.private_mse)(y[:, 0], 0 * y[:, 0], epsilon=1.0)
     assert result.noise_interval().lower.shape == (3,)
-    part = result.noise.parts[0]
+    part = result.parts[0]
     assert result.noise_interval(0.94).lower[0] == pytest.approx(part.limits(0.06 / 3).lower)
     assert each.noise_interval().upper == math.inf
 
@@ -201,6 +201,8 @@ def test_what_saturates_has_no_upper_limit_and_keeps_its_lower_one():
     largest = np.finfo(float).max
 
     class Noisy:
+        even_range = None
+
         def limits(self, miss):
             return Limits(2.0, 3.0)
 
@@ -210,7 +212,8 @@ def test_what_saturates_has_no_upper_limit_and_keeps_its_lower_one():
     released = ReleasedNumbers([2.5], 10, None, Fraction(1), Relation.REPLACE_ONE)
     for sign, expected in ((1, (largest, math.inf)), (-1, (-math.inf, -largest))):
         result = Monotone(lambda x, sign=sign: of(x, sign), rises=sign > 0)
-        assert tuple(ResultNoise(result, (Noisy(),), released).interval("mse", 0.95)) == expected
+        limits = result.limits((Noisy(),), released, 0.05)
+        assert tuple(Interval(limits.lower, limits.upper, 0.95, "", "")) == expected
 
 
 def test_counts_have_limits_however_large_the_noise_or_far_below_0_the_count_is():
@@ -234,9 +237,9 @@ def test_the_probability_of_a_miss_is_divided_among_counts_and_sides():
 
 
 def test_the_probability_of_a_miss_is_divided_between_the_limits_of_sums():
-    noise = SumsNoise([70, 30], lambda x, y: x - y, (True, False), Fraction(1, 3))
+    sums = Sums((70, 30), 1, lambda x, y: x - y, 1.0, 0.4, (True, False))
     away = largest_noise(1 / 3, 0.01) + 0.5
-    assert noise.limits(0.04)[:2] == (40 - 2 * away, 40 + 2 * away)
+    assert SumsLaw(sums, Fraction(1, 3)).limits([70, 30], 0.02)[:2] == (40 - 2 * away, 40 + 2 * away)
 
 
 def test_parts_of_r2_share_the_probability_of_a_miss():

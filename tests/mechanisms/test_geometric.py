@@ -3,7 +3,6 @@
 import itertools
 import math
 import random
-import sys
 from dataclasses import replace
 from fractions import Fraction
 from itertools import product
@@ -13,8 +12,8 @@ import pytest
 from helpers import assert_follows, loop_over, loss_bounds, loss_query
 
 import dp_metrics as dp
-from dp_metrics.analysis._law_comparison import law_loss
 from dp_metrics._random import SeededEntropy
+from dp_metrics.analysis._law_comparison import law_loss
 from dp_metrics.inputs import losses
 from dp_metrics.inputs.options import Relation
 from dp_metrics.mechanisms import Geometric, geometric, get_mechanism

@@ -14,10 +14,12 @@ from helpers import (
     Words,
     hostile_values,
     loss_bounds,
+    loss_query,
     replaced,
     scores,
     slow_but,
     var_bounds,
+    variance_query,
 )
 from hypothesis import given, settings, strategies as st
 

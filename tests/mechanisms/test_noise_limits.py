@@ -1,7 +1,6 @@
 """Limits of the noise of each mechanism: reference numbers, and the exact probability that they are wrong."""
 
 import math
-import warnings
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace

@@ -15,7 +15,6 @@ import dp_metrics as dp
 from dp_metrics.metrics.scores.bands import area_between, area_limits, half_of_tied, hanley_mcneil, roc_limits
 from dp_metrics.metrics.scores.curve_formulas import ScoreCounts, area_under_roc, roc
 from dp_metrics.quantities.counts_noise import CountsNoise
-from dp_metrics.release.released import PopulationQuestion
 
 HUGE = {"epsilon": 1e6}
 
@@ -54,7 +53,7 @@ def test_without_noise_limits_at_edges_are_clopper_and_pearsons():
         assert line[4] == pytest.approx(low if of_low else high, abs=0.003)
     assert is_between(result.value, band.lower, band.upper)
     low, high = area_between(band.lower, band.upper)
-    assert low < area_under_roc(result.noise.result.counts(result.noise.released)) < high
+    assert low < area_under_roc(result.reading.counts(result.released)) < high
 
 
 def test_a_band_has_some_sixty_edges_at_most_however_many_bins_there_are():
@@ -170,11 +169,9 @@ def test_noise_makes_the_approximate_limits_wider_and_there_are_none_without_a_c
 
 def test_where_a_class_is_noise_the_limits_that_are_not_proved_are_the_sure_ones():
     y, prob = scored(300)
-    noise = dp.with_result(dp.private_roc_curve)(y, prob, epsilon=0.01, random_state=seeded()).noise
-    noise = replace(noise, result=replace(noise.result, formula=area_under_roc))
-    proved, found = (
-        noise.population_interval(PopulationQuestion.of("area", 0.95, sure)) for sure in (True, False)
-    )
+    result = dp.with_result(dp.private_roc_curve)(y, prob, epsilon=0.01, random_state=seeded())
+    area = replace(result, reading=replace(result.reading, formula=area_under_roc))
+    proved, found = (area.population_interval(sure=sure) for sure in (True, False))
     assert tuple(proved) == tuple(found)
     assert "Approximate" not in found.note
 
@@ -208,12 +205,12 @@ def test_the_band_and_the_area_cover(apart):
     for _ in range(150):
         rows = rng.integers(0, y.size, 500)
         result = curve_of(y[rows], scores[rows], epsilon=1.0, random_state=seeded(int(rng.integers(2**31))))
-        edges = result.noise.result.bins.merged(result.value.fpr.size - 1)
+        edges = result.reading.bins.merged(result.value.fpr.size - 1)
         exact = ScoreCounts(edges, *(np.histogram(scores[y == c], edges)[0].astype(float) for c in (0, 1)))
         curve, band = roc(exact), result.band()
         missed[0] += not is_between(curve, band.lower, band.upper)
-        noise = replace(result.noise, result=replace(result.noise.result, formula=area_under_roc))
+        of_area = replace(result, reading=replace(result.reading, formula=area_under_roc))
         for place, sure in ((1, True), (2, False)):
-            low, high = noise.population_interval(PopulationQuestion.of("area", 0.95, sure))
+            low, high = of_area.population_interval(sure=sure)
             missed[place] += not low <= area <= high
     assert (missed <= 17).all()

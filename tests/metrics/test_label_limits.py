@@ -85,7 +85,7 @@ def test_without_noise_approximate_limits_have_the_spread_of_samples(metric, opt
     """Against 400 samples of the same size, whose spread is known to 4 %: 15 % is beyond 3 deviations."""
     result = released(metric, matrix, **options, **HUGE)
     interval = result.population_interval()
-    confusion, rng = result.noise.result, np.random.default_rng(0)
+    confusion, rng = result.reading, np.random.default_rng(0)
     samples = rng.multinomial(matrix.sum(), matrix.ravel() / matrix.sum(), 400)
     values = [
         confusion.formula(confusion.layout.read(confusion.layout.of(one.reshape(matrix.shape)).astype(float)))

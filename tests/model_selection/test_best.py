@@ -10,7 +10,7 @@ from functools import cache, partial
 import numpy as np
 import pytest
 from cases import ADD_OR_REMOVE as ADD, REPLACE
-from helpers import NoEntropy, loop_over, new_session
+from helpers import NoEntropy, known_of, loop_over, new_session
 from scipy.stats import chisquare
 
 from dp_metrics import (
@@ -24,7 +24,6 @@ from dp_metrics import (
 from dp_metrics.exceptions import SeededReleaseWarning, StoredReleaseWarning
 from dp_metrics.inputs.arrays import Records
 from dp_metrics.inputs.options import Relation
-from dp_metrics.mechanisms import Geometric
 from dp_metrics.metrics import row_of
 from dp_metrics.model_selection.best import best_plan
 
@@ -53,8 +52,8 @@ def exponents_of(metric, records, epsilon, relation=Relation.REPLACE_ONE, models
     row, _ = row_of(metric)
     shape, private = Records.of(data, relation=relation)
     plan = best_plan(row, shape, [{**row.options, **options}] * models)
-    (known,) = plan.read(private).parts
-    return known.prepare(Geometric(), Fraction(epsilon), relation=relation).exponents
+    (noise,), (stats,) = known_of(plan, plan.read(private), epsilon, relation)
+    return noise.prepare(stats).args[0]
 
 
 def law(*args, **kwargs):
