@@ -19,7 +19,6 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import betaincinv
 
-from dp_metrics._random import RandomState
 from dp_metrics.analysis._law_comparison import finite_loss, law_loss
 from dp_metrics.fairness.frame_plan import FrameOptions, read_frame
 from dp_metrics.inference.comparison import comparison_plan, paired_losses
@@ -27,9 +26,9 @@ from dp_metrics.inference.loss_intervals import mean_plan, quantile_plan
 from dp_metrics.inputs.arrays import Records, Shape
 from dp_metrics.inputs.floats import Floats, own_error_state
 from dp_metrics.inputs.options import Epsilon, Relation, check_confidence, check_epsilon, exact_epsilon
-from dp_metrics.mechanisms import AboveThreshold, Adaptive, Mechanism, OutputLaw, get_mechanism
-from dp_metrics.mechanisms._base import DrawnLaw
+from dp_metrics.mechanisms import AboveThreshold, Adaptive, Mechanism, get_mechanism
 from dp_metrics.metrics import FUNCTIONS, METRICS, Metric, metric_named, metric_of, row_of
+from dp_metrics.quantities.noises import Observed
 from dp_metrics.release.plan import Plan, Together
 from dp_metrics.release.release import PreparedPlan, Release
 from dp_metrics.release.terms import Terms
@@ -425,28 +424,6 @@ def privacy_loss(
     return law_loss(a, b)
 
 
-@dataclass(eq=False)
-class _Recorder(Mechanism):
-    """A mechanism that notes the laws by which another one would draw from output bounds of made-up records."""
-
-    inner: Mechanism
-    seen: list[tuple[OutputLaw, Fraction]] = field(default_factory=list)
-
-    @property
-    def needs_count(self) -> bool:
-        return self.inner.needs_count
-
-    def count_ranks(self, epsilon: Epsilon, **public: Any) -> int:
-        return self.inner.count_ranks(epsilon, **public)
-
-    def output_distribution(self, output_bounds: OutputBounds, epsilon: Epsilon) -> DrawnLaw:
-        return self.inner.output_distribution(output_bounds, epsilon)
-
-    def release(self, output_bounds: OutputBounds, epsilon: Epsilon, rng: RandomState = None) -> float:
-        self.seen.append((self.output_distribution(output_bounds, epsilon), exact_epsilon(epsilon)))
-        return output_bounds.value
-
-
 @own_error_state
 def metric_loss(
     metric: Callable[..., Any] | str,
@@ -484,17 +461,20 @@ def metric_loss(
         return _planned_loss(row, records_a, records_b, epsilon, {"mechanism": mechanism, **fixed, **options})
     seen = []
     for records in (records_a, records_b):
-        recorder = _Recorder(get_mechanism(mechanism))
-        function(*records, epsilon=epsilon, mechanism=recorder, **options)
-        seen.append(recorder.seen)
-    spent = [share for _, share in seen[0]]
-    if spent != [share for _, share in seen[1]]:
+        observed = Observed(get_mechanism(mechanism))
+        function(*records, epsilon=epsilon, mechanism=observed, **options)
+        seen.append(observed.seen)
+    spent = [share for _, share, _ in seen[0]]
+    if spent != [share for _, share, _ in seen[1]]:
         return math.inf
     total = 0.0
     if Relation.told_by(options).private_n:
-        # the rest of epsilon pays for the noisy count; given that, both use the same resolution
+        # the rest of epsilon pays for the noisy count, which is the same for both of a pair of laws
         total = float(exact_epsilon(epsilon) - sum(spent))
-    return total + math.fsum(law_loss(a, b) for (a, _), (b, _) in zip(*seen, strict=True))
+    for (one, _, known), (other, _, also) in zip(*seen, strict=True):
+        count = max(known.totals.n, 1)
+        total += law_loss(one.law(known, count), other.law(also, count))
+    return total
 
 
 @own_error_state

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property, partial
 from typing import Any
 
 from dp_metrics._random import Entropy, is_chosen
+from dp_metrics.inputs.options import Epsilon
 from dp_metrics.mechanisms import Adaptive, Geometric, Mechanism
-from dp_metrics.mechanisms._base import Limits, rehearse_law
+from dp_metrics.mechanisms._base import DrawnLaw, Limits, rehearse_law
 from dp_metrics.mechanisms._laws import OutputLaw
 from dp_metrics.mechanisms.adaptive import (
     AdaptiveLaw,
@@ -62,6 +63,9 @@ def noise_of(
     ValueError
         If the mechanism cannot serve such a quantity.
     """
+    if isinstance(mechanism, Observed):
+        made = noise_of(mechanism.inner, quantity, totals, capacity, epsilon)
+        return ObservedNoise(made, epsilon, mechanism.seen)
     if (own := quantity.noise(mechanism, totals, epsilon)) is not None:
         return own
     assert isinstance(quantity, Number)
@@ -425,3 +429,54 @@ class TwoStages(Noise):
         if "sums" in output.drawn:
             return Fraction(sum(output.drawn["sums"]), FINENESS)
         return super().records(output)
+
+
+@dataclass(eq=False)
+class Observed(Mechanism):
+    """Another mechanism, of whose noises an audit keeps all that they know of made-up records."""
+
+    inner: Mechanism
+    seen: list[tuple[Noise, Fraction, Any]] = field(default_factory=list)
+
+    def count_ranks(self, epsilon: Epsilon, **public: Any) -> int:
+        """Return those of the other mechanism."""
+        return self.inner.count_ranks(epsilon, **public)
+
+    def output_distribution(self, output_bounds: OutputBounds, epsilon: Epsilon) -> DrawnLaw:
+        """Return the law of the other mechanism."""
+        return self.inner.output_distribution(output_bounds, epsilon)
+
+
+@dataclass(frozen=True, eq=False)
+class ObservedNoise(Noise):
+    """Releases the number itself, and keeps for an audit what another noise would have drawn from."""
+
+    noise: Noise
+    epsilon: Fraction
+    seen: list[tuple[Noise, Fraction, Any]]
+
+    @property
+    def name(self) -> str:
+        """What would draw."""
+        return self.noise.name
+
+    @property
+    def ranks(self) -> int:
+        """As of the other noise."""
+        return self.noise.ranks
+
+    @property
+    def needs_count(self) -> bool:
+        """As of the other noise."""
+        return self.noise.needs_count
+
+    @property
+    def forgets(self) -> bool:  # type: ignore[override]
+        """As of the other noise."""
+        return self.noise.forgets
+
+    def prepare(self, stats: Any) -> Draw:
+        """Keep the stats; what is left is no noise."""
+        self.noise.prepare(stats)
+        self.seen.append((self.noise, self.epsilon, stats))
+        return lambda entropy, count: Output(stats.bounds(1, False).value, {}, count)

@@ -7,12 +7,12 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
+from helpers import loss_query, variance_query
 
 import dp_metrics as dp
 from dp_metrics.analysis import auditing
 from dp_metrics.analysis._law_comparison import _candidate_probabilities, law_loss
 from dp_metrics.analysis.auditing import AUDITED, FRAMES
-from dp_metrics.analysis.expected_error import loss_output_bounds, variance_output_bounds
 from dp_metrics.cli.main import main
 from dp_metrics.inputs.options import Relation
 from dp_metrics.mechanisms import AboveThreshold, Hazard
@@ -44,9 +44,8 @@ def test_hazard_loss_is_the_largest_ratio_of_the_exact_output_law(monotonic):
         a = rng.integers(0, 4, size=6) / 3
         b = a.copy()
         b[0] = rng.integers(0, 4) / 3
-        make = loss_output_bounds if monotonic else variance_output_bounds
-        options = {"max_loss": 1.0} if monotonic else {"bounds": (0.0, 1.0)}
-        bounds = [make(x, mechanism=mechanism, epsilon=epsilon, **options) for x in (a, b)]
+        make, limit = (loss_query, 1.0) if monotonic else (variance_query, (0.0, 1.0))
+        bounds = [make(x, limit).output_bounds(mechanism, epsilon) for x in (a, b)]
         laws = [mechanism.output_distribution(each, epsilon) for each in bounds]
         p, q = (rational_law(law) for law in laws)
         brute = max(abs(math.log(x / y)) for x, y in zip(p, q, strict=True))
@@ -69,9 +68,7 @@ def rational_law(law):
 
 
 def test_candidate_probabilities_agree_with_the_law_of_above_threshold():
-    bounds = loss_output_bounds(
-        np.linspace(0, 1, 20), max_loss=1.0, mechanism=AboveThreshold(beta=1.3), epsilon=1.0
-    )
+    bounds = loss_query(np.linspace(0, 1, 20), 1.0).output_bounds(AboveThreshold(beta=1.3))
     law = AboveThreshold(beta=1.3).output_distribution(bounds, 1.0)
     probabilities = _candidate_probabilities(law)
     numbers = np.arange(law.grid.first, law.grid.last + 1)
@@ -104,7 +101,7 @@ def test_rejects_a_fixed_cut_off_of_the_cumulative_hazard():
     mechanism, epsilon, size = Hazard(scale=1e-9), 1.0, 50_000
     rng, outputs = np.random.default_rng(3), []
     for losses in (np.full(20, 0.5), np.r_[np.full(19, 0.5), 1.0]):
-        bounds = loss_output_bounds(losses, max_loss=1.0, mechanism=mechanism, epsilon=epsilon)
+        bounds = loss_query(losses, 1.0).output_bounds(mechanism, epsilon)
         law = mechanism.output_distribution(bounds, epsilon)
         u = rng.random(size)
         number = law.crossing(law.level(u, 1 - u))
@@ -148,11 +145,11 @@ def test_report_names_claim_finding_and_pair():
 
 
 def test_what_has_no_exact_comparison_is_refused():
-    bounds = loss_output_bounds(np.ones(5), max_loss=1.0, mechanism=Hazard(), epsilon=1.0)
+    bounds = loss_query(np.ones(5), 1.0).output_bounds(Hazard())
     laws = [mechanism.output_distribution(bounds, 1.0) for mechanism in (Hazard(), AboveThreshold())]
     with pytest.raises(TypeError, match="No exact comparison"):
         law_loss(*laws)
-    bounds = loss_output_bounds(np.ones(5), mechanism=AboveThreshold(), epsilon=1.0)
+    bounds = loss_query(np.ones(5)).output_bounds(AboveThreshold())
     with pytest.raises(TypeError, match="2000 candidates"):
         auditing.privacy_loss("above_threshold", bounds, bounds, epsilon=1.0)
     with pytest.raises(ValueError, match="at least 4"):

@@ -10,7 +10,7 @@ from dp_metrics.metrics.labels.counts import Confusion, ratio_cells
 from dp_metrics.metrics.labels.layouts import matrix_layout, of_each_label, whole
 from dp_metrics.quantities.counts_noise import CountsNoise
 from dp_metrics.release.count_limits import NoisyRatio, noise_limits, ratio_limits
-from dp_metrics.release.released import PopulationQuestion, ReleasedNumbers, ResultNoise
+from dp_metrics.release.released import PopulationQuestion, ReleasedNumbers
 
 RATIOS = {
     "recall": lambda x: (x.right, x.false_negatives),
@@ -48,7 +48,7 @@ def test_limits_of_all_groups_are_those_of_the_sums_of_their_counts(ratio):
     metric = Confusion(whole(2).in_groups(2), formula, None, lambda x: x.true, parts_of=parts_of)
     counts = (9, 4, 3, 12, 8, 5, 2, 14)
     noise = CountsNoise(counts, ((8, Fraction(1)),), True)
-    told = ResultNoise(metric, (noise,), public(noise))
+    released = public(noise)
     right = [0, 3] if ratio == "accuracy" else [3]
     wrong = {"recall": [2], "precision": [1]}.get(ratio, [1, 2])
     a, b = ([*side, *(place + 4 for place in side)] for side in (right, wrong))
@@ -56,8 +56,8 @@ def test_limits_of_all_groups_are_those_of_the_sums_of_their_counts(ratio):
         sum(counts[at] for at in a), sum(counts[at] for at in b), (len(a), len(b)), (Fraction(1),) * 2,
         8 - len(a) - len(b), None, (2.0, 1.0) if ratio == "f1" else (1.0, 1.0),
     )  # fmt: skip
-    assert tuple(told.interval(ratio, 0.9)) == pytest.approx(noise_limits(sums, 0.05, 0.05))
-    of_people = told.population_interval(PopulationQuestion(ratio, 0.9, is_sure=True))
+    assert tuple(metric.limits((noise,), released, 0.1))[:2] == pytest.approx(noise_limits(sums, 0.05, 0.05))
+    of_people = metric.population((noise,), released, PopulationQuestion(ratio, 0.9, is_sure=True))
     assert tuple(of_people) == pytest.approx(ratio_limits(sums, 0.05, 0.05))
 
 

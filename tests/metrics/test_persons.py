@@ -7,16 +7,16 @@ from functools import partial
 
 import numpy as np
 import pytest
-from helpers import loop_over, seeded
+from helpers import known_of, loop_over, seeded
 
 import dp_metrics as dp
-from dp_metrics.analysis._law_comparison import draw_loss
+from dp_metrics.analysis._law_comparison import law_loss
 from dp_metrics.analysis.auditing import frame_loss
 from dp_metrics.inference.comparison import comparison_plan, paired_losses
 from dp_metrics.inputs.arrays import Records
 from dp_metrics.inputs.options import Relation
-from dp_metrics.mechanisms import Geometric
 from dp_metrics.metrics import FUNCTIONS, METRICS
+from dp_metrics.quantities.base import Totals
 from dp_metrics.release.terms import Terms
 
 SEVERAL = [name for name, row in METRICS.items() if "max_records" in row.options]
@@ -71,20 +71,22 @@ def test_a_noisy_count_is_paid_for_by_all_records_of_a_person(mechanism):
     terms = Terms.of(epsilon=1.0, neighboring="add_or_remove_one", mechanism=mechanism)
     plan = row.planned(row.form(), {"bounds": (0, 1)})
     for k in (1, 3):
-        _, epsilons, for_count = row.release_on(terms, {}).divided(replace(plan, most_records=k))
-        assert sum(epsilons) + for_count == Fraction(1, k)
+        (noise,), for_count = replace(plan, most_records=k).noises(terms, [Totals.of(9)])
+        epsilon = noise.one.epsilon if mechanism == "adaptive" else noise.epsilon
+        assert epsilon + for_count == Fraction(1, k)
         assert (for_count > 0) == (mechanism != "geometric")
 
 
 @loop_over("public", [{}, {"max_difference": 1.0}])
 def test_a_person_has_one_vote_in_a_comparison_however_many_records(public):
-    draws = []
+    laws = []
     for content in itertools.product(KINDS, repeat=2):
         shape, records = Records.of((*data_of(*content), 1 - np.arange(7) % 2), relation=Relation.REPLACE_ONE)
         plan = comparison_plan(paired_losses("zero_one", shape, {}), 3, unit="persons", **public)
-        (known,) = plan.read(replace(records, groups=np.array(PERSONS))).parts
-        draws.append(known.prepare(Geometric(), Fraction(1, 2), relation=Relation.REPLACE_ONE))
-    losses = [draw_loss(a, b, 3) for a, b in itertools.combinations(draws, 2)]
+        source = plan.read(replace(records, groups=np.array(PERSONS)))
+        (noise,), (stats,) = known_of(plan, source, Fraction(1, 2))
+        laws.append(noise.law(stats, None))
+    losses = [law_loss(a, b) for a, b in itertools.combinations(laws, 2)]
     assert 0.5 * (1 - 1e-5) <= max(losses) <= 0.5
 
 
@@ -119,9 +121,9 @@ def test_a_release_is_that_of_the_kept_records(name):
 def test_noise_and_its_limits_are_wider_by_the_records_of_a_person():
     for name, options in (("private_recall_score", {}), ("private_average_precision_score", {"bins": 8})):
         several, alone = (released(name, **options, **one) for one in ({"groups": OF_THREE}, {}))
-        rates = [{rate for _, rate in one.noise.parts[0].rates} for one in (several, alone)]
+        rates = [{rate for _, rate in one.parts[0].rates} for one in (several, alone)]
         assert rates[0] == {rate / 3 for rate in rates[1]}
-        assert 2.5 < several.noise.parts[0].expected / alone.noise.parts[0].expected < 3.5
+        assert 2.5 < several.noise.parts[0].expected / alone.parts[0].expected < 3.5
         widths = [np.ptp([*one.noise_interval()]) for one in (several, alone)]
         assert 1.3 * widths[1] < widths[0] < 4 * widths[1]
     one = released("private_recall_score", groups=OF_THREE, max_records=1)

@@ -6,11 +6,10 @@ from fractions import Fraction
 import numpy as np
 import pytest
 from cases import cases_where
-from helpers import MAX, loop_over, seeded
+from helpers import MAX, loop_over, loss_query, seeded
 from sklearn import metrics as sk
 
 import dp_metrics as dp
-from dp_metrics.analysis.expected_error import loss_output_bounds
 from dp_metrics.inputs.options import Relation
 from dp_metrics.mechanisms import MECHANISMS, AboveThreshold, Hazard, InverseSensitivity
 from dp_metrics.metrics import METRICS
@@ -73,7 +72,7 @@ def test_the_default_is_the_most_accurate_on_skewed_losses():
     errors_of = np.zeros(len(mechanisms))
     for size in 1000 * np.geomspace(1, 1.03, 4):
         for i, mechanism in enumerate(mechanisms):
-            bounds = loss_output_bounds(size * losses, max_loss=20 * size, mechanism=mechanism, epsilon=1.0)
+            bounds = loss_query(size * losses, 20 * size).output_bounds(mechanism)
             law = mechanism.output_distribution(bounds, 1.0)
             errors_of[i] += law.mean_absolute_error(bounds.value) / bounds.value / 4
     assert (errors_of[0] < errors_of[1:] / 1.2).all()

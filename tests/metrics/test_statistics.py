@@ -5,10 +5,11 @@ from functools import partial
 
 import numpy as np
 import pytest
-from dp_metrics.release.parts import ranking_loss, variance
 from helpers import BOTH_RELATIONS, MAX, loop_over, seeded, variance_query
 
 import dp_metrics as dp
+from dp_metrics.quantities import ranks
+from dp_metrics.quantities.variance import VarianceOf
 
 EXACT = {"epsilon": 1e11}
 X = np.random.default_rng(0).gamma(2.0, size=400)
@@ -74,8 +75,8 @@ def test_quantiles_are_those_of_numpy(n):
 @loop_over("relation", BOTH_RELATIONS)
 def test_a_variance_has_bounds_at_no_more_ranks_than_there_is_time_for(relation):
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(variance, "MOST_VARIANCE_RANKS", 20)
+        patch.setattr(VarianceOf, "most_ranks", 20)
         query = variance_query(np.arange(200.0) ** 2)
         seen = query.output_bounds(dp.mechanisms.Hazard(resolution=0.1), 0.1, relation=relation)
     assert seen.lower.size == seen.upper.size == 20
-    assert ranking_loss._MOST_RANKS == variance.MOST_VARIANCE_RANKS == 4096  # as docs/theory.rst says
+    assert ranks._MOST_RANKS == VarianceOf.most_ranks == 4096  # as docs/theory.rst says

@@ -6,12 +6,11 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from helpers import MAX, check_neighbours, hostile_losses, loop_over, nearest, weighted_bounds
+from helpers import MAX, check_neighbours, hostile_losses, loop_over, loss_query, nearest, weighted_bounds
 from hypothesis import given, strategies as st
 
-from dp_metrics.sensitivity.aggregates import WeightedLossAggregate
+from dp_metrics.sensitivity.aggregates import LargestPairs, exact_difference, largest_pairs
 from dp_metrics.sensitivity.exact import BLOCK
-from dp_metrics.sensitivity.output_bounds import weighted_loss_bounds
 
 
 def assert_extremes(bounds, terms, limits, total):
@@ -93,15 +92,14 @@ def test_ties_of_the_rounded_room_survive_blocks_and_merges(size, capacity):
     pairs = [(1 + 2**-52, 2**-53), (1.0, 0.0), (1.0, 2**-55), (0.5, 0.25), (3.0, 2.0)]
     for seed in range(10):
         limits, terms = np.array(pairs * 3)[np.random.default_rng(seed).permutation(15)].T
-        blocks = [(terms[i : i + size], limits[i : i + size]) for i in range(0, 15, size)]
-        options = {"weight": 1, "bounded": True, "capacity": capacity}
-        whole = WeightedLossAggregate.from_blocks(blocks, **options)
-        merged, *others = (WeightedLossAggregate.from_blocks([block], **options) for block in blocks)
-        for other in others:
-            merged = merged.merge(other)
+        blocks = [exact_difference(limits[i : i + size], terms[i : i + size]) for i in range(0, 15, size)]
+        whole, merged = LargestPairs(capacity), (np.empty(0), np.empty(0))
+        for block in blocks:
+            whole.add(*block)
+            merged = largest_pairs(*map(np.concatenate, zip(merged, block, strict=True)), capacity)
         headrooms = [Fraction(float(m)) - Fraction(float(p)) for m, p in zip(limits, terms, strict=True)]
-        for summary in (whole, merged):
-            sums = zip(summary.headroom, summary.headroom_rest, strict=True)
+        for values, rests in ((whole.values, whole.rest), merged):
+            sums = zip(values, rests, strict=True)
             kept = [Fraction(float(headroom)) + Fraction(float(rest)) for headroom, rest in sums]
             assert kept == sorted(headrooms, reverse=True)[:capacity]
 
@@ -114,14 +112,12 @@ def test_the_sensitivity_is_that_of_the_heaviest_record_wherever_it_stands():
         expected = 1e4 * 0.5 / (n - 1 + 1e4)
         whole = weighted_bounds(np.zeros(n), weights, 0.5, capacity=3)
         first, *others = (
-            WeightedLossAggregate.from_blocks(
-                [(np.zeros(part.size), part / 2)], weight=int(part.sum()) << 1074, bounded=True, capacity=3
-            )
+            loss_query(np.zeros(part.size), 0.5, part).stats(3, forget=True)
             for part in np.array_split(weights, 3)
         )
         for other in others:
             first = first.merge(other)
-        for bounds in (whole, weighted_loss_bounds(first)):
+        for bounds in (whole, first.bounds(3, False)):
             assert abs(bounds.sensitivity / expected - 1) < 1e-9
     for cap in (5e-324, 1e-323):  # one too small for a float is not rounded to none
         sensitivity = weighted_bounds(np.zeros(1000), np.ones(1000), cap).sensitivity

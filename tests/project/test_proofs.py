@@ -12,14 +12,22 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from helpers import MAX, distances_of, loop_over, loss_bounds, nearest, var_bounds, weighted_bounds
+from helpers import (
+    MAX,
+    distances_of,
+    loop_over,
+    loss_bounds,
+    loss_query,
+    nearest,
+    var_bounds,
+    weighted_bounds,
+)
 
 from dp_metrics.mechanisms.adaptive import _LARGEST_SHARE, _LEAST_SHARE
 from dp_metrics.mechanisms.hazard import PEAK, TAIL, Hazard, largest_ratio, share_of_rank
 from dp_metrics.quantities.ranks import CLASS_SHARE
 from dp_metrics.release.plan import COUNT_SHARE
-from dp_metrics.sensitivity.aggregates import LossAggregate
-from dp_metrics.sensitivity.output_bounds import RankedScores, mean_loss_bounds_private_n, ranking_bounds
+from dp_metrics.sensitivity.output_bounds import RankedScores, ranking_bounds
 
 ROOT = Path(__file__).parents[2]
 PROOFS = ROOT / "proofs"
@@ -153,8 +161,8 @@ def numbers_of(values, cap, weights):
     x, caps = [Fraction(v) for v in values], [Fraction(cap)] * len(values)
     yield of_mean, x, caps, 1, loss_bounds(values, cap=cap)
     yield of_variance, x, caps, 1, var_bounds(values, bounds=(0.0, cap))
-    aggregate = LossAggregate.from_data(np.array(values), capacity=len(values) + 2, cap=cap)
-    yield of_mean_with_private_n, x, caps, 1, mean_loss_bounds_private_n(aggregate)
+    ranks = len(values) + 2
+    yield of_mean_with_private_n, x, caps, 1, loss_query(values, cap).stats(ranks).bounds(ranks, True)
     terms = [Fraction(v * w) for v, w in zip(values, weights, strict=True)]
     limits = [Fraction(cap * w) for w in weights]
     total = sum(map(Fraction, weights))
