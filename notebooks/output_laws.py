@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from dp_metrics.exceptions import NoisyReleaseWarning
 from dp_metrics.mechanisms import Mechanism, OutputLaw, get_mechanism
+from dp_metrics.quantities.noises import Observed
 from dp_metrics.sensitivity.output_bounds import OutputBounds
 
 __all__ = ["bounds_seen", "density", "output_law", "success_rate"]
@@ -21,11 +22,11 @@ Floats = NDArray[np.float64]
 
 
 class _Watcher(Mechanism):
-    """A mechanism that releases like another one, and keeps what that prepares to draw."""
+    """A mechanism that keeps the output bounds that it sees, and releases the number itself."""
 
     def __init__(self, inner: Mechanism) -> None:
         self.inner = inner
-        self.prepared: list[Any] = []
+        self.bounds: list[OutputBounds] = []
 
     def count_ranks(self, epsilon: Any, **public: Any) -> int:
         return self.inner.count_ranks(epsilon, **public)
@@ -33,39 +34,36 @@ class _Watcher(Mechanism):
     def output_distribution(self, output_bounds: OutputBounds, epsilon: Any) -> Any:
         return self.inner.output_distribution(output_bounds, epsilon)
 
-    def asks_count(self, part: Any) -> bool:
-        return self.inner.asks_count(part)
-
-    def prepare(self, known: Any, epsilon: Any, *, relation: Any) -> Any:
-        self.prepared.append(self.inner.prepare(known, epsilon, relation=relation))
-        return self.prepared[-1]
+    def release(self, output_bounds: OutputBounds, epsilon: Any, rng: Any = None) -> float:
+        self.bounds.append(output_bounds)
+        return output_bounds.value
 
 
-def _draw(
-    metric: Callable[..., float],
-    *data: Any,
-    epsilon: float,
-    mechanism: str | Mechanism = "hazard",
-    **options: Any,
-) -> Any:
+def bounds_seen(
+    metric: Callable[..., float], *data: Any, mechanism: str | Mechanism = "hazard", **options: Any
+) -> OutputBounds:
+    """Return what the mechanism of a private metric sees of these data."""
     watcher = _Watcher(get_mechanism(mechanism))
+    _call(metric, *data, mechanism=watcher, **options)
+    [bounds] = watcher.bounds
+    return bounds
+
+
+def output_law(
+    metric: Callable[..., float], *data: Any, mechanism: str | Mechanism = "hazard", **options: Any
+) -> OutputLaw:
+    """Return the exact law of what a private metric that makes one release would release of these data."""
+    observed = Observed(get_mechanism(mechanism))
+    _call(metric, *data, mechanism=observed, **options)
+    [one] = observed.seen
+    law: OutputLaw = one.law(one.n)
+    return law
+
+
+def _call(metric: Callable[..., float], *data: Any, **options: Any) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", NoisyReleaseWarning)
-        metric(*data, epsilon=epsilon, mechanism=watcher, **options)
-    [draw] = watcher.prepared
-    return draw
-
-
-def bounds_seen(metric: Callable[..., float], *data: Any, **options: Any) -> OutputBounds:
-    """Return what the mechanism of a private metric sees of these data."""
-    output_bounds: OutputBounds = _draw(metric, *data, **options).output_bounds
-    return output_bounds
-
-
-def output_law(metric: Callable[..., float], *data: Any, **options: Any) -> OutputLaw:
-    """Return the exact law of what a private metric that makes one release would release of these data."""
-    law: OutputLaw = _draw(metric, *data, **options).law(None)
-    return law
+        metric(*data, **options)
 
 
 def density(law: OutputLaw, edges: Floats) -> Floats:

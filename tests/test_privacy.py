@@ -15,19 +15,20 @@ from typing import Any
 import numpy as np
 import pytest
 from cases import ADD_OR_REMOVE as ADD, REPLACE
-from dp_metrics.release.parts import count_table, mean_loss
-from helpers import slow_but
+from helpers import loss_query, slow_but
 
 import dp_metrics as dp
 from dp_metrics.analysis import auditing
 from dp_metrics.analysis._law_comparison import joint_losses
 from dp_metrics.analysis.auditing import AUDITED, FRAMES, PLANS
-from dp_metrics.inputs.options import Relation
-from dp_metrics.mechanisms import MECHANISMS, AboveThreshold, Adaptive, Hazard, Mechanism, adaptive, geometric
-from dp_metrics.mechanisms.adaptive import AdaptiveDraw
+from dp_metrics.mechanisms import MECHANISMS, AboveThreshold, Adaptive, Hazard, Mechanism, geometric
+from dp_metrics.mechanisms.adaptive import CoinLaw
 from dp_metrics.metrics import METRICS
+from dp_metrics.quantities import counts, noises
+from dp_metrics.quantities.mean import MeanStats
+from dp_metrics.quantities.noises import TwoStages, noise_of
 from dp_metrics.quantities.ranks import HazardByClass
-from dp_metrics.release.release import Release
+from dp_metrics.release.plan import COUNT_SHARE, Plan
 from dp_metrics.sensitivity.extremes import Extremes
 from dp_metrics.sensitivity.output_bounds import OutputBounds
 
@@ -397,10 +398,10 @@ def an_upper_bound_that_stays_at_the_largest_record(monkeypatch):
 
 @planted(("weighted mean", "adaptive", REPLACE))
 def the_cap_of_one_loss_as_limit_of_weighted_terms(monkeypatch):
-    true = mean_loss.loss_extremes
+    true = MeanStats.extremes
 
-    def loss_extremes(aggregate, *others, **options):
-        found = true(aggregate, *others, **options)
+    def extremes(stats, count, private_n):
+        found = true(stats, count, private_n)
         whole = found.clipped(1e9)  # of terms that are taken to be at most the cap
 
         def at_ranks(k, ranks):
@@ -412,36 +413,34 @@ def the_cap_of_one_loss_as_limit_of_weighted_terms(monkeypatch):
 
         return replace(found, limit=1.0, at_ranks=at_ranks, clipped=clipped)
 
-    monkeypatch.setattr(mean_loss, "loss_extremes", loss_extremes)
+    monkeypatch.setattr(MeanStats, "extremes", extremes)
 
 
 @planted(("mean of unlimited losses", "adaptive", REPLACE))
 def shares_of_the_stages_that_are_more_than_epsilon(monkeypatch):
-    true = adaptive.SecondStage
-    monkeypatch.setattr(adaptive, "SecondStage", lambda *a: true(*a[:-1], a[-1] * Fraction(11, 10)))
-
-
-def a_stage_that_reads(monkeypatch, make):
-    true = AdaptiveDraw._stages
-
-    def stages(draw, count):
-        first, second = true(draw, count)
-        return first._replace(**make(draw, first)), second
-
-    monkeypatch.setattr(AdaptiveDraw, "_stages", stages)
+    true = noises.SecondStage
+    monkeypatch.setattr(noises, "SecondStage", lambda *a: true(*a[:-1], a[-1] * Fraction(11, 10)))
 
 
 @planted(("mean of losses", "adaptive", ADD))
 def a_rank_that_follows_a_private_number_of_records(monkeypatch):
-    a_stage_that_reads(monkeypatch, lambda draw, first: {"rank": 1 + 3 * (draw.known.size % 2)})
+    true = TwoStages._two
+
+    def two(noise, extremes, first, second):
+        return true(noise, extremes, first._replace(rank=1 + 3 * (extremes.private_n % 2)), second)
+
+    monkeypatch.setattr(TwoStages, "_two", two)
 
 
 @planted(("mean of unlimited losses", COIN, REPLACE))
 def a_coin_that_reads_the_data(monkeypatch):
-    def make(draw, first):
-        return {"probability": first.probability / (2 if draw.extremes.bounds(1, 1).value > 1.0 else 1)}
+    true = TwoStages.law
 
-    a_stage_that_reads(monkeypatch, make)
+    def law(noise, stats, count):
+        found = true(noise, stats, count)
+        return CoinLaw(found.probability / (2 if stats.largest[0] > 1.0 else 1), found.two, found.one)
+
+    monkeypatch.setattr(TwoStages, "law", law)
 
 
 @dataclass(frozen=True)
@@ -495,11 +494,9 @@ TABLES = (
 
 @planted(*((name, OWN, relation) for name in TABLES for relation in (REPLACE, ADD)))
 def counts_with_less_noise(monkeypatch):
-    true = count_table.CountTable.prepare
+    true = counts.noise_of_cells
     monkeypatch.setattr(
-        count_table.CountTable,
-        "prepare",
-        lambda self, mechanism, epsilon, **public: true(self, mechanism, epsilon * 2, **public),
+        counts, "noise_of_cells", lambda cells, epsilon, **public: true(cells, epsilon * 2, **public)
     )
 
 
@@ -509,19 +506,18 @@ def counts_with_less_noise(monkeypatch):
     ("calibration error of persons", "geometric", REPLACE),
 )
 def records_of_a_person_that_are_charged_as_one(monkeypatch):
-    true = Release.divided
-    monkeypatch.setattr(Release, "divided", lambda self, plan: true(self, replace(plan, most_records=1)))
+    true = Plan.noises
+    monkeypatch.setattr(Plan, "noises", lambda self, *known: true(replace(self, most_records=1), *known))
 
 
 @planted(("mean of losses", "hazard", ADD), ("variance", "hazard", ADD))
 def a_noisy_count_that_is_not_charged(monkeypatch):
-    true = Release.divided
+    true = Plan.noises
 
-    def divided(self, plan):
-        mechanisms, epsilons, for_count = true(self, plan)
-        return mechanisms, tuple(epsilon + for_count for epsilon in epsilons), for_count
+    def noises(self, terms, *known):
+        return true(self, replace(terms, epsilon=terms.epsilon / (1 - COUNT_SHARE)), *known)
 
-    monkeypatch.setattr(Release, "divided", divided)
+    monkeypatch.setattr(Plan, "noises", noises)
 
 
 @planted(("mean of subnormals", "geometric", REPLACE), ("weighted mean of subnormals", "geometric", REPLACE))
@@ -540,24 +536,15 @@ def test_a_clipped_sum_that_forgets_records_that_are_not_kept_is_found(monkeypat
     def loss(a, b):
         laws = []
         for records in (a, b):
-            summary = dp.LossSummary(dp.private_mean_loss, capacity=1).update(records)
-            (query,) = summary._known.parts
-            draw = AdaptiveDraw(
-                query,
-                BY["adaptive"],
-                Fraction(3),
-                Relation.REPLACE_ONE,
-                query.extremes(1, 1, Relation.REPLACE_ONE),
-                1,
-                1e300,
-            )
-            laws.append(draw.law(None))
+            stats = loss_query(records).stats(1, forget=True)
+            noise = noise_of(BY["adaptive"], stats.quantity, stats.totals, 1, Fraction(3))
+            laws.append(noise.law(stats, None))
         return max(joint_losses(*laws, np.arange(0, laws[0].first.grid.last, 20_000))) / 3.0
 
     some = list(all_pairs((0.0, 0.3, 1.0, 50.0), 4))
     assert max(loss(a, b) for a, b in some) <= 1 + TOLERANCE
     # all that is not kept is taken to lie below every level
-    monkeypatch.setattr(mean_loss, "sums_below_level", lambda aggregate, number: (aggregate.total, 0))
+    monkeypatch.setattr(MeanStats, "_sum_clipped_at", lambda stats, number, units: stats.total)
     assert max(loss(a, b) for a, b in some) > 1.01
 
 

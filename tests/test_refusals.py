@@ -48,7 +48,6 @@ from dp_metrics.inputs.losses import RecordLoss
 from dp_metrics.mechanisms import Adaptive, get_mechanism
 from dp_metrics.metrics import FUNCTIONS, METRICS, row_of
 from dp_metrics.page.numbers import parsed
-from dp_metrics.release.result import PrivateResult
 
 BUDGET = dp.PrivacyAccountant(100.0)
 PAID = {"epsilon": 1.0, "accountant": BUDGET}
@@ -1615,15 +1614,6 @@ WITHOUT_RECORDS = [
      ValueError, "confidence", [95, 0]),
     (lambda: kept(dp.private_mse, T, T, mechanism="above_threshold").noise_interval(),
      ValueError, "cannot limit what AboveThreshold releases"),
-    (lambda: PrivateResult(
-         value=0.5,
-         epsilon=1.0,
-         n=10,
-         neighboring="replace_one",
-         mechanism="Hazard()",
-         metric="private_mae",
-     ).noise_interval(),
-     ValueError, "does not tell"),
     (lambda options: kept(dp.private_f1_score, Y3, Y3, labels=[0, 1, 2], **options).noise_interval(),
      ValueError, "need not make it larger",
      [{"average": "weighted"}, {"average": "macro", "zero_division": NAN}]),
@@ -1774,8 +1764,6 @@ WITHOUT_RECORDS = [
      ]),
     (lambda confidence: kept(dp.private_recall_score, Y, Y).population_interval(confidence),
      ValueError, "confidence", [1.0, 0.0, NAN, 95]),
-    (lambda: PrivateResult(**kept(dp.private_recall_score, Y, Y).to_dict()).population_interval(),
-     ValueError, "what is public about its noise"),
     # summaries, and collections of Dask
     (lambda options: LOSSES.release(**{**SAFE, **options}),
      INVALID, lambda options: f"^{[*options][-1]} must be",

@@ -464,17 +464,16 @@ def metric_loss(
         observed = Observed(get_mechanism(mechanism))
         function(*records, epsilon=epsilon, mechanism=observed, **options)
         seen.append(observed.seen)
-    spent = [share for _, share, _ in seen[0]]
-    if spent != [share for _, share, _ in seen[1]]:
+    spent = [one.epsilon for one in seen[0]]
+    if spent != [one.epsilon for one in seen[1]]:
         return math.inf
     total = 0.0
     if Relation.told_by(options).private_n:
         # the rest of epsilon pays for the noisy count, which is the same for both of a pair of laws
         total = float(exact_epsilon(epsilon) - sum(spent))
-    for (one, _, known), (other, _, also) in zip(*seen, strict=True):
-        count = max(known.totals.n, 1)
-        total += law_loss(one.law(known, count), other.law(also, count))
-    return total
+    counts = [max(one.n, 1) for one in seen[0]]
+    pairs = zip(counts, *seen, strict=True)
+    return total + math.fsum(law_loss(a.law(count), b.law(count)) for count, a, b in pairs)
 
 
 @own_error_state

@@ -669,8 +669,9 @@ def _restored(answer: Answer) -> PrivateMetricFrame:
     asked, options = answer.asked, answer.asked["options"]
     plan = plan_again(options, answer.form)
     return frame_of(
-        plan.combine(answer.results(plan)), epsilon=float(asked["epsilon"]), relation=Relation(asked["neighboring"]),
-        membership=options["membership"], is_single=options["is_single"],
+        plan.combine(answer.results(plan)), epsilon=float(asked["epsilon"]),
+        relation=Relation(asked["neighboring"]), membership=options["membership"],
+        is_single=options["is_single"],
     )  # fmt: skip
 
 

@@ -225,7 +225,7 @@ class SecondStage:
         return GeometricLaw(lattice, steps, Staircase(self.epsilon, fineness))
 
 
-def two_stage_limits(  # noqa: PLR0913 - all that is public of both stages
+def two_stage_limits(
     first: FirstStage,
     second: SecondStage,
     statistic: BoundsFacts,

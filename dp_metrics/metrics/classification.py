@@ -174,7 +174,7 @@ class ShareOfRecords(Monotone):
         return far_apart(lower, upper)
 
     def _ratio(self, counts: CountsNoise) -> NoisyRatio:
-        """Return the noisy counts of a private number of records: those that raise the result, and the others."""
+        """Return the noisy counts of a private n: of records that raise the result, and of the others."""
         rate = counts.rates[0][1]
         a, b = self._own_first((counts.noisy[0], counts.noisy[1]))
         return NoisyRatio(a, b, (1, 1), (rate, rate), None, None)

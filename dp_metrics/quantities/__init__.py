@@ -1,1 +1,1 @@
-"""What can be released: quantities (public), what has to be known of records (private), and noise (public)."""
+"""What can be released: quantities and noise, which are public, and the private stats of records."""

@@ -1,9 +1,9 @@
 """The types of every release: what is asked and how it is drawn are public, what records tell is private.
 
-A `Quantity` is asked. Its `Totals` follow from the number of records and from their public weights; `noise_of`
-makes a `Noise` of a mechanism, a quantity and totals, before a record is looked at. The quantity turns records
-into `Stats`, which are private and merge; the noise prepares a draw from these; after the spend the draw gives
-an `Output`.
+A `Quantity` is asked. Its `Totals` follow from the number of records and from their public weights;
+`noise_of` makes a `Noise` of a mechanism, a quantity and totals, before a record is looked at. The quantity
+turns records into `Stats`, which are private and merge; the noise prepares a draw from these; after the spend
+the draw gives an `Output`.
 """
 
 from __future__ import annotations
@@ -236,8 +236,8 @@ class Number(Quantity):
 class Noise:
     """Public: how a quantity is drawn, made before a record is looked at.
 
-    What is said of noise is about its public size. Nothing is said where an interval or a comparison is made of
-    the numbers: that says how sure it is.
+    What is said of noise is about its public size. Nothing is said where an interval or a comparison is made
+    of the numbers: that says how sure it is.
     """
 
     forgets: ClassVar[bool] = False

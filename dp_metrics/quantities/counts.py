@@ -1,4 +1,4 @@
-"""Tables of counts: how many records lie in each public cell, with exact noise, and what noisy counts tell."""
+"""Tables of counts: how many records lie in each public cell, the noise, and what noisy counts tell."""
 
 from __future__ import annotations
 
@@ -39,8 +39,8 @@ class TableOf(Quantity):
     Parameters
     ----------
     cells : tuple of (int, Fraction)
-        Weights of the cells, in runs. Over the counts that one record adds, the sum of weight times count is at
-        most 1.
+        Weights of the cells, in runs. Over the counts that one record adds, the sum of weight times count is
+        at most 1.
     is_partition : bool
         Whether each record lies in exactly one cell, of weight 1.
     count : callable
@@ -80,8 +80,8 @@ class NestedOf(Quantity):
     Parameters
     ----------
     count : callable
-        The finest table of `Records` whose form is valid, of shape (rows, finest); each record lies in exactly
-        one cell.
+        The finest table of `Records` whose form is valid, of shape (rows, finest); each record lies in
+        exactly one cell.
     rows, finest : int
         Its shape.
     columns : int or None, default=None
@@ -221,9 +221,9 @@ class NoisyTable(Noise):
         if expected_error(noise, 2 * mean) <= MOST_ERROR:
             return None
         return (
-            f"each of the {size} counts is expected to be off by {in_words(noise)} records, and in a cell are "
-            f"{in_words(mean)} on average. Above a fifth of them a release is mostly noise: take more records, "
-            "fewer cells or a larger epsilon."
+            f"each of the {size} counts is expected to be off by {in_words(noise)} records, and in a cell "
+            f"are {in_words(mean)} on average. Above a fifth of them a release is mostly noise: take more "
+            "records, fewer cells or a larger epsilon."
         )
 
     def records(self, output: Output) -> Fraction | None:

@@ -272,8 +272,8 @@ class MeanStats:
     largest : ndarray
         The largest terms, in descending order.
     headroom : tuple of ndarray
-        The largest differences of a limit and its term, in descending order, each as the exact sum of two floats;
-        empty if losses are unbounded.
+        The largest differences of a limit and its term, in descending order, each as the exact sum of two
+        floats; empty if losses are unbounded.
     by_level : mapping or None
         Counts and sums of all terms by their size, where the records will not be looked at again.
     terms : callable or None
@@ -312,9 +312,9 @@ class MeanStats:
     def bounds(self, ranks: int, private_n: bool) -> OutputBounds:
         """Return the output bounds at so many ranks, or at all that are known.
 
-        Where records, or groups, are replaced, L^l drops the l largest terms to 0, and U^l raises those l terms
-        to their limits that have most headroom, or to no limit. If a loss grows, every L^l, f and U^l grows or
-        stays: the metric is monotonic.
+        Where records, or groups, are replaced, L^l drops the l largest terms to 0, and U^l raises those l
+        terms to their limits that have most headroom, or to no limit. If a loss grows, every L^l, f and U^l
+        grows or stays: the metric is monotonic.
 
         References
         ----------
@@ -338,15 +338,15 @@ class MeanStats:
     ) -> OutputBounds:
         """Return the output bounds where records are added or removed.
 
-        With a records removed and l - a added: L^l = min over a of (S - top_a) / (n + l - 2a) and U^l = max over
-        a of (S - bot_a + (l - a) cap) / (n + l - 2a); the empty set has the value 0. One more record can raise
-        some of these and lower others: not monotonic.
+        With a records removed and l - a added: L^l = min over a of (S - top_a) / (n + l - 2a) and U^l = max
+        over a of (S - bot_a + (l - a) cap) / (n + l - 2a); the empty set has the value 0. One more record can
+        raise some of these and lower others: not monotonic.
 
         Notes
         -----
-        Taking one step in a removes v and leaves out an added 0: it lowers the quotient r if and only if
-        v > 2 r. The next v is smaller and, once a step has raised r, so does every later one: the first a where
-        a step does not pay is the best. One more rank lowers every r, so the best a never falls as l grows, and
+        Taking one step in a removes v and leaves out an added 0: it lowers the quotient r if and only if v >
+        2 r. The next v is smaller and, once a step has raised r, so does every later one: the first a where a
+        step does not pay is the best. One more rank lowers every r, so the best a never falls as l grows, and
         all ranks together take O(ranks) steps, in exact integers. The same holds, mirrored, for U.
         """
         n, total, cap = self.totals.n, self.total, self.quantity.record_loss.cap
@@ -372,9 +372,9 @@ class MeanStats:
     def extremes(self, count: int, private_n: bool) -> Extremes:
         """Return the largest terms, and the sums of terms that are clipped.
 
-        A term of a weighted mean is counted n / W times, W the total weight: so it moves the mean by its value
-        over n, as a loss moves the plain mean. Values are clipped at the next public level, or at the limit, so
-        that a summary can know the clipped sum from a count and a sum for each level.
+        A term of a weighted mean is counted n / W times, W the total weight: so it moves the mean by its
+        value over n, as a loss moves the plain mean. Values are clipped at the next public level, or at the
+        limit, so that a summary can know the clipped sum from a count and a sum for each level.
         """
         n, weight = self.totals.size, self.totals.weight
         values = self.largest[:count]
@@ -430,12 +430,12 @@ class MeanStats:
 
         Notes
         -----
-        Between one level and the next, and at most the cap, v (1 - v) is replaced by the straight line through
-        its values there, a and b: that is (1 - a - b) v + a b, less by at most v^2 / 1024. Like v (1 - v) the
-        lines begin and end at 0 and are nowhere steeper than 1. Let g be such a function. Then v + g(v) and
-        v - g(v) never fall, and rise by 1 from 0 to 1; and abs(u - w) + abs(g(u) - g(w)) is what one of them
-        changes between u and w. So a record that is replaced moves the sums of v and of g(v) together by at most
-        1, which is what it may move the first by.
+        Between one level and the next, and at most the cap, v (1 - v) is replaced by the straight line
+        through its values there, a and b: that is (1 - a - b) v + a b, less by at most v^2 / 1024. Like v (1
+        - v) the lines begin and end at 0 and are nowhere steeper than 1. Let g be such a function. Then v +
+        g(v) and v - g(v) never fall, and rise by 1 from 0 to 1; and abs(u - w) + abs(g(u) - g(w)) is what one
+        of them changes between u and w. So a record that is replaced moves the sums of v and of g(v) together
+        by at most 1, which is what it may move the first by.
         """
         assert self.quantity.record_loss.cap is not None
         assert self.by_level is not None

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property, partial
-from typing import Any
+from typing import Any, NamedTuple
 
-from dp_metrics._random import Entropy, is_chosen
-from dp_metrics.inputs.options import Epsilon
+from dp_metrics._random import Entropy, RandomState, is_chosen
+from dp_metrics.inputs.options import Epsilon, exact_epsilon
 from dp_metrics.mechanisms import Adaptive, Geometric, Mechanism
 from dp_metrics.mechanisms._base import DrawnLaw, Limits, rehearse_law
 from dp_metrics.mechanisms._laws import OutputLaw
@@ -220,9 +221,9 @@ class MeanWithSpread(OneStage):
     """A mean of numbers from 0 to a public limit, by the geometric mechanism, and its spread.
 
     The law of the mean tells the lattice and the noise of both: see `spread_noise`. In units of the limit a
-    record moves the mean and the spread together by at most 1 / n (`MeanStats.spread`). That is at most so many
-    steps as the law allows for the mean alone, which has room for its rounding to a float. Rounding each to
-    the lattice adds less than a step to its change, so the whole numbers move by at most one step more
+    record moves the mean and the spread together by at most 1 / n (`MeanStats.spread`). That is at most so
+    many steps as the law allows for the mean alone, which has room for its rounding to a float. Rounding each
+    to the lattice adds less than a step to its change, so the whole numbers move by at most one step more
     together.
     """
 
@@ -306,7 +307,7 @@ class NoisySums(Noise):
 
 @dataclass(frozen=True, eq=False)
 class TwoStages(Noise):
-    """A drawn scale, then noise of that size; or one stage, if a public coin or a noisy number of records says so.
+    """A drawn scale, then noise of that size; or one stage, if a public coin or a noisy count says so.
 
     Parameters
     ----------
@@ -365,7 +366,7 @@ class TwoStages(Noise):
         return BoundsFacts(output_range=(0.0, limit), monotonic=not self.quantity.are_distances, n=None)
 
     def prepare(self, stats: Any) -> Draw:
-        """Return the draw; output bounds for one stage, which take long for a variance, only if it is possible."""
+        """Return the draw; output bounds, which take long for a variance, only if one stage is possible."""
         extremes, stages = self._extremes(stats), self.stages(1)
         is_certain = self.totals is not None and stages is not None and stages[0].probability == 1
         alone = None if is_certain else self.one.prepare(stats)
@@ -405,7 +406,7 @@ class TwoStages(Noise):
         return limits.within(0.0, stages[1].limit)
 
     def clipped_share(self, output: Output) -> float:
-        """Return about what share of a heavy mean clipping takes off: of as many records as the scale is for."""
+        """Return about what share of a heavy mean clipping takes off, of the records the scale is for."""
         if (stages := self._drawn_by(output)) is None:
             return self.one.clipped_share(output)
         first, second = stages
@@ -431,12 +432,23 @@ class TwoStages(Noise):
         return super().records(output)
 
 
-@dataclass(eq=False)
-class Observed(Mechanism):
-    """Another mechanism, of whose noises an audit keeps all that they know of made-up records."""
+class Sight(NamedTuple):
+    """Private: what an audit sees of a release: its epsilon, how many records, and its law given a count."""
 
-    inner: Mechanism
-    seen: list[tuple[Noise, Fraction, Any]] = field(default_factory=list)
+    epsilon: Fraction
+    n: int
+    law: Callable[[int], Any]
+
+
+class Observed(Mechanism):
+    """Another mechanism without its noise, whose laws an audit sees: for made-up records only."""
+
+    def __init__(self, inner: Mechanism) -> None:
+        self.inner = inner
+        self.seen: list[Sight] = []
+
+    def __repr__(self) -> str:
+        return f"Observed({self.inner!r})"
 
     def count_ranks(self, epsilon: Epsilon, **public: Any) -> int:
         """Return those of the other mechanism."""
@@ -446,6 +458,12 @@ class Observed(Mechanism):
         """Return the law of the other mechanism."""
         return self.inner.output_distribution(output_bounds, epsilon)
 
+    def release(self, output_bounds: OutputBounds, epsilon: Epsilon, rng: RandomState = None) -> float:
+        """Keep the law that the other mechanism has for output bounds, and return the number itself."""
+        law = self.output_distribution(output_bounds, epsilon)
+        self.seen.append(Sight(exact_epsilon(epsilon), output_bounds.n or 1, lambda count: law))
+        return output_bounds.value
+
 
 @dataclass(frozen=True, eq=False)
 class ObservedNoise(Noise):
@@ -453,7 +471,7 @@ class ObservedNoise(Noise):
 
     noise: Noise
     epsilon: Fraction
-    seen: list[tuple[Noise, Fraction, Any]]
+    seen: list[Sight]
 
     @property
     def name(self) -> str:
@@ -478,5 +496,5 @@ class ObservedNoise(Noise):
     def prepare(self, stats: Any) -> Draw:
         """Keep the stats; what is left is no noise."""
         self.noise.prepare(stats)
-        self.seen.append((self.noise, self.epsilon, stats))
+        self.seen.append(Sight(self.epsilon, stats.totals.n, partial(self.noise.law, stats)))
         return lambda entropy, count: Output(stats.bounds(1, False).value, {}, count)

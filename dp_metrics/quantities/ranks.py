@@ -94,7 +94,7 @@ class RankingOf(Number):
 
 @dataclass(frozen=True, repr=False, eq=False)
 class RankingStats:
-    """Private: the scores of both classes; every record is compared with every other, so they do not merge."""
+    """Private: the scores of both classes; all records are compared with each other: they do not merge."""
 
     totals: Totals
     ranked: RankedScores
@@ -214,17 +214,18 @@ class NoisyRanking(Noise):
 
         Notes
         -----
-        **Claim.** With m records in the smaller class and M in the other, the loss f moves as a mean of m terms
-        of at most 1: L^l lies from f - l/m to f (1 - l/m), or to f where n is private. So do 1 - U^l and 1 - f.
+        **Claim.** With m records in the smaller class and M in the other, the loss f moves as a mean of m
+        terms of at most 1: L^l lies from f - l/m to f (1 - l/m), or to f where n is private. So do 1 - U^l
+        and 1 - f.
 
-        **Proof.** *From above.* The l lowest positives, or the l highest negatives if these are the fewer, have
-        l/m of the loss or more; replace them by records without. *From below.* Drop a records of the smaller
-        class and b = l - a of the other: at most m M - (m - a)(M - b) wrong pairs go. What comes adds right
-        pairs at best; if it all joins the smaller class the loss is
-        1 - l/(m + b) - (1 - f) m M / ((m + b)(M - b)), which rises with b, from f - l/m at 0, up to
-        m + b = n/2. From there on n^2/4 pairs are the most: then it is concave in b, and at b = l at least
-        f - l/m as well, because f is at most 1. If k records are removed and l - k added, at least (f - k/m) m M
-        of at most m M (m - k)/(m - l) pairs are wrong.
+        **Proof.** *From above.* The l lowest positives, or the l highest negatives if these are the fewer,
+        have l/m of the loss or more; replace them by records without. *From below.* Drop a records of the
+        smaller class and b = l - a of the other: at most m M - (m - a)(M - b) wrong pairs go. What comes adds
+        right pairs at best; if it all joins the smaller class the loss is 1 - l/(m + b) - (1 - f) m M / ((m +
+        b)(M - b)), which rises with b, from f - l/m at 0, up to m + b = n/2. From there on n^2/4 pairs are
+        the most: then it is concave in b, and at b = l at least f - l/m as well, because f is at most 1. If k
+        records are removed and l - k added, at least (f - k/m) m M of at most m M (m - k)/(m - l) pairs are
+        wrong.
 
         So a least size, wrong with a part of the miss, makes limits like those of such a mean. The least
         favourable data are a few positives below all negatives.

@@ -64,7 +64,7 @@ class VarianceOf(Number):
         )
 
     def highest(self, totals: Totals | None) -> float:
-        """Return the squared width of the bounds: mechanisms are told no more, whatever the number of records."""
+        """Return the squared width of the bounds: mechanisms are told no more, whatever n is."""
         if self.bounds is None:
             return MAX_FLOAT
         with np.errstate(over="ignore"):

@@ -1,8 +1,8 @@
 """Plans: what a call releases, made of options and of the public form of the records.
 
 A `Plan` holds public things only, so that it may be kept with a result, compared, sent to a worker and shown.
-`Plan.read` is the one door to the records: it returns a `Source`, which is private, and whose stats the noises
-of the plan ask for. Several plans with one spend are a `Together` of `Share`s.
+`Plan.read` is the one door to the records: it returns a `Source`, which is private, and whose stats the
+noises of the plan ask for. Several plans with one spend are a `Together` of `Share`s.
 """
 
 from __future__ import annotations

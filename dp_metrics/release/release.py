@@ -200,7 +200,7 @@ class Release:
         ]
 
     def _results(
-        self, prepared: Sequence["PreparedPlan"], relation: Relation
+        self, prepared: Sequence[PreparedPlan], relation: Relation
     ) -> tuple[Claim | None, list[PrivateResult[Any]]]:
         """Warn, spend and draw: the one path of all releases."""
         warn_of_large_epsilon(self.terms.epsilon)

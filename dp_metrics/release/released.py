@@ -1,11 +1,11 @@
-"""Readings: from released numbers to a result, from their limits to its limits, and which way it usually errs.
+"""Readings: from released numbers to a result, from their limits to its limits, and how it usually errs.
 
 A reading is a function of `ReleasedNumbers`, made of public things only, for it is kept with a result. It may
 have methods too: ``limits(parts, released, miss)`` of the result without the noise, where `parts` are the
 released values with their noise; ``population(parts, released, asked)``, its interval among all people;
 ``band(parts, released, asked)`` of a curve; ``note(parts, released)``, what must not be concluded, and
-``bias(clipped)``, which way it usually errs where these shares of the values are missing. The first three raise
-ValueError with a reason, the others never.
+``bias(clipped)``, which way it usually errs where these shares of the values are missing. The first three
+raise ValueError with a reason, the others never.
 
 Hazard selection and the two stages clip what the records furthest off add, so that a mean loss or a variance
 of which a few records make up much comes out too low. Noise that is added leaves either way alike.

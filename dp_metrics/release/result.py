@@ -242,7 +242,7 @@ class PrivateResult(HtmlRepr, Generic[Value_co]):
 
     @property
     def records(self) -> Fraction | None:
-        """The noisy number of records, where the true one is private and something that was released tells it."""
+        """The noisy number of records, where the true one is private and what was released tells it."""
         told = [] if self.n is not None else [noise.records(output) for noise, output in self._drawn()]
         return next((one for one in told if one is not None), None)
 

@@ -175,7 +175,7 @@ def read_shape(written: Mapping[str, Any]) -> Shape:
 
 
 def _written(result: PrivateResult[Any]) -> dict[str, Any]:
-    """Return what was drawn, and the public totals of the records, of which weights and groups are not kept."""
+    """Return what was drawn, and the public totals of the records; weights and groups are not kept."""
     totals = None if result.totals is None else list(result.totals)
     return {
         "totals": encoded(totals),
@@ -192,9 +192,8 @@ def _result(metric: str, terms: Terms, plan: Plan, drawn: Mapping[str, Any]) -> 
     known = [Totals.of(1)] * len(plan.parts) if totals is None else totals
     if (totals is None) != terms.relation.private_n or not isinstance(drawn["spend_name"], str | None):
         raise ValueError(DAMAGED)
-    if not all(isinstance(one, Totals) for one in known) or not all(
-        isinstance(one, Output) for one in outputs
-    ):
+    is_sound = [isinstance(one, Output) and isinstance(one.value, float | int | tuple) for one in outputs]
+    if not all(isinstance(one, Totals) for one in known) or not all(is_sound):
         raise ValueError(DAMAGED)
     noises, _ = plan.noises(terms, known, capacity)
     made: PrivateResult[Any] = PrivateResult.of(metric, terms, plan, totals, capacity, noises, outputs)

@@ -213,7 +213,10 @@ RECORDS = frozenset(
 PER_RECORD = frozenset({"sample_weight", "groups", "max_records"})
 """Arguments that are public of each record: how much it counts, whose it is, how many a person keeps."""
 
-OTHER_VERSION = "This release was stored by a later version of dp_metrics: update the package to read it."
+OTHER_VERSION = (
+    "This release was stored by another version of dp_metrics: read it with that one, or see its value in "
+    "`results()` of the budget."
+)
 _SCHEMA, _VERSION = "dp_metrics.release", 2
 _DIGEST = "sha256:"
 _NUMBER, _TOTAL = "number of records", "total weight"

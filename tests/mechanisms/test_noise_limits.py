@@ -333,10 +333,7 @@ def test_the_number_of_records_above_is_nearly_attained():
     assert records_above(law, 2, int(most) - 2, 1.0, 0.05) == math.inf  # of fewer ranks it is not known
     losses = np.r_[np.full(int(most), 1.0000001), np.zeros(500)]
     bounds = (
-        loss_query(losses, 8.0)
-        .prepare(Adaptive(), Fraction(1))
-        .stats.extremes(200, False)
-        .bounds(2, 100)
+        loss_query(losses, 8.0).prepare(Adaptive(), Fraction(1)).stats.extremes(200, False).bounds(2, 100)
     )
     number = int(law.grid.index_above(np.array([1.0]))[0]) - 1
     reached = float(Hazard(resolution=0.4).output_distribution(bounds, 1).index_cdf(np.array([number]))[0])

@@ -123,7 +123,7 @@ def test_noise_and_its_limits_are_wider_by_the_records_of_a_person():
         several, alone = (released(name, **options, **one) for one in ({"groups": OF_THREE}, {}))
         rates = [{rate for _, rate in one.parts[0].rates} for one in (several, alone)]
         assert rates[0] == {rate / 3 for rate in rates[1]}
-        assert 2.5 < several.noise.parts[0].expected / alone.parts[0].expected < 3.5
+        assert 2.5 < several.parts[0].expected / alone.parts[0].expected < 3.5
         widths = [np.ptp([*one.noise_interval()]) for one in (several, alone)]
         assert 1.3 * widths[1] < widths[0] < 4 * widths[1]
     one = released("private_recall_score", groups=OF_THREE, max_records=1)

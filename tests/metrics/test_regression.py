@@ -14,6 +14,8 @@ from dp_metrics.inputs.options import Relation
 from dp_metrics.mechanisms import MECHANISMS, AboveThreshold, Hazard, InverseSensitivity
 from dp_metrics.metrics import METRICS
 from dp_metrics.metrics.regression import r2_from_parts
+from dp_metrics.quantities.base import Totals
+from dp_metrics.release.terms import Terms
 
 REFUSED = "private_r2_score"  # which takes no weights of records
 
@@ -103,4 +105,7 @@ def test_several_numbers_have_exact_shares_of_epsilon(name, columns, options, sh
     y = np.arange(10.0 * columns).reshape(10, columns)
     data = (y, y) if columns > 1 else (y[:, 0], y[:, 0])
     plan, _ = METRICS[name].read(data, options, relation=Relation.REPLACE_ONE)
-    assert plan.epsilons(Fraction(3, 10)) == [Fraction(3, 10) * share for share in shares]
+    noises, _ = plan.noises(
+        Terms(Fraction(3, 10), Relation.REPLACE_ONE, Hazard()), [Totals.of(10)] * len(shares)
+    )
+    assert [noise.epsilon for noise in noises] == [Fraction(3, 10) * share for share in shares]

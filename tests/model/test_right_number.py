@@ -254,7 +254,7 @@ def test_what_is_drawn_besides_is_what_it_is_said_to_be(relation):
         assert spread == pytest.approx(float(mean([v * (1 - v) for v in fractions(x)])), abs=1e-3)
     else:
         assert drawn(dp.private_mean_loss, x, max_loss=1.0, mechanism="hazard")["count"] == 5
-        wrong, right = drawn(dp.private_accuracy_score, y, p, mechanism="geometric")["sums"]
+        wrong, right = drawn(dp.private_accuracy_score, y, p, mechanism="geometric")["counts"]
         assert (wrong, right) == (1, 4)
 
 

@@ -109,12 +109,13 @@ def test_representations_and_pickles_of_public_objects_hold_no_value_of_the_data
 def test_what_holds_private_values_does_not_show_its_fields():
     rooms = ((quantities, "dp_metrics.quantities"), (release, "dp_metrics.release"))
     modules = [f"{name}.{one.name}" for room, name in rooms for one in pkgutil.iter_modules(room.__path__)]
-    defined = {c for name in modules for c in vars(import_module(name)).values() if isinstance(c, type) and is_dataclass(c)}
+    things = [thing for name in modules for thing in vars(import_module(name)).values()]
+    defined = {thing for thing in things if isinstance(thing, type) and is_dataclass(thing)}
     showing = {c for c in defined if c.__module__ in modules and c.__repr__ is not object.__repr__}
     named = {c.__name__ for c in showing if not issubclass(c, Quantity | Noise)}
     # all others hold public facts
     assert named == {
-        "CountsNoise", "HazardByClass", "Totals", "PublicWeights", "Plan", "Share", "Together", "Terms", "Call",
-        "Answer", "Interval", "KeptCounts", "Monotone", "PopulationQuestion", "PrivateResult", "ReleasedNumbers",
-        "NoisyRatio",
+        "CountsNoise", "HazardByClass", "Totals", "PublicWeights", "Plan", "Share", "Together", "Terms",
+        "Call", "Answer", "Interval", "KeptCounts", "Monotone", "PopulationQuestion", "PrivateResult",
+        "ReleasedNumbers", "NoisyRatio",
     }  # fmt: skip
