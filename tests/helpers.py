@@ -31,11 +31,11 @@ from dp_metrics.inputs.losses import RecordLoss, identity
 from dp_metrics.inputs.options import Relation, exact_epsilon
 from dp_metrics.metrics.labels.counts import Confusion
 from dp_metrics.quantities.base import Output, Totals
-from dp_metrics.quantities.counts import CountStats, IntegersOf, NestedOf, TableOf
 from dp_metrics.quantities.mean import MeanOf, ShareOf
 from dp_metrics.quantities.noises import OneStage, noise_of
 from dp_metrics.quantities.order import OrderOf
 from dp_metrics.quantities.ranks import CalibrationOf, RankingOf
+from dp_metrics.quantities.tables import CountStats, IntegersOf, NestedOf, TableOf
 from dp_metrics.quantities.variance import VarianceOf
 from dp_metrics.release.plan import Plan, Source
 from dp_metrics.release.result import PrivateResult

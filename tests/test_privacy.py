@@ -24,7 +24,7 @@ from dp_metrics.analysis.auditing import AUDITED, FRAMES, PLANS
 from dp_metrics.mechanisms import MECHANISMS, AboveThreshold, Adaptive, Hazard, Mechanism, geometric
 from dp_metrics.mechanisms.adaptive import CoinLaw
 from dp_metrics.metrics import METRICS
-from dp_metrics.quantities import counts, noises
+from dp_metrics.quantities import noises, tables
 from dp_metrics.quantities.mean import MeanStats
 from dp_metrics.quantities.noises import TwoStages, noise_of
 from dp_metrics.quantities.ranks import HazardByClass
@@ -494,9 +494,9 @@ TABLES = (
 
 @planted(*((name, OWN, relation) for name in TABLES for relation in (REPLACE, ADD)))
 def counts_with_less_noise(monkeypatch):
-    true = counts.noise_of_cells
+    true = tables.noise_of_cells
     monkeypatch.setattr(
-        counts, "noise_of_cells", lambda cells, epsilon, **public: true(cells, epsilon * 2, **public)
+        tables, "noise_of_cells", lambda cells, epsilon, **public: true(cells, epsilon * 2, **public)
     )
 
 

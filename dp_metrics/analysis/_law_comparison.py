@@ -20,9 +20,9 @@ from dp_metrics.mechanisms.adaptive import AdaptiveLaw, CoinLaw
 from dp_metrics.mechanisms.comparators import AboveThresholdLaw, LaplaceLaw
 from dp_metrics.mechanisms.geometric import GeometricLaw, SpreadLaw, SumsLaw
 from dp_metrics.mechanisms.hazard import PEAK, TAIL, HazardLaw
-from dp_metrics.quantities.counts import TableLaw
 from dp_metrics.quantities.order import CappedSumsLaw
 from dp_metrics.quantities.ranks import RankingLaw
+from dp_metrics.quantities.tables import TableLaw
 from dp_metrics.sensitivity.exact import rounded_quotient
 
 

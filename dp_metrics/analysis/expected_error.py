@@ -38,10 +38,10 @@ from dp_metrics.metrics import row_of
 from dp_metrics.metrics.classification import ShareOfRecords
 from dp_metrics.metrics.labels.counts import NO_RATIO, Confusion, ratio_cells
 from dp_metrics.quantities.base import Noise, Quantity
-from dp_metrics.quantities.counts import TableLaw, noise_of_cells
 from dp_metrics.quantities.counts_noise import CountsNoise
 from dp_metrics.quantities.mean import MeanOf
 from dp_metrics.quantities.noises import noise_of
+from dp_metrics.quantities.tables import TableLaw, noise_of_cells
 from dp_metrics.quantities.variance import VarianceOf
 from dp_metrics.release.count_limits import NoisyRatio, noisy_binomial_limits, noisy_ratio, ratio_limits
 from dp_metrics.release.plan import Plan, Source

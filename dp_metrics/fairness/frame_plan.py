@@ -24,9 +24,9 @@ from dp_metrics.metrics.labels.counts import Confusion, confusion_for
 from dp_metrics.metrics.labels.layouts import Counts, Layout, matrix_layout, right_or_wrong, whole
 from dp_metrics.metrics.scores.curve_formulas import ScoreCounts, TwoClasses, area_under_roc
 from dp_metrics.metrics.scores.table import ScoreBins, ScoreTable, score_plan
-from dp_metrics.quantities.counts import Cells, NestedOf, TableOf, check_cells, plausible_counts, split_table
 from dp_metrics.quantities.counts_noise import CountsNoise, as_floats
 from dp_metrics.quantities.mean import ShareOf
+from dp_metrics.quantities.tables import Cells, NestedOf, TableOf, check_cells, plausible_counts, split_table
 from dp_metrics.release.plan import Plan, Share, Source, Together
 from dp_metrics.release.released import ReleasedNumbers
 from dp_metrics.release.result import PrivateResult

@@ -32,8 +32,8 @@ from dp_metrics.inputs.options import OR_NO_LIMIT, Relation, check_confidence, c
 from dp_metrics.inputs.readers import first_records
 from dp_metrics.mechanisms.geometric import ENORMOUS, largest_noise, noise_cdf
 from dp_metrics.metrics import METRICS, Metric, row_of
-from dp_metrics.quantities.counts import IntegersOf
 from dp_metrics.quantities.mean import MeanOf, PublicWeights
+from dp_metrics.quantities.tables import IntegersOf
 from dp_metrics.release.count_limits import noisy_binomial_limits
 from dp_metrics.release.plan import Plan, Source
 from dp_metrics.release.released import POPULATION_NOTE, Interval, ReleasedNumbers

@@ -29,8 +29,8 @@ from dp_metrics.inputs.readers import vector
 from dp_metrics.mechanisms._base import Mechanism, ceil_ranks
 from dp_metrics.mechanisms._laws import Grid, Integers, Runs, check_probability
 from dp_metrics.mechanisms.hazard import PEAK, TAIL, HazardLaw, default_grid, largest_ratio, share_of_rank
-from dp_metrics.quantities.counts import IntegersOf
 from dp_metrics.quantities.order import OF_SUMS, CappedSumsOf, OrderOf
+from dp_metrics.quantities.tables import IntegersOf
 from dp_metrics.release.count_limits import at_most, binomial_law, mean_half_width, normal_note
 from dp_metrics.release.plan import Plan, Source
 from dp_metrics.release.release import Release

@@ -24,9 +24,9 @@ from dp_metrics.mechanisms._base import Limits
 from dp_metrics.metrics import FUNCTIONS, Metric, row_of
 from dp_metrics.model_selection.scorers import usual_responses
 from dp_metrics.quantities.base import Draw, Noise, Output, Quantity, Totals
-from dp_metrics.quantities.counts import CountStats
 from dp_metrics.quantities.mean import MeanOf
 from dp_metrics.quantities.ranks import RankingOf
+from dp_metrics.quantities.tables import CountStats
 from dp_metrics.release.plan import Plan, Source
 from dp_metrics.release.release import Release
 from dp_metrics.release.released import ReleasedNumbers

@@ -29,8 +29,8 @@ from dp_metrics.metrics.scores.curve_formulas import TwoClasses, area_under_roc,
 from dp_metrics.metrics.scores.released_scores import ReleasedScores
 from dp_metrics.metrics.scores.table import score_plan
 from dp_metrics.page.setting import LABELS, PROBABILITIES, SCORES, TARGETS, Setting
-from dp_metrics.quantities.counts import columns_for
 from dp_metrics.quantities.counts_noise import MOST_ERROR, in_words
+from dp_metrics.quantities.tables import columns_for
 from dp_metrics.release.plan import Share, Together
 from dp_metrics.release.released import KeptCounts
 from dp_metrics.release.result import PrivateResult

@@ -20,7 +20,7 @@ from dp_metrics.inputs.losses import RecordLoss, clamp
 from dp_metrics.mechanisms import Geometric, Mechanism
 from dp_metrics.mechanisms._base import NEEDS_LIMIT
 from dp_metrics.quantities.base import Noise, Number, Totals, ranks_known
-from dp_metrics.quantities.counts import noise_of_cells
+from dp_metrics.quantities.tables import noise_of_cells
 from dp_metrics.sensitivity.aggregates import (
     ByLevel,
     Largest,
@@ -298,7 +298,6 @@ class MeanStats:
     def merge(self, other: Self) -> Self:
         """Return the stats of the records of both."""
         assert self.capacity is not None
-        assert self.capacity == other.capacity
         values, rest = (np.concatenate(both) for both in zip(self.headroom, other.headroom, strict=True))
         return replace(
             self,

@@ -16,9 +16,9 @@ from dp_metrics.inputs.floats import Floats
 from dp_metrics.mechanisms import Hazard, Mechanism
 from dp_metrics.mechanisms.hazard import HazardLaw, hazard_law
 from dp_metrics.quantities.base import Draw, Noise, Number, Output, Quantity, Totals
-from dp_metrics.quantities.counts import Rates, TableLaw
 from dp_metrics.quantities.counts_noise import CountsNoise
 from dp_metrics.quantities.noises import OneStage
+from dp_metrics.quantities.tables import Rates, TableLaw
 from dp_metrics.sensitivity.aggregates import OrderAggregate
 from dp_metrics.sensitivity.output_bounds import (
     BoundsFacts,

@@ -33,7 +33,7 @@ from dp_metrics.metrics.labels.released_confusion import ReleasedConfusion
 from dp_metrics.metrics.scores.curve_formulas import TwoClasses
 from dp_metrics.metrics.scores.released_scores import ReleasedScores
 from dp_metrics.metrics.scores.table import ScoreBins, ScoreTable
-from dp_metrics.quantities.counts import NestedOf
+from dp_metrics.quantities.tables import NestedOf
 from dp_metrics.release.plan import Plan
 from dp_metrics.release.released import KeptCounts
 from dp_metrics.release.result import PrivateResult, set_result

@@ -14,7 +14,7 @@ PACKAGE = Path(dp_metrics.__file__).parent
 TESTS = Path(__file__).parents[1]
 
 BASE = ("exceptions", "_html", "_packages", "_random", "inputs", "sensitivity", "mechanisms", "accounting")
-BASE = {*BASE, "release"}
+BASE = {*BASE, "quantities", "release"}
 ABOVE = {*BASE, "metrics"}
 # What each folder, or module beside the folders, may import besides itself.
 ALLOWED = {
@@ -26,6 +26,7 @@ ALLOWED = {
     "sensitivity": {"inputs"},
     "mechanisms": {"_random", "inputs", "sensitivity"},
     "accounting": {"exceptions", "_html", "_packages", "inputs"},
+    "quantities": {"_random", "inputs", "sensitivity", "mechanisms"},
     "release": BASE,
     "metrics": BASE,
     "inference": ABOVE,

@@ -1,7 +1,6 @@
-"""What version 0.1.0 stored can be read by every later version: budget files, and pages as JSON.
+"""What was stored once can be read: budget files, and since format 2 the releases in them, and pages as JSON.
 
-The files in ``stored`` were written by that version, and are never written again. A new version of a format
-gets files of its own beside them.
+The files in ``stored`` are never written again. A new version of a format gets files of its own beside them.
 """
 
 import json
@@ -16,17 +15,21 @@ from dp_metrics import PrivacyAccountant, PrivacyBudgetError, PrivateEvaluation,
 from dp_metrics.exceptions import StoredReleaseWarning
 
 STORED = Path(__file__).parent / "stored"
-MAE = 1.3208014149687042
+MAE = 1.2205875885510002
 
 
-@pytest.fixture
-def path(tmp_path):
+def made_of(name, folder):
     """Return a budget file made of its SQL: the bytes of SQLite's files are no text to review."""
     new_session()  # every test has a file of the same identity
-    with sqlite3.connect(tmp_path / "budget.sqlite") as db:
-        db.executescript((STORED / "budget_0.1.0.sql").read_text(encoding="utf-8"))
+    with sqlite3.connect(folder / "budget.sqlite") as db:
+        db.executescript((STORED / name).read_text(encoding="utf-8"))
     db.close()
-    return tmp_path / "budget.sqlite"
+    return folder / "budget.sqlite"
+
+
+@pytest.fixture(params=["budget_0.1.0.sql", "budget_format_2.sql"])
+def path(request, tmp_path):
+    return made_of(request.param, tmp_path)
 
 
 def test_a_budget_is_read_and_continued(path):
@@ -43,8 +46,15 @@ def test_a_budget_is_read_and_continued(path):
     assert PrivacyAccountant(2.0, path).remaining == 0
 
 
-def test_a_stored_release_is_read_with_its_limits_and_served_to_the_same_question(path):
-    budget = PrivacyAccountant(2.0, path)
+def test_a_release_of_format_1_shows_its_value_and_says_why_no_more(tmp_path):
+    budget = PrivacyAccountant(2.0, made_of("budget_0.1.0.sql", tmp_path))
+    assert [one.value for one in budget.results()] == [None, 1.3208014149687042, None]
+    with pytest.raises(ValueError, match="stored by another version"):
+        budget["error of May"]
+
+
+def test_a_stored_release_is_read_with_its_limits_and_served_to_the_same_question(tmp_path):
+    budget = PrivacyAccountant(2.0, made_of("budget_format_2.sql", tmp_path))
     result = budget["error of May"]
     assert (result.value, result.epsilon, result.n, result.neighboring) == (MAE, 0.5, 200, "replace_one")
     lower, upper = result.noise_interval()
@@ -66,7 +76,7 @@ def without_what_was_added(now, stored):
 
 
 def test_a_page_is_read_and_says_what_it_said():
-    text = (STORED / "evaluation_0.1.0.json").read_text(encoding="utf-8")
+    text = (STORED / "evaluation_format_2.json").read_text(encoding="utf-8")
     stored, page = json.loads(text), PrivateEvaluation.from_json(text)
     assert (stored["schema"], stored["version"]) == ("dp_metrics.evaluation", 1)
     now = json.loads(page.to_json())

@@ -36,20 +36,29 @@ from dp_metrics.analysis.auditing import PLANS
 from dp_metrics.inputs.arrays import Records
 from dp_metrics.inputs.models import NamedColumns
 from dp_metrics.inputs.options import Relation
-from dp_metrics.mechanisms._base import BoundsDraw, KnownNumber
-from dp_metrics.mechanisms.geometric import SumsDraw
+from dp_metrics.mechanisms._laws import ApproximateLaw
+from dp_metrics.mechanisms.comparators import LaplaceLaw
+from dp_metrics.mechanisms.geometric import GeometricLaw
+from dp_metrics.mechanisms.hazard import HazardLaw
 from dp_metrics.metrics._metric import WEIGHTS
-from dp_metrics.quantities.counts_noise import VectorDraw
+from dp_metrics.quantities.mean import MeanStats
+from dp_metrics.quantities.order import CappedSumsStats, OrderStats
+from dp_metrics.quantities.ranks import CalibrationStats, RankingStats
+from dp_metrics.quantities.tables import CountStats, TableLaw
+from dp_metrics.quantities.variance import VarianceStats
 from dp_metrics.release import release as release_module
-from dp_metrics.release.plan import KnownCounts, Source
+from dp_metrics.release.plan import Source
+from dp_metrics.release.release import PreparedPlan
 from dp_metrics.release.terms import Terms
-from dp_metrics.sensitivity.aggregates import LossAggregate, VarianceAggregate, WeightedLossAggregate
+from dp_metrics.sensitivity.aggregates import OrderAggregate, VarianceAggregate
+from dp_metrics.sensitivity.extremes import Extremes
 from dp_metrics.sensitivity.output_bounds import OutputBounds
 
 ROOT = Path(__file__).parents[2]
 PRIVATE = (
-    Records, NamedColumns, Source, KnownNumber, KnownCounts, OutputBounds, LossAggregate,
-    WeightedLossAggregate, VarianceAggregate, BoundsDraw, SumsDraw, VectorDraw,
+    Records, NamedColumns, Source, PreparedPlan, MeanStats, VarianceStats, OrderStats, CappedSumsStats,
+    CountStats, RankingStats, CalibrationStats, OutputBounds, Extremes, HazardLaw, LaplaceLaw, GeometricLaw,
+    ApproximateLaw, TableLaw, OrderAggregate, VarianceAggregate,
 )  # fmt: skip
 N = 211  # nothing public of the tests' table has this length
 each_call = loop_over("call", CALLS)
@@ -172,33 +181,21 @@ def test_plans_of_intervals_and_comparisons_are_public(name):
 # ---- results -----------------------------------------------------------------------------------------------
 
 
-class Drawn:
-    """A draw that gives what another one gave, and else is what it was."""
-
-    def __init__(self, draw, outcome):
-        self._draw, self._outcome = draw, outcome
-
-    def __getattr__(self, name):
-        return getattr(self._draw, name)
-
-    def __call__(self, entropy, count):
-        return self._outcome
-
-
 def result_of(call, settings, data, outcomes, monkeypatch):
     """Return the result of a call, if its draws and the noisy number of records were these."""
     row = call.case.row
     given = {**dict.fromkeys(row.refused), **row.options, **call.options}
     _, options, _ = row.sorted_arguments({**dict.fromkeys(row.data), **given})
     release = row.release_on(Terms.of(epsilon=1.0, **call.neighboring, **settings), options)
-    plan, known = row.read(data, options, relation=release.terms.relation)
-    draws, _, for_count = release.prepare(plan, known)
-    for place, draw in enumerate(draws):
+    plan, source = row.read(data, options, relation=release.terms.relation)
+    (prepared,) = release.prepare_all(plan, source)
+    for place, draw in enumerate(prepared.draws):
         if len(outcomes) == place:
             outcomes.append(draw(SeededEntropy(place), 190))
+    as_drawn = [lambda entropy, count, outcome=outcome: outcome for outcome in outcomes]
     with monkeypatch.context() as patch:
-        patch.setattr(release_module, "discrete_laplace", lambda entropy, rate: 190 - known.n)
-        return release.draw(plan, known, list(map(Drawn, draws, outcomes)), for_count)
+        patch.setattr(release_module, "discrete_laplace", lambda entropy, rate: 190 - source.n)
+        return replace(prepared, draws=as_drawn).draw()
 
 
 @pytest.mark.gate
@@ -266,38 +263,51 @@ def test_records_that_are_held_are_found():
 
 START = """
 from fractions import Fraction
-from dp_metrics.mechanisms import Hazard
 from dp_metrics.inputs.arrays import Records, Shape
-from dp_metrics.mechanisms._base import KnownNumber, NumberPart, rehearse_law
+from dp_metrics.mechanisms import Hazard
+from dp_metrics.mechanisms._base import rehearse_law
 from dp_metrics.metrics import METRICS
-from dp_metrics.release.plan import Source, Plan
-from dp_metrics.quantities.mean import MeanLoss, MeanOf
-from dp_metrics.release.plan import Known
-from dp_metrics.quantities.base import Quantity
-from dp_metrics.release.release import Release
+from dp_metrics.quantities.base import Noise, NoisyNumber, Output, Quantity, Stats, Totals
+from dp_metrics.quantities.mean import MeanOf, MeanStats
+from dp_metrics.quantities.noises import OneStage, noise_of
+from dp_metrics.release.plan import Plan, Share, Source, Together
+from dp_metrics.release.release import PreparedPlan, Release
+from dp_metrics.release.result import PrivateResult
+from dp_metrics.release.terms import Terms
 from dp_metrics.sensitivity.output_bounds import BoundsFacts, OutputBounds
 rule = Hazard()
 one = Fraction(1)
 release: Release
+of_all: list[Totals]
+all_stats: list[MeanStats]
+all_outputs: list[Output]
+noises: list[Noise]
 """
 PUBLIC = {
-    "shape": "Shape", "plan": "Plan", "part": "Part", "mean_of": "MeanOf", "number": "NumberPart",
-    "facts": "BoundsFacts",
+    "shape": "Shape", "plan": "Plan", "quantity": "Quantity", "mean_of": "MeanOf", "totals": "Totals",
+    "noise": "OneStage", "output": "Output", "terms": "Terms", "facts": "BoundsFacts",
 }  # fmt: skip
 IN_PRIVATE = {
-    "records": "Records", "known": "Source", "read": "Known", "mean": "MeanLoss",
-    "value": "KnownNumber", "bounds": "OutputBounds",
+    "records": "Records", "source": "Source", "stats": "MeanStats", "bounds": "OutputBounds",
+    "prepared": "PreparedPlan",
 }  # fmt: skip
 CALLS_OF_TWO_KINDS = [
     # what is public, and in its place what is private
     ("METRICS['private_mse'].planned({}, dict())", "shape", "records"),
-    ("release.run({}, known)", "plan", "known"),
-    ("Plan(({},), lambda records: records)", "part", "read"),
-    ("rule.asks_count({})", "number", "value"),
+    ("release.run({}, source)", "plan", "source"),
+    ("Plan(({},), lambda records: records)", "quantity", "stats"),
+    ("noise_of(rule, {}, totals, None, one)", "quantity", "stats"),
+    ("noise_of(rule, quantity, {}, None, one)", "totals", "stats"),
+    ("plan.noises({}, of_all)", "terms", "source"),
+    ("plan.noises(terms, {})", "of_all", "all_stats"),
     ("rehearse_law(rule, one, {})", "facts", "bounds"),
+    ("NoisyNumber(noise, {})", "output", "stats"),
+    ("PrivateResult.of('', terms, plan, {}, None, noises, all_outputs)", "of_all", "all_stats"),
+    ("PrivateResult.of('', terms, plan, of_all, None, noises, {})", "all_outputs", "all_stats"),
     # what is private, and in its place what is public
     ("plan.read({})", "records", "shape"),
-    ("Source(({},))", "mean", "mean_of"),
+    ("quantity.totals({})", "records", "shape"),
+    ("release.run(plan, {})", "source", "plan"),
     ("rule.release({}, 1.0)", "bounds", "facts"),
 ]
 

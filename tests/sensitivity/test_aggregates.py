@@ -10,7 +10,7 @@ from helpers import hostile_values, loop_over, loss_query
 from hypothesis import given, settings, strategies as st
 
 from dp_metrics.quantities.base import Totals
-from dp_metrics.quantities.counts import CountStats
+from dp_metrics.quantities.tables import CountStats
 from dp_metrics.sensitivity.aggregates import OrderAggregate, VarianceAggregate
 from dp_metrics.sensitivity.exact import BLOCK, UNIT_BITS
 from dp_metrics.sensitivity.output_bounds import order_statistic_bounds, variance_bounds

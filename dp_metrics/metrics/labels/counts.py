@@ -16,8 +16,8 @@ from dp_metrics.inputs.labels import LabelSet
 from dp_metrics.mechanisms._base import Limits
 from dp_metrics.metrics._metric import Metric
 from dp_metrics.metrics.labels.layouts import Counts, Layout, PartsOf, check_matrix, whole
-from dp_metrics.quantities.counts import TableOf
 from dp_metrics.quantities.counts_noise import SHOWN, WIDEST, CountsNoise, few_records, too_few
+from dp_metrics.quantities.tables import TableOf
 from dp_metrics.release.count_limits import NoisyRatio, RatioCells, noise_limits, noisy_ratio, ratio_limits
 from dp_metrics.release.plan import Plan
 from dp_metrics.release.released import APPROXIMATE, Interval, PopulationQuestion, ReleasedNumbers

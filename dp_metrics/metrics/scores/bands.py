@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 
 from dp_metrics.inputs.floats import Floats
 from dp_metrics.metrics.scores.curve_formulas import FAR, RocCurve, ScoreCounts, roc
-from dp_metrics.quantities.counts import nearest_with_sum
 from dp_metrics.quantities.counts_noise import CountsNoise, as_floats
+from dp_metrics.quantities.tables import nearest_with_sum
 from dp_metrics.release.count_limits import NoisyRatio, RatioCells, noisy_ratio
 from dp_metrics.release.released import POPULATION_NOTE, PopulationQuestion
 from dp_metrics.release.result import PrivateResult

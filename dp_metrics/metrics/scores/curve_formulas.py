@@ -18,7 +18,7 @@ from dp_metrics.inputs.floats import Floats
 from dp_metrics.inputs.labels import LabelSet, encoded_block
 from dp_metrics.inputs.readers import LabelColumns, labels_and_scores
 from dp_metrics.quantities.base import Quantity
-from dp_metrics.quantities.counts import nearest_with_sum
+from dp_metrics.quantities.tables import nearest_with_sum
 from dp_metrics.release.plan import Plan
 from dp_metrics.release.released import ReleasedNumbers
 from dp_metrics.release.stored_questions import storable

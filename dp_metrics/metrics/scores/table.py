@@ -45,7 +45,8 @@ from dp_metrics.metrics.scores.curve_formulas import (
     check_unit,
     shown,
 )
-from dp_metrics.quantities.counts import (
+from dp_metrics.quantities.counts_noise import SHOWN, CountsNoise, as_floats, far_apart, few_records, too_few
+from dp_metrics.quantities.tables import (
     MOST_COLUMNS,
     Cells,
     NestedOf,
@@ -53,7 +54,6 @@ from dp_metrics.quantities.counts import (
     check_cells,
     plausible_counts,
 )
-from dp_metrics.quantities.counts_noise import SHOWN, CountsNoise, as_floats, far_apart, few_records, too_few
 from dp_metrics.release.count_limits import NoisyRatio, RatioCells, edge_limits, noise_limits, noisy_ratio
 from dp_metrics.release.plan import Plan
 from dp_metrics.release.released import (

@@ -26,8 +26,8 @@ from dp_metrics.metrics.labels.layouts import (
     right_or_wrong,
     whole,
 )
-from dp_metrics.quantities import counts as count_table
-from dp_metrics.quantities.counts import (
+from dp_metrics.quantities import tables as count_table
+from dp_metrics.quantities.tables import (
     NestedOf,
     TableLaw,
     TableOf,

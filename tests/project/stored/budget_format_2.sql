@@ -1,0 +1,12 @@
+PRAGMA application_id=1685089634;
+PRAGMA user_version=1;
+BEGIN TRANSACTION;
+CREATE TABLE budget (identity TEXT, total TEXT, spent TEXT);
+INSERT INTO "budget" VALUES('b5505e1fe10ea9728f3e6891375e3a41','0x2/0x1','0x5/0x4');
+CREATE TABLE history (id INTEGER PRIMARY KEY, time TEXT, label TEXT, epsilon TEXT, mechanism TEXT, neighboring TEXT);
+INSERT INTO "history" VALUES(1,'2026-11-26T11:29:27.100460+00:00','by site','0x1/0x2',NULL,'replace_one_within_groups');
+INSERT INTO "history" VALUES(2,'2026-11-26T11:29:27.103613+00:00','error of May','0x1/0x2','Adaptive()','replace_one');
+INSERT INTO "history" VALUES(3,'2026-11-26T11:29:27.106549+00:00','by hand','0x1/0x4',NULL,'replace_one');
+CREATE TABLE releases (spend INTEGER PRIMARY KEY, is_named INTEGER, question TEXT, answer TEXT, summary TEXT, stored TEXT);
+INSERT INTO "releases" VALUES(2,1,'{"schema": "dp_metrics.release", "version": 2, "question": {"dict": {"kind": "metric", "metric": "private_mae", "epsilon": {"fraction": "0x1/0x2"}, "neighboring": "replace_one", "mechanism": {"type": "Adaptive", "fields": {"threshold": null, "share": null}}, "options": {"dict": {"bounds": null, "multioutput": "uniform_average"}}, "records": {"dict": {"number of records": 200}}}}}','{"schema": "dp_metrics.release", "version": 2, "answer": {"kind": "metric", "form": {"dict": {"shape": {"dict": {"arguments": [[1, true, 2.220446049250313e-16], [1, true, 2.220446049250313e-16]], "n": 200}}}}, "results": [{"totals": [{"type": "Totals", "fields": {"n": 200, "size": 200, "weight": 40480450661462123670499069343783461409911329952828423671380271605486067913599069378392076740287424899037415572863362382277961747477158695373402679988147701984303484855313272272893381548418643268247953535694549013712401496684938539723620671129831911268162011302471753910466682923046100506437265501729201252661541548218698956800, "limits": null, "largest": 0.0, "is_plain": true}}], "capacity": null, "outputs": [{"type": "Output", "fields": {"value": 1.2205875885510002, "drawn": {"dict": {}}, "noisy_n": null}}], "spend_name": "error of May", "is_repeatable": false}]}}','1.2205875885510002','2026-11-26T11:29:27.105327+00:00');
+COMMIT;
