@@ -1,5 +1,5 @@
 (** The mean of losses where records are added or removed and their number is private (theory, 1 and 7;
-    [mean_loss_bounds_private_n] in output_bounds.py). *)
+    [MeanStats.bounds] in quantities/mean.py). *)
 From Coq Require Import Reals Lra Lia List ZArith Bool.
 From DP Require Import Constants Laws HazardRelease OutputBounds MeanLoss Least.
 Import ListNotations.

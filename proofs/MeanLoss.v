@@ -1,5 +1,5 @@
 (** The mean of losses under replace_one: its output bounds, and its release, end to end (theory, 1 and 3;
-    [mean_loss_bounds] in output_bounds.py). *)
+    [MeanStats.bounds] in quantities/mean.py). *)
 From Coq Require Import Reals Lra Lia List ZArith Permutation Sorted.
 From DP Require Import Constants Laws HazardLaw HazardRelease OutputBounds.
 Import ListNotations.

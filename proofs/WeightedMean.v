@@ -1,5 +1,5 @@
 (** Weighted means, and means over groups of records that change together: each term has a public limit of its
-    own (theory, 1 and 3; [weighted_loss_bounds] in output_bounds.py). *)
+    own (theory, 1 and 3; [MeanStats.bounds] in quantities/mean.py). *)
 From Coq Require Import Reals Lra Lia List ZArith Permutation.
 From DP Require Import Constants Laws HazardRelease OutputBounds MeanLoss.
 Import ListNotations.
