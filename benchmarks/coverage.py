@@ -43,8 +43,8 @@ from dp_metrics.metrics.labels.person_limits import (
     benefit_noise_limits,
     person_limits,
 )
-from dp_metrics.release.count_limits import NoisyRatio
 from dp_metrics.quantities.counts_noise import CountsNoise
+from dp_metrics.release.count_limits import NoisyRatio
 from dp_metrics.sensitivity.noisy_sums import product_rate, unit_rate
 
 Floats: TypeAlias = NDArray[np.float64]
