@@ -27,8 +27,8 @@ def populations():
 
 def error(population, mechanism, epsilon):
     truth, _ = population.truth(population.values)
-    draw = population.prepared(population.values, mechanism, epsilon)
-    return draw.law(None).mean_absolute_error(truth, 10 * truth) / truth
+    noise, stats = population.prepared(population.values, mechanism, epsilon)
+    return noise.law(stats, None).mean_absolute_error(truth, 10 * truth) / truth
 
 
 @pytest.mark.gate

@@ -99,8 +99,8 @@ def test_the_exact_error_is_that_of_the_releases():
     for row in rows_of(study, repeats=1):
         sample = BOUNDED[TASK].draw(1000, np.random.default_rng(row.draw_seed))
         mechanism = RIVALS[row.mechanism].make(1.0)
-        draw = BOUNDED[TASK].prepared(sample, mechanism, 1.0, bounded=bool(row.bounded))
-        law, bounds = draw.law(None), draw.output_bounds
+        noise, stats = BOUNDED[TASK].prepared(sample, mechanism, 1.0, bounded=bool(row.bounded))
+        law, bounds, draw = noise.law(stats, None), stats.bounds(1, False), noise.prepare(stats)
         cap = math.inf if row.bounded else ERROR_CAP * bounds.value
         assert row.expected_error == pytest.approx(law.mean_absolute_error(bounds.value, cap=cap), rel=1e-9)
         assert row.overshoot == pytest.approx(1 - law.cdf(ERROR_CAP * bounds.value))

@@ -180,21 +180,17 @@ def test_the_exact_probability_that_limits_of_noise_miss(confusion):
 
     @cache
     def ends(noise, confidence):
+        return made(PrivateResult, noise).noise_interval(confidence)
+
+    def made(kind, noise):
         public = ReleasedNumbers([noise.noisy], None, None, Fraction(1), Relation.REPLACE_ONE)
         drawn = NoisyTable(((2, Fraction(1)),), noise.rates, noise.zero_sum, others=noise.others)
         outputs = (Output(noise.noisy, {}),)
-        result = PrivateResult(
-            metric="share", reading=confusion, noises=(drawn,), outputs=outputs, released=public
-        )
+        result = kind(metric="share", reading=confusion, noises=(drawn,), outputs=outputs, released=public)
         assert result.parts == (noise,)
-        return result.noise_interval(confidence)
+        return result
 
-    class Cached:
-        reading, released = confusion, ReleasedNumbers([], None, None, Fraction(1), Relation.REPLACE_ONE)
-
-        def __init__(self, noise):
-            self.parts = (noise,)
-
+    class Cached(PrivateResult):
         def noise_interval(self, confidence):
             return ends(self.parts[0], confidence)
 
@@ -207,7 +203,7 @@ def test_the_exact_probability_that_limits_of_noise_miss(confusion):
         total += weight
         noisy = (counts + drawn).tolist()
         of_groups = CountsNoise(tuple(noisy), ((2, Fraction(rate)),) * 2, True).split(2)
-        kept = {g: Cached(one) for g, one in zip("ab", of_groups, strict=True)}
+        kept = {g: made(Cached, one) for g, one in zip("ab", of_groups, strict=True)}
         limits = InRecords(PopulationQuestion("share", sure), kept, exact, {"a": 5, "b": 7})
         found = limits.of_groups() | {
             "largest": limits.of_range("difference", 0.0),

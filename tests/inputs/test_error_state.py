@@ -123,7 +123,7 @@ def of_page(**paid):
 
 def of_summary(make, column, **paid):
     first, second = (make().update(part) for part in (column[::2], column[1::2]))
-    return type(first).from_bytes(first.merge(second).to_bytes()).release(**paid)
+    return pickle.loads(pickle.dumps(first.merge(second))).release(**paid)
 
 
 def of_stored(**paid):

@@ -38,24 +38,23 @@ OPTIONS = {  # of the metrics that take them: all that decides about columns
     "pos_label": [None, 0],
     "normalize": [None, "all"],
 }
-FACTS = ("cap", "is_count", "bounds", "limit", "cells", "is_partition", "columns")
+FACTS = ("cap", "bounds", "limit", "cells", "is_partition", "columns")
 ROWS = {case.row: case for case in CASES.values() if "neighboring" in case.parameters}
 
 
-def law_of(query):
-    """Return what decides, but for the data, by which law a query is released."""
-    part = getattr(query, "part", query)
-    holders = (getattr(part, "record_loss", part), query)
-    return [type(query).__name__, *(getattr(one, fact, None) for one in holders for fact in FACTS)]
+def law_of(quantity):
+    """Return what decides, but for the data, by which law a quantity is released."""
+    holders = (getattr(quantity, "record_loss", quantity), quantity)
+    return [type(quantity).__name__, *(getattr(one, fact, None) for one in holders for fact in FACTS)]
 
 
 def laws(row, data, options):
     """Return the laws of all releases of a call, or None if it is refused."""
     try:
-        plan, known = row.read(data, {**row.options, **options}, relation=Relation.ADD_OR_REMOVE_ONE)
+        plan, _ = row.read(data, {**row.options, **options}, relation=Relation.ADD_OR_REMOVE_ONE)
     except (ValueError, TypeError):
         return None
-    return None if plan.unstated is not None else repr(([*map(law_of, known.parts)], plan.shares))
+    return None if plan.unstated is not None else repr(([*map(law_of, plan.parts)], plan.shares))
 
 
 def calls():

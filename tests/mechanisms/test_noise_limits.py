@@ -490,13 +490,10 @@ def test_limits_of_a_share_of_two_noisy_counts_are_wrong_as_rarely_as_promised(c
     missed = np.zeros(2)
     for (i, p), (j, q) in product(zip(places, mass, strict=True), repeat=2):
         lower, upper, _ = limits_of((wrong + int(i), right + int(j)))
-        missed += p * q * np.array([lower > share, upper < share])
+        missed += p * q * np.array([lower > share + 1e-12, upper < share - 1e-12])
     assert missed.max() <= miss / 2
-    if max(counts) > 1000:  # the small count decides, and the large one between equals: each has a half
-        away = next(k for k in range(reach) if mass[places > k].sum() <= miss / 4)
-        assert 1 - 1e-6 < max(missed) / mass[places > away].sum() < 2
-        at_most = (wrong + away, right - away) if right > wrong else (wrong - away, right + away)
-        assert share in limits_of(at_most)[:2]  # counts are not rounded, so their limits need no room for it
+    if max(counts) > 1000 and epsilon <= 1:  # nothing is lost but what whole numbers leave over
+        assert missed.max() > 0.9 * miss / 2
 
 
 def test_limits_from_a_scale_leave_room_for_the_rounding():

@@ -72,7 +72,9 @@ def test_a_stored_result_of_each_mechanism_is_the_original(call, tmp_path):
     made = [ask(mechanism) for mechanism in RULES if call.is_served(mechanism)]
     for result, listed in zip(made, budget.results(), strict=True):
         again = listed.result
-        assert _content((again.noise, again.value)) == _content((result.noise, result.value))
+        assert _content((again.noises, again.outputs, again.value)) == _content(
+            (result.noises, result.outputs, result.value)
+        )
         assert (repr(again), again.to_json()) == (repr(result), result.to_json())
 
 
