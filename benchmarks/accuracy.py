@@ -85,10 +85,10 @@ def relative_error(
     bounded: bool = True,
 ) -> float:
     """Return a mechanism's exact expected relative error on these records."""
-    draw = population.prepared(records, mechanism, epsilon, bounded=bounded)
-    value = draw.output_bounds.value
+    noise, stats = population.prepared(records, mechanism, epsilon, bounded=bounded)
+    value = stats.bounds(1, False).value
     cap = np.inf if bounded else ERROR_CAP * value
-    return float(draw.law(None).mean_absolute_error(value, cap=cap) / value)
+    return float(noise.law(stats, None).mean_absolute_error(value, cap=cap) / value)
 
 
 def expected_errors(population: Population, epsilon: float, subsamples: int) -> list[float]:

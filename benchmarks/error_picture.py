@@ -122,9 +122,9 @@ def exact_errors(panel: Panel, name: str, subsamples: int) -> Floats:
     bounded, errors = name not in panel.without_bounds, np.zeros((subsamples, EPSILONS.size))
     for row, sample in zip(errors, panel.subsamples(subsamples), strict=True):
         for column, epsilon in enumerate(EPSILONS.tolist()):
-            draw = panel.population.prepared(sample, mechanism, epsilon, bounded=bounded)
-            value = draw.output_bounds.value
-            row[column] = draw.law(None).mean_absolute_error(value, cap=ERROR_CAP * value) / value
+            noise, stats = panel.population.prepared(sample, mechanism, epsilon, bounded=bounded)
+            value = stats.bounds(1, False).value
+            row[column] = noise.law(stats, None).mean_absolute_error(value, cap=ERROR_CAP * value) / value
     return errors.mean(axis=0)
 
 

@@ -21,7 +21,9 @@ from tables import print_row
 from tqdm import tqdm
 
 import dp_metrics as dp
-from dp_metrics.analysis.expected_error import loss_output_bounds
+from dp_metrics.inputs.arrays import Records
+from dp_metrics.inputs.losses import RecordLoss
+from dp_metrics.quantities.mean import MeanOf
 
 BOUNDS = (0.0, 50_000.0)
 LARGEST_FOR_PEERS = 1_000_000  # their data travel as text
@@ -126,10 +128,9 @@ def print_throughput(seconds: float) -> None:
         e for e in epsilons if hazard.count_ranks(e, n=n, monotonic=True, output_range=(0.0, 1e300)) >= ranks
     )
     summary = dp.LossSummary.from_data(dp.private_mse, y, prediction)
-    law = hazard.output_distribution(
-        loss_output_bounds(np.square(prediction - y), mechanism=hazard, epsilon=epsilon),
-        epsilon,
-    )
+    records, mean = Records((prediction - y,)), MeanOf(RecordLoss(np.square, reads=(np.asarray,)))
+    bounds = mean.stats(records, mean.totals(records), ranks).bounds(ranks, private_n=False)
+    law = hazard.output_distribution(bounds, epsilon)
     uniform = rng.random(100_000)
     print(f"\nFrom one prepared summary of {n:,} records, at {ranks} ranks (epsilon {epsilon:.2f}):\n")
     print_row("releases a second", "vectorised draws a second from its law")
