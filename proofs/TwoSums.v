@@ -106,7 +106,7 @@ Proof.
   rewrite Nat2Z.inj_succ, Z.mul_succ_l. lia.
 Qed.
 
-(** A mean of numbers from 0 to 1 and its spread ([mean_spread] in noisy_sums.py, [SpreadDraw] in geometric.py). Any
+(** A mean of numbers from 0 to 1 and its spread ([MeanStats.spread] in mean.py, [SpreadLaw] in geometric.py). Any
     function that begins and ends at 0 and is nowhere steeper than 1 comes free with the number itself. *)
 Theorem spread_comes_free (g : R -> R) u w :
   (forall x y, 0 <= x -> x <= y -> y <= 1 -> Rabs (g y - g x) <= y - x) -> g 0 = 0 -> g 1 = 0 ->
