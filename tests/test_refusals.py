@@ -1271,8 +1271,8 @@ ROWS = [
              *(
                  (dp.private_mse, (T, T), options)
                  for options in (
-                     {"sample_weight": np.ones(40)},
-                     {"groups": np.arange(40)},
+                     {"sample_weight": np.full(40, 2.0)},
+                     {"groups": np.arange(40) // 2},
                      PRIVATE_N,
                      {"mechanism": "adaptive"},
                      {"mechanism": "laplace"},
@@ -1623,7 +1623,7 @@ WITHOUT_RECORDS = [
      ValueError, "need not make it larger", ["macro", "weighted", None]),
     (lambda options: kept(dp.private_accuracy_score, Y, Y, **options).population_interval(),
      ValueError, "with weights or groups|mechanism='geometric'", [
-         {"sample_weight": np.ones(600)}, {"groups": np.arange(600)}, {"groups": THREE_EACH},
+         {"sample_weight": np.full(600, 2.0)}, {"groups": THREE_EACH},
          {"mechanism": "hazard"}, {"mechanism": "laplace"},
      ]),
     # mechanisms
@@ -1759,7 +1759,7 @@ WITHOUT_RECORDS = [
          ("several ratios", dp.private_f1_score, {"average": "weighted"}),
          ("several ratios", dp.private_confusion_matrix, {}),
          ("private_mae tells no limits", dp.private_mae, {}),
-         ("weights or groups", dp.private_accuracy_score, {"sample_weight": np.ones(600)}),
+         ("weights or groups", dp.private_accuracy_score, {"sample_weight": np.full(600, 2.0)}),
          ("mechanism='geometric'", dp.private_accuracy_score, {"mechanism": "hazard"}),
      ]),
     (lambda confidence: kept(dp.private_recall_score, Y, Y).population_interval(confidence),

@@ -73,6 +73,7 @@ class Summary(HtmlRepr):
         self._stats: list[Any] | None = None
         self._form: tuple[int, float] | None = None  # columns and resolution, as the first chunk stated them
         self._is_open = False  # true: a chunk without records has another form than the others
+        self._is_weighted = False  # true: a chunk had weights, were they all 1
 
     @classmethod
     def for_release(cls, metric: Metric, options: Mapping[str, Any], shape: Shape, release: Release) -> Self:
@@ -124,7 +125,9 @@ class Summary(HtmlRepr):
         plan = self._planned(shape)
         stats = self._stats_of(plan, records)
         form = _form_of(shape) if shape.states_columns or stats[0].totals.n > 0 else None
-        return self._add(replace(plan, unstated=None), stats, form, is_open=False)
+        added = self._add(replace(plan, unstated=None), stats, form, is_open=False)
+        self._is_weighted |= sample_weight is not None
+        return added
 
     def _stats_of(self, plan: Plan, records: Records) -> list[Any]:
         """Return what has to be known of records that will not be looked at again."""
@@ -180,6 +183,7 @@ class Summary(HtmlRepr):
                     f"{name} is {here.get(name, 'not given')} here and {there.get(name, 'not given')} there."
                 )
         merged = copy(self)  # what is known never changes
+        merged._is_weighted |= other._is_weighted
         if other._plan is None or other._stats is None:
             return merged
         return merged._add(other._plan, other._stats, other._form, is_open=other._is_open)
@@ -256,7 +260,7 @@ class Summary(HtmlRepr):
     ) -> R:
         """Release what is read, as a call of the metric on these terms, and return what is made of it."""
         known, weight = Totals.of(0) if self._stats is None else self._stats[0].totals, None
-        if not known.is_plain:
+        if self._is_weighted:
             weight = known.weight
         # of weights the settings need to know that there are some
         given = {**self._options, **options, "sample_weight": None if weight is None else True}
