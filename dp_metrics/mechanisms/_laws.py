@@ -537,58 +537,6 @@ def geometric_quantiles(p: Floats, rate: float) -> Floats:
     return noise
 
 
-class ReflectedLaw(_Law):
-    """A release above zero, or with the probability of the first output there, one at or below zero.
-
-    Parameters
-    ----------
-    positive : GridLaw
-        Law of the first search, over 0 = t_0 < t_1 < ...
-    negative : GridLaw
-        Law of minus the result of the second search, made if the first halts at once.
-    """
-
-    def __init__(self, positive: GridLaw, negative: GridLaw) -> None:
-        self._positive, self._negative = positive, negative
-        self._start = float(positive.grid.points(np.array([positive.grid.first]))[0])
-
-    @cached_property
-    def _again(self) -> float:
-        """Probability of the second search."""
-        grid = self._positive.grid
-        return float(self._positive.index_cdf(np.array([grid.first]))[0])
-
-    def release(self, entropy: Entropy) -> float:
-        """Draw an output."""
-        found = self._positive.release(entropy)
-        return found if found > self._start else -self._negative.release(entropy)
-
-    def cdf(self, t: ArrayLike) -> Floats:
-        """Return P(release <= t)."""
-        t = np.asarray(t, dtype=np.float64)
-        # P(-T <= t) = 1 - P(T < -t): T sits on grid points, so step just below -t
-        below = self._again * (1.0 - self._negative.cdf(np.nextafter(-t, -np.inf)))
-        above = np.where(t >= self._start, self._positive.cdf(t) - self._again, 0.0)
-        return below + above
-
-    def quantile(self, p: ArrayLike) -> Floats:
-        """Return the smallest t with P(release <= t) >= p."""
-        p = check_probability(p)
-        above = self._positive.quantile(p)
-        if self._again == 0.0:
-            return above
-        return np.where(
-            p > self._again, above, -self._negative.quantile(np.clip(1.0 - p / self._again, 0, 1))
-        )
-
-    def mean_absolute_error(self, value: float, cap: float = np.inf) -> float:
-        """Return the expectation of min(abs(release - value), cap)."""
-        first = self._positive.mean_absolute_error(value, cap) - self._again * min(
-            abs(self._start - value), cap
-        )
-        return first + self._again * self._negative.mean_absolute_error(-value, cap)
-
-
 class IntervalLaw(FloatLaw):
     """A law with an exponential or constant density on each of finitely many intervals.
 

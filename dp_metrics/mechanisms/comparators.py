@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property, partial
 from typing import Any, Self
@@ -32,7 +32,6 @@ from dp_metrics.mechanisms._laws import (
     GridLaw,
     Integers,
     IntervalLaw,
-    ReflectedLaw,
     Runs,
     check_probability,
 )
@@ -138,23 +137,13 @@ class AboveThreshold(Mechanism):
         grid = self._grid(output_range)
         if self.ranks is not None:
             return ceil_ranks(self.ranks, n)
-        share = check_epsilon(epsilon) / (2 if output_range[0] == -math.inf else 1)
-        _, eps2 = self._shares(share, monotonic)
+        _, eps2 = self._shares(check_epsilon(epsilon), monotonic)
         with np.errstate(divide="ignore", over="ignore"):
             return ceil_ranks(float(np.log(1e3 * (grid.last - grid.first + 1)) / np.float64(eps2)), n)
 
-    def output_distribution(
-        self, output_bounds: OutputBounds, epsilon: Epsilon
-    ) -> AboveThresholdLaw | ReflectedLaw:
+    def output_distribution(self, output_bounds: OutputBounds, epsilon: Epsilon) -> AboveThresholdLaw:
         """Return the law of `release`, by quadrature over the threshold."""
-        epsilon = check_epsilon(epsilon)
-        if output_bounds.output_range[0] != -math.inf:
-            return self._law(output_bounds, epsilon)
-        upwards, downwards = _two_searches(output_bounds)
-        return ReflectedLaw(self._law(upwards, epsilon / 2), self._law(downwards, epsilon / 2))
-
-    def _law(self, output_bounds: OutputBounds, epsilon: float) -> AboveThresholdLaw:
-        eps1, eps2 = self._shares(epsilon, output_bounds.monotonic)
+        eps1, eps2 = self._shares(check_epsilon(epsilon), output_bounds.monotonic)
         grid = self._grid(output_bounds.output_range)
         return AboveThresholdLaw(grid, Runs.from_bounds(grid, output_bounds), eps1, eps2)
 
@@ -168,23 +157,9 @@ class AboveThreshold(Mechanism):
         if self.spacing == "even":
             require_bounded(output_range, "above_threshold")
             return EvenGrid(low, high, self.max_candidates or 10_000)
-        if low not in (0.0, -math.inf):
-            raise ValueError(
-                "spacing='geometric' needs a metric that is at least 0 or has no lower limit: shift it."
-            )
+        if low != 0.0:
+            raise ValueError("spacing='geometric' needs a metric that is at least 0: shift it.")
         return GeometricGrid(self.scale, math.log(self.beta), high, self.first, self.max_candidates)
-
-
-def _two_searches(output_bounds: OutputBounds) -> tuple[OutputBounds, OutputBounds]:
-    """Return the bounds of the metric and of minus the metric, each for a search from zero up."""
-    mirrored = replace(
-        output_bounds,
-        value=-output_bounds.value,
-        lower=-output_bounds.upper,
-        upper=-output_bounds.lower,
-        output_range=(-math.inf, MAX_FLOAT),
-    )
-    return output_bounds, mirrored
 
 
 class AboveThresholdLaw(GridLaw):
