@@ -25,7 +25,6 @@ from dp_metrics.metrics.labels.layouts import Counts, Layout, matrix_layout, rig
 from dp_metrics.metrics.scores.curve_formulas import ScoreCounts, TwoClasses, area_under_roc
 from dp_metrics.metrics.scores.table import ScoreBins, ScoreTable, score_plan
 from dp_metrics.quantities.counts_noise import CountsNoise, as_floats
-from dp_metrics.quantities.mean import ShareOf
 from dp_metrics.quantities.tables import Cells, NestedOf, TableOf, check_cells, plausible_counts, split_table
 from dp_metrics.release.plan import Plan, Share, Source, Together
 from dp_metrics.release.released import ReleasedNumbers
@@ -450,8 +449,8 @@ def _scores(
 ) -> _Block:
     """Return the release of metrics of scores that have the same classes and bins."""
     plan = members[0][1]
-    (part,), table = plan.parts, plan.postprocess
-    assert isinstance(part, NestedOf)
+    part: Any = plan.parts[0]
+    table = plan.postprocess
     assert isinstance(table, ScoreTable)
     check_cells(
         part.rows * part.finest * len(sizes),
@@ -570,7 +569,7 @@ def _undefined(plan: Plan, result: PrivateResult[Any]) -> Any:
 
     The result of any other group tells what else is public.
     """
-    if any(isinstance(part, TableOf | NestedOf) for part in plan.parts):
+    if any(part.is_table for part in plan.parts):
         return math.nan
     return plan.postprocess(result.released.of([math.nan] * len(plan.parts)))
 
@@ -578,7 +577,7 @@ def _undefined(plan: Plan, result: PrivateResult[Any]) -> Any:
 def _is_share(plan: Plan) -> bool:
     """Return whether what is released is one share of the records."""
     (part, *others) = plan.parts
-    return not others and isinstance(part, ShareOf)
+    return not others and part.is_share
 
 
 def _share(metric: FrameMetric, plan: Plan, epsilon: Fraction, shape: Shape, sizes: Sizes) -> _Block:
@@ -595,9 +594,7 @@ def _share(metric: FrameMetric, plan: Plan, epsilon: Fraction, shape: Shape, siz
         _all_records,
         parts_of=partial(_right_or_wrong_first, wrong_first=of_wrong),
     )
-    (part,) = plan.parts
-    assert isinstance(part, ShareOf)
-    count = partial(_right_and_wrong, part=part)
+    count = partial(_right_and_wrong, part=plan.parts[0])
     table = Plan((TableOf(layout.cells, layout.is_partition, count),), plan.reader)
     return _counts(layout, {metric.name: (metric.row.name, confusion)}, table, epsilon, shape, sizes)
 
@@ -622,8 +619,9 @@ def _right_or_wrong_first(counts: Counts, *, wrong_first: bool) -> tuple[Floats,
     return (wrong, right) if wrong_first else (right, wrong)
 
 
-def _right_and_wrong(records: Records, *, part: ShareOf) -> NDArray[np.int64]:
-    return part.stats(records, part.totals(records), 0).counts[::-1]
+def _right_and_wrong(records: Records, *, part: Any) -> NDArray[np.int64]:
+    counts: NDArray[np.int64] = part.stats(records, part.totals(records), 0).counts
+    return counts[::-1]
 
 
 def _wrong_share(counts: Counts, *, result: Callable[[ReleasedNumbers], Any], without_records: float) -> Any:
@@ -656,8 +654,7 @@ def _as_they_are(coded: Records) -> Records:
 
 def _counts_by_group(coded: Records, *, plan: Plan, groups: int) -> NDArray[np.int64]:
     """Return the table of each group, one below the other, as the plan of one group counts it."""
-    (part,) = plan.parts
-    assert isinstance(part, TableOf | NestedOf)
+    part: Any = plan.parts[0]
     pieces = by_group(coded, groups, Relation.ADD_OR_REMOVE_ONE)
     return np.concatenate([part.count(plan.reader(piece)) for piece in pieces])
 

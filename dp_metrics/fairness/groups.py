@@ -61,7 +61,7 @@ def gaps_where_alike(results: Sequence[PrivateResult[Any]], compared: Sequence[i
     cells = ratio_cells(result.layout, result.parts_of) if isinstance(result, Confusion) else None
     if not isinstance(result, Confusion) or cells is None or len(cells) != 1:
         return None
-    counts = [part for one in results for part in one.parts if isinstance(part, CountsNoise)]
+    counts = [part for one in results for part in one.parts]
     told = np.array([as_floats(one.noisy) for one in counts])
     generator = made_up()
     records = _of_sides(np.maximum(told, 0.0), cells[0])[:, compared]  # in a, and in b

@@ -126,6 +126,12 @@ class Quantity:
 
     merges: ClassVar[bool] = True
     """Whether stats of pieces of the records tell the stats of all."""
+    is_mean: ClassVar[bool] = False
+    """Whether it is the mean of one loss of each record."""
+    is_share: ClassVar[bool] = False
+    """Whether it is the share of the records that have a loss."""
+    is_table: ClassVar[bool] = False
+    """Whether it is a table of counts of records."""
 
     @property
     def may_be_heavy(self) -> bool:

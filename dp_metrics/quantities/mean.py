@@ -74,7 +74,7 @@ class MeanOf(Number):
     record_loss: RecordLoss
     column: int | None = None
 
-    has_extremes = has_sums = True
+    has_extremes = has_sums = is_mean = True
 
     @property
     def may_be_heavy(self) -> bool:
@@ -200,6 +200,7 @@ class ShareOf(MeanOf):
     """
 
     may_be_heavy = False
+    is_share = True
 
     def noise(self, mechanism: Mechanism, totals: Totals | None, epsilon: Fraction) -> Noise | None:
         """Return noise of two counts, if the mechanism is geometric and records count alike."""

@@ -64,6 +64,8 @@ class TableOf(Quantity):
     is_partition: bool
     count: Callable[[Records], NDArray[np.int64]]
 
+    is_table = True
+
     def noise(self, mechanism: Mechanism, totals: Totals | None, epsilon: Fraction) -> NoisyTable:
         """Return noise in each cell, whatever the mechanism."""
         return noise_of_cells(self.cells, epsilon, private_n=totals is None, is_partition=self.is_partition)
@@ -99,6 +101,8 @@ class NestedOf(Quantity):
     finest: int
     columns: int | None = None
     groups: int | None = None
+
+    is_table = True
 
     def noise(self, mechanism: Mechanism, totals: Totals | None, epsilon: Fraction) -> NoisyTable:
         """Return noise in each cell that is left, whatever the mechanism."""

@@ -22,7 +22,6 @@ from dp_metrics.inputs.arrays import Records
 from dp_metrics.inputs.options import Relation
 from dp_metrics.mechanisms import Mechanism, get_mechanism
 from dp_metrics.quantities.base import Noise, Quantity, Totals
-from dp_metrics.quantities.mean import MeanOf
 from dp_metrics.quantities.noises import noise_of
 from dp_metrics.release.released import Monotone, ReleasedNumbers, only
 from dp_metrics.release.result import PrivateResult
@@ -148,7 +147,7 @@ class Plan(Comparable):
     @property
     def is_mean(self) -> bool:
         """Whether it is one mean of a loss of each record."""
-        return len(self.parts) == 1 and isinstance(self.parts[0], MeanOf)
+        return len(self.parts) == 1 and self.parts[0].is_mean
 
     @property
     def merges(self) -> bool:

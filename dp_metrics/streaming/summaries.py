@@ -33,7 +33,6 @@ from dp_metrics.metrics.labels.released_confusion import ReleasedConfusion
 from dp_metrics.metrics.scores.curve_formulas import TwoClasses
 from dp_metrics.metrics.scores.released_scores import ReleasedScores
 from dp_metrics.metrics.scores.table import ScoreBins, ScoreTable
-from dp_metrics.quantities.tables import NestedOf
 from dp_metrics.release.plan import Plan
 from dp_metrics.release.released import KeptCounts
 from dp_metrics.release.result import PrivateResult, set_result
@@ -687,8 +686,7 @@ class ScoreSummary(Summary):
     def _binned(self, plan: Plan, bins: int | None) -> Plan:
         """Return the plan of so many bins."""
         table = ScoreTable(self._bins, self._bins.columns(bins), unchanged, self._classes)
-        (part,) = plan.parts
-        assert isinstance(part, NestedOf)
+        part: Any = plan.parts[0]
         parts = (replace(part, columns=table.columns),)
         return replace(plan, parts=parts, postprocess=KeptCounts(table))
 

@@ -363,8 +363,7 @@ class _Matrix(Confusion):
 
     def limits(self, parts: Sequence[Any], released: ReleasedNumbers, miss: float) -> Limits:
         """Return limits of each cell; its share is least where the others of its row are largest."""
-        (noise,) = parts
-        assert isinstance(noise, CountsNoise)
+        noise: CountsNoise = parts[0]
         size = self.labels.size
         cells = noise.limits(miss) if self.layout.good.size == size**2 else self._sums(noise, miss)
         low, high = (np.reshape(end, (size, size)) for end in (cells.lower, cells.upper))

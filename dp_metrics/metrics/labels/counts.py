@@ -253,8 +253,7 @@ class Confusion:
         Where they are surely close, or where there are none, the sizes of the noise and of what is divided
         by tell.
         """
-        (noise,) = parts
-        assert isinstance(noise, CountsNoise)
+        noise: CountsNoise = parts[0]
         counts = self.layout.counts(released.values[0], released.public_n)
         records = self.rests_on(counts)
         added = noise.expected * math.sqrt(self.layout.groups)  # the noise of groups is independent
@@ -278,8 +277,7 @@ class Confusion:
         ValueError
             If the metric may be lower or higher within the box than at these corners.
         """
-        (noise,) = parts
-        assert isinstance(noise, CountsNoise)
+        noise: CountsNoise = parts[0]
         rates = self._of_two(noise, released.public_n) if self.is_agreement else None
         if rates is not None:
             each = miss / (2 * len(rates))
@@ -320,8 +318,7 @@ class Confusion:
         ValueError
             If there is none, with the reason.
         """
-        (noise,) = parts
-        assert isinstance(noise, CountsNoise)
+        noise: CountsNoise = parts[0]
         ratios, note = self._ratios(self.parts_of, noise, released.public_n), ""
         limits: tuple[Any, Any] | None = None
         # a ratio has no narrower limits than the sure ones

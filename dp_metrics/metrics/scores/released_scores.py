@@ -33,7 +33,7 @@ from dp_metrics.metrics.scores.curve_formulas import (
     roc,
 )
 from dp_metrics.metrics.scores.table import MOST_BINS, ScoreTable
-from dp_metrics.quantities.counts_noise import CountsNoise, too_few
+from dp_metrics.quantities.counts_noise import too_few
 from dp_metrics.release.count_limits import RatioCells, noisy_ratio, ratio_limits
 from dp_metrics.release.released import APPROXIMATE, Interval, PopulationQuestion
 from dp_metrics.release.result import PrivateResult
@@ -355,7 +355,6 @@ class ReleasedScores(HtmlRepr):
             return self._table.calibration_band(self.result.parts, self.result.released, asked)
         curve, (places, records) = self.calibration_curve(n_bins), self._even_bins(n_bins)
         (noise,), released, each = self.result.parts, self.result.released, asked.miss / n_bins
-        assert isinstance(noise, CountsNoise)
         here, prob_pred = are_shown(records), (np.arange(n_bins) + 0.5) / n_bins
         prob_pred[here] = curve.prob_pred
         lower, upper = np.zeros(n_bins), np.ones(n_bins)

@@ -176,7 +176,7 @@ class ScoreTable:
 
     def note(self, parts: Sequence[Any], released: ReleasedNumbers) -> str | None:
         """Return what to say if noise may have moved the area far, or the bins are coarse."""
-        return self.note_of(_counts_noise(parts), self.counts(released))
+        return self.note_of(parts[0], self.counts(released))
 
     def note_of(self, noise: CountsNoise, counts: ScoreCounts) -> str | None:
         """Return that of these counts; see `WIDEST`.
@@ -263,7 +263,7 @@ class ScoreTable:
         """Return limits that are not proved, or None: an average precision has none."""
         if self.formula is not area_under_roc:
             return None
-        return area_limits(_counts_noise(parts), miss, ties=self.ties, among_people=among_people)
+        return area_limits(parts[0], miss, ties=self.ties, among_people=among_people)
 
     def _of_records(
         self, parts: Sequence[Any], released: ReleasedNumbers, miss: float
@@ -283,7 +283,7 @@ class ScoreTable:
         lines = self._lines(parts, released, limits_of)
         if self.formula is area_under_roc:
             return area_between(*lines, self.ties)
-        noise, bins = _counts_noise(parts), self._edges(released).size - 1
+        noise, bins = parts[0], self._edges(released).size - 1
         positives = RatioCells([*range(bins, 2 * bins)], [*range(bins)], (1.0, 1.0))
         return precision_between(*lines, limits_of(noisy_ratio(noise, positives, released.public_n)))
 
@@ -307,7 +307,7 @@ class ScoreTable:
         """Return the band of the calibration curve among all people, with a bin for each of the table."""
         bins = self._edges(released).size - 1
         cells = self.cells(released, np.arange(bins))
-        shares = share_limits(_counts_noise(parts), cells, bins, asked.miss / bins)
+        shares = share_limits(parts[0], cells, bins, asked.miss / bins)
         middles = self.counts(released).middles
         return self.band_of(parts, released, asked, cells, middles, shares, APPROXIMATE)
 
@@ -332,7 +332,7 @@ class ScoreTable:
         counts = self.counts(released)
         of_cells = np.concatenate([counts.negative, counts.positive])
         return calibration_band(
-            _counts_noise(parts), cells, of_cells, prob_pred, shares, asked, released.public_n, note
+            parts[0], cells, of_cells, prob_pred, shares, asked, released.public_n, note
         )
 
     def _sure(self, released: ReleasedNumbers, asked: PopulationQuestion) -> RatioLimits:
@@ -350,7 +350,7 @@ class ScoreTable:
     def _lines(
         self, parts: Sequence[Any], released: ReleasedNumbers, limits_of: RatioLimits
     ) -> tuple[RocCurve, RocCurve]:
-        return roc_limits(_counts_noise(parts), released.public_n, self._edges(released), limits_of)
+        return roc_limits(parts[0], released.public_n, self._edges(released), limits_of)
 
     def _check_limited(self, nothing: str) -> None:
         if self.formula not in _LIMITED:
@@ -369,12 +369,6 @@ class ScoreTable:
         rate = released.epsilon / (1 if released.neighboring.private_n else 2)  # of a `TableOf`
         noise = expected_noise(rate / released.most_records)
         return ScoreCounts(self.bins.merged(columns), negative, positive, noisy.reshape(2, columns), noise)
-
-
-def _counts_noise(parts: Sequence[Any]) -> CountsNoise:
-    (noise,) = parts
-    assert isinstance(noise, CountsNoise)
-    return noise
 
 
 def score_plan(
@@ -456,8 +450,7 @@ class SoftBins:
 
     def note(self, parts: Sequence[Any], released: ReleasedNumbers) -> str | None:
         """Return what to say if limits of the noise of a share that is shown are too far apart: `WIDEST`."""
-        (noise,) = parts
-        assert isinstance(noise, CountsNoise)
+        noise: CountsNoise = parts[0]
         low, high = self._ends(released)
         records = (low + high).sum(axis=0)
         here, added = records[are_shown(records)], math.sqrt(2) * noise.expected / FINENESS  # of two ends
@@ -468,8 +461,7 @@ class SoftBins:
         self, parts: Sequence[Any], released: ReleasedNumbers, asked: PopulationQuestion
     ) -> CalibrationBand:
         """Return the band of the calibration curve among all people."""
-        (noise,) = parts
-        assert isinstance(noise, CountsNoise)
+        noise: CountsNoise = parts[0]
         counts, prob_pred = self._ends(released), (np.arange(self.n_bins) + 0.5) / self.n_bins
         prob_pred[are_shown(counts.sum(axis=(0, 1)))] = self(released).prob_pred
         end, is_positive, place = np.indices(counts.shape).reshape(3, -1)
