@@ -27,7 +27,8 @@ def test_every_interval_is_measured_and_covers(tmp_path):
     lines = (tmp_path / "table.inc").read_text(encoding="utf-8").split(":header-rows: 1")[1].splitlines()
     rows = list(csv.DictReader((line.strip() for line in lines if line), skipinitialspace=True))
     assert len(rows) >= 70
-    assert min(float(row["again"].split()[0]) for row in rows if row["again"]) >= 0.5
+    again = [float(row["again"].split()[0]) for row in rows if row["again"]]  # once in 30 runs none
+    assert min(again, default=1.0) >= 0.5
     assert sum(row["width"] != "" for row in rows) >= 60
 
 
