@@ -68,7 +68,7 @@ class Source:
         """Return the stats that noises ask for."""
         # whoever made NumPy raise or warn of overflows would learn of the data
         with np.errstate(all="ignore"):
-            return [self.look(place, noise) for place, noise in enumerate(noises)]
+            return list(map(self.look, range(len(noises)), noises))
 
 
 def _kept(stats: Sequence[Any], capacity: int, place: int, noise: Noise) -> Any:

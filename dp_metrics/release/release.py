@@ -194,10 +194,10 @@ class Release:
         """Return what is left to draw of a plan, or of each of several; nothing is spent, nothing drawn."""
         sources = [source] if isinstance(plan, Plan) else source
         plans = each_plan(self.metric, self.terms, plan)
-        return [
-            PreparedPlan.of(metric, terms, one, of_one, size)
-            for (metric, terms, one, size), of_one in zip(plans, sources, strict=True)
-        ]
+        prepared = []
+        for (metric, terms, one, size), of_one in zip(plans, sources, strict=True):
+            prepared.append(PreparedPlan.of(metric, terms, one, of_one, size))
+        return prepared
 
     def _results(
         self, prepared: Sequence[PreparedPlan], relation: Relation
@@ -221,7 +221,7 @@ class Release:
                 neighboring=relation.value,
                 claim=claim,
             )
-        return claim, [one.draw() for one in prepared]
+        return claim, list(map(PreparedPlan.draw, prepared))
 
 
 def _combined(plan: Plan | Together, results: list[PrivateResult[Any]]) -> Any:
@@ -270,7 +270,9 @@ class PreparedPlan:
         """Look at the records; raise for whatever cannot be released."""
         noises, for_count = plan.noises(terms, source.totals, source.capacity)
         stats = source.stats(noises)
-        draws = [noise.prepare(one) for noise, one in zip(noises, stats, strict=True)]
+        draws = []
+        for noise, one in zip(noises, stats, strict=True):
+            draws.append(noise.prepare(one))
         records = mean_size if terms.relation.private_n else Fraction(source.totals[0].size)
         return cls(metric, terms, plan, source, noises, stats, draws, for_count, records)
 
@@ -291,8 +293,9 @@ class PreparedPlan:
             # the count sets nothing but the resolution; the clamps are post-processing
             noisy = self.source.n + discrete_laplace(self.terms.entropy, self.for_count)
             count = min(max(noisy, 1), _LARGEST_COUNT)
-        outputs = [draw(self.terms.entropy, count) for draw in self.draws]
-        source = self.source
+        outputs, source = [], self.source
+        for draw in self.draws:
+            outputs.append(draw(self.terms.entropy, count))
         return PrivateResult.of(
             self.metric, self.terms, self.plan, source.totals, source.capacity, self.noises, outputs
         )
