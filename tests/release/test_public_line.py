@@ -42,7 +42,7 @@ from dp_metrics.mechanisms.geometric import GeometricLaw
 from dp_metrics.mechanisms.hazard import HazardLaw
 from dp_metrics.metrics._metric import WEIGHTS
 from dp_metrics.quantities.mean import MeanStats
-from dp_metrics.quantities.order import CappedSumsStats, OrderStats
+from dp_metrics.quantities.order import CappedSumsLaw, CappedSumsStats, OrderStats
 from dp_metrics.quantities.ranks import CalibrationStats, RankingStats
 from dp_metrics.quantities.tables import CountStats, TableLaw
 from dp_metrics.quantities.variance import VarianceStats
@@ -58,7 +58,7 @@ ROOT = Path(__file__).parents[2]
 PRIVATE = (
     Records, NamedColumns, Source, PreparedPlan, MeanStats, VarianceStats, OrderStats, CappedSumsStats,
     CountStats, RankingStats, CalibrationStats, OutputBounds, Extremes, HazardLaw, LaplaceLaw, GeometricLaw,
-    ApproximateLaw, TableLaw, OrderAggregate, VarianceAggregate,
+    ApproximateLaw, TableLaw, CappedSumsLaw, OrderAggregate, VarianceAggregate,
 )  # fmt: skip
 N = 211  # nothing public of the tests' table has this length
 each_call = loop_over("call", CALLS)
@@ -176,6 +176,25 @@ def test_plans_of_intervals_and_comparisons_are_public(name):
     assert hash(plan) == hash(same)
     assert pickle.dumps(plan) == pickle.dumps(same)
     assert_holds_no_record(plan, data)
+
+
+@pytest.mark.gate
+@each_call
+def test_noises_of_neighbours_are_the_same_and_lead_to_no_record(call):
+    for name, options, data in varied(call):
+        if options.get("sample_weight") is not None or options.get("groups") is not None:
+            continue  # which are as long as the records, and public
+        others = [[np.roll(a, 3, axis=0) for a in data], data]
+        if call.relation == ADD_OR_REMOVE:
+            others[1] = [a[:-1] for a in data]
+        for settings in (one for rule, one in RULES.items() if call.is_served(rule)):
+            terms, found = Terms.of(epsilon=1.0, neighboring=call.relation, **settings), set()
+            for records_of in (data, *others):
+                _, plan, private = planned(call, options, records_of)
+                noises, _ = replace(plan, unstated=None).noises(terms, plan.read(private).totals)
+                assert_holds_no_record(noises, data)
+                found.add(pickle.dumps(noises))
+            assert len(found) == 1, (name, settings)
 
 
 # ---- results -----------------------------------------------------------------------------------------------

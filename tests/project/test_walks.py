@@ -1,0 +1,64 @@
+"""The guide for contributors follows an argument through the package: a call goes the way that it shows."""
+
+import re
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import dp_metrics
+from dp_metrics import PrivacyAccountant, private_mse
+
+PACKAGE = Path(dp_metrics.__file__).parent
+GUIDE = (PACKAGE.parent / "CONTRIBUTING.md").read_text(encoding="utf-8")
+
+
+def shown(argument):
+    """Return the files and the functions that the guide names for an argument."""
+    block = re.search(rf"```text\n{argument}\n(.*?)```", GUIDE, re.DOTALL)[1]
+    return [tuple(line.split()[:2]) for line in block.splitlines()]
+
+
+@pytest.fixture(scope="module")
+def calls():
+    """Return what one call of a metric in two stages calls in the package, in order."""
+    found = []
+
+    def note(frame, event, _):
+        path = Path(frame.f_code.co_filename)
+        if event == "call" and PACKAGE in path.parents:
+            found.append((path.relative_to(PACKAGE).as_posix(), frame.f_code.co_qualname))
+
+    y, prediction = np.random.default_rng(0).normal(size=(2, 5000))
+    budget, before = PrivacyAccountant(1.0), sys.getprofile()
+    sys.setprofile(note)
+    try:
+        private_mse(y, prediction, epsilon=1.0, accountant=budget)
+    finally:
+        sys.setprofile(before)
+    return found
+
+
+@pytest.mark.parametrize("argument", ["y_true", "epsilon"])
+def test_a_call_goes_the_way_that_the_guide_shows(calls, argument):
+    way, at = shown(argument), 0
+    assert 10 < len(way) <= 20
+    for step in way:
+        assert step in calls[at:], step
+        at = calls.index(step, at)
+
+
+def test_the_promise_is_ten_files_of_at_most_3000_lines():
+    files = re.findall(r"^dp_metrics/(\S+\.py) ", GUIDE, re.MULTILINE)
+    assert len(files) == len({*files}) == 10
+    lines = [len((PACKAGE / name).read_text(encoding="utf-8").splitlines()) for name in files]
+    assert sum(lines) <= 3000
+
+
+def test_the_page_of_the_guarantee_names_the_same_files():
+    page = (PACKAGE.parent / "docs" / "guarantee.rst").read_text(encoding="utf-8")
+    (listed,) = re.findall(r"Ten files hold the promise(.*?)\n\n", page, re.DOTALL)
+    assert re.findall(r"``([\w/]+\.py)``", listed) == re.findall(
+        r"^dp_metrics/(\S+\.py) ", GUIDE, re.MULTILINE
+    )
