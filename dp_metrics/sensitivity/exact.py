@@ -80,6 +80,15 @@ def to_units(values: Floats, bits: int = 0) -> list[int]:
     return [m << s if s >= 0 else m >> -s for m, s in zip(whole.tolist(), shift.tolist(), strict=True)]
 
 
+def common_bits(values: Floats, total: int) -> int:
+    """Return a b so that finite floats, and a total in units of 2**-1074, are multiples of 2**(b - 1074)."""
+    _, exponents = np.frexp(values[values != 0.0])
+    bits = int(exponents.min(initial=UNIT_BITS)) + UNIT_BITS - 53
+    if total:
+        bits = min(bits, (total & -total).bit_length() - 1)
+    return min(max(bits, 0), UNIT_BITS)
+
+
 def to_squared_units(values: Floats) -> list[int]:
     """Return the squares of finite floats in units of 2**-2148."""
     mantissa, exponent = np.frexp(values)

@@ -21,6 +21,7 @@ from dp_metrics.inputs.floats import MAX_FLOAT, Floats
 from dp_metrics.sensitivity.aggregates import VarianceAggregate
 from dp_metrics.sensitivity.exact import (
     UNIT_BITS,
+    common_bits,
     exact_sum,
     rounded_quotient,
     rounded_quotients,
@@ -196,9 +197,13 @@ def _moved_means(
         places = edge + side * np.arange(ranks)
         leaves, comes = at(places), at(places + side * kept)
         known = int(np.isfinite(comes).cumprod().sum())
-        steps = map(operator.sub, to_units(comes[:known]), to_units(leaves[:known]))
+        moved = np.concatenate([comes[:known], leaves[:known]])
+        bits = common_bits(moved, first)  # in the unit that all have in common the whole numbers are short
+        units = to_units(moved, bits)
+        steps = map(operator.sub, units[:known], units[known:])
         means = np.full(ranks + 1, side * np.inf)
-        means[: known + 1] = rounded_quotients(accumulate(steps, initial=first), kept << UNIT_BITS)
+        sums = accumulate(steps, initial=first >> bits)
+        means[: known + 1] = rounded_quotients(sums, kept << (UNIT_BITS - bits))
         found.append(means)
     return found[0], found[1]
 

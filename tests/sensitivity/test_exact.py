@@ -11,6 +11,7 @@ from hypothesis import given, strategies as st
 from dp_metrics.sensitivity.exact import (
     BLOCK,
     UNIT_BITS,
+    common_bits,
     exact_moments,
     exact_sum,
     rounded_quotient,
@@ -107,3 +108,13 @@ def test_ties_between_subnormals_go_to_even():
     assert rounded_quotient(1, half) == 0.0
     assert rounded_quotient(3, half) == 1e-323
     assert rounded_quotient(1, half - 1) == 5e-324
+
+
+@given(hostile_lists, st.integers(0, 8))
+def test_values_and_their_total_are_whole_numbers_of_the_unit_that_they_have_in_common(values, more):
+    x = np.array(values)
+    total = sum(to_units(x)) + more  # of other values too
+    bits = common_bits(x, total)
+    assert 0 <= bits <= UNIT_BITS
+    assert [unit << bits for unit in to_units(x, bits)] == to_units(x)
+    assert (total >> bits) << bits == total
