@@ -125,15 +125,10 @@ def _too_large(error: float) -> str | None:
     return _ADDED.format(min(error, 1.0)) if error > MOST_ERROR else None
 
 
-@dataclass(frozen=True, eq=False)
-class OneStage(Noise):
-    """One number, by any mechanism, from output bounds."""
+class NoiseOfMechanism(Noise):
+    """Noise by a mechanism that callers may choose."""
 
-    quantity: Number
     mechanism: Mechanism
-    totals: Totals | None
-    capacity: int | None
-    epsilon: Fraction
 
     @property
     def name(self) -> str:
@@ -144,6 +139,17 @@ class OneStage(Noise):
     def mechanisms(self) -> tuple[Mechanism, ...]:
         """The mechanism."""
         return (self.mechanism,)
+
+
+@dataclass(frozen=True, eq=False)
+class OneStage(NoiseOfMechanism):
+    """One number, by any mechanism, from output bounds."""
+
+    quantity: Number
+    mechanism: Mechanism
+    totals: Totals | None
+    capacity: int | None
+    epsilon: Fraction
 
     @property
     def needs_count(self) -> bool:
@@ -247,7 +253,7 @@ class MeanWithSpread(OneStage):
 
 
 @dataclass(frozen=True, eq=False)
-class NoisySums(Noise):
+class NoisySums(NoiseOfMechanism):
     """A number of a private number of records, by the geometric mechanism, from noisy sums that tell it.
 
     Parameters
@@ -262,16 +268,6 @@ class NoisySums(Noise):
     epsilon: Fraction
     quantity: Number
     public: Sums
-
-    @property
-    def name(self) -> str:
-        """The mechanism with its parameters."""
-        return repr(self.mechanism)
-
-    @property
-    def mechanisms(self) -> tuple[Mechanism, ...]:
-        """The mechanism."""
-        return (self.mechanism,)
 
     def law(self, stats: Any, count: int | None) -> SumsLaw:
         """Return the law of the noisy sums."""
@@ -306,7 +302,7 @@ class NoisySums(Noise):
 
 
 @dataclass(frozen=True, eq=False)
-class TwoStages(Noise):
+class TwoStages(NoiseOfMechanism):
     """A drawn scale, then noise of that size; or one stage, if a public coin or a noisy count says so.
 
     Parameters
@@ -325,16 +321,6 @@ class TwoStages(Noise):
     capacity: int | None
     one: OneStage
     count: int
-
-    @property
-    def name(self) -> str:
-        """The mechanism with its parameters."""
-        return repr(self.mechanism)
-
-    @property
-    def mechanisms(self) -> tuple[Mechanism, ...]:
-        """The mechanism."""
-        return (self.mechanism,)
 
     @property
     def needs_count(self) -> bool:

@@ -331,9 +331,7 @@ class ScoreTable:
         """Return the band of bins with these limits of the shares of positives."""
         counts = self.counts(released)
         of_cells = np.concatenate([counts.negative, counts.positive])
-        return calibration_band(
-            parts[0], cells, of_cells, prob_pred, shares, asked, released.public_n, note
-        )
+        return calibration_band(parts[0], cells, of_cells, prob_pred, shares, asked, released.public_n, note)
 
     def _sure(self, released: ReleasedNumbers, asked: PopulationQuestion) -> RatioLimits:
         each = asked.miss / self._shares(released)
