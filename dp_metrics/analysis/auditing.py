@@ -584,8 +584,8 @@ def _loss_of_prepared(a: PreparedPlan, b: PreparedPlan) -> float:
         return math.inf  # a public number that differs
     # both draw with one noisy count, whose loss is what it cost for each record that one of them has more
     for_count, count = float(a.for_count) * abs(n - other), max(n, 1)
-    laws = ([noise.law(x, count) for noise, x in zip(one.noises, one.stats, strict=True)] for one in (a, b))
-    return for_count + math.fsum(law_loss(*pair) for pair in zip(*laws, strict=True))
+    pairs = zip(a.laws(count), b.laws(count), strict=True)
+    return for_count + math.fsum(law_loss(*pair) for pair in pairs)
 
 
 @dataclass(frozen=True)

@@ -498,8 +498,7 @@ class _Prepared:
     @functools.cached_property
     def laws(self) -> list[Any]:
         """The law of each part."""
-        prepared, count = self._prepared, max(self._prepared.source.n, 1)
-        return [noise.law(x, count) for noise, x in zip(prepared.noises, prepared.stats, strict=True)]
+        return self._prepared.laws(max(self._prepared.source.n, 1))
 
     @functools.cached_property
     def numbers(self) -> list[_Number]:

@@ -16,7 +16,7 @@ from dp_metrics.mechanisms._base import NEEDS_LIMIT
 from dp_metrics.quantities.base import Number, Totals
 from dp_metrics.sensitivity.aggregates import VarianceAggregate
 from dp_metrics.sensitivity.exact import in_blocks
-from dp_metrics.sensitivity.extremes import Extremes, variance_extremes
+from dp_metrics.sensitivity.extremes import Extremes, variance_extremes, width_of
 from dp_metrics.sensitivity.noisy_sums import Sums, variance_sums
 from dp_metrics.sensitivity.output_bounds import (
     BoundsFacts,
@@ -72,10 +72,7 @@ class VarianceOf(Number):
 
     def extremes_limit(self, totals: Totals | None) -> float:
         """Return the width of the bounds, which no distance exceeds."""
-        if self.bounds is None:
-            return MAX_FLOAT
-        with np.errstate(over="ignore"):
-            return float(np.minimum(np.float64(self.bounds[1]) - self.bounds[0], MAX_FLOAT))
+        return width_of(self.bounds)
 
     def sums(self, stats: VarianceStats | None = None) -> Sums:
         """Return the three sums that tell the variance."""

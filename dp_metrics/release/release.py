@@ -276,6 +276,10 @@ class PreparedPlan:
         records = mean_size if terms.relation.private_n else Fraction(source.totals[0].size)
         return cls(metric, terms, plan, source, noises, stats, draws, for_count, records)
 
+    def laws(self, count: int) -> list[Any]:
+        """Return the exact law of each part, given a noisy number of records: what audits compare."""
+        return [noise.law(one, count) for noise, one in zip(self.noises, self.stats, strict=True)]
+
     def warns_of_noise(self) -> bool:
         """Warn if public numbers alone tell that a release will be mostly noise; return whether they do."""
         if self.records is None:

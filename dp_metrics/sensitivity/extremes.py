@@ -246,15 +246,20 @@ def _part(values: Floats, places: list[int]) -> None:
         _part(values[place + 1 :], [other - place - 1 for other in places[half + 1 :]])
 
 
+def width_of(bounds: tuple[float, float] | None) -> float:
+    """Return the width of public bounds, which no distance exceeds."""
+    if bounds is None:
+        return MAX_FLOAT
+    with np.errstate(over="ignore"):
+        return float(np.minimum(np.float64(bounds[1]) - bounds[0], MAX_FLOAT))
+
+
 def variance_extremes(
     aggregate: VarianceAggregate, values: Callable[[], Floats], *, private_n: bool
 ) -> Extremes:
     """Return the distances of a variance, of which `values` returns all values."""
-    ends, limit, column = (-math.inf, math.inf), MAX_FLOAT, _Column(values)
-    if aggregate.bounds is not None:
-        ends = aggregate.bounds
-        with np.errstate(over="ignore"):
-            limit = float(np.minimum(np.float64(ends[1]) - ends[0], MAX_FLOAT))
+    ends, limit = aggregate.bounds or (-math.inf, math.inf), width_of(aggregate.bounds)
+    column = _Column(values)
 
     def at_ranks(k: int, ranks: int) -> Ranks:
         n = aggregate.n
