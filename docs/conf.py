@@ -72,7 +72,7 @@ TITLES = {
 """Headings of the reference in order, by the module or folder that defines names; others come last."""
 
 ELSEWHERE = {
-    "dp_metrics.release.result": ["PrivateResult"],
+    "dp_metrics.release.result": ["Result"],
     "dp_metrics.release.released": ["Interval"],
     "dp_metrics.metrics.labels.released_confusion": ["ReleasedConfusion"],
     "dp_metrics.metrics.scores.released_scores": ["ReleasedScores"],

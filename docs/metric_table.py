@@ -43,9 +43,7 @@ def in_pieces(row: Metric) -> str:
     if not row.usual.merges:
         return "no"
     plan = row.usual
-    has_summary = plan.kinds in ((MeanOf,), (VarianceOf,)) or isinstance(
-        plan.postprocess, Confusion | ScoreTable
-    )
+    has_summary = plan.kinds in ((MeanOf,), (VarianceOf,)) or isinstance(plan.reading, Confusion | ScoreTable)
     return "yes" if has_summary else "Dask only"
 
 

@@ -25,7 +25,7 @@ _OLD_NAMES = {
     "EvaluationPlan": "dp_metrics.page.page_plan.EvaluationPlan",
     "ExpectedError": "dp_metrics.analysis.expected_error.ExpectedError",
     "Interval": "dp_metrics.release.released.Interval",
-    "PrivateResult": "dp_metrics.release.result.PrivateResult",
+    "Result": "dp_metrics.release.result.Result",
     "PrivateScorer": "dp_metrics.model_selection.scorers.PrivateScorer",
     "ReleasedConfusion": "dp_metrics.metrics.labels.released_confusion.ReleasedConfusion",
     "ReleasedScores": "dp_metrics.metrics.scores.released_scores.ReleasedScores",

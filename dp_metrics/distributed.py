@@ -21,7 +21,7 @@ from collections.abc import Callable
 from typing import ParamSpec, TypeVar
 
 from dp_metrics.metrics import FUNCTIONS, METRICS, regression
-from dp_metrics.release.result import PrivateResult, arguments_of, set_result
+from dp_metrics.release.result import Result, arguments_of, set_result
 from dp_metrics.streaming._collections import released, summarised
 
 P = ParamSpec("P")
@@ -48,7 +48,7 @@ def _on_dask(metric: Callable[P, R]) -> Callable[P, R]:
 
     @functools.wraps(metric)
     def of_collections(*args: P.args, **kwargs: P.kwargs) -> R:
-        result: PrivateResult[R] = release(**arguments_of(metric, args, kwargs))
+        result: Result[R] = release(**arguments_of(metric, args, kwargs))
         return result.value
 
     set_result(of_collections, release)

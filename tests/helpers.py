@@ -37,8 +37,8 @@ from dp_metrics.quantities.order import OrderOf
 from dp_metrics.quantities.ranks import CalibrationOf, RankingOf
 from dp_metrics.quantities.tables import CountStats, IntegersOf, NestedOf, TableOf
 from dp_metrics.quantities.variance import VarianceOf
-from dp_metrics.release.plan import Plan, Source
-from dp_metrics.release.result import PrivateResult
+from dp_metrics.release.query import Query, Source
+from dp_metrics.release.result import Result
 from dp_metrics.release.terms import Terms
 from dp_metrics.sensitivity.aggregates import VarianceAggregate
 from dp_metrics.sensitivity.exact import exact_sum
@@ -66,7 +66,7 @@ def assert_same(found: Any, wanted: Any) -> None:
 
 def bits(value: Any) -> Any:
     """Return what a result is made of, to be compared to the last bit."""
-    if isinstance(value, PrivateResult):
+    if isinstance(value, Result):
         return bits({**value.to_dict(), "deployment": None})
     if isinstance(value, dict):
         return {name: bits(part) for name, part in value.items()}
@@ -134,7 +134,7 @@ def kind_of(row) -> str:
         return "joint"
     (kind,) = plan.kinds
     if kind is TableOf:
-        return "confusion" if isinstance(plan.postprocess, Confusion) else "bins"
+        return "confusion" if isinstance(plan.reading, Confusion) else "bins"
     return {
         MeanOf: "mean",
         ShareOf: "mean",
@@ -424,11 +424,11 @@ def ranking_query(is_positive, scores) -> Known:
     return Known(RankingOf(1), np.asarray(is_positive).astype(np.intp), scores)
 
 
-def integers(*parts, sensitivity=2, n=1, **keywords) -> tuple[Plan, Source]:
+def integers(*parts, sensitivity=2, n=1, **keywords) -> tuple[Query, Source]:
     """Return the plan of whole numbers, and their source."""
     quantities = tuple(IntegersOf(tuple, len(values), sensitivity) for values in parts)
     stats = [CountStats(Totals.of(n), np.array(values, dtype=object)) for values in parts]
-    return Plan(quantities, lambda records: records, **keywords), Source.of_stats(stats, 0)
+    return Query(quantities, lambda records: records, **keywords), Source.of_stats(stats, 0)
 
 
 class Echo(RegressorMixin, BaseEstimator):
@@ -466,12 +466,12 @@ def known_of(plan, source, epsilon=1, relation=Relation.REPLACE_ONE):
     return noises, source.stats(noises)
 
 
-def result_as_if(plan, source, values, epsilon=1, metric="private_compare") -> PrivateResult:
+def result_as_if(plan, source, values, epsilon=1, metric="private_compare") -> Result:
     """Return the result of a plan, had its noise made these values."""
     terms = Terms(Fraction(epsilon), Relation.REPLACE_ONE)
     noises, _ = plan.noises(terms, source.totals)
     outputs = [Output(value, {}) for value in values]
-    return PrivateResult.of(metric, terms, plan, source.totals, None, noises, outputs)
+    return Result.of(metric, terms, plan, source.totals, None, noises, outputs)
 
 
 def bits_of(summary):

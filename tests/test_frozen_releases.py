@@ -45,10 +45,10 @@ from sklearn.model_selection import KFold, cross_val_score
 
 import dp_metrics as dp
 from dp_metrics import PrivacyAccountant, distributed
-from dp_metrics.analysis.auditing import AUDITED, FRAMES, PLANS
+from dp_metrics.analysis.auditing import AUDITED, FRAMES, QUERIES
 from dp_metrics.mechanisms import MECHANISMS, AboveThreshold
 from dp_metrics.metrics import METRICS
-from dp_metrics.release.result import PrivateResult
+from dp_metrics.release.result import Result
 
 TABLE = Path(__file__).parent / "release" / "frozen_releases.json"
 
@@ -387,7 +387,7 @@ def guessed(call, seed):
 
 
 def audits():
-    for name, audited in {**AUDITED, **FRAMES, **PLANS}.items():
+    for name, audited in {**AUDITED, **FRAMES, **QUERIES}.items():
         rules = [rule for rule in MECHANISMS if is_audited(audited, rule)]
         if rules:
             yield name, partial(exact_losses, audited, rules)
@@ -456,7 +456,7 @@ def evaluate(group, name):
 def encoded(value):
     if isinstance(value, np.ndarray | np.generic):
         return encoded(value.tolist())
-    if isinstance(value, PrivateResult):
+    if isinstance(value, Result):
         return encoded([value.value, value.drawn] if value.drawn else value.value)
     if isinstance(value, list | tuple):
         return [encoded(item) for item in value]

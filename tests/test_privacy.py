@@ -20,7 +20,7 @@ from helpers import loss_query, slow_but
 import dp_metrics as dp
 from dp_metrics.analysis import auditing
 from dp_metrics.analysis._law_comparison import joint_losses
-from dp_metrics.analysis.auditing import AUDITED, FRAMES, PLANS
+from dp_metrics.analysis.auditing import AUDITED, FRAMES, QUERIES
 from dp_metrics.mechanisms import MECHANISMS, AboveThreshold, Adaptive, Hazard, Mechanism, geometric
 from dp_metrics.mechanisms.adaptive import CoinLaw
 from dp_metrics.metrics import METRICS
@@ -28,7 +28,7 @@ from dp_metrics.quantities import noises, tables
 from dp_metrics.quantities.mean import MeanStats
 from dp_metrics.quantities.noises import TwoStages, noise_of
 from dp_metrics.quantities.ranks import HazardByClass
-from dp_metrics.release.plan import COUNT_SHARE, Plan
+from dp_metrics.release.query import COUNT_SHARE, Query
 from dp_metrics.sensitivity.extremes import Extremes
 from dp_metrics.sensitivity.output_bounds import OutputBounds
 
@@ -336,13 +336,14 @@ def all_pairs(values, n):
 @pytest.mark.parametrize(
     "name",
     slow_but(
-        {*AUDITED, *FRAMES, *PLANS} - {"private_roc_auc_score, add or remove"}, [*AUDITED, *FRAMES, *PLANS]
+        {*AUDITED, *FRAMES, *QUERIES} - {"private_roc_auc_score, add or remove"},
+        [*AUDITED, *FRAMES, *QUERIES],
     ),
 )
 def test_whatever_is_released_costs_epsilon_and_no_more(name, record_property):
     """Every metric with its own limits and options, frames, intervals and comparisons."""
-    audited = {**AUDITED, **FRAMES, **PLANS}[name]
-    n, values = (8, (0.0, 0.4, 1.0)) if name in PLANS else (3, (0.0, 0.3, 0.7, 1.0))
+    audited = {**AUDITED, **FRAMES, **QUERIES}[name]
+    n, values = (8, (0.0, 0.4, 1.0)) if name in QUERIES else (3, (0.0, 0.3, 0.7, 1.0))
     by = ["hazard"]
     if audited.has_own_noise or audited.sums:
         by = ["geometric"]  # a search for a private n takes long
@@ -506,18 +507,18 @@ def counts_with_less_noise(monkeypatch):
     ("calibration error of persons", "geometric", REPLACE),
 )
 def records_of_a_person_that_are_charged_as_one(monkeypatch):
-    true = Plan.noises
-    monkeypatch.setattr(Plan, "noises", lambda self, *known: true(replace(self, most_records=1), *known))
+    true = Query.noises
+    monkeypatch.setattr(Query, "noises", lambda self, *known: true(replace(self, most_records=1), *known))
 
 
 @planted(("mean of losses", "hazard", ADD), ("variance", "hazard", ADD))
 def a_noisy_count_that_is_not_charged(monkeypatch):
-    true = Plan.noises
+    true = Query.noises
 
     def noises(self, terms, *known):
         return true(self, replace(terms, epsilon=terms.epsilon / (1 - COUNT_SHARE)), *known)
 
-    monkeypatch.setattr(Plan, "noises", noises)
+    monkeypatch.setattr(Query, "noises", noises)
 
 
 @planted(("mean of subnormals", "geometric", REPLACE), ("weighted mean of subnormals", "geometric", REPLACE))

@@ -239,8 +239,8 @@ class PrivacyAccountant:
 
         Returns
         -------
-        PrivateResult, PrivateMetricFrame, Comparison, Interval, ReleasedConfusion or ReleasedScores
-            What it was, with all of its methods; of a metric its `PrivateResult`.
+        Result, PrivateMetricFrame, Comparison, Interval, ReleasedConfusion or ReleasedScores
+            What it was, with all of its methods; of a metric its `Result`.
 
         Raises
         ------

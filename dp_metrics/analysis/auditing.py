@@ -20,17 +20,17 @@ from numpy.typing import ArrayLike
 from scipy.special import betaincinv
 
 from dp_metrics.analysis._law_comparison import finite_loss, law_loss
-from dp_metrics.fairness.frame_plan import FrameOptions, read_frame
-from dp_metrics.inference.comparison import comparison_plan, paired_losses
-from dp_metrics.inference.loss_intervals import mean_plan, quantile_plan
+from dp_metrics.fairness.frame_query import FrameOptions, read_frame
+from dp_metrics.inference.comparison import comparison_query, paired_losses
+from dp_metrics.inference.loss_intervals import mean_query, quantile_query
 from dp_metrics.inputs.arrays import Records, Shape
 from dp_metrics.inputs.floats import Floats, own_error_state
 from dp_metrics.inputs.options import Epsilon, Relation, check_confidence, check_epsilon, exact_epsilon
 from dp_metrics.mechanisms import AboveThreshold, Adaptive, Mechanism, get_mechanism
 from dp_metrics.metrics import FUNCTIONS, METRICS, Metric, metric_named, metric_of, row_of
 from dp_metrics.quantities.noises import Observed
-from dp_metrics.release.plan import Plan, Together
-from dp_metrics.release.release import PreparedPlan, Release
+from dp_metrics.release.query import Query, Together
+from dp_metrics.release.release import PreparedQuery, Release
 from dp_metrics.release.terms import Terms
 from dp_metrics.sensitivity.output_bounds import OutputBounds
 
@@ -129,32 +129,32 @@ class AuditedFrame:
 
 
 @dataclass(frozen=True)
-class AuditedPlan:
+class AuditedQuery:
     """What a function releases that is no metric, on numbers from 0 to 1.
 
     Parameters
     ----------
-    plan : callable
-        Returns the `Plan` of (shape, epsilon).
+    query : callable
+        Returns the `Query` of (shape, epsilon).
     column : str, default="noisy counts"
         What draws, as the table of the audit calls it.
     records : callable, default=the numbers
         The arguments that hold a value per record, of the numbers.
     """
 
-    plan: Callable[[Shape, Fraction], Plan]
+    query: Callable[[Shape, Fraction], Query]
     column: str = "noisy counts"
     records: Callable[[Floats], tuple[Any, ...]] = lambda x: (x,)
 
     adds, bounded, sums, has_own_noise = False, False, False, True
 
     def loss(self, epsilon: float, mechanism: str | Mechanism) -> Callable[[Floats, Floats], float]:
-        """Return the exact privacy loss of the plan between two arrays."""
+        """Return the exact privacy loss of the query between two arrays."""
         exact = exact_epsilon(epsilon)
 
         def between(a: Floats, b: Floats) -> float:
-            return plan_loss(
-                lambda shape: self.plan(shape, exact), self.records(a), self.records(b), epsilon=epsilon
+            return query_loss(
+                lambda shape: self.query(shape, exact), self.records(a), self.records(b), epsilon=epsilon
             )
 
         return between
@@ -218,13 +218,13 @@ FRAMES: dict[str, AuditedFrame] = {
 """Metrics by group."""
 
 
-def _mean_interval(shape: Shape, epsilon: Fraction, **options: Any) -> Plan:
-    return mean_plan(**options)
+def _mean_interval(shape: Shape, epsilon: Fraction, **options: Any) -> Query:
+    return mean_query(**options)
 
 
-def _quantile_interval(shape: Shape, epsilon: Fraction, *, max_loss: float | None = None) -> Plan:
+def _quantile_interval(shape: Shape, epsilon: Fraction, *, max_loss: float | None = None) -> Query:
     # a confidence as low as this lets few records have both limits
-    return quantile_plan(shape, q=0.5, epsilon=epsilon, max_loss=max_loss, confidence=0.3)
+    return quantile_query(shape, q=0.5, epsilon=epsilon, max_loss=max_loss, confidence=0.3)
 
 
 def _over_the_grid(x: Floats) -> tuple[Any, ...]:
@@ -232,8 +232,8 @@ def _over_the_grid(x: Floats) -> tuple[Any, ...]:
     return (np.sinh(700 * x),)
 
 
-def _compared(shape: Shape, epsilon: Fraction, *, loss: str, max_difference: float | None) -> Plan:
-    return comparison_plan(paired_losses(loss, shape, {}), shape.n, max_difference=max_difference)
+def _compared(shape: Shape, epsilon: Fraction, *, loss: str, max_difference: float | None) -> Query:
+    return comparison_query(paired_losses(loss, shape, {}), shape.n, max_difference=max_difference)
 
 
 def _both_wrong(x: Floats) -> tuple[Any, ...]:
@@ -246,19 +246,19 @@ def _opposites(x: Floats) -> tuple[Any, ...]:
     return np.zeros_like(x), x, 1 - x
 
 
-PLANS: dict[str, AuditedPlan] = {
-    "private_mean_interval": AuditedPlan(partial(_mean_interval, max_loss=1.0)),
-    "private_mean_interval, private cap": AuditedPlan(
+QUERIES: dict[str, AuditedQuery] = {
+    "private_mean_interval": AuditedQuery(partial(_mean_interval, max_loss=1.0)),
+    "private_mean_interval, private cap": AuditedQuery(
         partial(_mean_interval, cap="private"), records=_over_the_grid
     ),
-    "private_compare": AuditedPlan(
+    "private_compare": AuditedQuery(
         partial(_compared, loss="zero_one", max_difference=None), records=_both_wrong
     ),
-    "private_compare, max_difference": AuditedPlan(
+    "private_compare, max_difference": AuditedQuery(
         partial(_compared, loss="mae", max_difference=1.0), records=_opposites
     ),
-    "private_quantile_interval": AuditedPlan(_quantile_interval, "hazard", _over_the_grid),
-    "private_quantile_interval, max_loss": AuditedPlan(partial(_quantile_interval, max_loss=1.0), "hazard"),
+    "private_quantile_interval": AuditedQuery(_quantile_interval, "hazard", _over_the_grid),
+    "private_quantile_interval, max_loss": AuditedQuery(partial(_quantile_interval, max_loss=1.0), "hazard"),
 }
 """Intervals for people at large, and comparisons of two models."""
 
@@ -309,9 +309,9 @@ def run_audit(
         **{name: get_mechanism(name) for name in _COMPARATORS},
     }
     sums_only = {"geometric": bounded_only["geometric"]}
-    everything: dict[str, AuditCase | AuditedFrame | AuditedPlan] = {**AUDITED, **FRAMES, **PLANS}
+    everything: dict[str, AuditCase | AuditedFrame | AuditedQuery] = {**AUDITED, **FRAMES, **QUERIES}
     not_asked = get_mechanism("geometric")
-    plan = [
+    work = [
         (name, audited, label, mechanism, epsilon)
         for name, audited in everything.items()
         for label, mechanism in (
@@ -324,7 +324,7 @@ def run_audit(
         if (epsilon >= 1 or not audited.adds) and (not mechanisms or label in mechanisms)
     ]
     findings = []
-    for name, audited, label, mechanism, epsilon in progress(plan):
+    for name, audited, label, mechanism, epsilon in progress(work):
         result = audit(
             f"{name} with {label}",
             audited.loss(epsilon, mechanism),
@@ -360,8 +360,8 @@ __all__ = [
     "frame_loss",
     "loss_lower_bound",
     "metric_loss",
-    "plan_loss",
     "privacy_loss",
+    "query_loss",
     "seed_pairs",
 ]
 
@@ -517,7 +517,7 @@ def frame_loss(  # noqa: PLR0913 - those of a frame
     asked = FrameOptions(metrics, group_labels, membership, overall_share, groups, max_records)
     relation = release.terms.relation
     sides = (read_frame(asked, *data, relation=relation)[:2] for data in (records_a, records_b))
-    return _loss_of_plans(release, *sides)
+    return _loss_of_queries(release, *sides)
 
 
 def _planned_loss(
@@ -534,23 +534,23 @@ def _planned_loss(
     for records in (records_a, records_b):
         release = row.release_on(Terms.of(epsilon=epsilon, **settings), options)
         sides.append(row.read(records, options, relation=release.terms.relation))
-    return _loss_of_plans(release, *sides)
+    return _loss_of_queries(release, *sides)
 
 
 @own_error_state
-def plan_loss(
-    make_plan: Callable[[Shape], Plan | Together],
+def query_loss(
+    make_query: Callable[[Shape], Query | Together],
     records_a: Sequence[ArrayLike],
     records_b: Sequence[ArrayLike],
     *,
     epsilon: float,
 ) -> float:
-    """Return the exact privacy loss of what a plan releases on two data sets, the number of records public.
+    """Return the exact privacy loss of what a query releases on two data sets, the number of records public.
 
     Parameters
     ----------
-    make_plan : callable
-        Returns the `Plan` of records of a `Shape`, or several of them `Together`.
+    make_query : callable
+        Returns the `Query` of records of a `Shape`, or several of them `Together`.
     records_a, records_b : sequence of array-like
         The arguments that hold a value per record, for either data set.
     epsilon : float
@@ -559,26 +559,26 @@ def plan_loss(
     Returns
     -------
     float
-        The loss of its releases together: at most epsilon for neighbours if the plan keeps its promise.
+        The loss of its releases together: at most epsilon for neighbours if the query keeps its promise.
     """
     sides = []
     for data in (records_a, records_b):
         shape, records = Records.of(data, relation=Relation.REPLACE_ONE)
-        plan = make_plan(shape)
-        sides.append((plan, plan.read(records)))
-    return _loss_of_plans(Release("", Terms.of(epsilon=epsilon)), *sides)
+        query = make_query(shape)
+        sides.append((query, query.read(records)))
+    return _loss_of_queries(Release("", Terms.of(epsilon=epsilon)), *sides)
 
 
-def _loss_of_plans(release: Release, a: tuple[Any, Any], b: tuple[Any, Any]) -> float:
-    """Return the loss of all that a plan, or several together, release of what is known of two data sets."""
+def _loss_of_queries(release: Release, a: tuple[Any, Any], b: tuple[Any, Any]) -> float:
+    """Return the loss of all that a query, or several together, release of what is known of two data sets."""
     sides = [release.prepare_all(*side) for side in (a, b)]
     if a[0] != b[0]:
         return math.inf  # a public thing that differs
     return math.fsum(_loss_of_prepared(*pair) for pair in zip(*sides, strict=True))
 
 
-def _loss_of_prepared(a: PreparedPlan, b: PreparedPlan) -> float:
-    """Return the loss of what one plan releases of two data sets, a noisy count included."""
+def _loss_of_prepared(a: PreparedQuery, b: PreparedQuery) -> float:
+    """Return the loss of what one query releases of two data sets, a noisy count included."""
     n, other = a.source.n, b.source.n
     if n != other and not a.terms.relation.private_n:
         return math.inf  # a public number that differs

@@ -44,8 +44,8 @@ from dp_metrics.quantities.noises import noise_of
 from dp_metrics.quantities.tables import TableLaw, noise_of_cells
 from dp_metrics.quantities.variance import VarianceOf
 from dp_metrics.release.count_limits import NoisyRatio, noisy_binomial_limits, noisy_ratio, ratio_limits
-from dp_metrics.release.plan import Plan, Source
-from dp_metrics.release.release import PreparedPlan
+from dp_metrics.release.query import Query, Source
+from dp_metrics.release.release import PreparedQuery
 from dp_metrics.release.result import released_numbers
 from dp_metrics.release.terms import Terms
 
@@ -403,7 +403,7 @@ class _Setting:
             self.efforts = (_ROUGH, _GUESSED) if _is_table(laws) else (_GUESSED,)
 
     def _read_data(self, data: Sequence[Any], n: Any, hints: Mapping[str, Any]) -> None:
-        """Plan for the records that are given."""
+        """Query for the records that are given."""
         if given := [name for name, hint in hints.items() if hint is not None]:
             raise ValueError(f"{given[0]} is for a guess: pass guess=, the value of the metric.")
         if len(data) != len(self._row.data):
@@ -414,10 +414,10 @@ class _Setting:
         planned = self._row.read(data, options, relation=relation)
         if n is not None:  # the plan above has told that all arrays have one length
             planned = self._row.read(*_resized(data, options, int(n)), relation=relation)
-        self._plan, self._source = planned
+        self._query, self._source = planned
 
     def _make_data(self, data: Sequence[Any], n: Any, hints: Mapping[str, Any]) -> None:
-        """Plan for records that are made from a guess."""
+        """Query for records that are made from a guess."""
         if data:
             raise ValueError(
                 f"With a guess, {' and '.join(self._row.data)} must not be given: pass one or other."
@@ -425,20 +425,20 @@ class _Setting:
         of_records = {name: hint for name, hint in hints.items() if name != "guess"}
         guess = Guess(hints["guess"], n, **of_records)
 
-        def planned(options: Mapping[str, Any], *made: Any) -> tuple[Plan, Source]:
+        def planned(options: Mapping[str, Any], *made: Any) -> tuple[Query, Source]:
             return self._row.read(made, options, relation=self._terms.relation)
 
         def value_of(options: Mapping[str, Any], made: Data) -> float:
             return _Prepared(self._row.name, self._terms, *planned(options, *made)).truth
 
         example = examples_of(self._row, self._options, guess, value_of)
-        self._plan, self._source = planned(example.options, *example.data)
+        self._query, self._source = planned(example.options, *example.data)
         self._options = example.options
         self._assumes = example.assumes
 
     def _prepared(self, terms: Terms) -> _Prepared:
         """Return the plan with its laws, on these terms."""
-        return _Prepared(self._row.name, terms, self._plan, self._source)
+        return _Prepared(self._row.name, terms, self._query, self._source)
 
     def at_most(self, effort: _Effort, epsilon: float) -> float:
         """Return the mean absolute error at this epsilon, and by how much it may be larger than computed."""
@@ -492,8 +492,8 @@ def _is_integer(law: TableLaw) -> bool:
 class _Prepared:
     """A plan of public records with the law of each part, a private number of records taken to be known."""
 
-    def __init__(self, name: str, terms: Terms, plan: Plan, source: Source) -> None:
-        self._name, self._prepared = name, PreparedPlan.of(name, terms, plan, source)
+    def __init__(self, name: str, terms: Terms, plan: Query, source: Source) -> None:
+        self._name, self._prepared = name, PreparedQuery.of(name, terms, plan, source)
 
     @functools.cached_property
     def laws(self) -> list[Any]:
@@ -513,7 +513,7 @@ class _Prepared:
         """Return what released numbers become."""
         prepared = self._prepared
         terms, totals = prepared.terms, prepared.source.totals
-        return prepared.plan.postprocess(released_numbers(terms, prepared.plan, totals, values))
+        return prepared.query.reading(released_numbers(terms, prepared.query, totals, values))
 
     @functools.cached_property
     def truth(self) -> float:
@@ -752,7 +752,7 @@ def prepared_variance(
 
 
 def _prepared(quantity: Quantity, x: Floats, mechanism: Mechanism, epsilon: Epsilon) -> tuple[Noise, Any]:
-    source = Plan((quantity,), lambda records: records).read(Records((x,)))
+    source = Query((quantity,), lambda records: records).read(Records((x,)))
     noise = noise_of(mechanism, quantity, source.totals[0], None, exact_epsilon(epsilon))
     return noise, source.look(0, noise)
 
@@ -849,7 +849,7 @@ def records_needed(
         raise ValueError("guess must be a number from 0 to 1.")
     if not 0 < asked < 1:
         raise ValueError("width must be a number between 0 and 1.")
-    result = row.planned(row.form(n=None if relation.private_n else _MOST_RECORDS), options).postprocess
+    result = row.planned(row.form(n=None if relation.private_n else _MOST_RECORDS), options).reading
     miss, eps = (1 - check_confidence(confidence)) / 2, exact_epsilon(epsilon)
     share, limits = 1.0, _of_share(expected, eps, relation, miss)
     if isinstance(result, Confusion):

@@ -20,7 +20,7 @@ from dp_metrics.accounting.ledgers import FileLedger
 from dp_metrics.cli._common import CommandError, add_json, add_option, exact_epsilon, refusals, tell
 from dp_metrics.fairness.frame import PrivateMetricFrame
 from dp_metrics.release.released import Interval
-from dp_metrics.release.result import PrivateResult
+from dp_metrics.release.result import Result
 
 _WIDEST = 40
 _COLUMNS = ("time (UTC)", "epsilon", "spend name", "value", "mechanism", "neighbours")
@@ -189,7 +189,7 @@ class Limits:
     kinds: Sequence[str] = ()
     confidence: float = 0.95
 
-    def of(self, released: PrivateResult[Any] | PrivateMetricFrame, **more: Any) -> dict[str, Any]:
+    def of(self, released: Result[Any] | PrivateMetricFrame, **more: Any) -> dict[str, Any]:
         """Return the limits by their kind, without those that there are none of; say why there are none."""
         found = {}
         for kind in dict.fromkeys(self.kinds or ["noise"]):
@@ -220,7 +220,7 @@ def printed() -> Iterator[None]:
 
 
 def show_result(
-    result: PrivateResult[Any], budget: PrivacyAccountant | None, limits: Limits, *, as_json: bool
+    result: Result[Any], budget: PrivacyAccountant | None, limits: Limits, *, as_json: bool
 ) -> None:
     """Print a result, the free limits that were asked for, and what is left."""
     if as_json:

@@ -24,7 +24,7 @@ from dp_metrics.cli.score import bought, check_name
 from dp_metrics.inference.comparison import (
     Comparison,
     comparison_options,
-    comparison_plan,
+    comparison_query,
     paired_losses,
     private_compare,
 )
@@ -109,7 +109,7 @@ def _compare(typed: argparse.Namespace) -> None:
         forms = records.forms()
         shape = Shape(tuple(forms[name] for name in columns))
         with mistakes():
-            comparison_plan(paired_losses(row.name, shape, options), None, **arguments)
+            comparison_query(paired_losses(row.name, shape, options), None, **arguments)
 
     found, budget = _bought(
         typed, columns | of_each, private_compare, {"loss": row.name, **arguments, **of_persons, **options},

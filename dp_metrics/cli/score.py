@@ -43,7 +43,7 @@ from dp_metrics.cli.predictions import (
     options_of,
 )
 from dp_metrics.fairness.frame import PrivateMetricFrame, frame_release
-from dp_metrics.fairness.frame_plan import FrameOptions
+from dp_metrics.fairness.frame_query import FrameOptions
 from dp_metrics.fairness.groups import Groups
 from dp_metrics.inputs.arrays import Shape
 from dp_metrics.inputs.options import NEIGHBORING
@@ -53,7 +53,7 @@ from dp_metrics.metrics._metric import WEIGHTS
 from dp_metrics.metrics.regression import private_mse
 from dp_metrics.quantities.variance import VarianceOf
 from dp_metrics.release.release import Release
-from dp_metrics.release.result import PrivateResult, with_result
+from dp_metrics.release.result import Result, with_result
 from dp_metrics.release.stored_questions import PER_RECORD, public_records
 from dp_metrics.release.terms import Terms
 from dp_metrics.streaming._summary import Summary
@@ -91,7 +91,7 @@ def release(
     summary: Any,
     accountant: PrivacyAccountant | None,
     progress: Progress,
-) -> PrivateResult[Any] | PrivateMetricFrame:
+) -> Result[Any] | PrivateMetricFrame:
     """Read and check all records, spend, and draw.
 
     Parameters
@@ -115,7 +115,7 @@ def release(
             with refusals():
                 summary.update(*(chunk[name] for name in row.data), **weights)
         with refusals():
-            released: PrivateResult[Any] = summary.released_as(
+            released: Result[Any] = summary.released_as(
                 row,
                 Terms.of(**paid),
                 {**row.options, **request.options},
@@ -125,7 +125,7 @@ def release(
     columns = records.whole(progress)
     with refusals():
         if not request.groups.columns:
-            one: PrivateResult[Any] = with_result(FUNCTIONS[row.name])(**columns, **request.options, **paid)
+            one: Result[Any] = with_result(FUNCTIONS[row.name])(**columns, **request.options, **paid)
             return one
         return PrivateMetricFrame(
             metrics=_frame_metric(request, paid),
@@ -317,7 +317,7 @@ def _score(typed: argparse.Namespace) -> None:
     released, budget = bought(typed, columns, partial(asked_release, request), prepared)
     limits = Limits(typed.interval, typed.confidence)
     with printed():
-        if isinstance(released, PrivateResult):
+        if isinstance(released, Result):
             show_result(released, budget, limits, as_json=typed.json)
         else:
             name = request.settings.get("spend_name")
@@ -367,7 +367,7 @@ def add_score(parser: argparse.ArgumentParser) -> None:
         "like these; the same, proved, which may be wider or missing"
     )
     parser.add_argument("--interval", **several(default=[]), choices=[*INTERVALS], help=interval)
-    add_option(parser, PrivateResult.noise_interval, "confidence")
+    add_option(parser, Result.noise_interval, "confidence")
     mechanisms = f"one of {', '.join(MECHANISMS)} (default: that of the metric)"
     parser.add_argument("--mechanism", choices=[*MECHANISMS], metavar="NAME", help=mechanisms)
     add_option(parser, private_mse, "neighboring", choices=NEIGHBORING, default=None)

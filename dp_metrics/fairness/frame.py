@@ -16,7 +16,7 @@ from dp_metrics._html import card
 from dp_metrics._packages import import_extra
 from dp_metrics._random import RandomState
 from dp_metrics.accounting import PrivacyAccountant
-from dp_metrics.fairness.frame_plan import (
+from dp_metrics.fairness.frame_query import (
     Entry,
     FrameOptions,
     FrameResult,
@@ -35,7 +35,7 @@ from dp_metrics.metrics.scores.released_scores import ReleasedScores
 from dp_metrics.metrics.scores.table import ScoreTable
 from dp_metrics.release.release import Release
 from dp_metrics.release.released import KeptCounts, PopulationQuestion
-from dp_metrics.release.result import PrivateResult
+from dp_metrics.release.result import Result
 from dp_metrics.release.stored_answers import Answer, restores
 from dp_metrics.release.stored_questions import Call
 from dp_metrics.release.terms import Terms
@@ -149,7 +149,7 @@ class PrivateMetricFrame:
         mostly noise or biased, and so says nothing; else None. An AUC of a small group is biased towards 1.
     bias : ByGroup
         Which way each value usually errs, in the form of `by_group`: a sentence for a mean loss by the
-        default, which is usually too low, and for R^2, which is too high; else None. See `PrivateResult`.
+        default, which is usually too low, and for R^2, which is too high; else None. See `Result`.
     overall_note, overall_bias : str, None or dict
         The same of the overall value.
     group_sizes : dict or None
@@ -416,7 +416,7 @@ class PrivateMetricFrame:
             "no mechanism, or private_average_precision_score, of two classes."
         )
 
-    def _scores_of(self, entry: Entry, one: PrivateResult[Any]) -> ReleasedScores:
+    def _scores_of(self, entry: Entry, one: Result[Any]) -> ReleasedScores:
         table: Any = one.reading
         kept = replace(one, metric=entry.metric, reading=KeptCounts(table))
         return ReleasedScores(kept, table.counts(one.released))
@@ -667,9 +667,9 @@ def frame_of(result: FrameResult, **settings: Any) -> PrivateMetricFrame:
 @restores("frame")
 def _restored(answer: Answer) -> PrivateMetricFrame:
     asked, options = answer.asked, answer.asked["options"]
-    plan = plan_again(options, answer.form)
+    query = plan_again(options, answer.form)
     return frame_of(
-        plan.combine(answer.results(plan)), epsilon=float(asked["epsilon"]),
+        query.combine(answer.results(query)), epsilon=float(asked["epsilon"]),
         relation=Relation(asked["neighboring"]), membership=options["membership"],
         is_single=options["is_single"],
     )  # fmt: skip

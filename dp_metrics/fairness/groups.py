@@ -17,18 +17,18 @@ from dp_metrics.metrics.labels.counts import Confusion, ratio_cells
 from dp_metrics.quantities.counts_noise import CountsNoise, as_floats
 from dp_metrics.quantities.tables import check_cells
 from dp_metrics.release.count_limits import RatioCells
-from dp_metrics.release.result import PrivateResult
+from dp_metrics.release.result import Result
 
 _TIMES = 1_000
 _NUMBERS = 100_000  # so many at most are drawn, but for a hundred times
 
 
-def gap_where_alike(results: Sequence[PrivateResult[Any]], compared: Sequence[int]) -> str:
+def gap_where_alike(results: Sequence[Result[Any]], compared: Sequence[int]) -> str:
     """Return a sentence about the gap that would be released if the compared groups were alike.
 
     Parameters
     ----------
-    results : sequence of PrivateResult
+    results : sequence of Result
         Of all groups that have records.
     compared : sequence of int
         Places of the groups.
@@ -46,7 +46,7 @@ def gap_where_alike(results: Sequence[PrivateResult[Any]], compared: Sequence[in
     )
 
 
-def gaps_where_alike(results: Sequence[PrivateResult[Any]], compared: Sequence[int]) -> Floats | None:
+def gaps_where_alike(results: Sequence[Result[Any]], compared: Sequence[int]) -> Floats | None:
     """Return simulated gaps between groups, largest value less smallest, that have one ratio in common.
 
     Only released and public numbers are used, and a seed, so that the same release has the same gaps. The

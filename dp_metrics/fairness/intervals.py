@@ -23,7 +23,7 @@ from dp_metrics.release.released import (
     PopulationQuestion,
     how_sure,
 )
-from dp_metrics.release.result import PrivateResult
+from dp_metrics.release.result import Result
 
 Pair: TypeAlias = tuple[Hashable, Hashable]
 """Two groups, of which the second is taken from the first."""
@@ -60,7 +60,7 @@ class GroupLimits(ABC):
     """
 
     asked: PopulationQuestion
-    results: Mapping[Hashable, PrivateResult[Any]]
+    results: Mapping[Hashable, Result[Any]]
     values: Mapping[Hashable, Any]
     rests_on: Mapping[Hashable, int | None]
     together: int = 0
@@ -71,11 +71,11 @@ class GroupLimits(ABC):
         return (1 - self.asked.confidence) / max(self.together, 1)
 
     @abstractmethod
-    def told(self, result: PrivateResult[Any], confidence: float) -> Interval:
+    def told(self, result: Result[Any], confidence: float) -> Interval:
         """Return the interval that the result of a group tells."""
 
     @abstractmethod
-    def is_even(self, result: PrivateResult[Any]) -> bool:
+    def is_even(self, result: Result[Any]) -> bool:
         """Return whether either limit of that misses with at most half of the probability."""
 
     @abstractmethod
@@ -244,7 +244,7 @@ class InPeople(GroupLimits):
             return ends
         return Limits(min(ends.lower, low), max(ends.upper, high), ends.note or note)
 
-    def told(self, result: PrivateResult[Any], confidence: float) -> Interval:
+    def told(self, result: Result[Any], confidence: float) -> Interval:
         """Return the interval that the result of a group tells."""
         return result.among_people(replace(self.asked, confidence=confidence))
 
@@ -253,7 +253,7 @@ class InPeople(GroupLimits):
         """Whether what chance does to both values of a gap is added up in squares, which is approximate."""
         return not self.asked.is_sure
 
-    def is_even(self, result: PrivateResult[Any]) -> bool:
+    def is_even(self, result: Result[Any]) -> bool:
         """Return whether either limit of that misses with at most half of the probability."""
         return not (isinstance(result.reading, Confusion) and result.reading.is_agreement)
 
@@ -270,13 +270,13 @@ class InPeople(GroupLimits):
 class InRecords(GroupLimits):
     """Limits of the exact metric of these records, which the noise may have moved."""
 
-    def told(self, result: PrivateResult[Any], confidence: float) -> Interval:
+    def told(self, result: Result[Any], confidence: float) -> Interval:
         """Return the interval that the result of a group tells."""
         if not self.asked.is_sure and isinstance(result.reading, ScoreTable):
             result = replace(result, reading=replace(result.reading, is_sure=False))
         return replace(result, metric=self.asked.metric).noise_interval(confidence)
 
-    def is_even(self, result: PrivateResult[Any]) -> bool:
+    def is_even(self, result: Result[Any]) -> bool:
         """Return whether either limit of that misses with at most half of the probability.
 
         Those of a number that a mechanism released may have all of it on one side.

@@ -23,7 +23,7 @@ from scipy.stats import binom
 from dp_metrics._html import HtmlRepr
 from dp_metrics._random import RandomState
 from dp_metrics.accounting import PrivacyAccountant
-from dp_metrics.inference.loss_intervals import mean_interval_plan, population_release, value_of
+from dp_metrics.inference.loss_intervals import mean_interval_query, population_release, value_of
 from dp_metrics.inputs.arrays import Records, Shape, as_numbers, check_same_length
 from dp_metrics.inputs.floats import Floats, own_error_state
 from dp_metrics.inputs.labels import NotLabelsError
@@ -35,7 +35,7 @@ from dp_metrics.metrics import METRICS, Metric, row_of
 from dp_metrics.quantities.mean import MeanOf, PublicWeights
 from dp_metrics.quantities.tables import IntegersOf
 from dp_metrics.release.count_limits import noisy_binomial_limits
-from dp_metrics.release.plan import Plan, Source
+from dp_metrics.release.query import Query, Source
 from dp_metrics.release.released import POPULATION_NOTE, Interval, ReleasedNumbers
 from dp_metrics.release.stored_questions import PER_RECORD, storable
 from dp_metrics.release.terms import Terms
@@ -162,7 +162,7 @@ def paired_losses(loss: Any, shape: Shape, options: Mapping[str, Any]) -> Paired
         )
     true, *predictions = shape.arguments
     a, b = (row.planned(Shape((true, pred), shape.n), options) for pred in predictions)
-    losses = [part.record_loss for plan in (a, b) for part in plan.parts if isinstance(part, MeanOf)]
+    losses = [part.record_loss for query in (a, b) for part in query.quantities if isinstance(part, MeanOf)]
     return PairedLosses(row.name.removeprefix("private_"), (losses[0], losses[1]), (a.reader, b.reader))
 
 
@@ -525,15 +525,15 @@ class Comparison(HtmlRepr):
         return {"": str(self)}
 
 
-def comparison_plan(
+def comparison_query(
     losses: PairedLosses,
     n: int | None,
     *,
     max_difference: float | None = None,
     confidence: float = 0.95,
     unit: str = "records",
-) -> Plan:
-    """Return the plan of a comparison.
+) -> Query:
+    """Return the query of a comparison.
 
     Parameters
     ----------
@@ -550,19 +550,19 @@ def comparison_plan(
     public: dict[str, Any] = {"loss": losses.name, "n": n, "confidence": sure, "unit": unit}
     if max_difference is None:
         part = IntegersOf(partial(_wins, losses=losses), 2, _SENSITIVITY)
-        return Plan((part,), losses.read, partial(_compared_wins, **public))
+        return Query((part,), losses.read, partial(_compared_wins, **public))
     limit = check_positive(max_difference, "max_difference", OR_NO_LIMIT)
     # no difference exceeds the cap of the losses
     limit = limit if losses.cap is None else min(limit, losses.cap)
-    means = mean_interval_plan(
+    means = mean_interval_query(
         partial(_differences, losses=losses, limit=limit),
         confidence=public["confidence"],
         about=_MEANS.format(losses.name, limit, limit),
         low=-limit,
         high=limit,
     )
-    result = partial(_compared_means, as_interval=means.postprocess, max_difference=limit, **public)
-    return replace(means, postprocess=result)
+    result = partial(_compared_means, as_interval=means.reading, max_difference=limit, **public)
+    return replace(means, reading=result)
 
 
 def _differences(records: Records, *, losses: PairedLosses, limit: float) -> Records:
@@ -809,7 +809,7 @@ def private_compare(  # noqa: PLR0913 - data, options, and settings of a release
         },
     )
 
-    def read() -> tuple[Plan, Source, Any]:
+    def read() -> tuple[Query, Source, Any]:
         names = ("y_true", "pred_a", "pred_b")
         shape, records, persons = first_records(
             (y_true, pred_a, pred_b),
@@ -821,15 +821,15 @@ def private_compare(  # noqa: PLR0913 - data, options, and settings of a release
         losses, unit, n = paired_losses(loss, shape, options), "records", shape.n
         if persons is not None:
             records, unit, n = replace(records, groups=persons), "persons", int(persons.max()) + 1
-        plan = comparison_plan(losses, n, max_difference=max_difference, confidence=confidence, unit=unit)
+        query = comparison_query(losses, n, max_difference=max_difference, confidence=confidence, unit=unit)
         failure = None
         try:
-            known = plan.read(records)
+            known = query.read(records)
         except NotLabelsError as error:
             failure = ValueError(f"{error} To compare probabilities pass loss='log_loss' or 'brier_score'.")
         if failure is not None:
             raise failure
-        return plan, known, None
+        return query, known, None
 
     found: Comparison = release.answer(read, value_of)
     return found

@@ -32,10 +32,10 @@ from dp_metrics.mechanisms.hazard import PEAK, TAIL, HazardLaw, default_grid, la
 from dp_metrics.quantities.order import OF_SUMS, CappedSumsOf, OrderOf
 from dp_metrics.quantities.tables import IntegersOf
 from dp_metrics.release.count_limits import at_most, binomial_law, mean_half_width, normal_note
-from dp_metrics.release.plan import Plan, Source
+from dp_metrics.release.query import Query, Source
 from dp_metrics.release.release import Release
 from dp_metrics.release.released import POPULATION_NOTE, Interval, ReleasedNumbers
-from dp_metrics.release.result import PrivateResult
+from dp_metrics.release.result import Result
 from dp_metrics.release.stored_questions import Call
 from dp_metrics.release.terms import Terms
 from dp_metrics.sensitivity.aggregates import VarianceAggregate
@@ -61,7 +61,7 @@ def population_release(
     return Release(name, terms, call=Call.of("value", arguments))
 
 
-def value_of(result: PrivateResult[Any]) -> Any:
+def value_of(result: Result[Any]) -> Any:
     """Return the value of a result, all that a function returns of it."""
     return result.value
 
@@ -75,7 +75,7 @@ _NO_CAP = (
 )
 
 
-def mean_interval_plan(
+def mean_interval_query(
     reader: Callable[[Records], Records],
     *,
     confidence: float,
@@ -83,8 +83,8 @@ def mean_interval_plan(
     limit: float = 1.0,
     low: float = 0.0,
     high: float = 1.0,
-) -> Plan:
-    """Return the plan of an interval for the mean, in all people, of numbers from 0 to a limit.
+) -> Query:
+    """Return the query of an interval for the mean, in all people, of numbers from 0 to a limit.
 
     Parameters
     ----------
@@ -101,11 +101,11 @@ def mean_interval_plan(
     """
     scale = _Scale(check_confidence(confidence), about, low, high)
     part = IntegersOf(partial(_sums, limit=limit), 2, FINENESS + 1)
-    return Plan((part,), reader, partial(_normal_interval, scale=scale))
+    return Query((part,), reader, partial(_normal_interval, scale=scale))
 
 
-def capped_mean_plan(reader: Callable[[Records], Records], *, confidence: float) -> Plan:
-    """Return the plan of an interval for the mean of losses, each clipped to a cap that is bought first.
+def capped_mean_query(reader: Callable[[Records], Records], *, confidence: float) -> Query:
+    """Return the query of an interval for the mean of losses, each clipped to a cap that is bought first.
 
     Parameters
     ----------
@@ -116,7 +116,7 @@ def capped_mean_plan(reader: Callable[[Records], Records], *, confidence: float)
     """
     order = OrderOf(np.asarray, _rank_of_cap, MAX_FLOAT)
     part = CappedSumsOf(order, _sums, 2, FINENESS + 1, _LEAST_RECORDS)
-    return Plan((part,), reader, partial(_capped_interval, confidence=check_confidence(confidence)))
+    return Query((part,), reader, partial(_capped_interval, confidence=check_confidence(confidence)))
 
 
 def _rank_of_cap(n: int) -> int:
@@ -267,8 +267,8 @@ def private_mean_interval(  # noqa: PLR0913 - data, options, and settings of a r
     --------
     private_mean_loss : The mean loss of these records, without an interval.
     private_quantile_interval : An interval for a quantile, which needs no cap.
-    dp_metrics.release.result.PrivateResult : Limits of what has been released already, free of cost.
-    PrivateResult.population_interval : An interval for a mean that has been released; the "sure" one holds
+    dp_metrics.release.result.Result : Limits of what has been released already, free of cost.
+    Result.population_interval : An interval for a mean that has been released; the "sure" one holds
         for every loss and number of records.
 
     Notes
@@ -325,18 +325,18 @@ def private_mean_interval(  # noqa: PLR0913 - data, options, and settings of a r
         groups=groups,
         arguments={"losses": losses, "max_loss": max_loss, "cap": cap, "confidence": confidence},
     )
-    plan = mean_plan(max_loss=max_loss, cap=cap, confidence=confidence)
+    query = mean_query(max_loss=max_loss, cap=cap, confidence=confidence)
 
-    def read() -> tuple[Plan, Source, Any]:
+    def read() -> tuple[Query, Source, Any]:
         _, records = Records.of((losses,), relation=Relation.REPLACE_ONE)
-        return plan, plan.read(records), None
+        return query, query.read(records), None
 
     interval: Interval = release.answer(read, value_of)
     return interval
 
 
-def mean_plan(*, max_loss: Any = None, cap: Any = None, confidence: Any = 0.95) -> Plan:
-    """Return the plan of an interval for the mean of losses, or raise if an argument is invalid."""
+def mean_query(*, max_loss: Any = None, cap: Any = None, confidence: Any = 0.95) -> Query:
+    """Return the query of an interval for the mean of losses, or raise if an argument is invalid."""
     check_choice(cap, "cap", ("private", None))
     limit = check_max_loss(max_loss)
     if (limit is None) == (cap is None):
@@ -347,9 +347,9 @@ def mean_plan(*, max_loss: Any = None, cap: Any = None, confidence: Any = 0.95) 
         )
     reader = partial(_clipped, limit=limit_of(limit))
     if limit is None:
-        return capped_mean_plan(reader, confidence=confidence)
+        return capped_mean_query(reader, confidence=confidence)
     about = f"The mean of the loss, clipped to max_loss, {POPULATION_NOTE}"
-    return mean_interval_plan(reader, confidence=confidence, about=about, limit=limit, high=limit)
+    return mean_interval_query(reader, confidence=confidence, about=about, limit=limit, high=limit)
 
 
 def _clipped(records: Records, *, limit: float) -> Records:
@@ -633,19 +633,19 @@ def private_quantile_interval(  # noqa: PLR0913 - data, options, and settings of
         arguments={"losses": losses, "q": q, "max_loss": max_loss, "confidence": confidence},
     )
 
-    def read() -> tuple[Plan, Source, Any]:
+    def read() -> tuple[Query, Source, Any]:
         shape, records = Records.of((losses,), relation=Relation.REPLACE_ONE)
-        plan = quantile_plan(shape, q=q, epsilon=terms.epsilon, max_loss=max_loss, confidence=confidence)
-        return plan, plan.read(records), None
+        query = quantile_query(shape, q=q, epsilon=terms.epsilon, max_loss=max_loss, confidence=confidence)
+        return query, query.read(records), None
 
     interval: Interval = release.answer(read, value_of)
     return interval
 
 
-def quantile_plan(
+def quantile_query(
     shape: Shape, *, q: Any, epsilon: Fraction, max_loss: Any = None, confidence: Any = 0.95
-) -> Plan:
-    """Return the plan of an interval for a quantile, or raise if an argument is invalid."""
+) -> Query:
+    """Return the query of an interval for a quantile, or raise if an argument is invalid."""
     share, sure = check_share(q, "q"), check_confidence(confidence)
     cap = check_max_loss(max_loss)
     limit = limit_of(cap)
@@ -654,7 +654,7 @@ def quantile_plan(
     searches = rank_searches(shape.n, float(share), epsilon, miss=1 - sure, limit=limit)
     clipped = "" if cap is None else ", clipped to max_loss,"
     about = f"The {float(share):g} quantile of the loss{clipped} {POPULATION_NOTE}"
-    return Plan(
+    return Query(
         tuple(
             _RankOf(loss_block, partial(_fixed, rank=search.rank), limit, search.least_records(share, cap))
             for search in searches
@@ -681,7 +681,7 @@ class RankSearch:
 
 @dataclass(frozen=True, eq=False)
 class _RankOf(OrderOf):
-    """Public: an order statistic from which a limit follows, as a part of a plan.
+    """Public: an order statistic from which a limit follows, as a part of a query.
 
     Below `mostly_noise`, a public n * epsilon, the limit is useless: as measured at several q, n and epsilon.
     """

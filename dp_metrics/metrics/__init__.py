@@ -8,7 +8,7 @@ from typing import Any
 
 from dp_metrics.inputs.options import did_you_mean
 from dp_metrics.metrics._metric import FUNCTIONS, METRICS, Metric
-from dp_metrics.release.result import PrivateResult
+from dp_metrics.release.result import Result
 from dp_metrics.release.stored_answers import Answer, restores
 
 __all__ = [
@@ -40,7 +40,7 @@ def unwrapped(function: Any) -> Any:
 
 
 @restores("metric")
-def _restored(answer: Answer) -> PrivateResult[Any]:
+def _restored(answer: Answer) -> Result[Any]:
     asked = answer.asked
     return METRICS[asked["metric"]].restored(asked, answer)
 

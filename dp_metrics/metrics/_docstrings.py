@@ -140,7 +140,7 @@ spend_name : str or None
 # Of several entries for a name the first one counts whose words in brackets say something of the release:
 # another parameter that it takes, or one of the words in `shares_docstring`. The last one has no words.
 
-RESULT = "    `with_result` gives the `PrivateResult`, which holds all that may be published."
+RESULT = "    `with_result` gives the `Result`, which holds all that may be published."
 
 _RAISES = """
 ValueError, TypeError

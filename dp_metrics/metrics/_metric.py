@@ -21,9 +21,9 @@ from dp_metrics.inputs.options import Relation
 from dp_metrics.inputs.readers import first_records
 from dp_metrics.mechanisms import Mechanism
 from dp_metrics.metrics._docstrings import shares_docstring
-from dp_metrics.release.plan import Plan, Source
+from dp_metrics.release.query import Query, Source
 from dp_metrics.release.release import Release
-from dp_metrics.release.result import PrivateResult, arguments_of, set_result
+from dp_metrics.release.result import Result, arguments_of, set_result
 from dp_metrics.release.stored_answers import Answer, read_shape
 from dp_metrics.release.stored_questions import DAMAGED, PER_RECORD, SETTINGS, Call
 from dp_metrics.release.terms import Terms
@@ -106,7 +106,7 @@ class Metric:
         Name of the public function.
     body : callable
         The function that was decorated. It gets None in the place of data and of epsilon, and its options;
-        it returns what makes a `Plan` of a form, or raises for invalid options.
+        it returns what makes a `Query` of a form, or raises for invalid options.
     exact_function : str
         The function without privacy, of scikit-learn or NumPy; "" if they have none.
     data : tuple of str
@@ -154,8 +154,8 @@ class Metric:
     predicts_labels: bool = False
 
     @cached_property
-    def usual(self) -> Plan:
-        """The plan of the usual form, one record public: what kinds of parts the metric has."""
+    def usual(self) -> Query:
+        """The query of the usual form, one record public: what kinds of parts the metric has."""
         public = {**self.required, **({} if self.limit is None else self.limit)}
         return self.planned(self.form(n=1), public)
 
@@ -194,7 +194,7 @@ class Metric:
         given = {name: options.get(name, default) for name, default in self.options.items()}
         return Call.of("metric", {**data, **given})
 
-    def release(self, **arguments: Any) -> PrivateResult[Any]:
+    def release(self, **arguments: Any) -> Result[Any]:
         """Check, spend and draw: what a call of the public function with these arguments does.
 
         Parameters
@@ -204,15 +204,15 @@ class Metric:
 
         Returns
         -------
-        PrivateResult
+        Result
             Its value is what the function returns.
         """
         data, options, settings = self.sorted_arguments(arguments)
         release = self.release_on(Terms.of(**settings), options, data)
 
-        def read() -> tuple[Plan, Source, Any]:
-            shape, plan, known = self._read([*data.values()], options, release.terms.relation)
-            return plan, known, self.stored_form(shape)
+        def read() -> tuple[Query, Source, Any]:
+            shape, query, known = self._read([*data.values()], options, release.terms.relation)
+            return query, known, self.stored_form(shape)
 
         return release.answer(read, lambda result: result)
 
@@ -220,7 +220,7 @@ class Metric:
         """Return what `restored` needs to plan a release again, besides the options."""
         return {"shape": shape}
 
-    def restored(self, asked: Mapping[str, Any], answer: Answer) -> PrivateResult[Any]:
+    def restored(self, asked: Mapping[str, Any], answer: Answer) -> Result[Any]:
         """Return a stored release of what was asked for; raises if it is none of this metric."""
         form, options = answer.form, asked["options"]
         if {*options} != {*self.options} - PER_RECORD:
@@ -248,8 +248,8 @@ class Metric:
 
     def read(
         self, data: Sequence[Any], options: Mapping[str, Any], relation: Relation
-    ) -> tuple[Plan, Source]:
-        """Return the plan of a call, and the source of its stats.
+    ) -> tuple[Query, Source]:
+        """Return the query of a call, and the source of its stats.
 
         Raises
         ------
@@ -260,14 +260,14 @@ class Metric:
 
     def _read(
         self, data: Sequence[Any], options: Mapping[str, Any], relation: Relation
-    ) -> tuple[Shape, Plan, Source]:
+    ) -> tuple[Shape, Query, Source]:
         public = {name: options.get(name) for name in PER_RECORD if name in self.options}
         if "max_records" in self.options:
             shape, records, _ = first_records(data, names=self.data, relation=relation, **public)
         else:
             shape, records = Records.of(data, relation=relation, **public)
-        plan = self.planned(shape, options)
-        return shape, plan, plan.read(records)
+        query = self.planned(shape, options)
+        return shape, query, query.read(records)
 
     def form(
         self, columns: int | None = None, resolution: float | None = None, n: int | None = None
@@ -286,13 +286,13 @@ class Metric:
         last = ArgumentShape(columns) if resolution is None else ArgumentShape(columns, True, resolution)
         return Shape((*(ArgumentShape(None) for _ in self.data[1:]), last), n)
 
-    def planned(self, shape: Shape, options: Mapping[str, Any]) -> Plan:
-        """Return the plan of records of a public form, or raise if the options or the form are invalid."""
+    def planned(self, shape: Shape, options: Mapping[str, Any]) -> Query:
+        """Return the query of records of a public form, or raise if the options or the form are invalid."""
         given = {name: value for name, value in {**self.options, **options}.items() if name not in PER_RECORD}
         with np.errstate(all="ignore"):
             asked = self.body(*(None for _ in self.data), epsilon=None, **given)
-            plan: Plan = asked(shape)
-        return replace(plan, most_records=shape.most_records, default=self.mechanism or plan.default)
+            query: Query = asked(shape)
+        return replace(query, most_records=shape.most_records, default=self.mechanism or query.default)
 
 
 _metrics: dict[str, Metric] = {}
@@ -305,13 +305,13 @@ FUNCTIONS: Mapping[str, Callable[..., Any]] = MappingProxyType(_functions)
 """The function of every metric."""
 
 
-def asks(plan: Callable[..., Plan], *args: Any, **options: Any) -> Any:
-    """Say in the body of a metric what it releases: the plan that this function makes with these options.
+def asks(query: Callable[..., Query], *args: Any, **options: Any) -> Any:
+    """Say in the body of a metric what it releases: the query that this function makes with these options.
 
     Parameters
     ----------
-    plan : callable
-        Returns a `Plan`, of `args`, a `Shape` and `options`.
+    query : callable
+        Returns a `Query`, of `args`, a `Shape` and `options`.
     *args, **options
         Of the function.
 
@@ -320,7 +320,7 @@ def asks(plan: Callable[..., Plan], *args: Any, **options: Any) -> Any:
     callable
         For a type checker it is what the metric returns, whatever that is.
     """
-    return partial(plan, *args, **options)
+    return partial(query, *args, **options)
 
 
 def private(
@@ -367,7 +367,7 @@ def private(
 
         @functools.wraps(body)
         def release(*args: P.args, **kwargs: P.kwargs) -> R:
-            result: PrivateResult[R] = metric.release(**arguments_of(release, args, kwargs))
+            result: Result[R] = metric.release(**arguments_of(release, args, kwargs))
             return result.value
 
         release.__signature__ = signature  # type: ignore[attr-defined]

@@ -36,7 +36,7 @@ from dp_metrics.metrics._metric import Settings, asks, private
 from dp_metrics.quantities.counts_noise import SHOWN, CountsNoise, far_apart
 from dp_metrics.quantities.mean import MeanOf, ShareOf
 from dp_metrics.release.count_limits import NoisyRatio, noise_limits, noisy_binomial_limits, ratio_limits
-from dp_metrics.release.plan import Plan
+from dp_metrics.release.query import Query
 from dp_metrics.release.released import Interval, Monotone, PopulationQuestion, ReleasedNumbers
 
 OF_PROBABILITIES: Mapping[str, Any] = {
@@ -59,7 +59,7 @@ class LabelledProbabilities:
     resolution : float
         scikit-learn clips probabilities to [resolution, 1 - resolution].
     reader, unstated
-        Those of a `Plan` about such records.
+        Those of a `Query` about such records.
     """
 
     labels: NDArray[Any]
@@ -220,10 +220,10 @@ def share_of_records(normalize: Any, of_what: str, *, is_score: bool = False) ->
     return ShareOfRecords(mean.result, mean.rises, of_what, bool(normalize))
 
 
-def _log_loss_plan(shape: Shape, *, max_loss: Any, normalize: Any, **options: Any) -> Plan:
+def _log_loss_query(shape: Shape, *, max_loss: Any, normalize: Any, **options: Any) -> Query:
     records = LabelledProbabilities.of(shape, **options)
     parts = (records.log_loss(max_loss),)
-    return Plan(parts, records.reader, mean_or_sum(normalize), unstated=records.unstated)
+    return Query(parts, records.reader, mean_or_sum(normalize), unstated=records.unstated)
 
 
 @private(
@@ -281,12 +281,12 @@ def private_log_loss(
     >>> 0.1 < loss < 0.5  # exactly 0.216
     True
     """
-    return asks(_log_loss_plan, labels=labels, max_loss=max_loss, normalize=normalize)
+    return asks(_log_loss_query, labels=labels, max_loss=max_loss, normalize=normalize)
 
 
-def _brier_plan(shape: Shape, *, pos_label: Any, scale_by_half: Any, **options: Any) -> Plan:
+def _brier_query(shape: Shape, *, pos_label: Any, scale_by_half: Any, **options: Any) -> Query:
     records = LabelledProbabilities.of(shape, pos_label=pos_label, **options)
-    return Plan((records.brier_loss(pos_label, scale_by_half),), records.reader, unstated=records.unstated)
+    return Query((records.brier_loss(pos_label, scale_by_half),), records.reader, unstated=records.unstated)
 
 
 @private(
@@ -338,7 +338,7 @@ def private_brier_score_loss(
     >>> 0.02 < loss < 0.07  # exactly 0.0375
     True
     """
-    return asks(_brier_plan, labels=labels, pos_label=pos_label, scale_by_half=scale_by_half)
+    return asks(_brier_query, labels=labels, pos_label=pos_label, scale_by_half=scale_by_half)
 
 
 def _wrong(true: NDArray[Any], pred: NDArray[Any]) -> Floats:
@@ -349,14 +349,14 @@ def _as_they_are(block: NDArray[Any]) -> NDArray[Any]:
     return block
 
 
-def _zero_one_plan(shape: Shape, *, normalize: Any, is_score: bool = False) -> Plan:
+def _zero_one_query(shape: Shape, *, normalize: Any, is_score: bool = False) -> Query:
     check_same_columns(*(one.names for one in shape.arguments))
     # labels are checked as they are compared
     record_loss = RecordLoss(_wrong, reads=(_as_they_are, _as_they_are), cap=1.0)
     reader = partial(label_pairs, columns=shape.columns())
     of_what = "right labels" if is_score else "wrong labels"
     result = share_of_records(normalize, of_what, is_score=is_score)
-    return Plan((ShareOf(record_loss),), reader, result)
+    return Query((ShareOf(record_loss),), reader, result)
 
 
 def _labels_from_unit(x: Floats) -> tuple[Any, ...]:
@@ -397,7 +397,7 @@ def private_zero_one_loss(
     -----
     By the default mechanism two counts have noise, those of the wrong and of the right records: a record
     that is replaced moves one of them up and the other down, by 1, and so does the noise where the number of
-    records is public. The ``drawn`` of a `PrivateResult` has both noisy counts.
+    records is public. The ``drawn`` of a `Result` has both noisy counts.
 
     References
     ----------
@@ -412,7 +412,7 @@ def private_zero_one_loss(
     >>> 0.2 < loss < 0.3  # exactly 0.25
     True
     """
-    return asks(_zero_one_plan, normalize=normalize)
+    return asks(_zero_one_query, normalize=normalize)
 
 
 @private("sklearn.metrics.accuracy_score", greater_is_better=True, **_OF_LABELS)
@@ -442,7 +442,7 @@ def private_accuracy_score(
     -----
     By the default mechanism two counts have noise, those of the wrong and of the right records: a record
     that is replaced moves one of them up and the other down, by 1, and so does the noise where the number of
-    records is public. The ``drawn`` of a `PrivateResult` has both noisy counts.
+    records is public. The ``drawn`` of a `Result` has both noisy counts.
 
     References
     ----------
@@ -457,10 +457,10 @@ def private_accuracy_score(
     >>> 0.7 < accuracy < 0.8  # exactly 0.75
     True
     """
-    return asks(_zero_one_plan, normalize=normalize, is_score=True)
+    return asks(_zero_one_query, normalize=normalize, is_score=True)
 
 
-def _top_k_plan(shape: Shape, *, k: Any, normalize: Any, labels: Any) -> Plan:
+def _top_k_query(shape: Shape, *, k: Any, normalize: Any, labels: Any) -> Query:
     number, form = as_whole(k), shape.arguments[1]
     if number is None or number < 1:
         raise ValueError("k must be an integer of at least 1.")
@@ -475,7 +475,7 @@ def _top_k_plan(shape: Shape, *, k: Any, normalize: Any, labels: Any) -> Plan:
     reader = partial(labels_and_numbers, columns=columns)
     of_what = "records with the true label among the k likeliest"
     result = share_of_records(normalize, of_what, is_score=True)
-    return Plan((ShareOf(loss),), reader, result, unstated=unstated_labels(labels, form))
+    return Query((ShareOf(loss),), reader, result, unstated=unstated_labels(labels, form))
 
 
 def _misses(codes: NDArray[np.intp], scores: Floats, *, k: int) -> Floats:
@@ -530,7 +530,7 @@ def private_top_k_accuracy_score(
     Notes
     -----
     There two counts have noise, those of the missed and of the found
-    records: one record changes one of them, by 1. The ``drawn`` of a `PrivateResult` has both
+    records: one record changes one of them, by 1. The ``drawn`` of a `Result` has both
     noisy counts, as "sums".
 
     References
@@ -545,4 +545,4 @@ def private_top_k_accuracy_score(
     >>> 0.7 < private_top_k_accuracy_score(y_true, y_score, epsilon=1.0, k=2) < 0.8  # exactly 0.75
     True
     """
-    return asks(_top_k_plan, k=k, normalize=normalize, labels=labels)
+    return asks(_top_k_query, k=k, normalize=normalize, labels=labels)

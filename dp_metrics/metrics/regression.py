@@ -31,14 +31,14 @@ from dp_metrics.metrics._metric import UNIT, Bounds, OrderSettings, Settings, as
 from dp_metrics.quantities.mean import MeanOf
 from dp_metrics.quantities.order import OrderOf
 from dp_metrics.quantities.variance import VarianceOf
-from dp_metrics.release.plan import Plan
+from dp_metrics.release.query import Query
 from dp_metrics.release.released import Monotone, ReleasedNumbers, usual_bias
 
 OutputWeights: TypeAlias = Literal["raw_values"] | Floats | None
 Check: TypeAlias = Callable[[Floats, Floats], None]
 
 
-def error_plan(
+def error_query(
     loss: Loss,
     shape: Shape,
     *,
@@ -46,8 +46,8 @@ def error_plan(
     check: Check | None = None,
     several: bool = True,
     **options: Any,
-) -> Plan:
-    """Return the plan of the mean of a loss, averaged over the outputs, or with "raw_values" of each output.
+) -> Query:
+    """Return the query of the mean of a loss, averaged over the outputs, or with "raw_values" of each output.
 
     Parameters
     ----------
@@ -69,24 +69,24 @@ def error_plan(
         raise ValueError("y_true and y_pred should be 1d arrays.")
     record_loss = pairs.record_loss(loss, max_loss, check)
     if isinstance(pairs.output_weights, str):
-        return Plan(pairs.each(record_loss), pairs.reader, Monotone(_each), unstated=pairs.unstated)
-    return Plan((MeanOf(record_loss),), pairs.reader)
+        return Query(pairs.each(record_loss), pairs.reader, Monotone(_each), unstated=pairs.unstated)
+    return Query((MeanOf(record_loss),), pairs.reader)
 
 
-def root_plan(loss: Loss, shape: Shape, **options: Any) -> Plan:
-    """Return the plan of the root of the mean loss of each output, and of the average of the roots."""
+def root_query(loss: Loss, shape: Shape, **options: Any) -> Query:
+    """Return the query of the root of the mean loss of each output, and of the average of the roots."""
     pairs = _Pairs.of(shape, **options)
     roots = partial(_roots, output_weights=pairs.output_weights)
-    return Plan(pairs.each(pairs.record_loss(loss)), pairs.reader, Monotone(roots), unstated=pairs.unstated)
+    return Query(pairs.each(pairs.record_loss(loss)), pairs.reader, Monotone(roots), unstated=pairs.unstated)
 
 
-def r2_plan(shape: Shape, *, error_share: Any, **options: Any) -> Plan:
-    """Return the plan of R^2 of each output, from a mean squared error and a variance, averaged."""
+def r2_query(shape: Shape, *, error_share: Any, **options: Any) -> Query:
+    """Return the query of R^2 of each output, from a mean squared error and a variance, averaged."""
     share = check_share(error_share, "error_share")
     pairs = _Pairs.of(shape, **options)
     k = max(pairs.outputs, 1)  # of none at all the reader says what is wrong
     variances = [VarianceOf(pairs.bounds, "y_true", column) for column in pairs.columns]
-    return Plan(
+    return Query(
         (*pairs.each(pairs.record_loss(squared_error)), *variances),
         pairs.reader,
         _Scores(pairs.output_weights),
@@ -155,7 +155,7 @@ def _score_limits(error: Limits, variance: Limits) -> tuple[float, float]:
 class _Pairs:
     """The public form of targets and predictions, and the checked options about them.
 
-    `unstated` is that of a `Plan` with a part for each output.
+    `unstated` is that of a `Query` with a part for each output.
     """
 
     bounds: tuple[float, float] | None
@@ -245,7 +245,7 @@ def private_mse(
     >>> 0.2 < mse < 0.7  # exactly 0.375
     True
     """
-    return asks(error_plan, squared_error, bounds=bounds, multioutput=multioutput)
+    return asks(error_query, squared_error, bounds=bounds, multioutput=multioutput)
 
 
 private_mean_squared_error = private_mse
@@ -290,7 +290,7 @@ def private_rmse(
     >>> 0.4 < rmse < 0.85  # exactly 0.612
     True
     """
-    return asks(root_plan, squared_error, bounds=bounds, multioutput=multioutput)
+    return asks(root_query, squared_error, bounds=bounds, multioutput=multioutput)
 
 
 private_root_mean_squared_error = private_rmse
@@ -333,7 +333,7 @@ def private_mae(
     >>> 0.3 < mae < 0.8  # exactly 0.5
     True
     """
-    return asks(error_plan, absolute_error, bounds=bounds, multioutput=multioutput)
+    return asks(error_query, absolute_error, bounds=bounds, multioutput=multioutput)
 
 
 private_mean_absolute_error = private_mae
@@ -392,7 +392,7 @@ def private_r2_score(
     >>> 0.6 < r2 < 1  # exactly 0.88
     True
     """
-    return asks(r2_plan, bounds=bounds, multioutput=multioutput, error_share=error_share)
+    return asks(r2_query, bounds=bounds, multioutput=multioutput, error_share=error_share)
 
 
 @private(
@@ -439,7 +439,7 @@ def private_mean_absolute_percentage_error(
     >>> 0.1 < mape < 0.6  # exactly 0.327
     True
     """
-    return asks(error_plan, absolute_percentage_error, max_loss=max_loss, multioutput=multioutput)
+    return asks(error_query, absolute_percentage_error, max_loss=max_loss, multioutput=multioutput)
 
 
 def _check_above_minus_one(y_true: Floats, y_pred: Floats) -> None:
@@ -503,7 +503,7 @@ def private_mean_squared_log_error(
     if limits is not None and limits[0] <= -1:
         raise ValueError("The lower one of bounds must be above -1.")
     check = _check_above_minus_one
-    return asks(error_plan, squared_log_error, bounds=limits, multioutput=multioutput, check=check)
+    return asks(error_query, squared_log_error, bounds=limits, multioutput=multioutput, check=check)
 
 
 @private("sklearn.metrics.mean_pinball_loss", greater_is_better=False, limit=UNIT)
@@ -552,7 +552,7 @@ def private_mean_pinball_loss(
     if not 0 <= share <= 1:
         raise ValueError("alpha must be a number in [0, 1].")
     loss = partial(pinball_loss, alpha=share)
-    return asks(error_plan, loss, bounds=bounds, multioutput=multioutput)
+    return asks(error_query, loss, bounds=bounds, multioutput=multioutput)
 
 
 def _check_counts(y_true: Floats, y_pred: Floats) -> None:
@@ -615,17 +615,17 @@ def private_mean_poisson_deviance(
     >>> 0.8 < deviance < 2.2  # exactly 1.4260
     True
     """
-    return asks(error_plan, poisson_deviance, max_loss=max_loss, check=_check_counts, several=False)
+    return asks(error_query, poisson_deviance, max_loss=max_loss, check=_check_counts, several=False)
 
 
-def _median_plan(shape: Shape, *, bounds: Any) -> Plan:
+def _median_query(shape: Shape, *, bounds: Any) -> Query:
     limits = check_bounds(bounds)
     check_same_columns(*(one.names for one in shape.arguments))
     if shape.is_wide:
         raise ValueError("y_true and y_pred should be 1d arrays: release one median for each output.")
     limit = MAX_FLOAT if limits is None else float(np.minimum(np.float64(limits[1]) - limits[0], MAX_FLOAT))
     part = OrderOf(partial(_errors, bounds=limits, limit=limit), _middle, limit)
-    return Plan((part,), partial(targets, columns=1))
+    return Query((part,), partial(targets, columns=1))
 
 
 def _middle(n: int) -> int:
@@ -685,4 +685,4 @@ def private_median_absolute_error(
     >>> 0.4 < private_median_absolute_error(y_true, y_pred, epsilon=1.0) < 0.6  # exactly 0.5
     True
     """
-    return asks(_median_plan, bounds=bounds)
+    return asks(_median_query, bounds=bounds)

@@ -20,7 +20,7 @@ from dp_metrics.quantities.base import Quantity
 from dp_metrics.quantities.mean import MeanOf
 from dp_metrics.quantities.order import OrderOf
 from dp_metrics.quantities.variance import VarianceOf
-from dp_metrics.release.plan import Plan
+from dp_metrics.release.query import Query
 from dp_metrics.release.released import Monotone, ReleasedNumbers
 
 
@@ -28,23 +28,23 @@ def _column(x: Floats) -> tuple[Any, ...]:
     return (x,)
 
 
-def _plan(_: Shape, *, part: Quantity, name: str = "x", **of_plan: Any) -> Plan:
-    """Return the plan of one part of a column of numbers."""
-    return Plan((part,), partial(vector, name=name), **of_plan)
+def _one_column(_: Shape, *, part: Quantity, name: str = "x", **of_query: Any) -> Query:
+    """Return the query of one part of a column of numbers."""
+    return Query((part,), partial(vector, name=name), **of_query)
 
 
-def _variance_plan(
+def _variance_query(
     shape: Shape,
     *,
     bounds: Any,
     ddof: Any,
     of_variance: Callable[[float], float] = float,
-) -> Plan:
+) -> Query:
     freedom, limits = check_ddof(ddof), check_bounds(bounds)
     if shape.n is not None and shape.n and not freedom < shape.n:
         raise ValueError("ddof must be smaller than the number of samples.")
     result = Monotone(partial(_with_freedom, ddof=freedom, of_variance=of_variance))
-    return _plan(shape, part=VarianceOf(limits, "x"), postprocess=result)
+    return _one_column(shape, part=VarianceOf(limits, "x"), reading=result)
 
 
 def _with_freedom(released: ReleasedNumbers, ddof: float, of_variance: Callable[[float], float]) -> float:
@@ -83,7 +83,7 @@ def private_variance(
     >>> 60_000 < variance < 120_000  # exactly 83,333.25
     True
     """
-    return asks(_variance_plan, bounds=bounds, ddof=ddof)
+    return asks(_variance_query, bounds=bounds, ddof=ddof)
 
 
 @private("numpy.std", discloses_n={"ddof": False}, limit=UNIT, from_unit=_column)
@@ -118,7 +118,7 @@ def private_std(
     >>> 240 < private_std(range(1000), epsilon=2.0) < 350  # exactly 288.7
     True
     """
-    return asks(_variance_plan, bounds=bounds, ddof=ddof, of_variance=math.sqrt)
+    return asks(_variance_query, bounds=bounds, ddof=ddof, of_variance=math.sqrt)
 
 
 @private("numpy.average", required=UNIT, mechanism="geometric", from_unit=_column)
@@ -164,7 +164,7 @@ def private_mean(
     above = partial(_above, low=low, high=high)
     record_loss = RecordLoss(above, reads=(partial(float_block, name="x"),), cap=_width(low, high))
     shifted = Monotone(partial(_shifted, low=low, high=high))
-    return asks(_plan, part=MeanOf(record_loss), postprocess=shifted)
+    return asks(_one_column, part=MeanOf(record_loss), reading=shifted)
 
 
 @private("numpy.mean", limit={"max_loss": 1.0}, from_unit=_column)
@@ -206,7 +206,7 @@ def private_mean_loss(
     True
     """
     record_loss = RecordLoss(identity, reads=(loss_block,), cap=check_max_loss(max_loss))
-    return asks(_plan, part=MeanOf(record_loss), name="losses")
+    return asks(_one_column, part=MeanOf(record_loss), name="losses")
 
 
 def _rank(n: int, *, share: float) -> int:
@@ -277,7 +277,7 @@ def private_quantile(
         raise ValueError("Quantiles must be in the range [0, 1].")
     values = partial(_read_above, low=low, high=high)
     part = OrderOf(values, partial(_rank, share=share), _width(low, high))
-    return asks(_plan, part=part, postprocess=Monotone(partial(_shifted, low=low, high=high)))
+    return asks(_one_column, part=part, reading=Monotone(partial(_shifted, low=low, high=high)))
 
 
 def _shifted(released: ReleasedNumbers, low: float, high: float) -> float:

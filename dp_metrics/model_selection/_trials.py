@@ -275,7 +275,7 @@ def valid_response(metric: partial[Any], response: Any, y: Any, labels: Any = No
     if wants_probabilities(metric):
         array = _numbers(array) if array.dtype.kind == "O" else array
         return np.clip(np.nan_to_num(array, nan=0.0, posinf=1.0, neginf=0.0), 0.0, 1.0)
-    if row is not None and isinstance(row.usual.postprocess, Confusion):
+    if row is not None and isinstance(row.usual.reading, Confusion):
         known = as_listed([0, 1] if labels is None else labels, "labels")
         # any other becomes the first
         return known[np.maximum(places_among(array.ravel(), known), 0)].reshape(array.shape)

@@ -27,7 +27,7 @@ from dp_metrics.quantities.base import Draw, Noise, Output, Quantity, Totals
 from dp_metrics.quantities.mean import MeanOf
 from dp_metrics.quantities.ranks import RankingOf
 from dp_metrics.quantities.tables import CountStats
-from dp_metrics.release.plan import Plan, Source
+from dp_metrics.release.query import Query, Source
 from dp_metrics.release.release import Release
 from dp_metrics.release.released import ReleasedNumbers
 from dp_metrics.release.stored_questions import PER_RECORD, Call, storable
@@ -196,8 +196,8 @@ def _as_they_are(records: Records) -> Records:
     return records
 
 
-def best_plan(row: Metric, shape: Shape, options: Sequence[Mapping[str, Any]]) -> Plan:
-    """Return the plan of a choice.
+def best_query(row: Metric, shape: Shape, options: Sequence[Mapping[str, Any]]) -> Query:
+    """Return the query of a choice.
 
     Parameters
     ----------
@@ -209,42 +209,42 @@ def best_plan(row: Metric, shape: Shape, options: Sequence[Mapping[str, Any]]) -
         Public options of the metric, for each candidate.
     """
     true, *predictions = shape.arguments
-    plans = [
+    queries = [
         row.planned(Shape((true, one), shape.n), own) for one, own in zip(predictions, options, strict=True)
     ]
-    totals, steps = zip(*[_total(row, plan, shape.n) for plan in plans], strict=True)
-    unstated = next((plan.unstated for plan in plans if plan.unstated is not None), None)
+    totals, steps = zip(*[_total(row, query, shape.n) for query in queries], strict=True)
+    unstated = next((query.unstated for query in queries if query.unstated is not None), None)
     choice = partial(_choice, metric=row.name, candidates=len(totals))
     # a limit may be too small for a float, as the square of 1e-200 is: then no total is above 0
-    return Plan((LeastOf(totals, max(1, *steps)),), _as_they_are, choice, unstated=unstated)
+    return Query((LeastOf(totals, max(1, *steps)),), _as_they_are, choice, unstated=unstated)
 
 
-def _total(row: Metric, plan: Plan, n: int | None) -> tuple[Total, int]:
+def _total(row: Metric, query: Query, n: int | None) -> tuple[Total, int]:
     """Return what a candidate loses on all records, and by how much one more record can raise that."""
-    part, *others = plan.parts
+    part, *others = query.quantities
     if row.greater_is_better is not None and not others:
         if isinstance(part, MeanOf):
             if (cap := part.record_loss.cap) is None:
                 limits = " or ".join(f"{name}=..." for name in ("bounds", "max_loss") if name in row.options)
                 raise ValueError(_NO_LIMIT.format(row.name, limits, _OTHERWISE))
-            return partial(_sum_of_losses, plan=plan), float_units(cap)
+            return partial(_sum_of_losses, query=query), float_units(cap)
         if isinstance(part, RankingOf):
             if n is None:
                 raise ValueError(_PAIRS.format(row.name, _OTHERWISE))
-            return partial(_wrong_pairs, plan=plan), 2 * (n - 1)  # twice the pairs of one record with others
+            return partial(_wrong_pairs, query=query), 2 * (n - 1)  # two for each pair of a record
     raise ValueError(_NO_SENSITIVITY.format(row.name, _INSTEAD.get(row.name, ""), _OTHERWISE))
 
 
-def _sum_of_losses(records: Records, plan: Plan) -> int:
+def _sum_of_losses(records: Records, query: Query) -> int:
     """Return the exact sum of the losses, each clipped to its cap, in units of 2**-1074."""
-    (part,), checked = plan.parts, plan.reader(records)
+    (part,), checked = query.quantities, query.reader(records)
     total: int = part.stats(checked, part.totals(checked), 0).total
     return total
 
 
-def _wrong_pairs(records: Records, plan: Plan) -> int:
+def _wrong_pairs(records: Records, query: Query) -> int:
     """Return twice the number of pairs of two classes in the wrong order; equal scores count half."""
-    (part,), checked = plan.parts, plan.reader(records)
+    (part,), checked = query.quantities, query.reader(records)
     ranked: RankedScores = part.stats(checked, part.totals(checked), 0).ranked
     return ranked.total
 
@@ -396,7 +396,7 @@ def private_best(  # noqa: PLR0913 - data, options, and settings of a release
         ),
     )
 
-    def read() -> tuple[Plan, Source, Any]:
+    def read() -> tuple[Query, Source, Any]:
         if X is None and any(has_method(one, "predict") for one in candidates):
             raise TypeError("Pass X, the records that the models shall predict.")
         predictions, own = list(candidates), public
@@ -408,8 +408,8 @@ def private_best(  # noqa: PLR0913 - data, options, and settings of a release
                 _response(one, methods, X, y_true, own.get("labels"), terms.relation) for one in candidates
             ]
         shape, records = Records.of((y_true, *predictions), relation=terms.relation)
-        plan = best_plan(row, shape, [own] * len(candidates))
-        return plan, plan.read(records), None
+        query = best_query(row, shape, [own] * len(candidates))
+        return query, query.read(records), None
 
     chosen: Choice = release.answer(read, lambda result: result.value)
     return chosen

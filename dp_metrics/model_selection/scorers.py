@@ -89,7 +89,7 @@ def usual_responses(metric: functools.partial[Any]) -> tuple[str, ...]:
 def wants_probabilities(metric: functools.partial[Any]) -> bool:
     """Return whether a metric judges probabilities: scores with public edges of their own need not be."""
     row = metric_of(metric)
-    if row is not None and isinstance(row.usual.postprocess, ScoreTable):
+    if row is not None and isinstance(row.usual.reading, ScoreTable):
         return metric.keywords.get("edges") is None
     return takes(metric, "y_proba")
 
@@ -360,7 +360,7 @@ def make_private_scorer(
     **An exhausted budget.** Searches and cross-validations turn any `Exception` of a scorer into the score
     NaN and go on. A budget that ends within them raises `dp_metrics.exceptions.SearchInterrupt`, which is
     none.
-    Ask before the first fit whether the plan fits, as in the second example below.
+    Ask before the first fit whether the query fits, as in the second example below.
 
     Only `sample_weight` can be requested through metadata routing; an epsilon for one call is refused.
 
@@ -385,7 +385,7 @@ def make_private_scorer(
     >>> scores.shape, accountant.spent
     ((5,), 1.0)
 
-    Nothing is fitted if the plan does not fit into the budget:
+    Nothing is fitted if the query does not fit into the budget:
 
     >>> from fractions import Fraction
     >>> from dp_metrics import count_releases

@@ -19,7 +19,7 @@ from dp_metrics.metrics.scores.released_scores import ReleasedScores
 from dp_metrics.page.page_plan import ByGroupToo, EvaluationPlan, PageRelease
 from dp_metrics.quantities.counts_noise import far_apart
 from dp_metrics.release.released import Interval, Monotone, ReleasedNumbers, only
-from dp_metrics.release.result import PrivateResult
+from dp_metrics.release.result import Result
 from dp_metrics.release.stored_answers import NOT_STORED
 
 HOW_GOOD, FOR_WHOM = "How good", "For whom"
@@ -102,7 +102,7 @@ def numbers_of(evaluated: PageRelease) -> list[Number]:
             numbers += _of_scores(release, told)
         elif isinstance(told, PrivateMetricFrame):
             numbers += _of_groups(release, told, "roc auc" if release == "scores by group" else "mae")
-        elif isinstance(told, PrivateResult):
+        elif isinstance(told, Result):
             numbers += _of_result(release, told)
     return sorted(numbers, key=lambda one: one.section != HOW_GOOD)
 
@@ -196,7 +196,7 @@ def _of_scores(release: str, told: ReleasedScores) -> Iterator[Number]:
     )  # fmt: skip
 
 
-def _of_result(release: str, told: PrivateResult[Any]) -> Iterator[Number]:
+def _of_result(release: str, told: Result[Any]) -> Iterator[Number]:
     if release != "errors":
         yield _plain(_ONE[release], release, told)
         return
@@ -220,7 +220,7 @@ def _root(released: ReleasedNumbers) -> float:
     return math.sqrt(released.values[0])
 
 
-def _plain(name: str, release: str, told: PrivateResult[Any]) -> Number:
+def _plain(name: str, release: str, told: Result[Any]) -> Number:
     return Number(
         name, float(told.value), HOW_GOOD, name, release, told.note, told.bias,
         _noise=told.noise_interval, _people=told.population_interval,

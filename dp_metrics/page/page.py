@@ -26,7 +26,7 @@ from dp_metrics.page.contents import CONFIDENCE, Section, Table, pictures_of, se
 from dp_metrics.page.numbers import Number, PageFacts, Verdicts, checked
 from dp_metrics.page.page_plan import ByGroupToo, EvaluationPlan, PageForm, PageRelease, plan_of_page, planned
 from dp_metrics.page.setting import Setting, given
-from dp_metrics.release.plan import Source, Together
+from dp_metrics.release.query import Source, Together
 from dp_metrics.release.release import Release
 from dp_metrics.release.stored_answers import Answer, answer_json, read_shape, restored, restores
 from dp_metrics.release.stored_questions import DAMAGED, Call, public_records, question_json
@@ -173,7 +173,7 @@ class PrivateEvaluation(PageFacts, Mapping[str, Number]):
         How epsilon was divided, and what was left out.
     released : dict
         What was released, by the names of the plan: `ReleasedConfusion`, `ReleasedScores`,
-        `PrivateMetricFrame`, `PrivateResult` and `Comparison`, with all that these offer for nothing.
+        `PrivateMetricFrame`, `Result` and `Comparison`, with all that these offer for nothing.
     epsilon : float
         What all of it cost.
     budget : dict or None

@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 
 from dp_metrics._html import HtmlRepr, card
 from dp_metrics.fairness.frame import PrivateMetricFrame, frame_of
-from dp_metrics.fairness.frame_plan import FrameMetric, plan_frame
+from dp_metrics.fairness.frame_query import FrameMetric, plan_frame
 from dp_metrics.fairness.groups import Groups
-from dp_metrics.inference.comparison import comparison_plan, paired_losses
+from dp_metrics.inference.comparison import comparison_query, paired_losses
 from dp_metrics.inputs.arrays import ArgumentShape, Records, Shape, float_block, probability_block
 from dp_metrics.inputs.labels import LabelSet
 from dp_metrics.inputs.options import Relation, as_real
@@ -27,13 +27,13 @@ from dp_metrics.metrics.labels.layouts import MOST_MATRIX_LABELS, matrix_layout
 from dp_metrics.metrics.labels.released_confusion import ReleasedConfusion
 from dp_metrics.metrics.scores.curve_formulas import TwoClasses, area_under_roc, check_unit
 from dp_metrics.metrics.scores.released_scores import ReleasedScores
-from dp_metrics.metrics.scores.table import score_plan
+from dp_metrics.metrics.scores.table import score_query
 from dp_metrics.page.setting import LABELS, PROBABILITIES, SCORES, TARGETS, Setting
 from dp_metrics.quantities.counts_noise import MOST_ERROR, in_words
 from dp_metrics.quantities.tables import columns_for
-from dp_metrics.release.plan import Share, Together
+from dp_metrics.release.query import Share, Together
 from dp_metrics.release.released import KeptCounts
-from dp_metrics.release.result import PrivateResult
+from dp_metrics.release.result import Result
 from dp_metrics.release.stored_questions import storable
 from dp_metrics.sensitivity.exact import in_blocks
 from dp_metrics.streaming.summaries import kept_labels, released_confusion
@@ -272,7 +272,7 @@ class PageRelease(NamedTuple):
         How epsilon was divided.
     released : mapping
         By the name of the release, the object that tells what was released.
-    results : sequence of PrivateResult
+    results : sequence of Result
         What was released.
     """
 
@@ -282,7 +282,7 @@ class PageRelease(NamedTuple):
     relation: Relation
     plan: EvaluationPlan
     released: Mapping[str, Any]
-    results: Sequence[PrivateResult[Any]]
+    results: Sequence[Result[Any]]
 
 
 @dataclass(frozen=True)
@@ -301,7 +301,7 @@ class _Block:
 
     shares: tuple[Share, ...]
     reader: Callable[[Records], Sequence[Records]]
-    combine: Callable[[Sequence[PrivateResult[Any]], float], Any]
+    combine: Callable[[Sequence[Result[Any]], float], Any]
 
 
 @dataclass(frozen=True)
@@ -441,11 +441,11 @@ def _with_features(records: Records, *, places: tuple[int, ...]) -> Records:
     return records.of_arguments(*places)
 
 
-def _value(results: Sequence[PrivateResult[Any]], epsilon: float) -> Any:
+def _value(results: Sequence[Result[Any]], epsilon: float) -> Any:
     return results[0].value
 
 
-def _result(results: Sequence[PrivateResult[Any]], epsilon: float) -> PrivateResult[Any]:
+def _result(results: Sequence[Result[Any]], epsilon: float) -> Result[Any]:
     return results[0]
 
 
@@ -476,7 +476,7 @@ def _frame(
 
 
 def _shown_frame(
-    results: Sequence[PrivateResult[Any]], epsilon: float, *, together: Together, **settings: Any
+    results: Sequence[Result[Any]], epsilon: float, *, together: Together, **settings: Any
 ) -> PrivateMetricFrame:
     return frame_of(together.combine(results), epsilon=epsilon, **settings)
 
@@ -492,8 +492,8 @@ def _labels_block(public: PageForm, *, by_group: bool) -> _Block:
     wanted, kept = kept_labels(labels, matrix=labels.size <= MOST_MATRIX_LABELS)
     take = partial(_labelled, predicted=public.predicted, features=features if by_group else ())
     if not by_group:
-        plan = replace(wanted.plan(), postprocess=kept)
-        share = Share(plan, Fraction(1), public.relation, _PAGE)
+        query = replace(wanted.query(), reading=kept)
+        share = Share(query, Fraction(1), public.relation, _PAGE)
         combine = partial(_shown_labels, labels=labels)
         return _Block((share,), partial(_one, reader=take), combine)
     options = {"labels": labels.in_order}
@@ -508,9 +508,7 @@ def _labels_block(public: PageForm, *, by_group: bool) -> _Block:
     return replace(block, combine=partial(_both, frame=block.combine, labels=labels, kept=in_all))
 
 
-def _shown_labels(
-    results: Sequence[PrivateResult[Any]], epsilon: float, *, labels: LabelSet
-) -> ReleasedConfusion:
+def _shown_labels(results: Sequence[Result[Any]], epsilon: float, *, labels: LabelSet) -> ReleasedConfusion:
     return released_confusion(results[0], labels=labels)
 
 
@@ -522,10 +520,10 @@ class ByGroupToo(NamedTuple):
 
 
 def _both(
-    results: Sequence[PrivateResult[Any]],
+    results: Sequence[Result[Any]],
     epsilon: float,
     *,
-    frame: Callable[[Sequence[PrivateResult[Any]], float], PrivateMetricFrame],
+    frame: Callable[[Sequence[Result[Any]], float], PrivateMetricFrame],
     labels: LabelSet,
     kept: KeptCounts,
 ) -> ByGroupToo:
@@ -537,15 +535,15 @@ def _both(
 def _scores_block(public: PageForm) -> _Block:
     """Return the table of classes by bins of scores: curves, areas and metrics at thresholds."""
     setting = public.setting
-    plan = score_plan(
+    query = score_query(
         area_under_roc, public.of("y_true", SCORES), labels=setting.labels,
         pos_label=setting.pos_label, edges=setting.edges, bins=None,
     )  # fmt: skip
-    share = Share(plan, Fraction(1), public.relation, _PAGE)
+    share = Share(query, Fraction(1), public.relation, _PAGE)
     return _Block((share,), public.pick("y_true", SCORES), _shown_scores)
 
 
-def _shown_scores(results: Sequence[PrivateResult[Any]], epsilon: float) -> ReleasedScores:
+def _shown_scores(results: Sequence[Result[Any]], epsilon: float) -> ReleasedScores:
     (result,) = results
     table: Any = result.reading
     return ReleasedScores(replace(result, reading=KeptCounts(table)), table.counts(result.released))
@@ -562,8 +560,8 @@ def _areas_block(public: PageForm) -> _Block:
 
 def _plain_block(public: PageForm, name: str, *columns: str, **options: Any) -> _Block:
     """Return the release of one metric."""
-    plan = _metric(name, "", **options).planned(public.of(*columns))
-    share = Share(plan, Fraction(1), public.relation, name)
+    query = _metric(name, "", **options).planned(public.of(*columns))
+    share = Share(query, Fraction(1), public.relation, name)
     return _Block((share,), public.pick(*columns), _result)
 
 
@@ -600,8 +598,8 @@ def _compared_block(public: PageForm) -> _Block:
         reader = partial(
             _two_models, predicted=public.predicted, other=public.as_labels(setting.baseline, at)
         )
-    plan = comparison_plan(losses, public.shape.n)
-    return _Block((Share(plan, Fraction(1), Relation.REPLACE_ONE, "private_compare"),), reader, _value)
+    query = comparison_query(losses, public.shape.n)
+    return _Block((Share(query, Fraction(1), Relation.REPLACE_ONE, "private_compare"),), reader, _value)
 
 
 def _two_models(
@@ -773,11 +771,11 @@ def _pieces(records: Records, *, readers: Sequence[Callable[[Records], Sequence[
 
 
 def _evaluated(
-    results: Sequence[PrivateResult[Any]],
+    results: Sequence[Result[Any]],
     *,
     public: PageForm,
     plan: EvaluationPlan,
-    made: Sequence[tuple[str, int, Callable[[Sequence[PrivateResult[Any]], float], Any]]],
+    made: Sequence[tuple[str, int, Callable[[Sequence[Result[Any]], float], Any]]],
 ) -> PageRelease:
     left, released = list(results), {}
     for name, size, combine in made:

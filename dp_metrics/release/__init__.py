@@ -1,1 +1,1 @@
-"""The one path of a release: shape, plan, read, spend, draw."""
+"""The one path of a release: shape, query, read, spend, draw."""

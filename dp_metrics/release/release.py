@@ -1,6 +1,6 @@
-"""The single path of a release: terms -> plan -> totals -> noises -> stats -> spend -> draw.
+"""The single path of a release: terms -> query -> totals -> noises -> stats -> spend -> draw.
 
-Of several plans together all are prepared, one spend pays for them, and all are drawn.
+Of several queries together all are prepared, one spend pays for them, and all are drawn.
 Everything that can fail for a reason in the data happens before the spend: records are validated as they are
 read, and each draw is ready when epsilon is recorded. What follows is arithmetic that cannot raise.
 """
@@ -25,8 +25,8 @@ from dp_metrics.exceptions import (
 )
 from dp_metrics.inputs.options import Relation
 from dp_metrics.quantities.base import Draw, Noise
-from dp_metrics.release.plan import Plan, Source, Together, each_plan
-from dp_metrics.release.result import PrivateResult, drawn_by
+from dp_metrics.release.query import Query, Source, Together, each_query
+from dp_metrics.release.result import Result, drawn_by
 from dp_metrics.release.stored_answers import (
     NOT_STORED,
     answer_json,
@@ -79,17 +79,17 @@ class Release:
         Parameters
         ----------
         read : callable
-            Returns a plan, or several together, the source of its stats, or one for each, and the public form
-            of the records. It is not called where there is a stored release.
+            Returns a query, or several together, the source of its stats, or one for each, and the public
+            form of the records. It is not called where there is a stored release.
         make : callable
-            What the caller returns, of the `PrivateResult` of a plan, or of what several combine to.
+            What the caller returns, of the `Result` of a query, or of what several combine to.
 
         Raises
         ------
         PrivacyBudgetError
             If the budget is too small; nothing is drawn.
         ValueError
-            If the plan cannot be carried out, the name of the spend was used in this session, or another
+            If the query cannot be carried out, the name of the spend was used in this session, or another
             question was asked under it; nothing is spent.
 
         Notes
@@ -100,17 +100,17 @@ class Release:
         if (stored := self.stored()) is not None:
             found: T = stored
             return found
-        plan, source, form = read()
+        query, source, form = read()
         # whoever made NumPy raise or warn of overflows would learn of the data, perhaps after the spend
         with np.errstate(all="ignore"):
-            relation = None if isinstance(plan, Plan) else plan.relation
-            prepared = self.prepare_all(plan, source)
+            relation = None if isinstance(query, Query) else query.relation
+            prepared = self.prepare_all(query, source)
             claim, results = self._results(prepared, relation or self.terms.relation)
-            return self._kept(claim, results, form, lambda found: make(_combined(plan, found)))
+            return self._kept(claim, results, form, lambda found: make(_combined(query, found)))
 
-    def run(self, plan: Plan, source: Source) -> PrivateResult[Any]:
+    def run(self, query: Query, source: Source) -> Result[Any]:
         """Release what is planned of records, as `answer` does, with no form to store."""
-        return self.answer(lambda: (plan, source, None), lambda result: result)
+        return self.answer(lambda: (query, source, None), lambda result: result)
 
     def _question(self) -> str | None:
         """Return all that is public of the call, as JSON; no private record is read for it."""
@@ -166,9 +166,9 @@ class Release:
     def _kept(
         self,
         claim: Claim | None,
-        results: list[PrivateResult[Any]],
+        results: list[Result[Any]],
         form: Any,
-        make: Callable[[list[PrivateResult[Any]]], T],
+        make: Callable[[list[Result[Any]]], T],
     ) -> T:
         """Return what is made of results, stored in the budget, or else with a note that it is not."""
         made = make(results)
@@ -177,7 +177,7 @@ class Release:
             return made
 
         def written() -> tuple[str | None, str]:
-            value = made.value if isinstance(made, PrivateResult) else made
+            value = made.value if isinstance(made, Result) else made
             if self._call is None:
                 answer = None
             elif self._call.kind == "value" or (claim.question is None and self._call.kind == "metric"):
@@ -190,18 +190,18 @@ class Release:
             return made
         return make([replace(one, more=NOT_STORED) for one in results])
 
-    def prepare_all(self, plan: Plan | Together, source: Any) -> list[PreparedPlan]:
-        """Return what is left to draw of a plan, or of each of several; nothing is spent, nothing drawn."""
-        sources = [source] if isinstance(plan, Plan) else source
-        plans = each_plan(self.metric, self.terms, plan)
+    def prepare_all(self, query: Query | Together, source: Any) -> list[PreparedQuery]:
+        """Return what is left to draw of a query, or of each of several; nothing is spent, nothing drawn."""
+        sources = [source] if isinstance(query, Query) else source
+        queries = each_query(self.metric, self.terms, query)
         prepared = []
-        for (metric, terms, one, size), of_one in zip(plans, sources, strict=True):
-            prepared.append(PreparedPlan.of(metric, terms, one, of_one, size))
+        for (metric, terms, one, size), of_one in zip(queries, sources, strict=True):
+            prepared.append(PreparedQuery.of(metric, terms, one, of_one, size))
         return prepared
 
     def _results(
-        self, prepared: Sequence[PreparedPlan], relation: Relation
-    ) -> tuple[Claim | None, list[PrivateResult[Any]]]:
+        self, prepared: Sequence[PreparedQuery], relation: Relation
+    ) -> tuple[Claim | None, list[Result[Any]]]:
         """Warn, spend and draw: the one path of all releases."""
         warn_of_large_epsilon(self.terms.epsilon)
         for _, alike in groupby(prepared, key=lambda one: one.metric):
@@ -221,17 +221,17 @@ class Release:
                 neighboring=relation.value,
                 claim=claim,
             )
-        return claim, list(map(PreparedPlan.draw, prepared))
+        return claim, list(map(PreparedQuery.draw, prepared))
 
 
-def _combined(plan: Plan | Together, results: list[PrivateResult[Any]]) -> Any:
-    """Return the one result of a plan, or what several combine to."""
-    return results[0] if isinstance(plan, Plan) else plan.combine(results)
+def _combined(query: Query | Together, results: list[Result[Any]]) -> Any:
+    """Return the one result of a query, or what several combine to."""
+    return results[0] if isinstance(query, Query) else query.combine(results)
 
 
 @dataclass(frozen=True, repr=False, eq=False)
-class PreparedPlan:
-    """Private: a plan with all checks done, ready to be drawn.
+class PreparedQuery:
+    """Private: a query with all checks done, ready to be drawn.
 
     Parameters
     ----------
@@ -239,7 +239,7 @@ class PreparedPlan:
         Name of what is released.
     terms : Terms
         Those of the release.
-    plan, source
+    query, source
         What is released, and of what.
     noises : sequence of Noise
         How each part is drawn.
@@ -255,7 +255,7 @@ class PreparedPlan:
 
     metric: str
     terms: Terms
-    plan: Plan
+    query: Query
     source: Source
     noises: Sequence[Noise]
     stats: Sequence[Any]
@@ -265,16 +265,16 @@ class PreparedPlan:
 
     @classmethod
     def of(
-        cls, metric: str, terms: Terms, plan: Plan, source: Source, mean_size: Fraction | None = None
+        cls, metric: str, terms: Terms, query: Query, source: Source, mean_size: Fraction | None = None
     ) -> Self:
         """Look at the records; raise for whatever cannot be released."""
-        noises, for_count = plan.noises(terms, source.totals, source.capacity)
+        noises, for_count = query.noises(terms, source.totals, source.capacity)
         stats = source.stats(noises)
         draws = []
         for noise, one in zip(noises, stats, strict=True):
             draws.append(noise.prepare(one))
         records = mean_size if terms.relation.private_n else Fraction(source.totals[0].size)
-        return cls(metric, terms, plan, source, noises, stats, draws, for_count, records)
+        return cls(metric, terms, query, source, noises, stats, draws, for_count, records)
 
     def laws(self, count: int) -> list[Any]:
         """Return the exact law of each part, given a noisy number of records: what audits compare."""
@@ -290,7 +290,7 @@ class PreparedPlan:
                 return True
         return False
 
-    def draw(self) -> PrivateResult[Any]:
+    def draw(self) -> Result[Any]:
         """Draw what has been prepared, after the spend; the rest is post-processing."""
         count = None
         if self.for_count:
@@ -300,6 +300,6 @@ class PreparedPlan:
         outputs, source = [], self.source
         for draw in self.draws:
             outputs.append(draw(self.terms.entropy, count))
-        return PrivateResult.of(
-            self.metric, self.terms, self.plan, source.totals, source.capacity, self.noises, outputs
+        return Result.of(
+            self.metric, self.terms, self.query, source.totals, source.capacity, self.noises, outputs
         )

@@ -170,7 +170,7 @@ class ReleasedNumbers:
     Parameters
     ----------
     values : sequence
-        A number, or a tuple of whole numbers, for each part of the plan.
+        A number, or a tuple of whole numbers, for each part of the query.
     public_n : int or None
         Number of records, where that is public: nothing else may be made of the true one.
     total_weight : float or None
@@ -180,7 +180,7 @@ class ReleasedNumbers:
     neighboring : Relation
         The neighbouring relation.
     most_records : int, default=1
-        How many records one person has at most, as far as epsilon was divided among them; see `Plan`.
+        How many records one person has at most, as far as epsilon was divided among them; see `Query`.
     """
 
     values: Sequence[Any]

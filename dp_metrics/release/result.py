@@ -53,7 +53,7 @@ _UNPROTECTED = {
 
 @own_error_state
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
-class PrivateResult(HtmlRepr, Generic[Value_co]):
+class Result(HtmlRepr, Generic[Value_co]):
     """A private number and what is public about its release; all of it may be published.
 
     `with_result` returns it. It is formatted as its value is, and ``float(result)`` is the value of a metric
@@ -147,7 +147,7 @@ class PrivateResult(HtmlRepr, Generic[Value_co]):
         cls,
         metric: str,
         terms: Terms,
-        plan: Any,
+        query: Any,
         totals: Sequence[Totals] | None,
         capacity: int | None,
         noises: Sequence[Noise],
@@ -158,10 +158,10 @@ class PrivateResult(HtmlRepr, Generic[Value_co]):
         values = tuple([output.value for output in outputs])
         return cls(
             metric=metric,
-            reading=plan.postprocess,
+            reading=query.reading,
             noises=tuple(noises),
             outputs=tuple(outputs),
-            released=released_numbers(terms, plan, totals, values),
+            released=released_numbers(terms, query, totals, values),
             totals=None if totals is None else tuple(totals),
             capacity=capacity,
             spend_name=terms.spend_name,
@@ -282,7 +282,7 @@ class PrivateResult(HtmlRepr, Generic[Value_co]):
         shown |= {"noise_interval": None if limits is None else tuple(limits), "note": self.note}
         shown["bias"] = self.bias
         told = "".join(f", {name}={one!r}" for name, one in shown.items() if one is not None)
-        return f"PrivateResult({self.value!r}{told})"
+        return f"Result({self.value!r}{told})"
 
     def _facts(self) -> dict[str, Any]:
         limits = self._limits()
@@ -557,13 +557,13 @@ class PrivateResult(HtmlRepr, Generic[Value_co]):
 
 
 def released_numbers(
-    terms: Terms, plan: Any, totals: Sequence[Totals] | None, values: Sequence[Any]
+    terms: Terms, query: Any, totals: Sequence[Totals] | None, values: Sequence[Any]
 ) -> ReleasedNumbers:
     """Return released numbers with what is public about them."""
     n = weight = None
     if totals is not None and not terms.relation.private_n:
         n, weight = totals[0].n, rounded_quotient(totals[0].weight, 1 << UNIT_BITS)
-    return ReleasedNumbers(values, n, weight, terms.epsilon, terms.relation, plan.most_records)
+    return ReleasedNumbers(values, n, weight, terms.epsilon, terms.relation, query.most_records)
 
 
 _PUBLISHED = (
@@ -651,11 +651,11 @@ def _listed(array: np.ndarray[Any, Any]) -> Any:
 P = ParamSpec("P")
 T = TypeVar("T")
 
-_RELEASES: dict[FunctionType, Callable[..., PrivateResult[Any]]] = {}
+_RELEASES: dict[FunctionType, Callable[..., Result[Any]]] = {}
 """What makes the result of each function, from all its arguments by name."""
 
 
-def set_result(function: Callable[..., Any], release: Callable[..., PrivateResult[Any]]) -> None:
+def set_result(function: Callable[..., Any], release: Callable[..., Result[Any]]) -> None:
     """Let `with_result` serve a function that returns the value of what this release returns.
 
     Parameters
@@ -668,8 +668,8 @@ def set_result(function: Callable[..., Any], release: Callable[..., PrivateResul
     _RELEASES[cast(FunctionType, function)] = release
 
 
-def with_result(metric: Callable[P, T]) -> Callable[P, PrivateResult[T]]:
-    """Return a metric that returns its `PrivateResult`: the value with all that may be published about it.
+def with_result(metric: Callable[P, T]) -> Callable[P, Result[T]]:
+    """Return a metric that returns its `Result`: the value with all that may be published about it.
 
     Parameters
     ----------
@@ -690,7 +690,7 @@ def with_result(metric: Callable[P, T]) -> Callable[P, PrivateResult[T]]:
 
     Notes
     -----
-    Guarantee: that of the metric. All that a `PrivateResult` holds costs epsilon together.
+    Guarantee: that of the metric. All that a `Result` holds costs epsilon together.
 
     Examples
     --------
@@ -702,17 +702,17 @@ def with_result(metric: Callable[P, T]) -> Callable[P, PrivateResult[T]]:
     """
     if isinstance(metric, functools.partial):
         served = functools.partial(with_result(metric.func), *metric.args, **metric.keywords)
-        return cast(Callable[P, PrivateResult[T]], served)
+        return cast(Callable[P, Result[T]], served)
     function, own = (metric.__func__, [metric.__self__]) if isinstance(metric, MethodType) else (metric, [])
     if not isinstance(function, FunctionType) or function not in _RELEASES:
         raise TypeError(
             "with_result takes a metric of dp_metrics or dp_metrics.distributed, the release of a "
             "LossSummary or a VarianceSummary, or a functools.partial of one of these."
         )
-    return cast(Callable[P, PrivateResult[T]], functools.partial(_result, function, *own))
+    return cast(Callable[P, Result[T]], functools.partial(_result, function, *own))
 
 
-def _result(function: FunctionType, /, *args: Any, **kwargs: Any) -> PrivateResult[Any]:
+def _result(function: FunctionType, /, *args: Any, **kwargs: Any) -> Result[Any]:
     return _RELEASES[function](**arguments_of(function, args, kwargs))
 
 

@@ -18,8 +18,8 @@ from dp_metrics.exceptions import warn_caller
 from dp_metrics.inputs.arrays import ArgumentShape, Shape
 from dp_metrics.inputs.options import Relation
 from dp_metrics.quantities.base import Output, Totals
-from dp_metrics.release.plan import Plan, Together, each_plan
-from dp_metrics.release.result import PrivateResult
+from dp_metrics.release.query import Query, Together, each_query
+from dp_metrics.release.result import Result
 from dp_metrics.release.stored_questions import (
     DAMAGED,
     MALFORMED,
@@ -79,12 +79,12 @@ class Answer:
             raise ValueError(DAMAGED)
         return self.question
 
-    def results(self, plan: Plan | Together) -> list[PrivateResult[Any]]:
-        """Return the result of a plan, or of each of several, that is made again of what was drawn."""
+    def results(self, query: Query | Together) -> list[Result[Any]]:
+        """Return the result of a query, or of each of several, that is made again of what was drawn."""
         asked = self.asked
         terms = Terms(asked["epsilon"], Relation(asked["neighboring"]), asked["mechanism"])
-        plans = each_plan(asked["metric"], terms, plan)
-        return [_result(*one[:3], drawn) for one, drawn in zip(plans, self.drawn, strict=True)]
+        queries = each_query(asked["metric"], terms, query)
+        return [_result(*one[:3], drawn) for one, drawn in zip(queries, self.drawn, strict=True)]
 
 
 def restores(kind: str) -> Callable[[R], R]:
@@ -97,7 +97,7 @@ def restores(kind: str) -> Callable[[R], R]:
     return enter
 
 
-def answer_json(kind: str, form: Any, results: Sequence[PrivateResult[Any]]) -> str | None:
+def answer_json(kind: str, form: Any, results: Sequence[Result[Any]]) -> str | None:
     """Return what was released as JSON; None if it cannot be written."""
     try:
         content = {"kind": kind, "form": encoded(_plain_form(form)), "results": [*map(_written, results)]}
@@ -174,7 +174,7 @@ def read_shape(written: Mapping[str, Any]) -> Shape:
     return Shape(tuple(arguments), written["n"], written.get("most_records", 1))
 
 
-def _written(result: PrivateResult[Any]) -> dict[str, Any]:
+def _written(result: Result[Any]) -> dict[str, Any]:
     """Return what was drawn, and the public totals of the records; weights and groups are not kept."""
     totals = None if result.totals is None else list(result.totals)
     return {
@@ -186,17 +186,17 @@ def _written(result: PrivateResult[Any]) -> dict[str, Any]:
     }
 
 
-def _result(metric: str, terms: Terms, plan: Plan, drawn: Mapping[str, Any]) -> PrivateResult[Any]:
-    """Return a result that was written: its noises follow from the plan and the totals."""
+def _result(metric: str, terms: Terms, query: Query, drawn: Mapping[str, Any]) -> Result[Any]:
+    """Return a result that was written: its noises follow from the query and the totals."""
     totals, outputs, capacity = decoded(drawn["totals"]), decoded(drawn["outputs"]), drawn["capacity"]
-    known = [Totals.of(1)] * len(plan.parts) if totals is None else totals
+    known = [Totals.of(1)] * len(query.quantities) if totals is None else totals
     if (totals is None) != terms.relation.private_n or not isinstance(drawn["spend_name"], str | None):
         raise ValueError(DAMAGED)
     is_sound = [isinstance(one, Output) and isinstance(one.value, float | int | tuple) for one in outputs]
     if not all(isinstance(one, Totals) for one in known) or not all(is_sound):
         raise ValueError(DAMAGED)
-    noises, _ = plan.noises(terms, known, capacity)
-    made: PrivateResult[Any] = PrivateResult.of(metric, terms, plan, totals, capacity, noises, outputs)
+    noises, _ = query.noises(terms, known, capacity)
+    made: Result[Any] = Result.of(metric, terms, query, totals, capacity, noises, outputs)
     made = replace(made, spend_name=drawn["spend_name"], is_repeatable=drawn["is_repeatable"] is True)
     _ = made.value, made.note  # whatever does not fit fails here
     return made

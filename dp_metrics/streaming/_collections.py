@@ -13,7 +13,7 @@ from dp_metrics.inputs.arrays import ArgumentShape, Shape, array_of, check_one_n
 from dp_metrics.inputs.options import Relation
 from dp_metrics.inputs.readers import check_sample_weight
 from dp_metrics.metrics import Metric
-from dp_metrics.release.result import PrivateResult
+from dp_metrics.release.result import Result
 from dp_metrics.release.stored_questions import PER_RECORD, public_totals
 from dp_metrics.release.terms import Terms
 from dp_metrics.sensitivity.exact import exact_sum
@@ -35,7 +35,7 @@ _UNLIKE = (
 )
 
 
-def released(metric: Metric, **arguments: Any) -> PrivateResult[Any]:
+def released(metric: Metric, **arguments: Any) -> Result[Any]:
     """Release a metric of Dask collections.
 
     Parameters
@@ -71,7 +71,7 @@ def released(metric: Metric, **arguments: Any) -> PrivateResult[Any]:
     call = replace(metric.call(of_records, {}), of_records=totals)
     release = metric.release_on(terms, options, call=call)
     if (stored := release.stored()) is not None:
-        found: PrivateResult[Any] = stored
+        found: Result[Any] = stored
         return found
     # an option that is wrong fails here, before hours of computing
     empty = Summary.for_release(metric, of_records, _form(data.values()), release)

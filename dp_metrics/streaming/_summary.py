@@ -1,4 +1,4 @@
-"""A summary: what a plan has to know of records that come in pieces, in little memory."""
+"""A summary: what a query has to know of records that come in pieces, in little memory."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from dp_metrics.inputs.options import Relation, as_whole
 from dp_metrics.inputs.readers import NO_WEIGHT
 from dp_metrics.metrics import METRICS, Metric
 from dp_metrics.quantities.base import Totals
-from dp_metrics.release.plan import Plan, Source
+from dp_metrics.release.query import Query, Source
 from dp_metrics.release.release import Release
-from dp_metrics.release.result import PrivateResult
+from dp_metrics.release.result import Result
 from dp_metrics.release.stored_questions import Call, as_plain, public_totals
 from dp_metrics.release.terms import Terms
 
@@ -43,12 +43,12 @@ _UNLIKE = "All records must have the same number of outputs or columns, and prob
 
 @own_error_state
 class Summary(HtmlRepr):
-    """Private data: what the plan of a metric has to know of its records, in little memory.
+    """Private data: what the query of a metric has to know of its records, in little memory.
 
     Parameters
     ----------
     metric : Metric
-        Its plan has parts that merge: means of losses, variances, counts and sums by bin.
+        Its query has parts that merge: means of losses, variances, counts and sums by bin.
     options : mapping
         Its public options.
     capacity : int
@@ -68,8 +68,10 @@ class Summary(HtmlRepr):
         if ranks is None or ranks < 1:
             raise ValueError("capacity must be a positive integer.")
         self._name, self._options, self._capacity = metric.name, dict(options), ranks
-        self._expected: Plan | None = None  # of the form that was stated before there were chunks, if one was
-        self._plan: Plan | None = None  # of the form that chunks have stated
+        self._expected: Query | None = (
+            None  # of the form that was stated before there were chunks, if one was
+        )
+        self._query: Query | None = None  # of the form that chunks have stated
         self._stats: list[Any] | None = None
         self._form: tuple[int, float] | None = None  # columns and resolution, as the first chunk stated them
         self._is_open = False  # true: a chunk without records has another form than the others
@@ -84,9 +86,9 @@ class Summary(HtmlRepr):
         ValueError
             If an option is invalid, or the release is bound to be refused: reading would be in vain.
         """
-        plan = metric.planned(shape, options)
-        many = [part.plain(_MANY_RECORDS) for part in plan.parts]
-        noises, _ = replace(plan, unstated=None).noises(release.terms, many, CAPACITY)
+        query = metric.planned(shape, options)
+        many = [part.plain(_MANY_RECORDS) for part in query.quantities]
+        noises, _ = replace(query, unstated=None).noises(release.terms, many, CAPACITY)
         return cls(metric, options, max([CAPACITY, *(noise.ranks for noise in noises)])).expecting(shape)
 
     @property
@@ -107,46 +109,47 @@ class Summary(HtmlRepr):
         """Return an empty summary of the same settings, to which only records of this form may be added."""
         empty = copy(self)
         empty._expected, empty._form = replace(empty._planned(shape), unstated=None), _form_of(shape)
-        empty._plan = empty._stats = None
+        empty._query = empty._stats = None
         return empty
 
     def is_like(self, expected: Self) -> bool:
         """Return whether the records have the form that the other one expects."""
-        mine, other = self._plan, expected._expected
+        mine, other = self._query, expected._expected
         return mine is not None and other is not None and mine.merges_with(other)
 
-    def _planned(self, shape: Shape) -> Plan:
-        """Return the plan of records of a form, or raise if an option is invalid."""
+    def _planned(self, shape: Shape) -> Query:
+        """Return the query of records of a form, or raise if an option is invalid."""
         return self._metric.planned(shape, self._options)
 
     def update(self, *data: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Add a chunk of records; if it is invalid, the summary is as it was before."""
         shape, records = Records.of(data, relation=Relation.ADD_OR_REMOVE_ONE, sample_weight=sample_weight)
-        plan = self._planned(shape)
-        stats = self._stats_of(plan, records)
+        query = self._planned(shape)
+        stats = self._stats_of(query, records)
         form = _form_of(shape) if shape.states_columns or stats[0].totals.n > 0 else None
-        added = self._add(replace(plan, unstated=None), stats, form, is_open=False)
+        added = self._add(replace(query, unstated=None), stats, form, is_open=False)
         self._is_weighted |= sample_weight is not None
         return added
 
-    def _stats_of(self, plan: Plan, records: Records) -> list[Any]:
+    def _stats_of(self, query: Query, records: Records) -> list[Any]:
         """Return what has to be known of records that will not be looked at again."""
         with np.errstate(all="ignore"):
-            checked = plan.reader(records)
+            checked = query.reader(records)
             return [
-                part.stats(checked, part.totals(checked), self._capacity, forget=True) for part in plan.parts
+                one.stats(checked, one.totals(checked), self._capacity, forget=True)
+                for one in query.quantities
             ]
 
-    def _add(self, plan: Plan, stats: list[Any], form: tuple[int, float] | None, *, is_open: bool) -> Self:
+    def _add(self, query: Query, stats: list[Any], form: tuple[int, float] | None, *, is_open: bool) -> Self:
         """Add what is known of a chunk; one without records is no reason to fail, whatever its form."""
         had, are_stated, n = self._stats, None not in (form, self._form), stats[0].totals.n
-        is_other = are_stated and self._plan is not None and not plan.merges_with(self._plan)
+        is_other = are_stated and self._query is not None and not query.merges_with(self._query)
         if had is not None and had[0].totals.n and n:
             if is_other:
                 raise ValueError(_UNLIKE)
             self._stats = [mine.merge(other) for mine, other in zip(had, stats, strict=True)]
         elif had is None or n or self._form is None:
-            self._plan, self._stats, self._form = plan, stats, form or self._form
+            self._query, self._stats, self._form = query, stats, form or self._form
         self._is_open |= is_open or is_other
         return self
 
@@ -184,27 +187,27 @@ class Summary(HtmlRepr):
                 )
         merged = copy(self)  # what is known never changes
         merged._is_weighted |= other._is_weighted
-        if other._plan is None or other._stats is None:
+        if other._query is None or other._stats is None:
             return merged
-        return merged._add(other._plan, other._stats, other._form, is_open=other._is_open)
+        return merged._add(other._query, other._stats, other._form, is_open=other._is_open)
 
     def _settings(self) -> dict[str, str]:
         """Return what must be the same in summaries that merge, as it is written."""
         public = {"metric": self._name, "capacity": self._capacity, **self._options}
         return {name: json.dumps(value, default=partial(plain, name=name)) for name, value in public.items()}
 
-    def _records(self) -> tuple[Plan, list[Any]]:
-        """Return the plan and the stats of all records; without one, the plan is that of no chunk."""
-        if self._plan is not None and self._stats is not None and self._stats[0].totals.n:
-            return self._plan, self._stats
-        plan = self._before_chunks()
-        return plan, self._stats_of(plan, Records.none(len(self._metric.data)))
+    def _records(self) -> tuple[Query, list[Any]]:
+        """Return the query and the stats of all records; without one, the query is that of no chunk."""
+        if self._query is not None and self._stats is not None and self._stats[0].totals.n:
+            return self._query, self._stats
+        query = self._before_chunks()
+        return query, self._stats_of(query, Records.none(len(self._metric.data)))
 
-    def _before_chunks(self) -> Plan:
-        """Return the plan that follows from what is stated before there are chunks, or what that leaves open.
+    def _before_chunks(self) -> Query:
+        """Return the query that follows from what is stated before there are chunks, as far as it does.
 
         Whether there is a chunk may follow from whether there is a record, so that where the number of
-        records is private all are released by the ranges of this plan.
+        records is private all are released by the ranges of this query.
         """
         if self._expected is not None:
             return self._expected
@@ -216,35 +219,35 @@ class Summary(HtmlRepr):
         terms: Terms,
         options: Mapping[str, Any],
         of_records: Callable[[], Mapping[str, Any]] | None = None,
-    ) -> PrivateResult[Any]:
+    ) -> Result[Any]:
         """Release a metric of the records that are known, as a call on these terms with these options does.
 
         Chunks have no order, so that the totals of the records are public; or what `of_records` returns.
         """
 
-        def read() -> tuple[Plan, Sequence[Any], Any]:
-            plan, stats = self._of_metric(metric, options)
-            return plan, stats, metric.stored_form(self._stated())
+        def read() -> tuple[Query, Sequence[Any], Any]:
+            query, stats = self._of_metric(metric, options)
+            return query, stats, metric.stored_form(self._stated())
 
         return self._run(terms, metric, read, lambda result: result, options, of_records=of_records)
 
-    def _release(self, **arguments: Any) -> PrivateResult[Any]:
+    def _release(self, **arguments: Any) -> Result[Any]:
         options = {name: arguments.pop(name) for name in self._metric.options if name in arguments}
         return self.released_as(self._metric, Terms.of(**arguments), options)
 
-    def _of_metric(self, metric: Metric, options: Mapping[str, Any]) -> tuple[Plan, Sequence[Any]]:
-        """Return the plan of a metric with these options, and its stats."""
+    def _of_metric(self, metric: Metric, options: Mapping[str, Any]) -> tuple[Query, Sequence[Any]]:
+        """Return the query of a metric with these options, and its stats."""
         return self._records()
 
     def _stated(self) -> Shape:
-        """Return the public form of the records, as far as the plan depends on it.
+        """Return the public form of the records, as far as the query depends on it.
 
         No more: lists state no form if they are empty, and whether there are records may be private.
         """
-        plan, _ = self._records()
+        query, _ = self._records()
 
-        def is_enough(other: Plan) -> bool:
-            return replace(other, reader=plan.reader, unstated=plan.unstated) == plan
+        def is_enough(other: Query) -> bool:
+            return replace(other, reader=query.reader, unstated=query.unstated) == query
 
         return self._metric.form(*(self._least_form(is_enough) or []))
 
@@ -252,8 +255,8 @@ class Summary(HtmlRepr):
         self,
         terms: Terms,
         metric: Metric,
-        read: Callable[[], tuple[Plan, Sequence[Any], Any]],
-        make: Callable[[PrivateResult[Any]], R],
+        read: Callable[[], tuple[Query, Sequence[Any], Any]],
+        make: Callable[[Result[Any]], R],
         options: Mapping[str, Any],
         call: Call | None = None,
         of_records: Callable[[], Mapping[str, Any]] | None = None,
@@ -268,11 +271,11 @@ class Summary(HtmlRepr):
         call = replace(call or metric.call(given, {}), of_records=of_records or totals)
         release = metric.release_on(terms, given, call=call)
 
-        def checked() -> tuple[Plan, Source, Any]:
-            plan, stats, form = read()
+        def checked() -> tuple[Query, Source, Any]:
+            query, stats, form = read()
             source = Source.of_stats(stats, self._capacity)
             if release.terms.relation.private_n:
-                return replace(plan, unstated=self._left_open()), source, form
+                return replace(query, unstated=self._left_open()), source, form
             if source.n == 0:
                 raise ValueError(
                     "Found array with 0 sample(s) while a minimum of 1 is required: update the summary first."
@@ -281,18 +284,18 @@ class Summary(HtmlRepr):
                 raise ValueError(NO_WEIGHT)
             if not given.get("ddof", 0) < source.n:
                 raise ValueError("ddof must be smaller than the number of samples.")
-            return plan, source, form
+            return query, source, form
 
         return release.answer(checked, make)
 
     def _left_open(self) -> str | None:
         """Return why a private number of records cannot be released, or None where it can."""
         before = self._before_chunks()
-        is_stated = before.unstated is None and before.ranges == (self._plan or before).ranges
+        is_stated = before.unstated is None and before.ranges == (self._query or before).ranges
         return None if is_stated and not self._is_open else _OPEN
 
-    def _least_form(self, is_enough: Callable[[Plan], bool]) -> list[Any] | None:
-        """Return columns and resolution as far as the plan depends on them: any order gives one form."""
+    def _least_form(self, is_enough: Callable[[Query], bool]) -> list[Any] | None:
+        """Return columns and resolution as far as the query depends on them: any order gives one form."""
         if self._form is None:
             return None
         columns, resolution = self._form

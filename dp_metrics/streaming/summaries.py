@@ -33,9 +33,9 @@ from dp_metrics.metrics.labels.released_confusion import ReleasedConfusion
 from dp_metrics.metrics.scores.curve_formulas import TwoClasses
 from dp_metrics.metrics.scores.released_scores import ReleasedScores
 from dp_metrics.metrics.scores.table import ScoreBins, ScoreTable
-from dp_metrics.release.plan import Plan
+from dp_metrics.release.query import Query
 from dp_metrics.release.released import KeptCounts
-from dp_metrics.release.result import PrivateResult, set_result
+from dp_metrics.release.result import Result, set_result
 from dp_metrics.release.stored_answers import Answer, restores
 from dp_metrics.release.stored_questions import Call
 from dp_metrics.release.terms import Terms
@@ -168,15 +168,15 @@ class LossSummary(Summary):
         """
         return super().update(*data, sample_weight=sample_weight)
 
-    def _planned(self, shape: Shape) -> Plan:
-        plan = super()._planned(shape)
-        if len(plan.parts) > 1 or self._options.get("multioutput") == "raw_values":
+    def _planned(self, shape: Shape) -> Query:
+        query = super()._planned(shape)
+        if len(query.quantities) > 1 or self._options.get("multioutput") == "raw_values":
             raise ValueError(
                 "A summary releases one number. For multioutput='raw_values', and for a root of several "
                 "outputs, make one summary for each output."
             )
         # targets of several outputs make one part as well, or none that a summary takes
-        return replace(plan, unstated=None) if "multioutput" in self._metric.options else plan
+        return replace(query, unstated=None) if "multioutput" in self._metric.options else query
 
     @shares_docstring()
     def release(
@@ -215,7 +215,7 @@ class LossSummary(Summary):
         UserWarning
             If the capacity is too small for the accuracy that is possible at this epsilon.
         """
-        result: PrivateResult[float] = self._release(
+        result: Result[float] = self._release(
             epsilon=epsilon,
             neighboring=neighboring,
             mechanism=mechanism,
@@ -349,7 +349,7 @@ class VarianceSummary(Summary):
         UserWarning
             If the capacity is too small for the accuracy that is possible at this epsilon.
         """
-        result: PrivateResult[float] = self._release(
+        result: Result[float] = self._release(
             epsilon=epsilon,
             ddof=ddof,
             neighboring=neighboring,
@@ -360,7 +360,7 @@ class VarianceSummary(Summary):
         )
         return result.value
 
-    def _of_metric(self, metric: Metric, options: Mapping[str, Any]) -> tuple[Plan, Sequence[Any]]:
+    def _of_metric(self, metric: Metric, options: Mapping[str, Any]) -> tuple[Query, Sequence[Any]]:
         _, stats = self._records()
         return metric.planned(metric.form(), {**options, **self._options}), stats
 
@@ -503,10 +503,10 @@ class ConfusionSummary(Summary):
         metric = METRICS["private_confusion_matrix" if matrix else "private_classification_report"]
         wanted, kept = kept_labels(known, matrix=matrix)
 
-        def read() -> tuple[Plan, Sequence[Any], Any]:
+        def read() -> tuple[Query, Sequence[Any], Any]:
             _, (cells,) = self._records()
             counts = wanted.layout.of(cells.counts.reshape(known.size, known.size))
-            return replace(wanted.plan(), postprocess=kept), [replace(cells, counts=counts)], None
+            return replace(wanted.query(), reading=kept), [replace(cells, counts=counts)], None
 
         terms = Terms.of(
             epsilon=epsilon, neighboring=neighboring, accountant=accountant, random_state=random_state,
@@ -529,7 +529,7 @@ def kept_labels(labels: LabelSet, *, matrix: bool) -> tuple[Confusion, KeptCount
     return wanted, KeptCounts(wanted, (labels.size, labels.size) if matrix else None)
 
 
-def released_confusion(result: PrivateResult[Any], *, labels: LabelSet) -> ReleasedConfusion:
+def released_confusion(result: Result[Any], *, labels: LabelSet) -> ReleasedConfusion:
     """Return what a result that keeps its counts tells."""
     told: Any = result.reading
     return ReleasedConfusion(result, labels.in_order, told.told(result.released), told.told.layout)
@@ -539,7 +539,7 @@ def released_confusion(result: PrivateResult[Any], *, labels: LabelSet) -> Relea
 def _restored_confusion(answer: Answer) -> ReleasedConfusion:
     labels = LabelSet.of(answer.asked["labels"])
     wanted, kept = kept_labels(labels, matrix=answer.asked["matrix"])
-    (result,) = answer.results(replace(wanted.plan(), postprocess=kept))
+    (result,) = answer.results(replace(wanted.query(), reading=kept))
     return released_confusion(result, labels=labels)
 
 
@@ -666,9 +666,9 @@ class ScoreSummary(Summary):
         """
         self._bins.columns(bins)  # which raises
 
-        def read() -> tuple[Plan, Sequence[Any], Any]:
-            plan, stats = self._records()
-            return self._binned(plan, bins), stats, None
+        def read() -> tuple[Query, Sequence[Any], Any]:
+            query, stats = self._records()
+            return self._binned(query, bins), stats, None
 
         terms = Terms.of(
             epsilon=epsilon, neighboring=neighboring, accountant=accountant, random_state=random_state,
@@ -683,15 +683,15 @@ class ScoreSummary(Summary):
             call=Call("scores", {"options": self._options, "bins": bins}),
         )
 
-    def _binned(self, plan: Plan, bins: int | None) -> Plan:
-        """Return the plan of so many bins."""
+    def _binned(self, query: Query, bins: int | None) -> Query:
+        """Return the query of so many bins."""
         table = ScoreTable(self._bins, self._bins.columns(bins), unchanged, self._classes)
-        part: Any = plan.parts[0]
+        part: Any = query.quantities[0]
         parts = (replace(part, columns=table.columns),)
-        return replace(plan, parts=parts, postprocess=KeptCounts(table))
+        return replace(query, quantities=parts, reading=KeptCounts(table))
 
 
-def _released(result: PrivateResult[Any]) -> ReleasedScores:
+def _released(result: Result[Any]) -> ReleasedScores:
     told: Any = result.reading
     return ReleasedScores(result, told.told(result.released))
 
@@ -699,6 +699,6 @@ def _released(result: PrivateResult[Any]) -> ReleasedScores:
 @restores("scores")
 def _restored_scores(answer: Answer) -> ReleasedScores:
     summary = ScoreSummary(**answer.asked["options"])
-    plan, _ = summary._records()
-    (result,) = answer.results(summary._binned(plan, answer.asked["bins"]))
+    query, _ = summary._records()
+    (result,) = answer.results(summary._binned(query, answer.asked["bins"]))
     return _released(result)

@@ -17,7 +17,7 @@ from dp_metrics.cli.main import main
 from dp_metrics.inputs.options import Relation
 from dp_metrics.mechanisms import AboveThreshold, Hazard
 from dp_metrics.metrics import METRICS
-from dp_metrics.release.plan import Share, Together
+from dp_metrics.release.query import Share, Together
 from dp_metrics.sensitivity.exact import BLOCK
 
 ONES = np.ones(10)
@@ -207,6 +207,6 @@ def test_plans_that_differ_have_an_infinite_loss():
 
     for make in (limited, together):
         caps = iter((1, 2))
-        assert auditing.plan_loss(
+        assert auditing.query_loss(
             lambda s, caps=caps, make=make: make(s, next(caps)), [x], [x], epsilon=1.0
         ) == (math.inf)

@@ -16,7 +16,7 @@ from helpers import loop_over
 import dp_metrics as dp
 from dp_metrics.cli import score
 from dp_metrics.cli.main import _is_closed_pipe, main
-from dp_metrics.release.release import PreparedPlan
+from dp_metrics.release.release import PreparedQuery
 
 SECRET = "Zaphod987"
 COMMANDS = {
@@ -45,7 +45,7 @@ def test_what_nobody_expected_is_not_shown(command, refused, monkeypatch):
         def fail(*args, error=error, **kwargs):
             raise error
 
-        monkeypatch.setattr(PreparedPlan, "draw", fail)
+        monkeypatch.setattr(PreparedQuery, "draw", fail)
         shown = refused(*COMMANDS[command], *PAID, code=2)
         assert "`dp-metrics budget` shows whether epsilon was spent" in shown
 
@@ -61,14 +61,14 @@ def test_a_result_that_cannot_be_written_is_told(command, budget, capsys):
 
 @pytest.mark.parametrize("as_json", [False, True])
 def test_a_budget_that_goes_after_the_spend_loses_no_number(as_json, run, monkeypatch):
-    draw = PreparedPlan.draw
+    draw = PreparedQuery.draw
 
     def draw_and_remove(*args):
         for file in Path().glob("b.sqlite*"):
             file.unlink()
         return draw(*args)
 
-    monkeypatch.setattr(PreparedPlan, "draw", draw_and_remove)
+    monkeypatch.setattr(PreparedQuery, "draw", draw_and_remove)
     out = run(*SCORE, *PAID, *(["--json"] if as_json else [])).out
     if as_json:
         assert json.loads(out)["value"] >= 0

@@ -17,7 +17,7 @@ from sklearn import metrics as sk
 
 import dp_metrics as dp
 from dp_metrics.analysis import auditing
-from dp_metrics.fairness.frame_plan import FrameOptions, read_frame
+from dp_metrics.fairness.frame_query import FrameOptions, read_frame
 from dp_metrics.inputs.options import Relation
 from dp_metrics.metrics import FUNCTIONS, METRICS
 
@@ -323,7 +323,7 @@ def test_the_exact_loss_of_a_frame_is_at_most_epsilon_and_attained(name, way):
 
 
 def planned(metrics, by=RACE, *, neighboring="replace_one", membership="private"):
-    """Return the plan of a frame."""
+    """Return the query of a frame."""
     asked = FrameOptions(metrics, LABELS, membership)
     return read_frame(asked, Y, PRED, by, relation=Relation(neighboring))[0]
 
@@ -341,18 +341,18 @@ def test_what_one_record_can_change_costs_epsilon_altogether(way):
 # a rank needs a public number of records, and top k a score of each label
 @loop_over("name", {*IN_FRAMES} - {"private_median_absolute_error", "private_top_k_accuracy_score"})
 def test_the_plan_of_a_frame_is_public(name, way):
-    """Records of one form have one plan, where membership is public with the sizes of the groups."""
+    """Records of one form have one query, where membership is public with the sizes of the groups."""
     several = {
         "one": partial(FUNCTIONS[name], **(METRICS[name].limit or {})),
         "recall": dp.private_recall_score,
         "accuracy": dp.private_accuracy_score,
     }
-    plan, same = planned(several, **way), planned(several, RACE[::-1], **way)
+    query, same = planned(several, **way), planned(several, RACE[::-1], **way)
     other = planned(several, np.roll(LABELS, 1)[np.searchsorted(LABELS, RACE)], **way)
-    assert plan == same == pickle.loads(pickle.dumps(plan))
-    assert hash(plan) == hash(same)
-    assert (plan == other) == (way.get("membership") != "public")
-    assert plan != planned({**several, "recall": dp.private_precision_score}, **way)
+    assert query == same == pickle.loads(pickle.dumps(query))
+    assert hash(query) == hash(same)
+    assert (query == other) == (way.get("membership") != "public")
+    assert query != planned({**several, "recall": dp.private_precision_score}, **way)
 
 
 # ---- pictures ----------------------------------------------------------------------------------------------

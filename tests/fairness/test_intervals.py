@@ -23,7 +23,7 @@ from dp_metrics.quantities.counts_noise import CountsNoise
 from dp_metrics.quantities.tables import NoisyTable
 from dp_metrics.release.count_limits import noisy_ratio, ratio_limits
 from dp_metrics.release.released import PopulationQuestion, ReleasedNumbers
-from dp_metrics.release.result import PrivateResult
+from dp_metrics.release.result import Result
 
 RNG = np.random.default_rng(0)
 N = 1500
@@ -180,7 +180,7 @@ def test_the_exact_probability_that_limits_of_noise_miss(confusion):
 
     @cache
     def ends(noise, confidence):
-        return made(PrivateResult, noise).noise_interval(confidence)
+        return made(Result, noise).noise_interval(confidence)
 
     def made(kind, noise):
         public = ReleasedNumbers([noise.noisy], None, None, Fraction(1), Relation.REPLACE_ONE)
@@ -190,9 +190,9 @@ def test_the_exact_probability_that_limits_of_noise_miss(confusion):
         assert result.parts == (noise,)
         return result
 
-    class Cached(PrivateResult):
+    class Cached(Result):
         def noise_interval(self, confidence):
-            return ends(self.parts[0], confidence)
+            return ends(self.quantities[0], confidence)
 
     total, missed = 0.0, dict.fromkeys(("a", "b", "largest", "pair", "ratio"), 0.0)
     for noise in itertools.product(range(-9, 10), repeat=3):

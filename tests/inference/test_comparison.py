@@ -12,11 +12,11 @@ from helpers import MAX, NoEntropy, kind_of, known_of, loop_over, result_as_if, 
 
 import dp_metrics as dp
 from dp_metrics._random import discrete_laplaces
-from dp_metrics.analysis.auditing import plan_loss
+from dp_metrics.analysis.auditing import query_loss
 from dp_metrics.inference.comparison import (
     COMPARABLE,
     Comparison,
-    comparison_plan,
+    comparison_query,
     paired_losses,
     private_compare,
 )
@@ -30,10 +30,10 @@ NO_NOISE = 1e6  # epsilon at which noise is 0, but for a probability below 1e-20
 
 
 def compared(records, **options):
-    """Return plan and what is known of records of (prediction of A, prediction of B), where 1 is true."""
+    """Return query and what is known of records of (prediction of A, prediction of B), where 1 is true."""
     shape, arrays = Records.of(columns(records), relation=Relation.REPLACE_ONE)
-    plan = win_plan(shape, **options)
-    return plan, plan.read(arrays)
+    query = win_plan(shape, **options)
+    return query, query.read(arrays)
 
 
 def columns(records):
@@ -42,7 +42,7 @@ def columns(records):
 
 
 def win_plan(shape, **options):
-    return comparison_plan(paired_losses("zero_one", shape, {}), shape.n, **options)
+    return comparison_query(paired_losses("zero_one", shape, {}), shape.n, **options)
 
 
 def counts(records):
@@ -65,7 +65,7 @@ def test_the_exact_privacy_loss_is_epsilon_and_never_above(n):
         difference, decided = np.subtract(counts(records), counts(other))
         moved = abs(int(difference)) + abs(int(decided))
         assert moved <= 2
-        loss = plan_loss(win_plan, columns(records), columns(other), epsilon=0.7)
+        loss = query_loss(win_plan, columns(records), columns(other), epsilon=0.7)
         assert loss == pytest.approx(0.7 * moved / 2, abs=1e-15)
         assert loss <= 0.7
         if loss == 0.7:
@@ -154,9 +154,9 @@ def test_nothing_fails_or_warns_after_the_spend(name, epsilon, max_difference):
 
 
 def test_any_noise_makes_a_result():
-    (plan, known), huge = compared([WIN, TIE, DEFEAT]), 10**400
+    (query, known), huge = compared([WIN, TIE, DEFEAT]), 10**400
     for values in [(huge, -huge), (-huge, huge), (0, 0), (3, 3), (-7, 2)]:
-        released = result_as_if(plan, known, [values]).value
+        released = result_as_if(query, known, [values]).value
         assert -1 <= released.lower <= released.upper <= 1
         assert released.noisy_difference == values[0]
         json.loads(released.to_json())
@@ -249,8 +249,8 @@ def test_a_p_value_and_an_interval_that_disagree_are_explained():
     """The first is the reference whose p is 0.03; the last has no ties, and another parity than n."""
 
     def note(difference, decided, n, epsilon):
-        plan, known = compared([TIE] * n)
-        found = result_as_if(plan, known, [(difference, decided)], epsilon).value
+        query, known = compared([TIE] * n)
+        found = result_as_if(query, known, [(difference, decided)], epsilon).value
         return found.better, found.lower > 0, found.note
 
     assert note(20, 60, 300, 1.0) == ("A", True, "")

@@ -14,7 +14,7 @@ from scipy.integrate import quad
 from scipy.stats import beta, gamma, invgauss, norm, weibull_min
 
 import dp_metrics as dp
-from dp_metrics.inference.loss_intervals import mean_interval_plan, mean_plan
+from dp_metrics.inference.loss_intervals import mean_interval_query, mean_query
 from dp_metrics.inputs.arrays import Records
 from dp_metrics.inputs.options import Relation
 from dp_metrics.inputs.readers import vector
@@ -72,9 +72,9 @@ UNREAD = partial(vector, name="x")
 
 def known_sums(row):
     """Return the noisy sums of numbers from 0 to 1, without the noise."""
-    plan = mean_interval_plan(UNREAD, confidence=0.5, about="")
-    _, (stats,) = known_of(plan, plan.read(Records((np.array(row),))))
-    (quantity,) = plan.parts
+    query = mean_interval_query(UNREAD, confidence=0.5, about="")
+    _, (stats,) = known_of(query, query.read(Records((np.array(row),))))
+    (quantity,) = query.quantities
     return [*stats.counts.ravel()], quantity.sensitivity
 
 
@@ -89,8 +89,8 @@ def test_rounding_both_sums_can_cost_a_step_and_the_noise_allows_for_it():
 
 
 def from_released(values, n, epsilon="1", confidence=0.95, **scale):
-    plan = mean_interval_plan(UNREAD, confidence=confidence, about="All.", **scale)
-    return plan.postprocess(ReleasedNumbers([values], n, float(n), Fraction(epsilon), Relation.REPLACE_ONE))
+    query = mean_interval_query(UNREAD, confidence=confidence, about="All.", **scale)
+    return query.reading(ReleasedNumbers([values], n, float(n), Fraction(epsilon), Relation.REPLACE_ONE))
 
 
 def test_the_interval_follows_from_both_noisy_sums():
@@ -193,15 +193,14 @@ def test_no_private_cap_fails_after_the_spend(losses, epsilon):
 @loop_over("drawn", [0.0, 5e-324, 1.23456, 1.797e308, MAX])
 def test_whatever_is_drawn_is_a_cap(drawn):
     """The draw of the cap is replaced: so an output at either end of the grid is tried, however rare."""
-    plan = mean_plan(cap="private")
-    (noise,), (stats,) = known_of(plan, plan.read(Records((np.array([0.0, 5e-324, 1.0, MAX]),))))
+    query = mean_query(cap="private")
+    (noise,), (stats,) = known_of(query, query.read(Records((np.array([0.0, 5e-324, 1.0, MAX]),))))
     sums = noise.law(stats, None).given(drawn)
     cap = cap_of(drawn)
     assert 0 < cap <= MAX
     assert abs(cap - drawn) <= max(0.005 * drawn, 5e-324)
-    interval = plan.postprocess(
-        ReleasedNumbers([(cap, *sums.values)], 4, 4.0, Fraction(1), Relation.REPLACE_ONE)
-    )
+    released = ReleasedNumbers([(cap, *sums.values)], 4, 4.0, Fraction(1), Relation.REPLACE_ONE)
+    interval = query.reading(released)
     assert cap_in(interval) == cap
     assert 0 <= interval.lower <= interval.estimate <= interval.upper <= cap
     exact = sum(Fraction(min(x, cap)) for x in (0.0, 5e-324, 1.0, MAX)) / 4

@@ -11,7 +11,7 @@ from helpers import loop_over, order_query
 
 import dp_metrics as dp
 from dp_metrics.analysis import auditing
-from dp_metrics.inference.loss_intervals import _CELLS, _misses, quantile_plan, rank_searches
+from dp_metrics.inference.loss_intervals import _CELLS, _misses, quantile_query, rank_searches
 from dp_metrics.inputs.arrays import ArgumentShape, Shape
 from dp_metrics.inputs.floats import MAX_FLOAT
 from dp_metrics.inputs.options import Relation
@@ -103,13 +103,13 @@ def test_ranks_are_the_best_that_the_bound_allows():
 
 
 def released(values, n, q=0.5, **options):
-    plan = quantile_plan(Shape((ArgumentShape(),), n), q=q, epsilon=Fraction(1), **options)
-    return plan, plan.postprocess(ReleasedNumbers(values, n, float(n), Fraction(1), Relation.REPLACE_ONE))
+    query = quantile_query(Shape((ArgumentShape(),), n), q=q, epsilon=Fraction(1), **options)
+    return query, query.reading(ReleasedNumbers(values, n, float(n), Fraction(1), Relation.REPLACE_ONE))
 
 
 def test_limits_lie_320_points_beyond_the_outputs_of_the_searches():
-    plan, _ = released((1.0, 1.0), 1000)
-    grid = plan.mechanisms[0].grid(MAX_FLOAT)
+    query, _ = released((1.0, 1.0), 1000)
+    grid = query.mechanisms[0].grid(MAX_FLOAT)
     points = grid.points(np.array([5000, 5320, 9000, 9320]))
     _, interval = released((points[1], points[2]), 1000)
     assert (interval.lower, interval.upper) == (points[0], points[3])
@@ -151,8 +151,8 @@ def test_one_limit_costs_all_of_epsilon_and_no_more():
     for _ in range(100):
         x = rng.lognormal(0, 9, 20)
         other = np.append(rng.choice([0.0, 1e300, rng.lognormal(0, 9)]), x[1:])
-        found = auditing.plan_loss(
-            lambda shape: quantile_plan(shape, q=0.97, epsilon=Fraction(2)), [x], [other], epsilon=2.0
+        found = auditing.query_loss(
+            lambda shape: quantile_query(shape, q=0.97, epsilon=Fraction(2)), [x], [other], epsilon=2.0
         )
         worst = max(worst, found)
     assert 1.5 < worst <= 2.0

@@ -30,7 +30,7 @@ import dp_metrics as dp
 from dp_metrics.analysis import auditing
 from dp_metrics.metrics import FUNCTIONS
 from dp_metrics.metrics.labels.released_confusion import ReleasedConfusion
-from dp_metrics.release.result import PrivateResult
+from dp_metrics.release.result import Result
 
 N = 60
 RNG = np.random.default_rng(0)
@@ -214,7 +214,7 @@ def test_every_public_function_that_computes_has_a_state_of_its_own():
     }
     bare = {name for name in functions if not hasattr(public[name], "__wrapped__")}
     assert bare == {"make_private_scorer", "with_result"}
-    for kind in (PrivateResult, ReleasedConfusion, dp.LossSummary, dp.ScoreSummary, dp.mechanisms.Hazard):
+    for kind in (Result, ReleasedConfusion, dp.LossSummary, dp.ScoreSummary, dp.mechanisms.Hazard):
         methods = [one for name, one in vars(kind).items() if name[0] != "_" and inspect.isfunction(one)]
         assert methods
         assert all(hasattr(method, "__wrapped__") for method in methods)

@@ -51,10 +51,10 @@ def law_of(quantity):
 def laws(row, data, options):
     """Return the laws of all releases of a call, or None if it is refused."""
     try:
-        plan, _ = row.read(data, {**row.options, **options}, relation=Relation.ADD_OR_REMOVE_ONE)
+        query, _ = row.read(data, {**row.options, **options}, relation=Relation.ADD_OR_REMOVE_ONE)
     except (ValueError, TypeError):
         return None
-    return None if plan.unstated is not None else repr(([*map(law_of, plan.parts)], plan.shares))
+    return None if query.unstated is not None else repr(([*map(law_of, query.quantities)], query.shares))
 
 
 def calls():

@@ -33,8 +33,8 @@ def asked(name, data):
 @loop_over("name", METRICS)
 @pytest.mark.parametrize("kind", [type(None), Untouchable])
 def test_a_body_does_not_touch_data(name, kind):
-    plan = asked(name, kind())(METRICS[name].form(n=1))
-    assert plan.kinds == METRICS[name].usual.kinds
+    query = asked(name, kind())(METRICS[name].form(n=1))
+    assert query.kinds == METRICS[name].usual.kinds
 
 
 @loop_over("name", METRICS)

@@ -12,7 +12,7 @@ from helpers import known_of, loop_over, seeded
 import dp_metrics as dp
 from dp_metrics.analysis._law_comparison import law_loss
 from dp_metrics.analysis.auditing import frame_loss
-from dp_metrics.inference.comparison import comparison_plan, paired_losses
+from dp_metrics.inference.comparison import comparison_query, paired_losses
 from dp_metrics.inputs.arrays import Records
 from dp_metrics.inputs.options import Relation
 from dp_metrics.metrics import FUNCTIONS, METRICS
@@ -69,9 +69,9 @@ def test_a_noisy_count_is_paid_for_by_all_records_of_a_person(mechanism):
     """Where membership is private the groups of a frame are released as if their sizes were."""
     row = METRICS["private_mse"]
     terms = Terms.of(epsilon=1.0, neighboring="add_or_remove_one", mechanism=mechanism)
-    plan = row.planned(row.form(), {"bounds": (0, 1)})
+    query = row.planned(row.form(), {"bounds": (0, 1)})
     for k in (1, 3):
-        (noise,), for_count = replace(plan, most_records=k).noises(terms, [Totals.of(9)])
+        (noise,), for_count = replace(query, most_records=k).noises(terms, [Totals.of(9)])
         epsilon = noise.one.epsilon if mechanism == "adaptive" else noise.epsilon
         assert epsilon + for_count == Fraction(1, k)
         assert (for_count > 0) == (mechanism != "geometric")
@@ -82,9 +82,9 @@ def test_a_person_has_one_vote_in_a_comparison_however_many_records(public):
     laws = []
     for content in itertools.product(KINDS, repeat=2):
         shape, records = Records.of((*data_of(*content), 1 - np.arange(7) % 2), relation=Relation.REPLACE_ONE)
-        plan = comparison_plan(paired_losses("zero_one", shape, {}), 3, unit="persons", **public)
-        source = plan.read(replace(records, groups=np.array(PERSONS)))
-        (noise,), (stats,) = known_of(plan, source, Fraction(1, 2))
+        query = comparison_query(paired_losses("zero_one", shape, {}), 3, unit="persons", **public)
+        source = query.read(replace(records, groups=np.array(PERSONS)))
+        (noise,), (stats,) = known_of(query, source, Fraction(1, 2))
         laws.append(noise.law(stats, None))
     losses = [law_loss(a, b) for a, b in itertools.combinations(laws, 2)]
     assert 0.5 * (1 - 1e-5) <= max(losses) <= 0.5

@@ -25,7 +25,7 @@ from dp_metrics.exceptions import SeededReleaseWarning, StoredReleaseWarning
 from dp_metrics.inputs.arrays import Records
 from dp_metrics.inputs.options import Relation
 from dp_metrics.metrics import row_of
-from dp_metrics.model_selection.best import best_plan
+from dp_metrics.model_selection.best import best_query
 
 Y = np.arange(300) % 2
 WRONG = [np.arange(300) < 50 * k for k in (3, 1, 2)]
@@ -51,8 +51,8 @@ def exponents_of(metric, records, epsilon, relation=Relation.REPLACE_ONE, models
     data = list(table.T.astype(int)) if metric == "accuracy" else [table[:, 0].astype(int), *table[:, 1:].T]
     row, _ = row_of(metric)
     shape, private = Records.of(data, relation=relation)
-    plan = best_plan(row, shape, [{**row.options, **options}] * models)
-    (noise,), (stats,) = known_of(plan, plan.read(private), epsilon, relation)
+    query = best_query(row, shape, [{**row.options, **options}] * models)
+    (noise,), (stats,) = known_of(query, query.read(private), epsilon, relation)
     return noise.prepare(stats).args[0]
 
 
@@ -186,7 +186,7 @@ def test_caps_of_several_types_count_as_the_largest():
     steps = []
     for data in (single, SCORES):
         shape, _ = Records.of((Y, *data), relation=Relation.REPLACE_ONE)
-        steps.append(best_plan(row, shape, [row.options] * len(data)).parts[0].step)
+        steps.append(best_query(row, shape, [row.options] * len(data)).quantities[0].step)
     assert steps[0] == steps[1]
 
 

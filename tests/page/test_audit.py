@@ -15,7 +15,7 @@ from helpers import loop_over
 import dp_metrics as dp
 from dp_metrics.analysis.auditing import _loss_of_prepared
 from dp_metrics.page import page as evaluate
-from dp_metrics.release.plan import _content
+from dp_metrics.release.query import _content
 from dp_metrics.release.release import Release
 
 EPSILON = 3.0

@@ -13,7 +13,7 @@ import dp_metrics as dp
 from dp_metrics import PrivacyAccountant
 from dp_metrics.exceptions import StoredReleaseWarning
 from dp_metrics.page import page_plan as plan
-from dp_metrics.release.release import PreparedPlan
+from dp_metrics.release.release import PreparedQuery
 
 RNG = np.random.default_rng(3)
 N = 300
@@ -181,8 +181,8 @@ def test_a_dry_run_spends_and_stores_nothing(path):
 def test_everything_is_checked_and_prepared_before_the_one_spend(monkeypatch):
     """No share is drawn before the spend, and a failure between them leaves no value."""
     budget, drawn = PrivacyAccountant(5), []
-    draw, spend = PreparedPlan.draw, PrivacyAccountant.spend
-    monkeypatch.setattr(PreparedPlan, "draw", lambda *a: drawn.append(budget.spent) or draw(*a))
+    draw, spend = PreparedQuery.draw, PrivacyAccountant.spend
+    monkeypatch.setattr(PreparedQuery, "draw", lambda *a: drawn.append(budget.spent) or draw(*a))
     monkeypatch.setattr(PrivacyAccountant, "spend", lambda *a, **k: drawn.append("spend") or spend(*a, **k))
     page = ask(budget, Y, **SCORES)
     assert drawn == ["spend", *[4.0] * len(page.plan.parts)]

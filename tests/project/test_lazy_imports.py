@@ -9,7 +9,7 @@ import sys
 import pytest
 
 import dp_metrics
-from dp_metrics.release.result import PrivateResult
+from dp_metrics.release.result import Result
 
 HEAVY = {"sklearn", "numpy", "dp_metrics.evaluation", "dp_metrics.metrics"}
 WITHOUT_OPTIONAL = """
@@ -77,4 +77,4 @@ def test_an_old_name_says_what_to_write_instead():
         if found != "metric":
             pkgutil.resolve_name(found if found.startswith("dp_metrics.") else f"dp_metrics.{found}")
         if method := re.search(r"\.\.\.\)\.(\w+)\(\)", instead):
-            assert hasattr(PrivateResult, method[1])
+            assert hasattr(Result, method[1])

@@ -26,7 +26,7 @@ from helpers import (
 from dp_metrics.mechanisms.adaptive import _LARGEST_SHARE, _LEAST_SHARE
 from dp_metrics.mechanisms.hazard import PEAK, TAIL, Hazard, largest_ratio, share_of_rank
 from dp_metrics.quantities.ranks import CLASS_SHARE
-from dp_metrics.release.plan import COUNT_SHARE
+from dp_metrics.release.query import COUNT_SHARE
 from dp_metrics.sensitivity.output_bounds import RankedScores, ranking_bounds
 
 ROOT = Path(__file__).parents[2]

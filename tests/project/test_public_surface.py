@@ -34,7 +34,7 @@ PUBLIC = {
     "dp_metrics.model_selection.scorers": ["PrivateScorer"],
     "dp_metrics.page.page_plan": ["EvaluationPlan"],
     "dp_metrics.release.released": ["Interval"],
-    "dp_metrics.release.result": ["PrivateResult"],
+    "dp_metrics.release.result": ["Result"],
 }  # fmt: skip
 """The names that a user can write, by their modules."""
 

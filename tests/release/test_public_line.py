@@ -1,7 +1,7 @@
 """The line between what is public and what is private: no field of anything public reaches a record.
 
-A plan follows from options and from the public form of the records, so plans of neighbours are the same. A
-result follows from a plan, from public settings and from what was released, whatever the records are.
+A query follows from options and from the public form of the records, so queries of neighbours are the same. A
+result follows from a query, from public settings and from what was released, whatever the records are.
 """
 
 import contextlib
@@ -32,7 +32,7 @@ from helpers import loop_over
 
 from dp_metrics import private_evaluate
 from dp_metrics._random import SeededEntropy
-from dp_metrics.analysis.auditing import PLANS
+from dp_metrics.analysis.auditing import QUERIES
 from dp_metrics.inputs.arrays import Records
 from dp_metrics.inputs.models import NamedColumns
 from dp_metrics.inputs.options import Relation
@@ -47,8 +47,8 @@ from dp_metrics.quantities.ranks import CalibrationStats, RankingStats
 from dp_metrics.quantities.tables import CountStats, TableLaw
 from dp_metrics.quantities.variance import VarianceStats
 from dp_metrics.release import release as release_module
-from dp_metrics.release.plan import Source
-from dp_metrics.release.release import PreparedPlan
+from dp_metrics.release.query import Source
+from dp_metrics.release.release import PreparedQuery
 from dp_metrics.release.terms import Terms
 from dp_metrics.sensitivity.aggregates import OrderAggregate, VarianceAggregate
 from dp_metrics.sensitivity.extremes import Extremes
@@ -56,7 +56,7 @@ from dp_metrics.sensitivity.output_bounds import OutputBounds
 
 ROOT = Path(__file__).parents[2]
 PRIVATE = (
-    Records, NamedColumns, Source, PreparedPlan, MeanStats, VarianceStats, OrderStats, CappedSumsStats,
+    Records, NamedColumns, Source, PreparedQuery, MeanStats, VarianceStats, OrderStats, CappedSumsStats,
     CountStats, RankingStats, CalibrationStats, OutputBounds, Extremes, HazardLaw, LaplaceLaw, GeometricLaw,
     ApproximateLaw, TableLaw, CappedSumsLaw, OrderAggregate, VarianceAggregate,
 )  # fmt: skip
@@ -73,7 +73,7 @@ def varied(call, n=N):
 
 
 def planned(call, options, data):
-    """Return the public form of records, the plan of a call, and the records."""
+    """Return the public form of records, the query of a call, and the records."""
     row = call.case.row
     of_records = {name: options.get(name) for name in WEIGHTS if name in row.options}
     shape, private = Records.of(data, relation=Relation(call.relation), **of_records)
@@ -124,7 +124,7 @@ def assert_holds_no_record(public, data):
             assert len(one) < N - 1
 
 
-# ---- plans -------------------------------------------------------------------------------------------------
+# ---- queries -----------------------------------------------------------------------------------------------
 
 
 @pytest.mark.gate
@@ -132,16 +132,16 @@ def assert_holds_no_record(public, data):
 def test_plans_hold_no_record_and_those_of_neighbours_are_the_same(call):
     for name, options, data in varied(call):
         public = {**options, "sample_weight": None, "groups": None}
-        shape, plan, private = planned(call, public, data)
-        plan.read(private)
-        assert_holds_no_record((shape, plan), data)
-        shape, plan, _ = planned(call, options, data)
-        assert pickle.loads(pickle.dumps(plan)) == plan, name
+        shape, query, private = planned(call, public, data)
+        query.read(private)
+        assert_holds_no_record((shape, query), data)
+        shape, query, _ = planned(call, options, data)
+        assert pickle.loads(pickle.dumps(query)) == query, name
         for other in neighbours(call, data):
             of_other, its_plan, _ = planned(call, options, other)
-            assert (of_other, its_plan) == (shape, plan), name
-            assert (hash(of_other), hash(its_plan)) == (hash(shape), hash(plan)), name
-            assert pickle.dumps((of_other, its_plan)) == pickle.dumps((shape, plan)), name
+            assert (of_other, its_plan) == (shape, query), name
+            assert (hash(of_other), hash(its_plan)) == (hash(shape), hash(query)), name
+            assert pickle.dumps((of_other, its_plan)) == pickle.dumps((shape, query)), name
 
 
 @each_call
@@ -149,33 +149,33 @@ def test_lists_tell_no_more_of_a_private_number_of_records(call):
     if call.relation == REPLACE:
         return
     for name, options, data in varied(call):
-        plans = [planned(call, options, [a[:n].tolist() for a in data])[1] for n in (0, 1, N)]
-        assert plans[1] == plans[2], name
+        queries = [planned(call, options, [a[:n].tolist() for a in data])[1] for n in (0, 1, N)]
+        assert queries[1] == queries[2], name
         # an empty list does not tell the number of columns: that may decide how it is read, and no more
-        released = [replace(plan, reader=plans[1].reader) for plan in plans]
-        assert released[0] == released[1] or all(plan.unstated is not None for plan in plans), name
+        released = [replace(query, reader=queries[1].reader) for query in queries]
+        assert released[0] == released[1] or all(query.unstated is not None for query in queries), name
 
 
 def test_other_options_are_another_plan():
     (call,) = (call for call in CALLS if str(call) == "mse/replace_one/plain")
-    plans = [planned(call, options, data)[1] for _, options, data in varied(call)]
-    assert 3 < len({*plans}) <= len(plans)
-    assert all((a == b) == (hash(a) == hash(b)) for a in plans for b in plans)
+    queries = [planned(call, options, data)[1] for _, options, data in varied(call)]
+    assert 3 < len({*queries}) <= len(queries)
+    assert all((a == b) == (hash(a) == hash(b)) for a in queries for b in queries)
 
 
-@loop_over("name", PLANS)
+@loop_over("name", QUERIES)
 def test_plans_of_intervals_and_comparisons_are_public(name):
-    audited = PLANS[name]
+    audited = QUERIES[name]
     data = [np.asarray(a, dtype=float) for a in audited.records(np.linspace(0.001, 0.999, N))]
     (shape, private), (its_shape, _) = (
         Records.of(x, relation=Relation.REPLACE_ONE) for x in (data, with_extreme_record(data))
     )
-    plan, same = (audited.plan(form, Fraction(1)) for form in (shape, its_shape))
-    plan.read(private)
-    assert plan == same == pickle.loads(pickle.dumps(plan))
-    assert hash(plan) == hash(same)
-    assert pickle.dumps(plan) == pickle.dumps(same)
-    assert_holds_no_record(plan, data)
+    query, same = (audited.query(form, Fraction(1)) for form in (shape, its_shape))
+    query.read(private)
+    assert query == same == pickle.loads(pickle.dumps(query))
+    assert hash(query) == hash(same)
+    assert pickle.dumps(query) == pickle.dumps(same)
+    assert_holds_no_record(query, data)
 
 
 @pytest.mark.gate
@@ -190,8 +190,8 @@ def test_noises_of_neighbours_are_the_same_and_lead_to_no_record(call):
         for settings in (one for rule, one in RULES.items() if call.is_served(rule)):
             terms, found = Terms.of(epsilon=1.0, neighboring=call.relation, **settings), set()
             for records_of in (data, *others):
-                _, plan, private = planned(call, options, records_of)
-                noises, _ = replace(plan, unstated=None).noises(terms, plan.read(private).totals)
+                _, query, private = planned(call, options, records_of)
+                noises, _ = replace(query, unstated=None).noises(terms, query.read(private).totals)
                 assert_holds_no_record(noises, data)
                 found.add(pickle.dumps(noises))
             assert len(found) == 1, (name, settings)
@@ -206,8 +206,8 @@ def result_of(call, settings, data, outcomes, monkeypatch):
     given = {**dict.fromkeys(row.refused), **row.options, **call.options}
     _, options, _ = row.sorted_arguments({**dict.fromkeys(row.data), **given})
     release = row.release_on(Terms.of(epsilon=1.0, **call.neighboring, **settings), options)
-    plan, source = row.read(data, options, relation=release.terms.relation)
-    (prepared,) = release.prepare_all(plan, source)
+    query, source = row.read(data, options, relation=release.terms.relation)
+    (prepared,) = release.prepare_all(query, source)
     for place, draw in enumerate(prepared.draws):
         if len(outcomes) == place:
             outcomes.append(draw(SeededEntropy(place), 190))
@@ -289,9 +289,9 @@ from dp_metrics.metrics import METRICS
 from dp_metrics.quantities.base import Noise, NoisyNumber, Output, Quantity, Stats, Totals
 from dp_metrics.quantities.mean import MeanOf, MeanStats
 from dp_metrics.quantities.noises import OneStage, noise_of
-from dp_metrics.release.plan import Plan, Share, Source, Together
-from dp_metrics.release.release import PreparedPlan, Release
-from dp_metrics.release.result import PrivateResult
+from dp_metrics.release.query import Query, Share, Source, Together
+from dp_metrics.release.release import PreparedQuery, Release
+from dp_metrics.release.result import Result
 from dp_metrics.release.terms import Terms
 from dp_metrics.sensitivity.output_bounds import BoundsFacts, OutputBounds
 rule = Hazard()
@@ -303,30 +303,30 @@ all_outputs: list[Output]
 noises: list[Noise]
 """
 PUBLIC = {
-    "shape": "Shape", "plan": "Plan", "quantity": "Quantity", "mean_of": "MeanOf", "totals": "Totals",
+    "shape": "Shape", "query": "Query", "quantity": "Quantity", "mean_of": "MeanOf", "totals": "Totals",
     "noise": "OneStage", "output": "Output", "terms": "Terms", "facts": "BoundsFacts",
 }  # fmt: skip
 IN_PRIVATE = {
     "records": "Records", "source": "Source", "stats": "MeanStats", "bounds": "OutputBounds",
-    "prepared": "PreparedPlan",
+    "prepared": "PreparedQuery",
 }  # fmt: skip
 CALLS_OF_TWO_KINDS = [
     # what is public, and in its place what is private
     ("METRICS['private_mse'].planned({}, dict())", "shape", "records"),
-    ("release.run({}, source)", "plan", "source"),
-    ("Plan(({},), lambda records: records)", "quantity", "stats"),
+    ("release.run({}, source)", "query", "source"),
+    ("Query(({},), lambda records: records)", "quantity", "stats"),
     ("noise_of(rule, {}, totals, None, one)", "quantity", "stats"),
     ("noise_of(rule, quantity, {}, None, one)", "totals", "stats"),
-    ("plan.noises({}, of_all)", "terms", "source"),
-    ("plan.noises(terms, {})", "of_all", "all_stats"),
+    ("query.noises({}, of_all)", "terms", "source"),
+    ("query.noises(terms, {})", "of_all", "all_stats"),
     ("rehearse_law(rule, one, {})", "facts", "bounds"),
     ("NoisyNumber(noise, {})", "output", "stats"),
-    ("PrivateResult.of('', terms, plan, {}, None, noises, all_outputs)", "of_all", "all_stats"),
-    ("PrivateResult.of('', terms, plan, of_all, None, noises, {})", "all_outputs", "all_stats"),
+    ("Result.of('', terms, query, {}, None, noises, all_outputs)", "of_all", "all_stats"),
+    ("Result.of('', terms, query, of_all, None, noises, {})", "all_outputs", "all_stats"),
     # what is private, and in its place what is public
-    ("plan.read({})", "records", "shape"),
+    ("query.read({})", "records", "shape"),
     ("quantity.totals({})", "records", "shape"),
-    ("release.run(plan, {})", "source", "plan"),
+    ("release.run(query, {})", "source", "query"),
     ("rule.release({}, 1.0)", "bounds", "facts"),
 ]
 

@@ -22,7 +22,7 @@ import dp_metrics as dp
 from dp_metrics import PrivacyAccountant, with_result
 from dp_metrics.exceptions import NoisyReleaseWarning, StoredReleaseWarning
 from dp_metrics.mechanisms import Hazard
-from dp_metrics.release.result import PrivateResult
+from dp_metrics.release.result import Result
 from dp_metrics.release.stored_questions import PER_RECORD, RECORDS, SETTINGS
 
 N = 120
@@ -412,7 +412,7 @@ def releasing():
         thing = getattr(dp, name)
         is_error = isinstance(thing, type) and issubclass(thing, Exception)
         for one in (thing, getattr(thing, "release", None)):
-            if callable(one) and not is_error and thing is not PrivateResult:
+            if callable(one) and not is_error and thing is not Result:
                 arguments = inspect.signature(one).parameters
                 if "spend_name" in arguments:
                     yield name, arguments

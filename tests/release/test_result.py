@@ -15,7 +15,7 @@ from dp_metrics._random import SeededEntropy
 from dp_metrics.mechanisms import MECHANISMS
 from dp_metrics.metrics import FUNCTIONS, METRICS
 from dp_metrics.release.released import Interval
-from dp_metrics.release.result import PrivateResult
+from dp_metrics.release.result import Result
 
 X, Y = np.linspace(0.0, 1.0, 40), np.linspace(0.0, 1.0, 40) + 1.5
 LABELS = np.arange(40) % 2
@@ -45,7 +45,7 @@ def test_a_result_is_that_of_the_metric_with_what_may_be_published(name):
     result = full(*data, **called, spend_name="week 3", random_state=seeded())
     value = function(**dict(zip(row.data, data, strict=True)), **called, random_state=seeded())
     assert_same(value, result.value)
-    assert not isinstance(value, PrivateResult)
+    assert not isinstance(value, Result)
     assert [spend.spend_name for spend in accountant.history] == ["week 3", name]
     assert (result.epsilon, result.n, result.neighboring) == (1.0, 40, "replace_one")
     assert (result.metric, result.spend_name) == (name, "week 3")

@@ -33,7 +33,7 @@ from dp_metrics.accounting import numbering
 from dp_metrics.accounting.ledgers import FileLedger
 from dp_metrics.exceptions import StoredReleaseWarning
 from dp_metrics.release import stored_answers as answers, stored_questions as codec
-from dp_metrics.release.plan import _content
+from dp_metrics.release.query import _content
 
 RNG = np.random.default_rng(31)
 N = 400

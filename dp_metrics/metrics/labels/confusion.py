@@ -110,7 +110,7 @@ def private_precision_score(
     >>> 0.77 < score < 1  # exactly 0.889
     True
     """
-    return asks(_ratio("precision", labels, pos_label, average, zero_division).plan)
+    return asks(_ratio("precision", labels, pos_label, average, zero_division).query)
 
 
 @private("sklearn.metrics.recall_score", greater_is_better=True, **OF_COUNTS)
@@ -160,7 +160,7 @@ def private_recall_score(
     >>> 0.68 < score < 0.92  # exactly 0.800
     True
     """
-    return asks(_ratio("recall", labels, pos_label, average, zero_division).plan)
+    return asks(_ratio("recall", labels, pos_label, average, zero_division).query)
 
 
 @private("sklearn.metrics.f1_score", greater_is_better=True, **OF_COUNTS)
@@ -211,7 +211,7 @@ def private_f1_score(
     >>> 0.72 < score < 0.96  # exactly 0.842
     True
     """
-    return asks(_ratio("f1", labels, pos_label, average, zero_division).plan)
+    return asks(_ratio("f1", labels, pos_label, average, zero_division).query)
 
 
 @private("sklearn.metrics.jaccard_score", greater_is_better=True, **OF_COUNTS)
@@ -262,7 +262,7 @@ def private_jaccard_score(
     >>> 0.61 < score < 0.85  # exactly 0.727
     True
     """
-    return asks(_ratio("jaccard", labels, pos_label, average, zero_division).plan)
+    return asks(_ratio("jaccard", labels, pos_label, average, zero_division).query)
 
 
 def _negatives(counts: Counts, *, average: str | None, labels: int) -> Floats:
@@ -339,7 +339,7 @@ def private_specificity_score(
     check_average(average, known.size)
     if average == "binary":  # the true negatives are those of the other label that are found
         pos_label = known.in_order[1 - known.place(pos_label, "pos_label")]
-        return asks(_ratio("recall", labels, pos_label, average, zero_division).plan)
+        return asks(_ratio("recall", labels, pos_label, average, zero_division).query)
     undefined = check_zero_division(zero_division, is_mean=average in ("macro", "weighted"))
     public: dict[str, Any] = {"average": average, "labels": known.size}
     layout = right_or_wrong() if average == "micro" else matrix_layout(known.size)
@@ -352,7 +352,7 @@ def private_specificity_score(
         parts_of=None if average == "weighted" else partial(_found_negatives, **public),
         of_ratios=mean_above_chance if average == "macro" else None,
     )  # fmt: skip
-    return asks(confusion.plan)
+    return asks(confusion.query)
 
 
 @dataclass(frozen=True, eq=False)
@@ -407,7 +407,7 @@ def private_confusion_matrix(
     ndarray of shape (n_classes, n_classes)
         Row i, column j: how many records of label i are predicted to have label j, at least 0; where n is
         public their sum is n. They are fractions: the plausible counts nearest to the noisy ones. The noisy
-        counts themselves, whole numbers without bias, are ``drawn["counts"]`` of the `PrivateResult`. For a
+        counts themselves, whole numbers without bias, are ``drawn["counts"]`` of the `Result`. For a
         ``ConfusionMatrixDisplay``, which prints floats with two digits, pass ``np.rint(matrix).astype(int)``.
 
     See Also
@@ -441,7 +441,7 @@ def private_confusion_matrix(
     formula = partial(normalized, normalize=normalize)
     shares = partial(sums_of_shares, normalize=normalize)
     confusion = _Matrix(whole(known.size), formula, known, shares, needs_matrix=True, normalize=normalize)
-    return asks(confusion.plan)
+    return asks(confusion.query)
 
 
 @private("sklearn.metrics.balanced_accuracy_score", greater_is_better=True, **OF_COUNTS)
@@ -499,7 +499,7 @@ def private_balanced_accuracy_score(
         parts_of=partial(parts_of_ratio, kind="recall"), are_independent=True,
         of_ratios=partial(mean_above_chance, chance=chance),
     )  # fmt: skip
-    return asks(confusion.plan)
+    return asks(confusion.query)
 
 
 @private("sklearn.metrics.matthews_corrcoef", greater_is_better=True, **OF_COUNTS)
@@ -542,7 +542,7 @@ def private_matthews_corrcoef(
     confusion = Confusion(
         matrix_layout(known.size), matthews, known, sizes_of_labels, is_monotone=False, is_agreement=True
     )
-    return asks(confusion.plan)
+    return asks(confusion.query)
 
 
 @private("sklearn.metrics.cohen_kappa_score", greater_is_better=True, **OF_COUNTS)
@@ -597,7 +597,7 @@ def private_cohen_kappa_score(
         layout, formula, known, sizes_of_labels, needs_matrix=needs_matrix, is_monotone=False,
         is_agreement=True,
     )  # fmt: skip
-    return asks(confusion.plan)
+    return asks(confusion.query)
 
 
 LabelTable: TypeAlias = dict[str, dict[str, float] | float]
@@ -731,4 +731,4 @@ def private_classification_report(  # noqa: PLR0913 - those of scikit-learn's fu
         _label_result, names=names, undefined=undefined, digits=None if output_dict else decimals
     )
     confusion = Confusion(matrix_layout(known.size), result, known, sizes_of_labels, is_monotone=False)
-    return asks(confusion.plan)
+    return asks(confusion.query)

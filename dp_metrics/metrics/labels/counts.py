@@ -19,7 +19,7 @@ from dp_metrics.metrics.labels.layouts import Counts, Layout, PartsOf, check_mat
 from dp_metrics.quantities.counts_noise import SHOWN, WIDEST, CountsNoise, few_records, too_few
 from dp_metrics.quantities.tables import TableOf
 from dp_metrics.release.count_limits import NoisyRatio, RatioCells, noise_limits, noisy_ratio, ratio_limits
-from dp_metrics.release.plan import Plan
+from dp_metrics.release.query import Query
 from dp_metrics.release.released import APPROXIMATE, Interval, PopulationQuestion, ReleasedNumbers
 from dp_metrics.sensitivity.exact import BLOCK, in_blocks
 
@@ -197,9 +197,9 @@ _CLEAR = 20.0  # times the noise, and a logarithm: from there on limits are clos
 
 @dataclass(frozen=True, eq=False)
 class Confusion:
-    """What a plan releases of a confusion matrix, and what it makes of that.
+    """What a query releases of a confusion matrix, and what it makes of that.
 
-    A `Plan` calls it to make the result; tables of groups read the parts.
+    A `Query` calls it to make the result; tables of groups read the parts.
 
     Parameters
     ----------
@@ -236,12 +236,12 @@ class Confusion:
     are_independent: bool = False
     is_agreement: bool = False
 
-    def plan(self, _shape: Shape | None = None) -> Plan:
-        """Return the plan of the metric, which depends on no form of the records."""
+    def query(self, _shape: Shape | None = None) -> Query:
+        """Return the query of the metric, which depends on no form of the records."""
         check_matrix(self.labels.size)
         count = partial(_counts, of=self.layout.of, labels=self.labels)
         part = TableOf(self.layout.cells, self.layout.is_partition, count)
-        return Plan((part,), partial(label_codes, labels=self.labels), self)
+        return Query((part,), partial(label_codes, labels=self.labels), self)
 
     def __call__(self, released: ReleasedNumbers) -> Any:
         """Return the metric of what is released."""
@@ -432,7 +432,7 @@ def _counts(
 
 def confusion_for(metric: Metric, options: Mapping[str, Any]) -> Confusion:
     """Return which counts a metric of labels releases, and how it follows from them."""
-    confusion = metric.planned(metric.form(), options).postprocess
+    confusion = metric.planned(metric.form(), options).reading
     assert isinstance(confusion, Confusion)
     return confusion
 

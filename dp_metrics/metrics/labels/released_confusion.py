@@ -18,7 +18,7 @@ from dp_metrics.metrics.labels.confusion import LabelTable
 from dp_metrics.metrics.labels.counts import Confusion, confusion_for
 from dp_metrics.metrics.labels.layouts import Counts, Layout
 from dp_metrics.release.released import Interval
-from dp_metrics.release.result import PrivateResult
+from dp_metrics.release.result import Result
 
 R = TypeVar("R")
 
@@ -30,7 +30,7 @@ class ReleasedConfusion(HtmlRepr):
 
     Parameters
     ----------
-    result : PrivateResult
+    result : Result
         All that may be published: its value is the list of noisy counts, whole numbers without bias. Its
         ``noise_interval()`` has limits of each: of a matrix, those that a call of `private_confusion_matrix`
         has. At a threshold of scores, that of the table of scores.
@@ -60,7 +60,7 @@ class ReleasedConfusion(HtmlRepr):
     True
     """
 
-    result: PrivateResult[list[int]]
+    result: Result[list[int]]
     labels: NDArray[Any]
     counts: Counts
     layout: Layout = field(repr=False)
@@ -100,7 +100,7 @@ class ReleasedConfusion(HtmlRepr):
         Returns
         -------
         Interval
-            As of the result of the metric: see `PrivateResult.noise_interval`.
+            As of the result of the metric: see `Result.noise_interval`.
 
         Raises
         ------
@@ -127,7 +127,7 @@ class ReleasedConfusion(HtmlRepr):
         confidence : float, default=0.95
             Probability, over the noise and over which people became records, with which all limits hold.
         sure : bool, default=False
-            As of `PrivateResult.population_interval`.
+            As of `Result.population_interval`.
 
         Returns
         -------
@@ -164,7 +164,7 @@ class ReleasedConfusion(HtmlRepr):
         result = self._result_of(name, wanted)
         return wanted.note(result.parts, result.released)
 
-    def _result_of(self, name: str, wanted: Confusion) -> PrivateResult[Any]:
+    def _result_of(self, name: str, wanted: Confusion) -> Result[Any]:
         """Return the result of a metric of the counts."""
         return replace(self.result, metric=name, reading=wanted)
 
@@ -174,7 +174,7 @@ class ReleasedConfusion(HtmlRepr):
         known, name = {**fixed, **options, "labels": self.labels}, row.name
         if name == "private_accuracy_score":  # the micro average of recalls
             known, row = {**known, "average": "micro"}, METRICS["private_recall_score"]
-        if not isinstance(row.usual.postprocess, Confusion):
+        if not isinstance(row.usual.reading, Confusion):
             raise TypeError(f"{name} is no metric of labels: the release holds counts of labels only.")
         wanted = confusion_for(row, known)
         at = "" if self.threshold is None else f" at the threshold {self.threshold:g}"

@@ -18,7 +18,7 @@ from dp_metrics.quantities.counts_noise import CountsNoise, as_floats
 from dp_metrics.quantities.tables import nearest_with_sum
 from dp_metrics.release.count_limits import NoisyRatio, RatioCells, noisy_ratio
 from dp_metrics.release.released import POPULATION_NOTE, PopulationQuestion
-from dp_metrics.release.result import PrivateResult
+from dp_metrics.release.result import Result
 
 Ties: TypeAlias = tuple[float, float]
 """Which part of the pairs within bins is taken as won, by the lower limit of an area and by the upper one."""
@@ -422,7 +422,7 @@ class CalibrationBand:
 
         Parameters
         ----------
-        released : PrivateResult or None, default=None
+        released : Result or None, default=None
             Of `private_expected_calibration_error`, of the same records and bins: it is more accurate. None:
             the error by these bins alone, where their mean scores were released.
 
@@ -459,7 +459,7 @@ class CalibrationBand:
                 raise ValueError(_NO_MEANS)
             error, noise = float(np.abs(of_bins.excess).sum()) / of_bins.n, of_bins.noise
         else:
-            if not isinstance(released, PrivateResult):
+            if not isinstance(released, Result):
                 raise TypeError(_OTHER_BINS.format(of_bins.records.size))
             bins = getattr(released.reading, "n_bins", None)
             if released.metric != _OF_ONE or (bins, released.n) != (of_bins.records.size, of_bins.public_n):

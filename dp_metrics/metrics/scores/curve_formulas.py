@@ -19,7 +19,7 @@ from dp_metrics.inputs.labels import LabelSet, encoded_block
 from dp_metrics.inputs.readers import LabelColumns, labels_and_scores
 from dp_metrics.quantities.base import Quantity
 from dp_metrics.quantities.tables import nearest_with_sum
-from dp_metrics.release.plan import Plan
+from dp_metrics.release.query import Query
 from dp_metrics.release.released import ReleasedNumbers
 from dp_metrics.release.stored_questions import storable
 from dp_metrics.sensitivity.exact import in_blocks
@@ -66,11 +66,11 @@ class TwoClasses:
         one = replace(columns, columns=1)  # of two that of the positive label is read: both forms merge
         return partial(labels_and_scores, columns=one, name=name, positive=self.positive)
 
-    def plan(
+    def query(
         self, shape: Shape, *, name: str, part: Quantity, result: Callable[[ReleasedNumbers], Any]
-    ) -> Plan:
-        """Return the plan of one part of such records, whose scores have this name."""
-        return Plan((part,), self.reader(shape, name), result)
+    ) -> Query:
+        """Return the query of one part of such records, whose scores have this name."""
+        return Query((part,), self.reader(shape, name), result)
 
     def blocks(self, records: Records, name: str) -> Iterator[tuple[NDArray[np.bool_], Floats]]:
         """Return blocks of whether records of valid form are positive, and of their scores.

@@ -33,10 +33,10 @@ from dp_metrics.metrics.scores.curve_formulas import (
     roc,
     two_classes_from_unit,
 )
-from dp_metrics.metrics.scores.table import MOST_BINS, OUTSIDE, SoftBins, even_edges, score_plan
+from dp_metrics.metrics.scores.table import MOST_BINS, OUTSIDE, SoftBins, even_edges, score_query
 from dp_metrics.quantities.counts_noise import SHOWN, far_apart, in_words
 from dp_metrics.quantities.ranks import CalibrationOf, RankingOf
-from dp_metrics.release.plan import Plan
+from dp_metrics.release.query import Query
 from dp_metrics.release.released import (
     APPROXIMATE,
     Interval,
@@ -96,7 +96,7 @@ def private_roc_curve(
     >>> bool(0.3 < tpr[thresholds >= 0.5][-1] < 0.7)  # exactly 0.5
     True
     """
-    return asks(score_plan, roc, labels=labels, pos_label=pos_label, edges=edges, bins=bins)
+    return asks(score_query, roc, labels=labels, pos_label=pos_label, edges=edges, bins=bins)
 
 
 @private("sklearn.metrics.precision_recall_curve", **OF_SCORES)
@@ -144,7 +144,7 @@ def private_precision_recall_curve(
     >>> float(precision[-1]), float(recall[-1]), float(recall[0])
     (1.0, 0.0, 1.0)
     """
-    return asks(score_plan, precision_recall, labels=labels, pos_label=pos_label, edges=edges, bins=bins)
+    return asks(score_query, precision_recall, labels=labels, pos_label=pos_label, edges=edges, bins=bins)
 
 
 @private("sklearn.metrics.average_precision_score", greater_is_better=True, **OF_SCORES)
@@ -193,7 +193,7 @@ def private_average_precision_score(
     >>> 0.6 < private_average_precision_score(y_true, y_score, epsilon=1.0) <= 1  # exactly 0.83
     True
     """
-    return asks(score_plan, average_precision, labels=labels, pos_label=pos_label, edges=edges, bins=bins)
+    return asks(score_query, average_precision, labels=labels, pos_label=pos_label, edges=edges, bins=bins)
 
 
 _AVERAGES = (
@@ -207,7 +207,7 @@ _ONE_VS_ONE = (
 )
 
 
-def _roc_auc_plan(shape: Shape, *, average: Any, multi_class: Any, labels: Any) -> Plan:
+def _roc_auc_query(shape: Shape, *, average: Any, multi_class: Any, labels: Any) -> Query:
     _check_averaging(average, multi_class)
     if shape.n is None and labels is None and multi_class == "ovr":
         raise ValueError("multi_class='ovr' needs labels where the number of records is private.")
@@ -216,9 +216,9 @@ def _roc_auc_plan(shape: Shape, *, average: Any, multi_class: Any, labels: Any) 
         raise ValueError(_MULTI_CLASS)
     reader = partial(_encoded, columns=columns)
     if columns.labels.size == 2:  # of two columns, as predict_proba gives them, that of the second label
-        return Plan((RankingOf(1),), reader, _Area(_area, rises=False))
+        return Query((RankingOf(1),), reader, _Area(_area, rises=False))
     parts = tuple(RankingOf(k, k) for k in range(columns.columns))
-    return Plan(parts, reader, Monotone(_areas if average is None else _mean_area, rises=False))
+    return Query(parts, reader, Monotone(_areas if average is None else _mean_area, rises=False))
 
 
 def _encoded(records: Records, *, columns: LabelColumns) -> Records:
@@ -336,7 +336,7 @@ def private_roc_auc_score(
     biased towards 1**: below 20 it hides more than half of 1 - AUC, at 70 about a fifth, from 200 on less
     than a tenth (areas from 0.8 to 0.98; closer to 1 it may err to either side). The mean absolute error is
     about 8 / (epsilon sqrt(m)) standard deviations of the area over samples of that size. The noisy sizes of
-    the classes are in the field ``drawn`` of `PrivateResult`, at no further cost.
+    the classes are in the field ``drawn`` of `Result`, at no further cost.
 
     References
     ----------
@@ -349,7 +349,7 @@ def private_roc_auc_score(
     >>> 0.7 < private_roc_auc_score(y_true, y_score, epsilon=1.0) < 0.8  # exactly 0.75
     True
     """
-    return asks(_roc_auc_plan, average=average, multi_class=multi_class, labels=labels)
+    return asks(_roc_auc_query, average=average, multi_class=multi_class, labels=labels)
 
 
 @private("sklearn.calibration.calibration_curve", **OF_SCORES)
@@ -383,7 +383,7 @@ def private_calibration_curve(
 
     See Also
     --------
-    PrivateResult.band : Limits of each bin, and what chance alone gives a calibration error.
+    Result.band : Limits of each bin, and what chance alone gives a calibration error.
     private_expected_calibration_error : One number, far more accurate than what the curve tells.
     ScoreSummary : One release from which all curves and areas follow, and from pieces.
 
@@ -409,7 +409,7 @@ def private_calibration_curve(
     if not (isinstance(strategy, str) and strategy == "uniform"):  # type: ignore[redundant-expr]
         raise ValueError("strategy must be 'uniform': quantiles of the scores are private.")
     bins = SoftBins(check_count(n_bins, "n_bins", MOST_BINS))
-    return asks(bins.plan, classes=TwoClasses.of(labels, pos_label))
+    return asks(bins.query, classes=TwoClasses.of(labels, pos_label))
 
 
 _MUCH = 0.6  # of the error: without so much, in squares, four fifths of it are left
@@ -545,4 +545,4 @@ def private_expected_calibration_error(
     classes = TwoClasses.of(labels, pos_label)
     bins = check_count(n_bins, "n_bins", MOST_BINS)
     part = CalibrationOf(partial(_excess, n_bins=bins, classes=classes))
-    return asks(classes.plan, name="y_proba", part=part, result=BinnedError(only, n_bins=bins))
+    return asks(classes.query, name="y_proba", part=part, result=BinnedError(only, n_bins=bins))

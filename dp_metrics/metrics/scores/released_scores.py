@@ -36,7 +36,7 @@ from dp_metrics.metrics.scores.table import MOST_BINS, ScoreTable
 from dp_metrics.quantities.counts_noise import too_few
 from dp_metrics.release.count_limits import RatioCells, noisy_ratio, ratio_limits
 from dp_metrics.release.released import APPROXIMATE, Interval, PopulationQuestion
-from dp_metrics.release.result import PrivateResult
+from dp_metrics.release.result import Result
 
 _METRICS = {"roc_auc": area_under_roc, "average_precision": average_precision}
 _TIES = {"any": ANY_ORDER, "ordered": ORDERED}
@@ -77,7 +77,7 @@ class ReleasedScores(HtmlRepr):
 
     Parameters
     ----------
-    result : PrivateResult
+    result : Result
         All that may be published: its value is the list of noisy counts, whole numbers without bias; of the
         negative class by rising score, then of the positive one. Its ``noise_interval()`` has limits of each.
     counts : ScoreCounts
@@ -102,7 +102,7 @@ class ReleasedScores(HtmlRepr):
     0.5
     """
 
-    result: PrivateResult[list[int]]
+    result: Result[list[int]]
     counts: ScoreCounts
 
     def __repr__(self) -> str:
@@ -193,7 +193,7 @@ class ReleasedScores(HtmlRepr):
         return self._limited(metric, ties).among_people(asked)
 
     def roc_band(self, confidence: float = 0.95) -> RocBand:
-        """Return the band in which the ROC curve of all people lies, as `PrivateResult.band` does."""
+        """Return the band in which the ROC curve of all people lies, as `Result.band` does."""
         band: RocBand = replace(self._limited(), metric="roc_curve").band(confidence)
         return band
 
@@ -366,7 +366,8 @@ class ReleasedScores(HtmlRepr):
             )
         table = self._table
         of_bins = table.cells(released, places)
-        band = table.band_of(self.result.parts, released, asked, of_bins, prob_pred, (lower, upper), _OF_GAPS)
+        parts = self.result.parts
+        band = table.band_of(parts, released, asked, of_bins, prob_pred, (lower, upper), _OF_GAPS)
         return band.at(here)
 
     def _even_bins(self, n_bins: int) -> tuple[NDArray[np.intp], Floats]:
@@ -380,9 +381,7 @@ class ReleasedScores(HtmlRepr):
         table: ScoreTable = getattr(kept, "told", kept)  # a summary keeps how its counts are read
         return table
 
-    def _limited(
-        self, metric: str = "roc_auc", ties: str = "any", *, is_sure: bool = True
-    ) -> PrivateResult[Any]:
+    def _limited(self, metric: str = "roc_auc", ties: str = "any", *, is_sure: bool = True) -> Result[Any]:
         check_choice(metric, "metric", tuple(_METRICS))
         check_choice(ties, "ties", tuple(_TIES))
         table = replace(self._table, formula=_METRICS[metric], ties=_TIES[ties], is_sure=is_sure)

@@ -55,7 +55,7 @@ from dp_metrics.quantities.tables import (
     plausible_counts,
 )
 from dp_metrics.release.count_limits import NoisyRatio, RatioCells, edge_limits, noise_limits, noisy_ratio
-from dp_metrics.release.plan import Plan
+from dp_metrics.release.query import Query
 from dp_metrics.release.released import (
     APPROXIMATE,
     POPULATION_NOTE,
@@ -145,7 +145,7 @@ def counted(records: Records, *, classes: TwoClasses, bins: ScoreBins) -> NDArra
 
 @dataclass(frozen=True, eq=False)
 class ScoreTable:
-    """What a plan releases of a table of scores, and what it makes of that; a `Plan` calls it.
+    """What a query releases of a table of scores, and what it makes of that; a `Query` calls it.
 
     Parameters
     ----------
@@ -369,7 +369,7 @@ class ScoreTable:
         return ScoreCounts(self.bins.merged(columns), negative, positive, noisy.reshape(2, columns), noise)
 
 
-def score_plan(
+def score_query(
     formula: Callable[[ScoreCounts], Any],
     shape: Shape,
     *,
@@ -377,12 +377,12 @@ def score_plan(
     pos_label: Any,
     edges: Any,
     bins: Any,
-) -> Plan:
-    """Return the plan of a result that follows from a table of scores."""
+) -> Query:
+    """Return the query of a result that follows from a table of scores."""
     classes, known = TwoClasses.of(labels, pos_label), ScoreBins.of(edges)
     table = ScoreTable(known, known.columns(bins), formula, classes)
     part = NestedOf(partial(counted, classes=classes, bins=known), 2, known.size, table.columns)
-    return classes.plan(shape, name="y_score", part=part, result=table)
+    return classes.query(shape, name="y_score", part=part, result=table)
 
 
 MOST_BINS = 1000
@@ -399,7 +399,7 @@ def even_edges(n_bins: int) -> Floats:
 class SoftBins:
     """Even bins of [0, 1]: a record counts for a part t at the upper end of its bin, for 1 - t at the lower.
 
-    A `Plan` calls it to make the curve.
+    A `Query` calls it to make the curve.
 
     Parameters
     ----------
@@ -424,10 +424,10 @@ class SoftBins:
         """The weight of a step, for each cell."""
         return ((4 * self.n_bins, Fraction(1, FINENESS)),)
 
-    def plan(self, shape: Shape, classes: TwoClasses) -> Plan:
-        """Return the plan of a calibration curve."""
+    def query(self, shape: Shape, classes: TwoClasses) -> Query:
+        """Return the query of a calibration curve."""
         part = TableOf(self.cells, True, partial(_counted, bins=self, classes=classes))
-        return classes.plan(shape, name="y_prob", part=part, result=self)
+        return classes.query(shape, name="y_prob", part=part, result=self)
 
     def counts(self, records: Records, classes: TwoClasses) -> NDArray[np.int64]:
         """Return the counts of the cells, in steps: by end, class and bin."""

@@ -1,8 +1,8 @@
-"""Plans: what a call releases, made of options and of the public form of the records.
+"""Queries: what a call releases, made of options and of the public form of the records.
 
-A `Plan` holds public things only, so that it may be kept with a result, compared, sent to a worker and shown.
-`Plan.read` is the one door to the records: it returns a `Source`, which is private, and whose stats the
-noises of the plan ask for. Several plans with one spend are a `Together` of `Share`s.
+A `Query` holds public things only, so that it may be kept with a result, compared and sent to a worker.
+`Query.read` is the one door to the records: it returns a `Source`, which is private, and whose stats the
+noises of the query ask for. Several queries with one spend are a `Together` of `Share`s.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from dp_metrics.mechanisms import Mechanism, get_mechanism
 from dp_metrics.quantities.base import Noise, Quantity, Totals
 from dp_metrics.quantities.noises import noise_of
 from dp_metrics.release.released import Monotone, ReleasedNumbers, only
-from dp_metrics.release.result import PrivateResult
+from dp_metrics.release.result import Result
 from dp_metrics.release.terms import Terms
 
 COUNT_SHARE = Fraction(1, 20)
@@ -38,7 +38,7 @@ _TOO_MANY_RANKS = (
 
 @dataclass(frozen=True, repr=False, eq=False)
 class Source:
-    """Private: where the stats of a plan come from, which are records or a summary of them.
+    """Private: where the stats of a query come from, which are records or a summary of them.
 
     Parameters
     ----------
@@ -92,23 +92,23 @@ _ONE_NUMBER = Monotone(only)
 
 
 @dataclass(frozen=True, eq=False)
-class Plan(Comparable):
+class Query(Comparable):
     """Public: what one call releases, and how its result follows.
 
     Parameters
     ----------
-    parts : tuple of Quantity
+    quantities : tuple of Quantity
         What to release about the same records, at epsilon together.
     reader : callable
         Checks the form of `Records`, and returns those that the quantities look at.
-    postprocess : callable, default=the one number that is released
+    reading : callable, default=the one number that is released
         The result of a `ReleasedNumbers`; a `WithLimits` one has limits of its noise too.
     shares : tuple of Fraction or None, default=None
         Positive parts of epsilon, with sum 1; None for equal ones.
     mechanisms : tuple of (str, Mechanism or None), default=()
         Mechanisms of those parts that have one of their own, unless the caller chooses.
     unstated : str or None, default=None
-        Why the plan cannot be carried out with a private number of records: the form of the call leaves open
+        Why the query cannot be carried out with a private number of records: the form of the call leaves open
         what would then follow from whether there are records. None: it can.
     most_records : int, default=1
         How many records one person has at most: of epsilon a release spends that part on one record.
@@ -130,9 +130,9 @@ class Plan(Comparable):
     privacy), doi:10.1561/0400000042.
     """
 
-    parts: tuple[Quantity, ...]
+    quantities: tuple[Quantity, ...]
     reader: Callable[[Records], Records]
-    postprocess: Callable[[ReleasedNumbers], Any] = _ONE_NUMBER
+    reading: Callable[[ReleasedNumbers], Any] = _ONE_NUMBER
     shares: tuple[Fraction, ...] | None = None
     mechanisms: tuple[str | Mechanism | None, ...] = ()
     unstated: str | None = None
@@ -142,24 +142,24 @@ class Plan(Comparable):
     @property
     def kinds(self) -> tuple[type, ...]:
         """The kind of each part."""
-        return tuple(type(part) for part in self.parts)
+        return tuple(type(part) for part in self.quantities)
 
     @property
     def is_mean(self) -> bool:
         """Whether it is one mean of a loss of each record."""
-        return len(self.parts) == 1 and self.parts[0].is_mean
+        return len(self.quantities) == 1 and self.quantities[0].is_mean
 
     @property
     def merges(self) -> bool:
         """Whether stats of pieces of the records tell those of all."""
-        return all(part.merges for part in self.parts)
+        return all(part.merges for part in self.quantities)
 
     @property
     def ranges(self) -> tuple[Any, ...]:
         """The kind of each part, with the upper end of its range if it has one."""
-        return tuple((type(part), part.upper_end) for part in self.parts)
+        return tuple((type(part), part.upper_end) for part in self.quantities)
 
-    def merges_with(self, other: Plan) -> bool:
+    def merges_with(self, other: Query) -> bool:
         """Return whether stats for both merge: of records of one form, and of numbers of one range."""
         return bool(self.ranges == other.ranges and _content(self.reader) == _content(other.reader))
 
@@ -182,9 +182,9 @@ class Plan(Comparable):
         Raises
         ------
         ValueError
-            If the plan cannot be carried out on these terms.
+            If the query cannot be carried out on these terms.
         """
-        private_n, count = terms.relation.private_n, len(self.parts)
+        private_n, count = terms.relation.private_n, len(self.quantities)
         if private_n and self.unstated is not None:
             raise ValueError(self.unstated)
         own = (None,) * count if terms.mechanism is not None or not self.mechanisms else self.mechanisms
@@ -198,7 +198,7 @@ class Plan(Comparable):
             each = [epsilon * share for share in shares]
             if 0.0 in map(float, each):
                 raise ValueError("epsilon is too small to be divided among the releases of this call.")
-            parts = zip(rules, self.parts, public, each, strict=True)
+            parts = zip(rules, self.quantities, public, each, strict=True)
             return [noise_of(rule, part, known, capacity, share) for rule, part, known, share in parts]
 
         noises, for_count = at(epsilon), Fraction(0)
@@ -218,20 +218,20 @@ class Plan(Comparable):
         """
         with np.errstate(all="ignore"):
             checked = self.reader(records)
-            totals = tuple([part.totals(checked) for part in self.parts])
+            totals = tuple([part.totals(checked) for part in self.quantities])
         return Source(totals, partial(self._look, checked, totals))
 
     def _look(self, records: Records, totals: Sequence[Totals], place: int, noise: Noise) -> Any:
-        return self.parts[place].stats(records, totals[place], noise.ranks, forget=noise.forgets)
+        return self.quantities[place].stats(records, totals[place], noise.ranks, forget=noise.forgets)
 
 
 @dataclass(frozen=True)
 class Share:
-    """Public: one of several plans, and on which terms it is carried out.
+    """Public: one of several queries, and on which terms it is carried out.
 
     Parameters
     ----------
-    plan : Plan
+    query : Query
         What is released.
     epsilon : Fraction
         Its part of epsilon: how the parts add up is for whoever makes them to prove.
@@ -243,7 +243,7 @@ class Share:
         The public mean number of records, where the number of its own is private.
     """
 
-    plan: Plan
+    query: Query
     epsilon: Fraction
     relation: Relation
     metric: str
@@ -252,46 +252,46 @@ class Share:
 
 @dataclass(frozen=True, eq=False)
 class Together(Comparable):
-    """Public: several plans that one spend pays for.
+    """Public: several queries that one spend pays for.
 
     Parameters
     ----------
     shares : tuple of Share
-        The plans, in the order in which they are drawn.
+        The queries, in the order in which they are drawn.
     reader : callable
         The `Records` of each share, of all `Records`.
     combine : callable
-        The result, of the `PrivateResult` of each share.
+        The result, of the `Result` of each share.
     relation : Relation or None, default=None
         The neighbouring relation that the accountant counts; None: that of the release.
     """
 
     shares: tuple[Share, ...]
     reader: Callable[[Records], Sequence[Records]]
-    combine: Callable[[Sequence[PrivateResult[Any]]], Any]
+    combine: Callable[[Sequence[Result[Any]]], Any]
     relation: Relation | None = None
 
     def read(self, records: Records) -> tuple[Source, ...]:
-        """Return where the stats of each share come from; see `Plan.read`."""
+        """Return where the stats of each share come from; see `Query.read`."""
         with np.errstate(all="ignore"):
             pieces = self.reader(records)
-            return tuple(share.plan.read(piece) for share, piece in zip(self.shares, pieces, strict=True))
+            return tuple(share.query.read(piece) for share, piece in zip(self.shares, pieces, strict=True))
 
 
-def each_plan(
-    metric: str, terms: Terms, plan: Plan | Together
-) -> list[tuple[str, Terms, Plan, Fraction | None]]:
-    """Return the name, the terms, the plan and the mean size of a release, or of each of several together."""
-    if isinstance(plan, Plan):
-        return [(metric, terms, plan, None)]
+def each_query(
+    metric: str, terms: Terms, query: Query | Together
+) -> list[tuple[str, Terms, Query, Fraction | None]]:
+    """Return the name, terms, query and mean size of a release, or of each of several together."""
+    if isinstance(query, Query):
+        return [(metric, terms, query, None)]
     return [
         (
             one.metric,
             Terms(terms.epsilon * one.epsilon, one.relation, entropy=terms.entropy),
-            one.plan,
+            one.query,
             one.mean_size,
         )
-        for one in plan.shares
+        for one in query.shares
     ]
 
 

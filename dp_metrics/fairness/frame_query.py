@@ -23,12 +23,12 @@ from dp_metrics.metrics.classification import ShareOfRecords
 from dp_metrics.metrics.labels.counts import Confusion, confusion_for
 from dp_metrics.metrics.labels.layouts import Counts, Layout, matrix_layout, right_or_wrong, whole
 from dp_metrics.metrics.scores.curve_formulas import ScoreCounts, TwoClasses, area_under_roc
-from dp_metrics.metrics.scores.table import ScoreBins, ScoreTable, score_plan
+from dp_metrics.metrics.scores.table import ScoreBins, ScoreTable, score_query
 from dp_metrics.quantities.counts_noise import CountsNoise, as_floats
 from dp_metrics.quantities.tables import Cells, NestedOf, TableOf, check_cells, plausible_counts, split_table
-from dp_metrics.release.plan import Plan, Share, Source, Together
+from dp_metrics.release.query import Query, Share, Source, Together
 from dp_metrics.release.released import ReleasedNumbers
-from dp_metrics.release.result import PrivateResult
+from dp_metrics.release.result import Result
 from dp_metrics.release.stored_answers import read_shape
 
 NO_RECORDS = "This group has no records."
@@ -69,13 +69,13 @@ class FrameMetric:
     options: dict[str, Any]
     mechanism: str | Mechanism | None
 
-    def planned(self, shape: Shape) -> Plan:
-        """Return the plan of records of a public form, with the mechanism of each part."""
-        plan = self.row.planned(shape, self.options)
+    def planned(self, shape: Shape) -> Query:
+        """Return the query of records of a public form, with the mechanism of each part."""
+        query = self.row.planned(shape, self.options)
         if self.mechanism is not None:
-            return replace(plan, mechanisms=(self.mechanism,) * len(plan.parts))
-        own = plan.mechanisms or (None,) * len(plan.parts)
-        return replace(plan, mechanisms=tuple(self.row.mechanism if one is None else one for one in own))
+            return replace(query, mechanisms=(self.mechanism,) * len(query.quantities))
+        own = query.mechanisms or (None,) * len(query.quantities)
+        return replace(query, mechanisms=tuple(self.row.mechanism if one is None else one for one in own))
 
 
 class Entry(NamedTuple):
@@ -88,12 +88,12 @@ class Entry(NamedTuple):
     values, overall
         By group, and of all records.
     notes, overall_note
-        What released numbers tell of these values; see `PrivateResult`.
+        What released numbers tell of these values; see `Result`.
     biases, overall_bias
-        Which way each value usually errs; see `PrivateResult`.
+        Which way each value usually errs; see `Result`.
     rests_on : sequence of int or None
         How many records count for the value of each group, at least 0; None where nothing tells.
-    results : sequence of PrivateResult or None
+    results : sequence of Result or None
         Of each group; None of one that all know to be empty.
     """
 
@@ -105,7 +105,7 @@ class Entry(NamedTuple):
     biases: list[str | None]
     overall_bias: str | None
     rests_on: list[int | None]
-    results: list[PrivateResult[Any] | None]
+    results: list[Result[Any] | None]
 
 
 class FrameResult(NamedTuple):
@@ -153,12 +153,12 @@ class _Table(NamedTuple):
 
 
 class _Block(NamedTuple):
-    """Public: some of the plans of a frame.
+    """Public: some of the queries of a frame.
 
     Parameters
     ----------
     shares : list of Share
-        The plans.
+        The queries.
     pieces : list of int or str
         The records of each: those of a group, by its place, "all", or "coded", all with their groups.
     combine : callable
@@ -167,7 +167,7 @@ class _Block(NamedTuple):
 
     shares: list[Share]
     pieces: list[int | str]
-    combine: Callable[[Sequence[PrivateResult[Any]]], FrameResult]
+    combine: Callable[[Sequence[Result[Any]]], FrameResult]
 
 
 def frame_metrics(metrics: Any) -> list[FrameMetric]:
@@ -212,7 +212,7 @@ class FrameOptions(NamedTuple):
 def read_frame(
     asked: FrameOptions, y_true: Any, y_pred: Any, sensitive_features: Any, *, relation: Relation
 ) -> tuple[Together, tuple[Source, ...], Any]:
-    """Return the plan of a frame, what it has to know of the records, and the public form of these.
+    """Return the query of a frame, what it has to know of the records, and the public form of these.
 
     Raises
     ------
@@ -232,8 +232,8 @@ def read_frame(
     by, sizes = Groups.of(asked.group_labels, len(columns)), None
     if asked.membership == "public":  # the features are as public as the number of records
         sizes = by.public_sizes(records)
-    plan = plan_frame(chosen, shape, by, overall_share=share, sizes=sizes)
-    return plan, plan.read(records), {"shape": shape, "sizes": sizes}
+    query = plan_frame(chosen, shape, by, overall_share=share, sizes=sizes)
+    return query, query.read(records), {"shape": shape, "sizes": sizes}
 
 
 def check_frame(membership: Any, overall_share: Any, *, relation: Relation) -> Fraction:
@@ -258,7 +258,7 @@ def asked_of(metrics: Sequence[FrameMetric]) -> list[dict[str, Any]]:
 
 
 def plan_again(asked: Mapping[str, Any], form: Mapping[str, Any]) -> Together:
-    """Return the plan of a frame that was asked for, of records of a public form."""
+    """Return the query of a frame that was asked for, of records of a public form."""
     metrics = [
         FrameMetric(one["name"], METRICS[one["metric"]], one["options"], one["mechanism"])
         for one in asked["metrics"]
@@ -282,8 +282,8 @@ def plan_frame(
     Each metric has an equal part of epsilon; metrics of labels that have one label set put theirs together
     for one table of counts, and so do metrics of scores that have the same bins. Where membership is public,
     so are the sizes of the groups. A person may have records in several groups: with k records at most each
-    plan has epsilon / k, and k records that are replaced one by one cost epsilon, wherever they lie; see
-    `Plan`.
+    query has epsilon / k, and k records that are replaced one by one cost epsilon, wherever they lie; see
+    `Query`.
     """
     shape = replace(shape, arguments=shape.arguments[:2])
     if shape.n is not None:  # a group without records has the columns that all records have
@@ -291,18 +291,18 @@ def plan_frame(
     hidden: Sizes = (None,) * groups.size
     tables: dict[str, list[tuple[FrameMetric, Confusion]]] = {}
     for one in metrics:
-        if isinstance(one.row.usual.postprocess, Confusion):
+        if isinstance(one.row.usual.reading, Confusion):
             confusion = confusion_for(one.row, one.options)
             tables.setdefault(repr(confusion.labels.in_order.tolist()), []).append((one, confusion))
-    scored: dict[Any, list[tuple[FrameMetric, Plan]]] = {}
+    scored: dict[Any, list[tuple[FrameMetric, Query]]] = {}
     others = []
     for one in metrics:
-        if isinstance(one.row.usual.postprocess, Confusion):
+        if isinstance(one.row.usual.reading, Confusion):
             continue
-        if (plan := _of_scores(one, replace(shape, n=None) if sizes is None else shape)) is None:
+        if (query := _of_scores(one, replace(shape, n=None) if sizes is None else shape)) is None:
             others.append(one)
         else:
-            scored.setdefault(_bins_of(one, plan), []).append((one, plan))
+            scored.setdefault(_bins_of(one, query), []).append((one, query))
     share, known = Fraction(1, len(metrics)), sizes or hidden
     blocks = [_labels(members, share * len(members), shape, known) for members in tables.values()]
     blocks += [_scores(members, share * len(members), shape, known) for members in scored.values()]
@@ -315,7 +315,7 @@ def plan_frame(
     most = shape.most_records
     return Together(
         tuple(
-            replace(share, plan=replace(share.plan, most_records=most))
+            replace(share, query=replace(share.query, most_records=most))
             for block in blocks
             for share in block.shares
         ),
@@ -342,9 +342,9 @@ def _pieces(
 
 
 def _of_frame(
-    results: Sequence[PrivateResult[Any]],
+    results: Sequence[Result[Any]],
     *,
-    blocks: Sequence[tuple[int, Callable[[Sequence[PrivateResult[Any]]], FrameResult]]],
+    blocks: Sequence[tuple[int, Callable[[Sequence[Result[Any]]], FrameResult]]],
     names: Sequence[str],
     labels: Sequence[Hashable],
     sizes: Sequence[int] | None,
@@ -380,23 +380,23 @@ def _labels(
     made = {
         metric.name: (metric.row.name, replace(confusion, layout=layout)) for metric, confusion in members
     }
-    plan = replace(confusion, layout=layout).plan()
-    return _counts(layout, made, Plan(plan.parts, plan.reader), epsilon, shape, sizes)
+    query = replace(confusion, layout=layout).query()
+    return _counts(layout, made, Query(query.quantities, query.reader), epsilon, shape, sizes)
 
 
 def _counts(
     layout: Layout,
     metrics: Mapping[str, tuple[str, Confusion]],
-    plan: Plan,
+    query: Query,
     epsilon: Fraction,
     shape: Shape,
     sizes: Sizes,
 ) -> _Block:
-    """Return the release of metrics of these counts, which the plan takes of the records of a group."""
-    count = partial(_counts_by_group, plan=plan, groups=len(sizes))
+    """Return the release of metrics of these counts, which the query takes of the records of a group."""
+    count = partial(_counts_by_group, query=query, groups=len(sizes))
     of_all = TableOf(layout.cells * len(sizes), layout.is_partition, count)
     weights, read = partial(_weights_of, cells=layout.cells), partial(_read_labels, layout=layout)
-    return _table(_Table(of_all, weights, read, metrics), plan, epsilon, shape, sizes)
+    return _table(_Table(of_all, weights, read, metrics), query, epsilon, shape, sizes)
 
 
 def _weights_of(size: int, *, cells: Cells) -> Cells:
@@ -412,15 +412,15 @@ def _read_labels(row: Floats, _noisy: Floats, _noise: float, *, layout: Layout) 
     return layout.read(row).agreeing()
 
 
-def _bins_of(metric: FrameMetric, plan: Plan) -> tuple[Any, ...]:
+def _bins_of(metric: FrameMetric, query: Query) -> tuple[Any, ...]:
     """Return what metrics of scores must have in common to be read from one table."""
-    table, classes = plan.postprocess, TwoClasses.of(*map(metric.options.get, ("labels", "pos_label")))
+    table, classes = query.reading, TwoClasses.of(*map(metric.options.get, ("labels", "pos_label")))
     assert isinstance(table, ScoreTable)
     return repr(classes.known.tolist()), classes.positive, table.columns, table.bins.edges.tobytes()
 
 
-def _of_scores(metric: FrameMetric, shape: Shape) -> Plan | None:
-    """Return the plan of a metric that a table of scores tells; None for any other.
+def _of_scores(metric: FrameMetric, shape: Shape) -> Query | None:
+    """Return the query of a metric that a table of scores tells; None for any other.
 
     An area under a ROC curve by group is read from such a table as well, unless a mechanism is chosen. Other
     releases of areas are biased towards 1 in small groups, do not tell the area of all records, and have no
@@ -428,7 +428,7 @@ def _of_scores(metric: FrameMetric, shape: Shape) -> Plan | None:
     from m * epsilon of about 2,000 on. From 300 on it is up to 3 times that of the other releases, and below
     it may be either way (``benchmarks/areas_by_group.py`` of 308a3eb): its bins are those of narrow limits.
     """
-    if isinstance(metric.row.usual.postprocess, ScoreTable):
+    if isinstance(metric.row.usual.reading, ScoreTable):
         return metric.planned(shape)
     if metric.row is not METRICS["private_roc_auc_score"] or metric.mechanism is not None:
         return None
@@ -438,19 +438,19 @@ def _of_scores(metric: FrameMetric, shape: Shape) -> Plan | None:
     true, score = shape.arguments
     of_any_names = replace(shape, arguments=(true, replace(score, names=None)))
     area = replace(metric, options=options).planned(of_any_names)
-    if len(area.parts) > 1:  # not of two labels
+    if len(area.quantities) > 1:  # not of two labels
         return None
     options = {"labels": options.get("labels"), "pos_label": pos_label, "edges": None, "bins": None}
-    return score_plan(area_under_roc, shape, **options)
+    return score_query(area_under_roc, shape, **options)
 
 
 def _scores(
-    members: Sequence[tuple[FrameMetric, Plan]], epsilon: Fraction, shape: Shape, sizes: Sizes
+    members: Sequence[tuple[FrameMetric, Query]], epsilon: Fraction, shape: Shape, sizes: Sizes
 ) -> _Block:
     """Return the release of metrics of scores that have the same classes and bins."""
-    plan = members[0][1]
-    part: Any = plan.parts[0]
-    table = plan.postprocess
+    query = members[0][1]
+    part: Any = query.quantities[0]
+    table = query.reading
     assert isinstance(table, ScoreTable)
     check_cells(
         part.rows * part.finest * len(sizes),
@@ -459,11 +459,11 @@ def _scores(
     )
     metrics = {}
     for metric, one in members:
-        assert isinstance(one.postprocess, ScoreTable)
-        metrics[metric.name] = metric.row.name, one.postprocess
-    of_group = Plan((replace(part, groups=1),), plan.reader)
+        assert isinstance(one.reading, ScoreTable)
+        metrics[metric.name] = metric.row.name, one.reading
+    of_group = Query((replace(part, groups=1),), query.reader)
     read = partial(_read_scores, bins=table.bins)
-    count, groups = partial(_counts_by_group, plan=of_group, groups=len(sizes)), len(sizes)
+    count, groups = partial(_counts_by_group, query=of_group, groups=len(sizes)), len(sizes)
     of_all = NestedOf(count, part.rows * groups, part.finest, part.columns, groups)
     return _table(_Table(of_all, _weights_one, read, metrics), of_group, epsilon, shape, sizes)
 
@@ -487,8 +487,8 @@ def _other(
         )
     relation = _of_groups(sizes)
     relation.refuse(disclosing)
-    plans = {size: metric.planned(replace(shape, n=size)) for size in {*sizes} - {0}}
-    usual = next(plans[size] for size in sizes if size != 0)
+    queries = {size: metric.planned(replace(shape, n=size)) for size in {*sizes} - {0}}
+    usual = next(queries[size] for size in sizes if size != 0)
     if metric.mechanism is None and _is_share(usual):
         return _share(metric, usual, epsilon, shape, sizes)
     each = epsilon * (1 - overall_share)
@@ -498,22 +498,22 @@ def _other(
     # the smallest group has at most as many records as the mean one, which is public
     mean = None if shape.n is None else Fraction(shape.n, len(sizes))
     pieces: list[int | str] = [place for place, size in enumerate(sizes) if size != 0]
-    shares = [Share(plans[size], each, relation, name, mean) for size in sizes if size != 0]
+    shares = [Share(queries[size], each, relation, name, mean) for size in sizes if size != 0]
     if overall_share:
         of_all = metric.planned(shape)
         shares.insert(0, Share(of_all, epsilon * overall_share, shape.relation, name))
         pieces.insert(0, "all")
     with_all = bool(overall_share)
-    combine = partial(_of_each, name=metric.name, metric=name, plan=usual, sizes=sizes, with_all=with_all)
+    combine = partial(_of_each, name=metric.name, metric=name, query=usual, sizes=sizes, with_all=with_all)
     return _Block(shares, pieces, combine)
 
 
 def _of_each(
-    results: Sequence[PrivateResult[Any]],
+    results: Sequence[Result[Any]],
     *,
     name: str,
     metric: str,
-    plan: Plan,
+    query: Query,
     sizes: Sizes,
     with_all: bool,
 ) -> FrameResult:
@@ -523,7 +523,7 @@ def _of_each(
     told = [0 if one is None else _records(one, size) for one, size in zip(each, sizes, strict=True)]
     entry = Entry(
         metric,
-        [_undefined(plan, results[-1]) if one is None else one.value for one in each],
+        [_undefined(query, results[-1]) if one is None else one.value for one in each],
         None if overall is None else overall.value,
         [NO_RECORDS if one is None else one.note for one in each],
         None if overall is None else overall.note,
@@ -538,7 +538,7 @@ def _of_each(
     return FrameResult({name: entry}, None if None in told else [float(size or 0) for size in told])
 
 
-def _records(result: PrivateResult[Any], size: int | None) -> int | None:
+def _records(result: Result[Any], size: int | None) -> int | None:
     """Return the number of records of a group: the public one, or the noisy one if the release tells it."""
     told = result.records if size is None else size
     if told is None and (areas := _classes(result, size)):
@@ -551,7 +551,7 @@ def _counting(areas: Sequence[tuple[int, int]], records: int | None) -> int | No
     return max(min(map(min, areas)), 0) if areas else records
 
 
-def _classes(result: PrivateResult[Any], size: int | None) -> list[tuple[int, int]]:
+def _classes(result: Result[Any], size: int | None) -> list[tuple[int, int]]:
     """Return the noisy sizes of the two classes of each area that was released."""
     drawn: Any = result.drawn
     if "positives" not in drawn:
@@ -564,26 +564,26 @@ def _classes(result: PrivateResult[Any], size: int | None) -> list[tuple[int, in
     return list(zip(positives, negatives, strict=True))
 
 
-def _undefined(plan: Plan, result: PrivateResult[Any]) -> Any:
+def _undefined(query: Query, result: Result[Any]) -> Any:
     """Return what a metric is of no record: NaN in the place of each number of its result.
 
     The result of any other group tells what else is public.
     """
-    if any(part.is_table for part in plan.parts):
+    if any(part.is_table for part in query.quantities):
         return math.nan
-    return plan.postprocess(result.released.of([math.nan] * len(plan.parts)))
+    return query.reading(result.released.of([math.nan] * len(query.quantities)))
 
 
-def _is_share(plan: Plan) -> bool:
+def _is_share(query: Query) -> bool:
     """Return whether what is released is one share of the records."""
-    (part, *others) = plan.parts
+    (part, *others) = query.quantities
     return not others and part.is_share
 
 
-def _share(metric: FrameMetric, plan: Plan, epsilon: Fraction, shape: Shape, sizes: Sizes) -> _Block:
+def _share(metric: FrameMetric, query: Query, epsilon: Fraction, shape: Shape, sizes: Sizes) -> _Block:
     """Return the release of a share of the records: how many count, and how many do not."""
     layout, without_records = right_or_wrong(), 0.0 if None in sizes else math.nan
-    result = plan.postprocess
+    result = query.reading
     is_share = isinstance(result, ShareOfRecords) and result.is_mean
     of_wrong = isinstance(result, ShareOfRecords) and result.rises
     kind = Confusion if is_share else _NumberOfRecords
@@ -594,8 +594,8 @@ def _share(metric: FrameMetric, plan: Plan, epsilon: Fraction, shape: Shape, siz
         _all_records,
         parts_of=partial(_right_or_wrong_first, wrong_first=of_wrong),
     )
-    count = partial(_right_and_wrong, part=plan.parts[0])
-    table = Plan((TableOf(layout.cells, layout.is_partition, count),), plan.reader)
+    count = partial(_right_and_wrong, part=query.quantities[0])
+    table = Query((TableOf(layout.cells, layout.is_partition, count),), query.reader)
     return _counts(layout, {metric.name: (metric.row.name, confusion)}, table, epsilon, shape, sizes)
 
 
@@ -634,32 +634,32 @@ def _all_records(counts: Counts) -> Floats:
     return np.array([counts.n])
 
 
-def _table(table: _Table, plan: Plan, epsilon: Fraction, shape: Shape, sizes: Sizes) -> _Block:
+def _table(table: _Table, query: Query, epsilon: Fraction, shape: Shape, sizes: Sizes) -> _Block:
     """Return one table of counts for all groups, or with public membership a table for each.
 
-    The plan counts the records of a group.
+    The query counts the records of a group.
     """
     combine = partial(_of_table, table=table, sizes=sizes)
     if None not in sizes:
         places: list[int | str] = [place for place, size in enumerate(sizes) if size]
-        return _Block([Share(plan, epsilon, Relation.REPLACE_ONE, _FRAME)] * len(places), places, combine)
-    of_all = Plan((table.of_all,), _as_they_are)
+        return _Block([Share(query, epsilon, Relation.REPLACE_ONE, _FRAME)] * len(places), places, combine)
+    of_all = Query((table.of_all,), _as_they_are)
     return _Block([Share(of_all, epsilon, shape.relation, _FRAME)], ["coded"], combine)
 
 
 def _as_they_are(coded: Records) -> Records:
-    """Return records with their groups, of which the plan of a group reads the rest."""
+    """Return records with their groups, of which the query of a group reads the rest."""
     return coded
 
 
-def _counts_by_group(coded: Records, *, plan: Plan, groups: int) -> NDArray[np.int64]:
-    """Return the table of each group, one below the other, as the plan of one group counts it."""
-    part: Any = plan.parts[0]
+def _counts_by_group(coded: Records, *, query: Query, groups: int) -> NDArray[np.int64]:
+    """Return the table of each group, one below the other, as the query of one group counts it."""
+    part: Any = query.quantities[0]
     pieces = by_group(coded, groups, Relation.ADD_OR_REMOVE_ONE)
-    return np.concatenate([part.count(plan.reader(piece)) for piece in pieces])
+    return np.concatenate([part.count(query.reader(piece)) for piece in pieces])
 
 
-def _of_table(results: Sequence[PrivateResult[Any]], *, table: _Table, sizes: Sizes) -> FrameResult:
+def _of_table(results: Sequence[Result[Any]], *, table: _Table, sizes: Sizes) -> FrameResult:
     """Return the entries of metrics that are read from counts by group."""
     if None in sizes:
         (result,) = results
@@ -711,14 +711,14 @@ def _of_table(results: Sequence[PrivateResult[Any]], *, table: _Table, sizes: Si
     return FrameResult(entries, [counts.n for counts in of_groups])
 
 
-def _note(made: Confusion | ScoreTable, counts: Any, result: PrivateResult[Any]) -> str | None:
+def _note(made: Confusion | ScoreTable, counts: Any, result: Result[Any]) -> str | None:
     """Return what must not be concluded from a value that noisy counts of one group tell."""
     if isinstance(made, Confusion):
         return made.note(result.parts, result.released)
     return made.note_of(_noise(result), counts)
 
 
-def _rate(result: PrivateResult[Any]) -> Fraction:
+def _rate(result: Result[Any]) -> Fraction:
     """Return the rate of the noisiest counts of a released table."""
     return min(rate for _, rate in _noise(result).rates)
 
@@ -729,7 +729,7 @@ def _of_sums(rate: Fraction, noisy: Floats, times: float) -> CountsNoise:
     return CountsNoise(tuple(map(int, noisy)), ((noisy.size, Fraction(wider)),), zero_sum=False)
 
 
-def _note_of_all(made: Confusion, results: Sequence[PrivateResult[Any]], groups: int) -> str | None:
+def _note_of_all(made: Confusion, results: Sequence[Result[Any]], groups: int) -> str | None:
     """Return what must not be concluded from the value of all groups, of one table or of a table for each."""
     tables = [_noise(one) for one in results]
     told = [one.released for one in results]
@@ -747,7 +747,7 @@ def _narrowed(row: Floats, size: int) -> Floats:
     return row if row.size == size else row.reshape(2, size // 2, -1).sum(axis=2).ravel()
 
 
-def _released(results: Sequence[PrivateResult[Any]], sizes: Sizes) -> list[PrivateResult[Any] | None]:
+def _released(results: Sequence[Result[Any]], sizes: Sizes) -> list[Result[Any] | None]:
     """Return the noisy counts of each group, as if they were those of a release of their own.
 
     Where membership is private, the number of records of a group is, even if that of all records is public.
@@ -763,7 +763,7 @@ def _released(results: Sequence[PrivateResult[Any]], sizes: Sizes) -> list[Priva
     ]
 
 
-def _noise(result: PrivateResult[Any]) -> CountsNoise:
+def _noise(result: Result[Any]) -> CountsNoise:
     """Return the noise of a released table."""
     noise: CountsNoise
     (noise,) = result.parts
