@@ -238,7 +238,7 @@ def labels() -> list[Kind]:
 
 def table(x: People, epsilon: float) -> Any:
     """Return the release of a table of scores."""
-    return dp.ScoreSummary().update(x.true, x.score).release(epsilon)
+    return dp.ReleasedScores.of(dp.with_result(dp.private_roc_curve)(x.true, x.score, epsilon=epsilon))
 
 
 def area(true: NDArray[Any], scores: Floats) -> float:

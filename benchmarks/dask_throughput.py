@@ -15,17 +15,17 @@ from collections.abc import Callable
 import dask.array as da
 from dask.distributed import Client, LocalCluster
 
-from dp_metrics import distributed
+import dp_metrics as dp
 
 METRICS: dict[str, tuple[Callable[..., float], Callable[..., da.Array]]] = {
-    "private_mse": (distributed.private_mse, lambda y, p: ((y - p) ** 2).mean()),
-    "private_mae": (distributed.private_mae, lambda y, p: abs(y - p).mean()),
+    "private_mse": (dp.private_mse, lambda y, p: ((y - p) ** 2).mean()),
+    "private_mae": (dp.private_mae, lambda y, p: abs(y - p).mean()),
     "private_variance": (
-        lambda y, p, **options: distributed.private_variance(y, **options),
+        lambda y, p, **options: dp.private_variance(y, **options),
         lambda y, p: y.var(),
     ),
     "private_r2_score": (
-        distributed.private_r2_score,
+        dp.private_r2_score,
         lambda y, p: 1 - ((y - p) ** 2).mean() / y.var(),
     ),
 }

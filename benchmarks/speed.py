@@ -127,7 +127,7 @@ def print_throughput(seconds: float) -> None:
     epsilon = next(
         e for e in epsilons if hazard.count_ranks(e, n=n, monotonic=True, output_range=(0.0, 1e300)) >= ranks
     )
-    summary = dp.LossSummary.from_data(dp.private_mse, y, prediction)
+    summary = dp.Summary(dp.private_mse).update(y, prediction)
     records, mean = Records((prediction - y,)), MeanOf(RecordLoss(np.square, reads=(np.asarray,)))
     bounds = mean.stats(records, mean.totals(records), ranks).bounds(ranks, private_n=False)
     law = hazard.output_distribution(bounds, epsilon)

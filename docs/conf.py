@@ -66,7 +66,6 @@ TITLES = {
     "model_selection.scorers": "Scorers",
     "model_selection.best": "Choosing a model",
     "model_selection.search": "Model selection",
-    "streaming": "Summaries",
     "exceptions": "Exceptions",
 }
 """Headings of the reference in order, by the module or folder that defines names; others come last."""
@@ -124,8 +123,6 @@ def _reference() -> str:
         if part in groups:
             title = TITLES.get(part, part.replace("_", " ").capitalize())
             sections.append(_section(title, "-", f"dp_metrics.{part}", "dp_metrics", groups[part]))
-    name = "dp_metrics.distributed"
-    sections.append(_section("Dask collections", "-", name, name, import_module(name).__all__))
     sections.append("What calls return, mechanisms, warnings\n---------------------------------------\n")
     sections += [_section(module, "~", module, module, names) for module, names in ELSEWHERE.items()]
     sections.append("For auditors and contributors\n-----------------------------\n")

@@ -7,9 +7,10 @@ from sklearn.metrics import RocCurveDisplay
 
 from dp_metrics import (
     PrivateMetricFrame,
-    ScoreSummary,
+    ReleasedScores,
     private_calibration_curve,
     private_recall_score,
+    private_roc_curve,
     with_result,
 )
 
@@ -26,7 +27,7 @@ def mails(n: int) -> tuple[np.ndarray, np.ndarray]:
 def curves() -> None:
     """Draw a ROC and a calibration curve with their bands."""
     is_spam, score = mails(4000)
-    released = ScoreSummary.from_data(is_spam, score).release(epsilon=1.0)
+    released = ReleasedScores.of(with_result(private_roc_curve)(is_spam, score, epsilon=1.0))
     fpr, tpr, _ = released.roc_curve()
     calibration = with_result(private_calibration_curve)(is_spam, score, epsilon=1.0)
     _, (left, right) = plt.subplots(1, 2, figsize=(9, 4.2), layout="constrained")

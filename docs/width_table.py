@@ -45,7 +45,7 @@ def of_labels(metric: Callable[..., Any], sure: bool, n: int, seed: int, epsilon
 def scores(n: int, seed: int, epsilon: float) -> Any:
     """Return the release of a table of scores."""
     ill, _, score, _ = people(n, seed)
-    return dp.ScoreSummary().update(ill, score).release(epsilon)
+    return dp.ReleasedScores.of(dp.with_result(dp.private_roc_curve)(ill, score, epsilon=epsilon))
 
 
 def area(sure: bool, n: int, seed: int, epsilon: float) -> Any:
@@ -98,7 +98,7 @@ ROWS: list[tuple[str, str, str, str, Width | None]] = [
     ("", SURE, "nothing", "sure", partial(of_labels, dp.private_balanced_accuracy_score, True)),
     ("MCC, kappa", ASK, "nothing", "approximate", partial(of_labels, dp.private_matthews_corrcoef, False)),
     ("", f"{SURE}: two labels", "nothing", "sure", partial(of_labels, dp.private_matthews_corrcoef, True)),
-    ("AUC, from a `ScoreSummary` or by group", ASK, "nothing", "approximate", partial(area, False)),
+    ("AUC, from a `ReleasedScores` or by group", ASK, "nothing", "approximate", partial(area, False)),
     ("", SURE, "nothing", "sure", partial(area, True)),
     ("AUC, from `private_roc_auc_score`", ASK, "nothing", "approximate",
      lambda n, seed, epsilon: released(dp.private_roc_auc_score, 2, n, seed, epsilon).population_interval()),

@@ -34,6 +34,7 @@ from .metrics.labels.confusion import (
     private_recall_score as private_recall_score,
     private_specificity_score as private_specificity_score,
 )
+from .metrics.labels.released_confusion import ReleasedConfusion as ReleasedConfusion
 from .metrics.regression import (
     private_mae as private_mae,
     private_mean_absolute_error as private_mean_absolute_error,
@@ -56,6 +57,7 @@ from .metrics.scores.curves import (
     private_roc_auc_score as private_roc_auc_score,
     private_roc_curve as private_roc_curve,
 )
+from .metrics.scores.released_scores import ReleasedScores as ReleasedScores
 from .metrics.statistics import (
     private_mean as private_mean,
     private_mean_loss as private_mean_loss,
@@ -63,6 +65,7 @@ from .metrics.statistics import (
     private_std as private_std,
     private_variance as private_variance,
 )
+from .metrics.summary import Summary as Summary
 from .model_selection.best import private_best as private_best
 from .model_selection.release_count import count_releases as count_releases
 from .model_selection.scorers import (
@@ -71,9 +74,3 @@ from .model_selection.scorers import (
 from .model_selection.search import PrivateRandomizedSearch as PrivateRandomizedSearch
 from .page.page import PrivateEvaluation as PrivateEvaluation, private_evaluate as private_evaluate
 from .release.result import with_result as with_result
-from .streaming.summaries import (
-    ConfusionSummary as ConfusionSummary,
-    LossSummary as LossSummary,
-    ScoreSummary as ScoreSummary,
-    VarianceSummary as VarianceSummary,
-)

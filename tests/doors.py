@@ -12,10 +12,9 @@ from functools import partial
 import dask.array as da
 import numpy as np
 import pandas as pd
-from helpers import ClassifyingEcho, Echo, kind_of, system_of
+from helpers import ClassifyingEcho, Echo, system_of
 
 import dp_metrics as dp
-from dp_metrics import distributed
 from dp_metrics.cli.main import main
 
 CUTS = (0, 70, 75, 200)  # where chunks begin
@@ -36,27 +35,24 @@ def result(case, data, **settings):
 
 
 def dask(case, data, **settings):
-    function = getattr(distributed, case.name, None)
-    if function is None:
+    if not case.row.usual.merges:
         return None
     chunked = [da.from_array(array, chunks=(70, *array.shape[1:])) for array in data]
-    return picked(case, function(*chunked, **{**case.options, **settings}))
+    return picked(case, case.function(*chunked, **{**case.options, **settings}))
 
 
 def chunks(case, data, *, epsilon, random_state, **settings):
-    """Return a mean of losses or a variance that is read in chunks; several numbers have no summary."""
+    """Return a metric of records that are read in chunks."""
     options = {**case.options, **settings}
-    if kind_of(case.row) not in ("mean", "variance") or (case.rooted and kind_of(case.row) == "variance"):
+    chosen = {name: options.pop(name) for name in ("neighboring", "mechanism") if name in options}
+    if not case.row.usual.merges:
         return None
-    if case.rooted and data[0].ndim > 1:
-        return None
-    make = dp.VarianceSummary if kind_of(case.row) == "variance" else partial(dp.LossSummary, case.function)
     parts = [
-        make(**options).update(*(array[start:end] for array in data))
+        dp.Summary(case.function, **options).update(*(array[start:end] for array in data))
         for start, end in zip(CUTS, [*CUTS[1:], len(data[0])], strict=True)
     ]
     merged = parts[0].merge(parts[1]).merge(parts[2].merge(parts[3]))
-    return merged.release(epsilon, random_state=random_state)
+    return picked(case, merged.release(epsilon, random_state=random_state, **chosen))
 
 
 def scorer(case, data, *, random_state, **settings):

@@ -22,6 +22,7 @@ import pytest
 from hypothesis import strategies as st
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 
+import dp_metrics as dp
 from dp_metrics import PrivacyAccountant
 from dp_metrics._random import OSEntropy, SeededEntropy
 from dp_metrics.accounting import ledgers
@@ -481,3 +482,30 @@ def bits_of(summary):
     pickler.fast = True
     pickler.dump(summary)
     return file.getvalue()
+
+
+class _AllOf:
+    """A summary of a table, whose release is read as all that the table tells."""
+
+    def __init__(self, kind, summary) -> None:
+        self._kind, self.summary = kind, summary
+
+    def update(self, *data):
+        self.summary.update(*data)
+        return self
+
+    def merge(self, other):
+        return _AllOf(self._kind, self.summary.merge(other.summary))
+
+    def release(self, epsilon, **settings):
+        return self._kind.of(dp.with_result(self.summary.release)(epsilon, **settings))
+
+
+def all_of_labels(labels=None, metric=None):
+    usual = "confusion_matrix" if labels is None or len(labels) <= 3 else "classification_report"
+    metric = metric or usual
+    return _AllOf(dp.ReleasedConfusion, dp.Summary(metric, labels=labels))
+
+
+def all_of_scores(**options):
+    return _AllOf(dp.ReleasedScores, dp.Summary("roc_curve", **options))

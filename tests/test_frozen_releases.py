@@ -39,12 +39,12 @@ from cases import (
     varied_data,
     weights,
 )
-from helpers import ClassifyingEcho, Echo, kind_of, seeded, system_of
+from helpers import ClassifyingEcho, Echo, all_of_labels, all_of_scores, kind_of, seeded, system_of
 from scipy.special import roots_legendre
 from sklearn.model_selection import KFold, cross_val_score
 
 import dp_metrics as dp
-from dp_metrics import PrivacyAccountant, distributed
+from dp_metrics import PrivacyAccountant
 from dp_metrics.analysis.auditing import AUDITED, FRAMES, QUERIES
 from dp_metrics.mechanisms import MECHANISMS, AboveThreshold
 from dp_metrics.metrics import METRICS
@@ -192,12 +192,12 @@ def empty_summary(call, capacity):
         if call.relation != REPLACE and "labels" in row.options and "labels" not in options:
             # no chunk may state how many labels there are
             options = {**options, "labels": np.unique(records(call.name)[0])}
-        return dp.LossSummary(call.case.function, capacity=capacity, **options)
+        return dp.Summary(call.case.function, capacity=capacity, **options)
     if kind_of(row) == "variance":
-        return dp.VarianceSummary(capacity=capacity, **options)
+        return dp.Summary("variance", capacity=capacity, **options)
     if kind_of(row) == "confusion":
-        return dp.ConfusionSummary(options.get("labels"))
-    return dp.ScoreSummary() if kind_of(row) == "scores" else None
+        return all_of_labels(options.get("labels"))
+    return all_of_scores() if kind_of(row) == "scores" else None
 
 
 def is_weighted(call):
@@ -232,7 +232,7 @@ def summarised(call, capacity, weighted, seed):
 
 def dask_collections():
     for call in LIMITED:
-        if call.case.name in distributed.__all__:
+        if call.case.row.usual.merges:
             yield str(call), partial(in_dask, call, False)
             if is_weighted(call):
                 yield f"{call}/weights", partial(in_dask, call, True)
@@ -244,7 +244,7 @@ def in_dask(call, weighted, seed):
     weight = {"sample_weight": da.from_array(weights(300), chunks=80)} if weighted else {}
     settings = {**call.options, **call.neighboring, **weight}
     with dask.config.set(scheduler="synchronous"):
-        return getattr(distributed, call.case.name)(*data, epsilon=1, random_state=seed, **settings)
+        return call.case.function(*data, epsilon=1, random_state=seed, **settings)
 
 
 # ---- scorers, searches, frames -----------------------------------------------------------------------------
@@ -563,7 +563,7 @@ def test_every_metric_is_frozen():
         name for name, row in METRICS.items() if kind_of(row) == "mean" or kind_of(row) == "variance"
     }
     assert metrics_in("summaries") >= summarised
-    assert metrics_in("dask") == METRICS.keys() & set(distributed.__all__)
+    assert metrics_in("dask") == {name for name, row in METRICS.items() if row.usual.merges}
     assert GROUPS["audits"].keys() >= METRICS.keys()
 
 

@@ -27,7 +27,7 @@ import polars as pl
 import pyarrow as pa
 import pytest
 from cases import BAD_RECORDS, CASES, LEGAL_LABELS, MIXED_LABELS, PRIVATE_N, valid, with_sentinel
-from helpers import BAD_OPTIONS, NoEntropy, kind_of, messages, seeded
+from helpers import BAD_OPTIONS, NoEntropy, all_of_labels, all_of_scores, kind_of, messages, seeded
 from scipy import sparse
 from sklearn.ensemble import HistGradientBoostingRegressor
 from sklearn.experimental import enable_halving_search_cv  # noqa: F401
@@ -40,7 +40,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.svm import LinearSVC
 
 import dp_metrics as dp
-from dp_metrics import LossSummary, distributed
+from dp_metrics import Summary
 from dp_metrics.cli.main import main
 from dp_metrics.evaluation.datasets import DatasetError, get_dataset
 from dp_metrics.evaluation.engine import StudyError, clipped_mean, select_studies
@@ -96,13 +96,14 @@ def kept(metric, *data, **options):
 
 @cache
 def scores(*edges):
-    summary = dp.ScoreSummary(edges=edges or None).update(Y, S)
+    summary = all_of_scores(edges=edges or None).update(Y, S)
     return summary.release(1e3, random_state=seeded())
 
 
 @cache
 def confusion(k=3):
-    return dp.ConfusionSummary(range(k)).update(Y3, Y3).release(1e3, random_state=seeded())
+    metric = "confusion_matrix" if k <= 3 else "classification_report"
+    return all_of_labels(range(k), metric).update(Y3, Y3).release(1e3, random_state=seeded())
 
 
 @cache
@@ -130,19 +131,23 @@ LAZY = da.ones(4, chunks=2)
 
 
 def losses(weights=None):
-    return LossSummary.from_data("mean_loss", [98765.25, 1.0], sample_weight=weights)
+    return Summary("mean_loss").update([98765.25, 1.0], sample_weight=weights)
+
+
+def variance(**options):
+    return Summary("variance", **options).update([98765.25, 1.0, 2.0])
 
 
 def outputs(number):
-    return LossSummary.from_data("mse", *np.ones((2, 1, number)))
+    return Summary("mse").update(*np.ones((2, 1, number)))
 
 
 def halves(dtype, columns=2):
-    return LossSummary.from_data("log_loss", [0], np.full((1, columns), 1 / columns, dtype))
+    return Summary("log_loss").update([0], np.full((1, columns), 1 / columns, dtype))
 
 
-LOSSES = LossSummary.from_data("mse", *PAIR)
-VALUES = dp.VarianceSummary.from_data([98765.25, 1.0, 2.0])
+LOSSES = Summary("mse").update(*PAIR)
+VALUES = variance()
 
 
 class Says:
@@ -581,7 +586,7 @@ ROWS = [
      ValueError, "either precision or recall",
      [{}, {"precision": 0.5, "recall": 0.5}, {"recall": 1.2}, {"precision": "0.5"}]),
     (lambda: (
-         dp.ScoreSummary()
+         all_of_scores()
          .update(0 * Y, S)
          .release(1e3, random_state=seeded())
          .threshold_for(precision=0.9)
@@ -592,7 +597,7 @@ ROWS = [
     (lambda: scores(-1.0, 0.0, 1.0).calibration_band(), ValueError, "needs probabilities"),
     (lambda: scores(-1.0, 0.0, 1.0).plot("calibration"), ValueError, "needs probabilities"),
     (lambda: curve("private_roc_auc_score").population_interval(sure=True),
-     ValueError, "a ScoreSummary has a sure one"),
+     ValueError, "ReleasedScores has a sure one"),
     (lambda: curve("private_roc_auc_score", mechanism="geometric").population_interval(),
      ValueError, "default mechanism"),
     (lambda: kept(dp.private_accuracy_score, Y, Y).band(), ValueError, "private_roc_curve or of"),
@@ -778,8 +783,6 @@ ROWS = [
          for one, other in itertools.permutations(("M8[D]", "m8[h]", "m8[M]", "U1", "i8"), 2)
          for size in (0, 1)
      ]),
-    (lambda labels: dp.ConfusionSummary(labels),
-     TypeError, "labels must be made of numbers, strings", [DAYS, [*DAYS], DAYS - DAYS[0]]),
     (lambda metric: metric(
          RACE, pd.DataFrame(S3, columns=["a", "b", "c"]).assign(id=0.5), **SAFE, labels=["a", "b", "c"]
      ),
@@ -1773,27 +1776,25 @@ WITHOUT_RECORDS = [
      ValueError, ..., [
          ("^sample_weight cannot be used", losses([1, 1]), PRIVATE_N),
          ("must contain at least one non-zero", losses([0, 0]), {}),
-         ("^normalize=False cannot be used", LossSummary("zero_one", normalize=False), PRIVATE_N),
-         ("^ddof=1 cannot be used", VALUES, {"ddof": 1, **PRIVATE_N}),
-         ("^ddof must be smaller", VALUES, {"ddof": 3}),
-         ("^ddof must be", VALUES, {"ddof": NAN}),
+         ("^normalize=False cannot be used", Summary("zero_one", normalize=False), PRIVATE_N),
+         ("^ddof=1 cannot be used", variance(ddof=1), PRIVATE_N),
+         ("^ddof must be smaller", variance(ddof=3), {}),
          ("pass bounds|give .*bounds", VALUES, {"mechanism": "laplace"}),
          ("bounds", LOSSES, {"mechanism": "laplace"}),
-         ("update the summary first", LossSummary("mse"), {}),
-         ("bins", dp.ScoreSummary().update(Y, S), {"bins": 3}),
+         ("update the summary first", Summary("mse"), {}),
      ]),
     (lambda one, other: one.merge(other),
      ValueError, ..., [
          (words, *pair)
          for words, a, b in (
-             ("type is VarianceSummary here and LossSummary there|LossSummary here", VALUES, LOSSES),
-             ('metric is "private_m.e" here', LossSummary("mse"), LossSummary("mae")),
-             ("capacity is", LossSummary("mse"), LossSummary("mse", capacity=9)),
-             ("bounds is", dp.VarianceSummary(bounds=(0, 1)), dp.VarianceSummary()),
-             ("bounds is .*not given", LossSummary("mse"), LossSummary("mse", bounds=(0, 1))),
-             ("labels is", dp.ConfusionSummary(["a", "b"]), dp.ConfusionSummary(["b", "a"])),
-             ("pos_label is", dp.ScoreSummary(), dp.ScoreSummary(pos_label=0)),
-             ("edges is", dp.ScoreSummary(), dp.ScoreSummary(edges=[0, 1, 2])),
+             ("metric is private_(variance|mse) here", VALUES, LOSSES),
+             ("metric is private_m.e here", Summary("mse"), Summary("mae")),
+             ("capacity is", Summary("mse"), Summary("mse", capacity=9)),
+             ("bounds is", dp.Summary("variance", bounds=(0, 1)), dp.Summary("variance")),
+             ("bounds is .*not given", Summary("mse"), Summary("mse", bounds=(0, 1))),
+             ("labels is", Summary("f1_macro", labels=["a", "b"]), Summary("f1_macro", labels=["b", "a"])),
+             ("pos_label is", Summary("roc_curve"), Summary("roc_curve", pos_label=0)),
+             ("edges is", Summary("roc_curve"), Summary("roc_curve", edges=[0, 1, 2])),
              ("same number of outputs", outputs(2), outputs(3)),
              ("merge only", LOSSES, losses([1, 1])),
              ("same number .*, and probabilities one type", halves("f4"), halves("f8")),
@@ -1801,65 +1802,69 @@ WITHOUT_RECORDS = [
          )
          for pair in ((a, b), (b, a))
      ]),
-    (lambda other: LOSSES.merge(other), ValueError, "merge only", [None, 3, [1.0], b"", dp.VarianceSummary]),
-    (lambda metric: LossSummary(metric),
-     TypeError, "^metric must be (one of .*mean of one loss|a private metric of)", [
-         dp.private_r2_score, dp.private_std, "private_quantile", own_error,
-         partial(dp.private_mse, [0.0]), None, 3, LossSummary,
+    (lambda other: LOSSES.merge(other), ValueError, "merge only", [None, 3, [1.0], b"", dp.Summary]),
+    (lambda metric: Summary(metric),
+     TypeError, "^metric must be a private metric of|has no summary", [
+         "private_quantile", dp.private_roc_auc_score, own_error, partial(dp.private_mse, [0.0]),
+         None, 3, Summary,
      ]),
-    (lambda option: LossSummary("mse", **{option: None}),
+    (lambda option: Summary("mse", **{option: None}),
      TypeError, lambda option: f"^{option} is no option of a summary.*update.*release", [
-         "epsilon", "neighboring", "mechanism", "accountant", "random_state", "sample_weight", "groups",
+         "neighboring", "mechanism", "accountant", "random_state", "sample_weight", "groups",
          "spend_name",
      ]),
-    (lambda option: LossSummary("mse", **{option: None}),
+    (lambda option: Summary("mse", **{option: None}),
      TypeError, lambda option: f"^private_mse.. got an unexpected keyword argument '{option}'",
      ["max_loss", "labels", "y_true", "ddof"]),
-    (lambda value: LossSummary("log_loss", labels=value),
-     TypeError, "^labels must be made of", [object(), {1, 2}, {"a": 1}, b"x", 1j, [[b"x"]]]),
+    (lambda value: Summary("log_loss", labels=value),
+     INVALID, "labels", [object(), {1, 2}, {"a": 1}, b"x", 1j, [[b"x"]]]),
+    (lambda: Summary("f1").update(Y, Y).release(**SAFE, mechanism="hazard"), TypeError, "noise of its own"),
+    (lambda epsilon: Summary("mse", epsilon=epsilon), INVALID, "^epsilon must be", [0, -1, NAN, "1"]),
+    (lambda: Summary("mse", epsilon=1.0, capacity=7), ValueError, "and not both"),
+    (lambda: Summary("mse").update([1.0]), TypeError, "^Pass y_true and y_pred for each chunk"),
+    (lambda: Summary("f1").update([1], [1], sample_weight=[1]), ValueError, "takes no sample_weight"),
     (lambda capacity, make: make(capacity=capacity),
      ValueError, "^capacity must be a positive integer", list(
          itertools.product(
-             [0, -1, 1.5, 4.0, True, np.True_, None, "7", NAN],
-             [partial(LossSummary, "mse"), partial(dp.VarianceSummary.from_data, [1])],
+             [0, -1, 1.5, 4.0, True, np.True_, "7", NAN],
+             [partial(Summary, "mse"), partial(Summary, "variance")],
          )
      )),
-    (lambda name, options: LossSummary.from_data(CASES[name].function, *valid(CASES[name], 3), **options),
+    (lambda name, options: Summary(CASES[name].function, **options).update(*valid(CASES[name], 3)),
      ValueError, lambda name, options: next(iter(options)), [
-         ("mse", {"bounds": (1, 0)}), ("mse, 3 outputs", {"multioutput": "raw_values"}),
+         ("mse", {"bounds": (1, 0)}),
          ("mse, 3 outputs", {"multioutput": "other"}), ("mean loss", {"max_loss": -1}),
          ("pinball", {"alpha": 2}), ("log loss", {"labels": [0, 1, 2]}), ("brier", {"pos_label": 7}),
          ("mean", {"bounds": None}),
      ]),
-    (lambda: LossSummary.from_data("rmse", np.ones((3, 2)), np.ones((3, 2))), ValueError, "root of several"),
-    (lambda options: dp.ScoreSummary(**options),
+    (lambda options: Summary("roc_curve", **options),
      ValueError, lambda options: next(iter(options)),
-     [{"labels": [0, 1, 2]}, {"pos_label": 3}, {"edges": [0, 1]}, {"edges": [0, 2, 1]}]),
+     [{"labels": [0, 1, 2]}, {"pos_label": 3}, {"edges": [0, 1]}, {"edges": [0, 2, 1]}, {"bins": 3}]),
     (lambda: scores().calibration_curve(0), ValueError, "n_bins"),
     (lambda: scores(-1.0, 0.0, 1.0).calibration_curve(), ValueError, "probabilities"),
-    (lambda case, at, wrong: getattr(distributed, case.name)(
+    (lambda case, at, wrong: getattr(dp, case.name)(
          *replaced([da.ones(2, chunks=1)] * len(case.row.data), at, wrong), **{**SAFE, **case.options}
      ),
-     TypeError, lambda case, at, wrong: rf"for data in memory use dp_metrics\.{case.name}\.", [
+     TypeError, lambda case, at, wrong: "must be a dask.array or a dask.dataframe collection", [
          (case, at, wrong)
-         for case, at in arguments(lambda case: case.name in distributed.__all__)
+         for case, at in arguments(lambda case: case.row.usual.merges and len(case.row.data) > 1)
          for wrong in (np.ones(2), [0.25, 98765.25], dask.bag.from_sequence([98765.25]), da.ones(2).sum())
      ]),
     (lambda metric, groups: metric(LAZY, LAZY, **SAFE, groups=groups),
      ValueError, "takes no groups: the records of one person may lie in several partitions", [
          (metric, groups)
-         for metric in (distributed.private_mse, distributed.private_f1_score)
+         for metric in (dp.private_mse, dp.private_f1_score)
          for groups in (LAZY, [1, 1, 2, 2])
      ]),
-    (lambda options: distributed.private_mse(LAZY, LAZY, **{**SAFE, **options}),
+    (lambda options: dp.private_mse(LAZY, LAZY, **{**SAFE, **options}),
      TypeError, ..., [
          ("sample_weight must be a dask", {"sample_weight": np.ones(4)}),
          (r"^private_mse\(\) got an unexpected keyword argument 'capacity'$", {"capacity": 9}),
      ]),
-    (lambda: distributed.private_mse(LAZY, LAZY), TypeError, r"missing a required .*argument: 'epsilon'$"),
-    (lambda: distributed.private_r2_score(LAZY, LAZY, **SAFE, sample_weight=LAZY),
+    (lambda: dp.private_mse(LAZY, LAZY), TypeError, r"missing a required .*argument: 'epsilon'$"),
+    (lambda: dp.private_r2_score(LAZY, LAZY, **SAFE, sample_weight=LAZY),
      ValueError, "takes no sample_weight"),
-    (lambda: distributed.private_r2_score(LAZY, LAZY, **{**SAFE, "epsilon": 5e-324}, error_share=0.1),
+    (lambda: dp.private_r2_score(LAZY, LAZY, **{**SAFE, "epsilon": 5e-324}, error_share=0.1),
      ValueError, "too small to be divided"),
     # studies
     (lambda: clipped_mean(S, epsilon=0.0), ValueError, "epsilon"),
@@ -1873,9 +1878,9 @@ WITHOUT_RECORDS = [
      ]),
     (lambda: select_studies([], ["iris"], []), DatasetError, "unknown data set 'iris'; there are: synthetic"),
     (lambda other: dp.with_result(other),
-     TypeError, "with_result takes a metric of dp_metrics or dp_metrics", [
+     TypeError, "with_result takes a metric of dp_metrics", [
          "private_mse", None, [], np.mean, own_error, dp.with_result(dp.private_mse), dp.private_compare,
-         dp.ConfusionSummary().release, SCORER, dp.LossSummary(dp.private_mae).update, partial(np.mean),
+         SCORER, dp.Summary(dp.private_mae).update, partial(np.mean),
      ]),
 ]
 # fmt: on

@@ -51,12 +51,12 @@ from dp_metrics.mechanisms import MECHANISMS
 from dp_metrics.metrics import FUNCTIONS, Metric, row_of
 from dp_metrics.metrics._metric import WEIGHTS
 from dp_metrics.metrics.regression import private_mse
+from dp_metrics.metrics.summary import Summary
 from dp_metrics.quantities.variance import VarianceOf
 from dp_metrics.release.release import Release
 from dp_metrics.release.result import Result, with_result
 from dp_metrics.release.stored_questions import PER_RECORD, public_records
 from dp_metrics.release.terms import Terms
-from dp_metrics.streaming._summary import Summary
 
 T = TypeVar("T")
 
@@ -115,10 +115,8 @@ def release(
             with refusals():
                 summary.update(*(chunk[name] for name in row.data), **weights)
         with refusals():
-            released: Result[Any] = summary.released_as(
-                row,
+            released: Result[Any] = summary.released(
                 Terms.of(**paid),
-                {**row.options, **request.options},
                 of_records=lambda: public_records(records.public(lambda part: None)),
             )
         return released
@@ -184,7 +182,7 @@ def summarising(request: ScoreRequest, records: Predictions) -> Summary | None:
         has_stages = VarianceOf in plan.kinds and mechanism == "adaptive"
         of_records = {name: value for name, value in options.items() if name not in PER_RECORD}
         can_merge = plan.merges and not has_stages and options.get("groups") is None
-        summary = Summary.for_release(row, of_records, shape, asked) if can_merge else None
+        summary = Summary(row.function, **of_records).expecting(shape, asked.terms) if can_merge else None
         if not request.groups.columns:
             return summary
         Groups.of(request.groups.group_labels, len(request.groups.columns))

@@ -34,8 +34,7 @@ from dp_metrics.metrics._pictures import Bar, draw_groups
 from dp_metrics.metrics.scores.released_scores import ReleasedScores
 from dp_metrics.metrics.scores.table import ScoreTable
 from dp_metrics.release.release import Release
-from dp_metrics.release.released import KeptCounts, PopulationQuestion
-from dp_metrics.release.result import Result
+from dp_metrics.release.released import PopulationQuestion
 from dp_metrics.release.stored_answers import Answer, restores
 from dp_metrics.release.stored_questions import Call
 from dp_metrics.release.terms import Terms
@@ -410,16 +409,12 @@ class PrivateMetricFrame:
         for name, entry in self._entries.items():
             known = {g: one for g, one in zip(self._groups, entry.results, strict=True) if one is not None}
             if metric in (None, name) and all(isinstance(one.reading, ScoreTable) for one in known.values()):
-                return {group: self._scores_of(entry, one) for group, one in known.items()}
+                named = {group: replace(one, metric=entry.metric) for group, one in known.items()}
+                return {group: ReleasedScores.of(one) for group, one in named.items()}
         raise ValueError(
             "No such metric of this frame is read from a table of scores: pass private_roc_auc_score, with "
             "no mechanism, or private_average_precision_score, of two classes."
         )
-
-    def _scores_of(self, entry: Entry, one: Result[Any]) -> ReleasedScores:
-        table: Any = one.reading
-        kept = replace(one, metric=entry.metric, reading=KeptCounts(table))
-        return ReleasedScores(kept, table.counts(one.released))
 
     def group_max(self) -> Any:
         """Return the largest value of a group, for each metric; it errs upwards."""

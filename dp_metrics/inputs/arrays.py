@@ -184,6 +184,11 @@ def states_columns(data: Any) -> bool:
     return False
 
 
+def is_collection(data: Any) -> bool:
+    """Return whether data are a lazy collection of Dask, as their type says."""
+    return hasattr(type(data), "__dask_graph__")
+
+
 def stated_shape(data: Any) -> tuple[int, ...] | None:
     """Return the shape that a container states, even without a record; None of a list, which tells none."""
     if not states_columns(data):

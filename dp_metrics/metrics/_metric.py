@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike
 
 from dp_metrics._random import RandomState
 from dp_metrics.accounting import PrivacyAccountant
-from dp_metrics.inputs.arrays import ArgumentShape, Records, Shape
+from dp_metrics.inputs.arrays import ArgumentShape, Records, Shape, is_collection
 from dp_metrics.inputs.floats import Floats
 from dp_metrics.inputs.options import Relation
 from dp_metrics.inputs.readers import first_records
@@ -153,6 +153,11 @@ class Metric:
     lowest_prediction: float = -np.inf
     predicts_labels: bool = False
 
+    @property
+    def function(self) -> Callable[..., Any]:
+        """The public function."""
+        return _functions[self.name]
+
     @cached_property
     def usual(self) -> Query:
         """The query of the usual form, one record public: what kinds of parts the metric has."""
@@ -208,6 +213,10 @@ class Metric:
             Its value is what the function returns.
         """
         data, options, settings = self.sorted_arguments(arguments)
+        if any(map(is_collection, [*data.values(), options.get("sample_weight")])):
+            from dp_metrics.metrics.summary import released_from_collections  # which needs the metrics
+
+            return released_from_collections(self, data, options, Terms.of(**settings))
         release = self.release_on(Terms.of(**settings), options, data)
 
         def read() -> tuple[Query, Source, Any]:

@@ -105,7 +105,7 @@ _RESPONSES = ("predict", "predict_proba", "decision_function")
 NO_THRESHOLDS = (
     "A private scorer cannot tune a threshold: TunedThresholdClassifierCV would release a number for each "
     "threshold and fold, and by default its thresholds come from the scores of the records. Release one "
-    "ScoreSummary, or private_precision_recall_curve, and choose the threshold from that: no more is spent."
+    "private_precision_recall_curve, and choose the threshold from that: no more is spent."
 )
 
 _TRAINING_FOLDS = (

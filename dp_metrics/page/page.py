@@ -432,7 +432,7 @@ def private_evaluate(  # noqa: PLR0913 - options of a whole page
     threshold : float, default=0.5
         A score from here on makes the positive label, where no labels are passed.
     edges : array-like or None, default=None
-        Public edges of bins of scores that are no probabilities; see `ScoreSummary`.
+        Public edges of bins of scores that are no probabilities; see `private_roc_curve`.
     bounds : tuple of float or None, default=None
         Public range of targets, to which these and predictions are clipped; None: unbounded.
     sensitive_features : array-like or data frame, default=None

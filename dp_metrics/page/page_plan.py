@@ -23,8 +23,9 @@ from dp_metrics.inputs.options import Relation, as_real
 from dp_metrics.inputs.readers import LabelColumns, labels_and_probabilities
 from dp_metrics.mechanisms.geometric import expected_noise
 from dp_metrics.metrics import METRICS
-from dp_metrics.metrics.labels.layouts import MOST_MATRIX_LABELS, matrix_layout
-from dp_metrics.metrics.labels.released_confusion import ReleasedConfusion
+from dp_metrics.metrics.labels.counts import Confusion
+from dp_metrics.metrics.labels.layouts import matrix_layout
+from dp_metrics.metrics.labels.released_confusion import ReleasedConfusion, counts_of_labels
 from dp_metrics.metrics.scores.curve_formulas import TwoClasses, area_under_roc, check_unit
 from dp_metrics.metrics.scores.released_scores import ReleasedScores
 from dp_metrics.metrics.scores.table import score_query
@@ -32,11 +33,9 @@ from dp_metrics.page.setting import LABELS, PROBABILITIES, SCORES, TARGETS, Sett
 from dp_metrics.quantities.counts_noise import MOST_ERROR, in_words
 from dp_metrics.quantities.tables import columns_for
 from dp_metrics.release.query import Share, Together
-from dp_metrics.release.released import KeptCounts
 from dp_metrics.release.result import Result
 from dp_metrics.release.stored_questions import storable
 from dp_metrics.sensitivity.exact import in_blocks
-from dp_metrics.streaming.summaries import kept_labels, released_confusion
 
 _DOUBLINGS = 200
 
@@ -489,13 +488,11 @@ def _metric(name: str, label: str, **options: Any) -> FrameMetric:
 def _labels_block(public: PageForm, *, by_group: bool) -> _Block:
     """Return the table of true and predicted labels, by group if there are groups: all metrics of labels."""
     labels, features = public.labels, tuple(public.setting.places("feature"))
-    wanted, kept = kept_labels(labels, matrix=labels.size <= MOST_MATRIX_LABELS)
+    wanted = counts_of_labels(matrix_layout(labels.size), labels)
     take = partial(_labelled, predicted=public.predicted, features=features if by_group else ())
     if not by_group:
-        query = replace(wanted.query(), reading=kept)
-        share = Share(query, Fraction(1), public.relation, _PAGE)
-        combine = partial(_shown_labels, labels=labels)
-        return _Block((share,), partial(_one, reader=take), combine)
+        share = Share(wanted.query(), Fraction(1), public.relation, _PAGE)
+        return _Block((share,), partial(_one, reader=take), partial(_shown, kind=ReleasedConfusion))
     options = {"labels": labels.in_order}
     if labels.size == 2:
         options["pos_label"] = public.classes.known.tolist()[public.classes.positive]
@@ -504,12 +501,13 @@ def _labels_block(public: PageForm, *, by_group: bool) -> _Block:
     # One table tells sizes and overall values as well: it is the same where membership is public.
     metrics[0] = _metric("private_recall_score", "accuracy", **options, average="micro")
     _, block = _frame(public, metrics, public.of_labels, take, sizes=None)
-    in_all = KeptCounts(replace(wanted, layout=wanted.layout.in_groups(public.groups.size)))
-    return replace(block, combine=partial(_both, frame=block.combine, labels=labels, kept=in_all))
+    in_all = replace(wanted, layout=wanted.layout.in_groups(public.groups.size))
+    return replace(block, combine=partial(_both, frame=block.combine, in_all=in_all))
 
 
-def _shown_labels(results: Sequence[Result[Any]], epsilon: float, *, labels: LabelSet) -> ReleasedConfusion:
-    return released_confusion(results[0], labels=labels)
+def _shown(results: Sequence[Result[Any]], epsilon: float, *, kind: Any) -> Any:
+    """Return all that one table tells."""
+    return kind.of(results[0])
 
 
 class ByGroupToo(NamedTuple):
@@ -524,11 +522,9 @@ def _both(
     epsilon: float,
     *,
     frame: Callable[[Sequence[Result[Any]], float], PrivateMetricFrame],
-    labels: LabelSet,
-    kept: KeptCounts,
+    in_all: Confusion,
 ) -> ByGroupToo:
-    (result,) = results
-    of_all = released_confusion(replace(result, reading=kept), labels=labels)
+    of_all = ReleasedConfusion.of(replace(results[0], reading=in_all))
     return ByGroupToo(of_all, frame(results, epsilon))
 
 
@@ -540,13 +536,7 @@ def _scores_block(public: PageForm) -> _Block:
         pos_label=setting.pos_label, edges=setting.edges, bins=None,
     )  # fmt: skip
     share = Share(query, Fraction(1), public.relation, _PAGE)
-    return _Block((share,), public.pick("y_true", SCORES), _shown_scores)
-
-
-def _shown_scores(results: Sequence[Result[Any]], epsilon: float) -> ReleasedScores:
-    (result,) = results
-    table: Any = result.reading
-    return ReleasedScores(replace(result, reading=KeptCounts(table)), table.counts(result.released))
+    return _Block((share,), public.pick("y_true", SCORES), partial(_shown, kind=ReleasedScores))
 
 
 def _areas_block(public: PageForm) -> _Block:

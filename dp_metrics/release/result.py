@@ -488,7 +488,7 @@ class Result(HtmlRepr, Generic[Value_co]):
 
         See Also
         --------
-        ScoreSummary : One release that tells both curves, their bands, and the area with limits.
+        ReleasedScores.of : Both curves, their bands, and the area with limits, of one release.
 
         Notes
         -----
@@ -674,8 +674,8 @@ def with_result(metric: Callable[P, T]) -> Callable[P, Result[T]]:
     Parameters
     ----------
     metric : callable
-        A metric of this package or of `dp_metrics.distributed`, the method `release` of a `LossSummary` or a
-        `VarianceSummary`, or a `functools.partial` of one of these.
+        A metric of this package, the method `release` of a `Summary`, or a `functools.partial` of one of
+        these.
 
     Returns
     -------
@@ -706,8 +706,8 @@ def with_result(metric: Callable[P, T]) -> Callable[P, Result[T]]:
     function, own = (metric.__func__, [metric.__self__]) if isinstance(metric, MethodType) else (metric, [])
     if not isinstance(function, FunctionType) or function not in _RELEASES:
         raise TypeError(
-            "with_result takes a metric of dp_metrics or dp_metrics.distributed, the release of a "
-            "LossSummary or a VarianceSummary, or a functools.partial of one of these."
+            "with_result takes a metric of dp_metrics, the release of a Summary, or a functools.partial of "
+            "one of these."
         )
     return cast(Callable[P, Result[T]], functools.partial(_result, function, *own))
 

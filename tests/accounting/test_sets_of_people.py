@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from cases import CASES, KINDS, valid
-from helpers import list_table, loop_over
+from helpers import all_of_labels, all_of_scores, list_table, loop_over
 from sklearn.base import clone
 from sklearn.dummy import DummyRegressor
 
@@ -60,10 +60,10 @@ DOORS = {
     "scorer": score_with,
     "search": search_with,
     "frame": lambda e, a: dp.PrivateMetricFrame(metrics="accuracy", **FRAME, epsilon=e, accountant=a),
-    "losses": lambda e, a: dp.LossSummary.from_data("mae", y, score).release(e, accountant=a),
-    "variance": lambda e, a: dp.VarianceSummary.from_data(score).release(e, accountant=a),
-    "labels": lambda e, a: dp.ConfusionSummary.from_data(y, y).release(e, accountant=a),
-    "scores": lambda e, a: dp.ScoreSummary.from_data(y, score).release(e, accountant=a),
+    "losses": lambda e, a: dp.Summary("mae").update(y, score).release(e, accountant=a),
+    "variance": lambda e, a: dp.Summary("variance").update(score).release(e, accountant=a),
+    "labels": lambda e, a: all_of_labels().update(y, y).release(e, accountant=a),
+    "scores": lambda e, a: all_of_scores().update(y, score).release(e, accountant=a),
     "comparison": lambda e, a: dp.private_compare(y, score > 0.5, y, epsilon=e, accountant=a),
     "choice": lambda e, a: dp.private_best(y, [score > 0.5, y], metric="accuracy", epsilon=e, accountant=a),
     "mean interval": lambda e, a: dp.private_mean_interval(score, max_loss=1, epsilon=e, accountant=a),

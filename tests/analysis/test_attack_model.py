@@ -134,7 +134,7 @@ def test_a_traceback_holds_the_records_and_its_text_does_not_and_a_summary_the_l
     frames = [frame for frame, _ in traceback.walk_tb(caught.tb)]
     assert any(value is y for frame in frames for value in frame.f_locals.values())
     assert str(SECRET)[:6] not in "".join(traceback.format_exception(caught.value))
-    assert y[:1].tobytes() in pickle.dumps(dp.LossSummary(dp.private_mae).update([1.0, SECRET], [0.0, 0.0]))
+    assert y[:1].tobytes() in pickle.dumps(dp.Summary(dp.private_mae).update([1.0, SECRET], [0.0, 0.0]))
 
 
 def test_the_pages_have_a_row_for_each_mechanism_and_for_each_line_of_the_benchmark():

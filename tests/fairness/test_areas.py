@@ -4,7 +4,7 @@ from functools import partial
 
 import numpy as np
 import pytest
-from helpers import seeded
+from helpers import all_of_scores, seeded
 from sklearn.metrics import roc_auc_score
 
 import dp_metrics as dp
@@ -33,8 +33,8 @@ def test_without_noise_they_are_the_areas_of_each_group_and_of_all(way):
         exact = roc_auc_score(TRUE[rows], SCORE[rows])
         assert frame.by_group[group]["auc"] == pytest.approx(exact, abs=0.004)
         assert frame.rests_on[group] == {"auc": TRUE[rows].sum(), "ap": TRUE[rows].sum()}
-        alone = dp.ScoreSummary().update(TRUE[rows], SCORE[rows])
-        released = alone.release(1e7, bins=frame.released_scores()[group].counts.edges.size - 1)
+        bins = frame.released_scores()[group].counts.edges.size - 1
+        released = all_of_scores(bins=bins).update(TRUE[rows], SCORE[rows]).release(1e7)
         assert frame.released_scores("ap")[group].roc_auc_score() == pytest.approx(released.roc_auc_score())
         assert frame.by_group[group]["ap"] == pytest.approx(released.average_precision_score())
     assert frame.overall["auc"] == pytest.approx(roc_auc_score(TRUE, SCORE), abs=0.004)

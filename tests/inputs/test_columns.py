@@ -10,10 +10,9 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
-from helpers import assert_refused, loop_over, seeded
+from helpers import all_of_scores, assert_refused, loop_over, seeded
 
 import dp_metrics as dp
-from dp_metrics import distributed
 from dp_metrics.metrics import FUNCTIONS, METRICS
 
 N = 200
@@ -46,11 +45,11 @@ def of_frame(y, columns, *, labels, **paid):
 
 
 def of_losses(y, columns, *, labels, **paid):
-    return dp.LossSummary(dp.private_log_loss, labels=labels).update(y, columns).release(**paid)
+    return dp.Summary(dp.private_log_loss, labels=labels).update(y, columns).release(**paid)
 
 
 def of_scores(y, columns, *, labels, **paid):
-    return dp.ScoreSummary(labels=labels).update(y, columns).release(**paid).roc_auc_score()
+    return all_of_scores(labels=labels).update(y, columns).release(**paid).roc_auc_score()
 
 
 def of_dask(y, columns, **options):
@@ -58,7 +57,7 @@ def of_dask(y, columns, **options):
         held = (dd.from_pandas(one, npartitions=2) for one in (pd.Series(y), columns))
     else:
         held = (da.from_array(one, chunks=(100, *one.shape[1:])) for one in (y.astype(object), columns))
-    return distributed.private_log_loss(*held, **options)
+    return dp.private_log_loss(*held, **options)
 
 
 def of_choice(y, columns, *, epsilon, **options):

@@ -164,8 +164,10 @@ CALLS = {
     "interval of a quantile": lambda **paid: dp.private_quantile_interval(
         HUGE, 0.5, **{**paid, "epsilon": 5.0}
     ),
-    "summary of losses": partial(of_summary, partial(dp.LossSummary, dp.private_mean_loss), HUGE),
-    "summary of a variance": partial(of_summary, dp.VarianceSummary, HUGE, neighboring="add_or_remove_one"),
+    "summary of losses": partial(of_summary, partial(dp.Summary, dp.private_mean_loss), HUGE),
+    "summary of a variance": partial(
+        of_summary, partial(dp.Summary, "variance"), HUGE, neighboring="add_or_remove_one"
+    ),
     "stored release": of_stored,
     "scorer": of_scorer,
     **{name: lambda call=call, **paid: call() for name, call in FREE.items()},
@@ -214,7 +216,7 @@ def test_every_public_function_that_computes_has_a_state_of_its_own():
     }
     bare = {name for name in functions if not hasattr(public[name], "__wrapped__")}
     assert bare == {"make_private_scorer", "with_result"}
-    for kind in (Result, ReleasedConfusion, dp.LossSummary, dp.ScoreSummary, dp.mechanisms.Hazard):
+    for kind in (Result, ReleasedConfusion, dp.Summary, dp.ReleasedScores, dp.mechanisms.Hazard):
         methods = [one for name, one in vars(kind).items() if name[0] != "_" and inspect.isfunction(one)]
         assert methods
         assert all(hasattr(method, "__wrapped__") for method in methods)

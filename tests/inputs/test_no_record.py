@@ -90,7 +90,7 @@ def test_no_record_is_treated_as_one_record_and_two(row, options):
             assert one == two == none, (holder, form)
 
 
-LOG, BRIER = (partial(dp.LossSummary, loss) for loss in (dp.private_log_loss, dp.private_brier_score_loss))
+LOG, BRIER = (partial(dp.Summary, loss) for loss in (dp.private_log_loss, dp.private_brier_score_loss))
 LIST, SINGLE, DOUBLE = ([0], [0.5]), ([0], np.float32([0.5])), ([0], np.float64([0.5]))
 ONE, THREE = ([0], np.array([[0.5]])), ([0], np.array([[0.25, 0.5, 0.25]]))
 OPEN = {  # chunks, and the sizes to which these are cut

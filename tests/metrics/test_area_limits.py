@@ -5,7 +5,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from helpers import loop_over, seeded
+from helpers import all_of_scores, loop_over, seeded
 from hypothesis import given, settings, strategies as st
 from scipy.stats import beta, binom, norm
 from sklearn.metrics import average_precision_score, roc_auc_score
@@ -30,7 +30,7 @@ def within(n, away, seed=0):
 
 
 def released(y, scores, epsilon, entropy, **options):
-    return dp.ScoreSummary(**options).update(y, scores).release(epsilon, random_state=entropy)
+    return all_of_scores(**options).update(y, scores).release(epsilon, random_state=entropy)
 
 
 @pytest.mark.gate
@@ -106,9 +106,9 @@ def test_the_area_of_a_rare_class_is_not_drawn_towards_chance():
     Of one release the standard deviation is .028, so that a mean of 60 is off by .016 with probability 1e-5.
     """
     y, scores = scored(5000, share=0.06, apart=2.0)
-    exact, summary = roc_auc_score(y, scores), dp.ScoreSummary().update(y, scores)
+    exact, summary = roc_auc_score(y, scores), all_of_scores(bins=64).update(y, scores)
     entropy = seeded()
-    found = [summary.release(1.0, bins=64, random_state=entropy).roc_auc_score() for _ in range(60)]
+    found = [summary.release(1.0, random_state=entropy).roc_auc_score() for _ in range(60)]
     assert abs(np.mean(found) - exact) < 0.016
 
 
@@ -202,7 +202,7 @@ def test_limits_of_an_average_precision_cover_and_say_where_bins_are_too_coarse(
     missed = {"records": 0, "people": 0}
     for draw in range(60):
         rows = rng.integers(0, y.size, 600)
-        told = dp.ScoreSummary().update(y[rows], scores[rows]).release(1.0, bins=8, random_state=entropy)
+        told = all_of_scores(bins=8).update(y[rows], scores[rows]).release(1.0, random_state=entropy)
         lower, upper = told.noise_interval(metric="average_precision")
         missed["records"] += not lower <= average_precision_score(y[rows], scores[rows]) <= upper
         if draw < 6:

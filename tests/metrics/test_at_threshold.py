@@ -8,10 +8,9 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from helpers import loop_over, seeded
+from helpers import all_of_scores, loop_over, seeded
 from sklearn import metrics as sk
 
-from dp_metrics import ScoreSummary
 from dp_metrics.quantities.counts_noise import CountsNoise
 
 RNG = np.random.default_rng(0)
@@ -26,15 +25,15 @@ SETTINGS = {
 NEIGHBORING = ["replace_one", "add_or_remove_one"]
 
 
-def noisy(epsilon=1.0, **how):
-    return ScoreSummary.from_data(Y, SCORE).release(epsilon, random_state=seeded(), **how)
+def noisy(epsilon=1.0, bins=None, **how):
+    return all_of_scores(bins=bins).update(Y, SCORE).release(epsilon, random_state=seeded(), **how)
 
 
 @pytest.mark.gate
 @loop_over("setting", SETTINGS)
 def test_metrics_are_those_of_scikit_learn_at_every_edge(setting):
     options, y, score, positive, other = SETTINGS[setting]
-    released = ScoreSummary.from_data(y, score, **options).release(1e9, random_state=seeded())
+    released = all_of_scores(**options).update(y, score).release(1e9, random_state=seeded())
     for edge in released.counts.edges[1:-1:7]:
         y_pred = np.where(score >= edge, positive, other)
         at = released.at_threshold(edge)
@@ -83,7 +82,7 @@ def test_a_threshold_reaches_what_is_asked():
         assert at == max(edge for edge in edges if released.recall_score(edge) >= goal)
     assert released.threshold_for(recall=0) == edges[-1]
     # what rests on no record is as scikit-learn has it
-    released = ScoreSummary().update([0] * 10, [0.2] * 10).release(1e9, random_state=seeded())
+    released = all_of_scores().update([0] * 10, [0.2] * 10).release(1e9, random_state=seeded())
     assert released.precision_score(0.9) == 0
     assert released.precision_score(0.9, zero_division=1.0) == 1
     assert released.recall_score(0.1, zero_division=1.0) == 1
@@ -93,7 +92,7 @@ def test_a_threshold_reaches_what_is_asked():
 @loop_over("neighboring", NEIGHBORING)
 def test_limits_at_a_threshold_hold_around_the_exact_metric(neighboring):
     """Limits miss in 4 of 8 releases with probability 4e-4 at most: of 9 metrics a false alarm in 300."""
-    summary, missed = ScoreSummary.from_data(Y, SCORE), Counter()
+    summary, missed = all_of_scores().update(Y, SCORE), Counter()
     exact = {
         "recall": sk.recall_score, "precision": sk.precision_score, "f1": sk.f1_score,
         "accuracy": sk.accuracy_score, "balanced_accuracy": sk.balanced_accuracy_score,
@@ -155,6 +154,6 @@ def test_limits_of_sums_of_counts_miss_no_more_often_than_stated(zero_sum):
 
 
 def test_what_is_told_at_a_threshold_holds_released_numbers_only():
-    summaries = (ScoreSummary.from_data(np.tile(Y, times), np.tile(SCORE, times)) for times in (1, 50))
-    few, many = (one.release(1.0, bins=16, random_state=seeded()).at_threshold(0.5) for one in summaries)
+    summaries = (all_of_scores(bins=16).update(np.tile(Y, times), np.tile(SCORE, times)) for times in (1, 50))
+    few, many = (one.release(1.0, random_state=seeded()).at_threshold(0.5) for one in summaries)
     assert len(pickle.dumps(many)) < 1.1 * len(pickle.dumps(few)) < 10_000

@@ -5,7 +5,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from helpers import loop_over, seeded
+from helpers import all_of_scores, loop_over, seeded
 from hypothesis import given, settings, strategies as st
 from scipy.special import betaincinv
 from scipy.stats import norm
@@ -59,7 +59,7 @@ def test_without_noise_limits_at_edges_are_clopper_and_pearsons():
 def test_a_band_has_some_sixty_edges_at_most_however_many_bins_there_are():
     """Each limit takes a part of the probability to miss, and of the time."""
     y, scores = scored(500)
-    told = dp.ScoreSummary().update(y, scores).release(8.0, bins=128, random_state=seeded())
+    told = all_of_scores(bins=128).update(y, scores).release(8.0, random_state=seeded())
     band = told.roc_band()
     assert told.counts.edges.size == 129
     assert band.lower.thresholds.tolist() == [np.inf, *told.counts.edges[-3::-2]]
@@ -105,7 +105,7 @@ def test_noise_leaves_the_area_within_its_limits(cells, seed):
     scores = np.concatenate([np.repeat(edges[:-1] + 0.01, row) for row in table])
     if y.size == 0:
         return
-    summary = dp.ScoreSummary(edges=edges).update(y, scores)
+    summary = all_of_scores(edges=edges).update(y, scores)
     released = summary.release(1.0, random_state=seeded(seed))
     lower, upper = released.noise_interval(1 - 1e-9)
     exact = area_under_roc(ScoreCounts(edges, *table.astype(float)))
@@ -122,7 +122,7 @@ def of_delong(y, scores):
 def test_without_noise_the_approximate_limits_are_delongs():
     """The variance at a limit is that at the area, times how theta (1 - theta) differs."""
     y, scores = scored(3000)
-    released = dp.ScoreSummary().update(y, scores).release(**HUGE)
+    released = all_of_scores().update(y, scores).release(**HUGE)
     area, half = released.roc_auc_score(), half_of_tied(released.counts)
     lower, upper = released.population_interval()
     for end, told in ((lower, area - half), (upper, area + half)):
@@ -150,7 +150,7 @@ def test_an_area_by_hazard_has_limits_from_those_of_its_noise(neighboring):
             expected = np.hypot(1.96 * deviation, result.value - limit)
             assert abs(end - result.value) == pytest.approx(expected, rel=0.05)
             assert abs(result.value - limit) >= added
-    wide = dp.ScoreSummary(edges=[-1.0, 0.0, 1.0]).update(y, scores).release(1.0)
+    wide = all_of_scores(edges=[-1.0, 0.0, 1.0]).update(y, scores).release(1.0)
     assert 0 <= wide.population_interval().lower <= 1
 
 

@@ -5,7 +5,7 @@ from functools import cache
 import numpy as np
 import pytest
 from cases import RELATIONS
-from helpers import loop_over, seeded
+from helpers import all_of_scores, loop_over, seeded
 from scipy.special import expit
 
 import dp_metrics as dp
@@ -59,7 +59,7 @@ def are_within(lower, exact, upper):
 
 
 def table_of(task, **options):
-    summary = dp.ScoreSummary(edges=np.linspace(0, 1, 6)).update(*drawn(task, 20_000, 0))
+    summary = all_of_scores(edges=np.linspace(0, 1, 6)).update(*drawn(task, 20_000, 0))
     return summary.release(1.0, random_state=0, **options)
 
 
@@ -88,8 +88,8 @@ def test_limits_of_even_bins_of_a_table_hold_for_all_people_at_once():
     for seed in range(6):
         rng = np.random.default_rng(seed)
         score = rng.random(3000)
-        summary = dp.ScoreSummary.from_data(rng.random(3000) < score, score)
-        scores = summary.release(1.0, bins=8, random_state=seed)
+        summary = all_of_scores(bins=8).update(rng.random(3000) < score, score)
+        scores = summary.release(1.0, random_state=seed)
         band = scores.calibration_band(n_bins=4)
         ends = scores.counts.edges[np.searchsorted(scores.counts.middles, [0, 0.25, 0.5, 0.75, 1])]
         exact = (ends[1:] + ends[:-1]) / 2  # of scores that are spread evenly
@@ -108,7 +108,7 @@ def test_where_the_mean_score_is_not_known_only_bars_off_the_diagonal_are_wrong(
     rng = np.random.default_rng(0)
     for share, is_off in ((0.25, True), (0.17, False)):  # of scores below 0.2
         y, score = (rng.random(20_000) < share).astype(int), 0.1 * rng.random(20_000)
-        off = dp.ScoreSummary(edges=np.linspace(0, 1, 6)).update(y, score)
+        off = all_of_scores(edges=np.linspace(0, 1, 6)).update(y, score)
         band = off.release(1.0, random_state=0).calibration_band()
         assert (band.gap_lower[0] > 0) == is_off
         assert (band.lower[0] > band.prob_pred_range[1, 0]) == is_off
@@ -116,7 +116,7 @@ def test_where_the_mean_score_is_not_known_only_bars_off_the_diagonal_are_wrong(
 
 def test_edges_within_the_unit_interval_leave_scores_outside_where_they_are():
     y, score = drawn("rare and calibrated", 20_000, 0)
-    released = dp.ScoreSummary(edges=[0.3, 0.5, 0.7]).update(y, score).release(1.0, random_state=0)
+    released = all_of_scores(edges=[0.3, 0.5, 0.7]).update(y, score).release(1.0, random_state=0)
     band = released.calibration_band()
     np.testing.assert_allclose(band.prob_pred_range, [[0, 0.5], [0.5, 1]])
     assert band.gap_upper[0] > 0  # scores around 0.016, not from 0.3 on

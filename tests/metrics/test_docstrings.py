@@ -10,12 +10,10 @@ import pytest
 from helpers import loop_over
 
 import dp_metrics as dp
-from dp_metrics import distributed
 from dp_metrics.metrics import FUNCTIONS
 from dp_metrics.metrics._docstrings import RESULT, shares_docstring
 
-SUMMARIES = (dp.ConfusionSummary, dp.LossSummary, dp.ScoreSummary, dp.VarianceSummary)
-RELEASES = FUNCTIONS | {summary.__name__: summary.release for summary in SUMMARIES}
+RELEASES = FUNCTIONS | {"Summary": dp.Summary.release}
 SECTIONS = ("Parameters", "Returns", "Raises", "Warns", "See Also", "Notes", "References", "Examples")
 
 
@@ -35,7 +33,7 @@ def test_a_docstring_has_all_sections_in_order_and_no_word_in_braces(name):
     assert ("`groups` all records of any one group" in told["Notes"]) == ("groups" in parameters)
     assert ("any one record is added or removed" in told["Notes"]) == ("neighboring" in parameters)
     assert not re.search(r"{\w+}", inspect.getdoc(RELEASES[name]))
-    assert (RESULT.strip() in told["Returns"]) == (name not in ("ConfusionSummary", "ScoreSummary"))
+    assert RESULT.strip() in told["Returns"]
 
 
 @loop_over("name", RELEASES)
@@ -86,7 +84,7 @@ def test_what_a_docstring_describes_itself_stays_and_what_nobody_describes_is_no
 def test_without_docstrings_nothing_is_missed():
     code = (
         "import dp_metrics as dp; assert dp.private_mse.__doc__ is None; y = [0.0, 1.0] * 500;"
-        "assert dp.private_mse(y, y[::-1], epsilon=1.0) > 0; dp.LossSummary('mse').update(y, y).release(1.0)"
+        "assert dp.private_mse(y, y[::-1], epsilon=1.0) > 0; dp.Summary('mse').update(y, y).release(1.0)"
     )
     subprocess.run([sys.executable, "-OO", "-c", code], check=True)
 
@@ -99,9 +97,9 @@ def test_docstrings_name_every_parameter_and_the_guarantee(name):
     assert "Guarantee: replacing any one record" in text
 
 
-@loop_over(("module", "name"), [(module, name) for module in (dp, distributed) for name in module.__all__])
-def test_a_signature_names_types_as_they_are_written(module, name):
-    shown = getattr(module, name)
+@loop_over("name", dp.__all__)
+def test_a_signature_names_types_as_they_are_written(name):
+    shown = getattr(dp, name)
     try:
         signature = str(inspect.signature(shown))
     except ValueError:  # an exception's own

@@ -6,7 +6,7 @@ from functools import partial
 import numpy as np
 import pytest
 import sklearn.metrics as sk
-from helpers import loop_over, seeded
+from helpers import all_of_labels, loop_over, seeded
 from hypothesis import given, settings, strategies as st
 from scipy.special import betaincinv
 
@@ -154,7 +154,7 @@ def test_a_released_summary_has_the_limits_of_single_metrics(labels, matrix):
     """Without noise they agree; those of the noise hold the exact metric but once in a billion."""
     table = np.random.default_rng(labels).integers(20, 60, (labels, labels)) + 300 * np.eye(labels, dtype=int)
     true, pred = labels_of(table)
-    summary = dp.ConfusionSummary(range(labels)).update(true, pred)
+    summary = all_of_labels(range(labels)).update(true, pred)
     clear = summary.release(matrix=matrix, **HUGE)
     noisy = summary.release(1.0, matrix=matrix)
     for name, options in OF_A_SUMMARY:

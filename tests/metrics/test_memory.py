@@ -14,7 +14,7 @@ from cases import CASES, KINDS, valid
 from helpers import assert_refused, loop_over
 
 import dp_metrics as dp
-from dp_metrics import LossSummary, VarianceSummary
+from dp_metrics import Summary
 from dp_metrics.sensitivity.exact import BLOCK
 
 MANY = 2_000_000
@@ -70,10 +70,10 @@ def test_peak_memory_beyond_the_inputs_does_not_grow_with_them(name, form, integ
 def test_peak_memory_of_an_update_does_not_grow_with_the_chunk(integers):
     y, p = (a.astype(np.float32) for a in integers)
     for capacity in (1, 1024):
-        of_losses = partial(LossSummary.from_data, dp.private_mse, y, p, capacity=capacity)
+        of_losses = partial(Summary(dp.private_mse, capacity=capacity).update, y, p)
         # sums by level take 0.8 MB while a chunk is read
         assert peak_of(of_losses) <= 3 * MEGABYTE
-        assert peak_of(partial(VarianceSummary.from_data, p, capacity=capacity)) <= 2 * MEGABYTE
+        assert peak_of(partial(Summary("variance", capacity=capacity).update, p)) <= 2 * MEGABYTE
 
 
 @pytest.mark.gate

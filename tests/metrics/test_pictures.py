@@ -5,11 +5,10 @@ import inspect
 
 import numpy as np
 import pytest
-from helpers import loop_over, seeded
+from helpers import all_of_labels, all_of_scores, loop_over, seeded
 from sklearn.calibration import CalibrationDisplay
 from sklearn.metrics import ConfusionMatrixDisplay, PrecisionRecallDisplay, RocCurveDisplay
 
-from dp_metrics import ConfusionSummary, ScoreSummary
 from dp_metrics.metrics import _pictures
 from dp_metrics.metrics._pictures import COLOURS
 
@@ -28,8 +27,8 @@ def axes_of():
     return figure.Figure(figsize=(4, 3.4), layout="constrained").subplots()
 
 
-def released(n=2000, epsilon=1.0, **how):
-    return ScoreSummary.from_data(Y[:n], SCORE[:n]).release(epsilon, random_state=seeded(), **how)
+def released(n=2000, epsilon=1.0, bins=None, **how):
+    return all_of_scores(bins=bins).update(Y[:n], SCORE[:n]).release(epsilon, random_state=seeded(), **how)
 
 
 def labels_in(axes):
@@ -83,7 +82,7 @@ def test_what_is_mostly_noise_is_grey():
 
 
 def test_a_confusion_matrix_is_drawn_with_its_limits():
-    summary = ConfusionSummary(["no", "yes"])
+    summary = all_of_labels(["no", "yes"])
     summary.update(np.where(Y, "yes", "no"), np.where(SCORE > 0.5, "yes", "no"))
     confusion = summary.release(1.0, random_state=seeded())
     matrix, limits = confusion.confusion_matrix(), confusion.noise_interval("confusion_matrix")
@@ -96,13 +95,13 @@ def test_a_confusion_matrix_is_drawn_with_its_limits():
     assert shares.text_[0, 0].get_text() == f"{confusion.confusion_matrix(normalize='true')[0, 0]:.2f}"
     at = released().at_threshold(0.5)
     np.testing.assert_array_equal(at.plot(axes_of()).confusion_matrix, at.confusion_matrix())
-    tiny = ConfusionSummary().update([0] * 500, [0] * 500).release(1.0, random_state=seeded())
+    tiny = all_of_labels().update([0] * 500, [0] * 500).release(1.0, random_state=seeded())
     assert [text.get_style() for text in tiny.plot(axes_of()).text_.ravel()] == ["normal"] + 3 * ["italic"]
 
 
 def test_labels_of_users_are_shortened_and_are_no_formulas():
     names = ["$x^$", "a" * 200]
-    summary = ConfusionSummary(names).update(names * 50, names * 50)
+    summary = all_of_labels(names).update(names * 50, names * 50)
     axes = summary.release(1.0, random_state=seeded()).plot(axes_of()).ax_
     axes.figure.draw_without_rendering()  # raises where a formula is wrong
     shown = [text.get_text() for text in axes.get_yticklabels()]

@@ -37,9 +37,9 @@ RELEASES = {
     "quantile": partial(dp.private_quantile, q=0.5),
     "mean": dp.private_mean,
     "mean, hazard": partial(dp.private_mean, mechanism="hazard"),
-    "mean, summary": lambda x, bounds, **options: dp.LossSummary.from_data(
-        dp.private_mean, x, bounds=bounds
-    ).release(**options),
+    "mean, summary": lambda x, bounds, **options: (
+        dp.Summary(dp.private_mean, bounds=bounds).update(x).release(**options)
+    ),
 }
 
 

@@ -4,7 +4,7 @@ from functools import partial
 
 import numpy as np
 import pytest
-from helpers import loop_over
+from helpers import all_of_labels, loop_over
 from sklearn.metrics import get_scorer, get_scorer_names
 
 import dp_metrics as dp
@@ -28,7 +28,7 @@ SPELLINGS = {
 Y = np.arange(60) // 3 % 2
 P = np.clip(0.8 * Y + 0.1 + np.linspace(-0.1, 0.1, 60), 0, 1)
 SEEDED = {"epsilon": 1.0, "random_state": 0}
-COUNTS = dp.ConfusionSummary(labels=[0, 1]).update(Y, Y).release(epsilon=1.0)
+COUNTS = all_of_labels(labels=[0, 1]).update(Y, Y).release(epsilon=1.0)
 
 
 def scorer(metric):
@@ -49,7 +49,7 @@ PLACES = {  # and a metric that each of them takes
         dp.private_recall_score,
     ),
     "error": (lambda metric: dp.expected_error(metric, Y, P, epsilon=1.0), dp.private_brier_score_loss),
-    "summary": (lambda metric: repr(dp.LossSummary(metric)), dp.private_log_loss),
+    "summary": (lambda metric: repr(dp.Summary(metric)), dp.private_log_loss),
     "counts": (lambda metric: tuple(COUNTS.noise_interval(metric)), MACRO),
     "comparison": (
         lambda metric: repr(dp.private_compare(Y, P, P[::-1], loss=metric, max_difference=1.0, **SEEDED)),
@@ -81,8 +81,7 @@ def test_all_spellings_are_of_one_row():
     assert {row_of(function)[0].name for function in NAMES.values()} == FUNCTIONS.keys()
     for short in ("mse", "rmse", "mae"):
         long = METRICS[f"private_{short}"].exact_function.rpartition(".")[2]
-        for module in (dp, dp.distributed):
-            assert getattr(module, f"private_{long}") is getattr(module, f"private_{short}")
+        assert getattr(dp, f"private_{long}") is getattr(dp, f"private_{short}")
 
 
 REFUSED = [

@@ -277,7 +277,7 @@ def test_it_is_that_of_records_clipped_at_the_drawn_scale(kind, relation):
         elif kind == "mean":
             people = of_people(rng, len(x), relation)
         else:
-            parts = [dp.LossSummary(dp.private_mean_loss, capacity=12) for _ in range(3)]
+            parts = [dp.Summary(dp.private_mean_loss, capacity=12) for _ in range(3)]
             for place, part in enumerate(parts):
                 part.update(np.array(x[place::3]))
             release, data = parts[0].merge(parts[1]).merge(parts[2]).release, ()

@@ -11,7 +11,6 @@ import pytest
 from doors import command
 from helpers import kind_of, load_script
 
-from dp_metrics import distributed
 from dp_metrics.analysis.auditing import AUDITED
 from dp_metrics.metrics import METRICS
 from dp_metrics.metrics.labels.released_confusion import ReleasedConfusion
@@ -34,13 +33,6 @@ def listed():
     return {one["name"] for one in json.loads(command("metrics", "--json"))}
 
 
-def of_dask(row):
-    """Return whether the metric takes Dask collections; the module says which do not, and why."""
-    is_there = row.name in distributed.__all__ and callable(getattr(distributed, row.name, None))
-    is_explained = f"`{row.name}`" in distributed.__doc__
-    return is_there if row.usual.merges else is_explained and not hasattr(distributed, row.name)
-
-
 def named_in(path):
     text = (ROOT / path).read_text(encoding="utf-8")
     return lambda row: re.search(rf"`{row.name}`", text) is not None
@@ -52,7 +44,6 @@ DOORS = {
         kind_of(row) != "scores" or tells(ReleasedScores, {"labels", "pos_label", "edges", "bins"}, row)
     ),
     "dp-metrics metrics": lambda row: row.name in listed(),
-    "dp_metrics.distributed": of_dask,
     "the auditor": lambda row: row.name in AUDITED,
     "the table of metrics": lambda row: f"`{row.name}`" in TABLE,
     "CHANGELOG.md": named_in("CHANGELOG.md"),

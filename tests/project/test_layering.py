@@ -30,19 +30,17 @@ ALLOWED = {
     "release": BASE,
     "metrics": BASE,
     "inference": ABOVE,
-    "streaming": ABOVE,
     "model_selection": ABOVE,
     # exact laws: nothing that people call on private data imports them
     "analysis": {*ABOVE, "fairness", "inference"},
     "fairness": ABOVE,
-    "distributed": {"metrics", "release", "streaming", "__init__"},  # the last in its stub
-    "page": {*ABOVE, "fairness", "inference", "streaming"},
-    "evaluation": {*ABOVE, "streaming", "model_selection", "analysis", "__init__"},
+    "page": {*ABOVE, "fairness", "inference"},
+    "evaluation": {*ABOVE, "model_selection", "analysis", "__init__"},
 }
-ALLOWED["__init__"] = {*ABOVE, "fairness", "inference", "streaming", "model_selection", "analysis", "page"}
+ALLOWED["__init__"] = {*ABOVE, "fairness", "inference", "model_selection", "analysis", "page"}
 ALLOWED["cli"] = {*ALLOWED["__init__"], "evaluation", "__init__"}  # and nothing imports it
 OPTIONAL = {"xgboost", "pandas", "matplotlib", "jinja2", "torch", "dask", "distributed", "tqdm", "pyarrow"}
-MAY_IMPORT_OPTIONAL = {"evaluation", "streaming", "fairness", "page", "cli"}
+MAY_IMPORT_OPTIONAL = {"evaluation", "metrics", "fairness", "page", "cli"}
 RANDOM = ("random", "secrets", "numpy.random", "np.random", "os.urandom", "uuid")
 MAY_BE_RANDOM = {("_random", name) for name in RANDOM}
 # None of these draws a release: accounting names its files, the auditor looks for pairs of data sets to try,

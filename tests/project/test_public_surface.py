@@ -15,7 +15,7 @@ RECORD = Path(__file__).parent / "public_surface.txt"
 PUBLIC = {
     **{
         name: import_module(name).__all__
-        for name in ("dp_metrics", "dp_metrics.distributed", "dp_metrics.analysis.auditing")
+        for name in ("dp_metrics", "dp_metrics.analysis.auditing")
     },
     "dp_metrics.mechanisms": [
         "AboveThreshold", "Adaptive", "Geometric", "Hazard", "InverseSensitivity", "Laplace", "Mechanism",

@@ -9,11 +9,10 @@ from functools import partial
 import dask.array as da
 import numpy as np
 import pytest
-from helpers import BOTH_RELATIONS, Known, loop_over
+from helpers import BOTH_RELATIONS, Known, all_of_labels, all_of_scores, loop_over
 from hypothesis import given, settings, strategies as st
 
 import dp_metrics as dp
-from dp_metrics import distributed
 from dp_metrics._random import SeededEntropy
 from dp_metrics.analysis._law_comparison import law_loss
 from dp_metrics.inputs.options import Relation
@@ -265,8 +264,8 @@ TOO_MANY = [
         partial(dp.private_roc_curve, RECORDS % 2, RECORDS, edges=EDGES),
     ),
     # summaries say so before the first record
-    (MATRIX, lambda **settings: dp.ConfusionSummary(labels=MANY)),
-    ("12,000,000 cells", lambda **settings: dp.ScoreSummary(edges=EDGES)),
+    (MATRIX, lambda **settings: all_of_labels(labels=MANY)),
+    ("12,000,000 cells", lambda **settings: all_of_scores(edges=EDGES)),
 ]  # fmt: skip
 
 
@@ -290,7 +289,7 @@ def test_too_many_cells_of_collections_are_refused_before_anything_is_computed()
 
     records = da.from_array(RECORDS, chunks=50).map_blocks(fail, dtype=int, meta=np.array((), dtype=int))
     with pytest.raises(ValueError, match=MATRIX):
-        distributed.private_recall_score(records, records, epsilon=1.0, labels=MANY, average="macro")
+        dp.private_recall_score(records, records, epsilon=1.0, labels=MANY, average="macro")
 
 
 def test_what_the_message_names_needs_fewer_and_the_limit_is_served(monkeypatch):

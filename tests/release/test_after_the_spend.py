@@ -125,7 +125,7 @@ def test_no_width_of_the_bounds_and_no_epsilon_raises_after_the_spend(mechanism,
             for metric in (dp.private_variance, dp.private_std):
                 attempt(metric, x, epsilon=1.0, **options)
             attempt(dp.private_r2_score, x, x, epsilon=1.0, **options)
-        summary = dp.VarianceSummary(bounds=bounds).update([0.0, top])
+        summary = dp.Summary("variance", bounds=bounds).update([0.0, top])
         options.pop("bounds")
         attempt(lambda accountant, s=summary, o=options: s.release(1.0, **o, accountant=accountant))
     y, options = np.arange(6.0).reshape(3, 2), {"mechanism": mechanism, "neighboring": neighboring}
@@ -165,7 +165,7 @@ OTHER_RELEASES = {
     "mean interval": lambda **settings: dp.private_mean_interval(Y, max_loss=1, **settings),
     "capped mean interval": lambda **settings: dp.private_mean_interval(Y, cap="private", **settings),
     "quantile interval": lambda **settings: dp.private_quantile_interval(Y, 0.5, **settings),
-    "summary": lambda **settings: dp.ScoreSummary(labels=[0, 1]).update(Y, Y).release(**settings),
+    "summary": lambda **settings: dp.Summary("roc_curve", labels=[0, 1]).update(Y, Y).release(**settings),
 }
 WITHOUT_SEED = {
     "search": lambda **settings: dp.PrivateRandomizedSearch(

@@ -8,7 +8,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 from cases import CASES, PRIVATE_N, RELATIONS, valid
-from helpers import NoEntropy, loop_over, seeded
+from helpers import NoEntropy, all_of_labels, all_of_scores, loop_over, seeded
 
 import dp_metrics as dp
 from dp_metrics.mechanisms.geometric import expected_noise
@@ -96,7 +96,7 @@ def test_frames_and_summaries_warn_as_a_call_does(membership, as_errors):
             make(100, accountant=as_errors, random_state=NoEntropy())
         if membership == "private":
             make(100, **PRIVATE_N)
-    for summary in (dp.ConfusionSummary().update(y, pred), dp.ScoreSummary().update(y, score)):
+    for summary in (all_of_labels().update(y, pred), all_of_scores().update(y, score)):
         with pytest.raises(dp.exceptions.NoisyReleaseWarning):
             summary.release(1e-3, accountant=as_errors)
         summary.release(1.0)

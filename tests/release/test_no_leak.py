@@ -69,8 +69,8 @@ CALLS = {
     "mean loss": lambda a, b, **options: dp.private_mean_loss(a, max_loss=2.5, **options),
     "variance": lambda a, b, **options: dp.private_variance(a, **options),
     "quantile": lambda a, b, **options: dp.private_quantile(a, 0.5, bounds=(0, MAX), **options),
-    "summary": lambda a, b, **options: dp.LossSummary("mse").update(a, b).release(**options),
-    "summary of values": lambda a, b, **options: dp.VarianceSummary().update(a).release(**options),
+    "summary": lambda a, b, **options: dp.Summary("mse").update(a, b).release(**options),
+    "summary of values": lambda a, b, **options: dp.Summary("variance").update(a).release(**options),
 }
 
 

@@ -15,7 +15,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from cases import CASES, KINDS, PRIVATE_N, valid
-from helpers import messages, new_session
+from helpers import all_of_labels, all_of_scores, messages, new_session
 from sklearn.dummy import DummyClassifier
 
 import dp_metrics as dp
@@ -86,21 +86,21 @@ class Door:
 
 
 def confusion(y_true, y_pred, **settings):
-    return dp.ConfusionSummary(NAMES).update(NAMES[y_true], NAMES[y_pred]).release(**settings)
+    return all_of_labels(NAMES).update(NAMES[y_true], NAMES[y_pred]).release(**settings)
 
 
 def scores(y_true, y_score, **settings):
-    return dp.ScoreSummary().update(y_true, y_score).release(**settings)
+    return all_of_scores().update(y_true, y_score).release(**settings)
 
 
 def losses(y_true, y_pred, **settings):
-    summary = dp.LossSummary(dp.private_mae, bounds=(0, 1)).update(y_true.astype(float), y_pred)
+    summary = dp.Summary(dp.private_mae, bounds=(0, 1)).update(y_true.astype(float), y_pred)
     return with_result(summary.release)(**settings)
 
 
 def log_losses(y_true, y_score, labels=None, max_loss=None, **settings):
     thirds = np.column_stack([1 - y_score, y_score / 2, y_score / 2]).astype(np.float32)
-    summary = dp.LossSummary(dp.private_log_loss, labels=labels, max_loss=max_loss)
+    summary = dp.Summary(dp.private_log_loss, labels=labels, max_loss=max_loss)
     return with_result(summary.update(y_true, thirds).release)(**settings)
 
 
@@ -268,11 +268,11 @@ def test_a_loss_to_compare_by_is_the_same_by_each_of_its_names_with_its_keywords
 
 def test_a_summary_asks_by_its_totals(path):
     """Chunks have no order, and any chunks of as many records are one question; with a private number all."""
-    full = dp.ConfusionSummary().update(Y, PRED)
-    halves = [dp.ConfusionSummary().update(PRED[half], Y[half]) for half in (slice(50), slice(50, None))]
+    full = all_of_labels().update(Y, PRED)
+    halves = [all_of_labels().update(PRED[half], Y[half]) for half in (slice(50), slice(50, None))]
     for relation, same, others in (
-        ("replace_one", halves[0].merge(halves[1]), [dp.ConfusionSummary(), halves[1]]),
-        ("add_or_remove_one", dp.ConfusionSummary(), []),
+        ("replace_one", halves[0].merge(halves[1]), [all_of_labels(), halves[1]]),
+        ("add_or_remove_one", all_of_labels(), []),
     ):
         ask = {"epsilon": 1.0, "spend_name": "x", "neighboring": relation}
         first = full.release(**ask, accountant=PrivacyAccountant(1, f"{path} {relation}"))
@@ -311,7 +311,7 @@ def test_a_private_number_of_records_is_in_no_question_and_no_form_not_even_whet
         ),
         "choice": lambda y, p, g, **x: best(y, p, p, **x),
         "page": lambda y, p, g, **x: page(y, y_score=p, labels=[0, 1], **x),
-        "summary": lambda y, p, g, **x: dp.LossSummary(dp.private_mae).update(y, p).release(**x),
+        "summary": lambda y, p, g, **x: dp.Summary(dp.private_mae).update(y, p).release(**x),
     }
     for name in asked if make is np.array else ("metric", "summary"):
         kept = set()

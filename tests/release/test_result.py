@@ -7,10 +7,9 @@ from html.parser import HTMLParser
 
 import numpy as np
 import pytest
-from helpers import assert_same, loop_over, seeded
+from helpers import all_of_labels, all_of_scores, assert_same, loop_over, seeded
 
 import dp_metrics as dp
-from dp_metrics import distributed
 from dp_metrics._random import SeededEntropy
 from dp_metrics.mechanisms import MECHANISMS
 from dp_metrics.metrics import FUNCTIONS, METRICS
@@ -70,8 +69,8 @@ def test_scorers_summaries_methods_and_partials_are_served_and_pass_the_spend_na
             return X[:, 0]
 
     scorer(Model(), X[:, np.newaxis], X)
-    dp.LossSummary(dp.private_mae).update(X, X).release(1.0, accountant=accountant, spend_name="stream")
-    for summary in dp.LossSummary(dp.private_mae).update(X, Y), dp.VarianceSummary().update(X):
+    dp.Summary(dp.private_mae).update(X, X).release(1.0, accountant=accountant, spend_name="stream")
+    for summary in dp.Summary(dp.private_mae).update(X, Y), dp.Summary("variance").update(X):
         result = dp.with_result(summary.release)(1.0, random_state=seeded(), accountant=accountant)
         assert result.value == summary.release(1.0, random_state=seeded())
         assert (result.n, result.metric) == (40, accountant.history[-1].spend_name)
@@ -79,8 +78,6 @@ def test_scorers_summaries_methods_and_partials_are_served_and_pass_the_spend_na
     bounded = functools.partial(functools.partial(dp.private_mse, bounds=(0, 1)), X, epsilon=1.0)
     for made in (dp.with_result(bounded), pickle.loads(pickle.dumps(dp.with_result(bounded)))):
         assert made(0 * X, random_state=seeded()).value == bounded(0 * X, random_state=seeded())
-    for name in METRICS.keys() & {*distributed.__all__}:
-        dp.with_result(getattr(distributed, name))
 
 
 def test_a_private_number_of_records_is_told_by_a_noisy_count_if_any():
@@ -161,10 +158,9 @@ def shown_objects():
     several = {BAD: dp.private_recall_score, "loss": dp.private_zero_one_loss}
     yield frame(metrics=several, y_pred=LABELS), ["overall loss", "rests on", "limits"]
     yield frame(metrics="roc_auc", y_pred=X), ["group size"]
-    matrix = dp.ConfusionSummary(labels=labels).update(named, named)
-    yield matrix, ["ConfusionSummary"]
+    matrix = all_of_labels(labels=labels).update(named, named)
+    yield matrix.summary, ["Summary"]
     yield matrix.release(1.0), ["predicted"]
-    yield dp.ScoreSummary(labels=labels).update(named, X), ["ScoreSummary"]
     yield Interval(0.1, np.array([0.2, 0.3]), 0.95, BAD, BAD), ["0.2", "95 %"]
     yield budget, ["spent", "left", "releases", "begins anew"]
 
@@ -176,9 +172,9 @@ def test_cards_escape_everything_and_say_what_matters(tmp_path):
         assert all(word in page.text for word in words), (one, page.text)
         assert "alert" in page.text, type(one)
     compared = dp.private_compare(X, Y, X + 3, loss="mae", epsilon=1.0)
-    for one in (compared, dp.LossSummary(dp.private_mse), dp.VarianceSummary()):
+    for one in (compared, dp.Summary(dp.private_mse), dp.Summary("variance")):
         assert str(one) in Tags(one._repr_html_()).text
-    scores = dp.ScoreSummary().update(LABELS, X).release(1.0)
+    scores = all_of_scores().update(LABELS, X).release(1.0)
     assert f"{scores.roc_auc_score():.6g}" in Tags(scores._repr_html_()).text
     budget = dp.PrivacyAccountant(2.0, tmp_path / "budget")
     (tmp_path / "budget").unlink()

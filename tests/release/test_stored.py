@@ -22,7 +22,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from cases import CALLS, KINDS, RULES, valid
-from helpers import loop_over, new_session, slow_but
+from helpers import all_of_labels, loop_over, new_session, slow_but
 from sklearn.linear_model import Ridge
 from sklearn.metrics import make_scorer
 from sklearn.model_selection import cross_val_score
@@ -81,12 +81,14 @@ def test_a_stored_result_of_each_mechanism_is_the_original(call, tmp_path):
 def test_results_lists_every_spend_with_its_value(path):
     for budget in (PrivacyAccountant(3), PrivacyAccountant(3, path)):
         numbers = [ask(accountant=budget, spend_name="named"), ask(accountant=budget, spend_name=None)]
-        counts = dp.ConfusionSummary().update(Y, Y).release(0.5, accountant=budget)
+        counts = all_of_labels().update(Y, Y).release(0.5, accountant=budget)
         budget.spend(0.25, "by hand")
         listed = budget.results()
         assert [one.is_named for one in listed] == [True, False, False, False]
         assert [one.epsilon for one in listed] == [1, 1, 0.5, 0.25]
-        values = [*numbers, repr(counts), None] if budget.path else [None] * 4  # where nothing is stored
+        values = (
+            [*numbers, str(counts.confusion_matrix()), None] if budget.path else [None] * 4
+        )  # where nothing is stored
         assert [one.value for one in listed] == values
         look = (lambda budget=budget: budget["named"].value, lambda listed=listed: listed[1].result.value)
         for get, number in zip(look, numbers, strict=True):
@@ -454,8 +456,8 @@ DAMAGED = {
         dp.PrivateMetricFrame,
         metrics="roc_auc", y_true=Y, y_pred=SCORE, sensitive_features=Y, group_labels=[0, 1],
     ),
-    "confusion": dp.ConfusionSummary().update(Y, Y).release,
-    "losses": dp.LossSummary(dp.private_mae, bounds=(0, 1)).update(Y, SCORE).release,
+    "confusion": all_of_labels().update(Y, Y).release,
+    "losses": dp.Summary(dp.private_mae, bounds=(0, 1)).update(Y, SCORE).release,
 }  # fmt: skip
 
 

@@ -51,8 +51,8 @@ class BothRelations(Records):
         dp.private_roc_auc_score(self.ill, self.score, **self.labelled)
 
     def time_summary_and_curve(self, *_: object) -> None:
-        summary = dp.ScoreSummary(labels=[0, 1]).update(self.ill, self.score)
-        summary.release(**self.public).roc_curve()
+        summary = dp.Summary("roc_curve", labels=[0, 1]).update(self.ill, self.score)
+        summary.release(**self.public)
 
     def time_frame(self, *_: object) -> None:
         recall = dp.private_recall_score

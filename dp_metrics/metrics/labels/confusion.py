@@ -412,7 +412,7 @@ def private_confusion_matrix(
 
     See Also
     --------
-    ConfusionSummary : One release from which all metrics of labels follow, and from pieces.
+    ReleasedConfusion.of : All metrics of labels, of this one release.
     private_f1_score : One metric, more accurate than what the matrix tells.
 
     Notes
@@ -691,7 +691,7 @@ def private_classification_report(  # noqa: PLR0913 - those of scikit-learn's fu
     See Also
     --------
     private_f1_score : One number, more accurate than its place in a report.
-    ConfusionSummary : The same release from pieces.
+    ReleasedConfusion.of : All metrics of labels, of this one release.
 
     Notes
     -----

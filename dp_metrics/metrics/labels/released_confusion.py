@@ -4,23 +4,35 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, TypeVar
+from typing import Any, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dp_metrics._html import HtmlRepr, card
 from dp_metrics.inputs.floats import Floats, own_error_state
+from dp_metrics.inputs.labels import LabelSet
 from dp_metrics.metrics import METRICS, row_of
 from dp_metrics.metrics._pictures import draw_confusion
 from dp_metrics.metrics.labels import confusion
 from dp_metrics.metrics.labels.confusion import LabelTable
 from dp_metrics.metrics.labels.counts import Confusion, confusion_for
-from dp_metrics.metrics.labels.layouts import Counts, Layout
-from dp_metrics.release.released import Interval
+from dp_metrics.metrics.labels.layouts import Counts, Layout, sizes_of_labels
+from dp_metrics.release.released import Interval, KeptCounts
 from dp_metrics.release.result import Result
 
 R = TypeVar("R")
+
+_TOO_LITTLE = "{} does not tell all metrics of labels: release a confusion matrix or a classification report."
+
+
+def counts_of_labels(layout: Layout, labels: LabelSet) -> Confusion:
+    """Return what a query of these counts releases, as they are, for whoever makes metrics of them."""
+    return Confusion(layout, _unchanged, labels, sizes_of_labels)
+
+
+def _unchanged(counts: Counts) -> Counts:
+    return counts
 
 
 @own_error_state
@@ -49,11 +61,10 @@ class ReleasedConfusion(HtmlRepr):
 
     Examples
     --------
-    >>> from dp_metrics import ConfusionSummary
-    >>> summary = ConfusionSummary(labels=["ham", "spam"])
-    >>> for _ in range(10):  # batches
-    ...     summary = summary.update(["ham"] * 90 + ["spam"] * 10, ["ham"] * 91 + ["spam"] * 9)
-    >>> released = summary.release(epsilon=1.0)
+    >>> from dp_metrics import private_confusion_matrix, with_result
+    >>> y_true, y_pred = ["ham"] * 900 + ["spam"] * 100, ["ham"] * 910 + ["spam"] * 90
+    >>> result = with_result(private_confusion_matrix)(y_true, y_pred, epsilon=1.0, labels=["ham", "spam"])
+    >>> released = ReleasedConfusion.of(result)
     >>> released.confusion_matrix().shape, released.result.epsilon
     ((2, 2), 1.0)
     >>> 0.7 < released.recall_score(pos_label="spam") <= 1  # exactly 0.9
@@ -65,6 +76,36 @@ class ReleasedConfusion(HtmlRepr):
     counts: Counts
     layout: Layout = field(repr=False)
     threshold: float | None = None
+
+    @classmethod
+    def of(cls, result: Result[Any]) -> Self:
+        """Return all metrics of labels that follow from a released matrix or report, at no cost.
+
+        Parameters
+        ----------
+        result : Result
+            Of `private_confusion_matrix`; or of `private_classification_report`, which with many labels has
+            fewer counts, and so tells every metric but the matrix and weighted kappas much better.
+
+        Returns
+        -------
+        ReleasedConfusion
+            The metrics.
+
+        Raises
+        ------
+        TypeError
+            If the result does not hold these counts.
+        """
+        told = result.reading
+        if not isinstance(told, Confusion):
+            raise TypeError(_TOO_LITTLE.format(result.metric))
+        every, labels = counts_of_labels(told.layout, told.labels), told.labels
+        counts: Counts = every(result.released)
+        if counts.matrix is None and (counts.missed is None or counts.wrong is None):
+            raise TypeError(_TOO_LITTLE.format(result.metric))
+        shape = None if counts.matrix is None else (labels.size, labels.size)
+        return cls(replace(result, reading=KeptCounts(every, shape)), labels.in_order, counts, told.layout)
 
     def __repr__(self) -> str:
         at = "" if self.threshold is None else f", threshold={self.threshold:g}"
@@ -184,7 +225,7 @@ class ReleasedConfusion(HtmlRepr):
         name = metric.__name__
         wanted = confusion_for(METRICS[name], {**options, "labels": self.labels})
         if wanted.needs_matrix and self.counts.matrix is None:
-            raise ValueError(f"{name} needs the whole matrix: release the summary with matrix=True.")
+            raise ValueError(f"{name} needs the whole matrix: release a confusion matrix.")
         with np.errstate(all="ignore"):
             value: R = wanted.formula(self.counts)
         return value

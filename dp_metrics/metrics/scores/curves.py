@@ -71,7 +71,7 @@ def private_roc_curve(
 
     See Also
     --------
-    ScoreSummary : One release from which all curves and areas follow, and from pieces.
+    ReleasedScores.of : All curves and areas, of this one release.
     private_roc_auc_score : The area under the curve, more accurate than what the curve tells.
 
     Notes
@@ -123,7 +123,7 @@ def private_precision_recall_curve(
 
     See Also
     --------
-    ScoreSummary : One release from which all curves and areas follow, and from pieces.
+    ReleasedScores.of : All curves and areas, of this one release.
     private_average_precision_score : One number.
 
     Notes
@@ -168,7 +168,7 @@ def private_average_precision_score(
 
     See Also
     --------
-    ScoreSummary : One release from which all curves and areas follow, and from pieces.
+    ReleasedScores.of : All curves and areas, of this one release.
     private_roc_auc_score : Which does not depend on how many records are positive.
 
     Notes
@@ -246,7 +246,7 @@ class _Area(Monotone):
         if asked.is_sure or "positives" not in sizes:
             raise ValueError(
                 f"{asked.metric} has an interval for all people by its default mechanism, an approximate "
-                "one: leave out sure; a ScoreSummary has a sure one too."
+                "one: leave out sure; that of ReleasedScores has a sure one too."
             )
         limits, area, positive = loss.limits(2 * asked.miss), self(released), sizes["positives"]
         negative = sizes["negatives"] if released.public_n is None else released.public_n - positive
@@ -328,7 +328,7 @@ def private_roc_auc_score(
     See Also
     --------
     expected_error : The error and the bias to expect, from public data.
-    private_roc_curve : The curve; `ScoreSummary` gives it and a less accurate area in one release.
+    private_roc_curve : The curve; `ReleasedScores.of` gives a less accurate area of its release.
 
     Notes
     -----
@@ -385,7 +385,7 @@ def private_calibration_curve(
     --------
     Result.band : Limits of each bin, and what chance alone gives a calibration error.
     private_expected_calibration_error : One number, far more accurate than what the curve tells.
-    ScoreSummary : One release from which all curves and areas follow, and from pieces.
+    ReleasedScores.of : All curves and areas, of this one release.
 
     Notes
     -----

@@ -35,7 +35,7 @@ from dp_metrics.metrics.scores.curve_formulas import (
 from dp_metrics.metrics.scores.table import MOST_BINS, ScoreTable
 from dp_metrics.quantities.counts_noise import too_few
 from dp_metrics.release.count_limits import RatioCells, noisy_ratio, ratio_limits
-from dp_metrics.release.released import APPROXIMATE, Interval, PopulationQuestion
+from dp_metrics.release.released import APPROXIMATE, Interval, KeptCounts, PopulationQuestion
 from dp_metrics.release.result import Result
 
 _METRICS = {"roc_auc": area_under_roc, "average_precision": average_precision}
@@ -89,11 +89,9 @@ class ReleasedScores(HtmlRepr):
 
     Examples
     --------
-    >>> from dp_metrics import ScoreSummary
-    >>> summary = ScoreSummary()
-    >>> for _ in range(10):  # batches
-    ...     summary = summary.update([0] * 50 + [1] * 50, [0.2] * 40 + [0.6] * 20 + [0.9] * 40)
-    >>> released = summary.release(epsilon=1.0)
+    >>> from dp_metrics import private_roc_curve, with_result
+    >>> y_true, y_score = [0] * 500 + [1] * 500, [0.2] * 400 + [0.6] * 200 + [0.9] * 400
+    >>> released = ReleasedScores.of(with_result(private_roc_curve)(y_true, y_score, epsilon=1.0))
     >>> 0.8 < released.roc_auc_score() < 1  # exactly 0.98
     True
     >>> fpr, tpr, thresholds = released.roc_curve()
@@ -104,6 +102,30 @@ class ReleasedScores(HtmlRepr):
 
     result: Result[list[int]]
     counts: ScoreCounts
+
+    @classmethod
+    def of(cls, result: Result[Any]) -> Self:
+        """Return all curves and areas that follow from a released table of scores, at no cost.
+
+        Parameters
+        ----------
+        result : Result
+            Of `private_roc_curve`, `private_precision_recall_curve` or `private_average_precision_score`.
+
+        Returns
+        -------
+        ReleasedScores
+            The curves and areas.
+
+        Raises
+        ------
+        TypeError
+            If the result is not made of such a table.
+        """
+        table = result.reading
+        if not isinstance(table, ScoreTable):
+            raise TypeError(f"{result.metric} is not read from a table of scores: release a ROC curve.")
+        return cls(replace(result, reading=KeptCounts(table)), table.counts(result.released))
 
     def __repr__(self) -> str:
         return f"ReleasedScores({self.counts.negative.size} bins, epsilon={self.result.epsilon:g})"
@@ -226,7 +248,7 @@ class ReleasedScores(HtmlRepr):
         Returns
         -------
         ReleasedConfusion
-            As of a `ConfusionSummary`; its labels are in sorted order.
+            Of two labels; its labels are in sorted order.
 
         Raises
         ------
@@ -235,8 +257,9 @@ class ReleasedScores(HtmlRepr):
 
         Examples
         --------
-        >>> from dp_metrics import ScoreSummary
-        >>> released = ScoreSummary().update([0] * 500 + [1] * 500, [0.2] * 500 + [0.8] * 500).release(1.0)
+        >>> from dp_metrics import private_roc_curve, with_result
+        >>> y_true, y_score = [0] * 500 + [1] * 500, [0.2] * 500 + [0.8] * 500
+        >>> released = ReleasedScores.of(with_result(private_roc_curve)(y_true, y_score, epsilon=1.0))
         >>> at = released.at_threshold(0.5)
         >>> at.threshold, bool(0.9 < at.accuracy_score() <= 1)
         (0.5, True)

@@ -16,6 +16,8 @@ from cases import CALLS, CASES, PRIVATE_N, RELATIONS, REPLACE, made_for, scored,
 from helpers import (
     REFUSED,
     NoEntropy,
+    all_of_labels,
+    all_of_scores,
     assert_same,
     bits_of,
     hostile_losses,
@@ -31,10 +33,10 @@ from sklearn import metrics as sk
 from sklearn.calibration import CalibrationDisplay, calibration_curve
 
 import dp_metrics as dp
-from dp_metrics import ConfusionSummary, LossSummary, PrivacyAccountant, ScoreSummary, VarianceSummary
+from dp_metrics import PrivacyAccountant, Summary
 from dp_metrics.analysis.auditing import metric_loss
 from dp_metrics.metrics import METRICS
-from dp_metrics.streaming.summaries import CAPACITY
+from dp_metrics.metrics.summary import CAPACITY
 
 
 @dataclass(frozen=True)
@@ -69,13 +71,7 @@ class Way:
         return [*data, rng.integers(1, 9, n) / 8] if self.weighted else data
 
     def empty(self, capacity=CAPACITY):
-        if self.kind == "confusion":
-            return ConfusionSummary(**self.options)
-        if self.kind == "scores":
-            return ScoreSummary(**self.options)
-        if self.kind == "variance":
-            return VarianceSummary(capacity=capacity, **self.options)
-        return LossSummary(self.case.function, capacity=capacity, **self.options)
+        return Summary(self.case.function, capacity=capacity, **self.options)
 
     def update(self, summary, data):
         return summary.update(*data[:-1], sample_weight=data[-1]) if self.weighted else summary.update(*data)
@@ -93,10 +89,7 @@ class Way:
         return self.case.function(*data, **self.options, **options)
 
     def release(self, summary, **options):
-        released = summary.release(**options)
-        if self.kind == "confusion":
-            return released.confusion_matrix()
-        return released.roc_curve() if self.kind == "scores" else released
+        return summary.release(**options)
 
 
 W = {"weighted": True}
@@ -117,8 +110,12 @@ WAYS = {
     "mean": Way("mean", {"bounds": (-3, 3.5)}),
     "variance": Way("variance", **OF_VALUES),
     "variance, bounds": Way("variance", {"bounds": (-0.0, 3.3)}, **OF_VALUES),
-    "labels": Way("confusion matrix"),
-    "scores": Way("roc curve"),
+    "std": Way("std"),
+    "r2": Way("r2"),
+    "matrix": Way("confusion matrix"),
+    "f1": Way("f1"),
+    "curve": Way("roc curve"),
+    "calibration": Way("calibration error"),
 }
 each_way = pytest.mark.parametrize("way", WAYS.values(), ids=WAYS)
 
@@ -133,8 +130,12 @@ def outcome(function, *data, **options):
         return "accepted"
 
 
-def mean_loss(x=(1.0,), **options):
-    return LossSummary.from_data(dp.private_mean_loss, list(x), **options)
+def variance(x, **options):
+    return Summary("variance", **options).update(x)
+
+
+def mean_loss(x=(1.0,), sample_weight=None, **options):
+    return Summary(dp.private_mean_loss, **options).update(list(x), sample_weight=sample_weight)
 
 
 # The same bits
@@ -174,7 +175,7 @@ def test_records_in_any_order_and_any_nesting_of_merges_give_the_same_bytes(way,
 @each_way
 def test_a_release_is_that_of_one_call_or_refused_alike(way):
     data, default = way.data(60), way.case.mechanisms[:1]
-    first, second = way.pieces(data, [9], capacity=2000)
+    first, second = way.pieces(data, [9], capacity=4000)
 
     def check(summary, records, mechanisms):
         for mechanism, epsilon, relation in itertools.product(mechanisms, (0.1, 5.0), RELATIONS):
@@ -193,51 +194,39 @@ def test_a_release_is_that_of_one_call_or_refused_alike(way):
     check(way.update(first, [array[9:] for array in data]), data, default)
 
 
-def released_in_one_piece(call, data, sample_weight=None, ddof=0, **options):
+def released_in_one_piece(call, data, sample_weight=None, **options):
     """Release from a summary what a call with these options releases."""
-    settings = {"epsilon": 1.0, "random_state": seeded()}
-    if kind_of(call.case.row) == "variance":
-        return VarianceSummary(**options).update(*data).release(ddof=ddof, **settings)
-    summary = LossSummary(call.case.function, **options)
-    return summary.update(*data, sample_weight=sample_weight).release(**settings)
+    weights = {} if sample_weight is None else {"sample_weight": sample_weight}
+    return Summary(call.case.function, **options).update(*data, **weights).release(1.0, random_state=seeded())
 
 
 def test_every_option_has_its_effect():
-    several = set()
     for call in CALLS:
-        kind = kind_of(call.case.row)
-        if call.relation != REPLACE or kind not in ("mean", "variance"):
-            continue
-        if kind == "variance" and call.case.rooted:  # it is the root of a variance that is released
+        if call.relation != REPLACE or not call.case.row.usual.merges:
             continue
         for variation, more in variations(call):
             if "groups" in more:
                 continue
             data = varied_data(call, variation, 60)
-            expected = call.release(data, epsilon=1.0, random_state=seeded(), **made_for(more, 60)).value
-            found = outcome(released_in_one_piece, call, data, **call.options | made_for(more, 60))
-            if isinstance(found, tuple):
-                several.add((call.case.name, found[1].partition(" For")[0]))
-            else:
-                assert found == expected, (call, variation)
-    of_outputs = {name for name, row in METRICS.items() if "multioutput" in row.options}
-    assert several == {(name, "A summary releases one number.") for name in of_outputs - {"private_r2_score"}}
+            settings = {"epsilon": 1.0, "random_state": seeded()}
+            expected = call.release(data, **settings, **made_for(more, 60)).value
+            found = released_in_one_piece(call, data, **call.options | made_for(more, 60))
+            assert_same(found, expected)
 
 
-def test_equal_options_of_other_types_are_the_same_and_equal_numbers_are_not_truth():
+def test_options_in_other_containers_are_the_same_and_equal_numbers_are_not_truth():
     y, p = np.ones((3, 2)), [[0.2, 0.5, 0.3]]
-    labels = (range(3), [0, 1, 2], pd.Index([0, 1, 2]), np.arange(3.0), (0.0, 1, 2))
+    labels = (range(3), [0, 1, 2], pd.Index([0, 1, 2]), np.arange(3), (0, 1, 2))
     for same in (
-        [LossSummary.from_data("mse", y, y / 4, bounds=b) for b in ((0, 1), np.array([-0.0, 1.0]))],
-        [LossSummary.from_data("mse", y, y / 2, multioutput=w) for w in ([1, 0.5], np.array([1.0, 0.5]))],
-        [VarianceSummary.from_data([0.1], bounds=(zero, 1)) for zero in (-0.0, 0)],
-        [LossSummary.from_data("log_loss", [1], p, labels=known) for known in labels],
+        [Summary("mse", bounds=b).update(y, y / 4) for b in ((0.0, 1.0), np.array([0.0, 1.0]))],
+        [Summary("mse", multioutput=w).update(y, y / 2) for w in ([1.0, 0.5], np.array([1.0, 0.5]))],
+        [Summary("log_loss", labels=known).update([1], p) for known in labels],
         [
-            LossSummary("log_loss", **options).update([0], [0.5])
+            Summary("log_loss", **options).update([0], [0.5])
             for options in ({"labels": [0, 1], "max_loss": 2}, {"max_loss": 2, "labels": [0, 1]})
         ],
         # below the limits of both types
-        [LossSummary("log_loss", max_loss=5.0).update([0], np.array([0.5], dtype)) for dtype in ("f4", "f8")],
+        [Summary("log_loss", max_loss=5.0).update([0], np.array([0.5], dtype)) for dtype in ("f4", "f8")],
     ):
         released = {
             outcome(one.merge(other).release, 1.0, random_state=seeded())
@@ -245,13 +234,13 @@ def test_equal_options_of_other_types_are_the_same_and_equal_numbers_are_not_tru
         }
         assert len(released) == 1
         assert isinstance(released.pop(), float)
-    with pytest.raises(ValueError, match=r"labels is \[0, 1\] here and \[false, true\] there"):
-        LossSummary("log_loss", labels=[0, 1]).merge(LossSummary("log_loss", labels=[False, True]))
+    with pytest.raises(ValueError, match=r"labels is \[0, 1\] here and \[False, True\] there"):
+        Summary("log_loss", labels=[0, 1]).merge(Summary("log_loss", labels=[False, True]))
 
 
 def test_labels_of_any_type_survive_pickling():
     for labels in ([0, 1], [2.0, 1.0], [True, False], ["b", "a"], np.array([3, 5])):
-        made = ConfusionSummary(labels).update(list(labels), list(labels))
+        made = all_of_labels(labels).update(list(labels), list(labels))
         assert bits_of(pickle.loads(bits_of(made))) == bits_of(made)
         assert made.release(1e6).accuracy_score() == 1
 
@@ -274,7 +263,7 @@ def spoiled(way):
 @each_way
 def test_an_invalid_chunk_raises_what_the_metric_raises(way):
     for start in (way.empty(), way.whole(way.data(6))):
-        before, is_empty = bits_of(start), start.is_empty
+        before = bits_of(start)
         for chunk in spoiled(way):
             expected = outcome(way.call, chunk, epsilon=1.0, random_state=NoEntropy())
             got = outcome(way.update, start, chunk)
@@ -282,22 +271,26 @@ def test_an_invalid_chunk_raises_what_the_metric_raises(way):
             # the metric may name public numbers of records; a summary cannot know whether they are public
             unnumbered = re.sub(r"\[.*\]: (\w+) has \d+, (\w+) has \d+", r"\1 and \2", expected[1])
             assert unnumbered.startswith(got[1].rstrip("."))
-            assert (bits_of(start), start.is_empty) == (before, is_empty)
+            assert bits_of(start) == before
 
 
 def test_merging_and_copying_leave_the_originals_alone():
-    others = [LossSummary("mse", capacity=7), VarianceSummary(capacity=3), LossSummary("mae"), ScoreSummary()]
+    others = [
+        Summary("mse", capacity=7),
+        Summary("variance", capacity=3),
+        Summary("mae"),
+        Summary("roc_curve"),
+    ]
     for way in WAYS.values():
         a, b, empty = way.whole(way.data(5, seed=1)), way.whole(way.data(7, seed=2)), way.empty()
         before = bits_of(a), bits_of(b)
         for other in (a.merge(b), copy.copy(a), copy.deepcopy(a), pickle.loads(pickle.dumps(a))):
-            assert type(other) is type(a)
             way.update(other, way.data(3, seed=3))
         with pytest.raises(ValueError, match="merged with itself"):
             a.merge(way.update(a, way.data(0)))
         for other in [one for one in others if repr(one) != repr(empty)]:
             with pytest.raises(ValueError, match="merge only"):
-                a.merge(other.update(*np.ones((1 if isinstance(other, VarianceSummary) else 2, 1))))
+                a.merge(other)
         chunk = way.data(6)
         made = way.whole(chunk)
         expected = bits_of(made)
@@ -354,13 +347,13 @@ def test_whether_chunks_fit_is_not_decided_by_records_where_n_is_private(size, m
         (dp.private_mse, (of_two, of_two), (np.zeros(50), np.zeros(50))),
     ):
         for one, other in ((chunk, rest), (rest, chunk)):
-            first, second = LossSummary.from_data(metric, *one), LossSummary.from_data(metric, *other)
+            first, second = Summary(metric).update(*one), Summary(metric).update(*other)
             if size:
                 with pytest.raises(ValueError, match="All records must have the same"):
                     first.merge(second)
                 continue
             both = first.merge(second) if merges else first.update(*other)
-            for summary in (both, pickle.loads(bits_of(both)), LossSummary(metric).merge(both)):
+            for summary in (both, pickle.loads(bits_of(both)), Summary(metric).merge(both)):
                 assert math.isfinite(summary.release(1.0))
                 with pytest.raises(ValueError, match="another type or number of columns"):
                     summary.release(1.0, **PRIVATE_N)
@@ -370,7 +363,7 @@ def test_whether_chunks_fit_is_not_decided_by_records_where_n_is_private(size, m
 def test_a_chunk_without_records_that_could_have_some_is_taken_where_n_is_private(empty):
     y = np.zeros((50, 2))
     for order in ((empty, y), (y, empty), (empty, [], y)):
-        summary = LossSummary(dp.private_mse)
+        summary = Summary(dp.private_mse)
         for chunk in order:
             summary.update(chunk, chunk)
         assert math.isfinite(summary.release(1.0, **PRIVATE_N))
@@ -403,8 +396,8 @@ def test_what_prints_a_summary_shows_public_settings_only():
     x = [987654.25, 1.0, 3.0]
     for summary in (
         mean_loss(x, max_loss=5e6, sample_weight=[1.0, 2.0, 3.0], capacity=2),
-        VarianceSummary.from_data(x, bounds=(0, 2e6)),
-        LossSummary.from_data(dp.private_mse, x, x),
+        Summary("variance", bounds=(0, 2e6)).update(x),
+        Summary(dp.private_mse).update(x, x),
     ):
         for text in (repr(summary), str(summary), f"{summary}", summary._repr_html_()):
             assert "987654" not in text
@@ -416,15 +409,15 @@ def test_what_prints_a_summary_shows_public_settings_only():
         with pytest.raises(AttributeError):
             summary.capacity = 8
     shown = {
-        LossSummary("mse", bounds=(0, 1.5)): "LossSummary(private_mse, capacity=2048, bounds=[0, 1.5])",
-        VarianceSummary(capacity=np.int8(3)): "VarianceSummary(bounds=None, capacity=3)",
-        ConfusionSummary(["b", "a"]): "ConfusionSummary(labels=['b', 'a'])",
-        ScoreSummary(pos_label=0): "ScoreSummary(labels=[0, 1], pos_label=0, bins=128)",
+        Summary("mse", bounds=(0, 1.5)): "Summary(private_mse, capacity=2048, bounds=[0, 1.5])",
+        Summary("variance", capacity=np.int8(3)): "Summary(private_variance, capacity=3)",
+        Summary("f1_macro", labels=["b", "a"]): (
+            "Summary(private_f1_score, capacity=2048, average='macro', labels=['b', 'a'])"
+        ),
     }
     for summary, text in shown.items():
         assert repr(summary) == text
-    for kind in map(type, shown):
-        assert inspect.getdoc(kind).startswith("Private data:")
+    assert inspect.getdoc(Summary).startswith("Private data:")
 
 
 # The capacity
@@ -434,7 +427,7 @@ def test_what_prints_a_summary_shows_public_settings_only():
     ("make", "least", "mechanisms"),
     [
         (mean_loss, 0.09, ("adaptive", "hazard", "above_threshold")),
-        pytest.param(VarianceSummary.from_data, 0.06, ["hazard"], marks=pytest.mark.slow),
+        pytest.param(variance, 0.06, ["hazard"], marks=pytest.mark.slow),
     ],
     ids=["loss", "variance"],
 )
@@ -450,12 +443,24 @@ def test_the_default_capacity_serves_the_epsilons_that_the_docstrings_say(make, 
             summary.release(least - 0.015, neighboring=relation)
 
 
+def test_the_capacity_follows_from_epsilon():
+    for metric, data in (("mae", [[1.0, 2.0] * 1000] * 2), ("variance", [[1.0, 2.0] * 1000])):
+        summary = Summary(metric, epsilon=0.03).update(*data)
+        for _ in range(19):
+            summary = summary.merge(copy.copy(summary))
+        for relation in RELATIONS:
+            summary.release(0.03, neighboring=relation)  # a warning is an error
+        assert Summary(metric, epsilon=1.0).capacity == CAPACITY < summary.capacity
+    with pytest.warns(UserWarning, match="but the summary keeps"):
+        Summary("mae", epsilon=0.1).update([1.0] * 9000, [0.0] * 9000).release(0.01)
+
+
 def test_the_warning_of_a_small_capacity_comes_before_the_spend_and_names_public_numbers_only():
     budget = PrivacyAccountant(1)
     with pytest.raises(UserWarning, match=r"^A release .* uses 30 ranks, but the summary keeps 3"):
         mean_loss([987654.25] * 30, capacity=3).release(0.5, accountant=budget, random_state=NoEntropy())
     assert budget.spent == 0
-    for make in (mean_loss, VarianceSummary.from_data):
+    for make in (mean_loss, variance):
         told = set()
         for n in (0, 1, 2, 50, 3000):
             with pytest.warns(UserWarning, match="ranks") as caught:
@@ -537,8 +542,10 @@ BINARY, SCORE = scored(np.random.default_rng(0), 3000)
 
 @loop_over("relation", RELATIONS)
 def test_one_release_of_labels_tells_all_metrics(relation):
-    summary = ConfusionSummary(LABELS).update(Y, P)
-    whole, few = (summary.release(1e7, matrix=matrix, neighboring=relation) for matrix in (True, None))
+    whole, few = (
+        all_of_labels(LABELS, metric).update(Y, P).release(1e7, neighboring=relation)
+        for metric in ("confusion_matrix", "classification_report")
+    )
     exact = sk.confusion_matrix(Y, P, labels=LABELS)
     np.testing.assert_allclose(whole.confusion_matrix(), exact)
     kappa = sk.cohen_kappa_score(Y, P, labels=LABELS, weights="linear")
@@ -559,19 +566,20 @@ def test_one_release_of_labels_tells_all_metrics(relation):
     for told in (few.result.value, *few.result.noise_interval()):
         np.testing.assert_equal(told, counts)
     for call in (few.confusion_matrix, lambda: few.cohen_kappa_score(weights="linear")):
-        with pytest.raises(ValueError, match="matrix=True"):
+        with pytest.raises(ValueError, match="elease a confusion matrix"):
             call()
     with pytest.raises(TypeError, match="unexpected keyword argument 'labels'"):
         few.f1_score(average="macro", labels=LABELS)
     assert repr(few) == f"ReleasedConfusion(labels={LABELS}, epsilon=1e+07)"
 
 
-def test_a_table_of_labels_has_the_counts_of_one_call():
-    released = ConfusionSummary(LABELS).update(Y, P).release(0.5, random_state=seeded())
-    one_call = dp.with_result(dp.private_classification_report)(
-        Y, P, epsilon=0.5, labels=LABELS, random_state=seeded()
-    )
-    assert released.result.value == one_call.drawn["counts"]
+def test_only_what_holds_all_counts_tells_all():
+    for metric, kind in ((dp.private_f1_score, dp.ReleasedConfusion), (dp.private_mse, dp.ReleasedScores)):
+        result = dp.with_result(metric)(BINARY, BINARY, epsilon=1.0)
+        with pytest.raises(TypeError, match=r"release a (confusion matrix|ROC curve)"):
+            kind.of(result)
+    with pytest.raises(TypeError, match="release a confusion matrix"):
+        dp.ReleasedConfusion.of(dp.with_result(dp.private_mse)(BINARY, BINARY, epsilon=1.0))
 
 
 SCORES = {
@@ -589,19 +597,18 @@ SCORES = {
 @loop_over("relation", RELATIONS)
 def test_one_release_of_scores_has_the_bits_of_each_metric(setting, relation):
     options, y, score = SCORES[setting]
-    parts = [ScoreSummary.from_data(y[i::3], score[i::3], **options) for i in range(3)]
-    summary = parts[2].merge(parts[0]).merge(parts[1])
     for bins in (None, 16) if setting != "edges" else (None,):
-        how = {"epsilon": 0.5, "neighboring": relation, "bins": bins}
-        released = summary.release(**how, random_state=seeded())
+        parts = [all_of_scores(bins=bins, **options).update(y[i::3], score[i::3]) for i in range(3)]
+        how = {"epsilon": 0.5, "neighboring": relation}
+        released = parts[2].merge(parts[0]).merge(parts[1]).release(**how, random_state=seeded())
         for name, row in METRICS.items():
             if kind_of(row) == "scores":
-                expected = getattr(dp, name)(y, score, **options, **how, random_state=seeded())
+                expected = getattr(dp, name)(y, score, **options, bins=bins, **how, random_state=seeded())
                 assert_same(getattr(released, name.removeprefix("private_"))(), expected)
 
 
 def test_what_a_release_of_scores_tells_besides_is_near_scikit_learn():
-    released = ScoreSummary.from_data(BINARY, SCORE).release(1e11)
+    released = all_of_scores().update(BINARY, SCORE).release(1e11)
     assert released.roc_auc_score() == pytest.approx(sk.roc_auc_score(BINARY, SCORE), abs=1e-9)
     inside = np.minimum(SCORE + 0.001, 1)  # a score on an edge lies in the bin above it here
     curves = released.calibration_curve(2), calibration_curve(BINARY, inside, n_bins=2)
@@ -614,13 +621,13 @@ def test_what_a_release_of_scores_tells_besides_is_near_scikit_learn():
     assert released.counts.total.sum() == sum(released.result.value) == released.result.n == 3000
     with pytest.raises(AttributeError):
         released.counts = None
-    few = ScoreSummary.from_data(BINARY, SCORE).release(0.75)
+    few = all_of_scores().update(BINARY, SCORE).release(0.75)
     assert repr(few) == "ReleasedScores(16 bins, epsilon=0.75)"
     for score, area in ([0.5, 1.5, 0.7, 1.2], 0.5), ([0.5, 1.5, 1.7, 1.2], 0.75):  # ties count half
-        made = ScoreSummary(edges=[0, 1, 2]).update([0, 0, 1, 1], score).release(1e11)
+        made = all_of_scores(edges=[0, 1, 2]).update([0, 0, 1, 1], score).release(1e11)
         assert made.roc_auc_score() == pytest.approx(area)
     for y in ([], [0, 0], [1, 1]):
-        made = ScoreSummary().update(y, [0.25, 0.75][: len(y)]).release(1e11, **PRIVATE_N)
+        made = all_of_scores().update(y, [0.25, 0.75][: len(y)]).release(1e11, **PRIVATE_N)
         assert made.roc_auc_score() == pytest.approx(0.5)
         assert made.average_precision_score() == pytest.approx(float(1 in y))
         assert made.result.n is None

@@ -1,33 +1,41 @@
-"""Releases from Dask collections: partitions become summaries where they are, and one comes to the client."""
+"""Releases from Dask collections: partitions become summaries where they are, and one comes to the client.
+
+Summaries are merged in a tree, and any scheduler will do. A task that is lost with its worker is run again by
+Dask; the budget is spent and the release is drawn once, on the client, when all data have been read. Workers
+should be of one kind: the last bit of a logarithm may differ between kinds of processors.
+"""
 
 import math
 from collections.abc import Iterable
 from copy import copy
-from dataclasses import replace
-from functools import partial, reduce
-from typing import Any, TypeVar
+from functools import reduce
+from typing import Any
 
 import numpy as np
 
-from dp_metrics.inputs.arrays import ArgumentShape, Shape, array_of, check_one_number, check_same_length
+from dp_metrics.inputs.arrays import (
+    ArgumentShape,
+    Shape,
+    array_of,
+    check_one_number,
+    check_same_length,
+    is_collection,
+)
 from dp_metrics.inputs.options import Relation
 from dp_metrics.inputs.readers import check_sample_weight
-from dp_metrics.metrics import Metric
-from dp_metrics.release.result import Result
-from dp_metrics.release.stored_questions import PER_RECORD, public_totals
+from dp_metrics.release.stored_questions import public_totals
 from dp_metrics.release.terms import Terms
 from dp_metrics.sensitivity.exact import exact_sum
-from dp_metrics.streaming._summary import Summary
 
 try:
     import dask
     import dask.array as da
 except ImportError as error:
-    raise ImportError('dp_metrics.distributed needs Dask: pip install "dp_metrics[dask]"') from error
+    raise ImportError('Dask collections need all of Dask: pip install "dp_metrics[dask]"') from error
 
-AnySummary = TypeVar("AnySummary", bound=Summary)
 Collections = dict[str, Any]  # Dask collections by the names of the arguments
 
+_WEIGHT = "sample_weight"
 _FAN_IN = 8  # summaries that one task merges
 _UNLIKE = (
     "Each chunk must have as many columns as its collection states, and probabilities the "
@@ -35,92 +43,41 @@ _UNLIKE = (
 )
 
 
-def released(metric: Metric, **arguments: Any) -> Result[Any]:
-    """Release a metric of Dask collections.
+def summarised(summary: Any, data: Collections, terms: Terms | None = None) -> Any:
+    """Return the `Summary` of all records of Dask collections, with the settings of another one.
 
     Parameters
     ----------
-    metric : Metric
-        One that summaries of bounded size tell.
-    **arguments
-        All arguments of the public function.
+    summary : Summary
+        Which metric, with which options.
+    data : dict
+        The collections, those of weights as `sample_weight`.
+    terms : Terms or None, default=None
+        Those of a release that is to follow; where its budget is too small nothing is computed.
 
     Raises
     ------
-    TypeError, ValueError
-        If an argument is invalid, or records cannot be released from collections.
+    TypeError, ValueError, PrivacyBudgetError
+        If something is no collection, or an option, the budget or a record does not serve.
     """
-    data, options, settings = metric.sorted_arguments(arguments)
-    if options.pop("groups", None) is not None:
-        raise ValueError(
-            f"{metric.name} of Dask collections takes no groups: the records of one person may lie in "
-            f"several partitions. For data in memory use dp_metrics.{metric.name}."
-        )
-    weights = {
-        name: value for name, value in options.items() if name == "sample_weight" and value is not None
-    }
-    for name, value in {**data, **weights}.items():
-        if not _is_collection(value):
-            raise TypeError(
-                f"{name} must be a dask.array or a dask.dataframe collection; for data in memory use "
-                f"dp_metrics.{metric.name}."
-            )
-    terms = Terms.of(**settings)
-    of_records = {name: value for name, value in options.items() if name not in PER_RECORD}
-    totals = partial(_totals, data[metric.data[0]], **weights)
-    call = replace(metric.call(of_records, {}), of_records=totals)
-    release = metric.release_on(terms, options, call=call)
-    if (stored := release.stored()) is not None:
-        found: Result[Any] = stored
-        return found
     # an option that is wrong fails here, before hours of computing
-    empty = Summary.for_release(metric, of_records, _form(data.values()), release)
-    if terms.accountant is not None:
+    empty = summary.expecting(_form(one for name, one in data.items() if name != _WEIGHT), terms)
+    if terms is not None and terms.accountant is not None:
         terms.accountant.require(terms.epsilon)
-    return _reduced(empty, {**data, **weights}).released_as(metric, terms, options)
+    return _reduced(empty, data)
 
 
-def summarised(summary: AnySummary, *data: Any) -> AnySummary:
-    """Return the summary of all records of Dask collections, from which to release as often as one likes.
-
-    Parameters
-    ----------
-    summary : ConfusionSummary, ScoreSummary, LossSummary or VarianceSummary
-        An empty one, which says what to gather; it stays empty.
-    *data : dask.array or dask.dataframe collections
-        What its `update` takes, such as y_true and y_pred.
-
-    Returns
-    -------
-    summary
-        Of the same type: private data, which nothing has been released from.
-
-    Raises
-    ------
-    TypeError, ValueError
-        If a collection or a record is invalid, or the summary is not empty.
-
-    Examples
-    --------
-    >>> import dask.array as da
-    >>> from dp_metrics import ConfusionSummary
-    >>> from dp_metrics.distributed import summarised
-    >>> y_true, y_pred = (da.from_array([0] * 90 + [1] * 10, chunks=20) for _ in range(2))
-    >>> released = summarised(ConfusionSummary(), y_true, y_pred).release(epsilon=2.0)
-    >>> 0.8 < released.accuracy_score() <= 1
-    True
-    """
-    if not summary.is_empty:
-        raise ValueError("summary must be empty: merge what there is with the result.")
-    collections = {f"argument {number}": array for number, array in enumerate(data, start=1)}
-    for name, value in collections.items():
-        if not _is_collection(value):
-            raise TypeError(f"{name} must be a dask.array or a dask.dataframe collection.")
-    # an option that is wrong fails here, before hours of work
-    return _reduced(summary.expecting(_form(data)), collections)
+def check_collections(data: Collections) -> None:
+    """Raise unless all of these are collections, if one is."""
+    for name, value in data.items():
+        if not is_collection(value) or not hasattr(value, "to_delayed") or not getattr(value, "ndim", 0):
+            raise TypeError(
+                f"{name} must be a dask.array or a dask.dataframe collection, as other arguments are Dask "
+                "collections."
+            )
 
 
-def _totals(first: Any, *, sample_weight: Any = None) -> dict[str, Any]:
+def totals_of(first: Any, *, sample_weight: Any = None) -> dict[str, Any]:
     """Return what is public of the records of collections; nothing but lengths and weights is computed."""
     if sample_weight is None and (length := _length(first)) is not None:
         return public_totals(length)
@@ -154,7 +111,7 @@ def _form(data: Iterable[Any]) -> Shape:
     return Shape(tuple(stated))
 
 
-def _reduced(empty: AnySummary, data: Collections) -> AnySummary:
+def _reduced(empty: Any, data: Collections) -> Any:
     """Return the summary of all records of collections that belong together.
 
     Parameters
@@ -171,7 +128,7 @@ def _reduced(empty: AnySummary, data: Collections) -> AnySummary:
         parts = [merge(*parts[first : first + _FAN_IN]) for first in range(0, len(parts), _FAN_IN)]
         if len(parts) == 1:
             [summary] = dask.compute(parts[0])
-            return summary  # type: ignore[no-any-return]
+            return summary
 
 
 def _chunks(collection: Any) -> list[Any]:
@@ -213,7 +170,7 @@ def _length(collection: Any) -> int | None:
     return collection.shape[0] if known else None
 
 
-def _summarise(empty: AnySummary, names: list[str], *chunks: Any) -> AnySummary | Exception:
+def _summarise(empty: Any, names: list[str], *chunks: Any) -> Any:
     """Return the summary of one chunk; or what is wrong with it, as a value.
 
     A chunk of another type than its collection is refused, or else one record could change the type of its
@@ -221,7 +178,7 @@ def _summarise(empty: AnySummary, names: list[str], *chunks: Any) -> AnySummary 
     chunk that is part of the graph would be legible.
     """
     data = dict(zip(names, chunks, strict=True))
-    weights = {name: data.pop(name) for name in names if name == "sample_weight"}
+    weights = {name: data.pop(name) for name in names if name == _WEIGHT}
     summary = copy(empty)  # tasks in threads share it, and an update changes it
     try:
         check_same_length({**data, **weights}, relation=Relation.ADD_OR_REMOVE_ONE)
@@ -240,9 +197,3 @@ def _merge(*parts: Any) -> Any:
         if isinstance(part, Exception):
             raise part
     return reduce(lambda summary, other: summary.merge(other), parts)
-
-
-def _is_collection(value: Any) -> bool:
-    """Return whether this is an array, a series or a data frame of Dask."""
-    has_partitions = dask.is_dask_collection(value) and hasattr(value, "to_delayed")
-    return has_partitions and getattr(value, "ndim", 0) > 0

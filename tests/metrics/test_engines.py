@@ -17,7 +17,7 @@ import pandas as pd
 import pytest
 from helpers import seeded
 
-from dp_metrics import LossSummary, PrivacyAccountant, PrivacyBudgetError, private_mse
+from dp_metrics import PrivacyAccountant, PrivacyBudgetError, Summary, private_mse
 from dp_metrics.exceptions import NoisyReleaseWarning
 
 PAGE = Path(__file__).parents[2] / "docs" / "large_data.rst"
@@ -55,7 +55,7 @@ def records():
 
 def assert_same_as_one_call(engine, data, table):
     """Assert that a recipe summarises each record once, spends once, and releases what one call does."""
-    made = {"LossSummary": LossSummary, "private_mse": private_mse, "pickle": pickle}
+    made = {"Summary": Summary, "private_mse": private_mse, "pickle": pickle}
     made |= {"functools": functools, "pd": pd}
     made |= {"data": data, "budget": PrivacyAccountant(1.0)}
     exec(compile(recipe(engine), str(PAGE), "exec"), made)

@@ -37,14 +37,12 @@ from helpers import (
 )
 
 import dp_metrics as dp
-from dp_metrics import ConfusionSummary, LossSummary, PrivacyAccountant, ScoreSummary, distributed
+from dp_metrics import PrivacyAccountant, Summary
 from dp_metrics._random import SeededEntropy
-from dp_metrics.metrics import FUNCTIONS, METRICS
-from dp_metrics.streaming import _collections
-from dp_metrics.streaming._summary import Summary
-from dp_metrics.streaming.summaries import CAPACITY
+from dp_metrics.metrics import METRICS, dask_collections
+from dp_metrics.metrics.summary import CAPACITY
 
-SERVED = [name for name in METRICS if name in distributed.__all__]
+SERVED = [name for name, row in METRICS.items() if row.usual.merges]
 # one of each kind of summary
 SOME = [CASES[name] for name in (
     "mse, 3 outputs", "log loss, 3 labels", "variance", "r2", "f1", "roc curve", "calibration error", "mean",
@@ -54,7 +52,7 @@ each_kind = loop_over("case", SOME)
 
 def of(case):
     """Return the function of a case for Dask collections."""
-    function = partial(getattr(distributed, case.name), **case.options)
+    function = partial(case.function, **case.options)
     return function if case.pick is None else lambda *data, **settings: case.pick(function(*data, **settings))
 
 
@@ -170,7 +168,7 @@ def test_all_that_is_published_is_the_same_to_the_bit(name, data, options):
     for relation, epsilon in zip(RELATIONS, (10.0, 0.2), strict=True):
         settings = {"epsilon": epsilon, "neighboring": relation, **options}
         in_memory = published(getattr(dp, name), data, settings)
-        ours = published(getattr(distributed, name), lazy(data), settings)
+        ours = published(getattr(dp, name), lazy(data), settings)
         assert_same(ours[0], in_memory[0])
         assert ours[1] == in_memory[1]
         assert ours[1] is not None or relation == RELATIONS[1]
@@ -190,38 +188,34 @@ def test_epsilon_decides_how_many_ranks_are_kept(name, mechanisms):
     for mechanism, bounds, relation in itertools.product(mechanisms, (None, (0.0, 5.0)), RELATIONS):
         settings = {"epsilon": 0.01, "mechanism": mechanism, "bounds": bounds, "neighboring": relation}
         expected = getattr(dp, name)(*data, random_state=seeded(), **settings)
-        assert getattr(distributed, name)(*chunks, random_state=seeded(), **settings) == expected
+        assert getattr(dp, name)(*chunks, random_state=seeded(), **settings) == expected
 
 
 def test_a_variance_of_more_records_than_a_summary_keeps_or_of_a_private_number_has_one_stage():
-    def r2(module, n, **options):
-        data = heavy(n=n) if module is dp else lazy(heavy(n=n))
-        return module.private_r2_score(*data, epsilon=10.0, random_state=seeded(), **options)
+    def r2(held, n, **options):
+        return dp.private_r2_score(*held(heavy(n=n)), epsilon=10.0, random_state=seeded(), **options)
 
-    assert r2(distributed, CAPACITY) == r2(dp, CAPACITY)
+    assert r2(lazy, CAPACITY) == r2(tuple, CAPACITY)
     # in memory there are two stages; what the page on large data says
-    assert r2(distributed, CAPACITY + 1) != r2(dp, CAPACITY + 1)
-    assert r2(distributed, CAPACITY, **PRIVATE_N) != r2(dp, CAPACITY, **PRIVATE_N)
+    assert r2(lazy, CAPACITY + 1) != r2(tuple, CAPACITY + 1)
+    assert r2(lazy, CAPACITY, **PRIVATE_N) != r2(tuple, CAPACITY, **PRIVATE_N)
     for options in ({}, PRIVATE_N):
         by_hazard = {"mechanism": "hazard", **options}
-        assert r2(distributed, CAPACITY + 1, **by_hazard) == r2(dp, CAPACITY + 1, **by_hazard)
+        assert r2(lazy, CAPACITY + 1, **by_hazard) == r2(tuple, CAPACITY + 1, **by_hazard)
 
 
-def test_a_summary_of_collections_is_that_of_all_records():
+def test_a_summary_takes_collections_beside_chunks():
     y, p = valid(CASES["f1"])
-    for empty, data in (
-        (ConfusionSummary(), (y, p)),
-        (ScoreSummary(), valid(CASES["brier"])),
-        (dp.VarianceSummary(), valid(CASES["variance"])),
-    ):
-        made = distributed.summarised(empty, *collected("data frame", data))
-        assert bits_of(made._stats) == bits_of(type(empty)().update(*data)._stats) != bits_of(empty._stats)
-        with pytest.raises(ValueError, match="must be empty"):
-            distributed.summarised(made, *collected("data frame", data))
-    with pytest.raises(TypeError, match="argument 2 must be a dask"):
-        distributed.summarised(ConfusionSummary(), da.from_array(y), p)
+    for name, data in (("confusion_matrix", (y, p)), ("brier", valid(CASES["brier"])), ("variance", [y])):
+        made = Summary(name).update(*collected("data frame", data))
+        assert bits_of(made._stats) == bits_of(Summary(name).update(*data)._stats)
+        both = made.update(*data).update(*collected("one chunk", data))
+        thrice = [np.tile(one, 3) for one in data]
+        assert bits_of(both._stats) == bits_of(Summary(name).update(*thrice)._stats)
+    with pytest.raises(TypeError, match="y_pred must be a dask"):
+        Summary("f1").update(da.from_array(y), p)
     with pytest.raises(ValueError, match="not in labels"):
-        distributed.summarised(ConfusionSummary(), *collected("data frame", (y + 7, p)))
+        Summary("f1").update(*collected("data frame", (y + 7, p)))
 
 
 def test_columns_of_one_frame_belong_together():
@@ -230,27 +224,15 @@ def test_columns_of_one_frame_belong_together():
     frames, kept = frames[frames.keep & (frames.y > 30)], table[table.keep & (table.y > 30)]
     expected = dp.private_mae(kept.y, kept.p, epsilon=1.0, random_state=seeded())
     for y, p in ((frames.y, frames.p), (frames.y.values, frames.p), (frames[["y"]], frames[["p"]])):
-        assert distributed.private_mae(y, p, epsilon=1.0, random_state=seeded()) == expected
+        assert dp.private_mae(y, p, epsilon=1.0, random_state=seeded()) == expected
 
 
-def test_every_metric_that_a_summary_serves_is_there_and_looks_like_the_metric():
-    # the others need all records at once: an order among them
+def test_metrics_that_need_all_records_at_once_say_so():
     needs_all = {"median_absolute_error", "quantile", "roc_auc_score"}
     assert METRICS.keys() - SERVED == {f"private_{name}" for name in needs_all}
-    functions = [FUNCTIONS[name] for name in SERVED]
-    names = [name for name in dp.__all__ if getattr(dp, name) in functions]
-    assert distributed.__all__ == [*names, "summarised"]
-    for name in names:  # two names of a metric are two names of its twin
-        assert getattr(distributed, name) is getattr(distributed, getattr(dp, name).__name__)
-    for name in SERVED:
-        ours, metric = getattr(distributed, name), getattr(dp, name)
-        assert inspect.signature(ours) == inspect.signature(metric)
-        assert (ours.__name__, ours.__qualname__, ours.__module__) == (name, name, distributed.__name__)
-        assert pickle.loads(pickle.dumps(ours)) is ours
-        first, rest = ours.__doc__.split("\n", 1)
-        assert metric.__doc__.startswith(first)
-        assert f"`dp_metrics.{name}`" in rest
-        assert ">>>" not in rest  # the examples of the metric are about data in memory
+    x = da.ones(40, chunks=10)
+    for call in (dp.private_median_absolute_error, dp.private_roc_auc_score):
+        assert_refused(call, [x, x], TypeError, "has no summary", epsilon=1.0)
 
 
 @pytest.mark.slow
@@ -262,9 +244,10 @@ class Missing:
         if name == "dask.array":
             raise ModuleNotFoundError(name)
 sys.meta_path.insert(0, Missing())
-import dp_metrics
+import dp_metrics, dask.base
+class Lazy: __dask_graph__ = None
 try:
-    import dp_metrics.distributed
+    dp_metrics.private_mse(Lazy(), Lazy(), epsilon=1)
 except ImportError as error:
     print(error)
 """
@@ -324,8 +307,9 @@ def test_what_would_be_refused_in_the_end_is_refused_before_anything_is_computed
     if case.row.mechanism is not None:
         with pytest.raises(ValueError, match="public number of records"):
             of(case)(*data, epsilon=0.5, mechanism="laplace", **PRIVATE_N, **case.bounded)
-    with pytest.raises(TypeError, match=rf"for data in memory use dp_metrics\.{case.name}\."):
-        of(case)(*data[:-1], np.ones(40), epsilon=1.0)
+    if len(data) > 1:
+        with pytest.raises(TypeError, match="must be a dask"):
+            of(case)(*data[:-1], np.ones(40), epsilon=1.0)
     assert calls == []
 
 
@@ -357,7 +341,7 @@ def test_the_spend_comes_after_one_pass_over_the_data_and_before_the_draw_and_on
 
 def test_what_two_arguments_share_is_computed_once_and_one_summary_comes_to_the_client(monkeypatch):
     calls, merges, answers = [], [], []
-    merge, compute = _collections._merge, dask.compute
+    merge, compute = dask_collections._merge, dask.compute
 
     def recorded_merge(*summaries):
         merges.append(len(summaries))
@@ -368,14 +352,14 @@ def test_what_two_arguments_share_is_computed_once_and_one_summary_comes_to_the_
         answers.append((type(answer[0]), len(pickle.dumps(answer))))
         return answer
 
-    monkeypatch.setattr(_collections, "_merge", recorded_merge)
+    monkeypatch.setattr(dask_collections, "_merge", recorded_merge)
     monkeypatch.setattr(dask, "compute", recorded_compute)
     x = da.random.default_rng(0).random(200_000, chunks=1_000)
     x = x.map_blocks(lambda block: calls.append(1) or block, dtype=float, meta=np.empty(0))
-    distributed.private_mse(x, x**2, epsilon=1.0)
+    dp.private_mse(x, x**2, epsilon=1.0)
     assert sorted(merges) == [1, 4] + [8] * 28  # 200 -> 25 -> 4 -> 1
     assert len(calls) == 200
-    distributed.private_calibration_curve((x > 0.5).astype(int), x, epsilon=1.0)
+    dp.private_calibration_curve((x > 0.5).astype(int), x, epsilon=1.0)
     assert {kind for kind, _ in answers} == {Summary}
     # 8 bytes for each rank, and a few numbers by level; the data are 3 MB
     assert [size < most for (_, size), most in zip(answers, (8 * 2048 + 20_000, 6000), strict=True)] == [
@@ -390,7 +374,7 @@ def of_package(error):
     """Return representations of whatever is alive in the frames of a traceback within the package."""
     found, frames = [], error.__traceback__
     while frames is not None:
-        if frames.tb_frame.f_code.co_filename in (_collections.__file__, distributed.__file__):
+        if frames.tb_frame.f_code.co_filename in (dask_collections.__file__,):
             found += map(repr, frames.tb_frame.f_locals.values())
         frames = frames.tb_next
     return " ".join(found)
@@ -413,11 +397,11 @@ def test_an_invalid_record_raises_what_the_twin_raises_before_any_spend(case):
 def test_neither_keys_nor_summaries_nor_frames_show_a_value():
     x = da.from_array(np.array([1.0, 2.0, math.nan, 987654.25]), chunks=2).persist(scheduler="threads")
     with pytest.raises(ValueError, match="NaN") as caught:
-        distributed.private_mean_loss(x, epsilon=1.0)
+        dp.private_mean_loss(x, epsilon=1.0)
     assert "987654" not in " ".join(messages(caught.value)) + of_package(caught.value)
 
 
-class Quoting(dp.LossSummary):
+class Quoting(Summary):
     """A summary that refuses a chunk while an error that quotes it is handled."""
 
     def update(self, *data, sample_weight=None):
@@ -429,7 +413,7 @@ class Quoting(dp.LossSummary):
 
 def test_what_is_wrong_with_a_chunk_is_not_chained_to_an_error_that_quotes_it():
     empty = Quoting(dp.private_mean_loss)
-    wrong = _collections._summarise(empty, ["losses"], np.array(["a secret"], dtype=object))
+    wrong = dask_collections._summarise(empty, ["losses"], np.array(["a secret"], dtype=object))
     assert isinstance(wrong, Exception)
     assert str(wrong) == "refused"
     assert (wrong.__cause__, wrong.__context__, wrong.__traceback__) == (None, None, None)
@@ -439,7 +423,7 @@ def test_lengths_and_partitions_that_differ_are_refused_without_numbers():
     y = np.ones(40)
     x, shorter = frame(0, y), chunked(1, 12, 0, 20, 7, 0)(1, y)
     wrong = "^Found input variables with inconsistent numbers of samples: y_true and {}\\.$"
-    mse = partial(assert_refused, distributed.private_mse, expected=ValueError, epsilon=1.0)
+    mse = partial(assert_refused, dp.private_mse, expected=ValueError, epsilon=1.0)
     for relation, lengths in itertools.product(
         RELATIONS, ([chunked(20, 20)(0, y), chunked(20, 19)(1, y[:39])], [x, shorter])
     ):
@@ -478,7 +462,7 @@ def test_the_type_of_a_chunk_never_decides_the_limit_of_a_loss(told, kind, neigh
     budget = PrivacyAccountant(10.0)
     sizes = (0, 1, 40) if neighboring == "add_or_remove_one" else (1, 40)
     for size in sizes:
-        release, data = distributed.private_log_loss, told_as(told, kind, size)
+        release, data = dp.private_log_loss, told_as(told, kind, size)
         settings = {"epsilon": 1.0, "accountant": budget, "neighboring": neighboring}
         if told == kind:
             release(*data, **settings)
@@ -491,7 +475,7 @@ def test_the_type_of_a_chunk_never_decides_the_limit_of_a_loss(told, kind, neigh
 def test_the_type_of_a_column_decides_the_limit_of_a_loss():
     whole = pd.DataFrame({"y": 0.0, "p": pd.array([0.0] * 40, "Float32"), "q": np.zeros(40, "f4")})
     frames = dd.from_pandas(whole.assign(r=whole.q), npartitions=3)
-    exact = partial(distributed.private_log_loss, epsilon=1e6, mechanism="hazard")
+    exact = partial(dp.private_log_loss, epsilon=1e6, mechanism="hazard")
     assert exact(frames.y + 1, frames.p) == pytest.approx(15.94, abs=0.01)
     assert exact(frames.y + 1, frames.p.astype("Float64")) == pytest.approx(36.04, abs=0.01)
     assert exact(frames.y + 1, frames[["q", "r"]]) == pytest.approx(15.94, abs=0.01)
@@ -502,17 +486,17 @@ def test_the_type_of_a_column_decides_the_limit_of_a_loss():
 
 def test_a_seed_warns_once_at_the_line_of_the_caller_and_without_one_releases_are_fresh():
     x = da.arange(100, chunks=10)
-    for call in (distributed.private_variance, distributed.private_mean_loss, distributed.private_std):
+    for call in (dp.private_variance, dp.private_mean_loss, dp.private_std):
         with pytest.warns(dp.exceptions.SeededReleaseWarning) as caught:
             call(x, epsilon=1.0, random_state=3)
         assert [warning.filename for warning in caught] == [__file__]
         assert caught[0].lineno == inspect.currentframe().f_lineno - 2
-    assert len({distributed.private_variance(x, epsilon=1.0) for _ in range(6)}) > 1
+    assert len({dp.private_variance(x, epsilon=1.0) for _ in range(6)}) > 1
 
 
 def test_a_stored_release_computes_nothing(tmp_path):
     path, calls = tmp_path / "budget.sqlite", []
-    ask = partial(distributed.private_mae, epsilon=1.0, spend_name="mae, week 47")
+    ask = partial(dp.private_mae, epsilon=1.0, spend_name="mae, week 47")
     arrays = counted(calls, [np.arange(40.0)] * 2)
     number = ask(*arrays, accountant=PrivacyAccountant(1.0, path))
     calls.clear()
@@ -538,7 +522,7 @@ def test_collections_ask_by_their_totals(is_known, tmp_path):
         settings = {"epsilon": 1.0, "accountant": budget, "spend_name": "x"}
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", dp.exceptions.StoredReleaseWarning)
-            return distributed.private_mae(*arrays[:2], sample_weight=arrays[2], **settings), budget.spent
+            return dp.private_mae(*arrays[:2], sample_weight=arrays[2], **settings), budget.spent
 
     first = ask(slice(None), weights, 20)
     assert ask(slice(None), weights[::-1].copy(), 17) == first
@@ -573,7 +557,7 @@ def test_worker_processes_give_the_same_bits_and_tell_nothing(client, capfd):
     # the chunks stand in the graph, and one of them is invalid
     x = np.array([987654.25, 2.0, math.nan, 987654.25])
     for lazy_x in (da.from_array(x, chunks=2), dd.from_pandas(pd.Series(x), npartitions=2)):
-        assert_refused(distributed.private_mean_loss, [lazy_x], ValueError, "contains NaN", epsilon=1.0)
+        assert_refused(dp.private_mean_loss, [lazy_x], ValueError, "contains NaN", epsilon=1.0)
     logs = f"{client.get_worker_logs()} {client.get_scheduler_logs()} {capfd.readouterr()}"
     assert "_merge" in logs  # something was logged, but
     assert "987654" not in logs
@@ -597,7 +581,7 @@ def generated(chunks, rows, make=ramp):
 
 
 def summarised(chunks, rows):
-    summary = LossSummary(dp.private_mse)
+    summary = Summary(dp.private_mse)
     for number in range(chunks):
         x = ramp(number, rows)
         summary.update(x, x**2)
@@ -614,7 +598,7 @@ def largest_memory():
 def test_data_larger_than_the_memory_of_a_worker(client):
     chunks, rows = 120, 2_000_000  # 16 bytes a record: 3.8 GB, more than both workers together
     x = generated(chunks, rows)
-    released = distributed.private_mse(x, x**2, epsilon=1.0, random_state=seeded())
+    released = dp.private_mse(x, x**2, epsilon=1.0, random_state=seeded())
     assert released == summarised(chunks, rows).release(1.0, random_state=seeded())
     if sys.platform == "linux":
         assert max(client.run(largest_memory).values()) < 600e6
@@ -634,7 +618,7 @@ def test_a_worker_that_is_killed_in_the_middle_loses_nothing_and_costs_nothing(c
     budget = PrivacyAccountant(1.0)
     timer = threading.Timer(2.0, kill)  # of at least 4 seconds
     timer.start()
-    released = distributed.private_mse(x, x**2, epsilon=0.5, accountant=budget, random_state=seeded())
+    released = dp.private_mse(x, x**2, epsilon=0.5, accountant=budget, random_state=seeded())
     ended = time.monotonic()
     timer.join()
     assert killed[0] < ended - 0.5

@@ -1,0 +1,434 @@
+"""A summary: what a metric has to know of records that come in pieces, in little memory."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from copy import copy
+from dataclasses import replace
+from functools import partial
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from dp_metrics._html import HtmlRepr
+from dp_metrics._random import RandomState
+from dp_metrics.accounting import PrivacyAccountant
+from dp_metrics.inputs.arrays import ArgumentShape, Records, Shape, is_collection
+from dp_metrics.inputs.floats import own_error_state
+from dp_metrics.inputs.options import NEIGHBORING, Relation, as_whole
+from dp_metrics.inputs.readers import NO_WEIGHT
+from dp_metrics.mechanisms import Mechanism
+from dp_metrics.metrics import METRICS, Metric, row_of
+from dp_metrics.metrics._docstrings import shares_docstring
+from dp_metrics.quantities.base import Totals
+from dp_metrics.release.query import Query, Source
+from dp_metrics.release.result import Result, set_result
+from dp_metrics.release.stored_questions import PER_RECORD, SETTINGS, as_plain, public_totals
+from dp_metrics.release.terms import Terms
+
+CAPACITY = 2048
+"""Ranks that a summary keeps unless it is told otherwise."""
+
+_MANY_RECORDS = 1 << 40  # no summary will have more
+_OPEN = (
+    "The options of the summary leave open what its records are like, or some chunk was empty and of another "
+    "type or number of columns than the others. With neighboring='add_or_remove_one' a release must not "
+    "depend on whether there are records: pass labels=[...], and arrays of one type; for probabilities that "
+    "are not float64 also a small max_loss."
+)
+_UNLIKE = "All records must have the same number of outputs or columns, and probabilities one type."
+
+
+@own_error_state
+class Summary(HtmlRepr):
+    """Private data: all that a metric has to know of its records, in little memory.
+
+    Records come in chunks, in any order, or are summarised on different machines and merged: a release is the
+    same, to the bit, as from one call of the metric with all of them.
+
+    Parameters
+    ----------
+    metric : callable or str
+        The metric to release: `private_mse`, or its name such as "mse", or any other of this package but
+        `private_quantile`, `private_median_absolute_error` and `private_roc_auc_score`, which compare records
+        with each other.
+    epsilon : float or None, default=None
+        The smallest epsilon of a release, from which the capacity follows. None: 0.09 for a mean of losses,
+        0.06 for a variance.
+    capacity : int or None, default=None
+        Public number of ranks to keep, in the place of `epsilon`. None: 2,048, or more for a smaller epsilon.
+    **options
+        Public options of the metric, such as bounds, max_loss or labels. A release with
+        neighboring="add_or_remove_one" needs `labels`, if the metric takes them.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If the metric cannot be summarised, or an option is invalid.
+
+    See Also
+    --------
+    ReleasedConfusion.of : All metrics of labels, of one release of a confusion matrix.
+    ReleasedScores.of : All curves and areas, of one release of a table of scores.
+
+    Notes
+    -----
+    A summary holds the largest losses, or the most extreme values, themselves. It is as sensitive as the
+    records, pickled too: keep it where they are kept, and publish only what `release` returns. The guarantee
+    is that of the metric, and what it costs is epsilon for each release.
+
+    Below what the capacity serves a release warns, and stays as private; but there is a cliff: from a half or
+    a third of that epsilon down, releases are near 0 whatever the data. The warning says how many ranks are
+    needed. A variance of more records than the capacity, or of a private number of them, is released by
+    `Hazard` where the metric in memory takes two stages: ``mechanism="hazard"`` gives both the same bits.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dp_metrics import Summary, private_mae
+    >>> summary = Summary(private_mae)
+    >>> rng = np.random.default_rng(0)
+    >>> for _ in range(10):  # batches of a data loader
+    ...     y = rng.normal(size=1000)
+    ...     summary = summary.update(y, y + 1)
+    >>> 0.9 < summary.release(epsilon=1.0) < 1.1  # exactly 1
+    True
+    >>> first, second = Summary("variance").update(range(500)), Summary("variance").update(range(500, 1000))
+    >>> 60_000 < first.merge(second).release(epsilon=2.0) < 120_000  # exactly 83,333.25
+    True
+    """
+
+    def __init__(
+        self, metric: Any, *, epsilon: float | None = None, capacity: int | None = None, **options: Any
+    ) -> None:
+        row, fixed = row_of(metric)
+        if not row.usual.merges:
+            raise TypeError(
+                f"{row.name} has no summary, as it compares each record with the others: pass all records "
+                "to the metric, in memory."
+            )
+        options = {**fixed, **options}
+        for name in options:
+            if name in SETTINGS | PER_RECORD:
+                raise TypeError(
+                    f"{name} is no option of a summary: pass it to `update` or `release`, if they take it."
+                )
+            if name not in row.options:
+                raise TypeError(f"{row.name}() got an unexpected keyword argument {name!r}.")
+        ranks = CAPACITY if capacity is None else as_whole(capacity)
+        if ranks is None or ranks < 1:
+            raise ValueError("capacity must be a positive integer.")
+        self._name, self._options, self._capacity = row.name, options, ranks
+        self._expected: Query | None = None  # of a form that was stated before there were chunks
+        self._query: Query | None = None  # of the form that chunks have stated
+        self._stats: list[Any] | None = None
+        self._form: tuple[int, float] | None = None  # columns and resolution, as the first chunk stated them
+        self._is_open = False  # true: a chunk without records has another form than the others
+        self._is_weighted = False  # true: a chunk had weights, were they all 1
+        usual = self._before_chunks()  # raises for what is wrong with an option
+        if epsilon is not None and capacity is not None:
+            raise ValueError("Pass epsilon, from which the capacity follows, or capacity, and not both.")
+        for relation in NEIGHBORING if epsilon is not None else ():
+            self._serve(usual, Terms.of(epsilon=epsilon, neighboring=relation))
+
+    def __repr__(self) -> str:
+        options = "".join(f", {name}={as_plain(value)!r}" for name, value in self._options.items())
+        return f"Summary({self._name}, capacity={self._capacity}{options})"
+
+    @property
+    def capacity(self) -> int:
+        """Public number of ranks that the summary keeps."""
+        return self._capacity
+
+    @property
+    def _metric(self) -> Metric:
+        return METRICS[self._name]
+
+    def expecting(self, shape: Shape, terms: Terms | None = None) -> Self:
+        """Return an empty summary of records of this form, which keeps the ranks that terms may use."""
+        empty = copy(self)
+        empty._expected, empty._form = replace(self._planned(shape), unstated=None), _form_of(shape)
+        empty._query = empty._stats = None
+        empty._is_open = empty._is_weighted = False
+        if terms is not None:
+            empty._serve(empty._expected, terms)
+        return empty
+
+    def is_like(self, expected: Self) -> bool:
+        """Return whether the records have the form that the other one expects."""
+        mine, other = self._query, expected._expected
+        return mine is not None and other is not None and mine.merges_with(other)
+
+    def _serve(self, query: Query, terms: Terms) -> None:
+        """Keep as many ranks as a release on these terms uses at most."""
+        many = [one.plain(_MANY_RECORDS) for one in query.quantities]
+        noises, _ = replace(query, unstated=None).noises(terms, many, CAPACITY)
+        self._capacity = max([self._capacity, *(noise.ranks for noise in noises)])
+
+    def _planned(self, shape: Shape) -> Query:
+        """Return the query of records of a form, or raise if an option is invalid."""
+        return self._metric.planned(shape, self._options)
+
+    def update(self, *data: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+        """Add a chunk of records, or all chunks of Dask collections.
+
+        Parameters
+        ----------
+        *data : array-like
+            What the metric takes, such as y_true and y_pred; a chunk may be empty.
+        sample_weight : array-like of shape (n_samples,) or None, default=None
+            Public, non-negative weights; for all chunks or for none.
+
+        Returns
+        -------
+        Summary
+            This one.
+
+        Raises
+        ------
+        ValueError, TypeError
+            If the chunk is invalid, as in the metric; the summary is as it was before.
+        """
+        names, given = self._metric.data, [*data, *([] if sample_weight is None else [sample_weight])]
+        if len(data) != len(names):
+            raise TypeError(f"Pass {' and '.join(names)} for each chunk, as {self._name} takes them.")
+        if sample_weight is not None and "sample_weight" not in self._metric.options:
+            raise ValueError(f"{self._name} takes no sample_weight: {self._metric.refused['sample_weight']}.")
+        if any(map(is_collection, given)):
+            from dp_metrics.metrics.dask_collections import check_collections, summarised
+
+            named = dict(zip([*names, "sample_weight"], given, strict=False))
+            check_collections(named)
+            self.__dict__.update(vars(self.merge(summarised(self, named))))
+            return self
+        shape, records = Records.of(data, relation=Relation.ADD_OR_REMOVE_ONE, sample_weight=sample_weight)
+        query = self._planned(shape)
+        stats = self._stats_of(query, records)
+        form = _form_of(shape) if shape.states_columns or stats[0].totals.n > 0 else None
+        added = self._add(replace(query, unstated=None), stats, form, is_open=False)
+        self._is_weighted |= sample_weight is not None
+        return added
+
+    def _stats_of(self, query: Query, records: Records) -> list[Any]:
+        """Return what has to be known of records that will not be looked at again."""
+        with np.errstate(all="ignore"):
+            checked = query.reader(records)
+            quantities, capacity = query.quantities, self._capacity
+            return [one.stats(checked, one.totals(checked), capacity, forget=True) for one in quantities]
+
+    def _add(self, query: Query, stats: list[Any], form: tuple[int, float] | None, *, is_open: bool) -> Self:
+        """Add what is known of a chunk; one without records is no reason to fail, whatever its form."""
+        had, are_stated, n = self._stats, None not in (form, self._form), stats[0].totals.n
+        is_other = are_stated and self._query is not None and not query.merges_with(self._query)
+        if had is not None and had[0].totals.n and n:
+            if is_other:
+                raise ValueError(_UNLIKE)
+            self._stats = [mine.merge(other) for mine, other in zip(had, stats, strict=True)]
+        elif had is None or n or self._form is None:
+            self._query, self._stats, self._form = query, stats, form or self._form
+        self._is_open |= is_open or is_other
+        return self
+
+    def merge(self, other: Any) -> Self:
+        """Return the summary of the records of both, which must be different ones.
+
+        Any order and nesting of merges gives the same bits.
+
+        Parameters
+        ----------
+        other : Summary
+            Of the same metric, options and capacity.
+
+        Returns
+        -------
+        Summary
+            A new one.
+
+        Raises
+        ------
+        ValueError
+            If the two do not fit together; it says what differs.
+        """
+        if other is self:
+            raise ValueError(
+                "A summary cannot be merged with itself: each record would count twice. Merge another one."
+            )
+        here, there = self._settings(), other._settings() if isinstance(other, Summary) else {}
+        for name in {**here, **there}:
+            mine, theirs = (one.get(name, "not given") for one in (here, there))
+            if repr(mine) != repr(theirs):  # 0 is not False, and NaN is no other option than NaN
+                raise ValueError(
+                    "Summaries merge only with the same metric, options and capacity: "
+                    f"{name} is {mine} here and {theirs} there."
+                )
+        merged = copy(self)  # what is known never changes
+        merged._is_weighted |= other._is_weighted
+        if other._query is None or other._stats is None:
+            return merged
+        return merged._add(other._query, other._stats, other._form, is_open=other._is_open)
+
+    def _settings(self) -> dict[str, Any]:
+        """Return what must be the same in summaries that merge."""
+        options = {name: as_plain(value) for name, value in sorted(self._options.items())}
+        return {"metric": self._name, "capacity": self._capacity, **options}
+
+    @shares_docstring(limit="give the summary `bounds`, for example")
+    def release(
+        self,
+        epsilon: float,
+        *,
+        neighboring: str = "replace_one",
+        mechanism: str | Mechanism | None = None,
+        accountant: PrivacyAccountant | None = None,
+        random_state: RandomState = None,
+        spend_name: str | None = None,
+    ) -> Any:
+        """Release the metric of all records with epsilon-differential privacy.
+
+        Parameters
+        ----------
+        mechanism : str, mechanism object or None, default=None
+            None: what the metric takes by default.
+
+        Returns
+        -------
+        float, ndarray, dict, tuple or str
+            The metric, as from one call of it.
+
+        Raises
+        ------
+        ValueError, TypeError
+            If an option is invalid, or if the accountant counts releases under another neighbouring relation.
+        PrivacyBudgetError
+            If the accountant has less than epsilon left; nothing is drawn.
+
+        Warns
+        -----
+        SeededReleaseWarning
+            If `random_state` is given.
+        UserWarning
+            If the capacity is too small for the accuracy that is possible at this epsilon.
+        """
+        return self._release(
+            epsilon=epsilon,
+            neighboring=neighboring,
+            mechanism=mechanism,
+            accountant=accountant,
+            random_state=random_state,
+            spend_name=spend_name,
+        ).value
+
+    def _release(self, mechanism: Any = None, **settings: Any) -> Result[Any]:
+        if mechanism is not None and self._metric.mechanism is None:
+            raise TypeError(f"{self._name} takes no mechanism: it has noise of its own.")
+        return self.released(Terms.of(mechanism=mechanism or self._metric.mechanism, **settings))
+
+    def released(
+        self, terms: Terms, of_records: Callable[[], Mapping[str, Any]] | None = None
+    ) -> Result[Any]:
+        """Release the metric of the records that are known on these terms.
+
+        Chunks have no order, so that the totals of the records are public; or what `of_records` returns.
+        """
+        metric, known = self._metric, Totals.of(0) if self._stats is None else self._stats[0].totals
+        weight = known.weight if self._is_weighted else None
+        # of weights the settings need to know that there are some
+        given = {**self._options, "sample_weight": None if weight is None else True}
+        totals = partial(public_totals, known.n, weight)
+        call = replace(metric.call(given, {}), of_records=of_records or totals)
+        release = metric.release_on(terms, given, call=call)
+
+        def checked() -> tuple[Query, Source, Any]:
+            query, stats = self._records()
+            source, form = Source.of_stats(stats, self._capacity), metric.stored_form(self._stated(query))
+            if release.terms.relation.private_n:
+                return replace(query, unstated=self._left_open()), source, form
+            if source.n == 0:
+                raise ValueError(
+                    "Found array with 0 sample(s) while a minimum of 1 is required: update the summary first."
+                )
+            if weight == 0:
+                raise ValueError(NO_WEIGHT)
+            if not self._options.get("ddof", 0) < source.n:
+                raise ValueError("ddof must be smaller than the number of samples.")
+            return query, source, form
+
+        return release.answer(checked, lambda result: result)
+
+    def _records(self) -> tuple[Query, list[Any]]:
+        """Return the query and the stats of all records; without one, the query is that of no chunk."""
+        if self._query is not None and self._stats is not None and self._stats[0].totals.n:
+            return self._query, self._stats
+        query = self._before_chunks()
+        return query, self._stats_of(query, Records.none(len(self._metric.data)))
+
+    def _before_chunks(self) -> Query:
+        """Return the query that follows from what is stated before there are chunks, as far as it does.
+
+        Whether there is a chunk may follow from whether there is a record, so that where the number of
+        records is private all are released by the ranges of this query.
+        """
+        if self._expected is not None:
+            return self._expected
+        query = self._planned(Shape((ArgumentShape(None, states_columns=False),) * len(self._metric.data)))
+        # one output is the same query as no chunk, and several outputs have other ranges
+        return replace(query, unstated=None) if "multioutput" in self._metric.options else query
+
+    def _left_open(self) -> str | None:
+        """Return why a private number of records cannot be released, or None where it can."""
+        before = self._before_chunks()
+        is_stated = before.unstated is None and before.ranges == (self._query or before).ranges
+        return None if is_stated and not self._is_open else _OPEN
+
+    def _stated(self, query: Query) -> Shape:
+        """Return the public form of the records, as far as the query depends on it.
+
+        No more: lists state no form if they are empty, and whether there are records may be private; and any
+        order of the chunks gives one form.
+        """
+
+        def is_enough(form: tuple[Any, ...]) -> bool:
+            other = self._planned(self._metric.form(*form))
+            return replace(other, reader=query.reader, unstated=query.unstated) == query
+
+        known: tuple[Any, ...] = self._form or ()
+        return self._metric.form(*next(filter(is_enough, ((), known[:1])), known))
+
+
+set_result(Summary.release, Summary._release)
+
+
+def released_from_collections(
+    metric: Metric, data: Mapping[str, Any], options: Mapping[str, Any], terms: Terms
+) -> Result[Any]:
+    """Release a metric of Dask collections: what a call of its function does with some.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If an argument is invalid, or records cannot be released from collections.
+    """
+    from dp_metrics.metrics.dask_collections import check_collections, summarised, totals_of
+
+    if options.get("groups") is not None:
+        raise ValueError(
+            f"{metric.name} of Dask collections takes no groups: the records of one person may lie in "
+            "several partitions. Pass arrays in memory."
+        )
+    public = {name: value for name, value in options.items() if name not in PER_RECORD}
+    weight = options.get("sample_weight")
+    collections = {**data} if weight is None else {**data, "sample_weight": weight}
+    summary = Summary(metric.function, **public)
+    check_collections(collections)
+    totals = partial(totals_of, data[metric.data[0]], sample_weight=weight)
+    release = metric.release_on(terms, options, call=replace(metric.call(public, {}), of_records=totals))
+    if (stored := release.stored()) is not None:
+        found: Result[Any] = stored
+        return found
+    return summarised(summary, collections, terms).released(terms)
+
+
+def _form_of(shape: Shape) -> tuple[int, float]:
+    """Return the columns and the resolution that a shape states."""
+    return shape.columns(), shape.arguments[-1].resolution

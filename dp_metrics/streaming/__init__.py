@@ -1,1 +1,0 @@
-"""The metrics of records that come in pieces: summaries, and Dask collections."""
