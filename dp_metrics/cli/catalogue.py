@@ -448,7 +448,7 @@ def _page_beside_the_truth(evaluation: Any) -> str:
         name, classes = ("y_score", 2) if predicted.ndim == 1 else ("y_proba", predicted.shape[1])
         options = {name: predicted, "labels": range(classes)}
     page = private_evaluate(evaluation.y_test, **options, epsilon=_PAGE_EPSILON)
-    split = {part.name: 1 for part in page.plan.quantities}
+    split = {part.name: 1 for part in page.plan.parts}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # so much epsilon is no privacy: that is the point here
         exact = private_evaluate(evaluation.y_test, **options, epsilon=_NO_NOISE, split=split)
