@@ -109,9 +109,16 @@ def columns_of(data):
 
 
 def typed_options(options):
-    """Return options as they are typed: tuples in Python, everything else in JSON."""
-    spelled = {k: repr(v) if isinstance(v, tuple) else json.dumps(v) for k, v in options.items()}
-    return [word for name, value in spelled.items() for word in ("--option", f"{name}={value}")]
+    """Return options as they are typed: text as it is, tuples in Python, everything else in JSON."""
+
+    def spelled(value):
+        if isinstance(value, str):
+            return value
+        return repr(value) if isinstance(value, tuple) else json.dumps(value)
+
+    return [
+        word for name, value in options.items() for word in (f"--{name.replace('_', '-')}", spelled(value))
+    ]
 
 
 def score_of_file(name, data, folder, options, *words):

@@ -10,7 +10,7 @@ from importlib import import_module
 from typing import NoReturn
 
 from dp_metrics._packages import MissingExtraError, __version__
-from dp_metrics.cli._common import CommandError, Refusal, tell
+from dp_metrics.cli.words import CommandError, Refusal, tell
 
 
 class _Parser(argparse.ArgumentParser):
@@ -19,24 +19,24 @@ class _Parser(argparse.ArgumentParser):
 
 
 _COMMANDS = {
-    "score": ("score", "release a private metric of your own predictions, from a CSV or Parquet file"),
-    "compare": ("compare", "tell which of two models is better on the records of a file"),
-    "interval": ("compare", "release an interval for the mean or a quantile of a loss among all people"),
-    "budget": ("_output", "show what is spent of a budget, and what is left"),
-    "metrics": ("catalogue", "list the metrics that `score` can release, and their options"),
-    "plan": ("catalogue", "print what errors to expect of metrics, from rough guesses and without data"),
+    "score": ("commands", "release a private metric of your own predictions, from a CSV or Parquet file"),
     "evaluate": (
-        "evaluate",
+        "commands",
         "release one page about a model; without a file, a demonstration on public data",
     ),
-    "reproduce": ("catalogue", "run the experiments of the paper again, and draw its figures"),
-    "audit": ("catalogue", "search for the worst privacy loss of every public metric"),
+    "compare": ("commands", "tell which of two models is better on the records of a file"),
+    "interval": ("commands", "release an interval for the mean or a quantile of a loss among all people"),
+    "budget": ("tables", "show what is spent of a budget, and what is left"),
+    "metrics": ("tables", "list the metrics that `score` can release, and their options"),
+    "plan": ("tables", "print what errors to expect of metrics, from rough guesses and without data"),
+    "audit": ("tables", "search for the worst privacy loss of every public metric"),
+    "reproduce": ("tables", "run the experiments of the paper again, and draw its figures"),
 }
 """Of each command, the module that has it as `add_...`, and what it does."""
 
 
-def _parser(chosen: str | None) -> argparse.ArgumentParser:
-    """Return the parser with the options of one command: the others, and all they need, are not imported."""
+def _parser(chosen: str | None, words: Sequence[str] = ()) -> argparse.ArgumentParser:
+    """Return the parser with the options of one command: nothing of the others is imported."""
     parser = _Parser(
         prog="dp-metrics", description="Differentially private metrics of machine-learning models."
     )
@@ -45,25 +45,26 @@ def _parser(chosen: str | None) -> argparse.ArgumentParser:
     for name, (module, what) in _COMMANDS.items():
         command = commands.add_parser(name, help=what)
         if name == chosen:
-            getattr(import_module(f"dp_metrics.cli.{module}"), f"add_{name}")(command)
+            getattr(import_module(f"dp_metrics.cli.{module}"), f"add_{name}")(command, words)
     return parser
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line with these arguments, by default those of the process.
 
-    Returns the exit code: 0, or what a command makes of its answer; or, after one line on standard error, 2
-    for what can't be done as it was asked for, 1 if the data or the budget refuse it; or 130 if interrupted.
+    Returns the exit code. 0: fine. 1: a requirement is not met, or a claim refuted. 2: it can't be done as it
+    was asked for, or an extra or a file is missing. 3: nothing can tell whether a requirement is met. 4: the
+    data or the budget refuse it; nothing was spent. 130: interrupted. One line on standard error says why.
     """
     if isinstance(sys.stdout, io.TextIOWrapper):
         # a spend name that the terminal can't show must not lose a number that is paid for, nor a history
         sys.stdout.reconfigure(errors="backslashreplace")
     try:
         words = sys.argv[1:] if argv is None else argv
-        options = _parser(next((word for word in words if word in _COMMANDS), None)).parse_args(words)
+        options = _parser(next((word for word in words if word in _COMMANDS), None), words).parse_args(words)
         code: int | None = options.run(options)
     except Refusal as error:
-        return _failed(error, 1)
+        return _failed(error, 4)
     except (CommandError, MissingExtraError, OSError) as error:
         if not _is_closed_pipe(error):
             return _failed(error, 2)

@@ -820,7 +820,7 @@ def private_compare(  # noqa: PLR0913 - data, options, and settings of a release
         )
         losses, unit, n = paired_losses(loss, shape, options), "records", shape.n
         if persons is not None:
-            records, unit, n = replace(records, groups=persons), "persons", int(persons.max()) + 1
+            records, unit, n = replace(records, groups=persons), "persons", int(persons.max(initial=-1)) + 1
         query = comparison_query(losses, n, max_difference=max_difference, confidence=confidence, unit=unit)
         failure = None
         try:

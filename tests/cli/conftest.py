@@ -39,7 +39,7 @@ def run(capsys):
 def refused(run):
     """Return what runs a command that fails, and returns its one line, which tells no secret."""
 
-    def refused(*argv, code=1):
+    def refused(*argv, code=4):
         shown = run(*argv, code=code)
         assert shown.out == ""
         assert shown.err.startswith("dp-metrics: error: ")

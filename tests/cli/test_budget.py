@@ -10,7 +10,7 @@ import pytest
 from helpers import new_session
 
 import dp_metrics as dp
-from dp_metrics.cli.predictions import Predictions
+from dp_metrics.cli.files import Predictions
 
 N = 1500
 PAID = ("--budget", "b.sqlite")

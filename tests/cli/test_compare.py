@@ -18,12 +18,12 @@ MODELS = ("--y-true", "y", "--pred-a", "a", "--pred-b", "b")
         (" ".join(MODELS), ("y", "a", "b"), {}),
         ("--y-true truth --pred-a left --pred-b right", ("truth", "left", "right"), {}),
         (
-            "--y-true truth --pred-a notp p --pred-b q notq --loss brier --option labels=['ill','well']",
+            "--y-true truth --pred-a notp p --pred-b q notq --loss brier --labels ['ill','well']",
             ("truth", ["notp", "p"], ["q", "notq"]),
             {"loss": "brier", "labels": ["ill", "well"]},
         ),
         (
-            "--y-true y --pred-a p --pred-b q --loss mae --option bounds=[0,1] --max-difference 0.5 "
+            "--y-true y --pred-a p --pred-b q --loss mae --bounds [0,1] --max-difference 0.5 "
             "--confidence 0.9",
             ("y", "p", "q"),
             {"loss": "mae", "max_difference": 0.5, "bounds": (0, 1), "confidence": 0.9},

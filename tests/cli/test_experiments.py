@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from dp_metrics.cli import catalogue
+from dp_metrics.cli import demonstration
 from dp_metrics.evaluation import population, reproduce
 from dp_metrics.evaluation.datasets import DATA_VARIABLE, DATASETS
 from dp_metrics.evaluation.engine import MECHANISM_RIVALS
@@ -42,7 +42,7 @@ def test_prints_a_table_and_writes_a_plot(run, monkeypatch):
         assert [line.split()[0] for line in lines[i + 1 : i + 3]] == ["0.5", "1"]
         assert lines[i + 1].count("needs bounds") == 3
         assert len({len(line) for line in lines[i : i + 3]}) == 1
-    plot = catalogue._OUTPUT / "synthetic.png"
+    plot = demonstration.OUTPUT / "synthetic.png"
     assert f"plot written to {plot}" in shown.out
     assert plot.stat().st_size > 10_000
     assert "training on synthetic" in shown.err

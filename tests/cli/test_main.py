@@ -14,7 +14,7 @@ import pytest
 from helpers import loop_over
 
 import dp_metrics as dp
-from dp_metrics.cli import score
+from dp_metrics.cli import files
 from dp_metrics.cli.main import _is_closed_pipe, main
 from dp_metrics.release.release import PreparedQuery
 
@@ -84,7 +84,7 @@ def test_a_warning_that_cannot_be_written_loses_no_number(stderr, budget, capsys
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("sys.stderr", stderr)
         assert main([*SCORE, *PAID, "--json"]) == 0
-        assert main([*SCORE, *PAID, "--epsilon", "5"]) == 1  # more than is left
+        assert main([*SCORE, *PAID, "--epsilon", "5"]) == 4  # more than is left
         assert main(["score", "nowhere.csv", *SCORE[2:]]) == 2
     assert budget.spent == 1.0
     assert json.loads(capsys.readouterr().out)["value"] >= 0  # one document, without the warning
@@ -129,7 +129,7 @@ def test_interrupt_is_quiet(run, monkeypatch):
     def interrupt(*args, **kwargs):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(score, "release", interrupt)
+    monkeypatch.setattr(files.Predictions, "chunks", interrupt)
     shown = run(*SCORE, code=130)
     assert shown.out == shown.err == ""
 

@@ -37,7 +37,7 @@ def test_a_plan_is_two_tables_of_expected_errors(run):
 
 
 def test_a_plan_as_json_has_the_same_numbers(run):
-    argv = ("plan", "--metric", "mean=40", "--n", 500, 300, "--option", "bounds=[0,120]", "--json")
+    argv = ("plan", "--metric", "mean=40", "--n", 500, 300, "--bounds", "[0,120]", "--json")
     document = json.loads(run(*argv).out)
     assert document["epsilons"] == [0.1, 0.3, 1.0, 3.0, 10.0]
     assert (document["n"], document["epsilon"], document["sizes"]) == (500, 1.0, [300, 500])

@@ -17,7 +17,7 @@ import pytest
 from helpers import loop_over
 
 import dp_metrics as dp
-from dp_metrics.cli import predictions
+from dp_metrics.cli import files
 from dp_metrics.cli.main import main
 
 SECRET = "Zaphod987"
@@ -40,7 +40,7 @@ def value(run):
 
 @pytest.fixture
 def small_blocks(monkeypatch):
-    monkeypatch.setattr(predictions, "_CSV_BLOCK", 1 << 12)
+    monkeypatch.setattr(files, "_CSV_BLOCK", 1 << 12)
 
 
 # ---- cells -------------------------------------------------------------------------------------------------
@@ -111,7 +111,7 @@ _WORDS = ('["F","M"]', '["NA","EU"]')
 @pytest.mark.gate
 @loop_over(("typed", "cells", "others"), GIVEN)
 def test_a_cell_that_equals_a_given_label_is_that_label(typed, cells, others, write, run, value, refused):
-    options = ("--option", "average=macro", "--option", f"labels={typed}")
+    options = ("--average", "macro", "--labels", f"{typed}")
     macro = ("score", "data.csv", "--metric", "f1", *options)
     rows, names = cells * 100, [*map(str, json.loads(typed))]
     write("data.csv", {"y": rows, "p": rows, "good": ["1", "0"] * 100})
@@ -131,14 +131,14 @@ def test_a_cell_that_equals_a_given_label_is_that_label(typed, cells, others, wr
 
 def test_a_label_of_an_option_is_read_as_a_cell_is(write, value):
     write("data.csv", {"y": ["true", "true", "false", "false"] * 100, "p": ["true", *["false"] * 3] * 100})
-    recall = ("score", "data.csv", "--metric", "recall", *SURE[4:], "--option")
+    recall = ("score", "data.csv", "--metric", "recall", *SURE[4:])
     for labels, spelled in (
         ('["true","false"]', ["true", '"true"']),
         ("[true,false]", ["true", "True", "TRUE", "1", "1.0"]),
         ("[0,1]", ["true", "1"]),
     ):
         for positive in spelled:
-            found = value(*recall, f"labels={labels}", "--option", f"pos_label={positive}")
+            found = value(*recall, "--labels", labels, "--pos-label", positive)
             assert found == pytest.approx(0.5, abs=1e-3)
 
 
@@ -162,8 +162,8 @@ def test_decimals_and_categories_of_parquet(write, value, run, refused):
 
 GOOD = b"y,p,other\n" + b"1,0,x\n" * 3000
 LABELS = ("score", "data.csv", "--metric", "f1", *PAIR, "--epsilon", "1")
-OF_WORDS = (*LABELS[:4], "--y-true", "other", "--y-pred", "other", "--option", 'labels=["x","y"]',
-            "--option", "pos_label=y", "--epsilon", "1")  # fmt: skip
+OF_WORDS = (*LABELS[:4], "--y-true", "other", "--y-pred", "other", "--labels", '["x","y"]',
+            "--pos-label", "y", "--epsilon", "1")  # fmt: skip
 ACCURACY = ("score", "data.csv", "--metric", "accuracy", *PAIR, "--epsilon", "1")
 PERSONS = (*MAE, "--groups", "other")
 COMPARED = ("compare", "data.csv", "--y-true", "y", "--pred-a", "p", "--pred-b", "p", "--epsilon", "1")
@@ -185,7 +185,7 @@ BAD_ROWS = [
     (MAE, f'1,1,"said ""{SECRET}"""\n1,2,"two\n', "odd number of quotation marks"),
     (MAE, "987,1", "as many cells"),
     (LABELS, f"987,1,{SECRET}\n", NOT_IN),
-    (LABELS, f"{SECRET},1,x\n", "for labels that are text, pass --option labels"),
+    (LABELS, f"{SECRET},1,x\n", "for labels that are text, pass --labels"),
     (OF_WORDS, f"1,1,{SECRET}\n", NOT_IN),
     (PERSONS, "1,1,\n", "column 'other': a value is missing"),
     (PERSONS, "1,1, \n", "column 'other': a value is missing"),
@@ -309,14 +309,14 @@ def test_quotation_marks_stand_at_the_ends_of_a_cell_or_are_doubled(block, begin
     for rows in (*WELL_FORMED, *STRAY):
         text = begin + HEADER.replace("y", '"y"') + ROW * 5 + rows
         Path("data.csv").write_text(text, newline="", encoding="utf-8")
-        with predictions._WatchedFile(Path("data.csv"), lambda part: None) as file:
+        with files._WatchedFile(Path("data.csv"), lambda part: None) as file:
             while file.read(max(block, 4) if begin else block):  # the mark of bytes comes in one block
                 pass
             assert (file.has_stray_quotes or file.has_open_quote) == (rows in STRAY), rows
         if rows in STRAY:
             assert re.search("quotation marks within a cell|can't be read", refused(*MAE, *BUDGET)), rows
         else:
-            assert "private_mae = 1 " in run(*MAE[:-1], "1e6", "--option", "bounds=[0,2]").out
+            assert "private_mae = 1 " in run(*MAE[:-1], "1e6", "--bounds", "[0,2]").out
     assert budget.history == ()
 
 
@@ -332,7 +332,7 @@ def test_all_marks_read_the_same_numbers(mark, point, value):
     frame = pd.DataFrame({"y": y, "note": "a,b;c|d\te", "p": p})
     frame.to_csv("data.csv", index=False, sep="\t" if mark == "tab" else mark, decimal=point)
     marks = ("--sep", mark, "--decimal", point)
-    found = value(*MAE[:-1], "1e6", "--option", "bounds=[-30,30]", "--json", *marks)
+    found = value(*MAE[:-1], "1e6", "--bounds", "[-30,30]", "--json", *marks)
     assert found == pytest.approx(np.abs(y - p).mean(), rel=1e-3)
 
 
@@ -350,7 +350,7 @@ def test_a_point_is_no_decimal_comma(refused, run, budget):
 
 def test_quotation_marks_stand_beside_the_mark_that_was_given(run, refused):
     Path("data.csv").write_text('y;"p";note\n' + '"1,5";"2";"a;b,""c""\nd"\n' * 99)
-    assert "99 records" in run(*MAE[:-1], "1e6", *EUROPEAN, "--option", "bounds=[0,3]").out
+    assert "99 records" in run(*MAE[:-1], "1e6", *EUROPEAN, "--bounds", "[0,3]").out
     Path("data.csv").write_text("y;p;note\n" + "1;2;x\n" * 50 + '1;2;b,"c"\n')  # here a comma begins no cell
     assert "quotation marks within a cell" in refused(*MAE, *EUROPEAN)
 
@@ -378,7 +378,7 @@ def decimal_commas():
 @pytest.mark.usefixtures("decimal_commas")
 def test_a_locale_with_decimal_commas_changes_nothing(run, value):
     Path("data.csv").write_text("y,p\n" + "1.5,1.25\n" * 999)
-    asked = (*MAE[:-1], "1e6", "--option", "bounds=[0.5,2.5]")
+    asked = (*MAE[:-1], "1e6", "--bounds", "[0.5,2.5]")
     assert "private_mae = 0.25 (epsilon 1000000, 999 records" in run(*asked).out
     assert value(*asked, "--json") == pytest.approx(0.25, abs=1e-3)
     Path("data.csv").write_text("y,p\n" + "1,0.75\n0,0.25\n" * 500)

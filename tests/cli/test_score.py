@@ -16,9 +16,9 @@ from doors import columns_of, typed_options
 from helpers import kind_of, loop_over, seeded, system_of
 
 import dp_metrics as dp
-from dp_metrics.cli import _output, predictions
+from dp_metrics.cli import files, show
+from dp_metrics.cli.files import Predictions
 from dp_metrics.cli.main import main
-from dp_metrics.cli.predictions import Predictions
 from dp_metrics.mechanisms import MECHANISMS
 from dp_metrics.metrics import FUNCTIONS
 
@@ -31,8 +31,8 @@ SHORT = "classification report", "mae, 2 outputs"  # which print more than a num
 
 @pytest.fixture
 def small_chunks(monkeypatch):
-    monkeypatch.setattr(predictions, "_CSV_BLOCK", 1 << 12)
-    monkeypatch.setattr(predictions, "_PARQUET_ROWS", 70)
+    monkeypatch.setattr(files, "_CSV_BLOCK", 1 << 12)
+    monkeypatch.setattr(files, "_PARQUET_ROWS", 70)
 
 
 @pytest.mark.gate
@@ -149,13 +149,14 @@ def test_groups_have_the_bits_of_the_frame_and_its_limits(argv, columns, labels,
 
 def test_what_is_printed_for_groups(file, run):
     asked = ("score", file, *ACCURACY[2:], *BY_SEX, "x")
-    lines = run(*asked).out.splitlines()
-    assert lines[0] == "private_accuracy_score by group (epsilon 1, replace one); no budget was charged"
-    assert [line.split()[0] for line in lines[1:]] == ["overall", "m", "f", "x"]  # no limits: nobody asked
-    assert all("(about" in line for line in lines[2:])
-    lines = run(*asked, "--interval", "people", "--confidence", "0.9").out.splitlines()
-    assert lines[5] == "limits among all people like these, with confidence 90 %:"
-    assert lines[-1].startswith("  largest gap ")
+    for more, kinds in (((), ["noise"]), (("--interval", "people", "--confidence", "0.9"), ["people"])):
+        lines = run(*asked, *more).out.splitlines()
+        assert lines[0] == "private_accuracy_score by group (epsilon 1, replace one); no budget was charged"
+        assert lines[1].split() == ["value", *kinds]
+        assert [line.split()[0] for line in lines[2:7]] == ["overall", "m", "f", "x", "largest"]
+        assert all(" to " in line for line in lines[3:5])
+        assert all("about" in line for line in lines[3:6])
+    assert lines[7] == "people: limits among all people like these, with confidence 90 %"
 
 
 def test_limits_are_those_of_the_result_and_cost_nothing(file, people, run, same):
@@ -174,7 +175,8 @@ def test_limits_are_those_of_the_result_and_cost_nothing(file, people, run, same
         lines = run(*asked).out.splitlines()
     among_all = "limits among all people like these, with confidence 80 %"
     assert [line.split(":")[0] for line in lines[1:]] == [
-        among_all, "limits of its noise, with probability 80 %", f"sure {among_all}",
+        among_all, "limits of its noise, with probability 80 %, of the exact value for these records",
+        f"sure {among_all}",
     ]  # fmt: skip
     low, high = (float(end) for end in lines[1].partition(": ")[2].split(" to "))
     lower, upper = result.population_interval(0.8)
@@ -192,10 +194,10 @@ def test_limits_that_there_are_none_of_or_that_fail_lose_no_number(file, run, mo
     assert document["population_interval"] is None
     assert document["noise_interval"]["lower"] <= document["value"]
     assert document["budget"]["spent"] == 1.0
-    recall = ("score", file, "--metric", "recall", *OF_LABELS, "--option", "average=null")
+    recall = ("score", file, "--metric", "recall", *OF_LABELS, "--average", "null")
     assert "limits" not in run(*recall).out  # of arrays, if nobody asked for them
     assert "%: [" in run(*recall, "--interval", "people").out
-    monkeypatch.setattr(_output, "_told", lambda *args, **kwargs: {}["unexpected"])
+    monkeypatch.setattr(show, "_told", lambda *args, **kwargs: {}["unexpected"])
     for more in ((), BY_SEX):
         shown = run("score", file, *ACCURACY[2:], *more, "--interval", "people")
         assert shown.out.startswith("private_accuracy_score ")
@@ -231,7 +233,7 @@ def test_columns_are_matched_by_name_or_added_by_a_repeated_option(write, run, r
     write("data.csv", {"truth": truth, "no": 1 - yes, "yes": yes, "p0": 1 - yes, "p1": yes})
     of_file = ("score", "data.csv", "--metric", "log_loss", "--epsilon", "1e6")
     asked = (*of_file, "--y-true", "truth", "--y-proba")
-    sorted_labels, labels = (("--option", f"labels={one}") for one in ('["no", "yes"]', '["yes", "no"]'))
+    sorted_labels, labels = (("--labels", f"{one}") for one in ('["no", "yes"]', '["yes", "no"]'))
     for columns in ("yes", "no"), ("no", "yes"):
         assert "private_log_loss = 0.229" in run(*asked, *columns, *labels).out
     assert "private_log_loss = 0.229" in run(*asked, "p0", "--y-proba", "p1", *sorted_labels).out

@@ -1,4 +1,4 @@
-"""The columns of a CSV or Parquet file, in chunks of rows, or all at once.
+"""The columns of a CSV or Parquet file, in chunks of rows, or all at once: the one reader of all commands.
 
 How a cell is read follows from the role of its column and from public options, never from other cells: a
 column whose type is guessed from what it holds would let one record change how all others are read. Text is
@@ -9,10 +9,8 @@ dropped: a blank line is a missing value.
 from __future__ import annotations
 
 import argparse
-import ast
 import csv
 import io
-import json
 import re
 import textwrap
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -20,73 +18,20 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import Enum, auto
 from pathlib import Path
-from typing import Any, Self, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dp_metrics._packages import import_extra
-from dp_metrics.cli._common import BOOLEANS, MISSING, CommandError, Refusal, label_reader, several
+from dp_metrics.cli.words import BOOLEANS, MISSING, CommandError, Refusal, label_reader
 from dp_metrics.inputs.arrays import ArgumentShape
 from dp_metrics.inputs.models import NamedColumns
 from dp_metrics.inputs.options import did_you_mean
 from dp_metrics.metrics import Metric
-from dp_metrics.release.stored_questions import PER_RECORD
-
-OF_RECORDS = ("sample_weight", "groups")
-"""Options that are columns: a value per record."""
 
 _LARGEST_WHOLE = 2**53
-_IF_LABELS_ARE_TEXT = " (for labels that are text, pass --option labels=[...])"
-_IF_GROUPS_ARE_TEXT = " (for groups that are text, --group-labels must be text)"
-_STRUCTURED = ("[", "(", "{", '"', "'")
-
-
-def options_of(row: Metric, typed: Sequence[str]) -> dict[str, Any]:
-    """Return the options of a metric that were typed as name=value.
-
-    Parameters
-    ----------
-    row : Metric
-        The metric, which says what there is.
-    typed : sequence of str
-        A value is JSON, or a Python literal, or else text as it stands.
-    """
-    known = [name for name in row.options if name not in OF_RECORDS]
-    options: dict[str, Any] = {}
-    words: dict[str, str] = {}
-    for one in typed:
-        name, separator, value = one.partition("=")
-        if not separator:
-            raise CommandError(f"--option takes NAME=VALUE, not {one!r}")
-        if name in OF_RECORDS:
-            raise CommandError(f"{name} is a column: pass --{name.replace('_', '-')} COL")
-        if name not in known:
-            there = f"it takes {', '.join(known)}" if known else "it takes none"
-            raise CommandError(f"{row.name} takes no option {name!r}; {there}")
-        if name in options:
-            raise CommandError(f"--option {name} is given twice")
-        options[name], words[name] = _value(value, f"--option {name}"), value
-        if isinstance(row.options[name], bool) and not isinstance(options[name], bool):
-            raise CommandError(f"--option {name} takes true or false, not {value!r}")
-    labels = options.get("labels")
-    if "pos_label" in options and isinstance(labels, list | tuple):
-        found = label_reader(labels)(words["pos_label"])
-        options["pos_label"] = found if found in labels else options["pos_label"]
-    if missing := [name for name in row.required if name not in options]:
-        needed = " ".join(f"--option {name}=VALUE" for name in missing)
-        raise CommandError(f"{row.name} needs {needed}")
-    return options
-
-
-def group_labels(typed: Sequence[str], option: str = "--group-labels") -> list[Any]:
-    """Return labels, such as those of groups: the words that were typed, or the only one if it is a list."""
-    values = [_value(one, option) for one in typed]
-    if len(values) == 1 and isinstance(values[0], list | tuple):
-        return list(values[0])
-    if any(isinstance(value, str) for value in values):
-        return [value if isinstance(value, str) else text for value, text in zip(values, typed, strict=True)]
-    return values
+_IF_LABELS_ARE_TEXT = " (for labels that are text, pass --labels)"
 
 
 def column_of(row: Metric, argument: str, columns: Sequence[str], options: Mapping[str, Any]) -> ColumnSpec:
@@ -116,19 +61,6 @@ def column_of_labels(columns: Sequence[str], labels: Any, if_text: str = "") -> 
     if all(isinstance(label, int | float) and abs(label) < _LARGEST_WHOLE for label in known):
         return ColumnSpec(columns, Kind.NUMBER, if_text)
     return ColumnSpec(columns, Kind.LABEL, if_text, known)
-
-
-def _value(text: str, name: str) -> Any:
-    if text.strip() in BOOLEANS:
-        return BOOLEANS[text.strip()]
-    for read in (json.loads, ast.literal_eval):
-        try:
-            return read(text.strip())
-        except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
-            continue
-    if text.strip().startswith(_STRUCTURED):
-        raise CommandError(f"{name}: {text!r} is neither JSON nor a Python literal")
-    return text
 
 
 Chunk: TypeAlias = dict[str, Any]
@@ -204,48 +136,6 @@ class Dialect:
         return _DELIMITERS[self.delimiter]
 
 
-@dataclass(frozen=True)
-class Grouping:
-    """The columns by which records are grouped.
-
-    Parameters
-    ----------
-    columns : sequence of str
-        Their names; none: no groups.
-    labels : sequence of list
-        The public labels of each.
-    """
-
-    columns: Sequence[str]
-    labels: Sequence[list[Any]]
-
-    @classmethod
-    def typed(cls, options: argparse.Namespace) -> Self:
-        """Return what the options of `add_groups` say."""
-        if len(options.sensitive) != len(options.group_labels):
-            raise CommandError("--group-labels is needed once for each column of --sensitive, in their order")
-        return cls(options.sensitive, [group_labels(labels) for labels in options.group_labels])
-
-    @property
-    def group_labels(self) -> Any:
-        """The labels of the one column, or of each of several; None without groups."""
-        return self.labels[0] if len(self.labels) == 1 else self.labels or None
-
-    def specs(self) -> dict[str, ColumnSpec]:
-        """Return how the columns are read, each as an argument of its own."""
-        return {
-            f"sensitive_features {i}": column_of_labels([column], labels, _IF_GROUPS_ARE_TEXT)
-            for i, (column, labels) in enumerate(zip(self.columns, self.labels, strict=True))
-        }
-
-    def features(self, columns: Chunk) -> Any:
-        """Return the one column, or an array of several, which may hold texts and numbers; None without."""
-        features = [columns[argument] for argument in self.specs()]
-        if len(features) > 1:
-            return np.column_stack(features)
-        return features[0] if features else None
-
-
 class Predictions:
     """A file of records, read in chunks: dicts of arrays.
 
@@ -286,24 +176,9 @@ class Predictions:
             for name, spec in self._specs.items()
         }
 
-    def public(self, progress: Progress) -> dict[str, Any]:
-        """Return what is public of each record; in the place of a private argument a range as long.
-
-        Private cells are not looked at, so that nothing depends on what they hold.
-        """
-        specs = {name: spec for name, spec in self._specs.items() if name in PER_RECORD}
-        n, chunks = 0, [self.no_records(specs)]
-        with self._reading():
-            for batch in self._batches(progress):
-                n += batch.num_rows
-                chunks.append(self._arrays({name: batch.column(name) for name in self._names}, specs))
-        chunks = chunks[1:] or chunks
-        columns = {name: np.concatenate([chunk[name] for chunk in chunks]) for name in specs}
-        return {**dict.fromkeys(self._specs, range(n)), **columns}
-
-    def no_records(self, specs: Mapping[str, ColumnSpec] | None = None) -> Chunk:
+    def no_records(self) -> Chunk:
         """Return a chunk without records."""
-        return self._arrays({name: self._pa.array([], self._types[name]) for name in self._names}, specs)
+        return self._arrays({name: self._pa.array([], self._types[name]) for name in self._names})
 
     def forms(self) -> dict[str, ArgumentShape]:
         """Return the public form of each argument, before any record is read."""
@@ -328,9 +203,9 @@ class Predictions:
         """Return whether these are surely the names of the columns."""
         return True
 
-    def _arrays(self, columns: dict[str, Any], specs: Mapping[str, ColumnSpec] | None = None) -> Chunk:
+    def _arrays(self, columns: dict[str, Any]) -> Chunk:
         chunk = {}
-        for argument, spec in (self._specs if specs is None else specs).items():
+        for argument, spec in self._specs.items():
             arrays = [self._array(columns[name], name, spec) for name in spec.columns]
             chunk[argument] = spec.named(arrays[0] if len(arrays) == 1 else np.column_stack(arrays))
         return chunk
@@ -529,16 +404,6 @@ def add_dialect(parser: argparse.ArgumentParser) -> None:
     )
     mark = "decimal mark of the numbers of a CSV file: '.' (default) or ','"
     parser.add_argument("--decimal", choices=[".", ","], metavar="MARK", help=mark)
-
-
-def add_groups(parser: argparse.ArgumentParser) -> None:
-    """Add the columns of groups, and the labels that these may have."""
-    sensitive = "columns of groups: metrics of each group, or of each combination of them"
-    parser.add_argument("--sensitive", **several(default=[], metavar="COL", help=sensitive))
-    labels = "public labels of these groups; repeated for each column"
-    parser.add_argument(
-        "--group-labels", nargs="+", action="append", default=[], metavar="LABEL", help=labels
-    )
 
 
 def _delimiter(text: str) -> str:

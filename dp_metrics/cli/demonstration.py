@@ -1,0 +1,170 @@
+"""`dp-metrics evaluate` without a file: models of public data, and what is released beside the truth."""
+
+import argparse
+import json
+import tempfile
+import warnings
+from collections.abc import Sequence
+from functools import partial
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+from dp_metrics._packages import import_extra
+from dp_metrics.cli.words import CommandError, several, told_as
+from dp_metrics.evaluation.datasets import (
+    DATA_VARIABLE,
+    DATASETS,
+    EMBEDDED,
+    Dataset,
+    DatasetError,
+    get_dataset,
+    load_dataset,
+)
+from dp_metrics.evaluation.engine import ERROR_CAP, ResultRow, ResultsError, Study, StudyError
+
+OUTPUT = Path("dp-metrics-output")
+
+clear_errors = partial(told_as, CommandError, DatasetError, ResultsError, StudyError)
+"""Makes one clear line of what is wrong with data, results or a study."""
+
+
+def writable_folder(path: Path) -> Path:
+    """Make the output folder and prove that files can be made there, before time is spent on training."""
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=path):
+            pass
+    except OSError as error:
+        raise CommandError(f"can't write to the output folder {path}: {error.strerror or error}") from error
+    return path
+
+
+def add_data_folder(parser: argparse.ArgumentParser) -> None:
+    """Add the option that names the folder of public data."""
+    data = f"folder of the data files (default: the variable {DATA_VARIABLE}; without a file, OpenML)"
+    parser.add_argument("--data-dir", type=Path, metavar="DIR", help=data)
+
+
+def add_data(parser: argparse.ArgumentParser) -> None:
+    """Add the options that name the data of the demonstration."""
+    names = f"data sets of the demonstration, of {', '.join(DATASETS)} (default: {' '.join(EMBEDDED)})"
+    parser.add_argument("--dataset", **several(), metavar="NAME", help=names)
+    add_data_folder(parser)
+
+
+_STUDIED = (0.1, 0.5, 1.0, 2.0)
+_PAGE_EPSILON, _NO_NOISE = 2.0, 1e6
+_METRICS = {
+    "private_mse": "Mean squared error",
+    "private_mae": "Mean absolute error",
+    "private_variance": "Variance of the target",
+    "private_log_loss": "Log loss",
+}
+
+
+def _number(value: float, digits: int = 5) -> str:
+    """Round to some significant digits; powers of ten only for the very large and the very small."""
+    rounded = float(f"{value:.{digits - 1}e}")
+    return f"{rounded:,.0f}" if 10.0 ** (digits - 1) <= abs(rounded) < 1e10 else f"{rounded:.{digits}g}"
+
+
+def _document(study: Study, rows: Sequence[ResultRow]) -> list[dict[str, Any]]:
+    """Return an object for each metric, epsilon and mechanism, those without a release included."""
+    found = {(row.metric, row.epsilon, row.mechanism): row for row in rows}
+    first = {row.metric: row for row in reversed(rows)}
+    return [
+        {
+            "dataset": task.dataset, "metric": f"private_{task.metric}", "mechanism": rival.mechanism,
+            "epsilon": epsilon, "n_test": any_row.n, "bounded": bool(any_row.bounded),
+            "release": None if row is None else row.release,
+            "expected_error": None if row is None else row.expected_error,
+            "error_cap": None if any_row.bounded else ERROR_CAP * any_row.true_value,
+            "true_value_not_private": any_row.true_value,
+            "sampling_error_not_private": any_row.sampling_error,
+        }
+        for task, epsilon in product(study.tasks, dict.fromkeys(row.epsilon for row in rows))
+        for rival in study.rivals
+        for row, any_row in [(found.get((task.metric, epsilon, rival.mechanism)), first[task.metric])]
+    ]  # fmt: skip
+
+
+def _describe(dataset: Dataset, rows: Sequence[dict[str, Any]]) -> str:
+    """Write the report of one data set."""
+    limit = (
+        "no public bounds" if dataset.task == "regression" else "loss bounded by the clipped probabilities"
+    )
+    if dataset.bounds is not None:
+        limit = f"public bounds {dataset.bounds[0]:g} to {dataset.bounds[1]:,.0f}"
+    lines = [f"== {dataset.name}: {dataset.task}, {rows[0]['n_test']:,} test records, {limit} =="]
+    for metric in dict.fromkeys(row["metric"] for row in rows):
+        group = [row for row in rows if row["metric"] == metric]
+        truth, sampling = (group[0][f"{name}_not_private"] for name in ("true_value", "sampling_error"))
+        capped = "" if group[0]["bounded"] else f", errors capped at {ERROR_CAP:g} x the true value"
+        table: dict[float, dict[str, str]] = {}
+        for row in group:
+            cell = "needs bounds"
+            if row["release"] is not None:
+                cell = f"{_number(row['release'])} ({_number(row['expected_error'], 2)})"
+            table.setdefault(row["epsilon"], {"epsilon": f"{row['epsilon']:g}"})[row["mechanism"]] = cell
+        lines += [
+            "",
+            f"{_METRICS[metric]} ({metric})",
+            f"  true value               {_number(truth)}  (NOT private, for study)",
+            f"  sampling standard error  {_number(sampling)}  (the error it has anyway; NOT private)",
+            f"  private releases, in brackets the exact expected absolute error{capped}:",
+            import_extra("pandas").DataFrame(table.values()).to_string(index=False, col_space=9),
+        ]
+    return "\n".join(lines)
+
+
+@clear_errors()
+def demonstrate(options: argparse.Namespace) -> None:
+    """Train models of public data, and show what is released of them beside what is true."""
+    from dp_metrics.evaluation import reproduce
+
+    datasets = [get_dataset(name) for name in dict.fromkeys(options.dataset or EMBEDDED)]
+    epsilons = sorted({float(one) for one in options.epsilon or _STUDIED})
+    # Everything that can be wrong is looked at before the first model is trained.
+    reproduce.check_extras()
+    loaded = [(dataset, load_dataset(dataset.name, options.data_dir)) for dataset in datasets]
+    output = writable_folder(options.output or OUTPUT)
+    document: dict[str, Any] = {
+        "warning": "fields that end in _not_private, and expected errors: for study on public data only",
+        "plots": [],
+        "pages": [],
+        "rows": [],
+    }
+    for dataset, data in loaded:
+        study, rows, evaluation = reproduce.evaluate(dataset, data, epsilons)
+        plot, page = output / f"{dataset.name}.png", output / f"{dataset.name}.html"
+        reproduce.draw_evaluation(study, rows, plot)
+        page.write_text(_page_beside_the_truth(evaluation), encoding="utf-8")
+        document["plots"].append(str(plot))
+        document["pages"].append(str(page))
+        described = _document(study, rows)
+        document["rows"] += described
+        if not options.json:
+            print(f"{_describe(dataset, described)}\n\nplot written to {plot}", flush=True)
+            print(f"page of all of it at epsilon {_PAGE_EPSILON:g} written to {page}\n", flush=True)
+    if options.json:
+        print(json.dumps(document, indent=2, allow_nan=False), flush=True)
+
+
+def _page_beside_the_truth(evaluation: Any) -> str:
+    """Return a page about a model of public data, with the exact numbers: for study."""
+    from dp_metrics.page.contents import sections_of
+    from dp_metrics.page.page import document, private_evaluate
+
+    predicted = evaluation.prediction
+    options: dict[str, Any] = {"y_pred": predicted, "bounds": evaluation.dataset.bounds, "task": "regression"}
+    if evaluation.dataset.task != "regression":
+        name, classes = ("y_score", 2) if predicted.ndim == 1 else ("y_proba", predicted.shape[1])
+        options = {name: predicted, "labels": range(classes)}
+    page = private_evaluate(evaluation.y_test, **options, epsilon=_PAGE_EPSILON)
+    split = {part.name: 1 for part in page.plan.parts}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # so much epsilon is no privacy: that is the point here
+        exact = private_evaluate(evaluation.y_test, **options, epsilon=_NO_NOISE, split=split)
+    beside = {name: number.value for name, number in exact.items()}
+    return document(page, sections_of(page, beside))

@@ -1,0 +1,262 @@
+"""Commands that read no predictions: `dp-metrics budget`, `metrics`, `plan`, `audit` and `reproduce`.
+
+What needs xgboost, pandas and matplotlib is imported only once it runs, so that ``--help`` works, and a
+missing extra is one clear line, where they are not installed.
+"""
+
+import argparse
+import inspect
+import json
+import os
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from dp_metrics._packages import import_extra
+from dp_metrics.analysis.auditing import run_audit, to_table
+from dp_metrics.analysis.expected_error import expected_error
+from dp_metrics.analysis.guesses import hints_of
+from dp_metrics.cli.demonstration import OUTPUT, add_data_folder, clear_errors, writable_folder
+from dp_metrics.cli.show import print_table, show_budget
+from dp_metrics.cli.words import (
+    CommandError,
+    add_json,
+    add_metric,
+    add_options,
+    epsilon,
+    given,
+    mistakes,
+    several,
+    typed_after,
+    whole,
+)
+from dp_metrics.metrics import METRICS, row_of
+from dp_metrics.metrics._metric import WEIGHTS
+
+_EPSILONS = (1.0, 0.1, 0.3, 3.0, 10.0)
+_HINTS = ("positives", "predicted_positives", "classes", "law")
+_MOST = 1_000_000
+_MOST_JOBS = 61 if os.name == "nt" else 1024  # Windows waits for no more processes at once
+
+
+def add_budget(parser: argparse.ArgumentParser, _words: Sequence[str]) -> None:
+    """Describe the command and its options."""
+    parser.description = (
+        "Show the total of a budget file, what is spent and for what, the values that were bought, and what "
+        "is left."
+    )
+    file = "budget file, as --budget of `score` names it"
+    parser.add_argument("file", type=Path, metavar="FILE", help=file)
+    add_json(parser)
+    parser.set_defaults(run=lambda typed: show_budget(typed.file, as_json=typed.json))
+
+
+def add_metrics(parser: argparse.ArgumentParser, _words: Sequence[str]) -> None:
+    """Describe the command and its options."""
+    parser.description = (
+        "List every metric: its name, the function that it stands for, and its public options."
+    )
+    add_json(parser)
+    parser.set_defaults(run=_metrics)
+
+
+def _metrics(typed: argparse.Namespace) -> None:
+    described: list[dict[str, Any]] = [
+        {
+            "name": row.name,
+            "exact_function": row.exact_function or None,
+            "summary": (inspect.getdoc(row.function) or "").partition("\n")[0],
+            "data": list(row.data),
+            "options": {name: value for name, value in row.options.items() if name not in WEIGHTS},
+            "required": list(row.required),
+        }
+        for row in METRICS.values()
+    ]
+    if typed.json:
+        print(json.dumps(described, indent=2))
+        return
+    for one in described:
+        exact = f", for {one['exact_function']}" if one["exact_function"] else ""
+        print(f"{one['name']}{exact}\n    {one['summary']}")
+        named = [
+            f"{name} (required)" if name in one["required"] else f"{name}={default!r}"
+            for name, default in one["options"].items()
+        ]
+        if named:
+            print(f"    options: {', '.join(named)}")
+
+
+# plan
+
+
+def add_plan(parser: argparse.ArgumentParser, words: Sequence[str]) -> None:
+    """Describe the command and its options."""
+    parser.description = (
+        "Print what error to expect of private metrics, from rough public guesses and without any data: by "
+        "epsilon, and by number of records. The guesses must not come from the private data."
+    )
+    metric = "a metric and a guess of its value; may be repeated"
+    parser.add_argument("--metric", **several(metavar="NAME=GUESS", required=True, help=metric))
+    sizes = "numbers of records; the first is that of the table by epsilon"
+    records = partial(whole, least=2, most=_MOST)
+    parser.add_argument("--n", **several(type=records, metavar="N", required=True, help=sizes))
+    epsilons = "epsilons; the first is that of the table by number of records"
+    parser.add_argument("--epsilon", **several(type=epsilon, metavar="E", help=epsilons))
+    add_options(parser, expected_error, _HINTS)
+    add_json(parser)
+    add_metric(parser, [word.partition("=")[0] for word in typed_after(words, "--metric")])
+    parser.set_defaults(run=_plan)
+
+
+def _planned(typed: argparse.Namespace) -> dict[str, Callable[..., Any]]:
+    """Return, of each metric as it was typed, its expected error given n and epsilon."""
+    planned, taken = dict[str, Callable[..., Any]](), set[str]()
+    hints = {
+        name: value for name, value in given(typed, expected_error, but=("n",)).items() if name in _HINTS
+    }
+    for word in typed.metric:
+        name, _, guess = word.partition("=")
+        row, fixed = row_of(name)
+        try:
+            value = float(guess)
+        except ValueError:
+            raise CommandError(f"--metric takes NAME=GUESS, such as roc_auc=0.8, not {word!r}") from None
+        hinted = {hint: hints[hint] for hint in hints_of(row) if hint in hints}
+        taken |= {*hinted}
+        options = {key: value for key, value in given(typed, row.function).items() if key in row.options}
+        planned[word] = partial(expected_error, name, guess=value, **fixed, **options, **hinted)
+    if unused := sorted(hints.keys() - taken):
+        raise CommandError(f"none of these metrics takes {' or '.join(unused)}")
+    return planned
+
+
+def _plan(typed: argparse.Namespace) -> None:
+    n, at = typed.n[0], float((typed.epsilon or _EPSILONS)[0])
+    epsilons = sorted({*map(float, typed.epsilon or _EPSILONS)})
+    about = [n // 4, n // 2, n, 2 * n, 4 * n] if len(typed.n) == 1 else sorted({*typed.n})
+    sizes = [size for size in about if 2 <= size <= _MOST]
+    with mistakes():
+        planned = _planned(typed)
+        by_epsilon = {word: [of(n=n, epsilon=one) for one in epsilons] for word, of in planned.items()}
+        by_size = {word: [of(n=size, epsilon=at) for size in sizes] for word, of in planned.items()}
+    assumes = {word: row[0].assumes for word, row in by_epsilon.items()}
+    simulated = [word for word, row in by_epsilon.items() if row[0].simulated]
+    if typed.json:
+        document = {
+            "n": n, "epsilons": epsilons, **_errors("epsilon", by_epsilon),
+            "epsilon": at, "sizes": sizes, **_errors("size", by_size),
+            "assumes": assumes, "simulated": simulated,
+        }  # fmt: skip
+        print(json.dumps(document, indent=2))
+        return
+    for title, corner, heads, rows in (
+        (f"{n:,} records", "epsilon", [f"{one:g}" for one in epsilons], by_epsilon),
+        (f"epsilon {at:g}", "records", [f"{size:,}" for size in sizes], by_size),
+    ):
+        print(f"Mean absolute error by the noise, {title}")
+        print_table([(corner, *heads), *((word, *map(_between, row)) for word, row in rows.items())], "  ")
+        print()
+    print("Assumed; no data were read:")
+    for word, assumed in assumes.items():
+        print(f"  {word}: {assumed}")
+    if any(row[0].mean_absolute_range for row in by_epsilon.values()):
+        print("\nRanges are from light tails (normal errors) to heavy ones: plan for the larger error.")
+    if simulated:
+        print(f"\nSimulated, to within 30 %, and not computed: {', '.join(simulated)}")
+
+
+def _errors(by: str, rows: Mapping[str, Sequence[Any]]) -> dict[str, Any]:
+    """Return expected errors as JSON can hold them, and the ranges of those that have some."""
+    ranges = {word: [told.mean_absolute_range for told in row] for word, row in rows.items()}
+    return {
+        f"errors_by_{by}": {word: [told.mean_absolute for told in row] for word, row in rows.items()},
+        f"ranges_by_{by}": {
+            word: [list(one) for one in row] for word, row in ranges.items() if None not in row
+        },
+    }
+
+
+def _between(told: Any) -> str:
+    """Return an expected error, or the range of it."""
+    return " to ".join(f"{end:.2g}" for end in told.mean_absolute_range or (told.mean_absolute,))
+
+
+# audit and reproduce
+
+
+def add_audit(parser: argparse.ArgumentParser, _words: Sequence[str]) -> None:
+    """Describe the command and its options."""
+    parser.description = (
+        "Search for the neighbouring data sets on which each metric loses most privacy, with "
+        "exact output laws. Prints the worst loss found / epsilon (at most 1 if the claim holds) and the "
+        "worst pair; exit code 1 if a claim is refuted. No real data are read."
+    )
+    add_options(parser, run_audit, epsilons="--epsilon", mechanisms="--mechanism", n="--records")
+    add_json(parser)
+    parser.set_defaults(run=_audit)
+
+
+def _audit(typed: argparse.Namespace) -> int:
+    bar = partial(import_extra("tqdm", "cli").tqdm, desc="audit", unit="claim", file=sys.stderr)
+    asked = {"epsilons": [0.1, 1.0, 4.0], **given(typed, run_audit)}
+    for name in ("epsilons", "mechanisms"):
+        asked |= (
+            {name: asked[name] if isinstance(asked[name], list) else [asked[name]]} if name in asked else {}
+        )
+    with mistakes():
+        findings = run_audit(**asked, progress=bar)
+    passed = all(finding.result.passed for finding in findings)
+    if typed.json:
+        rows = [
+            {
+                "metric": f.metric, "mechanism": f.mechanism, "epsilon": f.epsilon,
+                "worst_loss": f.result.worst, "pairs": f.result.pairs, "passed": f.result.passed,
+            }
+            for f in findings
+        ]  # fmt: skip
+        print(json.dumps({"passed": passed, "findings": rows}, indent=2))
+    else:
+        claims = ", ".join(f"{float(one):g}" for one in asked["epsilons"])
+        print(f"Worst privacy loss found / epsilon, over epsilon = {claims}:\n\n{to_table(findings)}\n")
+        print(max(findings, key=lambda finding: finding.result.worst / finding.epsilon).result)
+    return 0 if passed else 1
+
+
+def add_reproduce(parser: argparse.ArgumentParser, _words: Sequence[str]) -> None:
+    """Describe the command and its options."""
+    parser.description = (
+        "Run the experiments of Durfee, arXiv 2311.14681, on public data, and draw a figure of "
+        "each. Every release is a line of results.csv in the output folder; a run that was stopped goes on "
+        "from there. Releases are seeded, so that runs can be repeated: a study on public data, never a way "
+        "to publish."
+    )
+    names = several(metavar="NAME", default=[])
+    parser.add_argument("--figure", **names, help="figures (default: all; a wrong name lists them)")
+    images = "data sets (default: the paper's; CIFAR-10 only if torch is installed)"
+    parser.add_argument("--dataset", **names, help=images)
+    parser.add_argument("--mechanism", **names, help="mechanisms (default: all)")
+    add_data_folder(parser)
+    output = "folder of results (default: ./%(default)s)"
+    parser.add_argument("--output", type=Path, default=OUTPUT, metavar="DIR", help=output)
+    jobs = partial(whole, least=1, most=_MOST_JOBS)
+    parser.add_argument("--jobs", type=jobs, default=1, metavar="N", help="processes (default: 1)")
+    parser.add_argument("--quick", action="store_true", help="10 repeats, 3 epsilons, the five tables")
+    page = "run nothing: write report.html beside these results, results.csv or its folder"
+    parser.add_argument("--report", type=Path, metavar="RESULTS", help=page)
+    parser.set_defaults(run=_reproduce)
+
+
+@clear_errors()
+def _reproduce(typed: argparse.Namespace) -> None:
+    from dp_metrics.evaluation.reproduce import reproduce, write_report
+
+    if typed.report is not None:
+        print(write_report(typed.report))
+        return
+    output = writable_folder(typed.output)
+    how = {"data_dir": typed.data_dir, "jobs": typed.jobs, "quick": typed.quick}
+    for path in reproduce(typed.figure, typed.dataset, typed.mechanism, output=output, **how):
+        print(path)
+    print(f"for a page with tables: dp-metrics reproduce --report {typed.output}", file=sys.stderr)

@@ -1,0 +1,261 @@
+"""How words are read, of the command line and of files; and options, made of the signatures of functions.
+
+A cell of text, in a file as on the command line, is read by itself, whatever the others hold.
+"""
+
+import argparse
+import ast
+import inspect
+import json
+import math
+import re
+import sys
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from fractions import Fraction
+from functools import partial
+from typing import Any
+
+BOOLEANS = {
+    spelled: word == "true" for word in ("true", "false") for spelled in (word, word.title(), word.upper())
+}
+"""Python, pandas, R and JSON write booleans so. A T, F, Y or N may be a group or a country."""
+
+MISSING = frozenset(("", "NA", "N/A", "n/a", "NaN", "nan", "NAN", "NULL", "null"))
+"""What stands for nothing, unless it is a given label."""
+
+_SWAPPED = str.maketrans(",.", ".,")
+_WHOLE = re.compile(r"([+-]?[0-9]{1,4000})(\.0*)?")  # digits are compared: two large ids could be one float
+_DECIMAL = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
+_STRUCTURED = ("[", "(", "{", '"', "'")
+_LISTS = frozenset(("labels", "group_labels", "bounds", "edges", "target_names"))
+_NEVER = frozenset(("accountant", "random_state", "dry_run", "epsilon", "spend_name", "progress"))
+
+
+class CommandError(Exception):
+    """What was asked for can't be done; the message is one line for the user."""
+
+
+class Refusal(Exception):
+    """What was asked for is clear, but the data or the budget don't allow it; nothing was spent."""
+
+
+@contextmanager
+def told_as(kind: type[Exception], *errors: type[Exception]) -> Iterator[None]:
+    """Turn these errors into one clear line of a kind."""
+    try:
+        yield
+    except errors as error:
+        raise kind(str(error)) from None
+
+
+mistakes = partial(told_as, CommandError, ValueError, TypeError)
+"""Makes one clear line of what the package says of options."""
+
+refusals = partial(told_as, Refusal, ValueError, TypeError, RuntimeError)
+"""Makes one clear line of what the package says of data or a budget; such an error comes before the spend."""
+
+
+def tell(kind: str, message: object) -> None:
+    """Write one line on standard error, if it can be written: no result that is paid for depends on it."""
+    if sys.stderr is None:  # standard error is closed, and `print` would write on standard output instead
+        return
+    with suppress(OSError):  # a full disk, or a reader that went away
+        print(f"dp-metrics: {kind}:", " ".join(str(message).split()), file=sys.stderr, flush=True)
+
+
+# Options
+
+
+def epsilon(text: str) -> float | Fraction:
+    """Return a positive, finite number that was typed, or a fraction such as 1/3, which no float is."""
+    with suppress(ValueError, ArithmeticError):
+        exact = Fraction(text) if "/" in text else float(text)
+        if 0 < float(exact) < math.inf:
+            return exact
+    raise argparse.ArgumentTypeError(f"{text!r} is not a positive, finite number")
+
+
+def whole(text: str, *, least: int, most: int) -> int:
+    """Return a whole number in a range that was typed."""
+    if text.isdecimal() and least <= int(text) <= most:
+        return int(text)
+    raise argparse.ArgumentTypeError(f"{text!r} is not a whole number from {least} to {most:,}")
+
+
+def several(**more: Any) -> dict[str, Any]:
+    """Return the settings of an option that takes several values and may be repeated."""
+    return {"nargs": "+", "action": "extend", **more}
+
+
+def add_option(
+    parser: argparse.ArgumentParser, function: Callable[..., Any], name: str, *flags: str, **more: Any
+) -> None:
+    """Add the option of a parameter of a public function: its name, default and first sentence.
+
+    Parameters
+    ----------
+    parser : ArgumentParser
+        The parser of a command.
+    function : callable
+        A function with a numpydoc docstring.
+    name : str
+        The parameter.
+    *flags : str
+        What is typed, where it is not the name of the parameter.
+    **more : Any
+        Whatever else, or other than the signature, argparse is to know.
+    """
+    default = inspect.signature(function).parameters[name].default
+    told = f" (default: {default})" if default not in (None, (), inspect.Parameter.empty) else ""
+    entry = re.search(rf"^{name} : .*\n((?: +.*\n)+)", inspect.getdoc(function) or "", re.MULTILINE)
+    text = " ".join(entry[1].split()) if entry else ""  # there is no docstring under `python -OO`
+    first = re.split(r"(?<=\.) (?=[A-Z(])|; None: ", text)[0].rstrip(".").replace("`", "").replace("%", "%%")
+    known = {"dest": name, "default": argparse.SUPPRESS, "nargs": "+", "metavar": "VALUE"}
+    parser.add_argument(*(flags or [f"--{name.replace('_', '-')}"]), **known | {"help": first + told} | more)
+
+
+def add_options(
+    parser: argparse.ArgumentParser, function: Callable[..., Any], names: Collection[str] = (), **flags: str
+) -> None:
+    """Add the options of a function that are there for no other one yet.
+
+    Parameters
+    ----------
+    parser, function
+        As for `add_option`.
+    names : collection of str, default=all but what each release has
+        Which of its parameters.
+    **flags : str
+        What is typed for some of them, where it is not the name.
+    """
+    known = {action.dest for action in parser._actions} | _NEVER
+    for name, one in inspect.signature(function).parameters.items():
+        if (
+            name not in known
+            and (name in names or not names)
+            and one.kind not in (one.VAR_KEYWORD, one.VAR_POSITIONAL)
+        ):
+            add_option(parser, function, name, *filter(None, [flags.get(name)]))
+
+
+def given(
+    typed: argparse.Namespace, function: Callable[..., Any], but: Collection[str] = ()
+) -> dict[str, Any]:
+    """Return the options of a function that were typed, as it takes them.
+
+    A value is JSON, or a Python literal, or else text as it stands. The words of labels may be a list.
+    """
+    found: dict[str, Any] = {}
+    for name, parameter in inspect.signature(function).parameters.items():
+        words = getattr(typed, name, None)
+        if words is None or name in but or name in _NEVER:
+            continue
+        kind = str(parameter.annotation)
+        if kind.startswith(("str", "'str")) and "Array" not in kind:
+            found[name] = None if words == ["null"] else words[0]
+            continue
+        found[name] = value_of(words, name)
+        if isinstance(parameter.default, bool) and not isinstance(found[name], bool):
+            raise CommandError(f"--{name.replace('_', '-')} takes true or false, not {' '.join(words)!r}")
+    if (word := getattr(typed, "pos_label", None)) is not None and "pos_label" in found:
+        known = found.get("labels") or [0, 1]
+        positive = label_reader(known)(word[0])
+        found["pos_label"] = positive if positive in known else found["pos_label"]
+    return found
+
+
+def value_of(words: Sequence[str], name: str) -> Any:
+    """Return the value of an option: one word, a list of several, or the one word that is a list."""
+    values = [_value(word, name) for word in words]
+    if len(values) == 1 and (name not in _LISTS or isinstance(values[0], list | tuple)):
+        return values[0]
+    if any(isinstance(value, str) for value in values):
+        return [value if isinstance(value, str) else word for value, word in zip(values, words, strict=True)]
+    return values
+
+
+def _value(text: str, name: str) -> Any:
+    if text.strip() in BOOLEANS:
+        return BOOLEANS[text.strip()]
+    for read in (json.loads, ast.literal_eval):
+        try:
+            return read(text.strip())
+        except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
+            continue
+    if text.strip().startswith(_STRUCTURED):
+        raise CommandError(f"--{name.replace('_', '-')}: {text!r} is neither JSON nor a Python literal")
+    return text
+
+
+def typed_after(words: Sequence[str], flag: str, usual: Sequence[str] = ()) -> Sequence[str]:
+    """Return what was typed for an option on which it depends which other options there are."""
+    parser = argparse.ArgumentParser(add_help=False, allow_abbrev=False, exit_on_error=False)
+    parser.add_argument(flag, dest="found", **several(default=[]))
+    with suppress(argparse.ArgumentError):
+        return parser.parse_known_args(words)[0].found or usual
+    return usual
+
+
+def add_json(parser: argparse.ArgumentParser) -> None:
+    """Add the option that asks for output for programs."""
+    parser.add_argument("--json", action="store_true", help="print one JSON document and nothing else")
+
+
+def add_metric(parser: argparse.ArgumentParser, metrics: Sequence[str]) -> None:
+    """Add the options of metrics that were named: those of the function of each."""
+    from dp_metrics.metrics import row_of
+
+    for metric in metrics:
+        with mistakes():
+            row, _ = row_of(metric)
+        add_options(parser, row.function, [*row.options, "neighboring", "mechanism"])
+
+
+def pick(typed: Mapping[str, Any], *names: str) -> dict[str, Any]:
+    """Return what was typed for these parameters."""
+    return {name: typed[name] for name in names if name in typed}
+
+
+# Cells
+
+
+def label_reader(labels: Sequence[Any] = (), decimal: str = ".") -> Callable[[str], Any]:
+    """Return what makes a label or an id of a cell, and None of one that is missing.
+
+    A cell that equals a given label as text is that label. What is neither that nor missing is a boolean, a
+    number or text: 1, 1.0 and true are equal. Where labels are given it is the one of this number, or else
+    text that is no label.
+
+    Parameters
+    ----------
+    labels : sequence, default=()
+        The given labels.
+    decimal : {".", ","}, default="."
+        The decimal mark of numbers; different cells stay different.
+    """
+    by_text = {str(label): label for label in labels}
+    by_name = {_name(str(label)): label for label in labels if not isinstance(label, str)}
+
+    def read(cell: str) -> Any:
+        text = cell.strip()
+        if by_text and (cell in by_text or text in by_text):
+            return by_text.get(cell, by_text.get(text))
+        if text in MISSING:
+            return None
+        name = _name(text.translate(_SWAPPED) if decimal == "," else text)
+        return by_name.get(name, text) if labels else name
+
+    return read
+
+
+def _name(text: str) -> Any:
+    """Return text so that what is equal as a number is equal; a fraction becomes a number."""
+    if text in BOOLEANS:
+        return str(int(BOOLEANS[text]))
+    if whole := _WHOLE.fullmatch(text):
+        return str(int(whole[1]))
+    number = float(text) if _DECIMAL.fullmatch(text) else math.nan
+    if not math.isfinite(number):
+        return text
+    return str(int(number)) if number.is_integer() else number
