@@ -43,6 +43,7 @@ from dp_metrics.cli.words import (
     add_options,
     given,
     mistakes,
+    options_of,
     refusals,
     several,
     tell,
@@ -61,7 +62,7 @@ from dp_metrics.page.numbers import parsed
 from dp_metrics.page.page import PrivateEvaluation, private_evaluate
 from dp_metrics.quantities.variance import VarianceOf
 from dp_metrics.release.result import with_result
-from dp_metrics.release.stored_questions import public_records
+from dp_metrics.release.stored_questions import PER_RECORD, public_records
 from dp_metrics.release.terms import Terms
 
 Columns: TypeAlias = Mapping[str, ColumnSpec]
@@ -85,12 +86,15 @@ class Request:
         The columns of each argument.
     summarise : callable or None, default=None
         The same, of records that come in chunks.
+    check : callable, default=nothing
+        Raises for what would be refused whatever the records are.
     """
 
     name: str
     call: Callable[..., Any]
     columns: Columns
     summarise: Callable[..., Any] | None = None
+    check: Callable[[Predictions], object] = lambda records: None
 
 
 def bought(typed: argparse.Namespace, request: Request) -> tuple[Any, PrivacyAccountant | None]:
@@ -104,6 +108,7 @@ def bought(typed: argparse.Namespace, request: Request) -> tuple[Any, PrivacyAcc
         warnings.simplefilter("ignore")
         records = open_predictions(typed.predictions, request.columns, dialect_of(typed))
         try:  # what is wrong with an option is wrong where there is no record, and before anything is paid
+            request.check(records)
             request.call(
                 **records.no_records(), epsilon=typed.epsilon, accountant=PrivacyAccountant(_NOTHING)
             )
@@ -115,7 +120,9 @@ def bought(typed: argparse.Namespace, request: Request) -> tuple[Any, PrivacyAcc
         budget = opened_budget(typed)
         warnings.simplefilter("always", UserWarning)  # the package's own, which tell public things
         with _progress(typed.predictions.name) as progress, refusals():
-            if request.summarise is not None:
+            if budget is not None and typed.spend_name in budget:  # what is stored, or why it is not served
+                released = request.call(**records.public(progress), accountant=budget, **paid)
+            elif request.summarise is not None:
                 released = request.summarise(records, progress, accountant=budget, **paid)
             else:
                 released = request.call(**records.whole(progress), accountant=budget, **paid)
@@ -230,12 +237,10 @@ def add_score(parser: argparse.ArgumentParser, words: Sequence[str]) -> None:
 def _score(typed: argparse.Namespace) -> None:
     with mistakes():
         row, fixed = row_of(typed.metric)
-    options = fixed | given(typed, row.function, but=("sample_weight", "groups", *row.data))
+    options = fixed | options_of(typed, row)
     settings: dict[str, Any] = {
         name: options.pop(name) for name in ("neighboring", "mechanism") if name in options
     }
-    if missing := [f"--{name}" for name in row.required if name not in options]:
-        raise CommandError(f"{row.name} needs {' and '.join(missing)}")
     groups, labels = _groups(typed)
     columns = _columns_of(typed, row, options, has_groups=bool(groups)) | groups
     if groups:
@@ -251,9 +256,20 @@ def _score(typed: argparse.Namespace) -> None:
             settings.setdefault("mechanism", row.mechanism)  # the question is that of the function
         summarise = partial(_summarised, row, options, settings) if _merges(row, settings, columns) else None
         metric = partial(row.function, **options, **settings)
-        request = Request(row.name, with_result(metric), columns, summarise)
+        check = partial(_check, row, options, {"epsilon": typed.epsilon, **settings})
+        request = Request(row.name, with_result(metric), columns, summarise, check)
     released, budget = bought(typed, request)
     show(released, row.name, typed, budget, Limits(typed.interval, typed.confidence))
+
+
+def _check(
+    row: Metric, options: Mapping[str, Any], settings: Mapping[str, Any], records: Predictions
+) -> None:
+    """Raise if a setting does not suit a metric with these options, of however many records."""
+    forms, terms = records.forms(), Terms.of(**settings)
+    row.release_on(terms, {**options, **dict.fromkeys(PER_RECORD & forms.keys(), True)})
+    n = None if terms.relation.private_n else sys.maxsize
+    row.planned(Shape(tuple(forms[name] for name in row.data), n), options).most_ranks(terms)
 
 
 def _merges(row: Metric, settings: Mapping[str, Any], columns: Columns) -> bool:
@@ -275,7 +291,7 @@ def _summarised(
     forms, terms = records.forms(), Terms.of(**settings, **paid)
     shape = Shape(tuple(forms[name] for name in row.data))
     summary = Summary(row.function, **options).expecting(shape, terms)
-    weights = []
+    weights: list[Any] = []
     for chunk in chain([records.no_records()], records.chunks(progress)):
         summary.update(*[chunk[name] for name in row.data], sample_weight=chunk.get("sample_weight"))
         weights.append(chunk.get("sample_weight"))
@@ -457,7 +473,7 @@ def _compare(typed: argparse.Namespace) -> None:
         row, fixed = row_of(asked.pop("loss", "zero_one"), "loss")
     if len(row.data) == 1:
         raise CommandError(f"{row.name} is of one column: compare takes a loss of --y-true and predictions")
-    options = {**fixed, **given(typed, row.function, but=(*columns, *asked, *row.data))}
+    options = {**fixed, **options_of(typed, row, but=(*columns, *asked))}
     specs = {"y_true": column_of(row, row.data[0], typed.y_true, options)}
     specs |= {name: column_of(row, row.data[1], getattr(typed, name), options) for name in _MODELS}
     if typed.groups:

@@ -29,6 +29,7 @@ from dp_metrics.inputs.arrays import ArgumentShape
 from dp_metrics.inputs.models import NamedColumns
 from dp_metrics.inputs.options import did_you_mean
 from dp_metrics.metrics import Metric
+from dp_metrics.release.stored_questions import PER_RECORD
 
 _LARGEST_WHOLE = 2**53
 _IF_LABELS_ARE_TEXT = " (for labels that are text, pass --labels)"
@@ -164,7 +165,7 @@ class Predictions:
         """Yield the records in chunks; the last one has come only if the whole file could be read."""
         with self._reading():
             for batch in self._batches(progress):
-                yield self._arrays({name: batch.column(name) for name in self._names})
+                yield self._arrays({name: batch.column(name) for name in self._names}, self._specs)
 
     def whole(self, progress: Progress) -> Chunk:
         """Return all records."""
@@ -176,9 +177,26 @@ class Predictions:
             for name, spec in self._specs.items()
         }
 
+    def public(self, progress: Progress) -> Chunk:
+        """Return what is public of each record; private cells are not looked at.
+
+        In the place of a private argument are numbers of which nothing can be released.
+        """
+        specs = {name: spec for name, spec in self._specs.items() if name in PER_RECORD}
+        chunks, n = [self._nothing(specs)], 0
+        with self._reading():
+            for batch in self._batches(progress):
+                n += batch.num_rows
+                chunks.append(self._arrays({name: batch.column(name) for name in self._names}, specs))
+        public = {name: np.concatenate([chunk[name] for chunk in chunks[1:] or chunks]) for name in specs}
+        return dict.fromkeys(self._specs, np.full(n, np.nan)) | public
+
     def no_records(self) -> Chunk:
         """Return a chunk without records."""
-        return self._arrays({name: self._pa.array([], self._types[name]) for name in self._names})
+        return self._nothing(self._specs)
+
+    def _nothing(self, specs: Mapping[str, ColumnSpec]) -> Chunk:
+        return self._arrays({name: self._pa.array([], self._types[name]) for name in self._names}, specs)
 
     def forms(self) -> dict[str, ArgumentShape]:
         """Return the public form of each argument, before any record is read."""
@@ -203,9 +221,9 @@ class Predictions:
         """Return whether these are surely the names of the columns."""
         return True
 
-    def _arrays(self, columns: dict[str, Any]) -> Chunk:
+    def _arrays(self, columns: dict[str, Any], specs: Mapping[str, ColumnSpec]) -> Chunk:
         chunk = {}
-        for argument, spec in self._specs.items():
+        for argument, spec in specs.items():
             arrays = [self._array(columns[name], name, spec) for name in spec.columns]
             chunk[argument] = spec.named(arrays[0] if len(arrays) == 1 else np.column_stack(arrays))
         return chunk

@@ -143,7 +143,7 @@ INTERVALS = {
 """What limits may be limits of, with their names in JSON."""
 
 _WORDS = {
-    "noise": "limits of its noise, with probability {} %, of the exact value for these records",
+    "noise": "limits of the exact value for these records, with probability {} %",
     "people": "limits among all people like these, with confidence {} %",
     "sure": "sure limits among all people like these, with confidence {} %",
 }

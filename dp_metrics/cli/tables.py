@@ -24,10 +24,12 @@ from dp_metrics.cli.words import (
     CommandError,
     add_json,
     add_metric,
+    add_option,
     add_options,
     epsilon,
     given,
     mistakes,
+    options_of,
     several,
     typed_after,
     whole,
@@ -125,7 +127,7 @@ def _planned(typed: argparse.Namespace) -> dict[str, Callable[..., Any]]:
             raise CommandError(f"--metric takes NAME=GUESS, such as roc_auc=0.8, not {word!r}") from None
         hinted = {hint: hints[hint] for hint in hints_of(row) if hint in hints}
         taken |= {*hinted}
-        options = {key: value for key, value in given(typed, row.function).items() if key in row.options}
+        options = options_of(typed, row, but=("epsilon", "n"))
         planned[word] = partial(expected_error, name, guess=value, **fixed, **options, **hinted)
     if unused := sorted(hints.keys() - taken):
         raise CommandError(f"none of these metrics takes {' or '.join(unused)}")
@@ -193,7 +195,8 @@ def add_audit(parser: argparse.ArgumentParser, _words: Sequence[str]) -> None:
         "exact output laws. Prints the worst loss found / epsilon (at most 1 if the claim holds) and the "
         "worst pair; exit code 1 if a claim is refuted. No real data are read."
     )
-    add_options(parser, run_audit, epsilons="--epsilon", mechanisms="--mechanism", n="--records")
+    add_option(parser, run_audit, "epsilons", "--epsilon", type=epsilon)
+    add_options(parser, run_audit, mechanisms="--mechanism", n="--records")
     add_json(parser)
     parser.set_defaults(run=_audit)
 

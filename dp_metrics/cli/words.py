@@ -165,6 +165,14 @@ def given(
     return found
 
 
+def options_of(typed: argparse.Namespace, row: Any, but: Collection[str] = ()) -> dict[str, Any]:
+    """Return the options of a metric that were typed, and its settings; its columns are none of them."""
+    options = given(typed, row.function, ("sample_weight", "groups", *row.data, *but))
+    if missing := [f"--{name}" for name in row.required if name not in options]:
+        raise CommandError(f"{row.name} needs {' and '.join(missing)}")
+    return options
+
+
 def value_of(words: Sequence[str], name: str) -> Any:
     """Return the value of an option: one word, a list of several, or the one word that is a list."""
     values = [_value(word, name) for word in words]
@@ -175,7 +183,9 @@ def value_of(words: Sequence[str], name: str) -> Any:
     return values
 
 
-def _value(text: str, name: str) -> Any:
+def _value(text: Any, name: str) -> Any:
+    if not isinstance(text, str):  # what was checked as it was typed
+        return text
     if text.strip() in BOOLEANS:
         return BOOLEANS[text.strip()]
     for read in (json.loads, ast.literal_eval):

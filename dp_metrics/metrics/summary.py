@@ -30,7 +30,6 @@ from dp_metrics.release.terms import Terms
 CAPACITY = 2048
 """Ranks that a summary keeps unless it is told otherwise."""
 
-_MANY_RECORDS = 1 << 40  # no summary will have more
 _OPEN = (
     "The options of the summary leave open what its records are like, or some chunk was empty and of another "
     "type or number of columns than the others. With neighboring='add_or_remove_one' a release must not "
@@ -162,9 +161,7 @@ class Summary(HtmlRepr):
 
     def _serve(self, query: Query, terms: Terms) -> None:
         """Keep as many ranks as a release on these terms uses at most."""
-        many = [one.plain(_MANY_RECORDS) for one in query.quantities]
-        noises, _ = replace(query, unstated=None).noises(terms, many, CAPACITY)
-        self._capacity = max([self._capacity, *(noise.ranks for noise in noises)])
+        self._capacity = max(self._capacity, query.most_ranks(terms, CAPACITY))
 
     def _planned(self, shape: Shape) -> Query:
         """Return the query of records of a form, or raise if an option is invalid."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import dataclass, fields, is_dataclass, replace
 from fractions import Fraction
 from functools import partial
 from types import MethodType
@@ -30,6 +30,7 @@ from dp_metrics.release.terms import Terms
 COUNT_SHARE = Fraction(1, 20)
 """This share of epsilon pays for a private number of records, where it is needed."""
 
+_MANY_RECORDS = 1 << 40  # nobody has more
 _TOO_MANY_RANKS = (
     "A release at this epsilon uses {} ranks, but the summary keeps {}. The release is as private, but less "
     "accurate, and useless if fewer than half of the ranks are kept. Make the summary with a larger capacity."
@@ -207,6 +208,12 @@ class Query(Comparable):
             for_count = epsilon * COUNT_SHARE
             noises = at(epsilon - for_count)
         return noises, for_count
+
+    def most_ranks(self, terms: Terms, capacity: int | None = None) -> int:
+        """Return how many ranks a release of however many records uses; ValueError if it would be refused."""
+        many = [one.plain(_MANY_RECORDS) for one in self.quantities]
+        noises, _ = replace(self, unstated=None).noises(terms, many, capacity)
+        return max(noise.ranks for noise in noises)
 
     def read(self, records: Records) -> Source:
         """Return where the stats of records come from: the one door to them.

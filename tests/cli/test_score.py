@@ -56,7 +56,7 @@ def test_a_file_tells_what_the_function_gives(case, write, run, same):
             assert "(epsilon 2, 200 records, replace one); no budget was charged\n" in text
         limits = shown["noise_interval"]
         is_one = limits is not None and not isinstance(limits["lower"], list)
-        assert ("limits of its noise, with" in text) == is_one
+        assert ("limits of the exact value" in text) == is_one
 
 
 UNLIMITED = [("mse", name, {}, relation) for name in ("adaptive", "hazard", "above_threshold")
@@ -175,7 +175,7 @@ def test_limits_are_those_of_the_result_and_cost_nothing(file, people, run, same
         lines = run(*asked).out.splitlines()
     among_all = "limits among all people like these, with confidence 80 %"
     assert [line.split(":")[0] for line in lines[1:]] == [
-        among_all, "limits of its noise, with probability 80 %, of the exact value for these records",
+        among_all, "limits of the exact value for these records, with probability 80 %",
         f"sure {among_all}",
     ]  # fmt: skip
     low, high = (float(end) for end in lines[1].partition(": ")[2].split(" to "))
