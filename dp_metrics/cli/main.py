@@ -26,11 +26,11 @@ _COMMANDS = {
     ),
     "compare": ("commands", "tell which of two models is better on the records of a file"),
     "interval": ("commands", "release an interval for the mean or a quantile of a loss among all people"),
-    "budget": ("tables", "show what is spent of a budget, and what is left"),
-    "metrics": ("tables", "list the metrics that `score` can release, and their options"),
-    "plan": ("tables", "print what errors to expect of metrics, from rough guesses and without data"),
-    "audit": ("tables", "search for the worst privacy loss of every public metric"),
-    "reproduce": ("tables", "run the experiments of the paper again, and draw its figures"),
+    "budget": ("lists", "show what is spent of a budget, and what is left"),
+    "metrics": ("lists", "list the metrics that `score` can release, and their options"),
+    "plan": ("lists", "print what errors to expect of metrics, from rough guesses and without data"),
+    "audit": ("lists", "search for the worst privacy loss of every public metric"),
+    "reproduce": ("lists", "run the experiments of the paper again, and draw its figures"),
 }
 """Of each command, the module that has it as `add_...`, and what it does."""
 

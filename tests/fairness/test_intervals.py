@@ -192,7 +192,7 @@ def test_the_exact_probability_that_limits_of_noise_miss(confusion):
 
     class Cached(Result):
         def noise_interval(self, confidence):
-            return ends(self.quantities[0], confidence)
+            return ends(self.parts[0], confidence)
 
     total, missed = 0.0, dict.fromkeys(("a", "b", "largest", "pair", "ratio"), 0.0)
     for noise in itertools.product(range(-9, 10), repeat=3):

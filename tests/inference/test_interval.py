@@ -5,7 +5,7 @@ import pytest
 from helpers import MAX, loop_over
 
 import dp_metrics as dp
-from dp_metrics.cli._output import _ends
+from dp_metrics.cli.show import _ends
 from dp_metrics.page.numbers import Verdict, Verdicts
 from dp_metrics.release.released import Interval
 

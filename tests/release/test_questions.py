@@ -15,7 +15,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from cases import CASES, KINDS, PRIVATE_N, valid
-from helpers import all_of_labels, all_of_scores, messages, new_session
+from helpers import all_of_labels, messages, new_session
 from sklearn.dummy import DummyClassifier
 
 import dp_metrics as dp
@@ -86,11 +86,13 @@ class Door:
 
 
 def confusion(y_true, y_pred, **settings):
-    return all_of_labels(NAMES).update(NAMES[y_true], NAMES[y_pred]).release(**settings)
+    summary = dp.Summary("confusion_matrix", labels=NAMES).update(NAMES[y_true], NAMES[y_pred])
+    return with_result(summary.release)(**settings)
 
 
 def scores(y_true, y_score, **settings):
-    return all_of_scores().update(y_true, y_score).release(**settings)
+    summary = dp.Summary("roc_curve").update(y_true, y_score)
+    return with_result(summary.release)(**settings)
 
 
 def losses(y_true, y_pred, **settings):
