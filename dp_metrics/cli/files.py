@@ -408,12 +408,6 @@ def open_predictions(
     return _SUFFIXES[path.suffix.lower()](path, specs, dialect or Dialect())
 
 
-def add_file(parser: argparse.ArgumentParser) -> None:
-    """Add the file and the options that say how it is written."""
-    parser.add_argument("predictions", type=Path, metavar="PREDICTIONS", help="file: .csv, .parquet or .pq")
-    add_dialect(parser)
-
-
 def add_dialect(parser: argparse.ArgumentParser) -> None:
     """Add the options that say how a file is written."""
     between = "what stands between the cells of a CSV file: ',' (default), ';', '|' or tab"
