@@ -27,9 +27,8 @@ from dp_metrics import PrivacyAccountant
 from dp_metrics._random import OSEntropy, SeededEntropy
 from dp_metrics.accounting import ledgers
 from dp_metrics.inputs.arrays import Records
-from dp_metrics.inputs.floats import Floats
 from dp_metrics.inputs.losses import RecordLoss, identity
-from dp_metrics.inputs.options import Relation, exact_epsilon
+from dp_metrics.inputs.options import Floats, Relation, exact_epsilon
 from dp_metrics.metrics.labels.counts import Confusion
 from dp_metrics.quantities.base import Output, Totals
 from dp_metrics.quantities.mean import MeanOf, ShareOf

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 from scipy.special import roots_legendre  # scikit-learn depends on scipy
 
 from dp_metrics.inference.loss_intervals import DownwardLaw
-from dp_metrics.inputs.floats import Floats
+from dp_metrics.inputs.options import Floats
 from dp_metrics.mechanisms._laws import Integers, IntervalLaw
 from dp_metrics.mechanisms.adaptive import AdaptiveLaw, CoinLaw
 from dp_metrics.mechanisms.comparators import AboveThresholdLaw, LaplaceLaw

@@ -24,8 +24,15 @@ from dp_metrics.fairness.frame_query import FrameOptions, read_frame
 from dp_metrics.inference.comparison import comparison_query, paired_losses
 from dp_metrics.inference.loss_intervals import mean_query, quantile_query
 from dp_metrics.inputs.arrays import Records, Shape
-from dp_metrics.inputs.floats import Floats, own_error_state
-from dp_metrics.inputs.options import Epsilon, Relation, check_confidence, check_epsilon, exact_epsilon
+from dp_metrics.inputs.options import (
+    Epsilon,
+    Floats,
+    Relation,
+    check_confidence,
+    check_epsilon,
+    exact_epsilon,
+    own_error_state,
+)
 from dp_metrics.mechanisms import AboveThreshold, Adaptive, Mechanism, get_mechanism
 from dp_metrics.metrics import FUNCTIONS, METRICS, Metric, metric_named, metric_of, row_of
 from dp_metrics.quantities.noises import Observed

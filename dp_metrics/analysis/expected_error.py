@@ -18,10 +18,11 @@ from numpy.typing import ArrayLike, NDArray
 from dp_metrics._random import made_up
 from dp_metrics.analysis.guesses import LAWS, Data, Guess, examples_of, hints_of
 from dp_metrics.inputs.arrays import Records, array_of
-from dp_metrics.inputs.floats import MAX_FLOAT, Floats, own_error_state
 from dp_metrics.inputs.losses import RecordLoss, identity
 from dp_metrics.inputs.options import (
+    MAX_FLOAT,
     Epsilon,
+    Floats,
     Relation,
     as_real,
     as_whole,
@@ -29,6 +30,7 @@ from dp_metrics.inputs.options import (
     check_neighboring,
     check_positive,
     exact_epsilon,
+    own_error_state,
 )
 from dp_metrics.inputs.readers import check_groups
 from dp_metrics.mechanisms import Mechanism

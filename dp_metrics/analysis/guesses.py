@@ -12,8 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dp_metrics._random import made_up
-from dp_metrics.inputs.floats import Floats
-from dp_metrics.inputs.options import as_real, as_whole
+from dp_metrics.inputs.options import Floats, as_real, as_whole
 from dp_metrics.metrics import Metric
 
 LAWS = ("normal", "heavy")

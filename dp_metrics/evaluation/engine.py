@@ -30,8 +30,7 @@ from dp_metrics._packages import import_extra
 from dp_metrics._random import Entropy, OSEntropy, RandomState, SeededEntropy, check_entropy
 from dp_metrics.evaluation.datasets import DATASETS, get_dataset
 from dp_metrics.evaluation.population import SPLIT_SEED, Population, Task
-from dp_metrics.inputs.floats import Floats, limit_of
-from dp_metrics.inputs.options import check_epsilon
+from dp_metrics.inputs.options import Floats, check_epsilon, limit_of
 from dp_metrics.mechanisms import (
     AboveThreshold,
     InverseSensitivity,

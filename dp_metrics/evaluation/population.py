@@ -24,7 +24,7 @@ from dp_metrics._packages import import_extra
 from dp_metrics.analysis.expected_error import prepared_mean, prepared_variance
 from dp_metrics.evaluation.datasets import Dataset, find_file, get_dataset, load_dataset, read_column
 from dp_metrics.inputs import losses
-from dp_metrics.inputs.floats import Floats
+from dp_metrics.inputs.options import Floats
 from dp_metrics.mechanisms import Mechanism
 from dp_metrics.quantities.base import Noise
 

@@ -28,8 +28,7 @@ from dp_metrics.fairness.frame_query import (
 from dp_metrics.fairness.groups import public_groups
 from dp_metrics.fairness.intervals import GroupLimits, InPeople, InRecords, check_what
 from dp_metrics.inputs.arrays import columns_of
-from dp_metrics.inputs.floats import own_error_state
-from dp_metrics.inputs.options import Relation, check_choice, check_confidence
+from dp_metrics.inputs.options import Relation, check_choice, check_confidence, own_error_state
 from dp_metrics.metrics._pictures import Bar, draw_groups
 from dp_metrics.metrics.scores.released_scores import ReleasedScores
 from dp_metrics.metrics.scores.table import ScoreTable

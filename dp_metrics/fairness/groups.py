@@ -10,9 +10,8 @@ from numpy.typing import NDArray
 
 from dp_metrics._random import Generator, made_up
 from dp_metrics.inputs.arrays import Records, check_same_length
-from dp_metrics.inputs.floats import Floats
 from dp_metrics.inputs.labels import LabelSet
-from dp_metrics.inputs.options import Relation
+from dp_metrics.inputs.options import Floats, Relation
 from dp_metrics.metrics.labels.counts import Confusion, ratio_cells
 from dp_metrics.quantities.counts_noise import CountsNoise, as_floats
 from dp_metrics.quantities.tables import check_cells

@@ -25,10 +25,16 @@ from dp_metrics._random import RandomState
 from dp_metrics.accounting import PrivacyAccountant
 from dp_metrics.inference.loss_intervals import mean_interval_query, population_release, value_of
 from dp_metrics.inputs.arrays import Records, Shape, as_numbers, check_same_length
-from dp_metrics.inputs.floats import Floats, own_error_state
 from dp_metrics.inputs.labels import NotLabelsError
 from dp_metrics.inputs.losses import RecordLoss, clamp
-from dp_metrics.inputs.options import OR_NO_LIMIT, Relation, check_confidence, check_positive
+from dp_metrics.inputs.options import (
+    OR_NO_LIMIT,
+    Floats,
+    Relation,
+    check_confidence,
+    check_positive,
+    own_error_state,
+)
 from dp_metrics.inputs.readers import first_records
 from dp_metrics.mechanisms.geometric import ENORMOUS, largest_noise, noise_cdf
 from dp_metrics.metrics import METRICS, Metric, row_of

@@ -15,15 +15,18 @@ from numpy.typing import ArrayLike
 from dp_metrics._random import Entropy, RandomState
 from dp_metrics.accounting import PrivacyAccountant
 from dp_metrics.inputs.arrays import Records, Shape, loss_block
-from dp_metrics.inputs.floats import MAX_FLOAT, Floats, limit_of, own_error_state
 from dp_metrics.inputs.options import (
+    MAX_FLOAT,
     Epsilon,
+    Floats,
     Relation,
     check_choice,
     check_confidence,
     check_max_loss,
     check_share,
     exact_epsilon,
+    limit_of,
+    own_error_state,
 )
 from dp_metrics.inputs.readers import vector
 from dp_metrics.mechanisms._base import Mechanism, ceil_ranks

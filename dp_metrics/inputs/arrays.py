@@ -42,8 +42,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import issparse
 
-from dp_metrics.inputs.floats import Floats
-from dp_metrics.inputs.options import Relation
+from dp_metrics.inputs.options import Floats, Relation
 
 TIMES = (np.datetime64, np.timedelta64)
 _OBJECTS_OF_TIME = (date, timedelta, *TIMES)

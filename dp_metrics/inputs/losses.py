@@ -14,7 +14,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from dp_metrics.inputs.floats import MAX_FLOAT, Floats, limit_of, sum_in_order
+from dp_metrics.inputs.options import MAX_FLOAT, Floats, limit_of, sum_in_order
 
 Loss: TypeAlias = Callable[..., Floats]
 """Losses of blocks of checked records, record by record (and output by output)."""

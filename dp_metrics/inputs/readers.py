@@ -37,9 +37,8 @@ from dp_metrics.inputs.arrays import (
     name_key,
     unstated_columns,
 )
-from dp_metrics.inputs.floats import Floats
 from dp_metrics.inputs.labels import LabelSet, as_label_pairs, as_labels
-from dp_metrics.inputs.options import Relation, check_count
+from dp_metrics.inputs.options import Floats, Relation, check_count
 
 NO_WEIGHT = "Sample weights must contain at least one non-zero number."
 _MOST_RECORDS = 1 << 53

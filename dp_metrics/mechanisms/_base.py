@@ -12,8 +12,7 @@ from typing import Any, ClassVar, NamedTuple, Protocol
 import numpy as np
 
 from dp_metrics._random import Entropy, RandomState, check_entropy
-from dp_metrics.inputs.floats import MAX_FLOAT, own_error_state
-from dp_metrics.inputs.options import Epsilon, as_whole, check_positive
+from dp_metrics.inputs.options import MAX_FLOAT, Epsilon, as_whole, check_positive, own_error_state
 from dp_metrics.mechanisms._laws import OutputLaw
 from dp_metrics.sensitivity.output_bounds import BoundsFacts, OutputBounds
 

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dp_metrics._random import Entropy, uniforms
-from dp_metrics.inputs.floats import MAX_FLOAT, Floats
+from dp_metrics.inputs.options import MAX_FLOAT, Floats
 from dp_metrics.sensitivity.output_bounds import OutputBounds
 
 Integers = NDArray[np.int64]

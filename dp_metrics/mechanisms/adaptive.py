@@ -12,8 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from dp_metrics._random import Entropy
-from dp_metrics.inputs.floats import MAX_FLOAT, Floats, own_error_state
-from dp_metrics.inputs.options import exact_epsilon
+from dp_metrics.inputs.options import MAX_FLOAT, Floats, exact_epsilon, own_error_state
 from dp_metrics.mechanisms._base import (
     MOST_RANKS,
     TOO_FEW,

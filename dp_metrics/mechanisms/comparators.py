@@ -13,8 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from dp_metrics._random import Entropy, uniforms
-from dp_metrics.inputs.floats import MAX_FLOAT, Floats, own_error_state
-from dp_metrics.inputs.options import Epsilon, check_epsilon
+from dp_metrics.inputs.options import MAX_FLOAT, Epsilon, Floats, check_epsilon, own_error_state
 from dp_metrics.mechanisms._base import (
     Limits,
     Mechanism,

@@ -11,8 +11,7 @@ from functools import cached_property
 import numpy as np
 
 from dp_metrics._random import Entropy, discrete_laplace, staircase
-from dp_metrics.inputs.floats import Floats, own_error_state
-from dp_metrics.inputs.options import Epsilon, exact_epsilon
+from dp_metrics.inputs.options import Epsilon, Floats, exact_epsilon, own_error_state
 from dp_metrics.mechanisms._base import (
     NOT_MONOTONE,
     Limits,

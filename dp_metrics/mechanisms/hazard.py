@@ -19,8 +19,7 @@ from functools import lru_cache, partial
 import numpy as np
 
 from dp_metrics._random import Entropy, LazyUniform
-from dp_metrics.inputs.floats import MAX_FLOAT, Floats, own_error_state
-from dp_metrics.inputs.options import Epsilon, exact_epsilon
+from dp_metrics.inputs.options import MAX_FLOAT, Epsilon, Floats, exact_epsilon, own_error_state
 from dp_metrics.mechanisms._base import (
     PUBLIC_END,
     TOO_FEW,

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dp_metrics._packages import import_extra
-from dp_metrics.inputs.floats import Floats
+from dp_metrics.inputs.options import Floats
 from dp_metrics.metrics.scores.bands import CalibrationBand, RocBand
 from dp_metrics.metrics.scores.curve_formulas import PrecisionRecallCurve, RocCurve
 from dp_metrics.release.released import Interval

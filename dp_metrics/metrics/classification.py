@@ -12,7 +12,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dp_metrics.inputs.arrays import Records, Shape, check_same_columns, float_block, probability_block
-from dp_metrics.inputs.floats import MAX_FLOAT, Floats
 from dp_metrics.inputs.labels import LabelSet, differing_block, encoded_block
 from dp_metrics.inputs.losses import (
     RecordLoss,
@@ -22,7 +21,7 @@ from dp_metrics.inputs.losses import (
     log_loss_cap,
     zero_one_loss,
 )
-from dp_metrics.inputs.options import as_whole, check_max_loss
+from dp_metrics.inputs.options import MAX_FLOAT, Floats, as_whole, check_max_loss
 from dp_metrics.inputs.readers import (
     LabelColumns,
     label_pairs,

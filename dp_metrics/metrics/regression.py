@@ -12,7 +12,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dp_metrics.inputs.arrays import Records, Shape, check_same_columns, float_block, unstated_columns
-from dp_metrics.inputs.floats import MAX_FLOAT, Floats, sum_in_order
 from dp_metrics.inputs.losses import (
     Loss,
     RecordLoss,
@@ -24,7 +23,16 @@ from dp_metrics.inputs.losses import (
     squared_error,
     squared_log_error,
 )
-from dp_metrics.inputs.options import MultiOutput, as_real, check_bounds, check_max_loss, check_share
+from dp_metrics.inputs.options import (
+    MAX_FLOAT,
+    Floats,
+    MultiOutput,
+    as_real,
+    check_bounds,
+    check_max_loss,
+    check_share,
+    sum_in_order,
+)
 from dp_metrics.inputs.readers import check_multioutput, targets
 from dp_metrics.mechanisms._base import NO_RATIO, Limits
 from dp_metrics.metrics._metric import UNIT, Bounds, OrderSettings, Settings, asks, private

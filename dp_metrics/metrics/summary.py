@@ -15,8 +15,7 @@ from dp_metrics._html import HtmlRepr
 from dp_metrics._random import RandomState
 from dp_metrics.accounting import PrivacyAccountant
 from dp_metrics.inputs.arrays import ArgumentShape, Records, Shape, is_collection
-from dp_metrics.inputs.floats import own_error_state
-from dp_metrics.inputs.options import NEIGHBORING, Relation, as_whole
+from dp_metrics.inputs.options import NEIGHBORING, Relation, as_whole, own_error_state
 from dp_metrics.inputs.readers import NO_WEIGHT
 from dp_metrics.mechanisms import Mechanism
 from dp_metrics.metrics import METRICS, Metric, row_of

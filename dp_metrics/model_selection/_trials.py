@@ -37,10 +37,9 @@ from dp_metrics._random import (
     reseed_global_generators,
 )
 from dp_metrics.inputs.arrays import check_one_number, is_missing, number_of_records, rows_of, type_of_floats
-from dp_metrics.inputs.floats import Floats
 from dp_metrics.inputs.labels import as_listed, places_among, sorted_labels
 from dp_metrics.inputs.models import FAR, as_float64, ask, columns_by_label, response_method
-from dp_metrics.inputs.options import Relation
+from dp_metrics.inputs.options import Floats, Relation
 from dp_metrics.metrics import metric_of
 from dp_metrics.metrics.labels.counts import Confusion
 from dp_metrics.model_selection.scorers import (

@@ -16,9 +16,8 @@ from dp_metrics._html import HtmlRepr
 from dp_metrics._random import Entropy, RandomState, permute_and_flip
 from dp_metrics.accounting import PrivacyAccountant
 from dp_metrics.inputs.arrays import Records, Shape
-from dp_metrics.inputs.floats import own_error_state
 from dp_metrics.inputs.models import has_method, known_labels, named_by_labels, response_method, response_of
-from dp_metrics.inputs.options import Relation
+from dp_metrics.inputs.options import Relation, own_error_state
 from dp_metrics.mechanisms import Mechanism
 from dp_metrics.mechanisms._base import Limits
 from dp_metrics.metrics import FUNCTIONS, Metric, row_of

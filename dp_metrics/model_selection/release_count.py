@@ -15,7 +15,7 @@ from sklearn.model_selection import (
 
 from dp_metrics._random import preserved_global_generators
 from dp_metrics.inputs.arrays import rows_of
-from dp_metrics.inputs.floats import own_error_state
+from dp_metrics.inputs.options import own_error_state
 from dp_metrics.metrics import metric_of
 from dp_metrics.model_selection.scorers import PrivateScorer
 from dp_metrics.model_selection.search import PrivateRandomizedSearch

@@ -17,9 +17,8 @@ from dp_metrics._random import OSEntropy
 from dp_metrics.accounting import Claim, PrivacyAccountant, Spend, check_accountant, claimed
 from dp_metrics.exceptions import warn_of_large_epsilon
 from dp_metrics.inputs.arrays import number_of_records
-from dp_metrics.inputs.floats import MAX_FLOAT
 from dp_metrics.inputs.models import response_method
-from dp_metrics.inputs.options import as_real, exact_epsilon
+from dp_metrics.inputs.options import MAX_FLOAT, as_real, exact_epsilon
 from dp_metrics.model_selection._trials import (
     COST,
     Candidates,

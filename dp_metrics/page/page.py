@@ -19,8 +19,7 @@ from dp_metrics._random import RandomState
 from dp_metrics.accounting import PrivacyAccountant
 from dp_metrics.fairness.groups import Groups, public_groups
 from dp_metrics.inputs.arrays import Records, columns_of
-from dp_metrics.inputs.floats import own_error_state
-from dp_metrics.inputs.options import Relation
+from dp_metrics.inputs.options import Relation, own_error_state
 from dp_metrics.inputs.readers import named_records
 from dp_metrics.page.contents import CONFIDENCE, Section, Table, pictures_of, sections_of
 from dp_metrics.page.numbers import Number, PageFacts, Verdicts, checked

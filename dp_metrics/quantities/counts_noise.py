@@ -15,7 +15,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from dp_metrics._random import Generator
-from dp_metrics.inputs.floats import Floats
+from dp_metrics.inputs.options import Floats
 from dp_metrics.mechanisms._base import Limits
 from dp_metrics.mechanisms.geometric import (
     COUNT_LIMIT,

@@ -15,8 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dp_metrics.inputs.arrays import Records
-from dp_metrics.inputs.floats import MAX_FLOAT, Floats, limit_of
 from dp_metrics.inputs.losses import RecordLoss, clamp
+from dp_metrics.inputs.options import MAX_FLOAT, Floats, limit_of
 from dp_metrics.mechanisms import Geometric, Mechanism
 from dp_metrics.mechanisms._base import NEEDS_LIMIT
 from dp_metrics.quantities.base import Noise, Number, Totals, ranks_known

@@ -12,7 +12,7 @@ import numpy as np
 
 from dp_metrics._random import Entropy
 from dp_metrics.inputs.arrays import Records
-from dp_metrics.inputs.floats import Floats
+from dp_metrics.inputs.options import Floats
 from dp_metrics.mechanisms import Hazard, Mechanism
 from dp_metrics.mechanisms.hazard import HazardLaw, hazard_law
 from dp_metrics.quantities.base import Draw, Noise, Number, Output, Quantity, Totals

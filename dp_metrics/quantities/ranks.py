@@ -15,7 +15,7 @@ import numpy as np
 
 from dp_metrics._random import Entropy, discrete_laplace
 from dp_metrics.inputs.arrays import Records
-from dp_metrics.inputs.floats import Floats
+from dp_metrics.inputs.options import Floats
 from dp_metrics.mechanisms import Hazard, Mechanism
 from dp_metrics.mechanisms._base import Limits, rehearse_law
 from dp_metrics.mechanisms._laws import ApproximateLaw, cells, geometric_quantiles

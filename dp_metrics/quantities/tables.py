@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from dp_metrics._random import Entropy, discrete_laplaces, zero_sum_laplaces
 from dp_metrics.inputs.arrays import Records
-from dp_metrics.inputs.floats import Floats
+from dp_metrics.inputs.options import Floats
 from dp_metrics.mechanisms import Mechanism
 from dp_metrics.mechanisms.geometric import COUNT_LIMIT, expected_error
 from dp_metrics.quantities.base import Draw, Noise, Output, Quantity, Totals

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dp_metrics.inputs.arrays import Records, float_block
-from dp_metrics.inputs.floats import MAX_FLOAT, Floats
+from dp_metrics.inputs.options import MAX_FLOAT, Floats
 from dp_metrics.mechanisms._base import NEEDS_LIMIT
 from dp_metrics.quantities.base import Number, Totals
 from dp_metrics.sensitivity.aggregates import VarianceAggregate

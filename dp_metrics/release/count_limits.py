@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import erfcx, ndtr, ndtri
 
-from dp_metrics.inputs.floats import Floats
+from dp_metrics.inputs.options import Floats
 from dp_metrics.mechanisms._base import Limits
 from dp_metrics.mechanisms._laws import cell_edges, nearest_index
 from dp_metrics.mechanisms.geometric import GeometricLaw, noise_cdf, spread_noise

@@ -21,8 +21,7 @@ from typing import Any, Self
 import numpy as np
 
 from dp_metrics._html import HtmlRepr, rounded
-from dp_metrics.inputs.floats import MAX_FLOAT, Floats
-from dp_metrics.inputs.options import Relation, check_confidence
+from dp_metrics.inputs.options import MAX_FLOAT, Floats, Relation, check_confidence
 from dp_metrics.mechanisms._base import Limits
 from dp_metrics.quantities.base import NoisyNumber
 from dp_metrics.quantities.counts_noise import SHOWN, far_apart

@@ -16,8 +16,7 @@ import numpy as np
 
 from dp_metrics._html import HtmlRepr
 from dp_metrics._packages import __version__
-from dp_metrics.inputs.floats import own_error_state
-from dp_metrics.inputs.options import check_confidence
+from dp_metrics.inputs.options import check_confidence, own_error_state
 from dp_metrics.mechanisms import MECHANISMS
 from dp_metrics.mechanisms._base import NOT_MONOTONE, Limits
 from dp_metrics.quantities.base import Noise, Output, Totals

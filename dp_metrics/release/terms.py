@@ -62,7 +62,8 @@ class Terms:
         """
         exact, relation = exact_epsilon(epsilon), check_neighboring(neighboring)
         chosen = None if mechanism is None else get_mechanism(mechanism)
-        check_accountant(accountant)
+        if accountant is not None:
+            check_accountant(accountant)
         name = check_spend_name(spend_name)
         return cls(exact, relation, chosen, accountant, check_entropy(random_state), name)
 

@@ -10,7 +10,7 @@ from typing import Any, Self, TypeAlias, TypeVar
 
 import numpy as np
 
-from dp_metrics.inputs.floats import Floats
+from dp_metrics.inputs.options import Floats
 from dp_metrics.sensitivity.exact import (
     BlockSums,
     in_blocks,

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dp_metrics.inputs.floats import MAX_FLOAT, Floats
+from dp_metrics.inputs.options import MAX_FLOAT, Floats
 
 UNIT_BITS = 1074
 """A value v is the whole number v * 2**UNIT_BITS of units."""

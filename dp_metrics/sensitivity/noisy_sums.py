@@ -15,7 +15,7 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
-from dp_metrics.inputs.floats import MAX_FLOAT, Floats
+from dp_metrics.inputs.options import MAX_FLOAT, Floats
 from dp_metrics.sensitivity.aggregates import VarianceAggregate
 from dp_metrics.sensitivity.exact import (
     UNIT_BITS,

@@ -24,7 +24,7 @@ from typing import Any, Self, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from dp_metrics.inputs.floats import MAX_FLOAT, Floats
+from dp_metrics.inputs.options import MAX_FLOAT, Floats
 from dp_metrics.sensitivity.aggregates import (
     OrderAggregate,
     VarianceAggregate,

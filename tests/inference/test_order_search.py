@@ -9,8 +9,7 @@ from numpy.testing import assert_array_equal
 
 from dp_metrics.analysis import auditing
 from dp_metrics.inference.loss_intervals import OrderSearch, ReversedGrid, hazard_miss
-from dp_metrics.inputs.floats import MAX_FLOAT
-from dp_metrics.inputs.options import Relation
+from dp_metrics.inputs.options import MAX_FLOAT, Relation
 from dp_metrics.mechanisms import Mechanism
 from dp_metrics.mechanisms._laws import GeometricGrid
 from dp_metrics.sensitivity.output_bounds import OutputBounds

@@ -13,8 +13,7 @@ import dp_metrics as dp
 from dp_metrics.analysis import auditing
 from dp_metrics.inference.loss_intervals import _CELLS, _misses, quantile_query, rank_searches
 from dp_metrics.inputs.arrays import ArgumentShape, Shape
-from dp_metrics.inputs.floats import MAX_FLOAT
-from dp_metrics.inputs.options import Relation
+from dp_metrics.inputs.options import MAX_FLOAT, Relation
 from dp_metrics.mechanisms.hazard import largest_ratio
 from dp_metrics.release.count_limits import binomial_law
 from dp_metrics.release.released import ReleasedNumbers

@@ -20,8 +20,7 @@ from helpers import (
     variance_query,
 )
 
-from dp_metrics.inputs.floats import MAX_FLOAT
-from dp_metrics.inputs.options import Relation
+from dp_metrics.inputs.options import MAX_FLOAT, Relation
 from dp_metrics.mechanisms import Adaptive, Geometric, Hazard
 from dp_metrics.mechanisms._base import Limits
 from dp_metrics.mechanisms._laws import nearest_index

@@ -9,8 +9,7 @@ import pytest
 from helpers import BOTH_RELATIONS, check_neighbours, distances_of, loop_over, loss_query, variance_query
 from hypothesis import given, strategies as st
 
-from dp_metrics.inputs.floats import MAX_FLOAT
-from dp_metrics.inputs.options import Relation
+from dp_metrics.inputs.options import MAX_FLOAT, Relation
 from dp_metrics.mechanisms import Adaptive
 from dp_metrics.quantities.noises import TwoStages
 from dp_metrics.sensitivity.exact import (

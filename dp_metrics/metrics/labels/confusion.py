@@ -11,9 +11,8 @@ from typing import Any, TypeAlias, Unpack
 import numpy as np
 from numpy.typing import ArrayLike
 
-from dp_metrics.inputs.floats import Floats
 from dp_metrics.inputs.labels import LabelSet
-from dp_metrics.inputs.options import check_average, check_choice, check_digits, check_zero_division
+from dp_metrics.inputs.options import Floats, check_average, check_choice, check_digits, check_zero_division
 from dp_metrics.mechanisms._base import Limits
 from dp_metrics.metrics._metric import CountSettings, ReportSettings, asks, private
 from dp_metrics.metrics.labels.counts import OF_COUNTS, Confusion

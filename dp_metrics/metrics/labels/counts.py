@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dp_metrics.inputs.arrays import Records, Shape, check_same_length
-from dp_metrics.inputs.floats import Floats
 from dp_metrics.inputs.labels import LabelSet
+from dp_metrics.inputs.options import Floats
 from dp_metrics.mechanisms._base import Limits
 from dp_metrics.metrics._metric import Metric
 from dp_metrics.metrics.labels.layouts import Counts, Layout, PartsOf, check_matrix, whole

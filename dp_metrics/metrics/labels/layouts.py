@@ -14,7 +14,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from dp_metrics.inputs.floats import Floats
+from dp_metrics.inputs.options import Floats
 from dp_metrics.quantities.counts_noise import as_floats
 from dp_metrics.quantities.tables import Cells, check_cells, nearest_with_sum, plausible_counts
 

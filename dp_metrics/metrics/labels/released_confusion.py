@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dp_metrics._html import HtmlRepr, card
-from dp_metrics.inputs.floats import Floats, own_error_state
 from dp_metrics.inputs.labels import LabelSet
+from dp_metrics.inputs.options import Floats, own_error_state
 from dp_metrics.metrics import METRICS, row_of
 from dp_metrics.metrics._pictures import draw_confusion
 from dp_metrics.metrics.labels import confusion

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from dp_metrics.inputs.floats import Floats
+from dp_metrics.inputs.options import Floats
 from dp_metrics.metrics.scores.curve_formulas import FAR, RocCurve, ScoreCounts, roc
 from dp_metrics.quantities.counts_noise import CountsNoise, as_floats
 from dp_metrics.quantities.tables import nearest_with_sum

@@ -13,8 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dp_metrics._html import HtmlRepr
-from dp_metrics.inputs.floats import Floats, own_error_state
-from dp_metrics.inputs.options import as_real, check_choice, check_count
+from dp_metrics.inputs.options import Floats, as_real, check_choice, check_count, own_error_state
 from dp_metrics.metrics._pictures import draw_calibration, draw_precision_recall, draw_roc
 from dp_metrics.metrics.labels.layouts import Counts, Layout, whole
 from dp_metrics.metrics.labels.released_confusion import ReleasedConfusion

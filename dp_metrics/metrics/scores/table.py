@@ -11,8 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dp_metrics.inputs.arrays import Records, Shape
-from dp_metrics.inputs.floats import Floats
-from dp_metrics.inputs.options import as_whole, check_edges
+from dp_metrics.inputs.options import Floats, as_whole, check_edges
 from dp_metrics.mechanisms._base import Limits
 from dp_metrics.mechanisms.geometric import expected_noise
 from dp_metrics.metrics.scores.bands import (
