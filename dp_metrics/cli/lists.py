@@ -195,7 +195,8 @@ def add_audit(parser: argparse.ArgumentParser, _words: Sequence[str]) -> None:
         "exact output laws. Prints the worst loss found / epsilon (at most 1 if the claim holds) and the "
         "worst pair; exit code 1 if a claim is refuted. No real data are read."
     )
-    add_option(parser, run_audit, "epsilons", "--epsilon", type=epsilon)
+    claims = "Claims to check (default: 0.1 1 4)"
+    add_option(parser, run_audit, "epsilons", "--epsilon", type=epsilon, help=claims)
     add_options(parser, run_audit, mechanisms="--mechanism", n="--records")
     add_json(parser)
     parser.set_defaults(run=_audit)

@@ -106,12 +106,14 @@ def add_option(
     **more : Any
         Whatever else, or other than the signature, argparse is to know.
     """
-    default = inspect.signature(function).parameters[name].default
+    parameter = inspect.signature(function).parameters[name]
+    default, kind = parameter.default, str(parameter.annotation)
+    many = name in _LISTS or any(word in kind for word in ("ArrayLike", "Sequence", "MultiOutput"))
     told = f" (default: {default})" if default not in (None, (), inspect.Parameter.empty) else ""
     entry = re.search(rf"^{name} : .*\n((?: +.*\n)+)", inspect.getdoc(function) or "", re.MULTILINE)
     text = " ".join(entry[1].split()) if entry else ""  # there is no docstring under `python -OO`
     first = re.split(r"(?<=\.) (?=[A-Z(])|; None: ", text)[0].rstrip(".").replace("`", "").replace("%", "%%")
-    known = {"dest": name, "default": argparse.SUPPRESS, "nargs": "+", "metavar": "VALUE"}
+    known = {"dest": name, "default": argparse.SUPPRESS, "nargs": "+" if many else 1, "metavar": "VALUE"}
     parser.add_argument(*(flags or [f"--{name.replace('_', '-')}"]), **known | {"help": first + told} | more)
 
 
