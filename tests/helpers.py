@@ -130,9 +130,10 @@ def distances_of(x: Floats, *public: Any) -> Ranks:
 def kind_of(row) -> str:
     """Return what a metric of the catalogue releases: of its parts, the kind of the only one."""
     plan = row.usual
-    if len(plan.kinds) > 1:
+    kinds = [type(one) for one in plan.quantities]
+    if len(kinds) > 1:
         return "joint"
-    (kind,) = plan.kinds
+    (kind,) = kinds
     if kind is TableOf:
         return "confusion" if isinstance(plan.reading, Confusion) else "bins"
     return {

@@ -60,7 +60,6 @@ from dp_metrics.metrics.regression import private_mse
 from dp_metrics.metrics.summary import Summary
 from dp_metrics.page.numbers import parsed
 from dp_metrics.page.page import PrivateEvaluation, private_evaluate
-from dp_metrics.quantities.variance import VarianceOf
 from dp_metrics.release.result import with_result
 from dp_metrics.release.stored_questions import PER_RECORD, public_records
 from dp_metrics.release.terms import Terms
@@ -274,8 +273,8 @@ def _check(
 
 def _merges(row: Metric, settings: Mapping[str, Any], columns: Columns) -> bool:
     """Return whether records may come in chunks, with the bits of a call with all of them."""
-    # two stages need all values of a variance, and a summary has but its capacity of them
-    has_stages = VarianceOf in row.usual.kinds and settings["mechanism"] == "adaptive"
+    # two stages of distances need all values, and a summary has but its capacity of them
+    has_stages = row.usual.are_distances and settings["mechanism"] == "adaptive"
     return row.usual.merges and not has_stages and "groups" not in columns
 
 

@@ -132,6 +132,8 @@ class Quantity:
     """Whether it is the share of the records that have a loss."""
     is_table: ClassVar[bool] = False
     """Whether it is a table of counts of records."""
+    are_distances: ClassVar[bool] = False
+    """Whether the extremes, where there are some, are those of a variance: see `Extremes`."""
 
     @property
     def may_be_heavy(self) -> bool:
@@ -188,8 +190,6 @@ class Number(Quantity):
     Its stats have ``bounds(ranks, private_n)`` and, as the class variables say, ``extremes`` and ``spread``.
     """
 
-    are_distances: ClassVar[bool] = False
-    """Whether the extremes, where there are some, are those of a variance: see `Extremes`."""
     has_extremes: ClassVar[bool] = False
     """Whether there are extremes, from which the scale of noise may be drawn."""
     has_sums: ClassVar[bool] = False

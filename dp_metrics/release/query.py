@@ -141,14 +141,14 @@ class Query(Comparable):
     default: str = "geometric"
 
     @property
-    def kinds(self) -> tuple[type, ...]:
-        """The kind of each part."""
-        return tuple(type(part) for part in self.quantities)
-
-    @property
     def is_mean(self) -> bool:
         """Whether it is one mean of a loss of each record."""
         return len(self.quantities) == 1 and self.quantities[0].is_mean
+
+    @property
+    def are_distances(self) -> bool:
+        """Whether some quantity ranks distances: two stages of these need all values at once."""
+        return any(part.are_distances for part in self.quantities)
 
     @property
     def merges(self) -> bool:
