@@ -5,10 +5,6 @@ import re
 
 import dp_metrics
 from dp_metrics.metrics import FUNCTIONS, METRICS, Metric
-from dp_metrics.metrics.labels.counts import Confusion
-from dp_metrics.metrics.scores.table import ScoreTable
-from dp_metrics.quantities.mean import MeanOf
-from dp_metrics.quantities.variance import VarianceOf
 
 HEADER = ["call", "instead of", "public limit", "mechanism", "relations", "summary, Dask", "scorer"]
 
@@ -38,15 +34,6 @@ def default_mechanism(row: Metric) -> str:
     return ", ".join(dict.fromkeys(names))
 
 
-def in_pieces(row: Metric) -> str:
-    """Return whether a metric is there for records in pieces."""
-    if not row.usual.merges:
-        return "no"
-    plan = row.usual
-    has_summary = plan.kinds in ((MeanOf,), (VarianceOf,)) or isinstance(plan.reading, Confusion | ScoreTable)
-    return "yes" if has_summary else "Dask only"
-
-
 def cells(row: Metric) -> list[str]:
     """Return the facts about one metric."""
     both = "neighboring" in inspect.signature(FUNCTIONS[row.name]).parameters
@@ -56,7 +43,7 @@ def cells(row: Metric) -> list[str]:
         limit(row),
         default_mechanism(row),
         "both" if both else "replace one",
-        in_pieces(row),
+        "yes" if row.usual.merges else "no",
         "no" if row.greater_is_better is None else "yes",
     ]
 

@@ -319,7 +319,7 @@ def test_a_mechanism_keeps_its_claim_with_any_setting(setting):
 
 
 def kinds(metrics):
-    return {kind for name in metrics for kind in METRICS[name].usual.kinds}
+    return {kind for name in metrics for kind in map(type, METRICS[name].usual.quantities)}
 
 
 def test_every_mechanism_and_every_kind_of_quantity_is_tried():

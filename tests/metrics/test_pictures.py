@@ -114,6 +114,6 @@ def test_drawing_code_imports_nothing_that_knows_records():
     imported = {node.module for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)}
     own = {name for name in imported if name.startswith("dp_metrics")}
     assert own <= {
-        *("dp_metrics." + name for name in ("_packages", "inputs.floats", "release.released")),
+        *("dp_metrics." + name for name in ("_packages", "inputs.options", "release.released")),
         *("dp_metrics.metrics.scores." + name for name in ("bands", "curve_formulas")),
     }
