@@ -383,7 +383,7 @@ def _float(number: int, bits: int) -> float:
     try:
         return math.ldexp(float(number >> lost), lost - bits)
     except OverflowError:
-        return math.copysign(math.inf, number)
+        return math.inf if number > 0 else -math.inf  # `copysign` would convert the number
 
 
 LeastSpreads: TypeAlias = tuple[int, list[int]]
@@ -499,7 +499,7 @@ class _Windows:
         """Add what each tail keeps, and the core, divided by 2^scale, in floats, which may be infinite."""
         keep_low, keep_high = self._keep
         sums, squares = self._exact_core
-        self._core = [float(_floats([sums], scale)[0]), float(_floats([squares], 2 * scale)[0])]
+        self._core = [_float(sums, scale), _float(squares, 2 * scale)]
         with np.errstate(over="ignore", under="ignore", invalid="ignore"):
             low, high = (np.ldexp(end - self._centre, UNIT_BITS - scale) for end in (self.low, self.high))
             self._kept_low = [_kept(low, keep_low), _kept(low * low, keep_low)]
@@ -571,27 +571,6 @@ class _Windows:
         last = _at(np.append(self.high, np.nan), dropped_high)
         constant: NDArray[np.bool_] = ((dropped_high >= 0) & (first == last)).any(axis=1)
         return constant
-
-
-def _floats(numbers: list[int], bits: int) -> Floats:
-    """Return numbers / 2**bits to a relative 2^-53 or within 2^-700; what is too large is infinite."""
-    lost = max(bits - _KEPT_BITS, 0)
-    with np.errstate(over="ignore", under="ignore"):
-        return np.ldexp(_saturated([number >> lost for number in numbers]), lost - bits)
-
-
-def _saturated(numbers: list[int]) -> Floats:
-    try:
-        return np.array(list(map(float, numbers)))
-    except OverflowError:
-        return np.array([_or_infinite(number) for number in numbers])
-
-
-def _or_infinite(number: int) -> float:
-    try:
-        return float(number)
-    except OverflowError:
-        return math.inf if number > 0 else -math.inf
 
 
 def _prefix_sums(values: Floats) -> tuple[list[int], list[int]]:

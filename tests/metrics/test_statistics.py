@@ -80,3 +80,13 @@ def test_a_variance_has_bounds_at_no_more_ranks_than_there_is_time_for(relation)
         seen = query.output_bounds(dp.mechanisms.Hazard(resolution=0.1), 0.1, relation=relation)
     assert seen.lower.size == seen.upper.size == 20
     assert ranks._MOST_RANKS == VarianceOf.most_ranks == 4096  # as docs/theory.rst says
+
+
+def test_a_few_huge_values_among_tiny_ones_are_no_reason_to_fail():
+    """Their squares, in squared widths of the tiny ones, are integers that no float is as large as."""
+    rng = np.random.default_rng(0)
+    for tiny, huge in ((1e-130, 1e108), (1e-300, 1e300), (1e-200, 1.0)):
+        x = tiny * rng.normal(size=5000)
+        x[:25] = huge * rng.choice([-1, 1], 25)
+        for epsilon in (1.0, 20.0):
+            assert dp.private_variance(x, epsilon=epsilon) >= 0
