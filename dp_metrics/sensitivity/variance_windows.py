@@ -216,7 +216,8 @@ def _core_only_rises(values: Floats, outside: int, aggregate: VarianceAggregate,
     rounding = 2.0**-30 * (width + max(abs(float(aggregate.smallest[0])), abs(float(aggregate.largest[0]))))
     centre = rounded_quotient(aggregate.total, n << UNIT_BITS)
     spread = _float(n * aggregate.squares - aggregate.total**2, _SQUARES) / n
-    whole = spread + n * (abs(centre - mean) + rounding) ** 2
+    away = abs(centre - mean) + rounding
+    whole = spread + n * (away * away)  # a power of a float raises where a product is infinite
     needed = math.sqrt(whole * (1 + 2.0**-20) / middle.size) + rounding
     return (
         ends[1] - ends[0] <= 2 * width - rounding
