@@ -358,14 +358,16 @@ class TwoStages(NoiseOfMechanism):
         alone = None if is_certain else self.one.prepare(stats)
         if stages is not None:
             rehearse_law(stages[0].selection, stages[0].epsilon, self.statistic)
-        return partial(self._draw, extremes, alone)
+        return partial(self._draw, extremes, alone, stages)
 
     def _extremes(self, stats: Any) -> Extremes:
         extremes: Extremes = stats.extremes(self.count, self.totals is None)
         return extremes
 
-    def _draw(self, extremes: Extremes, alone: Draw | None, entropy: Entropy, count: int | None) -> Output:
-        stages = self.stages(count)
+    def _draw(
+        self, extremes: Extremes, alone: Draw | None, known: Any, entropy: Entropy, count: int | None
+    ) -> Output:
+        stages = known if count is None else self.stages(count)  # those of a public number are known before
         if stages is None or not is_chosen(entropy, stages[0].probability):
             assert alone is not None
             return alone(entropy, count)
