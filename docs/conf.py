@@ -57,6 +57,7 @@ TITLES = {
     "metrics.labels": "Metrics of predicted labels",
     "metrics.scores": "Metrics of scores: curves, areas, calibration",
     "metrics.statistics": "Statistics of one column",
+    "metrics.summary": "Large data: summaries",
     "fairness": "Groups of people",
     "inference": "How sure: intervals and comparisons",
     "release.result": "From a metric to its result",
@@ -73,8 +74,6 @@ TITLES = {
 ELSEWHERE = {
     "dp_metrics.release.result": ["Result"],
     "dp_metrics.release.released": ["Interval"],
-    "dp_metrics.metrics.labels.released_confusion": ["ReleasedConfusion"],
-    "dp_metrics.metrics.scores.released_scores": ["ReleasedScores"],
     "dp_metrics.inference.comparison": ["Comparison"],
     "dp_metrics.analysis.expected_error": ["ExpectedError"],
     "dp_metrics.model_selection.scorers": ["PrivateScorer"],

@@ -28,8 +28,6 @@ PUBLIC = {
     # what calls return, where it lives
     "dp_metrics.analysis.expected_error": ["ExpectedError"],
     "dp_metrics.inference.comparison": ["Comparison"],
-    "dp_metrics.metrics.labels.released_confusion": ["ReleasedConfusion"],
-    "dp_metrics.metrics.scores.released_scores": ["ReleasedScores"],
     "dp_metrics.model_selection.best": ["Choice"],
     "dp_metrics.model_selection.scorers": ["PrivateScorer"],
     "dp_metrics.page.page_plan": ["EvaluationPlan"],
