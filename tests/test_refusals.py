@@ -371,7 +371,7 @@ INTERVALS = [
     partial(dp.private_mean_interval, cap="private"),
     partial(dp.private_quantile_interval, q=0.5),
 ]
-QUERIES = [partial(dp.expected_error, epsilon=1.0), partial(dp.epsilon_for_error, error=0.1)]
+PLANS = [partial(dp.expected_error, epsilon=1.0), partial(dp.epsilon_for_error, error=0.1)]
 
 # A call, its error, its words, and the values that are tried. Words are a pattern, what tells
 # it of the values, or ... where each of the values has its own before it.
@@ -1677,7 +1677,7 @@ WITHOUT_RECORDS = [
     (lambda plan, options: plan(dp.private_mean_loss, np.linspace(0, 1, 800), **options),
      INVALID, "statistic|random_state|accountant|n |error_cap|bounds|max_loss|mechanism|neighboring", list(
          itertools.product(
-             QUERIES,
+             PLANS,
              (
                  {"statistic": "median"},
                  {"random_state": 0},
@@ -1701,7 +1701,7 @@ WITHOUT_RECORDS = [
     (lambda options, plan: plan("accuracy", **{"guess": 0.8, **options}),
      ValueError, ..., [
          (words, options, plan)
-         for plan in QUERIES
+         for plan in PLANS
          for words, options in (
              ("n must be given", {}),
              ("n must be given", {"n": 1}),
@@ -1730,7 +1730,7 @@ WITHOUT_RECORDS = [
     (lambda plan, outputs, options: plan(dp.private_rmse, outputs, outputs + 1, **options),
      ValueError, "one output, or one metric, at a time", [
          (plan, outputs, options)
-         for plan in QUERIES
+         for plan in PLANS
          for outputs, options in ((Z, {}), (S2, {"multioutput": "raw_values"}))
      ]),
     (lambda data, options: dp.expected_error(*data, epsilon=1.0, **options),

@@ -1,4 +1,4 @@
-"""The count of a query is the number of releases that it makes; what cannot be counted is refused."""
+"""The count of a plan is the number of releases that it makes; what cannot be counted is refused."""
 
 import functools
 
@@ -74,7 +74,7 @@ def made(kind, *settings, **options):
 
 
 grid = made(GridSearchCV, Ridge(), ALPHAS)
-QUERIES = {
+PLANS = {
     "grid": made(grid),
     "grid, train scores": made(grid, return_train_score=True, cv=3),
     "grid of two dicts": made(GridSearchCV, Ridge(), [ALPHAS, {"solver": ["svd"]}], cv=2),
@@ -88,10 +88,10 @@ QUERIES = {
 
 @pytest.mark.gate
 @pytest.mark.parametrize("routing", [False, pytest.param(True, marks=pytest.mark.slow)], ids=["", "routing"])
-@loop_over("kind", QUERIES)
+@loop_over("kind", PLANS)
 def test_a_tool_makes_as_many_releases_as_were_counted(kind, routing):
     accountant = PrivacyAccountant(1e6)
-    tool = QUERIES[kind](scoring=make_private_scorer("neg_private_mse", epsilon=0.1, accountant=accountant))
+    tool = PLANS[kind](scoring=make_private_scorer("neg_private_mse", epsilon=0.1, accountant=accountant))
     with sklearn.config_context(enable_metadata_routing=routing):
         expected = count_releases(tool, X, Y)
         assert accountant.history == ()
@@ -150,7 +150,7 @@ def test_a_learning_curve_makes_as_many_releases_as_were_counted(paid, scorer):
     ["grid", "random", pytest.param("grid, leave one out", marks=pytest.mark.slow)],
 )
 def test_nested_cross_validation_makes_as_many_releases_as_were_counted(inner, accountant, scorer):
-    tool, options = QUERIES[inner](scoring=scorer), {"scoring": clone(scorer), "return_train_score": True}
+    tool, options = PLANS[inner](scoring=scorer), {"scoring": clone(scorer), "return_train_score": True}
     expected = count_releases(KFold(4), X, Y, estimator=tool, **options)
     cross_validate(tool, X, Y, cv=KFold(4), error_score="raise", **options)
     assert len(accountant.history) == expected
@@ -159,7 +159,7 @@ def test_nested_cross_validation_makes_as_many_releases_as_were_counted(inner, a
 def test_nested_cross_validation_counts_private_scores_in_any_kind_of_data(scorer):
     assert count_releases(5, estimator=grid(scoring="r2", cv=2), scoring=scorer) == 5
     assert count_releases(5, estimator=grid(scoring=scorer, cv=2), scoring=scorer) == 5 * 3 * 2 + 5
-    inner = QUERIES["grid, leave one out"](scoring=scorer)
+    inner = PLANS["grid, leave one out"](scoring=scorer)
     several = ((X, Y), (pd.DataFrame(X), pd.Series(Y)), (X.tolist(), Y.tolist()))
     assert len({count_releases(3, *data, estimator=inner) for data in several}) == 1
 
