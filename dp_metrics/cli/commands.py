@@ -157,14 +157,19 @@ def _silent_about_data() -> Iterator[None]:
 
 
 def _add(
-    parser: argparse.ArgumentParser, function: Callable[..., Any], *columns: str, run: Callable[..., Any]
+    parser: argparse.ArgumentParser,
+    function: Callable[..., Any],
+    *columns: str,
+    run: Callable[..., Any],
+    file: Mapping[str, Any] | None = None,
+    cost: Mapping[str, Any] | None = None,
 ) -> None:
     """Add the file, the columns that a function takes, and who pays."""
-    parser.add_argument("predictions", type=Path, metavar="PREDICTIONS", help=_FILE)
+    parser.add_argument("predictions", type=Path, metavar="PREDICTIONS", **{"help": _FILE, **(file or {})})
     add_dialect(parser)
     for name in columns:
         add_option(parser, function, name, **several(metavar="COL", default=None))
-    add_payer(parser, function)
+    add_payer(parser, function, **(cost or {}))
     parser.set_defaults(run=run)
 
 
@@ -351,11 +356,10 @@ def add_evaluate(parser: argparse.ArgumentParser, _words: Sequence[str]) -> None
         "is better, what is left, for one epsilon. Without a file: train models of public data, and release "
         "their metrics privately beside the exact ones, with every mechanism."
     )
-    _add(parser, private_evaluate, *_PREDICTIONS, "baseline", run=_evaluate)
-    (file,) = (action for action in parser._actions if action.dest == "predictions")
-    file.nargs, file.help = "?", f"{_FILE}; none for the demonstration"
-    (cost,) = (action for action in parser._actions if action.dest == "epsilon")
-    cost.nargs, cost.required, cost.help = "+", False, f"{cost.help}; several in the demonstration"
+    file = {"nargs": "?", "help": f"{_FILE}; none for the demonstration"}
+    several_costs = "privacy parameter of the page: 0.5, or 1/3 exactly; several in the demonstration"
+    cost = {"nargs": "+", "required": False, "help": several_costs}
+    _add(parser, private_evaluate, *_PREDICTIONS, "baseline", run=_evaluate, file=file, cost=cost)
     parser.add_argument("--y-true", nargs=1, metavar="COL", help="column of the true labels or targets")
     _add_groups(parser)
     add_options(parser, private_evaluate)

@@ -197,7 +197,7 @@ def add_audit(parser: argparse.ArgumentParser, _words: Sequence[str]) -> None:
     )
     claims = "Claims to check (default: 0.1 1 4)"
     add_option(parser, run_audit, "epsilons", "--epsilon", type=epsilon, help=claims)
-    add_options(parser, run_audit, mechanisms="--mechanism", n="--records")
+    add_options(parser, run_audit, ("n", "steps", "mechanisms"), mechanisms="--mechanism", n="--records")
     add_json(parser)
     parser.set_defaults(run=_audit)
 

@@ -26,9 +26,6 @@ from dp_metrics.release.result import Result
 _WIDEST, _DIGITS = 40, 6
 _RELATION = Relation.REPLACE_ONE.value
 _COLUMNS = ("time (UTC)", "epsilon", "spend name", "value", "mechanism", "neighbours")
-# the budget file may have gone since: the number is paid for all the same
-_UNREADABLE = (OSError, ValueError)
-
 
 _ONE: dict[str, Any] = {"nargs": None, "default": None}
 
@@ -40,9 +37,9 @@ def _share(text: str) -> float:
     raise argparse.ArgumentTypeError(f"{text!r} is not a number strictly between 0 and 1")
 
 
-def add_payer(parser: argparse.ArgumentParser, function: Callable[..., Any]) -> None:
+def add_payer(parser: argparse.ArgumentParser, function: Callable[..., Any], **cost: Any) -> None:
     """Add the options that say what a release of a function costs, who pays, and how it is shown."""
-    add_option(parser, function, "epsilon", **_ONE, type=epsilon, required=True)
+    add_option(parser, function, "epsilon", **{**_ONE, "type": epsilon, "required": True, **cost})
     parser.add_argument("--budget", type=Path, metavar="FILE", help="budget file that pays for it")
     total = "total of the budget, which creates the file if there is none; else it must be the same"
     parser.add_argument("--total", type=epsilon, metavar="T", help=total)
@@ -74,10 +71,9 @@ def budget_fields(budget: PrivacyAccountant | None) -> dict[str, Any] | None:
     """Return what is spent and what is left; None for what cannot be read any more."""
     if budget is None:
         return None
-    try:
+    left: dict[str, Any] = {"spent": None, "remaining": None}
+    with suppress(OSError, ValueError):  # the file may have gone since: the number is paid for all the same
         left = {"spent": budget.spent, "remaining": budget.remaining}
-    except _UNREADABLE:
-        left = {"spent": None, "remaining": None}  # type: ignore[dict-item]
     return {"path": budget.path, "total": budget.total, **left}
 
 
@@ -277,17 +273,12 @@ def show(
         elif isinstance(released, Result):
             _show_result(released, budget, limits, as_json=typed.json)
         elif typed.json:
-            told = interval_fields(released) if isinstance(released, Interval) else released.to_dict()
-            of = {
-                key: getattr(released, key)
-                for key in ("about", "estimate", "better")
-                if hasattr(released, key)
-            }
-            paid = {"epsilon": float(typed.epsilon), "spend_name": typed.spend_name}
-            print_json(
-                {"metric": name, **paid, "neighboring": _RELATION, **(more or {}), **(told or {}), **of},
-                budget,
-            )
+            paid = {"epsilon": float(typed.epsilon), "spend_name": typed.spend_name, "neighboring": _RELATION}
+            of_interval = isinstance(released, Interval)
+            told = interval_fields(released) if of_interval else released.to_dict()
+            known = ("about", "estimate") if of_interval else ("better",)
+            free = {key: getattr(released, key) for key in known}
+            print_json({"metric": name, **paid, **(more or {}), **(told or {}), **free}, budget)
         else:
             print(f"{name} {cost(float(typed.epsilon), _RELATION, budget, getattr(released, 'n', None))}")
             if more:

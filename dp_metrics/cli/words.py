@@ -131,14 +131,11 @@ def add_options(
     **flags : str
         What is typed for some of them, where it is not the name.
     """
-    known = {action.dest for action in parser._actions} | _NEVER
     for name, one in inspect.signature(function).parameters.items():
-        if (
-            name not in known
-            and (name in names or not names)
-            and one.kind not in (one.VAR_KEYWORD, one.VAR_POSITIONAL)
-        ):
-            add_option(parser, function, name, *filter(None, [flags.get(name)]))
+        is_wanted = name not in _NEVER and (name in names or not names)
+        if is_wanted and one.kind not in (one.VAR_KEYWORD, one.VAR_POSITIONAL):
+            with suppress(argparse.ArgumentError):  # there is such an option
+                add_option(parser, function, name, *filter(None, [flags.get(name)]))
 
 
 def given(
