@@ -52,10 +52,10 @@ class Summary(HtmlRepr):
         `private_quantile`, `private_median_absolute_error` and `private_roc_auc_score`, which compare records
         with each other.
     epsilon : float or None, default=None
-        The smallest epsilon of a release, from which the capacity follows. None: 0.09 for a mean of losses,
-        0.06 for a variance.
+        The smallest epsilon of a release, from which the capacity follows. None: the usual capacity, which
+        serves epsilon from 0.09 on for a mean of losses, and from 0.06 on for a variance.
     capacity : int or None, default=None
-        Public number of ranks to keep, in the place of `epsilon`. None: 2,048, or more for a smaller epsilon.
+        Public number of ranks to keep, in the place of `epsilon`. None: 2,048, or what `epsilon` needs.
     **options
         Public options of the metric, such as bounds, max_loss or labels. A release with
         neighboring="add_or_remove_one" needs `labels`, if the metric takes them.
