@@ -105,7 +105,7 @@ def files() -> None:
     groups = ["--labels", 0, 1, "--sensitive", "sex", "--group-labels", "f", "m"]
     command("evaluate", *asked, "--y-score", "score", *groups, "--output", "page.html")
     assert "<html" in Path("page.html").read_text(encoding="utf-8")
-    recall = ["--metric", "recall", "--y-pred", "predicted", "--option", "labels=[0, 1]"]
+    recall = ["--metric", "recall", "--y-pred", "predicted", "--labels", "0", "1"]
     print(command("score", *asked, *recall))
     print(command("budget", "file.sqlite"))
 
