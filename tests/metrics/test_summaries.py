@@ -566,7 +566,7 @@ def test_one_release_of_labels_tells_all_metrics(relation):
     for told in (few.result.value, *few.result.noise_interval()):
         np.testing.assert_equal(told, counts)
     for call in (few.confusion_matrix, lambda: few.cohen_kappa_score(weights="linear")):
-        with pytest.raises(ValueError, match="elease a confusion matrix"):
+        with pytest.raises(ValueError, match="a confusion matrix"):
             call()
     with pytest.raises(TypeError, match="unexpected keyword argument 'labels'"):
         few.f1_score(average="macro", labels=LABELS)
