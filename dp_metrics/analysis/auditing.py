@@ -77,7 +77,7 @@ class AuditCase:
 
     def loss(self, epsilon: float, mechanism: str | Mechanism) -> Callable[[Floats, Floats], float]:
         """Return the exact privacy loss of the metric between two arrays."""
-        row, metric = METRICS[self.metric], FUNCTIONS[self.metric]
+        row = METRICS[self.metric]
         records = self.records or row.from_unit
 
         def between(a: Floats, b: Floats) -> float:
@@ -90,7 +90,7 @@ class AuditCase:
             data = records(a), records(b)
             if row.mechanism is not None:
                 options["mechanism"] = mechanism
-            return metric_loss(metric, *data, epsilon=epsilon, **options)
+            return metric_loss(row.function, *data, epsilon=epsilon, **options)
 
         return between
 

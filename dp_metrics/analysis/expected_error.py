@@ -405,7 +405,7 @@ class _Setting:
             self.efforts = (_ROUGH, _GUESSED) if _is_table(laws) else (_GUESSED,)
 
     def _read_data(self, data: Sequence[Any], n: Any, hints: Mapping[str, Any]) -> None:
-        """Query for the records that are given."""
+        """Plan for the records that are given."""
         if given := [name for name, hint in hints.items() if hint is not None]:
             raise ValueError(f"{given[0]} is for a guess: pass guess=, the value of the metric.")
         if len(data) != len(self._row.data):
@@ -419,7 +419,7 @@ class _Setting:
         self._query, self._source = planned
 
     def _make_data(self, data: Sequence[Any], n: Any, hints: Mapping[str, Any]) -> None:
-        """Query for records that are made from a guess."""
+        """Plan for records that are made from a guess."""
         if data:
             raise ValueError(
                 f"With a guess, {' and '.join(self._row.data)} must not be given: pass one or other."
@@ -494,8 +494,8 @@ def _is_integer(law: TableLaw) -> bool:
 class _Prepared:
     """A plan of public records with the law of each part, a private number of records taken to be known."""
 
-    def __init__(self, name: str, terms: Terms, plan: Query, source: Source) -> None:
-        self._name, self._prepared = name, PreparedQuery.of(name, terms, plan, source)
+    def __init__(self, name: str, terms: Terms, query: Query, source: Source) -> None:
+        self._name, self._prepared = name, PreparedQuery.of(name, terms, query, source)
 
     @functools.cached_property
     def laws(self) -> list[Any]:

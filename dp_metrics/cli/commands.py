@@ -76,8 +76,6 @@ class Request:
 
     Parameters
     ----------
-    name : str
-        What the function is called.
     call : callable
         Returns the release, of the columns by their names, the settings and `epsilon`, `accountant` and
         `spend_name`.
@@ -89,7 +87,6 @@ class Request:
         Raises for what would be refused whatever the records are.
     """
 
-    name: str
     call: Callable[..., Any]
     columns: Columns
     summarise: Callable[..., Any] | None = None
@@ -173,12 +170,6 @@ def _add(
     parser.set_defaults(run=run)
 
 
-def _require(typed: argparse.Namespace, who: str, *columns: str) -> None:
-    for name in columns:
-        if not getattr(typed, name):
-            raise CommandError(f"{who} needs --{name.replace('_', '-')} COL, a column of the file")
-
-
 # Groups
 
 
@@ -242,26 +233,23 @@ def _score(typed: argparse.Namespace) -> None:
     with mistakes():
         row, fixed = row_of(typed.metric)
     options = fixed | options_of(typed, row)
-    settings: dict[str, Any] = {
-        name: options.pop(name) for name in ("neighboring", "mechanism") if name in options
-    }
+    settings = {"neighboring": options.pop("neighboring")} if "neighboring" in options else {}
     groups, labels = _groups(typed)
     columns = _columns_of(typed, row, options, has_groups=bool(groups)) | groups
     if groups:
-        metric = partial(
-            row.function, **options, **{k: settings.pop(k) for k in ("mechanism",) if k in settings}
-        )
+        metric = partial(row.function, **options)
         y_true, y_pred = row.data
         columns = {"y_true": columns.pop(y_true), "y_pred": columns.pop(y_pred), **columns}
         call = partial(_with_features, partial(PrivateMetricFrame, metrics=metric, **labels, **settings))
-        request = Request(row.name, call, columns)
+        request = Request(call, columns)
     else:
         if row.mechanism is not None:
-            settings.setdefault("mechanism", row.mechanism)  # the question is that of the function
+            # the question is that of the function
+            settings["mechanism"] = options.pop("mechanism", row.mechanism)
         summarise = partial(_summarised, row, options, settings) if _merges(row, settings, columns) else None
         metric = partial(row.function, **options, **settings)
         check = partial(_check, row, options, {"epsilon": typed.epsilon, **settings})
-        request = Request(row.name, with_result(metric), columns, summarise, check)
+        request = Request(with_result(metric), columns, summarise, check)
     released, budget = bought(typed, request)
     show(released, row.name, typed, budget, Limits(typed.interval, typed.confidence))
 
@@ -416,10 +404,10 @@ def _evaluate(typed: argparse.Namespace) -> int:
     def call(y_true: Any, **more: Any) -> Any:
         return _with_features(partial(private_evaluate, y_true, **options, **labels), **more)
 
-    request = Request("private_evaluate", call, {"y_true": of_labels(typed.y_true), **columns, **groups})
+    request = Request(call, {"y_true": of_labels(typed.y_true), **columns, **groups})
     page, budget = bought(typed, request)
     page.with_budget(budget)
-    show(page, request.name, typed, budget)
+    show(page, private_evaluate.__name__, typed, budget)
     with printed():
         output.write_text(_WRITERS[output.suffix.lower()](page), encoding="utf-8")
         if not typed.json:
@@ -470,7 +458,9 @@ def add_compare(parser: argparse.ArgumentParser, words: Sequence[str]) -> None:
 
 def _compare(typed: argparse.Namespace) -> None:
     columns = ("y_true", *_MODELS, "groups")
-    _require(typed, "a comparison", *columns[:3])
+    for name in columns[:3]:
+        if not getattr(typed, name):
+            raise CommandError(f"a comparison needs --{name.replace('_', '-')} COL, a column of the file")
     asked = given(typed, private_compare, but=columns)
     with mistakes():
         row, fixed = row_of(asked.pop("loss", "zero_one"), "loss")
@@ -482,7 +472,7 @@ def _compare(typed: argparse.Namespace) -> None:
     if typed.groups:
         specs["groups"] = ColumnSpec(typed.groups, Kind.LABEL)
     call = partial(private_compare, loss=row.name, **asked, **options)
-    found, budget = bought(typed, Request(private_compare.__name__, call, specs))
+    found, budget = bought(typed, Request(call, specs))
     models = {name: getattr(typed, name) for name in _MODELS}
     show(found, private_compare.__name__, typed, budget, more=models)
 
@@ -512,5 +502,5 @@ def _interval(typed: argparse.Namespace) -> None:
         )
     call = partial(function, **given(typed, function, but=("losses",)))
     columns = {"losses": ColumnSpec(typed.losses, Kind.NUMBER)}
-    found, budget = bought(typed, Request(function.__name__, call, columns))
+    found, budget = bought(typed, Request(call, columns))
     show(found, function.__name__, typed, budget)

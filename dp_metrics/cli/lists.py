@@ -205,10 +205,6 @@ def add_audit(parser: argparse.ArgumentParser, _words: Sequence[str]) -> None:
 def _audit(typed: argparse.Namespace) -> int:
     bar = partial(import_extra("tqdm", "cli").tqdm, desc="audit", unit="claim", file=sys.stderr)
     asked = {"epsilons": [0.1, 1.0, 4.0], **given(typed, run_audit)}
-    for name in ("epsilons", "mechanisms"):
-        asked |= (
-            {name: asked[name] if isinstance(asked[name], list) else [asked[name]]} if name in asked else {}
-        )
     with mistakes():
         findings = run_audit(**asked, progress=bar)
     passed = all(finding.result.passed for finding in findings)

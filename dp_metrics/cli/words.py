@@ -10,7 +10,7 @@ import json
 import math
 import re
 import sys
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from fractions import Fraction
 from functools import partial
@@ -28,7 +28,7 @@ _SWAPPED = str.maketrans(",.", ".,")
 _WHOLE = re.compile(r"([+-]?[0-9]{1,4000})(\.0*)?")  # digits are compared: two large ids could be one float
 _DECIMAL = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
 _STRUCTURED = ("[", "(", "{", '"', "'")
-_LISTS = frozenset(("labels", "group_labels", "bounds", "edges", "target_names"))
+_LISTS = frozenset(("labels", "group_labels", "bounds", "edges", "target_names", "epsilons", "mechanisms"))
 _NEVER = frozenset(("accountant", "random_state", "dry_run", "epsilon", "spend_name", "progress"))
 
 
@@ -219,11 +219,6 @@ def add_metric(parser: argparse.ArgumentParser, metrics: Sequence[str]) -> None:
         with mistakes():
             row, _ = row_of(metric)
         add_options(parser, row.function, [*row.options, "neighboring", "mechanism"])
-
-
-def pick(typed: Mapping[str, Any], *names: str) -> dict[str, Any]:
-    """Return what was typed for these parameters."""
-    return {name: typed[name] for name in names if name in typed}
 
 
 # Cells

@@ -70,7 +70,7 @@ def _names() -> dict[str, Callable[..., Any]]:
             prefixes = ("", "private_", "neg_", "neg_private_")[: 4 if row.greater_is_better is False else 2]
             for name in names:
                 for prefix in prefixes:
-                    found.setdefault(prefix + name, FUNCTIONS[row.name])
+                    found.setdefault(prefix + name, row.function)
     for metric in ("precision", "recall", "f1", "jaccard"):
         for average in ("macro", "micro", "weighted"):
             found[f"{metric}_{average}"] = functools.partial(found[metric], average=average)

@@ -20,7 +20,7 @@ from dp_metrics.inputs.models import has_method, known_labels, named_by_labels, 
 from dp_metrics.inputs.options import Relation, own_error_state
 from dp_metrics.mechanisms import Mechanism
 from dp_metrics.mechanisms._base import Limits
-from dp_metrics.metrics import FUNCTIONS, Metric, row_of
+from dp_metrics.metrics import Metric, row_of
 from dp_metrics.model_selection.scorers import usual_responses
 from dp_metrics.quantities.base import Draw, Noise, Output, Quantity, Totals
 from dp_metrics.quantities.mean import MeanOf
@@ -400,7 +400,7 @@ def private_best(  # noqa: PLR0913 - data, options, and settings of a release
             raise TypeError("Pass X, the records that the models shall predict.")
         predictions, own = list(candidates), public
         if X is not None:
-            methods = usual_responses(partial(FUNCTIONS[row.name], **asked))
+            methods = usual_responses(partial(row.function, **asked))
             if "labels" in public and public["labels"] is None:
                 own = {**public, "labels": known_labels(*candidates)}
             predictions = [

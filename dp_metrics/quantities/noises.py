@@ -365,7 +365,12 @@ class TwoStages(NoiseOfMechanism):
         return extremes
 
     def _draw(
-        self, extremes: Extremes, alone: Draw | None, known: Any, entropy: Entropy, count: int | None
+        self,
+        extremes: Extremes,
+        alone: Draw | None,
+        known: tuple[FirstStage, SecondStage] | None,
+        entropy: Entropy,
+        count: int | None,
     ) -> Output:
         stages = known if count is None else self.stages(count)  # those of a public number are known before
         if stages is None or not is_chosen(entropy, stages[0].probability):

@@ -228,7 +228,7 @@ class Call:
 
     Parameters
     ----------
-    kind : {"metric", "frame", "labels", "scores", "search", "page", "value"}
+    kind : {"metric", "frame", "search", "page", "value"}
         What is returned, and so how it is made again.
     public : mapping
         The options. Never records, predictions, groups or anything of their length.
