@@ -580,6 +580,10 @@ ROWS = [
     (lambda: dp.private_roc_curve(Y, S, **SAFE, drop_intermediate=True), TypeError, "drop_intermediate"),
     # released tables, their limits and pictures
     (lambda: scores().population_interval(ties="none"), ValueError, "ties must be"),
+    (lambda kind, other: kind.of(other),
+     TypeError, "release a (confusion matrix|ROC curve).* by `with_result`", [
+         *itertools.product((dp.ReleasedConfusion, dp.ReleasedScores), (None, np.eye(2), [1.0], "f1")),
+     ]),
     (lambda: scores().noise_interval(metric="recall"), ValueError, "metric must be"),
     (lambda at: scores().f1_score(at), ValueError, "finite number", [NAN, INF, None, True, "0.3"]),
     (lambda wanted: scores().threshold_for(**wanted),

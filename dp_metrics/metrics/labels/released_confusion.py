@@ -23,7 +23,10 @@ from dp_metrics.release.result import Result
 
 R = TypeVar("R")
 
-_TOO_LITTLE = "{} does not tell all metrics of labels: release a confusion matrix or a classification report."
+_TOO_LITTLE = (
+    "{} does not tell all metrics of labels: release a confusion matrix or a classification report by "
+    "`with_result`, and pass what that returns."
+)
 
 
 def counts_of_labels(layout: Layout, labels: LabelSet) -> Confusion:
@@ -97,9 +100,9 @@ class ReleasedConfusion(HtmlRepr):
         TypeError
             If the result does not hold these counts.
         """
-        told = result.reading
+        told = getattr(result, "reading", None)
         if not isinstance(told, Confusion):
-            raise TypeError(_TOO_LITTLE.format(result.metric))
+            raise TypeError(_TOO_LITTLE.format(getattr(result, "metric", type(result).__name__)))
         every, labels = counts_of_labels(told.layout, told.labels), told.labels
         counts: Counts = every(result.released)
         if counts.matrix is None and (counts.missed is None or counts.wrong is None):

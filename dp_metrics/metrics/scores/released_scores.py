@@ -121,9 +121,12 @@ class ReleasedScores(HtmlRepr):
         TypeError
             If the result is not made of such a table.
         """
-        table = result.reading
+        table = getattr(result, "reading", None)
         if not isinstance(table, ScoreTable):
-            raise TypeError(f"{result.metric} is not read from a table of scores: release a ROC curve.")
+            raise TypeError(
+                f"{getattr(result, 'metric', type(result).__name__)} is not read from a table of scores: "
+                "release a ROC curve by `with_result`, and pass what that returns."
+            )
         return cls(replace(result, reading=KeptCounts(table)), table.counts(result.released))
 
     def __repr__(self) -> str:
