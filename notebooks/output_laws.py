@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dp_metrics.exceptions import NoisyReleaseWarning
-from dp_metrics.mechanisms import Mechanism, OutputLaw, get_mechanism
-from dp_metrics.quantities.noises import Observed
+from dp_metrics.mechanisms import Mechanism, OutputLaw
+from dp_metrics.release.release import PreparedQuery, prepared_releases
 from dp_metrics.sensitivity.output_bounds import OutputBounds
 
 __all__ = ["bounds_seen", "density", "output_law", "success_rate"]
@@ -21,31 +21,13 @@ __all__ = ["bounds_seen", "density", "output_law", "success_rate"]
 Floats = NDArray[np.float64]
 
 
-class _Watcher(Mechanism):
-    """A mechanism that keeps the output bounds that it sees, and releases the number itself."""
-
-    def __init__(self, inner: Mechanism) -> None:
-        self.inner = inner
-        self.bounds: list[OutputBounds] = []
-
-    def count_ranks(self, epsilon: Any, **public: Any) -> int:
-        return self.inner.count_ranks(epsilon, **public)
-
-    def output_distribution(self, output_bounds: OutputBounds, epsilon: Any) -> Any:
-        return self.inner.output_distribution(output_bounds, epsilon)
-
-    def release(self, output_bounds: OutputBounds, epsilon: Any, rng: Any = None) -> float:
-        self.bounds.append(output_bounds)
-        return output_bounds.value
-
-
 def bounds_seen(
     metric: Callable[..., float], *data: Any, mechanism: str | Mechanism = "hazard", **options: Any
 ) -> OutputBounds:
     """Return what the mechanism of a private metric sees of these data."""
-    watcher = _Watcher(get_mechanism(mechanism))
-    _call(metric, *data, mechanism=watcher, **options)
-    [bounds] = watcher.bounds
+    one = _prepared(metric, *data, mechanism=mechanism, **options)
+    [noise], [stats] = one.noises, one.stats
+    bounds: OutputBounds = noise.bounds(stats)  # type: ignore[attr-defined]
     return bounds
 
 
@@ -53,17 +35,19 @@ def output_law(
     metric: Callable[..., float], *data: Any, mechanism: str | Mechanism = "hazard", **options: Any
 ) -> OutputLaw:
     """Return the exact law of what a private metric that makes one release would release of these data."""
-    observed = Observed(get_mechanism(mechanism))
-    _call(metric, *data, mechanism=observed, **options)
-    [one] = observed.seen
-    law: OutputLaw = one.law(one.n)
+    one = _prepared(metric, *data, mechanism=mechanism, **options)
+    law: OutputLaw
+    [law] = one.laws(one.source.n)
     return law
 
 
-def _call(metric: Callable[..., float], *data: Any, **options: Any) -> None:
-    with warnings.catch_warnings():
+def _prepared(metric: Callable[..., float], *data: Any, **options: Any) -> PreparedQuery:
+    """Return what a metric is ready to draw."""
+    with warnings.catch_warnings(), prepared_releases() as releases:
         warnings.simplefilter("ignore", NoisyReleaseWarning)
         metric(*data, **options)
+    [(_, [prepared])] = releases
+    return prepared
 
 
 def density(law: OutputLaw, edges: Floats) -> Floats:

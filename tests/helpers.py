@@ -26,6 +26,7 @@ import dp_metrics as dp
 from dp_metrics import PrivacyAccountant
 from dp_metrics._random import OSEntropy, SeededEntropy
 from dp_metrics.accounting import ledgers
+from dp_metrics.analysis.auditing import release_loss
 from dp_metrics.inputs.arrays import Records
 from dp_metrics.inputs.losses import RecordLoss, identity
 from dp_metrics.inputs.options import Floats, Relation, exact_epsilon
@@ -300,6 +301,13 @@ class NoEntropy:
 def seeded(seed: int = 5) -> SeededEntropy:
     """Return reproducible entropy, which warns of nothing."""
     return SeededEntropy(seed)
+
+
+def frame_loss(metrics, *sides, **options) -> float:
+    """Return the exact privacy loss of a frame, of y_true, y_pred and sensitive_features of two data sets."""
+    names = ("y_true", "y_pred", "sensitive_features")
+    data = [dict(zip(names, side, strict=True)) for side in sides]
+    return release_loss(dp.PrivateMetricFrame, *data, metrics=metrics, **options)
 
 
 def messages(error: BaseException | None) -> Iterator[str]:

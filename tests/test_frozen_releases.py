@@ -45,7 +45,7 @@ from sklearn.model_selection import KFold, cross_val_score
 
 import dp_metrics as dp
 from dp_metrics import PrivacyAccountant
-from dp_metrics.analysis.auditing import AUDITED, FRAMES, QUERIES
+from dp_metrics.analysis.auditing import AUDITED
 from dp_metrics.mechanisms import MECHANISMS, AboveThreshold
 from dp_metrics.metrics import METRICS
 from dp_metrics.release.result import Result
@@ -387,15 +387,15 @@ def guessed(call, seed):
 
 
 def audits():
-    for name, audited in {**AUDITED, **FRAMES, **QUERIES}.items():
+    for name, audited in AUDITED.items():
         rules = [rule for rule in MECHANISMS if is_audited(audited, rule)]
         if rules:
             yield name, partial(exact_losses, audited, rules)
 
 
 def is_audited(audited, mechanism):
-    if audited.has_own_noise or audited.adds:  # exact losses of a search for a private n take long
-        return mechanism == "geometric" and (audited.has_own_noise or audited.sums)
+    if audited.draws or audited.adds:  # exact losses of a search for a private n take long
+        return mechanism == "geometric" and bool(audited.draws or audited.sums)
     return audited.bounded or mechanism in ("adaptive", "hazard")
 
 

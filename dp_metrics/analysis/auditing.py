@@ -1,378 +1,139 @@
-"""The auditor: how private is a mechanism really, on the worst neighbours it can find.
+"""The auditor: how private is a release really, on the worst neighbours it can find.
 
-Three tools, from the strongest to the most general. `privacy_loss` computes the exact loss of a known
-mechanism on one pair. `audit` searches for the worst pair of records for a metric, from the metric's own
-validation to its output law. `loss_lower_bound` needs nothing but samples of a black box. An audit never
-touches real records: it makes its own.
+Three tools, from the strongest to the most general. `release_loss` computes the exact loss of all that a
+function releases, from its own validation to its output laws, on one pair of data sets. `audit` searches for
+the worst pair. `loss_lower_bound` needs nothing but samples of a black box. An audit never touches real
+records: it makes its own.
 """
 
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from decimal import Context, Decimal
 from fractions import Fraction
 from functools import partial
+from itertools import pairwise, product
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.special import betaincinv
+from scipy.special import betaincinv, roots_legendre
 
-from dp_metrics.analysis._law_comparison import finite_loss, law_loss
-from dp_metrics.fairness.frame_query import FrameOptions, read_frame
-from dp_metrics.inference.comparison import comparison_query, paired_losses
-from dp_metrics.inference.loss_intervals import mean_query, quantile_query
-from dp_metrics.inputs.arrays import Records, Shape
+from dp_metrics.fairness.frame import PrivateMetricFrame
+from dp_metrics.inference.comparison import private_compare
+from dp_metrics.inference.loss_intervals import (
+    DownwardLaw,
+    private_mean_interval,
+    private_quantile_interval,
+)
 from dp_metrics.inputs.options import (
     Epsilon,
     Floats,
-    Relation,
     check_confidence,
     check_epsilon,
-    exact_epsilon,
     own_error_state,
 )
 from dp_metrics.mechanisms import AboveThreshold, Adaptive, Mechanism, get_mechanism
-from dp_metrics.metrics import FUNCTIONS, METRICS, Metric, metric_named, metric_of, row_of
-from dp_metrics.quantities.noises import Observed
-from dp_metrics.release.query import Query, Together
-from dp_metrics.release.release import PreparedQuery, Release
-from dp_metrics.release.terms import Terms
+from dp_metrics.mechanisms._laws import Integers, IntervalLaw
+from dp_metrics.mechanisms.adaptive import AdaptiveLaw, CoinLaw
+from dp_metrics.mechanisms.comparators import AboveThresholdLaw, LaplaceLaw
+from dp_metrics.mechanisms.geometric import GeometricLaw, SpreadLaw, SumsLaw
+from dp_metrics.mechanisms.hazard import PEAK, TAIL, HazardLaw
+from dp_metrics.metrics import FUNCTIONS, METRICS, metric_named
+from dp_metrics.quantities.order import CappedSumsLaw
+from dp_metrics.quantities.ranks import RankingLaw
+from dp_metrics.quantities.tables import TableLaw
+from dp_metrics.release.release import PreparedQuery, prepared_releases
+from dp_metrics.sensitivity.exact import rounded_quotient
 from dp_metrics.sensitivity.output_bounds import OutputBounds
-
-_COMPARATORS = ("inverse_sensitivity", "piecewise_laplace", "laplace", "geometric")
-_TOLERANCE = 1e-9  # the exact loss of some laws is computed in float64: of drawn scales and of comparators
-
-
-@dataclass(frozen=True)
-class AuditCase:
-    """A metric with options, on data made of numbers from 0 to 1.
-
-    Parameters
-    ----------
-    metric : str
-        Name of the metric.
-    options : mapping, default={}
-        Options of the metric.
-    bounded : bool, default=False
-        Whether the mechanisms that need a public upper limit apply.
-    adds : bool, default=False
-        Whether neighbours differ by a record that is there or not: the record that differs is left out.
-    sums : bool, default=False
-        Whether noisy sums serve the metric where the number of records is private.
-    per_record : callable or None, default=None
-        Makes public options that have an entry per record.
-    records : callable or None, default=None
-        Maps the numbers to the data, record by record; None for what the metric says.
-    """
-
-    metric: str
-    options: Mapping[str, Any] = field(default_factory=dict)
-    bounded: bool = False
-    adds: bool = False
-    sums: bool = False
-    per_record: Callable[[Floats], dict[str, Any]] | None = None
-    records: Callable[[Floats], Sequence[Any]] | None = None
-
-    def loss(self, epsilon: float, mechanism: str | Mechanism) -> Callable[[Floats, Floats], float]:
-        """Return the exact privacy loss of the metric between two arrays."""
-        row = METRICS[self.metric]
-        records = self.records or row.from_unit
-
-        def between(a: Floats, b: Floats) -> float:
-            options = {**row.required, **self.options}
-            if self.adds:
-                b = a[a == b]
-                options["neighboring"] = "add_or_remove_one"
-            if self.per_record is not None:
-                options |= self.per_record(a)
-            data = records(a), records(b)
-            if row.mechanism is not None:
-                options["mechanism"] = mechanism
-            return metric_loss(row.function, *data, epsilon=epsilon, **options)
-
-        return between
-
-    @property
-    def has_own_noise(self) -> bool:
-        """Whether the metric takes no mechanism."""
-        return METRICS[self.metric].mechanism is None
-
-    column = "noisy counts"
-
-
-@dataclass(frozen=True)
-class AuditedFrame:
-    """A table of metrics by group, on numbers from 0 to 1 whose halves are two groups.
-
-    Parameters
-    ----------
-    metrics : callable or mapping
-        As in `PrivateMetricFrame`.
-    settings : mapping, default={}
-        Its other settings.
-    adds : bool, default=False
-        As in `AuditCase`.
-    """
-
-    metrics: Any
-    settings: Mapping[str, Any] = field(default_factory=dict)
-    adds: bool = False
-
-    bounded, sums, has_own_noise, column = False, False, True, "noisy counts"
-
-    def loss(self, epsilon: float, mechanism: str | Mechanism) -> Callable[[Floats, Floats], float]:
-        """Return the exact privacy loss of the table between two arrays."""
-        neighboring = "add_or_remove_one" if self.adds else "replace_one"
-
-        def between(a: Floats, b: Floats) -> float:
-            if self.adds:
-                b = a[a == b]
-            public = {"group_labels": [0, 1], "neighboring": neighboring, **self.settings}
-            return frame_loss(self.metrics, _by_half(a), _by_half(b), epsilon=epsilon, **public)
-
-        return between
-
-
-@dataclass(frozen=True)
-class AuditedQuery:
-    """What a function releases that is no metric, on numbers from 0 to 1.
-
-    Parameters
-    ----------
-    query : callable
-        Returns the `Query` of (shape, epsilon).
-    column : str, default="noisy counts"
-        What draws, as the table of the audit calls it.
-    records : callable, default=the numbers
-        The arguments that hold a value per record, of the numbers.
-    """
-
-    query: Callable[[Shape, Fraction], Query]
-    column: str = "noisy counts"
-    records: Callable[[Floats], tuple[Any, ...]] = lambda x: (x,)
-
-    adds, bounded, sums, has_own_noise = False, False, False, True
-
-    def loss(self, epsilon: float, mechanism: str | Mechanism) -> Callable[[Floats, Floats], float]:
-        """Return the exact privacy loss of the query between two arrays."""
-        exact = exact_epsilon(epsilon)
-
-        def between(a: Floats, b: Floats) -> float:
-            return query_loss(
-                lambda shape: self.query(shape, exact), self.records(a), self.records(b), epsilon=epsilon
-            )
-
-        return between
-
-
-def _by_half(x: Floats) -> tuple[Any, ...]:
-    """Return labels, predictions and groups: all eight triples of 0 and 1 as x grows."""
-    eighth = np.minimum(np.floor(x * 8), 7).astype(np.int64)
-    return eighth // 2 % 2, eighth % 2, eighth // 4
-
-
-def _weights(x: Floats) -> dict[str, Any]:
-    return {"sample_weight": 0.1 + np.arange(x.size) % 3}
-
-
-def _two_columns(x: Floats) -> tuple[Any, ...]:
-    return np.ones_like(x), np.stack([1.0 - x, x], axis=1)
-
-
-def _rows() -> dict[str, AuditCase]:
-    """Return every public metric: as it is, and with a public limit."""
-    found = {}
-    for name, row in METRICS.items():
-        found[name] = AuditCase(name, bounded=row.limit is None)
-        if row.limit is not None:
-            found[f"{name}, {', '.join(row.limit)}"] = AuditCase(name, row.limit, bounded=True)
-    return found
-
-
-_FRAMED = {"recall": FUNCTIONS["private_recall_score"], "precision": FUNCTIONS["private_precision_score"]}
-_ACCURACY = partial(FUNCTIONS["private_accuracy_score"], mechanism="geometric")
-
-AUDITED: dict[str, AuditCase] = {
-    **_rows(),
-    "private_mse, weights": AuditCase("private_mse", {"bounds": (0, 1)}, bounded=True, per_record=_weights),
-    "private_mse, add or remove": AuditCase("private_mse", {"bounds": (0, 1)}, adds=True, sums=True),
-    "private_variance, add or remove": AuditCase(
-        "private_variance", {"bounds": (0, 1)}, adds=True, sums=True
-    ),
-    "private_mean, add or remove": AuditCase("private_mean", adds=True, sums=True),
-    "private_roc_auc_score, add or remove": AuditCase("private_roc_auc_score", adds=True),
-    "private_roc_curve, add or remove": AuditCase("private_roc_curve", adds=True),
-    "private_calibration_curve, add or remove": AuditCase("private_calibration_curve", adds=True),
-    "private_expected_calibration_error, add or remove": AuditCase(
-        "private_expected_calibration_error", adds=True, sums=True
-    ),
-    "private_f1_score, add or remove": AuditCase("private_f1_score", adds=True),
-    "private_f1_score, macro": AuditCase("private_f1_score", {"average": "macro", "labels": [0, 1, 2, 3]}),
-    "private_mean_pinball_loss, alpha": AuditCase("private_mean_pinball_loss", {"alpha": 0.9}),
-    "private_log_loss, two columns": AuditCase(
-        "private_log_loss", {"max_loss": 10.0}, bounded=True, records=_two_columns
-    ),
-}
-"""Every public metric, with and without public limits, and options that change what one person can do."""
-
-FRAMES: dict[str, AuditedFrame] = {
-    "PrivateMetricFrame, one table": AuditedFrame(_FRAMED),
-    "PrivateMetricFrame, releases": AuditedFrame(_ACCURACY, {"overall_share": 0}),
-    "PrivateMetricFrame, add or remove": AuditedFrame({**_FRAMED, "accuracy": _ACCURACY}, adds=True),
-}
-"""Metrics by group."""
-
-
-def _mean_interval(shape: Shape, epsilon: Fraction, **options: Any) -> Query:
-    return mean_query(**options)
-
-
-def _quantile_interval(shape: Shape, epsilon: Fraction, *, max_loss: float | None = None) -> Query:
-    # a confidence as low as this lets few records have both limits
-    return quantile_query(shape, q=0.5, epsilon=epsilon, max_loss=max_loss, confidence=0.3)
-
-
-def _over_the_grid(x: Floats) -> tuple[Any, ...]:
-    """Return losses that cover the whole grid."""
-    return (np.sinh(700 * x),)
-
-
-def _compared(shape: Shape, epsilon: Fraction, *, loss: str, max_difference: float | None) -> Query:
-    return comparison_query(paired_losses(loss, shape, {}), shape.n, max_difference=max_difference)
-
-
-def _both_wrong(x: Floats) -> tuple[Any, ...]:
-    """Return two models: both are wrong about the lowest third of the numbers, each about another one."""
-    third = np.minimum(np.floor(x * 3), 2)
-    return np.ones_like(x), third, third - 1
-
-
-def _opposites(x: Floats) -> tuple[Any, ...]:
-    return np.zeros_like(x), x, 1 - x
-
-
-QUERIES: dict[str, AuditedQuery] = {
-    "private_mean_interval": AuditedQuery(partial(_mean_interval, max_loss=1.0)),
-    "private_mean_interval, private cap": AuditedQuery(
-        partial(_mean_interval, cap="private"), records=_over_the_grid
-    ),
-    "private_compare": AuditedQuery(
-        partial(_compared, loss="zero_one", max_difference=None), records=_both_wrong
-    ),
-    "private_compare, max_difference": AuditedQuery(
-        partial(_compared, loss="mae", max_difference=1.0), records=_opposites
-    ),
-    "private_quantile_interval": AuditedQuery(_quantile_interval, "hazard", _over_the_grid),
-    "private_quantile_interval, max_loss": AuditedQuery(partial(_quantile_interval, max_loss=1.0), "hazard"),
-}
-"""Intervals for people at large, and comparisons of two models."""
-
-
-@dataclass(frozen=True)
-class Finding:
-    """One line of the audit."""
-
-    metric: str
-    mechanism: str
-    epsilon: float
-    result: AuditResult
-
-
-def run_audit(
-    epsilons: Sequence[float],
-    *,
-    n: int = 10,
-    steps: int = 100,
-    mechanisms: Sequence[str] = (),
-    progress: Callable[[Sequence[Any]], Any] = lambda plan: plan,
-) -> list[Finding]:
-    """Audit every public metric with every mechanism that applies.
-
-    Parameters
-    ----------
-    epsilons : sequence of float
-        Claims to check.
-    n : int, default=10
-        Records of each made-up data set.
-    steps : int, default=100
-        Steps of hill climbing after the adversarial pairs.
-    mechanisms : sequence of str, default=()
-        Names of the mechanisms to audit; none: all.
-    progress : callable, default=no progress
-        Wraps the list of what there is to do, as tqdm does.
-
-    Returns
-    -------
-    list of Finding
-        The worst pair found for each.
-    """
-    # a threshold as small as this lets few records go through both stages
-    always: dict[str, Mechanism] = {"adaptive": Adaptive(threshold=1e-9), "hazard": get_mechanism("hazard")}
-    # a coarse beta keeps the exact comparison of all candidates quick; the mechanism is the same
-    bounded_only: dict[str, Mechanism] = {
-        "above_threshold": AboveThreshold(beta=1.2),
-        **{name: get_mechanism(name) for name in _COMPARATORS},
-    }
-    sums_only = {"geometric": bounded_only["geometric"]}
-    everything: dict[str, AuditCase | AuditedFrame | AuditedQuery] = {**AUDITED, **FRAMES, **QUERIES}
-    not_asked = get_mechanism("geometric")
-    work = [
-        (name, audited, label, mechanism, epsilon)
-        for name, audited in everything.items()
-        for label, mechanism in (
-            {audited.column: not_asked}
-            if audited.has_own_noise
-            else {**always, **(bounded_only if audited.bounded else sums_only if audited.sums else {})}
-        ).items()
-        # a private n needs as many ranks as any n could use, and small claims are slow to check
-        for epsilon in epsilons
-        if (epsilon >= 1 or not audited.adds) and (not mechanisms or label in mechanisms)
-    ]
-    findings = []
-    for name, audited, label, mechanism, epsilon in progress(work):
-        result = audit(
-            f"{name} with {label}",
-            audited.loss(epsilon, mechanism),
-            epsilon=epsilon,
-            n=min(n, 5) if audited.adds else n,
-            # most of the search goes to the adversarial pairs where a comparison takes long
-            steps=steps // 10 if audited.adds else steps // 4 if label == "adaptive" else steps,
-            tolerance=0.0 if label in ("hazard", "geometric", "noisy counts") else _TOLERANCE,
-        )
-        findings.append(Finding(name, label, epsilon, result))
-    return findings
-
-
-def to_table(findings: Sequence[Finding]) -> str:
-    """Return the worst loss / epsilon over all epsilons as a Markdown table, a row per metric."""
-    mechanisms = list(dict.fromkeys(finding.mechanism for finding in findings))
-    lines = ["| metric | " + " | ".join(mechanisms) + " |", "|---" * (1 + len(mechanisms)) + "|"]
-    for metric in dict.fromkeys(finding.metric for finding in findings):
-        cells = []
-        for mechanism in mechanisms:
-            found = [f for f in findings if (f.metric, f.mechanism) == (metric, mechanism)]
-            worst = max((f.result.worst / f.epsilon for f in found), default=math.nan)
-            failed = not all(f.result.passed for f in found)
-            cells.append("" if not found else f"{worst:.6f}{' FAIL' if failed else ''}")
-        lines.append(f"| {metric} | " + " | ".join(cells) + " |")
-    return "\n".join(lines)
-
 
 __all__ = [
     "AuditResult",
     "audit",
     "finite_loss",
-    "frame_loss",
     "loss_lower_bound",
-    "metric_loss",
     "privacy_loss",
-    "query_loss",
+    "release_loss",
     "seed_pairs",
 ]
 
+Data = Sequence[Any] | Mapping[str, Any]
 Pair = tuple[Floats, Floats]
+
+# Exact losses
+
+
+@own_error_state
+def release_loss(
+    function: Callable[..., Any] | str, data_a: Data, data_b: Data, *, epsilon: Epsilon, **options: Any
+) -> float:
+    """Return the exact privacy loss of all that a function releases on two data sets.
+
+    Parameters
+    ----------
+    function : callable or str
+        What releases: a private metric or its name, `PrivateMetricFrame`, `private_compare`, or a function of
+        your own that calls them.
+    data_a, data_b : sequence or mapping
+        What the function takes of either data set, by position or by name.
+    epsilon : float
+        What the function is asked to cost.
+    **options
+        Further keywords of the function, the same for both.
+
+    Returns
+    -------
+    float
+        The largest log ratio of the probabilities of what it releases, summed over its releases; infinite if
+        something public differs. For neighbours it is at most epsilon if the function keeps its promise. With
+        neighboring="add_or_remove_one" it includes what the noisy count costs.
+
+    Notes
+    -----
+    The function is carried out, with noise. What is compared are the laws from which that noise was drawn.
+
+    Examples
+    --------
+    >>> from dp_metrics import PrivateMetricFrame, private_recall_score
+    >>> from dp_metrics.analysis import auditing
+    >>> truth, guess = [1, 1, 0, 1], [1, 0, 0, 1]
+    >>> auditing.release_loss(private_recall_score, (truth, guess), (truth, [0, 0, 0, 1]), epsilon=1.0)
+    1.0
+
+    One person is of another group:
+
+    >>> a = {"y_true": truth, "y_pred": guess, "sensitive_features": [1, 1, 0, 0]}
+    >>> b = {**a, "sensitive_features": [1, 1, 1, 0]}
+    >>> options = {"metrics": private_recall_score, "group_labels": [0, 1], "epsilon": 1.0}
+    >>> auditing.release_loss(PrivateMetricFrame, a, b, **options)
+    1.0
+    """
+    run, sides = metric_named(function), []
+    for data in (data_a, data_b):
+        args, named = ((), data) if isinstance(data, Mapping) else (data, {})
+        with warnings.catch_warnings(), prepared_releases() as prepared:
+            warnings.simplefilter("ignore")  # of a few made-up records noise is most
+            run(*args, **named, epsilon=epsilon, **options)
+        sides.append(prepared)
+    a, b = sides
+    if [query for query, _ in a] != [query for query, _ in b]:
+        return math.inf  # a public thing that differs
+    pairs = [pair for (_, one), (_, other) in zip(a, b, strict=True) for pair in zip(one, other, strict=True)]
+    return math.fsum(_loss_of_prepared(*pair) for pair in pairs)
+
+
+def _loss_of_prepared(a: PreparedQuery, b: PreparedQuery) -> float:
+    """Return the loss of what one query releases of two data sets, a noisy count included."""
+    n, other = a.source.n, b.source.n
+    if n != other and not a.terms.relation.private_n:
+        return math.inf  # a public number that differs
+    # both draw with one noisy count, whose loss is what it cost for each record that one of them has more
+    for_count, count = float(a.for_count) * abs(n - other), max(n, 1)
+    pairs = zip(a.laws(count), b.laws(count), strict=True)
+    return for_count + math.fsum(law_loss(*pair) for pair in pairs)
 
 
 @own_error_state
@@ -431,168 +192,7 @@ def privacy_loss(
     return law_loss(a, b)
 
 
-@own_error_state
-def metric_loss(
-    metric: Callable[..., Any] | str,
-    records_a: Sequence[ArrayLike],
-    records_b: Sequence[ArrayLike],
-    *,
-    epsilon: float,
-    mechanism: str | Mechanism = "hazard",
-    **options: Any,
-) -> float:
-    """Return the exact privacy loss of a public metric on two data sets, summed over its releases.
-
-    Parameters
-    ----------
-    metric : callable or str
-        A private metric that takes `epsilon` and `mechanism`, or the name of one.
-    records_a, records_b : sequence of array-like
-        The positional arguments of the metric for either data set.
-    epsilon : float
-        What the metric is asked to cost.
-    mechanism : str or mechanism object, default="hazard"
-        The mechanism.
-    **options
-        Further arguments of the metric.
-
-    Returns
-    -------
-    float
-        The loss of its releases together: at most epsilon for neighbours if the metric keeps its promise.
-        With neighboring="add_or_remove_one" it includes what the noisy count costs.
-    """
-    function = metric_named(metric)
-    if metric_of(function) is not None:
-        row, fixed = row_of(function)
-        return _planned_loss(row, records_a, records_b, epsilon, {"mechanism": mechanism, **fixed, **options})
-    seen = []
-    for records in (records_a, records_b):
-        observed = Observed(get_mechanism(mechanism))
-        function(*records, epsilon=epsilon, mechanism=observed, **options)
-        seen.append(observed.seen)
-    spent = [one.epsilon for one in seen[0]]
-    if spent != [one.epsilon for one in seen[1]]:
-        return math.inf
-    total = 0.0
-    if Relation.told_by(options).private_n:
-        # the rest of epsilon pays for the noisy count, which is the same for both of a pair of laws
-        total = float(exact_epsilon(epsilon) - sum(spent))
-    counts = [max(one.n, 1) for one in seen[0]]
-    pairs = zip(counts, *seen, strict=True)
-    return total + math.fsum(law_loss(a.law(count), b.law(count)) for count, a, b in pairs)
-
-
-@own_error_state
-def frame_loss(  # noqa: PLR0913 - those of a frame
-    metrics: Any,
-    records_a: Sequence[ArrayLike],
-    records_b: Sequence[ArrayLike],
-    *,
-    group_labels: Any,
-    epsilon: float,
-    membership: str = "private",
-    overall_share: float = 0.2,
-    groups: ArrayLike | None = None,
-    max_records: int | None = None,
-    neighboring: str = "replace_one",
-) -> float:
-    """Return the exact privacy loss of a `PrivateMetricFrame` on two data sets, summed over its releases.
-
-    Parameters
-    ----------
-    metrics, group_labels, epsilon, membership, overall_share, groups, max_records, neighboring
-        As in `PrivateMetricFrame`.
-    records_a, records_b : sequence of array-like
-        y_true, y_pred and sensitive_features of either data set.
-
-    Returns
-    -------
-    float
-        The loss of its releases together: at most epsilon for neighbours if the frame keeps its promise.
-
-    Examples
-    --------
-    >>> from dp_metrics import private_recall_score
-    >>> from dp_metrics.analysis import auditing
-    >>> a = [1, 1, 0, 1], [1, 0, 0, 1], [1, 1, 0, 0]
-    >>> b = [1, 1, 0, 1], [1, 0, 0, 1], [1, 1, 1, 0]  # one person is of another group
-    >>> auditing.frame_loss(private_recall_score, a, b, group_labels=[0, 1], epsilon=1.0)
-    1.0
-    """
-    release = Release("", Terms.of(epsilon=epsilon, neighboring=neighboring))
-    asked = FrameOptions(metrics, group_labels, membership, overall_share, groups, max_records)
-    relation = release.terms.relation
-    sides = (read_frame(asked, *data, relation=relation)[:2] for data in (records_a, records_b))
-    return _loss_of_queries(release, *sides)
-
-
-def _planned_loss(
-    row: Metric,
-    records_a: Sequence[ArrayLike],
-    records_b: Sequence[ArrayLike],
-    epsilon: float,
-    arguments: Mapping[str, Any],
-) -> float:
-    """Return the loss of what a metric releases, a noisy count included."""
-    options = {name: value for name, value in arguments.items() if name in row.options}
-    settings = {name: value for name, value in arguments.items() if name not in row.options}
-    sides = []
-    for records in (records_a, records_b):
-        release = row.release_on(Terms.of(epsilon=epsilon, **settings), options)
-        sides.append(row.read(records, options, relation=release.terms.relation))
-    return _loss_of_queries(release, *sides)
-
-
-@own_error_state
-def query_loss(
-    make_query: Callable[[Shape], Query | Together],
-    records_a: Sequence[ArrayLike],
-    records_b: Sequence[ArrayLike],
-    *,
-    epsilon: float,
-) -> float:
-    """Return the exact privacy loss of what a query releases on two data sets, the number of records public.
-
-    Parameters
-    ----------
-    make_query : callable
-        Returns the `Query` of records of a `Shape`, or several of them `Together`.
-    records_a, records_b : sequence of array-like
-        The arguments that hold a value per record, for either data set.
-    epsilon : float
-        What the release is asked to cost.
-
-    Returns
-    -------
-    float
-        The loss of its releases together: at most epsilon for neighbours if the query keeps its promise.
-    """
-    sides = []
-    for data in (records_a, records_b):
-        shape, records = Records.of(data, relation=Relation.REPLACE_ONE)
-        query = make_query(shape)
-        sides.append((query, query.read(records)))
-    return _loss_of_queries(Release("", Terms.of(epsilon=epsilon)), *sides)
-
-
-def _loss_of_queries(release: Release, a: tuple[Any, Any], b: tuple[Any, Any]) -> float:
-    """Return the loss of all that a query, or several together, release of what is known of two data sets."""
-    sides = [release.prepare_all(*side) for side in (a, b)]
-    if a[0] != b[0]:
-        return math.inf  # a public thing that differs
-    return math.fsum(_loss_of_prepared(*pair) for pair in zip(*sides, strict=True))
-
-
-def _loss_of_prepared(a: PreparedQuery, b: PreparedQuery) -> float:
-    """Return the loss of what one query releases of two data sets, a noisy count included."""
-    n, other = a.source.n, b.source.n
-    if n != other and not a.terms.relation.private_n:
-        return math.inf  # a public number that differs
-    # both draw with one noisy count, whose loss is what it cost for each record that one of them has more
-    for_count, count = float(a.for_count) * abs(n - other), max(n, 1)
-    pairs = zip(a.laws(count), b.laws(count), strict=True)
-    return for_count + math.fsum(law_loss(*pair) for pair in pairs)
+# Search
 
 
 @dataclass(frozen=True)
@@ -623,6 +223,11 @@ class AuditResult:
     tolerance: float = 0.0
 
     @property
+    def share(self) -> float:
+        """The largest loss found / epsilon."""
+        return self.worst / self.claimed
+
+    @property
     def passed(self) -> bool:
         """Whether no pair exceeds the claim."""
         return self.worst <= self.claimed * (1.0 + self.tolerance)
@@ -633,7 +238,7 @@ class AuditResult:
         lines = [
             f"Audit of {self.name}: {'PASS' if self.passed else 'FAIL'}",
             f"  claimed epsilon    {self.claimed:.12g}",
-            f"  worst loss found   {self.worst:.12g}   ({self.worst / self.claimed:.6f} of the claim)",
+            f"  worst loss found   {self.worst:.12g}   ({self.share:.6f} of the claim)",
             f"  pairs tried        {self.pairs}",
             f"  the worst pair     {np.array2string(self.pair[0], threshold=12, precision=6)}",
             f"  with record {place} replaced by {self.pair[1][place]:.9g}",
@@ -691,7 +296,7 @@ def audit(  # noqa: PLR0913 - what to search, and how
     name : str
         What is audited, for the report.
     loss : callable
-        loss(a, b) is the privacy loss between two arrays of n numbers in [0, cap], such as `metric_loss` of
+        loss(a, b) is the privacy loss between two arrays of n numbers in [0, cap], such as `release_loss` of
         a metric.
     epsilon : float
         The claim.
@@ -718,7 +323,7 @@ def audit(  # noqa: PLR0913 - what to search, and how
     >>> from dp_metrics import private_mean_loss
     >>> from dp_metrics.analysis import auditing
     >>> def loss(a, b):
-    ...     return auditing.metric_loss(private_mean_loss, [a], [b], epsilon=1.0, max_loss=1.0)
+    ...     return auditing.release_loss(private_mean_loss, [a], [b], epsilon=1.0, max_loss=1.0)
     >>> auditing.audit("private_mean_loss", loss, epsilon=1.0, n=5, steps=5).passed
     True
     """
@@ -750,6 +355,240 @@ def _mutate(pair: Pair, cap: float, rng: np.random.Generator) -> Pair:
         elif value != a[place]:
             b[place] = value
     return a, b
+
+
+# What is audited
+
+
+@dataclass(frozen=True)
+class AuditCase:
+    """What is released with options, of data made of numbers from 0 to 1.
+
+    Parameters
+    ----------
+    function : callable
+        What releases.
+    records : callable
+        Maps the numbers to the data of the function, record by record.
+    options : mapping, default={}
+        Options of the function.
+    draws : str or None, default=None
+        What draws, as the table of the audit calls it, of a function that takes no mechanism; None: it does.
+    bounded : bool, default=False
+        Whether the mechanisms that need a public upper limit apply.
+    adds : bool, default=False
+        Whether neighbours differ by a record that is there or not: the record that differs is left out.
+    sums : bool, default=False
+        Whether noisy sums serve where the number of records is private.
+    per_record : callable or None, default=None
+        Makes public options that have an entry per record.
+    """
+
+    function: Callable[..., Any]
+    records: Callable[[Floats], Data]
+    options: Mapping[str, Any] = field(default_factory=dict)
+    draws: str | None = None
+    bounded: bool = False
+    adds: bool = False
+    sums: bool = False
+    per_record: Callable[[Floats], dict[str, Any]] | None = None
+
+    @classmethod
+    def of_metric(cls, name: str, options: Mapping[str, Any] | None = None, **facts: Any) -> AuditCase:
+        """Return the case of a public metric."""
+        row = METRICS[name]
+        facts = {"records": row.from_unit, "draws": None if row.mechanism else "noisy counts", **facts}
+        return cls(row.function, options={**row.required, **(options or {})}, **facts)
+
+    def loss(self, epsilon: float, mechanism: str | Mechanism) -> Callable[[Floats, Floats], float]:
+        """Return the exact privacy loss between two arrays."""
+
+        def between(a: Floats, b: Floats) -> float:
+            options = dict(self.options)
+            if self.draws is None:
+                options["mechanism"] = mechanism
+            if self.adds:
+                b = a[a == b]
+                options["neighboring"] = "add_or_remove_one"
+            if self.per_record is not None:
+                options |= self.per_record(a)
+            return release_loss(self.function, self.records(a), self.records(b), epsilon=epsilon, **options)
+
+        return between
+
+
+def _by_half(x: Floats) -> dict[str, Any]:
+    """Return labels, predictions and groups: all eight triples of 0 and 1 as x grows."""
+    eighth = np.minimum(np.floor(x * 8), 7).astype(np.int64)
+    return {"y_true": eighth // 2 % 2, "y_pred": eighth % 2, "sensitive_features": eighth // 4}
+
+
+def _weights(x: Floats) -> dict[str, Any]:
+    return {"sample_weight": 0.1 + np.arange(x.size) % 3}
+
+
+def _two_columns(x: Floats) -> tuple[Any, ...]:
+    return np.ones_like(x), np.stack([1.0 - x, x], axis=1)
+
+
+def _itself(x: Floats) -> tuple[Any, ...]:
+    return (x,)
+
+
+def _over_the_grid(x: Floats) -> tuple[Any, ...]:
+    """Return losses that cover the whole grid."""
+    return (np.sinh(700 * x),)
+
+
+def _both_wrong(x: Floats) -> tuple[Any, ...]:
+    """Return two models: both are wrong about the lowest third of the numbers, each about another one."""
+    third = np.minimum(np.floor(x * 3), 2)
+    return np.ones_like(x), third, third - 1
+
+
+def _opposites(x: Floats) -> tuple[Any, ...]:
+    return np.zeros_like(x), x, 1 - x
+
+
+def _every_metric() -> dict[str, AuditCase]:
+    """Return every public metric: as it is, and with a public limit."""
+    found = {}
+    for name, row in METRICS.items():
+        found[name] = AuditCase.of_metric(name, bounded=row.limit is None)
+        if row.limit is not None:
+            found[f"{name}, {', '.join(row.limit)}"] = AuditCase.of_metric(name, row.limit, bounded=True)
+    return found
+
+
+def _frame(metrics: Any, *, adds: bool = False, **options: Any) -> AuditCase:
+    public = {"metrics": metrics, "group_labels": [0, 1], **options}
+    return AuditCase(PrivateMetricFrame, _by_half, public, "noisy counts", adds=adds)
+
+
+_FRAMED = {"recall": FUNCTIONS["private_recall_score"], "precision": FUNCTIONS["private_precision_score"]}
+_ACCURACY = partial(FUNCTIONS["private_accuracy_score"], mechanism="geometric")
+_UNIT = {"bounds": (0, 1)}
+_QUANTILE = {"q": 0.5, "confidence": 0.3}  # as low as this lets few records have both limits
+
+AUDITED: dict[str, AuditCase] = {
+    **_every_metric(),
+    "private_mse, weights": AuditCase.of_metric("private_mse", _UNIT, bounded=True, per_record=_weights),
+    **{
+        f"{name}, add or remove": AuditCase.of_metric(name, options, adds=True, sums=sums)
+        for name, options, sums in (
+            ("private_mse", _UNIT, True),
+            ("private_variance", _UNIT, True),
+            ("private_mean", {}, True),
+            ("private_roc_auc_score", {}, False),
+            ("private_roc_curve", {}, False),
+            ("private_calibration_curve", {}, False),
+            ("private_expected_calibration_error", {}, True),
+            ("private_f1_score", {}, False),
+        )
+    },
+    "private_f1_score, macro": AuditCase.of_metric(
+        "private_f1_score", {"average": "macro", "labels": [0, 1, 2, 3]}
+    ),
+    "private_mean_pinball_loss, alpha": AuditCase.of_metric("private_mean_pinball_loss", {"alpha": 0.9}),
+    "private_log_loss, two columns": AuditCase.of_metric(
+        "private_log_loss", {"max_loss": 10.0}, bounded=True, records=_two_columns
+    ),
+    "PrivateMetricFrame, one table": _frame(_FRAMED),
+    "PrivateMetricFrame, releases": _frame(_ACCURACY, overall_share=0),
+    "PrivateMetricFrame, add or remove": _frame({**_FRAMED, "accuracy": _ACCURACY}, adds=True),
+    "private_mean_interval": AuditCase(private_mean_interval, _itself, {"max_loss": 1.0}, "noisy counts"),
+    "private_mean_interval, private cap": AuditCase(
+        private_mean_interval, _over_the_grid, {"cap": "private"}, "noisy counts"
+    ),
+    "private_compare": AuditCase(private_compare, _both_wrong, {"loss": "zero_one"}, "noisy counts"),
+    "private_compare, max_difference": AuditCase(
+        private_compare, _opposites, {"loss": "mae", "max_difference": 1.0}, "noisy counts"
+    ),
+    "private_quantile_interval": AuditCase(private_quantile_interval, _over_the_grid, _QUANTILE, "hazard"),
+    "private_quantile_interval, max_loss": AuditCase(
+        private_quantile_interval, _itself, {**_QUANTILE, "max_loss": 1.0}, "hazard"
+    ),
+}
+"""Every public metric, with and without public limits and options that change what a person can do; metrics
+by group; intervals for people at large; comparisons."""
+
+
+_COMPARATORS = ("inverse_sensitivity", "piecewise_laplace", "laplace", "geometric")
+_TOLERANCE = 1e-9  # the exact loss of some laws is computed in float64: of drawn scales and of comparators
+
+
+def run_audit(
+    epsilons: Sequence[float],
+    *,
+    n: int = 10,
+    steps: int = 100,
+    mechanisms: Sequence[str] = (),
+    progress: Callable[[Sequence[Any]], Any] = lambda plan: plan,
+) -> dict[tuple[str, str, float], AuditResult]:
+    """Audit all that is `AUDITED` with every mechanism that applies.
+
+    Parameters
+    ----------
+    epsilons : sequence of float
+        Claims to check.
+    n : int, default=10
+        Records of each made-up data set.
+    steps : int, default=100
+        Steps of hill climbing after the adversarial pairs.
+    mechanisms : sequence of str, default=()
+        Names of the mechanisms to audit; none: all.
+    progress : callable, default=no progress
+        Wraps the list of what there is to do, as tqdm does.
+
+    Returns
+    -------
+    dict of AuditResult
+        The worst pair found, by what is audited, mechanism and epsilon.
+    """
+    # a threshold as small as this lets few records go through both stages
+    always: dict[str, Any] = {"adaptive": Adaptive(threshold=1e-9), "hazard": "hazard"}
+    # a coarse beta keeps the exact comparison of all candidates quick; the mechanism is the same
+    bounded = {"above_threshold": AboveThreshold(beta=1.2), **{name: name for name in _COMPARATORS}}
+    work = []
+    for name, case in AUDITED.items():
+        served = bounded if case.bounded else {"geometric": "geometric"} if case.sums else {}
+        rules = {**always, **served} if case.draws is None else {case.draws: ""}
+        for (label, rule), epsilon in product(rules.items(), epsilons):
+            # a private n needs as many ranks as any n could use, and small claims are slow to check
+            if (epsilon >= 1 or not case.adds) and (not mechanisms or label in mechanisms):
+                work.append((name, case, label, rule, epsilon))
+    findings = {}
+    for name, case, label, rule, epsilon in progress(work):
+        findings[name, label, epsilon] = audit(
+            f"{name} with {label}",
+            case.loss(epsilon, rule),
+            epsilon=epsilon,
+            n=min(n, 5) if case.adds else n,
+            # most of the search goes to the adversarial pairs where a comparison takes long
+            steps=steps // 10 if case.adds else steps // 4 if label == "adaptive" else steps,
+            tolerance=0.0 if label in ("hazard", "geometric", "noisy counts") else _TOLERANCE,
+        )
+    return findings
+
+
+def to_table(findings: Mapping[tuple[str, str, float], AuditResult]) -> str:
+    """Return the worst loss / epsilon over all epsilons as a Markdown table, a row for each thing audited."""
+    shares: dict[tuple[str, str], list[AuditResult]] = {}
+    for (name, mechanism, _), result in findings.items():
+        shares.setdefault((name, mechanism), []).append(result)
+    mechanisms = list(dict.fromkeys(mechanism for _, mechanism in shares))
+    lines = ["| metric | " + " | ".join(mechanisms) + " |", "|---" * (1 + len(mechanisms)) + "|"]
+    for name in dict.fromkeys(name for name, _ in shares):
+        cells = []
+        for mechanism in mechanisms:
+            found = shares.get((name, mechanism), [])
+            worst = "".join(f"{max(one.share for one in found):.6f}" for _ in found[:1])
+            cells.append(worst + " FAIL" * any(not one.passed for one in found))
+        lines.append(f"| {name} | " + " | ".join(cells) + " |")
+    return "\n".join(lines)
+
+
+# Black boxes
 
 
 @own_error_state
@@ -825,3 +664,364 @@ def _gain(p: Floats, q: Floats, size: int) -> Floats:
         low = p - 3.3 * np.sqrt(p * (1 - p) / size) - 5.0 / size
         high = q + 3.3 * np.sqrt(q * (1 - q) / size) + 5.0 / size
         return np.where(low > 0, np.log(np.maximum(low, 1e-300) / high), -np.inf)
+
+
+# The laws of two data sets
+
+
+def law_loss(a: Any, b: Any) -> float:
+    """Return max over outputs of abs(log(P_a / P_b)) of two laws; infinite if their supports differ."""
+    compare = _OF_LAWS.get(type(a))
+    if compare is None or type(b) is not type(a):
+        raise TypeError(f"No exact comparison of {type(a).__name__} with {type(b).__name__}.")
+    return compare(a, b)
+
+
+def _coin_loss(a: CoinLaw, b: CoinLaw) -> float:
+    """Return the loss of one stage or of two: a scale, or none, tells how the coin fell."""
+    if a.probability != b.probability:
+        return math.inf
+    return max(law_loss(a.two, b.two), law_loss(a.one, b.one))
+
+
+def _sums_loss(a: SumsLaw, b: SumsLaw) -> float:
+    return _table_loss(*(TableLaw(x.sums.values, ((len(x.sums.values), x.rate),)) for x in (a, b)))
+
+
+def _downward_loss(a: DownwardLaw, b: DownwardLaw) -> float:
+    return _hazard_loss(a.upward, b.upward)
+
+
+def _table_loss(a: TableLaw, b: TableLaw) -> float:
+    """Return the loss of whole numbers with noise: attained where each is far to the right side."""
+    if (a.rates, a.zero_sum) != (b.rates, b.zero_sum) or (a.zero_sum and sum(a.values) != sum(b.values)):
+        return math.inf
+    return float(_moved(a, b))
+
+
+def _moved(a: TableLaw, b: TableLaw) -> Fraction:
+    """Return by how much whole numbers differ, each in units of its noise."""
+    rates = [rate for size, rate in a.rates for _ in range(size)]
+    differences = zip(rates, a.values, b.values, strict=True)
+    return sum((rate * abs(x - y) for rate, x, y in differences), Fraction(0))
+
+
+def _lattice_loss(a: GeometricLaw, b: GeometricLaw) -> float:
+    """Return the loss of staircase noise: so many stairs as lie between the centres, rounded up.
+
+    Far beyond both centres either stair can be the first that is counted, unless the grid ends before: then
+    the loss is smaller, and the clamped ends attain at least the stairs that lie between the centres.
+    """
+    if (a.grid, a.added) != (b.grid, b.added):
+        return math.inf
+    return float(a.added.epsilon * -(-abs(a.centre - b.centre) // a.added.steps))
+
+
+def _spread_loss(a: SpreadLaw, b: SpreadLaw) -> float:
+    """Return the loss of a mean and its spread: attained, but for the ends of the grid of the mean."""
+    if (a.grid, a.added, a.of_spread) != (b.grid, b.added, b.of_spread):
+        return math.inf
+    moves = (a.added, abs(a.centre - b.centre)), (a.of_spread, abs(a.place - b.place))
+    return float(sum(noise.epsilon * -(-move // noise.steps) for noise, move in moves))
+
+
+_DECIMALS = Context(prec=50)
+
+
+def _ranking_loss(a: RankingLaw, b: RankingLaw) -> float:
+    """Return the loss of the noisy sizes of the classes and the release together.
+
+    Given the noisy sizes, both are drawn by one rule; that depends on the smaller size only. So for each of
+    these the worst noisy sizes and the worst output are found apart, in either direction. With a
+    private number of records there are too many for all of them: a number of spread sizes is tried.
+    """
+    if a.rule != b.rule:
+        return math.inf
+    worst = Decimal(0)
+    for smaller, logs in _logs_of_sizes(a, b).items():
+        up, down = _hazard_logs(a.given(smaller), b.given(smaller))
+        for steps, log in ((max(logs), up), (-min(logs), down)):
+            rate = a.rule.rate * steps
+            size = _DECIMALS.divide(Decimal(rate.numerator), Decimal(rate.denominator))
+            worst = max(worst, _DECIMALS.add(size, log))
+    return float(worst)
+
+
+def _logs_of_sizes(a: RankingLaw, b: RankingLaw) -> dict[int, list[int]]:
+    """Return the log ratios of noisy sizes, in units of the rate, by the smaller size they lead to."""
+    if a.rule.n is not None:  # the ratio is constant beyond 0 and n
+        tried = [np.unique(np.linspace(-1, a.rule.n + 1, 203).astype(int)).tolist()]
+    else:
+        tried = [sorted({0, 1, 1 << 15, 1 << 30, x, y}) for x, y in zip(a.sizes, b.sizes, strict=True)]
+    found: dict[int, list[int]] = {}
+    for sizes in product(*tried):
+        log = sum(abs(s - y) - abs(s - x) for s, x, y in zip(sizes, a.sizes, b.sizes, strict=True))
+        found.setdefault(a.rule.smaller(sizes), []).append(log)
+    return found
+
+
+def _capped_loss(a: CappedSumsLaw, b: CappedSumsLaw) -> float:
+    """Return the loss of a cap and of sums of what is clipped to it, together.
+
+    The worst cap and the worst sums are found apart: no outcome has a larger loss. For a record that changes,
+    the sums in units of the cap move most where the cap is the larger one of its two values; outputs at the
+    values of all records are compared, and those of `_ends`.
+    """
+    first, other = a.first, b.first
+    if a.rates != b.rates or first.grid != other.grid:
+        return math.inf
+    up, down = _hazard_logs(first, other)
+    values = np.concatenate([a.values, b.values])
+    numbers = np.append(_ends(first, other), first.grid.index_at_least(values))
+    caps = first.grid.points(np.unique(np.clip(numbers, first.grid.first, first.grid.last))).tolist()
+    of_sums = max(_moved(a.given(drawn), b.given(drawn)) for drawn in caps)
+    size = _DECIMALS.divide(Decimal(of_sums.numerator), Decimal(of_sums.denominator))
+    return float(_DECIMALS.add(max(up, down), size))
+
+
+_UNDERFLOW = -600.0  # logarithm of a probability
+
+
+def _adaptive_loss(a: AdaptiveLaw, b: AdaptiveLaw) -> float:
+    """Return the loss of the drawn scale and the release together.
+
+    Between the ends of the runs of either first stage its ratio of probabilities is monotone, and so is, but
+    for rounding to the lattice, the difference of the clipped sums: outputs at and beside the ends of the
+    runs are compared, and some in between.
+    """
+    first, other = a.first, b.first
+    laws = [(law.first.grid, law.first.q, law.first.monotonic, law.second) for law in (a, b)]
+    if laws[0] != laws[1]:
+        return math.inf
+    return max(joint_losses(a, b, _ends(first, other)))
+
+
+def _ends(first: HazardLaw, other: HazardLaw) -> Integers:
+    """Return the numbers of outputs at and beside the ends of the runs of two laws, and some in between."""
+    ends = np.concatenate([first.runs.edges, other.runs.edges])
+    numbers = np.concatenate([ends - 1, ends, ends + 1, np.linspace(0, first.grid.last, 17).astype(np.int64)])
+    return np.unique(np.clip(numbers, first.grid.first, first.grid.last))
+
+
+def joint_losses(a: AdaptiveLaw, b: AdaptiveLaw, numbers: Integers) -> list[float]:
+    """Return the largest loss of (scale, release) for each of these outputs of the first stage."""
+    logs = [law.first.log_probabilities(numbers) for law in (a, b)]
+    some = np.maximum(*logs) > _UNDERFLOW  # the probabilities are too small for floats otherwise
+    losses, drawn = np.abs(logs[0][some] - logs[1][some]), a.first.grid.points(numbers[some])
+    return [
+        loss + law_loss(a.given(size), b.given(size))
+        for loss, size in zip(losses.tolist(), drawn.tolist(), strict=True)
+    ]
+
+
+class _Hazard:
+    """Lambda of one law as exact integers: multiples of an unnamed unit that both laws share.
+
+    With q = m / 2^s and at most `ranks` - 1 ranks, q^ranks times a weight is q^j with 0 <= j <= 2 ranks,
+    and so an integer over 2^(2 ranks s).
+    """
+
+    def __init__(self, law: HazardLaw, ranks: int) -> None:
+        m, denominator = law.q.as_integer_ratio()
+        s = denominator.bit_length() - 1
+        powers = [m**j << (s * (2 * ranks - j)) for j in range(2 * ranks + 1)]
+        keep = law.runs.counts > 0
+        self.edges: list[int] = law.runs.edges[:-1][keep].tolist()
+        self.weights = [powers[ranks - level] for level in law.runs.levels[keep].tolist()]
+        self.sums = [0]
+        for count, weight in zip(law.runs.counts[keep].tolist(), self.weights, strict=True):
+            self.sums.append(self.sums[-1] + count * weight)
+        self.one = powers[ranks]
+
+
+def _hazard_loss(a: HazardLaw, b: HazardLaw) -> float:
+    return float(max(_hazard_logs(a, b)))
+
+
+def _hazard_logs(a: HazardLaw, b: HazardLaw) -> tuple[Decimal, Decimal]:
+    """Return the largest log(P_a / P_b) over the outputs, and the largest log(P_b / P_a)."""
+    if a.grid != b.grid or a.q != b.q or a.monotonic != b.monotonic:
+        return Decimal("Infinity"), Decimal("Infinity")
+    ranks = max(a.runs.counts.size, b.runs.counts.size) // 2
+    first, second = _Hazard(a, ranks), _Hazard(b, ranks)
+    peak = PEAK * first.one
+    worst, ratios = [1.0, 1.0], [(1, 1), (1, 1)]
+    for ratio in _hazard_ratios(first, second, a, peak):
+        direction = 0 if ratio[0] >= ratio[1] else 1
+        size = rounded_quotient(max(ratio), min(ratio))
+        if size > worst[direction]:
+            worst[direction], ratios[direction] = size, ratio
+    up, down = (_DECIMALS.ln(_DECIMALS.divide(Decimal(max(ratio)), Decimal(min(ratio)))) for ratio in ratios)
+    return up, down
+
+
+def _hazard_ratios(first: _Hazard, second: _Hazard, law: HazardLaw, peak: int) -> Iterator[tuple[int, int]]:
+    """Yield the likelihood ratio wherever it can be largest, as a numerator and a denominator."""
+    edges = sorted({*first.edges, *second.edges, law.grid.last})
+    i = j = 0
+    for start, end in pairwise(edges):
+        while i + 1 < len(first.edges) and first.edges[i + 1] <= start:
+            i += 1
+        while j + 1 < len(second.edges) and second.edges[j + 1] <= start:
+            j += 1
+        w, v = first.weights[i], second.weights[j]
+        x = first.sums[i] + (start - first.edges[i]) * w
+        y = second.sums[j] + (start - second.edges[j]) * v
+        cells = end - start
+        if x == y == 0:  # the limit from the right
+            yield w**law.power, v**law.power
+        else:
+            yield _density_ratio(x, y, w, v, peak, law.power)
+        yield _density_ratio(x + cells * w, y + cells * v, w, v, peak, law.power)
+        # the ratio may be extreme where either Lambda passes z0; the weight keeps all numbers whole
+        if x < peak < x + cells * w:
+            yield _density_ratio(peak * w, y * w + (peak - x) * v, w, v, peak * w, law.power)
+        if y < peak < y + cells * v:
+            yield _density_ratio(x * v + (peak - y) * w, peak * v, w, v, peak * v, law.power)
+    # the last output is released where no other crosses
+    tails = [_tail(hazard.sums[-1], peak, law) for hazard in (first, second)]
+    yield tails[0][0] * tails[1][1], tails[0][1] * tails[1][0]
+
+
+def _density_ratio(x: int, y: int, w: int, v: int, peak: int, power: int) -> tuple[int, int]:
+    """Return h(x) w / (h(y) v) as a numerator and a denominator."""
+    above, below = _density(x, peak, power)
+    other_above, other_below = _density(y, peak, power)
+    return w * above * other_below, v * below * other_above
+
+
+def _density(z: int, peak: int, power: int) -> tuple[int, int]:
+    """Return a multiple of h(z) as a numerator and a denominator."""
+    if z <= peak:
+        return z ** (power - 1), peak ** (power - 1)
+    return peak ** (TAIL + 1), z ** (TAIL + 1)
+
+
+def _tail(z: int, peak: int, law: HazardLaw) -> tuple[int, int]:
+    """Return 1 - H(z) as a numerator and a denominator."""
+    a = law.below
+    if z <= peak:
+        scale = a.denominator * peak**law.power
+        return scale - a.numerator * z**law.power, scale
+    return (a.denominator - a.numerator) * peak**TAIL, a.denominator * z**TAIL
+
+
+_MOST_CANDIDATES = 2000
+
+
+def _above_threshold_loss(a: AboveThresholdLaw, b: AboveThresholdLaw) -> float:
+    if a.grid != b.grid or (a.eps1, a.eps2) != (b.eps1, b.eps2):
+        return math.inf
+    return finite_loss(_candidate_probabilities(a), _candidate_probabilities(b))
+
+
+def finite_loss(p: ArrayLike, q: ArrayLike) -> float:
+    """Return the exact privacy loss between two laws on the same finitely many outcomes.
+
+    Parameters
+    ----------
+    p, q : array-like of shape (n_outcomes,)
+        Probability of each outcome under either data set.
+
+    Returns
+    -------
+    float
+        max abs(log(p / q)), infinite if an outcome is possible under one of them only.
+
+    Examples
+    --------
+    >>> from dp_metrics.analysis import auditing
+    >>> round(auditing.finite_loss([0.75, 0.25], [0.25, 0.75]), 4)
+    1.0986
+    """
+    p, q = np.asarray(p, dtype=np.float64), np.asarray(q, dtype=np.float64)
+    if ((p > 0) != (q > 0)).any():
+        return math.inf
+    keep = p > 0
+    return float(np.abs(np.log(p[keep]) - np.log(q[keep])).max())
+
+
+def _candidate_probabilities(law: AboveThresholdLaw) -> Floats:
+    """Return the probability of each candidate; the last also gets that of a search that never halts.
+
+    With u = exp(-eps2 * threshold), which has density r u^(r-1) for r = eps1 / eps2, a candidate with score
+    s halts with probability min(1, u exp(eps2 s)). Between the values of u at which one of these reaches 1,
+    the probability to halt at a given candidate is the integral of a polynomial of degree at most r + m for
+    m candidates, which Gauss-Legendre quadrature with (r + m) / 2 + 1 nodes integrates exactly. All terms
+    are positive, so what remains is a rounding error of about m * 2^-52.
+    """
+    r = law.eps1 / law.eps2
+    candidates = law.grid.last - law.grid.first + 1
+    if abs(r - round(r)) > 1e-9 or candidates > _MOST_CANDIDATES:
+        raise TypeError(
+            f"AboveThreshold is compared exactly for at most {_MOST_CANDIDATES} candidates and with eps1 a "
+            "multiple of eps2: use a larger beta, bounds, or the default split."
+        )
+    ends = np.unique(np.concatenate([[0.0, 1.0], np.exp(-law.eps2 * law.scores[law.scores > 0])]))
+    x, w = roots_legendre((candidates + round(r)) // 2 + 1)
+    half = np.diff(ends)[:, np.newaxis] / 2
+    middle = (ends[1:] + ends[:-1])[:, np.newaxis] / 2
+    u = (middle + half * x).ravel()
+    passed = (half * w).ravel() * r * u ** (round(r) - 1)
+    probabilities = []
+    with np.errstate(divide="ignore", under="ignore"):
+        for score, count in zip(law.scores.tolist(), law.counts.tolist(), strict=True):
+            halt = np.minimum(u * np.exp(law.eps2 * score), 1.0)
+            misses = np.power(1.0 - halt, np.arange(count)[:, np.newaxis])
+            probabilities.append(misses @ (passed * halt))
+            passed = passed * (1.0 - halt) ** count
+    return np.append(np.concatenate([*probabilities, []]), passed.sum())
+
+
+def _interval_loss(a: IntervalLaw, b: IntervalLaw) -> float:
+    if a.edges[0] != b.edges[0] or a.edges[-1] != b.edges[-1]:
+        return math.inf
+    edges = np.unique(np.concatenate([a.edges, b.edges]))
+    # both log densities are linear on each piece, so that its two ends decide
+    return float(np.abs(_log_density(a, edges) - _log_density(b, edges)).max())
+
+
+def _log_density(law: IntervalLaw, edges: Floats) -> Floats:
+    """Return the log density just inside both ends of each piece."""
+    i = np.searchsorted(law.edges, edges[:-1], side="right") - 1
+    start, width, rate = law.edges[i], law.edges[i + 1] - law.edges[i], law.rates[i]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        norm = np.where(rate == 0.0, 0.0, np.log(rate / -np.expm1(-rate)))
+    height = law.log_weights[i] - np.log(width) + norm
+    return np.stack([height - rate * (t - start) / width for t in (edges[:-1], edges[1:])])
+
+
+def _laplace_loss(a: LaplaceLaw, b: LaplaceLaw) -> float:
+    if a.output_range != b.output_range or a.scale != b.scale:
+        return math.inf
+    # the log ratio inside is largest at and beyond the centres; the ends of the range are atoms
+    low, high = a.output_range
+    inside = [min(max(centre, low), high) for centre in (a.centre, b.centre)]
+    losses = [abs(abs(t - a.centre) - abs(t - b.centre)) / a.scale for t in inside]
+    atoms = [
+        abs(_log_tail((centre_a - end) / a.scale) - _log_tail((centre_b - end) / a.scale))
+        for end, centre_a, centre_b in ((low, a.centre, b.centre), (-high, -a.centre, -b.centre))
+    ]
+    return max(losses + atoms)
+
+
+def _log_tail(x: float) -> float:
+    """Return the log probability that a standard Laplace variable exceeds x."""
+    return math.log(0.5) - x if x > 0 else math.log1p(-0.5 * math.exp(x))
+
+
+_OF_LAWS: dict[type, Callable[[Any, Any], float]] = {
+    HazardLaw: _hazard_loss,
+    DownwardLaw: _downward_loss,
+    AboveThresholdLaw: _above_threshold_loss,
+    IntervalLaw: _interval_loss,
+    LaplaceLaw: _laplace_loss,
+    GeometricLaw: _lattice_loss,
+    SpreadLaw: _spread_loss,
+    TableLaw: _table_loss,
+    SumsLaw: _sums_loss,
+    RankingLaw: _ranking_loss,
+    CappedSumsLaw: _capped_loss,
+    AdaptiveLaw: _adaptive_loss,
+    CoinLaw: _coin_loss,
+}

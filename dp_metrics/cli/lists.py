@@ -207,20 +207,20 @@ def _audit(typed: argparse.Namespace) -> int:
     asked = {"epsilons": [0.1, 1.0, 4.0], **given(typed, run_audit)}
     with mistakes():
         findings = run_audit(**asked, progress=bar)
-    passed = all(finding.result.passed for finding in findings)
+    passed = all(result.passed for result in findings.values())
     if typed.json:
         rows = [
             {
-                "metric": f.metric, "mechanism": f.mechanism, "epsilon": f.epsilon,
-                "worst_loss": f.result.worst, "pairs": f.result.pairs, "passed": f.result.passed,
+                "metric": metric, "mechanism": mechanism, "epsilon": epsilon,
+                "worst_loss": found.worst, "pairs": found.pairs, "passed": found.passed,
             }
-            for f in findings
+            for (metric, mechanism, epsilon), found in findings.items()
         ]  # fmt: skip
         print(json.dumps({"passed": passed, "findings": rows}, indent=2))
     else:
         claims = ", ".join(f"{float(one):g}" for one in asked["epsilons"])
         print(f"Worst privacy loss found / epsilon, over epsilon = {claims}:\n\n{to_table(findings)}\n")
-        print(max(findings, key=lambda finding: finding.result.worst / finding.epsilon).result)
+        print(max(findings.values(), key=lambda found: found.share))
     return 0 if passed else 1
 
 

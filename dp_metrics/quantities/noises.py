@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property, partial
-from typing import Any, NamedTuple
+from typing import Any
 
-from dp_metrics._random import Entropy, RandomState, is_chosen
-from dp_metrics.inputs.options import Epsilon, exact_epsilon
+from dp_metrics._random import Entropy, is_chosen
 from dp_metrics.mechanisms import Adaptive, Geometric, Mechanism
-from dp_metrics.mechanisms._base import DrawnLaw, Limits, rehearse_law
+from dp_metrics.mechanisms._base import Limits, rehearse_law
 from dp_metrics.mechanisms._laws import OutputLaw
 from dp_metrics.mechanisms.adaptive import (
     AdaptiveLaw,
@@ -64,9 +62,6 @@ def noise_of(
     ValueError
         If the mechanism cannot serve such a quantity.
     """
-    if isinstance(mechanism, Observed):
-        made = noise_of(mechanism.inner, quantity, totals, capacity, epsilon)
-        return ObservedNoise(made, epsilon, mechanism.seen)
     if (own := quantity.noise(mechanism, totals, epsilon)) is not None:
         return own
     assert isinstance(quantity, Number)
@@ -423,71 +418,3 @@ class TwoStages(NoiseOfMechanism):
         if "sums" in output.drawn:
             return Fraction(sum(output.drawn["sums"]), FINENESS)
         return super().records(output)
-
-
-class Sight(NamedTuple):
-    """Private: what an audit sees of a release: its epsilon, how many records, and its law given a count."""
-
-    epsilon: Fraction
-    n: int
-    law: Callable[[int], Any]
-
-
-class Observed(Mechanism):
-    """Another mechanism without its noise, whose laws an audit sees: for made-up records only."""
-
-    def __init__(self, inner: Mechanism) -> None:
-        self.inner = inner
-        self.seen: list[Sight] = []
-
-    def __repr__(self) -> str:
-        return f"Observed({self.inner!r})"
-
-    def count_ranks(self, epsilon: Epsilon, **public: Any) -> int:
-        """Return those of the other mechanism."""
-        return self.inner.count_ranks(epsilon, **public)
-
-    def output_distribution(self, output_bounds: OutputBounds, epsilon: Epsilon) -> DrawnLaw:
-        """Return the law of the other mechanism."""
-        return self.inner.output_distribution(output_bounds, epsilon)
-
-    def release(self, output_bounds: OutputBounds, epsilon: Epsilon, rng: RandomState = None) -> float:
-        """Keep the law that the other mechanism has for output bounds, and return the number itself."""
-        law = self.output_distribution(output_bounds, epsilon)
-        self.seen.append(Sight(exact_epsilon(epsilon), output_bounds.n or 1, lambda count: law))
-        return output_bounds.value
-
-
-@dataclass(frozen=True, eq=False)
-class ObservedNoise(Noise):
-    """Releases the number itself, and keeps for an audit what another noise would have drawn from."""
-
-    noise: Noise
-    epsilon: Fraction
-    seen: list[Sight]
-
-    @property
-    def name(self) -> str:
-        """What would draw."""
-        return self.noise.name
-
-    @property
-    def ranks(self) -> int:
-        """As of the other noise."""
-        return self.noise.ranks
-
-    @property
-    def needs_count(self) -> bool:
-        """As of the other noise."""
-        return self.noise.needs_count
-
-    @property
-    def forgets(self) -> bool:  # type: ignore[override]
-        """As of the other noise."""
-        return self.noise.forgets
-
-    def prepare(self, stats: Any) -> Draw:
-        """Keep the stats; what is left is no noise."""
-        self.noise.prepare(stats)
-        self.seen.append(Sight(self.epsilon, stats.totals.n, partial(self.noise.law, stats)))
-        return lambda entropy, count: Output(stats.bounds(1, False).value, {}, count)

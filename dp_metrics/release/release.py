@@ -7,7 +7,9 @@ read, and each draw is ready when epsilon is recorded. What follows is arithmeti
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import groupby
@@ -40,6 +42,21 @@ from dp_metrics.release.terms import Terms
 _LARGEST_COUNT = 1 << 53
 
 T = TypeVar("T")
+
+_seen: ContextVar[list[tuple[Query | Together, list[PreparedQuery]]] | None] = ContextVar(
+    "what an audit sees", default=None
+)
+
+
+@contextmanager
+def prepared_releases() -> Iterator[list[tuple[Query | Together, list[PreparedQuery]]]]:
+    """Collect, for an audit of made-up records, what each release in the block is ready to draw."""
+    seen: list[tuple[Query | Together, list[PreparedQuery]]] = []
+    before = _seen.set(seen)
+    try:
+        yield seen
+    finally:
+        _seen.reset(before)
 
 
 class Release:
@@ -105,6 +122,8 @@ class Release:
         with np.errstate(all="ignore"):
             relation = None if isinstance(query, Query) else query.relation
             prepared = self.prepare_all(query, source)
+            if (seen := _seen.get()) is not None:
+                seen.append((query, prepared))
             claim, results = self._results(prepared, relation or self.terms.relation)
             return self._kept(claim, results, form, lambda found: make(_combined(query, found)))
 

@@ -99,7 +99,7 @@ def loss(part_a, part_b, **options):
     """The exact loss of what is released about one set of people in two data sets."""
     data = (([label for label, _ in part], [guess for _, guess in part]) for part in (part_a, part_b))
     options = {"epsilon": EPSILON, "mechanism": "geometric", **options}
-    return auditing.metric_loss(dp.private_accuracy_score, *data, **options)
+    return auditing.release_loss(dp.private_accuracy_score, *data, **options)
 
 
 def test_two_sets_together_lose_what_one_loses_unless_a_record_is_in_both():

@@ -3,21 +3,19 @@
 import math
 from dataclasses import replace
 from fractions import Fraction
+from functools import partial
 from itertools import pairwise
 
 import numpy as np
 import pytest
-from helpers import loss_query, variance_query
+from helpers import frame_loss, loss_query, variance_query
 
 import dp_metrics as dp
 from dp_metrics.analysis import auditing
-from dp_metrics.analysis._law_comparison import _candidate_probabilities, law_loss
-from dp_metrics.analysis.auditing import AUDITED, FRAMES
+from dp_metrics.analysis.auditing import AUDITED, _candidate_probabilities, law_loss
 from dp_metrics.cli.main import main
-from dp_metrics.inputs.options import Relation
 from dp_metrics.mechanisms import AboveThreshold, Hazard
 from dp_metrics.metrics import METRICS
-from dp_metrics.release.query import Share, Together
 from dp_metrics.sensitivity.exact import BLOCK
 
 ONES = np.ones(10)
@@ -26,14 +24,12 @@ ZEROS = np.zeros(10)
 
 def test_every_metric_is_audited_without_a_limit_and_with_every_mechanism():
     plain = {
-        audited.metric
-        for audited in AUDITED.values()
-        if not (audited.options or audited.bounded or audited.adds)
+        name for name, audited in AUDITED.items() if name in METRICS and not (audited.bounded or audited.adds)
     }
-    bounded = {audited.metric for audited in AUDITED.values() if audited.bounded}
+    bounded = {name.split(",")[0] for name, audited in AUDITED.items() if audited.bounded}
     assert plain == {name for name, row in METRICS.items() if row.limit is not None}
     assert bounded == METRICS.keys()
-    assert any(audited.adds for audited in FRAMES.values())
+    assert any(audited.function is dp.PrivateMetricFrame and audited.adds for audited in AUDITED.values())
 
 
 @pytest.mark.parametrize("monotonic", [True, False])
@@ -91,10 +87,10 @@ def test_a_metric_of_ones_own_loses_what_the_metric_inside_it_loses(neighboring)
         options = {"epsilon": 3.0, "mechanism": mechanism, "neighboring": neighboring}
         if metric is dp.private_mean_loss:
             options["max_loss"] = 1.0
-        own = auditing.metric_loss(
+        own = auditing.release_loss(
             lambda *data, metric=metric, **given: metric(*data, **given), a, b, **options
         )
-        assert own == auditing.metric_loss(metric, a, b, **options) > 0
+        assert own == auditing.release_loss(metric, a, b, **options) > 0
 
 
 def test_rejects_a_fixed_cut_off_of_the_cumulative_hazard():
@@ -162,7 +158,7 @@ def test_what_has_no_exact_comparison_is_refused():
 def test_data_of_more_than_a_block_keep_the_claim():
     x = np.ones(BLOCK + 1)
     y = np.r_[0.0, x[1:]]
-    assert auditing.metric_loss(dp.private_mean_loss, [x], [y], epsilon=5.0, max_loss=1.0) <= 5.0
+    assert auditing.release_loss(dp.private_mean_loss, [x], [y], epsilon=5.0, max_loss=1.0) <= 5.0
 
 
 @pytest.mark.slow
@@ -187,26 +183,30 @@ def test_public_sizes_that_differ_are_an_infinite_loss(labels):
     """Rows filtered by a private column, whatever the noise: independent, or with sum 0."""
     options = {"labels": range(labels), "average": "macro", "epsilon": 1.0}
     rows = ([0, 1], [0, 1]), ([0, 1, 1], [0, 1, 1])
-    assert auditing.metric_loss(dp.private_f1_score, *rows, **options) == math.inf
+    assert auditing.release_loss(dp.private_f1_score, *rows, **options) == math.inf
     moved = ([0, 1, 1], [0, 1, 1], [0, 0, 1]), ([0, 1, 1], [0, 1, 1], [0, 1, 1])
     public = {"group_labels": [0, 1], "epsilon": 1.0, "membership": "public"}
-    assert auditing.frame_loss(dp.private_f1_score, *moved, **public) == math.inf
+    assert frame_loss(dp.private_f1_score, *moved, **public) == math.inf
 
 
-def test_plans_that_differ_have_an_infinite_loss():
-    """A limit that is taken from the records, in one plan or in one of several."""
+def limited(x, **settings):
+    return dp.private_mean(x, bounds=(0, max(x)), **settings)
+
+
+def limited_for_each_group(x, **settings):
+    metric, same = partial(dp.private_mse, bounds=(0, max(x))), np.ones_like(x)
+    data = {"y_true": x, "y_pred": x, "sensitive_features": same}
+    dp.PrivateMetricFrame(metrics=metric, **data, group_labels=[0.0, 1.0], **settings)
+
+
+@pytest.mark.parametrize("limited", [limited, limited_for_each_group])
+def test_a_limit_that_is_taken_from_the_records_is_an_infinite_loss(limited):
     x = np.array([0.25, 0.25, 0.75, 1.0])
+    assert auditing.release_loss(limited, [x], [np.append(x[:-1], 0.9)], epsilon=1.0) == math.inf
 
-    def limited(shape, cap):
-        return METRICS["private_mean"].planned(shape, {"bounds": (0, cap)})
 
-    def together(shape, cap):
-        return Together(
-            (Share(limited(shape, cap), Fraction(1), Relation.REPLACE_ONE, ""),), lambda all: [all], tuple
-        )
+def test_what_only_one_of_two_data_sets_releases_is_an_infinite_loss():
+    def if_large(x, **settings):
+        return dp.private_mean(x, bounds=(0, 1), **settings) if max(x) == 1 else 0.0
 
-    for make in (limited, together):
-        caps = iter((1, 2))
-        assert auditing.query_loss(
-            lambda s, caps=caps, make=make: make(s, next(caps)), [x], [x], epsilon=1.0
-        ) == (math.inf)
+    assert auditing.release_loss(if_large, [[0.5, 1.0]], [[0.5, 0.5]], epsilon=1.0) == math.inf

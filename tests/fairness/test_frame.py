@@ -12,7 +12,7 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
-from helpers import NoEntropy, kind_of, loop_over, seeded
+from helpers import NoEntropy, frame_loss, kind_of, loop_over, seeded
 from sklearn import metrics as sk
 
 import dp_metrics as dp
@@ -264,13 +264,13 @@ def filtered(records, kept):
 def test_rows_filtered_by_a_private_column_have_no_guarantee():
     accuracy = partial(dp.private_accuracy_score, mechanism="geometric")
     data = filtered(BEFORE, 1), filtered(AFTER, 1)
-    assert auditing.metric_loss(accuracy, *data, epsilon=1.0) == math.inf
-    assert auditing.frame_loss(accuracy, BEFORE, AFTER, **OF_TWO) <= 1.0
+    assert auditing.release_loss(accuracy, *data, epsilon=1.0) == math.inf
+    assert frame_loss(accuracy, BEFORE, AFTER, **OF_TWO) <= 1.0
     # a release of each group under add_or_remove_one pays a half of epsilon, not all of it
     pairs = [(filtered(BEFORE, group), filtered(AFTER, group)) for group in (0, 1)]
     for epsilon in (1.0, 0.5):
         options = {"epsilon": epsilon, "neighboring": "add_or_remove_one"}
-        assert sum(auditing.metric_loss(accuracy, *pair, **options) for pair in pairs) == 2 * epsilon
+        assert sum(auditing.release_loss(accuracy, *pair, **options) for pair in pairs) == 2 * epsilon
 
 
 def test_public_sizes_that_differ_have_an_infinite_loss():
@@ -278,7 +278,7 @@ def test_public_sizes_that_differ_have_an_infinite_loss():
     for after in ([1, 0, 0, 0], [1, 1, 1, 1]):
         sides = (*BEFORE[:2], [1, 1, 1, 0]), (*BEFORE[:2], after)
         options = {**OF_TWO, "membership": "public"}
-        assert auditing.frame_loss(dp.private_recall_score, *sides, **options) == math.inf
+        assert frame_loss(dp.private_recall_score, *sides, **options) == math.inf
 
 
 COSTS = {
@@ -317,7 +317,7 @@ def neighbours(way):
 def test_the_exact_loss_of_a_frame_is_at_most_epsilon_and_attained(name, way):
     options = {"group_labels": [0, 1], "epsilon": 3.0, "overall_share": 0.0, **way}
     pairs = itertools.islice(neighbours(way), 3 if name == "losses" else 30)
-    losses = [auditing.frame_loss(COSTS[name], a, b, **options) for a, b in pairs]
+    losses = [frame_loss(COSTS[name], a, b, **options) for a, b in pairs]
     # counts attain it; a few pairs of four records do not show it of a mean
     assert (0.15 if name == "losses" else 0.99) * 3.0 <= max(losses) <= 3.0 * (1 + 1e-12)
 

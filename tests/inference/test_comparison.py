@@ -12,7 +12,7 @@ from helpers import MAX, NoEntropy, kind_of, known_of, loop_over, result_as_if, 
 
 import dp_metrics as dp
 from dp_metrics._random import discrete_laplaces
-from dp_metrics.analysis.auditing import query_loss
+from dp_metrics.analysis.auditing import release_loss
 from dp_metrics.inference.comparison import (
     COMPARABLE,
     Comparison,
@@ -65,7 +65,7 @@ def test_the_exact_privacy_loss_is_epsilon_and_never_above(n):
         difference, decided = np.subtract(counts(records), counts(other))
         moved = abs(int(difference)) + abs(int(decided))
         assert moved <= 2
-        loss = query_loss(win_plan, columns(records), columns(other), epsilon=0.7)
+        loss = release_loss(private_compare, columns(records), columns(other), epsilon=0.7)
         assert loss == pytest.approx(0.7 * moved / 2, abs=1e-15)
         assert loss <= 0.7
         if loss == 0.7:

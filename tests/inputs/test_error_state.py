@@ -143,7 +143,7 @@ FREE = {
     "expected error": partial(dp.expected_error, dp.private_mae, SCORE, TINY, epsilon=1.0),
     "epsilon for an error": partial(dp.epsilon_for_error, dp.private_accuracy_score, Y, PRED, error=0.1),
     "loss of a metric": partial(
-        auditing.metric_loss, dp.private_mse, (HUGE, TINY), (TINY, HUGE), epsilon=1.0
+        auditing.release_loss, dp.private_mse, (HUGE, TINY), (TINY, HUGE), epsilon=1.0
     ),
 }
 CALLS = {

@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from cases import CASES, KINDS, valid
-from helpers import REFUSED, NoEntropy, kind_of, loop_over, messages
+from helpers import REFUSED, NoEntropy, frame_loss, kind_of, loop_over, messages
 
 import dp_metrics as dp
 from dp_metrics.analysis import auditing
@@ -149,7 +149,7 @@ def test_no_record_costs_more_than_epsilon_in_a_list(name, neighboring):
         other[place] = with_row(data[place], ODD[kind])
         if unless_refused(lambda data: release(*data), other) is None:
             continue
-        loss = auditing.metric_loss(case.function, data, other, epsilon=1.0, **options)
+        loss = auditing.release_loss(case.function, data, other, epsilon=1.0, **options)
         factor = 2 if neighboring == "add_or_remove_one" else 1  # a replaced record is one less and one more
         assert loss <= factor * (1 + 1e-9), (place, kind)
 
@@ -178,7 +178,7 @@ def test_a_row_in_a_list_changes_no_other_row_of_a_frame(name, neighboring, most
     except REFUSED:
         assert name != "large integers"  # which each metric of labels takes
         return
-    assert auditing.frame_loss(metric, (true, pred, sex), (*other, sex), **options) <= most * (1 + 1e-9)
+    assert frame_loss(metric, (true, pred, sex), (*other, sex), **options) <= most * (1 + 1e-9)
 
 
 @loop_over("kind", DANGEROUS)

@@ -13,7 +13,7 @@ from helpers import assert_follows, loop_over, loss_bounds, loss_query
 
 import dp_metrics as dp
 from dp_metrics._random import SeededEntropy
-from dp_metrics.analysis._law_comparison import law_loss
+from dp_metrics.analysis.auditing import law_loss
 from dp_metrics.inputs import losses
 from dp_metrics.inputs.options import Relation
 from dp_metrics.mechanisms import Geometric, geometric, get_mechanism

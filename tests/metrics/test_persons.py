@@ -7,11 +7,10 @@ from functools import partial
 
 import numpy as np
 import pytest
-from helpers import known_of, loop_over, seeded
+from helpers import frame_loss, known_of, loop_over, seeded
 
 import dp_metrics as dp
-from dp_metrics.analysis._law_comparison import law_loss
-from dp_metrics.analysis.auditing import frame_loss
+from dp_metrics.analysis.auditing import law_loss
 from dp_metrics.inference.comparison import comparison_query, paired_losses
 from dp_metrics.inputs.arrays import Records
 from dp_metrics.inputs.options import Relation

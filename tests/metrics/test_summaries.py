@@ -34,7 +34,7 @@ from sklearn.calibration import CalibrationDisplay, calibration_curve
 
 import dp_metrics as dp
 from dp_metrics import PrivacyAccountant, Summary
-from dp_metrics.analysis.auditing import metric_loss
+from dp_metrics.analysis.auditing import release_loss
 from dp_metrics.metrics import METRICS
 from dp_metrics.metrics.summary import CAPACITY
 
@@ -527,7 +527,7 @@ def test_a_capacity_that_is_too_small_stays_private(way, mechanism, capacity):
         if isinstance(mechanism, dp.mechanisms.Adaptive):
             pairs = pairs[:: 12 if way.weighted else 3]  # each takes the laws given hundreds of drawn scales
         options = {"epsilon": 1.0, "mechanism": mechanism, "neighboring": relation}
-        worst = max(metric_loss(metric, [a, *columns], [b, *columns], **options) for a, b in pairs)
+        worst = max(release_loss(metric, [a, *columns], [b, *columns], **options) for a, b in pairs)
         assert 0.3 < worst <= 1 + (0 if isinstance(mechanism, dp.mechanisms.Hazard) else 1e-9)
 
 

@@ -56,7 +56,7 @@ PLACES = {  # and a metric that each of them takes
         dp.private_brier_score_loss,
     ),
     "loss": (
-        lambda metric: auditing.metric_loss(metric, *[([1, 0, 1, 1], [1, 0, 0, 1])] * 2, epsilon=1.0),
+        lambda metric: auditing.release_loss(metric, *[([1, 0, 1, 1], [1, 0, 0, 1])] * 2, epsilon=1.0),
         dp.private_roc_auc_score,
     ),
 }

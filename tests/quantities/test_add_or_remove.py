@@ -27,7 +27,7 @@ from hypothesis import given, strategies as st
 
 import dp_metrics as dp
 from dp_metrics._random import OSEntropy, SeededEntropy
-from dp_metrics.analysis.auditing import metric_loss
+from dp_metrics.analysis.auditing import release_loss
 from dp_metrics.inputs.options import Relation
 from dp_metrics.mechanisms import Adaptive, Geometric, Hazard
 from dp_metrics.metrics import METRICS
@@ -191,7 +191,7 @@ def test_no_record_has_the_value_0_whatever_underflows():
     assert dp.private_mean([], epsilon=1e6, bounds=(-3, 5), **RELATION) == pytest.approx(-3, abs=1e-3)
     pair = [[1e-200], [0.0]], [[], []]
     options = {"bounds": (0, 1e-200), "mechanism": Adaptive(threshold=1e-9), **RELATION}
-    assert metric_loss(dp.private_mse, *pair, epsilon=1.0, **options) <= 1 + 1e-9
+    assert release_loss(dp.private_mse, *pair, epsilon=1.0, **options) <= 1 + 1e-9
 
 
 REVEALING = {"sample_weight": np.ones(37), "groups": np.arange(37), "normalize": False, "ddof": 1}

@@ -14,7 +14,7 @@ from hypothesis import given, settings, strategies as st
 
 import dp_metrics as dp
 from dp_metrics._random import SeededEntropy
-from dp_metrics.analysis._law_comparison import law_loss
+from dp_metrics.analysis.auditing import law_loss
 from dp_metrics.inputs.options import Relation
 from dp_metrics.metrics.labels.layouts import (
     Counts,
