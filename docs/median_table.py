@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from error_table import EPSILONS, LOSSES, RECORDS, Floats, print_table
 
-from dp_metrics import expected_error, private_mean_loss, private_variance
+from dp_metrics import plan_release, private_mean_loss, private_variance
 
 KINDS: dict[str, tuple[Callable[..., Any], Callable[[np.random.Generator, int], Floats]]] = {
     "light-tailed: absolute error, normal": (private_mean_loss, LOSSES["absolute error, normal"]),
@@ -30,7 +30,7 @@ def signed_median(name: str, n: int, epsilon: float, sets: int = 5) -> float:
     for seed in range(sets):
         data = draw(np.random.default_rng([seed, n]), n)
         truth = data.var() if metric is private_variance else data.mean()
-        medians.append(expected_error(metric, data, epsilon=epsilon).quantiles[0.5] / truth)
+        medians.append(plan_release(metric, guess=(data,), epsilon=epsilon).quantiles[0.5] / truth)
     return float(np.mean(medians))
 
 

@@ -112,8 +112,8 @@ ROWS: list[tuple[str, str, str, str, Width | None]] = [
     ("any mean loss with a public cap, any epsilon", "`private_mean_interval`", "a release", "approximate",
      mean),
     ("a median or another quantile, without a cap", "`private_quantile_interval`", "a release", "sure", None),
-    ("how many records does an interval need?", "`records_needed`", "nothing", "", None),
-    ("what error should I expect?", "`expected_error`, on public data", "nothing", "", None),
+    ("how many records does an interval need?", "`plan_release`", "nothing", "", None),
+    ("what error should I expect?", "`plan_release`, on public data", "nothing", "", None),
 ]  # fmt: skip
 
 

@@ -1,11 +1,7 @@
 from . import exceptions as exceptions, mechanisms as mechanisms
 from ._packages import __version__ as __version__
 from .accounting import PrivacyAccountant as PrivacyAccountant
-from .analysis.expected_error import (
-    epsilon_for_error as epsilon_for_error,
-    expected_error as expected_error,
-    records_needed as records_needed,
-)
+from .analysis.planning import plan_release as plan_release
 from .exceptions import (
     PrivacyBudgetError as PrivacyBudgetError,
 )

@@ -360,11 +360,11 @@ def planned(call, mechanism, seed):
     """Return the errors to expect at two epsilons, and the epsilon for the first one of them."""
     data, settings = records(call.name, 60), {**call.options, **call.neighboring, **RULES[mechanism]}
     errors = [
-        dp.expected_error(call.case.name, *data, epsilon=epsilon, **settings).mean_absolute
+        dp.plan_release(call.case.name, guess=tuple(data), epsilon=epsilon, **settings).error
         for epsilon in (0.5, 5)
     ]
     if mechanism == "hazard":
-        errors.append(dp.epsilon_for_error(call.case.name, *data, error=errors[0], **settings))
+        errors.append(dp.plan_release(call.case.name, guess=tuple(data), error=errors[0], **settings).epsilon)
     return errors
 
 
@@ -380,10 +380,10 @@ def guessed(call, seed):
     hints = {} if labels is None or "binary" in call.name else {"classes": len(labels)}
     if call.case.name == "private_top_k_accuracy_score":
         hints = {"classes": 3}
-    expected = or_error(dp.expected_error, call.case.name, epsilon=1, n=100, guess=0.25, **hints, **options)
+    expected = or_error(dp.plan_release, call.case.name, epsilon=1, n=100, guess=0.25, **hints, **options)
     if isinstance(expected, str):
         return expected
-    return rounded([expected.mean_absolute, expected.bias, [*expected.quantiles.values()]])
+    return rounded([expected.error, expected.bias, [*expected.quantiles.values()]])
 
 
 def audits():

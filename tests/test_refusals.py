@@ -371,7 +371,7 @@ INTERVALS = [
     partial(dp.private_mean_interval, cap="private"),
     partial(dp.private_quantile_interval, q=0.5),
 ]
-PLANS = [partial(dp.expected_error, epsilon=1.0), partial(dp.epsilon_for_error, error=0.1)]
+PLANS = [partial(dp.plan_release, epsilon=1.0), partial(dp.plan_release, error=0.1)]
 
 # A call, its error, its words, and the values that are tried. Words are a pattern, what tells
 # it of the values, or ... where each of the values has its own before it.
@@ -829,7 +829,7 @@ ROWS = [
          (lambda: dp.private_compare(Y, Y, Y, **SAFE, loss="zero-one"), "zero_one"),
          (lambda: dp.private_compare(Y, Y, Y, **SAFE, loss="logloss"), "log_loss"),
          (lambda: dp.private_compare(Y, Y, Y, **SAFE, loss="mean_sqared_error"), "mean_squared_error"),
-         (lambda: dp.expected_error("private_msee", Y, Y, epsilon=1.0), "private_mse"),
+         (lambda: dp.plan_release("private_msee", guess=(Y, Y), epsilon=1.0), "private_mse"),
          (lambda: dp.private_mse(Y, Y, **SAFE, mechanism="adaptiv"), "adaptive"),
          (lambda: dp.private_mse(Y, Y, **SAFE, mechanism="Laplase"), "laplace"),
          (lambda: dp.private_mse(Y, Y, **SAFE, mechanism="inverse-sensitivity"), "inverse_sensitivity"),
@@ -1663,22 +1663,24 @@ WITHOUT_RECORDS = [
     (lambda thing: pickle.dumps(thing),
      TypeError, "cannot be pickled.*pass path= to PrivacyAccountant",
      [dp.PrivacyAccountant(1.0), {"nested": [dp.PrivacyAccountant(1.0)]}]),
-    (lambda metric, options: dp.records_needed(
+    (lambda metric, options: dp.plan_release(
          metric, **{"width": 0.1, "epsilon": 1.0, "guess": 0.9, "positives": 0.3, **options}
      ),
      ValueError, ..., [
-         *(("needs positives", "recall", {"positives": positives}) for positives in (None, 0.0)),
-         ("All records count", "accuracy", {}),
-         ("several ratios", "mse", {}),
-         ("several ratios", partial(dp.private_recall_score, average="macro"), {}),
+         ("positives must be", "recall", {"positives": 0.0}),
+         ("no limits of what it is", "mse", {"positives": None}),
          ("guess must be", "recall", {"guess": 1.1}),
-         ("width must be", "recall", {"width": 0.0}),
+         ("width", "recall", {"width": 0.0}),
          ("epsilon", "recall", {"epsilon": -1.0}),
          ("confidence", "recall", {"confidence": 0.0}),
-         ("not enough", "recall", {"width": 1e-6}),
+         ("Nothing up to 1,000,000 is enough", "recall", {"width": 1e-6}),
          ("Did you mean 'recall'", "reccall", {"positives": None}),
+         *(("all but one", "recall", given) for given in (
+             {"n": 100}, {"width": None}, {"error": 0.1}, {"epsilon": None},
+             {"n": 100, "epsilon": None, "error": 0.1},
+         )),
      ]),
-    (lambda plan, options: plan(dp.private_mean_loss, np.linspace(0, 1, 800), **options),
+    (lambda plan, options: plan(dp.private_mean_loss, guess=(np.linspace(0, 1, 800),), **options),
      INVALID, "statistic|random_state|accountant|n |error_cap|bounds|max_loss|mechanism|neighboring", list(
          itertools.product(
              PLANS,
@@ -1707,9 +1709,9 @@ WITHOUT_RECORDS = [
          (words, options, plan)
          for plan in PLANS
          for words, options in (
-             ("n must be given", {}),
-             ("n must be given", {"n": 1}),
-             ("n must be given", {"n": 2_000_000}),
+             ("all but one", {}),
+             ("n must be from 2", {"n": 1}),
+             ("n must be from 2", {"n": 2_000_000}),
              ("guess must be a finite", {"n": 100, "guess": NAN}),
              ("guess must be a finite", {"n": 100, "guess": "0.8"}),
              ("guess must be from 0 to 1", {"n": 100, "guess": 1.5}),
@@ -1719,36 +1721,35 @@ WITHOUT_RECORDS = [
              ("takes positives and classes", {"n": 100, "law": "normal"}),
          )
      ]),
-    (lambda data, options: dp.expected_error(*data, epsilon=1.0, **options),
+    (lambda metric, guess, options: dp.plan_release(metric, guess=guess, epsilon=1.0, **options),
      ValueError, ..., [
-         ("must not be given", ("accuracy", [0, 1], [0, 1]), {"guess": 0.8, "n": 2}),
-         ("pass guess=", ("accuracy", [0, 1], [0, 1]), {"positives": 0.5}),
-         ("labels needs data", ("f1",), {"guess": 0.8, "n": 2, "labels": [0, 1]}),
-         ("groups needs data", ("mse",), {"guess": 4.0, "n": 2, "groups": [0, 1]}),
-         ("inconsistent", ("mse", T, T[1:]), {"n": 100}),
-         ("inconsistent", ("mse", T, T), {"n": 100, "sample_weight": np.ones(39)}),
-         ("at least one record", ("mse", [], []), {"n": 100, **PRIVATE_N}),
-         ("is 0", ("mean_loss", np.zeros(100)), {}),
-         ("is 0", ("std", np.zeros(100)), {}),
+         ("is for a guess of the value", "accuracy", ([0, 1], [0, 1]), {"positives": 0.5}),
+         ("labels needs data", "f1", 0.8, {"n": 2, "labels": [0, 1]}),
+         ("groups needs data", "mse", 4.0, {"n": 2, "groups": [0, 1]}),
+         ("inconsistent", "mse", (T, T[1:]), {"n": 100}),
+         ("inconsistent", "mse", (T, T), {"n": 100, "sample_weight": np.ones(39)}),
+         ("at least one record", "mse", ([], []), {"n": 100, **PRIVATE_N}),
+         ("is 0", "mean_loss", (np.zeros(100),), {}),
+         ("is 0", "std", (np.zeros(100),), {}),
      ]),
-    (lambda plan, outputs, options: plan(dp.private_rmse, outputs, outputs + 1, **options),
+    (lambda plan, outputs, options: plan(dp.private_rmse, guess=(outputs, outputs + 1), **options),
      ValueError, "one output, or one metric, at a time", [
          (plan, outputs, options)
          for plan in PLANS
-         for outputs, options in ((Z, {}), (S2, {"multioutput": "raw_values"}))
+         for outputs, options in ((Z, {"multioutput": "raw_values"}), (S2, {"multioutput": "raw_values"}))
      ]),
-    (lambda data, options: dp.expected_error(*data, epsilon=1.0, **options),
+    (lambda metric, guess, options: dp.plan_release(metric, guess=guess, epsilon=1.0, **options),
      TypeError, ..., [
-         ("private_mean_loss has no option q or split", ("mean_loss", S), {"split": 1, "q": 0.5}),
-         ("a private metric of this package", (np.mean, S), {}),
-         ("a private metric of this package", (partial(dp.private_mean_loss, S), S), {}),
-         ("a private metric of this package", (None, S), {}),
-         ("takes losses by position", ("mean_loss",), {}),
-         ("takes losses by position", ("mean_loss", S, S), {}),
+         ("private_mean_loss has no option q or split", "mean_loss", (S,), {"split": 1, "q": 0.5}),
+         ("a private metric of this package", np.mean, (S,), {}),
+         ("a private metric of this package", partial(dp.private_mean_loss, S), (S,), {}),
+         ("a private metric of this package", None, (S,), {}),
+         ("takes losses: guess must hold", "mean_loss", (), {}),
+         ("takes losses: guess must hold", "mean_loss", (S, S), {}),
      ]),
-    (lambda error: dp.epsilon_for_error(dp.private_mean_loss, S, error=error),
-     ValueError, "error|No epsilon", [0, -1, NAN, INF, "1", True, 1e-12]),
-    (lambda epsilon: dp.expected_error(dp.private_mean_loss, S, epsilon=epsilon),
+    (lambda error: dp.plan_release(dp.private_mean_loss, guess=(S,), error=error),
+     ValueError, "error|Nothing up to", [0, -1, NAN, INF, "1", True, 1e-12]),
+    (lambda epsilon: dp.plan_release(dp.private_mean_loss, guess=(S,), epsilon=epsilon),
      ValueError, "epsilon", [0, -1, NAN]),
     (lambda kind, options: kind(**options),
      ValueError, lambda kind, options: next(iter(options)), [

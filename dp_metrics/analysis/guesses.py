@@ -17,7 +17,9 @@ from dp_metrics.metrics import Metric
 
 LAWS = ("normal", "heavy")
 """Laws of errors: light tails, and Student's t with 3 degrees of freedom."""
-_FEW, _MOST = 10_000, 1_000_000
+_FEW = 10_000
+MOST_RECORDS = 1_000_000
+"""So many are made of a guess at most."""
 _OF_RECORDS = ("sample_weight", "groups", "labels", "pos_label")
 
 Data: TypeAlias = tuple[NDArray[Any], ...]
@@ -43,9 +45,9 @@ class Guess:
     def __post_init__(self) -> None:
         if not math.isfinite(as_real(self.value)):
             raise ValueError("guess must be a finite number.")
-        if not 1 < (as_whole(self.n) or 0) <= _MOST:
+        if not 1 < (as_whole(self.n) or 0) <= MOST_RECORDS:
             raise ValueError(
-                "With a guess, n must be given: from 2 to 1,000,000. Beyond, errors fall about as 1 / n."
+                "With a guess, n must be from 2 to 1,000,000. Beyond, errors fall about as 1 / n."
             )
         for name in ("positives", "predicted_positives"):
             share = getattr(self, name)

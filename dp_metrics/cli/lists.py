@@ -16,8 +16,8 @@ from typing import Any
 
 from dp_metrics._packages import import_extra
 from dp_metrics.analysis.auditing import run_audit, to_table
-from dp_metrics.analysis.expected_error import expected_error
-from dp_metrics.analysis.guesses import hints_of
+from dp_metrics.analysis.guesses import MOST_RECORDS, hints_of
+from dp_metrics.analysis.planning import ReleasePlan, plan_release
 from dp_metrics.cli.demonstration import OUTPUT, add_data_folder, clear_errors, writable_folder
 from dp_metrics.cli.show import print_table, show_budget
 from dp_metrics.cli.words import (
@@ -39,7 +39,6 @@ from dp_metrics.metrics._metric import WEIGHTS
 
 _EPSILONS = (1.0, 0.1, 0.3, 3.0, 10.0)
 _HINTS = ("positives", "predicted_positives", "classes", "law")
-_MOST = 1_000_000
 _MOST_JOBS = 61 if os.name == "nt" else 1024  # Windows waits for no more processes at once
 
 
@@ -97,27 +96,26 @@ def add_plan(parser: argparse.ArgumentParser, words: Sequence[str]) -> None:
     """Describe the command and its options."""
     parser.description = (
         "Print what error to expect of private metrics, from rough public guesses and without any data: by "
-        "epsilon, and by number of records. The guesses must not come from the private data."
+        "epsilon, and by number of records. With --error or --width, the epsilon or the number of records "
+        "that it takes. The guesses must not come from the private data."
     )
     metric = "a metric and a guess of its value; may be repeated"
     parser.add_argument("--metric", **several(metavar="NAME=GUESS", required=True, help=metric))
     sizes = "numbers of records; the first is that of the table by epsilon"
-    records = partial(whole, least=2, most=_MOST)
-    parser.add_argument("--n", **several(type=records, metavar="N", required=True, help=sizes))
+    records = partial(whole, least=2, most=MOST_RECORDS)
+    parser.add_argument("--n", **several(type=records, metavar="N", help=sizes))
     epsilons = "epsilons; the first is that of the table by number of records"
     parser.add_argument("--epsilon", **several(type=epsilon, metavar="E", help=epsilons))
-    add_options(parser, expected_error, _HINTS)
+    add_options(parser, plan_release, ("error", "width", *_HINTS))
     add_json(parser)
     add_metric(parser, [word.partition("=")[0] for word in typed_after(words, "--metric")])
     parser.set_defaults(run=_plan)
 
 
-def _planned(typed: argparse.Namespace) -> dict[str, Callable[..., Any]]:
-    """Return, of each metric as it was typed, its expected error given n and epsilon."""
-    planned, taken = dict[str, Callable[..., Any]](), set[str]()
-    hints = {
-        name: value for name, value in given(typed, expected_error, but=("n",)).items() if name in _HINTS
-    }
+def _planned(typed: argparse.Namespace) -> dict[str, Callable[..., ReleasePlan]]:
+    """Return, of each metric as it was typed, its plan given all but one of n, epsilon and error or width."""
+    planned, taken = dict[str, Callable[..., ReleasePlan]](), set[str]()
+    hints = {name: value for name, value in given(typed, plan_release, but=("n",)).items() if name in _HINTS}
     for word in typed.metric:
         name, _, guess = word.partition("=")
         row, fixed = row_of(name)
@@ -128,61 +126,101 @@ def _planned(typed: argparse.Namespace) -> dict[str, Callable[..., Any]]:
         hinted = {hint: hints[hint] for hint in hints_of(row) if hint in hints}
         taken |= {*hinted}
         options = options_of(typed, row, but=("epsilon", "n"))
-        planned[word] = partial(expected_error, name, guess=value, **fixed, **options, **hinted)
+        planned[word] = partial(plan_release, name, guess=value, **fixed, **options, **hinted)
     if unused := sorted(hints.keys() - taken):
         raise CommandError(f"none of these metrics takes {' or '.join(unused)}")
     return planned
 
 
 def _plan(typed: argparse.Namespace) -> None:
+    known = given(typed, plan_release, but=("n",))
+    goal = {name: value for name, value in known.items() if name in ("error", "width")}
+    document, tables = _plans_for(typed, goal) if goal else _tables_of_errors(typed)
+    if typed.json:
+        print(json.dumps(document, indent=2))
+        return
+    for title, rows in tables:
+        print(title)
+        print_table(rows, "  ")
+        print()
+    print("Assumed; no data were read:")
+    for word, assumed in document["assumes"].items():
+        print(f"  {word}: {assumed}")
+    if document["ranges"]:
+        print("\nRanges are from light tails (normal errors) to heavy ones: plan for the larger error.")
+    print(f"\nErrors are simulated: they may be off by {document['off_by']:.0%} at most.".replace("%", " %"))
+
+
+def _plans_for(typed: argparse.Namespace, goal: Mapping[str, float]) -> tuple[dict[str, Any], Any]:
+    """Return the epsilon or the number of records for an error or a width, as JSON and as a table."""
+    fixed = {name: getattr(typed, name) for name in ("n", "epsilon")}
+    if any(len(values or ()) > 1 for values in fixed.values()):
+        raise CommandError("with --error or --width pass one --n or one --epsilon")
+    known = {name: values[0] for name, values in fixed.items() if values}
+    with mistakes():
+        plans = {word: of(**known, **goal) for word, of in _planned(typed).items()}
+    rows = [("metric", "records", "epsilon", "error", "width")]
+    for word, plan in plans.items():
+        width = "" if plan.width is None else f"{plan.width:.2g}"
+        rows.append((word, f"{plan.n:,}", f"{plan.epsilon:g}", _between(plan), width))
+    ((what, most),) = goal.items()
+    title = f"What an {what if what == 'error' else 'interval with a width'} of at most {most:g} takes"
+    told = {word: {"n": one.n, "epsilon": one.epsilon, "error": one.error, "width": one.width}
+            for word, one in plans.items()}  # fmt: skip
+    return {"plans": told, **_about(plans, [*plans.values()])}, [(title, rows)]
+
+
+def _tables_of_errors(typed: argparse.Namespace) -> tuple[dict[str, Any], Any]:
+    """Return errors by epsilon and by number of records, as JSON and as two tables."""
+    if not typed.n:
+        raise CommandError("pass --n, a number of records, or --error or --width to get one")
     n, at = typed.n[0], float((typed.epsilon or _EPSILONS)[0])
     epsilons = sorted({*map(float, typed.epsilon or _EPSILONS)})
     about = [n // 4, n // 2, n, 2 * n, 4 * n] if len(typed.n) == 1 else sorted({*typed.n})
-    sizes = [size for size in about if 2 <= size <= _MOST]
+    sizes = [size for size in about if 2 <= size <= MOST_RECORDS]
     with mistakes():
         planned = _planned(typed)
         by_epsilon = {word: [of(n=n, epsilon=one) for one in epsilons] for word, of in planned.items()}
         by_size = {word: [of(n=size, epsilon=at) for size in sizes] for word, of in planned.items()}
-    assumes = {word: row[0].assumes for word, row in by_epsilon.items()}
-    simulated = [word for word, row in by_epsilon.items() if row[0].simulated]
-    if typed.json:
-        document = {
-            "n": n, "epsilons": epsilons, **_errors("epsilon", by_epsilon),
-            "epsilon": at, "sizes": sizes, **_errors("size", by_size),
-            "assumes": assumes, "simulated": simulated,
-        }  # fmt: skip
-        print(json.dumps(document, indent=2))
-        return
+    document = {
+        "n": n, "epsilons": epsilons, **_errors("epsilon", by_epsilon),
+        "epsilon": at, "sizes": sizes, **_errors("size", by_size),
+        **_about({word: row[0] for word, row in by_epsilon.items()},
+                 [plan for rows in (by_epsilon, by_size) for row in rows.values() for plan in row]),
+    }  # fmt: skip
+    tables = []
     for title, corner, heads, rows in (
         (f"{n:,} records", "epsilon", [f"{one:g}" for one in epsilons], by_epsilon),
         (f"epsilon {at:g}", "records", [f"{size:,}" for size in sizes], by_size),
     ):
-        print(f"Mean absolute error by the noise, {title}")
-        print_table([(corner, *heads), *((word, *map(_between, row)) for word, row in rows.items())], "  ")
-        print()
-    print("Assumed; no data were read:")
-    for word, assumed in assumes.items():
-        print(f"  {word}: {assumed}")
-    if any(row[0].mean_absolute_range for row in by_epsilon.values()):
-        print("\nRanges are from light tails (normal errors) to heavy ones: plan for the larger error.")
-    if simulated:
-        print(f"\nSimulated, to within 30 %, and not computed: {', '.join(simulated)}")
+        table = [(corner, *heads), *((word, *map(_between, row)) for word, row in rows.items())]
+        tables.append((f"Mean absolute error by the noise, {title}", table))
+    return document, tables
 
 
-def _errors(by: str, rows: Mapping[str, Sequence[Any]]) -> dict[str, Any]:
-    """Return expected errors as JSON can hold them, and the ranges of those that have some."""
-    ranges = {word: [told.mean_absolute_range for told in row] for word, row in rows.items()}
+def _about(first: Mapping[str, ReleasePlan], plans: Sequence[ReleasePlan]) -> dict[str, Any]:
+    """Return what plans assume, and how good they are."""
     return {
-        f"errors_by_{by}": {word: [told.mean_absolute for told in row] for word, row in rows.items()},
+        "assumes": {word: plan.assumes for word, plan in first.items()},
+        "ranges": any(plan.error_range for plan in plans),
+        "off_by": max(plan.off_by / plan.error for plan in plans),
+    }
+
+
+def _errors(by: str, rows: Mapping[str, Sequence[ReleasePlan]]) -> dict[str, Any]:
+    """Return expected errors as JSON can hold them, and the ranges of those that have some."""
+    ranges = {word: [plan.error_range for plan in row] for word, row in rows.items()}
+    return {
+        f"errors_by_{by}": {word: [plan.error for plan in row] for word, row in rows.items()},
         f"ranges_by_{by}": {
-            word: [list(one) for one in row] for word, row in ranges.items() if None not in row
+            word: [list(one or ()) for one in row] for word, row in ranges.items() if None not in row
         },
     }
 
 
-def _between(told: Any) -> str:
+def _between(plan: ReleasePlan) -> str:
     """Return an expected error, or the range of it."""
-    return " to ".join(f"{end:.2g}" for end in told.mean_absolute_range or (told.mean_absolute,))
+    return " to ".join(f"{end:.2g}" for end in plan.error_range or (plan.error,))
 
 
 # audit and reproduce

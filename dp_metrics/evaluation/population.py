@@ -21,12 +21,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dp_metrics._packages import import_extra
-from dp_metrics.analysis.expected_error import prepared_mean, prepared_variance
 from dp_metrics.evaluation.datasets import Dataset, find_file, get_dataset, load_dataset, read_column
 from dp_metrics.inputs import losses
 from dp_metrics.inputs.options import Floats
 from dp_metrics.mechanisms import Mechanism
+from dp_metrics.metrics import METRICS
 from dp_metrics.quantities.base import Noise
+from dp_metrics.release.terms import Terms
 
 _LOGIT_BOUND = 10.0  # margins of binary models are clipped to [-10, 10], as in the paper: a public cap
 _IMAGE_LOGIT_BOUND = 25.0  # logits of an image model are clipped to [-25, 25]
@@ -208,10 +209,13 @@ class Population:
     ) -> tuple[Noise, Any]:
         """Return how a mechanism draws the metric of a sample, and what that has to know of the sample."""
         bounds = self.bounds if bounded else None
+        metric, options = METRICS["private_mean_loss"], dict[str, Any](max_loss=bounds and bounds[1])
         if self.metric == "variance":
-            return prepared_variance(sample, bounds=bounds, mechanism=mechanism, epsilon=epsilon)
-        cap = None if bounds is None else bounds[1]
-        return prepared_mean(sample, max_loss=cap, mechanism=mechanism, epsilon=epsilon)
+            metric, options = METRICS["private_variance"], {"bounds": bounds}
+        terms = Terms.of(epsilon=epsilon, mechanism=mechanism)
+        query, source = metric.read([sample], options, relation=terms.relation)
+        (noise,), _ = query.noises(terms, source.totals)
+        return noise, source.look(0, noise)
 
     def paper_unit(self, size: int) -> float:
         """Return the unit of the paper's preset: the paper sums cross-entropy, and averages the others."""

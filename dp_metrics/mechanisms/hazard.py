@@ -518,7 +518,7 @@ class Hazard(Mechanism):
     resolution : float or None, default=None
         Public precision of the result relative to its size (in units of log1p(t / scale)). The default,
         1 / (n eps2 / 10 + 2.5), suits most data. A coarser one helps on very heavy tails with n * epsilon
-        above 2,000, and makes the error many times larger on others: compare the two with `expected_error`
+        above 2,000, and makes the error many times larger on others: compare the two with `plan_release`
         on public data. It must not be computed from the private data.
     scale : float or None, default=None
         Public size, in the units of the metric, at which the grid turns from even to geometric. Given, the

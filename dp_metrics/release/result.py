@@ -321,7 +321,7 @@ class Result(HtmlRepr, Generic[Value_co]):
         See Also
         --------
         population_interval : Of all people like these records.
-        expected_error : The error to expect, before a release, from public data.
+        plan_release : The error to expect, before a release, from public data.
 
         Notes
         -----

@@ -141,7 +141,7 @@ def test_the_errors_of_the_quarterly_report_are_those_to_expect():
     assert [row[:2] for row in rows] == [[name, epsilon] for name in metrics for epsilon in ("2/3", "1/18")]
     for name, epsilon, *cells in rows:
         plan = partial(
-            dp.expected_error, name.replace(" ", "_"), ill, metrics[name], epsilon=Fraction(epsilon)
+            dp.plan_release, name.replace(" ", "_"), guess=(ill, metrics[name]), epsilon=Fraction(epsilon)
         )
-        expected = [plan(n=n).mean_absolute for n in sizes]
+        expected = [plan(n=n).error for n in sizes]
         assert [float(cell) for cell in cells] == pytest.approx(expected, abs=0.0001, rel=0.02)

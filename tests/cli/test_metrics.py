@@ -27,13 +27,13 @@ def test_a_plan_is_two_tables_of_expected_errors(run):
     assert lines[1].split() == ["epsilon", "0.1", "1"]
     f1, mae = {"guess": 0.6, "positives": 0.14}, {"guess": 2.0, "law": "heavy"}
     for line, name, guess in ((lines[2], "f1", f1), (lines[3], "mae", mae)):
-        errors = [dp.expected_error(name, n=12000, epsilon=x, **guess) for x in (0.1, 1.0)]
-        assert line.split() == [f"{name}={guess['guess']:g}", *(f"{x.mean_absolute:.2g}" for x in errors)]
+        errors = [dp.plan_release(name, n=12000, epsilon=x, **guess) for x in (0.1, 1.0)]
+        assert line.split() == [f"{name}={guess['guess']:g}", *(f"{x.error:.2g}" for x in errors)]
         assert f"  {name}={guess['guess']:g}: {errors[0].assumes}" in lines
     assert lines[5] == "Mean absolute error by the noise, epsilon 1"
     assert lines[6].split() == ["records", "3,000", "6,000", "12,000", "24,000", "48,000"]
     assert lines[7].split()[3] == lines[2].split()[2]  # one and the same cell of both tables
-    assert lines[-1] == "Simulated, to within 30 %, and not computed: f1=0.6"
+    assert lines[-1] == "Errors are simulated: they may be off by 10 % at most."
 
 
 def test_a_plan_as_json_has_the_same_numbers(run):
@@ -43,4 +43,15 @@ def test_a_plan_as_json_has_the_same_numbers(run):
     assert (document["n"], document["epsilon"], document["sizes"]) == (500, 1.0, [300, 500])
     assert document["errors_by_epsilon"]["mean=40"][2] == document["errors_by_size"]["mean=40"][1]
     assert document["assumes"]["mean=40"].startswith("500 records; normal numbers")
-    assert document["simulated"] == []
+
+
+@pytest.mark.gate
+def test_a_plan_finds_the_epsilon_or_the_number_of_records(run):
+    plan = ("plan", "--metric", "recall=0.9", "--positives", 0.3)
+    lines = run(*plan, "--epsilon", 1, "--width", 0.1).out.splitlines()
+    assert lines[1].split() == ["metric", "records", "epsilon", "error", "width"]
+    found = dp.plan_release("recall", guess=0.9, positives=0.3, epsilon=1.0, width=0.1)
+    assert lines[2].split() == ["recall=0.9", str(found.n), "1", f"{found.error:.2g}", f"{found.width:.2g}"]
+    document = json.loads(run(*plan, "--n", 600, "--error", 0.001, "--json").out)
+    found = dp.plan_release("recall", guess=0.9, positives=0.3, n=600, error=0.001)
+    assert document["plans"]["recall=0.9"]["epsilon"] == found.epsilon

@@ -140,8 +140,8 @@ def of_scorer(*, accountant, **paid):
 
 
 FREE = {
-    "expected error": partial(dp.expected_error, dp.private_mae, SCORE, TINY, epsilon=1.0),
-    "epsilon for an error": partial(dp.epsilon_for_error, dp.private_accuracy_score, Y, PRED, error=0.1),
+    "expected error": partial(dp.plan_release, dp.private_mae, guess=(SCORE, TINY), epsilon=1.0),
+    "epsilon for an error": partial(dp.plan_release, "accuracy", guess=(Y, PRED), error=0.1),
     "loss of a metric": partial(
         auditing.release_loss, dp.private_mse, (HUGE, TINY), (TINY, HUGE), epsilon=1.0
     ),

@@ -1,6 +1,6 @@
 """Where to leave the default: few records at a public limit that make most of the result, by exact laws.
 
-The docstrings of `bounds`, `mechanism` and `expected_error` say so, and the page of accuracy.
+The docstrings of `bounds`, `mechanism` and `plan_release` say so, and the page of accuracy.
 """
 
 import math
@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from helpers import slow_but
 
-from dp_metrics import expected_error, private_log_loss, private_mean_loss, private_variance
+from dp_metrics import plan_release, private_log_loss, private_mean_loss, private_variance
 
 CASES = {
     "mean": (private_mean_loss, {"max_loss": 1.0}),
@@ -25,7 +25,7 @@ def ratios(case, n, epsilon, several):
     for records in several:
         x[: round(records / epsilon)] = 1.0
         errors = [
-            expected_error(metric, x, epsilon=epsilon, mechanism=mechanism, **limit).mean_absolute
+            plan_release(metric, guess=(x,), epsilon=epsilon, mechanism=mechanism, **limit).error
             for mechanism in ("adaptive", "geometric")
         ]
         found[records] = errors[0] / errors[1]
@@ -54,7 +54,7 @@ def test_ten_certain_misses_cost_a_log_loss_what_its_documentation_says():
     settings = [("adaptive", None), ("geometric", None), ("adaptive", math.log(1000))]
     found = [np.mean(np.minimum(-np.log(np.clip(np.where(true, proba, 1 - proba), 2.2e-16, 1)), 36.04))]
     found += [
-        expected_error(private_log_loss, true, proba, epsilon=1.0, mechanism=by, max_loss=cap).mean_absolute
+        plan_release(private_log_loss, guess=(true, proba), epsilon=1.0, mechanism=by, max_loss=cap).error
         for by, cap in settings
     ]
     said = [0.75, 0.28, 0.036, 0.013]

@@ -44,11 +44,7 @@ def frame(metric):
 PLACES = {  # and a metric that each of them takes
     "scorer": (scorer, MACRO),
     "frame": (frame, MACRO),
-    "records": (
-        lambda metric: dp.records_needed(metric, width=0.2, epsilon=1.0, guess=0.8, positives=0.5),
-        dp.private_recall_score,
-    ),
-    "error": (lambda metric: dp.expected_error(metric, Y, P, epsilon=1.0), dp.private_brier_score_loss),
+    "plan": (lambda metric: dp.plan_release(metric, guess=(Y, P), epsilon=1.0), dp.private_brier_score_loss),
     "summary": (lambda metric: repr(dp.Summary(metric)), dp.private_log_loss),
     "counts": (lambda metric: tuple(COUNTS.noise_interval(metric)), MACRO),
     "comparison": (

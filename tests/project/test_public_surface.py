@@ -26,7 +26,7 @@ PUBLIC = {
         "StoredReleaseWarning", "TrainingFoldsWarning",
     ],
     # what calls return, where it lives
-    "dp_metrics.analysis.expected_error": ["ExpectedError"],
+    "dp_metrics.analysis.planning": ["ReleasePlan"],
     "dp_metrics.inference.comparison": ["Comparison"],
     "dp_metrics.model_selection.best": ["Choice"],
     "dp_metrics.model_selection.scorers": ["PrivateScorer"],

@@ -7,7 +7,7 @@ import pytest
 from sklearn.metrics import mean_squared_error
 
 import dp_metrics
-from dp_metrics import expected_error, private_mse
+from dp_metrics import plan_release, private_mse
 
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -36,8 +36,8 @@ def test_the_numbers_of_the_first_program_are_true(ran):
     data = ran["y_test"], ran["prediction"]
     exact = mean_squared_error(*data)
     assert f"The exact value is {exact:.0f}." in README
-    expected = expected_error(private_mse, *data, epsilon=1.0)
-    assert f"off by {expected.mean_absolute / exact:.0%} on average".replace("%", " %") in README
+    expected = plan_release(private_mse, guess=data, epsilon=1.0)
+    assert f"off by {expected.error / exact:.0%} on average".replace("%", " %") in README
     assert f"{len(data[0])} records" in README
     printed = float(BLOCKS[1][1])
     assert expected.quantiles[0.05] < printed - exact < expected.quantiles[0.95]

@@ -74,7 +74,7 @@ def test_the_share_that_is_said_to_be_missing_is_that_of_students_law(n, epsilon
     missing = []
     for seed in range(20):
         losses = np.random.default_rng([7, seed, n]).standard_t(3, n) ** 2
-        found = dp.expected_error(dp.private_mean_loss, losses, epsilon=epsilon)
+        found = dp.plan_release(dp.private_mean_loss, guess=(losses,), epsilon=epsilon)
         missing.append(-100 * found.quantiles[0.5] / losses.mean())
     result = dp.with_result(dp.private_mean_loss)(losses, epsilon=epsilon, random_state=0)
     said = float(result.bias.split("about ")[1].split(" %")[0])

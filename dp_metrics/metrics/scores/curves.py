@@ -326,7 +326,7 @@ def private_roc_auc_score(
 
     See Also
     --------
-    expected_error : The error and the bias to expect, from public data.
+    plan_release : The error and the bias to expect, from public data.
     private_roc_curve : The curve; `ReleasedScores.of` gives a less accurate area of its release.
 
     Notes

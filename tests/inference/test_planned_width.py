@@ -1,19 +1,17 @@
 """Planning an interval for all people: releases of so many records have about the width asked for."""
 
-from functools import partial
-
 import numpy as np
 import pytest
 from cases import PRIVATE_N
 from helpers import loop_over
 
 import dp_metrics as dp
-from dp_metrics import records_needed
+from dp_metrics import plan_release
 
 CASES = {
     "recall": ("recall", dp.private_recall_score, 0.3, {}),
     "recall, private n": (dp.private_recall_score, dp.private_recall_score, 0.3, PRIVATE_N),
-    "f1": ("f1", dp.private_f1_score, 0.4, {}),
+    "precision": ("precision", dp.private_precision_score, 0.3, {}),
     "accuracy": ("accuracy", dp.private_accuracy_score, None, {}),
     "accuracy, private n": ("accuracy", dp.private_accuracy_score, None, PRIVATE_N),
 }
@@ -27,10 +25,10 @@ def records(metric, n, guess, share, rng):
         said[rng.random(n) >= guess] = 0
         return true, said
     counting = rng.random(n) < share
-    right = rng.random(n) < (guess / (2 - guess) if metric is dp.private_f1_score else guess)
+    right = rng.random(n) < guess
     true[counting] = 1
     said[counting & right] = 1
-    return true, said
+    return (said, true) if metric is dp.private_precision_score else (true, said)
 
 
 @pytest.mark.gate
@@ -38,20 +36,29 @@ def records(metric, n, guess, share, rng):
 @loop_over(("width", "epsilon", "guess"), [(0.1, 1.0, 0.9), (0.2, 0.3, 0.6)])
 def test_the_width_is_about_what_was_asked_for(name, width, epsilon, guess):
     asked, metric, share, options = CASES[name]
-    n = records_needed(asked, width=width, epsilon=epsilon, guess=guess, positives=share, **options)
-    rng, widths = np.random.default_rng(0), []
+    guessed = {"guess": guess, "positives": share, **options}
+
+    def needed(width, epsilon):
+        return plan_release(asked, **guessed, epsilon=epsilon, width=width).n
+
+    n, rng, widths = needed(width, epsilon), np.random.default_rng(0), []
     for _ in range(12):
         true, said = records(metric, n, guess, share, rng)
         lower, upper = dp.with_result(metric)(true, said, epsilon=epsilon, **options).population_interval()
         widths.append(upper - lower)
     assert np.mean(widths) == pytest.approx(width, rel=0.1)
-    fewer = records_needed(asked, width=2 * width, epsilon=epsilon, guess=guess, positives=share, **options)
-    more = records_needed(asked, width=width, epsilon=epsilon / 3, guess=guess, positives=share, **options)
-    assert fewer < n / 2
-    assert n < more
+    assert needed(2 * width, epsilon) < n / 2
+    assert needed(width, epsilon / 3) > n
 
 
-def test_all_labels_at_once_need_more():
-    ask = partial(records_needed, width=0.1, epsilon=1.0, guess=0.9, positives=0.2)
-    each = partial(dp.private_recall_score, average=None, labels=range(5))
-    assert ask(each) > ask("recall") > ask("recall", confidence=0.8)
+def test_a_plan_tells_the_epsilon_for_a_width_and_a_wider_interval_needs_less():
+    asked = {"guess": 0.9, "positives": 0.2, "width": 0.1}
+    plan = plan_release("recall", **asked, n=2000)
+    assert (
+        plan.width
+        <= 0.1
+        < plan_release("recall", **{**asked, "width": None}, n=2000, epsilon=0.5 * plan.epsilon).width
+    )
+    assert plan_release("recall", **asked, n=2000, confidence=0.8).epsilon < plan.epsilon
+    with pytest.raises(ValueError, match="no limits of what it is among all people"):
+        plan_release("mae", guess=0.5, epsilon=1.0, width=0.1)

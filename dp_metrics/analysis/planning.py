@@ -1,0 +1,546 @@
+"""Planning: what error to expect of a release, or how many records or what epsilon it takes."""
+
+from __future__ import annotations
+
+import math
+import numbers
+import sys
+from bisect import bisect_left
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import cached_property, lru_cache, partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dp_metrics._random import Generator, made_up
+from dp_metrics.analysis.guesses import LAWS, MOST_RECORDS, Data, Guess, examples_of, hints_of
+from dp_metrics.inputs.arrays import array_of
+from dp_metrics.inputs.options import (
+    MAX_FLOAT,
+    Floats,
+    as_whole,
+    check_confidence,
+    check_positive,
+    exact_epsilon,
+    own_error_state,
+)
+from dp_metrics.inputs.readers import check_groups
+from dp_metrics.mechanisms import Mechanism
+from dp_metrics.mechanisms._laws import LARGEST_NOISE, cell_edges
+from dp_metrics.mechanisms.geometric import SumsLaw
+from dp_metrics.metrics import Metric, row_of
+from dp_metrics.quantities.base import Output
+from dp_metrics.quantities.counts_noise import CountsNoise
+from dp_metrics.quantities.tables import TableLaw
+from dp_metrics.release.query import Query, Source
+from dp_metrics.release.release import PreparedQuery
+from dp_metrics.release.released import NO_POPULATION
+from dp_metrics.release.result import Result, released_numbers
+from dp_metrics.release.terms import Terms
+
+_PROBABILITIES = (0.05, 0.25, 0.5, 0.75, 0.95)
+_ONE_AT_A_TIME = "{} releases several numbers here: plan for one output, or one metric, at a time."
+_TWO_DIGITS = range(10, 100)
+_EPSILONS = [*(float(f"{m}e{power}") for power in range(-5, 3) for m in _TWO_DIGITS), 1e4]
+_SIZES = [*range(2, 10), *(m * 10**power for power in range(4) for m in _TWO_DIGITS), MOST_RECORDS]
+
+
+@own_error_state
+@dataclass(frozen=True)
+class ReleasePlan:
+    """A release as it is planned: what goes in, and what comes of it. It reads no private data.
+
+    Parameters
+    ----------
+    n : int
+        Number of records.
+    epsilon : float
+        Privacy parameter.
+    error : float
+        Expected absolute error by the noise, in the units of the metric, never 0; no single error counts for
+        more than the error cap.
+    off_by : float
+        How far `error` may be off, because it is simulated: three standard errors.
+    error_range : tuple of float or None
+        From a guess without a `law`, the errors with light tails (normal errors) and with heavy ones
+        (Student's t, 3 degrees), the smaller one first. All else is told of the larger one. None: there is no
+        law to guess, or it makes no difference.
+    bias : float
+        Mean of release - truth, with the same cap.
+    quantiles : mapping
+        Quantiles of release - truth, without a cap, by their probabilities 0.05, 0.25, 0.5, 0.75 and 0.95.
+    width : float or None
+        How far the limits of the metric among all people like the records (`population_interval`) are apart,
+        those of several labels at most; None where it has none.
+    assumes : str
+        What was assumed of the records if they were made from a guess; "" for records that were given.
+
+    See Also
+    --------
+    plan_release : The function that returns it.
+
+    Examples
+    --------
+    >>> from dp_metrics import plan_release
+    >>> plan = plan_release("accuracy", guess=0.9, n=12000, epsilon=1.0)
+    >>> plan.quantiles[0.05] < 0 < plan.error < plan.quantiles[0.95] < 1e-3
+    True
+    """
+
+    n: int
+    epsilon: float
+    error: float
+    off_by: float
+    error_range: tuple[float, float] | None
+    bias: float
+    quantiles: Mapping[float, float]
+    width: float | None
+    assumes: str
+
+
+@own_error_state
+def plan_release(  # noqa: PLR0913 - each may be known of the data
+    metric: str | Callable[..., Any],
+    *,
+    guess: Any,
+    n: int | None = None,
+    epsilon: float | None = None,
+    error: float | None = None,
+    width: float | None = None,
+    positives: float | None = None,
+    predicted_positives: float | None = None,
+    classes: int | None = None,
+    law: str | None = None,
+    error_cap: float = 10.0,
+    confidence: float = 0.95,
+    neighboring: str = "replace_one",
+    mechanism: str | Mechanism | None = None,
+    **options: Any,
+) -> ReleasePlan:
+    r"""Return, from public facts only, the error, the epsilon or the number of records of a release.
+
+    Pass all but one of the number of records, epsilon, and the error (or the width of an interval): the plan
+    has the last one. Never use this on private data: a plan is not private.
+
+    Parameters
+    ----------
+    metric : callable or str
+        A metric of this package that returns one number, such as `private_mse`, or its name.
+    guess : float or tuple of array-like
+        A public guess of the metric: records with this metric are made, and `assumes` of the plan tells what
+        they are like. Or records that are public, older or synthetic, and like the private ones: what the
+        metric takes by position, such as ``(y_true, y_pred)`` or ``(losses,)``.
+    n : int or None, default=None
+        Number of records, 2 to 1,000,000. None: as many as are given, or the number that it takes.
+    epsilon : float or None, default=None
+        Privacy parameter of the release; None: the one that it takes.
+    error : float or None, default=None
+        Accepted mean absolute error by the noise, > 0, in the units of the metric.
+    width : float or None, default=None
+        Wanted distance of the two limits among all people like the records, > 0, of a metric that has them:
+        see `PrivateResult.population_interval`. Pass this or `error`.
+    positives : float or None, default=None
+        With a guess, the share of records with label 1; None: all labels are alike.
+    predicted_positives : float or None, default=None
+        With a guess of a metric of two labels, the share of records that are predicted to have label 1; None:
+        as many as have it. A precision or F1 of a rare label that a model seldom predicts, as at a threshold
+        of 0.5, is off by many times more: pass it.
+    classes : int or None, default=None
+        With a guess, the number of labels; None: 2.
+    law : {"normal", "heavy"} or None, default=None
+        With a guess, the law of the errors or numbers: normal, or Student's t with 3 degrees of freedom.
+        Of a log loss: calibrated probabilities, or overconfident ones with log odds twice too large. None:
+        both, and the plan serves either.
+    error_cap : float, default=10.0
+        Single errors count as at most this multiple of the true value: without a public limit, rare and huge
+        overshoots would otherwise rule the mean, which then says nothing. If the true value is 0 they count
+        as they are.
+    confidence : float, default=0.95
+        Of the interval whose width is asked for.
+    neighboring : {"replace_one", "add_or_remove_one"}, default="replace_one"
+        The neighbouring relation of the release.
+    mechanism : str, mechanism object or None, default=None
+        As in the metric; None: its default.
+    \*\*options
+        The other options of the metric, such as ``bounds=(0, 1)``.
+
+    Returns
+    -------
+    ReleasePlan
+        An epsilon from 0.0001 to 10,000, or a number of records, that was asked for has two digits. It is the
+        smallest whose error, with room for how far that may be off, or whose width is as small as wanted, if
+        these fall as it grows.
+
+    Raises
+    ------
+    ValueError, TypeError
+        If an argument is invalid, if not all but one are given, if nothing is enough, if the metric returns
+        several numbers, or has no such interval, or if no records of the kind have the guessed value.
+
+    See Also
+    --------
+    PrivateResult.noise_interval : After a release, how far the noise may have moved it.
+
+    Notes
+    -----
+    This gives no privacy guarantee, and needs none: no private record is read.
+
+    The release is planned as a call plans it, and its laws are drawn from about 1,000 times, with the same
+    numbers in every plan. The draws are stratified (each from another part of the law, and many from its
+    tails), and those of several numbers are paired at random. Noise of counts that hardly ever comes is drawn
+    more often, and counts for less. Records are kept as they are: errors are of the noise alone. If n is
+    given beside records, these are repeated or cut off; repeated ones belong to new groups. A plan from a
+    guess is about as good as its assumptions: on random data the error was from half to twice as large. With
+    neighboring="add_or_remove_one" the noisy number of records is taken to be right.
+
+    The width is that of an interval around the expected numbers: noise moves it a little, either way.
+
+    A table of scores is compared with the metric of the finest table: what its bins hide is part of the
+    error. Where the metric has a public limit, the error of the default is that of records like these. If you
+    know beforehand that about 3 / epsilon to 60 / epsilon records reach the limit and make most of the
+    result, pass such records, and compare with ``mechanism="geometric"``: the default may miss them, and err
+    up to 100 times as much. Records that are made of a guess have none.
+
+    Examples
+    --------
+    The error:
+
+    >>> from dp_metrics import plan_release
+    >>> plan_release("accuracy", guess=0.9, n=12_000, epsilon=1.0).error < 1e-4
+    True
+
+    The epsilon, and the number of records:
+
+    >>> plan_release("roc_auc", guess=0.8, n=12_000, positives=0.14, error=0.01).epsilon
+    0.081
+    >>> plan_release("recall", guess=0.9, positives=0.3, epsilon=1.0, width=0.1).n
+    600
+
+    With public records:
+
+    >>> import numpy as np
+    >>> from dp_metrics import private_mean_loss
+    >>> public = np.random.default_rng(0).exponential(size=2000)
+    >>> strict = plan_release(private_mean_loss, guess=(public,), epsilon=0.1)
+    >>> loose = plan_release(private_mean_loss, guess=(public,), epsilon=2.0)
+    >>> loose.error < strict.error < 1
+    True
+    """
+    hints = {
+        "positives": positives, "classes": classes, "law": law, "predicted_positives": predicted_positives,
+    }  # fmt: skip
+    row, fixed = row_of(metric)
+    own = fixed.pop("mechanism", None)
+    options = {**fixed, **options}
+    if unknown := sorted(options.keys() - row.options.keys()):
+        raise TypeError(f"{row.name} has no option {' or '.join(unknown)}: drop it.")
+    terms = Terms.of(epsilon=1.0, neighboring=neighboring, mechanism=own if mechanism is None else mechanism)
+    terms.relation.refuse(row.disclosing(options))
+    cap = check_positive(error_cap, "error_cap")
+    asked = check_confidence(confidence)
+    is_open = law is None and not _is_data(guess) and "law" in hints_of(row)
+    records = [
+        _Records(row, options, terms, guess, {**hints, "law": one}) for one in (LAWS if is_open else (law,))
+    ]
+    goals = [name for name, value in (("error", error), ("width", width)) if value is not None]
+    if n is None and (epsilon is None or not goals):
+        n = records[0].length
+    if len(goals) == 2 or [n, epsilon, goals or None].count(None) != 1:
+        raise ValueError("Pass all but one of n, epsilon, and error or width: the plan has the last one.")
+    for name, value in (("error", error), ("width", width)):
+        if value is not None:
+            check_positive(value, name)
+
+    def simulations(size: int, eps: float) -> list[_Simulation]:
+        return [one.simulation(size, replace(terms, epsilon=exact_epsilon(eps)), cap) for one in records]
+
+    def plan(size: int, eps: float) -> ReleasePlan:
+        plans = sorted((one.plan(asked) for one in simulations(size, eps)), key=lambda one: one.error)
+        least, most = plans[0], plans[-1]
+        if math.isclose(least.error, most.error, rel_tol=0.01):
+            return least  # there is one law, or the law makes no difference, as of noise of a public size
+        return replace(most, error_range=(least.error, most.error))
+
+    def is_enough(size: int, eps: float) -> bool:
+        if width is None:
+            return all(one.error + one.off_by <= accepted for one in simulations(size, eps))
+        widths = [one.width(asked) for one in simulations(size, eps)]
+        return all(one is not None and one <= width for one in widths)
+
+    accepted = math.inf if error is None else error
+    with np.errstate(all="ignore"):
+        if width is not None and simulations(n or 1000, epsilon or 1.0)[0].width(asked) is None:
+            raise ValueError(NO_POPULATION.format(row.name))
+        if n is None:
+            assert epsilon is not None
+            return plan(_first(_SIZES, partial(is_enough, eps=epsilon)), epsilon)
+        if epsilon is None:
+            return plan(n, _first(_EPSILONS, partial(is_enough, n)))
+        return plan(n, epsilon)
+
+
+def _first(candidates: Sequence[Any], is_enough: Callable[[Any], bool]) -> Any:
+    """Return the first that is enough, if then all that follow are."""
+    place = bisect_left(candidates, True, key=is_enough)
+    if place == len(candidates):
+        raise ValueError(
+            f"Nothing up to {candidates[-1]:,.0f} is enough: accept more, or change what else is given."
+        )
+    return candidates[place]
+
+
+def _is_data(guess: Any) -> bool:
+    return isinstance(guess, tuple | list)
+
+
+class _Records:
+    """Public records, as they were given or made from a guess, in any number."""
+
+    def __init__(
+        self, row: Metric, options: Mapping[str, Any], terms: Terms, guess: Any, hints: Mapping[str, Any]
+    ) -> None:
+        self._row, self._options, self._terms, self._hints = row, options, terms, hints
+        self._guess, self._data = guess, list(guess) if _is_data(guess) else None
+        self._of_last_size = lru_cache(maxsize=1)(self._of_size)
+        if self._data is None:
+            return
+        if given := [name for name, hint in hints.items() if hint is not None]:
+            raise ValueError(f"{given[0]} is for a guess of the value: leave it out where there are records.")
+        if len(self._data) != len(row.data):
+            raise TypeError(f"{row.name} takes {' and '.join(row.data)}: guess must hold these.")
+        self._read(self._data, options)  # they have one length
+
+    @property
+    def length(self) -> int | None:
+        """The number of records that are given."""
+        return None if self._data is None else len(array_of(self._data[0]))
+
+    def _read(self, data: Sequence[Any], options: Mapping[str, Any]) -> tuple[Query, Source]:
+        return self._row.read(data, options, relation=self._terms.relation)
+
+    def _of_size(self, n: int) -> tuple[Query, Source, str]:
+        """Return so many records, read, and what they assume."""
+        if self._data is not None:
+            if (as_whole(n) or 0) < 1:
+                raise ValueError("n must be None or a positive integer.")
+            return *self._read(*_resized(self._data, self._options, n)), ""
+        guess = Guess(self._guess, n, **self._hints)
+
+        def value_of(options: Mapping[str, Any], made: Data) -> float:
+            return _Simulation(self._row.name, self._terms, *self._read(made, options)).truth
+
+        example = examples_of(self._row, self._options, guess, value_of)
+        return *self._read(example.data, example.options), example.assumes
+
+    def simulation(self, n: int, terms: Terms, error_cap: float) -> _Simulation:
+        """Return a release of so many records, drawn many times."""
+        query, source, assumes = self._of_last_size(n)
+        return _Simulation(self._row.name, terms, query, source, error_cap, assumes)
+
+
+def _resized(
+    data: Sequence[Any], options: Mapping[str, Any], n: int
+) -> tuple[list[NDArray[Any]], dict[str, Any]]:
+    """Return the data and the options for n records: the first ones, or all of them again and again."""
+    arrays = [array_of(one) for one in data]
+    length = len(arrays[0])
+    if length == 0:
+        raise ValueError("n needs data of at least one record.")
+    rows = np.arange(n) % length
+    public = dict(options)
+    if options.get("sample_weight") is not None:
+        public["sample_weight"] = array_of(options["sample_weight"])[rows]
+    if (codes := check_groups(options.get("groups"))) is not None:
+        public["groups"] = codes[rows] + np.arange(n) // length * (codes.max() + 1)
+    return [array[rows] for array in arrays], public
+
+
+class _Simulation:
+    """A release of public records that is prepared as a call prepares it, and drawn many times."""
+
+    def __init__(
+        self,
+        name: str,
+        terms: Terms,
+        query: Query,
+        source: Source,
+        error_cap: float = math.inf,
+        assumes: str = "",
+    ) -> None:
+        self._prepared = PreparedQuery.of(name, terms, query, source)
+        self._error_cap, self._assumes = error_cap, assumes
+        self._laws = self._prepared.laws(max(source.n, 1))
+        self._is_random = len(self._laws) > 1 or isinstance(self._laws[0], TableLaw)
+
+    @cached_property
+    def truth(self) -> float:
+        """What the result is without noise; raises if it is not one number."""
+        pairs = zip(self._laws, self._prepared.stats, strict=True)
+        exact, limits = zip(*(_exact(law, stats, self._private_n) for law, stats in pairs), strict=True)
+        truth = self._result(exact)
+        if not isinstance(truth, numbers.Real):
+            raise ValueError(_ONE_AT_A_TIME.format(self._prepared.metric))
+        if truth == 0 and MAX_FLOAT in limits:
+            raise ValueError("The metric of these data is 0, and so is error_cap times it: pass a limit.")
+        return float(truth)
+
+    @property
+    def _private_n(self) -> bool:
+        return self._prepared.terms.relation.private_n
+
+    def _result(self, values: Sequence[Any]) -> Any:
+        prepared = self._prepared
+        told = released_numbers(prepared.terms, prepared.query, prepared.source.totals, values)
+        return prepared.query.reading(told)
+
+    @cached_property
+    def _errors(self) -> tuple[Floats, Floats]:
+        """Errors, and the probability of each."""
+        truth, generator = self.truth, made_up()
+        if not self._is_random:
+            drawn, mass = _outcomes(self._laws[0])
+            return np.array([self._result([x]) for x in drawn.tolist()]) - truth, mass
+        parts, mass = [], np.ones(_EDGES.size - 1)
+        for law in self._laws:
+            values, of_part = _draws(law, generator)
+            order = generator.permutation(mass.size)
+            parts.append([values[place] for place in order])
+            mass = mass * of_part[order]
+        results = [self._result(values) for values in zip(*parts, strict=True)]
+        return np.array(results) - truth, mass / mass.sum()
+
+    @cached_property
+    def _cap(self) -> float:
+        # a metric of 0 has no size to compare with
+        return min(self._error_cap * abs(self.truth), MAX_FLOAT) or math.inf
+
+    @cached_property
+    def error(self) -> float:
+        """The mean absolute error."""
+        errors, mass = self._errors
+        mean = float(mass @ np.minimum(np.abs(errors), self._cap))
+        return max(mean, sys.float_info.min)  # where it is 0 only by rounding that is a bound
+
+    @property
+    def off_by(self) -> float:
+        """How far the mean absolute error may be off."""
+        if not self._is_random:
+            return 0.001 * self.error
+        errors, mass = self._errors
+        return 3 * float(np.linalg.norm(mass * (np.minimum(np.abs(errors), self._cap) - self.error)))
+
+    def plan(self, confidence: float) -> ReleasePlan:
+        """Return all that is told of the release."""
+        errors, mass = self._errors
+        order = np.argsort(errors)
+        at = np.searchsorted(np.cumsum(mass[order]), _PROBABILITIES)
+        quantiles = errors[order][np.minimum(at, errors.size - 1)].tolist()
+        return ReleasePlan(
+            n=self._prepared.source.n,
+            epsilon=float(self._prepared.terms.epsilon),
+            error=self.error,
+            off_by=self.off_by,
+            error_range=None,
+            bias=float(mass @ np.clip(errors, -self._cap, self._cap)),
+            quantiles=dict(zip(_PROBABILITIES, quantiles, strict=True)),
+            width=self.width(confidence),
+            assumes=self._assumes,
+        )
+
+    def width(self, confidence: float) -> float | None:
+        """Return how far limits among all people are apart, if the expected numbers are released."""
+        one = self._prepared
+        clear = PreparedQuery.of(one.metric, replace(one.terms, epsilon=_NO_NOISE), one.query, one.source)
+        outputs = [
+            Output(law.values, {}) if isinstance(law, TableLaw) else output
+            for law, output in zip(self._laws, clear.draw().outputs, strict=True)
+        ]
+        result: Result[Any] = Result.of(
+            one.metric, one.terms, one.query, one.source.totals, None, one.noises, outputs
+        )
+        try:
+            lower, upper = result.population_interval(confidence)
+        except ValueError:
+            return None  # the metric has no such limits
+        return float(np.max(np.subtract(upper, lower)))
+
+
+def _exact(law: Any, stats: Any, private_n: bool) -> tuple[Any, float]:
+    """Return what a part is without noise, and its public limit.
+
+    The finest table is the truth, because what merging its columns costs is part of the error.
+    """
+    if isinstance(law, TableLaw):
+        return stats.counts.ravel(), 1.0
+    if isinstance(law, SumsLaw):
+        return law.sums.value, law.sums.limit
+    if not hasattr(stats, "bounds"):
+        raise ValueError("Only a release of single numbers has a law here: plan for one number at a time.")
+    bounds = stats.bounds(1, private_n)
+    return bounds.value, bounds.output_range[1]
+
+
+_NO_NOISE = Fraction(10**6)
+_EDGES = cell_edges(1024, 36)
+
+
+def _outcomes(law: Any) -> tuple[Floats, Floats]:
+    """Return numbers that stand for a law, and the probability of each.
+
+    The probabilities from 0 to 1 are cut into cells, even ones and towards both ends geometrically smaller
+    ones, and the quantile in the middle of a cell stands for the whole. A number that is released with more
+    than the probability of a cell gets a cell of its own, so that the sums over a law of few likely numbers
+    are exact.
+    """
+    edges = cell_edges(1024, 36, 4)
+    x = law.quantile(edges)
+    edges = np.concatenate([edges, law.cdf(np.nextafter(x, -np.inf)), law.cdf(x)])
+    edges = np.unique(np.clip(edges, 0.0, 1.0))
+    mass = np.diff(edges)
+    return law.quantile(edges[:-1] + mass / 2), mass
+
+
+def _draws(law: Any, generator: Generator) -> tuple[list[Any], Floats]:
+    """Return stratified draws of one part, and how much each counts."""
+    if isinstance(law, TableLaw):
+        noise, mass = simulated_noise(law, _EDGES.size - 1, generator)
+        return list(np.array(law.values, dtype=np.float64) + noise), mass
+    mass = np.diff(_EDGES)
+    return law.quantile(_EDGES[:-1] + mass / 2).tolist(), mass
+
+
+def simulated_noise(law: TableLaw, times: int, generator: Generator) -> tuple[Floats, Floats]:
+    """Return draws of the noise of a table, a row each, and how much each counts; in floats, with the sum 1.
+
+    At a large epsilon draws from the law of a release are all 0, and say nothing of its errors. So they are
+    of a law with some noise in every second table or more, and each counts as often as it is drawn by the
+    law of a release, relative to that (importance sampling).
+    """
+    size = len(law.values)
+    most = Fraction(math.log(size / 0.75))  # noise in about one cell of the table
+    rates = tuple((count, min(rate, most)) for count, rate in law.rates)
+    of_cells = np.repeat([float(rate) for _, rate in rates], [count for count, _ in rates])
+    of_release = np.repeat([float(rate) for _, rate in law.rates], [count for count, _ in rates])
+    if law.zero_sum and size > 2:
+        noise = CountsNoise((0,) * size, rates, True).simulated(generator, times)
+    else:
+        free = size - law.zero_sum  # of two numbers with one sum either noise tells the other, at both rates
+        strata = np.stack([generator.permutation(times) for _ in range(free)], axis=1)
+        noise = two_sided(
+            (strata + generator.random(strata.shape)) / times, of_cells[:free] * (1 + law.zero_sum)
+        )
+        noise = np.hstack([noise, -noise]) if law.zero_sum else noise
+    rarer = np.abs(noise) @ (of_release - of_cells)
+    counts = np.exp(rarer.min() - rarer)
+    return noise, counts / counts.sum()
+
+
+def two_sided(p: Floats, rates: Floats) -> Floats:
+    """Return quantiles of two-sided geometric noise: |k| >= j has the probability 2 q^j / (1 + q)."""
+    side = 2 * p - 1
+    tail = np.maximum(1 - np.abs(side), sys.float_info.min) * (1 + np.exp(-rates)) / 2
+    found: Floats = np.sign(side) * np.floor(np.minimum(-np.log(tail) / rates, LARGEST_NOISE))
+    return found
