@@ -61,9 +61,8 @@ def listed(rng, n, law, size):
 
 def scored(rng, n, law, size):
     true = (rng.random(n) < SHARE).astype(int)
-    return true, expit(
-        size * (rng.standard_normal(n) + size * true) - size**2 / 2 + math.log(SHARE / (1 - SHARE))
-    )
+    odds = size * (rng.standard_normal(n) + size * true) - size**2 / 2 + math.log(SHARE / (1 - SHARE))
+    return true, expit((2 if law == "heavy" else 1) * odds)
 
 
 def shifted(rng, n, law, size):

@@ -67,7 +67,7 @@ def test_the_expected_error_is_that_of_releases(name):
     capped = np.clip(errors, -10 * abs(truth), 10 * abs(truth))
     # a private n is estimated, which moves the error a little
     slack = max(expected.off_by / expected.error, 0.01 if "private n" in name else 0.001)
-    assert slack < 0.13
+    assert slack < 0.15
     for simulated, planned in ((capped, expected.bias), (np.abs(capped), expected.error)):
         margin = 4.5 * simulated.std() / math.sqrt(size) + slack * expected.error
         assert abs(simulated.mean() - planned) < margin
@@ -96,7 +96,7 @@ def test_no_error_to_expect_is_0_and_none_rises_with_epsilon(name):
     ]
     errors = [one.error for one in told]
     assert 0 < min(errors) <= max(errors) < math.inf
-    assert all(one > 0.99 * other for one, other in itertools.pairwise(errors))
+    assert all(one.error + 2 * one.off_by > other.error for one, other in itertools.pairwise(told))
     for one in told:
         assert abs(one.bias) <= 1.001 * one.error
         assert sorted(one.quantiles.values()) == [*one.quantiles.values()]
