@@ -85,7 +85,10 @@ FAST = {"private_f1_score", "private_accuracy_score", "private_mean", "private_l
 @pytest.mark.parametrize("name", slow_but(FAST, METRICS))
 def test_no_error_to_expect_is_0_and_none_rises_with_epsilon(name):
     row = METRICS[name]
-    data, options = row.from_unit(rng.uniform(0.2, 0.8, 40)), {**row.options, **row.required}
+    data, options = (
+        row.from_unit(np.random.default_rng(0).uniform(0.2, 0.8, 40)),
+        {**row.options, **row.required},
+    )
     if "report" in name or "curve" in name or name == "private_confusion_matrix":
         with pytest.raises(ValueError, match="one metric, at a time"):
             dp.plan_release(name, guess=data, epsilon=1.0, **options)
@@ -96,7 +99,7 @@ def test_no_error_to_expect_is_0_and_none_rises_with_epsilon(name):
     ]
     errors = [one.error for one in told]
     assert 0 < min(errors) <= max(errors) < math.inf
-    assert all(1.01 * one.error + 2 * one.off_by > other.error for one, other in itertools.pairwise(told))
+    assert all(one.error + 2 * one.off_by > other.error for one, other in itertools.pairwise(told))
     for one in told:
         assert abs(one.bias) <= 1.001 * one.error
         assert sorted(one.quantiles.values()) == [*one.quantiles.values()]
