@@ -3,7 +3,6 @@
 import functools
 
 import numpy as np
-import pandas as pd
 import pytest
 import sklearn
 from helpers import loop_over
@@ -23,7 +22,6 @@ from sklearn.model_selection import (
     ShuffleSplit,
     TunedThresholdClassifierCV,
     cross_validate,
-    learning_curve,
 )
 
 from dp_metrics import (
@@ -137,33 +135,6 @@ def test_cross_validation_makes_as_many_releases_as_were_counted(cv, paid, score
         assert paid(cross_validate, Ridge(), X, Y, **how) == expected
 
 
-@pytest.mark.filterwarnings("ignore:Removed duplicate entries:RuntimeWarning")
-def test_a_learning_curve_makes_as_many_releases_as_were_counted(paid, scorer):
-    for sizes in ([10, 20, 30], [0.1, 0.5, 1.0], np.linspace(0.1, 1.0, 5), [0.5, 0.501, 1.0]):
-        options = {"scoring": scorer, "train_sizes": sizes}
-        expected = count_releases(3, X, Y, estimator=Ridge(), **options)
-        assert paid(learning_curve, Ridge(), X, Y, cv=3, error_score="raise", **options) == expected, sizes
-
-
-@pytest.mark.parametrize(
-    "inner",
-    ["grid", "random", pytest.param("grid, leave one out", marks=pytest.mark.slow)],
-)
-def test_nested_cross_validation_makes_as_many_releases_as_were_counted(inner, accountant, scorer):
-    tool, options = PLANS[inner](scoring=scorer), {"scoring": clone(scorer), "return_train_score": True}
-    expected = count_releases(KFold(4), X, Y, estimator=tool, **options)
-    cross_validate(tool, X, Y, cv=KFold(4), error_score="raise", **options)
-    assert len(accountant.history) == expected
-
-
-def test_nested_cross_validation_counts_private_scores_in_any_kind_of_data(scorer):
-    assert count_releases(5, estimator=grid(scoring="r2", cv=2), scoring=scorer) == 5
-    assert count_releases(5, estimator=grid(scoring=scorer, cv=2), scoring=scorer) == 5 * 3 * 2 + 5
-    inner = PLANS["grid, leave one out"](scoring=scorer)
-    several = ((X, Y), (pd.DataFrame(X), pd.Series(Y)), (X.tolist(), Y.tolist()))
-    assert len({count_releases(3, *data, estimator=inner) for data in several}) == 1
-
-
 def test_a_private_search_is_one_release(accountant, scorer):
     search = PrivateRandomizedSearch(
         Ridge(), ALPHAS, metric=private_mse, epsilon=3.0, expected_iter=5, accountant=accountant
@@ -171,7 +142,8 @@ def test_a_private_search_is_one_release(accountant, scorer):
     assert count_releases(search) == 1
     search.fit(X[:30], Y[:30], X_val=X[30:], y_val=Y[30:])
     assert len(accountant.history) == 1
-    assert count_releases(3, X, Y, estimator=search, scoring=scorer) == 3 + 3
+    with pytest.raises(ValueError, match="cannot be counted"):
+        count_releases(3, X, Y, estimator=search, scoring=scorer)
 
 
 def test_nothing_is_fitted_or_drawn_from_a_generator(scorer):
@@ -187,7 +159,7 @@ def test_nothing_is_fitted_or_drawn_from_a_generator(scorer):
         GridSearchCV(Refuses(), ALPHAS, scoring=scorer, cv=ShuffleSplit(3)),
     ):
         assert count_releases(search, X, Y) > 0
-    count_releases(ShuffleSplit(3), X, Y, estimator=GridSearchCV(Refuses(), ALPHAS, scoring=scorer, cv=2))
+    count_releases(ShuffleSplit(3), X, Y, estimator=Refuses(), scoring=scorer)
     np.testing.assert_array_equal(np.random.get_state()[1], state)  # noqa: NPY002
     np.testing.assert_array_equal(of_search.get_state()[1], state)
 
