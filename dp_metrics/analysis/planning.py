@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from dp_metrics._random import Generator, made_up
 from dp_metrics.analysis.guesses import LAWS, MOST_RECORDS, Data, Guess, examples_of, hints_of
-from dp_metrics.inputs.arrays import array_of
+from dp_metrics.inputs.arrays import array_of, check_groups
 from dp_metrics.inputs.options import (
     MAX_FLOAT,
     Floats,
@@ -27,7 +27,6 @@ from dp_metrics.inputs.options import (
     exact_epsilon,
     own_error_state,
 )
-from dp_metrics.inputs.readers import check_groups
 from dp_metrics.mechanisms import Mechanism
 from dp_metrics.mechanisms._laws import LARGEST_NOISE, cell_edges
 from dp_metrics.mechanisms.geometric import SumsLaw

@@ -12,10 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dp_metrics.fairness.groups import Groups, by_group
-from dp_metrics.inputs.arrays import Records, Shape, columns_of
+from dp_metrics.inputs.arrays import Records, Shape, columns_of, first_records
 from dp_metrics.inputs.labels import LabelSet
 from dp_metrics.inputs.options import Floats, Relation, check_choice, check_share, own_error_state
-from dp_metrics.inputs.readers import first_records
 from dp_metrics.mechanisms import Mechanism, get_mechanism
 from dp_metrics.metrics import METRICS, Metric, row_of
 from dp_metrics.metrics.classification import ShareOfRecords

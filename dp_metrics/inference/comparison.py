@@ -24,7 +24,7 @@ from dp_metrics._html import HtmlRepr
 from dp_metrics._random import RandomState
 from dp_metrics.accounting import PrivacyAccountant
 from dp_metrics.inference.loss_intervals import mean_interval_query, population_release, value_of
-from dp_metrics.inputs.arrays import Records, Shape, as_numbers, check_same_length
+from dp_metrics.inputs.arrays import Records, Shape, as_numbers, check_same_length, first_records
 from dp_metrics.inputs.labels import NotLabelsError
 from dp_metrics.inputs.losses import RecordLoss, clamp
 from dp_metrics.inputs.options import (
@@ -35,7 +35,6 @@ from dp_metrics.inputs.options import (
     check_positive,
     own_error_state,
 )
-from dp_metrics.inputs.readers import first_records
 from dp_metrics.mechanisms.geometric import ENORMOUS, largest_noise, noise_cdf
 from dp_metrics.metrics import METRICS, Metric, row_of
 from dp_metrics.quantities.mean import MeanOf, PublicWeights

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 
 from dp_metrics._random import Entropy, RandomState
 from dp_metrics.accounting import PrivacyAccountant
-from dp_metrics.inputs.arrays import Records, Shape, loss_block
+from dp_metrics.inputs.arrays import Records, Shape, loss_block, vector
 from dp_metrics.inputs.options import (
     MAX_FLOAT,
     Epsilon,
@@ -28,7 +28,6 @@ from dp_metrics.inputs.options import (
     limit_of,
     own_error_state,
 )
-from dp_metrics.inputs.readers import vector
 from dp_metrics.mechanisms._base import Mechanism, ceil_ranks
 from dp_metrics.mechanisms._laws import Grid, Integers, Runs, check_probability
 from dp_metrics.mechanisms.hazard import PEAK, TAIL, HazardLaw, default_grid, largest_ratio, share_of_rank

@@ -22,8 +22,13 @@ that end in `_block`. The errors are those that users of scikit-learn expect.
 A `Shape` is all that anybody may know of records before one of them is read. Whatever is planned is planned
 from a shape. `Records` hold the contents, which are looked at once a plan has read them, and never before.
 
-Names of columns are public too. Those of labels say which column is which, see `columns`. Targets are
+Names of columns are public too. Those of labels say which column is which, see `LabelColumns`. Targets are
 compared in the order in which they stand: nothing is read where names contradict that.
+
+A reader is made of public things, and is part of a query: records as a caller passed them become records
+whose form is valid. Public beside the records are their weights, and whose they are: `groups` name the person
+of each record, who is protected with all of them. (The groups that a frame compares are its
+`sensitive_features`.)
 """
 
 import math
@@ -36,13 +41,13 @@ from decimal import Decimal
 from enum import Enum
 from fractions import Fraction
 from functools import partial
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import issparse
 
-from dp_metrics.inputs.options import Floats, Relation
+from dp_metrics.inputs.options import Floats, Relation, check_count
 
 TIMES = (np.datetime64, np.timedelta64)
 _OBJECTS_OF_TIME = (date, timedelta, *TIMES)
@@ -728,3 +733,226 @@ def unstated_columns(shape: Shape, *, remedy: str) -> str | None:
         "A list does not state how many columns it has, and with neighboring='add_or_remove_one' that must "
         f"not follow from whether there are records: pass {remedy}."
     )
+
+
+# Readers: of records whose form is valid, by kind; their weights and persons
+
+NO_WEIGHT = "Sample weights must contain at least one non-zero number."
+_MOST_RECORDS = 1 << 53
+_AVERAGES = ("raw_values", "uniform_average")
+_COMPARABLE = "biufcSUmM"  # kinds of arrays whose elements NumPy compares as Python does
+
+
+def check_sample_weight(
+    sample_weight: ArrayLike | None, relation: Relation = Relation.REPLACE_ONE
+) -> Floats | None:
+    """Return public weights, finite, non-negative numbers.
+
+    Where the number of records is public these are all of them, and one weight at least must be positive.
+    """
+    if sample_weight is None:
+        return None
+    given = as_numbers(sample_weight, "sample_weight", allow_2d=True, relation=relation)
+    weights = flattened(float_block(given, "sample_weight"))
+    if weights.ndim != 1:
+        raise ValueError("Sample weights must be 1D array or scalar")
+    if (weights < 0).any():
+        raise ValueError("Negative values in data passed to `sample_weight`.")
+    if not relation.private_n and not weights.any():
+        raise ValueError(NO_WEIGHT)
+    return weights
+
+
+def check_groups(groups: ArrayLike | None) -> NDArray[np.intp] | None:
+    """Return the number of each record's public group, counted from 0 in order of first appearance.
+
+    Two ids are one group where they are equal in Python: 1 and 1.0 are, 1 and "1" are not. Several persons in
+    one group are protected together, at the cost of accuracy; one person in several would not be protected.
+    """
+    if groups is None:
+        return None
+    labels = flattened(array_of(groups))
+    if labels.ndim != 1:
+        raise ValueError("groups should be a 1d array, one label per record.")
+    if labels.dtype.kind in _COMPARABLE:
+        if labels.dtype.kind != "U" and (labels != labels).any():
+            raise ValueError(MISSING.format("groups"))
+        _, first, codes = np.unique(labels, return_index=True, return_inverse=True)
+        in_order = np.empty_like(first)
+        in_order[np.argsort(first)] = np.arange(first.size)
+        return in_order[codes.reshape(-1)]
+    numbers_of: dict[Any, int] = {}
+    codes_of = None
+    with suppress(Exception):  # ids may have a hash and an equality of their own
+        # a time is the same person in any unit and type
+        codes_of = [numbers_of.setdefault(label, len(numbers_of)) for label in exact(labels.tolist())]
+    if any(map(_is_missing_id, labels.tolist() if codes_of is None else numbers_of)):
+        raise ValueError(MISSING.format("groups"))
+    if codes_of is None:
+        raise ValueError("groups must be hashable labels.")
+    return np.array(codes_of, dtype=np.intp)
+
+
+def _is_missing_id(label: Any) -> bool:
+    """Return whether an id, or a part of one, is missing."""
+    return any(map(_is_missing_id, label)) if is_a(label, tuple) else is_missing(label)
+
+
+def asked_of_persons(groups: Any, max_records: Any) -> dict[str, Any]:
+    """Return what is public of persons before a record is read: that there are some, and how many they keep.
+
+    Raises
+    ------
+    ValueError, TypeError
+        If nothing tells whose the records are that are kept, or their number is no positive whole one.
+    """
+    if groups is None:
+        if max_records is not None:
+            raise ValueError("max_records needs groups, which say whose records they are.")
+        return {}
+    most = None if max_records is None else check_count(max_records, "max_records", _MOST_RECORDS)
+    return {"persons": {"max_records": most}}
+
+
+def first_of_each(
+    codes: NDArray[np.intp], max_records: Any
+) -> tuple[NDArray[np.intp], NDArray[np.intp], int]:
+    """Return which records are kept of each public group, their groups, and how many one group has at most.
+
+    Kept are the first `max_records` of each, in the order of the records, which is public; None: all.
+
+    Parameters
+    ----------
+    codes : ndarray of shape (n_samples,)
+        The groups, of `check_groups`.
+    max_records : int or None
+        How many are kept of each.
+    """
+    order, sizes = np.argsort(codes, kind="stable"), np.bincount(codes)
+    rank = np.empty_like(order)
+    rank[order] = np.arange(codes.size) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+    largest = int(sizes.max(initial=1))
+    most = (
+        largest
+        if max_records is None
+        else min(check_count(max_records, "max_records", _MOST_RECORDS), largest)
+    )
+    rows = np.flatnonzero(rank < most)
+    return rows, codes[rows], most
+
+
+def check_multioutput(multioutput: Any, n_outputs: int) -> Literal["raw_values"] | Floats | None:
+    """Return "raw_values", public weights of the outputs, or None for their plain mean."""
+    if isinstance(multioutput, str):
+        if multioutput == "variance_weighted":
+            raise ValueError(
+                "multioutput='variance_weighted' weights the outputs by their variances, which are private: "
+                "pass weights that do not depend on the data."
+            )
+        if multioutput not in _AVERAGES:
+            raise ValueError(
+                f"Allowed 'multioutput' string values are {_AVERAGES}. You provided {multioutput=!r}"
+            )
+        return "raw_values" if multioutput == "raw_values" else None
+    if multioutput is None:
+        return None
+    weights = check_vector(multioutput, "multioutput")
+    if n_outputs == 1:
+        raise ValueError("Custom weights are useful only in multi-output cases.")
+    if weights.size != n_outputs:
+        raise ValueError(
+            f"There must be equally many custom weights ({weights.size}) as outputs ({n_outputs})."
+        )
+    if (weights < 0).any() or not weights.any():
+        raise ValueError("Custom weights must be non-negative, and at least one of them positive.")
+    scaled: Floats = weights / weights.max()  # their sum must not overflow
+    return scaled
+
+
+def first_records(
+    data: Sequence[Any],
+    *,
+    names: Sequence[str],
+    relation: Relation,
+    groups: ArrayLike | None,
+    max_records: int | None,
+) -> tuple[Shape, Records, NDArray[np.intp] | None]:
+    """Return the public form of the first records of each person, these records, and whose each is.
+
+    Parameters
+    ----------
+    data : sequence
+        What holds a value per record.
+    names : sequence of str
+        What these are called.
+    relation : Relation
+        The neighbouring relation; where it makes the number of records private, there are no groups.
+    groups : array-like or None
+        Public label of the person of each record; None: each record is a person of its own.
+    max_records : int or None
+        How many records of each person are kept; None: all.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If an argument is invalid.
+    """
+    codes = check_groups(groups)
+    shape, records = named_records(data, names=names, relation=relation, groups=codes)
+    if codes is None:
+        return shape, records, None
+    rows, persons, most = first_of_each(codes, max_records)
+    if rows.size < len(records.arrays[0]):
+        records = replace(records, arrays=tuple(array[rows] for array in records.arrays))
+    return replace(shape, n=rows.size, most_records=most), records, persons
+
+
+def named_records(
+    data: Sequence[Any],
+    *,
+    names: Sequence[str],
+    relation: Relation,
+    groups: NDArray[np.intp] | None = None,
+) -> tuple[Shape, Records]:
+    """Return the public form of records, and these: as many in each argument, and as many groups.
+
+    Where the reader of an argument knows it by another name, the names say what the caller calls it.
+    """
+    shape, records = Records.of(data, relation=relation)
+    # what has no dimension its reader refuses
+    arrays = {name: array for name, array in zip(names, records.arrays, strict=True) if array.ndim}
+    check_same_length({**arrays, "groups": groups}, relation=relation)
+    return shape, records
+
+
+def vector(records: Records, *, name: str) -> Records:
+    """Return one number per record."""
+    array = as_vector(records.arrays[0], name, relation=records.relation)
+    return checked_records(records, {name: array})
+
+
+def targets(records: Records, *, columns: int) -> Records:
+    """Return true and predicted targets in arrays of shape (n_samples,) or (n_samples, n_outputs).
+
+    Empty lists, which do not tell the number of outputs, have so many columns.
+    """
+    true, pred = (
+        flattened(as_numbers(records.array(at, columns), name, allow_2d=True, relation=records.relation))
+        for at, name in enumerate(("y_true", "y_pred"))
+    )
+    arrays = {"y_true": true, "y_pred": pred}
+    check_same_length(arrays, relation=records.relation)
+    outputs = [1 if array.ndim == 1 else array.shape[1] for array in (true, pred)]
+    if outputs[0] != outputs[1]:
+        # someone may pass rows for columns: the numbers would then tell how many records there are
+        numbers_of = "" if records.relation.private_n else f" ({outputs[0]}!={outputs[1]})"
+        raise ValueError(f"y_true and y_pred have different number of output{numbers_of}")
+    return checked_records(records, arrays)
+
+
+def checked_records(records: Records, arrays: Mapping[str, NDArray[Any]]) -> Records:
+    """Return the records with these arrays, of valid shapes, and with valid weights and groups."""
+    weights = check_sample_weight(records.sample_weight, records.relation)
+    groups = check_groups(records.groups)
+    check_same_length({**arrays, "sample_weight": weights, "groups": groups}, relation=records.relation)
+    return replace(records, arrays=tuple(arrays.values()), sample_weight=weights, groups=groups)

@@ -1,13 +1,13 @@
-"""Checkers of labels: the public label set, and the labels of records.
+"""Labels: the public label set, the labels of records, and which column of scores belongs to which label.
 
-As in `records`, what concerns a whole array is checked at once, its contents in blocks, one record at a time.
+As in `arrays`, what concerns a whole array is checked at once, its contents in blocks, one record at a time.
 """
 
 import contextlib
 import math
 import reprlib
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from enum import Enum
 from functools import partial
 from itertools import repeat
@@ -23,11 +23,18 @@ from dp_metrics.inputs.arrays import (
     SEVERAL_COLUMNS,
     TOO_LARGE,
     ZONED,
+    ArgumentShape,
     Moment,
+    Records,
+    Shape,
     array_of,
+    as_numbers,
+    as_probabilities,
+    as_scores,
     as_vector,
     check_not_empty,
     check_same_length,
+    checked_records,
     counts_of,
     exact,
     flattened,
@@ -38,8 +45,10 @@ from dp_metrics.inputs.arrays import (
     kind_of_times,
     moment_of,
     moments,
+    name_key,
     numbers_or,
     refuse_unread,
+    unstated_columns,
 )
 from dp_metrics.inputs.options import Relation
 
@@ -436,3 +445,159 @@ def _check_label_objects(array: NDArray[Any], name: str) -> None:
             )
         elif is_missing(label):
             raise ValueError(MISSING.format(name))
+
+
+# Readers: of labels, and of the columns of probabilities or scores that belong to them
+
+_SOME = (
+    "The names of the columns of {name} must be those of all labels={labels}, each once, or of none: pass "
+    "all labels as labels=[...], or {name} without names, its columns in the order of the sorted labels."
+)
+_UNSORTED = (
+    "labels={labels} is not sorted, and the columns of {name} are not named like labels, so that nobody can "
+    "tell which is which: pass labels=sorted(labels) if they stand in that order, as predict_proba gives "
+    "them, or name them: pd.DataFrame({name}, columns=labels)."
+)
+_ONE_UNSORTED = (
+    "labels={labels} is not sorted, so that nobody can tell to which label the one column of {name} belongs: "
+    "pass pos_label=..., or labels=sorted(labels) if it is that of {last!r}, or a column for each label, "
+    "with their names."
+)
+_ONE_OTHER = (
+    "The one column of {name} is named like the negative label. Pass that of the positive label (the second "
+    "of the sorted labels, or pos_label), or one column for each label."
+)
+
+
+@dataclass(frozen=True, eq=False)
+class LabelColumns:
+    """Public: the labels, and the columns of probabilities or scores that belong to them.
+
+    Parameters
+    ----------
+    labels : ndarray of shape (n_classes,)
+        The labels, sorted.
+    columns : int
+        Number of columns: one for each label, or one of two labels.
+    order : tuple of int or None
+        Where the column of each sorted label stands; None: in this order. Records in several orders merge.
+    """
+
+    labels: NDArray[Any]
+    columns: int
+    order: tuple[int, ...] | None = field(compare=False)
+
+    @classmethod
+    def of(
+        cls, labels: Any, form: ArgumentShape, name: str, *, positive: Any = None, fewest: int = 1
+    ) -> Self:
+        """Return which column of records of this form belongs to which label.
+
+        Parameters
+        ----------
+        labels : LabelSet, array-like or None
+            The labels as a caller listed them. None: 0 and 1 for one column, 0..K-1 for K columns.
+        form : ArgumentShape
+            The form of the columns.
+        name : str
+            What the argument is called.
+        positive : object, default=None
+            The label that one column belongs to, if the caller said so; else the second of the sorted labels.
+        fewest : int, default=1
+            How many columns a list has that does not tell.
+
+        Raises
+        ------
+        ValueError
+            If the numbers of labels and of columns differ, or what is public leaves open which is which.
+        """
+        given = LabelSet.of(labels) if labels is not None and not isinstance(labels, LabelSet) else labels
+        columns = form.columns or (fewest if given is None or given.size == 2 else given.size)
+        known = np.arange(max(columns, 2)) if given is None else given.known  # never what y_true holds
+        if known.size != max(columns, 2):
+            raise ValueError(
+                f"The number of classes in labels is different from that in {name}. "
+                f"Classes found in labels: {known.size}, columns of {name}: {columns}."
+            )
+        listed = LabelSet.of(known) if given is None else given
+        of_one = None if positive is None else listed.sorted_place(positive, "pos_label")
+        order = None if form.names is None else _order(form.names, listed, columns, name, of_one)
+        return cls(known, columns, order)
+
+    def array(self, records: Records) -> NDArray[Any]:
+        """Return the second argument of records, not yet looked at, its columns as the sorted labels."""
+        array = records.array(1, self.columns)
+        return array if self.order is None or array.ndim != 2 else array[:, self.order]
+
+
+def _order(
+    names: Sequence[Any], labels: LabelSet, columns: int, name: str, positive: int | None
+) -> tuple[int, ...] | None:
+    """Return where the column of each sorted label stands, or raise if that is not told."""
+    known = labels.known.tolist()
+    shown = {"name": name, "labels": reprlib.repr(labels.in_order.tolist())}
+    if columns == 1:
+        if positive is None and not labels.is_sorted:
+            raise ValueError(_ONE_UNSORTED.format(**shown, last=known[-1]))
+        other = known[1] if positive == 0 else known[0]
+        # a column named by the number 0 may just as well be the first one of a table
+        if len(names) == 1 and isinstance(names[0], str) and names[0] == name_key(other):
+            raise ValueError(_ONE_OTHER.format(**shown))
+        return None
+    found, wanted = ([name_key(one) for one in several] for several in (names, known))
+    if {*found} & {*wanted} and not _are_places(names):
+        if {*found} != {*wanted}:
+            raise ValueError(_SOME.format(**shown))
+        order = tuple(found.index(label) for label in wanted)
+        return None if order == tuple(range(columns)) else order
+    if not labels.is_sorted:
+        raise ValueError(_UNSORTED.format(**shown))
+    return None
+
+
+def _are_places(names: Sequence[Any]) -> bool:
+    """Return whether the names are 0, 1, 2 and so on, which a table has that nobody gave names."""
+    are_numbers = all(isinstance(one, int | np.integer) and not isinstance(one, bool) for one in names)
+    return are_numbers and [*names] == [*range(len(names))]
+
+
+def label_pairs(records: Records, *, columns: int) -> Records:
+    """Return true and predicted labels of any type; empty lists have so many columns."""
+    pair = as_label_pairs(records.array(0, columns), records.array(1, columns), relation=records.relation)
+    return checked_records(records, dict(zip(("y_true", "y_pred"), pair, strict=True)))
+
+
+def labels_and_probabilities(records: Records, *, columns: LabelColumns) -> Records:
+    """Return labels, and probabilities of shape (n_samples, n_columns)."""
+    proba = as_probabilities(columns.array(records), relation=records.relation)
+    return _labelled(records, columns.labels, {"y_proba": proba})
+
+
+def labels_and_numbers(records: Records, *, columns: LabelColumns) -> Records:
+    """Return labels, and scores of shape (n_samples, n_columns), whatever their number."""
+    scores = as_numbers(columns.array(records), "y_score", allow_2d=True, relation=records.relation)
+    return _labelled(records, columns.labels, {"y_score": scores})
+
+
+def labels_and_scores(
+    records: Records,
+    *,
+    columns: LabelColumns,
+    name: str = "y_score",
+    positive: int = 1,
+) -> Records:
+    """Return labels, and scores of shape (n_samples,), those of the positive label of two; or all columns."""
+    scores = as_scores(columns.array(records), name, relation=records.relation, positive=positive)
+    return _labelled(records, columns.labels, {name: scores})
+
+
+def _labelled(records: Records, labels: NDArray[Any], scores: Mapping[str, NDArray[Any]]) -> Records:
+    true = as_labels(records.arrays[0], labels, relation=records.relation)
+    return checked_records(records, {"y_true": true, **scores})
+
+
+def unstated_labels(labels: NDArray[Any] | None, y_score: ArgumentShape) -> str | None:
+    """Return why probabilities or scores without labels cannot hold a private number of records, or None."""
+    if labels is not None:
+        return None
+    return unstated_columns(Shape((y_score,)), remedy="labels=[...], or an array, which has a shape")

@@ -1,6 +1,7 @@
 """Mechanisms: rules that turn output bounds into one private number."""
 
 from collections.abc import Callable
+from functools import cache
 from typing import Any
 
 from dp_metrics.inputs.options import Epsilon, did_you_mean, exact_epsilon
@@ -39,6 +40,11 @@ MECHANISMS: dict[str, Callable[[], Mechanism]] = {
 """The mechanisms by the names that the metrics accept."""
 
 
+@cache
+def _with_defaults(name: str) -> Mechanism:
+    return MECHANISMS[name]()
+
+
 def get_mechanism(mechanism: Any) -> Mechanism:
     """Return the mechanism with this name, or the mechanism object itself.
 
@@ -55,7 +61,7 @@ def get_mechanism(mechanism: Any) -> Mechanism:
                 f"mechanism must be one of {sorted(MECHANISMS)} or a mechanism object, got {mechanism!r}."
                 f"{did_you_mean(mechanism, MECHANISMS)}"
             )
-        return MECHANISMS[mechanism]()
+        return _with_defaults(mechanism)
     if isinstance(mechanism, type) or not isinstance(mechanism, Mechanism):
         raise TypeError(
             f"mechanism must be one of {sorted(MECHANISMS)} or a mechanism object such as Hazard()."

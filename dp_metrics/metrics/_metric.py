@@ -15,9 +15,8 @@ from numpy.typing import ArrayLike
 
 from dp_metrics._random import RandomState
 from dp_metrics.accounting import PrivacyAccountant
-from dp_metrics.inputs.arrays import ArgumentShape, Records, Shape, is_collection
+from dp_metrics.inputs.arrays import ArgumentShape, Records, Shape, first_records, is_collection
 from dp_metrics.inputs.options import Floats, Relation
-from dp_metrics.inputs.readers import first_records
 from dp_metrics.mechanisms import Mechanism
 from dp_metrics.metrics._docstrings import shares_docstring
 from dp_metrics.release.query import Query, Source

@@ -12,7 +12,16 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dp_metrics.inputs.arrays import Records, Shape, check_same_columns, float_block, probability_block
-from dp_metrics.inputs.labels import LabelSet, differing_block, encoded_block
+from dp_metrics.inputs.labels import (
+    LabelColumns,
+    LabelSet,
+    differing_block,
+    encoded_block,
+    label_pairs,
+    labels_and_numbers,
+    labels_and_probabilities,
+    unstated_labels,
+)
 from dp_metrics.inputs.losses import (
     RecordLoss,
     brier_loss,
@@ -22,13 +31,6 @@ from dp_metrics.inputs.losses import (
     zero_one_loss,
 )
 from dp_metrics.inputs.options import MAX_FLOAT, Floats, as_whole, check_max_loss
-from dp_metrics.inputs.readers import (
-    LabelColumns,
-    label_pairs,
-    labels_and_numbers,
-    labels_and_probabilities,
-    unstated_labels,
-)
 from dp_metrics.mechanisms._base import Limits
 from dp_metrics.mechanisms.geometric import COUNT_LIMIT
 from dp_metrics.metrics._metric import Settings, asks, private

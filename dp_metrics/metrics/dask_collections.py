@@ -19,10 +19,10 @@ from dp_metrics.inputs.arrays import (
     array_of,
     check_one_number,
     check_same_length,
+    check_sample_weight,
     is_collection,
 )
 from dp_metrics.inputs.options import Relation
-from dp_metrics.inputs.readers import check_sample_weight
 from dp_metrics.release.stored_questions import public_totals
 from dp_metrics.release.terms import Terms
 from dp_metrics.sensitivity.exact import exact_sum

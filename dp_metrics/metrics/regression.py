@@ -11,7 +11,15 @@ from typing import Any, Literal, Self, TypeAlias, Unpack
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dp_metrics.inputs.arrays import Records, Shape, check_same_columns, float_block, unstated_columns
+from dp_metrics.inputs.arrays import (
+    Records,
+    Shape,
+    check_multioutput,
+    check_same_columns,
+    float_block,
+    targets,
+    unstated_columns,
+)
 from dp_metrics.inputs.losses import (
     Loss,
     RecordLoss,
@@ -33,7 +41,6 @@ from dp_metrics.inputs.options import (
     check_share,
     sum_in_order,
 )
-from dp_metrics.inputs.readers import check_multioutput, targets
 from dp_metrics.mechanisms._base import NO_RATIO, Limits
 from dp_metrics.metrics._metric import UNIT, Bounds, OrderSettings, Settings, asks, private
 from dp_metrics.quantities.mean import MeanOf

@@ -10,10 +10,9 @@ from typing import Any, Unpack
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dp_metrics.inputs.arrays import Shape, float_block, loss_block
+from dp_metrics.inputs.arrays import Shape, float_block, loss_block, vector
 from dp_metrics.inputs.losses import RecordLoss, identity
 from dp_metrics.inputs.options import MAX_FLOAT, Floats, as_real, check_bounds, check_ddof, check_max_loss
-from dp_metrics.inputs.readers import vector
 from dp_metrics.metrics._metric import UNIT, Bounds, OrderSettings, Settings, asks, private
 from dp_metrics.quantities.base import Quantity
 from dp_metrics.quantities.mean import MeanOf

@@ -14,9 +14,8 @@ from numpy.typing import ArrayLike
 from dp_metrics._html import HtmlRepr
 from dp_metrics._random import RandomState
 from dp_metrics.accounting import PrivacyAccountant
-from dp_metrics.inputs.arrays import ArgumentShape, Records, Shape, is_collection
+from dp_metrics.inputs.arrays import NO_WEIGHT, ArgumentShape, Records, Shape, is_collection
 from dp_metrics.inputs.options import NEIGHBORING, Relation, as_whole, own_error_state
-from dp_metrics.inputs.readers import NO_WEIGHT
 from dp_metrics.mechanisms import Mechanism
 from dp_metrics.metrics import METRICS, Metric, row_of
 from dp_metrics.metrics._docstrings import shares_docstring

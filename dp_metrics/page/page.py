@@ -18,9 +18,8 @@ from dp_metrics._packages import __version__, import_extra
 from dp_metrics._random import RandomState
 from dp_metrics.accounting import PrivacyAccountant
 from dp_metrics.fairness.groups import Groups, public_groups
-from dp_metrics.inputs.arrays import Records, columns_of
+from dp_metrics.inputs.arrays import Records, columns_of, named_records
 from dp_metrics.inputs.options import Relation, own_error_state
-from dp_metrics.inputs.readers import named_records
 from dp_metrics.page.contents import CONFIDENCE, Section, Table, pictures_of, sections_of
 from dp_metrics.page.numbers import Number, PageFacts, Verdicts, checked
 from dp_metrics.page.page_plan import ByGroupToo, EvaluationPlan, PageForm, PageRelease, plan_of_page, planned

@@ -18,9 +18,8 @@ from dp_metrics.fairness.frame_query import FrameMetric, plan_frame
 from dp_metrics.fairness.groups import Groups
 from dp_metrics.inference.comparison import comparison_query, paired_losses
 from dp_metrics.inputs.arrays import ArgumentShape, Records, Shape, float_block, probability_block
-from dp_metrics.inputs.labels import LabelSet
+from dp_metrics.inputs.labels import LabelColumns, LabelSet, labels_and_probabilities
 from dp_metrics.inputs.options import Relation, as_real
-from dp_metrics.inputs.readers import LabelColumns, labels_and_probabilities
 from dp_metrics.mechanisms.geometric import expected_noise
 from dp_metrics.metrics import METRICS
 from dp_metrics.metrics.labels.counts import Confusion

@@ -23,9 +23,14 @@ from typing import Any, Self, TypeVar, Union, get_args, get_origin, get_type_hin
 import numpy as np
 from numpy.typing import NDArray
 
-from dp_metrics.inputs.arrays import check_one_number, number_of_records
+from dp_metrics.inputs.arrays import (
+    asked_of_persons,
+    check_groups,
+    check_one_number,
+    check_sample_weight,
+    number_of_records,
+)
 from dp_metrics.inputs.options import Relation
-from dp_metrics.inputs.readers import asked_of_persons, check_groups, check_sample_weight
 from dp_metrics.mechanisms import MECHANISMS
 from dp_metrics.quantities.base import Output, Totals
 from dp_metrics.release.released import Interval

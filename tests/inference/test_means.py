@@ -15,9 +15,8 @@ from scipy.stats import beta, gamma, invgauss, norm, weibull_min
 
 import dp_metrics as dp
 from dp_metrics.inference.loss_intervals import mean_interval_query, mean_query
-from dp_metrics.inputs.arrays import Records
+from dp_metrics.inputs.arrays import Records, vector
 from dp_metrics.inputs.options import Relation
-from dp_metrics.inputs.readers import vector
 from dp_metrics.quantities.order import cap_of
 from dp_metrics.release.count_limits import mean_half_width, normal_laplace_tail
 from dp_metrics.release.released import ReleasedNumbers

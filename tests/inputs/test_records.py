@@ -8,8 +8,8 @@ from helpers import MAX, loop_over
 
 import dp_metrics as dp
 from dp_metrics.inputs.arrays import ArgumentShape, as_numbers, float_block
+from dp_metrics.inputs.labels import LabelColumns
 from dp_metrics.inputs.options import Relation, check_bounds, check_epsilon, check_max_loss
-from dp_metrics.inputs.readers import LabelColumns
 
 ONE_HALF = [0.5, np.float32(0.5), Fraction(1, 2)]
 

@@ -14,9 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dp_metrics.inputs.arrays import Records, Shape, float_block
-from dp_metrics.inputs.labels import LabelSet, encoded_block
+from dp_metrics.inputs.labels import LabelColumns, LabelSet, encoded_block, labels_and_scores
 from dp_metrics.inputs.options import Floats
-from dp_metrics.inputs.readers import LabelColumns, labels_and_scores
 from dp_metrics.quantities.base import Quantity
 from dp_metrics.quantities.tables import nearest_with_sum
 from dp_metrics.release.query import Query

@@ -13,9 +13,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from dp_metrics.inputs.arrays import Records, Shape, float_block
-from dp_metrics.inputs.labels import encoded_block
+from dp_metrics.inputs.labels import LabelColumns, encoded_block, labels_and_scores
 from dp_metrics.inputs.options import Floats, check_count
-from dp_metrics.inputs.readers import LabelColumns, labels_and_scores
 from dp_metrics.mechanisms._base import Limits
 from dp_metrics.mechanisms.geometric import COUNT_LIMIT
 from dp_metrics.metrics._metric import CountSettings, RankSettings, asks, private
