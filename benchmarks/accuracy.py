@@ -25,6 +25,7 @@ from tqdm import tqdm
 from dp_metrics.evaluation.engine import ERROR_CAP, MECHANISM_RIVALS, RIVALS, STUDIES
 from dp_metrics.evaluation.population import Population, load_population
 from dp_metrics.mechanisms import Adaptive, Hazard, Laplace, Mechanism
+from dp_metrics.mechanisms._laws import mean_absolute_error
 
 EPSILONS = (0.1, 0.5, 1.0, 2.0)
 MECHANISMS = [rival.mechanism for rival in MECHANISM_RIVALS]
@@ -88,7 +89,7 @@ def relative_error(
     noise, stats = population.prepared(records, mechanism, epsilon, bounded=bounded)
     value = stats.bounds(1, False).value
     cap = np.inf if bounded else ERROR_CAP * value
-    return float(noise.law(stats, None).mean_absolute_error(value, cap=cap) / value)
+    return float(mean_absolute_error(noise.law(stats, None), value, cap) / value)
 
 
 def expected_errors(population: Population, epsilon: float, subsamples: int) -> list[float]:

@@ -29,6 +29,7 @@ from dp_metrics.evaluation.datasets import get_dataset, load_dataset, read_colum
 from dp_metrics.evaluation.engine import ERROR_CAP, RIVALS
 from dp_metrics.evaluation.population import Population, evaluate_model, populations_of
 from dp_metrics.inputs import losses
+from dp_metrics.mechanisms._laws import mean_absolute_error
 
 EPSILONS = np.geomspace(0.1, 10.0, 13)
 RECORDS = 1_000
@@ -124,7 +125,7 @@ def exact_errors(panel: Panel, name: str, subsamples: int) -> Floats:
         for column, epsilon in enumerate(EPSILONS.tolist()):
             noise, stats = panel.population.prepared(sample, mechanism, epsilon, bounded=bounded)
             value = stats.bounds(1, False).value
-            row[column] = noise.law(stats, None).mean_absolute_error(value, cap=ERROR_CAP * value) / value
+            row[column] = mean_absolute_error(noise.law(stats, None), value, ERROR_CAP * value) / value
     return errors.mean(axis=0)
 
 

@@ -13,10 +13,11 @@ from numpy.typing import NDArray
 
 from dp_metrics.exceptions import NoisyReleaseWarning
 from dp_metrics.mechanisms import Mechanism, OutputLaw
+from dp_metrics.mechanisms._laws import mean_absolute_error
 from dp_metrics.release.release import PreparedQuery, prepared_releases
 from dp_metrics.sensitivity.output_bounds import OutputBounds
 
-__all__ = ["bounds_seen", "density", "output_law", "success_rate"]
+__all__ = ["bounds_seen", "density", "expected_error", "output_law", "success_rate"]
 
 Floats = NDArray[np.float64]
 
@@ -48,6 +49,11 @@ def _prepared(metric: Callable[..., float], *data: Any, **options: Any) -> Prepa
         metric(*data, **options)
     [(_, [prepared])] = releases
     return prepared
+
+
+def expected_error(law: OutputLaw, value: float) -> float:
+    """Return the mean absolute error / the value; single errors count as at most ten times the value."""
+    return mean_absolute_error(law, value, 10 * value) / value
 
 
 def density(law: OutputLaw, edges: Floats) -> Floats:

@@ -28,7 +28,7 @@ from dp_metrics.inputs.options import (
     own_error_state,
 )
 from dp_metrics.mechanisms import Mechanism
-from dp_metrics.mechanisms._laws import LARGEST_NOISE, cell_edges
+from dp_metrics.mechanisms._laws import LARGEST_NOISE, cell_edges, outcomes_of
 from dp_metrics.mechanisms.geometric import SumsLaw
 from dp_metrics.metrics import Metric, row_of
 from dp_metrics.quantities.base import Output
@@ -400,7 +400,7 @@ class _Simulation:
         """Errors, and the probability of each."""
         truth, generator = self.truth, made_up()
         if not self._is_random:
-            drawn, mass = _outcomes(self._laws[0])
+            drawn, mass = outcomes_of(self._laws[0])
             return np.array([self._result([x]) for x in drawn.tolist()]) - truth, mass
         parts, mass = [], np.ones(_EDGES.size - 1)
         for law in self._laws:
@@ -484,22 +484,6 @@ def _exact(law: Any, stats: Any, private_n: bool) -> tuple[Any, float]:
 
 _NO_NOISE = Fraction(10**6)
 _EDGES = cell_edges(1024, 36)
-
-
-def _outcomes(law: Any) -> tuple[Floats, Floats]:
-    """Return numbers that stand for a law, and the probability of each.
-
-    The probabilities from 0 to 1 are cut into cells, even ones and towards both ends geometrically smaller
-    ones, and the quantile in the middle of a cell stands for the whole. A number that is released with more
-    than the probability of a cell gets a cell of its own, so that the sums over a law of few likely numbers
-    are exact.
-    """
-    edges = cell_edges(1024, 36, 4)
-    x = law.quantile(edges)
-    edges = np.concatenate([edges, law.cdf(np.nextafter(x, -np.inf)), law.cdf(x)])
-    edges = np.unique(np.clip(edges, 0.0, 1.0))
-    mass = np.diff(edges)
-    return law.quantile(edges[:-1] + mass / 2), mass
 
 
 def _draws(law: Any, generator: Generator) -> tuple[list[Any], Floats]:

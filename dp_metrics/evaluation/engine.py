@@ -39,6 +39,7 @@ from dp_metrics.mechanisms import (
     OutputLaw,
     get_mechanism,
 )
+from dp_metrics.mechanisms._laws import mean_absolute_error
 from dp_metrics.sensitivity.aggregates import OrderAggregate
 from dp_metrics.sensitivity.output_bounds import BoundsFacts, OutputBounds, order_statistic_bounds
 
@@ -424,8 +425,8 @@ def _released(row: ResultRow, release: float, law: OutputLaw | None) -> ResultRo
     if law is None:
         return row
     overshot = ERROR_CAP * row.true_value
-    expected = law.mean_absolute_error(row.true_value, cap=math.inf if row.bounded else overshot)
-    return row._replace(expected_error=float(expected), overshoot=1.0 - float(law.cdf(overshot)))
+    expected = mean_absolute_error(law, row.true_value, math.inf if row.bounded else overshot)
+    return row._replace(expected_error=expected, overshoot=1.0 - float(law.cdf(overshot)))
 
 
 def simulate_bounds(number: int) -> tuple[str, float, OutputBounds]:

@@ -493,14 +493,6 @@ class DownwardLaw:
         """Return the smallest t with P(release <= t) >= p."""
         return 0.0 - self.upward.quantile(np.clip(np.nextafter(1.0 - check_probability(p), 2.0), 0.0, 1.0))
 
-    def median(self) -> float:
-        """Return the quantile of 1/2."""
-        return float(self.quantile(0.5))
-
-    def mean_absolute_error(self, value: float, cap: float = np.inf) -> float:
-        """Return the expectation of min(abs(release - value), cap)."""
-        return self.upward.mean_absolute_error(-value, cap)
-
 
 _OF_QUANTILE = "private_quantile_interval"
 _CELLS = 320  # j: how far a limit lies beyond the output of its search

@@ -450,23 +450,3 @@ class LaplaceLaw(FloatLaw):
             noise = np.where(p < 0.5, np.log(2.0 * p), -np.log(2.0 * (1.0 - p)))
             noise = np.clip(noise, -MAX_FLOAT, MAX_FLOAT)  # a scale of 0 times infinity would be nan
             return np.clip(self.centre + self.scale * noise, *self.output_range)
-
-    def mean_absolute_error(self, value: float, cap: float = math.inf) -> float:
-        """Return the expectation of min(abs(release - value), cap), in closed form."""
-        low, high = self.output_range
-        # integrate P(release <= t) up to the value and P(release > t) from there on
-        left, middle = max(low, value - cap), min(value, high)
-        below = self._integral(middle) - self._integral(left) if middle > left else 0.0
-        middle, right = max(value, low), min(high, value + cap)
-        above = (right - middle) - (self._integral(right) - self._integral(middle)) if right > middle else 0.0
-        # the value itself may lie outside the output range, where the law has no mass
-        outside = max(0.0, min(low - value, cap)) + max(0.0, min(value - high, cap))
-        return float(below + above + outside)
-
-    def _integral(self, t: float) -> float:
-        """Return an antiderivative of the unclamped distribution function."""
-        if self.scale == 0:
-            return max(t - self.centre, 0.0)
-        x = (t - self.centre) / self.scale
-        tail = 0.5 * self.scale * math.exp(-abs(x))
-        return tail if x < 0 else (t - self.centre) + tail

@@ -403,12 +403,6 @@ class GeometricLaw(GridLaw):
         middle = self.added.cdf((indices - self.centre).astype(np.float64))
         return np.where(indices < self.grid.first, 0.0, np.where(indices >= self.grid.last, 1.0, middle))
 
-    def index_above(self, indices: Integers) -> Floats:
-        """Return P(number of the release > k)."""
-        # the noise is as likely to be -k as k
-        middle = self.added.cdf((self.centre - 1 - np.asarray(indices)).astype(np.float64))
-        return np.where(indices < self.grid.first, 1.0, np.where(indices >= self.grid.last, 0.0, middle))
-
 
 class SpreadLaw(GeometricLaw):
     """The law of a mean, which is drawn with its spread.

@@ -11,7 +11,7 @@ from dp_metrics.analysis import auditing
 from dp_metrics.inference.loss_intervals import OrderSearch, ReversedGrid, hazard_miss
 from dp_metrics.inputs.options import MAX_FLOAT, Relation
 from dp_metrics.mechanisms import Mechanism
-from dp_metrics.mechanisms._laws import GeometricGrid
+from dp_metrics.mechanisms._laws import GeometricGrid, mean_absolute_error
 from dp_metrics.sensitivity.output_bounds import OutputBounds
 
 SMALL = GeometricGrid(scale=1.0, step=0.3, limit=9.0)
@@ -62,9 +62,8 @@ def test_the_law_from_above_is_a_law_of_the_outputs():
     quantiles = law.quantile(p)
     assert (law.cdf(quantiles) >= p).all()
     assert (law.cdf(np.nextafter(quantiles, -1)) < p).all()
-    assert law.median() == law.quantile(0.5)
     mass = np.diff(np.append(0.0, cdf))
-    assert law.mean_absolute_error(2.0) == pytest.approx(mass @ np.abs(points - 2.0), rel=1e-3)
+    assert mean_absolute_error(law, 2.0) == pytest.approx(mass @ np.abs(points - 2.0), rel=1e-3)
 
 
 @loop_over("downward", [False, True])
