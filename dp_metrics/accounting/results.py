@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from importlib import import_module
-from typing import Any, overload
+from typing import Any
 
 from dp_metrics._packages import import_extra
 from dp_metrics.accounting.ledgers import Ledger, name_used
@@ -54,27 +53,10 @@ class StoredResult:
         return restored(self._kept)
 
 
-class StoredResults(Sequence[StoredResult]):
-    """All that a budget has bought, oldest first: a plain sequence, with ``to_frame()``."""
+class StoredResults(tuple[StoredResult, ...]):
+    """All that a budget has bought, oldest first: a tuple, with ``to_frame()``."""
 
-    def __init__(self, results: Sequence[StoredResult]) -> None:
-        self._results = tuple(results)
-
-    @overload
-    def __getitem__(self, place: int) -> StoredResult: ...
-
-    @overload
-    def __getitem__(self, place: slice) -> StoredResults: ...
-
-    def __getitem__(self, place: int | slice) -> StoredResult | StoredResults:
-        chosen = self._results[place]
-        return chosen if isinstance(chosen, StoredResult) else StoredResults(chosen)
-
-    def __len__(self) -> int:
-        return len(self._results)
-
-    def __repr__(self) -> str:
-        return f"StoredResults({list(self._results)!r})"
+    __slots__ = ()
 
     def to_frame(self) -> Any:
         """Return a data frame with a row for each spend; this imports pandas.
@@ -86,13 +68,13 @@ class StoredResults(Sequence[StoredResult]):
         """
         pandas = import_extra("pandas", "report")
         columns = ["spend_name", "time", "epsilon", "value", "mechanism", "neighboring"]
-        rows = [[getattr(one, name) for name in columns] for one in self._results]
+        rows = [[getattr(one, name) for name in columns] for one in self]
         return pandas.DataFrame(rows, columns=columns)
 
 
 def results_of(ledger: Ledger) -> StoredResults:
     """Return what a ledger keeps."""
-    return StoredResults([_stored(kept) for kept in ledger.kept()])
+    return StoredResults(_stored(kept) for kept in ledger.kept())
 
 
 def _stored(kept: LedgerEntry) -> StoredResult:

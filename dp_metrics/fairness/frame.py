@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import math
-from collections.abc import Callable, Hashable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Mapping
 from dataclasses import replace
 from functools import partial
 from numbers import Real
@@ -41,29 +41,8 @@ from dp_metrics.release.terms import Terms
 _METHODS = ("between_groups", "to_overall")
 
 
-class ByGroup(Mapping[Hashable, Any]):
-    """Values by group: a plain, frozen mapping.
-
-    Parameters
-    ----------
-    values : mapping
-        A value, or a dict of one for each metric, for each group.
-    """
-
-    def __init__(self, values: Mapping[Hashable, Any]) -> None:
-        self._values = dict(values)
-
-    def __getitem__(self, group: Hashable) -> Any:
-        return self._values[group]
-
-    def __iter__(self) -> Iterator[Hashable]:
-        return iter(self._values)
-
-    def __len__(self) -> int:
-        return len(self._values)
-
-    def __repr__(self) -> str:
-        return f"ByGroup({self._values!r})"
+class ByGroup(dict[Hashable, Any]):
+    """Values by group: a value, or a dict of one for each metric, for each group."""
 
     def to_frame(self) -> Any:
         """Return the values as a data frame with a row for each group; this imports pandas.
@@ -75,8 +54,8 @@ class ByGroup(Mapping[Hashable, Any]):
         """
         pd = import_extra("pandas", "report")
 
-        rows = [value if isinstance(value, dict) else {"value": value} for value in self._values.values()]
-        names = list(self._values)
+        rows = [value if isinstance(value, dict) else {"value": value} for value in self.values()]
+        names = list(self)
         several = names and isinstance(names[0], tuple)
         index = pd.MultiIndex.from_tuples(names) if several else pd.Index(names, name="group")
         return pd.DataFrame(rows, index=index)
