@@ -630,32 +630,29 @@ def loss_lower_bound(sample_a: ArrayLike, sample_b: ArrayLike, *, confidence: fl
     points = np.unique(np.concatenate([a[::2], b[::2]]))
     if points.size > 2000:
         points = np.quantile(points, np.linspace(0.0, 1.0, 2000))
-    scores = []
-    for sample_1, sample_2, sign in ((a, b, 1.0), (b, a, -1.0)):
-        train_1, train_2 = np.sort(sample_1[::2]), np.sort(sample_2[::2])
-        for side in ("left", "right"):
-            below_1 = np.searchsorted(train_1, points, side=side) / train_1.size
-            below_2 = np.searchsorted(train_2, points, side=side) / train_2.size
-            scores.append((sign, side, "below", _gain(below_1, below_2, train_2.size)))
-            scores.append((sign, side, "above", _gain(1 - below_1, 1 - below_2, train_2.size)))
-        at_1 = np.searchsorted(train_1, points, "right") - np.searchsorted(train_1, points, "left")
-        at_2 = np.searchsorted(train_2, points, "right") - np.searchsorted(train_2, points, "left")
-        scores.append((sign, "left", "at", _gain(at_1 / train_1.size, at_2 / train_2.size, train_2.size)))
-    sign, side, kind, gain = max(scores, key=lambda score: float(score[3].max()))
-    threshold = points[int(gain.argmax())]
-
-    def count(sample: Floats) -> int:
-        if kind == "at":
-            return int(np.sum(sample == threshold))
-        below = sample < threshold if side == "left" else sample <= threshold
-        return int(np.sum(below if kind == "below" else ~below))
-
-    first, second = (a[1::2], b[1::2]) if sign > 0 else (b[1::2], a[1::2])
+    found = []
+    for first, second in ((a, b), (b, a)):
+        shares = [_shares(np.sort(sample[::2]), points) for sample in (first, second)]
+        for event, (p, q) in zip(_EVENTS, zip(*shares, strict=True), strict=True):
+            gain = _gain(p, q, second[::2].size)
+            found.append((gain.max(), first, second, event, points[gain.argmax()]))
+    _, first, second, event, threshold = max(found, key=lambda one: float(one[0]))
+    trials, others = first[1::2], second[1::2]
     level = (1.0 - confidence) / 2.0
-    hits, misses = count(first), count(second)
-    lower = float(betaincinv(hits, first.size - hits + 1, level)) if hits else 0.0
-    upper = float(betaincinv(misses + 1, second.size - misses, 1.0 - level)) if misses < second.size else 1.0
+    hits, misses = (int(np.sum(event(sample, threshold))) for sample in (trials, others))
+    lower = float(betaincinv(hits, trials.size - hits + 1, level)) if hits else 0.0
+    upper = float(betaincinv(misses + 1, others.size - misses, 1.0 - level)) if misses < others.size else 1.0
     return max(0.0, math.log(lower / upper)) if lower > 0 else 0.0
+
+
+_EVENTS = (np.less_equal, np.greater_equal, np.equal)
+
+
+def _shares(ordered: Floats, points: Floats) -> tuple[Floats, Floats, Floats]:
+    """Return which share of a sample is at most each point, at least, and there: the `_EVENTS`."""
+    most = np.searchsorted(ordered, points, side="right") / ordered.size
+    least = 1.0 - np.searchsorted(ordered, points, side="left") / ordered.size
+    return most, least, most + least - 1.0
 
 
 def _gain(p: Floats, q: Floats, size: int) -> Floats:

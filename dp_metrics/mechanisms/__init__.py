@@ -1,7 +1,6 @@
 """Mechanisms: rules that turn output bounds into one private number."""
 
 from collections.abc import Callable
-from functools import cache
 from typing import Any
 
 from dp_metrics.inputs.options import Epsilon, did_you_mean, exact_epsilon
@@ -40,9 +39,7 @@ MECHANISMS: dict[str, Callable[[], Mechanism]] = {
 """The mechanisms by the names that the metrics accept."""
 
 
-@cache
-def _with_defaults(name: str) -> Mechanism:
-    return MECHANISMS[name]()
+_WITH_DEFAULTS = {name: make() for name, make in MECHANISMS.items()}
 
 
 def get_mechanism(mechanism: Any) -> Mechanism:
@@ -61,7 +58,7 @@ def get_mechanism(mechanism: Any) -> Mechanism:
                 f"mechanism must be one of {sorted(MECHANISMS)} or a mechanism object, got {mechanism!r}."
                 f"{did_you_mean(mechanism, MECHANISMS)}"
             )
-        return _with_defaults(mechanism)
+        return _WITH_DEFAULTS[mechanism]
     if isinstance(mechanism, type) or not isinstance(mechanism, Mechanism):
         raise TypeError(
             f"mechanism must be one of {sorted(MECHANISMS)} or a mechanism object such as Hazard()."
