@@ -214,7 +214,7 @@ def plan_release(  # noqa: PLR0913 - each may be known of the data
     The epsilon, and the number of records:
 
     >>> plan_release("roc_auc", guess=0.8, n=12_000, positives=0.14, error=0.01).epsilon
-    0.081
+    0.084
     >>> plan_release("recall", guess=0.9, positives=0.3, epsilon=1.0, width=0.1).n
     600
 

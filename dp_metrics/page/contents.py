@@ -16,6 +16,7 @@ from dp_metrics.metrics.labels.released_confusion import ReleasedConfusion
 from dp_metrics.metrics.scores.released_scores import ReleasedScores
 from dp_metrics.page.numbers import FOR_WHOM, HOW_GOOD, Number, PageFacts
 from dp_metrics.page.page_plan import ByGroupToo, PageRelease
+from dp_metrics.page.summary import CONFIDENCE, QUESTIONS, summary_of
 from dp_metrics.release.released import Interval
 
 _WITHIN = " The other record is of the same group: groups and their sizes are public."
@@ -97,7 +98,6 @@ def _thawed(value: Any) -> Any:
     return {name: _thawed(one) for name, one in value.items()} if isinstance(value, Mapping) else value
 
 
-CONFIDENCE = 0.95
 _NONE = "none"
 _RECORDS, _PEOPLE = "in these records, 95 %", "among all people like these, 95 %"
 _IN_UNITS = ("mse", "rmse", "mae", "median absolute error", "r2")
@@ -181,7 +181,9 @@ def sections_of(page: PageFacts, exact: Mapping[str, float] | None = None) -> li
     tables = [_overall([one for one in good if one.label is None], evaluated, exact=exact)]
     if of_labels := [one for one in good if one.label is not None]:
         tables.append(_by("label", "By label", of_labels))
-    sections = [Section(HOW_GOOD, _HOW_GOOD, tables, [one for one in shown if not _is_of_groups(one)])]
+    said = [f"{question} {told}" for question, told in zip(QUESTIONS, summary_of(page), strict=True)]
+    sections = [Section("In short", "", lines=said)]
+    sections += [Section(HOW_GOOD, _HOW_GOOD, tables, [one for one in shown if not _is_of_groups(one)])]
     if groups := [one for one in numbers if one.section == FOR_WHOM]:
         tables = [
             _by("group", "By group", [one for one in groups if one.group is not None], _sizes(evaluated)),

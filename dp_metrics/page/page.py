@@ -8,6 +8,7 @@ import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
+from datetime import UTC, datetime
 from functools import cached_property, lru_cache, partial
 from html import escape
 from pathlib import Path
@@ -20,10 +21,11 @@ from dp_metrics.accounting import PrivacyAccountant
 from dp_metrics.fairness.groups import Groups, public_groups
 from dp_metrics.inputs.arrays import Records, columns_of, named_records
 from dp_metrics.inputs.options import Relation, own_error_state
-from dp_metrics.page.contents import CONFIDENCE, Section, Table, pictures_of, sections_of
+from dp_metrics.page.contents import Section, Table, pictures_of, sections_of
 from dp_metrics.page.numbers import Number, PageFacts, Verdicts, checked
 from dp_metrics.page.page_plan import ByGroupToo, EvaluationPlan, PageForm, PageRelease, plan_of_page, planned
 from dp_metrics.page.setting import Setting, given
+from dp_metrics.page.summary import CONFIDENCE, check_words, header_of, summary_of, words_of
 from dp_metrics.release.query import Source, Together
 from dp_metrics.release.release import Release
 from dp_metrics.release.stored_answers import Answer, answer_json, read_shape, restored, restores
@@ -31,24 +33,23 @@ from dp_metrics.release.stored_questions import DAMAGED, Call, public_records, q
 from dp_metrics.release.terms import Terms
 
 
-def document(page: PageFacts, sections: Sequence[Section]) -> str:
+def document(page: PrivateEvaluation, sections: Sequence[Section]) -> str:
     """Return the page as a whole file."""
     return _rendered(page, sections, is_whole=True)
 
 
-def fragment(page: PageFacts, sections: Sequence[Section]) -> str:
+def fragment(page: PrivateEvaluation, sections: Sequence[Section]) -> str:
     """Return the page to stand in another one."""
     return _rendered(page, sections, is_whole=False)
 
 
-def _rendered(page: PageFacts, sections: Sequence[Section], *, is_whole: bool) -> str:
+def _rendered(page: PrivateEvaluation, sections: Sequence[Section], *, is_whole: bool) -> str:
     shown = [
         (section, [(one, as_data(page.evaluated, one.name)) for one in section.pictures])
         for section in sections
     ]
     text: str = _template().render(
-        page=page, sections=shown, is_whole=is_whole, version=__version__,
-        records="a private number of" if page.n is None else f"{page.n:,}",
+        page=page, words=words_of(page), sections=shown, is_whole=is_whole, version=__version__
     )  # fmt: skip
     return text
 
@@ -65,16 +66,21 @@ def _template() -> Any:
 _MEANING = re.compile(r"([\\`*_{}\[\]()#+!|~$])")
 
 
-def markdown(sections: Sequence[Section]) -> str:
+def markdown(page: PrivateEvaluation, sections: Sequence[Section]) -> str:
     """Return the page as Markdown."""
-    lines = ["# Private evaluation", ""]
+    words = words_of(page)
+    lines = [f"# {_escaped(words['title'])}", ""]
+    if words["data_description"]:
+        lines += [_escaped(words["data_description"]), ""]
+    lines += [f"- {name}: {_escaped(fact)}" for name, fact in page.header.items()]
+    lines.append("")
     for section in sections:
         lines += _section(section)
     return "\n".join(lines)
 
 
 def _section(section: Section) -> Iterator[str]:
-    yield from (f"## {section.title}", "", section.sentence, "")
+    yield from (f"## {section.title}", "", *([section.sentence, ""] if section.sentence else []))
     for line in section.lines:
         yield from (_escaped(line), "")
     for table in section.tables:
@@ -176,7 +182,27 @@ class PrivateEvaluation(PageFacts, Mapping[str, Number]):
         What all of it cost.
     budget : dict or None
         What was "spent" and "remaining" of the budget when the page was made or read again.
+    released_at : datetime or None
+        When it was released, in UTC; None of a page that was stored by an earlier version.
+    header : dict of str
+        About what the page is: the model, the decision, the time of the release.
+    summary : list of str
+        Five sentences: how good, for whom, how sure, which is better, cost and promise.
     """
+
+    def __init__(self, evaluated: PageRelease, released: datetime | None = None) -> None:
+        super().__init__(evaluated)
+        self.released_at = released
+
+    @property
+    def header(self) -> dict[str, str]:
+        """About what the page is, by name."""
+        return header_of(self, self.released_at)
+
+    @property
+    def summary(self) -> list[str]:
+        """Return the five sentences: how good, for whom, how sure, which is better, cost and promise."""
+        return summary_of(self)
 
     def with_budget(self, accountant: PrivacyAccountant | None) -> Self:
         """Note what the budget has, and return the page."""
@@ -304,13 +330,15 @@ class PrivateEvaluation(PageFacts, Mapping[str, Number]):
 
     def to_markdown(self, path: str | Path | None = None) -> str:
         """Return the page as Markdown, without pictures, and write it if there is a path."""
-        return _written(markdown(self.sections), path)
+        return _written(markdown(self, self.sections), path)
 
     def to_dict(self) -> dict[str, Any]:
         """Return all that the page says as lists, mappings, numbers and text; NaN and infinity are None."""
         from dp_metrics.page.contents import as_dict
 
-        return {"schema": _SCHEMA, "version": 1, **as_dict(self, [dict(row) for row in self._rows])}
+        words, said = words_of(self), {"header": self.header, "summary": self.summary}
+        about = {"title": words["title"], "description": words["data_description"], **said}
+        return {"schema": _SCHEMA, "version": 2, **about, **as_dict(self, [dict(row) for row in self._rows])}
 
     def to_json(self, path: str | Path | None = None) -> str:
         """Return all that the page says as JSON, and write it if there is a path.
@@ -322,7 +350,7 @@ class PrivateEvaluation(PageFacts, Mapping[str, Number]):
             Call("page", {"page": evaluated.asked}), metric=_NAME, epsilon=evaluated.epsilon,
             neighboring=evaluated.relation.value, mechanism=None,
         )  # fmt: skip
-        answer = answer_json("page", evaluated.form, evaluated.results)
+        answer = answer_json("page", {**evaluated.form, "released": self.released_at}, evaluated.results)
         release = None if question is None or answer is None else [json.loads(question), json.loads(answer)]
         return _written(json.dumps({**self.to_dict(), "release": release}, allow_nan=False, indent=1), path)
 
@@ -393,6 +421,15 @@ def private_evaluate(  # noqa: PLR0913 - options of a whole page
     baseline: Any = None,
     split: Mapping[str, float] | None = None,
     n: int | None = None,
+    title: str | None = None,
+    model_name: str | None = None,
+    data_description: str | None = None,
+    baseline_name: str | None = None,
+    score_name: str | None = None,
+    positive_meaning: str | None = None,
+    unit_name: str | tuple[str, str] | None = None,
+    person_name: str | None = None,
+    target_unit: str | None = None,
     dry_run: bool = False,
     neighboring: str = "replace_one",
     accountant: PrivacyAccountant | None = None,
@@ -449,6 +486,25 @@ def private_evaluate(  # noqa: PLR0913 - options of a whole page
     n : int or None, default=None
         A public guess of the number of records, where it is private: with it the plan leaves out what would
         be mostly noise.
+    title : str or None, default=None
+        The heading of the page; None: "Private evaluation". Like all words below it must not follow from the
+        records, and is shown as it is.
+    model_name : str or None, default=None
+        What the page calls the model; None: "the model".
+    data_description : str or None, default=None
+        One line about the test records: whose they are, from where and when.
+    baseline_name : str or None, default=None
+        What the page calls the baseline; None: "the other model".
+    score_name : str or None, default=None
+        What the scores are, such as "risk"; None: "score".
+    positive_meaning : str or None, default=None
+        What records with the positive label do, such as "come back within 30 days".
+    unit_name : str, tuple of str or None, default=None
+        What a record is, such as "patient", or ("stay", "stays"); None: "record".
+    person_name : str or None, default=None
+        Who is promised privacy, such as "patient"; None: "person".
+    target_unit : str or None, default=None
+        The unit of targets, such as "days".
     dry_run : bool, default=False
         Return the plan, and spend nothing.
     neighboring : {"replace_one", "add_or_remove_one"}, default="replace_one"
@@ -527,7 +583,16 @@ def private_evaluate(  # noqa: PLR0913 - options of a whole page
         membership,
         split,
         n,
-    )
+        check_words(
+            {
+                "title": title, "model_name": model_name, "data_description": data_description,
+                "baseline_name": baseline_name, "score_name": score_name,
+                "positive_meaning": positive_meaning, "unit_name": unit_name, "person_name": person_name,
+                "target_unit": target_unit,
+            }
+        ),
+    )  # fmt: skip
+    at = datetime.now(UTC).replace(microsecond=0)
     terms = Terms.of(
         epsilon=epsilon, neighboring=neighboring, accountant=accountant, random_state=random_state,
         spend_name=spend_name,
@@ -546,14 +611,15 @@ def private_evaluate(  # noqa: PLR0913 - options of a whole page
         form, records = form_of()
         division = planned(form)
         plan = plan_of_page(form, division)
-        return plan, plan.read(records), {"shape": form.shape, "sizes": form.sizes, "plan": division}
+        stored = {"shape": form.shape, "sizes": form.sizes, "plan": division, "released": at}
+        return plan, plan.read(records), stored
 
     if dry_run:
         form, _ = form_of()
         division = planned(form)
         plan_of_page(form, division)  # what could not be released is refused here too
         return division
-    return release.answer(read, PrivateEvaluation).with_budget(accountant)
+    return release.answer(read, partial(PrivateEvaluation, released=at)).with_budget(accountant)
 
 
 def page_release(
@@ -596,4 +662,4 @@ def _restored(answer: Answer) -> PrivateEvaluation:
     if not isinstance(division, EvaluationPlan):
         raise ValueError(DAMAGED)
     plan = plan_of_page(page, division)
-    return PrivateEvaluation(plan.combine(answer.results(plan)))
+    return PrivateEvaluation(plan.combine(answer.results(plan)), form.get("released"))

@@ -7,7 +7,7 @@ floats of all of them, and would choose the page.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from functools import partial
 from typing import Any, NamedTuple, TypeAlias
 
@@ -56,6 +56,8 @@ class Setting:
         The kind of predictions of the other model.
     labels, pos_label, edges, threshold, bounds, group_labels, membership, split, n
         As in `private_evaluate`.
+    words : mapping of str to str, default={}
+        What the page calls things: the options of these names that were given.
     """
 
     columns: tuple[str, ...]
@@ -69,6 +71,7 @@ class Setting:
     membership: str = "private"
     split: Mapping[str, Any] | None = None
     n: int | None = None
+    words: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         check_choice(self.membership, "membership", ("private", "public"))

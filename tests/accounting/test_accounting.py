@@ -226,6 +226,7 @@ def interrupted(work, moment, event):
         return trace
 
     before = sys.gettrace()
+    gc.disable()  # what is collected meanwhile, such as another ledger, would be interrupted instead
     sys.settrace(trace)
     try:
         work()
@@ -233,6 +234,7 @@ def interrupted(work, moment, event):
         return type(error)
     finally:
         sys.settrace(before)
+        gc.enable()
         # A trace, unlike a signal, can come between the end of a block and the release of its lock.
         if _ledgers._LOCK.locked():
             _ledgers._LOCK.release()

@@ -144,4 +144,4 @@ def test_the_errors_of_the_quarterly_report_are_those_to_expect():
             dp.plan_release, name.replace(" ", "_"), guess=(ill, metrics[name]), epsilon=Fraction(epsilon)
         )
         expected = [plan(n=n).error for n in sizes]
-        assert [float(cell) for cell in cells] == pytest.approx(expected, abs=0.0001, rel=0.02)
+        assert [float(cell) for cell in cells] == pytest.approx(expected, abs=0.0001, rel=0.06)

@@ -282,6 +282,7 @@ def test_records_that_are_held_are_found():
 
 START = """
 from fractions import Fraction
+from dp_metrics.inputs.arrays import Records, Shape
 from dp_metrics.mechanisms import Hazard
 from dp_metrics.mechanisms._base import rehearse_law
 from dp_metrics.metrics import METRICS

@@ -1,0 +1,244 @@
+"""What a page says first: about what it is, and five sentences for readers who know no statistics."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import replace
+from datetime import datetime
+from typing import Any
+
+from dp_metrics.inference.comparison import Comparison
+from dp_metrics.inputs.labels import LabelSet
+from dp_metrics.inputs.options import Relation
+from dp_metrics.page.numbers import FOR_WHOM, Number, PageFacts
+from dp_metrics.page.setting import SCORES
+from dp_metrics.release.released import Interval
+
+CONFIDENCE = 0.95
+QUESTIONS = ("How good?", "For whom?", "How sure?", "Which is better?", "Cost and promise?")
+"""What the five sentences answer."""
+
+_USUAL = {
+    "title": "Private evaluation",
+    "model_name": "the model",
+    "data_description": "",
+    "baseline_name": "the other model",
+    "score_name": "score",
+    "positive_meaning": "",
+    "unit_name": ("record", "records"),
+    "person_name": "person",
+    "target_unit": "",
+}
+"""The words of a page, where the caller has none."""
+
+_WIDEST = 0.5  # a share whose range is wider is too noisy to be shown here
+_LONGEST = 600
+
+
+def check_words(given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the words that were given, of those that a page may have.
+
+    Raises
+    ------
+    ValueError
+        If some are no text of one line, or too long.
+    """
+    words = {name: word for name, word in given.items() if word is not None}
+    for name, word in words.items():
+        several = list(word) if name == "unit_name" and isinstance(word, tuple | list) else [word]
+        if len(several) > 2 or not all(isinstance(one, str) and one.strip() for one in several):
+            also = ', or a pair such as ("stay", "stays")' if name == "unit_name" else ""
+            raise ValueError(f"{name} must be text{also}.")
+        if any(len(one) > _LONGEST or not one.isprintable() for one in several):
+            raise ValueError(f"{name} must be one line of at most {_LONGEST} printable characters.")
+        if name == "unit_name":
+            words[name] = (several[0], several[1] if len(several) == 2 else f"{several[0]}s")
+    return words
+
+
+def words_of(page: PageFacts) -> dict[str, Any]:
+    """Return the words of a page."""
+    return {**_USUAL, **page.evaluated.asked.get("words", {})}
+
+
+def header_of(page: PageFacts, released: datetime | None) -> dict[str, str]:
+    """Return what stands above a page: about what it is, by name."""
+    words, asked = words_of(page), page.evaluated.asked
+    one, several = words["unit_name"]
+    facts = {"Model": words["model_name"]} if words["model_name"] != _USUAL["model_name"] else {}
+    if (positive := _positive(page)) is not None:
+        if SCORES in asked["columns"] and "labels" not in asked["columns"]:
+            facts["Decision"] = f"positive if the {words['score_name']} is {asked['threshold']:g} or more"
+        meaning = f": {several} that {words['positive_meaning']}" if words["positive_meaning"] else ""
+        facts["Positive label"] = f"{positive}{meaning}"
+    facts[several[:1].upper() + several[1:]] = "a private number" if page.n is None else f"{page.n:,}"
+    facts["Protected"] = f"each {one}"
+    facts["Privacy"] = f"epsilon {page.epsilon:g} for this whole page"
+    if released is not None:
+        facts["Released"] = f"{released:%Y-%m-%d, %H:%M} UTC"
+    return facts
+
+
+def summary_of(page: PageFacts) -> list[str]:
+    """Return the five sentences, in the order of `QUESTIONS`."""
+    return [_how_good(page), _for_whom(page), _how_sure(page), _which_is_better(page), _cost(page)]
+
+
+def _positive(page: PageFacts) -> Any:
+    """Return the positive one of two labels; None where there are targets, or more labels."""
+    if "recall" not in page.numbers:
+        return None
+    asked = page.evaluated.asked
+    return (
+        LabelSet.of(asked["labels"]).known.tolist()[1] if asked["pos_label"] is None else asked["pos_label"]
+    )
+
+
+def _how_good(page: PageFacts) -> str:
+    words, numbers = words_of(page), page.numbers
+    units, model = words["unit_name"][1], words["model_name"]
+    if (positive := _positive(page)) is not None:
+        meaning = words["positive_meaning"] or f"have the label {positive}"
+        found, right = (_of_hundred(numbers[name]) for name in ("recall", "precision"))
+        if found is not None and right is not None:
+            return (
+                f"Of 100 {units} that {meaning}, {model} flags {found}; of 100 that it flags, {right} "
+                f"{meaning}."
+            )
+    if "accuracy" in numbers:
+        right = _of_hundred(numbers["accuracy"])
+        return _TOO_NOISY if right is None else f"Of 100 {units}, {model} reads {right} rightly."
+    told = []
+    for name, said in (
+        ("median absolute error", "Half of the predictions are off by less than"),
+        ("mae", "On average predictions are off by"),
+    ):
+        number = numbers.get(name)
+        limits = None if number is None or number.note is not None else _limits(number)
+        if number is not None and limits is not None:
+            sentence = f"{said} {_with_range(number.value, limits, _unit(page))}."
+            told.append((limits.upper - limits.lower > number.value, sentence))
+    return min(told, key=lambda one: one[0])[1] if told else _TOO_NOISY  # one whose limits are near, if any
+
+
+def _unit(page: PageFacts) -> str:
+    """Return the unit of targets, with a space before it."""
+    unit = words_of(page)["target_unit"]
+    return f" {unit}" if unit else ""
+
+
+_TOO_NOISY = "All is too noisy to tell how good the model is."
+
+
+def _for_whom(page: PageFacts) -> str:
+    of_groups = [one for one in page.numbers.values() if one.section == FOR_WHOM]
+    if not of_groups:
+        return "No groups of people were given."
+    sure = []
+    for one in of_groups:
+        limits = _limits(one) if one.group is None else None
+        if limits is not None and limits.lower > 0:
+            sure.append((limits.lower, one, limits))
+    if not sure:
+        return "No sure difference between groups; that is no proof that they are alike."
+    _, number, limits = max(sure, key=lambda one: float(one[0]))
+    if number.metric == "mae":
+        gap = _with_range(number.value, limits, _unit(page))
+    else:
+        gap = _with_range(100 * number.value, _times(limits, 100), " points of 100")
+    return f"Groups surely differ: the largest gap in {number.metric} is {gap}."
+
+
+def _how_sure(page: PageFacts) -> str:
+    units = words_of(page)["unit_name"][1]
+    noisy = sum(one.note is not None for one in page.numbers.values())
+    said = f"Each range holds for all {units} like these with 95 % confidence, noise and chance included"
+    if page.evaluated.asked["bounds"] is not None or (_positive(page) is None and "mae" in page.numbers):
+        said = (
+            f"Ranges of errors are about these {units} only, with 95 % confidence; mean errors may have no "
+            "upper limit, and come out too low as a rule"
+        )
+    return f"{said}; {noisy} of {len(page.numbers)} numbers are too noisy to tell." if noisy else f"{said}."
+
+
+def _which_is_better(page: PageFacts) -> str:
+    words, found = words_of(page), page.released.get("comparison")
+    if not isinstance(found, Comparison):
+        return "No other model was given, so nothing is compared."
+    model, other = words["model_name"], words["baseline_name"]
+    if found.better is None:
+        return f"Cannot tell whether {model} or {other} is better: no difference is sure."
+    ahead = found.better == "A"
+    limits = found.interval if ahead else _times(found.interval, -1)
+    more = _with_range(100 * abs(found.estimate), _times(limits, 100))
+    verb = "beats" if ahead else "loses to"
+    for_more, for_less = ("better", "worse") if ahead else ("worse", "better")
+    units, model = words["unit_name"][1], f"{model[:1].upper()}{model[1:]}"
+    return (
+        f"{model} {verb} {other}: of 100 {units}, it does {for_more} for {more} more than it does {for_less} "
+        "for."
+    )
+
+
+def _cost(page: PageFacts) -> str:
+    words, epsilon = words_of(page), page.epsilon
+    if page.is_seeded:
+        return "These numbers were drawn from a seed: they are NOT private, and nothing is promised."
+    left = ""
+    if page.budget is not None:
+        spent, remaining = page.budget["spent"], page.budget["remaining"]
+        left = f" ({remaining:g} of {spent + remaining:g} are left)"
+    one, several = words["unit_name"]
+    whose = f"your {one} or another one was used"
+    if page.relation == Relation.WITHIN_GROUPS:
+        whose = f"your {one} or another one of its group was used"
+    if page.relation == Relation.ADD_OR_REMOVE_ONE:
+        whose = f"your {one} was among the {several}"
+    right = math.ceil(100 / (1 + math.exp(-epsilon)) - 1e-9)
+    return (
+        f"The page cost epsilon {epsilon:g}{left}, and promises each {words['person_name']}, for one {one}: "
+        f"who guesses from it whether {whose} is right at most {right} of 100 times (a coin: 50). Who has k "
+        f"{several} among these has k times the epsilon."
+    )
+
+
+def _limits(number: Number) -> Interval | None:
+    """Return limits among all people, or else those of the noise; None where there are none."""
+    for limits in (number.population_interval, number.noise_interval):
+        try:
+            return limits(CONFIDENCE)
+        except (TypeError, ValueError):
+            continue
+    return None
+
+
+def _times(limits: Interval, factor: float) -> Interval:
+    lower, upper = sorted((factor * limits.lower, factor * limits.upper))
+    return replace(limits, lower=lower, upper=upper)
+
+
+def _of_hundred(number: Number) -> str | None:
+    """Return a share as a number of 100 with its range; None if it is too noisy to be told."""
+    limits = _limits(number)
+    if number.note is not None or limits is None or limits.upper - limits.lower > _WIDEST:
+        return None
+    return _with_range(100 * number.value, _times(limits, 100))
+
+
+def _with_range(value: float, limits: Interval | None, unit: str = "") -> str:
+    """Return a number with no more digits than its range supports, and the range, rounded outwards."""
+    if limits is None or not math.isfinite(limits.lower):
+        return f"about {value:.3g}{unit}"
+    half = (limits.upper - limits.lower) / 2 if math.isfinite(limits.upper) else abs(value)
+    exponent = math.floor(math.log10(half)) if half > 0 else -3
+    step, digits = 10.0**exponent, max(-exponent, 0)
+    told, low = (f"{step * whole:.{digits}f}" for whole in (round(value / step), _down(limits.lower / step)))
+    if not math.isfinite(limits.upper):
+        return f"about {told}{unit} (at least {low})"
+    return f"about {told}{unit} ({low} to {-step * _down(-limits.upper / step):.{digits}f})"
+
+
+def _down(number: float) -> int:
+    """Return the whole number below, but for what rounding of floats moves."""
+    return math.floor(number + 1e-9)

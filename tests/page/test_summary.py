@@ -1,0 +1,159 @@
+"""What a page says first: its heading, about what it is, and five sentences."""
+
+import json
+import math
+import re
+
+import numpy as np
+import pytest
+from helpers import loop_over, new_session
+
+import dp_metrics as dp
+from dp_metrics.analysis.auditing import release_loss
+from dp_metrics.page.summary import _with_range
+from dp_metrics.release.released import Interval
+
+rng = np.random.default_rng(0)
+N = 4000
+Y = (rng.random(N) < 0.2).astype(int)
+SCORE = 1 / (1 + np.exp(-(rng.normal(size=N) + 2.5 * Y - 2)))
+OTHER = np.where(rng.random(N) < 0.3, 1 - SCORE, SCORE)
+SEX = np.where(rng.random(N) < 0.5, "f", "m")
+SKEWED = np.where(SEX == "f", SCORE, rng.random(N))
+TARGET = 50 + 10 * rng.standard_normal(N)
+WORDS = {
+    "title": "Readmission <within> 30 days", "model_name": "Readmit *2*", "data_description": "Stays of 2025",
+    "baseline_name": "LACE", "score_name": "risk", "positive_meaning": "come back within 30 days",
+    "unit_name": ("stay", "stays"), "person_name": "patient",
+}  # fmt: skip
+
+
+def page_of(score=SCORE, **options):
+    return dp.private_evaluate(Y, y_score=score, epsilon=3.0, **options)
+
+
+def test_every_form_of_a_page_has_the_same_heading_and_sentences():
+    page = page_of(baseline=OTHER, accountant=dp.PrivacyAccountant(10.0), **WORDS)
+    html, text, document = page.to_html(), page.to_markdown(), json.loads(page.to_json())
+    assert document["header"] == page.header
+    assert document["summary"] == page.summary
+    assert (document["title"], document["description"]) == (WORDS["title"], WORDS["data_description"])
+    assert "<h1>Readmission &lt;within&gt; 30 days</h1>" in html
+    assert text.startswith("# Readmission &lt;within&gt; 30 days\n")
+    assert f"{page.released_at:%Y-%m-%d, %H:%M} UTC" in html
+    for sentence in page.summary:
+        assert sentence.replace("'", "&#39;") in html
+        assert re.sub(r"([\\`*_{}\[\]()#+!|~$])", r"\\\1", sentence) in text
+    assert page.header["Decision"] == "positive if the risk is 0.5 or more"
+    assert page.header["Positive label"] == "1: stays that come back within 30 days"
+    how_good, for_whom, how_sure, which, cost = page.summary
+    assert re.match(
+        r"Of 100 stays that come back within 30 days, Readmit \*2\* flags about \d+ \(\d+ to \d+\);", how_good
+    )
+    assert for_whom == "No groups of people were given."
+    assert how_sure.startswith("Each range holds for all stays like these with 95 % confidence")
+    assert which.startswith("Readmit *2* beats LACE: of 100 stays, it does better for about ")
+    assert "epsilon 3 (7 of 10 are left), and promises each patient, for one stay:" in cost
+
+
+def test_words_that_nobody_gave_read_well():
+    page = page_of()
+    assert list(page.header) == ["Decision", "Positive label", "Records", "Protected", "Privacy", "Released"]
+    assert page.summary[0].startswith("Of 100 records that have the label 1, the model flags about ")
+    assert page.summary[3] == "No other model was given, so nothing is compared."
+
+
+def test_the_range_that_is_told_holds_what_was_released_and_no_digit_too_many():
+    for _ in range(300):
+        low, width = rng.uniform(-100, 100), 10.0 ** rng.uniform(-4, 2)
+        limits = Interval(low, low + width, 0.95, "", "")
+        told, down, up = re.findall(r"-?\d+(?:\.\d+)?", _with_range(low + width / 3, limits))
+        assert float(down) <= low + 1e-7 <= low + width <= float(up) + 1e-7
+        assert abs(float(told) - low - width / 3) <= width / 2
+        step = 10.0 ** -len(told.partition(".")[2])
+        assert step <= width / 2 or step == 1
+        assert step > width / 20 or step == 1
+    assert _with_range(3.21, Interval(2.9, math.inf, 0.95, "", ""), " days") == "about 3 days (at least 2)"
+
+
+@loop_over("epsilon", [0.1, 1.0, 3.0, 9.0])
+@loop_over(
+    ("options", "whose"),
+    [
+        ({}, "whether your record or another one was used is"),
+        ({"neighboring": "add_or_remove_one"}, "whether your record was among the records is"),
+        (
+            {"sensitive_features": SEX, "group_labels": ["f", "m"], "membership": "public"},
+            "whether your record or another one of its group was used is",
+        ),
+    ],
+)
+def test_the_promise_is_rounded_up_and_about_what_neighbours_are(epsilon, options, whose):
+    part = "labels by group" if "membership" in options else "labels"
+    page = dp.private_evaluate(Y, y_score=SCORE, epsilon=epsilon, split={part: 1}, **options)
+    promised = int(re.search(rf"{whose} right at most (\d+) of 100 times", page.summary[4])[1])
+    assert promised / 100 >= 1 / (1 + math.exp(-epsilon)) > (promised - 1) / 100
+
+
+def test_what_is_too_noisy_shows_no_number():
+    page = dp.private_evaluate(Y[:30], y_score=SCORE[:30], epsilon=0.2, split={"labels": 1})
+    assert page.summary[0] == "All is too noisy to tell how good the model is."
+    assert "numbers are too noisy to tell" in page.summary[2]
+
+
+def test_groups_differ_surely_or_nothing_is_said_of_them():
+    groups = {"sensitive_features": SEX, "group_labels": ["f", "m"]}
+    alike, apart = page_of(**groups).summary[1], page_of(SKEWED, **groups).summary[1]
+    assert alike.startswith("No sure difference between groups")
+    assert re.match(r"Groups surely differ: the largest gap in .* is about [\d.]+ points of 100 \(", apart)
+
+
+def test_other_kinds_of_pages_have_sentences_too():
+    labels = rng.integers(0, 5, N)
+    many = dp.private_evaluate(labels, labels, labels=range(5), epsilon=1.0)
+    assert re.match(
+        r"Of 100 records, the model reads about [\d.]+ \([\d.]+ to 100[.0]*\) rightly", many.summary[0]
+    )
+    targets = dp.private_evaluate(TARGET, TARGET + 3, task="regression", epsilon=2.0, target_unit="days")
+    assert re.search(r"off by .*about [\d.]+ days", targets.summary[0])
+    assert "come out too low as a rule" in targets.summary[2]
+    with pytest.warns(dp.exceptions.SeededReleaseWarning):
+        seeded = page_of(random_state=0)
+    assert seeded.summary[4].startswith("These numbers were drawn from a seed: they are NOT private")
+
+
+def test_a_stored_page_says_when_it_was_released(tmp_path, monkeypatch):
+    options = {"accountant": dp.PrivacyAccountant(10.0, tmp_path / "budget"), "spend_name": "page", **WORDS}
+    page = page_of(**options)
+    read = dp.PrivateEvaluation.from_json(page.to_json())
+    assert (read.released_at, read.header, read.summary) == (page.released_at, page.header, page.summary)
+    new_session()
+    again = dp.PrivacyAccountant(10.0, tmp_path / "budget")
+    with pytest.warns(dp.exceptions.StoredReleaseWarning):
+        stored = page_of(**{**options, "accountant": again})
+    assert stored.released_at == page.released_at
+    new_session()
+    again = dp.PrivacyAccountant(10.0, tmp_path / "budget")
+    with pytest.raises(ValueError, match="another question"):
+        page_of(**{**options, "title": "Another", "accountant": again})
+
+
+@pytest.mark.parametrize(
+    ("name", "word"),
+    [(name, bad) for name in WORDS for bad in (3, "", "two\nlines", "x" * 601)]
+    + [("unit_name", ("a", "b", "c"))],
+)
+def test_words_are_lines_of_text(name, word):
+    with pytest.raises(ValueError, match=f"{name} must be"):
+        page_of(**{name: word})
+
+
+def test_neither_the_time_nor_the_words_are_part_of_what_is_released():
+    data = {"y_true": [0, 1, 1, 0]}
+
+    def released(y_true, **options):
+        return dp.private_evaluate(
+            y_true, [0, 1, 0, 0], labels=[0, 1], split={"labels": 1}, title="T", **options
+        )
+
+    assert 0.99 < release_loss(released, data, {"y_true": [0, 1, 1, 1]}, epsilon=1.0) <= 1 + 1e-12
