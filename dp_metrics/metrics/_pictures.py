@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from dp_metrics._packages import import_extra
 from dp_metrics.inputs.options import Floats
 from dp_metrics.metrics.scores.bands import CalibrationBand, RocBand
-from dp_metrics.metrics.scores.curve_formulas import PrecisionRecallCurve, RocCurve
+from dp_metrics.metrics.scores.curve_formulas import NetBenefitCurve, PrecisionRecallCurve, RocCurve
 from dp_metrics.release.released import Interval
 
 COLOURS: Mapping[str, str] = {
@@ -96,6 +96,18 @@ def draw_calibration(display: Any, band: CalibrationBand | None, is_noise: NDArr
     axes.plot([0, 1], [0, 1], color=COLOURS["chance"], linestyle=":", linewidth=1, label="perfect")
     axes.set(xlim=(-0.02, 1.02), ylim=(-0.02, 1.02))
     return _finished(display, "score", "share of positives", "best")
+
+
+def draw_net_benefit(curve: NetBenefitCurve, ax: Any) -> Any:
+    """Return axes with the net benefit by threshold, beside that of treating all, and none."""
+    axes = _tidied(_axes(ax))
+    axes.plot(curve.thresholds, curve.net_benefit, color=COLOURS["value"], linewidth=1.8, label="released")
+    axes.plot(curve.thresholds, curve.treat_all, color=COLOURS["chance"], linestyle=":", label="treat all")
+    axes.axhline(0.0, color=COLOURS["chance"], linewidth=1, label="treat none")
+    most = float(curve.treat_all.max(initial=0.01))
+    axes.set(xlabel="threshold", ylabel="net benefit", xlim=(0, 1), ylim=(-0.3 * most, 1.1 * most))
+    axes.legend(fontsize="small", framealpha=0.85, edgecolor="none")
+    return axes
 
 
 def draw_confusion(

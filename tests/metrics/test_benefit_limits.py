@@ -4,8 +4,9 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from helpers import loop_over
+from helpers import loop_over, seeded
 
+import dp_metrics as dp
 from dp_metrics._random import made_up
 from dp_metrics.metrics.labels.person_limits import benefit_limits, benefit_noise_limits
 from dp_metrics.quantities.counts_noise import CountsNoise
@@ -76,3 +77,62 @@ def test_limits_are_within_the_range(a, b, rate):
         lower, upper = limits(counts(a, b, rate), 1000, 0.25, EACH)
         assert -0.25 <= lower <= 1.0
         assert -0.25 <= upper <= 1.0
+
+
+# Of one released table of scores
+
+LABELS = np.repeat([0, 1], [1500, 500])
+SCORES = np.concatenate([np.linspace(0.01, 0.7, 1500), np.linspace(0.2, 0.99, 500)])
+
+
+def released_scores(epsilon=1.0, **options):
+    result = dp.with_result(dp.private_roc_curve)(LABELS, SCORES, epsilon=epsilon, **options)
+    return dp.ReleasedScores.of(result)
+
+
+def exact_benefit(threshold):
+    said = threshold <= SCORES
+    return ((said & (LABELS == 1)).sum() - threshold / (1 - threshold) * (said & (LABELS == 0)).sum()) / 2000
+
+
+@loop_over("of", ["people", "records"])
+@loop_over("wanted", [0.1, 0.25, 0.5, 0.8])
+def test_the_net_benefit_at_an_edge_is_within_its_limits(wanted, of):
+    released = released_scores(random_state=seeded(3))
+    found = released.net_benefit(wanted, of=of)
+    edge = min(released.counts.edges[1:-1], key=lambda edge: abs(edge - wanted))
+    assert f"threshold {edge:g} " in found.about
+    assert found.lower < exact_benefit(edge) < found.upper
+    assert found.lower <= found.estimate <= found.upper
+    assert ("among all people" in found.about) == (of == "people")
+    wider = released.net_benefit(wanted, 0.99, of=of)
+    assert wider.lower < found.lower < found.upper < wider.upper
+
+
+def test_the_curve_is_the_net_benefit_at_every_edge_beside_that_of_treating_all():
+    released = released_scores(300.0)  # without noise
+    curve = released.net_benefit_curve()
+    assert curve.net_benefit == pytest.approx([exact_benefit(edge) for edge in curve.thresholds])
+    odds = curve.thresholds / (1 - curve.thresholds)
+    assert curve.treat_all == pytest.approx(np.maximum(0.25 - 0.75 * odds, -odds))
+    for edge, benefit in zip(curve.thresholds[::9], curve.net_benefit[::9], strict=True):
+        assert released.net_benefit(edge).estimate == pytest.approx(benefit)
+
+
+def test_a_private_number_of_records_persons_and_other_scores_have_none():
+    with pytest.raises(ValueError, match="number is private"):
+        released_scores(neighboring="add_or_remove_one").net_benefit(0.3)
+    people = released_scores(groups=np.arange(2000) // 2)
+    with pytest.raises(ValueError, match="2 records"):
+        people.net_benefit(0.3)
+    assert people.net_benefit(0.3, of="records").lower > 0
+    logits = dp.with_result(dp.private_roc_curve)(LABELS, 9 * SCORES, edges=[0, 3, 6, 9], epsilon=1.0)
+    with pytest.raises(ValueError, match="needs probabilities"):
+        dp.ReleasedScores.of(logits).net_benefit(0.3)
+    with pytest.raises(ValueError, match="of must be"):
+        released_scores().net_benefit(0.3, of="all")
+
+
+def test_the_net_benefit_is_drawn_beside_treating_all_and_none():
+    axes = released_scores().plot("net_benefit")
+    assert [line.get_label() for line in axes.lines] == ["released", "treat all", "treat none"]

@@ -132,6 +132,14 @@ class CalibrationCurve(NamedTuple):
     prob_pred: Floats
 
 
+class NetBenefitCurve(NamedTuple):
+    """The net benefit of a model by threshold, and that of treating all."""
+
+    thresholds: Floats
+    net_benefit: Floats
+    treat_all: Floats
+
+
 @dataclass(frozen=True, eq=False)
 class ScoreCounts:
     """Plausible numbers of records by class and bin of the score: at least 0, and fractions.

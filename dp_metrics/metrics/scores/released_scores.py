@@ -13,13 +13,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dp_metrics._html import HtmlRepr
-from dp_metrics.inputs.options import Floats, as_real, check_choice, check_count, own_error_state
-from dp_metrics.metrics._pictures import draw_calibration, draw_precision_recall, draw_roc
+from dp_metrics.inputs.options import (
+    Floats,
+    as_real,
+    check_choice,
+    check_confidence,
+    check_count,
+    own_error_state,
+)
+from dp_metrics.metrics._pictures import draw_calibration, draw_net_benefit, draw_precision_recall, draw_roc
 from dp_metrics.metrics.labels.layouts import Counts, Layout, whole
+from dp_metrics.metrics.labels.person_limits import benefit_limits, benefit_noise_limits
 from dp_metrics.metrics.labels.released_confusion import ReleasedConfusion
 from dp_metrics.metrics.scores.bands import ANY_ORDER, ORDERED, CalibrationBand, RocBand
 from dp_metrics.metrics.scores.curve_formulas import (
     CalibrationCurve,
+    NetBenefitCurve,
     PrecisionRecallCurve,
     RocCurve,
     ScoreCounts,
@@ -32,16 +41,26 @@ from dp_metrics.metrics.scores.curve_formulas import (
     roc,
 )
 from dp_metrics.metrics.scores.table import MOST_BINS, ScoreTable
-from dp_metrics.quantities.counts_noise import too_few
+from dp_metrics.quantities.counts_noise import as_floats, too_few
 from dp_metrics.release.count_limits import RatioCells, noisy_ratio, ratio_limits
-from dp_metrics.release.released import APPROXIMATE, Interval, KeptCounts, PopulationQuestion
+from dp_metrics.release.released import (
+    APPROXIMATE,
+    POPULATION_NOTE,
+    SEVERAL,
+    Interval,
+    KeptCounts,
+    PopulationQuestion,
+    how_sure,
+)
 from dp_metrics.release.result import Result
 
 _METRICS = {"roc_auc": area_under_roc, "average_precision": average_precision}
 _TIES = {"any": ANY_ORDER, "ordered": ORDERED}
 _MOST_SHOWN = 100_000  # records of a histogram
 _OF_GAPS = f"Limits of the gaps: {APPROXIMATE[0].lower()}{APPROXIMATE[1:]}"
-_UNIT_ONLY = "A calibration curve needs probabilities: the edges of the bins should lie in [0, 1]."
+_UNIT_ONLY = (
+    "A calibration curve or a net benefit needs probabilities: the edges of the bins should lie in [0, 1]."
+)
 
 
 class AtThreshold(float):
@@ -267,14 +286,18 @@ class ReleasedScores(HtmlRepr):
         (0.5, True)
         >>> lower, upper = at.population_interval("precision")
         """
+        edge = self._edge_of(threshold)
+        classes, layout = self._table.classes, self._layout(edge)
+        counts = layout.counts(self.result.value, self.result.released.public_n)
+        return ReleasedConfusion(self.result, classes.known, counts, layout, float(self.counts.edges[edge]))
+
+    def _edge_of(self, threshold: float) -> int:
+        """Return the place of the inner edge of the released bins that is nearest to a threshold."""
         wanted = as_real(threshold)
         if not math.isfinite(wanted):
             raise ValueError("threshold must be a finite number.")
         inner = self.counts.edges[1:-1]
-        edge = int(np.abs(inner - np.clip(wanted, inner[0], inner[-1])).argmin()) + 1
-        classes, layout = self._table.classes, self._layout(edge)
-        counts = layout.counts(self.result.value, self.result.released.public_n)
-        return ReleasedConfusion(self.result, classes.known, counts, layout, float(self.counts.edges[edge]))
+        return int(np.abs(inner - np.clip(wanted, inner[0], inner[-1])).argmin()) + 1
 
     def _layout(self, edge: int) -> Layout:
         """Return how the noisy counts tell the confusion matrix at this edge."""
@@ -353,6 +376,96 @@ class ReleasedScores(HtmlRepr):
                 f"No edge of the released bins has a {name} of {goal:g} by the noisy counts: ask for less."
             )
         return float(min(reached) if name == "precision" else max(reached))
+
+    def net_benefit(self, threshold: float, confidence: float = 0.95, *, of: str = "people") -> Interval:
+        """Return the net benefit of treating whose score is at least a threshold, with limits.
+
+        Parameters
+        ----------
+        threshold : float
+            The least probability at which a treatment is worth its harm, between 0 and 1; the nearest edge of
+            the released bins is taken, and `about` names it.
+        confidence : float, default=0.95
+            Probability with which both limits hold.
+        of : {"people", "records"}, default="people"
+            Limits among all people like the records, approximate; or of these records: how far the noise may
+            have moved the number.
+
+        Returns
+        -------
+        Interval
+            Its `estimate` is (true positives - w * false positives) / n with w = t / (1 - t) at the threshold
+            t, by the noisy counts: at most the share of positives, and below 0 where treatment harms more.
+
+        Raises
+        ------
+        ValueError
+            If the number of records is private, the edges are not those of probabilities, or an argument is
+            invalid.
+
+        Notes
+        -----
+        Treating nobody has the net benefit 0; `net_benefit_curve` has that of treating all.
+
+        References
+        ----------
+        A. J. Vickers and E. B. Elkin, "Decision Curve Analysis", 2006, doi:10.1177/0272989X06295361.
+
+        Examples
+        --------
+        >>> from dp_metrics import private_roc_curve, with_result
+        >>> y_true, y_score = [0] * 700 + [1] * 300, [0.1] * 600 + [0.4] * 100 + [0.8] * 300
+        >>> released = ReleasedScores.of(with_result(private_roc_curve)(y_true, y_score, epsilon=1.0))
+        >>> lower, upper = released.net_benefit(0.2)  # exactly 0.3 - 0.25 * 0.1
+        >>> 0.2 < lower < 0.275 < upper < 0.35
+        True
+        """
+        check_choice(of, "of", ("people", "records"))
+        miss, n = (1.0 - check_confidence(confidence)) / 2, self._public_n()
+        if of == "people" and self.result.released.most_records > 1:
+            raise ValueError(SEVERAL.format("net_benefit", self.result.released.most_records))
+        edge, bins = self._edge_of(threshold), self.counts.positive.size
+        at = float(self.counts.edges[edge])
+        weight, above = at / (1 - at), np.arange(edge, bins)
+        (noise,) = self.result.parts
+        ratio = noisy_ratio(noise, RatioCells((bins + above).tolist(), above.tolist(), (1.0, 1.0)), n)
+        limits = benefit_limits if of == "people" else benefit_noise_limits
+        lower, upper = limits(ratio, n, weight, miss)
+        whom = f"{POPULATION_NOTE} {how_sure(APPROXIMATE)}" if of == "people" else "of these records."
+        estimate = min(max((ratio.a - weight * ratio.b) / n, -weight), 1.0)
+        about = f"The net benefit at the threshold {at:g} {whom}"
+        return Interval(lower, upper, confidence, about, "", estimate)
+
+    def net_benefit_curve(self) -> NetBenefitCurve:
+        """Return the net benefit at each edge of the released bins, beside that of treating all.
+
+        Returns
+        -------
+        NetBenefitCurve
+            Three arrays: `thresholds`, `net_benefit` and `treat_all`. Treating nobody has the net benefit 0.
+
+        Raises
+        ------
+        ValueError
+            As `net_benefit`.
+        """
+        n, edges = self._public_n(), self.counts.edges[1:-1]
+        negative, positive = as_floats(self.result.value).reshape(2, -1)
+        of_positive, of_negative = (np.cumsum(one[::-1])[::-1] for one in (positive, negative))
+        weight = edges / (1 - edges)
+        model = (of_positive[1:] - weight * of_negative[1:]) / n
+        treat_all = (of_positive[0] - weight * of_negative[0]) / n
+        return NetBenefitCurve(edges, *(np.clip(one, -weight, 1.0) for one in (model, treat_all)))
+
+    def _public_n(self) -> int:
+        """Return the number of records, of which the net benefit at probabilities is a share."""
+        self._check_unit()
+        if (n := self.result.released.public_n) is None:
+            raise ValueError(
+                "The net benefit is a share of all records, whose number is private here: release the curve "
+                "with neighboring='replace_one'."
+            )
+        return n
 
     def calibration_band(self, confidence: float = 0.95, n_bins: int | None = None) -> CalibrationBand:
         """Return limits of the share of positives in each bin among all people, for all bins at once.
@@ -460,10 +573,10 @@ class ReleasedScores(HtmlRepr):
 
         Parameters
         ----------
-        kind : {"roc", "precision_recall", "calibration"}, default="roc"
+        kind : {"roc", "precision_recall", "calibration", "net_benefit"}, default="roc"
             Of a ROC curve the band of `roc_band`; a precision-recall curve grey where hardly any record is
             above the threshold; of a calibration curve sure limits among all people, which hold for all its
-            bins at once, and nearly empty bins in grey.
+            bins at once, and nearly empty bins in grey; the net benefit beside treating all, and none.
         ax : matplotlib Axes or None, default=None
             Where to draw; None: a new figure of pyplot.
         confidence : float or None, default=0.95
@@ -473,8 +586,8 @@ class ReleasedScores(HtmlRepr):
 
         Returns
         -------
-        RocCurveDisplay, PrecisionRecallDisplay or CalibrationDisplay
-            Of scikit-learn, drawn, made of released numbers only.
+        RocCurveDisplay, PrecisionRecallDisplay, CalibrationDisplay or Axes
+            Of scikit-learn, drawn, made of released numbers only; the Axes of a net benefit.
 
         Raises
         ------
@@ -483,7 +596,9 @@ class ReleasedScores(HtmlRepr):
         ImportError
             If matplotlib is missing.
         """
-        check_choice(kind, "kind", ("roc", "precision_recall", "calibration"))
+        check_choice(kind, "kind", ("roc", "precision_recall", "calibration", "net_benefit"))
+        if kind == "net_benefit":
+            return draw_net_benefit(self.net_benefit_curve(), ax)
         if kind == "roc":
             roc_band = None if confidence is None else self.roc_band(confidence)
             return draw_roc(self.roc_curve(), self.roc_auc_score(), roc_band, ax)
