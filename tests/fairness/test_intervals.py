@@ -374,6 +374,7 @@ def test_limits_of_a_gap_among_people_contain_those_of_its_noise(metric, sure):
 
 
 @pytest.mark.slow
+@pytest.mark.weekly(reason="a minute; of each interval the sample has a part of benchmarks/coverage.py")
 @pytest.mark.parametrize("sure", [True, False])
 @pytest.mark.parametrize("recalls", [(0.95, 0.9, 0.7, 0.6), (0.98, 0.98)])
 def test_gaps_are_covered(recalls, sure):

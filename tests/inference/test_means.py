@@ -334,6 +334,7 @@ def covered(loss, epsilon, runs, n=400, mean=0.1):
 
 
 @pytest.mark.slow
+@pytest.mark.weekly(reason="a minute; of each interval the sample has a part of benchmarks/coverage.py")
 @pytest.mark.filterwarnings("ignore::dp_metrics.exceptions.SeededReleaseWarning")
 @pytest.mark.parametrize("epsilon", [0.5, 1.01, 4.0])
 def test_intervals_cover_the_mean(epsilon):

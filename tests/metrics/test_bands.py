@@ -195,6 +195,7 @@ def test_calibration_bands():
 
 
 @pytest.mark.slow
+@pytest.mark.weekly(reason="a minute; of each interval the sample has a part of benchmarks/coverage.py")
 @pytest.mark.parametrize("apart", [1.0, 2.5])
 def test_the_band_and_the_area_cover(apart):
     """Of 150 draws more than 17 misses of a sure 5 % have probability 2e-4."""

@@ -171,6 +171,7 @@ def test_a_released_summary_has_the_limits_of_single_metrics(labels, matrix):
 
 
 @pytest.mark.slow
+@pytest.mark.weekly(reason="a minute; of each interval the sample has a part of benchmarks/coverage.py")
 @pytest.mark.parametrize("epsilon", [0.3, 1.0])
 def test_approximate_limits_cover(epsilon):
     """At most 38 of 400 draws miss: with the nominal 5 % that fails with probability 6e-5 for each metric."""
