@@ -347,7 +347,7 @@ def add_evaluate(parser: argparse.ArgumentParser, _words: Sequence[str]) -> None
     file = {"nargs": "?", "help": f"{_FILE}; none for the demonstration"}
     several_costs = "privacy parameter of the page: 0.5, or 1/3 exactly; several in the demonstration"
     cost = {"nargs": "+", "required": False, "help": several_costs}
-    _add(parser, private_evaluate, *_PREDICTIONS, "baseline", run=_evaluate, file=file, cost=cost)
+    _add(parser, private_evaluate, *_PREDICTIONS, "baseline", "groups", run=_evaluate, file=file, cost=cost)
     parser.add_argument("--y-true", nargs=1, metavar="COL", help="column of the true labels or targets")
     _add_groups(parser)
     add_options(parser, private_evaluate)
@@ -364,13 +364,14 @@ def add_evaluate(parser: argparse.ArgumentParser, _words: Sequence[str]) -> None
 
 def _evaluate(typed: argparse.Namespace) -> int:
     options = given(
-        typed, private_evaluate, but=(*_PREDICTIONS, "baseline", "sensitive_features", "group_labels")
+        typed, private_evaluate, (*_PREDICTIONS, "baseline", "groups", "sensitive_features", "group_labels")
     )
     if typed.predictions is None:
         of_file = (
             *_PREDICTIONS,
             "y_true",
             "baseline",
+            "groups",
             "sensitive_features",
             "budget",
             "total",
@@ -400,6 +401,8 @@ def _evaluate(typed: argparse.Namespace) -> int:
     columns = {name: (of_labels if name == "y_pred" else scores)(one) for name, one in predictions.items()}
     if typed.baseline:  # is what the first of them is
         columns["baseline"] = (of_labels if "y_pred" in columns else scores)(typed.baseline)
+    if typed.groups:
+        columns["groups"] = ColumnSpec(typed.groups, Kind.LABEL)
 
     def call(y_true: Any, **more: Any) -> Any:
         return _with_features(partial(private_evaluate, y_true, **options, **labels), **more)

@@ -19,6 +19,7 @@ from dp_metrics.page.page_plan import ByGroupToo, PageRelease
 from dp_metrics.page.summary import CONFIDENCE, QUESTIONS, summary_of
 from dp_metrics.release.released import Interval
 
+_OF_PERSONS = " This holds for all records of one person together, up to {}; who has which is public."
 _WITHIN = " The other record is of the same group: groups and their sizes are public."
 
 
@@ -36,7 +37,8 @@ def as_dict(page: PageFacts, rows: list[dict[str, Any]]) -> dict[str, Any]:
         "neighboring": page.relation,
         "n": page.n,
         "is_seeded": page.is_seeded,
-        "promise": promise(page.epsilon, page.relation),
+        "promise": promise(page.epsilon, page.relation, page.most_records),
+        "most_records": page.most_records,
         "confidence": CONFIDENCE,
         "numbers": rows,
         "comparison": found.to_dict() if isinstance(found, Comparison) else None,
@@ -91,6 +93,9 @@ def deployment_of(page: PageFacts) -> dict[str, Any] | None:
     whole["implementation"]["mechanisms"] = " ".join(by)
     if page.relation == Relation.WITHIN_GROUPS:
         whole["privacy_loss"]["privacy_unit_details"] += _WITHIN
+    if page.most_records > 1:
+        whole["privacy_loss"]["privacy_unit"] = "person"
+        whole["privacy_loss"]["privacy_unit_details"] += _OF_PERSONS.format(page.most_records)
     return whole
 
 
@@ -164,11 +169,14 @@ _CHANGED = {
 }
 
 
-def promise(epsilon: float, relation: str) -> str:
+def promise(epsilon: float, relation: str, most_records: int = 1) -> str:
     """Return what the page promises, in one sentence for the people concerned."""
     factor = f"{math.exp(epsilon):.3g}" if epsilon < 700 else "exp(epsilon)"
+    changed = _CHANGED[relation]
+    if most_records > 1:
+        changed = changed.replace("one person's record", f"one person's records, up to {most_records},")
     return (
-        f"{_CHANGED[relation]}, any page that might have come out was at most {factor} times as likely or as "
+        f"{changed}, any page that might have come out was at most {factor} times as likely or as "
         f"unlikely (epsilon-differential privacy, epsilon = {epsilon:g})."
     )
 
@@ -294,10 +302,10 @@ def _with_limits(number: Number, notes: _Notes) -> Cell:
 
 
 def _tip(number: Number, evaluated: PageRelease) -> str:
-    part = evaluated.plan[number.release]
+    part, is_of_persons = evaluated.plan[number.release], evaluated.form["shape"].most_records > 1
     return (
         f"{number.metric}, from the release '{number.release}' ({part.about}), which cost epsilon "
-        f"{float(part.epsilon):.3g} and protects each record"
+        f"{float(part.epsilon):.3g} and protects each {'person' if is_of_persons else 'record'}"
     )
 
 
@@ -319,7 +327,7 @@ def _left(page: PageFacts) -> Section:
     if evaluated.plan.left_out:
         left = [[Cell(one.about), Cell(one.why)] for one in evaluated.plan.left_out]
         tables.append(Table("What was left out", ["", "why"], left))
-    lines = [promise(page.epsilon, page.relation)]
+    lines = [promise(page.epsilon, page.relation, page.most_records)]
     if page.is_seeded:
         lines.insert(0, "These numbers were drawn from a seed: they are NOT private.")
     if page.budget is not None:

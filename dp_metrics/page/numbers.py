@@ -315,6 +315,12 @@ class PageFacts:
         return number
 
     @property
+    def most_records(self) -> int:
+        """How many records one person has at most, who is protected with all of them."""
+        most: int = self.evaluated.form["shape"].most_records
+        return most
+
+    @property
     def is_seeded(self) -> bool:
         """Whether the noise can be drawn again, so that nothing is private."""
         return all(result.deployment is None for result in self.evaluated.results)

@@ -19,7 +19,7 @@ from dp_metrics._packages import __version__, import_extra
 from dp_metrics._random import RandomState
 from dp_metrics.accounting import PrivacyAccountant
 from dp_metrics.fairness.groups import Groups, public_groups
-from dp_metrics.inputs.arrays import Records, columns_of, named_records
+from dp_metrics.inputs.arrays import Records, asked_of_persons, columns_of, first_records
 from dp_metrics.inputs.options import Relation, own_error_state
 from dp_metrics.page.contents import Section, Table, pictures_of, sections_of
 from dp_metrics.page.numbers import Number, PageFacts, Verdicts, checked
@@ -125,8 +125,10 @@ def drawn(evaluated: PageRelease, name: str, ax: Any = None) -> Any:
     released = evaluated.released
     if name in _OF_SCORES:
         scores = released["scores"]
-        # the band of very many records takes long, and is too narrow to be seen
-        sure = CONFIDENCE if scores.counts.total.sum() <= _MOST_WITH_BAND else None
+        # the band of very many records takes long, and is too narrow to be seen; of persons there is none
+        has_band = evaluated.form["shape"].most_records == 1
+        has_band = has_band and scores.counts.total.sum() <= _MOST_WITH_BAND
+        sure = CONFIDENCE if has_band else None
         return scores.plot(_OF_SCORES[name], ax=ax, confidence=sure)
     labels = released.get("labels by group", released.get("labels"))
     if name == "confusion matrix":
@@ -421,6 +423,8 @@ def private_evaluate(  # noqa: PLR0913 - options of a whole page
     baseline: Any = None,
     split: Mapping[str, float] | None = None,
     n: int | None = None,
+    groups: Any = None,
+    max_records: int | None = None,
     title: str | None = None,
     model_name: str | None = None,
     data_description: str | None = None,
@@ -486,6 +490,11 @@ def private_evaluate(  # noqa: PLR0913 - options of a whole page
     n : int or None, default=None
         A public guess of the number of records, where it is private: with it the plan leaves out what would
         be mostly noise.
+    groups : array-like of shape (n_samples,) or None, default=None
+        Public ids of the persons whose records they are: each is protected with all of her or his records. A
+        record then has the epsilon of the person / the most records of one. None: each record is a person.
+    max_records : int or None, default=None
+        Of each person the first so many records are kept; None: all.
     title : str or None, default=None
         The heading of the page; None: "Private evaluation". Like all words below it must not follow from the
         records, and is shown as it is.
@@ -527,7 +536,8 @@ def private_evaluate(  # noqa: PLR0913 - options of a whole page
     Raises
     ------
     ValueError, TypeError
-        If an argument or a record is invalid, or nothing would be more than noise; nothing is spent.
+        If an argument or a record is invalid, `groups` come with a private number of records, or nothing
+        would be more than noise; nothing is spent.
     PrivacyBudgetError
         If the accountant has less than epsilon left; nothing is drawn.
 
@@ -546,9 +556,12 @@ def private_evaluate(  # noqa: PLR0913 - options of a whole page
     membership="public" when a record is replaced by one of the same group. An estimator must respond to each
     record by that record alone, and remember none.
 
+    With `groups` it holds when all records of one person are replaced.
+
     Proof: the parts of epsilon add up to it, each release has the guarantee with its part (sequential
-    composition), and which releases there are follows from public numbers. Everything else is made of what
-    was released.
+    composition), and which releases there are follows from public numbers. Of a person with up to k records
+    each release is private with its part / k for one of them, and these are replaced one by one (group
+    privacy). Everything else is made of what was released.
 
     References
     ----------
@@ -583,6 +596,7 @@ def private_evaluate(  # noqa: PLR0913 - options of a whole page
         membership,
         split,
         n,
+        max_records,
         check_words(
             {
                 "title": title, "model_name": model_name, "data_description": data_description,
@@ -597,13 +611,16 @@ def private_evaluate(  # noqa: PLR0913 - options of a whole page
         epsilon=epsilon, neighboring=neighboring, accountant=accountant, random_state=random_state,
         spend_name=spend_name,
     )  # fmt: skip
-    records = {**asked.records, "sensitive_features": sensitive_features}
+    asked_of_persons(groups, max_records)
+    records = {**asked.records, "sensitive_features": sensitive_features, "groups": groups}
     release = page_release(setting, terms, records, features)
 
     def form_of() -> tuple[PageForm, Records]:
         names = [_NAMES.get(column, column) for column in asked.columns]
         data = asked.read(relation=terms.relation)
-        shape, records = named_records(data, names=names, relation=terms.relation)
+        shape, records, _ = first_records(
+            data, names=names, relation=terms.relation, groups=groups, max_records=max_records
+        )
         sizes = _sizes(setting, records)
         return PageForm(setting, shape, terms.relation, sizes, terms.epsilon), records
 
@@ -630,7 +647,8 @@ def page_release(
     if setting.membership == "public" and setting.has_groups:
         public = partial(public_groups, features, setting.group_labels)
     call = Call("page", {"page": setting.asked()}, partial(public_records, data, public))
-    release = Release("private_evaluate", terms, call=call)
+    disclosing = [] if data.get("groups") is None else ["groups"]
+    release = Release("private_evaluate", terms, disclosing=disclosing, call=call)
     if setting.membership == "public" and terms.relation.private_n:
         raise ValueError("membership='public' tells the number of records: use neighboring='replace_one'.")
     return release

@@ -173,7 +173,11 @@ class EvaluationPlan(HtmlRepr):
 
 
 def divided(
-    portions: Sequence[Portion], epsilon: Fraction, n: int | None, split: Mapping[str, Any] | None = None
+    portions: Sequence[Portion],
+    epsilon: Fraction,
+    n: int | None,
+    split: Mapping[str, Any] | None = None,
+    most_records: int = 1,
 ) -> EvaluationPlan:
     """Return which of these releases a page holds, and what each costs.
 
@@ -187,6 +191,8 @@ def divided(
         Number of records, where it is public or somebody guessed it. None: nothing is left out.
     split : mapping or None, default=None
         Relative parts of epsilon by name: these releases and no others, whatever n is.
+    most_records : int, default=1
+        How many records one person has at most: one record has that part of what a release costs.
 
     Raises
     ------
@@ -200,10 +206,11 @@ def divided(
     while True:
         parts = [Fraction(weights.get(one.name, one.weight)) for one in chosen]
         costs = [epsilon * part / sum(parts) for part in parts]
-        if not all(map(float, costs)):
+        of_record = [float(cost / most_records) for cost in costs]
+        if not all(of_record):
             raise ValueError("epsilon is too small to be divided among the releases of this page.")
         errors = [
-            None if n is None else one.error(float(cost), n) for one, cost in zip(chosen, costs, strict=True)
+            None if n is None else one.error(cost, n) for one, cost in zip(chosen, of_record, strict=True)
         ]
         if split is not None or n is None:
             break
@@ -211,7 +218,7 @@ def divided(
         if (errors[worst] or 0.0) <= MOST_ERROR:
             break
         dropped = chosen[worst]
-        takes = dropped.needed(float(costs[worst]))
+        takes = dropped.needed(of_record[worst])
         why = (
             f"With {in_words(n)} records this part of epsilon, {float(costs[worst]):.2g}, would give mostly "
             f"noise: it takes about {in_words(takes)} records, or {takes / n:.2g} times the epsilon."
@@ -220,13 +227,13 @@ def divided(
             raise ValueError(f"Nothing could be told of these records. {dropped.about}: {why}")
         left.append(Omission(dropped.about, why))
         chosen[worst : worst + 1] = [] if dropped.without is None else [dropped.without]
-    rows = zip(chosen, costs, errors, strict=True)
+    rows = zip(chosen, costs, of_record, errors, strict=True)
     planned = tuple(
         PagePart(
             one.name, one.about, cost, error,
-            None if n is None or one.between is None else one.between(float(cost), n),
+            None if n is None or one.between is None else one.between(each, n),
         )
-        for one, cost, error in rows
+        for one, cost, each, error in rows
     )  # fmt: skip
     return EvaluationPlan(epsilon, n, planned, tuple(left))
 
@@ -247,6 +254,7 @@ _OUTSIDE = (
     "y_score has values outside [0, 1]: pass edges=[...], public edges of bins for such scores, and their "
     "threshold."
 )
+_OF_PERSONS = "Several records of one person are alike: private_compare with groups= compares persons."
 _NO_PRIVATE_N = "It needs a public number of records: neighboring='replace_one'."
 _OVERALL = Fraction(1, 5)  # of the epsilon of a loss by group
 # weights of a release that tells several numbers, and of one: chosen by benchmarks/page.py of 308a3eb
@@ -718,6 +726,8 @@ def _portions(public: PageForm) -> tuple[list[Portion], dict[str, Callable[[], _
     if setting.baseline is not None:
         if public.relation.private_n:
             left.append(Omission("Which model is better", _NO_PRIVATE_N))
+        elif public.shape.most_records > 1:
+            left.append(Omission("Which model is better", _OF_PERSONS))
         else:
             portions.append(Portion("comparison", "on how many records either model is better", _ONE,
                                     _error_of_wins))  # fmt: skip
@@ -731,19 +741,24 @@ def planned(public: PageForm) -> EvaluationPlan:
     n = public.setting.n if public.shape.n is None else public.shape.n
     if n == 0:
         raise ValueError("Found array with 0 sample(s) while a minimum of 1 is required.")
-    plan = divided(portions, public.epsilon, n, public.setting.split)
+    plan = divided(portions, public.epsilon, n, public.setting.split, public.shape.most_records)
     return replace(plan, left_out=(*plan.left_out, *left))
 
 
 def plan_of_page(public: PageForm, plan: EvaluationPlan) -> Together:
     """Return what a page releases of records of a public form, given how it divides epsilon.
 
-    That is stored with a page, for a later version may divide otherwise.
+    That is stored with a page, for a later version may divide otherwise. Where a person has up to k records,
+    each release has its epsilon / k for one of them; see `Query`.
     """
     makers = _portions(public)[1]
     blocks = {part.name: makers[part.name]() for part in plan.parts}
     shares = tuple(
-        replace(share, epsilon=share.epsilon * plan[name].epsilon / public.epsilon)
+        replace(
+            share,
+            epsilon=share.epsilon * plan[name].epsilon / public.epsilon,
+            query=replace(share.query, most_records=public.shape.most_records),
+        )
         for name, block in blocks.items()
         for share in block.shares
     )

@@ -54,7 +54,7 @@ class Setting:
         their kind, then "baseline" and "feature" as often as there are any.
     baseline : str or None
         The kind of predictions of the other model.
-    labels, pos_label, edges, threshold, bounds, group_labels, membership, split, n
+    labels, pos_label, edges, threshold, bounds, group_labels, membership, split, n, max_records
         As in `private_evaluate`.
     words : mapping of str to str, default={}
         What the page calls things: the options of these names that were given.
@@ -71,6 +71,7 @@ class Setting:
     membership: str = "private"
     split: Mapping[str, Any] | None = None
     n: int | None = None
+    max_records: int | None = None
     words: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:

@@ -12,7 +12,7 @@ from dp_metrics.inference.comparison import Comparison
 from dp_metrics.inputs.labels import LabelSet
 from dp_metrics.inputs.options import Relation
 from dp_metrics.page.numbers import FOR_WHOM, Number, PageFacts
-from dp_metrics.page.setting import SCORES
+from dp_metrics.page.setting import SCORES, TARGETS
 from dp_metrics.release.released import Interval
 
 CONFIDENCE = 0.95
@@ -74,6 +74,8 @@ def header_of(page: PageFacts, released: datetime | None) -> dict[str, str]:
         facts["Positive label"] = f"{positive}{meaning}"
     facts[several[:1].upper() + several[1:]] = "a private number" if page.n is None else f"{page.n:,}"
     facts["Protected"] = f"each {one}"
+    if page.most_records > 1:
+        facts["Protected"] = f"each {words['person_name']}, with all {several}: {page.most_records} at most"
     facts["Privacy"] = f"epsilon {page.epsilon:g} for this whole page"
     if released is not None:
         facts["Released"] = f"{released:%Y-%m-%d, %H:%M} UTC"
@@ -117,8 +119,9 @@ def _how_good(page: PageFacts) -> str:
         number = numbers.get(name)
         limits = None if number is None or number.note is not None else _limits(number)
         if number is not None and limits is not None:
-            sentence = f"{said} {_with_range(number.value, limits, _unit(page))}."
-            told.append((limits.upper - limits.lower > number.value, sentence))
+            is_wide, unit = limits.upper - limits.lower > number.value, _unit(page)
+            value = f"about {number.value:.2g}{unit}, with no useful limits"
+            told.append((is_wide, f"{said} {value if is_wide else _with_range(number.value, limits, unit)}."))
     return min(told, key=lambda one: one[0])[1] if told else _TOO_NOISY  # one whose limits are near, if any
 
 
@@ -154,7 +157,12 @@ def _how_sure(page: PageFacts) -> str:
     units = words_of(page)["unit_name"][1]
     noisy = sum(one.note is not None for one in page.numbers.values())
     said = f"Each range holds for all {units} like these with 95 % confidence, noise and chance included"
-    if page.evaluated.asked["bounds"] is not None or (_positive(page) is None and "mae" in page.numbers):
+    if page.most_records > 1:
+        said = (
+            f"Each range is about these {units} only, with 95 % confidence: how far the noise may have moved "
+            "the number"
+        )
+    elif TARGETS in page.evaluated.asked["columns"]:
         said = (
             f"Ranges of errors are about these {units} only, with 95 % confidence; mean errors may have no "
             "upper limit, and come out too low as a rule"
@@ -190,16 +198,20 @@ def _cost(page: PageFacts) -> str:
         spent, remaining = page.budget["spent"], page.budget["remaining"]
         left = f" ({remaining:g} of {spent + remaining:g} are left)"
     one, several = words["unit_name"]
+    rest = f"Who has k {several} among these has k times the epsilon."
     whose = f"your {one} or another one was used"
     if page.relation == Relation.WITHIN_GROUPS:
         whose = f"your {one} or another one of its group was used"
     if page.relation == Relation.ADD_OR_REMOVE_ONE:
         whose = f"your {one} was among the {several}"
+    if page.most_records > 1:
+        whose = f"your {several} or other ones were used"
+        rest = f"It holds for all {several} of one {words['person_name']} together."
     right = math.ceil(100 / (1 + math.exp(-epsilon)) - 1e-9)
+    for_one = "" if page.most_records > 1 else f", for one {one}"
     return (
-        f"The page cost epsilon {epsilon:g}{left}, and promises each {words['person_name']}, for one {one}: "
-        f"who guesses from it whether {whose} is right at most {right} of 100 times (a coin: 50). Who has k "
-        f"{several} among these has k times the epsilon."
+        f"The page cost epsilon {epsilon:g}{left}, and promises each {words['person_name']}{for_one}: who "
+        f"guesses from it whether {whose} is right at most {right} of 100 times (a coin: 50). {rest}"
     )
 
 

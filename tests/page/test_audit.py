@@ -120,7 +120,8 @@ def about_to_draw(kind, way, data):
         dp.private_evaluate(y_true, **options, epsilon=EPSILON, split=dict.fromkeys(names, 1))
     release, plan, known, form = caught.value.args
     with np.errstate(all="ignore"):
-        return release.prepare_all(plan, known), (plan, _content(form), _content(release._question()))
+        of_any_time = {name: value for name, value in form.items() if name != "released"}
+        return release.prepare_all(plan, known), (plan, _content(of_any_time), _content(release._question()))
 
 
 def losses(kind, way, pairs):

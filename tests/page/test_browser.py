@@ -33,13 +33,13 @@ def file(tmp_path_factory):
     return path
 
 
-@pytest.mark.parametrize("width", [1280, 400])
+@pytest.mark.parametrize("width", [1280, 768, 400, 320])
 def test_page_in_a_browser(browser, file, width):
     size = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": False}
     browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
     browser.get(file.as_uri())
     titles = [one.text for one in browser.find_elements("tag name", "h2")]
-    assert titles == ["How good", "For whom", "Which is better", "What is left"]
+    assert titles == ["In short", "How good", "For whom", "Which is better", "What is left"]
     assert browser.get_log("browser") == []
     assert browser.execute_script(WIDER) <= 0
     pictures = browser.find_elements("tag name", "img")

@@ -422,8 +422,8 @@ class ReleasedScores(HtmlRepr):
         """
         check_choice(of, "of", ("people", "records"))
         miss, n = (1.0 - check_confidence(confidence)) / 2, self._public_n()
-        if of == "people" and self.result.released.most_records > 1:
-            raise ValueError(SEVERAL.format("net_benefit", self.result.released.most_records))
+        if of == "people":
+            self._check_persons("net_benefit")
         edge, bins = self._edge_of(threshold), self.counts.positive.size
         at = float(self.counts.edges[edge])
         weight, above = at / (1 - at), np.arange(edge, bins)
@@ -485,9 +485,10 @@ class ReleasedScores(HtmlRepr):
         Raises
         ------
         ValueError
-            If the edges of the released bins are not those of probabilities.
+            If the edges of the released bins are not those of probabilities, or persons have several records.
         """
         self._check_unit()
+        self._check_persons("calibration_curve")
         asked = PopulationQuestion.of("calibration_curve", confidence, sure=False)
         if n_bins is None:
             return self._table.calibration_band(self.result.parts, self.result.released, asked)
@@ -614,6 +615,11 @@ class ReleasedScores(HtmlRepr):
         is_noise = too_few(self.counts.noise, records / np.maximum(root, 1.0))[are_shown(records)]
         band = None if confidence is None else self.calibration_band(confidence, n_bins)
         return draw_calibration(display, band, is_noise, ax)
+
+    def _check_persons(self, metric: str) -> None:
+        """Raise if persons have several records: these are alike, and tell less of all people."""
+        if (most := self.result.released.most_records) > 1:
+            raise ValueError(SEVERAL.format(metric, most))
 
     def _check_unit(self) -> None:
         if self.counts.edges[0] < 0 or self.counts.edges[-1] > 1:

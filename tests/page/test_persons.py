@@ -1,0 +1,145 @@
+"""A page about records of which several may be of one person, who is protected with all of them."""
+
+import json
+
+import numpy as np
+import pytest
+from helpers import loop_over, new_session
+
+import dp_metrics as dp
+from dp_metrics.analysis.auditing import release_loss
+
+rng = np.random.default_rng(0)
+N = 3000
+IDS = rng.integers(0, 1500, N)
+Y = (rng.random(N) < 0.3).astype(int)
+SCORE = 1 / (1 + np.exp(-(rng.normal(size=N) + 2.5 * Y - 2)))
+SEX = np.where(IDS % 2, "f", "m")
+BY_SEX = {"sensitive_features": SEX, "group_labels": ["f", "m"]}
+SEEDED = {"epsilon": 4.0, "random_state": 5}
+pytestmark = pytest.mark.filterwarnings("ignore::dp_metrics.exceptions.SeededReleaseWarning")
+
+
+def numbers(page):
+    return {name: one.value for name, one in page.items()}
+
+
+PERSONS = [0, 1, 0, 2, 1]  # the last record of person 1 is the second
+SMALL = {
+    "y_true": [0, 1, 1, 0, 1],
+    "y_pred": [0, 1, 0, 0, 1],
+    "sensitive_features": ["a", "b", "a", "a", "b"],
+}
+
+
+@loop_over("membership", ["private", "public"])
+@loop_over("options", [{}, {"max_records": 1}, {"max_records": 2}])
+def test_all_records_of_a_person_cost_epsilon_and_no_more(options, membership):
+    def released(y_true, y_pred, sensitive_features, **settings):
+        return dp.private_evaluate(
+            y_true, y_pred, labels=[0, 1], sensitive_features=sensitive_features, group_labels=["a", "b"],
+            membership=membership, groups=PERSONS, split={"labels by group": 1}, **settings,
+        )  # fmt: skip
+
+    worst = 0.0
+    for true, predicted, group in ((1, 1, "b"), (1, 0, "a"), (0, 1, "b"), (1, 1, "a")):
+        other = {name: list(column) for name, column in SMALL.items()}
+        for place in (0, 2):  # those of person 0
+            other["y_true"][place], other["y_pred"][place] = true, predicted
+            if membership == "private":
+                other["sensitive_features"][place] = group
+        worst = max(worst, release_loss(released, SMALL, other, epsilon=1.0, **options))
+    assert 0.99 < worst <= 1 + 1e-12
+
+
+def test_persons_of_one_record_are_records():
+    page, same = (
+        dp.private_evaluate(Y, y_score=SCORE, **SEEDED),
+        dp.private_evaluate(Y, y_score=SCORE, groups=np.arange(N), **SEEDED),
+    )
+    assert numbers(page) == numbers(same)
+    assert same.most_records == 1
+    assert same.header["Protected"] == "each record"
+
+
+@loop_over("most", [1, 2, 3])
+def test_the_first_records_of_each_person_are_kept(most):
+    kept = np.array([np.sum(IDS[:at] == IDS[at]) < most for at in range(N)])
+    page = dp.private_evaluate(Y, y_score=SCORE, groups=IDS, max_records=most, **BY_SEX, **SEEDED)
+    same = {name: value[kept] if len(value) == N else value for name, value in BY_SEX.items()}
+    alone = dp.private_evaluate(Y[kept], y_score=SCORE[kept], groups=IDS[kept], **same, **SEEDED)
+    assert numbers(page) == numbers(alone)
+    assert (page.n, page.most_records) == (kept.sum(), most)
+
+
+def test_each_record_has_a_part_of_epsilon_and_the_plan_knows():
+    whole = dp.private_evaluate(Y, y_score=SCORE, epsilon=3.0, dry_run=True)
+    third = dp.private_evaluate(Y, y_score=SCORE, epsilon=3.0, groups=IDS // 3, max_records=3, dry_run=True)
+    small = dp.private_evaluate(Y, y_score=SCORE, epsilon=1.0, n=third.n, dry_run=True)
+    assert third["labels"].epsilon == whole["labels"].epsilon
+    assert third["labels"].expected_error == pytest.approx(small["labels"].expected_error * N / third.n)
+
+
+def test_no_range_speaks_of_all_people_and_models_are_not_compared():
+    page = dp.private_evaluate(
+        Y, y_score=SCORE, baseline=1 - SCORE, epsilon=4.0, groups=IDS, max_records=2, **BY_SEX
+    )
+    rows = page.to_dict()["numbers"]
+    assert all(row["people"] is None for row in rows)
+    assert sum(row["noise"] is not None for row in rows) > 10
+    assert "comparison" not in page.released
+    assert any("private_compare with groups=" in one.why for one in page.plan.left_out)
+    assert page.check({"recall": (">=", 0.1)}).answer == "cannot tell"
+    assert page.check({"recall": (">=", 0.1)}, about="records").answer == "pass"
+    assert "about these records only" in page.summary[2]
+    assert "each person: who guesses from it whether your records or other ones were used" in page.summary[4]
+    details = page.deployment["privacy_loss"]
+    assert details["privacy_unit"] == "person"
+    assert "up to 2" in details["privacy_unit_details"]
+    assert "one person's records, up to 2," in page.to_dict()["promise"]
+    scores = page.released["scores"]
+    for ask in (scores.calibration_band, scores.roc_band, scores.population_interval):
+        with pytest.raises(ValueError, match="2 records of each person"):
+            ask()
+
+
+def test_persons_are_part_of_the_question(tmp_path):
+    def ask(ids, **options):
+        budget = dp.PrivacyAccountant(10.0, tmp_path / "budget")
+        return dp.private_evaluate(
+            Y, y_score=SCORE, groups=ids, epsilon=2.0, accountant=budget, spend_name="page", **options
+        )
+
+    page = ask(IDS, max_records=2)
+    new_session()
+    with pytest.warns(dp.exceptions.StoredReleaseWarning):
+        stored = ask(IDS + 7, max_records=2)  # the same persons by other names
+    assert numbers(stored) == numbers(page)
+    assert stored.most_records == 2
+    for other, options in ((IDS[::-1], {"max_records": 2}), (IDS, {"max_records": 3}), (IDS, {})):
+        new_session()
+        with pytest.raises(ValueError, match="another question"):
+            ask(other, **options)
+
+
+def test_what_cannot_be_with_persons_is_refused():
+    with pytest.raises(ValueError, match="groups cannot be used with neighboring"):
+        dp.private_evaluate(Y, y_score=SCORE, epsilon=1.0, groups=IDS, neighboring="add_or_remove_one")
+    with pytest.raises(ValueError, match="max_records needs groups"):
+        dp.private_evaluate(Y, y_score=SCORE, epsilon=1.0, max_records=2)
+    with pytest.raises(ValueError, match="inconsistent"):
+        dp.private_evaluate(Y, y_score=SCORE, epsilon=1.0, groups=IDS[1:])
+
+
+def test_the_command_takes_the_column_of_persons(tmp_path, capsys):
+    import pandas as pd
+
+    from dp_metrics.cli.main import main
+
+    pd.DataFrame({"y": Y, "score": SCORE, "patient": IDS}).to_csv(tmp_path / "p.csv", index=False)
+    argv = ["evaluate", tmp_path / "p.csv", "--y-true", "y", "--y-score", "score", "--groups", "patient",
+            "--max-records", "2", "--epsilon", "2", "--output", tmp_path / "p.json", "--json"]  # fmt: skip
+    assert main([str(word) for word in argv]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert told["most_records"] == 2
+    assert told["n"] == sum(np.minimum(np.bincount(IDS), 2))
