@@ -197,7 +197,14 @@ QUANTITIES = {
     "r2": Quantity(
         "private_r2_score", ERRORS, 3, 2, BOUNDED, least={"inverse_sensitivity": 0.1, "above_threshold": 0.55}
     ),
+    "r2 of persons": Quantity(
+        "private_r2_score", ERRORS, 3, 2, {**BOUNDED, **SEVERAL}, **OF_PERSONS, least=dict.fromkeys(BY, 0.1)
+    ),
     # ranks
+    "median of persons": Quantity(
+        "private_quantile", UNIT, 3, 3, {"q": 0.5, **BOUNDED, **SEVERAL}, persons=PERSONS, refused=NO_RANK,
+        least=dict.fromkeys(BY, 0.3),
+    ),
     "median": Quantity("private_quantile", UNIT, 4, 3, {"q": 0.5, **BOUNDED}, refused=NO_RANK),
     "median next to a sliver": Quantity(
         "private_quantile", numbers(0.0, 1e-6, 1.0), 5, 3, {"q": 0.5, **BOUNDED}, refused=NO_RANK,

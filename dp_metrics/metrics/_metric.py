@@ -37,10 +37,17 @@ class _Payment(TypedDict, total=False):
     spend_name: str | None
 
 
-class OrderSettings(_Payment, total=False):
-    """Keywords of a release of an order statistic: a record may only be replaced."""
-
+class _Rule(_Payment, total=False):
     mechanism: str | Mechanism
+
+
+class _Persons(TypedDict, total=False):
+    groups: ArrayLike | None
+    max_records: int | None
+
+
+class OrderSettings(_Rule, _Persons, total=False):
+    """Keywords of a release of an order statistic: a record may only be replaced."""
 
 
 class ReportSettings(_Payment, total=False):
@@ -49,19 +56,17 @@ class ReportSettings(_Payment, total=False):
     neighboring: str
 
 
-class Settings(ReportSettings, OrderSettings, total=False):
+class Settings(ReportSettings, _Rule, total=False):
     """Keywords of a release of a mean or a variance, besides the options of its metric."""
 
 
-class CountSettings(ReportSettings, total=False):
+class CountSettings(ReportSettings, _Persons, total=False):
     """Keywords of a release of counts, which has noise of its own; several may be of one person."""
 
     sample_weight: None
-    groups: ArrayLike | None
-    max_records: int | None
 
 
-class RankSettings(CountSettings, OrderSettings, total=False):
+class RankSettings(CountSettings, _Rule, total=False):
     """Keywords of a release of ranks or sums of which several records may be of one person."""
 
 

@@ -42,7 +42,7 @@ from dp_metrics.inputs.options import (
     sum_in_order,
 )
 from dp_metrics.mechanisms._base import NO_RATIO, Limits
-from dp_metrics.metrics._metric import UNIT, Bounds, OrderSettings, Settings, asks, private
+from dp_metrics.metrics._metric import UNIT, Bounds, OrderSettings, RankSettings, Settings, asks, private
 from dp_metrics.quantities.mean import MeanOf
 from dp_metrics.quantities.order import OrderOf
 from dp_metrics.quantities.variance import VarianceOf
@@ -367,10 +367,9 @@ def private_r2_score(
     *,
     epsilon: float,
     bounds: Bounds = None,
-    sample_weight: None = None,
     multioutput: MultiOutput = "uniform_average",
     error_share: float = 0.5,
-    **settings: Unpack[Settings],
+    **settings: Unpack[RankSettings],
 ) -> float | Floats:
     """R^2, the coefficient of determination, with epsilon-differential privacy for the test records.
 

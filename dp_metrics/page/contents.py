@@ -14,9 +14,9 @@ from dp_metrics.inference.comparison import Comparison
 from dp_metrics.inputs.options import Relation
 from dp_metrics.metrics.labels.released_confusion import ReleasedConfusion
 from dp_metrics.metrics.scores.released_scores import ReleasedScores
+from dp_metrics.page.in_short import CONFIDENCE, QUESTIONS, summary_of
 from dp_metrics.page.numbers import FOR_WHOM, HOW_GOOD, Number, PageFacts
 from dp_metrics.page.page_plan import ByGroupToo, PageRelease
-from dp_metrics.page.summary import CONFIDENCE, QUESTIONS, summary_of
 from dp_metrics.release.released import Interval
 
 _OF_PERSONS = " This holds for all records of one person together, up to {}; who has which is public."

@@ -14,7 +14,7 @@ from dp_metrics.analysis.auditing import law_loss
 from dp_metrics.inference.comparison import comparison_query, paired_losses
 from dp_metrics.inputs.arrays import Records
 from dp_metrics.inputs.options import Relation
-from dp_metrics.metrics import FUNCTIONS, METRICS
+from dp_metrics.metrics import METRICS
 from dp_metrics.quantities.base import Totals
 from dp_metrics.release.terms import Terms
 
@@ -103,8 +103,10 @@ def test_the_loss_of_a_person_is_the_mean_over_all_records():
 
 
 def released(name, rows=..., **public):
-    data = (np.array(column)[rows] for column in (Y, P if METRICS[name].predicts_labels else 0.8 * P + 0.1))
-    return dp.with_result(FUNCTIONS[name])(*data, epsilon=1.0, random_state=seeded(), **public)
+    row = METRICS[name]
+    columns = (Y, P if row.predicts_labels else 0.8 * P + 0.1)[-len(row.data) :]
+    data, options = (np.array(column)[rows] for column in columns), {**row.required, **public}
+    return dp.with_result(row.function)(*data, epsilon=1.0, random_state=seeded(), **options)
 
 
 @loop_over("name", SEVERAL)

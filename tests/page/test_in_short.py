@@ -10,7 +10,7 @@ from helpers import loop_over, new_session
 
 import dp_metrics as dp
 from dp_metrics.analysis.auditing import release_loss
-from dp_metrics.page.summary import _with_range
+from dp_metrics.page.in_short import _with_range
 from dp_metrics.release.released import Interval
 
 rng = np.random.default_rng(0)
