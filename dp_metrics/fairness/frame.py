@@ -22,13 +22,14 @@ from dp_metrics.fairness.frame_query import (
     FrameResult,
     asked_of,
     frame_metrics,
+    margin_of,
     plan_again,
     read_frame,
 )
 from dp_metrics.fairness.groups import public_groups
 from dp_metrics.fairness.intervals import GroupLimits, InPeople, InRecords, check_what
 from dp_metrics.inputs.arrays import columns_of
-from dp_metrics.inputs.options import Relation, check_choice, check_confidence, own_error_state
+from dp_metrics.inputs.options import Relation, as_whole, check_choice, check_confidence, own_error_state
 from dp_metrics.metrics._pictures import Bar, draw_groups
 from dp_metrics.metrics.scores.released_scores import ReleasedScores
 from dp_metrics.metrics.scores.table import ScoreTable
@@ -299,6 +300,56 @@ class PrivateMetricFrame:
                 for at, group in enumerate(self._groups)
             }
         )
+
+    def margin(self, feature: int) -> PrivateMetricFrame:
+        """Return the frame by one of several features, whatever the others are; it costs no more epsilon.
+
+        Parameters
+        ----------
+        feature : int
+            The place of the feature among `sensitive_features`, from 0.
+
+        Returns
+        -------
+        PrivateMetricFrame
+            With the labels of that feature as groups, and all that a frame has: differences, limits, notes.
+
+        Raises
+        ------
+        ValueError
+            If there is one feature only, or no such one, or a metric is not read from counts of labels.
+
+        Notes
+        -----
+        The noisy counts of groups that differ in the other features are added up, as they were drawn.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from dp_metrics import PrivateMetricFrame, private_recall_score
+        >>> sick, told = np.ones(4000, dtype=int), np.tile([1, 1, 1, 0], 1000)
+        >>> sex, age = np.tile(["f", "m"], 2000), np.repeat(["-40", "40-"], 2000)
+        >>> frame = PrivateMetricFrame(
+        ...     metrics=private_recall_score, y_true=sick, y_pred=told, epsilon=2.0,
+        ...     sensitive_features=np.column_stack([sex, age]), group_labels=[["f", "m"], ["-40", "40-"]],
+        ... )
+        >>> {sex: round(recall, 1) for sex, recall in frame.margin(0).by_group.items()}
+        {'f': 1.0, 'm': 0.5}
+        """
+        several = [group for group in self._groups if isinstance(group, tuple)]
+        if not several or as_whole(feature) not in range(len(several[0])):
+            features = f"from 0 to {len(several[0]) - 1}" if several else "of several: this frame has one"
+            raise ValueError(f"feature must be the place of one of the features, {features}.")
+        labels = list(dict.fromkeys(group[feature] for group in several))
+        result = FrameResult(self._entries, None, self._groups)
+        if self.group_sizes is not None:
+            result = result._replace(sizes=list(self.group_sizes.values()))
+        is_public = self.membership == "public"
+        return frame_of(
+            margin_of(result, feature, labels), epsilon=self.epsilon, membership=self.membership,
+            relation=Relation.REPLACE_ONE if is_public else Relation(self.neighboring),
+            is_single=self._is_single,
+        )  # fmt: skip
 
     def to_frame(self) -> Any:
         """Return all that was released of the groups as a data frame, a row for each; this imports pandas.

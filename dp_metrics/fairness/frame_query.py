@@ -23,7 +23,15 @@ from dp_metrics.metrics.labels.layouts import Counts, Layout, matrix_layout, rig
 from dp_metrics.metrics.scores.curve_formulas import ScoreCounts, TwoClasses, area_under_roc
 from dp_metrics.metrics.scores.table import ScoreBins, ScoreTable, score_query
 from dp_metrics.quantities.counts_noise import CountsNoise, as_floats
-from dp_metrics.quantities.tables import Cells, NestedOf, TableOf, check_cells, plausible_counts, split_table
+from dp_metrics.quantities.tables import (
+    Cells,
+    NestedOf,
+    TableOf,
+    check_cells,
+    joined_table,
+    plausible_counts,
+    split_table,
+)
 from dp_metrics.release.query import Query, Share, Source, Together
 from dp_metrics.release.released import ReleasedNumbers
 from dp_metrics.release.result import Result
@@ -707,6 +715,58 @@ def _of_table(results: Sequence[Result[Any]], *, table: _Table, sizes: Sizes) ->
             [None if one is None else replace(one, metric=metric, reading=made) for one in released],
         )
     return FrameResult(entries, [counts.n for counts in of_groups])
+
+
+def margin_of(result: FrameResult, feature: int, labels: Sequence[Hashable]) -> FrameResult:
+    """Return the entries of groups by one of several features: sums of the counts that were released.
+
+    Raises
+    ------
+    ValueError
+        If a metric is not read from counts of labels.
+    """
+    groups: Any = result.labels
+    places = [[at for at, group in enumerate(groups) if group[feature] == one] for one in labels]
+    entries = {name: _margin(entry, places) for name, entry in result.entries.items()}
+    sizes = None if result.sizes is None else [sum(map(result.sizes.__getitem__, some)) for some in places]
+    return FrameResult(entries, sizes, labels)
+
+
+def _margin(entry: Entry, places: Sequence[Sequence[int]]) -> Entry:
+    unions = []
+    for some in places:
+        known = [one for one in (entry.results[at] for at in some) if one is not None]
+        if not all(isinstance(one.reading, Confusion) for one in known):
+            raise ValueError(
+                f"{entry.metric} was released for each group, and no sum of the counts of several tells it: "
+                "ask for a frame with one of the features."
+            )
+        unions.append(_of_union(known) if known else (entry.values[some[0]], NO_RECORDS, 0, None))
+    values, notes, rests_on, results = map(list, zip(*unions, strict=True))
+    biases: list[str | None] = [None] * len(places)
+    return entry._replace(values=values, notes=notes, biases=biases, rests_on=rests_on, results=results)
+
+
+def _of_union(known: Sequence[Result[Any]]) -> tuple[Any, str | None, int, Result[Any]]:
+    """Return the value of several groups together, its note, what it rests on, and its result."""
+    first, made = known[0], known[0].reading
+    assert isinstance(made, Confusion)
+    joined = _noise(first).joined([_noise(one) for one in known[1:]])
+    each = [one.released.public_n for one in known]
+    n = None if None in each else sum(size for size in each if size is not None)
+    # counts are added up as they were drawn: each made 0 or more makes the sums too large
+    noisy = as_floats(joined.noisy).reshape(len(known), -1).sum(axis=0)
+    counts = made.layout.read(plausible_counts(noisy, made.layout.cells, n)).agreeing()
+    reading = replace(made, layout=made.layout.in_groups(len(known)))
+    result = replace(
+        first,
+        noises=(joined_table(first.noises[0], joined),),
+        outputs=(first.outputs[0]._replace(value=joined.noisy),),
+        reading=reading,
+        released=replace(first.released, values=(joined.noisy,), public_n=n),
+    )
+    note, records = reading.note(result.parts, result.released), made.rests_on(counts)
+    return made.formula(counts), note, round(float(records.min()) if records.size else counts.n), result
 
 
 def _note(made: Confusion | ScoreTable, counts: Any, result: Result[Any]) -> str | None:

@@ -66,6 +66,20 @@ class CountsNoise:
         starts = range(0, len(self.noisy), size)
         return [type(self)(self.noisy[at : at + size], rates, self.zero_sum, others) for at in starts]
 
+    def joined(self, more: Sequence[Self]) -> Self:
+        """Return the noise of these tables and of more of their form together.
+
+        Where all noise has one sum with that of others, so it has together; tables that were drawn apart have
+        it each for themselves, which makes large noise less likely.
+        """
+        tables = (self, *more)
+        noisy = tuple([number for one in tables for number in one.noisy])
+        if self.zero_sum and self.others:
+            rate = self.rates[0][1]
+            return type(self)(noisy, ((len(noisy), rate),), True, self.together - len(noisy))
+        rates = tuple([run for one in tables for run in one.rates])
+        return type(self)(noisy, rates, self.zero_sum and not more)
+
     def covariance(self, x: Floats, y: Floats) -> float:
         """Return the covariance of the noise of two weighted sums of the numbers.
 

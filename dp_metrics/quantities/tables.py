@@ -244,6 +244,15 @@ def split_table(noise: Noise, output: Output, tables: int) -> list[tuple[NoisyTa
     ]
 
 
+def joined_table(noise: Noise, joined: CountsNoise) -> NoisyTable:
+    """Return the noise of several tables of one form together, as it was told."""
+    assert isinstance(noise, NoisyTable)
+    tables = len(joined.noisy) // sum(size for size, _ in noise.cells)
+    return replace(
+        noise, cells=noise.cells * tables, rates=joined.rates, zero_sum=joined.zero_sum, others=joined.others
+    )
+
+
 def noise_of_cells(cells: Cells, epsilon: Fraction, *, private_n: bool, is_partition: bool) -> NoisyTable:
     """Return the noise of a table; see `TableOf` for the proof."""
     rate = epsilon if private_n else epsilon / 2
