@@ -118,6 +118,7 @@ def of_frame(metric, pred, membership, **paid):
 def of_page(**paid):
     page = dp.private_evaluate(model(), X, Y, sensitive_features=GROUP, group_labels=["a", "b"], **paid)
     page.to_html()
+    page.released_at = None  # the time of day
     return page.to_json()
 
 

@@ -4,7 +4,7 @@ import json
 
 import numpy as np
 import pytest
-from helpers import loop_over, new_session
+from helpers import loop_over, new_session, slow_but
 
 import dp_metrics as dp
 from dp_metrics.analysis.auditing import release_loss
@@ -24,6 +24,8 @@ def numbers(page):
     return {name: one.value for name, one in page.items()}
 
 
+BY_PLACE = {"sensitive_features": ["a", "b", "a", "a", "b"], "group_labels": ["a", "b"]}
+TARGETS = {"task": "regression", "bounds": (0, 1)}
 PERSONS = [0, 1, 0, 2, 1]  # the last record of person 1 is the second
 SMALL = {
     "y_true": [0, 1, 1, 0, 1],
@@ -50,6 +52,39 @@ def test_all_records_of_a_person_cost_epsilon_and_no_more(options, membership):
                 other["sensitive_features"][place] = group
         worst = max(worst, release_loss(released, SMALL, other, epsilon=1.0, **options))
     assert 0.99 < worst <= 1 + 1e-12
+
+
+UNIT = {"y_score": [0.1, 0.9, 0.4, 0.2, 0.8], "y_pred": [0.1, 0.9, 0.4, 0.2, 0.8]}
+EACH = {  # of each release what a page is made of, and which share of epsilon some neighbours must show
+    "labels": ("y_score", {}, 0.99),
+    "scores": ("y_score", {}, 0.99),
+    "loss": ("y_score", {}, 0.49),
+    "labels by group": ("y_score", BY_PLACE, 0.99),
+    "scores by group": ("y_score", BY_PLACE, 0.99),
+    "errors": ("y_pred", TARGETS, 0.2),
+    "absolute error": ("y_pred", TARGETS, 0.2),
+    "absolute error by group": ("y_pred", {**TARGETS, **BY_PLACE}, 0.1),
+    "median error": ("y_pred", TARGETS, 0.2),
+}
+
+
+@pytest.mark.gate
+@pytest.mark.parametrize("name", slow_but(["labels", "scores", "loss", "median error"], EACH))
+def test_each_release_of_a_page_costs_a_person_epsilon_and_no_more(name):
+    kind, options, least = EACH[name]
+
+    def released(y_true, predicted, **settings):
+        return dp.private_evaluate(
+            y_true, **{kind: predicted}, groups=PERSONS, split={name: 1}, **options, **settings
+        )
+
+    data, worst = ([0, 1, 1, 0, 1], UNIT[kind]), 0.0
+    for true, predicted in ((1, 1.0), (1, 0.0), (0, 1.0), (0, 0.0)):
+        other = [[*column] for column in data]
+        for place in (0, 2):
+            other[0][place], other[1][place] = true, predicted
+        worst = max(worst, release_loss(released, data, other, epsilon=1.0))
+    assert least <= worst <= 1 + 1e-9
 
 
 def test_persons_of_one_record_are_records():
