@@ -140,7 +140,7 @@ def plan_release(  # noqa: PLR0913 - each may be known of the data
         Accepted mean absolute error by the noise, > 0, in the units of the metric.
     width : float or None, default=None
         Wanted distance of the two limits among all people like the records, > 0, of a metric that has them:
-        see `PrivateResult.population_interval`. Pass this or `error`.
+        see `Result.population_interval`. Pass this or `error`.
     positives : float or None, default=None
         With a guess, the share of records with label 1; None: all labels are alike.
     predicted_positives : float or None, default=None
@@ -181,7 +181,7 @@ def plan_release(  # noqa: PLR0913 - each may be known of the data
 
     See Also
     --------
-    PrivateResult.noise_interval : After a release, how far the noise may have moved it.
+    Result.noise_interval : After a release, how far the noise may have moved it.
 
     Notes
     -----
@@ -264,14 +264,19 @@ def plan_release(  # noqa: PLR0913 - each may be known of the data
         return replace(most, error_range=(least.error, most.error))
 
     def is_enough(size: int, eps: float) -> bool:
+        try:
+            made = simulations(size, eps)
+        except ValueError:
+            return False  # so few records cannot have the guessed value
         if width is None:
-            return all(one.error + one.off_by <= accepted for one in simulations(size, eps))
-        widths = [one.width(asked) for one in simulations(size, eps)]
+            return all(one.error + one.off_by <= accepted for one in made)
+        widths = [one.width(asked) for one in made]
         return all(one is not None and one <= width for one in widths)
 
     accepted = math.inf if error is None else error
     with np.errstate(all="ignore"):
-        if width is not None and simulations(n or 1000, epsilon or 1.0)[0].width(asked) is None:
+        usual = simulations(n or 1000, epsilon or 1.0)[0]  # raises for what is wrong whatever the size
+        if width is not None and usual.width(asked) is None:
             raise ValueError(NO_POPULATION.format(row.name))
         if n is None:
             assert epsilon is not None

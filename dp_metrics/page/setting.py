@@ -111,8 +111,10 @@ class Setting:
         return "feature" in self.columns
 
     def asked(self) -> dict[str, Any]:
-        """Return the options by name."""
-        return {one.name: getattr(self, one.name) for one in fields(self)}
+        """Return the options by name; the latest only if they are given, for stored pages lack them."""
+        options = {one.name: getattr(self, one.name) for one in fields(self)}
+        late = ("max_records", "words")
+        return {name: value for name, value in options.items() if value or name not in late}
 
     def places(self, *names: str) -> list[int]:
         """Return the places of the columns of these names."""

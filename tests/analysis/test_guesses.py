@@ -229,6 +229,12 @@ def test_the_search_finds_the_first_number_of_two_digits_that_is_enough(error_at
         assert planning._first(digits, lambda x, wanted=wanted: error_at(x) <= wanted) == first
 
 
+def test_sizes_that_cannot_have_the_guessed_value_are_not_enough():
+    plan = dp.plan_release("recall", guess=0.93, positives=0.02, epsilon=5.0, error=0.5)
+    assert 10 < plan.n < 100
+    assert plan.error <= 0.5
+
+
 @pytest.mark.gate
 @loop_over("name", ["mae", "mse"])
 def test_what_is_planned_from_a_guess_is_safe_for_either_tail(name):
