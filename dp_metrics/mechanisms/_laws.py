@@ -363,9 +363,9 @@ def outcomes_of(law: OutputLaw) -> tuple[Floats, Floats]:
 
 
 def mean_absolute_error(law: OutputLaw, value: float, cap: float = np.inf) -> float:
-    """Return the expectation of min(abs(release - value), cap), to within 0.1 %."""
-    values, mass = outcomes_of(law)
-    return float(mass @ np.minimum(np.abs(values - value), cap))
+    """Return the expectation of min(abs(release - value), cap), to within 0.5 %."""
+    middle, mass = cells(512, 36)
+    return float(mass @ np.minimum(np.abs(law.quantile(middle) - value), cap))
 
 
 class FloatLaw:
