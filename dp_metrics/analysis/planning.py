@@ -267,6 +267,8 @@ def plan_release(  # noqa: PLR0913 - each may be known of the data
         try:
             made = simulations(size, eps)
         except ValueError:
+            if n is not None:
+                raise
             return False  # so few records cannot have the guessed value
         if width is None:
             return all(one.error + one.off_by <= accepted for one in made)
@@ -275,7 +277,8 @@ def plan_release(  # noqa: PLR0913 - each may be known of the data
 
     accepted = math.inf if error is None else error
     with np.errstate(all="ignore"):
-        usual = simulations(n or 1000, epsilon or 1.0)[0]  # raises for what is wrong whatever the size
+        # raises for what is wrong whatever the size
+        usual = simulations(1000 if n is None else n, 1.0 if epsilon is None else epsilon)[0]
         if width is not None and usual.width(asked) is None:
             raise ValueError(NO_POPULATION.format(row.name))
         if n is None:

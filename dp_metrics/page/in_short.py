@@ -138,9 +138,9 @@ def _for_whom(page: PageFacts) -> str:
     of_groups = [one for one in page.numbers.values() if one.section == FOR_WHOM]
     if not of_groups:
         return "No groups of people were given."
-    sure = []
-    for one in of_groups:
-        limits = _limits(one) if one.group is None else None
+    sure, gaps = [], [one for one in of_groups if one.group is None]
+    for one in gaps:
+        limits = _limits(one, 1 - (1 - CONFIDENCE) / len(gaps))  # all of them hold at once
         if limits is not None and limits.lower > 0:
             sure.append((limits.lower, one, limits))
     if not sure:
@@ -215,11 +215,11 @@ def _cost(page: PageFacts) -> str:
     )
 
 
-def _limits(number: Number) -> Interval | None:
+def _limits(number: Number, confidence: float = CONFIDENCE) -> Interval | None:
     """Return limits among all people, or else those of the noise; None where there are none."""
     for limits in (number.population_interval, number.noise_interval):
         try:
-            return limits(CONFIDENCE)
+            return limits(confidence)
         except (TypeError, ValueError):
             continue
     return None

@@ -114,7 +114,7 @@ class Setting:
         """Return the options by name; the latest only if they are given, for stored pages lack them."""
         options = {one.name: getattr(self, one.name) for one in fields(self)}
         late = ("max_records", "words")
-        return {name: value for name, value in options.items() if value or name not in late}
+        return {name: value for name, value in options.items() if name not in late or value}
 
     def places(self, *names: str) -> list[int]:
         """Return the places of the columns of these names."""

@@ -122,10 +122,12 @@ def test_the_curve_is_the_net_benefit_at_every_edge_beside_that_of_treating_all(
 def test_a_private_number_of_records_persons_and_other_scores_have_none():
     with pytest.raises(ValueError, match="number is private"):
         released_scores(neighboring="add_or_remove_one").net_benefit(0.3)
-    people = released_scores(groups=np.arange(2000) // 2)
+    people = released_scores(groups=np.arange(2000) // 2, random_state=seeded())
     with pytest.raises(ValueError, match="2 records"):
         people.net_benefit(0.3)
-    assert people.net_benefit(0.3, of="records").lower > 0
+    alone = released_scores(random_state=seeded()).net_benefit(0.3, of="records")
+    wider = people.net_benefit(0.3, of="records")
+    assert wider.upper - wider.lower > 1.5 * (alone.upper - alone.lower)
     logits = dp.with_result(dp.private_roc_curve)(LABELS, 9 * SCORES, edges=[0, 3, 6, 9], epsilon=1.0)
     with pytest.raises(ValueError, match="needs probabilities"):
         dp.ReleasedScores.of(logits).net_benefit(0.3)
