@@ -205,6 +205,15 @@ def test_a_limit_that_is_taken_from_the_records_is_an_infinite_loss(limited):
     assert auditing.release_loss(limited, [x], [np.append(x[:-1], 0.9)], epsilon=1.0) == math.inf
 
 
+def test_all_releases_of_a_function_are_added_up():
+    def twice(x, **settings):
+        return [dp.private_mean(x, bounds=(0, 1), **settings) for _ in range(2)]
+
+    pair = [[0.0, 0.0, 1.0]], [[0.0, 0.0, 0.0]]
+    once = auditing.release_loss(dp.private_mean, *pair, epsilon=1.0, bounds=(0, 1))
+    assert auditing.release_loss(twice, *pair, epsilon=1.0) == 2 * once > 1
+
+
 def test_what_only_one_of_two_data_sets_releases_is_an_infinite_loss():
     def if_large(x, **settings):
         return dp.private_mean(x, bounds=(0, 1), **settings) if max(x) == 1 else 0.0
