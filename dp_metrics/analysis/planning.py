@@ -28,7 +28,7 @@ from dp_metrics.inputs.options import (
     own_error_state,
 )
 from dp_metrics.mechanisms import Mechanism
-from dp_metrics.mechanisms._laws import LARGEST_NOISE, cell_edges, outcomes_of
+from dp_metrics.mechanisms._laws import LARGEST_NOISE, cells, outcomes_of
 from dp_metrics.mechanisms.geometric import SumsLaw
 from dp_metrics.metrics import Metric, row_of
 from dp_metrics.quantities.base import Output
@@ -410,7 +410,7 @@ class _Simulation:
         if not self._is_random:
             drawn, mass = outcomes_of(self._laws[0])
             return np.array([self._result([x]) for x in drawn.tolist()]) - truth, mass
-        parts, mass = [], np.ones(_EDGES.size - 1)
+        parts, mass = [], np.ones(_MASS.size)
         for law in self._laws:
             values, of_part = _draws(law, generator)
             order = generator.permutation(mass.size)
@@ -491,16 +491,15 @@ def _exact(law: Any, stats: Any, private_n: bool) -> tuple[Any, float]:
 
 
 _NO_NOISE = Fraction(10**6)
-_EDGES = cell_edges(1024, 36)
+_MIDDLE, _MASS = cells(1024, 36)
 
 
 def _draws(law: Any, generator: Generator) -> tuple[list[Any], Floats]:
     """Return stratified draws of one part, and how much each counts."""
     if isinstance(law, TableLaw):
-        noise, mass = simulated_noise(law, _EDGES.size - 1, generator)
+        noise, mass = simulated_noise(law, _MASS.size, generator)
         return list(np.array(law.values, dtype=np.float64) + noise), mass
-    mass = np.diff(_EDGES)
-    return law.quantile(_EDGES[:-1] + mass / 2).tolist(), mass
+    return law.quantile(_MIDDLE).tolist(), _MASS
 
 
 def simulated_noise(law: TableLaw, times: int, generator: Generator) -> tuple[Floats, Floats]:

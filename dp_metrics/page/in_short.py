@@ -238,9 +238,9 @@ def _of_hundred(number: Number) -> str | None:
     return _with_range(100 * number.value, _times(limits, 100))
 
 
-def _with_range(value: float, limits: Interval | None, unit: str = "") -> str:
+def _with_range(value: float, limits: Interval, unit: str = "") -> str:
     """Return a number with no more digits than its range supports, and the range, rounded outwards."""
-    if limits is None or not math.isfinite(limits.lower):
+    if not math.isfinite(limits.lower):
         return f"about {value:.3g}{unit}"
     half = (limits.upper - limits.lower) / 2 if math.isfinite(limits.upper) else abs(value)
     exponent = math.floor(math.log10(half)) if half > 0 else -3
