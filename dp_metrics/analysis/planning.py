@@ -331,7 +331,7 @@ class _Records:
     def _of_size(self, n: int) -> tuple[Query, Source, str]:
         """Return so many records, read, and what they assume."""
         if self._data is not None:
-            if (as_whole(n) or 0) < 1:
+            if n < 1:
                 raise ValueError("n must be None or a positive integer.")
             return *self._read(*_resized(self._data, self._options, n)), ""
         guess = Guess(self._guess, n, **self._hints)
@@ -343,8 +343,8 @@ class _Records:
         return *self._read(example.data, example.options), example.assumes
 
     def simulation(self, n: int, terms: Terms, error_cap: float) -> _Simulation:
-        """Return a release of so many records, drawn many times."""
-        query, source, assumes = self._of_last_size(n)
+        """Return a release of so many records, drawn many times; what is no whole number counts as 0."""
+        query, source, assumes = self._of_last_size(as_whole(n) or 0)
         return _Simulation(self._row.name, terms, query, source, error_cap, assumes)
 
 
