@@ -3,22 +3,17 @@
 from __future__ import annotations
 
 import functools
-import inspect
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from types import MappingProxyType
-from typing import Any, ParamSpec, TypeAlias, TypedDict, TypeVar
+from typing import Any, ParamSpec, TypeVar
 
 import numpy as np
-from numpy.typing import ArrayLike
 
-from dp_metrics._random import RandomState
-from dp_metrics.accounting import PrivacyAccountant
 from dp_metrics.inputs.arrays import ArgumentShape, Records, Shape, first_records, is_collection
 from dp_metrics.inputs.options import Floats, Relation
-from dp_metrics.mechanisms import Mechanism
-from dp_metrics.metrics._docstrings import shares_docstring
+from dp_metrics.metrics._settings import completed_signature, shares_docstring
 from dp_metrics.release.query import Query, Source
 from dp_metrics.release.release import Release
 from dp_metrics.release.result import Result, arguments_of, set_result
@@ -28,62 +23,6 @@ from dp_metrics.release.terms import Terms
 
 P = ParamSpec("P")
 R = TypeVar("R")
-Bounds: TypeAlias = tuple[float, float] | None
-
-
-class _Payment(TypedDict, total=False):
-    accountant: PrivacyAccountant | None
-    random_state: RandomState
-    spend_name: str | None
-
-
-class _Rule(_Payment, total=False):
-    mechanism: str | Mechanism
-
-
-class _Persons(TypedDict, total=False):
-    groups: ArrayLike | None
-    max_records: int | None
-
-
-class OrderSettings(_Rule, _Persons, total=False):
-    """Keywords of a release of an order statistic: a record may only be replaced."""
-
-
-class ReportSettings(_Payment, total=False):
-    """Keywords of a release that describes its mechanism itself, if it takes one."""
-
-    neighboring: str
-
-
-class Settings(ReportSettings, _Rule, total=False):
-    """Keywords of a release of a mean or a variance, besides the options of its metric."""
-
-
-class CountSettings(ReportSettings, _Persons, total=False):
-    """Keywords of a release of counts, which has noise of its own; several may be of one person."""
-
-    sample_weight: None
-
-
-class RankSettings(CountSettings, _Rule, total=False):
-    """Keywords of a release of ranks or sums of which several records may be of one person."""
-
-
-_KINDS = {
-    f"Unpack[{kind.__name__}]": kind
-    for kind in (OrderSettings, ReportSettings, Settings, CountSettings, RankSettings)
-}
-_DEFAULTS: Mapping[str, Any] = {
-    "sample_weight": None,
-    "groups": None,
-    "max_records": None,
-    "neighboring": "replace_one",
-    "mechanism": "adaptive",
-    "accountant": None,
-    "random_state": None,
-    "spend_name": None,
-}
 
 WEIGHTS = ("sample_weight", "groups")
 """Options that hold a value for each record."""
@@ -108,8 +47,8 @@ class Metric:
     name : str
         Name of the public function.
     body : callable
-        The function that was decorated. It gets None in the place of data and of epsilon, and its options;
-        it returns what makes a `Query` of a form, or raises for invalid options.
+        The function that was decorated. It gets None in the place of data, and its options; it
+        returns what makes a `Query` of a form, or raises for invalid options.
     exact_function : str
         The function without privacy, of scikit-learn or NumPy; "" if they have none.
     data : tuple of str
@@ -302,7 +241,7 @@ class Metric:
         """Return the query of records of a public form, or raise if the options or the form are invalid."""
         given = {name: value for name, value in {**self.options, **options}.items() if name not in PER_RECORD}
         with np.errstate(all="ignore"):
-            asked = self.body(*(None for _ in self.data), epsilon=None, **given)
+            asked = self.body(*(None for _ in self.data), **given)
             query: Query = asked(shape)
         return replace(query, most_records=shape.most_records, default=self.mechanism or query.default)
 
@@ -353,7 +292,7 @@ def private(
     """
 
     def decorate(body: Callable[P, R]) -> Callable[P, R]:
-        signature = _signature(body, mechanism)
+        signature = completed_signature(body, mechanism)
         shown = signature.parameters
         data = tuple(
             name
@@ -391,21 +330,3 @@ def private(
         return release
 
     return decorate
-
-
-def _signature(body: Callable[..., Any], mechanism: str) -> inspect.Signature:
-    """Return the whole signature of a metric: its own parameters, and one for each of its settings."""
-    written = inspect.signature(body)
-    shown = dict(written.parameters)
-    settings = _KINDS[shown.pop("settings").annotation].__annotations__
-    own = shown.pop("mechanism", None)
-    for name, default in {**_DEFAULTS, "mechanism": mechanism}.items():
-        if name == "mechanism" and own is not None:
-            shown[name] = own
-        elif name in settings:
-            kind = settings[name].__forward_arg__
-            setting = inspect.Parameter(
-                name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=kind
-            )
-            shown[name] = setting
-    return written.replace(parameters=[*shown.values()])

@@ -33,7 +33,8 @@ from dp_metrics.inputs.losses import (
 from dp_metrics.inputs.options import MAX_FLOAT, Floats, as_whole, check_max_loss
 from dp_metrics.mechanisms._base import Limits
 from dp_metrics.mechanisms.geometric import COUNT_LIMIT
-from dp_metrics.metrics._metric import Settings, asks, private
+from dp_metrics.metrics._metric import asks, private
+from dp_metrics.metrics._settings import MeanSettings
 from dp_metrics.quantities.counts_noise import SHOWN, CountsNoise, far_apart
 from dp_metrics.quantities.mean import MeanOf, ShareOf
 from dp_metrics.release.count_limits import NoisyRatio, noise_limits, noisy_binomial_limits, ratio_limits
@@ -234,13 +235,10 @@ def private_log_loss(
     y_true: ArrayLike,
     y_proba: ArrayLike,
     *,
-    epsilon: float,
     labels: ArrayLike | None = None,
     max_loss: float | None = None,
     normalize: bool = True,
-    sample_weight: ArrayLike | None = None,
-    groups: ArrayLike | None = None,
-    **settings: Unpack[Settings],
+    **settings: Unpack[MeanSettings],
 ) -> float:
     """Log loss (cross-entropy) with epsilon-differential privacy for the test records.
 
@@ -297,13 +295,10 @@ def private_brier_score_loss(
     y_true: ArrayLike,
     y_proba: ArrayLike,
     *,
-    epsilon: float,
-    sample_weight: ArrayLike | None = None,
     pos_label: Any = None,
     labels: ArrayLike | None = None,
     scale_by_half: bool | str = "auto",
-    groups: ArrayLike | None = None,
-    **settings: Unpack[Settings],
+    **settings: Unpack[MeanSettings],
 ) -> float:
     """Brier score loss with epsilon-differential privacy for the test records.
 
@@ -374,14 +369,7 @@ _OF_LABELS: Mapping[str, Any] = {
 
 @private("sklearn.metrics.zero_one_loss", greater_is_better=False, **_OF_LABELS)
 def private_zero_one_loss(
-    y_true: ArrayLike,
-    y_pred: ArrayLike,
-    *,
-    epsilon: float,
-    normalize: bool = True,
-    sample_weight: ArrayLike | None = None,
-    groups: ArrayLike | None = None,
-    **settings: Unpack[Settings],
+    y_true: ArrayLike, y_pred: ArrayLike, *, normalize: bool = True, **settings: Unpack[MeanSettings]
 ) -> float:
     """Zero-one classification loss (share of wrong labels) with epsilon-differential privacy.
 
@@ -418,14 +406,7 @@ def private_zero_one_loss(
 
 @private("sklearn.metrics.accuracy_score", greater_is_better=True, **_OF_LABELS)
 def private_accuracy_score(
-    y_true: ArrayLike,
-    y_pred: ArrayLike,
-    *,
-    epsilon: float,
-    normalize: bool = True,
-    sample_weight: ArrayLike | None = None,
-    groups: ArrayLike | None = None,
-    **settings: Unpack[Settings],
+    y_true: ArrayLike, y_pred: ArrayLike, *, normalize: bool = True, **settings: Unpack[MeanSettings]
 ) -> float:
     """Accuracy (share of right labels) with epsilon-differential privacy for the test records.
 
@@ -499,13 +480,10 @@ def private_top_k_accuracy_score(
     y_true: ArrayLike,
     y_score: ArrayLike,
     *,
-    epsilon: float,
     k: int = 2,
     normalize: bool = True,
-    sample_weight: ArrayLike | None = None,
     labels: ArrayLike | None = None,
-    groups: ArrayLike | None = None,
-    **settings: Unpack[Settings],
+    **settings: Unpack[MeanSettings],
 ) -> float:
     """Top-k accuracy with epsilon-differential privacy for the test records.
 

@@ -42,7 +42,8 @@ from dp_metrics.inputs.options import (
     sum_in_order,
 )
 from dp_metrics.mechanisms._base import NO_RATIO, Limits
-from dp_metrics.metrics._metric import UNIT, Bounds, OrderSettings, RankSettings, Settings, asks, private
+from dp_metrics.metrics._metric import UNIT, asks, private
+from dp_metrics.metrics._settings import Bounds, ErrorSettings, MeanSettings, OrderSettings, RankSettings
 from dp_metrics.quantities.mean import MeanOf
 from dp_metrics.quantities.order import OrderOf
 from dp_metrics.quantities.variance import VarianceOf
@@ -224,17 +225,7 @@ def _combined(values: Sequence[float], output_weights: OutputWeights) -> float |
 
 
 @private("sklearn.metrics.mean_squared_error", greater_is_better=False, limit=UNIT)
-def private_mse(
-    y_true: ArrayLike,
-    y_pred: ArrayLike,
-    *,
-    epsilon: float,
-    bounds: Bounds = None,
-    sample_weight: ArrayLike | None = None,
-    multioutput: MultiOutput = "uniform_average",
-    groups: ArrayLike | None = None,
-    **settings: Unpack[Settings],
-) -> float | Floats:
+def private_mse(y_true: ArrayLike, y_pred: ArrayLike, **settings: Unpack[ErrorSettings]) -> float | Floats:
     """Mean squared error with epsilon-differential privacy for the test records.
 
     Returns
@@ -260,24 +251,14 @@ def private_mse(
     >>> 0.2 < mse < 0.7  # exactly 0.375
     True
     """
-    return asks(error_query, squared_error, bounds=bounds, multioutput=multioutput)
+    return asks(error_query, squared_error, **settings)
 
 
 private_mean_squared_error = private_mse
 
 
 @private("sklearn.metrics.root_mean_squared_error", greater_is_better=False, limit=UNIT)
-def private_rmse(
-    y_true: ArrayLike,
-    y_pred: ArrayLike,
-    *,
-    epsilon: float,
-    bounds: Bounds = None,
-    sample_weight: ArrayLike | None = None,
-    multioutput: MultiOutput = "uniform_average",
-    groups: ArrayLike | None = None,
-    **settings: Unpack[Settings],
-) -> float | Floats:
+def private_rmse(y_true: ArrayLike, y_pred: ArrayLike, **settings: Unpack[ErrorSettings]) -> float | Floats:
     """Root mean squared error with epsilon-differential privacy for the test records.
 
     The square root of a private mean squared error, which costs nothing more. scikit-learn averages the roots
@@ -305,24 +286,14 @@ def private_rmse(
     >>> 0.4 < rmse < 0.85  # exactly 0.612
     True
     """
-    return asks(root_query, squared_error, bounds=bounds, multioutput=multioutput)
+    return asks(root_query, squared_error, **settings)
 
 
 private_root_mean_squared_error = private_rmse
 
 
 @private("sklearn.metrics.mean_absolute_error", greater_is_better=False, limit=UNIT)
-def private_mae(
-    y_true: ArrayLike,
-    y_pred: ArrayLike,
-    *,
-    epsilon: float,
-    bounds: Bounds = None,
-    sample_weight: ArrayLike | None = None,
-    multioutput: MultiOutput = "uniform_average",
-    groups: ArrayLike | None = None,
-    **settings: Unpack[Settings],
-) -> float | Floats:
+def private_mae(y_true: ArrayLike, y_pred: ArrayLike, **settings: Unpack[ErrorSettings]) -> float | Floats:
     """Mean absolute error with epsilon-differential privacy for the test records.
 
     Returns
@@ -348,7 +319,7 @@ def private_mae(
     >>> 0.3 < mae < 0.8  # exactly 0.5
     True
     """
-    return asks(error_query, absolute_error, bounds=bounds, multioutput=multioutput)
+    return asks(error_query, absolute_error, **settings)
 
 
 private_mean_absolute_error = private_mae
@@ -365,7 +336,6 @@ def private_r2_score(
     y_true: ArrayLike,
     y_pred: ArrayLike,
     *,
-    epsilon: float,
     bounds: Bounds = None,
     multioutput: MultiOutput = "uniform_average",
     error_share: float = 0.5,
@@ -419,12 +389,9 @@ def private_mean_absolute_percentage_error(
     y_true: ArrayLike,
     y_pred: ArrayLike,
     *,
-    epsilon: float,
     max_loss: float | None = None,
-    sample_weight: ArrayLike | None = None,
     multioutput: MultiOutput = "uniform_average",
-    groups: ArrayLike | None = None,
-    **settings: Unpack[Settings],
+    **settings: Unpack[MeanSettings],
 ) -> float | Floats:
     """Mean absolute percentage error (MAPE) with epsilon-differential privacy for the test records.
 
@@ -471,15 +438,7 @@ def _check_above_minus_one(y_true: Floats, y_pred: Floats) -> None:
     lowest_prediction=math.nextafter(-1.0, 0.0),
 )
 def private_mean_squared_log_error(
-    y_true: ArrayLike,
-    y_pred: ArrayLike,
-    *,
-    epsilon: float,
-    bounds: Bounds = None,
-    sample_weight: ArrayLike | None = None,
-    multioutput: MultiOutput = "uniform_average",
-    groups: ArrayLike | None = None,
-    **settings: Unpack[Settings],
+    y_true: ArrayLike, y_pred: ArrayLike, **settings: Unpack[ErrorSettings]
 ) -> float | Floats:
     """Mean squared logarithmic error with epsilon-differential privacy for the test records.
 
@@ -513,25 +472,15 @@ def private_mean_squared_log_error(
     >>> 0.02 < msle < 0.08  # exactly 0.04
     True
     """
-    limits = check_bounds(bounds)
+    limits = check_bounds(settings["bounds"])
     if limits is not None and limits[0] <= -1:
         raise ValueError("The lower one of bounds must be above -1.")
-    check = _check_above_minus_one
-    return asks(error_query, squared_log_error, bounds=limits, multioutput=multioutput, check=check)
+    return asks(error_query, squared_log_error, check=_check_above_minus_one, **settings)
 
 
 @private("sklearn.metrics.mean_pinball_loss", greater_is_better=False, limit=UNIT)
 def private_mean_pinball_loss(
-    y_true: ArrayLike,
-    y_pred: ArrayLike,
-    *,
-    epsilon: float,
-    bounds: Bounds = None,
-    alpha: float = 0.5,
-    sample_weight: ArrayLike | None = None,
-    multioutput: MultiOutput = "uniform_average",
-    groups: ArrayLike | None = None,
-    **settings: Unpack[Settings],
+    y_true: ArrayLike, y_pred: ArrayLike, *, alpha: float = 0.5, **settings: Unpack[ErrorSettings]
 ) -> float | Floats:
     """Pinball (quantile) loss with epsilon-differential privacy for the test records.
 
@@ -566,7 +515,7 @@ def private_mean_pinball_loss(
     if not 0 <= share <= 1:
         raise ValueError("alpha must be a number in [0, 1].")
     loss = partial(pinball_loss, alpha=share)
-    return asks(error_query, loss, bounds=bounds, multioutput=multioutput)
+    return asks(error_query, loss, **settings)
 
 
 def _check_counts(y_true: Floats, y_pred: Floats) -> None:
@@ -589,14 +538,7 @@ _LEAST = float(np.finfo(np.float64).eps)
     lowest_prediction=_LEAST,
 )
 def private_mean_poisson_deviance(
-    y_true: ArrayLike,
-    y_pred: ArrayLike,
-    *,
-    epsilon: float,
-    max_loss: float | None = None,
-    sample_weight: ArrayLike | None = None,
-    groups: ArrayLike | None = None,
-    **settings: Unpack[Settings],
+    y_true: ArrayLike, y_pred: ArrayLike, *, max_loss: float | None = None, **settings: Unpack[MeanSettings]
 ) -> float:
     """Mean Poisson deviance with epsilon-differential privacy for the test records.
 
@@ -658,12 +600,7 @@ def _errors(
 
 @private("sklearn.metrics.median_absolute_error", greater_is_better=False, mechanism="hazard", limit=UNIT)
 def private_median_absolute_error(
-    y_true: ArrayLike,
-    y_pred: ArrayLike,
-    *,
-    epsilon: float,
-    bounds: Bounds = None,
-    **settings: Unpack[OrderSettings],
+    y_true: ArrayLike, y_pred: ArrayLike, *, bounds: Bounds = None, **settings: Unpack[OrderSettings]
 ) -> float:
     """Median absolute error with epsilon-differential privacy for the test records.
 

@@ -13,7 +13,8 @@ from numpy.typing import ArrayLike, NDArray
 from dp_metrics.inputs.arrays import Shape, float_block, loss_block, vector
 from dp_metrics.inputs.losses import RecordLoss, identity
 from dp_metrics.inputs.options import MAX_FLOAT, Floats, as_real, check_bounds, check_ddof, check_max_loss
-from dp_metrics.metrics._metric import UNIT, Bounds, OrderSettings, Settings, asks, private
+from dp_metrics.metrics._metric import UNIT, asks, private
+from dp_metrics.metrics._settings import Bounds, MeanSettings, OrderSettings, Settings
 from dp_metrics.quantities.base import Quantity
 from dp_metrics.quantities.mean import MeanOf
 from dp_metrics.quantities.order import OrderOf
@@ -56,7 +57,7 @@ def _with_freedom(released: ReleasedNumbers, ddof: float, of_variance: Callable[
 
 @private("numpy.var", discloses_n={"ddof": False}, limit=UNIT, from_unit=_column)
 def private_variance(
-    x: ArrayLike, *, epsilon: float, bounds: Bounds = None, ddof: float = 0, **settings: Unpack[Settings]
+    x: ArrayLike, *, bounds: Bounds = None, ddof: float = 0, **settings: Unpack[Settings]
 ) -> float:
     """Variance with epsilon-differential privacy.
 
@@ -86,7 +87,7 @@ def private_variance(
 
 @private("numpy.std", discloses_n={"ddof": False}, limit=UNIT, from_unit=_column)
 def private_std(
-    x: ArrayLike, *, epsilon: float, bounds: Bounds = None, ddof: float = 0, **settings: Unpack[Settings]
+    x: ArrayLike, *, bounds: Bounds = None, ddof: float = 0, **settings: Unpack[Settings]
 ) -> float:
     """Return the standard deviation with epsilon-differential privacy: the root of a private variance.
 
@@ -120,15 +121,7 @@ def private_std(
 
 
 @private("numpy.average", required=UNIT, mechanism="geometric", from_unit=_column)
-def private_mean(
-    x: ArrayLike,
-    *,
-    epsilon: float,
-    bounds: tuple[float, float],
-    sample_weight: ArrayLike | None = None,
-    groups: ArrayLike | None = None,
-    **settings: Unpack[Settings],
-) -> float:
+def private_mean(x: ArrayLike, *, bounds: tuple[float, float], **settings: Unpack[MeanSettings]) -> float:
     """Mean of numbers with public bounds, with epsilon-differential privacy.
 
     Parameters
@@ -167,13 +160,7 @@ def private_mean(
 
 @private("numpy.mean", limit={"max_loss": 1.0}, from_unit=_column)
 def private_mean_loss(
-    losses: ArrayLike,
-    *,
-    epsilon: float,
-    max_loss: float | None = None,
-    sample_weight: ArrayLike | None = None,
-    groups: ArrayLike | None = None,
-    **settings: Unpack[Settings],
+    losses: ArrayLike, *, max_loss: float | None = None, **settings: Unpack[MeanSettings]
 ) -> float:
     """Mean of any non-negative per-record loss with epsilon-differential privacy.
 
@@ -224,12 +211,7 @@ def _read_above(x: NDArray[Any], *, low: float, high: float) -> Floats:
     from_unit=_column,
 )
 def private_quantile(
-    x: ArrayLike,
-    q: float,
-    *,
-    epsilon: float,
-    bounds: tuple[float, float | None],
-    **settings: Unpack[OrderSettings],
+    x: ArrayLike, q: float, *, bounds: tuple[float, float | None], **settings: Unpack[OrderSettings]
 ) -> float:
     """Quantile of numbers with a public lower bound, with epsilon-differential privacy.
 

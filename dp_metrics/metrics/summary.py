@@ -18,7 +18,7 @@ from dp_metrics.inputs.arrays import NO_WEIGHT, ArgumentShape, Records, Shape, i
 from dp_metrics.inputs.options import NEIGHBORING, Relation, as_whole, own_error_state
 from dp_metrics.mechanisms import Mechanism
 from dp_metrics.metrics import METRICS, Metric, row_of
-from dp_metrics.metrics._docstrings import shares_docstring
+from dp_metrics.metrics._settings import shares_docstring
 from dp_metrics.quantities.base import Totals
 from dp_metrics.release.query import Query, Source
 from dp_metrics.release.result import Result, set_result

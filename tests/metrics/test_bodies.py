@@ -8,7 +8,7 @@ import pytest
 from helpers import loop_over
 
 from dp_metrics.metrics import FUNCTIONS, METRICS
-from dp_metrics.release.stored_questions import RECORDS
+from dp_metrics.release.stored_questions import PER_RECORD, RECORDS
 
 
 class Untouchable:
@@ -24,10 +24,11 @@ class Untouchable:
 
 
 def asked(name, data):
-    """Return what a metric asks for, given this in the place of each argument with data, and of epsilon."""
+    """Return what a metric asks for, given this in the place of each argument with data."""
     row = METRICS[name]
-    options = {**row.required, **(row.limit or {}), **dict.fromkeys(row.refused)}
-    return FUNCTIONS[name].__wrapped__(*(data for _ in row.data), epsilon=data, **options)
+    given = {**row.options, **row.required, **(row.limit or {})}
+    options = {option: value for option, value in given.items() if option not in PER_RECORD}
+    return FUNCTIONS[name].__wrapped__(*(data for _ in row.data), **options)
 
 
 @loop_over("name", METRICS)
@@ -61,5 +62,5 @@ def test_a_call_hands_no_data_to_the_body(name):
     )
     assert seen
     for positional, options in seen:
-        assert {*positional, options.pop("epsilon")} == {None}
+        assert {*positional} == {None}
         assert options.keys() == row.options.keys() - {"sample_weight", "groups", "max_records"}

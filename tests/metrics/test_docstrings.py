@@ -11,7 +11,7 @@ from helpers import loop_over
 
 import dp_metrics as dp
 from dp_metrics.metrics import FUNCTIONS
-from dp_metrics.metrics._docstrings import RESULT, shares_docstring
+from dp_metrics.metrics._settings import RESULT, shares_docstring
 
 RELEASES = FUNCTIONS | {"Summary": dp.Summary.release}
 SECTIONS = ("Parameters", "Returns", "Raises", "Warns", "See Also", "Notes", "References", "Examples")

@@ -11,10 +11,12 @@ from typing import Any, TypeAlias, Unpack
 import numpy as np
 from numpy.typing import ArrayLike
 
+from dp_metrics.inputs.arrays import Shape
 from dp_metrics.inputs.labels import LabelSet
 from dp_metrics.inputs.options import Floats, check_average, check_choice, check_digits, check_zero_division
 from dp_metrics.mechanisms._base import Limits
-from dp_metrics.metrics._metric import CountSettings, ReportSettings, asks, private
+from dp_metrics.metrics._metric import asks, private
+from dp_metrics.metrics._settings import LabelSettings, RatioSettings
 from dp_metrics.metrics.labels.counts import OF_COUNTS, Confusion
 from dp_metrics.metrics.labels.layouts import (
     Counts,
@@ -26,52 +28,49 @@ from dp_metrics.metrics.labels.layouts import (
     normalized,
     of_each_label,
     parts_of_ratio,
-    quotients,
     ratio,
     ratio_layout,
     rests_on,
-    right_or_wrong,
     sizes_of_labels,
     sums_of_shares,
-    weighted_mean,
     whole,
 )
 from dp_metrics.quantities.counts_noise import CountsNoise
+from dp_metrics.release.query import Query
 from dp_metrics.release.released import ReleasedNumbers
 
 
-def _ratio(kind: str, labels: Any, pos_label: Any, average: Any, zero_division: Any) -> Confusion:
-    """Return what is released of a ratio of counts, of which `count_formulas` knows the kinds."""
+def _ratio_query(
+    kind: str, _: Shape, *, pos_label: Any, labels: Any, average: Any, zero_division: Any
+) -> Query:
+    """Return the query of a ratio of counts, of which `layouts` has the kinds."""
     known = LabelSet.of(labels)
     check_average(average, known.size)
     place = known.place(pos_label, "pos_label") if average == "binary" else 0
+    if kind == "specificity" and average == "binary":  # of two labels it is the recall of the other one
+        kind, place = "recall", 1 - place
     undefined = check_zero_division(zero_division, is_mean=average in ("macro", "weighted"))
-    public = {"kind": kind, "average": average, "place": place}
-    formula = partial(ratio, undefined=undefined, **public)
-    # a mean need not rise with each ratio if its weights are noisy counts, or if labels are left out
-    is_monotone = (average != "weighted" or kind == "recall") and not math.isnan(undefined)
-    layout = ratio_layout(kind, average, known.size, place)
-    shares = partial(rests_on, **public)
+    public: dict[str, Any] = {"kind": kind, "average": average, "place": place, "labels": known.size}
     has_ratios = average != "weighted" or kind == "recall"
-    return Confusion(
-        layout, formula, known, shares, is_monotone=is_monotone,
+    # of three labels, an error between two of them is a true negative of the third
+    rises = kind != "specificity" or average == "micro" or known.size == 2
+    confusion = Confusion(
+        ratio_layout(**public),
+        partial(ratio, undefined=undefined, **public),
+        known,
+        partial(rests_on, **public),
+        # a mean need not rise with each ratio if its weights are noisy counts, or if labels are left out
+        is_monotone=has_ratios and rises and not math.isnan(undefined),
         parts_of=partial(parts_of_ratio, **public) if has_ratios else None,
         of_ratios=mean_above_chance if average == "macro" else None,
         are_independent=kind in ("recall", "precision"),
-    )  # fmt: skip
+    )
+    return confusion.query()
 
 
 @private("sklearn.metrics.precision_score", greater_is_better=True, **OF_COUNTS)
 def private_precision_score(
-    y_true: ArrayLike,
-    y_pred: ArrayLike,
-    *,
-    epsilon: float,
-    labels: ArrayLike | None = None,
-    pos_label: Any = 1,
-    average: str | None = "binary",
-    zero_division: float | str = 0.0,
-    **settings: Unpack[CountSettings],
+    y_true: ArrayLike, y_pred: ArrayLike, **settings: Unpack[RatioSettings]
 ) -> float | Floats:
     """Precision (share of right ones among those predicted positive) with epsilon-differential privacy.
 
@@ -109,20 +108,12 @@ def private_precision_score(
     >>> 0.77 < score < 1  # exactly 0.889
     True
     """
-    return asks(_ratio("precision", labels, pos_label, average, zero_division).query)
+    return asks(_ratio_query, "precision", **settings)
 
 
 @private("sklearn.metrics.recall_score", greater_is_better=True, **OF_COUNTS)
 def private_recall_score(
-    y_true: ArrayLike,
-    y_pred: ArrayLike,
-    *,
-    epsilon: float,
-    labels: ArrayLike | None = None,
-    pos_label: Any = 1,
-    average: str | None = "binary",
-    zero_division: float | str = 0.0,
-    **settings: Unpack[CountSettings],
+    y_true: ArrayLike, y_pred: ArrayLike, **settings: Unpack[RatioSettings]
 ) -> float | Floats:
     """Recall (share of the positive ones that are found) with epsilon-differential privacy.
 
@@ -159,20 +150,12 @@ def private_recall_score(
     >>> 0.68 < score < 0.92  # exactly 0.800
     True
     """
-    return asks(_ratio("recall", labels, pos_label, average, zero_division).query)
+    return asks(_ratio_query, "recall", **settings)
 
 
 @private("sklearn.metrics.f1_score", greater_is_better=True, **OF_COUNTS)
 def private_f1_score(
-    y_true: ArrayLike,
-    y_pred: ArrayLike,
-    *,
-    epsilon: float,
-    labels: ArrayLike | None = None,
-    pos_label: Any = 1,
-    average: str | None = "binary",
-    zero_division: float | str = 0.0,
-    **settings: Unpack[CountSettings],
+    y_true: ArrayLike, y_pred: ArrayLike, **settings: Unpack[RatioSettings]
 ) -> float | Floats:
     """F1 score (harmonic mean of precision and recall) with epsilon-differential privacy.
 
@@ -210,20 +193,12 @@ def private_f1_score(
     >>> 0.72 < score < 0.96  # exactly 0.842
     True
     """
-    return asks(_ratio("f1", labels, pos_label, average, zero_division).query)
+    return asks(_ratio_query, "f1", **settings)
 
 
 @private("sklearn.metrics.jaccard_score", greater_is_better=True, **OF_COUNTS)
 def private_jaccard_score(
-    y_true: ArrayLike,
-    y_pred: ArrayLike,
-    *,
-    epsilon: float,
-    labels: ArrayLike | None = None,
-    pos_label: Any = 1,
-    average: str | None = "binary",
-    zero_division: float | str = 0.0,
-    **settings: Unpack[CountSettings],
+    y_true: ArrayLike, y_pred: ArrayLike, **settings: Unpack[RatioSettings]
 ) -> float | Floats:
     """Jaccard score (share of right ones among those that are or were predicted positive), privately.
 
@@ -261,42 +236,12 @@ def private_jaccard_score(
     >>> 0.61 < score < 0.85  # exactly 0.727
     True
     """
-    return asks(_ratio("jaccard", labels, pos_label, average, zero_division).query)
-
-
-def _negatives(counts: Counts, *, average: str | None, labels: int) -> Floats:
-    """Return how many records have another label than each; for "micro" the sum over all labels."""
-    return np.array([(labels - 1) * counts.n]) if average == "micro" else counts.n - counts.true
-
-
-def _found_negatives(counts: Counts, *, average: str | None, labels: int) -> tuple[Floats, Floats]:
-    """Return how many of these are found, and how many are not."""
-    negatives, wrong = _negatives(counts, average=average, labels=labels), counts.false_positives
-    if average == "micro":
-        wrong = wrong.sum(keepdims=True)
-    return negatives - wrong, wrong
-
-
-def _specificity(counts: Counts, *, average: str | None, labels: int, undefined: float) -> Any:
-    """Return the share of the negatives of each label that are found; one number unless `average` is None."""
-    found, wrong = _found_negatives(counts, average=average, labels=labels)
-    shares = quotients(found, found + wrong, undefined)
-    if average is None:
-        return shares
-    return weighted_mean(shares, counts.true if average == "weighted" else np.ones_like(shares))
+    return asks(_ratio_query, "jaccard", **settings)
 
 
 @private(greater_is_better=True, **OF_COUNTS)
 def private_specificity_score(
-    y_true: ArrayLike,
-    y_pred: ArrayLike,
-    *,
-    epsilon: float,
-    labels: ArrayLike | None = None,
-    pos_label: Any = 1,
-    average: str | None = "binary",
-    zero_division: float | str = 0.0,
-    **settings: Unpack[CountSettings],
+    y_true: ArrayLike, y_pred: ArrayLike, **settings: Unpack[RatioSettings]
 ) -> float | Floats:
     """Specificity (share of the negative ones that are found) with epsilon-differential privacy.
 
@@ -334,24 +279,7 @@ def private_specificity_score(
     >>> 0.96 < score <= 1  # exactly 0.989
     True
     """
-    known = LabelSet.of(labels)
-    check_average(average, known.size)
-    if average == "binary":  # the true negatives are those of the other label that are found
-        pos_label = known.in_order[1 - known.place(pos_label, "pos_label")]
-        return asks(_ratio("recall", labels, pos_label, average, zero_division).query)
-    undefined = check_zero_division(zero_division, is_mean=average in ("macro", "weighted"))
-    public: dict[str, Any] = {"average": average, "labels": known.size}
-    layout = right_or_wrong() if average == "micro" else matrix_layout(known.size)
-    formula = partial(_specificity, undefined=undefined, **public)
-    # of three labels, an error between two of them is a true negative of the third
-    rises = average == "micro" or (average != "weighted" and known.size == 2)
-    is_monotone = rises and not math.isnan(undefined)
-    confusion = Confusion(
-        layout, formula, known, partial(_negatives, **public), is_monotone=is_monotone,
-        parts_of=None if average == "weighted" else partial(_found_negatives, **public),
-        of_ratios=mean_above_chance if average == "macro" else None,
-    )  # fmt: skip
-    return asks(confusion.query)
+    return asks(_ratio_query, "specificity", **settings)
 
 
 @dataclass(frozen=True, eq=False)
@@ -385,13 +313,7 @@ class _Matrix(Confusion):
 
 @private("sklearn.metrics.confusion_matrix", **OF_COUNTS)
 def private_confusion_matrix(
-    y_true: ArrayLike,
-    y_pred: ArrayLike,
-    *,
-    epsilon: float,
-    labels: ArrayLike | None = None,
-    normalize: str | None = None,
-    **settings: Unpack[CountSettings],
+    y_true: ArrayLike, y_pred: ArrayLike, *, normalize: str | None = None, **settings: Unpack[LabelSettings]
 ) -> Floats:
     """Confusion matrix with epsilon-differential privacy for the test records.
 
@@ -435,7 +357,7 @@ def private_confusion_matrix(
     >>> matrix.shape, bool(abs(matrix[1, 1] - 80) < 40)
     ((2, 2), True)
     """
-    known = LabelSet.of(labels)
+    known = LabelSet.of(settings["labels"])
     check_choice(normalize, "normalize", (None, "true", "pred", "all"))
     formula = partial(normalized, normalize=normalize)
     shares = partial(sums_of_shares, normalize=normalize)
@@ -448,11 +370,9 @@ def private_balanced_accuracy_score(
     y_true: ArrayLike,
     y_pred: ArrayLike,
     *,
-    epsilon: float,
-    labels: ArrayLike | None = None,
     adjusted: bool = False,
     zero_division: float | str = 0.0,
-    **settings: Unpack[CountSettings],
+    **settings: Unpack[LabelSettings],
 ) -> float:
     """Balanced accuracy (the mean recall of all labels) with epsilon-differential privacy.
 
@@ -487,7 +407,7 @@ def private_balanced_accuracy_score(
     >>> 0.85 < private_balanced_accuracy_score(y_true, y_pred, epsilon=1.0) <= 1  # exactly 0.95
     True
     """
-    known = LabelSet.of(labels)
+    known = LabelSet.of(settings["labels"])
     undefined = check_zero_division(zero_division, is_mean=True)
     chance = 1 / known.size if adjusted else 0.0
     formula = partial(balanced, chance=chance, undefined=undefined)
@@ -503,12 +423,7 @@ def private_balanced_accuracy_score(
 
 @private("sklearn.metrics.matthews_corrcoef", greater_is_better=True, **OF_COUNTS)
 def private_matthews_corrcoef(
-    y_true: ArrayLike,
-    y_pred: ArrayLike,
-    *,
-    epsilon: float,
-    labels: ArrayLike | None = None,
-    **settings: Unpack[CountSettings],
+    y_true: ArrayLike, y_pred: ArrayLike, **settings: Unpack[LabelSettings]
 ) -> float:
     """Matthews correlation coefficient with epsilon-differential privacy for the test records.
 
@@ -537,7 +452,7 @@ def private_matthews_corrcoef(
     >>> 0.8 < private_matthews_corrcoef(y_true, y_pred, epsilon=1.0) <= 1  # exactly 0.94
     True
     """
-    known = LabelSet.of(labels)
+    known = LabelSet.of(settings["labels"])
     confusion = Confusion(
         matrix_layout(known.size), matthews, known, sizes_of_labels, is_monotone=False, is_agreement=True
     )
@@ -546,13 +461,7 @@ def private_matthews_corrcoef(
 
 @private("sklearn.metrics.cohen_kappa_score", greater_is_better=True, **OF_COUNTS)
 def private_cohen_kappa_score(
-    y_true: ArrayLike,
-    y_pred: ArrayLike,
-    *,
-    epsilon: float,
-    labels: ArrayLike | None = None,
-    weights: str | None = None,
-    **settings: Unpack[CountSettings],
+    y_true: ArrayLike, y_pred: ArrayLike, *, weights: str | None = None, **settings: Unpack[LabelSettings]
 ) -> float:
     """Cohen's kappa (agreement beyond chance) with epsilon-differential privacy for the test records.
 
@@ -587,7 +496,7 @@ def private_cohen_kappa_score(
     >>> 0.8 < private_cohen_kappa_score(y_true, y_pred, epsilon=1.0) <= 1  # exactly 0.94
     True
     """
-    known = LabelSet.of(labels)
+    known = LabelSet.of(settings["labels"])
     check_choice(weights, "weights", (None, "linear", "quadratic"))
     formula = partial(kappa, weights=weights)
     layout = matrix_layout(known.size) if weights is None else whole(known.size)
@@ -650,20 +559,15 @@ def _label_text(table: dict[str, Any], names: Sequence[str], digits: int) -> str
 
 
 @private("sklearn.metrics.classification_report", **OF_COUNTS)
-def private_classification_report(  # noqa: PLR0913 - those of scikit-learn's function
+def private_classification_report(
     y_true: ArrayLike,
     y_pred: ArrayLike,
     *,
-    epsilon: float,
-    labels: ArrayLike | None = None,
     target_names: Sequence[str] | None = None,
-    sample_weight: None = None,
     digits: int = 2,
     output_dict: bool = False,
     zero_division: float | str = 0.0,
-    groups: ArrayLike | None = None,
-    max_records: int | None = None,
-    **settings: Unpack[ReportSettings],
+    **settings: Unpack[LabelSettings],
 ) -> str | LabelTable:
     """Report precision, recall, F1 and support of each label with epsilon-differential privacy for all.
 
@@ -713,7 +617,7 @@ def private_classification_report(  # noqa: PLR0913 - those of scikit-learn's fu
     >>> 0.6 < report["spam"]["recall"] < 1  # exactly 0.8
     True
     """
-    known = LabelSet.of(labels)
+    known = LabelSet.of(settings["labels"])
     names = [str(name) for name in (known.in_order if target_names is None else target_names)]
     if len(names) != known.size:
         raise ValueError(

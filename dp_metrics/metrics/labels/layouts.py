@@ -278,8 +278,14 @@ def normalized(counts: Counts, *, normalize: str | None, others: Floats | None =
     return shares
 
 
-_RATIOS = {"precision": (1, "wrong"), "recall": (1, "missed"), "f1": (2, "either"), "jaccard": (1, "either")}
-"""How often what is right counts, and the errors that it is compared with."""
+_RATIOS = {
+    "precision": (1, "wrong"),
+    "recall": (1, "missed"),
+    "f1": (2, "either"),
+    "jaccard": (1, "either"),
+    "specificity": (1, "wrong"),
+}
+"""How often what is right counts, which of specificity are negatives, and the errors beside it."""
 
 
 def ratio_layout(kind: str, average: Average, labels: int, place: int) -> Layout:
@@ -289,7 +295,7 @@ def ratio_layout(kind: str, average: Average, labels: int, place: int) -> Layout
         return of_one_label(place, errors)
     if average == "micro" or (average == "weighted" and kind == "recall"):  # accuracy, or a function of it
         return right_or_wrong()
-    if average == "weighted":
+    if average == "weighted" or kind == "specificity":
         return matrix_layout(labels)
     if errors == "either" and labels <= MOST_MATRIX_LABELS:
         return whole(labels)
@@ -297,11 +303,15 @@ def ratio_layout(kind: str, average: Average, labels: int, place: int) -> Layout
 
 
 def parts_of_ratio(
-    counts: Counts, *, kind: str, average: Average = "macro", place: int = 0
+    counts: Counts, *, kind: str, average: Average = "macro", place: int = 0, labels: int = 0
 ) -> tuple[Floats, Floats]:
-    """Return the A and the B of each ratio A / (A + B)."""
+    """Return the A and the B of each ratio A / (A + B), of so many labels."""
     factor, errors = _RATIOS[kind]
     right, others = factor * counts.right, counts.errors_of(errors)
+    if kind == "specificity":  # each record is a negative of all labels but its own
+        negatives = np.array([(labels - 1) * counts.n]) if average == "micro" else counts.n - counts.true
+        others = others.sum(keepdims=True) if average == "micro" else others
+        return negatives - others, others
     if average == "binary" and right.size > 1:
         return right[place : place + 1], others[place : place + 1]
     if average == "micro":
@@ -312,10 +322,10 @@ def parts_of_ratio(
 
 
 def ratio(
-    counts: Counts, *, kind: str, average: Average = "macro", place: int = 0, undefined: float = 0.0
+    counts: Counts, *, kind: str, average: Average = "macro", undefined: float = 0.0, **public: int
 ) -> Any:
     """Return a ratio of the labels, one number unless `average` is None."""
-    right, others = parts_of_ratio(counts, kind=kind, average=average, place=place)
+    right, others = parts_of_ratio(counts, kind=kind, average=average, **public)
     ratios = quotients(right, right + others, undefined)
     if average is None:
         return ratios
@@ -323,11 +333,11 @@ def ratio(
     return weighted_mean(ratios, weights)
 
 
-def rests_on(counts: Counts, *, kind: str, average: Average = "macro", place: int = 0) -> Floats:
+def rests_on(counts: Counts, *, kind: str, average: Average = "macro", **public: int) -> Floats:
     """Return the number of records that each quotient of `ratio` is a share of."""
-    if average == "micro" or (average == "weighted" and kind == "recall"):
+    if kind != "specificity" and (average == "micro" or (average == "weighted" and kind == "recall")):
         return np.array([counts.n])
-    right, others = parts_of_ratio(counts, kind=kind, average=average, place=place)
+    right, others = parts_of_ratio(counts, kind=kind, average=average, **public)
     records: Floats = right / _RATIOS[kind][0] + others
     return records
 
@@ -370,7 +380,7 @@ def mean_above_chance(ratios: Floats, *, chance: float = 0.0) -> float:
 
 def balanced(counts: Counts, *, chance: float, undefined: float) -> float:
     """Return the mean recall, with this recall shifted to 0."""
-    score = ratio(counts, kind="recall", average="macro", place=0, undefined=undefined)
+    score = ratio(counts, kind="recall", undefined=undefined)
     return float((score - chance) / (1 - chance))
 
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import functools
+import inspect
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Self, TypeVar
+from typing import Any, Self, TypeVar, Unpack, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,15 +14,18 @@ from numpy.typing import NDArray
 from dp_metrics._html import HtmlRepr, card
 from dp_metrics.inputs.labels import LabelSet
 from dp_metrics.inputs.options import Floats, own_error_state
-from dp_metrics.metrics import METRICS, row_of
+from dp_metrics.metrics import FUNCTIONS, METRICS, row_of
 from dp_metrics.metrics._pictures import draw_confusion
+from dp_metrics.metrics._settings import RatioOptions
 from dp_metrics.metrics.labels import confusion
 from dp_metrics.metrics.labels.confusion import LabelTable
 from dp_metrics.metrics.labels.counts import Confusion, confusion_for
 from dp_metrics.metrics.labels.layouts import Counts, Layout, sizes_of_labels
 from dp_metrics.release.released import Interval, KeptCounts
 from dp_metrics.release.result import Result
+from dp_metrics.release.stored_questions import PER_RECORD
 
+F = TypeVar("F", bound=Callable[..., Any])
 R = TypeVar("R")
 
 _TOO_LITTLE = (
@@ -36,6 +41,22 @@ def counts_of_labels(layout: Layout, labels: LabelSet) -> Confusion:
 
 def _unchanged(counts: Counts) -> Counts:
     return counts
+
+
+def _takes_options(method: F) -> F:
+    """Show, and check, the options of the metric of this name, as a method of released counts takes them."""
+    name, written = f"private_{method.__name__}", inspect.signature(method)
+    options = METRICS[name].options.keys() - PER_RECORD - {"labels"}
+    shown = [one for one in inspect.signature(FUNCTIONS[name]).parameters.values() if one.name in options]
+    signature = written.replace(parameters=[written.parameters["self"], *shown])
+
+    @functools.wraps(method)
+    def checked(*args: Any, **options: Any) -> Any:
+        signature.bind(*args, **options)
+        return method(*args, **options)
+
+    checked.__signature__ = signature  # type: ignore[attr-defined]
+    return cast(F, checked)
 
 
 @own_error_state
@@ -296,61 +317,31 @@ class ReleasedConfusion(HtmlRepr):
         """Return what `private_confusion_matrix` makes of the counts, with its options."""
         return self._score(confusion.private_confusion_matrix, normalize=normalize)
 
-    def f1_score(
-        self, *, pos_label: Any = 1, average: str | None = "binary", zero_division: float | str = 0.0
-    ) -> float | Floats:
+    @_takes_options
+    def f1_score(self, **options: Unpack[RatioOptions]) -> float | Floats:
         """Return what `private_f1_score` makes of the counts, with its options."""
-        return self._score(
-            confusion.private_f1_score,
-            pos_label=pos_label,
-            average=average,
-            zero_division=zero_division,
-        )
+        return self._score(confusion.private_f1_score, **options)
 
-    def jaccard_score(
-        self, *, pos_label: Any = 1, average: str | None = "binary", zero_division: float | str = 0.0
-    ) -> float | Floats:
+    @_takes_options
+    def jaccard_score(self, **options: Unpack[RatioOptions]) -> float | Floats:
         """Return what `private_jaccard_score` makes of the counts, with its options."""
-        return self._score(
-            confusion.private_jaccard_score,
-            pos_label=pos_label,
-            average=average,
-            zero_division=zero_division,
-        )
+        return self._score(confusion.private_jaccard_score, **options)
 
     def matthews_corrcoef(self) -> float:
         """Return what `private_matthews_corrcoef` makes of the counts."""
         return self._score(confusion.private_matthews_corrcoef)
 
-    def precision_score(
-        self, *, pos_label: Any = 1, average: str | None = "binary", zero_division: float | str = 0.0
-    ) -> float | Floats:
+    @_takes_options
+    def precision_score(self, **options: Unpack[RatioOptions]) -> float | Floats:
         """Return what `private_precision_score` makes of the counts, with its options."""
-        return self._score(
-            confusion.private_precision_score,
-            pos_label=pos_label,
-            average=average,
-            zero_division=zero_division,
-        )
+        return self._score(confusion.private_precision_score, **options)
 
-    def recall_score(
-        self, *, pos_label: Any = 1, average: str | None = "binary", zero_division: float | str = 0.0
-    ) -> float | Floats:
+    @_takes_options
+    def recall_score(self, **options: Unpack[RatioOptions]) -> float | Floats:
         """Return what `private_recall_score` makes of the counts, with its options."""
-        return self._score(
-            confusion.private_recall_score,
-            pos_label=pos_label,
-            average=average,
-            zero_division=zero_division,
-        )
+        return self._score(confusion.private_recall_score, **options)
 
-    def specificity_score(
-        self, *, pos_label: Any = 1, average: str | None = "binary", zero_division: float | str = 0.0
-    ) -> float | Floats:
+    @_takes_options
+    def specificity_score(self, **options: Unpack[RatioOptions]) -> float | Floats:
         """Return what `private_specificity_score` makes of the counts, with its options."""
-        return self._score(
-            confusion.private_specificity_score,
-            pos_label=pos_label,
-            average=average,
-            zero_division=zero_division,
-        )
+        return self._score(confusion.private_specificity_score, **options)

@@ -17,7 +17,8 @@ from dp_metrics.inputs.labels import LabelColumns, encoded_block, labels_and_sco
 from dp_metrics.inputs.options import Floats, check_count
 from dp_metrics.mechanisms._base import Limits
 from dp_metrics.mechanisms.geometric import COUNT_LIMIT
-from dp_metrics.metrics._metric import CountSettings, RankSettings, asks, private
+from dp_metrics.metrics._metric import asks, private
+from dp_metrics.metrics._settings import CountSettings, RankSettings, ScoreSettings
 from dp_metrics.metrics.scores.bands import limits_around
 from dp_metrics.metrics.scores.curve_formulas import (
     OF_SCORES,
@@ -48,15 +49,7 @@ from dp_metrics.sensitivity.output_bounds import calibration_excess
 
 @private("sklearn.metrics.roc_curve", **OF_SCORES)
 def private_roc_curve(
-    y_true: ArrayLike,
-    y_score: ArrayLike,
-    *,
-    epsilon: float,
-    labels: ArrayLike | None = None,
-    pos_label: Any = None,
-    edges: ArrayLike | None = None,
-    bins: int | None = None,
-    **settings: Unpack[CountSettings],
+    y_true: ArrayLike, y_score: ArrayLike, *, pos_label: Any = None, **settings: Unpack[ScoreSettings]
 ) -> RocCurve:
     """ROC curve (true against false positive rate) with epsilon-differential privacy for the test records.
 
@@ -94,20 +87,12 @@ def private_roc_curve(
     >>> bool(0.3 < tpr[thresholds >= 0.5][-1] < 0.7)  # exactly 0.5
     True
     """
-    return asks(score_query, roc, labels=labels, pos_label=pos_label, edges=edges, bins=bins)
+    return asks(score_query, roc, pos_label=pos_label, **settings)
 
 
 @private("sklearn.metrics.precision_recall_curve", **OF_SCORES)
 def private_precision_recall_curve(
-    y_true: ArrayLike,
-    y_score: ArrayLike,
-    *,
-    epsilon: float,
-    labels: ArrayLike | None = None,
-    pos_label: Any = None,
-    edges: ArrayLike | None = None,
-    bins: int | None = None,
-    **settings: Unpack[CountSettings],
+    y_true: ArrayLike, y_score: ArrayLike, *, pos_label: Any = None, **settings: Unpack[ScoreSettings]
 ) -> PrecisionRecallCurve:
     """Precision-recall curve with epsilon-differential privacy for the test records.
 
@@ -142,20 +127,12 @@ def private_precision_recall_curve(
     >>> float(precision[-1]), float(recall[-1]), float(recall[0])
     (1.0, 0.0, 1.0)
     """
-    return asks(score_query, precision_recall, labels=labels, pos_label=pos_label, edges=edges, bins=bins)
+    return asks(score_query, precision_recall, pos_label=pos_label, **settings)
 
 
 @private("sklearn.metrics.average_precision_score", greater_is_better=True, **OF_SCORES)
 def private_average_precision_score(
-    y_true: ArrayLike,
-    y_score: ArrayLike,
-    *,
-    epsilon: float,
-    labels: ArrayLike | None = None,
-    pos_label: Any = None,
-    edges: ArrayLike | None = None,
-    bins: int | None = None,
-    **settings: Unpack[CountSettings],
+    y_true: ArrayLike, y_score: ArrayLike, *, pos_label: Any = None, **settings: Unpack[ScoreSettings]
 ) -> float:
     """Average precision (area under precision and recall) with epsilon-differential privacy.
 
@@ -191,7 +168,7 @@ def private_average_precision_score(
     >>> 0.6 < private_average_precision_score(y_true, y_score, epsilon=1.0) <= 1  # exactly 0.83
     True
     """
-    return asks(score_query, average_precision, labels=labels, pos_label=pos_label, edges=edges, bins=bins)
+    return asks(score_query, average_precision, pos_label=pos_label, **settings)
 
 
 _AVERAGES = (
@@ -286,7 +263,6 @@ def private_roc_auc_score(
     y_true: ArrayLike,
     y_score: ArrayLike,
     *,
-    epsilon: float,
     average: str | None = "macro",
     multi_class: str = "raise",
     labels: ArrayLike | None = None,
@@ -355,7 +331,6 @@ def private_calibration_curve(
     y_true: ArrayLike,
     y_prob: ArrayLike,
     *,
-    epsilon: float,
     pos_label: Any = None,
     n_bins: int = 5,
     strategy: str = "uniform",
@@ -493,7 +468,6 @@ def private_expected_calibration_error(
     y_true: ArrayLike,
     y_proba: ArrayLike,
     *,
-    epsilon: float,
     pos_label: Any = None,
     n_bins: int = 10,
     labels: ArrayLike | None = None,
