@@ -577,11 +577,15 @@ class Shape:
         Number of records, where it is public.
     most_records : int, default=1
         How many records one person has at most, of those that are read.
+    units : int, default=1
+        How many whole units the records of each person have together, if each person counts once; 1: each
+        record counts alike, and costs what `most_records` says.
     """
 
     arguments: tuple[ArgumentShape, ...]
     n: int | None = None
     most_records: int = 1
+    units: int = 1
 
     @property
     def relation(self) -> Relation:
@@ -629,6 +633,8 @@ class Records:
         Public label of the person of each record.
     relation : Relation, default=Relation.REPLACE_ONE
         The neighbouring relation: whether their number is private.
+    units : ndarray of shape (n_samples,) or None, default=None
+        Public number of units of each record, where each person counts once; see `units_of_persons`.
     """
 
     arrays: tuple[NDArray[Any], ...]
@@ -636,6 +642,7 @@ class Records:
     sample_weight: ArrayLike | None = None
     groups: ArrayLike | None = None
     relation: Relation = Relation.REPLACE_ONE
+    units: NDArray[np.int64] | None = None
 
     @classmethod
     def of(
@@ -798,20 +805,23 @@ def _is_missing_id(label: Any) -> bool:
     return any(map(_is_missing_id, label)) if is_a(label, tuple) else is_missing(label)
 
 
-def asked_of_persons(groups: Any, max_records: Any) -> dict[str, Any]:
-    """Return what is public of persons before a record is read: that there are some, and how many they keep.
+def asked_of_persons(groups: Any, max_records: Any, equal_groups: Any = False) -> dict[str, Any]:
+    """Return what is public of persons before a record is read: that there are some, and how they count.
 
     Raises
     ------
     ValueError, TypeError
-        If nothing tells whose the records are that are kept, or their number is no positive whole one.
+        If nothing tells whose the records are that are kept, or an option is invalid.
     """
+    if not isinstance(equal_groups, bool):
+        raise TypeError("equal_groups must be True or False.")
     if groups is None:
-        if max_records is not None:
-            raise ValueError("max_records needs groups, which say whose records they are.")
+        for name, is_given in (("max_records", max_records is not None), ("equal_groups", equal_groups)):
+            if is_given:
+                raise ValueError(f"{name} needs groups, which say whose records they are.")
         return {}
     most = None if max_records is None else check_count(max_records, "max_records", _MOST_RECORDS)
-    return {"persons": {"max_records": most}}
+    return {"persons": {"max_records": most} | ({"equal_groups": True} if equal_groups else {})}
 
 
 def first_of_each(
@@ -828,9 +838,7 @@ def first_of_each(
     max_records : int or None
         How many are kept of each.
     """
-    order, sizes = np.argsort(codes, kind="stable"), np.bincount(codes)
-    rank = np.empty_like(order)
-    rank[order] = np.arange(codes.size) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+    rank, sizes = _places(codes)
     largest = int(sizes.max(initial=1))
     most = (
         largest
@@ -839,6 +847,43 @@ def first_of_each(
     )
     rows = np.flatnonzero(rank < most)
     return rows, codes[rows], most
+
+
+def _places(codes: NDArray[np.intp]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Return which record of its group each record is, counted from 0, and the size of each group."""
+    order, sizes = np.argsort(codes, kind="stable"), np.bincount(codes)
+    rank = np.empty_like(order)
+    rank[order] = np.arange(codes.size) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+    return rank, sizes
+
+
+_MOST_UNITS = 1 << 20
+
+
+def units_of_persons(codes: NDArray[np.intp], most: int) -> tuple[int, NDArray[np.int64]]:
+    """Return how many units each person has, and how many of them each record.
+
+    Parameters
+    ----------
+    codes : ndarray of shape (n_samples,)
+        The public person of each record, counted from 0.
+    most : int
+        How many records a person has at most.
+
+    Notes
+    -----
+    The number is the least common multiple of 1, ..., `most`, so that the records of a person weigh the same;
+    from 2^20 on it is 2^20, and the first records of a person weigh one unit more than the others.
+    """
+    total = 1
+    for size in range(2, most + 1):
+        total = math.lcm(total, size)
+        if total >= _MOST_UNITS:
+            total = _MOST_UNITS
+            break
+    place, sizes = _places(codes)
+    own = sizes[codes]
+    return total, (total // own + (place < total % own)).astype(np.int64)
 
 
 def check_multioutput(multioutput: Any, n_outputs: int) -> Literal["raw_values"] | Floats | None:
@@ -876,6 +921,7 @@ def first_records(
     relation: Relation,
     groups: ArrayLike | None,
     max_records: int | None,
+    equal_groups: bool = False,
 ) -> tuple[Shape, Records, NDArray[np.intp] | None]:
     """Return the public form of the first records of each person, these records, and whose each is.
 
@@ -891,6 +937,8 @@ def first_records(
         Public label of the person of each record; None: each record is a person of its own.
     max_records : int or None
         How many records of each person are kept; None: all.
+    equal_groups : bool, default=False
+        Whether each person counts once.
 
     Raises
     ------
@@ -904,7 +952,11 @@ def first_records(
     rows, persons, most = first_of_each(codes, max_records)
     if rows.size < len(records.arrays[0]):
         records = replace(records, arrays=tuple(array[rows] for array in records.arrays))
-    return replace(shape, n=rows.size, most_records=most), records, persons
+    shape = replace(shape, n=rows.size)
+    if not equal_groups or most == 1:  # persons of one record each count once anyway
+        return replace(shape, most_records=most), records, persons
+    units, of_each = units_of_persons(persons, most if max_records is None else max_records)
+    return replace(shape, units=units), replace(records, units=of_each), persons
 
 
 def named_records(

@@ -212,7 +212,7 @@ class Metric:
     def _read(
         self, data: Sequence[Any], options: Mapping[str, Any], relation: Relation
     ) -> tuple[Shape, Query, Source]:
-        public = {name: options.get(name) for name in PER_RECORD if name in self.options}
+        public = {name: options.get(name, self.options[name]) for name in PER_RECORD if name in self.options}
         if "max_records" in self.options:
             shape, records, _ = first_records(data, names=self.data, relation=relation, **public)
         else:

@@ -231,9 +231,14 @@ class LabelSettings(CountSettings, total=False):
     zero_division : float or "warn"
         The value of 0/0 among the noisy counts: 0 or 1; for a mean also NaN, which leaves such labels out.
         "warn" means 0 here, because a warning would tell of the data.
+    equal_groups : bool
+        Whether each group counts once, whatever its number of records: what is counted are groups, each
+        divided evenly among its records, and the noise is that of one record a group. It answers another
+        question: what share of people, not of records. Needs `groups`.
     """
 
     labels: ArrayLike | None
+    equal_groups: bool
 
 
 class RatioOptions(TypedDict, total=False):
@@ -292,6 +297,7 @@ _DEFAULTS: Mapping[str, Any] = {
     "multioutput": "uniform_average",
     "groups": None,
     "max_records": None,
+    "equal_groups": False,
     "neighboring": "replace_one",
     "mechanism": "adaptive",
     "accountant": None,

@@ -277,6 +277,10 @@ class Noise:
         """Return the exact law of the draw, for audits and expected errors."""
         raise NotImplementedError
 
+    def number(self, output: Output) -> Any:
+        """Return what was released, as results read it."""
+        return output.value
+
     def told(self, output: Output) -> NoisyValue:
         """Return what was released with its noise."""
         return NoisyNumber(self, output)

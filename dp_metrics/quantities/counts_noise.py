@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache
 from typing import Any, ClassVar, Self
@@ -36,12 +36,15 @@ class CountsNoise:
         As in `TableLaw`.
     others : int, default=0
         How many more numbers there are, if the noise of these and those together has the sum 0.
+    units : int, default=1
+        How many units of what is noisy make one of what is told: those of a person, where each counts once.
     """
 
     noisy: tuple[int, ...]
     rates: tuple[tuple[int, Fraction], ...]
     zero_sum: bool
     others: int = 0
+    units: int = 1
 
     even_range: ClassVar[None] = None
 
@@ -51,11 +54,16 @@ class CountsNoise:
         return len(self.noisy) + self.others
 
     @property
+    def numbers(self) -> tuple[Any, ...]:
+        """The noisy numbers that are told."""
+        return self.noisy if self.units == 1 else tuple([number / self.units for number in self.noisy])
+
+    @property
     def expected(self) -> float:
         """Expected absolute noise of the noisiest number; at most this where the noise has the sum 0."""
         rate = min(rate for _, rate in self.rates)
         # two numbers share one noise, with both signs
-        return expected_noise(2 * rate if self.zero_sum and self.together == 2 else rate)
+        return expected_noise(2 * rate if self.zero_sum and self.together == 2 else rate) / self.units
 
     def split(self, tables: int) -> list[Self]:
         """Return the noise of each of so many tables of one form: of their numbers, and rates, in turn."""
@@ -64,7 +72,7 @@ class CountsNoise:
             rates = ((size, self.rates[0][1]),)
         others = self.together - size if self.zero_sum else 0
         starts = range(0, len(self.noisy), size)
-        return [type(self)(self.noisy[at : at + size], rates, self.zero_sum, others) for at in starts]
+        return [replace(self, noisy=self.noisy[at : at + size], rates=rates, others=others) for at in starts]
 
     def joined(self, more: Sequence[Self]) -> Self:
         """Return the noise of these tables and of more of their form together.
@@ -76,9 +84,10 @@ class CountsNoise:
         noisy = tuple([number for one in tables for number in one.noisy])
         if self.zero_sum and self.others:
             rate = self.rates[0][1]
-            return type(self)(noisy, ((len(noisy), rate),), True, self.together - len(noisy))
+            together = self.together - len(noisy)
+            return replace(self, noisy=noisy, rates=((len(noisy), rate),), others=together)
         rates = tuple([run for one in tables for run in one.rates])
-        return type(self)(noisy, rates, self.zero_sum and not more)
+        return replace(self, noisy=noisy, rates=rates, zero_sum=self.zero_sum and not more)
 
     def covariance(self, x: Floats, y: Floats) -> float:
         """Return the covariance of the noise of two weighted sums of the numbers.
@@ -91,7 +100,9 @@ class CountsNoise:
             [size for size, _ in self.rates],
         )
         both = float((variances * x) @ y)
-        return both - float(variances[0] * x.sum() * y.sum()) / self.together if self.zero_sum else both
+        if self.zero_sum:
+            both -= float(variances[0] * x.sum() * y.sum()) / self.together
+        return both / self.units**2
 
     def limits(self, miss: float) -> Limits:
         """Return limits of the numbers before the noise: two arrays."""
@@ -105,9 +116,7 @@ class CountsNoise:
         else:
             away = [largest_noise(rate, each) for size, rate in self.rates for _ in range(size)]
         centre = as_floats(self.noisy)
-        # a reach of twice the limit takes in every count
-        reach = np.minimum(np.array(away, dtype=object), 2 * COUNT_LIMIT).astype(np.float64)
-        return Limits(np.maximum(centre - reach, 0.0), np.maximum(centre + reach, 0.0))
+        return self._around(centre, away)
 
     def limits_of_sums(self, sums: Sequence[Sequence[int]], miss: float) -> Limits:
         """Return limits of sums of numbers of one rate; each is listed by the places of its numbers."""
@@ -119,9 +128,13 @@ class CountsNoise:
                 largest_noise(rate, each) if len(one) == 1 else largest_noise_of_sum(rate, len(one), each)
                 for one in sums
             ]
+        return self._around(as_floats([sum(self.noisy[place] for place in one) for one in sums]), away)
+
+    def _around(self, centre: Floats, away: Sequence[int]) -> Limits:
+        """Return the limits that are so far away from noisy numbers, but not below 0."""
+        # a reach of twice the limit takes in every count
         reach = np.minimum(np.array(away, dtype=object), 2 * COUNT_LIMIT).astype(np.float64)
-        centre = as_floats([sum(self.noisy[place] for place in one) for one in sums])
-        return Limits(np.maximum(centre - reach, 0.0), np.maximum(centre + reach, 0.0))
+        return Limits(*(np.maximum(end, 0.0) / self.units for end in (centre - reach, centre + reach)))
 
     def simulated(self, generator: Generator, times: int) -> Floats:
         """Return draws of the noise, a row each: of the law of a release, but in floats: not private.
@@ -143,7 +156,7 @@ class CountsNoise:
                 noise[:, -1] = -noise[:, :-1].sum(axis=1)
                 noise = noise[generator.exponential(size=times) > rates[-1] * np.abs(noise[:, -1])]
             kept.append(noise)
-        return np.concatenate(kept)[:times]
+        return np.concatenate(kept)[:times] / self.units
 
 
 def as_floats(noisy: Any) -> Floats:

@@ -45,6 +45,9 @@ class TableOf(Quantity):
         Whether each record lies in exactly one cell, of weight 1.
     count : callable
         The counts of `Records` whose form is valid.
+    units : int, default=1
+        How many units the records of each person have together, where each person counts once: each cell is
+        told as its units over these.
 
     Notes
     -----
@@ -52,6 +55,11 @@ class TableOf(Quantity):
     of rate weight * epsilon / 2 in each cell is epsilon-differentially private (`TableLaw`). If the cells
     are a partition, the total is n before and after, and the noise may have the sum 0. If a record is added
     or removed, the sum is at most 1, and the rate weight * epsilon.
+
+    Where each person counts once, counted are units, which are public whole numbers for each record with the
+    public sum s over those of a person. Replacing all records of a person moves its s units, each of which
+    adds to the counts what a record does: the sum is at most 2 s, the total is public as before, and noise of
+    rate weight * epsilon / (2 s) is epsilon-differentially private. Dividing by s is post-processing.
 
     References
     ----------
@@ -63,12 +71,21 @@ class TableOf(Quantity):
     cells: Cells
     is_partition: bool
     count: Callable[[Records], NDArray[np.int64]]
+    units: int = 1
 
     is_table = True
 
+    def totals(self, records: Records) -> Totals:
+        """Return the totals of the records, or of the persons where each counts once."""
+        if records.units is None:
+            return super().totals(records)
+        return self.plain(int(records.units.sum()) // self.units)
+
     def noise(self, mechanism: Mechanism, totals: Totals | None, epsilon: Fraction) -> NoisyTable:
         """Return noise in each cell, whatever the mechanism."""
-        return noise_of_cells(self.cells, epsilon, private_n=totals is None, is_partition=self.is_partition)
+        of_unit = epsilon / self.units
+        noise = noise_of_cells(self.cells, of_unit, private_n=totals is None, is_partition=self.is_partition)
+        return replace(noise, units=self.units)
 
     def stats(self, records: Records, totals: Totals, ranks: int, *, forget: bool = False) -> CountStats:
         """Return the counts."""
@@ -175,7 +192,7 @@ class NoisyTable(Noise):
         Whether the numbers are counts, which a result shows as "counts" among what was drawn.
     columns : int or None, default=None
         How many columns are left of a finer table; None: as many as there are.
-    others : int, default=0
+    others, units
         As in `CountsNoise`.
     """
 
@@ -185,6 +202,7 @@ class NoisyTable(Noise):
     is_shown: bool = True
     columns: int | None = None
     others: int = 0
+    units: int = 1
 
     @property
     def name(self) -> str:
@@ -202,11 +220,16 @@ class NoisyTable(Noise):
 
     def _draw(self, law: TableLaw, entropy: Entropy, count: int | None) -> Output:
         noisy = law.release(entropy)
-        return Output(tuple(noisy), {"counts": noisy} if self.is_shown else {}, count)
+        output = Output(tuple(noisy), {}, count)
+        return output._replace(drawn={"counts": [*self.number(output)]}) if self.is_shown else output
+
+    def number(self, output: Output) -> Any:
+        """Return the noisy numbers, of persons where each counts once."""
+        return self.told(output).numbers
 
     def told(self, output: Output) -> CountsNoise:
         """Return the noisy numbers with their noise."""
-        return CountsNoise(output.value, self.rates, self.zero_sum, self.others)
+        return CountsNoise(output.value, self.rates, self.zero_sum, self.others, self.units)
 
     def too_noisy(self, records: Fraction) -> str | None:
         """Return a warning if a table of this number of records is mostly noise; see `MOST_ERROR`.
@@ -218,7 +241,7 @@ class NoisyTable(Noise):
             return None
         size = sum(number for number, _ in self.cells)
         of_runs = (
-            float(weight) * CountsNoise((0,) * size, ((number, rate),), self.zero_sum).expected
+            float(weight) * CountsNoise((0,) * size, ((number, rate),), self.zero_sum, 0, self.units).expected
             for (number, weight), (_, rate) in zip(self.cells, self.rates, strict=True)
         )
         noise, mean = max(of_runs), float(records / size)

@@ -508,7 +508,7 @@ class RatioCells(NamedTuple):
 
 
 def noisy_ratio(noise: CountsNoise, cells: RatioCells, n: int | None) -> NoisyRatio:
-    """Return the noisy counts of a ratio, of n records where their number is public."""
+    """Return the noisy counts of a ratio, in their units, of n records where their number is public."""
     ends = list(accumulate(size for size, _ in noise.rates))
     a, b, _ = cells
     return NoisyRatio(
@@ -517,7 +517,7 @@ def noisy_ratio(noise: CountsNoise, cells: RatioCells, n: int | None) -> NoisyRa
         (len(a), len(b)),
         (noise.rates[bisect_right(ends, a[0])][1], noise.rates[bisect_right(ends, b[0])][1]),
         noise.together - len(a) - len(b) if noise.zero_sum else None,
-        n,
+        None if n is None else n * noise.units,
         cells.weights,
     )
 

@@ -154,7 +154,7 @@ class Result(HtmlRepr, Generic[Value_co]):
     ) -> Self:
         """Return the result of what was drawn; of the records nothing enters but public totals."""
         totals = None if terms.relation.private_n else totals
-        values = tuple([output.value for output in outputs])
+        values = tuple([noise.number(output) for noise, output in zip(noises, outputs, strict=True)])
         return cls(
             metric=metric,
             reading=query.reading,

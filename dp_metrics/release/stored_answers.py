@@ -157,7 +157,11 @@ def _plain_form(form: Any) -> Any:
             + ((one.resolution,) if form.n is not None or one.states_columns else (None,))
             for one in form.arguments
         ]
-        several = {"most_records": form.most_records} if form.most_records > 1 else {}
+        several = {
+            name: number
+            for name, number in (("most_records", form.most_records), ("units", form.units))
+            if number > 1
+        }
         return {"arguments": [list(one) for one in arguments], "n": form.n, **several}
     if isinstance(form, Mapping):
         return {name: _plain_form(one) for name, one in form.items()}
@@ -171,7 +175,7 @@ def read_shape(written: Mapping[str, Any]) -> Shape:
         ArgumentShape(columns, states, usual.resolution if resolution is None else resolution)
         for columns, states, resolution in written["arguments"]
     ]
-    return Shape(tuple(arguments), written["n"], written.get("most_records", 1))
+    return Shape(tuple(arguments), written["n"], written.get("most_records", 1), written.get("units", 1))
 
 
 def _written(result: Result[Any]) -> dict[str, Any]:

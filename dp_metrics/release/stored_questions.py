@@ -215,8 +215,8 @@ RECORDS = frozenset(
 `sensitive_features` are public per record where the membership is.
 """
 
-PER_RECORD = frozenset({"sample_weight", "groups", "max_records"})
-"""Arguments that are public of each record: how much it counts, whose it is, how many a person keeps."""
+PER_RECORD = frozenset({"sample_weight", "groups", "max_records", "equal_groups"})
+"""Arguments that are public of each record: how much it counts, whose it is, how many of a person count."""
 
 OTHER_VERSION = (
     "This release was stored by another version of dp_metrics: read it with that one, or see its value in "
@@ -272,7 +272,7 @@ class Call:
         ValueError, TypeError
             If `max_records` is of no use, or no positive whole number.
         """
-        asked_of_persons(arguments.get("groups"), arguments.get("max_records"))
+        asked_of_persons(*_of_persons(arguments))
         options = {
             name: value for name, value in arguments.items() if name not in SETTINGS | RECORDS | PER_RECORD
         }
@@ -311,10 +311,15 @@ def public_records(
         # Which records are of one person is public, but not who they are: of ids a digest would let whoever
         # holds the file test guesses. So it is of their numbers, in the order of first appearance.
         public["groups"] = _digest(groups, "<i8")
-        public |= asked_of_persons(arguments["groups"], arguments.get("max_records"))["persons"]
+        public |= asked_of_persons(*_of_persons(arguments))["persons"]
     if features is not None:
         public["sensitive_features"] = _digest(features(), "<i8")
     return public
+
+
+def _of_persons(arguments: Mapping[str, Any]) -> tuple[Any, Any, Any]:
+    """Return the arguments of `asked_of_persons`."""
+    return arguments.get("groups"), arguments.get("max_records"), arguments.get("equal_groups", False)
 
 
 def public_totals(n: int, weight: int | None = None) -> dict[str, Any]:

@@ -7,13 +7,11 @@ between 0 and 1 adds (1 - t)^2, 2 t (1 - t) and t^2, which are 1 together, and t
 Bezier mechanism, arXiv:2509.04919).
 """
 
-import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dp_metrics.inputs.options import MAX_FLOAT, Floats
 from dp_metrics.sensitivity.aggregates import VarianceAggregate
@@ -126,43 +124,6 @@ def _bezier_variance(first: Floats, middle: Floats, last: Floats, *, width: floa
     squared = share * width**2 if width < _SQUARABLE else share * width * width
     variance: Floats = np.minimum(squared, MAX_FLOAT)
     return variance
-
-
-_MOST_UNITS = 1 << 20
-
-
-def person_units(sizes: Iterable[int]) -> tuple[int, list[NDArray[np.int64]]]:
-    """Return the units of a person, and for each person the units of its records, in their order.
-
-    Parameters
-    ----------
-    sizes : iterable of int
-        The public numbers of records of all persons, each at least 1.
-
-    Notes
-    -----
-    The sum is the least common multiple of the sizes, so that the records of a person weigh the same; from
-    2^20 on it is 2^20, and some records of a person weigh one unit more than others.
-    """
-    known, total = [int(size) for size in sizes], 1
-    for size in sorted(set(known)):
-        total = math.lcm(total, size)
-        if total > _MOST_UNITS:
-            total = _MOST_UNITS
-            break
-    return total, [total // size + (np.arange(size) < total % size).astype(np.int64) for size in known]
-
-
-def unit_rate(epsilon: float, units: int, *, with_products: bool = False) -> float:
-    """Return the rate of the noise of each unit in a table in which persons have this many units.
-
-    Notes
-    -----
-    If a person is replaced, its units move from some cells to others: the sum of the absolute changes is 2
-    `units` at most, and noise of rate epsilon / (2 units) is epsilon-differentially private. It may have the
-    sum 0, as the number of units is public. With products see `product_rate`.
-    """
-    return epsilon / ((2.25 if with_products else 2) * units)
 
 
 def product_rate(epsilon: float, units: int) -> float:

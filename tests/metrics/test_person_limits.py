@@ -7,10 +7,11 @@ import pytest
 from helpers import loop_over
 
 from dp_metrics._random import made_up
+from dp_metrics.inputs.arrays import units_of_persons
 from dp_metrics.metrics.labels.person_limits import PersonProducts, person_limits
 from dp_metrics.quantities.counts_noise import CountsNoise
 from dp_metrics.release.count_limits import NoisyRatio
-from dp_metrics.sensitivity.noisy_sums import person_units, product_rate, unit_rate
+from dp_metrics.sensitivity.noisy_sums import product_rate
 
 # persons, the most records of one, how alike a person's records are (Beta), share that counts, epsilon
 TASKS = {
@@ -25,12 +26,12 @@ def drawn(task, rng):
     """Return the units of each person in a, in b and in neither, and how many there are."""
     persons, most, (alike, unlike), counts, _ = TASKS[task]
     sizes = rng.integers(1, most + 1, persons)
-    total, units = person_units(sizes)
     owner = np.repeat(np.arange(persons), sizes)
+    total, units = units_of_persons(owner, most)
     share = rng.beta(alike, unlike, persons)[owner]
     place = np.where(rng.random(owner.size) < counts, np.where(rng.random(owner.size) < share, 0, 1), 2)
     found = np.zeros((persons, 3), dtype=np.int64)
-    np.add.at(found, (owner, place), np.concatenate(units))
+    np.add.at(found, (owner, place), units)
     return found, total
 
 
@@ -47,7 +48,7 @@ def test_limits_of_persons_cover(task):
         pairs = np.array([found[:, i] @ found[:, j] for i, j in ((0, 1), (0, 2), (1, 2))])
         noisy_pairs = pairs + noise(3, product_rate(epsilon, total), zero_sum=False, rng=rng)
         for place, with_products in enumerate((False, True)):
-            rate = unit_rate(epsilon, total, with_products=with_products)
+            rate = epsilon / ((2.25 if with_products else 2) * total)
             a, b, _ = (exact + noise(3, rate, zero_sum=True, rng=rng)).astype(int).tolist()
             ratio = NoisyRatio(a, b, (1, 1), (Fraction(rate),) * 2, 1, None)
             of = PersonProducts(*noisy_pairs.tolist()) if with_products else None

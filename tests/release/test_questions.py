@@ -435,7 +435,7 @@ def test_what_an_argument_is_follows_from_signatures_as_far_as_they_tell():
             elif is_array:
                 assert one.name in PER_RECORD | options_that_are_arrays, (name, one.name)
             elif one.name in PER_RECORD:
-                assert one.default is None, (name, one.name)
+                assert one.default in (None, False), (name, one.name)
         assert {*arguments} >= {"epsilon", "accountant", "spend_name", "random_state"}
     assert seen >= (RECORDS | PER_RECORD | SETTINGS)  # no name that no function has
     assert not RECORDS & PER_RECORD

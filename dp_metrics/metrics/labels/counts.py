@@ -5,6 +5,7 @@ import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import repeat
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -16,12 +17,19 @@ from dp_metrics.inputs.options import Floats
 from dp_metrics.mechanisms._base import Limits
 from dp_metrics.metrics._metric import Metric
 from dp_metrics.metrics.labels.layouts import Counts, Layout, PartsOf, check_matrix, whole
+from dp_metrics.metrics.labels.person_limits import person_limits
 from dp_metrics.quantities.counts_noise import SHOWN, WIDEST, CountsNoise, few_records, too_few
 from dp_metrics.quantities.tables import TableOf
 from dp_metrics.release.count_limits import NoisyRatio, RatioCells, noise_limits, noisy_ratio, ratio_limits
 from dp_metrics.release.query import Query
 from dp_metrics.release.released import APPROXIMATE, Interval, PopulationQuestion, ReleasedNumbers
 from dp_metrics.sensitivity.exact import BLOCK, in_blocks
+
+NO_PERSONS = (
+    "{} of persons who count once each (equal_groups=True) has approximate limits of what it is among all "
+    "people, and only if it is made of ratios of counts, such as recall and precision: leave out sure, or "
+    "keep one record of each person by max_records=1."
+)
 
 NO_RATIO = (
     "{} has no interval for all people here, as it is made of several ratios: ask for each label "
@@ -236,11 +244,12 @@ class Confusion:
     are_independent: bool = False
     is_agreement: bool = False
 
-    def query(self, _shape: Shape | None = None) -> Query:
-        """Return the query of the metric, which depends on no form of the records."""
+    def query(self, shape: Shape | None = None) -> Query:
+        """Return the query of the metric, which depends on the form of the records by how persons count."""
         check_matrix(self.labels.size)
         count = partial(_counts, of=self.layout.of, labels=self.labels)
-        part = TableOf(self.layout.cells, self.layout.is_partition, count)
+        units = 1 if shape is None else shape.units
+        part = TableOf(self.layout.cells, self.layout.is_partition, count, units)
         return Query((part,), partial(label_codes, labels=self.labels), self)
 
     def __call__(self, released: ReleasedNumbers) -> Any:
@@ -321,6 +330,9 @@ class Confusion:
         noise: CountsNoise = parts[0]
         ratios, note = self._ratios(self.parts_of, noise, released.public_n), ""
         limits: tuple[Any, Any] | None = None
+        if noise.units > 1:  # a person's records are alike
+            limits = self._of_persons(ratios, noise, released, asked)
+            return asked.interval(*limits, self(released), APPROXIMATE)
         # a ratio has no narrower limits than the sure ones
         if not asked.is_sure and isinstance(self(released), float) and not (ratios and not self.of_ratios):
             limits, note = self._approximate(ratios, noise, released.public_n, asked.miss), APPROXIMATE
@@ -373,6 +385,26 @@ class Confusion:
         of_rates = of_two_labels(self.formula)
         return agreement_limits(of_rates, [ratio_limits(rate, each, each) for rate in rates])
 
+    def _of_persons(
+        self,
+        ratios: list[NoisyRatio] | None,
+        noise: CountsNoise,
+        released: ReleasedNumbers,
+        asked: PopulationQuestion,
+    ) -> tuple[Any, Any]:
+        """Return limits where each person counts once, not narrower than those of the noise."""
+        if ratios is None or asked.is_sure:
+            raise ValueError(NO_PERSONS.format(asked.metric))
+        each = asked.miss / len(ratios)
+        of_each = [
+            (min(lower, low), max(upper, high))
+            for ratio in ratios
+            for (lower, upper), (low, high) in [
+                (person_limits(ratio, noise.units, each), noise_limits(ratio, each, each))
+            ]
+        ]
+        return self._of_ends(zip(*of_each, strict=True), released)
+
     def _approximate(
         self, ratios: list[NoisyRatio] | None, noise: CountsNoise, n: int | None, miss: float
     ) -> tuple[float, float] | None:
@@ -408,7 +440,9 @@ def label_codes(records: Records, *, labels: LabelSet) -> Records:
 
 
 def confusion_of(records: Records, labels: LabelSet) -> NDArray[np.int64]:
-    """Return the confusion matrix of `label_codes`, a row for each true label.
+    """Return the confusion matrix of `label_codes` in units, of which a record has one unless it says else.
+
+    It has a row for each true label.
 
     Raises
     ------
@@ -418,9 +452,12 @@ def confusion_of(records: Records, labels: LabelSet) -> NDArray[np.int64]:
     size = labels.size
     matrix = np.zeros(size**2, dtype=np.int64)
     rows = max(BLOCK, size**2)  # adding up the cells should not take longer than finding them
-    for block, other in zip(*(in_blocks(array, rows) for array in records.arrays), strict=True):
+    blocks = zip(*(in_blocks(array, rows) for array in records.arrays), strict=True)
+    units = repeat(None) if records.units is None else in_blocks(records.units, rows)
+    for (block, other), of_each in zip(blocks, units, strict=False):
         codes = labels.codes(block, "y_true") * size + labels.codes(other, "y_pred")
-        matrix += np.bincount(codes, minlength=size**2)
+        # sums of a block's units are below 2^53, so that floats hold them exactly
+        matrix += np.bincount(codes, of_each, minlength=size**2).astype(np.int64)
     return matrix.reshape(size, size)
 
 
