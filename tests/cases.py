@@ -621,6 +621,7 @@ OPTIONS = {
     "sample_weight": [weights],
     "groups": [persons],
     "max_records": [2],
+    "equal_groups": [True],
     "bounds": [(0.5, 2.0)],
     "max_loss": [0.75],
     "multioutput": ["raw_values", [0.2, 1.1, 0.7]],
@@ -654,7 +655,12 @@ TOGETHER = [
     ("multioutput", "sample_weight", "groups"),
     ("max_loss", "sample_weight", "groups"),
 ]
-NEEDED = {"max_records": {"groups": persons}, "average": {"labels": [0, 1]}, "digits": {"output_dict": False}}
+NEEDED = {
+    "max_records": {"groups": persons},
+    "equal_groups": {"groups": persons},
+    "average": {"labels": [0, 1]},
+    "digits": {"output_dict": False},
+}
 NAMES = np.array(["egg", "ham", "spam", "tea"])
 
 

@@ -63,4 +63,4 @@ def test_a_call_hands_no_data_to_the_body(name):
     assert seen
     for positional, options in seen:
         assert {*positional} == {None}
-        assert options.keys() == row.options.keys() - {"sample_weight", "groups", "max_records"}
+        assert options.keys() == row.options.keys() - PER_RECORD

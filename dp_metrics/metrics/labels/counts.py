@@ -395,15 +395,12 @@ class Confusion:
         """Return limits where each person counts once, not narrower than those of the noise."""
         if ratios is None or asked.is_sure:
             raise ValueError(NO_PERSONS.format(asked.metric))
-        each = asked.miss / len(ratios)
-        of_each = [
-            (min(lower, low), max(upper, high))
-            for ratio in ratios
-            for (lower, upper), (low, high) in [
-                (person_limits(ratio, noise.units, each), noise_limits(ratio, each, each))
-            ]
-        ]
-        return self._of_ends(zip(*of_each, strict=True), released)
+        miss = asked.miss / len(ratios)
+        limits = np.array(
+            [(person_limits(one, noise.units, miss), noise_limits(one, miss, miss)) for one in ratios]
+        )
+        lower, upper = limits[..., 0].min(axis=1), limits[..., 1].max(axis=1)
+        return self._of_ends((lower, upper), released)
 
     def _approximate(
         self, ratios: list[NoisyRatio] | None, noise: CountsNoise, n: int | None, miss: float
