@@ -386,7 +386,7 @@ def _labels(
     made = {
         metric.name: (metric.row.name, replace(confusion, layout=layout)) for metric, confusion in members
     }
-    query = replace(confusion, layout=layout).query()
+    query = replace(confusion, layout=layout).query(shape)
     return _counts(layout, made, Query(query.quantities, query.reader), epsilon, shape, sizes)
 
 

@@ -498,7 +498,7 @@ def _labels_block(public: PageForm, *, by_group: bool) -> _Block:
     wanted = counts_of_labels(matrix_layout(labels.size), labels)
     take = partial(_labelled, predicted=public.predicted, features=features if by_group else ())
     if not by_group:
-        share = Share(wanted.query(), Fraction(1), public.relation, _PAGE)
+        share = Share(wanted.query(public.shape), Fraction(1), public.relation, _PAGE)
         return _Block((share,), partial(_one, reader=take), partial(_shown, kind=ReleasedConfusion))
     options = {"labels": labels.in_order}
     if labels.size == 2:

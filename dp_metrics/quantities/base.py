@@ -132,6 +132,8 @@ class Quantity:
     """Whether it is the share of the records that have a loss."""
     is_table: ClassVar[bool] = False
     """Whether it is a table of counts of records."""
+    units: int = 1
+    """How many units the records of each person have together, where each person counts once."""
     are_distances: ClassVar[bool] = False
     """Whether the extremes, where there are some, are those of a variance: see `Extremes`."""
 

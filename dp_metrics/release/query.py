@@ -223,6 +223,9 @@ class Query(Comparable):
         TypeError, ValueError
             If their form is invalid; of a record that is invalid, when the stats are asked for.
         """
+        # whose units are ignored by a quantity, or not paid for, would move it by all of its records
+        if records.units is not None and any(part.units == 1 for part in self.quantities):
+            raise ValueError("Each person can count once (equal_groups=True) in counts of labels only.")
         with np.errstate(all="ignore"):
             checked = self.reader(records)
             totals = tuple([part.totals(checked) for part in self.quantities])

@@ -11,7 +11,8 @@ from sklearn import metrics as sklearn_metrics
 
 import dp_metrics as dp
 from dp_metrics.analysis.auditing import release_loss
-from dp_metrics.inputs.arrays import units_of_persons
+from dp_metrics.inputs.arrays import first_records, units_of_persons
+from dp_metrics.inputs.options import Relation
 from dp_metrics.metrics import METRICS
 
 ONCE = [name for name, row in METRICS.items() if "equal_groups" in row.options]
@@ -178,3 +179,15 @@ def test_a_stored_release_counts_persons_again(tmp_path):
     with pytest.warns(dp.exceptions.StoredReleaseWarning):
         again = dp.private_recall_score(Y, P, accountant=dp.PrivacyAccountant(5.0, path=path), **persons)
     assert again == first.value
+
+
+@loop_over("name", [name for name, row in METRICS.items() if name not in ONCE])
+def test_what_does_not_count_units_is_not_read_by_them(name):
+    """Else all records of a person would be released with the noise of one."""
+    row = METRICS[name]
+    data = row.from_unit(np.linspace(0.0, 1.0, PERSONS.size))
+    shape, records, _ = first_records(
+        data, names=row.data, relation=Relation.REPLACE_ONE, groups=PERSONS, max_records=2, equal_groups=True
+    )
+    with pytest.raises(ValueError, match="in counts of labels only"):
+        row.planned(shape, {**row.required, **(row.limit or {})}).read(records)

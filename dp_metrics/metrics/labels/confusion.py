@@ -41,7 +41,7 @@ from dp_metrics.release.released import ReleasedNumbers
 
 
 def _ratio_query(
-    kind: str, _: Shape, *, pos_label: Any, labels: Any, average: Any, zero_division: Any
+    kind: str, shape: Shape, *, pos_label: Any, labels: Any, average: Any, zero_division: Any
 ) -> Query:
     """Return the query of a ratio of counts, of which `layouts` has the kinds."""
     known = LabelSet.of(labels)
@@ -65,7 +65,7 @@ def _ratio_query(
         of_ratios=mean_above_chance if average == "macro" else None,
         are_independent=kind in ("recall", "precision"),
     )
-    return confusion.query()
+    return confusion.query(shape)
 
 
 @private("sklearn.metrics.precision_score", greater_is_better=True, **OF_COUNTS)

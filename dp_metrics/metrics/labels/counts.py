@@ -244,12 +244,11 @@ class Confusion:
     are_independent: bool = False
     is_agreement: bool = False
 
-    def query(self, shape: Shape | None = None) -> Query:
+    def query(self, shape: Shape) -> Query:
         """Return the query of the metric, which depends on the form of the records by how persons count."""
         check_matrix(self.labels.size)
         count = partial(_counts, of=self.layout.of, labels=self.labels)
-        units = 1 if shape is None else shape.units
-        part = TableOf(self.layout.cells, self.layout.is_partition, count, units)
+        part = TableOf(self.layout.cells, self.layout.is_partition, count, shape.units)
         return Query((part,), partial(label_codes, labels=self.labels), self)
 
     def __call__(self, released: ReleasedNumbers) -> Any:
