@@ -561,7 +561,7 @@ def comparison_query(
     limit = limit if losses.cap is None else min(limit, losses.cap)
     means = mean_interval_query(
         partial(_differences, losses=losses, limit=limit),
-        confidence=public["confidence"],
+        confidence=sure,
         about=_MEANS.format(losses.name, limit, limit),
         low=-limit,
         high=limit,
@@ -602,56 +602,39 @@ def _clipped(number: int, n: int) -> int:
     return max(-n, min(number, n))
 
 
-def _compared_wins(
-    released: ReleasedNumbers, *, loss: str, n: int, confidence: float, unit: str
-) -> Comparison:
+def _compared_wins(released: ReleasedNumbers, **public: Any) -> Comparison:
     difference, decided = released.values[0]
-    epsilon = float(released.epsilon)
-    counts = difference, decided, n, _rate(epsilon)
-    lower, upper = wins_interval(*counts, confidence)
-    p_value = wins_p_value(*counts)
+    n, confidence = public["n"], public["confidence"]
+    counts = difference, decided, n, _rate(float(released.epsilon))
+    (lower, upper), p_value = wins_interval(*counts, confidence), wins_p_value(*counts)
     return Comparison(
         statistic="wins",
         estimate=_clipped(difference, n) / n,
         lower=lower,
         upper=upper,
         p_value=p_value,
-        confidence=confidence,
-        epsilon=epsilon,
-        n=n,
-        loss=loss,
+        epsilon=float(released.epsilon),
         noisy_difference=difference,
         noisy_decided=decided,
         note="" if (p_value <= 1.0 - confidence) == (lower > 0 or upper < 0) else _P_VALUE_DECIDES,
-        unit=unit,
+        **public,
     )
 
 
 def _compared_means(
-    released: ReleasedNumbers,
-    *,
-    as_interval: Callable[[ReleasedNumbers], Interval],
-    max_difference: float,
-    loss: str,
-    n: int,
-    confidence: float,
-    unit: str,
+    released: ReleasedNumbers, *, as_interval: Callable[[ReleasedNumbers], Interval], **public: Any
 ) -> Comparison:
-    interval = as_interval(released)
-    assert interval.estimate is not None
+    found = as_interval(released)
+    assert found.estimate is not None
     return Comparison(
         statistic="mean difference",
-        estimate=interval.estimate,
-        lower=interval.lower,
-        upper=interval.upper,
+        estimate=found.estimate,
+        lower=found.lower,
+        upper=found.upper,
         p_value=None,
-        confidence=confidence,
         epsilon=float(released.epsilon),
-        n=n,
-        loss=loss,
-        max_difference=max_difference,
-        note=interval.note,
-        unit=unit,
+        note=found.note,
+        **public,
     )
 
 
@@ -800,28 +783,15 @@ def private_compare(  # noqa: PLR0913 - data, options, and settings of a release
         epsilon=epsilon, neighboring=neighboring, accountant=accountant, random_state=random_state,
         spend_name=spend_name,
     )  # fmt: skip
-    release = population_release(
-        "private_compare",
-        terms,
-        sample_weight=sample_weight,
-        arguments={
-            "y_true": y_true,
-            "pred_a": pred_a,
-            "pred_b": pred_b,
-            "groups": groups,
-            "max_records": max_records,
-            **comparison_options(loss, options, max_difference=max_difference, confidence=confidence),
-        },
-    )
+    data = {"y_true": y_true, "pred_a": pred_a, "pred_b": pred_b}
+    persons_of: dict[str, Any] = {"groups": groups, "max_records": max_records}
+    asked = comparison_options(loss, options, max_difference=max_difference, confidence=confidence)
+    arguments = {**data, **persons_of, **asked}
+    release = population_release("private_compare", terms, arguments, sample_weight=sample_weight)
 
     def read() -> tuple[Query, Source, Any]:
-        names = ("y_true", "pred_a", "pred_b")
         shape, records, persons = first_records(
-            (y_true, pred_a, pred_b),
-            names=names,
-            relation=Relation.REPLACE_ONE,
-            groups=groups,
-            max_records=max_records,
+            [*data.values()], names=tuple(data), relation=Relation.REPLACE_ONE, **persons_of
         )
         losses, unit, n = paired_losses(loss, shape, options), "records", shape.n
         if persons is not None:

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import partial
-from typing import Any
+from typing import Any, ParamSpec, Self, Unpack
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from dp_metrics._random import Entropy, RandomState
-from dp_metrics.accounting import PrivacyAccountant
+from dp_metrics._random import Entropy
 from dp_metrics.inputs.arrays import Records, Shape, loss_block, vector
 from dp_metrics.inputs.options import (
     MAX_FLOAT,
@@ -31,19 +31,23 @@ from dp_metrics.inputs.options import (
 from dp_metrics.mechanisms._base import Mechanism, ceil_ranks
 from dp_metrics.mechanisms._laws import Grid, Integers, Runs, check_probability
 from dp_metrics.mechanisms.hazard import PEAK, TAIL, HazardLaw, default_grid, largest_ratio, share_of_rank
+from dp_metrics.metrics._metric import asks
+from dp_metrics.metrics._settings import PopulationSettings, completed_signature
 from dp_metrics.quantities.order import OF_SUMS, CappedSumsOf, OrderOf
 from dp_metrics.quantities.tables import IntegersOf
 from dp_metrics.release.count_limits import at_most, binomial_law, mean_half_width, normal_note
 from dp_metrics.release.query import Query, Source
 from dp_metrics.release.release import Release
 from dp_metrics.release.released import POPULATION_NOTE, Interval, ReleasedNumbers
-from dp_metrics.release.result import Result
-from dp_metrics.release.stored_questions import Call
+from dp_metrics.release.result import Result, arguments_of
+from dp_metrics.release.stored_questions import PER_RECORD, SETTINGS, Call
 from dp_metrics.release.terms import Terms
 from dp_metrics.sensitivity.aggregates import VarianceAggregate
 from dp_metrics.sensitivity.exact import float_units, rounded_quotient
 from dp_metrics.sensitivity.noisy_sums import FINENESS
 from dp_metrics.sensitivity.output_bounds import OutputBounds
+
+P = ParamSpec("P")
 
 _ONE_PERSON = "the records must be independent draws from one population, one person each"
 
@@ -66,6 +70,31 @@ def population_release(
 def value_of(result: Result[Any]) -> Any:
     """Return the value of a result, all that a function returns of it."""
     return result.value
+
+
+def _interval_of(body: Callable[P, Interval]) -> Callable[P, Interval]:
+    """Make a release of losses of a function that says what to release, as the body of a metric does."""
+    signature, name = completed_signature(body), body.__name__
+
+    @functools.wraps(body)
+    def release(*args: P.args, **kwargs: P.kwargs) -> Interval:
+        given = arguments_of(release, args, kwargs)
+        terms = Terms.of(**{each: given.pop(each) for each in SETTINGS & given.keys()})
+        refused = {each: given.pop(each) for each in PER_RECORD & given.keys()}
+        found = population_release(name, terms, given, **refused)
+        options = {each: value for each, value in given.items() if each != "losses"}
+        asked: Any = body(None, **options)  # type: ignore[arg-type]
+
+        def read() -> tuple[Query, Source, Any]:
+            shape, records = Records.of((given["losses"],), relation=Relation.REPLACE_ONE)
+            query = asked(shape, epsilon=terms.epsilon)
+            return query, query.read(records), None
+
+        interval: Interval = found.answer(read, value_of)
+        return interval
+
+    release.__signature__ = signature  # type: ignore[attr-defined]
+    return own_error_state(release)
 
 
 _CAP = Fraction(99, 100)  # the quantile that becomes a cap
@@ -101,47 +130,18 @@ def mean_interval_query(
     low, high : float, default=0.0, 1.0
         What a mean of 0, and a mean at the limit, is called in the interval.
     """
-    scale = _Scale(check_confidence(confidence), about, low, high)
     part = IntegersOf(partial(_sums, limit=limit), 2, FINENESS + 1)
-    return Query((part,), reader, partial(_normal_interval, scale=scale))
-
-
-def capped_mean_query(reader: Callable[[Records], Records], *, confidence: float) -> Query:
-    """Return the query of an interval for the mean of losses, each clipped to a cap that is bought first.
-
-    Parameters
-    ----------
-    reader : callable
-        Returns records whose only array holds numbers that are at least 0, one per person.
-    confidence : float
-        Of the interval.
-    """
-    order = OrderOf(np.asarray, _rank_of_cap, MAX_FLOAT)
-    part = CappedSumsOf(order, _sums, 2, FINENESS + 1, _LEAST_RECORDS)
-    return Query((part,), reader, partial(_capped_interval, confidence=check_confidence(confidence)))
+    public: dict[str, Any] = {
+        "confidence": check_confidence(confidence),
+        "about": about,
+        "low": low,
+        "high": high,
+    }
+    return Query((part,), reader, partial(_normal_interval, **public))
 
 
 def _rank_of_cap(n: int) -> int:
     return math.ceil(_CAP * n)
-
-
-@dataclass(frozen=True)
-class _Scale:
-    """Confidence and meaning of an interval, and the numbers that stand for a mean of 0 and of 1."""
-
-    confidence: float
-    about: str
-    low: float
-    high: float
-
-    @property
-    def miss(self) -> float:
-        return 1 - self.confidence
-
-    def interval(self, lower: float, upper: float, middle: float, note: str = "") -> Interval:
-        """Return the interval, given its limits on the scale from 0 to 1."""
-        ends = [self.low * (1 - x) + self.high * x for x in (max(lower, 0.0), min(upper, 1.0), middle)]
-        return Interval(ends[0], ends[1], self.confidence, self.about, note, ends[2])
 
 
 def _sums(records: Records, limit: float) -> tuple[int, int]:
@@ -164,48 +164,36 @@ def _in_steps(total: int, unit: int) -> int:
     return (2 * FINENESS * total + unit) // (2 * unit)
 
 
-def _normal_interval(released: ReleasedNumbers, *, scale: _Scale) -> Interval:
-    return _interval_of_sums(released.values[0], released, released.epsilon, scale)
+def _normal_interval(
+    released: ReleasedNumbers, *, confidence: float, about: str, low: float = 0.0, high: float = 1.0
+) -> Interval:
+    """Return the interval of two noisy sums; `low` and `high` stand for a mean of 0 and of 1."""
+    n = released.public_n
+    assert n is not None
+    m, d = (rounded_quotient(number, n * FINENESS) for number in released.values[0])
+    m = min(max(m, 0.0), 1.0)
+    noise = 1 / max(n * float(released.epsilon), math.ulp(0.0))
+    half = mean_half_width(m, d, n, (noise, noise), 1 - confidence)
+    lower, upper, middle = (low * (1 - x) + high * x for x in (max(m - half, 0.0), min(m + half, 1.0), m))
+    return Interval(lower, upper, confidence, about, normal_note(n), middle)
 
 
 def _capped_interval(released: ReleasedNumbers, *, confidence: float) -> Interval:
     cap, *sums = released.values[0]
     about = f"The mean of the loss, errors above {cap:g} counted as {cap:g}, {POPULATION_NOTE}"
-    scale = _Scale(confidence, about, 0.0, cap)
-    found = _interval_of_sums(sums, released, released.epsilon * OF_SUMS, scale)
+    of_sums = replace(released, values=[sums], epsilon=released.epsilon * OF_SUMS)
+    found = _normal_interval(of_sums, confidence=confidence, about=about, high=cap)
     return replace(found, note=f"{_NO_CAP} {found.note}") if cap < _NEXT_TO_0 else found
 
 
-def _interval_of_sums(
-    sums: Sequence[int], released: ReleasedNumbers, epsilon: Fraction, scale: _Scale
-) -> Interval:
-    """Return the interval of two noisy sums that cost this epsilon."""
-    n = released.public_n
-    assert n is not None
-    m, d = (rounded_quotient(number, n * FINENESS) for number in sums)
-    m = min(max(m, 0.0), 1.0)
-    noise = 1 / max(n * float(epsilon), math.ulp(0.0))
-    half = mean_half_width(m, d, n, (noise, noise), scale.miss)
-    return scale.interval(m - half, m + half, m, normal_note(n))
-
-
-_OF_MEAN = "private_mean_interval"
-
-
-@own_error_state
-def private_mean_interval(  # noqa: PLR0913 - data, options, and settings of a release
+@_interval_of
+def private_mean_interval(
     losses: ArrayLike,
     *,
     max_loss: float | None = None,
     cap: str | None = None,
-    epsilon: float,
     confidence: float = 0.95,
-    sample_weight: None = None,
-    groups: None = None,
-    neighboring: str = "replace_one",
-    accountant: PrivacyAccountant | None = None,
-    random_state: RandomState = None,
-    spend_name: str | None = None,
+    **settings: Unpack[PopulationSettings],
 ) -> Interval:
     r"""Interval for the mean loss of all people like the records, with epsilon-differential privacy.
 
@@ -316,40 +304,24 @@ def private_mean_interval(  # noqa: PLR0913 - data, options, and settings of a r
     >>> 0.4 < lower < upper < 0.6
     True
     """
-    terms = Terms.of(
-        epsilon=epsilon, neighboring=neighboring, accountant=accountant, random_state=random_state,
-        spend_name=spend_name,
-    )  # fmt: skip
-    release = population_release(
-        _OF_MEAN,
-        terms,
-        sample_weight=sample_weight,
-        groups=groups,
-        arguments={"losses": losses, "max_loss": max_loss, "cap": cap, "confidence": confidence},
-    )
-    query = mean_query(max_loss=max_loss, cap=cap, confidence=confidence)
-
-    def read() -> tuple[Query, Source, Any]:
-        _, records = Records.of((losses,), relation=Relation.REPLACE_ONE)
-        return query, query.read(records), None
-
-    interval: Interval = release.answer(read, value_of)
-    return interval
+    return asks(mean_query, max_loss=max_loss, cap=cap, confidence=confidence)
 
 
-def mean_query(*, max_loss: Any = None, cap: Any = None, confidence: Any = 0.95) -> Query:
+def mean_query(_: Shape, *, max_loss: Any, cap: Any, confidence: Any, epsilon: Any = None) -> Query:
     """Return the query of an interval for the mean of losses, or raise if an argument is invalid."""
     check_choice(cap, "cap", ("private", None))
     limit = check_max_loss(max_loss)
     if (limit is None) == (cap is None):
         given = "neither" if cap is None else "both"
         raise ValueError(
-            f"{_OF_MEAN} needs max_loss, a public limit of one loss, or cap='private', which buys one; "
-            f"{given} was given. private_quantile_interval needs none."
+            "private_mean_interval needs max_loss, a public limit of one loss, or cap='private', which buys "
+            f"one; {given} was given. private_quantile_interval needs none."
         )
     reader = partial(_clipped, limit=limit_of(limit))
     if limit is None:
-        return capped_mean_query(reader, confidence=confidence)
+        order = OrderOf(np.asarray, _rank_of_cap, MAX_FLOAT)
+        part = CappedSumsOf(order, _sums, 2, FINENESS + 1, _LEAST_RECORDS)
+        return Query((part,), reader, partial(_capped_interval, confidence=check_confidence(confidence)))
     about = f"The mean of the loss, clipped to max_loss, {POPULATION_NOTE}"
     return mean_interval_query(reader, confidence=confidence, about=about, limit=limit, high=limit)
 
@@ -494,7 +466,6 @@ class DownwardLaw:
         return 0.0 - self.upward.quantile(np.clip(np.nextafter(1.0 - check_probability(p), 2.0), 0.0, 1.0))
 
 
-_OF_QUANTILE = "private_quantile_interval"
 _CELLS = 320  # j: how far a limit lies beyond the output of its search
 _COARSEST, _FINEST = 0.4, 2.0**-32  # resolutions
 
@@ -503,20 +474,14 @@ _NEEDED, _NEEDED_FROM_LARGEST_FLOAT = 40, 75
 _LEAST_SHARE = Fraction(1, 10**15)  # smaller shares would make messages long
 
 
-@own_error_state
-def private_quantile_interval(  # noqa: PLR0913 - data, options, and settings of a release
+@_interval_of
+def private_quantile_interval(
     losses: ArrayLike,
     q: float,
     *,
-    epsilon: float,
     max_loss: float | None = None,
     confidence: float = 0.95,
-    sample_weight: None = None,
-    groups: None = None,
-    neighboring: str = "replace_one",
-    accountant: PrivacyAccountant | None = None,
-    random_state: RandomState = None,
-    spend_name: str | None = None,
+    **settings: Unpack[PopulationSettings],
 ) -> Interval:
     r"""Interval for a quantile of the loss of all people like the records, with epsilon-differential privacy.
 
@@ -615,25 +580,7 @@ def private_quantile_interval(  # noqa: PLR0913 - data, options, and settings of
     >>> 1.2 < lower < 1.5 < upper < 1.8
     True
     """
-    terms = Terms.of(
-        epsilon=epsilon, neighboring=neighboring, accountant=accountant, random_state=random_state,
-        spend_name=spend_name,
-    )  # fmt: skip
-    release = population_release(
-        _OF_QUANTILE,
-        terms,
-        sample_weight=sample_weight,
-        groups=groups,
-        arguments={"losses": losses, "q": q, "max_loss": max_loss, "confidence": confidence},
-    )
-
-    def read() -> tuple[Query, Source, Any]:
-        shape, records = Records.of((losses,), relation=Relation.REPLACE_ONE)
-        query = quantile_query(shape, q=q, epsilon=terms.epsilon, max_loss=max_loss, confidence=confidence)
-        return query, query.read(records), None
-
-    interval: Interval = release.answer(read, value_of)
-    return interval
+    return asks(quantile_query, q=q, max_loss=max_loss, confidence=confidence)
 
 
 def quantile_query(
@@ -645,44 +592,35 @@ def quantile_query(
     limit = limit_of(cap)
     if not shape.n:
         raise ValueError("Found array with 0 sample(s) while a minimum of 1 is required.")
-    searches = rank_searches(shape.n, float(share), epsilon, miss=1 - sure, limit=limit)
+    searches = rank_searches(shape.n, share, epsilon, miss=1 - sure, limit=limit)
     clipped = "" if cap is None else ", clipped to max_loss,"
     about = f"The {float(share):g} quantile of the loss{clipped} {POPULATION_NOTE}"
     return Query(
-        tuple(
-            _RankOf(loss_block, partial(_fixed, rank=search.rank), limit, search.least_records(share, cap))
-            for search in searches
-        ),
+        searches,
         partial(vector, name="losses"),
         partial(_interval, searches=searches, cap=cap, confidence=sure, about=about),
         mechanisms=tuple(search.mechanism for search in searches),
     )
 
 
-@dataclass(frozen=True)
-class RankSearch:
-    """A search for one limit: for which rank, counted from 1, and how."""
-
-    rank: int
-    mechanism: OrderSearch
-
-    def least_records(self, q: Fraction, cap: float | None) -> int:
-        """Return the public n * epsilon below which the limit is useless."""
-        is_far = self.mechanism.downward and cap is None
-        beyond = 1 - q if self.mechanism.downward else q
-        return math.ceil((_NEEDED_FROM_LARGEST_FLOAT if is_far else _NEEDED) / max(beyond, _LEAST_SHARE))
-
-
 @dataclass(frozen=True, eq=False)
-class _RankOf(OrderOf):
-    """Public: an order statistic from which a limit follows, as a part of a query.
+class RankSearch(OrderOf):
+    """Public: an order statistic from which a limit follows, and how it is searched for.
 
     Below `mostly_noise`, a public n * epsilon, the limit is useless: as measured at several q, n and epsilon.
     """
 
+    mechanism: OrderSearch
     mostly_noise: int  # type: ignore[misc]
 
     noise_note = "expect a lower limit near 0, or an upper limit near max_loss or the largest float."
+
+    @classmethod
+    def of(cls, rank: int, q: Fraction, mechanism: OrderSearch, limit: float) -> Self:
+        """Return the search for the rank, counted from 1, that gives a limit of the quantile q."""
+        beyond = max(1 - q if mechanism.downward else q, _LEAST_SHARE)
+        needed = _NEEDED_FROM_LARGEST_FLOAT if mechanism.downward and limit == MAX_FLOAT else _NEEDED
+        return cls(loss_block, partial(_fixed, rank=rank), limit, mechanism, math.ceil(needed / beyond))
 
 
 def _fixed(n: int, *, rank: int) -> int:
@@ -691,7 +629,7 @@ def _fixed(n: int, *, rank: int) -> int:
 
 
 def rank_searches(
-    n: int, q: float, epsilon: Fraction, *, miss: float, limit: float
+    n: int, q: Fraction, epsilon: Fraction, *, miss: float, limit: float
 ) -> tuple[RankSearch, ...]:
     """Return the search for the lower limit and that for the upper one, without those that cannot be.
 
@@ -707,24 +645,25 @@ def rank_searches(
     alone = _possible(n, q, epsilon, miss, limit)
     if not alone:
         raise ValueError(
-            f"{_OF_QUANTILE}: there are too few records for any limit at this q, epsilon and confidence."
+            "private_quantile_interval: there are too few records for any limit at this q, epsilon and "
+            "confidence."
         )
     sides = [search.mechanism.downward for search in both]
     return tuple([search for search in alone if search.mechanism.downward in sides] or alone)[:1]
 
 
-def _possible(n: int, q: float, epsilon: Fraction, miss: float, limit: float) -> tuple[RankSearch, ...]:
+def _possible(n: int, q: Fraction, epsilon: Fraction, miss: float, limit: float) -> tuple[RankSearch, ...]:
     """Return the searches, at epsilon and miss each, that some rank allows."""
     eps2 = share_of_rank(epsilon, monotonic=True)
     records = n * float(eps2)
     resolution = _COARSEST if records * _COARSEST <= 2 else max(2 / records, _FINEST)
     found = []
-    for share, downward in ((q, False), (1 - q, True)):
+    for share, downward in ((float(q), False), (1 - float(q), True)):
         mechanism = OrderSearch(resolution, downward)
         ranks = mechanism.count_ranks(epsilon, n=n, monotonic=True, output_range=(0.0, limit))
         rank = _largest_rank(n, share, largest_ratio(eps2), ranks, miss)
         if rank:
-            found.append(RankSearch(n + 1 - rank if downward else rank, mechanism))
+            found.append(RankSearch.of(n + 1 - rank if downward else rank, q, mechanism, limit))
     return tuple(found)
 
 

@@ -278,11 +278,19 @@ class ScoreSettings(CountSettings, total=False):
     bins: int | None
 
 
+class PopulationSettings(Payment, total=False):
+    """Keywords of a release about the population of the records."""
+
+    sample_weight: None
+    groups: None
+    neighboring: str
+
+
 _KINDS: Mapping[str, Any] = {
     f"Unpack[{kind.__name__}]": kind
     for kind in (
         Payment, Settings, MeanSettings, ErrorSettings, OrderSettings, CountSettings, RankSettings,
-        LabelSettings, RatioSettings, ScoreSettings,
+        LabelSettings, RatioSettings, ScoreSettings, PopulationSettings,
     )
 }  # fmt: skip
 _DEFAULTS: Mapping[str, Any] = {
@@ -310,8 +318,8 @@ _DEFAULTS: Mapping[str, Any] = {
 _LEADING = ("bounds", "labels")  # before the options of a metric's own
 
 
-def completed_signature(body: Callable[..., Any], mechanism: str) -> inspect.Signature:
-    """Return the whole signature of a metric: its own parameters, and one for each of its settings."""
+def completed_signature(body: Callable[..., Any], mechanism: str = "") -> inspect.Signature:
+    """Return the whole signature of a function: its own parameters, and one for each of its settings."""
     written, keyword = inspect.signature(body), inspect.Parameter.KEYWORD_ONLY
     *own, kind = written.parameters.values()
     types = _KINDS[kind.annotation].__annotations__

@@ -15,7 +15,7 @@ from scipy.stats import beta, gamma, invgauss, norm, weibull_min
 
 import dp_metrics as dp
 from dp_metrics.inference.loss_intervals import mean_interval_query, mean_query
-from dp_metrics.inputs.arrays import Records, vector
+from dp_metrics.inputs.arrays import ArgumentShape, Records, Shape, vector
 from dp_metrics.inputs.options import Relation
 from dp_metrics.quantities.order import cap_of
 from dp_metrics.release.count_limits import mean_half_width, normal_laplace_tail
@@ -192,7 +192,7 @@ def test_no_private_cap_fails_after_the_spend(losses, epsilon):
 @loop_over("drawn", [0.0, 5e-324, 1.23456, 1.797e308, MAX])
 def test_whatever_is_drawn_is_a_cap(drawn):
     """The draw of the cap is replaced: so an output at either end of the grid is tried, however rare."""
-    query = mean_query(cap="private")
+    query = mean_query(Shape((ArgumentShape(),), 1), max_loss=None, cap="private", confidence=0.95)
     (noise,), (stats,) = known_of(query, query.read(Records((np.array([0.0, 5e-324, 1.0, MAX]),))))
     sums = noise.law(stats, None).given(drawn)
     cap = cap_of(drawn)

@@ -23,7 +23,7 @@ from dp_metrics.release.released import ReleasedNumbers
 def test_reference_ranks(n, ranks):
     for epsilon, rank in zip(("0.1", "0.3", "1", "3"), ranks, strict=True):
         first, second = rank_searches(n, 0.5, Fraction(epsilon), miss=0.05, limit=MAX_FLOAT)
-        assert (first.rank, second.rank) == (rank, n + 1 - rank)
+        assert (first.rank(n), second.rank(n)) == (rank, n + 1 - rank)
         assert (first.mechanism.downward, second.mechanism.downward) == (False, True)
 
 
@@ -34,7 +34,7 @@ def limit_misses(losses, below, search, epsilon, cells=_CELLS):
     lower limit, the second for the upper one.
     """
     x = np.sort(np.asarray(losses))
-    bounds = order_query(x, search.rank, MAX_FLOAT).output_bounds(
+    bounds = order_query(x, search.rank(x.size), MAX_FLOAT).output_bounds(
         search.mechanism, epsilon, relation=Relation.REPLACE_ONE
     )
     law, grid = search.mechanism.output_distribution(bounds, epsilon), search.mechanism.grid(MAX_FLOAT)
@@ -59,9 +59,9 @@ def total_miss(n, epsilon, downward, low, high, q=0.5, cells=_CELLS):
             losses = [low] * below + [high] * (n - below)
             found += probability * limit_misses(losses, worst, search, half, cells)
     if downward:  # the number of records that are not below the quantile is what counts
-        bound = probabilities @ _misses(n + 1 - search.rank, n - x, largest_ratio(half / 4), ranks)
+        bound = probabilities @ _misses(n + 1 - search.rank(n), n - x, largest_ratio(half / 4), ranks)
     else:
-        bound = probabilities @ _misses(search.rank, x, largest_ratio(half / 4), ranks)
+        bound = probabilities @ _misses(search.rank(n), x, largest_ratio(half / 4), ranks)
     return found, float(bound)
 
 
@@ -95,7 +95,7 @@ def test_ranks_are_the_best_that_the_bound_allows():
     ranks = search.mechanism.count_ranks(Fraction(1, 2), n=1000, monotonic=True, output_range=(0, MAX_FLOAT))
     x, probabilities = binomial_law(1000, 0.9)
     bounds = [
-        probabilities @ _misses(search.rank + more, x, largest_ratio(Fraction(1, 8)), ranks)
+        probabilities @ _misses(search.rank(1000) + more, x, largest_ratio(Fraction(1, 8)), ranks)
         for more in (0, 1)
     ]
     assert bounds[0] <= 0.025 < bounds[1]
@@ -134,7 +134,7 @@ def test_few_records_allow_one_limit_or_none():
     upper_only = rank_searches(40, 0.01, Fraction(3), miss=0.05, limit=MAX_FLOAT)
     assert [search.mechanism.downward for search in upper_only] == [True]
     x, probabilities = binomial_law(40, 0.99)
-    misses = probabilities @ _misses(lower_only[0].rank, x, largest_ratio(Fraction(3, 4)), 40)
+    misses = probabilities @ _misses(lower_only[0].rank(40), x, largest_ratio(Fraction(3, 4)), 40)
     assert 0.02 < misses <= 0.05  # all of epsilon, and all of what may be missed
     _, interval = released((1.0,), 60, q=0.99)
     assert interval.upper == math.inf
