@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import partial
-from typing import Any, Self, Unpack
+from typing import Any, Unpack
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dp_metrics.inputs.arrays import Records, Shape, check_same_columns, float_block, probability_block
+from dp_metrics.inputs import losses
+from dp_metrics.inputs.arrays import Shape, check_same_columns, float_block, probability_block
 from dp_metrics.inputs.labels import (
     LabelColumns,
     LabelSet,
@@ -22,14 +23,7 @@ from dp_metrics.inputs.labels import (
     labels_and_probabilities,
     unstated_labels,
 )
-from dp_metrics.inputs.losses import (
-    RecordLoss,
-    brier_loss,
-    brier_loss_cap,
-    log_loss,
-    log_loss_cap,
-    zero_one_loss,
-)
+from dp_metrics.inputs.losses import Loss, RecordLoss
 from dp_metrics.inputs.options import MAX_FLOAT, Floats, as_whole, check_max_loss
 from dp_metrics.mechanisms._base import Limits
 from dp_metrics.mechanisms.geometric import COUNT_LIMIT
@@ -48,56 +42,21 @@ OF_PROBABILITIES: Mapping[str, Any] = {
 """Facts about every metric that judges the probabilities of all labels."""
 
 
-@dataclass(frozen=True, eq=False)
-class LabelledProbabilities:
-    """The public label set, and the public form of labels and predicted probabilities.
-
-    Parameters
-    ----------
-    labels : ndarray of shape (n_classes,)
-        The labels, sorted.
-    columns : int
-        Number of columns of the probabilities.
-    resolution : float
-        scikit-learn clips probabilities to [resolution, 1 - resolution].
-    reader, unstated
-        Those of a `Query` about such records.
-    """
-
-    labels: NDArray[Any]
-    columns: int
-    resolution: float
-    reader: Callable[[Records], Records]
-    unstated: str | None
-
-    @classmethod
-    def of(cls, shape: Shape, *, labels: Any, pos_label: Any = None) -> Self:
-        """Return what is public of labels and probabilities of this form, or raise."""
-        form = shape.arguments[1]
-        columns = LabelColumns.of(labels, form, "y_proba", positive=pos_label)
-        reader = partial(labels_and_probabilities, columns=columns)
-        return cls(columns.labels, columns.columns, form.resolution, reader, unstated_labels(labels, form))
-
-    def mean(self, loss: Any, cap: float, *, codes: Any = None) -> MeanOf:
-        """Return the mean of a loss of codes and probabilities."""
-        reads = (codes or partial(encoded_block, labels=self.labels), probability_block)
-        return MeanOf(RecordLoss(loss, reads=reads, cap=cap))
-
-    def log_loss(self, max_loss: Any) -> MeanOf:
-        """Return the log loss."""
-        cap = log_loss_cap(self.resolution, check_max_loss(max_loss))
-        return self.mean(partial(log_loss, resolution=self.resolution), cap)
-
-    def brier_loss(self, pos_label: Any = None, scale_by_half: Any = "auto") -> MeanOf:
-        """Return the Brier score loss."""
-        positive = 1 if pos_label is None else LabelSet.of(self.labels).place(pos_label, "pos_label")
-        if scale_by_half != "auto" and not isinstance(scale_by_half, bool):
-            raise ValueError("scale_by_half must be True, False or 'auto'.")
-        half = self.columns <= 2 if scale_by_half == "auto" else bool(scale_by_half)
-        codes = partial(_is_positive, labels=self.labels, positive=positive)
-        return self.mean(
-            partial(brier_loss, half=half), brier_loss_cap(half), codes=codes if self.columns == 1 else None
-        )
+def _mean_query(
+    shape: Shape,
+    columns: LabelColumns,
+    labels: Any,
+    loss: Loss,
+    cap: float,
+    *,
+    codes: Any = None,
+    **more: Any,
+) -> Query:
+    """Return the query of the mean of a loss of the codes of labels, and of probabilities."""
+    reads = (codes or partial(encoded_block, labels=columns.labels), probability_block)
+    part = MeanOf(RecordLoss(loss, reads=reads, cap=cap))
+    reader = partial(labels_and_probabilities, columns=columns)
+    return Query((part,), reader, unstated=unstated_labels(labels, shape.arguments[1]), **more)
 
 
 def _is_positive(block: NDArray[Any], *, labels: NDArray[Any], positive: int) -> NDArray[np.intp]:
@@ -222,10 +181,12 @@ def share_of_records(normalize: Any, of_what: str, *, is_score: bool = False) ->
     return ShareOfRecords(mean.result, mean.rises, of_what, bool(normalize))
 
 
-def _log_loss_query(shape: Shape, *, max_loss: Any, normalize: Any, **options: Any) -> Query:
-    records = LabelledProbabilities.of(shape, **options)
-    parts = (records.log_loss(max_loss),)
-    return Query(parts, records.reader, mean_or_sum(normalize), unstated=records.unstated)
+def _log_loss_query(shape: Shape, *, labels: Any, max_loss: Any, normalize: Any) -> Query:
+    form = shape.arguments[1]
+    cap = losses.log_loss_cap(form.resolution, check_max_loss(max_loss))
+    loss = partial(losses.log_loss, resolution=form.resolution)
+    columns = LabelColumns.of(labels, form, "y_proba")
+    return _mean_query(shape, columns, labels, loss, cap, reading=mean_or_sum(normalize))
 
 
 @private(
@@ -283,9 +244,15 @@ def private_log_loss(
     return asks(_log_loss_query, labels=labels, max_loss=max_loss, normalize=normalize)
 
 
-def _brier_query(shape: Shape, *, pos_label: Any, scale_by_half: Any, **options: Any) -> Query:
-    records = LabelledProbabilities.of(shape, pos_label=pos_label, **options)
-    return Query((records.brier_loss(pos_label, scale_by_half),), records.reader, unstated=records.unstated)
+def _brier_query(shape: Shape, *, labels: Any, pos_label: Any, scale_by_half: Any) -> Query:
+    columns = LabelColumns.of(labels, shape.arguments[1], "y_proba", positive=pos_label)
+    positive = 1 if pos_label is None else LabelSet.of(columns.labels).place(pos_label, "pos_label")
+    if scale_by_half != "auto" and not isinstance(scale_by_half, bool):
+        raise ValueError("scale_by_half must be True, False or 'auto'.")
+    half = columns.columns <= 2 if scale_by_half == "auto" else bool(scale_by_half)
+    codes = partial(_is_positive, labels=columns.labels, positive=positive) if columns.columns == 1 else None
+    loss, cap = partial(losses.brier_loss, half=half), losses.brier_loss_cap(half)
+    return _mean_query(shape, columns, labels, loss, cap, codes=codes)
 
 
 @private(
@@ -338,7 +305,7 @@ def private_brier_score_loss(
 
 
 def _wrong(true: NDArray[Any], pred: NDArray[Any]) -> Floats:
-    return zero_one_loss(differing_block(true, pred))
+    return losses.zero_one_loss(differing_block(true, pred))
 
 
 def _as_they_are(block: NDArray[Any]) -> NDArray[Any]:
@@ -465,7 +432,7 @@ def _misses(codes: NDArray[np.intp], scores: Floats, *, k: int) -> Floats:
     own = np.take_along_axis(scores, codes[:, np.newaxis], axis=1)
     later = np.arange(scores.shape[1]) > codes[:, np.newaxis]
     before = (scores > own) | ((scores == own) & later)
-    return zero_one_loss(np.count_nonzero(before, axis=1) >= k)
+    return losses.zero_one_loss(np.count_nonzero(before, axis=1) >= k)
 
 
 @private(

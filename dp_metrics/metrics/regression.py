@@ -11,6 +11,7 @@ from typing import Any, Literal, Self, TypeAlias, Unpack
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from dp_metrics.inputs import losses
 from dp_metrics.inputs.arrays import (
     Records,
     Shape,
@@ -20,17 +21,7 @@ from dp_metrics.inputs.arrays import (
     targets,
     unstated_columns,
 )
-from dp_metrics.inputs.losses import (
-    Loss,
-    RecordLoss,
-    absolute_error,
-    absolute_percentage_error,
-    largest_error,
-    pinball_loss,
-    poisson_deviance,
-    squared_error,
-    squared_log_error,
-)
+from dp_metrics.inputs.losses import Loss, RecordLoss
 from dp_metrics.inputs.options import (
     MAX_FLOAT,
     Floats,
@@ -103,7 +94,7 @@ def r2_query(shape: Shape, *, error_share: Any, **options: Any) -> Query:
     k = max(pairs.outputs, 1)  # of none at all the reader says what is wrong
     variances = [VarianceOf(pairs.bounds, "y_true", column) for column in pairs.columns]
     return Query(
-        (*pairs.each(pairs.record_loss(squared_error)), *variances),
+        (*pairs.each(pairs.record_loss(losses.squared_error)), *variances),
         pairs.reader,
         _Scores(pairs.output_weights),
         shares=(share / k,) * k + ((1 - share) / k,) * k,
@@ -198,7 +189,7 @@ class _Pairs:
         return RecordLoss(
             loss,
             reads=(partial(float_block, name="y_true"), partial(float_block, name="y_pred")),
-            cap=cap if self.bounds is None else largest_error(loss, self.bounds),
+            cap=cap if self.bounds is None else losses.largest_error(loss, self.bounds),
             bounds=self.bounds,
             check=check,
             output_weights=None if isinstance(self.output_weights, str) else self.output_weights,
@@ -251,7 +242,7 @@ def private_mse(y_true: ArrayLike, y_pred: ArrayLike, **settings: Unpack[ErrorSe
     >>> 0.2 < mse < 0.7  # exactly 0.375
     True
     """
-    return asks(error_query, squared_error, **settings)
+    return asks(error_query, losses.squared_error, **settings)
 
 
 private_mean_squared_error = private_mse
@@ -286,7 +277,7 @@ def private_rmse(y_true: ArrayLike, y_pred: ArrayLike, **settings: Unpack[ErrorS
     >>> 0.4 < rmse < 0.85  # exactly 0.612
     True
     """
-    return asks(root_query, squared_error, **settings)
+    return asks(root_query, losses.squared_error, **settings)
 
 
 private_root_mean_squared_error = private_rmse
@@ -319,7 +310,7 @@ def private_mae(y_true: ArrayLike, y_pred: ArrayLike, **settings: Unpack[ErrorSe
     >>> 0.3 < mae < 0.8  # exactly 0.5
     True
     """
-    return asks(error_query, absolute_error, **settings)
+    return asks(error_query, losses.absolute_error, **settings)
 
 
 private_mean_absolute_error = private_mae
@@ -420,7 +411,7 @@ def private_mean_absolute_percentage_error(
     >>> 0.1 < mape < 0.6  # exactly 0.327
     True
     """
-    return asks(error_query, absolute_percentage_error, max_loss=max_loss, multioutput=multioutput)
+    return asks(error_query, losses.absolute_percentage_error, max_loss=max_loss, multioutput=multioutput)
 
 
 def _check_above_minus_one(y_true: Floats, y_pred: Floats) -> None:
@@ -475,7 +466,7 @@ def private_mean_squared_log_error(
     limits = check_bounds(settings["bounds"])
     if limits is not None and limits[0] <= -1:
         raise ValueError("The lower one of bounds must be above -1.")
-    return asks(error_query, squared_log_error, check=_check_above_minus_one, **settings)
+    return asks(error_query, losses.squared_log_error, check=_check_above_minus_one, **settings)
 
 
 @private("sklearn.metrics.mean_pinball_loss", greater_is_better=False, limit=UNIT)
@@ -514,7 +505,7 @@ def private_mean_pinball_loss(
     share = as_real(alpha)
     if not 0 <= share <= 1:
         raise ValueError("alpha must be a number in [0, 1].")
-    loss = partial(pinball_loss, alpha=share)
+    loss = partial(losses.pinball_loss, alpha=share)
     return asks(error_query, loss, **settings)
 
 
@@ -571,7 +562,7 @@ def private_mean_poisson_deviance(
     >>> 0.8 < deviance < 2.2  # exactly 1.4260
     True
     """
-    return asks(error_query, poisson_deviance, max_loss=max_loss, check=_check_counts, several=False)
+    return asks(error_query, losses.poisson_deviance, max_loss=max_loss, check=_check_counts, several=False)
 
 
 def _median_query(shape: Shape, *, bounds: Any) -> Query:
@@ -595,7 +586,7 @@ def _errors(
     read = [float_block(array, name) for array, name in ((y_true, "y_true"), (y_pred, "y_pred"))]
     if bounds is not None:
         read = [np.clip(values, *bounds) for values in read]
-    return np.minimum(absolute_error(*read), limit)
+    return np.minimum(losses.absolute_error(*read), limit)
 
 
 @private("sklearn.metrics.median_absolute_error", greater_is_better=False, mechanism="hazard", limit=UNIT)

@@ -17,24 +17,9 @@ from dp_metrics.inputs.options import Floats, check_average, check_choice, check
 from dp_metrics.mechanisms._base import Limits
 from dp_metrics.metrics._metric import asks, private
 from dp_metrics.metrics._settings import LabelSettings, RatioSettings
+from dp_metrics.metrics.labels import layouts
 from dp_metrics.metrics.labels.counts import OF_COUNTS, Confusion
-from dp_metrics.metrics.labels.layouts import (
-    Counts,
-    balanced,
-    kappa,
-    matrix_layout,
-    matthews,
-    mean_above_chance,
-    normalized,
-    of_each_label,
-    parts_of_ratio,
-    ratio,
-    ratio_layout,
-    rests_on,
-    sizes_of_labels,
-    sums_of_shares,
-    whole,
-)
+from dp_metrics.metrics.labels.layouts import Counts
 from dp_metrics.quantities.counts_noise import CountsNoise
 from dp_metrics.release.query import Query
 from dp_metrics.release.released import ReleasedNumbers
@@ -55,14 +40,14 @@ def _ratio_query(
     # of three labels, an error between two of them is a true negative of the third
     rises = kind != "specificity" or average == "micro" or known.size == 2
     confusion = Confusion(
-        ratio_layout(**public),
-        partial(ratio, undefined=undefined, **public),
+        layouts.ratio_layout(**public),
+        partial(layouts.ratio, undefined=undefined, **public),
         known,
-        partial(rests_on, **public),
+        partial(layouts.rests_on, **public),
         # a mean need not rise with each ratio if its weights are noisy counts, or if labels are left out
         is_monotone=has_ratios and rises and not math.isnan(undefined),
-        parts_of=partial(parts_of_ratio, **public) if has_ratios else None,
-        of_ratios=mean_above_chance if average == "macro" else None,
+        parts_of=partial(layouts.parts_of_ratio, **public) if has_ratios else None,
+        of_ratios=layouts.mean_above_chance if average == "macro" else None,
         are_independent=kind in ("recall", "precision"),
     )
     return confusion.query(shape)
@@ -297,7 +282,7 @@ class _Matrix(Confusion):
         if released.public_n is not None:
             low, high = (np.minimum(end, released.public_n) for end in (low, high))
         lower, upper = (
-            normalized(whole(size).read(own), normalize=self.normalize, others=others)
+            layouts.normalized(layouts.whole(size).read(own), normalize=self.normalize, others=others)
             for own, others in ((low, high), (high, low))
         )
         most = released.public_n if self.normalize is None else 1
@@ -359,9 +344,11 @@ def private_confusion_matrix(
     """
     known = LabelSet.of(settings["labels"])
     check_choice(normalize, "normalize", (None, "true", "pred", "all"))
-    formula = partial(normalized, normalize=normalize)
-    shares = partial(sums_of_shares, normalize=normalize)
-    confusion = _Matrix(whole(known.size), formula, known, shares, needs_matrix=True, normalize=normalize)
+    formula = partial(layouts.normalized, normalize=normalize)
+    shares = partial(layouts.sums_of_shares, normalize=normalize)
+    confusion = _Matrix(
+        layouts.whole(known.size), formula, known, shares, needs_matrix=True, normalize=normalize
+    )
     return asks(confusion.query)
 
 
@@ -410,13 +397,13 @@ def private_balanced_accuracy_score(
     known = LabelSet.of(settings["labels"])
     undefined = check_zero_division(zero_division, is_mean=True)
     chance = 1 / known.size if adjusted else 0.0
-    formula = partial(balanced, chance=chance, undefined=undefined)
+    formula = partial(layouts.balanced, chance=chance, undefined=undefined)
     is_monotone = not math.isnan(undefined)
-    layout, shares = of_each_label(known.size, "missed"), partial(rests_on, kind="recall")
+    layout, shares = layouts.of_each_label(known.size, "missed"), partial(layouts.rests_on, kind="recall")
     confusion = Confusion(
         layout, formula, known, shares, is_monotone=is_monotone,
-        parts_of=partial(parts_of_ratio, kind="recall"), are_independent=True,
-        of_ratios=partial(mean_above_chance, chance=chance),
+        parts_of=partial(layouts.parts_of_ratio, kind="recall"), are_independent=True,
+        of_ratios=partial(layouts.mean_above_chance, chance=chance),
     )  # fmt: skip
     return asks(confusion.query)
 
@@ -454,7 +441,12 @@ def private_matthews_corrcoef(
     """
     known = LabelSet.of(settings["labels"])
     confusion = Confusion(
-        matrix_layout(known.size), matthews, known, sizes_of_labels, is_monotone=False, is_agreement=True
+        layouts.matrix_layout(known.size),
+        layouts.matthews,
+        known,
+        layouts.sizes_of_labels,
+        is_monotone=False,
+        is_agreement=True,
     )
     return asks(confusion.query)
 
@@ -498,11 +490,11 @@ def private_cohen_kappa_score(
     """
     known = LabelSet.of(settings["labels"])
     check_choice(weights, "weights", (None, "linear", "quadratic"))
-    formula = partial(kappa, weights=weights)
-    layout = matrix_layout(known.size) if weights is None else whole(known.size)
+    formula = partial(layouts.kappa, weights=weights)
+    layout = layouts.matrix_layout(known.size) if weights is None else layouts.whole(known.size)
     needs_matrix = weights is not None
     confusion = Confusion(
-        layout, formula, known, sizes_of_labels, needs_matrix=needs_matrix, is_monotone=False,
+        layout, formula, known, layouts.sizes_of_labels, needs_matrix=needs_matrix, is_monotone=False,
         is_agreement=True,
     )  # fmt: skip
     return asks(confusion.query)
@@ -527,7 +519,7 @@ def _label_table(counts: Counts, names: Sequence[str], undefined: float) -> dict
 
     def scores(average: str | None) -> list[Any]:
         return [
-            ratio(counts, kind=kind, average=average, undefined=undefined)
+            layouts.ratio(counts, kind=kind, average=average, undefined=undefined)
             for kind in ("precision", "recall", "f1")
         ]
 
@@ -535,7 +527,7 @@ def _label_table(counts: Counts, names: Sequence[str], undefined: float) -> dict
     table: dict[str, Any] = {
         name: dict(zip(_COLUMNS, row, strict=True)) for name, row in zip(names, rows, strict=True)
     }
-    table["accuracy"] = ratio(counts, kind="recall", average="weighted", undefined=undefined)
+    table["accuracy"] = layouts.ratio(counts, kind="recall", average="weighted", undefined=undefined)
     for average in ("macro", "weighted"):
         table[f"{average} avg"] = dict(zip(_COLUMNS, [*scores(average), counts.n], strict=True))
     return table
@@ -633,5 +625,7 @@ def private_classification_report(
     result = partial(
         _label_result, names=names, undefined=undefined, digits=None if output_dict else decimals
     )
-    confusion = Confusion(matrix_layout(known.size), result, known, sizes_of_labels, is_monotone=False)
+    confusion = Confusion(
+        layouts.matrix_layout(known.size), result, known, layouts.sizes_of_labels, is_monotone=False
+    )
     return asks(confusion.query)

@@ -172,8 +172,7 @@ class ReleasedConfusion(HtmlRepr):
         ValueError, TypeError
             If the metric has no such limits, or an argument is invalid.
         """
-        name, wanted = self._wanted(metric, options)
-        return self._result_of(name, wanted).noise_interval(confidence)
+        return self._result_of(metric, options).noise_interval(confidence)
 
     def population_interval(
         self,
@@ -204,8 +203,7 @@ class ReleasedConfusion(HtmlRepr):
         ValueError, TypeError
             If the metric has no such limits, or an argument is invalid.
         """
-        name, wanted = self._wanted(metric, options)
-        return self._result_of(name, wanted).population_interval(confidence, sure)
+        return self._result_of(metric, options).population_interval(confidence, sure)
 
     def note(self, metric: Callable[..., Any] | str, **options: Any) -> str | None:
         """Return what must not be concluded from a metric of the counts: that it is mostly noise.
@@ -225,16 +223,12 @@ class ReleasedConfusion(HtmlRepr):
         ValueError, TypeError
             If there is no such metric, or an argument is invalid.
         """
-        name, wanted = self._wanted(metric, options)
-        result = self._result_of(name, wanted)
-        return wanted.note(result.parts, result.released)
+        result: Any = self._result_of(metric, options)
+        note: str | None = result.reading.note(result.parts, result.released)
+        return note
 
-    def _result_of(self, name: str, wanted: Confusion) -> Result[Any]:
-        """Return the result of a metric of the counts."""
-        return replace(self.result, metric=name, reading=wanted)
-
-    def _wanted(self, metric: Callable[..., Any] | str, options: Mapping[str, Any]) -> tuple[str, Confusion]:
-        """Return the name of a metric, and the metric of the counts that were released."""
+    def _result_of(self, metric: Callable[..., Any] | str, options: Mapping[str, Any]) -> Result[Any]:
+        """Return the result of a metric of the counts that were released."""
         row, fixed = row_of(metric)
         known, name = {**fixed, **options, "labels": self.labels}, row.name
         if name == "private_accuracy_score":  # the micro average of recalls
@@ -243,7 +237,7 @@ class ReleasedConfusion(HtmlRepr):
             raise TypeError(f"{name} is no metric of labels: the release holds counts of labels only.")
         wanted = confusion_for(row, known)
         at = "" if self.threshold is None else f" at the threshold {self.threshold:g}"
-        return name + at, replace(wanted, layout=self.layout)
+        return replace(self.result, metric=name + at, reading=replace(wanted, layout=self.layout))
 
     def _score(self, metric: Callable[..., R], **options: Any) -> R:
         name = metric.__name__

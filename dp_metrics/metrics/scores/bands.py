@@ -395,8 +395,14 @@ class CalibrationBand:
         Probability with which all limits hold: once for those of shares, once for those of gaps.
     about, note : str
         What they are limits of, and how sure they are.
-    sums : BinSums
-        What `error` is made of.
+    records, positives : ndarray of shape (n_all_bins,)
+        Plausible numbers of records of all bins, of which `error` is made.
+    excess : ndarray of shape (n_all_bins,) or None
+        Sums of labels minus scores, noisy and without bias; None where scores are known by bin only.
+    noise : ndarray of shape (n_all_bins,)
+        Standard deviations of the noise of these sums.
+    public_n : int or None
+        Number of all records, if public.
     """
 
     prob_pred: Floats
@@ -409,7 +415,11 @@ class CalibrationBand:
     confidence: float
     about: str
     note: str
-    sums: "BinSums"
+    records: Floats
+    positives: Floats
+    excess: Floats | None
+    noise: Floats
+    public_n: int | None
 
     def at(self, here: NDArray[np.bool_]) -> "CalibrationBand":
         """Return the limits of some of the bins."""
@@ -453,19 +463,20 @@ class CalibrationBand:
         >>> 0 <= without_chance <= error
         True
         """
-        of_bins = self.sums
+        bins, n = self.records.size, float(self.records.sum()) if self.public_n is None else self.public_n
+        n = max(float(n), 1.0)
         if released is None:
-            if of_bins.excess is None:
+            if self.excess is None:
                 raise ValueError(_NO_MEANS)
-            error, noise = float(np.abs(of_bins.excess).sum()) / of_bins.n, of_bins.noise
+            error, noise = float(np.abs(self.excess).sum()) / n, self.noise
         else:
             if not isinstance(released, Result):
-                raise TypeError(_OTHER_BINS.format(of_bins.records.size))
-            bins = getattr(released.reading, "n_bins", None)
-            if released.metric != _OF_ONE or (bins, released.n) != (of_bins.records.size, of_bins.public_n):
-                raise ValueError(_OTHER_BINS.format(of_bins.records.size))
-            error, noise = float(released), np.zeros_like(of_bins.noise)
-        by_chance = error_by_chance(of_bins.records, of_bins.positives, noise, of_bins.n)
+                raise TypeError(_OTHER_BINS.format(bins))
+            own = released.metric, getattr(released.reading, "n_bins", None), released.n
+            if own != (_OF_ONE, bins, self.public_n):
+                raise ValueError(_OTHER_BINS.format(bins))
+            error, noise = float(released), np.zeros_like(self.noise)
+        by_chance = error_by_chance(self.records, self.positives, noise, n)
         return ErrorByChance(error, by_chance, max(error * error - by_chance * by_chance, 0.0) ** 0.5)
 
     def shade(self, ax: Any, **style: Any) -> Any:
@@ -594,34 +605,6 @@ class BinnedCells:
         return np.where(records > 0, np.clip(means, *ends), ends)
 
 
-@dataclass(frozen=True, eq=False)
-class BinSums:
-    """Public: what the error that chance gives is made of, by bin.
-
-    Parameters
-    ----------
-    records, positives : ndarray of shape (n_bins,)
-        Plausible numbers of records.
-    excess : ndarray of shape (n_bins,) or None
-        Sums of labels minus scores, noisy and without bias; None where scores are known by bin only.
-    noise : ndarray of shape (n_bins,)
-        Standard deviations of the noise of these sums.
-    public_n : int or None
-        Number of all records, if public.
-    """
-
-    records: Floats
-    positives: Floats
-    excess: Floats | None
-    noise: Floats
-    public_n: int | None
-
-    @property
-    def n(self) -> float:
-        """Number of all records; at least 1."""
-        return max(float(self.records.sum()) if self.public_n is None else float(self.public_n), 1.0)
-
-
 def error_by_chance(records: Floats, positives: Floats, noise: Floats, n: float) -> float:
     """Return the expected calibration error that a calibrated model has on average.
 
@@ -632,6 +615,12 @@ def error_by_chance(records: Floats, positives: Floats, noise: Floats, n: float)
     share = np.clip(np.divide(positives, records, out=np.zeros_like(records), where=records > 0), 0.0, 1.0)
     variances = np.maximum(records, 0.0) * share * (1.0 - share) + noise**2
     return float(np.sqrt(2.0 / np.pi * variances).sum() / n)
+
+
+def middles(n_bins: int) -> Floats:
+    """Return the middles of even bins of [0, 1]."""
+    middles: Floats = (np.arange(n_bins) + 0.5) / n_bins
+    return middles
 
 
 def share_limits(noise: CountsNoise, cells: BinnedCells, bins: int, miss: float) -> tuple[Floats, Floats]:
@@ -706,18 +695,16 @@ def calibration_band(
     gap = np.clip(excess / np.maximum(total, 1.0), lower, upper)
     is_told = bool((cells.least == cells.most).all())
     known = np.array([prob_pred, prob_pred]) if is_told else cells.means(counts, bins)
-    sums = BinSums(
-        records,
-        cells.sums(counts * cells.is_positive, bins),
-        excess if is_told else None,
-        of_excess**0.5,
-        public_n,
-    )
     lowest = np.clip(np.minimum(shares[0], known[1] + lower), 0.0, 1.0)
     highest = np.clip(np.maximum(shares[1], known[0] + upper), 0.0, 1.0)
     return CalibrationBand(
-        prob_pred, lowest, highest, gap, lower, upper, known, asked.confidence, _CALIBRATION, note, sums
-    )
+        prob_pred, lowest, highest, gap, lower, upper, known, asked.confidence, _CALIBRATION, note,
+        records=records,
+        positives=cells.sums(counts * cells.is_positive, bins),
+        excess=excess if is_told else None,
+        noise=of_excess**0.5,
+        public_n=public_n,
+    )  # fmt: skip
 
 
 def _excess(

@@ -246,17 +246,18 @@ def _precision_and_recall(counts: ScoreCounts) -> tuple[Floats, Floats]:
     return precision, recall
 
 
-def even_bins(counts: ScoreCounts, n_bins: int) -> NDArray[np.intp]:
-    """Return in which even bin of [0, 1] each bin has its middle."""
-    return np.minimum((counts.middles * n_bins).astype(np.intp), n_bins - 1)
+def even_bins(counts: ScoreCounts, n_bins: int) -> tuple[NDArray[np.intp], Floats]:
+    """Return in which even bin of [0, 1] each bin has its middle, and the records of each even bin."""
+    places = np.minimum((counts.middles * n_bins).astype(np.intp), n_bins - 1)
+    return places, np.bincount(places, counts.total, n_bins).astype(np.float64)
 
 
 def calibration(counts: ScoreCounts, n_bins: int) -> CalibrationCurve:
     """Return the share of positives and the mean score in even bins, as if scores lay mid-bin."""
-    middles, places = counts.middles, even_bins(counts, n_bins)
-    records, positives, scores = (
+    places, records = even_bins(counts, n_bins)
+    positives, scores = (
         np.bincount(places, weights, minlength=n_bins).astype(np.float64)
-        for weights in (counts.total, counts.positive, counts.total * middles)
+        for weights in (counts.positive, counts.total * counts.middles)
     )
     return shown(records, positives, scores)
 
@@ -278,26 +279,16 @@ _WITHIN_NOISE = 4.0  # times its expected size, or 2.8 standard deviations: more
 _SPARSE = 1 / 16  # of the records of a bin: with fewer in both its neighbours, its own have one score
 
 
-class _Pool(NamedTuple):
-    """Neighbouring bins: the noisy records of either class in them, and how many bins there are."""
+def _may_be_richer(lower: Floats, upper: Floats, noise: float) -> bool:
+    """Return whether the share of positives falls from one pool to the next, but within the noise.
 
-    negative: float
-    positive: float
-    width: int
-
-    def may_be_richer_than(self, upper: Self, noise: float) -> bool:
-        """Return whether the share of positives falls from here to the next pool, but within the noise."""
-        negative, positive, above, positive_above = (max(count, 0.0) for count in (*self[:2], *upper[:2]))
-        fall = positive * above - positive_above * negative
-        own, other = math.hypot(negative, positive), math.hypot(above, positive_above)
-        spread = math.hypot(math.sqrt(upper.width) * own, math.sqrt(self.width) * other)
-        return 0.0 < fall <= _WITHIN_NOISE * noise * spread
-
-    def joined(self, upper: Self) -> Self:
-        """Return both as one."""
-        return type(self)(
-            self.negative + upper.negative, self.positive + upper.positive, self.width + upper.width
-        )
+    A pool holds the noisy negative and positive records of neighbouring bins, and how many bins these are.
+    """
+    (negative, positive), (above, positive_above) = np.maximum(lower[:2], 0.0), np.maximum(upper[:2], 0.0)
+    fall = positive * above - positive_above * negative
+    own, other = math.hypot(negative, positive), math.hypot(above, positive_above)
+    spread = math.hypot(math.sqrt(upper[2]) * own, math.sqrt(lower[2]) * other)
+    return bool(0.0 < fall <= _WITHIN_NOISE * noise * spread)
 
 
 def records_above(noisy: Floats, noise: float, total: float, parts: int) -> Floats:
@@ -356,12 +347,11 @@ def _are_ties(records: Floats, noise: float) -> NDArray[np.bool_]:
     return alone
 
 
-def _pooled(noisy: Floats, noise: float) -> list[_Pool]:
+def _pooled(noisy: Floats, noise: float) -> list[Floats]:
     """Return pools of neighbours by rising score, so that the share falls nowhere by what may be noise."""
-    pools: list[_Pool] = []
-    for negative, positive in noisy.T.tolist():
-        last = _Pool(negative, positive, 1)
-        while pools and pools[-1].may_be_richer_than(last, noise):
-            last = pools.pop().joined(last)
+    pools: list[Floats] = []
+    for last in np.append(noisy, np.ones((1, noisy.shape[1])), axis=0).T:
+        while pools and _may_be_richer(pools[-1], last, noise):
+            last = pools.pop() + last
         pools.append(last)
     return pools

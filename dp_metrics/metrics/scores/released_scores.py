@@ -25,6 +25,7 @@ from dp_metrics.metrics._pictures import draw_calibration, draw_net_benefit, dra
 from dp_metrics.metrics.labels.layouts import Counts, Layout, whole
 from dp_metrics.metrics.labels.person_limits import benefit_limits, benefit_noise_limits
 from dp_metrics.metrics.labels.released_confusion import ReleasedConfusion
+from dp_metrics.metrics.scores import curve_formulas as formulas
 from dp_metrics.metrics.scores.bands import ANY_ORDER, ORDERED, CalibrationBand, RocBand
 from dp_metrics.metrics.scores.curve_formulas import (
     CalibrationCurve,
@@ -32,17 +33,10 @@ from dp_metrics.metrics.scores.curve_formulas import (
     PrecisionRecallCurve,
     RocCurve,
     ScoreCounts,
-    are_shown,
-    area_under_roc,
-    average_precision,
-    calibration,
-    even_bins,
-    precision_recall,
-    roc,
 )
 from dp_metrics.metrics.scores.table import MOST_BINS, ScoreTable
 from dp_metrics.quantities.counts_noise import as_floats, too_few
-from dp_metrics.release.count_limits import RatioCells, noisy_ratio, ratio_limits
+from dp_metrics.release.count_limits import RatioCells, noisy_ratio
 from dp_metrics.release.released import (
     APPROXIMATE,
     POPULATION_NOTE,
@@ -54,10 +48,9 @@ from dp_metrics.release.released import (
 )
 from dp_metrics.release.result import Result
 
-_METRICS = {"roc_auc": area_under_roc, "average_precision": average_precision}
+_METRICS = {"roc_auc": formulas.area_under_roc, "average_precision": formulas.average_precision}
 _TIES = {"any": ANY_ORDER, "ordered": ORDERED}
 _MOST_SHOWN = 100_000  # records of a histogram
-_OF_GAPS = f"Limits of the gaps: {APPROXIMATE[0].lower()}{APPROXIMATE[1:]}"
 _UNIT_ONLY = (
     "A calibration curve or a net benefit needs probabilities: the edges of the bins should lie in [0, 1]."
 )
@@ -163,14 +156,14 @@ class ReleasedScores(HtmlRepr):
 
     def roc_curve(self) -> RocCurve:
         """Return what `private_roc_curve` makes of the counts."""
-        return roc(self.counts)
+        return formulas.roc(self.counts)
 
     def roc_auc_score(self) -> float:
         """Return the area under the ROC curve, in which a pair of records in one bin counts half.
 
         It is that of the noisy counts. The area below `roc_curve`, of plausible ones, errs towards 1/2.
         """
-        return area_under_roc(self.counts)
+        return formulas.area_under_roc(self.counts)
 
     def noise_interval(
         self,
@@ -490,29 +483,8 @@ class ReleasedScores(HtmlRepr):
         self._check_unit()
         self._check_persons("calibration_curve")
         asked = PopulationQuestion.of("calibration_curve", confidence, sure=False)
-        if n_bins is None:
-            return self._table.calibration_band(self.result.parts, self.result.released, asked)
-        curve, (places, records) = self.calibration_curve(n_bins), self._even_bins(n_bins)
-        (noise,), released, each = self.result.parts, self.result.released, asked.miss / n_bins
-        here, prob_pred = are_shown(records), (np.arange(n_bins) + 0.5) / n_bins
-        prob_pred[here] = curve.prob_pred
-        lower, upper = np.zeros(n_bins), np.ones(n_bins)
-        for place in np.flatnonzero(here):
-            inside = np.flatnonzero(places == place)
-            cells = RatioCells((places.size + inside).tolist(), inside.tolist(), (1.0, 1.0))
-            lower[place], upper[place] = ratio_limits(
-                noisy_ratio(noise, cells, released.public_n), each, each
-            )
-        table = self._table
-        of_bins = table.cells(released, places)
-        parts = self.result.parts
-        band = table.band_of(parts, released, asked, of_bins, prob_pred, (lower, upper), _OF_GAPS)
-        return band.at(here)
-
-    def _even_bins(self, n_bins: int) -> tuple[NDArray[np.intp], Floats]:
-        """Return in which even bin each released one is, and how many records lie in each even bin."""
-        places = even_bins(self.counts, n_bins)
-        return places, np.bincount(places, self.counts.total, n_bins).astype(np.float64)
+        bins = None if n_bins is None else check_count(n_bins, "n_bins", MOST_BINS)
+        return self._table.calibration_band(self.result.parts, self.result.released, asked, bins)
 
     @property
     def _table(self) -> ScoreTable:
@@ -528,11 +500,11 @@ class ReleasedScores(HtmlRepr):
 
     def precision_recall_curve(self) -> PrecisionRecallCurve:
         """Return what `private_precision_recall_curve` makes of the counts."""
-        return precision_recall(self.counts)
+        return formulas.precision_recall(self.counts)
 
     def average_precision_score(self) -> float:
         """Return what `private_average_precision_score` makes of the counts."""
-        return average_precision(self.counts)
+        return formulas.average_precision(self.counts)
 
     def calibration_curve(self, n_bins: int = 5) -> CalibrationCurve:
         """Return the calibration curve, as if all scores lay in the middle of the released bins.
@@ -552,7 +524,7 @@ class ReleasedScores(HtmlRepr):
         `private_calibration_curve` is more accurate: it releases the mean score of each bin.
         """
         self._check_unit()
-        return calibration(self.counts, check_count(n_bins, "n_bins", MOST_BINS))
+        return formulas.calibration(self.counts, check_count(n_bins, "n_bins", MOST_BINS))
 
     def calibration_display(self, n_bins: int = 5) -> Any:
         """Return a `sklearn.calibration.CalibrationDisplay`, to be plotted.
@@ -610,9 +582,9 @@ class ReleasedScores(HtmlRepr):
             curve = self.precision_recall_curve()
             return draw_precision_recall(curve, self.average_precision_score(), share, is_noise, ax)
         display = self.calibration_display(n_bins)
-        places, records = self._even_bins(n_bins)
+        places, records = formulas.even_bins(self.counts, n_bins)
         root = np.sqrt(np.bincount(places, minlength=n_bins))  # the noise of a bin is so many times larger
-        is_noise = too_few(self.counts.noise, records / np.maximum(root, 1.0))[are_shown(records)]
+        is_noise = too_few(self.counts.noise, records / np.maximum(root, 1.0))[formulas.are_shown(records)]
         band = None if confidence is None else self.calibration_band(confidence, n_bins)
         return draw_calibration(display, band, is_noise, ax)
 

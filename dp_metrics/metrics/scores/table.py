@@ -14,36 +14,16 @@ from dp_metrics.inputs.arrays import Records, Shape
 from dp_metrics.inputs.options import Floats, as_whole, check_edges
 from dp_metrics.mechanisms._base import Limits
 from dp_metrics.mechanisms.geometric import expected_noise
+from dp_metrics.metrics.scores import bands, curve_formulas as formulas
 from dp_metrics.metrics.scores.bands import (
     ANY_ORDER,
-    BINNED,
-    ORDERED,
     BinnedCells,
     CalibrationBand,
     RatioLimits,
     RocBand,
     Ties,
-    area_between,
-    area_limits,
-    calibration_band,
-    edges_of_limits,
-    half_of_tied,
-    precision_between,
-    precision_within_bins,
-    roc_limits,
-    share_limits,
 )
-from dp_metrics.metrics.scores.curve_formulas import (
-    CalibrationCurve,
-    RocCurve,
-    ScoreCounts,
-    TwoClasses,
-    are_shown,
-    area_under_roc,
-    average_precision,
-    check_unit,
-    shown,
-)
+from dp_metrics.metrics.scores.curve_formulas import CalibrationCurve, ScoreCounts, TwoClasses
 from dp_metrics.quantities.counts_noise import SHOWN, CountsNoise, as_floats, far_apart, few_records, too_few
 from dp_metrics.quantities.tables import (
     MOST_COLUMNS,
@@ -53,7 +33,13 @@ from dp_metrics.quantities.tables import (
     check_cells,
     plausible_counts,
 )
-from dp_metrics.release.count_limits import NoisyRatio, RatioCells, edge_limits, noise_limits, noisy_ratio
+from dp_metrics.release.count_limits import (
+    RatioCells,
+    edge_limits,
+    noise_limits,
+    noisy_ratio,
+    ratio_limits,
+)
 from dp_metrics.release.query import Query
 from dp_metrics.release.released import (
     APPROXIMATE,
@@ -65,13 +51,14 @@ from dp_metrics.release.released import (
 from dp_metrics.sensitivity.noisy_sums import FINENESS
 
 _LIMITED: Mapping[Any, str] = {
-    area_under_roc: "area under the ROC curve",
-    average_precision: "average precision",
+    formulas.area_under_roc: "area under the ROC curve",
+    formulas.average_precision: "average precision",
 }
 """What has limits, which are those of the scores, not of their bins."""
 
 _CLEAR = 100.0  # times the noise of its size: of classes as large limits are closer than `WIDEST`
 _COARSE = 0.05  # with more, bins say too little
+_OF_GAPS = f"Limits of the gaps: {APPROXIMATE[0].lower()}{APPROXIMATE[1:]}"
 _ORDERED = "Assumes that within bins positives do not rank below negatives on average."
 _DIGITS = 2.0**30  # rounding makes the edges the same numbers whatever library computes the cosine
 _OUTSIDE = (
@@ -136,7 +123,7 @@ def counted(records: Records, *, classes: TwoClasses, bins: ScoreBins) -> NDArra
     inner = bins.edges[1:-1]
     for is_positive, scores in classes.blocks(records, "y_score"):
         if bins.is_unit:
-            check_unit(scores, _OUTSIDE)
+            formulas.check_unit(scores, _OUTSIDE)
         cells = np.searchsorted(inner, scores, side="right") + bins.size * is_positive
         table += np.bincount(cells, minlength=table.size)
     return table.reshape(2, bins.size)
@@ -189,7 +176,7 @@ class ScoreTable:
         )
         if _CLEAR * added <= smaller:
             return self.coarse_note(counts)
-        found = area_limits(noise, (1 - SHOWN) / 2, ties=BINNED, among_people=False)
+        found = bands.area_limits(noise, (1 - SHOWN) / 2, ties=bands.BINNED, among_people=False)
         if found is None:
             return few_records(added, smaller, True)
         return far_apart(*found) or self.coarse_note(counts)
@@ -199,9 +186,9 @@ class ScoreTable:
 
         If the result is the average precision, then that. Curves have the area below them.
         """
-        if self.formula is average_precision:
-            return precision_within_bins(counts)
-        area, half = area_under_roc(counts), half_of_tied(counts)
+        if self.formula is formulas.average_precision:
+            return bands.precision_within_bins(counts)
+        area, half = formulas.area_under_roc(counts), bands.half_of_tied(counts)
         return area - half, area + half
 
     def coarse_note(self, counts: ScoreCounts) -> str | None:
@@ -260,77 +247,77 @@ class ScoreTable:
 
     def _quick(self, parts: Sequence[Any], miss: float, *, among_people: bool) -> tuple[float, float] | None:
         """Return limits that are not proved, or None: an average precision has none."""
-        if self.formula is not area_under_roc:
+        if self.formula is not formulas.area_under_roc:
             return None
-        return area_limits(parts[0], miss, ties=self.ties, among_people=among_people)
+        return bands.area_limits(parts[0], miss, ties=self.ties, among_people=among_people)
 
     def _of_records(
         self, parts: Sequence[Any], released: ReleasedNumbers, miss: float
     ) -> tuple[float, float]:
         """Return proved limits for these records."""
         each = miss / (2 * self._shares(released))
-
-        def limits_of(ratio: NoisyRatio) -> tuple[float, float]:
-            return noise_limits(ratio, each, each)
-
-        return self._by_shares(parts, released, limits_of)
+        return self._by_shares(parts, released, lambda ratio: noise_limits(ratio, each, each))
 
     def _by_shares(
         self, parts: Sequence[Any], released: ReleasedNumbers, limits_of: RatioLimits
     ) -> tuple[float, float]:
         """Return limits that hold where those of shares hold: of each class above edges, and of positives."""
-        lines = self._lines(parts, released, limits_of)
-        if self.formula is area_under_roc:
-            return area_between(*lines, self.ties)
+        lines = bands.roc_limits(parts[0], released.public_n, self._edges(released), limits_of)
+        if self.formula is formulas.area_under_roc:
+            return bands.area_between(*lines, self.ties)
         noise, bins = parts[0], self._edges(released).size - 1
         positives = RatioCells([*range(bins, 2 * bins)], [*range(bins)], (1.0, 1.0))
-        return precision_between(*lines, limits_of(noisy_ratio(noise, positives, released.public_n)))
+        return bands.precision_between(*lines, limits_of(noisy_ratio(noise, positives, released.public_n)))
 
     def _noted(self, ends: tuple[float, float], released: ReleasedNumbers, *, is_proved: bool) -> Limits:
         limits = Limits(*ends).within(0.0, 1.0)
         notes = (
             None if is_proved else APPROXIMATE,
-            _ORDERED if self.ties == ORDERED else None,
+            _ORDERED if self.ties == bands.ORDERED else None,
             self.coarse_note(self.counts(released)) or limits.note,
         )
         return limits._replace(note=" ".join(filter(None, notes)))
 
     def band(self, parts: Sequence[Any], released: ReleasedNumbers, asked: PopulationQuestion) -> RocBand:
         """Return the band of the ROC curve among all people, for scores in their public bins."""
-        lines = self._lines(parts, released, self._sure(released, asked))
+        sure = self._sure(released, asked)
+        lines = bands.roc_limits(parts[0], released.public_n, self._edges(released), sure)
         return RocBand(*lines, asked.confidence, f"The ROC curve of the scores in bins {POPULATION_NOTE}")
 
     def calibration_band(
-        self, parts: Sequence[Any], released: ReleasedNumbers, asked: PopulationQuestion
-    ) -> CalibrationBand:
-        """Return the band of the calibration curve among all people, with a bin for each of the table."""
-        bins = self._edges(released).size - 1
-        cells = self.cells(released, np.arange(bins))
-        shares = share_limits(parts[0], cells, bins, asked.miss / bins)
-        middles = self.counts(released).middles
-        return self.band_of(parts, released, asked, cells, middles, shares, APPROXIMATE)
-
-    def cells(self, released: ReleasedNumbers, places: NDArray[np.intp]) -> BinnedCells:
-        """Return which records the cells count, of probabilities, given which released bin lies in which."""
-        edges = self._edges(released).copy()
-        edges[0], edges[-1] = 0.0, 1.0  # scores beyond are counted in the first and the last bin
-        is_positive = np.repeat([False, True], places.size)
-        return BinnedCells(np.tile(places, 2), is_positive, np.tile(edges[:-1], 2), np.tile(edges[1:], 2))
-
-    def band_of(
         self,
         parts: Sequence[Any],
         released: ReleasedNumbers,
         asked: PopulationQuestion,
-        cells: BinnedCells,
-        prob_pred: Floats,
-        shares: tuple[Floats, Floats],
-        note: str,
+        n_bins: int | None = None,
     ) -> CalibrationBand:
-        """Return the band of bins with these limits of the shares of positives."""
-        counts = self.counts(released)
+        """Return the band of the calibration curve among all people: of released bins, or of even ones."""
+        noise, counts, n = parts[0], self.counts(released), released.public_n
         of_cells = np.concatenate([counts.negative, counts.positive])
-        return calibration_band(parts[0], cells, of_cells, prob_pred, shares, asked, released.public_n, note)
+        if n_bins is None:
+            size = counts.negative.size
+            cells = self._cells(np.arange(size))
+            shares = bands.share_limits(noise, cells, size, asked.miss / size)
+            return bands.calibration_band(
+                noise, cells, of_cells, counts.middles, shares, asked, n, APPROXIMATE
+            )
+        places, records = formulas.even_bins(counts, n_bins)
+        here, each, prob_pred = formulas.are_shown(records), asked.miss / n_bins, bands.middles(n_bins)
+        prob_pred[here] = formulas.calibration(counts, n_bins).prob_pred
+        lower, upper = np.zeros(n_bins), np.ones(n_bins)
+        for place in np.flatnonzero(here):
+            inside = np.flatnonzero(places == place)
+            ratio = RatioCells((places.size + inside).tolist(), inside.tolist(), (1.0, 1.0))
+            lower[place], upper[place] = ratio_limits(noisy_ratio(noise, ratio, n), each, each)
+        cells, shares = self._cells(places), (lower, upper)
+        return bands.calibration_band(noise, cells, of_cells, prob_pred, shares, asked, n, _OF_GAPS).at(here)
+
+    def _cells(self, places: NDArray[np.intp]) -> BinnedCells:
+        """Return which records the cells count, of probabilities, given which released bin lies in which."""
+        edges = self.bins.merged(places.size).copy()
+        edges[0], edges[-1] = 0.0, 1.0  # scores beyond are counted in the first and the last bin
+        is_positive = np.repeat([False, True], places.size)
+        return BinnedCells(np.tile(places, 2), is_positive, np.tile(edges[:-1], 2), np.tile(edges[1:], 2))
 
     def _sure(self, released: ReleasedNumbers, asked: PopulationQuestion) -> RatioLimits:
         each = asked.miss / self._shares(released)
@@ -338,16 +325,11 @@ class ScoreTable:
 
     def _shares(self, released: ReleasedNumbers) -> int:
         """Return how many shares are limited: of each class at each edge, and perhaps that of positives."""
-        of_curve = 2 * len(edges_of_limits(self._edges(released).size - 1))
-        return of_curve + (self.formula is average_precision)
+        of_curve = 2 * len(bands.edges_of_limits(self._edges(released).size - 1))
+        return of_curve + (self.formula is formulas.average_precision)
 
     def _edges(self, released: ReleasedNumbers) -> Floats:
         return self.bins.merged(len(released.values[0]) // 2)
-
-    def _lines(
-        self, parts: Sequence[Any], released: ReleasedNumbers, limits_of: RatioLimits
-    ) -> tuple[RocCurve, RocCurve]:
-        return roc_limits(parts[0], released.public_n, self._edges(released), limits_of)
 
     def _check_limited(self, nothing: str) -> None:
         if self.formula not in _LIMITED:
@@ -432,7 +414,7 @@ class SoftBins:
         """Return the counts of the cells, in steps: by end, class and bin."""
         table = np.zeros((2, 2, self.n_bins), dtype=np.int64)
         for is_positive, scores in classes.blocks(records, "y_prob"):
-            check_unit(scores, OUTSIDE.format("y_prob"))
+            formulas.check_unit(scores, OUTSIDE.format("y_prob"))
             table += self._added(is_positive, scores)
         return table.ravel()
 
@@ -450,7 +432,10 @@ class SoftBins:
         noise: CountsNoise = parts[0]
         low, high = self._ends(released)
         records = (low + high).sum(axis=0)
-        here, added = records[are_shown(records)], math.sqrt(2) * noise.expected / FINENESS  # of two ends
+        here, added = (
+            records[formulas.are_shown(records)],
+            math.sqrt(2) * noise.expected / FINENESS,
+        )  # of two ends
         few = too_few(added, here)
         return few_records(added, here, few) if few.any() else None
 
@@ -459,14 +444,14 @@ class SoftBins:
     ) -> CalibrationBand:
         """Return the band of the calibration curve among all people."""
         noise: CountsNoise = parts[0]
-        counts, prob_pred = self._ends(released), (np.arange(self.n_bins) + 0.5) / self.n_bins
-        prob_pred[are_shown(counts.sum(axis=(0, 1)))] = self(released).prob_pred
+        counts, prob_pred = self._ends(released), bands.middles(self.n_bins)
+        prob_pred[formulas.are_shown(counts.sum(axis=(0, 1)))] = self(released).prob_pred
         end, is_positive, place = np.indices(counts.shape).reshape(3, -1)
         scores = (place + end) / self.n_bins
         cells = BinnedCells(place, is_positive == 1, scores, scores, FINENESS)
-        shares = share_limits(noise, cells, self.n_bins, asked.miss / self.n_bins)
+        shares = bands.share_limits(noise, cells, self.n_bins, asked.miss / self.n_bins)
         note = " ".join(filter(None, (APPROXIMATE, self.note(parts, released))))
-        return calibration_band(
+        return bands.calibration_band(
             noise, cells, counts.ravel(), prob_pred, shares, asked, released.public_n, note
         )
 
@@ -481,7 +466,7 @@ class SoftBins:
         low, high = self._ends(released)
         records, lower = (low + high).sum(axis=0), np.arange(self.n_bins) / self.n_bins
         scores = records * lower + high.sum(axis=0) / self.n_bins
-        return shown(records, (low + high)[1], scores)
+        return formulas.shown(records, (low + high)[1], scores)
 
 
 def _counted(records: Records, *, bins: SoftBins, classes: TwoClasses) -> NDArray[np.int64]:
