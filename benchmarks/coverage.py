@@ -37,15 +37,9 @@ from tqdm import tqdm
 
 import dp_metrics as dp
 from dp_metrics._random import made_up
-from dp_metrics.metrics.labels.person_limits import (
-    PersonProducts,
-    benefit_limits,
-    benefit_noise_limits,
-    person_limits,
-)
+from dp_metrics.metrics.scores.net_benefit import benefit_limits, benefit_noise_limits
 from dp_metrics.quantities.counts_noise import CountsNoise
-from dp_metrics.release.count_limits import NoisyRatio
-from dp_metrics.sensitivity.noisy_sums import product_rate, unit_rate
+from dp_metrics.release.count_limits import NoisyRatio, person_limits
 
 Floats: TypeAlias = NDArray[np.float64]
 Ends: TypeAlias = tuple[Floats, Floats]
@@ -460,15 +454,14 @@ WEIGHT = THRESHOLD / (1 - THRESHOLD)
 
 
 def functions() -> list[Kind]:
-    """Return intervals that no call gives yet: of a net benefit, and of people who count once."""
+    """Return intervals of a net benefit, and of people who count once."""
     two, share = tasks.classes(), lambda x: float(x.units[:, 0].sum() / x.units[:, :2].sum())
     benefit = lambda x: float(positives(x) @ (1, -WEIGHT, 0)) / len(x.true)  # noqa: E731
     of_benefit = two, lambda x, e: (ratio_of(positives(x), e / 2), len(x.true), WEIGHT, MISS), benefit
     return [
         Kind("net benefit", "records", *of_benefit, ask=lambda found: benefit_noise_limits(*found)),
         Kind("net benefit", "people~", *of_benefit, ask=lambda found: benefit_limits(*found)),
-        Kind("ratio of persons", "people~", tasks.persons(), partial(of_persons, False), share),
-        Kind("ratio of persons, with products", "people~", tasks.persons(), partial(of_persons, True), share),
+        Kind("ratio of persons", "people~", tasks.persons(), of_persons, share),
     ]
 
 
@@ -484,19 +477,15 @@ def ratio_of(numbers: NDArray[Any], rate: float) -> NoisyRatio:
     return NoisyRatio(a, b, (1, 1), (Fraction(rate),) * 2, 1, None)
 
 
-def noise(rate: float, *, zero_sum: bool = True) -> NDArray[np.int64]:
+def noise(rate: float) -> NDArray[np.int64]:
     """Return the noise of three numbers, simulated with the law of a release."""
-    law = CountsNoise((0,) * 3, ((3, Fraction(rate)),), zero_sum)
+    law = CountsNoise((0,) * 3, ((3, Fraction(rate)),), True)
     return law.simulated(made_up(int(np.random.default_rng().integers(2**31))), 8)[0].astype(np.int64)
 
 
-def of_persons(with_products: bool, x: Persons, epsilon: float) -> Any:
+def of_persons(x: Persons, epsilon: float) -> Any:
     """Return the limits of a ratio among people of whom each counts once."""
-    a, b, c = x.units.T
-    seen = ratio_of(x.units.sum(axis=0), unit_rate(epsilon, PERSON_UNITS, with_products=with_products))
-    products = np.array([a @ b, a @ c, b @ c]) + noise(product_rate(epsilon, PERSON_UNITS), zero_sum=False)
-    told = PersonProducts(*products.tolist()) if with_products else None
-    return person_limits(seen, PERSON_UNITS, MISS, told)
+    return person_limits(ratio_of(x.units.sum(axis=0), epsilon / (2 * PERSON_UNITS)), PERSON_UNITS, MISS)
 
 
 FAMILIES: dict[str, Callable[[], list[Kind]]] = {

@@ -440,6 +440,15 @@ class NoisyRatio:
         return of_a, of_b
 
     @property
+    def moments(self) -> tuple[float, float, float]:
+        """Variances of the noise of a and of b, and their covariance: all noise may have the sum 0."""
+        (of_a, of_b), (cells_a, cells_b) = self.variances, self.cells
+        if self.rest is None:
+            return of_a, of_b, 0.0
+        each = of_a / cells_a / (cells_a + cells_b + self.rest)
+        return of_a - each * cells_a**2, of_b - each * cells_b**2, -each * cells_a * cells_b
+
+    @property
     def deviation(self) -> float:
         """Standard deviation of the noise of a + b."""
         return math.sqrt(sum(self.variances))
@@ -661,6 +670,30 @@ def ratio_limits(ratio: NoisyRatio, miss_low: float, miss_high: float) -> tuple[
     lower, upper = _people_limits(ratio, miss_low, miss_high, is_alone=True)
     least, most = noise_limits(ratio, miss_low, miss_high)
     return min(lower, least), max(upper, most)
+
+
+def person_limits(ratio: NoisyRatio, units: int, miss: float) -> tuple[float, float]:
+    """Return approximate limits of a / (a + b) among all people, of whom each counts once.
+
+    Parameters
+    ----------
+    ratio : NoisyRatio
+        Noisy numbers of units in a and in b: see `units_of_persons`.
+    units : int
+        How many each person has.
+    miss : float
+        Probability with which either limit may miss.
+
+    Notes
+    -----
+    They are those of as many records as there are persons, and so hold for persons whose records are all
+    alike: they cover nearly always, and are up to twice as far apart as if the records of a person differ.
+    One record of each person, drawn at random, has sure limits: `ratio_limits`.
+    """
+    of_a, of_b, both = (moment / units**2 for moment in ratio.moments)
+    a, b = (np.array(count / units) for count in (ratio.a, ratio.b))
+    lower, upper = quick_ratio_limits(a, b, (of_a, of_b, both), miss)
+    return float(lower), float(upper)
 
 
 def edge_limits(ratio: NoisyRatio, miss: float) -> tuple[float, float]:

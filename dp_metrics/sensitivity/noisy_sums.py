@@ -124,17 +124,3 @@ def _bezier_variance(first: Floats, middle: Floats, last: Floats, *, width: floa
     squared = share * width**2 if width < _SQUARABLE else share * width * width
     variance: Floats = np.minimum(squared, MAX_FLOAT)
     return variance
-
-
-def product_rate(epsilon: float, units: int) -> float:
-    """Return the rate of the noise of sums over persons of products A B, A C and B C of their units.
-
-    A and B are those of one ratio A / (A + B), and C all others: one partition of the units of a person.
-
-    Notes
-    -----
-    With x, y and z the parts of a person's units in A, B and C, abs(dx) + abs(dy) + abs(dz) + abs(d xy) +
-    abs(d xz) + abs(d yz) is at most 2.25 when a person is replaced, as from (1, 0, 0) to (0, 1/2, 1/2). That
-    holds for three cells: the six products of four may move by .5 and more.
-    """
-    return epsilon / (2.25 * units**2)

@@ -17,10 +17,17 @@ from dp_metrics.inputs.options import Floats
 from dp_metrics.mechanisms._base import Limits
 from dp_metrics.metrics._metric import Metric
 from dp_metrics.metrics.labels.layouts import Counts, Layout, PartsOf, check_matrix, whole
-from dp_metrics.metrics.labels.person_limits import person_limits
 from dp_metrics.quantities.counts_noise import SHOWN, WIDEST, CountsNoise, few_records, too_few
 from dp_metrics.quantities.tables import TableOf
-from dp_metrics.release.count_limits import NoisyRatio, RatioCells, noise_limits, noisy_ratio, ratio_limits
+from dp_metrics.release.count_limits import (
+    NoisyRatio,
+    RatioCells,
+    combined_limits,
+    noise_limits,
+    noisy_ratio,
+    person_limits,
+    ratio_limits,
+)
 from dp_metrics.release.query import Query
 from dp_metrics.release.released import APPROXIMATE, Interval, PopulationQuestion, ReleasedNumbers
 from dp_metrics.sensitivity.exact import BLOCK, in_blocks
@@ -129,8 +136,6 @@ def combined(
     limits that end, means over ten labels near 1 covered 60 %.
     """
     from scipy.special import ndtri  # scikit-learn depends on scipy; slow to import
-
-    from dp_metrics.release.count_limits import combined_limits  # slow to import
 
     if any(ratio.a + ratio.b < _FAR * ratio.deviation for ratio in ratios):
         return None

@@ -16,7 +16,14 @@ from dp_metrics.inputs.options import Floats
 from dp_metrics.metrics.scores.curve_formulas import FAR, RocCurve, ScoreCounts, roc
 from dp_metrics.quantities.counts_noise import CountsNoise, as_floats
 from dp_metrics.quantities.tables import nearest_with_sum
-from dp_metrics.release.count_limits import NoisyRatio, RatioCells, noisy_ratio
+from dp_metrics.release.count_limits import (
+    NoisyRatio,
+    RatioCells,
+    noisy_ratio,
+    normal_laplace_tail,
+    quick_gap_limit,
+    quick_ratio_limits,
+)
 from dp_metrics.release.released import POPULATION_NOTE, PopulationQuestion
 from dp_metrics.release.result import Result
 
@@ -127,8 +134,6 @@ def _limit(
     among_people: bool,
 ) -> float:
     """Return a limit of the area in which `tie` of each pair within a bin is won."""
-    from dp_metrics.release.count_limits import normal_laplace_tail  # slow to import
-
     (negatives, positives), bins = plausible, plausible[0].size
     raw_negatives, raw_positives = as_floats(noise.noisy).reshape(2, bins)
     size, other = float(positives.sum()), float(negatives.sum())
@@ -637,8 +642,6 @@ def share_limits(noise: CountsNoise, cells: BinnedCells, bins: int, miss: float)
     miss : float
         Probability with which each limit may miss.
     """
-    from dp_metrics.release.count_limits import quick_ratio_limits  # slow to import
-
     counts = as_floats(noise.noisy) / cells.unit
     negative, positive = (cells.sums(counts * (cells.is_positive == kind), bins) for kind in (False, True))
     other, one = ((cells.place == 0) & (cells.is_positive == kind) for kind in (False, True))
@@ -724,8 +727,6 @@ def _excess(
 
 def _gap_limit(noise: CountsNoise, cells: BinnedCells, bins: int, miss: float) -> Floats:
     """Return approximate lower limits of shares of positives less mean scores, whatever these are."""
-    from dp_metrics.release.count_limits import quick_gap_limit  # slow to import
-
     excess, total, moments = _excess(noise, cells, cells.most, bins)
     least, most = cells.range(bins)
     score = cells.sums(as_floats(noise.noisy) / cells.unit * cells.most, bins) / np.maximum(total, 1.0)

@@ -23,7 +23,6 @@ from dp_metrics.inputs.options import (
 )
 from dp_metrics.metrics._pictures import draw_calibration, draw_net_benefit, draw_precision_recall, draw_roc
 from dp_metrics.metrics.labels.layouts import Counts, Layout, whole
-from dp_metrics.metrics.labels.person_limits import benefit_limits, benefit_noise_limits
 from dp_metrics.metrics.labels.released_confusion import ReleasedConfusion
 from dp_metrics.metrics.scores import curve_formulas as formulas
 from dp_metrics.metrics.scores.bands import ANY_ORDER, ORDERED, CalibrationBand, RocBand
@@ -34,6 +33,7 @@ from dp_metrics.metrics.scores.curve_formulas import (
     RocCurve,
     ScoreCounts,
 )
+from dp_metrics.metrics.scores.net_benefit import benefit_limits, benefit_noise_limits
 from dp_metrics.metrics.scores.table import MOST_BINS, ScoreTable
 from dp_metrics.quantities.counts_noise import as_floats, too_few
 from dp_metrics.release.count_limits import RatioCells, noisy_ratio
