@@ -35,7 +35,7 @@ from dp_metrics.cli.words import (
     whole,
 )
 from dp_metrics.metrics import METRICS, row_of
-from dp_metrics.metrics._metric import WEIGHTS
+from dp_metrics.release.stored_questions import WEIGHTS
 
 _EPSILONS = (1.0, 0.1, 0.3, 3.0, 10.0)
 _HINTS = ("positives", "predicted_positives", "classes", "law")

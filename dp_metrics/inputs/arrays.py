@@ -800,6 +800,11 @@ def check_groups(groups: ArrayLike | None) -> NDArray[np.intp] | None:
     return np.array(codes_of, dtype=np.intp)
 
 
+def persons_of(groups: ArrayLike) -> frozenset[Any]:
+    """Return the persons whose records have these public labels, which `check_groups` finds valid."""
+    return frozenset(exact(flattened(array_of(groups)).tolist()))
+
+
 def _is_missing_id(label: Any) -> bool:
     """Return whether an id, or a part of one, is missing."""
     return any(map(_is_missing_id, label)) if is_a(label, tuple) else is_missing(label)
@@ -922,6 +927,7 @@ def first_records(
     groups: ArrayLike | None,
     max_records: int | None,
     equal_groups: bool = False,
+    is_all: bool = True,
 ) -> tuple[Shape, Records, NDArray[np.intp] | None]:
     """Return the public form of the first records of each person, these records, and whose each is.
 
@@ -939,6 +945,8 @@ def first_records(
         How many records of each person are kept; None: all.
     equal_groups : bool, default=False
         Whether each person counts once.
+    is_all : bool, default=True
+        Whether there are no other records, in which persons may have more than in these.
 
     Raises
     ------
@@ -953,7 +961,7 @@ def first_records(
     if rows.size < len(records.arrays[0]):
         records = replace(records, arrays=tuple(array[rows] for array in records.arrays))
     shape = replace(shape, n=rows.size)
-    if not equal_groups or most == 1:  # persons of one record each count once anyway
+    if not equal_groups or (is_all and most == 1):  # persons of one record each count once anyway
         return replace(shape, most_records=most), records, persons
     units, of_each = units_of_persons(persons, most if max_records is None else max_records)
     return replace(shape, units=units), replace(records, units=of_each), persons

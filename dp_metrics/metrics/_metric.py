@@ -18,14 +18,11 @@ from dp_metrics.release.query import Query, Source
 from dp_metrics.release.release import Release
 from dp_metrics.release.result import Result, arguments_of, set_result
 from dp_metrics.release.stored_answers import Answer, read_shape
-from dp_metrics.release.stored_questions import DAMAGED, PER_RECORD, SETTINGS, Call
+from dp_metrics.release.stored_questions import DAMAGED, PER_RECORD, SETTINGS, WEIGHTS, Call
 from dp_metrics.release.terms import Terms
 
 P = ParamSpec("P")
 R = TypeVar("R")
-
-WEIGHTS = ("sample_weight", "groups")
-"""Options that hold a value for each record."""
 
 UNIT: Mapping[str, Any] = {"bounds": (0, 1)}
 """The limit of a metric that takes bounds, for values from 0 to 1."""
@@ -155,7 +152,7 @@ class Metric:
             Its value is what the function returns.
         """
         data, options, settings = self.sorted_arguments(arguments)
-        if any(map(is_collection, [*data.values(), options.get("sample_weight")])):
+        if any(map(is_collection, [*data.values(), *map(options.get, WEIGHTS)])):
             from dp_metrics.metrics.summary import released_from_collections  # which needs the metrics
 
             return released_from_collections(self, data, options, Terms.of(**settings))
@@ -212,13 +209,19 @@ class Metric:
     def _read(
         self, data: Sequence[Any], options: Mapping[str, Any], relation: Relation
     ) -> tuple[Shape, Query, Source]:
-        public = {name: options.get(name, self.options[name]) for name in PER_RECORD if name in self.options}
-        if "max_records" in self.options:
-            shape, records, _ = first_records(data, names=self.data, relation=relation, **public)
-        else:
-            shape, records = Records.of(data, relation=relation, **public)
+        shape, records = self.records(data, options, relation)
         query = self.planned(shape, options)
         return shape, query, query.read(records)
+
+    def records(
+        self, data: Sequence[Any], options: Mapping[str, Any], relation: Relation, *, is_all: bool = True
+    ) -> tuple[Shape, Records]:
+        """Return the public form of records, which may be a chunk of all, and the records: not looked at."""
+        public = {name: options.get(name, self.options[name]) for name in PER_RECORD if name in self.options}
+        if "max_records" not in self.options:
+            return Records.of(data, relation=relation, **public)
+        names = self.data
+        return first_records(data, names=names, relation=relation, is_all=is_all, **public)[:2]
 
     def form(
         self, columns: int | None = None, resolution: float | None = None, n: int | None = None

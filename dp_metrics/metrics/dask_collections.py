@@ -21,9 +21,10 @@ from dp_metrics.inputs.arrays import (
     check_same_length,
     check_sample_weight,
     is_collection,
+    persons_of,
 )
 from dp_metrics.inputs.options import Relation
-from dp_metrics.release.stored_questions import public_totals
+from dp_metrics.release.stored_questions import WEIGHTS, public_totals
 from dp_metrics.release.terms import Terms
 from dp_metrics.sensitivity.exact import exact_sum
 
@@ -35,7 +36,6 @@ except ImportError as error:
 
 Collections = dict[str, Any]  # Dask collections by the names of the arguments
 
-_WEIGHT = "sample_weight"
 _FAN_IN = 8  # summaries that one task merges
 _UNLIKE = (
     "Each chunk must have as many columns as its collection states, and probabilities the "
@@ -51,7 +51,7 @@ def summarised(summary: Any, data: Collections, terms: Terms | None = None) -> A
     summary : Summary
         Which metric, with which options.
     data : dict
-        The collections, those of weights as `sample_weight`.
+        The collections, with those of `WEIGHTS` if there are some.
     terms : Terms or None, default=None
         Those of a release that is to follow; where its budget is too small nothing is computed.
 
@@ -61,7 +61,7 @@ def summarised(summary: Any, data: Collections, terms: Terms | None = None) -> A
         If something is no collection, or an option, the budget or a record does not serve.
     """
     # an option that is wrong fails here, before hours of computing
-    empty = summary.expecting(_form(one for name, one in data.items() if name != _WEIGHT), terms)
+    empty = summary.expecting(_form(one for name, one in data.items() if name not in WEIGHTS), terms)
     if terms is not None and terms.accountant is not None:
         terms.accountant.require(terms.epsilon)
     return _reduced(empty, data)
@@ -77,25 +77,27 @@ def check_collections(data: Collections) -> None:
             )
 
 
-def totals_of(first: Any, *, sample_weight: Any = None) -> dict[str, Any]:
-    """Return what is public of the records of collections; nothing but lengths and weights is computed."""
-    if sample_weight is None and (length := _length(first)) is not None:
+def totals_of(first: Any, **of_each: Any) -> dict[str, Any]:
+    """Return what is public of the records of collections; only lengths, weights and persons are computed."""
+    if not of_each and (length := _length(first)) is not None:
         return public_totals(length)
-    [counted] = _aligned({"": first if sample_weight is None else sample_weight})
-    total = dask.delayed(_length_of if sample_weight is None else _weight_of)
-    lengths, weights = zip(*dask.compute(*map(total, _chunks(counted))), strict=True)
-    return public_totals(sum(lengths), None if sample_weight is None else sum(weights))
+    total = dask.delayed(_total_of)
+    aligned = _aligned(of_each or {"": first})
+    of_chunks = [total([*of_each], *several) for several in zip(*map(_chunks, aligned), strict=True)]
+    lengths, weights, persons = zip(*dask.compute(*of_chunks), strict=True)
+    return public_totals(
+        sum(lengths),
+        sum(weights) if "sample_weight" in of_each else None,
+        len(frozenset[Any]().union(*persons)) if "groups" in of_each else None,
+    )
 
 
-def _length_of(chunk: Any) -> tuple[int, int]:
-    return len(chunk), 0
-
-
-def _weight_of(chunk: Any) -> tuple[int, int]:
-    """Return how many public weights there are, and their sum in units of 2**-1074."""
-    weights = check_sample_weight(chunk, relation=Relation.ADD_OR_REMOVE_ONE)
-    assert weights is not None
-    return weights.size, exact_sum(weights)
+def _total_of(names: list[str], *chunks: Any) -> tuple[int, int, frozenset[Any]]:
+    """Return the number of records of a chunk, their weight in units of 2**-1074, and their persons."""
+    given = dict(zip(names, chunks, strict=False))
+    weights = check_sample_weight(given.get("sample_weight"), relation=Relation.ADD_OR_REMOVE_ONE)
+    persons = persons_of(given["groups"]) if "groups" in given else frozenset[Any]()
+    return len(chunks[0]), 0 if weights is None else exact_sum(weights), persons
 
 
 def _form(data: Iterable[Any]) -> Shape:
@@ -178,11 +180,11 @@ def _summarise(empty: Any, names: list[str], *chunks: Any) -> Any:
     chunk that is part of the graph would be legible.
     """
     data = dict(zip(names, chunks, strict=True))
-    weights = {name: data.pop(name) for name in names if name == _WEIGHT}
+    of_each = {name: data.pop(name) for name in names if name in WEIGHTS}
     summary = copy(empty)  # tasks in threads share it, and an update changes it
     try:
-        check_same_length({**data, **weights}, relation=Relation.ADD_OR_REMOVE_ONE)
-        summary.update(*data.values(), **weights)
+        check_same_length({**data, **of_each}, relation=Relation.ADD_OR_REMOVE_ONE)
+        summary.update(*data.values(), **of_each)
         if not summary.is_like(empty):
             raise ValueError(_UNLIKE)
     except Exception as error:

@@ -14,7 +14,15 @@ from numpy.typing import ArrayLike
 from dp_metrics._html import HtmlRepr
 from dp_metrics._random import RandomState
 from dp_metrics.accounting import PrivacyAccountant
-from dp_metrics.inputs.arrays import NO_WEIGHT, ArgumentShape, Records, Shape, is_collection
+from dp_metrics.inputs.arrays import (
+    NO_WEIGHT,
+    ArgumentShape,
+    Records,
+    Shape,
+    asked_of_persons,
+    is_collection,
+    persons_of,
+)
 from dp_metrics.inputs.options import NEIGHBORING, Relation, as_whole, own_error_state
 from dp_metrics.mechanisms import Mechanism
 from dp_metrics.metrics import METRICS, Metric, row_of
@@ -22,7 +30,7 @@ from dp_metrics.metrics._settings import shares_docstring
 from dp_metrics.quantities.base import Totals
 from dp_metrics.release.query import Query, Source
 from dp_metrics.release.result import Result, set_result
-from dp_metrics.release.stored_questions import PER_RECORD, SETTINGS, as_plain, public_totals
+from dp_metrics.release.stored_questions import SETTINGS, WEIGHTS, as_plain, public_totals
 from dp_metrics.release.terms import Terms
 
 CAPACITY = 2048
@@ -34,6 +42,7 @@ _OPEN = (
     "depend on whether there are records: pass labels=[...], and arrays of one type; for probabilities that "
     "are not float64 also a small max_loss."
 )
+UNGROUPED = "its release is about records, not persons"
 _UNLIKE = "All records must have the same number of outputs or columns, and probabilities one type."
 
 
@@ -56,8 +65,9 @@ class Summary(HtmlRepr):
     capacity : int or None, default=None
         Public number of ranks to keep, in the place of `epsilon`. None: 2,048, or what `epsilon` needs.
     **options
-        Public options of the metric, such as bounds, max_loss or labels. A release with
-        neighboring="add_or_remove_one" needs `labels`, if the metric takes them.
+        Public options of the metric, such as bounds, max_loss or labels, or max_records. A release with
+        neighboring="add_or_remove_one" needs `labels`, if the metric takes them, and equal_groups=True needs
+        `max_records`, for a chunk does not tell what others hold.
 
     Raises
     ------
@@ -107,7 +117,7 @@ class Summary(HtmlRepr):
             )
         options = {**fixed, **options}
         for name in options:
-            if name in SETTINGS | PER_RECORD:
+            if name in SETTINGS | {*WEIGHTS}:
                 raise TypeError(
                     f"{name} is no option of a summary: pass it to `update` or `release`, if they take it."
                 )
@@ -123,6 +133,10 @@ class Summary(HtmlRepr):
         self._form: tuple[int, float] | None = None  # columns and resolution, as the first chunk stated them
         self._is_open = False  # true: a chunk without records has another form than the others
         self._is_weighted = False  # true: a chunk had weights, were they all 1
+        self._persons: frozenset[Any] | None = None  # whose the records are; None: nobody told
+        asked_of_persons(True, *map(options.get, ("max_records", "equal_groups"), (None, False)))
+        if options.get("equal_groups") and options.get("max_records") is None:
+            raise ValueError("equal_groups=True of a summary needs max_records, the same for all chunks.")
         usual = self._before_chunks()  # raises for what is wrong with an option
         if epsilon is not None and capacity is not None:
             raise ValueError("Pass epsilon, from which the capacity follows, or capacity, and not both.")
@@ -146,7 +160,7 @@ class Summary(HtmlRepr):
         """Return an empty summary of records of this form, which keeps the ranks that terms may use."""
         empty = copy(self)
         empty._expected, empty._form = replace(self._planned(shape), unstated=None), _form_of(shape)
-        empty._query = empty._stats = None
+        empty._query = empty._stats = empty._persons = None
         empty._is_open = empty._is_weighted = False
         if terms is not None:
             empty._serve(empty._expected, terms)
@@ -165,7 +179,9 @@ class Summary(HtmlRepr):
         """Return the query of records of a form, or raise if an option is invalid."""
         return self._metric.planned(shape, self._options)
 
-    def update(self, *data: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+    def update(
+        self, *data: ArrayLike, sample_weight: ArrayLike | None = None, groups: ArrayLike | None = None
+    ) -> Self:
         """Add a chunk of records, or all chunks of Dask collections.
 
         Parameters
@@ -174,6 +190,9 @@ class Summary(HtmlRepr):
             What the metric takes, such as y_true and y_pred; a chunk may be empty.
         sample_weight : array-like of shape (n_samples,) or None, default=None
             Public, non-negative weights; for all chunks or for none.
+        groups : array-like of shape (n_samples,) or None, default=None
+            Public label of the person of each record; for all chunks or for none. All records of a person
+            have to be in one chunk: the summary keeps the labels, and refuses them in another one.
 
         Returns
         -------
@@ -185,30 +204,66 @@ class Summary(HtmlRepr):
         ValueError, TypeError
             If the chunk is invalid, as in the metric; the summary is as it was before.
         """
-        names, given = self._metric.data, [*data, *([] if sample_weight is None else [sample_weight])]
+        names = self._metric.data
         if len(data) != len(names):
             raise TypeError(f"Pass {' and '.join(names)} for each chunk, as {self._name} takes them.")
-        if sample_weight is not None and "sample_weight" not in self._metric.options:
-            raise ValueError(f"{self._name} takes no sample_weight: {self._metric.refused['sample_weight']}.")
-        if any(map(is_collection, given)):
+        named = dict(zip(names, data, strict=True))
+        of_each = {"sample_weight": sample_weight, "groups": groups}
+        for name, value in of_each.items():
+            if value is None:
+                continue
+            if name not in self._metric.options:
+                raise ValueError(
+                    f"{self._name} takes no {name}: {self._metric.refused.get(name, UNGROUPED)}."
+                )
+            named[name] = value
+        if any(map(is_collection, named.values())):
             from dp_metrics.metrics.dask_collections import check_collections, summarised
 
-            named = dict(zip([*names, "sample_weight"], given, strict=False))
             check_collections(named)
             self.__dict__.update(vars(self.merge(summarised(self, named))))
             return self
-        shape, records = Records.of(data, relation=Relation.ADD_OR_REMOVE_ONE, sample_weight=sample_weight)
+        persons = None if groups is None else persons_of(groups)
+        shape, records = self._metric.records(
+            data, {**self._options, **of_each}, Relation.ADD_OR_REMOVE_ONE, is_all=False
+        )
         query = self._planned(shape)
         stats = self._stats_of(query, records)
         form = _form_of(shape) if shape.states_columns or stats[0].totals.n > 0 else None
+        together = self._together(persons, stats)
         added = self._add(replace(query, unstated=None), stats, form, is_open=False)
         self._is_weighted |= sample_weight is not None
+        self._persons = together
         return added
+
+    def _together(self, persons: frozenset[Any] | None, stats: list[Any]) -> frozenset[Any] | None:
+        """Return the persons of this summary, and of a chunk with these stats.
+
+        Raises
+        ------
+        ValueError
+            If a person is in both, or only one of them tells whose its records are.
+        """
+        has_records = self._stats is not None and self._stats[0].totals.n > 0
+        if not has_records:
+            return persons
+        if not stats[0].totals.n:
+            return self._persons
+        if (self._persons is None) != (persons is None):
+            raise ValueError("Pass groups for all chunks, or for none.")
+        if persons is None or self._persons is None:
+            return None
+        if not persons.isdisjoint(self._persons):
+            raise ValueError(
+                "Some person has records in two chunks, and would count as two: sort the records by person, "
+                "and keep all of one in one chunk."
+            )
+        return persons | self._persons
 
     def _stats_of(self, query: Query, records: Records) -> list[Any]:
         """Return what has to be known of records that will not be looked at again."""
         with np.errstate(all="ignore"):
-            checked = query.reader(records)
+            checked = query.checked(records)
             quantities, capacity = query.quantities, self._capacity
             return [one.stats(checked, one.totals(checked), capacity, forget=True) for one in quantities]
 
@@ -220,6 +275,9 @@ class Summary(HtmlRepr):
             if is_other:
                 raise ValueError(_UNLIKE)
             self._stats = [mine.merge(other) for mine, other in zip(had, stats, strict=True)]
+            assert self._query is not None
+            most = max(self._query.most_records, query.most_records)
+            self._query = replace(self._query, most_records=most)
         elif had is None or n or self._form is None:
             self._query, self._stats, self._form = query, stats, form or self._form
         self._is_open |= is_open or is_other
@@ -261,6 +319,7 @@ class Summary(HtmlRepr):
         merged._is_weighted |= other._is_weighted
         if other._query is None or other._stats is None:
             return merged
+        merged._persons = self._together(other._persons, other._stats)
         return merged._add(other._query, other._stats, other._form, is_open=other._is_open)
 
     def _settings(self) -> dict[str, Any]:
@@ -328,9 +387,11 @@ class Summary(HtmlRepr):
         """
         metric, known = self._metric, Totals.of(0) if self._stats is None else self._stats[0].totals
         weight = known.weight if self._is_weighted else None
-        # of weights the settings need to know that there are some
-        given = {**self._options, "sample_weight": None if weight is None else True}
-        totals = partial(public_totals, known.n, weight)
+        # of weights and persons the settings need to know that there are some
+        given: dict[str, Any] = {**self._options, "sample_weight": None if weight is None else True}
+        given["groups"] = None if self._persons is None else True
+        persons = None if self._persons is None else len(self._persons)
+        totals = partial(public_totals, known.n, weight, persons)
         call = replace(metric.call(given, {}), of_records=of_records or totals)
         release = metric.release_on(terms, given, call=call)
 
@@ -382,13 +443,17 @@ class Summary(HtmlRepr):
         No more: lists state no form if they are empty, and whether there are records may be private; and any
         order of the chunks gives one form.
         """
+        units = query.quantities[0].units
+
+        def stated(form: tuple[Any, ...]) -> Shape:
+            return replace(self._metric.form(*form), most_records=query.most_records, units=units)
 
         def is_enough(form: tuple[Any, ...]) -> bool:
-            other = self._planned(self._metric.form(*form))
+            other = self._planned(stated(form))
             return replace(other, reader=query.reader, unstated=query.unstated) == query
 
         known: tuple[Any, ...] = self._form or ()
-        return self._metric.form(*next(filter(is_enough, ((), known[:1])), known))
+        return stated(next(filter(is_enough, ((), known[:1])), known))
 
 
 set_result(Summary.release, Summary._release)
@@ -406,18 +471,13 @@ def released_from_collections(
     """
     from dp_metrics.metrics.dask_collections import check_collections, summarised, totals_of
 
-    if options.get("groups") is not None:
-        raise ValueError(
-            f"{metric.name} of Dask collections takes no groups: the records of one person may lie in "
-            "several partitions. Pass arrays in memory."
-        )
-    public = {name: value for name, value in options.items() if name not in PER_RECORD}
-    weight = options.get("sample_weight")
-    collections = {**data} if weight is None else {**data, "sample_weight": weight}
+    public = {name: value for name, value in options.items() if name not in WEIGHTS}
+    of_each = {name: options[name] for name in WEIGHTS if options.get(name) is not None}
+    collections = {**data, **of_each}
     summary = Summary(metric.function, **public)
     check_collections(collections)
-    totals = partial(totals_of, data[metric.data[0]], sample_weight=weight)
-    release = metric.release_on(terms, options, call=replace(metric.call(public, {}), of_records=totals))
+    totals = partial(totals_of, data[metric.data[0]], **of_each)
+    release = metric.release_on(terms, options, call=replace(metric.call(options, {}), of_records=totals))
     if (stored := release.stored()) is not None:
         found: Result[Any] = stored
         return found

@@ -233,7 +233,7 @@ class PublicWeights:
         """Return those of records whose form is valid; weights of 1 and groups of one record say nothing."""
         n, weights, groups = len(records.arrays[0]), records.sample_weight, records.groups
         counts_alike = weights is None or bool((np.asarray(weights) == 1.0).all())
-        is_alone = groups is None or (n > 0 and int(np.asarray(groups).max()) + 1 == n)
+        is_alone = groups is None or n == 0 or int(np.asarray(groups).max()) + 1 == n
         return cls(n, None if counts_alike else weights, None if is_alone else groups)  # type: ignore[arg-type]
 
     @property

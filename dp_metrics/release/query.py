@@ -223,13 +223,17 @@ class Query(Comparable):
         TypeError, ValueError
             If their form is invalid; of a record that is invalid, when the stats are asked for.
         """
+        with np.errstate(all="ignore"):
+            checked = self.checked(records)
+            totals = tuple([part.totals(checked) for part in self.quantities])
+        return Source(totals, partial(self._look, checked, totals))
+
+    def checked(self, records: Records) -> Records:
+        """Return records of a valid form, that the quantities look at."""
         # whose units are ignored by a quantity, or not paid for, would move it by all of its records
         if records.units is not None and any(part.units == 1 for part in self.quantities):
             raise ValueError("Each person can count once (equal_groups=True) in counts of labels only.")
-        with np.errstate(all="ignore"):
-            checked = self.reader(records)
-            totals = tuple([part.totals(checked) for part in self.quantities])
-        return Source(totals, partial(self._look, checked, totals))
+        return self.reader(records)
 
     def _look(self, records: Records, totals: Sequence[Totals], place: int, noise: Noise) -> Any:
         return self.quantities[place].stats(records, totals[place], noise.ranks, forget=noise.forgets)

@@ -215,7 +215,10 @@ RECORDS = frozenset(
 `sensitive_features` are public per record where the membership is.
 """
 
-PER_RECORD = frozenset({"sample_weight", "groups", "max_records", "equal_groups"})
+WEIGHTS = ("sample_weight", "groups")
+"""Options that hold a public value for each record."""
+
+PER_RECORD = frozenset({*WEIGHTS, "max_records", "equal_groups"})
 """Arguments that are public of each record: how much it counts, whose it is, how many of a person count."""
 
 OTHER_VERSION = (
@@ -224,7 +227,7 @@ OTHER_VERSION = (
 )
 _SCHEMA, _VERSION = "dp_metrics.release", 2
 _DIGEST = "sha256:"
-_NUMBER, _TOTAL = "number of records", "total weight"
+_NUMBER, _TOTAL, _PERSONS = "number of records", "total weight", "number of persons"
 
 
 @dataclass(frozen=True)
@@ -322,8 +325,8 @@ def _of_persons(arguments: Mapping[str, Any]) -> tuple[Any, Any, Any]:
     return arguments.get("groups"), arguments.get("max_records"), arguments.get("equal_groups", False)
 
 
-def public_totals(n: int, weight: int | None = None) -> dict[str, Any]:
-    """Return what is public of records that came in chunks, which have no order: number and total weight.
+def public_totals(n: int, weight: int | None = None, persons: int | None = None) -> dict[str, Any]:
+    """Return what is public of records that came in chunks, which have no order.
 
     Parameters
     ----------
@@ -331,8 +334,13 @@ def public_totals(n: int, weight: int | None = None) -> dict[str, Any]:
         Number of records.
     weight : int or None, default=None
         Their total weight in units of 2**-1074; None: each counts alike.
+    persons : int or None, default=None
+        Number of persons; None: each record is a person of its own.
     """
-    return {_NUMBER: n} | ({} if weight is None else {_TOTAL: Fraction(weight, 1 << UNIT_BITS)})
+    public: dict[str, Any] = {_NUMBER: n}
+    if weight is not None:
+        public[_TOTAL] = Fraction(weight, 1 << UNIT_BITS)
+    return public if persons is None else {**public, _PERSONS: persons}
 
 
 def _digest(numbers: NDArray[Any], dtype: str) -> str:
