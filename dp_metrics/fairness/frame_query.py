@@ -621,7 +621,7 @@ _NO_SHARE = "A number of records has no limits by group: release the share of th
 
 
 def _right_or_wrong_first(counts: Counts, *, wrong_first: bool) -> tuple[Floats, Floats]:
-    right, wrong = counts.right, counts.false_negatives
+    right, wrong = counts.right, counts.missed
     return (wrong, right) if wrong_first else (right, wrong)
 
 
@@ -631,7 +631,7 @@ def _right_and_wrong(records: Records, *, part: Any) -> NDArray[np.int64]:
 
 
 def _wrong_share(counts: Counts, *, result: Callable[[ReleasedNumbers], Any], without_records: float) -> Any:
-    wrong = float(counts.false_negatives[0] / counts.n) if counts.n > 0 else without_records
+    wrong = float(counts.missed[0] / counts.n) if counts.n > 0 else without_records
     # a share is read from nothing else that was released
     return result(ReleasedNumbers([wrong], None, counts.n, Fraction(1), Relation.REPLACE_ONE))
 

@@ -52,9 +52,9 @@ def test_each_group_has_limits_curves_and_a_band(way):
         assert tuple(scores.population_interval(sure=True)) == pytest.approx((low, high))
         assert tuple(made.noise_interval()[group]) == pytest.approx(tuple(scores.noise_interval()))
         assert scores.roc_curve().tpr[-1] == 1
-        lower, upper = scores.recall_interval(0.5)
-        assert 0 <= lower < scores.recall_interval(0.5).estimate < upper <= 1
-        assert "threshold 0.5 among all people" in scores.recall_interval(0.51).about
+        recall = scores.at_threshold(0.51).population_interval("recall")
+        assert 0 <= recall.lower < recall.estimate < recall.upper <= 1
+        assert "threshold 0.5 among all people" in recall.about
     gap = made.population_interval(of=("a", "b"))
     assert gap.lower < made.difference("a", "b") < gap.upper
 

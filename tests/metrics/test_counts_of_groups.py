@@ -13,10 +13,10 @@ from dp_metrics.release.count_limits import NoisyRatio, noise_limits, ratio_limi
 from dp_metrics.release.released import PopulationQuestion, ReleasedNumbers
 
 RATIOS = {
-    "recall": lambda x: (x.right, x.false_negatives),
-    "precision": lambda x: (x.right, x.false_positives),
-    "f1": lambda x: (2 * x.right, x.false_negatives + x.false_positives),
-    "accuracy": lambda x: (x.right.sum(keepdims=True), x.false_negatives.sum(keepdims=True)),
+    "recall": lambda x: (x.right, x.missed),
+    "precision": lambda x: (x.right, x.wrong),
+    "f1": lambda x: (2 * x.right, x.missed + x.wrong),
+    "accuracy": lambda x: (x.right.sum(keepdims=True), x.missed.sum(keepdims=True)),
 }
 
 

@@ -19,15 +19,8 @@ from dp_metrics.metrics._metric import Metric
 from dp_metrics.metrics.labels.layouts import Counts, Layout, PartsOf, check_matrix, whole
 from dp_metrics.quantities.counts_noise import SHOWN, WIDEST, CountsNoise, few_records, too_few
 from dp_metrics.quantities.tables import TableOf
-from dp_metrics.release.count_limits import (
-    NoisyRatio,
-    RatioCells,
-    combined_limits,
-    noise_limits,
-    noisy_ratio,
-    person_limits,
-    ratio_limits,
-)
+from dp_metrics.release import count_limits
+from dp_metrics.release.count_limits import NoisyRatio, RatioCells
 from dp_metrics.release.query import Query
 from dp_metrics.release.released import APPROXIMATE, Interval, PopulationQuestion, ReleasedNumbers
 from dp_metrics.sensitivity.exact import BLOCK, in_blocks
@@ -139,7 +132,7 @@ def combined(
 
     if any(ratio.a + ratio.b < _FAR * ratio.deviation for ratio in ratios):
         return None
-    each = [ratio_limits(ratio, miss, miss) for ratio in ratios]
+    each = [count_limits.ratio_limits(ratio, miss, miss) for ratio in ratios]
     estimates = [ratio.estimate for ratio in ratios]
     if is_mean:
         far = [-float(ndtri(miss)) * ratio.deviation_of_estimate for ratio in ratios]
@@ -147,7 +140,7 @@ def combined(
             (min(low, x - d), max(high, x + d))
             for (low, high), x, d in zip(each, estimates, far, strict=True)
         ]
-    lower, upper = combined_limits(np.vectorize(function), estimates, each)
+    lower, upper = count_limits.combined_limits(np.vectorize(function), estimates, each)
     return (min(max(lower, 0.0), 1.0), min(max(upper, 0.0), 1.0)) if is_mean else (lower, upper)
 
 
@@ -294,7 +287,7 @@ class Confusion:
         rates = self._of_two(noise, released.public_n) if self.is_agreement else None
         if rates is not None:
             each = miss / (2 * len(rates))
-            shares = [noise_limits(rate, each, each) for rate in rates]
+            shares = [count_limits.noise_limits(rate, each, each) for rate in rates]
             of_rates = of_two_labels(self.formula)
             return Limits(*agreement_limits(of_rates, shares)).within(-1.0, 1.0)
         if not self.is_monotone:
@@ -306,7 +299,7 @@ class Confusion:
         ratios = self._ratios(self.parts_of, noise, released.public_n)
         if ratios is not None:
             each = miss / (2 * len(ratios))
-            of_each = (noise_limits(ratio, each, each) for ratio in ratios)
+            of_each = (count_limits.noise_limits(ratio, each, each) for ratio in ratios)
             return Limits(*self._of_ends(zip(*of_each, strict=True), released)).within(0.0, 1.0)
         low, high, _ = noise.limits_of(good != 0, miss)
         if released.public_n is not None:
@@ -352,7 +345,7 @@ class Confusion:
     def _ratios(self, parts_of: PartsOf | None, noise: CountsNoise, n: int | None) -> list[NoisyRatio] | None:
         """Return the noisy counts of each ratio; None if counts of this layout do not tell them."""
         cells = ratio_cells(self.layout, parts_of)
-        return None if cells is None else [noisy_ratio(noise, one, n) for one in cells]
+        return None if cells is None else [count_limits.noisy_ratio(noise, one, n) for one in cells]
 
     def _of_two(self, noise: CountsNoise, n: int | None) -> list[NoisyRatio] | None:
         """Return the three shares that tell the whole matrix of two labels, if that is released."""
@@ -377,7 +370,7 @@ class Confusion:
     ) -> tuple[Any, Any]:
         if ratios is not None:
             each = asked.miss / len(ratios)
-            of_each = (ratio_limits(ratio, each, each) for ratio in ratios)
+            of_each = (count_limits.ratio_limits(ratio, each, each) for ratio in ratios)
             return self._of_ends(zip(*of_each, strict=True), released)
         rates = self._of_two(noise, released.public_n) if self.is_agreement else None
         if rates is None:
@@ -387,7 +380,7 @@ class Confusion:
             )
         each = asked.miss / len(rates)
         of_rates = of_two_labels(self.formula)
-        return agreement_limits(of_rates, [ratio_limits(rate, each, each) for rate in rates])
+        return agreement_limits(of_rates, [count_limits.ratio_limits(rate, each, each) for rate in rates])
 
     def _of_persons(
         self,
@@ -401,7 +394,13 @@ class Confusion:
             raise ValueError(NO_PERSONS.format(asked.metric))
         miss = asked.miss / len(ratios)
         limits = np.array(
-            [(person_limits(one, noise.units, miss), noise_limits(one, miss, miss)) for one in ratios]
+            [
+                (
+                    count_limits.person_limits(one, noise.units, miss),
+                    count_limits.noise_limits(one, miss, miss),
+                )
+                for one in ratios
+            ]
         )
         lower, upper = limits[..., 0].min(axis=1), limits[..., 1].max(axis=1)
         return self._of_ends((lower, upper), released)

@@ -44,9 +44,9 @@ class Counts:
 
     right: Floats
     n: float
-    missed: Floats | None = None
-    wrong: Floats | None = None
-    either: Floats | None = None
+    missed: Any = None
+    wrong: Any = None
+    either: Any = None
     matrix: Floats | None = None
 
     def agreeing(self) -> "Counts":
@@ -59,33 +59,18 @@ class Counts:
 
     def errors_of(self, kind: str) -> Floats:
         """Return how often each label was "missed", was "wrong", or "either"."""
-        if kind == "missed":
-            return self.false_negatives
-        if kind == "wrong":
-            return self.false_positives
-        return self.either if self.either is not None else self.false_negatives + self.false_positives
-
-    @property
-    def false_negatives(self) -> Floats:
-        """Records with the label that were predicted to have another."""
-        assert self.missed is not None
-        return self.missed
-
-    @property
-    def false_positives(self) -> Floats:
-        """Records predicted to have the label that have another."""
-        assert self.wrong is not None
-        return self.wrong
+        told: Floats | None = getattr(self, kind)
+        return self.missed + self.wrong if told is None else told
 
     @property
     def true(self) -> Floats:
         """Records with the label."""
-        return self.right + self.false_negatives
+        return self.right + self.missed
 
     @property
     def predicted(self) -> Floats:
         """Records predicted to have the label."""
-        return self.right + self.false_positives
+        return self.right + self.wrong
 
 
 PartsOf: TypeAlias = Callable[[Counts], tuple[Floats, Floats]]
@@ -219,7 +204,7 @@ def of_each_label(labels: int, *errors: str) -> Layout:
         ((2 * labels, Fraction(1)),) if alone else cells,
         alone,
         partial(_of_labels, errors=errors),
-        partial(_read_labels, labels=labels, errors=errors, weight=float(weight)),
+        partial(_read_kinds, kinds=("right", *errors), weight=float(weight)),
         np.repeat([1, *(-1 for _ in errors)], labels),
     )
 
@@ -228,26 +213,24 @@ def _of_labels(matrix: NDArray[np.int64], errors: Sequence[str]) -> NDArray[np.i
     return np.concatenate([np.diag(matrix), *(_errors(matrix, kind) for kind in errors)])
 
 
-def _read_labels(x: Floats, labels: int, errors: Sequence[str], weight: float) -> Counts:
-    x = x.reshape(1 + len(errors), labels)
-    named: dict[str, Any] = dict(zip(errors, x[1:], strict=True))
-    return Counts(right=x[0], n=float(x[0].sum() + weight * x[1:].sum()), **named)
+def _read_kinds(x: Floats, kinds: Sequence[str], weight: float = 1.0) -> Counts:
+    """Return counts that stand one kind after the other, right ones first; of errors each has this weight."""
+    x = x.reshape(len(kinds), -1)
+    named: dict[str, Any] = dict(zip(kinds, x, strict=True))
+    named.pop("others", None)
+    return Counts(n=float(x[0].sum() + weight * x[1:].sum()), **named)
 
 
 def of_one_label(place: int, errors: str) -> Layout:
     """Return the layout of the right records of one label, of its errors of this kind, and of the others."""
-    of, read = partial(_of_place, place=place, errors=errors), partial(_read_place, errors=errors)
+    of = partial(_of_place, place=place, errors=errors)
+    read = partial(_read_kinds, kinds=("right", errors, "others"))
     return Layout(((3, Fraction(1)),), True, of, read, np.array([1, -1, 0]))
 
 
 def _of_place(matrix: NDArray[np.int64], place: int, errors: str) -> NDArray[np.int64]:
     two = np.array([matrix[place, place], _errors(matrix, errors)[place]])
     return np.append(two, matrix.sum() - two.sum())
-
-
-def _read_place(x: Floats, errors: str) -> Counts:
-    named: dict[str, Any] = {errors: x[1:2]}
-    return Counts(right=x[:1], n=float(x.sum()), **named)
 
 
 def _errors(matrix: NDArray[np.int64], kind: str) -> NDArray[np.int64]:

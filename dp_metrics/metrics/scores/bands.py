@@ -16,14 +16,8 @@ from dp_metrics.inputs.options import Floats
 from dp_metrics.metrics.scores.curve_formulas import FAR, RocCurve, ScoreCounts, roc
 from dp_metrics.quantities.counts_noise import CountsNoise, as_floats
 from dp_metrics.quantities.tables import nearest_with_sum
-from dp_metrics.release.count_limits import (
-    NoisyRatio,
-    RatioCells,
-    noisy_ratio,
-    normal_laplace_tail,
-    quick_gap_limit,
-    quick_ratio_limits,
-)
+from dp_metrics.release import count_limits
+from dp_metrics.release.count_limits import NoisyRatio, RatioCells
 from dp_metrics.release.released import POPULATION_NOTE, PopulationQuestion
 from dp_metrics.release.result import Result
 
@@ -154,7 +148,7 @@ def _limit(
         added = np.sqrt(np.maximum(of_noise, 0.0) / 2) / (size * other)
         sampling = np.maximum(theta * (1 - theta), 0.0) / records
         beyond = (theta - area if is_upper else area - theta) * pairs / (size * other)
-        tail = normal_laplace_tail(np.abs(beyond), np.sqrt(sampling), added) / 2
+        tail = count_limits.normal_laplace_tail(np.abs(beyond), np.sqrt(sampling), added) / 2
         return np.where(beyond > 0, tail, 1.0) > miss
 
     grid = _GRID
@@ -554,7 +548,9 @@ def roc_limits(
             RatioCells([*range(start + edge, start + bins)], [*range(start, start + edge)], (1.0, 1.0))
             for edge in inner
         ]
-        low, high = np.array([limits_of(noisy_ratio(noise, one, n)) for one in cells]).reshape(-1, 2).T
+        low, high = (
+            np.array([limits_of(count_limits.noisy_ratio(noise, one, n)) for one in cells]).reshape(-1, 2).T
+        )
         sides.append((np.maximum.accumulate(low[::-1]), np.minimum.accumulate(high)[::-1]))
     (fpr_low, fpr_high), (tpr_low, tpr_high) = sides
     thresholds = np.concatenate([[np.inf], edges[inner[::-1]], edges[:1]])
@@ -647,7 +643,7 @@ def share_limits(noise: CountsNoise, cells: BinnedCells, bins: int, miss: float)
     other, one = ((cells.place == 0) & (cells.is_positive == kind) for kind in (False, True))
     other, one = other / cells.unit, one / cells.unit
     of_one, of_other, both = (noise.covariance(*pair) for pair in ((one, one), (other, other), (one, other)))
-    lower, upper = quick_ratio_limits(positive, negative, (of_one, of_other, both), miss)
+    lower, upper = count_limits.quick_ratio_limits(positive, negative, (of_one, of_other, both), miss)
     is_told = positive + negative > FAR * max(of_one + of_other + 2 * both, 0.0) ** 0.5
     return np.where(is_told, lower, 0.0), np.where(is_told, upper, 1.0)
 
@@ -730,5 +726,5 @@ def _gap_limit(noise: CountsNoise, cells: BinnedCells, bins: int, miss: float) -
     excess, total, moments = _excess(noise, cells, cells.most, bins)
     least, most = cells.range(bins)
     score = cells.sums(as_floats(noise.noisy) / cells.unit * cells.most, bins) / np.maximum(total, 1.0)
-    limit = quick_gap_limit(excess, total, np.clip(score, least, most), moments, miss)
+    limit = count_limits.quick_gap_limit(excess, total, np.clip(score, least, most), moments, miss)
     return np.where(total > FAR * np.sqrt(np.maximum(moments[2], 0.0)), np.maximum(limit, -most), -most)

@@ -19,18 +19,13 @@ from dp_metrics.mechanisms._base import Limits
 from dp_metrics.mechanisms.geometric import COUNT_LIMIT
 from dp_metrics.metrics._metric import asks, private
 from dp_metrics.metrics._settings import CountSettings, RankSettings, ScoreSettings
+from dp_metrics.metrics.scores import curve_formulas as formulas
 from dp_metrics.metrics.scores.bands import limits_around
 from dp_metrics.metrics.scores.curve_formulas import (
-    OF_SCORES,
     CalibrationCurve,
     PrecisionRecallCurve,
     RocCurve,
     TwoClasses,
-    average_precision,
-    check_unit,
-    precision_recall,
-    roc,
-    two_classes_from_unit,
 )
 from dp_metrics.metrics.scores.table import MOST_BINS, OUTSIDE, SoftBins, even_edges, score_query
 from dp_metrics.quantities.counts_noise import SHOWN, far_apart, in_words
@@ -47,7 +42,7 @@ from dp_metrics.release.released import (
 from dp_metrics.sensitivity.output_bounds import calibration_excess
 
 
-@private("sklearn.metrics.roc_curve", **OF_SCORES)
+@private("sklearn.metrics.roc_curve", **formulas.OF_SCORES)
 def private_roc_curve(
     y_true: ArrayLike, y_score: ArrayLike, *, pos_label: Any = None, **settings: Unpack[ScoreSettings]
 ) -> RocCurve:
@@ -87,10 +82,10 @@ def private_roc_curve(
     >>> bool(0.3 < tpr[thresholds >= 0.5][-1] < 0.7)  # exactly 0.5
     True
     """
-    return asks(score_query, roc, pos_label=pos_label, **settings)
+    return asks(score_query, formulas.roc, pos_label=pos_label, **settings)
 
 
-@private("sklearn.metrics.precision_recall_curve", **OF_SCORES)
+@private("sklearn.metrics.precision_recall_curve", **formulas.OF_SCORES)
 def private_precision_recall_curve(
     y_true: ArrayLike, y_score: ArrayLike, *, pos_label: Any = None, **settings: Unpack[ScoreSettings]
 ) -> PrecisionRecallCurve:
@@ -127,10 +122,10 @@ def private_precision_recall_curve(
     >>> float(precision[-1]), float(recall[-1]), float(recall[0])
     (1.0, 0.0, 1.0)
     """
-    return asks(score_query, precision_recall, pos_label=pos_label, **settings)
+    return asks(score_query, formulas.precision_recall, pos_label=pos_label, **settings)
 
 
-@private("sklearn.metrics.average_precision_score", greater_is_better=True, **OF_SCORES)
+@private("sklearn.metrics.average_precision_score", greater_is_better=True, **formulas.OF_SCORES)
 def private_average_precision_score(
     y_true: ArrayLike, y_score: ArrayLike, *, pos_label: Any = None, **settings: Unpack[ScoreSettings]
 ) -> float:
@@ -168,7 +163,7 @@ def private_average_precision_score(
     >>> 0.6 < private_average_precision_score(y_true, y_score, epsilon=1.0) <= 1  # exactly 0.83
     True
     """
-    return asks(score_query, average_precision, pos_label=pos_label, **settings)
+    return asks(score_query, formulas.average_precision, pos_label=pos_label, **settings)
 
 
 _AVERAGES = (
@@ -257,7 +252,7 @@ def _check_averaging(average: Any, multi_class: Any) -> None:
     mechanism="hazard",
     refused="a weighted record would count more than once in each of its pairs",
     responses=("decision_function", "predict_proba"),
-    from_unit=two_classes_from_unit,
+    from_unit=formulas.two_classes_from_unit,
 )
 def private_roc_auc_score(
     y_true: ArrayLike,
@@ -326,7 +321,7 @@ def private_roc_auc_score(
     return asks(_roc_auc_query, average=average, multi_class=multi_class, labels=labels)
 
 
-@private("sklearn.calibration.calibration_curve", **OF_SCORES)
+@private("sklearn.calibration.calibration_curve", **formulas.OF_SCORES)
 def private_calibration_curve(
     y_true: ArrayLike,
     y_prob: ArrayLike,
@@ -457,13 +452,13 @@ def _excess(records: Records, *, n_bins: int, classes: TwoClasses) -> tuple[tupl
 
     def checked() -> Any:
         for is_positive, scores in classes.blocks(records, "y_proba"):
-            check_unit(scores, OUTSIDE.format("y_proba"))
+            formulas.check_unit(scores, OUTSIDE.format("y_proba"))
             yield is_positive, scores
 
     return calibration_excess(checked(), even_edges(n_bins))
 
 
-@private(greater_is_better=False, mechanism="geometric", **OF_SCORES)
+@private(greater_is_better=False, mechanism="geometric", **formulas.OF_SCORES)
 def private_expected_calibration_error(
     y_true: ArrayLike,
     y_proba: ArrayLike,

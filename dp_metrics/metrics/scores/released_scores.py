@@ -233,24 +233,6 @@ class ReleasedScores(HtmlRepr):
         band: RocBand = replace(self._limited(), metric="roc_curve").band(confidence)
         return band
 
-    def recall_interval(self, threshold: float, confidence: float = 0.95) -> Interval:
-        """Return the recall of ``score >= threshold``, with sure limits of what it is among all people.
-
-        Parameters
-        ----------
-        threshold : float
-            The nearest edge of the released bins is taken; `about` names it.
-        confidence : float, default=0.95
-            Probability, over the noise and over which people became records, with which both limits hold.
-
-        Returns
-        -------
-        Interval
-            With the recall of the counts as its `estimate`.
-        """
-        labels = self.at_threshold(threshold)
-        return labels.population_interval("recall", pos_label=self._positive, confidence=confidence)
-
     def at_threshold(self, threshold: float) -> ReleasedConfusion:
         """Return all metrics of the labels that ``score >= threshold`` predicts, with limits.
 

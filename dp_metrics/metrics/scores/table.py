@@ -33,13 +33,8 @@ from dp_metrics.quantities.tables import (
     check_cells,
     plausible_counts,
 )
-from dp_metrics.release.count_limits import (
-    RatioCells,
-    edge_limits,
-    noise_limits,
-    noisy_ratio,
-    ratio_limits,
-)
+from dp_metrics.release import count_limits
+from dp_metrics.release.count_limits import RatioCells
 from dp_metrics.release.query import Query
 from dp_metrics.release.released import (
     APPROXIMATE,
@@ -256,7 +251,7 @@ class ScoreTable:
     ) -> tuple[float, float]:
         """Return proved limits for these records."""
         each = miss / (2 * self._shares(released))
-        return self._by_shares(parts, released, lambda ratio: noise_limits(ratio, each, each))
+        return self._by_shares(parts, released, lambda ratio: count_limits.noise_limits(ratio, each, each))
 
     def _by_shares(
         self, parts: Sequence[Any], released: ReleasedNumbers, limits_of: RatioLimits
@@ -267,7 +262,9 @@ class ScoreTable:
             return bands.area_between(*lines, self.ties)
         noise, bins = parts[0], self._edges(released).size - 1
         positives = RatioCells([*range(bins, 2 * bins)], [*range(bins)], (1.0, 1.0))
-        return bands.precision_between(*lines, limits_of(noisy_ratio(noise, positives, released.public_n)))
+        return bands.precision_between(
+            *lines, limits_of(count_limits.noisy_ratio(noise, positives, released.public_n))
+        )
 
     def _noted(self, ends: tuple[float, float], released: ReleasedNumbers, *, is_proved: bool) -> Limits:
         limits = Limits(*ends).within(0.0, 1.0)
@@ -308,7 +305,9 @@ class ScoreTable:
         for place in np.flatnonzero(here):
             inside = np.flatnonzero(places == place)
             ratio = RatioCells((places.size + inside).tolist(), inside.tolist(), (1.0, 1.0))
-            lower[place], upper[place] = ratio_limits(noisy_ratio(noise, ratio, n), each, each)
+            lower[place], upper[place] = count_limits.ratio_limits(
+                count_limits.noisy_ratio(noise, ratio, n), each, each
+            )
         cells, shares = self._cells(places), (lower, upper)
         return bands.calibration_band(noise, cells, of_cells, prob_pred, shares, asked, n, _OF_GAPS).at(here)
 
@@ -321,7 +320,7 @@ class ScoreTable:
 
     def _sure(self, released: ReleasedNumbers, asked: PopulationQuestion) -> RatioLimits:
         each = asked.miss / self._shares(released)
-        return lambda ratio: edge_limits(ratio, each)
+        return lambda ratio: count_limits.edge_limits(ratio, each)
 
     def _shares(self, released: ReleasedNumbers) -> int:
         """Return how many shares are limited: of each class at each edge, and perhaps that of positives."""
