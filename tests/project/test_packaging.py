@@ -1,14 +1,17 @@
 """What is published builds, each time to the same bytes, installs into an empty environment and runs."""
 
+import json
 import os
 import shutil
 import subprocess
 import sys
 import tarfile
+import tomllib
 import zipfile
 from pathlib import Path
 
 import pytest
+import yaml
 
 ROOT = Path(__file__).parents[2]
 
@@ -26,6 +29,29 @@ def packages(tmp_path_factory):
     run(sys.executable, "-m", "build", "--outdir", folder, ROOT)
     [wheel], [sdist] = folder.glob("*.whl"), folder.glob("*.tar.gz")
     return wheel, sdist
+
+
+def test_what_archives_and_conda_are_told_is_what_the_package_says():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    about, build = project["project"], project["build-system"]
+    recipe = yaml.safe_load((ROOT / ".ci" / "recipe.yaml").read_text(encoding="utf-8"))
+    cited = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
+    archived = json.loads((ROOT / ".zenodo.json").read_text(encoding="utf-8"))
+    assert recipe["package"] == {"name": about["name"], "version": about["version"]}
+    python = f"python {about['requires-python']}"
+    plain = {name.replace(" ", "") for name in recipe["requirements"]["run"]}
+    assert plain == {name.replace(" ", "") for name in [python, *about["dependencies"]]}
+    host = {name.replace(" ", "") for name in recipe["requirements"]["host"]}
+    assert host == {name.replace(" ", "") for name in [python, "pip", *build["requires"]]}
+    (command,) = recipe["build"]["python"]["entry_points"]
+    assert dict([command.split(" = ")]) == about["scripts"]
+    (test,) = recipe["tests"]
+    assert all((ROOT / name).is_file() for name in test["files"]["source"])
+    assert cited["version"] == about["version"]
+    assert cited["license"] == archived["license"] == recipe["about"]["license"] == about["license"]
+    (paper,) = cited["references"]
+    (related,) = archived["related_identifiers"]
+    assert paper["identifiers"][0]["value"] == related["identifier"]
 
 
 @pytest.mark.slow

@@ -56,9 +56,10 @@ def test_the_promise_is_ten_files_of_at_most_3000_lines():
     assert sum(lines) <= 3000
 
 
-def test_the_page_of_the_guarantee_names_the_same_files():
+def test_the_page_of_the_guarantee_and_the_invitation_to_audits_name_the_same_files():
     page = (PACKAGE.parent / "docs" / "guarantee.rst").read_text(encoding="utf-8")
+    audit = (PACKAGE.parent / "SECURITY.md").read_text(encoding="utf-8")
     (listed,) = re.findall(r"Ten files hold the promise(.*?)\n\n", page, re.DOTALL)
-    assert re.findall(r"``([\w/]+\.py)``", listed) == re.findall(
-        r"^dp_metrics/(\S+\.py) ", GUIDE, re.MULTILINE
-    )
+    files = re.findall(r"^dp_metrics/(\S+\.py) ", GUIDE, re.MULTILINE)
+    assert re.findall(r"``([\w/]+\.py)``", listed) == files
+    assert re.findall(r"^\| `([\w/]+\.py)` \|", audit, re.MULTILINE) == files
