@@ -30,7 +30,7 @@ from dp_metrics.fairness.groups import public_groups
 from dp_metrics.fairness.intervals import GroupLimits, InPeople, InRecords, check_what
 from dp_metrics.inputs.arrays import columns_of
 from dp_metrics.inputs.options import Relation, as_whole, check_choice, check_confidence, own_error_state
-from dp_metrics.metrics._pictures import Bar, draw_groups
+from dp_metrics.metrics._pictures import draw_groups
 from dp_metrics.metrics.scores.released_scores import ReleasedScores
 from dp_metrics.metrics.scores.table import ScoreTable
 from dp_metrics.release.release import Release
@@ -409,12 +409,10 @@ class PrivateMetricFrame:
             sure = check_confidence(confidence)
             with contextlib.suppress(ValueError):  # a metric may have no limits
                 limits = self.noise_interval(name or None, confidence=sure)
-        of_groups = {
-            group: Bar(value, limits.get(group), is_noise=note is not None)
-            for group, value, note in zip(self._groups, entry.values, entry.notes, strict=True)
-        }
+        ends = [limits.get(group) for group in self._groups]
+        is_noise = [note is not None for note in entry.notes]
         title = f"{name or entry.metric.removeprefix('private_')}, epsilon {self.epsilon:g}"
-        return draw_groups(of_groups, entry.overall, title, ax)
+        return draw_groups(self._groups, entry.values, ends, is_noise, entry.overall, title, ax)
 
     def released_scores(self, metric: str | None = None) -> dict[Hashable, ReleasedScores]:
         """Return the curves and areas of each group, with limits and bands; they cost no more epsilon.

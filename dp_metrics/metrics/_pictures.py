@@ -7,7 +7,7 @@ lightness, for print. What is mostly noise is grey in every picture.
 import math
 import textwrap
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -152,21 +152,25 @@ def draw_confusion(
     return display
 
 
-class Bar(NamedTuple):
-    """The released value of a group, its limits if there are any, and whether it is mostly noise."""
-
-    value: float
-    limits: Interval | None
-    is_noise: bool
-
-
-def draw_groups(groups: Mapping[Any, Bar], overall: float | None, metric: str, ax: Any) -> Any:
+def draw_groups(
+    groups: Sequence[Any],
+    values: Sequence[float],
+    limits: Sequence[Interval | None],
+    is_noise: Sequence[bool],
+    overall: float | None,
+    metric: str,
+    ax: Any,
+) -> Any:
     """Return axes with a bar for each group, its limits, and the overall value.
 
     Parameters
     ----------
-    groups : mapping
-        A bar for each; none is drawn of a value that is NaN. Limits that are endless leave the picture.
+    groups, values : sequence
+        Names and released values; no bar is drawn of NaN.
+    limits : sequence of Interval or None
+        Of each, if there are any. Limits that are endless leave the picture.
+    is_noise : sequence of bool
+        Which values are mostly noise.
     overall : float or None
         The value of all records.
     metric : str
@@ -175,25 +179,23 @@ def draw_groups(groups: Mapping[Any, Bar], overall: float | None, metric: str, a
         Where to draw.
     """
     axes = _axes(ax, height=1.3 + _BAR * len(groups))
-    at, bars = np.arange(len(groups)), [*groups.values()]
-    told = [place for place, bar in enumerate(bars) if bar.limits is not None]
-    values = np.array([bar.value for bar in bars], dtype=np.float64)
-    limits = [(bar.value, bar.value) if bar.limits is None else bar.limits[:] for bar in bars]
-    ends = np.array(limits, dtype=np.float64)
-    is_noise, is_known = np.array([bar.is_noise for bar in bars]), ~np.isnan(values)
+    at, widths, grey = np.arange(len(groups)), np.array(values, dtype=np.float64), np.array(is_noise)
+    told = [place for place, one in enumerate(limits) if one is not None]
+    ends = np.array([(x, x) if one is None else one[:] for x, one in zip(widths, limits, strict=True)])
+    is_known = ~np.isnan(widths)
     for here, colour, hatch, label in (
-        (is_known & ~is_noise, COLOURS["bar"], "", ""),
-        (is_known & is_noise, COLOURS["noise"], "///", _NOISE),
+        (is_known & ~grey, COLOURS["bar"], "", ""),
+        (is_known & grey, COLOURS["noise"], "///", _NOISE),
     ):
         if here.any():
             style = {"height": 0.62, "edgecolor": "white", "hatch": hatch, "label": label}
-            axes.barh(at[here], values[here], color=colour, **style)
+            axes.barh(at[here], widths[here], color=colour, **style)
     if told:
         whisker = {"fmt": "none", "ecolor": "black", "elinewidth": 1.4, "capsize": 3}
-        (confidence, *_) = (bar.limits.confidence for bar in bars if bar.limits is not None)
+        (confidence, *_) = (one.confidence for one in limits if one is not None)
         label = f"{_percent(confidence)} noise limits"
-        whiskers = _whiskers(values[told], *ends[told].T)
-        axes.errorbar(values[told], at[told], xerr=whiskers, label=label, **whisker)
+        whiskers = _whiskers(widths[told], *ends[told].T)
+        axes.errorbar(widths[told], at[told], xerr=whiskers, label=label, **whisker)
     if overall is not None:
         axes.axvline(overall, color=COLOURS["limits"], linestyle="--", linewidth=2, label="overall")
     axes.set_yticks(at, [_shown(group) for group in groups])

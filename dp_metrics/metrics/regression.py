@@ -6,14 +6,13 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Literal, Self, TypeAlias, Unpack
+from typing import Any, Literal, TypeAlias, Unpack
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dp_metrics.inputs import losses
 from dp_metrics.inputs.arrays import (
-    Records,
     Shape,
     check_multioutput,
     check_same_columns,
@@ -49,10 +48,11 @@ def error_query(
     loss: Loss,
     shape: Shape,
     *,
+    bounds: Any = None,
+    multioutput: Any = "uniform_average",
     max_loss: Any = None,
     check: Check | None = None,
     several: bool = True,
-    **options: Any,
 ) -> Query:
     """Return the query of the mean of a loss, averaged over the outputs, or with "raw_values" of each output.
 
@@ -62,43 +62,40 @@ def error_query(
         Loss of blocks of targets and predictions, record by record and output by output.
     shape : Shape
         Of the targets and the predictions.
-    max_loss
-        As the caller got it.
+    bounds, multioutput, max_loss
+        As the caller got them.
     check : callable or None, default=None
         Raises for blocks of targets and predictions outside the loss's domain, one record at a time.
     several : bool, default=True
         Whether more than one output is allowed.
-    **options
-        As for `_Pairs`.
     """
-    pairs = _Pairs.of(shape, **options)
-    if pairs.outputs > 1 and not several:
+    columns, weights, form = _outputs(shape, multioutput)
+    if len(columns) > 1 and not several:
         raise ValueError("y_true and y_pred should be 1d arrays.")
-    record_loss = pairs.record_loss(loss, max_loss, check)
-    if isinstance(pairs.output_weights, str):
-        return Query(pairs.each(record_loss), pairs.reader, Monotone(_each), unstated=pairs.unstated)
-    return Query((MeanOf(record_loss),), pairs.reader)
+    if isinstance(weights, str):
+        parts = _each(_record_loss(loss, bounds, None, max_loss, check), columns)
+        return Query(parts, reading=Monotone(_values), **form)
+    return Query((MeanOf(_record_loss(loss, bounds, weights, max_loss, check)),), form["reader"])
 
 
-def root_query(loss: Loss, shape: Shape, **options: Any) -> Query:
+def root_query(loss: Loss, shape: Shape, *, bounds: Any, multioutput: Any) -> Query:
     """Return the query of the root of the mean loss of each output, and of the average of the roots."""
-    pairs = _Pairs.of(shape, **options)
-    roots = partial(_roots, output_weights=pairs.output_weights)
-    return Query(pairs.each(pairs.record_loss(loss)), pairs.reader, Monotone(roots), unstated=pairs.unstated)
+    columns, weights, form = _outputs(shape, multioutput)
+    roots = Monotone(partial(_roots, output_weights=weights))
+    return Query(_each(_record_loss(loss, bounds), columns), reading=roots, **form)
 
 
-def r2_query(shape: Shape, *, error_share: Any, **options: Any) -> Query:
+def r2_query(shape: Shape, *, bounds: Any, multioutput: Any, error_share: Any) -> Query:
     """Return the query of R^2 of each output, from a mean squared error and a variance, averaged."""
     share = check_share(error_share, "error_share")
-    pairs = _Pairs.of(shape, **options)
-    k = max(pairs.outputs, 1)  # of none at all the reader says what is wrong
-    variances = [VarianceOf(pairs.bounds, "y_true", column) for column in pairs.columns]
+    columns, weights, form = _outputs(shape, multioutput)
+    record_loss, k = _record_loss(losses.squared_error, bounds), len(columns)
+    variances = [VarianceOf(record_loss.bounds, "y_true", column) for column in columns]
     return Query(
-        (*pairs.each(pairs.record_loss(losses.squared_error)), *variances),
-        pairs.reader,
-        _Scores(pairs.output_weights),
+        (*_each(record_loss, columns), *variances),
+        reading=_Scores(weights),
         shares=(share / k,) * k + ((1 - share) / k,) * k,
-        unstated=pairs.unstated,
+        **form,
     )
 
 
@@ -110,7 +107,7 @@ def r2_from_parts(error: float, variance: float) -> float:
     return max(1.0 - error / variance, -MAX_FLOAT)
 
 
-def _each(released: ReleasedNumbers) -> Floats:
+def _values(released: ReleasedNumbers) -> Floats:
     return np.array(released.values)
 
 
@@ -158,51 +155,42 @@ def _score_limits(error: Limits, variance: Limits) -> tuple[float, float]:
     return lower, max(upper, 0.0) if may_vanish else upper
 
 
-@dataclass(frozen=True)
-class _Pairs:
-    """The public form of targets and predictions, and the checked options about them.
+def _outputs(shape: Shape, multioutput: Any) -> tuple[Sequence[int | None], OutputWeights, dict[str, Any]]:
+    """Return the columns of the outputs, None for the only one, and their weights; and parts of a `Query`.
 
-    `unstated` is that of a `Query` with a part for each output.
+    These are its reader, and what it is to have as `unstated` if it has a part for each output.
     """
+    check_same_columns(*(one.names for one in shape.arguments))
+    outputs = shape.columns(1 if isinstance(multioutput, str) else max(np.size(multioutput), 1))
+    weights, unstated = check_multioutput(multioutput, outputs), None
+    if not isinstance(weights, np.ndarray):
+        unstated = unstated_columns(shape, remedy="arrays, which have a shape")
+    columns = range(outputs) if outputs > 1 else (None,)
+    return columns, weights, {"reader": partial(targets, columns=outputs), "unstated": unstated}
 
-    bounds: tuple[float, float] | None
-    outputs: int
-    output_weights: OutputWeights
-    unstated: str | None
-    reader: Callable[[Records], Records]
 
-    @classmethod
-    def of(cls, shape: Shape, *, bounds: Any = None, multioutput: Any = "uniform_average") -> Self:
-        """Return the form and the options, or raise if one of them is invalid."""
-        check_same_columns(*(one.names for one in shape.arguments))
-        outputs = shape.columns(1 if isinstance(multioutput, str) else max(np.size(multioutput), 1))
-        weights = check_multioutput(multioutput, outputs)
-        unstated = None
-        if not isinstance(weights, np.ndarray):
-            unstated = unstated_columns(shape, remedy="arrays, which have a shape")
-        reader = partial(targets, columns=outputs)
-        return cls(check_bounds(bounds), outputs, weights, unstated, reader)
+def _record_loss(
+    loss: Loss,
+    bounds: Any,
+    output_weights: Floats | None = None,
+    max_loss: Any = None,
+    check: Check | None = None,
+) -> RecordLoss:
+    """Return the loss of a record, within the public limits."""
+    cap, limits = check_max_loss(max_loss), check_bounds(bounds)
+    return RecordLoss(
+        loss,
+        reads=(partial(float_block, name="y_true"), partial(float_block, name="y_pred")),
+        cap=cap if limits is None else losses.largest_error(loss, limits),
+        bounds=limits,
+        check=check,
+        output_weights=output_weights,
+    )
 
-    def record_loss(self, loss: Loss, max_loss: Any = None, check: Check | None = None) -> RecordLoss:
-        """Return the loss of a record, within the public limits."""
-        cap = check_max_loss(max_loss)
-        return RecordLoss(
-            loss,
-            reads=(partial(float_block, name="y_true"), partial(float_block, name="y_pred")),
-            cap=cap if self.bounds is None else losses.largest_error(loss, self.bounds),
-            bounds=self.bounds,
-            check=check,
-            output_weights=None if isinstance(self.output_weights, str) else self.output_weights,
-        )
 
-    @property
-    def columns(self) -> Sequence[int | None]:
-        """The columns of the outputs; None for the only one, which has no columns."""
-        return range(self.outputs) if self.outputs > 1 else (None,)
-
-    def each(self, record_loss: RecordLoss) -> tuple[MeanOf, ...]:
-        """Return one part per output."""
-        return tuple(MeanOf(record_loss, column) for column in self.columns)
+def _each(record_loss: RecordLoss, columns: Sequence[int | None]) -> tuple[MeanOf, ...]:
+    """Return one part per output."""
+    return tuple(MeanOf(record_loss, column) for column in columns)
 
 
 def _combined(values: Sequence[float], output_weights: OutputWeights) -> float | Floats:
