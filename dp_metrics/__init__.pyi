@@ -27,7 +27,9 @@ from .metrics.labels.confusion import (
     private_jaccard_score as private_jaccard_score,
     private_matthews_corrcoef as private_matthews_corrcoef,
     private_precision_score as private_precision_score,
+    private_prevalence as private_prevalence,
     private_recall_score as private_recall_score,
+    private_selection_rate as private_selection_rate,
     private_specificity_score as private_specificity_score,
 )
 from .metrics.labels.released_confusion import ReleasedConfusion as ReleasedConfusion

@@ -300,6 +300,10 @@ CASES = {
         reference=lambda y, p: ratio_of_two("recall_score")(1 - y, 1 - p),
         **COUNTS,
     ),
+    "selection rate": Case(
+        "private_selection_rate", two_labels, 1.0, reference=lambda y, p: np.mean(p), **COUNTS
+    ),
+    "prevalence": Case("private_prevalence", two_labels, 1.0, reference=lambda y, p: np.mean(y), **COUNTS),
     "f1": Case("private_f1_score", two_labels, 1.0, reference=ratio_of_two("f1_score"), **COUNTS),
     "macro f1": Case(
         "private_f1_score",

@@ -223,6 +223,10 @@ def _by_chance(guess: Guess, n: int, options: Mapping[str, Any], place: float) -
     return _labelled((1.0 - place) * np.diag(shares) + place * np.outer(shares, shares), n)
 
 
+def _alike(guess: Guess, n: int, options: Mapping[str, Any], place: float) -> Data:
+    return _labelled(np.diag([1.0 - place, place]), n)
+
+
 def _as_often(guess: Guess, n: int, options: Mapping[str, Any], place: float) -> Data:
     shares, others = guess.shares, guess.number_of_classes - 1
     wrong = place * np.tile(shares[:, np.newaxis] / others, len(shares))
@@ -295,7 +299,7 @@ _NORMAL_SCORES = (
 _SEPARATED = (_Family(_scored, (-8.0, 8.0), _NORMAL_SCORES, _LABELS),)
 _RANKED = (_Family(_scored, (-8.0, 8.0), _NORMAL_SCORES, _POSITIVES),)  # an area per label is several numbers
 
-# of every metric but those that judge predicted labels
+# of every metric but those that judge predicted labels beside true ones
 _FAMILIES: Mapping[str, tuple[_Family, ...]] = {
     **dict.fromkeys(
         (f"private_{name}" for name in ("mse", "rmse", "mae", "mean_pinball_loss", "median_absolute_error")),
@@ -324,6 +328,10 @@ _FAMILIES: Mapping[str, tuple[_Family, ...]] = {
         _Family(
             _shifted, (0.0, 20.0), "scores with an AUC of 0.76, and odds too high by one factor", _POSITIVES
         ),
+    ),
+    **dict.fromkeys(
+        ("private_selection_rate", "private_prevalence"),
+        (_Family(_alike, (0.0, 1.0), "labels of which the share is known", ()),),
     ),
     "private_top_k_accuracy_score": (
         _Family(_listed_at_the_end, (0.0, 1.0), "scores that put the label first or last", _LABELS),

@@ -114,6 +114,7 @@ KINDS = {
     "accuracy": (0.9, listed, CHANCE, sklearn_metrics.accuracy_score, {}),
     "f1": (0.6, listed, CHANCE, sklearn_metrics.f1_score, {}),
     "specificity": (0.95, listed, CHANCE, specificity, {}),
+    "selection_rate": (0.3, listed, CHANCE, lambda y, p: np.mean(p), {}),
     "cohen_kappa": (0.5, listed, CHANCE, sklearn_metrics.cohen_kappa_score, {}),
     "std": (2.0, numbers, ERRORS, np.std, {}),
     "mean": (40.0, moved, (-60.0, 180.0), np.mean, WITHIN),

@@ -62,4 +62,4 @@ def test_the_page_of_the_guarantee_and_the_invitation_to_audits_name_the_same_fi
     (listed,) = re.findall(r"Ten files hold the promise(.*?)\n\n", page, re.DOTALL)
     files = re.findall(r"^dp_metrics/(\S+\.py) ", GUIDE, re.MULTILINE)
     assert re.findall(r"``([\w/]+\.py)``", listed) == files
-    assert re.findall(r"^\| `([\w/]+\.py)` \|", audit, re.MULTILINE) == files
+    assert re.findall(r"^\| `dp_metrics/([\w/]+\.py)` \|", audit, re.MULTILINE) == files

@@ -267,6 +267,104 @@ def private_specificity_score(
     return asks(_ratio_query, "specificity", **settings)
 
 
+def _share_query(axis: int, shape: Shape, *, pos_label: Any, labels: Any) -> Query:
+    """Return the query of the share of the records of which a label is the predicted one, or the true one."""
+    known = LabelSet.of(labels)
+    public: dict[str, Any] = {"place": known.place(pos_label, "pos_label"), "axis": axis}
+    confusion = Confusion(
+        layouts.share_of_label(**public),
+        partial(layouts.share, **public),
+        known,
+        layouts.all_records,
+        # of many labels no other counts tell the share with limits
+        needs_matrix=True,
+        parts_of=partial(layouts.parts_of_share, **public),
+    )
+    return confusion.query(shape)
+
+
+@private(**OF_COUNTS)
+def private_selection_rate(
+    y_true: ArrayLike, y_pred: ArrayLike, *, pos_label: Any = 1, **settings: Unpack[LabelSettings]
+) -> float:
+    """Share of the records that are predicted positive (selection rate) with epsilon-differential privacy.
+
+    Parameters
+    ----------
+    pos_label : label, default=1
+        The label that counts as positive.
+
+    Returns
+    -------
+    float
+        Records predicted to be positive over all records; in [0, 1].
+
+    See Also
+    --------
+    private_prevalence : The share that is positive.
+    PrivateMetricFrame : Both by group, with differences and ratios, of one table: demographic parity.
+
+    Notes
+    -----
+    The name is that of fairlearn; `y_true` is not needed for it, and so has no influence, but tables by group
+    have one form for all metrics of labels. Released are two counts: their noise is one number.
+
+    References
+    ----------
+    M. Hardt and K. Talwar, "On the Geometry of Differential Privacy", 2010, doi:10.1145/1806689.1806786, for
+    noise in the norm of the sensitivity.
+
+    Examples
+    --------
+    >>> from dp_metrics import private_selection_rate
+    >>> y_true, y_pred = [0] * 900 + [1] * 100, [0] * 850 + [1] * 150
+    >>> 0.13 < private_selection_rate(y_true, y_pred, epsilon=1.0) < 0.17  # exactly 0.15
+    True
+    """
+    return asks(_share_query, 0, pos_label=pos_label, labels=settings["labels"])
+
+
+@private(**OF_COUNTS)
+def private_prevalence(
+    y_true: ArrayLike, y_pred: ArrayLike, *, pos_label: Any = 1, **settings: Unpack[LabelSettings]
+) -> float:
+    """Share of the records that are positive (prevalence) with epsilon-differential privacy.
+
+    Parameters
+    ----------
+    pos_label : label, default=1
+        The label that counts as positive.
+
+    Returns
+    -------
+    float
+        Records that are positive over all records; in [0, 1].
+
+    See Also
+    --------
+    private_selection_rate : The share that is predicted positive.
+    private_mean : Of any numbers.
+
+    Notes
+    -----
+    `y_pred` is not needed for it, and so has no influence, but tables by group have one form for all metrics
+    of labels. Released are two counts: their noise is one number.
+
+    References
+    ----------
+    M. Hardt and K. Talwar, "On the Geometry of Differential Privacy", 2010, doi:10.1145/1806689.1806786, for
+    noise in the norm of the sensitivity.
+
+    Examples
+    --------
+    >>> from dp_metrics import private_prevalence
+    >>> y_true, y_pred = [0] * 900 + [1] * 100, [0] * 850 + [1] * 150
+    >>> 0.08 < private_prevalence(y_true, y_pred, epsilon=1.0) < 0.12  # exactly 0.1
+    True
+    """
+    return asks(_share_query, 1, pos_label=pos_label, labels=settings["labels"])
+
+
 @dataclass(frozen=True, eq=False)
 class _Matrix(Confusion):
     """A confusion matrix, with limits for each cell."""

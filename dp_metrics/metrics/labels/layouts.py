@@ -233,6 +233,43 @@ def _of_place(matrix: NDArray[np.int64], place: int, errors: str) -> NDArray[np.
     return np.append(two, matrix.sum() - two.sum())
 
 
+def share_of_label(place: int, axis: int) -> Layout:
+    """Return the layout of the records of which one label is the true one, or the predicted one, and others.
+
+    Parameters
+    ----------
+    place : int
+        Which of the labels.
+    axis : {0, 1}
+        0: the predicted one; 1: the true one. Over these the confusion matrix is added up.
+    """
+    of = partial(_of_share, place=place, axis=axis)
+    return Layout(((2, Fraction(1)),), True, of, _read_share, np.array([1, -1]))
+
+
+def _of_share(matrix: NDArray[np.int64], place: int, axis: int) -> NDArray[np.int64]:
+    have = matrix.sum(axis=axis)[place]
+    return np.array([have, matrix.sum() - have])
+
+
+def _read_share(x: Floats) -> Counts:
+    """Return counts of one label, as if all records with it were right: nothing tells which are."""
+    return Counts(right=x[:1], missed=np.zeros(1), wrong=np.zeros(1), n=float(x.sum()))
+
+
+def parts_of_share(counts: Counts, *, place: int, axis: int) -> tuple[Floats, Floats]:
+    """Return the number of records with this label, and of all others."""
+    have = counts.true if axis else counts.predicted
+    have = have[place : place + 1] if have.size > 1 else have
+    return have, counts.n - have
+
+
+def share(counts: Counts, *, place: int, axis: int) -> float:
+    """Return the share of the records with this label, and 0 where there are none."""
+    have, others = parts_of_share(counts, place=place, axis=axis)
+    return float(quotients(have, have + others, 0.0)[0])
+
+
 def _errors(matrix: NDArray[np.int64], kind: str) -> NDArray[np.int64]:
     """Return how often each label was missed, was wrong, or either."""
     missed, wrong = matrix.sum(axis=1) - np.diag(matrix), matrix.sum(axis=0) - np.diag(matrix)
@@ -323,6 +360,11 @@ def rests_on(counts: Counts, *, kind: str, average: Average = "macro", **public:
     right, others = parts_of_ratio(counts, kind=kind, average=average, **public)
     records: Floats = right / _RATIOS[kind][0] + others
     return records
+
+
+def all_records(counts: Counts) -> Floats:
+    """Return the number of all records."""
+    return np.array([counts.n])
 
 
 def sizes_of_labels(counts: Counts) -> Floats:

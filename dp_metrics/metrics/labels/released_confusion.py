@@ -235,18 +235,22 @@ class ReleasedConfusion(HtmlRepr):
             known, row = {**known, "average": "micro"}, METRICS["private_recall_score"]
         if not isinstance(row.usual.reading, Confusion):
             raise TypeError(f"{name} is no metric of labels: the release holds counts of labels only.")
-        wanted = confusion_for(row, known)
+        wanted = self._told(confusion_for(row, known), name)
         at = "" if self.threshold is None else f" at the threshold {self.threshold:g}"
         return replace(self.result, metric=name + at, reading=replace(wanted, layout=self.layout))
 
     def _score(self, metric: Callable[..., R], **options: Any) -> R:
         name = metric.__name__
-        wanted = confusion_for(METRICS[name], {**options, "labels": self.labels})
-        if wanted.needs_matrix and self.counts.matrix is None:
-            raise ValueError(f"{name} needs the whole matrix: release a confusion matrix.")
+        wanted = self._told(confusion_for(METRICS[name], {**options, "labels": self.labels}), name)
         with np.errstate(all="ignore"):
             value: R = wanted.formula(self.counts)
         return value
+
+    def _told(self, wanted: Confusion, name: str) -> Confusion:
+        """Return what a metric makes of counts; raise if it needs more of them than were released."""
+        if wanted.needs_matrix and self.counts.matrix is None:
+            raise ValueError(f"{name} needs the whole matrix: release a confusion matrix.")
+        return wanted
 
     def plot(self, ax: Any = None, *, normalize: str | None = None, confidence: float | None = 0.95) -> Any:
         """Draw the confusion matrix; this imports matplotlib.
@@ -330,10 +334,18 @@ class ReleasedConfusion(HtmlRepr):
         """Return what `private_precision_score` makes of the counts, with its options."""
         return self._score(confusion.private_precision_score, **options)
 
+    def prevalence(self, *, pos_label: Any = 1) -> float:
+        """Return what `private_prevalence` makes of the counts, with its options."""
+        return self._score(confusion.private_prevalence, pos_label=pos_label)
+
     @_takes_options
     def recall_score(self, **options: Unpack[RatioOptions]) -> float | Floats:
         """Return what `private_recall_score` makes of the counts, with its options."""
         return self._score(confusion.private_recall_score, **options)
+
+    def selection_rate(self, *, pos_label: Any = 1) -> float:
+        """Return what `private_selection_rate` makes of the counts, with its options."""
+        return self._score(confusion.private_selection_rate, pos_label=pos_label)
 
     @_takes_options
     def specificity_score(self, **options: Unpack[RatioOptions]) -> float | Floats:
