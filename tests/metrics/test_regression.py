@@ -5,9 +5,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from cases import cases_where
-from helpers import MAX, loop_over, loss_query, seeded
-from sklearn import metrics as sk
+from helpers import MAX, loop_over, loss_query
 
 import dp_metrics as dp
 from dp_metrics.inputs.options import Relation
@@ -18,31 +16,11 @@ from dp_metrics.metrics.regression import r2_from_parts
 from dp_metrics.quantities.base import Totals
 from dp_metrics.release.terms import Terms
 
-REFUSED = "private_r2_score"  # which takes no weights of records
-
 
 def errors(n=500, seed=0):
     rng = np.random.default_rng(seed)
     y = rng.normal(size=n)
     return y, y + rng.normal(size=n)
-
-
-def has_weights(case):
-    is_twin = "." in case.row.exact_function and case.name != REFUSED
-    return is_twin and {"multioutput", "sample_weight"} <= case.parameters
-
-
-@cases_where(has_weights)
-def test_weights_of_records_and_of_outputs_are_those_of_scikit_learn(case):
-    rng = np.random.default_rng(0)
-    (y, p), weights = rng.gamma(2, 1, (2, 300, 3)), rng.random(300)
-    for multioutput in ("uniform_average", "raw_values", [0.2, 0, 0.8]):
-        options = {**case.options, "multioutput": multioutput, "sample_weight": weights}
-        expected = getattr(sk, case.row.exact_function.rpartition(".")[2])(y, p, **options)
-        column = {**options, "sample_weight": weights[:, np.newaxis]}  # which counts as a vector
-        for given in (options, column):
-            released = case.function(y, p, epsilon=1e9, random_state=seeded(), **given)
-            np.testing.assert_allclose(released, expected, rtol=1e-5)
 
 
 @pytest.mark.gate

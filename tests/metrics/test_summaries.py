@@ -9,6 +9,7 @@ import re
 from dataclasses import dataclass, field
 from typing import Any
 
+import dask.array as da
 import numpy as np
 import pandas as pd
 import pytest
@@ -210,8 +211,13 @@ def test_every_option_has_its_effect():
             data = varied_data(call, variation, 60)
             settings = {"epsilon": 1.0, "random_state": seeded()}
             expected = call.release(data, **settings, **made_for(more, 60)).value
-            found = released_in_one_piece(call, data, **call.options | made_for(more, 60))
-            assert_same(found, expected)
+            options = call.options | made_for(more, 60)
+            assert_same(released_in_one_piece(call, data, **options), expected)
+            if "sample_weight" not in more:
+                lazy = [da.from_array(one, chunks=(25, *one.shape[1:])) for one in data]
+                assert_same(
+                    call.case.function(*lazy, **settings | {"random_state": seeded()}, **options), expected
+                )
 
 
 def test_options_in_other_containers_are_the_same_and_equal_numbers_are_not_truth():
