@@ -59,6 +59,7 @@ def _number(number: Number) -> dict[str, Any]:
     row: dict[str, Any] = {
         "name": number.name, "value": _finite(number.value), "section": number.section,
         "metric": number.metric, "label": _text(number.label), "group": _text(number.group),
+        "feature": number.feature,
         "release": number.release, "rests_on": _finite(number.rests_on), "note": number.note,
         "bias": number.bias,
     }  # fmt: skip
@@ -193,10 +194,15 @@ def sections_of(page: PageFacts, exact: Mapping[str, float] | None = None) -> li
     sections = [Section("In short", "", lines=said)]
     sections += [Section(HOW_GOOD, _HOW_GOOD, tables, [one for one in shown if not _is_of_groups(one)])]
     if groups := [one for one in numbers if one.section == FOR_WHOM]:
-        tables = [
-            _by("group", "By group", [one for one in groups if one.group is not None], _sizes(evaluated)),
-            _overall([one for one in groups if one.group is None], evaluated, "Largest differences", exact),
-        ]
+        sizes, tables = _sizes(evaluated), []
+        features = list(dict.fromkeys(one.feature for one in groups))
+        for feature in features:
+            caption = "By group" if len(features) == 1 else "By all features together"
+            caption = caption if feature is None else f"By feature {feature + 1}"
+            here = [one for one in groups if one.group is not None and one.feature == feature]
+            tables.append(_by("group", caption, here, _sizes_by(feature, sizes)))
+        gaps = [one for one in groups if one.group is None]
+        tables.append(_overall(gaps, evaluated, "Largest differences", exact))
         sections.append(Section(FOR_WHOM, _WHOM, tables, [one for one in shown if _is_of_groups(one)]))
     found = evaluated.released.get("comparison")
     if isinstance(found, Comparison):
@@ -318,6 +324,16 @@ def _sizes(evaluated: PageRelease) -> Mapping[Any, float] | None:
                 return dict(zip(frame.by_group, map(float, evaluated.form["sizes"]), strict=True))
             return frame.group_sizes
     return None
+
+
+def _sizes_by(feature: int | None, sizes: Mapping[Any, float] | None) -> Mapping[Any, float] | None:
+    """Return the numbers of records of the groups by one of several features; None: by all."""
+    if feature is None or sizes is None:
+        return sizes
+    added: dict[Any, float] = {}
+    for group, size in sizes.items():
+        added[group[feature]] = added.get(group[feature], 0.0) + size
+    return added
 
 
 def _left(page: PageFacts) -> Section:

@@ -30,7 +30,7 @@ _ONE = {"loss": "brier score", "absolute error": "mae", "median error": "median 
 
 METRICS = frozenset({
     "accuracy", "balanced accuracy", "recall", "precision", "specificity", "f1", "f1 (macro)", "roc auc",
-    "average precision", "mse", "rmse", "r2", *_ONE.values(),
+    "average precision", "selection rate", "prevalence", "mse", "rmse", "r2", *_ONE.values(),
 })  # fmt: skip
 """The metrics of pages: a number is named by one, with " of " a label, " in " a group, or " difference"."""
 
@@ -59,6 +59,8 @@ class Number:
         Of which label, and in which group.
     rests_on : float or None, default=None
         About how many records it rests on, where that is known.
+    feature : int or None, default=None
+        The place, from 0, of the one feature of several by which the groups are; None: they are by all.
     """
 
     name: str
@@ -71,6 +73,7 @@ class Number:
     label: Any = None
     group: Any = None
     rests_on: float | None = None
+    feature: int | None = None
     _noise: Callable[[float], Interval] | None = field(default=None, repr=False, compare=False)
     _people: Callable[[float], Interval] | None = field(default=None, repr=False, compare=False)
 
@@ -113,7 +116,8 @@ def _of_labels(release: str, told: ReleasedConfusion, evaluated: PageRelease) ->
         positive = evaluated.asked["pos_label"]
         one = {"pos_label": LabelSet.of(labels).known[1] if positive is None else positive}
         asked: list[tuple[str, dict[str, Any]]] = [("accuracy", {}), ("balanced_accuracy", {})]
-        asked += [(name, one) for name in ("recall", "precision", "specificity", "f1")]
+        names = ("recall", "precision", "specificity", "f1", "selection_rate", "prevalence")
+        asked += [(name, one) for name in names]
     else:
         asked = [("accuracy", {}), ("balanced_accuracy", {}), ("f1", {"average": "macro"})]
     for name, options in asked:
@@ -153,7 +157,7 @@ def _of_confusion(
     note = told.note(metric, **options) if at is None else note
     is_stored = told.result.note is None or NOT_STORED not in told.result.note
     said = " ".join(filter(None, (note, None if is_stored else NOT_STORED))) or None
-    method = getattr(told, f"{metric}_score")
+    method = getattr(told, metric, None) or getattr(told, f"{metric}_score")
     interval = {
         kind: partial(_one_of, getattr(told, kind), metric, options, at)
         for kind in ("noise_interval", "population_interval")
@@ -232,18 +236,39 @@ def _of_groups(release: str, frame: PrivateMetricFrame, only_metric: str) -> Ite
         yield Number(
             "mae", _number(frame.overall), HOW_GOOD, "mae", release, frame.overall_note, frame.overall_bias
         )
+    features = list(zip(*(one for one in frame._groups if isinstance(one, tuple)), strict=True))
+    if not only_metric:  # of counts the sums over the other features tell each feature alone
+        for place, labels in enumerate(features):
+            others = {repr(label) for at, one in enumerate(features) for label in one if at != place}
+            is_clear = others.isdisjoint(map(repr, labels))
+            yield from _of_frame(release, frame.margin(place), "", place, is_clear=is_clear)
+    yield from _of_frame(release, frame, only_metric)
+
+
+def _of_frame(
+    release: str,
+    frame: PrivateMetricFrame,
+    only_metric: str,
+    feature: int | None = None,
+    *,
+    is_clear: bool = True,
+) -> Iterator[Number]:
+    """Return the numbers of groups, by one of several features perhaps, and the largest differences."""
+    by = "" if feature is None else f"feature {feature + 1}"
     for key, entry in frame._entries.items():
         name = (key or only_metric).replace("_", " ")
         for at, group in enumerate(frame._groups):
+            called = _group(group) if is_clear else f"{by} {_group(group)}"
             yield Number(
-                f"{name} in {_group(group)}", _number(entry.values[at]), FOR_WHOM, name, release,
-                entry.notes[at], entry.biases[at], group=group, rests_on=entry.rests_on[at],
+                f"{name} in {called}", _number(entry.values[at]), FOR_WHOM, name, release,
+                entry.notes[at], entry.biases[at], group=group, rests_on=entry.rests_on[at], feature=feature,
                 _noise=partial(_in_group, frame.noise_interval, key, group),
                 _people=partial(_in_group, frame.population_interval, key, group),
             )  # fmt: skip
         gap = frame.difference() if frame._is_single else frame.difference()[key]
         yield Number(
-            f"{name} difference", gap, FOR_WHOM, name, release, _gap_note(entry.notes),
+            f"{name} difference{by and f' by {by}'}", gap, FOR_WHOM, name, release, _gap_note(entry.notes),
+            feature=feature,
             _noise=partial(_gap, frame.noise_interval, key),
             _people=partial(_gap, frame.population_interval, key),
         )  # fmt: skip

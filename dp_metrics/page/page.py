@@ -154,7 +154,7 @@ def as_data(evaluated: PageRelease, name: str) -> str:
 _SCHEMA = "dp_metrics.evaluation"
 _NAME = "private_evaluate"
 _COLUMNS = (
-    *("name", "value", "section", "metric", "label", "group", "release", "rests_on", "note"),
+    *("name", "value", "section", "metric", "label", "group", "feature", "release", "rests_on", "note"),
     *("noise_note", "people_note", "noise_lower", "noise_upper", "people_lower", "people_upper"),
 )
 

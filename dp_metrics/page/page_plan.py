@@ -21,7 +21,7 @@ from dp_metrics.inputs.arrays import ArgumentShape, Records, Shape, float_block,
 from dp_metrics.inputs.labels import LabelColumns, LabelSet, labels_and_probabilities
 from dp_metrics.inputs.options import Relation, as_real
 from dp_metrics.mechanisms.geometric import expected_noise
-from dp_metrics.metrics import METRICS
+from dp_metrics.metrics import METRICS, row_of
 from dp_metrics.metrics.labels.counts import Confusion
 from dp_metrics.metrics.labels.layouts import matrix_layout
 from dp_metrics.metrics.labels.released_confusion import ReleasedConfusion, counts_of_labels
@@ -457,7 +457,7 @@ def _result(results: Sequence[Result[Any]], epsilon: float) -> Result[Any]:
 
 # the metrics by group that one table tells
 BY_GROUP = {
-    2: ("accuracy", "recall", "precision", "specificity"),
+    2: ("accuracy", "recall", "precision", "specificity", "selection_rate", "prevalence"),
     0: ("accuracy", "balanced_accuracy"),
 }
 
@@ -504,7 +504,7 @@ def _labels_block(public: PageForm, *, by_group: bool) -> _Block:
     if labels.size == 2:
         options["pos_label"] = public.classes.known.tolist()[public.classes.positive]
     names = BY_GROUP[2 if labels.size == 2 else 0]
-    metrics = [_metric(f"private_{name}_score", name, **options) for name in names]
+    metrics = [_metric(row_of(name)[0].name, name, **options) for name in names]
     # One table tells sizes and overall values as well: it is the same where membership is public.
     metrics[0] = _metric("private_recall_score", "accuracy", **options, average="micro")
     _, block = _frame(public, metrics, public.of_labels, take, sizes=None)

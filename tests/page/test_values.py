@@ -58,6 +58,8 @@ def of_two(y, pred, positive):
         "balanced accuracy": recalls.mean(),
         "recall": sk.recall_score(y, pred, **one),
         "precision": sk.precision_score(y, pred, **one),
+        "selection rate": np.mean(pred == positive),
+        "prevalence": np.mean(y == positive),
         "specificity": sk.recall_score(y, pred, pos_label=other),
         "f1": sk.f1_score(y, pred, **one),
     }
@@ -97,7 +99,7 @@ def test_two_labels_that_are_text_by_group(way, positive):
     found = page(y, pred, labels=["yes", "no"], pos_label=positive, **BY_GROUP, **way)
     chosen = positive or "yes"
     check(found, of_two(y, pred, chosen) | of_each(y, pred, ["no", "yes"]))
-    for name in ("accuracy", "recall", "precision", "specificity"):
+    for name in ("accuracy", "recall", "precision", "specificity", "selection rate", "prevalence"):
         check(found, by_group(lambda y, p, name=name: of_two(y, p, chosen)[name], name, y, pred))
     sizes = {label: found[f"accuracy in {label!r}"].rests_on for label in GROUPS}
     assert sizes == pytest.approx({label: rows.sum() for label, rows in GROUPS.items()})
@@ -147,6 +149,32 @@ def test_ten_labels_and_two_features(way):
         values = {key: metric(TEN[at], PRED_TEN[at]) for key, at in rows.items()}
         check(found, {f"{name} in {a!r} and {b!r}": value for (a, b), value in values.items()})
         check(found, {f"{name} difference": max(values.values()) - min(values.values())})
+
+
+@EVERY
+@loop_over("second", [["y", "o"], ["c", "a"]])
+def test_two_features_are_told_one_by_one_and_together(way, second):
+    """Two labels of both features have one name: then the names of numbers say which feature is meant."""
+    age = np.array(second)[OLD]
+    both = {"sensitive_features": np.column_stack([GROUP, age]), "group_labels": [["a", "b", "c"], second]}
+    found = page(Y, PRED, labels=[0, 1], **both, **way)
+    prefixes = ("feature 1 ", "feature 2 ") if second[0] == "c" else ("", "")
+    for prefix, values, feature in zip(prefixes, (GROUP, age), (0, 1), strict=True):
+        recalls = {
+            label: sk.recall_score(Y[values == label], PRED[values == label]) for label in {*values.tolist()}
+        }
+        check(found, {f"recall in {prefix}{label!r}": one for label, one in recalls.items()})
+        gap = max(recalls.values()) - min(recalls.values())
+        check(found, {f"recall difference by feature {feature + 1}": gap})
+        assert found[f"recall in {prefix}{values.tolist()[0]!r}"].feature == feature
+        sizes = {label: found[f"accuracy in {prefix}{label!r}"].rests_on for label in recalls}
+        assert sizes == pytest.approx({label: np.sum(values == label) for label in recalls})
+    of_both = (GROUP == "a") & (age == second[0])
+    check(found, {f"recall in 'a' and {second[0]!r}": sk.recall_score(Y[of_both], PRED[of_both])})
+    captions = [table.caption.partition(",")[0] for table in found.sections[2].tables]
+    assert captions == ["By feature 1", "By feature 2", "By all features together", "Largest differences"]
+    shown = {row[0].text: row[1].text for row in found.sections[2].tables[0].rows}
+    assert shown == {label: f"{np.sum(GROUP == label):,}" for label in "abc"}
 
 
 @loop_over("labels", [None, [2, 0, 1], np.array([0, 1, 2])])
