@@ -81,12 +81,11 @@ def test_a_page_is_read_and_says_what_it_said():
     assert (stored["schema"], stored["version"]) == ("dp_metrics.evaluation", 1)
     now = json.loads(page.to_json())
     assert now.keys() >= stored.keys()
-    assert [(one["name"], one["release"], one["group"]) for one in now["numbers"]] == [
-        (one["name"], one["release"], one["group"]) for one in stored["numbers"]
-    ]
-    # limits are computed anew, and may get better
-    assert [one["value"] for one in now["numbers"]] == pytest.approx(
-        [one["value"] for one in stored["numbers"]]
-    )
+    # what was released may tell more than pages did then; limits are computed anew, and may get better
+    told = {one["name"]: one for one in now["numbers"]}
+    for one in stored["numbers"]:
+        again = told[one["name"]]
+        assert (again["release"], again["group"]) == (one["release"], one["group"])
+        assert again["value"] == pytest.approx(one["value"])
     assert without_what_was_added(now["release"], stored["release"]) == stored["release"]
     assert page.to_markdown()
