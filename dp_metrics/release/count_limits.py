@@ -44,14 +44,8 @@ def binomial_law(n: int, p: float) -> tuple[Floats, Floats]:
     probability at most 2 exp(-L). The probabilities of what is nearer follow, up to a common factor, from
     those of their neighbours.
     """
-    if p in (0.0, 1.0):
-        return np.array([n * p]), np.ones(1)
-    far = _EXPONENT / 3 + math.sqrt(_EXPONENT**2 / 9 + 2 * _EXPONENT * n * p * (1 - p))
-    x = np.arange(max(math.floor(n * p - far), 0), min(math.ceil(n * p + far), n) + 1.0)
-    growth = np.log((n - x[:-1]) / (x[:-1] + 1.0)) + (math.log(p) - math.log1p(-p))
-    logs = np.cumsum(np.append(0.0, growth))
-    weights = np.exp(logs - logs.max())
-    return x, weights / weights.sum()
+    x, law = _binomial_laws(np.array([n]), p)
+    return x.ravel(), law[0]
 
 
 def noisy_binomial_limits(
@@ -287,17 +281,13 @@ def quick_ratio_limits(
     """
 
     def lower(a: Floats, b: Floats, of_a: float, of_b: float, both: float) -> Floats:
-        total, low, high = a + b, np.zeros_like(a, dtype=np.float64), np.ones_like(a, dtype=np.float64)
-        for _ in range(_HALVINGS):
-            p = (low + high) / 2
-            noise = np.maximum((1 - p) ** 2 * of_a + p * p * of_b - 2 * p * (1 - p) * both, 0.0)
-            away = a - p * total
-            tail = normal_laplace_tail(
-                np.abs(away), np.sqrt(np.maximum(total, 0) * p * (1 - p)), np.sqrt(noise / 2)
-            )
-            is_likely = np.where(away < 0, 1 - tail / 2, tail / 2) > miss
-            low, high = np.where(is_likely, low, p), np.where(is_likely, p, high)
-        return np.where(total > 0, low, 0.0)
+        total = a + b
+
+        def error(p: Floats) -> tuple[Floats, Floats, Floats]:
+            noise = (1 - p) ** 2 * of_a + p * p * of_b - 2 * p * (1 - p) * both
+            return a - p * total, np.maximum(total, 0) * p * (1 - p), noise
+
+        return np.where(total > 0, _least_likely(error, np.zeros_like(a), np.ones_like(a), miss), 0.0)
 
     of_a, of_b, both = moments
     a, b = np.maximum(a, 0.0), np.maximum(b, 0.0)  # a count below 0 would make no share likely
@@ -327,14 +317,33 @@ def quick_gap_limit(
     that they are whole, plus Laplace noise of the variance that the noise has.
     """
     of_excess, both, of_total = moments
-    low, high = -np.ones_like(score), np.ones_like(score)
+
+    def error(x: Floats) -> tuple[Floats, Floats, Floats]:
+        share = np.clip(score + x, 0.0, 1.0)
+        variance = np.maximum(total, 0.0) * share * (1 - share) + 0.25
+        return excess - x * total, variance, of_excess - 2 * x * both + x * x * of_total
+
+    return _least_likely(error, -np.ones_like(score), np.ones_like(score), miss)
+
+
+def _least_likely(
+    error: Callable[[Floats], tuple[Floats, Floats, Floats]], low: Floats, high: Floats, miss: float
+) -> Floats:
+    """Return the least numbers between these, of which the error is as likely as `miss` to be so large.
+
+    Parameters
+    ----------
+    error : callable
+        What is off by chance if these are the numbers, its variance by the sample, and by the noise.
+    low, high : ndarray
+        The range of each.
+    miss : float
+        The probability.
+    """
     for _ in range(_HALVINGS):
         x = (low + high) / 2
-        noise = np.maximum(of_excess - 2 * x * both + x * x * of_total, 0.0)
-        share = np.clip(score + x, 0.0, 1.0)
-        spread = np.sqrt(np.maximum(total, 0.0) * share * (1 - share) + 0.25)
-        away = excess - x * total
-        tail = normal_laplace_tail(np.abs(away), spread, np.sqrt(noise / 2))
+        away, variance, noise = error(x)
+        tail = normal_laplace_tail(np.abs(away), np.sqrt(variance), np.sqrt(np.maximum(noise, 0.0) / 2))
         is_likely = np.where(away < 0, 1 - tail / 2, tail / 2) > miss
         low, high = np.where(is_likely, low, x), np.where(is_likely, x, high)
     return low
@@ -809,13 +818,9 @@ def _tail_of_combination(table: Floats, places: Sizes, rho: float) -> tuple[Floa
 
 
 def _binomial_laws(sizes: Sizes, p: float) -> tuple[Floats, Floats]:
-    """Return likely counts of so many trials each, in rising order, and their probabilities: a row for each.
-
-    A window by Bernstein's inequality; probabilities follow from those of their neighbours.
-    """
+    """Return likely counts of so many trials each, and a row of probabilities for each size."""
     if p in (0.0, 1.0):
-        all_or_none: Floats = sizes[:, np.newaxis].astype(np.float64) if p else np.zeros((sizes.size, 1))
-        return all_or_none, np.ones((sizes.size, 1))
+        return (p * sizes[:, np.newaxis]).astype(np.float64), np.ones((sizes.size, 1))
     big, variance = int(sizes[-1]), p * (1 - p)
     far = _EXPONENT / 3 + math.sqrt(_EXPONENT**2 / 9 + 2 * _EXPONENT * big * variance)
     first, last = max(math.floor(sizes[0] * p - far), 0), min(math.ceil(big * p + far), big)
