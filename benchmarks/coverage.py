@@ -485,7 +485,7 @@ def noise(rate: float) -> NDArray[np.int64]:
 
 def of_persons(x: Persons, epsilon: float) -> Any:
     """Return the limits of a ratio among people of whom each counts once."""
-    return person_limits(ratio_of(x.units.sum(axis=0), epsilon / (2 * PERSON_UNITS)), PERSON_UNITS, MISS)
+    return person_limits(PERSON_UNITS, ratio_of(x.units.sum(axis=0), epsilon / (2 * PERSON_UNITS)), MISS)
 
 
 FAMILIES: dict[str, Callable[[], list[Kind]]] = {

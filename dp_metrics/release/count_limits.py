@@ -681,28 +681,30 @@ def ratio_limits(ratio: NoisyRatio, miss_low: float, miss_high: float) -> tuple[
     return min(lower, least), max(upper, most)
 
 
-def person_limits(ratio: NoisyRatio, units: int, miss: float) -> tuple[float, float]:
+def person_limits(units: int, ratio: NoisyRatio, miss: float) -> tuple[float, float]:
     """Return approximate limits of a / (a + b) among all people, of whom each counts once.
 
     Parameters
     ----------
-    ratio : NoisyRatio
-        Noisy numbers of units in a and in b: see `units_of_persons`.
     units : int
         How many each person has.
+    ratio : NoisyRatio
+        Noisy numbers of units in a and in b: see `units_of_persons`.
     miss : float
         Probability with which either limit may miss.
 
     Notes
     -----
-    They are those of as many records as there are persons, and so hold for persons whose records are all
-    alike: they cover nearly always, and are up to twice as far apart as if the records of a person differ.
+    They hold the limits of the noise, and those of as many records as there are persons: so they hold for
+    persons whose records are all alike, cover nearly always, and are up to twice as far apart where the
+    records of a person differ.
     One record of each person, drawn at random, has sure limits: `ratio_limits`.
     """
     of_a, of_b, both = (moment / units**2 for moment in ratio.moments)
     a, b = (np.array(count / units) for count in (ratio.a, ratio.b))
     lower, upper = quick_ratio_limits(a, b, (of_a, of_b, both), miss)
-    return float(lower), float(upper)
+    least, most = noise_limits(ratio, miss, miss)
+    return min(float(lower), least), max(float(upper), most)
 
 
 def edge_limits(ratio: NoisyRatio, miss: float) -> tuple[float, float]:

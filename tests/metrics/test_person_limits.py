@@ -45,7 +45,7 @@ def test_limits_of_persons_cover(task):
         rate = Fraction(epsilon / (2 * total))
         of = CountsNoise((0,) * 3, ((3, rate),), True).simulated(made_up(int(rng.integers(2**31))), 8)[0]
         a, b, _ = (found.sum(axis=0) + of).astype(int).tolist()
-        lower, upper = person_limits(NoisyRatio(a, b, (1, 1), (rate,) * 2, 1, None), total, 0.025)
+        lower, upper = person_limits(total, NoisyRatio(a, b, (1, 1), (rate,) * 2, 1, None), 0.025)
         missed += not lower <= truth <= upper
     assert missed < 15
 
@@ -54,7 +54,7 @@ def test_exchange_mirrors_and_what_tells_nothing_leaves_the_range():
     def ratio(a, b):
         return NoisyRatio(a, b, (1, 1), (Fraction(1, 12),) * 2, 1, None)
 
-    lower, upper = person_limits(ratio(4000, 1200), 6, 0.025)
-    assert person_limits(ratio(1200, 4000), 6, 0.025) == pytest.approx((1 - upper, 1 - lower))
+    lower, upper = person_limits(6, ratio(4000, 1200), 0.025)
+    assert person_limits(6, ratio(1200, 4000), 0.025) == pytest.approx((1 - upper, 1 - lower))
     assert 0 < lower < 4000 / 5200 < upper < 1
-    assert person_limits(ratio(-30, -2), 6, 0.025) == (0.0, 1.0)
+    assert person_limits(6, ratio(-30, -2), 0.025) == (0.0, 1.0)

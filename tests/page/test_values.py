@@ -174,7 +174,7 @@ def test_two_features_are_told_one_by_one_and_together(way, second):
     captions = [table.caption.partition(",")[0] for table in found.sections[2].tables]
     assert captions == ["By feature 1", "By feature 2", "By all features together", "Largest differences"]
     shown = {row[0].text: row[1].text for row in found.sections[2].tables[0].rows}
-    assert shown == {label: f"{np.sum(GROUP == label):,}" for label in "abc"}
+    assert shown == {label: f"{np.sum(label == GROUP):,}" for label in "abc"}
 
 
 @loop_over("labels", [None, [2, 0, 1], np.array([0, 1, 2])])

@@ -2,7 +2,7 @@
 
 import contextlib
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import repeat
@@ -283,24 +283,17 @@ class Confusion:
         ValueError
             If the metric may be lower or higher within the box than at these corners.
         """
-        noise: CountsNoise = parts[0]
-        rates = self._of_two(noise, released.public_n) if self.is_agreement else None
-        if rates is not None:
-            each = miss / (2 * len(rates))
-            shares = [count_limits.noise_limits(rate, each, each) for rate in rates]
-            of_rates = of_two_labels(self.formula)
-            return Limits(*agreement_limits(of_rates, shares)).within(-1.0, 1.0)
-        if not self.is_monotone:
+        noise, n = parts[0], released.public_n
+        ratios, rates = self._ratios(self.parts_of, noise, n), self._agreeing(noise, n)
+        if rates is None and not self.is_monotone:
             raise ValueError(
                 "This metric has no limits of its noise here: more right records, or fewer errors, need "
                 "not make it larger. Use recall, precision or F1."
             )
+        found = self._of_shares(ratios, rates, _within_noise, miss / 2, released)
+        if found is not None:
+            return Limits(*found).within(-1.0 if self.is_agreement else 0.0, 1.0)
         good = self.layout.good
-        ratios = self._ratios(self.parts_of, noise, released.public_n)
-        if ratios is not None:
-            each = miss / (2 * len(ratios))
-            of_each = (count_limits.noise_limits(ratio, each, each) for ratio in ratios)
-            return Limits(*self._of_ends(zip(*of_each, strict=True), released)).within(0.0, 1.0)
         low, high, _ = noise.limits_of(good != 0, miss)
         if released.public_n is not None:
             low, high = (np.minimum(end, released.public_n) for end in (low, high))
@@ -324,22 +317,29 @@ class Confusion:
         ValueError
             If there is none, with the reason.
         """
-        noise: CountsNoise = parts[0]
-        ratios, note = self._ratios(self.parts_of, noise, released.public_n), ""
-        limits: tuple[Any, Any] | None = None
+        noise, n, note = parts[0], released.public_n, ""
+        ratios, limits = self._ratios(self.parts_of, noise, n), None
         if noise.units > 1:  # a person's records are alike
-            limits = self._of_persons(ratios, noise, released, asked)
+            of_person = partial(count_limits.person_limits, noise.units)
+            limits = self._of_shares(ratios, None, of_person, asked.miss, released)
+            if limits is None or asked.is_sure:
+                raise ValueError(NO_PERSONS.format(asked.metric))
             return asked.interval(*limits, self(released), APPROXIMATE)
         # a ratio has no narrower limits than the sure ones
         if not asked.is_sure and isinstance(self(released), float) and not (ratios and not self.of_ratios):
-            limits, note = self._approximate(ratios, noise, released.public_n, asked.miss), APPROXIMATE
+            limits, note = self._approximate(ratios, noise, n, asked.miss), APPROXIMATE
         if limits is not None:
             # limits among people within those of the noise would puzzle
             with contextlib.suppress(ValueError):
                 low, high, _ = self.limits(parts, released, 2 * asked.miss)
                 limits = min(limits[0], low), max(limits[1], high)
+        else:
+            limits, note = self._of_shares(ratios, self._agreeing(noise, n), _sure, asked.miss, released), ""
         if limits is None:
-            limits, note = self._sure(ratios, noise, released, asked), ""
+            raise ValueError(
+                NO_RATIO.format(asked.metric)
+                + (" It may have an approximate one: leave out sure." if asked.is_sure else _TOO_NOISY)
+            )
         return asked.interval(*limits, self(released), note)
 
     def _ratios(self, parts_of: PartsOf | None, noise: CountsNoise, n: int | None) -> list[NoisyRatio] | None:
@@ -353,57 +353,31 @@ class Confusion:
             return None
         return self._ratios(rates_of_two_labels, noise, n)
 
-    def _of_ends(self, ends: Iterable[tuple[float, ...]], released: ReleasedNumbers) -> tuple[Any, Any]:
-        """Return the metric of lower limits of all ratios, and of upper ones."""
-        lower, upper = (np.array(end) for end in ends)
+    def _agreeing(self, noise: CountsNoise, n: int | None) -> list[NoisyRatio] | None:
+        """Return these shares if the metric is MCC or kappa."""
+        return self._of_two(noise, n) if self.is_agreement else None
+
+    def _of_shares(
+        self,
+        ratios: list[NoisyRatio] | None,
+        rates: list[NoisyRatio] | None,
+        limits_of: Callable[[NoisyRatio, float], tuple[float, float]],
+        miss: float,
+        released: ReleasedNumbers,
+    ) -> tuple[Any, Any] | None:
+        """Return limits of the metric from those of its ratios, or of three shares of two labels."""
+        shares = rates if ratios is None else ratios
+        if shares is None:
+            return None
+        each = miss / len(shares)
+        of_each = [limits_of(share, each) for share in shares]
+        if ratios is None:
+            return agreement_limits(of_two_labels(self.formula), of_each)
+        lower, upper = (np.array(end) for end in zip(*of_each, strict=True))
         if self.of_ratios is not None:
             return self.of_ratios(lower), self.of_ratios(upper)
         is_array = bool(np.ndim(self(released)))
         return (lower, upper) if is_array else (float(lower[0]), float(upper[0]))
-
-    def _sure(
-        self,
-        ratios: list[NoisyRatio] | None,
-        noise: CountsNoise,
-        released: ReleasedNumbers,
-        asked: PopulationQuestion,
-    ) -> tuple[Any, Any]:
-        if ratios is not None:
-            each = asked.miss / len(ratios)
-            of_each = (count_limits.ratio_limits(ratio, each, each) for ratio in ratios)
-            return self._of_ends(zip(*of_each, strict=True), released)
-        rates = self._of_two(noise, released.public_n) if self.is_agreement else None
-        if rates is None:
-            raise ValueError(
-                NO_RATIO.format(asked.metric)
-                + (" It may have an approximate one: leave out sure." if asked.is_sure else _TOO_NOISY)
-            )
-        each = asked.miss / len(rates)
-        of_rates = of_two_labels(self.formula)
-        return agreement_limits(of_rates, [count_limits.ratio_limits(rate, each, each) for rate in rates])
-
-    def _of_persons(
-        self,
-        ratios: list[NoisyRatio] | None,
-        noise: CountsNoise,
-        released: ReleasedNumbers,
-        asked: PopulationQuestion,
-    ) -> tuple[Any, Any]:
-        """Return limits where each person counts once, not narrower than those of the noise."""
-        if ratios is None or asked.is_sure:
-            raise ValueError(NO_PERSONS.format(asked.metric))
-        miss = asked.miss / len(ratios)
-        limits = np.array(
-            [
-                (
-                    count_limits.person_limits(one, noise.units, miss),
-                    count_limits.noise_limits(one, miss, miss),
-                )
-                for one in ratios
-            ]
-        )
-        lower, upper = limits[..., 0].min(axis=1), limits[..., 1].max(axis=1)
-        return self._of_ends((lower, upper), released)
 
     def _approximate(
         self, ratios: list[NoisyRatio] | None, noise: CountsNoise, n: int | None, miss: float
@@ -418,6 +392,14 @@ class Confusion:
         if ratios is not None:  # such limits of F1 over ten labels covered less than 93 %
             return None
         return linear_limits(self.formula, self.layout, noise, n, miss, -1.0 if self.is_agreement else 0.0)
+
+
+def _within_noise(ratio: NoisyRatio, miss: float) -> tuple[float, float]:
+    return count_limits.noise_limits(ratio, miss, miss)
+
+
+def _sure(ratio: NoisyRatio, miss: float) -> tuple[float, float]:
+    return count_limits.ratio_limits(ratio, miss, miss)
 
 
 _TOO_NOISY = " An approximate one needs counts far above their noise."
