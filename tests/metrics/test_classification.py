@@ -1,12 +1,9 @@
 """Losses of probabilities and shares of labels: what columns, labels and types mean."""
 
 import math
-from functools import partial
 
 import numpy as np
-import pandas as pd
 import pytest
-from cases import brier_of_three
 from helpers import loop_over, seeded
 from sklearn import metrics as sk
 
@@ -32,38 +29,6 @@ def multiclass(n=300, classes=3):
 
 def near(value, rel=1e-6):
     return pytest.approx(value, rel=rel)
-
-
-@loop_over(
-    ("metric", "twin", "of_three", "options"),
-    [
-        (dp.private_log_loss, sk.log_loss, sk.log_loss, {}),
-        (dp.private_brier_score_loss, sk.brier_score_loss, brier_of_three, {}),
-        (
-            partial(dp.private_roc_auc_score, mechanism="hazard"),
-            sk.roc_auc_score,
-            partial(sk.roc_auc_score, multi_class="ovr"),
-            {"multi_class": "ovr"},
-        ),
-    ],
-)
-def test_columns_are_the_labels_in_sorted_order_and_one_is_that_of_the_second(
-    metric, twin, of_three, options
-):
-    y, p = binary()
-    exact, expected = partial(release, metric=metric, **EXACT), twin(y, p)
-    both, names = np.column_stack([1 - p, p]), np.array(["no", "yes"])
-    for form in (p[:, np.newaxis], both):
-        assert exact(y, form) == near(expected)
-    for labels in (names, names.tolist(), pd.Series(names)):
-        assert exact(names[y], p, labels=labels) == near(expected)
-    assert exact(y.astype(bool), p) == near(expected)
-    assert exact(y * 10 - 5, both, labels=[-5, 5]) == near(expected)
-    y, p = multiclass()
-    assert exact(y, p, **options) == near(of_three(y, p))
-    named = np.array([f"class {i}" for i in range(3)])
-    columns = pd.DataFrame(p, columns=named)[named[::-1]]
-    assert exact(named[y], columns, labels=named[::-1], **options) == near(of_three(y, p))
 
 
 def test_an_area_follows_from_the_order_of_the_scores_in_the_second_column():
