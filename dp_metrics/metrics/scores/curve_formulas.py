@@ -71,19 +71,32 @@ class TwoClasses:
         """Return the query of one part of such records, whose scores have this name."""
         return Query((part,), self.reader(shape, name), result)
 
-    def blocks(self, records: Records, name: str) -> Iterator[tuple[NDArray[np.bool_], Floats]]:
-        """Return blocks of whether records of valid form are positive, and of their scores.
+    def blocks(
+        self, records: Records, name: str, outside: str = ""
+    ) -> Iterator[tuple[NDArray[np.bool_], Floats]]:
+        """Yield blocks of whether records of valid form are positive, and of their scores.
+
+        Parameters
+        ----------
+        records : Records
+            Of valid form.
+        name : str
+            What the scores are called.
+        outside : str, default=""
+            What to say of scores outside [0, 1], where these are refused.
 
         Raises
         ------
         ValueError
-            While the blocks are read, if a record is invalid.
+            If a record is invalid.
         """
         true, scores = records.arrays
-        return (
-            (encoded_block(codes, self.known) == self.positive, float_block(block, name))
-            for codes, block in zip(in_blocks(true), in_blocks(scores), strict=True)
-        )
+        for codes, block in zip(in_blocks(true), in_blocks(scores), strict=True):
+            is_positive = encoded_block(codes, self.known) == self.positive
+            numbers = float_block(block, name)
+            if outside:
+                check_unit(numbers, outside)
+            yield is_positive, numbers
 
 
 def check_unit(block: Floats, message: str) -> None:

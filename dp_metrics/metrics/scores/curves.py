@@ -404,8 +404,8 @@ class BinnedError(Monotone):
 
     def limits(self, parts: Sequence[Any], released: ReleasedNumbers, miss: float) -> Limits:
         """Return limits of the error of these records, with what chance may give as a note."""
-        limits, most = super().limits(parts, released, miss), self._by_chance(parts, released)
-        told = "" if most is None else f"{self._told(most, parts, released)}."
+        limits, chance = super().limits(parts, released, miss), self._by_chance(parts, released)
+        told = "" if chance is None else f"C{chance[1][1:]}."
         return limits._replace(note=" ".join(filter(None, (limits.note, told))))
 
     def note(self, parts: Sequence[Any], released: ReleasedNumbers) -> str | None:
@@ -414,48 +414,34 @@ class BinnedError(Monotone):
             lower, upper, missing = super().limits(parts, released, 1 - SHOWN)
             if not missing and (apart := far_apart(lower, upper)):
                 return apart
-        most, error = self._by_chance(parts, released), float(self(released))
-        if most is None or most <= _MUCH * error:
+        chance, error = self._by_chance(parts, released), float(self(released))
+        if chance is None or chance[0] <= _MUCH * error:
             return None
+        most, told = chance
         left = math.sqrt(max(error * error - most * most, 0.0))
-        told = self._told(most, parts, released)
         return (
-            f"Biased upwards: {told[0].lower()}{told[1:]}, without which this may be as low as {left:.2g}. "
+            f"Biased upwards: {told}, without which this may be as low as {left:.2g}. "
             "band().error(this) of the result of a calibration curve tells how much chance gives."
         )
 
-    def _told(self, most: float, parts: Sequence[Any], released: ReleasedNumbers) -> str:
-        n = in_words(self._records(parts, released) or 0.0)
-        several = "" if released.most_records == 1 else f", up to {released.most_records} of one person"
-        counted = f"{self.n_bins} bins, {n} records{several}"
-        return f"Chance alone gives a calibrated model up to about {most:.2g} ({counted})"
-
-    def _by_chance(self, parts: Sequence[Any], released: ReleasedNumbers) -> float | None:
-        """Return the most that chance alone gives on average; None where the number of records is unknown."""
-        n = self._records(parts, released)
+    def _by_chance(self, parts: Sequence[Any], released: ReleasedNumbers) -> tuple[float, str] | None:
+        """Return the most that chance alone gives on average, and in words; None where nothing tells n."""
+        (part,), n, each = parts, released.public_n, released.most_records
         if n is None:
-            return None
-        return min(math.sqrt(self.n_bins * released.most_records / (2 * math.pi * n)), 1.0)
-
-    def _records(self, parts: Sequence[Any], released: ReleasedNumbers) -> float | None:
-        """Return the number of records, or of noisy ones; at least 1."""
-        (part,) = parts
-        if released.public_n is not None:
-            return max(float(released.public_n), 1.0)
-        if "sums" not in part.output.drawn:
-            return None
-        return max(float(min(part.noise.records(part.output), COUNT_LIMIT)), 1.0)
+            if "sums" not in part.output.drawn:
+                return None
+            n = min(part.noise.records(part.output), COUNT_LIMIT)
+        records = max(float(n), 1.0)
+        most = min(math.sqrt(self.n_bins * each / (2 * math.pi * records)), 1.0)
+        several = "" if each == 1 else f", up to {each} of one person"
+        counted = f"{self.n_bins} bins, {in_words(records)} records{several}"
+        return most, f"chance alone gives a calibrated model up to about {most:.2g} ({counted})"
 
 
 def _excess(records: Records, *, n_bins: int, classes: TwoClasses) -> tuple[tuple[int, ...], int]:
     """Return the sums of labels minus scores by bin, and the number of records."""
-
-    def checked() -> Any:
-        for is_positive, scores in classes.blocks(records, "y_proba"):
-            formulas.check_unit(scores, OUTSIDE.format("y_proba"))
-            yield is_positive, scores
-
-    return calibration_excess(checked(), even_edges(n_bins))
+    blocks = classes.blocks(records, "y_proba", OUTSIDE.format("y_proba"))
+    return calibration_excess(blocks, even_edges(n_bins))
 
 
 @private(greater_is_better=False, mechanism="geometric", **formulas.OF_SCORES)

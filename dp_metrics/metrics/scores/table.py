@@ -116,9 +116,7 @@ def counted(records: Records, *, classes: TwoClasses, bins: ScoreBins) -> NDArra
     """Return how many records lie in each of the finest bins: the negative, then the positive class."""
     table = np.zeros(2 * bins.size, dtype=np.int64)
     inner = bins.edges[1:-1]
-    for is_positive, scores in classes.blocks(records, "y_score"):
-        if bins.is_unit:
-            formulas.check_unit(scores, _OUTSIDE)
+    for is_positive, scores in classes.blocks(records, "y_score", _OUTSIDE if bins.is_unit else ""):
         cells = np.searchsorted(inner, scores, side="right") + bins.size * is_positive
         table += np.bincount(cells, minlength=table.size)
     return table.reshape(2, bins.size)
@@ -412,8 +410,7 @@ class SoftBins:
     def counts(self, records: Records, classes: TwoClasses) -> NDArray[np.int64]:
         """Return the counts of the cells, in steps: by end, class and bin."""
         table = np.zeros((2, 2, self.n_bins), dtype=np.int64)
-        for is_positive, scores in classes.blocks(records, "y_prob"):
-            formulas.check_unit(scores, OUTSIDE.format("y_prob"))
+        for is_positive, scores in classes.blocks(records, "y_prob", OUTSIDE.format("y_prob")):
             table += self._added(is_positive, scores)
         return table.ravel()
 
