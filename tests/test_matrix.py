@@ -324,7 +324,7 @@ def test_the_metric_of_a_group_of_a_frame_is_the_metric_of_its_records(case):
 
 
 ON_PAGES = {
-    "selection rate", "prevalence", 
+    "selection rate", "prevalence",
     "mse", "rmse", "r2", "mae", "median error", "accuracy", "precision", "recall", "specificity", "f1",
     "macro f1", "balanced accuracy", "roc auc", "average precision", "brier",
 }  # fmt: skip
