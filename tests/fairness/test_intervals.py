@@ -167,7 +167,7 @@ def test_the_noise_is_that_of_the_table():
 
 SHARE = Confusion(right_or_wrong(), lambda x: float(x.right[0] / x.n) if x.n else 0.0, None, lambda x: x.true)
 OF_SHARE = Confusion(
-    right_or_wrong(), SHARE.formula, None, SHARE.rests_on, parts_of=lambda x: (x.right, x.false_negatives)
+    right_or_wrong(), SHARE.formula, None, SHARE.rests_on, parts_of=lambda x: (x.right, x.missed)
 )
 
 
