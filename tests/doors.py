@@ -12,7 +12,9 @@ from functools import partial
 import dask.array as da
 import numpy as np
 import pandas as pd
+from cases import CASES, valid
 from helpers import ClassifyingEcho, Echo, system_of
+from sklearn.dummy import DummyClassifier
 
 import dp_metrics as dp
 from dp_metrics.cli.main import main
@@ -177,3 +179,52 @@ def limits(released, **options):
 
 def plan(case, data, **settings):
     return dp.plan_release(case.function, guess=tuple(data), **{**case.options, **settings})
+
+
+# ---- everything that releases, on records of its own ------------------------------------------------------
+
+TRUE = np.arange(1200) % 2
+COLUMN, SCORES = TRUE[:, np.newaxis], np.resize([0.1, 0.9, 0.6, 0.4, 0.2], 1200)
+
+
+def searched(**settings):
+    search = dp.PrivateRandomizedSearch(
+        DummyClassifier(), {"strategy": ["prior", "stratified"]}, metric="accuracy", **settings
+    )
+    return search.fit(COLUMN, TRUE, X_val=COLUMN, y_val=TRUE)
+
+
+def scored(**settings):
+    return dp.make_private_scorer("accuracy", **settings)(DummyClassifier().fit(COLUMN, TRUE), COLUMN, TRUE)
+
+
+UNSEEDED = {"search": searched, "scorer": scored}
+"""What takes no `random_state`."""
+
+NO_METRICS = {
+    "frame": partial(
+        dp.PrivateMetricFrame, metrics="recall", y_true=TRUE, y_pred=TRUE, sensitive_features=TRUE,
+        group_labels=[0, 1],
+    ),
+    "page": partial(dp.private_evaluate, TRUE, y_pred=TRUE, labels=[0, 1]),
+    "wins": partial(dp.private_compare, TRUE, TRUE, 1 - TRUE),
+    "difference": partial(dp.private_compare, TRUE, TRUE, 1 - TRUE, max_difference=1),
+    "choice": partial(dp.private_best, TRUE, [TRUE, 1 - TRUE], metric="accuracy"),
+    "mean interval": partial(dp.private_mean_interval, SCORES, max_loss=1),
+    "capped mean interval": partial(dp.private_mean_interval, SCORES, cap="private"),
+    "quantile interval": partial(dp.private_quantile_interval, SCORES, 0.5),
+    "summary of losses": dp.Summary("mae").update(TRUE, SCORES).release,
+    "summary of values": dp.Summary("variance").update(SCORES).release,
+    "summary of labels": dp.Summary("confusion_matrix").update(TRUE, TRUE).release,
+    "summary of scores": dp.Summary("roc_curve").update(TRUE, SCORES).release,
+    **UNSEEDED,
+}  # fmt: skip
+"""Whatever releases but the metrics themselves."""
+
+
+def release_of(name):
+    """Return what releases with given settings: one of these, or a metric of the tests' table."""
+    if name in NO_METRICS:
+        return NO_METRICS[name]
+    case = CASES[name]
+    return partial(case.function, *valid(case, 60), **case.options, **case.bounded)

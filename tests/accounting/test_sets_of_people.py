@@ -9,10 +9,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from cases import CASES, KINDS, valid
-from helpers import all_of_labels, all_of_scores, list_table, loop_over
-from sklearn.base import clone
-from sklearn.dummy import DummyRegressor
+from cases import KINDS
+from doors import NO_METRICS, release_of
+from helpers import list_table, loop_over
 
 import dp_metrics as dp
 from dp_metrics import PrivacyAccountant
@@ -38,55 +37,15 @@ def test_shares_are_spent_one_after_the_other_and_nothing_is_left(total):
             budget.require(Fraction(1, 10**200))
 
 
-y = np.tile([0, 1, 1, 0, 1], 80)
-score = np.tile([0.1, 0.9, 0.6, 0.4, 0.2], 80)
-column = y[:, np.newaxis]
-
-
-def search_with(epsilon, budget):
-    options = {"metric": dp.private_mae, "epsilon": epsilon, "expected_iter": 1, "accountant": budget}
-    search = dp.PrivateRandomizedSearch(DummyRegressor(), {"quantile": [0.1, 0.5]}, **options)
-    search.fit(column, y, X_val=column, y_val=y)
-
-
-def score_with(epsilon, budget):
-    scorer = dp.make_private_scorer(dp.private_mae, epsilon=epsilon, accountant=budget)
-    assert clone(scorer).accountant is budget
-    scorer(DummyRegressor().fit(column, y), column, y)
-
-
-FRAME = {"y_true": y, "y_pred": score > 0.5, "sensitive_features": y, "group_labels": [0, 1]}
-DOORS = {
-    "scorer": score_with,
-    "search": search_with,
-    "frame": lambda e, a: dp.PrivateMetricFrame(metrics="accuracy", **FRAME, epsilon=e, accountant=a),
-    "losses": lambda e, a: dp.Summary("mae").update(y, score).release(e, accountant=a),
-    "variance": lambda e, a: dp.Summary("variance").update(score).release(e, accountant=a),
-    "labels": lambda e, a: all_of_labels().update(y, y).release(e, accountant=a),
-    "scores": lambda e, a: all_of_scores().update(y, score).release(e, accountant=a),
-    "comparison": lambda e, a: dp.private_compare(y, score > 0.5, y, epsilon=e, accountant=a),
-    "choice": lambda e, a: dp.private_best(y, [score > 0.5, y], metric="accuracy", epsilon=e, accountant=a),
-    "mean interval": lambda e, a: dp.private_mean_interval(score, max_loss=1, epsilon=e, accountant=a),
-    "capped interval": lambda e, a: dp.private_mean_interval(
-        np.tile(score, 3), cap="private", epsilon=e, accountant=a
-    ),
-    "quantile interval": lambda e, a: dp.private_quantile_interval(score, 0.5, epsilon=e, accountant=a),
-    **{
-        name: lambda e, a, case=CASES[name]: case(*valid(case), epsilon=e, accountant=a)
-        for name in sorted(KINDS)
-    },
-}
-
-
-@loop_over("door", DOORS)
+@loop_over("door", [*sorted(KINDS), *NO_METRICS])
 def test_every_door_takes_exact_shares(door):
-    budget = PrivacyAccountant(0.7)  # a third of it is no decimal
+    release, budget = release_of(door), PrivacyAccountant(0.7)  # a third of it is no decimal
     for _ in range(3):
-        DOORS[door](Fraction(7, 30), budget)
+        release(epsilon=Fraction(7, 30), accountant=budget)
     assert budget.remaining == 0.0
     assert [spend.epsilon for spend in budget.history] == [float(Fraction(7, 30))] * 3
     with pytest.raises(PrivacyBudgetError):
-        DOORS[door](Fraction(7, 30), budget)
+        release(epsilon=Fraction(7, 30), accountant=budget)
 
 
 # Is it private? Exact losses on all neighbours of a tiny domain
