@@ -125,6 +125,23 @@ def test_without_noise_it_is_the_metric_of_scikit_learn_or_numpy(case):
             assert released == pytest.approx(exact, rel=1e-6, abs=case.tolerance)
 
 
+@cases_where(lambda case: case.row.mechanism is not None)
+def test_without_noise_every_mechanism_tells_the_metric_under_both_relations(case):
+    """All that are exact as executed; the comparators are drawn as floats."""
+    data = valid(case, 60)
+    exact = case.exact_function(*data)
+    for relation, mechanism in itertools.product(RELATIONS, ("adaptive", "hazard", "geometric")):
+        settings = served(case, relation)
+        is_area = case.name == "private_roc_auc_score"
+        if settings is None or (is_area and (relation, mechanism) == (ADD_OR_REMOVE, "geometric")):
+            continue
+        settings |= {"mechanism": mechanism, **case.bounded}
+        released = doors.call(case, data, epsilon=SURE, random_state=seeded(), **settings)
+        # an area and a quantile are values on a grid
+        near = {"rel": 1e-5, "abs": max(case.tolerance, 1e-5)}
+        assert released == pytest.approx(exact, **near), (relation, mechanism)
+
+
 # scores are counted in bins, and a quantile is a value on a grid
 OF_ITS_OWN = {"roc curve", "precision-recall curve", "average precision", "quantile"}
 
