@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from fractions import Fraction
 from functools import partial
 from typing import Any, Unpack
 
@@ -164,15 +163,11 @@ class ShareOfRecords(Monotone):
         if n is None:
             lower, upper = ratio_limits(self._ratio(part), miss, miss)
         else:
-            count, rate = min(max(self._own_first(part.noisy)[0], 0), n), float(_rate_of_both(part))
+            count = min(max(self._own_first(part.noisy)[0], 0), n)
+            rate = float(2 * part.rates[0][1])  # of the one noise that both counts share
             lower, upper = noisy_binomial_limits(count, n, rate, miss_low=miss, miss_high=miss)
         share = replace(self, is_mean=True)(released)
         return asked.interval(lower, upper, share, of=f"The share of {self.of_what}")
-
-
-def _rate_of_both(counts: CountsNoise) -> Fraction:
-    """Return the rate of the one noise that two counts of a public number of records share."""
-    return 2 * counts.rates[0][1]
 
 
 def share_of_records(normalize: Any, of_what: str, *, is_score: bool = False) -> ShareOfRecords:
@@ -308,14 +303,10 @@ def _wrong(true: NDArray[Any], pred: NDArray[Any]) -> Floats:
     return losses.zero_one_loss(differing_block(true, pred))
 
 
-def _as_they_are(block: NDArray[Any]) -> NDArray[Any]:
-    return block
-
-
 def _zero_one_query(shape: Shape, *, normalize: Any, is_score: bool = False) -> Query:
     check_same_columns(*(one.names for one in shape.arguments))
     # labels are checked as they are compared
-    record_loss = RecordLoss(_wrong, reads=(_as_they_are, _as_they_are), cap=1.0)
+    record_loss = RecordLoss(_wrong, reads=(np.asarray, np.asarray), cap=1.0)
     reader = partial(label_pairs, columns=shape.columns())
     of_what = "right labels" if is_score else "wrong labels"
     result = share_of_records(normalize, of_what, is_score=is_score)
