@@ -31,7 +31,6 @@ from dp_metrics.cli.files import (
     add_dialect,
     column_of,
     column_of_labels,
-    dialect_of,
     open_predictions,
 )
 from dp_metrics.cli.show import Limits, add_limits, add_payer, opened_budget, printed, show
@@ -102,7 +101,8 @@ def bought(typed: argparse.Namespace, request: Request) -> tuple[Any, PrivacyAcc
     paid = {"epsilon": typed.epsilon, "spend_name": typed.spend_name}
     with _silent_about_data(), warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("ignore")
-        records = open_predictions(typed.predictions, request.columns, dialect_of(typed))
+        marks = {"delimiter": typed.delimiter, "decimal": typed.decimal}
+        records = open_predictions(typed.predictions, request.columns, **marks)
         try:  # what is wrong with an option is wrong where there is no record, and before anything is paid
             request.check(records)
             request.call(
@@ -335,6 +335,8 @@ _OPEN = (
 )
 _EXIT_CODES = {"pass": 0, "fail": 1, "cannot tell": 3}
 _PREDICTIONS = ("y_pred", "y_proba", "y_score")
+_OF_DEMONSTRATION = frozenset(("dataset", "data_dir", "epsilon", "output", "json", "about", "run"))
+"""What may be typed, or has a default, where there is no file."""
 
 
 def add_evaluate(parser: argparse.ArgumentParser, _words: Sequence[str]) -> None:
@@ -367,20 +369,10 @@ def _evaluate(typed: argparse.Namespace) -> int:
         typed, private_evaluate, (*_PREDICTIONS, "baseline", "groups", "sensitive_features", "group_labels")
     )
     if typed.predictions is None:
-        of_file = (
-            *_PREDICTIONS,
-            "y_true",
-            "baseline",
-            "groups",
-            "sensitive_features",
-            "budget",
-            "total",
-            "spend_name",
-            "require",
-        )
-        for name in [*options, *(name for name in of_file if getattr(typed, name))]:
-            option = name.replace("_", "-")
-            raise CommandError(f"--{option} needs a file of predictions: dp-metrics evaluate FILE ...")
+        for name, words in vars(typed).items():
+            if words and name not in _OF_DEMONSTRATION:
+                option = name.replace("_", "-")
+                raise CommandError(f"--{option} needs a file of predictions: dp-metrics evaluate FILE ...")
         demonstrate(typed)
         return 0
     if typed.dataset:

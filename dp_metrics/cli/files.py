@@ -115,28 +115,6 @@ class ColumnSpec:
         return NamedColumns(array, tuple(self.columns)) if self.is_named else array
 
 
-@dataclass(frozen=True)
-class Dialect:
-    """How a CSV file is written.
-
-    Parameters
-    ----------
-    delimiter : {",", ";", "|", "tab"}, default=","
-        What stands between cells.
-    decimal : {".", ","}, default="."
-        The decimal mark of numbers. A point in a number with decimal commas is an error: many write thousands
-        so.
-    """
-
-    delimiter: str = ","
-    decimal: str = "."
-
-    @property
-    def mark(self) -> str:
-        """The character between cells."""
-        return _DELIMITERS[self.delimiter]
-
-
 class Predictions:
     """A file of records, read in chunks: dicts of arrays.
 
@@ -146,15 +124,21 @@ class Predictions:
         The file.
     specs : mapping of str to ColumnSpec
         The columns of each argument.
-    dialect : Dialect
-        How it is written, if it is a CSV file.
+    delimiter : {",", ";", "|", "tab"}, default=","
+        What stands between the cells of a CSV file.
+    decimal : {".", ","}, default="."
+        The decimal mark of its numbers. A point in a number with decimal commas is an error: many write
+        thousands so.
     """
 
     # says where the names of the columns stand, for a kind of file where that can be mistaken
     _names_are = ""
 
-    def __init__(self, path: Path, specs: Mapping[str, ColumnSpec], dialect: Dialect) -> None:
-        self._path, self._specs, self._dialect = path, specs, dialect
+    def __init__(
+        self, path: Path, specs: Mapping[str, ColumnSpec], delimiter: str = ",", decimal: str = "."
+    ) -> None:
+        self._path, self._specs = path, specs
+        self._delimiter, self._decimal = delimiter, decimal
         self._pa: Any = import_extra("pyarrow", "cli")
         names = [name for each in specs.values() for name in each.columns]
         self._names = list(dict.fromkeys(names))
@@ -244,7 +228,7 @@ class Predictions:
     def _labels(self, column: Any, name: str, spec: ColumnSpec) -> NDArray[Any]:
         """Return the label or id in each cell of text."""
         coded = column.dictionary_encode()
-        read = label_reader(spec.labels, self._dialect.decimal)
+        read = label_reader(spec.labels, self._decimal)
         known = [read(text) for text in coded.dictionary.to_pylist()]
         if any(one is None for one in known):
             raise _missing(name)
@@ -256,7 +240,7 @@ class Predictions:
         """Return the number in each cell of text, or of decimals, which as text become the nearest floats."""
         compute, pa = import_extra("pyarrow.compute", "cli"), self._pa
         text = compute.utf8_trim_whitespace(compute.cast(column, pa.string()))
-        if self._dialect.decimal == ",":
+        if self._decimal == ",":
             # a point becomes what no number holds
             text = compute.replace_substring(compute.replace_substring(text, ".", "?"), ",", ".")
         try:
@@ -297,8 +281,8 @@ class _CsvFile(Predictions):
 
     @property
     def _names_are(self) -> str:  # type: ignore[override]
-        mark = self._dialect.delimiter
-        return f": its first line must hold the names, with {mark!r} between them (or pass --delimiter)"
+        mark = repr(self._delimiter)
+        return f": its first line must hold the names, with {mark} between them (or pass --delimiter)"
 
     def _are_names(self, there: Sequence[str]) -> bool:
         # without a line of names the first one is a record, which holds a number or no name that was typed
@@ -313,18 +297,18 @@ class _CsvFile(Predictions):
                 "iconv -f UTF-16 -t UTF-8; nothing was spent"
             )
         with self._path.open(newline="", encoding="utf-8-sig") as file:
-            self._find(next(csv.reader(file, delimiter=self._dialect.mark), []))
+            self._find(next(csv.reader(file, delimiter=_DELIMITERS[self._delimiter]), []))
         return dict.fromkeys(self._names, self._pa.string())
 
     def _batches(self, progress: Progress) -> Iterator[Any]:
         reader = import_extra("pyarrow.csv", "cli")
-        with _WatchedFile(self._path, progress, self._dialect.mark) as file:
+        with _WatchedFile(self._path, progress, _DELIMITERS[self._delimiter]) as file:
             yield from reader.open_csv(
                 file,
                 read_options=reader.ReadOptions(block_size=_CSV_BLOCK),
                 # a blank line is a record that is missing: to ignore it would change their number
                 parse_options=reader.ParseOptions(
-                    delimiter=self._dialect.mark, newlines_in_values=True, ignore_empty_lines=False
+                    delimiter=_DELIMITERS[self._delimiter], newlines_in_values=True, ignore_empty_lines=False
                 ),
                 convert_options=reader.ConvertOptions(
                     include_columns=self._names,
@@ -385,9 +369,7 @@ _SUFFIXES: Mapping[str, type[Predictions]] = {
 }
 
 
-def open_predictions(
-    path: Path, specs: Mapping[str, ColumnSpec], dialect: Dialect | None = None
-) -> Predictions:
+def open_predictions(path: Path, specs: Mapping[str, ColumnSpec], **written: str | None) -> Predictions:
     """Return a file; only the names and types of its columns have been read.
 
     Parameters
@@ -396,16 +378,18 @@ def open_predictions(
         The file.
     specs : mapping of str to ColumnSpec
         The columns of each argument.
-    dialect : Dialect or None, default=None
-        How a CSV file is written; None: with commas between cells and decimal points.
+    **written : str or None
+        `delimiter` and `decimal` of a CSV file; None: as usual.
     """
-    if path.suffix.lower() not in _SUFFIXES:
+    marks = {name: mark for name, mark in written.items() if mark is not None}
+    kind = path.suffix.lower()
+    if kind not in _SUFFIXES:
         raise CommandError(f"{path} is no file of a known kind: {', '.join(_SUFFIXES)}")
-    if dialect is not None and path.suffix.lower() != ".csv":
+    if marks and kind != ".csv":
         raise CommandError(f"{path} is no CSV file: it takes no --delimiter and no --decimal")
     if not path.is_file():
         raise CommandError(f"there is no file {path}")
-    return _SUFFIXES[path.suffix.lower()](path, specs, dialect or Dialect())
+    return _SUFFIXES[kind](path, specs, **marks)
 
 
 def add_dialect(parser: argparse.ArgumentParser) -> None:
@@ -420,13 +404,6 @@ def add_dialect(parser: argparse.ArgumentParser) -> None:
 
 def _delimiter(text: str) -> str:
     return "tab" if text in ("\t", "\\t") else text
-
-
-def dialect_of(typed: argparse.Namespace) -> Dialect | None:
-    """Return how the file is written, if that was typed."""
-    given = {name: getattr(typed, name) for name in ("delimiter", "decimal")}
-    chosen = {name: value for name, value in given.items() if value is not None}
-    return Dialect(**chosen) if chosen else None
 
 
 class _WatchedFile(io.RawIOBase):

@@ -241,7 +241,7 @@ def add_audit(parser: argparse.ArgumentParser, _words: Sequence[str]) -> None:
 
 
 def _audit(typed: argparse.Namespace) -> int:
-    bar = partial(import_extra("tqdm", "cli").tqdm, desc="audit", unit="claim", file=sys.stderr)
+    bar = partial(import_extra("tqdm", "cli").tqdm, desc="audit", unit="claim", file=sys.stderr, disable=None)
     asked = {"epsilons": [0.1, 1.0, 4.0], **given(typed, run_audit)}
     with mistakes():
         findings = run_audit(**asked, progress=bar)

@@ -70,7 +70,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             return _failed(error, 2)
         # The reader went away (`| head`); without this, flushing at exit would complain about it.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 1
+        return 2
     except KeyboardInterrupt:
         return 130
     return code or 0

@@ -96,7 +96,8 @@ def test_json_is_all_of_it(run, refused):
     shown = run(*OF_SCORES, "--epsilon", 2, "--json", "--output", "page.md").out
     assert json.loads(shown)["schema"] == "dp_metrics.evaluation"
     assert Path("page.md").read_text().startswith("# Private evaluation")
-    assert "needs a file of predictions" in refused("evaluate", "--y-true", "y", code=2)
+    for words in (("--y-true", "y"), ("--labels", 0, 1), ("--group-labels", "a"), ("--delimiter", ";")):
+        assert f"{words[0]} needs a file of predictions" in refused("evaluate", *words, code=2)
 
 
 def test_a_refused_page_leaves_no_file_and_harms_none(refused):

@@ -112,6 +112,13 @@ def test_output_of_a_shell_that_ends_in_nothing_is_told(redirected, code, spent,
     assert code or done.stdout.startswith("private_mae = ")
 
 
+def test_a_list_whose_reader_goes_away_is_quiet_and_fails_no_requirement():
+    listing = shlex.join([sys.executable, "-m", "dp_metrics.cli.main", "metrics"])
+    script = f"{listing} | true; exit ${{PIPESTATUS[0]}}"
+    done = subprocess.run(["bash", "-c", script], capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (2, "")
+
+
 @loop_over(
     ("error", "linux", "windows"),
     [
