@@ -48,6 +48,7 @@ def test_every_call_that_is_timed_over_time_works(monkeypatch, tmp_path):
     assert "failed" not in found
 
 
+@pytest.mark.weekly(reason="models of six data sets; tests/page has a page of each task")
 @pytest.mark.skipif("DP_METRICS_DATA" not in os.environ, reason="DP_METRICS_DATA names no folder of data")
 def test_pages_of_all_tasks_are_off_by_less_than_one(tmp_path):
     found = printed("page.py", "--page", tmp_path / "page.inc")
