@@ -1,4 +1,4 @@
-"""Type checkers see what each metric returns, and what `with_result` makes of it: never Any."""
+"""Type checkers see what each metric and `with_result` return, never Any, and public from private."""
 
 import re
 import subprocess
@@ -36,9 +36,29 @@ MISTAKES = {
 }
 START = """
 from collections.abc import Callable
+from fractions import Fraction
 from functools import partial
 from typing import TypeVar
 import dp_metrics as dp
+from dp_metrics.inputs.arrays import Records, Shape
+from dp_metrics.mechanisms import Hazard
+from dp_metrics.mechanisms._base import rehearse_law
+from dp_metrics.metrics import METRICS
+from dp_metrics.quantities.base import Noise, NoisyNumber, Output, Quantity, Stats, Totals
+from dp_metrics.quantities.mean import MeanOf, MeanStats
+from dp_metrics.quantities.noises import OneStage, noise_of
+from dp_metrics.release.query import Query, Share, Source, Together
+from dp_metrics.release.release import PreparedQuery, Release
+from dp_metrics.release.result import Result
+from dp_metrics.release.terms import Terms
+from dp_metrics.sensitivity.output_bounds import BoundsFacts, OutputBounds
+rule = Hazard()
+one = Fraction(1)
+release: Release
+of_all: list[Totals]
+all_stats: list[MeanStats]
+all_outputs: list[Output]
+noises: list[Noise]
 
 T = TypeVar("T")
 y = [0.0, 1.0]
@@ -48,10 +68,37 @@ def returned(function: Callable[..., T]) -> T: ...
 
 
 """
+PUBLIC = {
+    "shape": "Shape", "query": "Query", "quantity": "Quantity", "mean_of": "MeanOf", "totals": "Totals",
+    "noise": "OneStage", "output": "Output", "terms": "Terms", "facts": "BoundsFacts",
+}  # fmt: skip
+IN_PRIVATE = {
+    "records": "Records", "source": "Source", "stats": "MeanStats", "bounds": "OutputBounds",
+    "prepared": "PreparedQuery",
+}  # fmt: skip
+CALLS_OF_TWO_KINDS = [
+    # what is public, and in its place what is private
+    ("METRICS['private_mse'].planned({}, dict())", "shape", "records"),
+    ("release.run({}, source)", "query", "source"),
+    ("Query(({},), lambda records: records)", "quantity", "stats"),
+    ("noise_of(rule, {}, totals, None, one)", "quantity", "stats"),
+    ("noise_of(rule, quantity, {}, None, one)", "totals", "stats"),
+    ("query.noises({}, of_all)", "terms", "source"),
+    ("query.noises(terms, {})", "of_all", "all_stats"),
+    ("rehearse_law(rule, one, {})", "facts", "bounds"),
+    ("NoisyNumber(noise, {})", "output", "stats"),
+    ("Result.of('', terms, query, {}, None, noises, all_outputs)", "of_all", "all_stats"),
+    ("Result.of('', terms, query, of_all, None, noises, {})", "all_outputs", "all_stats"),
+    # what is private, and in its place what is public
+    ("query.read({})", "records", "shape"),
+    ("quantity.totals({})", "records", "shape"),
+    ("release.run(query, {})", "source", "query"),
+    ("rule.release({}, 1.0)", "bounds", "facts"),
+]
 
 
 def said(lines, folder):
-    """Return what mypy says of each of some lines."""
+    """Return what mypy says of each of some lines, if anything."""
     (folder / "some.py").write_text(START + "\n".join(lines), encoding="utf-8")
     command = [sys.executable, "-m", "mypy", *OPTIONS, "--cache-dir", folder / "cache", folder / "some.py"]
     done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT)
@@ -59,15 +106,20 @@ def said(lines, folder):
     told = r"some\.py:(\d+): (?:note: Revealed type is \"|error: )(.*?)\"?$"
     texts = {int(line): text for line, text in re.findall(told, done.stdout, re.MULTILINE)}
     first = START.count("\n") + 1
-    return [texts[first + at].replace("dp_metrics.release.result.", "") for at in range(len(lines))]
+    return [texts.get(first + at, "").replace("dp_metrics.release.result.", "") for at in range(len(lines))]
 
 
 @pytest.mark.gate
-def test_what_calls_and_metrics_return(tmp_path):
+def test_what_calls_and_metrics_return_and_what_is_public(tmp_path):
     functions = [f"dp.{name}" for name in METRICS]
     metrics = [*functions, *(f"dp.with_result({name})" for name in functions)]
     lines = [f"reveal_type({call})" for call in (*CALLS, *(f"returned({name})" for name in metrics))]
-    found = said([*MISTAKES, *lines], tmp_path)
+    declared = [f"{name}: {kind}" for name, kind in {**PUBLIC, **IN_PRIVATE}.items()]
+    right, wrong = ([call.format(pair[of]) for call, *pair in CALLS_OF_TWO_KINDS] for of in (0, 1))
+    found = said([*declared, *right, *wrong, *MISTAKES, *lines], tmp_path)
+    assert not any(found.pop(0) for _ in (*declared, *right))
+    for call in wrong:
+        assert "[arg-type]" in found.pop(0), call
     for text in MISTAKES.values():
         assert text in found.pop(0)
     assert dict(zip(CALLS, found, strict=False)) == CALLS

@@ -7,9 +7,6 @@ result follows from a query, from public settings and from what was released, wh
 import contextlib
 import gc
 import pickle
-import re
-import subprocess
-import sys
 import warnings
 from dataclasses import replace
 from pathlib import Path
@@ -276,76 +273,3 @@ def test_records_that_are_held_are_found():
     for held in (data, [data[0].tolist()], {"x": lambda: data}, Records(data)):
         with pytest.raises(AssertionError):
             assert_holds_no_record(held, data)
-
-
-# ---- types -------------------------------------------------------------------------------------------------
-
-START = """
-from fractions import Fraction
-from dp_metrics.inputs.arrays import Records, Shape
-from dp_metrics.mechanisms import Hazard
-from dp_metrics.mechanisms._base import rehearse_law
-from dp_metrics.metrics import METRICS
-from dp_metrics.quantities.base import Noise, NoisyNumber, Output, Quantity, Stats, Totals
-from dp_metrics.quantities.mean import MeanOf, MeanStats
-from dp_metrics.quantities.noises import OneStage, noise_of
-from dp_metrics.release.query import Query, Share, Source, Together
-from dp_metrics.release.release import PreparedQuery, Release
-from dp_metrics.release.result import Result
-from dp_metrics.release.terms import Terms
-from dp_metrics.sensitivity.output_bounds import BoundsFacts, OutputBounds
-rule = Hazard()
-one = Fraction(1)
-release: Release
-of_all: list[Totals]
-all_stats: list[MeanStats]
-all_outputs: list[Output]
-noises: list[Noise]
-"""
-PUBLIC = {
-    "shape": "Shape", "query": "Query", "quantity": "Quantity", "mean_of": "MeanOf", "totals": "Totals",
-    "noise": "OneStage", "output": "Output", "terms": "Terms", "facts": "BoundsFacts",
-}  # fmt: skip
-IN_PRIVATE = {
-    "records": "Records", "source": "Source", "stats": "MeanStats", "bounds": "OutputBounds",
-    "prepared": "PreparedQuery",
-}  # fmt: skip
-CALLS_OF_TWO_KINDS = [
-    # what is public, and in its place what is private
-    ("METRICS['private_mse'].planned({}, dict())", "shape", "records"),
-    ("release.run({}, source)", "query", "source"),
-    ("Query(({},), lambda records: records)", "quantity", "stats"),
-    ("noise_of(rule, {}, totals, None, one)", "quantity", "stats"),
-    ("noise_of(rule, quantity, {}, None, one)", "totals", "stats"),
-    ("query.noises({}, of_all)", "terms", "source"),
-    ("query.noises(terms, {})", "of_all", "all_stats"),
-    ("rehearse_law(rule, one, {})", "facts", "bounds"),
-    ("NoisyNumber(noise, {})", "output", "stats"),
-    ("Result.of('', terms, query, {}, None, noises, all_outputs)", "of_all", "all_stats"),
-    ("Result.of('', terms, query, of_all, None, noises, {})", "all_outputs", "all_stats"),
-    # what is private, and in its place what is public
-    ("query.read({})", "records", "shape"),
-    ("quantity.totals({})", "records", "shape"),
-    ("release.run(query, {})", "source", "query"),
-    ("rule.release({}, 1.0)", "bounds", "facts"),
-]
-
-
-@pytest.mark.gate
-def test_type_checkers_tell_what_is_public_from_what_is_private(tmp_path):
-    lines = START.splitlines()
-    lines += [f"{name}: {kind}" for name, kind in {**PUBLIC, **IN_PRIVATE}.items()]
-    for call, right, wrong in CALLS_OF_TWO_KINDS:
-        lines += [call.format(right), f"{call.format(wrong)}  # type: ignore[arg-type]"]
-    (tmp_path / "some.py").write_text("\n".join(lines), encoding="utf-8")
-    settings = ["--config-file", ROOT / "pyproject.toml", "--warn-unused-ignores", "--no-pretty"]
-    settings += ["--disable-error-code", "empty-body", "--cache-dir", tmp_path / "cache"]
-    done = subprocess.run(
-        [sys.executable, "-m", "mypy", *settings, tmp_path / "some.py"],
-        capture_output=True,
-        text=True,
-        cwd=ROOT,
-    )
-    found = re.findall(r"some\.py:(\d+): (.*)", done.stdout)
-    assert not {lines[int(line) - 1]: message for line, message in found}
-    assert done.returncode == 0, done.stdout + done.stderr
