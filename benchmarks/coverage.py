@@ -176,7 +176,7 @@ class Cell:
         """Return the mean width, of people as a multiple of that without privacy."""
         if not self.widths or self.is_of_records:
             return float(np.mean(self.widths)) if self.widths else math.nan
-        few = 1 if self.kind.speed == "slow" else 5
+        few = 1 if self.kind.speed == "slow" else min(self.draws, 5)
         if self.kind.without:
             without = [self.kind.without(sample) for sample in self.samples(few, 1)]
         else:

@@ -32,6 +32,9 @@ def test_every_interval_is_measured_and_covers(tmp_path):
     assert sum(row["width"] != "" for row in rows) >= 60
 
 
+@pytest.mark.weekly(
+    reason="who changes a call does not wait for asv; its times are of no account in the gate"
+)
 @pytest.mark.skipif(not (BENCHMARKS.parent / ".git").exists(), reason="asv asks for a repository")
 def test_every_call_that_is_timed_over_time_works(monkeypatch, tmp_path):
     def asv(*words):

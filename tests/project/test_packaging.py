@@ -55,6 +55,7 @@ def test_what_archives_and_conda_are_told_is_what_the_package_says():
 
 
 @pytest.mark.slow
+@pytest.mark.weekly(reason="builds twice; the gate's step `packages` builds and uses the wheel")
 def test_another_copy_at_another_time_gives_the_same_packages(packages, tmp_path):
     """Byte for byte, with other permissions and times of files, and with the documentation built in place."""
     copy = tmp_path / "elsewhere"

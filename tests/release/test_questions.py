@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from cases import CASES, KINDS, PRIVATE_N, valid
+from cases import CASES, PRIVATE_N, valid
 from helpers import all_of_labels, messages, new_session
 from sklearn.dummy import DummyClassifier
 
@@ -160,7 +160,8 @@ def metric_door(case):
     return Door(with_result(case.function), records, case.options, public, relations)
 
 
-DOORS |= {f"metric: {name}": metric_door(CASES[name]) for name in sorted(KINDS)}
+OF_METRICS = ("mse", "mse, 3 outputs", "r2", "accuracy", "f1", "roc auc", "quantile", "confusion matrix")
+DOORS |= {f"metric: {name}": metric_door(CASES[name]) for name in OF_METRICS}
 
 
 @pytest.fixture
