@@ -9,10 +9,10 @@ import inspect
 import json
 import os
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 from dp_metrics._packages import import_extra
 from dp_metrics.analysis.auditing import run_audit, to_table
@@ -39,6 +39,8 @@ from dp_metrics.release.stored_questions import WEIGHTS
 
 _EPSILONS = (1.0, 0.1, 0.3, 3.0, 10.0)
 _HINTS = ("positives", "predicted_positives", "classes", "law")
+_Plans: TypeAlias = list[tuple[str, ReleasePlan]]  # with the metric as it was typed
+_Tables: TypeAlias = Sequence[tuple[str, Sequence[Sequence[str]]]]  # with their titles
 _MOST_JOBS = 61 if os.name == "nt" else 1024  # Windows waits for no more processes at once
 
 
@@ -135,87 +137,64 @@ def _planned(typed: argparse.Namespace) -> dict[str, Callable[..., ReleasePlan]]
 def _plan(typed: argparse.Namespace) -> None:
     known = given(typed, plan_release, but=("n",))
     goal = {name: value for name, value in known.items() if name in ("error", "width")}
-    document, tables = _plans_for(typed, goal) if goal else _tables_of_errors(typed)
+    with mistakes():
+        plans, tables = (_plans_for if goal else _tables_of_errors)(typed, **goal)
     if typed.json:
-        print(json.dumps(document, indent=2))
+        told = [{"metric": word, **vars(plan)} for word, plan in plans]
+        print(json.dumps({"plans": told}, indent=2))
         return
     for title, rows in tables:
         print(title)
         print_table(rows, "  ")
         print()
     print("Assumed; no data were read:")
-    for word, assumed in document["assumes"].items():
-        print(f"  {word}: {assumed}")
-    if document["ranges"]:
+    first = dict[str, ReleasePlan]()
+    for word, plan in plans:
+        first.setdefault(word, plan)
+    for word, plan in first.items():
+        print(f"  {word}: {plan.assumes}")
+    if any(plan.error_range for _, plan in plans):
         print("\nRanges are from light tails (normal errors) to heavy ones: plan for the larger error.")
-    print(f"\nErrors are simulated: they may be off by {document['off_by']:.0%} at most.".replace("%", " %"))
+    off_by = max(plan.off_by / plan.error for _, plan in plans)
+    print(f"\nErrors are simulated: they may be off by {off_by:.0%} at most.".replace("%", " %"))
 
 
-def _plans_for(typed: argparse.Namespace, goal: Mapping[str, float]) -> tuple[dict[str, Any], Any]:
-    """Return the epsilon or the number of records for an error or a width, as JSON and as a table."""
+def _plans_for(typed: argparse.Namespace, **goal: float) -> tuple[_Plans, _Tables]:
+    """Return the plan of each metric for an error or a width, and a table of them."""
     fixed = {name: getattr(typed, name) for name in ("n", "epsilon")}
     if any(len(values or ()) > 1 for values in fixed.values()):
         raise CommandError("with --error or --width pass one --n or one --epsilon")
     known = {name: values[0] for name, values in fixed.items() if values}
-    with mistakes():
-        plans = {word: of(**known, **goal) for word, of in _planned(typed).items()}
+    plans = [(word, of(**known, **goal)) for word, of in _planned(typed).items()]
     rows = [("metric", "records", "epsilon", "error", "width")]
-    for word, plan in plans.items():
+    for word, plan in plans:
         width = "" if plan.width is None else f"{plan.width:.2g}"
         rows.append((word, f"{plan.n:,}", f"{plan.epsilon:g}", _between(plan), width))
     ((what, most),) = goal.items()
     title = f"What an {what if what == 'error' else 'interval with a width'} of at most {most:g} takes"
-    told = {word: {"n": one.n, "epsilon": one.epsilon, "error": one.error, "width": one.width}
-            for word, one in plans.items()}  # fmt: skip
-    return {"plans": told, **_about(plans, [*plans.values()])}, [(title, rows)]
+    return plans, [(title, rows)]
 
 
-def _tables_of_errors(typed: argparse.Namespace) -> tuple[dict[str, Any], Any]:
-    """Return errors by epsilon and by number of records, as JSON and as two tables."""
+def _tables_of_errors(typed: argparse.Namespace) -> tuple[_Plans, _Tables]:
+    """Return the plans of each metric by epsilon and by number of records, and a table of each."""
     if not typed.n:
         raise CommandError("pass --n, a number of records, or --error or --width to get one")
     n, at = typed.n[0], float((typed.epsilon or _EPSILONS)[0])
     epsilons = sorted({*map(float, typed.epsilon or _EPSILONS)})
     about = [n // 4, n // 2, n, 2 * n, 4 * n] if len(typed.n) == 1 else sorted({*typed.n})
     sizes = [size for size in about if 2 <= size <= MOST_RECORDS]
-    with mistakes():
-        planned = _planned(typed)
-        by_epsilon = {word: [of(n=n, epsilon=one) for one in epsilons] for word, of in planned.items()}
-        by_size = {word: [of(n=size, epsilon=at) for size in sizes] for word, of in planned.items()}
-    document = {
-        "n": n, "epsilons": epsilons, **_errors("epsilon", by_epsilon),
-        "epsilon": at, "sizes": sizes, **_errors("size", by_size),
-        **_about({word: row[0] for word, row in by_epsilon.items()},
-                 [plan for rows in (by_epsilon, by_size) for row in rows.values() for plan in row]),
-    }  # fmt: skip
-    tables = []
-    for title, corner, heads, rows in (
-        (f"{n:,} records", "epsilon", [f"{one:g}" for one in epsilons], by_epsilon),
-        (f"epsilon {at:g}", "records", [f"{size:,}" for size in sizes], by_size),
+    planned, plans, tables = _planned(typed), [], []
+    for title, corner, cells in (
+        (f"{n:,} records", "epsilon", {f"{one:g}": {"n": n, "epsilon": one} for one in epsilons}),
+        (f"epsilon {at:g}", "records", {f"{size:,}": {"n": size, "epsilon": at} for size in sizes}),
     ):
-        table = [(corner, *heads), *((word, *map(_between, row)) for word, row in rows.items())]
-        tables.append((f"Mean absolute error by the noise, {title}", table))
-    return document, tables
-
-
-def _about(first: Mapping[str, ReleasePlan], plans: Sequence[ReleasePlan]) -> dict[str, Any]:
-    """Return what plans assume, and how good they are."""
-    return {
-        "assumes": {word: plan.assumes for word, plan in first.items()},
-        "ranges": any(plan.error_range for plan in plans),
-        "off_by": max(plan.off_by / plan.error for plan in plans),
-    }
-
-
-def _errors(by: str, rows: Mapping[str, Sequence[ReleasePlan]]) -> dict[str, Any]:
-    """Return expected errors as JSON can hold them, and the ranges of those that have some."""
-    ranges = {word: [plan.error_range for plan in row] for word, row in rows.items()}
-    return {
-        f"errors_by_{by}": {word: [plan.error for plan in row] for word, row in rows.items()},
-        f"ranges_by_{by}": {
-            word: [list(one or ()) for one in row] for word, row in ranges.items() if None not in row
-        },
-    }
+        rows = [(corner, *cells)]
+        for word, of in planned.items():
+            row = [of(**cell) for cell in cells.values()]
+            plans += [(word, plan) for plan in row]
+            rows.append((word, *map(_between, row)))
+        tables.append((f"Mean absolute error by the noise, {title}", rows))
+    return plans, tables
 
 
 def _between(plan: ReleasePlan) -> str:

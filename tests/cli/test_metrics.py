@@ -40,10 +40,15 @@ def test_a_plan_is_two_tables_of_expected_errors(run):
 def test_a_plan_as_json_has_the_same_numbers(run):
     argv = ("plan", "--metric", "mean=40", "--n", 500, 300, "--bounds", "[0,120]", "--json")
     document = json.loads(run(*argv).out)
-    assert document["epsilons"] == [0.1, 0.3, 1.0, 3.0, 10.0]
-    assert (document["n"], document["epsilon"], document["sizes"]) == (500, 1.0, [300, 500])
-    assert document["errors_by_epsilon"]["mean=40"][2] == document["errors_by_size"]["mean=40"][1]
-    assert document["assumes"]["mean=40"].startswith("500 records; normal numbers")
+    by_epsilon, by_size = document["plans"][:5], document["plans"][5:]
+    assert [(one["n"], one["epsilon"]) for one in by_epsilon] == [(500, x) for x in (0.1, 0.3, 1, 3, 10)]
+    assert [(one["n"], one["epsilon"]) for one in by_size] == [(300, 1.0), (500, 1.0)]
+    assert by_epsilon[2] == by_size[1]  # one and the same cell of both tables
+    assert by_size[1]["metric"] == "mean=40"
+    assert (
+        by_size[1]["error"] == dp.plan_release("mean", guess=40.0, n=500, epsilon=1.0, bounds=(0, 120)).error
+    )
+    assert by_size[1]["assumes"].startswith("500 records; normal numbers")
 
 
 @pytest.mark.gate
@@ -55,4 +60,5 @@ def test_a_plan_finds_the_epsilon_or_the_number_of_records(run):
     assert lines[2].split() == ["recall=0.9", str(found.n), "1", f"{found.error:.2g}", f"{found.width:.2g}"]
     document = json.loads(run(*plan, "--n", 600, "--error", 0.001, "--json").out)
     found = dp.plan_release("recall", guess=0.9, positives=0.3, n=600, error=0.001)
-    assert document["plans"]["recall=0.9"]["epsilon"] == found.epsilon
+    (told,) = document["plans"]
+    assert (told["metric"], told["epsilon"], told["width"]) == ("recall=0.9", found.epsilon, found.width)
