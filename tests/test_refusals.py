@@ -1224,7 +1224,7 @@ WITHOUT_RECORDS = [
     # the command line, whose file holds nothing but secrets: it is not read
     (lambda line: typed("score", line),
      Typed, ..., [
-         ("unrecognized arguments: --colour", f"{MAE} --colour 1"),
+         (r"unrecognized arguments: --colour 1 \(see dp-metrics score --help", f"{MAE} --colour 1"),
          ("neither JSON nor a Python literal", f"{MAE} --bounds '[0,1'"),
          ("bounds must be None or a pair", f"{MAE} --bounds '[1,0]'"),
          ("--group-labels is needed once", f"{MAE} --sensitive other"),

@@ -61,7 +61,11 @@ def main(argv: Sequence[str] | None = None) -> int:
         sys.stdout.reconfigure(errors="backslashreplace")
     try:
         words = sys.argv[1:] if argv is None else argv
-        options = _parser(next((word for word in words if word in _COMMANDS), None), words).parse_args(words)
+        chosen = next((word for word in words if word in _COMMANDS), None)
+        options, unknown = _parser(chosen, words).parse_known_args(words)
+        if unknown:
+            told = f"unrecognized arguments: {' '.join(unknown)}"
+            raise CommandError(f"{told} (see dp-metrics {chosen} --help)")
         code: int | None = options.run(options)
     except Refusal as error:
         return _failed(error, 4)
