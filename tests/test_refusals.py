@@ -47,7 +47,7 @@ from dp_metrics.evaluation.engine import StudyError, clipped_mean, select_studie
 from dp_metrics.inputs.losses import RecordLoss
 from dp_metrics.mechanisms import Adaptive, get_mechanism
 from dp_metrics.metrics import FUNCTIONS, METRICS, row_of
-from dp_metrics.page.numbers import parsed
+from dp_metrics.page.requirements import parsed
 
 BUDGET = dp.PrivacyAccountant(100.0)
 PAID = {"epsilon": 1.0, "accountant": BUDGET}

@@ -57,8 +57,8 @@ from dp_metrics.inputs.arrays import Shape
 from dp_metrics.metrics import Metric, row_of
 from dp_metrics.metrics.regression import private_mse
 from dp_metrics.metrics.summary import Summary
-from dp_metrics.page.numbers import parsed
 from dp_metrics.page.page import PrivateEvaluation, private_evaluate
+from dp_metrics.page.requirements import spelled
 from dp_metrics.release.result import with_result
 from dp_metrics.release.stored_questions import PER_RECORD, public_records
 from dp_metrics.release.terms import Terms
@@ -352,11 +352,13 @@ def add_evaluate(parser: argparse.ArgumentParser, _words: Sequence[str]) -> None
     _add(parser, private_evaluate, *_PREDICTIONS, "baseline", "groups", run=_evaluate, file=file, cost=cost)
     parser.add_argument("--y-true", nargs=1, metavar="COL", help="column of the true labels or targets")
     _add_groups(parser)
-    add_options(parser, private_evaluate)
     required = (
         "requirement such as 'recall>=0.8': exit code 0 if all pass, 1 if one fails, 3 if nothing tells"
     )
-    parser.add_argument("--require", **several(default=[]), metavar="REQUIREMENT", help=required)
+    parser.add_argument(
+        "--require", dest="requirements", **several(default=None), metavar="REQUIREMENT", help=required
+    )
+    add_options(parser, private_evaluate, requirements="--require")
     about = "of whom requirements speak: all people like these (default), or these records"
     parser.add_argument("--about", choices=["people", "records"], default="people", help=about)
     add_data(parser)
@@ -371,7 +373,7 @@ def _evaluate(typed: argparse.Namespace) -> int:
     if typed.predictions is None:
         for name, words in vars(typed).items():
             if words and name not in _OF_DEMONSTRATION:
-                option = name.replace("_", "-")
+                option = "require" if name == "requirements" else name.replace("_", "-")
                 raise CommandError(f"--{option} needs a file of predictions: dp-metrics evaluate FILE ...")
         demonstrate(typed)
         return 0
@@ -381,7 +383,7 @@ def _evaluate(typed: argparse.Namespace) -> int:
         raise CommandError("--epsilon is needed once: what the page costs")
     (typed.epsilon,) = typed.epsilon
     with mistakes():
-        required = parsed(typed.require)
+        required = spelled(options.get("requirements"))
     predictions = {name: getattr(typed, name) for name in _PREDICTIONS if getattr(typed, name)}
     if not typed.y_true or not predictions:
         raise CommandError("a page needs --y-true, and --y-pred, --y-score or --y-proba")

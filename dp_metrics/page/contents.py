@@ -17,6 +17,7 @@ from dp_metrics.metrics.scores.released_scores import ReleasedScores
 from dp_metrics.page.in_short import CONFIDENCE, QUESTIONS, summary_of
 from dp_metrics.page.numbers import FOR_WHOM, HOW_GOOD, Number, PageFacts
 from dp_metrics.page.page_plan import ByGroupToo, PageRelease
+from dp_metrics.page.requirements import Verdicts, verdicts_of
 from dp_metrics.release.released import Interval
 
 _OF_PERSONS = " This holds for all records of one person together, up to {}; who has which is public."
@@ -41,6 +42,7 @@ def as_dict(page: PageFacts, rows: list[dict[str, Any]]) -> dict[str, Any]:
         "most_records": page.most_records,
         "confidence": CONFIDENCE,
         "numbers": rows,
+        "requirements": None if (required := verdicts_of(page)) is None else required.to_dict(),
         "comparison": found.to_dict() if isinstance(found, Comparison) else None,
         "plan": [
             {"name": one.name, "about": one.about, "epsilon": float(one.epsilon),
@@ -117,6 +119,10 @@ _WHOM = (
     "The same by group. Differences of noisy numbers are too large on average, the more so the smaller a "
     "group is: their limits tell what is sure."
 )
+_REQUIRED = (
+    "Set with the spend, before anything was known of the records. Each is about all people like these; all "
+    'verdicts but "cannot tell" are right at once with 95 % confidence. Cannot tell is no pass.'
+)
 _WHICH = "On how many records either model is better: A is the model of this page, B the baseline."
 _CALIBRATION = (
     "Share of positives by predicted probability, with limits: the model is not calibrated where a bar of "
@@ -192,6 +198,8 @@ def sections_of(page: PageFacts, exact: Mapping[str, float] | None = None) -> li
         tables.append(_by("label", "By label", of_labels))
     said = [f"{question} {told}" for question, told in zip(QUESTIONS, summary_of(page), strict=True)]
     sections = [Section("In short", "", lines=said)]
+    if (required := verdicts_of(page)) is not None:
+        sections.append(Section("Requirements", _REQUIRED, [_required(required, page)]))
     sections += [Section(HOW_GOOD, _HOW_GOOD, tables, [one for one in shown if not _is_of_groups(one)])]
     if groups := [one for one in numbers if one.section == FOR_WHOM]:
         sizes, tables = _sizes(evaluated), []
@@ -208,6 +216,17 @@ def sections_of(page: PageFacts, exact: Mapping[str, float] | None = None) -> li
     if isinstance(found, Comparison):
         sections.append(Section("Which is better", _WHICH, lines=[str(found)]))
     return [*sections, _left(page)]
+
+
+def _required(found: Verdicts, page: PageFacts) -> Table:
+    """Return each requirement with what was measured, its verdict, and why."""
+    rows = []
+    for name, one in found.items():
+        number = page.numbers[name]
+        told = "" if one.interval is None else f" ({_ends(one.interval, number.metric)})"
+        measured = Cell(_value(number) + told, number.note is not None)
+        rows.append([Cell(one.requirement), measured, Cell(one.answer), Cell(one.why)])
+    return Table(f"All together: {found.answer}", ["required", "measured", "verdict", "why"], rows)
 
 
 def _is_of_groups(picture: Picture) -> bool:

@@ -23,8 +23,9 @@ from dp_metrics.inputs.arrays import Records, asked_of_persons, columns_of, firs
 from dp_metrics.inputs.options import Relation, own_error_state
 from dp_metrics.page.contents import Section, Table, pictures_of, sections_of
 from dp_metrics.page.in_short import CONFIDENCE, check_words, header_of, summary_of, words_of
-from dp_metrics.page.numbers import Number, PageFacts, Verdicts, checked
+from dp_metrics.page.numbers import Number, PageFacts
 from dp_metrics.page.page_plan import ByGroupToo, EvaluationPlan, PageForm, PageRelease, plan_of_page, planned
+from dp_metrics.page.requirements import Verdicts, checked, needed_releases, spelled, verdicts_of
 from dp_metrics.page.setting import Setting, given
 from dp_metrics.release.query import Source, Together
 from dp_metrics.release.release import Release
@@ -246,15 +247,19 @@ class PrivateEvaluation(PageFacts, Mapping[str, Number]):
             rows = [[one.name, one.value, one.note] for one in self.numbers.values()]
             return card("PrivateEvaluation", {"epsilon": self.epsilon}, ["", "released", "note"], rows)
 
-    def check(
-        self, requirements: Mapping[str, Any], *, about: str = "people", confidence: float = 0.95
-    ) -> Verdicts:
+    @cached_property
+    def verdicts(self) -> Verdicts | None:
+        """Whether the requirements that were stated before the spend are met; None where there are none."""
+        return verdicts_of(self)
+
+    def check(self, requirements: Any = None, *, about: str = "people", confidence: float = 0.95) -> Verdicts:
         """Return whether requirements are met: pass, fail or cannot tell, from limits; it costs nothing.
 
         Parameters
         ----------
-        requirements : mapping of str to (str, float)
-            By the name of a number: ``{"recall": (">=", 0.8), "recall difference": ("<=", 0.1)}``.
+        requirements : sequence of str, mapping of str to (str, float), or None, default=None
+            Such as ``["recall >= 0.8", "recall in each group >= 0.7", "recall difference <= 0.1"]``, or by
+            the name of a number ``{"recall": (">=", 0.8)}``. None: those that were stated before the spend.
         about : {"people", "records"}, default="people"
             Whether the requirement is about all people like these, or these records.
         confidence : float, default=0.95
@@ -270,7 +275,8 @@ class PrivateEvaluation(PageFacts, Mapping[str, Number]):
         ValueError
             If a name or a requirement is not known.
         """
-        return checked(self.numbers, requirements, about=about, confidence=confidence)
+        asked = self.evaluated.asked.get("requirements") if requirements is None else requirements
+        return checked(self.numbers, asked, about=about, confidence=confidence)
 
     def frame(self) -> Any:
         """Return the numbers with their limits as a data frame, a row each; this imports pandas.
@@ -434,6 +440,7 @@ def private_evaluate(  # noqa: PLR0913 - options of a whole page
     unit_name: str | tuple[str, str] | None = None,
     person_name: str | None = None,
     target_unit: str | None = None,
+    requirements: Any = None,
     dry_run: bool = False,
     neighboring: str = "replace_one",
     accountant: PrivacyAccountant | None = None,
@@ -514,6 +521,10 @@ def private_evaluate(  # noqa: PLR0913 - options of a whole page
         Who is promised privacy, such as "patient"; None: "person".
     target_unit : str or None, default=None
         The unit of targets, such as "days".
+    requirements : sequence of str, mapping or None, default=None
+        What numbers of the page have to be, such as ``["recall >= 0.8", "recall in each group >= 0.7"]``;
+        see `PrivateEvaluation.check`. The page has a verdict of each, right all at once with 95 %, and the
+        releases that they need have a larger part of epsilon. They must not follow from the records.
     dry_run : bool, default=False
         Return the plan, and spend nothing.
     neighboring : {"replace_one", "add_or_remove_one"}, default="replace_one"
@@ -605,6 +616,7 @@ def private_evaluate(  # noqa: PLR0913 - options of a whole page
                 "target_unit": target_unit,
             }
         ),
+        spelled(requirements),
     )  # fmt: skip
     at = datetime.now(UTC).replace(microsecond=0)
     terms = Terms.of(
@@ -626,17 +638,25 @@ def private_evaluate(  # noqa: PLR0913 - options of a whole page
 
     def read() -> tuple[Together, tuple[Source, ...], Any]:
         form, records = form_of()
-        division = planned(form)
+        division = division_of(form)
         plan = plan_of_page(form, division)
         stored = {"shape": form.shape, "sizes": form.sizes, "plan": division, "released": at}
         return plan, plan.read(records), stored
 
     if dry_run:
         form, _ = form_of()
-        division = planned(form)
+        division = division_of(form)
         plan_of_page(form, division)  # what could not be released is refused here too
         return division
     return release.answer(read, partial(PrivateEvaluation, released=at)).with_budget(accountant)
+
+
+def division_of(form: PageForm) -> EvaluationPlan:
+    """Return how a page divides epsilon, more of it for what requirements need."""
+    division = planned(form)
+    if not form.setting.requirements:
+        return division
+    return planned(form, needed_releases(form, division))
 
 
 def page_release(
@@ -667,7 +687,8 @@ def _sizes(setting: Setting, records: Records) -> tuple[int, ...] | None:
 def _restored(answer: Answer) -> PrivateEvaluation:
     asked, form = answer.asked, answer.form
     options = dict(asked["page"])
-    setting = Setting(**{**options, "columns": tuple(options["columns"])})
+    listed = {name: tuple(options[name]) for name in ("columns", "requirements") if name in options}
+    setting = Setting(**{**options, **listed})
     shape, sizes = read_shape(form["shape"]), form["sizes"]
     page = PageForm(
         setting,

@@ -58,6 +58,8 @@ class Setting:
         As in `private_evaluate`.
     words : mapping of str to str, default={}
         What the page calls things: the options of these names that were given.
+    requirements : tuple of str, default=()
+        What the numbers have to be.
     """
 
     columns: tuple[str, ...]
@@ -73,6 +75,7 @@ class Setting:
     n: int | None = None
     max_records: int | None = None
     words: Mapping[str, Any] = field(default_factory=dict)
+    requirements: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         check_choice(self.membership, "membership", ("private", "public"))
@@ -113,7 +116,7 @@ class Setting:
     def asked(self) -> dict[str, Any]:
         """Return the options by name; the latest only if they are given, for stored pages lack them."""
         options = {one.name: getattr(self, one.name) for one in fields(self)}
-        late = ("max_records", "words")
+        late = ("max_records", "words", "requirements")
         return {name: value for name, value in options.items() if name not in late or value}
 
     def places(self, *names: str) -> list[int]:

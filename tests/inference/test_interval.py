@@ -6,7 +6,7 @@ from helpers import MAX, loop_over
 
 import dp_metrics as dp
 from dp_metrics.cli.show import _ends
-from dp_metrics.page.numbers import Verdict, Verdicts
+from dp_metrics.page.requirements import Verdict, Verdicts
 from dp_metrics.release.released import Interval
 
 

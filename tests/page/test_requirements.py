@@ -1,10 +1,14 @@
 """Requirements: pass, fail or cannot tell, right at once with the confidence."""
 
+import itertools
+
 import numpy as np
 import pytest
+from helpers import loop_over, new_session
 
 import dp_metrics as dp
-from dp_metrics.page.numbers import METRICS, parsed
+from dp_metrics.page.numbers import METRICS
+from dp_metrics.page.requirements import parsed
 
 Y = np.array([0, 1] * 2000)
 PRED = np.where(np.arange(4000) % 10 == 0, 1 - Y, Y)
@@ -76,3 +80,105 @@ def test_all_metrics_of_pages_can_be_required():
     assert shown == METRICS
     asked = parsed([" recall in 'a' < .5 ", "f1 (macro)>0", "roc auc difference <= .1"])
     assert [*asked.values()] == [("<", 0.5), (">", 0.0), ("<=", 0.1)]
+
+
+SEX, AGE = np.tile(["f", "f", "m", "m"], 1000), np.repeat(["young", "old"], 2000)
+TARGET = np.linspace(-3, 3, 4000)
+PAGES = {
+    "labels": ((Y, PRED), {"labels": [0, 1]}, "recall", "labels"),
+    "scores": ((Y,), {"y_score": PRED * 0.6 + 0.2}, "roc auc", "scores"),
+    "edges": ((Y,), {"y_score": PRED * 1.0, "edges": [-1, 0.5, 2]}, "precision", "labels"),
+    "probabilities": (
+        (Y,),
+        {"y_proba": np.full((4000, 3), 1 / 3), "labels": [0, 1, 2]},
+        "accuracy",
+        "labels",
+    ),
+    "targets": ((TARGET, TARGET), {"task": "regression", "bounds": (-3, 3)}, "mae", "absolute error"),
+    "baseline": ((Y, PRED), {"labels": [0, 1], "baseline": Y}, "f1", "labels"),
+}
+PRIVATE_N = {"neighboring": "add_or_remove_one", "n": 4000}
+OF_GROUPS = {"sensitive_features": SEX, "group_labels": ["f", "m"]}
+
+
+@loop_over(("kind", "way"), itertools.product(PAGES, [{}, {"membership": "public"}, PRIVATE_N]))
+def test_names_are_known_before_the_spend_and_what_they_need_has_more_of_epsilon(kind, way):
+    data, options, metric, release = PAGES[kind]
+    options = {**options, **OF_GROUPS, **way, "epsilon": 3.0}
+    budget = dp.PrivacyAccountant(3.0)
+    with pytest.raises(ValueError, match="is no number of this page"):
+        dp.private_evaluate(*data, **options, accountant=budget, requirements=[f"{metric} in 'x' >= 0.1"])
+    assert budget.spent == 0
+    plain = dp.private_evaluate(*data, **options, dry_run=True)
+    favoured = dp.private_evaluate(*data, **options, dry_run=True, requirements=f"{metric} >= 0.1")
+    name = next(one.name for one in favoured.parts if one.name.removesuffix(" by group") == release)
+    if len(plain.parts) > 1:
+        assert favoured[name].epsilon > plain[name].epsilon
+    page = dp.private_evaluate(*data, **options, accountant=budget, requirements=f"{metric} >= 0.1")
+    assert [*page.verdicts] == [metric]
+    assert budget.spent == 3
+
+
+def test_each_group_has_a_verdict_and_all_share_the_miss():
+    found = dp.private_evaluate(
+        Y, PRED, labels=[0, 1], **OF_GROUPS, epsilon=2.0,
+        requirements=["recall in each group >= 0.5", "recall difference <= 0.5", "accuracy > 0.99"],
+    )  # fmt: skip
+    verdicts = found.verdicts
+    assert [*verdicts] == ["recall in 'f'", "recall in 'm'", "recall difference", "accuracy"]
+    assert [one.answer for one in verdicts.values()] == ["pass", "pass", "pass", "fail"]
+    assert all(one.interval.confidence == pytest.approx(1 - 0.05 / 4) for one in verdicts.values())
+    assert verdicts["accuracy"].why == "All of the range is at 0.99 or less."
+    assert verdicts["recall in 'f'"].why == "All of the range is at 0.5 or more."
+    assert verdicts == found.check(parsed(asked_of(verdicts)))
+    both = {"sensitive_features": np.column_stack([SEX, AGE]), "group_labels": [["f", "m"], ["young", "old"]]}
+    of_both = dp.private_evaluate(Y, PRED, labels=[0, 1], **both, epsilon=2.0)
+    told = of_both.check(["recall in each group >= 0.5"])
+    assert [*told] == ["recall in 'f'", "recall in 'm'", "recall in 'young'", "recall in 'old'"]
+
+
+def asked_of(verdicts):
+    return [one.requirement for one in verdicts.values()]
+
+
+def test_what_cannot_be_told_says_what_it_takes():
+    page = dp.private_evaluate(Y, PRED, labels=[0, 1], epsilon=2.0)
+    value, (lower, _) = page["recall"].value, page["recall"].population_interval()
+    bound = value - (value - lower) / 2
+    found = page.check([f"recall >= {bound!r}"])["recall"]
+    assert found.answer == "cannot tell"
+    assert "lies within the range. If the number stays, it takes about 4 times the records." in found.why
+    assert "more than 100 times" in page.check({"recall": (">=", value)})["recall"].why
+
+
+def test_every_form_of_a_page_has_the_verdicts_and_a_stored_one_too(tmp_path):
+    path, asked = tmp_path / "budget.db", ["recall >= 0.5", "precision<=0.2"]
+
+    def ask(**options):
+        new_session()
+        budget = dp.PrivacyAccountant(9.0, path=path)
+        return dp.private_evaluate(
+            Y, PRED, labels=[0, 1], epsilon=2.0, accountant=budget, spend_name="page", **options
+        )
+
+    page = ask(requirements=asked)
+    shown = page.to_dict()["requirements"]
+    assert (shown["answer"], [one["answer"] for one in shown["verdicts"]]) == ("fail", ["pass", "fail"])
+    for text in (page.to_html(), page.to_markdown()):
+        assert "Requirements" in text
+        assert "All together: fail" in text
+    again = dp.PrivateEvaluation.from_json(page.to_json())
+    assert again.verdicts == page.verdicts
+    with pytest.warns(dp.exceptions.StoredReleaseWarning):
+        assert ask(requirements=asked).verdicts == page.verdicts
+    with pytest.raises(ValueError, match="another question"):
+        ask(requirements=asked[:1])
+    assert dp.private_evaluate(Y, PRED, labels=[0, 1], epsilon=2.0).verdicts is None
+
+
+@pytest.mark.parametrize("wrong", [["recal >= 0.8"], "recall", [3], {"recall": 0.8}, {"recall": (">=", "x")}])
+def test_wrong_requirements_cost_nothing(wrong):
+    budget = dp.PrivacyAccountant(2.0)
+    with pytest.raises(ValueError, match=r"requirement|No page has"):
+        dp.private_evaluate(Y, PRED, labels=[0, 1], epsilon=2.0, accountant=budget, requirements=wrong)
+    assert budget.spent == 0

@@ -1,0 +1,303 @@
+"""Requirements of a page: stated before the spend or later, met or not as far as limits tell."""
+
+from __future__ import annotations
+
+import math
+import operator
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dp_metrics._html import HtmlRepr, card
+from dp_metrics._random import SeededEntropy
+from dp_metrics.inputs.arrays import Records
+from dp_metrics.inputs.options import as_real, check_choice, check_confidence, did_you_mean
+from dp_metrics.page.in_short import CONFIDENCE
+from dp_metrics.page.numbers import FOR_WHOM, METRICS, Number, PageFacts, numbers_of
+from dp_metrics.page.page_plan import EvaluationPlan, PageForm, PageRelease, plan_of_page
+from dp_metrics.page.setting import PROBABILITIES, SCORES
+from dp_metrics.release.release import Release
+from dp_metrics.release.released import Interval
+from dp_metrics.release.terms import Terms
+
+PASS, FAIL, CANNOT_TELL = "pass", "fail", "cannot tell"
+
+_COMPARED: dict[str, Callable[[float, float], bool]] = {
+    ">=": operator.ge,
+    ">": operator.gt,
+    "<=": operator.le,
+    "<": operator.lt,
+}
+_REQUIREMENT = re.compile(r"\s*(.+\S)\s*(>=|<=|>|<)\s*([^<>=]+?)\s*")
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """Whether one requirement is met.
+
+    Parameters
+    ----------
+    requirement : str
+        The requirement, as people write it.
+    answer : {"pass", "fail", "cannot tell"}
+        "pass" where both limits meet it, "fail" where neither does.
+    interval : Interval or None
+        The limits that tell; None where there are none.
+    note : str
+        What else has to be known of the limits.
+    why : str
+        The reason, in one sentence or two.
+    """
+
+    requirement: str
+    answer: str
+    interval: Interval | None
+    note: str = ""
+    why: str = ""
+
+
+@dataclass(frozen=True, repr=False)
+class Verdicts(Mapping[str, Verdict], HtmlRepr):
+    """The verdict of each requirement: all of them are right at once with the confidence.
+
+    Parameters
+    ----------
+    verdicts : mapping of str to Verdict
+        By the name of the number.
+    about : {"people", "records"}
+        Of whom the verdicts speak.
+    confidence : float
+        Of all of them together.
+    """
+
+    verdicts: Mapping[str, Verdict]
+    about: str
+    confidence: float
+
+    @property
+    def answer(self) -> str:
+        """Return "fail" if one requirement fails, "pass" if all pass, and else "cannot tell"."""
+        answers = {one.answer for one in self.verdicts.values()}
+        return FAIL if FAIL in answers else PASS if answers == {PASS} else CANNOT_TELL
+
+    def __getitem__(self, name: str) -> Verdict:
+        return self.verdicts[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.verdicts)
+
+    def __len__(self) -> int:
+        return len(self.verdicts)
+
+    def __repr__(self) -> str:
+        return "\n".join(f"{requirement}: {answer} ({limits})" for requirement, answer, limits in self.rows())
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the verdicts as lists, mappings, numbers and text."""
+        rows = [
+            {
+                "name": name, "requirement": one.requirement, "answer": one.answer, "why": one.why,
+                "limits": None if one.interval is None
+                else [end if math.isfinite(end) else None for end in map(float, one.interval)],
+            }
+            for name, one in self.items()
+        ]  # fmt: skip
+        return {"answer": self.answer, "about": self.about, "confidence": self.confidence, "verdicts": rows}
+
+    def rows(self) -> list[list[str]]:
+        """Return each requirement, its answer and the limits, as text."""
+        return [
+            [one.requirement, one.answer,
+             one.why if one.interval is None else one.interval.in_words("{:.4g}".format)]
+            for one in self.verdicts.values()
+        ]  # fmt: skip
+
+    def _repr_html_(self) -> str:
+        whom = "all people like these" if self.about == "people" else "these records"
+        facts = {"about": whom, "confidence": f"{self.confidence:.12g}", "all": self.answer}
+        return card("Requirements", facts, ["requirement", "answer", "limits"], self.rows())
+
+
+_EACH = " in each group"
+
+
+def spelled(requirements: Any) -> tuple[str, ...]:
+    """Return requirements as text, such as "recall >= 0.8", of text or of a mapping of names to pairs."""
+    if requirements is None:
+        return ()
+    if isinstance(requirements, Mapping):
+        asked = {name: _pair(name, one) for name, one in requirements.items()}
+        requirements = [f"{name} {sign} {bound!r}" for name, (sign, bound) in asked.items()]
+    if isinstance(requirements, str):
+        requirements = [requirements]
+    texts = tuple(requirements)
+    parsed(texts)
+    return texts
+
+
+def parsed(requirements: Iterable[Any]) -> dict[str, tuple[str, float]]:
+    """Return requirements such as "recall>=0.8" by the names of numbers; refuse those that no page has."""
+    asked: dict[str, tuple[str, float]] = {}
+    for requirement in requirements:
+        found = _REQUIREMENT.fullmatch(requirement) if isinstance(requirement, str) else None
+        try:
+            name, sign, bound = ("", "", "") if found is None else found.groups()
+            pair = sign, float(bound)
+        except ValueError:
+            raise ValueError(f"{requirement!r} is no requirement such as 'recall>=0.8'.") from None
+        metric = re.split(" of | in | difference", name)[0]
+        if metric not in METRICS:
+            raise ValueError(f"No page has {metric!r}.{did_you_mean(metric, METRICS)}")
+        if name in asked:
+            raise ValueError(
+                f"There are two requirements of {name!r}: ask for one, and check the other one later."
+            )
+        asked[name] = pair
+    return asked
+
+
+def _pair(name: str, asked: Any) -> tuple[str, float]:
+    """Return a sign and a bound, or raise."""
+    try:
+        sign, value = asked
+        known, bound = sign in _COMPARED, as_real(value)
+    except (TypeError, ValueError):
+        known, bound, sign = False, math.nan, ""
+    if not known or math.isnan(bound):
+        raise ValueError(f"The requirement of {name!r} must be a pair such as ('>=', 0.8).")
+    return sign, bound
+
+
+def expanded(numbers: Mapping[str, Number], requirements: Any) -> dict[str, tuple[str, float]]:
+    """Return requirements by the names of numbers of a page; "in each group" stands for one of each.
+
+    Of several features these are the groups by each of them alone.
+
+    Raises
+    ------
+    ValueError
+        If the page has no such number.
+    """
+    asked = requirements if isinstance(requirements, Mapping) else parsed(requirements)
+    found: dict[str, tuple[str, float]] = {}
+    for name, pair in asked.items():
+        names = [name]
+        if name.endswith(_EACH):
+            metric = name.removesuffix(_EACH)
+            of_groups = [one for one in numbers.values() if one.metric == metric and one.section == FOR_WHOM]
+            of_groups = [one for one in of_groups if one.group is not None]
+            alone = [one for one in of_groups if one.feature is not None]
+            names = [one.name for one in alone or of_groups]
+        for one in names or [name]:
+            if one not in numbers:
+                known = ", ".join(numbers)
+                raise ValueError(f"{one!r} is no number of this page: {known}.{did_you_mean(one, numbers)}")
+            if one in found:
+                raise ValueError(
+                    f"There are two requirements of {one!r}: ask for one, and check the other one later."
+                )
+            found[one] = _pair(one, pair)
+    return found
+
+
+def verdicts_of(page: PageFacts) -> Verdicts | None:
+    """Return the verdicts of the requirements that a page was asked for with; None where there are none."""
+    asked = page.evaluated.asked.get("requirements")
+    return checked(page.numbers, asked, about="people", confidence=CONFIDENCE) if asked else None
+
+
+def checked(numbers: Mapping[str, Number], requirements: Any, *, about: str, confidence: float) -> Verdicts:
+    """Return the verdicts; the requirements share the probability with which limits may miss."""
+    check_choice(about, "about", ("people", "records"))
+    sure = check_confidence(confidence)
+    if not requirements:
+        raise ValueError("requirements must be texts such as 'recall >= 0.8', or {'recall': ('>=', 0.8)}.")
+    asked = expanded(numbers, [requirements] if isinstance(requirements, str) else requirements)
+    each = 1 - (1 - sure) / len(asked)
+    verdicts = {name: _verdict(numbers[name], *pair, about, each) for name, pair in asked.items()}
+    return Verdicts(verdicts, about, sure)
+
+
+def _verdict(number: Number, sign: str, bound: float, about: str, confidence: float) -> Verdict:
+    text, compared = f"{number.name} {sign} {bound:g}", _COMPARED[sign]
+    limits = number.population_interval if about == "people" else number.noise_interval
+    try:
+        interval = limits(confidence)
+    except (TypeError, ValueError) as error:
+        return Verdict(text, CANNOT_TELL, None, str(error), str(error))
+    meets = {compared(interval.lower, bound), compared(interval.upper, bound)}
+    answer = PASS if meets == {True} else FAIL if meets == {False} else CANNOT_TELL
+    return Verdict(text, answer, interval, interval.note, _why(number.value, sign, bound, interval, answer))
+
+
+_SIDES = {">=": ("at {} or more", "below {}"), ">": ("above {}", "at {} or less")}
+_SIDES |= {"<=": (_SIDES[">"][1], _SIDES[">"][0]), "<": (_SIDES[">="][1], _SIDES[">="][0])}
+_MOST_TIMES = 100
+
+
+def _why(value: float, sign: str, bound: float, interval: Interval, answer: str) -> str:
+    """Return why a verdict is what it is; where nothing can be told, what would take to tell it."""
+    if answer != CANNOT_TELL:
+        side = _SIDES[sign][answer == FAIL].format(f"{bound:g}")
+        return f"All of the range is {side}."
+    end = interval.lower if value > bound else interval.upper
+    reach, distance = abs(value - end), abs(value - bound)
+    if not math.isfinite(reach):
+        return f"There is no limit on the other side of {bound:g}. Give public bounds, or ask for a median."
+    # ranges shrink with the root of the number of records at most
+    times = (reach / distance) ** 2 if distance else math.inf
+    more = f"about {times:.2g}" if times <= _MOST_TIMES else f"more than {_MOST_TIMES}"
+    return f"{bound:g} lies within the range. If the number stays, it takes {more} times the records."
+
+
+def needed_releases(public: PageForm, plan: EvaluationPlan) -> frozenset[str]:
+    """Return the releases of a page that requirements of the call are about.
+
+    Raises
+    ------
+    ValueError
+        If a requirement is of no number of this page; nothing is spent yet.
+    """
+    numbers = {one.name: one for one in numbers_of(rehearsed(public, plan))}
+    return frozenset(numbers[name].release for name in expanded(numbers, public.setting.requirements))
+
+
+def rehearsed(public: PageForm, plan: EvaluationPlan) -> PageRelease:
+    """Return a page of this plan about made-up records, one of each group: it tells which numbers there are.
+
+    No record is read for it, and what is drawn is thrown away: names must be known before the spend.
+    """
+    setting, sizes = public.setting, public.sizes
+    groups: list[Any] = public.groups.labels if setting.has_groups else [()]
+    if sizes is not None:
+        groups = [group for group, size in zip(groups, sizes, strict=True) if size]
+        sizes = tuple(min(size, 1) for size in sizes)
+    features = zip(*(one if isinstance(one, tuple) else (one,) for one in groups), strict=True)
+    kinds = [
+        setting.baseline if kind == "baseline" else kind for kind in setting.columns if kind != "feature"
+    ]
+    columns = [_made_up(public, kind, len(groups)) for kind in kinds]
+    _, records = Records.of((*columns, *map(list, features)), relation=public.relation)
+    n = None if public.shape.n is None else len(groups)
+    together = plan_of_page(replace(public, shape=replace(public.shape, n=n), sizes=sizes), plan)
+    terms = Terms(public.epsilon, public.relation, entropy=SeededEntropy(0))
+    with np.errstate(all="ignore"):
+        prepared = Release("private_evaluate", terms).prepare_all(together, together.read(records))
+        released: PageRelease = together.combine([one.draw() for one in prepared])
+    return released
+
+
+def _made_up(public: PageForm, kind: str | None, n: int) -> NDArray[Any]:
+    """Return so many valid values of a column of this kind, all alike."""
+    setting = public.setting
+    if setting.is_regression:
+        return np.full(n, 0.0 if setting.bounds is None else setting.bounds[0])
+    if kind == SCORES:
+        return np.full(n, 0.5 if setting.edges is None else setting.edges[0])
+    if kind == PROBABILITIES:
+        return np.full((n, public.labels.size), 1 / public.labels.size)
+    return np.repeat(public.labels.in_order[:1], n)
