@@ -397,7 +397,7 @@ def test_epsilon_is_spent_once_before_the_draw_and_after_the_checks(case):
     assert accountant.spent == 0.75
 
 
-EXTREMES = (5e-324, 1e-200, 1e200, MAX)
+EXTREMES = (0.0, 5e-324, 1e-200, 1e16, 1e200, 1e308, MAX)
 
 
 @pytest.mark.gate

@@ -67,6 +67,8 @@ NO_YES = {"labels": ["no", "yes"], "pos_label": "yes"}
 SOME_OPTIONS = (
     "sample_weight", "multioutput", "groups", "neighboring", "max_loss", "bounds", "labels", "epsilom",
 )  # fmt: skip
+SECRET_SETS = [{"98765"}, {"98765"}, {"1"}]
+BAD_COLUMNS = [[NAN, 1.0], [1.0], [[1.0, 2], [3, 4]], ["a", "b"]]
 S2 = np.column_stack([1 - S, S])
 X = S.reshape(-1, 1)
 MODEL, LINE = LogisticRegression().fit(X, Y), LinearRegression().fit(X, Y)
@@ -117,6 +119,12 @@ def best(metric="accuracy", y_true=Y, candidates=(Y, 1 - Y), **options):
         **SAFE,
         **options,
     )
+
+
+def at_place(place, bad):
+    """Return data of a choice with bad records as the true or the predicted ones."""
+    true, *candidates = replaced([Y, S, S], place, bad)
+    return {"y_true": true, "candidates": candidates}
 
 
 LAZY = da.ones(4, chunks=2)
@@ -228,6 +236,20 @@ class Odd:
     __hash__ = None
 
 
+class ComplexTensor:
+    dtype = "a type that NumPy does not know"
+    shape = (2,)
+
+    def __len__(self):
+        return 2
+
+    def __array__(self, dtype=None, copy=None):
+        return np.array([98765.25 + 1j, 2.0], dtype=dtype)
+
+    def __repr__(self):
+        return "98765.25"
+
+
 class Gradient:
     """Of a library whose arrays want to be detached first."""
 
@@ -316,6 +338,7 @@ def words_of_spoilt(case, position, kind):
 
 ROW = np.ones((1, 98765))
 MASKED = np.ma.array([0, 1, 1], mask=[0, 0, 1])
+DAYS = np.array(["2024-01-01", "2024-01-02"], dtype="M8[ns]")
 
 TABLES = [FUNCTIONS[f"private_{name}"] for name in (
     "roc_curve", "precision_recall_curve", "average_precision_score", "calibration_curve",
@@ -431,6 +454,8 @@ ROWS = [
          for groups in ([1, 2], [1, 2, 3, 4], [1.0, NAN, 2], [[1, 2]] * 3, 3, [[1], 2, 3])
      ]),
     # metrics of numbers
+    (lambda: dp.private_mae(ONES, ONES, **SAFE, groups=SECRET_SETS),
+     ValueError, r"^groups must be hashable labels\.$"),
     (lambda wrong, metric: metric(np.ones((4, 3)), np.ones((4, 3)), **SAFE, multioutput=wrong),
      INVALID, "multioutput|[Cc]ustom weights", [
          (wrong, metric)
@@ -438,6 +463,8 @@ ROWS = [
          for wrong in ("variance_weighted", "mean", [1, 2], [1, 2, -1], [0, 0, 0], [1, 2, NAN], "raw", 3)
      ]),
     (lambda: dp.private_mse([1.0], [1.0], **SAFE, multioutput=[1.0]), ValueError, "only in multi-output"),
+    (lambda: dp.private_r2_score([1.0, 2], [1.0, 2], **SAFE, sample_weight=[1, 1]),
+     ValueError, "sample_weight"),
     (lambda share: dp.private_r2_score(ONES, ONES, **SAFE, error_share=share),
      ValueError, "error_share", [0, 1, -1, NAN, "0.5", None]),
     (lambda metric, y, p: metric(y, p, **SAFE),
@@ -448,6 +475,7 @@ ROWS = [
          (dp.private_mean_squared_log_error, [1.0, 1.0], [1.0, -1.0]),
      ]),
     (lambda: dp.private_mean_squared_log_error([1.0], [1.0], **SAFE, bounds=(-1, 1)), ValueError, "bounds"),
+    (lambda: dp.private_mean_poisson_deviance(np.ones((2, 2)), np.ones((2, 2)), **SAFE), ValueError, "1d"),
     (lambda alpha: dp.private_mean_pinball_loss([1.0], [1.0], **SAFE, alpha=alpha),
      ValueError, "alpha", [-0.1, 1.1, NAN, "a", None, True]),
     (lambda ddof: dp.private_variance(np.arange(400.0), **SAFE, ddof=ddof),
@@ -457,7 +485,22 @@ ROWS = [
      ValueError, "Quantiles", [-0.1, 1.1, NAN, "0.5", None, True, [0.5]]),
     (lambda bounds: dp.private_quantile([1.0], 0.5, **SAFE, bounds=bounds),
      ValueError, "bounds", [None, (None, 1), (-INF, 1), (1, 0), (NAN, None), 3, (0, NAN), np.zeros((2, 2))]),
+    (lambda: dp.private_quantile([1.0], 0.5, **SAFE, bounds=(0, None), mechanism="laplace"),
+     ValueError, "upper limit"),
+    (lambda: dp.private_mean([1.0], **SAFE, bounds=None), ValueError, "bounds"),
     # metrics of labels
+    (lambda true, pred: dp.private_accuracy_score(true, pred, **SAFE),
+     INVALID, "Classification metrics|y_true|Found array|Mix of label", [
+         ([0.5, 1], [0, 1]), ([INF, 1], [0, 1]), (["1", "2"], [1, 2]),
+         (np.array(["1", "2"]), np.array([1, 2])), ([1, 2, "x"], [1, 2, 3]), ([[]], [[]]),
+         (np.array([0.5, 1]), np.array([0, 1])), ([NAN, 1], [0, 1]), (np.array([NAN, 1]), [0, 1]),
+         (pd.Series([0, None], dtype="Int64"), [0, 1]), ([0, 1], [0, 1, 2]), ([], []),
+         (np.array([]), np.array([])), ([[0, 1], [1]], [[0, 1], [1]]), ([{1}, {2}], [{1}, {2}]),
+         ([[0, 1], [1, 1]], [0, 1]), (np.zeros((2, 2, 2)), np.zeros((2, 2, 2))), (3, 3), (None, None),
+     ]),
+    (lambda: dp.private_f1_score(*WORDS, **SAFE), ValueError, r"no numbers: pass labels=\[...\]"),
+    (lambda: dp.private_f1_score(*WORDS, **SAFE, labels=["no", "yes"]),
+     ValueError, "pos_label=.* is not one of the public labels"),
     (lambda labels: dp.private_f1_score(*WORDS, **SAFE, pos_label="yes", labels=labels),
      ValueError,
      "must all be different|at least two labels|Target is multiclass but average='binary'|not one of",
@@ -466,6 +509,10 @@ ROWS = [
      ValueError, "average='samples'|average must be one of", ["samples", "mean"]),
     (lambda value: dp.private_f1_score(*WORDS, **SAFE, **NO_YES, zero_division=value),
      ValueError, "zero_division must be|a result is finite", [0.5, NAN]),
+    (lambda: dp.private_confusion_matrix(["98765", "yes"], ["no", "yes"], **SAFE, labels=["no", "yes"]),
+     ValueError, "not in labels"),
+    (lambda wrong: dp.private_confusion_matrix(wrong, [0, 1, 1], **SAFE),
+     ValueError, "label|NaN", [[0, 1, 987654], [0, 1, NAN], [0, 1, "98765"]]),
     (lambda labels: dp.private_classification_report([0, 1], [0, 1], **SAFE, target_names=labels),
      ValueError, "target_names|names of the labels", [["a"], ["a", "a"], ["a", "accuracy"]]),
     (lambda: dp.private_f1_score([0, 1], [0, 1], **SAFE, max_records=2),
@@ -484,6 +531,8 @@ ROWS = [
          )
      ]),
     # metrics of probabilities and scores
+    (lambda y: dp.private_log_loss(y, [0.2, 0.9, 0.6], **SAFE),
+     ValueError, "label", [[1, 2, 2], ["no", "yes", "yes"]]),
     (lambda options: dp.private_brier_score_loss(Y, S, **SAFE, **options),
      ValueError, "label|scale_by_half",
      [{"pos_label": 2}, {"scale_by_half": "yes"}, {"scale_by_half": None}, {"labels": [0, 1, 2]}]),
@@ -493,11 +542,18 @@ ROWS = [
      ValueError, ..., [
          ("each record is in K - 1 of the pairs", "ovo"), ("multi_class must be", "x"), ("multi_class", None),
      ]),
+    (lambda options: dp.private_roc_auc_score(Y, S, **SAFE, **options),
+     ValueError,
+     "^The number of classes in labels is different|y_true holds numbers, which are not in labels",
+     [{"labels": [0, 1, 2]}, {"labels": ["a", "b"]}]),
     (lambda mechanism: dp.private_roc_auc_score(Y, S, **SAFE, **PRIVATE_N, mechanism=mechanism),
      ValueError, "public number of records", ["geometric", "laplace"]),
     (lambda y, score, words: dp.private_roc_auc_score(y, score, **SAFE),
      ValueError, lambda y, score, words: words, [
          (Y3, S, "label that is not in labels"), (Y3, S3, "multi_class must be 'ovr'"),
+         (WORDS[0], S, r"pass labels=\[...\]"), (Y, WORDS[0], "not labels"),
+         (Y, np.where(Y, NAN, 0.0), "contains NaN"), (Y, np.where(Y, -INF, 0.0), "contains infinity"),
+         (Y, np.zeros((600, 2, 2)), "3d array"), (Y[:, np.newaxis] + [0, 0], S, "1d array"),
      ]),
     (lambda metric, labels: metric(Y, S, **SAFE, labels=labels),
      ValueError, "labels must be two|label",
@@ -505,6 +561,8 @@ ROWS = [
     (lambda metric, label: metric(Y, S, **SAFE, pos_label=label),
      ValueError, "pos_label=.* is not one of the public labels",
      [(metric, label) for metric in TABLES for label in (2, "1")]),
+    (lambda metric: metric(Y, S.astype(str), **SAFE), ValueError, "not labels", TABLES),
+    (lambda metric: metric(Y, S3, **SAFE), ValueError, "The number of classes in labels", TABLES),
     (lambda metric: metric([0, 1], [-3.0, 0.5], **SAFE),
      ValueError, r"^y_score has values outside \[0, 1\]: pass edges=", TABLES[:3]),
     (lambda metric: metric([0, 1], [-3.0, 0.5], **SAFE),
@@ -519,6 +577,7 @@ ROWS = [
          for value in BAD_OPTIONS[name]
      ]),
     (lambda: dp.private_calibration_curve(Y, S, **SAFE, strategy="quantile"), ValueError, "quantile"),
+    (lambda: dp.private_roc_curve(Y, S, **SAFE, drop_intermediate=True), TypeError, "drop_intermediate"),
     # released tables, their limits and pictures
     (lambda: scores().population_interval(ties="none"), ValueError, "ties must be"),
     (lambda kind, other: kind.of(other),
@@ -541,6 +600,8 @@ ROWS = [
     (lambda: scores().calibration_band(n_bins=0), ValueError, "n_bins"),
     (lambda: scores(-1.0, 0.0, 1.0).calibration_band(), ValueError, "needs probabilities"),
     (lambda: scores(-1.0, 0.0, 1.0).plot("calibration"), ValueError, "needs probabilities"),
+    (lambda: curve("private_roc_auc_score").population_interval(sure=True),
+     ValueError, "ReleasedScores has a sure one"),
     (lambda: curve("private_roc_auc_score", mechanism="geometric").population_interval(),
      ValueError, "default mechanism"),
     (lambda: kept(dp.private_accuracy_score, Y, Y).band(), ValueError, "private_roc_curve or of"),
@@ -549,8 +610,12 @@ ROWS = [
      ValueError, "up to 200 records of each person"),
     (lambda: curve().noise_interval(), ValueError, r"or band\(\)"),
     (lambda: curve().population_interval(), ValueError, r"or band\(\)"),
+    (lambda: kept(dp.private_recall_score, Y, Y, groups=THREE_EACH).population_interval(),
+     ValueError, "up to 3 records of each person"),
     (lambda other: curve("private_calibration_curve", n_bins=10).band().error(other),
      ValueError, "n_bins=10", [
+         kept(dp.private_expected_calibration_error, Y, S, n_bins=5),
+         kept(dp.private_expected_calibration_error, Y[1:], S[1:]),
          curve("private_calibration_curve", n_bins=10),
      ]),
     (lambda: curve("private_calibration_curve").band().error(0.5),
@@ -558,7 +623,10 @@ ROWS = [
     (lambda: scores().calibration_band(n_bins=5).error(), ValueError, "does not tell the mean score"),
     (lambda ask: ask("recal"), ValueError, "Did you mean 'recall'", LIMITS_OF_COUNTS),
     (lambda ask: ask("log_loss"), TypeError, "private_log_loss is no metric of labels", LIMITS_OF_COUNTS),
+    (lambda ask: ask("recall"), ValueError, "average setting", LIMITS_OF_COUNTS),
     (lambda: confusion().noise_interval("matthews_corrcoef"), ValueError, r"Use recall, precision or F1\."),
+    (lambda: kept(dp.private_matthews_corrcoef, Y3, Y3, labels=[0, 1, 2]).population_interval(sure=True),
+     ValueError, "leave out sure"),
     (lambda: confusion().population_interval("accuracy", sure="approximate"), TypeError, "sure must be"),
     (lambda: confusion(9).plot(), ValueError, "whole matrix"),
     (lambda metric: row_of(metric, "loss"),
@@ -568,6 +636,47 @@ ROWS = [
     (lambda y: dp.private_accuracy_score(y, np.array([0.0, 1.0, 0.0], dtype=y.dtype), **SAFE),
      ValueError, "whole|compared",
      [np.array([98765.5, 1, 0]), np.array([98765.5, 1, 0], object), np.array([Odd(), 1, 0], object)]),
+    (lambda name, size: dp.private_mse(np.ones(6), np.ones(6), **SAFE, **{name: np.ones(size)}),
+     ValueError,
+     lambda name, size: (
+         f"^Found input variables with .* of samples: .*: y_true has 6, {name} has {size}.$"
+     ), [(name, size) for name in ("sample_weight", "groups") for size in (1, 5, 7)]),
+    (lambda case, name, value: case(*with_sentinel(case, 0), **SAFE | {name: value}),
+     ValueError, lambda case, name, value: name, [
+         (CASES[case], name, value)
+         for name, cases in {
+             "epsilon": ["mse"],
+             "bounds": ["mse", "variance", "mean"],
+             "max_loss": ["mean loss", "mape", "log loss"],
+             "labels": ["log loss", "brier, 3 labels"],
+         }.items()
+         for case in cases
+         for value in BAD_OPTIONS[name]
+     ]),
+    (lambda p: dp.private_log_loss([0, 1], p, **SAFE),
+     ValueError, "y_proba",
+     [[0.5, p] for p in (-1e-9, -1e-300, 1 + 2**-52, 1.0000001, 2.0, 98765.25, -98765.25)]),
+    (lambda p: dp.private_log_loss([0, 1], [[0.5, 0.25, 0.25], [p, 0, 0]], **SAFE, labels=[0, 1, 2]),
+     ValueError, "y_proba", [-1e-9, 1.0000001, 98765.25, -98765.25]),
+    (lambda case, label: case(*replaced(valid(case), 0, [label, *valid(case)[0][1:]]), **SAFE),
+     ValueError, "label", [
+         (CASES[name], label)
+         for name in ("log loss", "log loss, 3 labels")
+         for label in (-1, 3, 0.5, 98765.25)
+     ]),
+    (lambda label, array: dp.private_log_loss(
+         np.array(["no", label], object) if array else ["no", label],
+         [0.1, 0.9],
+         **SAFE,
+         labels=["no", "yes"],
+     ),
+     INVALID, "NaN|not in labels", [
+         (label, array)
+         for label in ("987654.25", 987654.25, None, NAN, b"98765", 98765j)
+         for array in (True, False)
+     ]),
+    (lambda label: dp.private_log_loss(["no", label], [0.1, 0.9], **SAFE, labels=["no", "yes"]),
+     INVALID, "not in labels", [("98765",), ["98765"]]),
     (lambda y, labels: dp.private_log_loss(y, [0.5] * len(y), **SAFE, labels=labels),
      ValueError, "label|NaN|0 sample|numeric|1d array", [
          ([0, 2], [0, 1]), ([-1, 0], [0, 1]), ([0.5, 0], [0, 1]), (["egg", "ham"], ["ham", "spam"]),
@@ -576,22 +685,55 @@ ROWS = [
          ([0, 1], ["0", "1"]), ([], [0, 1]), ([], ["a", "b"]), ([["a", "b"]], ["a", "b"]),
          ("ab", ["a", "b"]), (["a", "b"], [0, 1]),
      ]),
+    (lambda labels, p: dp.private_log_loss([0, 1], p, **SAFE, labels=labels),
+     ValueError, "label", [
+         (["a"], [0.5, 0.5]),
+         (["a", "a"], [0.5, 0.5]),
+         ([], [0.5, 0.5]),
+         (["a", "b", "c"], [[0.5, 0.5]] * 2),
+         (["a", "b"], S3[:2]),
+         *(
+             (labels, [[0.5, 0.5]] * 2)
+             for labels in (
+                 "ab", b"ab", 3, {"a", "b"}, [["a", "b"]], np.array([0, None], object), [1j, 2j], object(),
+             )
+         ),
+     ]),
+    (lambda y: dp.private_log_loss(y, [0.1, 0.2], **SAFE),
+     ValueError, r"pass labels=\[...\]",
+     [["a", "b"], np.array(["a", "b"]), np.array(["a", "b"], object), pd.Series(["a", "b"])]),
     (lambda p: dp.private_log_loss([0, 1], p, **SAFE),
      ValueError, "predict_proba", [["a", "b"], [1, 2], np.array(["a", "b"])]),
     (lambda loss: dp.private_mean_loss([1.0, loss], **SAFE),
      ValueError, "^Negative values in data passed to `losses`", [-987654.25, -5e-324]),
+    (lambda: dp.private_mse(ComplexTensor(), [1.0, 2.0], **SAFE), ValueError, "Complex data not supported"),
     (lambda name: dp.private_accuracy_score(**{"y_true": Y, "y_pred": Y, name: Gradient()}, **SAFE),
      TypeError, "^What was given cannot be made a NumPy array: convert it",
      ["y_true", "y_pred", "sample_weight", "groups"]),
     (lambda: frame(by=Gradient()), TypeError, "^What was given cannot be made a NumPy array: convert it"),
     (lambda call: call([np.zeros((3, 98765)), np.zeros((3, 2))]),
      ValueError, "of different shapes", [
+         lambda rows: dp.private_mse(rows, rows, **SAFE),
+         lambda rows: dp.private_log_loss([0, 1], rows, **SAFE),
+         lambda rows: dp.private_roc_auc_score([0, 1], rows, **SAFE),
+         lambda rows: dp.private_confusion_matrix(rows, [0, 1], **SAFE),
          lambda rows: dp.private_confusion_matrix(["a", "b"], rows, labels=["a", "b"], **SAFE),
+         lambda rows: dp.private_accuracy_score(rows, rows, **SAFE),
      ]),
+    (lambda data, groups: dp.private_compare(*data, **SAFE, groups=groups),
+     ValueError,
+     "^Found input variables .* of samples: .*: y_true has ..., (pred_a|pred_b|groups) has ....$",
+     [((Y[1:], Y, Y), None), ((Y, Y, Y[1:]), None), ((Y, Y, Y), Y[1:])]),
+    (lambda row, p: dp.private_mse(row, p, **SAFE, **PRIVATE_N),
+     ValueError, "different number of output", [(ROW, ROW[:, :1])]),
+    (lambda: dp.private_variance(ROW, **SAFE, **PRIVATE_N), ValueError, "1d array"),
     (lambda: dp.private_log_loss(ROW, [0.5], **SAFE, **PRIVATE_N, labels=["a", "b"]),
      ValueError, "not in labels"),
     (lambda call: call(MASKED),
      TypeError, "Masked", [
+         lambda it: dp.private_accuracy_score(it, [0, 1, 1], **SAFE),
+         lambda it: dp.private_accuracy_score([0, 1, 1], it, **SAFE),
+         lambda it: dp.private_log_loss(it.astype(str), [0.5] * 3, labels=["0", "1"], **SAFE),
          lambda it: dp.private_log_loss([0, 1, 1], [0.5] * 3, labels=it[:2], **SAFE),
          lambda it: dp.private_mae([1, 2, 3], [1, 2, 3], groups=it, **SAFE),
          lambda it: dp.private_mae(it, [1, 2, 3], **SAFE),
@@ -599,6 +741,9 @@ ROWS = [
     # records of the room inputs
     (lambda call: call(pl.LazyFrame({"only": [0, 1, 1]})),
      TypeError, r"collect\(\)", [
+         lambda it: dp.private_mse(it, [0, 1, 1], **SAFE),
+         lambda it: dp.private_accuracy_score([0, 1, 1], it, **SAFE),
+         lambda it: dp.private_log_loss([0, 1, 1], it, **SAFE),
          lambda it: dp.private_log_loss([0, 1, 1], [0.5] * 3, labels=it, **SAFE),
          lambda it: dp.private_mae([1, 2, 3], [1, 2, 3], groups=it, **SAFE),
      ]),
@@ -627,6 +772,7 @@ ROWS = [
      ]),
     (lambda call: call(Decimal("sNaN")),
      ValueError, "NaN|labels must be", [
+         lambda nan: dp.private_accuracy_score([nan, 1], [1, 1], **SAFE),
          lambda nan: dp.private_log_loss([nan, "a"], [0.1, 0.2], labels=["a", "b"], **SAFE),
          lambda nan: dp.private_mse([nan, 1], [1, 1], **SAFE),
          lambda nan: dp.private_log_loss([1, 1], [0.1, 0.2], labels=[nan, 1], **SAFE),
@@ -641,6 +787,19 @@ ROWS = [
          for one, other in itertools.permutations(("M8[D]", "m8[h]", "m8[M]", "U1", "i8"), 2)
          for size in (0, 1)
      ]),
+    (lambda metric: metric(
+         RACE, pd.DataFrame(S3, columns=["a", "b", "c"]).assign(id=0.5), **SAFE, labels=["a", "b", "c"]
+     ),
+     ValueError, "number of classes in labels is different", [dp.private_log_loss]),
+    (lambda metric: metric(*[np.eye(2, dtype=int)] * 2, **SAFE),
+     ValueError, "call the metric once for each, at a part of epsilon",
+     [dp.private_f1_score, dp.private_confusion_matrix, dp.private_log_loss]),
+    (lambda metric, true, pred: frame(metric, true, pred, RACE[: len(true)], **PRIVATE_N),
+     ValueError, "does not state how many columns|different number of output", [
+         (metric, true, pred)
+         for metric in (dp.private_rmse, dp.private_brier_score_loss)
+         for true, pred in (([], []), ([0, 1], [[0.25, 0.75]] * 2), ([0, 1], [[0.2, 0.3, 0.5]] * 2))
+     ]),
     (lambda call, make: call(*(make({one: Y, two: S > 0.5}) for one, two in ("hw", "wh")), **SAFE),
      ValueError, "the same names in another order", [
          (call, make)
@@ -650,13 +809,35 @@ ROWS = [
          )
          for make in (pd.DataFrame, pl.DataFrame, pa.table)
      ]),
+    (lambda metric, true, pred: metric(true, pred, **SAFE, **PRIVATE_N),
+     ValueError, "^A list does not state how many columns .*pass (arrays|labels)", [
+         (metric, rows if metric is dp.private_rmse else [0] * len(rows), rows)
+         for metric in (dp.private_rmse, dp.private_log_loss)
+         for rows in ([], [[0.25, 0.75]], [[0.25, 0.75]] * 2)
+     ]),
     # names
+    (lambda name: dp.make_private_scorer(name, epsilon=1.0),
+     ValueError, "^There is no metric (?!.*Did you mean).*It is one of mse, .*, roc_auc_score, ",
+     ["", "_", "xyzzy"]),
     (lambda call, meant: call(),
      INVALID, lambda call, meant: f"Did you mean '{meant}", [
+         (lambda: dp.make_private_scorer("neg_private_r2_score", epsilon=1.0), "private_r2_score"),
          (lambda: dp.make_private_scorer("f1_marco", epsilon=1.0), "f1_macro"),
+         (lambda: row_of("acuracy"), "accuracy"),
+         (lambda: row_of("private_acuracy_score"), "private_acc"),
          (lambda: row_of("mean_sqared_error"), "mean_squared_error"),
+         (lambda: dp.private_compare(Y, Y, Y, **SAFE, loss="zero-one"), "zero_one"),
+         (lambda: dp.private_compare(Y, Y, Y, **SAFE, loss="logloss"), "log_loss"),
+         (lambda: dp.private_compare(Y, Y, Y, **SAFE, loss="mean_sqared_error"), "mean_squared_error"),
+         (lambda: dp.plan_release("private_msee", guess=(Y, Y), epsilon=1.0), "private_mse"),
+         (lambda: dp.private_mse(Y, Y, **SAFE, mechanism="adaptiv"), "adaptive"),
+         (lambda: dp.private_mse(Y, Y, **SAFE, mechanism="Laplase"), "laplace"),
          (lambda: dp.private_mse(Y, Y, **SAFE, mechanism="inverse-sensitivity"), "inverse_sensitivity"),
+         (lambda: dp.private_mse(Y, Y, **SAFE, neighboring="replace-one"), "replace_one"),
+         (lambda: dp.private_mse(Y, Y, **SAFE, neighboring="add_remove_one"), "add_or_remove_one"),
      ]),
+    (lambda metric, **options: metric(np.zeros((5, 0)), np.zeros((5, 0)), **SAFE, **options),
+     ValueError, "0 feature", [dp.private_mse, dp.private_rmse, dp.private_r2_score]),
     # options that many calls take
     (lambda epsilon: dp.private_mse(ONES, ONES, **SAFE | {"epsilon": epsilon}),
      ValueError, "epsilon must be a positive, finite number",
@@ -677,13 +858,16 @@ ROWS = [
      ValueError, ..., [
          ("group_labels must be the public labels", {"group_labels": None}),
          ("sensitive_features contains a label that is not in group_labels", {"group_labels": ["a", "b"]}),
+         ("not in group_labels", {"by": np.array(["98765 Main Street", *RACE[1:]], object)}),
          ("each of the sensitive_features", {"group_labels": [RACES, ["f", "m"]]}),
          ("inconsistent numbers of samples", {"true": np.array(1)}),
          ("membership must be one of", {"membership": "secret"}),
          ("membership='public'", {"membership": "public", **PRIVATE_N}),
          ("overall_share", {"overall_share": 1.0}),
+         ("epsilon", {"epsilon": 0}),
          ("metrics must be", {"metrics": {}}),
          ("epsilon is no option", {"metrics": partial(dp.private_mae, epsilon=1.0)}),
+         ("pos_label", {"metrics": partial(dp.private_f1_score, pos_label=7)}),
          ("its rank would tell a private one", {"metrics": dp.private_median_absolute_error}),
          ("0 sample", {"metrics": "mae", "true": [], "pred": [], "by": [], "membership": "public"}),
          (
@@ -714,6 +898,13 @@ ROWS = [
              (PRIVATE_N, "neighboring='add_or_remove_one'"),
          )
      ]),
+    (lambda options: frame("accuracy", **options),
+     ValueError, ..., [
+         ("samples: .*: y_true has 599, y_pred has 600.$", {"true": Y[1:]}),
+         ("samples: .*: y_true has 600, y_pred has 599.$", {"pred": Y[1:]}),
+         ("samples: .*: y_true has 600, sensitive_features has 599.$", {"by": RACE[1:]}),
+         ("samples: .*: y_true has 600, groups has 599.$", {"groups": Y[1:]}),
+     ]),
     (lambda ask: ask(framed(dp.private_confusion_matrix)),
      TypeError, "one number", [
          lambda made: made.difference(), lambda made: made.ratio(), lambda made: made.group_max(),
@@ -736,6 +927,7 @@ ROWS = [
     (lambda options: framed({"recall": "recall", "f1": "f1"}).population_interval(**options),
      ValueError, ..., [
          ("metric must be one of 'recall'", {"metric": "auc"}),
+         ("of must be", {"of": "gap"}),
          ("of must be", {"of": ("a", "z")}),
          ("confidence", {"confidence": 1.0}),
      ]),
@@ -746,6 +938,8 @@ ROWS = [
     (lambda ask: ask(framed(partial(dp.private_zero_one_loss, normalize=False), membership="public")),
      ValueError, "normalize=True",
      [lambda made: made.population_interval(), lambda made: made.noise_interval()]),
+    (lambda: framed(partial(dp.private_precision_score, average="weighted")).noise_interval(),
+     ValueError, "limits of its noise"),
     (lambda: framed({"r": "recall", "f": "f1"}).noise_interval("f1"), ValueError, "one of 'r', 'f'"),
     (lambda: framed(groups=THREE_EACH).population_interval(), ValueError, "up to 3 records of each person"),
     (lambda hold, race, old: frame(by=hold({"race": race, "old": old}), group_labels=[RACES, [False, True]]),
@@ -777,6 +971,10 @@ ROWS = [
     (lambda data, options: dp.private_evaluate(*data, **SAFE, labels=[0, 1], **options),
      TypeError, "y_proba",
      [((), {}), ((Y,), {}), ((Y, S, Y), {}), ((Y, Y), {"y_pred": Y}), ((Y,), {"y_score": S, "y_proba": S})]),
+    (lambda data, named: dp.private_evaluate(*data, **named, **SAFE),
+     ValueError,
+     r"(?s)alone does not tell.*labels=\[...\], epsilon=.*task=\"regression\", epsilon=.*y_proba.*y_score",
+     [((Y,), {"y_pred": S}), ((Y, S), {}), ((S,), {"y_pred": Y}), ((Y, Y), {})]),
     (lambda data, options: dp.private_evaluate(*data, **SAFE, **options),
      TypeError, r"private_evaluate\(model, X_test, y_test",
      [((MODEL, X), {}), ((MODEL, X, Y, Y), {}), ((MODEL, X, Y), {"y_pred": Y})]),
@@ -798,9 +996,16 @@ ROWS = [
      ValueError, "Did you mean 'regression'"),
     (lambda options: dp.private_evaluate(WORDS[0], **SAFE, **options),
      ValueError, r"pass (all of them as )?labels=\[\.\.\.\]|labels=\[\.\.\.\]", [
+         {"y_score": S},
          {"y_proba": S3},
          {"y_pred": WORDS[1]},
+         {"y_pred": WORDS[1], "task": "classification"},
+         {"y_score": S, "pos_label": "yes"},
+         {"y_pred": Y, "task": "classification", "pos_label": "yes"},
      ]),
+    (lambda metric: metric(WORDS[0], Y, **SAFE, pos_label="yes"),
+     ValueError, r"pos_label='yes' .*pass all of them as labels=\[\.\.\.\]",
+     [dp.private_roc_curve, dp.private_recall_score, dp.private_brier_score_loss]),
     (lambda: dp.private_evaluate(Y3, y_proba=S3, **SAFE, pos_label=1), ValueError, "more than two labels"),
     (lambda: dp.private_evaluate(Y3, S3, **SAFE, labels=range(3)),
      ValueError, "pass probabilities as y_proba="),
@@ -812,11 +1017,17 @@ ROWS = [
      ValueError, "proba|labels must be two", [(4 * S3, {}), (S3, {"baseline": 4 * S3}), (S3[:, :2], {})]),
     (lambda true, options: dp.private_evaluate(true, **SAFE, labels=[0, 1], **options),
      ValueError, "not in|number", [
+         (SECRETS, {"y_pred": Y}),
+         (Y, {"y_pred": SECRETS}),
          (Y, {"y_pred": Y, "sensitive_features": SECRETS, "group_labels": RACES}),
      ]),
     (lambda options: dp.private_evaluate(Y, **{"y_score": S, "labels": [0, 1], **SAFE, **options}),
      INVALID, lambda options: f"{[*options][-1]}|group_labels", [
+         {"epsilon": 0},
+         {"epsilon": NAN},
+         {"epsilon": "1"},
          {"membership": "secret"},
+         {"neighboring": "x"},
          {"labels": [0]},
          {"labels": "ab"},
          {"pos_label": 7},
@@ -844,6 +1055,7 @@ ROWS = [
      ),
      ValueError, "Nothing could be told", [{}, {**PRIVATE_N, "n": 60}]),
     # choices, scorers and searches
+    (lambda: dp.private_best([], [[], []], metric="accuracy", **SAFE), ValueError, "0 sample"),
     (lambda options: best(**options),
      ValueError, ..., [
          ("pass bounds=", {"metric": "mae"}),
@@ -868,6 +1080,7 @@ ROWS = [
          ("takes no mechanism", {"mechanism": "laplace"}),
          ("inconsistent", {"candidates": [Y, Y[1:]]}),
          ("no metric", {"metric": "acuracy"}),
+         ("neighboring", {"neighboring": "both"}),
      ]),
     (lambda options: best(**options),
      TypeError, ..., [
@@ -876,14 +1089,24 @@ ROWS = [
          ("at least one", {"candidates": np.array([Y, Y])}),
          ("Pass X", {"candidates": [LINE]}),
      ]),
+    (lambda place, bad: best(metric="mae", bounds=(0, 1), **at_place(place, bad)),
+     INVALID, "^(?!.*599).*(NaN|infinity|numeric|different number of output)", [
+         (place, bad)
+         for place in range(3)
+         for bad in ([NAN] * 600, [*S[:-1], INF], [*S[:-1].tolist(), "x"], S2)
+     ]),
     (lambda bad: best(metric="mae", bounds=(0, 1), candidates=[Says(bad)], X=X),
      INVALID, "NaN|infinity|numeric|number of output|column",
      [[NAN] * 600, [*S[:-1], INF], [*S[:-1].tolist(), "x"], S2]),
     (lambda: scorer("log_loss")(MODEL, X, np.where(Y, "eggs 98765", "ham")),
      ValueError, "not in labels|numbers"),
+    (lambda: scorer()(LINE, X, np.where(S > 0.5, NAN, 1.0)), ValueError, "Input y_true contains NaN"),
+    (lambda: scorer()(LINE, X, WORDS[0]), ValueError, "dtype='numeric'|could not convert"),
     (lambda: scorer().set_params(metric_params={"random_state": 0})(LINE, X, Y), ValueError, "random_state"),
     (lambda: scorer(own_error, greater_is_better=False)(LINE, X, Y, sample_weight=np.ones(600)),
      TypeError, "^own_error takes no sample_weight; score the records without"),
+    (lambda: scorer(own_error, greater_is_better=False, response_method=["decision_function"])(LINE, X, Y),
+     AttributeError, "LinearRegression has none of the attributes decision_function"),
     (lambda: scorer("log_loss")(LinearSVC().fit(X, Y), X, Y),
      AttributeError, "LinearSVC has none of the attributes predict_proba"),
     (lambda: scorer("average_precision")(LinearSVC().fit(X, Y), X, Y),
@@ -910,6 +1133,7 @@ ROWS = [
      TypeError, ..., [
          ("metric must be a private metric", {"metric": np.mean}),
          ("metric must be a private metric", {"metric": dp.private_mean_loss}),
+         ("needs an estimator with predict_proba", {"response_method": "predict_proba"}),
          ("estimator with predict_proba", {"metric": "log_loss", "estimator": LinearSVC(), "grid": {}}),
          ("not iterable or a distribution", {"grid": {"alpha": 1.0}}),
          ("must be a dict or a list of dicts", {"grid": "alpha"}),
@@ -923,6 +1147,8 @@ ROWS = [
      ]),
     (lambda data: search(data=data),
      ValueError, ..., [
+         ("Input y_true contains NaN", {"y_val": np.where(T[7] == T, NAN, T)}),
+         ("numeric", {"y_val": ["a"] * 40}),
          ("inconsistent numbers of samples", {"y_val": T[1:]}),
          ("requires y_val to be passed, but the target y_val is None", {"y_val": None}),
          ("requires y to be passed", {"y": None}),
@@ -932,6 +1158,7 @@ ROWS = [
          ("X_val has 2 features, but X has 3 features", {"X_val": Z[:, :2]}),
          ("requires X_val to be passed", {"X_val": None}),
          ("shape of those of X", {"X_val": Z[:, 0]}),
+         ("Input X_val contains NaN", {"X_val": np.where(Z[7, 1] == Z, NAN, Z)}),
          ("Input X_val contains infinity", {"X_val": np.where(Z[7, 1] == Z, INF, Z)}),
          ("contains NaN", {"X_val": sparse.csr_array(np.where(Z > 1, NAN, Z))}),
          ("X_val should hold what X holds", {"X_val": Z.astype(str)}),
@@ -971,14 +1198,19 @@ ROWS = [
     # comparisons and intervals for all people
     (lambda loss: dp.private_compare([1.0], [2.0], [3.0], **SAFE, loss=loss),
      ValueError, ..., [
+         ("no root mean squared error of its own; pass loss='mse'", "rmse"),
          ("no root mean squared error", dp.private_rmse),
+         ("pass loss='zero_one'", "accuracy_score"),
+         ("pass loss='zero_one'", dp.private_accuracy_score),
          ("pass loss='zero_one'", "accuracy"),
          ("a score", "top_k_accuracy_score"),
+         ("not the mean of one loss per record", "r2_score"),
          ("not the mean of one loss per record", "r2"),
          ("zeros as y_true and loss='mae'", dp.private_mean_loss),
          ("not the mean of one loss per record", "median_absolute_error"),
          ("zeros as y_true and loss='mae'", "private_mean"),
          ("no metric 'unheard_of'", "unheard_of"),
+         ("takes no mechanism", partial(dp.private_mae, mechanism="laplace")),
      ]),
     (lambda loss: dp.private_compare([1.0], [2.0], [3.0], **SAFE, loss=loss),
      TypeError, "loss must be a private metric", [abs, None, ["mae"]]),
@@ -998,6 +1230,7 @@ ROWS = [
      ]),
     (lambda options: dp.private_compare([1.0, 2.0], *[[1.0, 1.0]] * 2, **SAFE, **options),
      TypeError, ..., [
+         ("unexpected keyword argument 'alpha'", {"alpha": 0.5}),
          ("unexpected keyword argument 'max_loss'", {"loss": "mae", "max_loss": 1}),
          ("no options", {"loss": RecordLoss(np.add, reads=(np.asarray,) * 2), "bounds": (0, 1)}),
          ("spend_name", {"spend_name": 3}),
@@ -1015,6 +1248,10 @@ ROWS = [
     (lambda proba: dp.private_compare([0, 1], proba, proba, **SAFE),
      ValueError, "To compare probabilities pass loss='log_loss'",
      [[0.25, 0.75], [[0.75, 0.25], [0.25, 0.75]]]),
+    (lambda y, pred: dp.private_compare(y, S2[:2], pred, **SAFE, loss="log_loss"),
+     ValueError, "not in labels|columns of|different|values in",
+     [([98765, 1], S2[:2]), ([0, 1], [0.98765, 98.765])]),
+    (lambda: dp.private_compare(["98765"], ["a"], [1], **SAFE, loss="zero_one"), INVALID, "Mix of label"),
     (lambda loss, limit: dp.private_compare(
          [1.0, 2.0], [1.0, 1.0], [1.0, 1.0],
          **SAFE,
@@ -1096,6 +1333,8 @@ ROWS = [
              ),
          )
      )),
+    (lambda interval, epsilon: interval([0.5] * 300, **SAFE | {"epsilon": epsilon}),
+     ValueError, "epsilon", list(itertools.product(INTERVALS, (0, -1, NAN, INF, "1", None)))),
     # the relation, and what is left of epsilon
     (lambda relation: dp.private_mse(ONES, ONES, **SAFE, neighboring=relation),
      ValueError, "neighboring", ["swap", "REPLACE_ONE", None, 1, ["replace_one"]]),
@@ -1125,14 +1364,15 @@ WITHOUT_RECORDS = [
     (lambda: parsed(["recal in 'a'>=0.5"]), ValueError, r"No page has 'recal'\. Did you mean 'recall'\?"),
     (lambda: parsed(["recall>=0.5", "recall<=0.9"]), ValueError, "two requirements of 'recall'"),
     # scorers, and plans of how many releases a tool makes
-    (lambda metric, true, pred: metric(true, pred, **SAFE, **PRIVATE_N),
-     ValueError, "^A list does not state how many columns .*pass (arrays|labels)", [
-         (metric, rows if metric is dp.private_rmse else [0] * len(rows), rows)
-         for metric in (dp.private_rmse, dp.private_log_loss)
-         for rows in ([], [[0.25, 0.75]], [[0.25, 0.75]] * 2)
-     ]),
+    (lambda name: dp.make_private_scorer(name, epsilon=1.0),
+     ValueError, "There is no metric", ["neg_private_mean_loss", "neg_accuracy", "unheard_of"]),
     (lambda name: dp.make_private_scorer(name, epsilon=1.0),
      TypeError, "metric must be a private metric", ["private_mean_loss", "confusion_matrix", None, 3]),
+    (lambda metric: dp.make_private_scorer(metric, epsilon=1.0),
+     TypeError, r"^metric must be a private metric, a function of \(y_true, y_pred\)", [
+         roc_auc_score, make_scorer(roc_auc_score), None, dp.private_mean_loss, dp.private_variance,
+         dp.private_quantile, lambda y_true, y_pred, **anything: 0.0,
+     ]),
     (lambda: dp.make_private_scorer(own_error, epsilon=1.0),
      ValueError, "greater_is_better must be given for own_error"),
     (lambda: dp.make_private_scorer(
@@ -1141,8 +1381,12 @@ WITHOUT_RECORDS = [
      ValueError, "several numbers"),
     (lambda options, metric: dp.make_private_scorer(metric, **options),
      ValueError, ..., [
+         ("epsilon must be a positive, finite number", {"epsilon": None}, "mse"),
          ("epsilon must be a positive, finite number", {"epsilon": -1.0}, "mse"),
+         ("random_state can't be fixed", {"epsilon": 1.0, "random_state": 0}, "mse"),
          ("sample_weight can't be fixed", {"epsilon": 1.0, "sample_weight": [1]}, "mse"),
+         ("random_state", {"epsilon": 1.0}, partial(dp.private_mse, random_state=0)),
+         ("accountant can't", {"epsilon": 1.0}, partial(dp.private_mse, accountant=None)),
          ("response_method must be", {"epsilon": 1.0, "response_method": "fit"}, "mse"),
      ]),
     (lambda options: dp.make_private_scorer(dp.private_mse, **options),
@@ -1210,9 +1454,14 @@ WITHOUT_RECORDS = [
      ]),
     (lambda model: dp.count_releases(model, Z, T),
      ValueError, ..., [
+         ("cannot be counted", RidgeCV(scoring=SCORER)),
          ("cannot be counted", LogisticRegressionCV(scoring=SCORER)),
+         ("cannot be counted", RFECV(Ridge(), scoring=SCORER)),
          ("cannot be counted", FORWARD),
          ("cannot be counted", HalvingGridSearchCV(Ridge(), GRID, scoring=SCORER)),
+         ("cannot be counted", HistGradientBoostingRegressor(early_stopping=True, scoring=SCORER)),
+         ("cannot be counted", RFECV(Ridge())),
+         ("cannot be counted", RFECV(Ridge(), scoring="r2")),
          ("cannot be counted", HistGradientBoostingRegressor(early_stopping=True)),
          ("cannot be counted", MLPClassifier(early_stopping=True)),
          ("of its own", GridSearchCV(RFECV(Ridge(), scoring=SCORER), {"step": [1, 2]}, scoring=SCORER)),
@@ -1293,15 +1542,24 @@ WITHOUT_RECORDS = [
          ("private_roc_auc_score cannot be compared", f"{MODELS} --epsilon 1 --loss roc_auc"),
          ("pass loss='zero_one'", f"{MODELS} --epsilon 1 --loss accuracy"),
          ("is of one column", f"{MODELS} --epsilon 1 --loss mean"),
+         ("'magic'", f"{MODELS} --epsilon 1 --loss magic"),
          ("takes no normalize", f"{MODELS} --epsilon 1 --normalize false"),
+         ("unrecognized arguments: --colour", f"{MODELS} --epsilon 1 --colour 1"),
+         ("bounds must be", f"{MODELS} --epsilon 1 --loss mae --bounds '[1,0]'"),
+         ("max_records needs groups", f"{MODELS} --epsilon 1 --max-records 2"),
          ("max_records must be", f"{MODELS} --epsilon 1 --groups p --max-records 0"),
          ("positive, finite number", f"{MODELS} --epsilon 1 --max-difference 0"),
          ("strictly between 0 and 1", f"{MODELS} --epsilon 1 --confidence 1"),
+         ("'1/0' is not a positive, finite number", f"{MODELS} --epsilon 1/0"),
          ("--epsilon", f"{MODELS} --epsilon -1/3"),
+         ("'0/3' is not a positive, finite number", f"{MODELS} --epsilon 0/3"),
          ("is not a positive, finite number", f"{MODELS} --epsilon 1/1{'0' * 999}"),
+         ("--spend-name takes one line", f"{MODELS} --epsilon 1 --spend-name 'two\nlines'"),
+         ("no column 'c'", f"{MODELS} --epsilon 1 --pred-b c"),
      ]),
     (lambda line: typed("interval", line),
      Typed, ..., [
+         ("needs --max-loss", "--column y --epsilon 1"),
          ("needs --max-loss, a public cap, or --cap", "--column y --max-loss 1 --epsilon 1 --cap private"),
          ("--cap is of the mean", "--column y --quantile 0.5 --epsilon 1 --cap private"),
          ("strictly between 0 and 1", "--column y --epsilon 1 --quantile 1"),
@@ -1310,6 +1568,8 @@ WITHOUT_RECORDS = [
     (lambda line: typed("evaluate", line),
      Typed, ..., [
          ("needs --y-true, and", "--epsilon 1"),
+         ("--epsilon is needed once", PAGE),
+         (r"--labels LABEL \.\.\. for labels", "--y-true y --y-pred p --epsilon 1"),
          ("--task regression for targets", "--y-true y --y-pred p --epsilon 1"),
          ("contradict each other", f"{PAGE} --epsilon 1 --task regression"),
          ("--epsilon is needed once", f"{PAGE} --epsilon 1 2"),
@@ -1317,20 +1577,24 @@ WITHOUT_RECORDS = [
          ("can't write to", f"{PAGE} --epsilon 1 --output none/page.html"),
          ("no requirement", f"{PAGE} --epsilon 1 --require recall"),
          (r"Did you mean 'recall'\?", f"{PAGE} --epsilon 1 --require 'recal>=0.5'"),
+         ("once for each column", f"{PAGE} --epsilon 1 --sensitive a"),
          ("pos_label='none' is not one of the public labels", f"{PAGE} --epsilon 1 --pos-label none"),
          ("--dataset is of the demonstration", f"{PAGE} --epsilon 1 --dataset digits"),
          ("--total needs --budget", f"{PAGE} --epsilon 1 --total 3"),
+         ("no column 'none'", "--y-true y --y-score none --labels well ill --epsilon 1"),
      ]),
     (lambda line: typed("audit", line),
      Typed, "not a positive, finite number", ["--epsilon -1", "--epsilon 1 nan"]),
     (lambda line: typed("plan", line),
      Typed, ..., [
          ("--metric takes NAME=GUESS", "--metric f1 --n 100"),
+         ("There is no metric", "--metric f2=0.5 --n 100"),
          ("is not a whole number from 2", "--metric f1=0.5 --n 1"),
          ("guess must be from", "--metric f1=1.5 --n 100"),
          ("guess must be a finite", "--metric f1=nan --n 100"),
          ("none of these metrics takes positives", "--metric mse=4 --n 100 --positives 0.1"),
          ("unrecognized arguments: --q", "--metric mse=4 --n 100 --q 0.1"),
+         ("private_mean needs --bounds", "--metric mean=4 --n 100"),
          ("several numbers", "--metric roc_curve=0.4 --n 100"),
          ("not a positive, finite number", "--metric f1=0.5 --n 100 --epsilon 0"),
          ("--metric", "--n 100"),
@@ -1360,6 +1624,10 @@ WITHOUT_RECORDS = [
     (lambda options: kept(dp.private_f1_score, Y3, Y3, labels=[0, 1, 2], **options).noise_interval(),
      ValueError, "need not make it larger",
      [{"average": "weighted"}, {"average": "macro", "zero_division": NAN}]),
+    (lambda average: kept(
+         dp.private_specificity_score, Y3, Y3, labels=[0, 1, 2], average=average
+     ).noise_interval(),
+     ValueError, "need not make it larger", ["macro", "weighted", None]),
     (lambda options: kept(dp.private_accuracy_score, Y, Y, **options).population_interval(),
      ValueError, "with weights or groups|mechanism='geometric'", [
          {"sample_weight": np.full(600, 2.0)}, {"groups": THREE_EACH},
@@ -1463,6 +1731,8 @@ WITHOUT_RECORDS = [
          ("is for a guess of the value", "accuracy", ([0, 1], [0, 1]), {"positives": 0.5}),
          ("labels needs data", "f1", 0.8, {"n": 2, "labels": [0, 1]}),
          ("groups needs data", "mse", 4.0, {"n": 2, "groups": [0, 1]}),
+         ("inconsistent", "mse", (T, T[1:]), {"n": 100}),
+         ("inconsistent", "mse", (T, T), {"n": 100, "sample_weight": np.ones(39)}),
          ("at least one record", "mse", ([], []), {"n": 100, **PRIVATE_N}),
          ("is 0", "mean_loss", (np.zeros(100),), {}),
          ("is 0", "std", (np.zeros(100),), {}),
@@ -1476,11 +1746,24 @@ WITHOUT_RECORDS = [
     (lambda metric, guess, options: dp.plan_release(metric, guess=guess, epsilon=1.0, **options),
      TypeError, ..., [
          ("private_mean_loss has no option q or split", "mean_loss", (S,), {"split": 1, "q": 0.5}),
+         ("a private metric of this package", np.mean, (S,), {}),
+         ("a private metric of this package", partial(dp.private_mean_loss, S), (S,), {}),
          ("a private metric of this package", None, (S,), {}),
+         ("takes losses: guess must hold", "mean_loss", (), {}),
          ("takes losses: guess must hold", "mean_loss", (S, S), {}),
      ]),
     (lambda error: dp.plan_release(dp.private_mean_loss, guess=(S,), error=error),
      ValueError, "error|Nothing up to", [0, -1, NAN, INF, "1", True, 1e-12]),
+    (lambda epsilon: dp.plan_release(dp.private_mean_loss, guess=(S,), epsilon=epsilon),
+     ValueError, "epsilon", [0, -1, NAN]),
+    (lambda kind, options: kind(**options),
+     ValueError, lambda kind, options: next(iter(options)), [
+         *((dp.mechanisms.Hazard, {"resolution": wrong}) for wrong in (True, "0.1", 10**400)),
+         (dp.mechanisms.AboveThreshold, {"max_candidates": 10.5}),
+         (dp.mechanisms.AboveThreshold, {"first": 10**30}),
+         (dp.mechanisms.AboveThreshold, {"first": None}),
+         (dp.mechanisms.AboveThreshold, {"beta": None}),
+     ]),
     (lambda metric, options: kept(metric, Y, Y, **options).population_interval(sure=True),
      ValueError, ..., [
          ("several ratios", dp.private_f1_score, {"average": "weighted"}),
@@ -1504,6 +1787,7 @@ WITHOUT_RECORDS = [
          ("^ddof=1 cannot be used", variance(ddof=1), PRIVATE_N),
          ("^ddof must be smaller", variance(ddof=3), {}),
          ("pass bounds|give .*bounds", VALUES, {"mechanism": "laplace"}),
+         ("bounds", LOSSES, {"mechanism": "laplace"}),
          ("update the summary first", Summary("mse"), {}),
      ]),
     (lambda one, other: one.merge(other),
@@ -1525,6 +1809,7 @@ WITHOUT_RECORDS = [
          )
          for pair in ((a, b), (b, a))
      ]),
+    (lambda other: LOSSES.merge(other), ValueError, "merge only", [None, 3, [1.0], b"", dp.Summary]),
     (lambda metric: Summary(metric),
      TypeError, "^metric must be a private metric of|has no summary", [
          "private_quantile", dp.private_roc_auc_score, own_error, partial(dp.private_mse, [0.0]),
@@ -1559,7 +1844,11 @@ WITHOUT_RECORDS = [
          ("pinball", {"alpha": 2}), ("log loss", {"labels": [0, 1, 2]}), ("brier", {"pos_label": 7}),
          ("mean", {"bounds": None}),
      ]),
+    (lambda options: Summary("roc_curve", **options),
+     ValueError, lambda options: next(iter(options)),
+     [{"labels": [0, 1, 2]}, {"pos_label": 3}, {"edges": [0, 1]}, {"edges": [0, 2, 1]}, {"bins": 3}]),
     (lambda: scores().calibration_curve(0), ValueError, "n_bins"),
+    (lambda: scores(-1.0, 0.0, 1.0).calibration_curve(), ValueError, "probabilities"),
     (lambda case, at, wrong: getattr(dp, case.name)(
          *replaced([da.ones(2, chunks=1)] * len(case.row.data), at, wrong), **{**SAFE, **case.options}
      ),
@@ -1570,6 +1859,15 @@ WITHOUT_RECORDS = [
      ]),
     (lambda metric: metric(LAZY, LAZY, **SAFE, groups=LAZY),
      ValueError, "Some person has records in two chunks", [dp.private_mse, dp.private_f1_score]),
+    (lambda options: dp.private_mse(LAZY, LAZY, **{**SAFE, **options}),
+     TypeError, ..., [
+         ("groups must be a dask", {"groups": [1, 1, 2, 2]}),
+         ("sample_weight must be a dask", {"sample_weight": np.ones(4)}),
+         (r"^private_mse\(\) got an unexpected keyword argument 'capacity'$", {"capacity": 9}),
+     ]),
+    (lambda: dp.private_mse(LAZY, LAZY), TypeError, r"missing a required .*argument: 'epsilon'$"),
+    (lambda: dp.private_r2_score(LAZY, LAZY, **SAFE, sample_weight=LAZY),
+     ValueError, "takes no sample_weight"),
     (lambda: dp.private_r2_score(LAZY, LAZY, **{**SAFE, "epsilon": 5e-324}, error_share=0.1),
      ValueError, "too small to be divided"),
     # studies

@@ -83,7 +83,7 @@ def exact(epsilon):
 
 
 @pytest.mark.gate
-@settings(max_examples=25)
+@settings(max_examples=60)
 @given(total=amounts, spends=st.lists(amounts, max_size=20))
 def test_any_sequence_equals_the_exact_sum_in_memory_and_in_a_file(total, spends):
     with tempfile.TemporaryDirectory() as folder:

@@ -25,6 +25,28 @@ TIMES = (ROOT / "docs" / "measured" / "timing_pairs.inc").read_text(encoding="ut
 SECRET = 123456.75
 
 
+@pytest.fixture
+def budget(tmp_path):
+    """Return an open accountant with a file of which half is spent, and the file as it was before."""
+    accountant = dp.PrivacyAccountant(1.0, tmp_path / "budget.sqlite")
+    shutil.copy(accountant.path, tmp_path / "backup")
+    accountant.spend(0.5, "first")
+    return accountant, tmp_path / "backup"
+
+
+def test_a_file_that_is_rolled_back_stops_whose_process_has_seen_it_and_is_unspent_for_others(budget):
+    accountant, backup = budget
+    shutil.copy(backup, accountant.path)
+    with pytest.raises(ValueError, match="rolled back"):
+        accountant.spend(0.1, "after the backup")
+    new_session()
+    elsewhere = dp.PrivacyAccountant(1.0, accountant.path)
+    assert elsewhere.remaining == 1.0
+    elsewhere.spend(0.75, "in another process, which has not seen the first")
+    with pytest.raises(ValueError, match="rolled back"):
+        accountant.spend(0.1, "the sum is above what was seen")
+
+
 def test_a_file_whose_wal_was_deleted_stops_whose_process_has_seen_it_and_is_short_for_others(tmp_path):
     path = tmp_path / "budget.sqlite"
     accountant = dp.PrivacyAccountant(1.0, path)
@@ -43,9 +65,8 @@ def test_a_file_whose_wal_was_deleted_stops_whose_process_has_seen_it_and_is_sho
 
 
 @pytest.mark.parametrize("within_a_process", [True, False])
-def test_a_copy_is_a_second_budget_and_none_within_a_process(tmp_path, within_a_process):
-    accountant = dp.PrivacyAccountant(1.0, tmp_path / "budget.sqlite")
-    accountant.spend(0.5, "first")
+def test_a_copy_is_a_second_budget_and_none_within_a_process(budget, tmp_path, within_a_process):
+    accountant, _ = budget
     shutil.copy(accountant.path, tmp_path / "copy.sqlite")
     if not within_a_process:
         new_session()
@@ -57,6 +78,18 @@ def test_a_copy_is_a_second_budget_and_none_within_a_process(tmp_path, within_a_
 def edit(path, statement):
     with closing(sqlite3.connect(path)) as db, db:
         db.execute(statement)
+
+
+def test_an_edit_is_noticed_only_if_it_does_not_add_up(budget):
+    accountant, _ = budget
+    edit(accountant.path, "UPDATE budget SET spent = '0x0/0x1'")
+    with pytest.raises(ValueError, match="edited"):
+        accountant.spend(0.5, "second")
+    new_session()
+    with pytest.raises(ValueError, match="damaged"):
+        dp.PrivacyAccountant(1.0, accountant.path)
+    edit(accountant.path, "DELETE FROM history")
+    assert dp.PrivacyAccountant(1.0, accountant.path).remaining == 1.0
 
 
 ANOTHER = "INSERT INTO history SELECT 3, time, label, '{}', mechanism, neighboring FROM history WHERE id = 1"

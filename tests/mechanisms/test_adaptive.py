@@ -79,18 +79,18 @@ def test_one_stage_below_a_third_of_the_threshold_and_two_from_the_threshold_on(
 @pytest.mark.gate
 @pytest.mark.parametrize("options", [{}, PRIVATE_N])
 def test_between_a_public_coin_decides_with_its_stated_probability(options):
-    """Of 100 releases; a false alarm once in a million."""
+    """Of 200 releases; a false alarm once in a million."""
     x = np.random.default_rng(0).normal(size=3000)
     for metric, epsilon in ((private_mean_loss, 0.06), (private_variance, 0.2)):
         x = abs(x) if metric is private_mean_loss else x
         results = [
             with_result(metric)(x, epsilon=epsilon, random_state=seeded(seed), **options)
-            for seed in range(100)
+            for seed in range(200)
         ]
         two = sum("scale" in result.drawn for result in results)
         # n * epsilon is .6 of the threshold, or 2/3 of it; a part of epsilon pays for a noisy count
         share = (0.95 if options else 1.0) * (0.6 if metric is private_mean_loss else 2 / 3)
-        assert abs(two - 100 * (1.5 * share - 0.5)) < 5 * math.sqrt(25)
+        assert abs(two - 200 * (1.5 * share - 0.5)) < 5 * math.sqrt(50)
         assert all(result.noise_interval().lower <= result.value for result in results[:20])
 
 

@@ -161,12 +161,34 @@ def largest_loss(values, epsilon=Fraction(1)):
     return worst
 
 
-@pytest.mark.parametrize(("epsilon", "finenesses"), [(Fraction(1), (2, 5)), (Fraction(5, 2), (8, 11))])
-def test_the_joint_law_of_neighbours_on_a_small_lattice(epsilon, finenesses, monkeypatch):
+@pytest.mark.parametrize(
+    ("epsilon", "finenesses", "patched", "defects"),
+    [
+        (
+            Fraction(1), (2, 5), geometric,
+            # the noise of a mean alone, and that of two numbers whose rounding costs nothing
+            {"_noise": [lambda _, epsilon, change: Staircase(epsilon, change),
+                        lambda _, epsilon, change: Staircase(epsilon / (change - 1), 1)]},
+        ),
+        (
+            Fraction(5, 2), (8, 11), geometric,
+            # the spread has too much of epsilon, or is taken to move by less than it does
+            {"spread_noise": [lambda of_mean, epsilon: Staircase(epsilon / 5, -(-of_mean.steps // 4)),
+                              lambda of_mean, epsilon: Staircase(epsilon / 8, max(of_mean.steps // 8, 1))]},
+        ),
+    ],
+    ids=["together", "each its own"],
+)  # fmt: skip
+def test_the_joint_law_of_neighbours_on_a_small_lattice(epsilon, finenesses, patched, defects, monkeypatch):
     values = [*np.random.default_rng(0).random(12).tolist(), 0.0, 0.5, 1.0]
     for fineness in finenesses:
         monkeypatch.setattr(geometric, "FINENESS", fineness)
         assert largest_loss(values, epsilon) <= epsilon * (1 + 1e-9)
+        ((name, several),) = defects.items()
+        for defect in several:
+            with monkeypatch.context() as planted:
+                planted.setattr(patched, name, defect)
+                assert largest_loss(values, epsilon) > 1.04 * epsilon
 
 
 @pytest.mark.parametrize("epsilon", [Fraction(1, 2), Fraction(5, 2)])

@@ -67,6 +67,17 @@ def two_sided_law(rate, reach):
     return (1 - q) / (1 + q) * q ** np.abs(np.arange(-reach, reach + 1))
 
 
+def zero_sum_law(rate, size, reach):
+    """Return P(z_1 = k) of noise with the sum 0: the law of one times that of the sum of the others."""
+    one = two_sided_law(rate, reach)
+    others = np.ones(1)
+    for _ in range(size - 1):
+        others = np.convolve(others, one)
+    middle = others.size // 2
+    law = one * others[middle - reach : middle + reach + 1][::-1]
+    return law / law.sum()
+
+
 def chi_square(drawn, law, reach):
     """Return the p-value of integers under a law on -reach .. reach, rare ones taken together."""
     k = np.arange(-reach, reach + 1)
@@ -128,6 +139,20 @@ def test_many_integers_of_a_long_rate_ask_for_words_seldom():
         entropy = mock.Mock(wraps=SeededEntropy(1))
         assert len(discrete_laplaces(entropy, rate, 1000)) == 1000
         assert entropy.words.call_count < 500
+
+
+@pytest.mark.gate
+@pytest.mark.parametrize("size", slow_but([2, 3], [2, 3, 4, 12]))
+def test_integers_with_the_sum_0_have_their_law(size):
+    entropy, rate = SeededEntropy(6), Fraction(1, 2)
+    drawn = np.array([zero_sum_laplaces(entropy, rate, size) for _ in range(3000)])
+    assert not drawn.sum(axis=1).any()
+    law = zero_sum_law(0.5, size, 24)
+    for column in (0, size - 1):  # the last one is made of the others
+        assert chi_square(drawn[:, column], law, 24) > 1e-4
+    if size > 2:
+        independent = two_sided_law(0.5, 24)
+        assert size > 4 or chi_square(drawn[:, 0], independent, 24) < 1e-4
 
 
 def test_integers_of_any_rate():

@@ -39,7 +39,7 @@ MSE = partial(dp.private_mse, bounds=(0, 1), mechanism="piecewise_laplace")
 
 @pytest.mark.gate
 @loop_over("membership", ["private", "public"])
-@loop_over("metric", ["recall", "roc_auc", MSE])
+@loop_over("metric", ["recall", "roc_auc", "accuracy", MSE])
 def test_a_person_in_several_groups_of_a_frame_costs_epsilon_at_most(metric, membership):
     public = {"epsilon": 0.5, "group_labels": [0, 1], "membership": membership}
     ends = KINDS[0], KINDS[2]  # right and missed

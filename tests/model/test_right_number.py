@@ -1,11 +1,12 @@
 """Is it the right number? The auditor sees how private a law is, and not what it is the law of.
 
-At a huge epsilon a release is its metric, as `tests/test_matrix.py` has it, and all that is drawn besides is
-what it is said to be. Where most of that epsilon is left for the second of two stages, the release is the
-metric of records that are clipped at the scale that was drawn. Definitions in fractions stand beside it.
+Definitions, in fractions and from the records alone, stand beside public calls. At a huge epsilon a release
+is its metric, and all that is drawn besides is what it is said to be. Where most of that epsilon is left for
+the second of two stages, the release is the metric of records that are clipped at the scale that was drawn.
 """
 
 import itertools
+import math
 import random
 import warnings
 from collections import Counter
@@ -27,6 +28,11 @@ NUMBERS = [0.0, 1e-9, 0.1, 0.25, 1 / 3, 0.5, 0.7, 1.0, 1.5, 2.0, 3.3, 10.0, 123.
 
 def fractions(values):
     return [Fraction(float(value)) for value in values]
+
+
+def clipped(values, limits):
+    low, high = limits or (-math.inf, math.inf)
+    return [min(max(float(value), low), high) for value in values]
 
 
 def mean(values):
@@ -56,7 +62,37 @@ def variance(x, cost=None):
     return min(costs) / n
 
 
-# ---- releases ----------------------------------------------------------------------------------------------
+def order_statistic(values, q):
+    values = sorted(values)
+    return values[max(math.ceil(len(values) * q - 1), 0)]
+
+
+def wrong_pairs(true, scores):
+    """Return 1 - AUC; a tie is half a pair in the wrong order."""
+    pairs = [
+        Fraction(2 * (a < b) + (a == b), 2)
+        for (a, one), (b, other) in itertools.product(zip(scores, true, strict=True), repeat=2)
+        if one == 1 and other == 0
+    ]
+    return mean(pairs) if pairs else Fraction(1, 2)
+
+
+def calibration_error(true, scores, bins):
+    excess = Counter()
+    for y, score in zip(true, scores, strict=True):
+        excess[max(math.ceil(Fraction(score) * bins) - 1, 0)] += y - Fraction(score)
+    return sum(map(abs, excess.values())) / len(true)
+
+
+def f1(pairs, label):
+    right, missed, found = (
+        sum(1 for y, p in pairs if test(y == label, p == label))
+        for test in (lambda y, p: y and p, lambda y, p: y and not p, lambda y, p: p and not y)
+    )
+    return Fraction(2 * right, 2 * right + missed + found) if right + missed + found else Fraction(0)
+
+
+# ---- queries: a call, and the number that it is to give ----------------------------------------------------
 
 
 def some(rng, n):
@@ -64,6 +100,12 @@ def some(rng, n):
     return [
         min(rng.lognormvariate(0, 2), 1e6) if rng.random() < 0.6 else rng.choice(NUMBERS) for _ in range(n)
     ]
+
+
+def errors(rng, n):
+    limits = rng.choice([None, (0.0, 10.0), (-0.5, 1.1)])
+    y, p = some(rng, n), some(rng, n)
+    return (y, p), limits, [abs(a - b) for a, b in zip(clipped(y, limits), clipped(p, limits), strict=True)]
 
 
 def of_people(rng, n, relation):
@@ -78,10 +120,121 @@ def of_people(rng, n, relation):
     return options
 
 
+def mean_of_errors(metric, power):
+    def query(rng, n, relation):
+        data, limits, losses = errors(rng, n)
+        people = of_people(rng, n, relation)
+        terms = person_terms([loss**power for loss in losses], *map(people.get, ("sample_weight", "groups")))
+        return metric, data, {"bounds": limits, **people}, mean(terms)
+
+    return query
+
+
+def mean_query(rng, n, relation):
+    x, limits = [value - 1 for value in some(rng, n)], rng.choice([(-1.0, 2.5), (-7.0, 1e3)])
+    return dp.private_mean, (x,), {"bounds": limits}, mean(fractions(clipped(x, limits)))
+
+
+def variance_query(rng, n, relation):
+    x = [value - rng.choice([0, 1]) for value in some(rng, n)]
+    limits = rng.choice([None, (0.0, 10.0), (-0.3, 3.3)])
+    return dp.private_variance, (x,), {"bounds": limits}, variance(clipped(x, limits))
+
+
+def r2_query(rng, n, relation):
+    (y, p), limits, losses = errors(rng, n)
+    spread = variance(clipped(y, limits))
+    # a ratio of which either part is next to 0 is not told by any epsilon
+    exact = 1 - mean([loss**2 for loss in fractions(losses)]) / spread if spread > 0.01 else None
+    return dp.private_r2_score, (y, p), {"bounds": limits}, exact
+
+
+def quantile_query(rng, n, relation):
+    x, q = some(rng, n), rng.choice([0, 0.1, 0.5, 0.9, 1])
+    low, high = rng.choice([(0.0, 10.0), (0.2, 3.3), (0.0, None)])
+    inside = clipped(x, (low, math.inf if high is None else high))
+    return dp.private_quantile, (x,), {"q": q, "bounds": (low, high)}, order_statistic(inside, q)
+
+
+def scores_of(rng, n):
+    true = [rng.randrange(2) for _ in range(n)]
+    return true, [rng.choice([0.0, 0.2, 0.5, 0.9, rng.random()]) for _ in true]
+
+
+def auc_query(rng, n, relation):
+    true, scores = scores_of(rng, n)
+    return dp.private_roc_auc_score, (true, scores), {}, 1 - wrong_pairs(true, scores)
+
+
+def calibration_query(rng, n, relation):
+    true, scores = scores_of(rng, n)
+    bins = rng.choice([2, 4, 8])
+    exact = calibration_error(true, scores, bins)
+    return dp.private_expected_calibration_error, (true, scores), {"n_bins": bins}, exact
+
+
+def labels_of(rng, n):
+    return tuple([rng.randrange(3) for _ in range(n)] for _ in range(2))
+
+
+def share_query(rng, n, relation):
+    data = labels_of(rng, n)
+    people = of_people(rng, n, relation)
+    right = [y == p for y, p in zip(*data, strict=True)]
+    terms = person_terms(right, *map(people.get, ("sample_weight", "groups")))
+    return dp.private_accuracy_score, data, people, mean(terms)
+
+
+def f1_query(rng, n, relation):
+    data = labels_of(rng, n)
+    exact = mean([f1([*zip(*data, strict=True)], label) for label in range(3)])
+    return dp.private_f1_score, data, {"average": "macro", "labels": [0, 1, 2]}, exact
+
+
+QUERIES = {
+    "mean squared error": mean_of_errors(dp.private_mse, 2),
+    "mean absolute error": mean_of_errors(dp.private_mae, 1),
+    "mean": mean_query,
+    "variance": variance_query,
+    "r2": r2_query,
+    "quantile": quantile_query,
+    "AUC": auc_query,
+    "calibration error": calibration_query,
+    "accuracy": share_query,
+    "macro F1": f1_query,
+}
+
+
+NO_RANK = ("quantile", ADD)  # it would tell a private number of records
+
+
 def released(metric, data, options, **settings):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of seeds and of noise
         return dp.with_result(metric)(*map(np.array, data), **options, **settings)
+
+
+@pytest.mark.parametrize(
+    ("name", "relation"),
+    [(name, relation) for name in QUERIES for relation in (REPLACE, ADD) if (name, relation) != NO_RANK],
+)
+def test_without_noise_a_release_is_its_metric(name, relation):
+    rng, tried = random.Random(f"{name}, {relation}"), 0
+    for number in range(40):
+        metric, data, options, exact = QUERIES[name](rng, rng.choice([1, 2, 3, 7, 15]), relation)
+        limited = options.get("bounds", ()) is not None and None not in options.get("bounds", ())
+        for mechanism in ("hazard", "adaptive", *(["geometric"] if limited else [])):
+            if exact is None or (name == "AUC" and relation == ADD and mechanism == "geometric"):
+                continue
+            by = {} if name == "macro F1" else {"mechanism": mechanism}
+            by |= {} if relation == REPLACE else {"neighboring": relation}
+            result = released(metric, data, options, epsilon=HUGE, random_state=number, **by)
+            # the lattice of a mean has a million steps; r2 is a ratio of two
+            range_of_squares = np.ptp(options["bounds"]) ** 2 if limited and "bounds" in options else 0.0
+            allowed = {"rel": 1e-3 if name == "r2" else 1e-5, "abs": 1e-6 * max(range_of_squares, 1.0)}
+            assert result.value == pytest.approx(float(exact), **allowed), mechanism
+            tried += 1
+    assert tried > 30
 
 
 @pytest.mark.parametrize("relation", [REPLACE, ADD])

@@ -144,7 +144,7 @@ def first_place(law, n, mean, side):
 
 
 @pytest.mark.gate
-@loop_over("epsilon", [0.3, 3.0])
+@loop_over("epsilon", [0.3, 1.0, 3.0])
 @pytest.mark.parametrize(
     ("name", "n"),
     [

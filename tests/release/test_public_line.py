@@ -17,7 +17,6 @@ import pytest
 from cases import (
     ADD_OR_REMOVE,
     CALLS,
-    KINDS,
     REPLACE,
     RULES,
     made_for,
@@ -60,7 +59,6 @@ PRIVATE = (
 NO_METRIC = ("private_mean_interval", "private_quantile_interval", "private_compare")
 N = 211  # nothing public of the tests' table has this length
 each_call = loop_over("call", CALLS)
-each_kind = loop_over("call", [call for call in CALLS if call.name in KINDS])
 
 
 def varied(call, n=N):
@@ -178,7 +176,7 @@ def test_plans_of_intervals_and_comparisons_are_public(name):
 
 
 @pytest.mark.gate
-@each_kind
+@each_call
 def test_noises_of_neighbours_are_the_same_and_lead_to_no_record(call):
     for name, options, data in varied(call):
         if options.get("sample_weight") is not None or options.get("groups") is not None:
@@ -217,7 +215,7 @@ def result_of(call, settings, data, outcomes, monkeypatch):
 
 
 @pytest.mark.gate
-@each_kind
+@each_call
 def test_a_result_follows_from_what_was_released_and_leads_to_no_record(call, monkeypatch):
     data, other = records(call.name, N), [a[:N] for a in records(call.name, N + 20)]
     if call.relation == ADD_OR_REMOVE:

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from cases import CASES, PRIVATE_N, valid
+from cases import CASES, KINDS, PRIVATE_N, valid
 from helpers import all_of_labels, messages, new_session
 from sklearn.dummy import DummyClassifier
 
@@ -160,8 +160,7 @@ def metric_door(case):
     return Door(with_result(case.function), records, case.options, public, relations)
 
 
-OF_METRICS = ("mse", "mse, 3 outputs", "r2", "accuracy", "f1", "roc auc", "quantile", "confusion matrix")
-DOORS |= {f"metric: {name}": metric_door(CASES[name]) for name in OF_METRICS}
+DOORS |= {f"metric: {name}": metric_door(CASES[name]) for name in sorted(KINDS)}
 
 
 @pytest.fixture

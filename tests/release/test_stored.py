@@ -21,7 +21,7 @@ from functools import partial
 import numpy as np
 import pandas as pd
 import pytest
-from cases import KINDS, LIMITED, RULES, valid
+from cases import CALLS, KINDS, RULES, valid
 from helpers import all_of_labels, loop_over, new_session, slow_but
 from sklearn.linear_model import Ridge
 from sklearn.metrics import make_scorer
@@ -65,7 +65,7 @@ def served(path, ask=ask, total=4):
 
 
 @pytest.mark.gate
-@loop_over("call", [call for call in LIMITED if call.name in KINDS])
+@loop_over("call", [call for call in CALLS if call.name in KINDS])
 def test_a_stored_result_of_each_mechanism_is_the_original(call, tmp_path):
     budget = PrivacyAccountant(100, tmp_path / str(call).replace("/", " "))
     ask = partial(call.release, valid(call.case), epsilon=1, accountant=budget)
