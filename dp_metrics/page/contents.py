@@ -14,8 +14,8 @@ from dp_metrics.inference.comparison import Comparison
 from dp_metrics.inputs.options import Relation
 from dp_metrics.metrics.labels.released_confusion import ReleasedConfusion
 from dp_metrics.metrics.scores.released_scores import ReleasedScores
-from dp_metrics.page.in_short import CONFIDENCE, QUESTIONS, summary_of
-from dp_metrics.page.numbers import FOR_WHOM, HOW_GOOD, Number, PageFacts
+from dp_metrics.page.in_short import QUESTIONS, summary_of
+from dp_metrics.page.numbers import CONFIDENCE, FOR_WHOM, HOW_GOOD, Number, PageFacts
 from dp_metrics.page.page_plan import ByGroupToo, PageRelease
 from dp_metrics.page.requirements import Verdicts, verdicts_of
 from dp_metrics.release.released import Interval

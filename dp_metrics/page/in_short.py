@@ -11,11 +11,11 @@ from typing import Any
 from dp_metrics.inference.comparison import Comparison
 from dp_metrics.inputs.labels import LabelSet
 from dp_metrics.inputs.options import Relation
-from dp_metrics.page.numbers import FOR_WHOM, Number, PageFacts
+from dp_metrics.page.numbers import CONFIDENCE, FOR_WHOM, Number, PageFacts
+from dp_metrics.page.requirements import CANNOT_TELL, EACH, FAIL, PASS, expanded, verdicts_of
 from dp_metrics.page.setting import SCORES, TARGETS
 from dp_metrics.release.released import Interval
 
-CONFIDENCE = 0.95
 QUESTIONS = ("How good?", "For whom?", "How sure?", "Which is better?", "Cost and promise?")
 """What the five sentences answer."""
 
@@ -138,7 +138,11 @@ def _for_whom(page: PageFacts) -> str:
     of_groups = [one for one in page.numbers.values() if one.section == FOR_WHOM]
     if not of_groups:
         return "No groups of people were given."
-    sure, gaps = [], [one for one in of_groups if one.group is None]
+    rules = [one for one in page.evaluated.asked.get("requirements", ()) if EACH in one]
+    if rules:
+        return " ".join(_kept_or_broken(page, rule) for rule in rules)
+    # how many are positive tells nothing of the model
+    sure, gaps = [], [one for one in of_groups if one.group is None and one.metric != "prevalence"]
     for one in gaps:
         limits = _limits(one, 1 - (1 - CONFIDENCE) / len(gaps))  # all of them hold at once
         if limits is not None and limits.lower > 0:
@@ -151,6 +155,26 @@ def _for_whom(page: PageFacts) -> str:
     else:
         gap = _with_range(100 * number.value, _times(limits, 100), " points of 100")
     return f"Groups surely differ: the largest gap in {number.metric} is {gap}."
+
+
+def _kept_or_broken(page: PageFacts, rule: str) -> str:
+    """Return in which groups a rule about each of them is broken, kept, or neither can be told."""
+    verdicts = verdicts_of(page)
+    assert verdicts is not None
+    answers: dict[str, list[str]] = {FAIL: [], PASS: [], CANNOT_TELL: []}
+    for name in expanded(page.numbers, [rule]):
+        number, limits = page.numbers[name], verdicts[name].interval
+        range_ = "" if limits is None else f" ({_with_range(number.value, limits)})"
+        answers[verdicts[name].answer].append(f"{name.partition(' in ')[2]}{range_}")
+    broken, kept, unclear = answers.values()
+    told = [f"is broken in {', '.join(broken)}"] if broken else []
+    told += [f"is kept in {_groups(len(kept))}"] if kept else []
+    told += [f"in {_groups(len(unclear))} we cannot tell"] if unclear else []
+    return f'The rule "{" ".join(rule.split())}" {", ".join(told)}.'
+
+
+def _groups(number: int) -> str:
+    return "1 group" if number == 1 else f"{number} groups"
 
 
 def _how_sure(page: PageFacts) -> str:

@@ -19,6 +19,8 @@ from dp_metrics.release.released import Interval, Monotone, ReleasedNumbers, onl
 from dp_metrics.release.result import Result
 from dp_metrics.release.stored_answers import NOT_STORED
 
+CONFIDENCE = 0.95
+"""Of the limits that a page shows."""
 HOW_GOOD, FOR_WHOM = "How good", "For whom"
 
 _MOST_LABELS = 20  # whose recall, precision and F1 are shown

@@ -22,8 +22,8 @@ from dp_metrics.fairness.groups import Groups, public_groups
 from dp_metrics.inputs.arrays import Records, asked_of_persons, columns_of, first_records
 from dp_metrics.inputs.options import Relation, own_error_state
 from dp_metrics.page.contents import Section, Table, pictures_of, sections_of
-from dp_metrics.page.in_short import CONFIDENCE, check_words, header_of, summary_of, words_of
-from dp_metrics.page.numbers import Number, PageFacts
+from dp_metrics.page.in_short import check_words, header_of, summary_of, words_of
+from dp_metrics.page.numbers import CONFIDENCE, Number, PageFacts
 from dp_metrics.page.page_plan import ByGroupToo, EvaluationPlan, PageForm, PageRelease, plan_of_page, planned
 from dp_metrics.page.requirements import Verdicts, checked, needed_releases, spelled, verdicts_of
 from dp_metrics.page.setting import Setting, given

@@ -16,8 +16,7 @@ from dp_metrics._html import HtmlRepr, card
 from dp_metrics._random import SeededEntropy
 from dp_metrics.inputs.arrays import Records
 from dp_metrics.inputs.options import as_real, check_choice, check_confidence, did_you_mean
-from dp_metrics.page.in_short import CONFIDENCE
-from dp_metrics.page.numbers import FOR_WHOM, METRICS, Number, PageFacts, numbers_of
+from dp_metrics.page.numbers import CONFIDENCE, FOR_WHOM, METRICS, Number, PageFacts, numbers_of
 from dp_metrics.page.page_plan import EvaluationPlan, PageForm, PageRelease, plan_of_page
 from dp_metrics.page.setting import PROBABILITIES, SCORES
 from dp_metrics.release.release import Release
@@ -122,7 +121,7 @@ class Verdicts(Mapping[str, Verdict], HtmlRepr):
         return card("Requirements", facts, ["requirement", "answer", "limits"], self.rows())
 
 
-_EACH = " in each group"
+EACH = " in each group"
 
 
 def spelled(requirements: Any) -> tuple[str, ...]:
@@ -186,8 +185,8 @@ def expanded(numbers: Mapping[str, Number], requirements: Any) -> dict[str, tupl
     found: dict[str, tuple[str, float]] = {}
     for name, pair in asked.items():
         names = [name]
-        if name.endswith(_EACH):
-            metric = name.removesuffix(_EACH)
+        if name.endswith(EACH):
+            metric = name.removesuffix(EACH)
             of_groups = [one for one in numbers.values() if one.metric == metric and one.section == FOR_WHOM]
             of_groups = [one for one in of_groups if one.group is not None]
             alone = [one for one in of_groups if one.feature is not None]
