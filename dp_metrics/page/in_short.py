@@ -170,7 +170,7 @@ def _kept_or_broken(page: PageFacts, rule: str) -> str:
     told = [f"is broken in {', '.join(broken)}"] if broken else []
     told += [f"is kept in {_groups(len(kept))}"] if kept else []
     told += [f"in {_groups(len(unclear))} we cannot tell"] if unclear else []
-    return f'The rule "{" ".join(rule.split())}" {", ".join(told)}.'
+    return f'The rule "{rule.strip()}" {" and ".join(told)}.'
 
 
 def _groups(number: int) -> str:
