@@ -7,6 +7,7 @@ missing extra is one clear line, where they are not installed.
 import argparse
 import inspect
 import json
+import math
 import os
 import sys
 from collections.abc import Callable, Sequence
@@ -156,7 +157,7 @@ def _plan(typed: argparse.Namespace) -> None:
     if any(plan.error_range for _, plan in plans):
         print("\nRanges are from light tails (normal errors) to heavy ones: plan for the larger error.")
     off_by = max(plan.off_by / plan.error for _, plan in plans)
-    print(f"\nErrors are simulated: they may be off by {off_by:.0%} at most.".replace("%", " %"))
+    print(f"\nErrors are simulated: they may be off by {math.ceil(100 * off_by)} % at most.")
 
 
 def _plans_for(typed: argparse.Namespace, **goal: float) -> tuple[_Plans, _Tables]:
