@@ -42,7 +42,7 @@ _OPEN = (
     "depend on whether there are records: pass labels=[...], and arrays of one type; for probabilities that "
     "are not float64 also a small max_loss."
 )
-UNGROUPED = "its release is about records, not persons"
+_UNGROUPED = "its release is about records, not persons"
 _UNLIKE = "All records must have the same number of outputs or columns, and probabilities one type."
 
 
@@ -214,7 +214,7 @@ class Summary(HtmlRepr):
                 continue
             if name not in self._metric.options:
                 raise ValueError(
-                    f"{self._name} takes no {name}: {self._metric.refused.get(name, UNGROUPED)}."
+                    f"{self._name} takes no {name}: {self._metric.refused.get(name, _UNGROUPED)}."
                 )
             named[name] = value
         if any(map(is_collection, named.values())):
@@ -223,14 +223,14 @@ class Summary(HtmlRepr):
             check_collections(named)
             self.__dict__.update(vars(self.merge(summarised(self, named))))
             return self
-        persons = None if groups is None else persons_of(groups)
         shape, records = self._metric.records(
             data, {**self._options, **of_each}, Relation.ADD_OR_REMOVE_ONE, is_all=False
         )
         query = self._planned(shape)
         stats = self._stats_of(query, records)
         form = _form_of(shape) if shape.states_columns or stats[0].totals.n > 0 else None
-        together = self._together(persons, stats)
+        # valid labels, as the stats have been made of them
+        together = self._together(None if groups is None else persons_of(groups), stats)
         added = self._add(replace(query, unstated=None), stats, form, is_open=False)
         self._is_weighted |= sample_weight is not None
         self._persons = together

@@ -110,6 +110,8 @@ def test_the_exact_loss_of_a_person_is_at_most_epsilon(name):
         (lambda: dp.Summary("mse", max_records=2), "unexpected keyword"),
         (lambda: dp.Summary("variance").update(Y, groups=PERSONS), "takes no groups"),
         (lambda: dp.Summary("recall_score", max_records=2).update(Y, P).release(1.0), "needs groups"),
+        (lambda: dp.Summary("mse").update(Y, P, groups=[{}] * Y.size), "groups must be hashable labels"),
+        (lambda: dp.Summary("mse").update(Y, P, groups=[None] * Y.size), "groups contains NaN"),
         (lambda: summary_of("mse").release(1.0, neighboring="add_or_remove_one"), "cannot be used with"),
     ],
 )
