@@ -14,10 +14,11 @@ from dp_metrics.inference.comparison import Comparison
 from dp_metrics.inputs.options import Relation
 from dp_metrics.metrics.labels.released_confusion import ReleasedConfusion
 from dp_metrics.metrics.scores.released_scores import ReleasedScores
+from dp_metrics.page.facts import PageFacts
 from dp_metrics.page.in_short import QUESTIONS, summary_of
-from dp_metrics.page.numbers import CONFIDENCE, FOR_WHOM, HOW_GOOD, Number, PageFacts
+from dp_metrics.page.numbers import CONFIDENCE, FOR_WHOM, HOW_GOOD, Number
 from dp_metrics.page.page_plan import ByGroupToo, PageRelease
-from dp_metrics.page.requirements import Verdicts, verdicts_of
+from dp_metrics.page.requirements import Verdicts
 from dp_metrics.release.released import Interval
 
 _OF_PERSONS = " This holds for all records of one person together, up to {}; who has which is public."
@@ -42,7 +43,7 @@ def as_dict(page: PageFacts, rows: list[dict[str, Any]]) -> dict[str, Any]:
         "most_records": page.most_records,
         "confidence": CONFIDENCE,
         "numbers": rows,
-        "requirements": None if (required := verdicts_of(page)) is None else required.to_dict(),
+        "requirements": None if page.verdicts is None else page.verdicts.to_dict(),
         "comparison": found.to_dict() if isinstance(found, Comparison) else None,
         "plan": [
             {"name": one.name, "about": one.about, "epsilon": float(one.epsilon),
@@ -198,8 +199,8 @@ def sections_of(page: PageFacts, exact: Mapping[str, float] | None = None) -> li
         tables.append(_by("label", "By label", of_labels))
     said = [f"{question} {told}" for question, told in zip(QUESTIONS, summary_of(page), strict=True)]
     sections = [Section("In short", "", lines=said)]
-    if (required := verdicts_of(page)) is not None:
-        sections.append(Section("Requirements", _REQUIRED, [_required(required, page)]))
+    if page.verdicts is not None:
+        sections.append(Section("Requirements", _REQUIRED, [_required(page.verdicts, page)]))
     sections += [Section(HOW_GOOD, _HOW_GOOD, tables, [one for one in shown if not _is_of_groups(one)])]
     if groups := [one for one in numbers if one.section == FOR_WHOM]:
         sizes, tables = _sizes(evaluated), []

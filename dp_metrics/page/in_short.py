@@ -11,8 +11,9 @@ from typing import Any
 from dp_metrics.inference.comparison import Comparison
 from dp_metrics.inputs.labels import LabelSet
 from dp_metrics.inputs.options import Relation
-from dp_metrics.page.numbers import CONFIDENCE, FOR_WHOM, Number, PageFacts
-from dp_metrics.page.requirements import CANNOT_TELL, EACH, FAIL, PASS, expanded, verdicts_of
+from dp_metrics.page.facts import PageFacts
+from dp_metrics.page.numbers import CONFIDENCE, FOR_WHOM, Number
+from dp_metrics.page.requirements import CANNOT_TELL, EACH, FAIL, PASS, expanded
 from dp_metrics.page.setting import SCORES, TARGETS
 from dp_metrics.release.released import Interval
 
@@ -159,7 +160,7 @@ def _for_whom(page: PageFacts) -> str:
 
 def _kept_or_broken(page: PageFacts, rule: str) -> str:
     """Return in which groups a rule about each of them is broken, kept, or neither can be told."""
-    verdicts = verdicts_of(page)
+    verdicts = page.verdicts
     assert verdicts is not None
     answers: dict[str, list[str]] = {FAIL: [], PASS: [], CANNOT_TELL: []}
     for name in expanded(page.numbers, [rule]):

@@ -1,19 +1,18 @@
-"""The numbers of a page, each with how sure it is, and whether requirements are met as far as they tell."""
+"""The numbers of a page, each with how sure it is."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property, partial
+from functools import partial
 from typing import Any
 
 from dp_metrics.fairness.frame import PrivateMetricFrame
 from dp_metrics.inputs.labels import LabelSet
-from dp_metrics.inputs.options import Relation
 from dp_metrics.metrics.labels.released_confusion import ReleasedConfusion
 from dp_metrics.metrics.scores.released_scores import ReleasedScores
-from dp_metrics.page.page_plan import ByGroupToo, EvaluationPlan, PageRelease
+from dp_metrics.page.page_plan import ByGroupToo, PageRelease
 from dp_metrics.quantities.counts_noise import far_apart
 from dp_metrics.release.released import Interval, Monotone, ReleasedNumbers, only
 from dp_metrics.release.result import Result
@@ -296,60 +295,3 @@ def _in_group(limits: Callable[..., Any], key: str, group: Hashable, confidence:
 def _gap(limits: Callable[..., Any], key: str, confidence: float) -> Interval:
     interval: Interval = limits(key or None, of="difference", confidence=confidence)
     return interval
-
-
-class PageFacts:
-    """The released numbers of an evaluation, and what is public about them.
-
-    Parameters
-    ----------
-    evaluated : PageRelease
-        What was released.
-    """
-
-    def __init__(self, evaluated: PageRelease) -> None:
-        self.evaluated = evaluated
-        self.budget: dict[str, float] | None = None
-
-    @property
-    def plan(self) -> EvaluationPlan:
-        """How epsilon was divided, and what was left out."""
-        return self.evaluated.plan
-
-    @property
-    def released(self) -> Mapping[str, Any]:
-        """What was released, by the names of the plan."""
-        return self.evaluated.released
-
-    @property
-    def epsilon(self) -> float:
-        """What all of it cost."""
-        return float(self.evaluated.epsilon)
-
-    @property
-    def relation(self) -> str:
-        """The neighbouring relation of the promise: within groups, where the sizes of these are public."""
-        relation = self.evaluated.relation if self.evaluated.form["sizes"] is None else Relation.WITHIN_GROUPS
-        return relation.value
-
-    @property
-    def n(self) -> int | None:
-        """The number of records, where it is public."""
-        number: int | None = self.evaluated.form["shape"].n
-        return number
-
-    @property
-    def most_records(self) -> int:
-        """How many records one person has at most, who is protected with all of them."""
-        most: int = self.evaluated.form["shape"].most_records
-        return most
-
-    @property
-    def is_seeded(self) -> bool:
-        """Whether the noise can be drawn again, so that nothing is private."""
-        return all(result.deployment is None for result in self.evaluated.results)
-
-    @cached_property
-    def numbers(self) -> dict[str, Number]:
-        """The numbers by name."""
-        return {one.name: one for one in numbers_of(self.evaluated)}

@@ -22,10 +22,11 @@ from dp_metrics.fairness.groups import Groups, public_groups
 from dp_metrics.inputs.arrays import Records, asked_of_persons, columns_of, first_records
 from dp_metrics.inputs.options import Relation, own_error_state
 from dp_metrics.page.contents import Section, Table, pictures_of, sections_of
+from dp_metrics.page.facts import PageFacts
 from dp_metrics.page.in_short import check_words, header_of, summary_of, words_of
-from dp_metrics.page.numbers import CONFIDENCE, Number, PageFacts
+from dp_metrics.page.numbers import CONFIDENCE, Number
 from dp_metrics.page.page_plan import ByGroupToo, EvaluationPlan, PageForm, PageRelease, plan_of_page, planned
-from dp_metrics.page.requirements import Verdicts, checked, needed_releases, spelled, verdicts_of
+from dp_metrics.page.requirements import Verdicts, checked, needed_releases, spelled
 from dp_metrics.page.setting import Setting, given
 from dp_metrics.release.query import Source, Together
 from dp_metrics.release.release import Release
@@ -191,6 +192,8 @@ class PrivateEvaluation(PageFacts, Mapping[str, Number]):
         About what the page is: the model, the decision, the time of the release.
     summary : list of str
         Five sentences: how good, for whom, how sure, which is better, cost and promise.
+    verdicts : Verdicts or None
+        Whether the requirements that were stated before the spend are met; None where there are none.
     """
 
     def __init__(self, evaluated: PageRelease, released: datetime | None = None) -> None:
@@ -246,11 +249,6 @@ class PrivateEvaluation(PageFacts, Mapping[str, Number]):
         except ImportError:
             rows = [[one.name, one.value, one.note] for one in self.numbers.values()]
             return card("PrivateEvaluation", {"epsilon": self.epsilon}, ["", "released", "note"], rows)
-
-    @cached_property
-    def verdicts(self) -> Verdicts | None:
-        """Whether the requirements that were stated before the spend are met; None where there are none."""
-        return verdicts_of(self)
 
     def check(self, requirements: Any = None, *, about: str = "people", confidence: float = 0.95) -> Verdicts:
         """Return whether requirements are met: pass, fail or cannot tell, from limits; it costs nothing.

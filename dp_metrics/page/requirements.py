@@ -16,7 +16,7 @@ from dp_metrics._html import HtmlRepr, card
 from dp_metrics._random import SeededEntropy
 from dp_metrics.inputs.arrays import Records
 from dp_metrics.inputs.options import as_real, check_choice, check_confidence, did_you_mean
-from dp_metrics.page.numbers import CONFIDENCE, FOR_WHOM, METRICS, Number, PageFacts, numbers_of
+from dp_metrics.page.numbers import FOR_WHOM, METRICS, Number, numbers_of
 from dp_metrics.page.page_plan import EvaluationPlan, PageForm, PageRelease, plan_of_page
 from dp_metrics.page.setting import PROBABILITIES, SCORES
 from dp_metrics.release.release import Release
@@ -122,6 +122,7 @@ class Verdicts(Mapping[str, Verdict], HtmlRepr):
 
 
 EACH = " in each group"
+_TWICE = "There are two requirements of {!r}: ask for one, and check the other one later."
 
 
 def spelled(requirements: Any) -> tuple[str, ...]:
@@ -152,9 +153,7 @@ def parsed(requirements: Iterable[Any]) -> dict[str, tuple[str, float]]:
         if metric not in METRICS:
             raise ValueError(f"No page has {metric!r}.{did_you_mean(metric, METRICS)}")
         if name in asked:
-            raise ValueError(
-                f"There are two requirements of {name!r}: ask for one, and check the other one later."
-            )
+            raise ValueError(_TWICE.format(name))
         asked[name] = pair
     return asked
 
@@ -196,17 +195,9 @@ def expanded(numbers: Mapping[str, Number], requirements: Any) -> dict[str, tupl
                 known = ", ".join(numbers)
                 raise ValueError(f"{one!r} is no number of this page: {known}.{did_you_mean(one, numbers)}")
             if one in found:
-                raise ValueError(
-                    f"There are two requirements of {one!r}: ask for one, and check the other one later."
-                )
+                raise ValueError(_TWICE.format(one))
             found[one] = _pair(one, pair)
     return found
-
-
-def verdicts_of(page: PageFacts) -> Verdicts | None:
-    """Return the verdicts of the requirements that a page was asked for with; None where there are none."""
-    asked = page.evaluated.asked.get("requirements")
-    return checked(page.numbers, asked, about="people", confidence=CONFIDENCE) if asked else None
 
 
 def checked(numbers: Mapping[str, Number], requirements: Any, *, about: str, confidence: float) -> Verdicts:
