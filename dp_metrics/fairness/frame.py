@@ -98,6 +98,10 @@ class PrivateMetricFrame:
     max_records : int or None, default=None
         Keep the first so many records of each person, in their order, which is public: it pays where a few
         have many. None: all. Needs `groups`.
+    equal_groups : bool, default=False
+        Whether each person counts once, whatever the number of records: of m records each counts 1 / m, in
+        its group. The noise is then that of one record a person. All sizes and numbers of records are those
+        of persons. Needs `groups`, metrics of labels, and private membership.
     neighboring : {"replace_one", "add_or_remove_one"}, default="replace_one"
         What one person can change: a record's contents, the number of records being public; or whether it is
         there at all (no `groups`).
@@ -214,6 +218,7 @@ class PrivateMetricFrame:
         overall_share: float = 0.2,
         groups: ArrayLike | None = None,
         max_records: int | None = None,
+        equal_groups: bool = False,
         neighboring: str = "replace_one",
         accountant: PrivacyAccountant | None = None,
         random_state: RandomState = None,
@@ -223,7 +228,9 @@ class PrivateMetricFrame:
             epsilon=epsilon, neighboring=neighboring, accountant=accountant, random_state=random_state,
             spend_name=spend_name,
         )  # fmt: skip
-        asked = FrameOptions(metrics, group_labels, membership, overall_share, groups, max_records)
+        asked = FrameOptions(
+            metrics, group_labels, membership, overall_share, groups, max_records, equal_groups
+        )
         data = {"y_true": y_true, "y_pred": y_pred, "sensitive_features": sensitive_features}
         read = partial(read_frame, asked, **data, relation=terms.relation)
         made = partial(

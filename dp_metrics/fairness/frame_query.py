@@ -51,6 +51,7 @@ _REFUSED = (
     "sample_weight",
     "groups",
     "max_records",
+    "equal_groups",
 )
 
 
@@ -212,6 +213,7 @@ class FrameOptions(NamedTuple):
     overall_share: float = 0.2
     groups: Any = None
     max_records: Any = None
+    equal_groups: Any = False
 
 
 @own_error_state
@@ -225,7 +227,9 @@ def read_frame(
     TypeError, ValueError
         If an option or a record is invalid.
     """
-    share = check_frame(asked.membership, asked.overall_share, relation=relation)
+    share = check_frame(
+        asked.membership, asked.overall_share, relation=relation, equal_groups=asked.equal_groups
+    )
     chosen = frame_metrics(asked.metrics)
     columns = columns_of(sensitive_features)
     shape, records, _ = first_records(
@@ -234,6 +238,7 @@ def read_frame(
         relation=relation,
         groups=asked.groups,
         max_records=asked.max_records,
+        equal_groups=asked.equal_groups,
     )
     by, sizes = Groups.of(asked.group_labels, len(columns)), None
     if asked.membership == "public":  # the features are as public as the number of records
@@ -242,9 +247,14 @@ def read_frame(
     return query, query.read(records), {"shape": shape, "sizes": sizes}
 
 
-def check_frame(membership: Any, overall_share: Any, *, relation: Relation) -> Fraction:
+def check_frame(
+    membership: Any, overall_share: Any, *, relation: Relation, equal_groups: bool = False
+) -> Fraction:
     """Return the share of epsilon of the overall values, or raise for a setting that is invalid."""
     check_choice(membership, "membership", ("private", "public"))
+    if membership == "public" and equal_groups:
+        raise ValueError("membership='public' counts records, but equal_groups=True counts persons: no group "
+                         "has a whole number of these.")  # fmt: skip
     if membership == "public" and relation.private_n:
         raise ValueError("membership='public' tells the number of records: use neighboring='replace_one'.")
     return Fraction(0) if overall_share == 0 else check_share(overall_share, "overall_share")
@@ -400,7 +410,7 @@ def _counts(
 ) -> _Block:
     """Return the release of metrics of these counts, which the query takes of the records of a group."""
     count = partial(_counts_by_group, query=query, groups=len(sizes))
-    of_all = TableOf(layout.cells * len(sizes), layout.is_partition, count)
+    of_all = TableOf(layout.cells * len(sizes), layout.is_partition, count, shape.units)
     weights, read = partial(_weights_of, cells=layout.cells), partial(_read_labels, layout=layout)
     return _table(_Table(of_all, weights, read, metrics), query, epsilon, shape, sizes)
 
@@ -601,7 +611,7 @@ def _share(metric: FrameMetric, query: Query, epsilon: Fraction, shape: Shape, s
         parts_of=partial(_right_or_wrong_first, wrong_first=of_wrong),
     )
     count = partial(_right_and_wrong, part=query.quantities[0])
-    table = Query((TableOf(layout.cells, layout.is_partition, count),), query.reader)
+    table = Query((TableOf(layout.cells, layout.is_partition, count, shape.units),), query.reader)
     return _counts(layout, {metric.name: (metric.row.name, confusion)}, table, epsilon, shape, sizes)
 
 
@@ -626,7 +636,8 @@ def _right_or_wrong_first(counts: Counts, *, wrong_first: bool) -> tuple[Floats,
 
 
 def _right_and_wrong(records: Records, *, part: Any) -> NDArray[np.int64]:
-    counts: NDArray[np.int64] = part.stats(records, part.totals(records), 0).counts
+    counted = replace(records, sample_weight=records.units, units=None)
+    counts: NDArray[np.int64] = part.stats(counted, part.totals(counted), 0).counts
     return counts[::-1]
 
 
@@ -755,7 +766,7 @@ def _of_union(known: Sequence[Result[Any]]) -> tuple[Any, str | None, int, Resul
     each = [one.released.public_n for one in known]
     n = None if None in each else sum(size for size in each if size is not None)
     # counts are added up as they were drawn: each made 0 or more makes the sums too large
-    noisy = as_floats(joined.noisy).reshape(len(known), -1).sum(axis=0)
+    noisy = as_floats(joined.numbers).reshape(len(known), -1).sum(axis=0)
     counts = made.layout.read(plausible_counts(noisy, made.layout.cells, n)).agreeing()
     reading = replace(made, layout=made.layout.in_groups(len(known)))
     result = replace(
@@ -763,7 +774,7 @@ def _of_union(known: Sequence[Result[Any]]) -> tuple[Any, str | None, int, Resul
         noises=(joined_table(first.noises[0], joined),),
         outputs=(first.outputs[0]._replace(value=joined.noisy),),
         reading=reading,
-        released=replace(first.released, values=(joined.noisy,), public_n=n),
+        released=replace(first.released, values=(joined.numbers,), public_n=n),
     )
     note, records = reading.note(result.parts, result.released), made.rests_on(counts)
     return made.formula(counts), note, round(float(records.min()) if records.size else counts.n), result
@@ -816,7 +827,13 @@ def _released(results: Sequence[Result[Any]], sizes: Sizes) -> list[Result[Any] 
     (result,) = results
     hidden = replace(result.released, public_n=None)
     return [
-        replace(result, noises=(noise,), outputs=(output,), released=hidden.of((output.value,)), totals=None)
+        replace(
+            result,
+            noises=(noise,),
+            outputs=(output,),
+            released=hidden.of((noise.number(output),)),
+            totals=None,
+        )
         for noise, output in split_table(result.noises[0], result.outputs[0], len(sizes))
     ]
 

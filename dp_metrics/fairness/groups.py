@@ -61,7 +61,7 @@ def gaps_where_alike(results: Sequence[Result[Any]], compared: Sequence[int]) ->
     if not isinstance(result, Confusion) or cells is None or len(cells) != 1:
         return None
     counts = [part for one in results for part in one.parts]
-    told = np.array([as_floats(one.noisy) for one in counts])
+    told = np.array([as_floats(one.numbers) for one in counts])
     generator = made_up()
     records = _of_sides(np.maximum(told, 0.0), cells[0])[:, compared]  # in a, and in b
     share = records[0].sum() / max(records.sum(), 1.0)
@@ -85,7 +85,8 @@ def _noise(counts: Sequence[CountsNoise], form: tuple[int, int], generator: Gene
     times = max(min(_TIMES, _NUMBERS // counts[0].together), 100)
     if counts[0].others:
         size = counts[0].together
-        all_counts = CountsNoise((0,) * size, ((size, counts[0].rates[0][1]),), zero_sum=True)
+        rates = ((size, counts[0].rates[0][1]),)
+        all_counts = replace(counts[0], noisy=(0,) * size, rates=rates, others=0)
         return all_counts.simulated(generator, times).reshape(times, *form)
     return np.stack([one.simulated(generator, times) for one in counts], axis=1)
 
@@ -176,7 +177,11 @@ def by_group(coded: Records, groups: int, relation: Relation) -> list[Records]:
     short = codes.astype(np.uint16) if groups <= _SHORT else codes  # faster to sort, by their digits
     order, ends = np.argsort(short, kind="stable"), np.cumsum(np.bincount(codes, minlength=groups))
     return [
-        replace(pairs, arrays=tuple(array[rows] for array in pairs.arrays))
+        replace(
+            pairs,
+            arrays=tuple(array[rows] for array in pairs.arrays),
+            units=None if pairs.units is None else pairs.units[rows],
+        )
         for rows in np.split(order, ends[:-1])
     ]
 

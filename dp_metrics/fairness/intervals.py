@@ -250,8 +250,12 @@ class InPeople(GroupLimits):
 
     @property
     def adds_squares(self) -> bool:
-        """Whether what chance does to both values of a gap is added up in squares, which is approximate."""
-        return not self.asked.is_sure
+        """Whether what chance does to both values of a gap is added up in squares, which is approximate.
+
+        Not where each person counts once, who may have records in both groups: chance moves both then.
+        """
+        known = [noise for one in self.results.values() for noise in one.parts]
+        return not self.asked.is_sure and all(getattr(noise, "units", 1) == 1 for noise in known)
 
     def is_even(self, result: Result[Any]) -> bool:
         """Return whether either limit of that misses with at most half of the probability."""

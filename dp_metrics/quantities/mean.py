@@ -295,9 +295,9 @@ class MeanStats:
 
     @property
     def counts(self) -> NDArray[np.int64]:
-        """How many losses are 1, and how many are 0, of a `ShareOf`."""
-        ones = self.total >> UNIT_BITS
-        return np.array([ones, self.totals.n - ones])
+        """Of a `ShareOf`, what the records with the loss 1 weigh in whole numbers, and what the others do."""
+        ones, of_all = self.total >> UNIT_BITS, self.totals.weight >> UNIT_BITS
+        return np.array([ones, of_all - ones])
 
     def merge(self, other: Self) -> Self:
         """Return the stats of the records of both."""

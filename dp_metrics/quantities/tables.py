@@ -247,10 +247,11 @@ class NoisyTable(Noise):
         noise, mean = max(of_runs), float(records / size)
         if expected_error(noise, 2 * mean) <= MOST_ERROR:
             return None
+        counted = "records" if self.units == 1 else "persons"
         return (
-            f"each of the {size} counts is expected to be off by {in_words(noise)} records, and in a cell "
+            f"each of the {size} counts is expected to be off by {in_words(noise)} {counted}, and in a cell "
             f"are {in_words(mean)} on average. Above a fifth of them a release is mostly noise: take more "
-            "records, fewer cells or a larger epsilon."
+            f"{counted}, fewer cells or a larger epsilon."
         )
 
     def records(self, output: Output) -> Fraction | None:
