@@ -37,6 +37,7 @@ from dp_metrics.sensitivity.exact import (
     UNIT_BITS,
     BlockSums,
     LevelSums,
+    bits_of_level,
     exact_sum,
     float_units,
     in_blocks,
@@ -442,10 +443,14 @@ class MeanStats:
         """
         assert self.quantity.record_loss.cap is not None
         assert self.by_level is not None
-        cap, total = float_units(self.quantity.record_loss.cap), 0
-        for number, (count, mantissas) in self.by_level.items():
-            low, high = (min(level_units(level), cap) for level in (number, number + 1))
-            total += (cap - low - high) * in_units(number, mantissas) + low * high * count
+        # v (1 - v) is 0 for a loss of 0; of the other levels none is finer than the lowest, nor is the cap
+        levels = {number: level for number, level in self.by_level.items() if level[1]}
+        bits = bits_of_level(next(iter(levels), 0))
+        cap, total = float_units(self.quantity.record_loss.cap) >> bits, 0
+        for number, (count, mantissas) in levels.items():
+            low, of_level = level_units(number, bits), in_units(number, mantissas, bits)
+            high = min(level_units(number + 1, bits), cap)
+            total += (cap - low - high) * of_level + low * high * count
         return Fraction(total, self.totals.n * max(cap, 1) ** 2)  # a cap may underflow to 0
 
 

@@ -121,7 +121,7 @@ class LevelSums:
     """
 
     def __init__(self) -> None:
-        self._counts, self._high, self._low = (np.zeros(LEVELS, dtype=np.int64) for _ in range(3))
+        self._first, self._sums = 0, np.zeros((3, 0), dtype=np.int64)  # of the levels from the first on
         self._numbers, self._halves = (np.empty(0, dtype=np.int64) for _ in range(2))
 
     def add(self, block: Floats) -> None:
@@ -148,15 +148,25 @@ class LevelSums:
         halves |= _OF_LOW
         of_low = np.bincount(numbers, halves.view(np.float64)).astype(np.int64)
         counts = of_low >> _SUM
-        here = slice(first, first + of_low.size)
-        self._counts[here] += counts
-        self._high[here] += of_high - (counts << (52 - _HALF))
-        self._low[here] += of_low & ((1 << _SUM) - 1)
+        self._cover(first, first + of_low.size)
+        here = slice(first - self._first, first - self._first + of_low.size)
+        self._sums[0, here] += counts
+        self._sums[1, here] += of_high - (counts << (52 - _HALF))
+        self._sums[2, here] += of_low & ((1 << _SUM) - 1)
+
+    def _cover(self, first: int, end: int) -> None:
+        """Make room for the sums of these levels."""
+        known = self._sums.shape[1]
+        start, stop = (min(first, self._first), max(end, self._first + known)) if known else (first, end)
+        if stop - start > known:
+            sums = np.zeros((3, stop - start), dtype=np.int64)
+            sums[:, self._first - start :][:, :known] = self._sums
+            self._first, self._sums = start, sums
 
     def found(self) -> dict[int, tuple[int, int]]:
         """Return the count and the sum of whole mantissas at the number of each level with a value."""
-        several = np.flatnonzero(self._counts)
-        columns = (a[several].tolist() for a in (self._counts, self._high, self._low))
+        several = np.flatnonzero(self._sums[0])
+        columns = self._sums[:, several].tolist()
         # the first bits are those of the level; normal numbers have a leading bit that is not stored
         parts = (1 << (52 - LEVEL_BITS)) - 1
         return {
@@ -166,13 +176,18 @@ class LevelSums:
                 + low
                 + (count * ((number & parts) + (parts + 1) * (number > parts)) << LEVEL_BITS),
             )
-            for number, count, high, low in zip(several.tolist(), *columns, strict=True)
+            for number, count, high, low in zip((several + self._first).tolist(), *columns, strict=True)
         }
 
 
-def in_units(number: int, mantissas: int) -> int:
-    """Return a sum of mantissas of the values from a level up to the next in units."""
-    return mantissas << max((number >> (52 - LEVEL_BITS)) - 1, 0)
+def bits_of_level(number: int) -> int:
+    """Return of how many bits a mantissa of values from a level on is a multiple, in units."""
+    return max((number >> (52 - LEVEL_BITS)) - 1, 0)
+
+
+def in_units(number: int, mantissas: int, bits: int = 0) -> int:
+    """Return a sum of mantissas of the values from a level up to the next in units of 2**(bits - 1074)."""
+    return mantissas << (bits_of_level(number) - bits)
 
 
 def level_from(value: float) -> int:
@@ -180,11 +195,11 @@ def level_from(value: float) -> int:
     return -(-int(np.float64(value).view(np.int64)) >> LEVEL_BITS)
 
 
-def level_units(number: int) -> int:
-    """Return a level in units; the one after the last is 2^1024."""
+def level_units(number: int, bits: int = 0) -> int:
+    """Return a level in units of 2**(bits - 1074); the level after the last is 2^1024."""
     exponent, parts = divmod(number, 1 << (52 - LEVEL_BITS))
     parts += (1 << (52 - LEVEL_BITS)) if exponent else 0
-    return parts << (LEVEL_BITS + max(exponent - 1, 0))
+    return parts << (LEVEL_BITS + bits_of_level(number) - bits)
 
 
 def exact_sum(values: Floats) -> int:

@@ -28,7 +28,7 @@ from dp_metrics.sensitivity.exact import (
     to_units,
 )
 from dp_metrics.sensitivity.output_bounds import BoundsFacts, OutputBounds
-from dp_metrics.sensitivity.variance_windows import clipped_squares
+from dp_metrics.sensitivity.variance_windows import Middle, clipped_squares
 
 
 class ClippedSum(NamedTuple):
@@ -147,7 +147,7 @@ def far_distances(
         return 0.0, np.zeros(ranks), np.where(np.arange(1, ranks + 1) < k, 0.0, limit)
 
     def at(places: Places) -> Floats:
-        values = x[np.clip(places, 0, n - 1)]
+        values = np.take(x, places, mode="clip")
         values[places < 0], values[places >= n] = ends
         return values
 
@@ -213,37 +213,71 @@ class _Column:
 
     def __init__(self, values: Callable[[], Floats]) -> None:
         self._values = values
-        self.parted: tuple[Floats, int] | None = None  # with a tenth of the values at either end
+        self.middle: Middle | None = None  # all but a tenth of the values at either end
+
+    @cached_property
+    def values(self) -> Floats:
+        """All values."""
+        return self._values()
 
     @cached_property
     def in_order(self) -> Floats:
         """All in ascending order."""
-        return np.sort(self._values())
+        return np.sort(self.values)
 
     def in_order_at(self, runs: list[tuple[int, int]]) -> Floats:
-        """Return all values, with those at some runs of places in order, and the others between them."""
+        """Return an array as long as the column, with what belongs at some runs of places; the rest is 0."""
         size = sum(last + 1 - first for first, last in runs)
-        values = self._values()
-        if size * _SORTED_PART > values.size or "in_order" in vars(self):
-            return self.in_order
-        values = values.copy()
-        _part(values, sorted({place for run in runs for place in run}))
-        for first, last in runs:
-            values[first : last + 1].sort()
-        return values
+        few = size * _SORTED_PART <= self.values.size and "in_order" not in vars(self)
+        found = values_at(self.values, runs) if few else None
+        return self.in_order if found is None else found
 
 
-def _part(values: Floats, places: list[int]) -> None:
-    """Put what belongs at some ascending places there, and all others on their sides, in place.
+_BIN_BITS = 16
+_SAMPLE = 1 << 10
+_TAIL = 10  # values of the sample beyond either end of the bins
+_SIZE_BITS = np.int64((1 << 63) - 1)
 
-    One place at a time, the middle one first: a list of places takes NumPy a pass over all values for each.
+
+def values_at(values: Floats, runs: list[tuple[int, int]]) -> Floats | None:
+    """Return an array as long as the values, with what belongs at some runs of places in ascending order.
+
+    Returns
+    -------
+    ndarray or None
+        Elsewhere 0. None if half of the values would have to be put in order.
+
+    Notes
+    -----
+    The bits of floats, read as whole numbers, are in the order of the floats, if those of negative floats are
+    flipped. The first bits number the bins in which the values are counted: so only values in bins that hold
+    one of the places are put in order. The bins lie where those of a sample do, so that no single value makes
+    them wide.
     """
-    if places:
-        half = len(places) // 2
-        place = places[half]
-        values.partition(place)
-        _part(values[:place], places[:half])
-        _part(values[place + 1 :], [other - place - 1 for other in places[half + 1 :]])
+    bits = values.view(np.int64)
+    keys = bits ^ ((bits >> 63) & _SIZE_BITS)
+    sample = np.sort(keys[:: max(values.size // _SAMPLE, 1)])
+    tail = min(_TAIL, (sample.size - 1) // 2)
+    first, last = int(sample[tail]), int(sample[-1 - tail])
+    shift = max((last - first).bit_length() - _BIN_BITS, 0)
+    keys >>= shift
+    numbers = np.clip(keys, (first >> shift) - 1, (last >> shift) + 1, out=keys)
+    numbers -= (first >> shift) - 1
+    counts = np.bincount(numbers)
+    ends = np.cumsum(counts)
+    is_wanted = np.zeros(counts.size, dtype=np.bool_)
+    bins = np.searchsorted(ends, runs, side="right")
+    for one, other in bins:
+        is_wanted[one : other + 1] = True
+    kept = np.cumsum(counts * is_wanted)
+    if 2 * int(kept[-1]) > values.size:
+        return None
+    chosen = np.sort(values[is_wanted[numbers].nonzero()])
+    found = np.zeros(values.size)
+    for (first, last), (one, _) in zip(runs, bins, strict=True):
+        dropped = int(ends[one] - kept[one])  # values of bins before it that hold none of the places
+        found[first : last + 1] = chosen[first - dropped : last + 1 - dropped]
+    return found
 
 
 def width_of(bounds: tuple[float, float] | None) -> float:
@@ -264,12 +298,16 @@ def variance_extremes(
     def at_ranks(k: int, ranks: int) -> Ranks:
         n = aggregate.n
         known = column.in_order_at(places_of_distances(n, k, ranks)) if n else np.empty(0)
-        column.parted = known, _depths(n, k)[1]
+        outside = _depths(n, k)[1]
+        if outside < n - outside:
+            column.middle = Middle(
+                column.values, outside, float(known[outside]), float(known[n - 1 - outside])
+            )
         return far_distances(known, aggregate.total, ends, limit, k, ranks)
 
     def clipped(width: float) -> ClippedSum:
         exact = Fraction(width)
-        total, most = clipped_squares(aggregate, exact, lambda: column.in_order, column.parted), exact * exact
+        total, most = clipped_squares(aggregate, exact, lambda: column.in_order, column.middle), exact * exact
         unit = Fraction(1, total.denominator * most.denominator)
         return ClippedSum(total.numerator * most.denominator, most.numerator * total.denominator, unit)
 

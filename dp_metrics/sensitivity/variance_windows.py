@@ -4,7 +4,7 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 from fractions import Fraction
 from itertools import accumulate, pairwise
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,7 +22,16 @@ from dp_metrics.sensitivity.exact import (
 )
 
 Places: TypeAlias = NDArray[np.intp]
-Parted: TypeAlias = tuple[Floats, int]
+
+
+class Middle(NamedTuple):
+    """All values of a column in any order, how many lie outside on either side, and the ends of the rest."""
+
+    values: Floats
+    outside: int
+    low: float
+    high: float
+
 
 _SQUARES = 2 * UNIT_BITS  # squares are in units of 2^-2148
 _LARGEST_WIDTH = 2.0**1000
@@ -38,7 +47,7 @@ def clipped_squares(
     aggregate: VarianceAggregate,
     width: Fraction,
     in_order: Callable[[], Floats],
-    parted: Parted | None = None,
+    middle: Middle | None = None,
 ) -> Fraction:
     """Return the least sum of min((x_i - m)^2, width^2) over all centres m, exactly.
 
@@ -50,9 +59,8 @@ def clipped_squares(
         A float, at least 0: from there on a distance counts as the width.
     in_order : callable
         All values in ascending order: asked for only if the aggregate does not tell the result.
-    parted : tuple or None, default=None
-        All values, the `outside` smallest first and as many of the largest last, those next to them in their
-        places in ascending order, and that number.
+    middle : Middle or None, default=None
+        Which of all values are in the middle.
 
     Notes
     -----
@@ -66,7 +74,7 @@ def clipped_squares(
 
     Where only the most extreme values are known, the centre moves from where it first reaches the lowest and
     the highest of the others, the core, to where it last does. Further away even the core adds at least what
-    it adds there, because it lies on one side of the centre; or else `parted` may tell that it does.
+    it adds there, because it lies on one side of the centre; or else `middle` may tell that it does.
     """
     n, reach = aggregate.n, float(width)
     if n == 0 or reach == 0.0:
@@ -79,7 +87,7 @@ def clipped_squares(
     if kept + aggregate.largest.size >= n:
         values = np.concatenate([aggregate.smallest, aggregate.largest[: n - kept][::-1]])
     else:
-        by_tails = _by_tails(aggregate, reach, parted) if kept and reach <= _LARGEST_WIDTH else None
+        by_tails = _by_tails(aggregate, reach, middle) if kept and reach <= _LARGEST_WIDTH else None
         if by_tails is not None:
             return by_tails
         values = in_order()
@@ -111,7 +119,7 @@ class _Least:
 # ---- where only the most extreme values are known ----------------------------------------------------------
 
 
-def _by_tails(aggregate: VarianceAggregate, width: float, parted: Parted | None) -> Fraction | None:
+def _by_tails(aggregate: VarianceAggregate, width: float, middle: Middle | None) -> Fraction | None:
     """Return the result from sums and extremes, or None if they do not tell it.
 
     Notes
@@ -127,7 +135,7 @@ def _by_tails(aggregate: VarianceAggregate, width: float, parted: Parted | None)
     ends = [float(low[most]), float(high[most])]
     gap = ends[1] - ends[0]
     on_one_side = gap <= width and float_units(ends[1]) - float_units(ends[0]) <= float_units(width)
-    if not on_one_side and (parted is None or not _core_only_rises(*parted, aggregate, width)):
+    if not on_one_side and (middle is None or not _core_only_rises(middle, aggregate, width)):
         return None
     with np.errstate(over="ignore", under="ignore", invalid="ignore"):
         drops_low, drops_high = _dropped(low, high, width)
@@ -190,7 +198,7 @@ def _by_tails(aggregate: VarianceAggregate, width: float, parted: Parted | None)
     return best.found() if on_one_side and _core_decides(aggregate, most, width, best) else None
 
 
-def _core_only_rises(values: Floats, outside: int, aggregate: VarianceAggregate, width: float) -> bool:
+def _core_only_rises(known: Middle, aggregate: VarianceAggregate, width: float) -> bool:
     """Return whether the core adds no less the further away a centre is from which one end of it is too far.
 
     Notes
@@ -203,22 +211,21 @@ def _core_only_rises(values: Floats, outside: int, aggregate: VarianceAggregate,
     other side is alike.
     """
     n, most = aggregate.n, aggregate.smallest.size - 1
-    if not most <= outside < n - outside:
+    values, outside, low, high = known
+    if most > outside:
         return False
-    middle = values[outside : n - outside]
-    low, high = float(middle[0]), float(middle[-1])
     ends = float(aggregate.smallest[most]), float(aggregate.largest[most])
-    in_middle = float(middle.sum())
-    mean = in_middle / middle.size
-    above = in_middle + float(values[n - outside :].sum()) - float(aggregate.largest[:most].sum())
-    below = in_middle + float(values[:outside].sum()) - float(aggregate.smallest[:most].sum())
-    size = n - outside - most
+    # where values beyond an end count as the end, the sum tells that of the others
+    inner, size = n - 2 * outside, n - outside - most
+    mean = (float(np.clip(values, low, high).sum()) - outside * (low + high)) / inner
+    above = float(np.maximum(values, low).sum()) - outside * low - float(aggregate.largest[:most].sum())
+    below = float(np.minimum(values, high).sum()) - outside * high - float(aggregate.smallest[:most].sum())
     rounding = 2.0**-30 * (width + max(abs(float(aggregate.smallest[0])), abs(float(aggregate.largest[0]))))
     centre = rounded_quotient(aggregate.total, n << UNIT_BITS)
     spread = _float(n * aggregate.squares - aggregate.total**2, _SQUARES) / n
     away = abs(centre - mean) + rounding
     whole = spread + n * (away * away)  # a power of a float raises where a product is infinite
-    needed = math.sqrt(whole * (1 + 2.0**-20) / middle.size) + rounding
+    needed = math.sqrt(whole * (1 + 2.0**-20) / inner) + rounding
     return (
         ends[1] - ends[0] <= 2 * width - rounding
         and high - low <= width - rounding

@@ -5,12 +5,13 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from helpers import MAX, distances_of, loop_over
+from helpers import MAX, loop_over
 from hypothesis import given, strategies as st
 
 from dp_metrics.sensitivity import variance_windows
 from dp_metrics.sensitivity.aggregates import VarianceAggregate
-from dp_metrics.sensitivity.extremes import places_of_distances
+from dp_metrics.sensitivity.exact import exact_sum
+from dp_metrics.sensitivity.extremes import far_distances, places_of_distances, values_at
 from dp_metrics.sensitivity.variance_windows import clipped_squares
 
 ORDINARY = st.floats(-100, 100, allow_subnormal=False) | st.integers(-3, 3).map(float)
@@ -125,8 +126,9 @@ def test_middle_values_decide_rightly_where_they_decide(seed):
     for capacity in (2, outside):
         for width in np.geomspace(0.2, 1.2, 9) * (x[-1] - x[0]):
             exact = clipped_squares(aggregated(x, capacity), Fraction(width), lambda: x)
+            middle = variance_windows.Middle(x, outside, float(x[outside]), float(x[-1 - outside]))
             try:
-                found = clipped_squares(aggregated(x, capacity), Fraction(width), not_asked, (x, outside))
+                found = clipped_squares(aggregated(x, capacity), Fraction(width), not_asked, middle)
             except AssertionError:
                 continue
             told += 1
@@ -139,9 +141,43 @@ def test_distances_need_no_more_order_than_is_stated(n, k, ranks):
     x = np.random.default_rng(n).standard_t(3, n)
     runs = places_of_distances(n, k, ranks)
     assert sum(last + 1 - first for first, last in runs) < n / 2
-    partly = np.partition(x, sorted({place for run in runs for place in run}))
-    for first, last in runs:
-        partly[first : last + 1].sort()
-    found, expected = (distances_of(y, (-np.inf, np.inf), MAX, k, ranks) for y in (partly, np.sort(x)))
+    partly = values_at(x, runs)
+    assert (partly == 0).sum() > n / 2
+    found, expected = (
+        far_distances(y, exact_sum(x), (-np.inf, np.inf), MAX, k, ranks) for y in (partly, np.sort(x))
+    )
     for a, b in zip(found, expected, strict=True):
         np.testing.assert_array_equal(a, b)
+
+
+@given(
+    st.lists(
+        st.one_of(st.sampled_from([0.0, -0.0, 1.0, -1.0, 5e-324, -5e-324, MAX, -MAX]), st.floats(-9, 9)),
+        min_size=1,
+        max_size=60,
+    ),
+    st.lists(st.tuples(st.integers(0, 59), st.integers(0, 9)), min_size=1, max_size=3),
+)
+def test_values_at_places_are_those_in_order(x, pairs):
+    x = np.array(x)
+    runs = [(first, min(first + more, x.size - 1)) for first, more in pairs if first < x.size]
+    found, in_order = values_at(x, runs), np.sort(x)
+    for first, last in runs:
+        if found is not None:
+            np.testing.assert_array_equal(found[first : last + 1], in_order[first : last + 1])
+
+
+@loop_over("shape", ["one_bin", "wide", "sorted", "alike", "signed"])
+def test_values_at_places_of_many_values(shape):
+    rng = np.random.default_rng(1)
+    x = rng.lognormal(size=50_000)
+    x = {
+        "one_bin": 1e6 + x * 1e-6, "wide": x**40, "sorted": np.sort(x), "alike": np.round(x), "signed": x - 1
+    }[shape]  # fmt: skip
+    x[7] = MAX
+    runs = places_of_distances(x.size, 3, 20)
+    found, in_order = values_at(x, runs), np.sort(x)
+    assert (found is None) == (shape == "alike")
+    for first, last in runs:
+        if found is not None:
+            np.testing.assert_array_equal(found[first : last + 1], in_order[first : last + 1])
