@@ -24,6 +24,7 @@ from dp_metrics._packages import import_extra
 from dp_metrics.accounting import PrivacyAccountant
 from dp_metrics.cli.demonstration import add_data, demonstrate
 from dp_metrics.cli.files import (
+    MEDS,
     ColumnSpec,
     Kind,
     Predictions,
@@ -31,6 +32,7 @@ from dp_metrics.cli.files import (
     add_dialect,
     column_of,
     column_of_labels,
+    columns_of_meds,
     open_predictions,
 )
 from dp_metrics.cli.show import Limits, add_limits, add_payer, opened_budget, printed, show
@@ -46,6 +48,7 @@ from dp_metrics.cli.words import (
     refusals,
     several,
     tell,
+    told_as,
     typed_after,
     value_of,
 )
@@ -57,6 +60,7 @@ from dp_metrics.inputs.arrays import Shape
 from dp_metrics.metrics import Metric, row_of
 from dp_metrics.metrics.regression import private_mse
 from dp_metrics.metrics.summary import Summary
+from dp_metrics.page.folder import check_folder
 from dp_metrics.page.page import PrivateEvaluation, private_evaluate
 from dp_metrics.page.requirements import spelled
 from dp_metrics.release.result import with_result
@@ -364,6 +368,10 @@ def add_evaluate(parser: argparse.ArgumentParser, _words: Sequence[str]) -> None
     add_data(parser)
     output = "the page (.html, .md or .json; default: evaluation.html); folder of the demonstration"
     parser.add_argument("--output", type=Path, metavar="PATH", help=output)
+    folder = "new folder for CSV, PNG, JSON, Markdown and checksums of the page, for output checkers"
+    parser.add_argument("--folder", type=Path, metavar="PATH", help=folder)
+    meds = f"meds: of a Parquet file as MEDS has them, the columns {', '.join(MEDS.values())}"
+    parser.add_argument("--format", choices=["meds"], help=meds)
 
 
 def _evaluate(typed: argparse.Namespace) -> int:
@@ -384,6 +392,11 @@ def _evaluate(typed: argparse.Namespace) -> int:
     (typed.epsilon,) = typed.epsilon
     with mistakes():
         required = spelled(options.get("requirements"))
+    if typed.format == "meds":  # a column that is named counts more than the format
+        named = {name for name in ("y_true", "groups", *_PREDICTIONS) if getattr(typed, name)}
+        taken = named | ({*_PREDICTIONS} if named & {*_PREDICTIONS} else set())
+        columns_there = columns_of_meds(typed.predictions)
+        vars(typed).update({name: column for name, column in columns_there.items() if name not in taken})
     predictions = {name: getattr(typed, name) for name in _PREDICTIONS if getattr(typed, name)}
     if not typed.y_true or not predictions:
         raise CommandError("a page needs --y-true, and --y-pred, --y-score or --y-proba")
@@ -407,8 +420,10 @@ def _evaluate(typed: argparse.Namespace) -> int:
     show(page, private_evaluate.__name__, typed, budget)
     with printed():
         output.write_text(_WRITERS[output.suffix.lower()](page), encoding="utf-8")
+        if typed.folder:
+            page.to_folder(typed.folder)
         if not typed.json:
-            print(f"\npage written to {output}")
+            print(f"\npage written to {' and '.join(map(str, filter(None, (output, typed.folder))))}")
     if not required:
         return 0
     with mistakes():
@@ -424,7 +439,12 @@ def _output(typed: argparse.Namespace) -> Path:
     suffix = path.suffix.lower()
     if suffix not in _WRITERS:
         raise CommandError(f"--output takes a file that ends in {', '.join(_WRITERS)}, not {path}")
-    for package in ("jinja2", "matplotlib") if suffix == ".html" else ():
+    needed = {"jinja2", "matplotlib"} if suffix == ".html" else set[str]()
+    if typed.folder is not None:
+        needed |= {"matplotlib", "pandas"}
+        with told_as(CommandError, FileExistsError):
+            check_folder(typed.folder)
+    for package in sorted(needed):
         import_extra(package, "report")
     is_new = not path.exists()
     try:

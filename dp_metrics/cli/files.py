@@ -392,6 +392,29 @@ def open_predictions(path: Path, specs: Mapping[str, ColumnSpec], **written: str
     return _SUFFIXES[kind](path, specs, **marks)
 
 
+MEDS = {
+    "y_true": "boolean_value",
+    "y_score": "predicted_boolean_probability",
+    "y_pred": "predicted_boolean_value",
+    "groups": "subject_id",
+}
+"""The columns of predictions in the format of MEDS, by argument; a file may lack one of the predictions."""
+
+
+def columns_of_meds(path: Path) -> dict[str, list[str]]:
+    """Return the columns of each argument that a Parquet file has in the format of MEDS."""
+    if path.suffix.lower() not in (".parquet", ".pq"):
+        raise CommandError(f"{path} is no Parquet file, as --format meds needs")
+    if not path.is_file():
+        raise CommandError(f"there is no file {path}")
+    pa, parquet = import_extra("pyarrow", "cli"), import_extra("pyarrow.parquet", "cli")
+    try:
+        there = parquet.read_schema(path).names
+    except (pa.ArrowException, OSError):
+        raise Refusal(f"{path} can't be read: it is damaged or cut off; nothing was spent") from None
+    return {argument: [column] for argument, column in MEDS.items() if column in there}
+
+
 def add_dialect(parser: argparse.ArgumentParser) -> None:
     """Add the options that say how a file is written."""
     between = "what stands between the cells of a CSV file: ',' (default), ';', '|' or tab"

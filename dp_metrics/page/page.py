@@ -23,6 +23,7 @@ from dp_metrics.inputs.arrays import Records, asked_of_persons, columns_of, firs
 from dp_metrics.inputs.options import Relation, own_error_state
 from dp_metrics.page.contents import Section, Table, pictures_of, sections_of
 from dp_metrics.page.facts import PageFacts
+from dp_metrics.page.folder import check_folder, write_folder
 from dp_metrics.page.in_short import check_words, header_of, summary_of, words_of
 from dp_metrics.page.numbers import CONFIDENCE, Number
 from dp_metrics.page.page_plan import ByGroupToo, EvaluationPlan, PageForm, PageRelease, plan_of_page, planned
@@ -359,6 +360,35 @@ class PrivateEvaluation(PageFacts, Mapping[str, Number]):
         answer = answer_json("page", {**evaluated.form, "released": self.released_at}, evaluated.results)
         release = None if question is None or answer is None else [json.loads(question), json.loads(answer)]
         return _written(json.dumps({**self.to_dict(), "release": release}, allow_nan=False, indent=1), path)
+
+    def to_folder(self, path: str | Path) -> list[Path]:
+        """Write the page as a folder of plain files, for whoever checks what leaves a secure environment.
+
+        Parameters
+        ----------
+        path : str or Path
+            The folder: a new one, or an empty one.
+
+        Returns
+        -------
+        list of Path
+            The files: the numbers as CSV, the page as Markdown and as JSON, a PNG of each picture, a text
+            that says what they are, and their SHA-256 checksums. They need pandas and matplotlib.
+
+        Raises
+        ------
+        FileExistsError
+            If there is something in the folder.
+        """
+        check_folder(Path(path))
+        texts = {
+            "numbers.csv": self.frame().to_csv(lineterminator="\n"),
+            "page.md": self.to_markdown(),
+            "page.json": self.to_json(),
+        }
+        names = [one.name for one in pictures_of(self.evaluated)]
+        pictures = {name: partial(drawn, self.evaluated, name) for name in names}
+        return write_folder(Path(path), words_of(self)["title"], self.epsilon, texts, pictures)
 
     @classmethod
     def from_json(cls, text: str) -> PrivateEvaluation:
