@@ -1,6 +1,5 @@
 """Sphinx settings. Build with `python -m sphinx -W docs docs/_build/html`; nothing comes from the network."""
 
-import os
 import shutil
 from importlib import import_module
 from pathlib import Path
@@ -40,12 +39,8 @@ autodoc_typehints = "none"  # the numpydoc sections name the types
 autosummary_generate = True
 numpydoc_show_class_members = False  # the template of a class lists them
 
-# Notebooks are stored without outputs. They run when Sphinx reads them, with DP_METRICS_FAST=1 in a shorter
-# form. It reads again only what has changed. An error, or a line on stderr, is a warning of the build.
-nb_execution_mode = "force"
-nb_execution_timeout = 600
+nb_execution_mode = "off"  # notebooks are stored with outputs, and run by the tests
 nb_output_stderr = "warn"
-os.environ.pop("MPLBACKEND", None)  # under another one than Jupyter's, no picture would be in a notebook
 
 plot_formats = [("png", 110)]
 plot_include_source = plot_html_show_source_link = plot_html_show_formats = False

@@ -61,7 +61,7 @@ class RecordLoss:
         """Whether a few records may make up much of the mean even where errors have no extreme tail.
 
         Not where losses grow only as errors do: of these little is lost by clipping, whatever the tail is
-        (``docs/error_table.py``).
+        (``benchmarks/error_table.py``).
         """
         return getattr(self.loss, "func", self.loss) not in (absolute_error, pinball_loss)
 

@@ -656,7 +656,7 @@ def _between(epsilon: float, n: float, *, laws: _Laws, numbers: float = 1) -> tu
     """Return the expected error with light tails (normal errors) and with heavy ones, as a part of a metric.
 
     Heavy tails are those of Student's law with 3 degrees of freedom. Each error falls as a power of
-    n * epsilon from what it is at 1,000, as ``docs/error_table.py`` prints; a result near 0 is off by 1.
+    n * epsilon from what ``benchmarks/error_table.py`` prints at 1,000; a result near 0 is off by 1.
     """
     light, heavy = (min(at * (1000 * numbers / (n * epsilon)) ** fall, 1.0) for at, fall in laws)
     return min(light, heavy), max(light, heavy)

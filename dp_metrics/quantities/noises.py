@@ -84,7 +84,7 @@ def noise_of(
 
 
 _AT_1000, _FALL = 0.19, 0.3
-"""The share at n * epsilon of 1,000, and the power with which it falls: see ``docs/median_table.py``."""
+"""The share at n * epsilon of 1,000, and the power by which it falls: ``benchmarks/median_table.py``."""
 _CLIPPED_RANK = 2  # hazard selection clips about so many records / epsilon
 _NEGLIGIBLE = 0.01
 _MOST_TIMES = 10**7  # n * epsilon from which on the share is negligible

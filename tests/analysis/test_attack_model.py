@@ -138,7 +138,7 @@ def test_a_traceback_holds_the_records_and_its_text_does_not_and_a_summary_the_l
 
 
 def test_the_pages_have_a_row_for_each_mechanism_and_for_each_line_of_the_benchmark():
-    first_cells = re.findall(r"^   \* - (.*)$", PAGE, flags=re.MULTILINE)
+    first_cells = re.findall(r'^   "([^"]*)"', PAGE, flags=re.MULTILINE)
     named = {name for cell in first_cells for name in re.findall(r"`(\w+)`", cell)}
     assert {type(make()).__name__ for make in MECHANISMS.values()} <= named
     lines = TIMES.split('"first / second", ms, ratio, limits\n')[1].split("\n\n")[0]

@@ -59,4 +59,6 @@ def test_a_room_is_a_folder_with_all_that_is_below_it(counting, tmp_path):
 
 
 def test_finished_studies_leave_the_benchmarks(counting):
-    assert counting.size(counting.below(ROOT / "benchmarks")).code <= 2_500
+    assert (
+        counting.size(counting.below(ROOT / "benchmarks")).code <= 2_600
+    )  # with what makes tables and a picture of the documentation

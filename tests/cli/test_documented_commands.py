@@ -13,7 +13,7 @@ from dp_metrics.cli.main import main
 
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "command_line.rst"
-PAPER = ROOT / "docs" / "reproduction.rst"
+PAPER = ROOT / "docs" / "accuracy.rst"
 ALLOWED = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 
 

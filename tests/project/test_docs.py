@@ -45,14 +45,14 @@ class Links(HTMLParser):
 
 @pytest.fixture(scope="module")
 def built(tmp_path_factory):
-    """Build a copy of the documentation, so that nothing is left in the source tree; the notebooks run."""
+    """Build a copy of the documentation, so that nothing is left in the source tree."""
     source = tmp_path_factory.mktemp("docs") / "docs"
     shutil.copytree(DOCS, source, ignore=shutil.ignore_patterns("api", "notebooks", "_build"))
     shutil.copytree(ROOT / "notebooks", source.parent / "notebooks")
     shutil.copytree(ROOT / "tests", source.parent / "tests", ignore=shutil.ignore_patterns("__pycache__"))
     output = source / "_build" / "html"
     proxies = ("http_proxy", "https_proxy", "HTTP_PROXY", "HTTPS_PROXY")
-    settings = {"PYTHONPATH": str(ROOT), "PYTHONWARNINGS": "default", "DP_METRICS_FAST": "1"}
+    settings = {"PYTHONPATH": str(ROOT), "PYTHONWARNINGS": "default"}
     done = subprocess.run(
         [sys.executable, "-m", "sphinx", "-q", "-W", "--keep-going", "-j", "2", str(source), str(output)],
         capture_output=True,
@@ -91,10 +91,9 @@ def test_every_notebook_has_a_page_with_its_code_outputs_and_pictures(site, buil
 
 
 def test_pages_are_few_and_short():
-    """A word has a letter or a digit: marks of tables and of lists are none."""
     words = [word for page in PAGES for word in page.read_text(encoding="utf-8").split()]
-    assert len(PAGES) <= 18
-    assert sum(bool(re.search(r"\w", word)) for word in words) <= 24_000
+    assert len(PAGES) <= 14
+    assert len(words) <= 16_000
 
 
 @pytest.mark.slow
@@ -168,8 +167,8 @@ def test_the_rates_of_the_membership_attack_are_those_of_the_demonstration():
 def claims():
     """Return the rows of the table of claims."""
     text = (DOCS / "guarantee.rst").read_text(encoding="utf-8").split("Claim, evidence, where\n---")[1]
-    rows = [row.split("\n     - ") for row in text.split("\n   * - ")[1:]]
-    return [[cell.strip() for cell in row] for row in rows[1:]]
+    _, *rows = csv.reader(line.strip() for line in text.splitlines() if line.startswith('   "'))
+    return rows
 
 
 def is_there(target):
@@ -214,7 +213,7 @@ def test_the_table_of_the_audit_is_that_of_the_audited_metrics():
 
 @pytest.fixture
 def error_table(monkeypatch):
-    monkeypatch.syspath_prepend(str(DOCS))
+    monkeypatch.syspath_prepend(str(ROOT / "benchmarks"))
     return import_module("error_table")
 
 
@@ -239,15 +238,3 @@ def test_the_table_of_medians_is_what_its_script_prints(error_table, tmp_path, c
     assert rows[0] == printed[0]
     for row, again in zip(rows[1:], printed[1:], strict=True):
         assert [float(cell) for cell in row[2:]] == pytest.approx([float(c) for c in again[2:]], rel=0.06)
-
-
-@pytest.mark.slow
-@loop_over("setting", [(3.0, "private"), (1.0, "public")])
-def test_the_table_of_gaps_is_that_of_its_script(error_table, setting):
-    gaps = import_module("gap_table")
-    header, *rows = list_table(DOCS / "gap_table.inc")
-    assert len(header) == 2 + len(gaps.SETTINGS)
-    assert [row[:2] for row in rows] == [[name, f"{n:,}"] for name in gaps.GROUPS for n in gaps.RECORDS]
-    for row in rows[1::2]:
-        measured = gaps.mean_gap(gaps.GROUPS[row[0]], 10_000, *setting)
-        assert float(row[2 + gaps.SETTINGS.index(setting)]) == pytest.approx(measured, rel=0.03)

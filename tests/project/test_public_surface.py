@@ -1,7 +1,7 @@
 """Whatever users can call stays as it is recorded, so that a change of it is seen in review.
 
 ``python tests/project/test_public_surface.py --record`` records the surface anew, and prints what changed: do
-that only where the change is meant, as ``docs/stability.rst`` says, and name it in the changelog.
+that only where the change is meant, as ``docs/faq.rst`` says, and name it in the changelog.
 """
 
 import functools

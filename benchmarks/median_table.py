@@ -1,6 +1,7 @@
 """Print the table of the first page: how far the typical release of the default lies from the truth.
 
-Run `python docs/median_table.py > docs/median_table.inc`. A cell is the median of (release - truth) / truth
+Run `python benchmarks/median_table.py > docs/median_table.inc`.
+A cell is the median of (release - truth) / truth
 under the exact output law, nothing sampled. Losses are simulated with fixed seeds, and a cell is the mean
 over the simulated data sets. Below 0 the typical release is too low: the model looks better than it is.
 """

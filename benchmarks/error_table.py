@@ -1,6 +1,7 @@
 """Print the table of the questions page: the error to expect by number of records and epsilon.
 
-Run `python docs/error_table.py > docs/error_table.inc`. Losses are simulated with a fixed seed; errors are
+Run `python benchmarks/error_table.py > docs/error_table.inc`.
+Losses are simulated with a fixed seed; errors are
 expectations under the exact output laws, capped at 10 times the true value, averaged over data sets.
 """
 

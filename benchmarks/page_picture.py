@@ -1,4 +1,4 @@
-"""Draw the picture of a page for README and documentation: python docs/page_picture.py (needs chromium)."""
+"""Draw the picture of a page for README and documentation; this needs chromium."""
 
 import base64
 import shutil
@@ -10,7 +10,7 @@ import pandas as pd
 
 from dp_metrics import private_evaluate
 
-OUTPUT = Path(__file__).parent / "_static" / "one_page.png"
+OUTPUT = Path(__file__).parents[1] / "docs" / "_static" / "one_page.png"
 SIZE = {"width": 1000, "height": 1530, "deviceScaleFactor": 1, "mobile": False}
 
 
