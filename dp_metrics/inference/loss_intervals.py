@@ -584,20 +584,31 @@ def private_quantile_interval(
 
 
 def quantile_query(
-    shape: Shape, *, q: Any, epsilon: Fraction, max_loss: Any = None, confidence: Any = 0.95
+    shape: Shape,
+    *,
+    q: Any,
+    epsilon: Fraction,
+    max_loss: Any = None,
+    confidence: Any = 0.95,
+    reader: Callable[[Records], Records] = partial(vector, name="losses"),  # noqa: B008 - it keeps nothing
+    values: Callable[..., Floats] = loss_block,
 ) -> Query:
-    """Return the query of an interval for a quantile, or raise if an argument is invalid."""
+    """Return the query of an interval for a quantile, or raise if an argument is invalid.
+
+    The losses are the `values` of the arrays that `reader` returns.
+    """
     share, sure = check_share(q, "q"), check_confidence(confidence)
     cap = check_max_loss(max_loss)
     limit = limit_of(cap)
     if not shape.n:
         raise ValueError("Found array with 0 sample(s) while a minimum of 1 is required.")
     searches = rank_searches(shape.n, share, epsilon, miss=1 - sure, limit=limit)
+    searches = tuple(replace(search, values=values) for search in searches)
     clipped = "" if cap is None else ", clipped to max_loss,"
     about = f"The {float(share):g} quantile of the loss{clipped} {POPULATION_NOTE}"
     return Query(
         searches,
-        partial(vector, name="losses"),
+        reader,
         partial(_interval, searches=searches, cap=cap, confidence=sure, about=about),
         mechanisms=tuple(search.mechanism for search in searches),
     )

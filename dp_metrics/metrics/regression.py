@@ -558,9 +558,14 @@ def _median_query(shape: Shape, *, bounds: Any) -> Query:
     check_same_columns(*(one.names for one in shape.arguments))
     if shape.is_wide:
         raise ValueError("y_true and y_pred should be 1d arrays: release one median for each output.")
-    limit = MAX_FLOAT if limits is None else float(np.minimum(np.float64(limits[1]) - limits[0], MAX_FLOAT))
-    part = OrderOf(partial(_errors, bounds=limits, limit=limit), _middle, limit)
-    return Query((part,), partial(targets, columns=1))
+    values, limit = absolute_errors(limits)
+    return Query((OrderOf(values, _middle, limit),), partial(targets, columns=1))
+
+
+def absolute_errors(bounds: tuple[float, float] | None) -> tuple[Callable[..., Floats], float]:
+    """Return what makes absolute errors of blocks of targets with these bounds, and how large they may be."""
+    limit = MAX_FLOAT if bounds is None else float(np.minimum(np.float64(bounds[1]) - bounds[0], MAX_FLOAT))
+    return partial(_errors, bounds=bounds, limit=limit), limit
 
 
 def _middle(n: int) -> int:
@@ -571,10 +576,15 @@ def _middle(n: int) -> int:
 def _errors(
     y_true: NDArray[Any], y_pred: NDArray[Any], *, bounds: tuple[float, float] | None, limit: float
 ) -> Floats:
-    read = [float_block(array, name) for array, name in ((y_true, "y_true"), (y_pred, "y_pred"))]
-    if bounds is not None:
-        read = [np.clip(values, *bounds) for values in read]
-    return np.minimum(losses.absolute_error(*read), limit)
+    return np.minimum(losses.absolute_error(*target_blocks(y_true, y_pred, bounds)), limit)
+
+
+def target_blocks(
+    y_true: NDArray[Any], y_pred: NDArray[Any], bounds: tuple[float, float] | None
+) -> tuple[Floats, Floats]:
+    """Return blocks of true and predicted targets, clipped; raise for invalid ones."""
+    true, pred = float_block(y_true, "y_true"), float_block(y_pred, "y_pred")
+    return (true, pred) if bounds is None else (np.clip(true, *bounds), np.clip(pred, *bounds))
 
 
 @private("sklearn.metrics.median_absolute_error", greater_is_better=False, mechanism="hazard", limit=UNIT)

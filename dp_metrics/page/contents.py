@@ -12,7 +12,6 @@ from dp_metrics._packages import __version__
 from dp_metrics.fairness.frame import PrivateMetricFrame
 from dp_metrics.inference.comparison import Comparison
 from dp_metrics.inputs.options import Relation
-from dp_metrics.metrics.labels.released_confusion import ReleasedConfusion
 from dp_metrics.metrics.scores.released_scores import ReleasedScores
 from dp_metrics.page.facts import PageFacts
 from dp_metrics.page.in_short import QUESTIONS, summary_of
@@ -42,6 +41,7 @@ def as_dict(page: PageFacts, rows: list[dict[str, Any]]) -> dict[str, Any]:
         "promise": promise(page.epsilon, page.relation, page.most_records),
         "most_records": page.most_records,
         "confidence": CONFIDENCE,
+        "tolerance": page.evaluated.asked.get("tolerance"),
         "numbers": rows,
         "requirements": None if page.verdicts is None else page.verdicts.to_dict(),
         "comparison": found.to_dict() if isinstance(found, Comparison) else None,
@@ -372,6 +372,9 @@ def _left(page: PageFacts) -> Section:
     return Section("What is left", _LEFT, tables, lines=lines)
 
 
+_OF_LABELS = ("labels", "labels by group")
+
+
 def pictures_of(evaluated: PageRelease) -> list[Picture]:
     """Return the pictures that a page has."""
     return list(_pictures(evaluated))
@@ -380,7 +383,7 @@ def pictures_of(evaluated: PageRelease) -> list[Picture]:
 def _pictures(evaluated: PageRelease) -> Iterator[Picture]:
     for release, told in evaluated.released.items():
         labels = told.overall if isinstance(told, ByGroupToo) else told
-        if isinstance(labels, ReleasedConfusion) and labels.counts.matrix is not None:
+        if release in _OF_LABELS and labels.counts.matrix is not None:
             yield Picture("confusion matrix", "How many records have which true and which predicted label.")
         if isinstance(told, ReleasedScores):
             yield Picture("roc", "ROC curve, with the band in which it lies among all people like these.")
@@ -396,4 +399,4 @@ def _pictures(evaluated: PageRelease) -> Iterator[Picture]:
 def _drawn(frame: PrivateMetricFrame, release: str) -> Sequence[str]:
     if release == "labels by group":
         return [name for name in ("recall", "precision", "accuracy") if name in frame._entries][:2]
-    return ("roc auc",) if release == "scores by group" else ("mae",)
+    return {"scores by group": ("roc auc",), "absolute error by group": ("mae",)}.get(release, ())

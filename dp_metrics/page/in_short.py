@@ -13,6 +13,7 @@ from dp_metrics.inputs.labels import LabelSet
 from dp_metrics.inputs.options import Relation
 from dp_metrics.page.facts import PageFacts
 from dp_metrics.page.numbers import CONFIDENCE, FOR_WHOM, Number
+from dp_metrics.page.page_plan import WITHIN
 from dp_metrics.page.requirements import CANNOT_TELL, EACH, FAIL, PASS, expanded
 from dp_metrics.page.setting import SCORES, TARGETS
 from dp_metrics.release.released import Interval
@@ -73,6 +74,8 @@ def header_of(page: PageFacts, released: datetime | None) -> dict[str, str]:
             facts["Decision"] = f"positive if the {words['score_name']} is {asked['threshold']:g} or more"
         meaning = f": {several} that {words['positive_meaning']}" if words["positive_meaning"] else ""
         facts["Positive label"] = f"{positive}{meaning}"
+    if (tolerance := asked.get("tolerance")) is not None:
+        facts["Tolerance"] = f"{tolerance:g}{_unit(page)}"
     facts[several[:1].upper() + several[1:]] = "a private number" if page.n is None else f"{page.n:,}"
     facts["Protected"] = f"each {one}"
     if page.most_records > 1:
@@ -112,18 +115,24 @@ def _how_good(page: PageFacts) -> str:
     if "accuracy" in numbers:
         right = _of_hundred(numbers["accuracy"])
         return _TOO_NOISY if right is None else f"Of 100 {units}, {model} reads {right} rightly."
-    told = []
-    for name, said in (
-        ("median absolute error", "Half of the predictions are off by less than"),
-        ("mae", "On average predictions are off by"),
-    ):
-        number = numbers.get(name)
-        limits = None if number is None or number.note is not None else _limits(number)
-        if number is not None and limits is not None:
-            is_wide, unit = limits.upper - limits.lower > number.value, _unit(page)
-            value = f"about {number.value:.2g}{unit}, with no useful limits"
-            told.append((is_wide, f"{said} {value if is_wide else _with_range(number.value, limits, unit)}."))
-    return min(told, key=lambda one: one[0])[1] if told else _TOO_NOISY  # one whose limits are near, if any
+    told = [_off_by(page, "median absolute error", "half of the predictions are off by less than")]
+    tolerance = f"within {page.evaluated.asked.get('tolerance') or 0:g}{_unit(page)}"
+    for name, said in ((WITHIN, tolerance), ("share too high", "too high")):
+        share = _of_hundred(numbers[name]) if name in numbers else None
+        told.append(share and f"of 100 predictions {share} are {said}")
+    if not any(told):  # a mean has no limit on one side as a rule
+        told = [_off_by(page, "mae", "on average predictions are off by")]
+    said = "; ".join(filter(None, told))
+    return f"{said[:1].upper()}{said[1:]}." if said else _TOO_NOISY
+
+
+def _off_by(page: PageFacts, name: str, said: str) -> str | None:
+    """Return an error with its range; None if it is too noisy to be told."""
+    number = page.numbers.get(name)
+    limits = None if number is None or number.note is not None else _limits(number)
+    if number is None or limits is None:
+        return None
+    return f"{said} {_with_range(number.value, limits, _unit(page))}"
 
 
 def _unit(page: PageFacts) -> str:
@@ -189,8 +198,8 @@ def _how_sure(page: PageFacts) -> str:
         )
     elif TARGETS in page.evaluated.asked["columns"]:
         said = (
-            f"Ranges of errors are about these {units} only, with 95 % confidence; mean errors may have no "
-            "upper limit, and come out too low as a rule"
+            f"{said}; but those of mean errors are about these {units} only, may have no upper limit, and "
+            "come out too low as a rule"
         )
     return f"{said}; {noisy} of {len(page.numbers)} numbers are too noisy to tell." if noisy else f"{said}."
 

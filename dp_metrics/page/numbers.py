@@ -12,7 +12,7 @@ from dp_metrics.fairness.frame import PrivateMetricFrame
 from dp_metrics.inputs.labels import LabelSet
 from dp_metrics.metrics.labels.released_confusion import ReleasedConfusion
 from dp_metrics.metrics.scores.released_scores import ReleasedScores
-from dp_metrics.page.page_plan import ByGroupToo, PageRelease
+from dp_metrics.page.page_plan import MEDIAN_LIMITS, SHARES, WITHIN, ByGroupToo, PageRelease
 from dp_metrics.quantities.counts_noise import far_apart
 from dp_metrics.release.released import Interval, Monotone, ReleasedNumbers, only
 from dp_metrics.release.result import Result
@@ -28,7 +28,7 @@ _ONE = {"loss": "brier score", "absolute error": "mae", "median error": "median 
 
 METRICS = frozenset({
     "accuracy", "balanced accuracy", "recall", "precision", "specificity", "f1", "f1 (macro)", "roc auc",
-    "average precision", "selection rate", "prevalence", "mse", "rmse", "r2", *_ONE.values(),
+    "average precision", "selection rate", "prevalence", "mse", "rmse", "r2", *SHARES, *_ONE.values(),
 })  # fmt: skip
 """The metrics of pages: a number is named by one, with " of " a label, " in " a group, or " difference"."""
 
@@ -74,38 +74,62 @@ class Number:
     feature: int | None = None
     _noise: Callable[[float], Interval] | None = field(default=None, repr=False, compare=False)
     _people: Callable[[float], Interval] | None = field(default=None, repr=False, compare=False)
+    _known: dict[Any, Interval] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     def noise_interval(self, confidence: float = 0.95) -> Interval:
         """Return limits of the exact number of these records; ValueError if there are none."""
-        return _asked(self._noise, confidence)
+        return self._asked(self._noise, confidence)
 
     def population_interval(self, confidence: float = 0.95) -> Interval:
         """Return limits among all people like these; ValueError if there are none."""
-        return _asked(self._people, confidence)
+        return self._asked(self._people, confidence)
+
+    def _asked(self, limits: Callable[[float], Interval] | None, confidence: float) -> Interval:
+        if limits is None:
+            raise ValueError("There are no such limits of this number.")
+        asked = limits is self._people, confidence
+        if asked not in self._known:  # a page shows them in several places
+            self._known[asked] = limits(confidence)
+        return self._known[asked]
 
 
-def _asked(limits: Callable[[float], Interval] | None, confidence: float) -> Interval:
-    if limits is None:
-        raise ValueError("There are no such limits of this number.")
-    return limits(confidence)
+@dataclass(frozen=True)
+class _Told:
+    """Limits of all labels or groups, which are found together: once with each confidence."""
+
+    limits: Callable[..., Any]
+    known: dict[float, Any] = field(default_factory=dict)
+
+    def __call__(self, confidence: float) -> Any:
+        if confidence not in self.known:
+            self.known[confidence] = self.limits(confidence=confidence)
+        return self.known[confidence]
 
 
 def numbers_of(evaluated: PageRelease) -> list[Number]:
     """Return the numbers that a page shows, in their order."""
     numbers: list[Number] = []
     for release, told in evaluated.released.items():
+        of_labels = _of_sides if release.startswith("sides") else _of_labels
         if isinstance(told, ByGroupToo):
-            numbers += _of_labels(release, told.overall, evaluated)
+            numbers += of_labels(release, told.overall, evaluated)
             numbers += _of_groups(release, told.by_group, "")
         elif isinstance(told, ReleasedConfusion):
-            numbers += _of_labels(release, told, evaluated)
+            numbers += of_labels(release, told, evaluated)
         elif isinstance(told, ReleasedScores):
             numbers += _of_scores(release, told)
         elif isinstance(told, PrivateMetricFrame):
             numbers += _of_groups(release, told, "roc auc" if release == "scores by group" else "mae")
         elif isinstance(told, Result):
-            numbers += _of_result(release, told)
+            numbers += _of_result(release, told, evaluated.released.get(MEDIAN_LIMITS))
+    if evaluated.asked.get("tolerance") is None:
+        numbers = [one for one in numbers if one.metric != WITHIN]
     return sorted(numbers, key=lambda one: one.section != HOW_GOOD)
+
+
+def _of_sides(release: str, told: ReleasedConfusion, evaluated: PageRelease) -> Iterator[Number]:
+    for name, metric in SHARES.items():
+        yield _of_confusion(release, told, metric, {"pos_label": 1}, called=name)
 
 
 def _of_labels(release: str, told: ReleasedConfusion, evaluated: PageRelease) -> Iterator[Number]:
@@ -128,17 +152,25 @@ def _of_labels(release: str, told: ReleasedConfusion, evaluated: PageRelease) ->
                 yield _of_confusion(release, told, name, {"pos_label": label, "average": "binary"}, label)
         return
     each: dict[str, Any] = {"average": None}
-    notes = {name: _notes_of_labels(told, name, each) for name in _OF_LABELS}
+    limits = {name: _limits_of(told, name, each) for name in _OF_LABELS}
+    notes = {name: _notes_of_labels(told, name, limits[name][0]) for name in _OF_LABELS}
     for at, label in enumerate(labels):
         for name in _OF_LABELS:
-            yield _of_confusion(release, told, name, each, label, at, notes[name][at])
+            found = [partial(_of_label, one, at) for one in limits[name]]
+            value = float(getattr(told, f"{name}_score")(**each)[at])
+            yield _of_counts(release, told, name, value, notes[name][at], found, label)
 
 
-def _notes_of_labels(told: ReleasedConfusion, metric: str, each: dict[str, Any]) -> list[str | None]:
+def _limits_of(told: ReleasedConfusion, metric: str, options: dict[str, Any]) -> list[_Told]:
+    """Return the limits of the noise and among all people, of one number or of several."""
+    return [_Told(partial(of, metric, **options)) for of in (told.noise_interval, told.population_interval)]
+
+
+def _notes_of_labels(told: ReleasedConfusion, metric: str, noise: _Told) -> list[str | None]:
     """Return what is said of a metric of each label, by the limits that the page shows."""
-    if told.note(metric, **each) is None:
+    if told.note(metric, average=None) is None:
         return [None] * len(told.labels)
-    found = told.noise_interval(metric, **each)
+    found = noise(CONFIDENCE)
     return [far_apart(*ends) for ends in zip(found.lower.tolist(), found.upper.tolist(), strict=True)]
 
 
@@ -148,41 +180,37 @@ def _of_confusion(
     metric: str,
     options: dict[str, Any],
     label: Any = None,
-    at: int | None = None,
-    note: str | None = None,
+    called: str | None = None,
 ) -> Number:
-    """Return a metric of labels; of an array the number in this place, with its note."""
-    note = told.note(metric, **options) if at is None else note
+    """Return a metric of labels."""
+    name = called or metric.replace("_", " ") + (" (macro)" if options.get("average") == "macro" else "")
+    method = getattr(told, metric, None) or getattr(told, f"{metric}_score")
+    note, limits = told.note(metric, **options), _limits_of(told, metric, options)
+    return _of_counts(release, told, name, float(method(**options)), note, limits, label)
+
+
+def _of_counts(
+    release: str,
+    told: ReleasedConfusion,
+    name: str,
+    value: float,
+    note: str | None,
+    limits: Sequence[Callable[[float], Interval]],
+    label: Any,
+) -> Number:
     is_stored = told.result.note is None or NOT_STORED not in told.result.note
     said = " ".join(filter(None, (note, None if is_stored else NOT_STORED))) or None
-    method = getattr(told, metric, None) or getattr(told, f"{metric}_score")
-    interval = {
-        kind: partial(_one_of, getattr(told, kind), metric, options, at)
-        for kind in ("noise_interval", "population_interval")
-    }
-    name = metric.replace("_", " ") + (" (macro)" if options.get("average") == "macro" else "")
+    called = name if label is None else f"{name} of {label!r}"
     return Number(
-        name if label is None else f"{name} of {label!r}", float(_pick(method(**options), at)), HOW_GOOD,
-        name, release, said, label=label,
-        _noise=interval["noise_interval"], _people=interval["population_interval"],
-    )  # fmt: skip
+        called, value, HOW_GOOD, name, release, said, label=label, _noise=limits[0], _people=limits[1]
+    )
 
 
-def _one_of(
-    limits: Callable[..., Interval],
-    metric: str,
-    options: dict[str, Any],
-    at: int | None,
-    confidence: float,
-) -> Interval:
-    found = limits(metric, confidence=confidence, **options)
-    lower, upper, estimate = (_pick(one, at) for one in (found.lower, found.upper, found.estimate))
-    return Interval(lower, upper, found.confidence, found.about, found.note, estimate)
-
-
-def _pick(value: Any, at: int | None) -> Any:
-    """Return the number in this place of an array; a number as it is."""
-    return value if at is None or value is None else float(value[at])
+def _of_label(limits: _Told, at: int, confidence: float) -> Interval:
+    """Return the limits of the label in this place."""
+    found: Interval = limits(confidence)
+    estimate = None if found.estimate is None else float(found.estimate[at])
+    return replace(found, lower=float(found.lower[at]), upper=float(found.upper[at]), estimate=estimate)
 
 
 def _of_scores(release: str, told: ReleasedScores) -> Iterator[Number]:
@@ -198,7 +226,11 @@ def _of_scores(release: str, told: ReleasedScores) -> Iterator[Number]:
     )  # fmt: skip
 
 
-def _of_result(release: str, told: Result[Any]) -> Iterator[Number]:
+def _of_result(release: str, told: Result[Any], of_median: Interval | None) -> Iterator[Number]:
+    if release == "median error" and of_median is not None:
+        people = partial(_released_limits, of_median, float(told.value))
+        yield replace(_plain(_ONE[release], release, told), _people=people)
+        return
     if release != "errors":
         yield _plain(_ONE[release], release, told)
         return
@@ -216,6 +248,18 @@ def _of_result(release: str, told: Result[Any]) -> Iterator[Number]:
             _noise=one.noise_interval, _people=one.population_interval,
         )  # fmt: skip
     yield _plain("r2", release, told)
+
+
+def _released_limits(limits: Interval, estimate: float, confidence: float) -> Interval:
+    """Return limits that were released with one confidence; raise where more is asked for."""
+    if confidence > limits.confidence + _ROUNDING:
+        raise ValueError(
+            f"These limits were released with {100 * limits.confidence:.3g} % confidence, and no more."
+        )
+    return replace(limits, estimate=estimate)
+
+
+_ROUNDING = 1e-12
 
 
 def _root(released: ReleasedNumbers) -> float:
@@ -255,13 +299,15 @@ def _of_frame(
     by = "" if feature is None else f"feature {feature + 1}"
     for key, entry in frame._entries.items():
         name = (key or only_metric).replace("_", " ")
+        limits = [
+            _Told(partial(found, key or None)) for found in (frame.noise_interval, frame.population_interval)
+        ]
         for at, group in enumerate(frame._groups):
             called = _group(group) if is_clear else f"{by} {_group(group)}"
             yield Number(
                 f"{name} in {called}", _number(entry.values[at]), FOR_WHOM, name, release,
                 entry.notes[at], entry.biases[at], group=group, rests_on=entry.rests_on[at], feature=feature,
-                _noise=partial(_in_group, frame.noise_interval, key, group),
-                _people=partial(_in_group, frame.population_interval, key, group),
+                _noise=partial(_in_group, limits[0], group), _people=partial(_in_group, limits[1], group),
             )  # fmt: skip
         gap = frame.difference() if frame._is_single else frame.difference()[key]
         yield Number(
@@ -284,8 +330,8 @@ def _number(value: Any) -> float:
     return math.nan if value is None else float(value)
 
 
-def _in_group(limits: Callable[..., Any], key: str, group: Hashable, confidence: float) -> Interval:
-    found = limits(key or None, confidence=confidence)
+def _in_group(limits: _Told, group: Hashable, confidence: float) -> Interval:
+    found = limits(confidence)
     if group not in found:
         raise ValueError("This group has no records.")
     interval: Interval = found[group]

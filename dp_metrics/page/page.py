@@ -468,6 +468,7 @@ def private_evaluate(  # noqa: PLR0913 - options of a whole page
     unit_name: str | tuple[str, str] | None = None,
     person_name: str | None = None,
     target_unit: str | None = None,
+    tolerance: float | None = None,
     requirements: Any = None,
     dry_run: bool = False,
     neighboring: str = "replace_one",
@@ -549,6 +550,9 @@ def private_evaluate(  # noqa: PLR0913 - options of a whole page
         Who is promised privacy, such as "patient"; None: "person".
     target_unit : str or None, default=None
         The unit of targets, such as "days".
+    tolerance : float or None, default=None
+        How far a prediction may be off, > 0, in the unit of the targets: the page tells the share of records
+        that it is within. None: it does not. It must not follow from the records.
     requirements : sequence of str, mapping or None, default=None
         What numbers of the page have to be, such as ``["recall >= 0.8", "recall in each group >= 0.7"]``;
         see `PrivateEvaluation.check`. The page has a verdict of each, right all at once with 95 %, and the
@@ -645,6 +649,7 @@ def private_evaluate(  # noqa: PLR0913 - options of a whole page
             }
         ),
         spelled(requirements),
+        tolerance,
     )  # fmt: skip
     at = datetime.now(UTC).replace(microsecond=0)
     terms = Terms.of(

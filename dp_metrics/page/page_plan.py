@@ -17,14 +17,17 @@ from dp_metrics.fairness.frame import PrivateMetricFrame, frame_of
 from dp_metrics.fairness.frame_query import FrameMetric, plan_frame
 from dp_metrics.fairness.groups import Groups
 from dp_metrics.inference.comparison import comparison_query, paired_losses
-from dp_metrics.inputs.arrays import ArgumentShape, Records, Shape, float_block, probability_block
+from dp_metrics.inference.loss_intervals import quantile_query
+from dp_metrics.inputs.arrays import ArgumentShape, Records, Shape, float_block, probability_block, targets
 from dp_metrics.inputs.labels import LabelColumns, LabelSet, labels_and_probabilities
-from dp_metrics.inputs.options import Relation, as_real
+from dp_metrics.inputs.losses import absolute_error
+from dp_metrics.inputs.options import MAX_FLOAT, Relation, as_real, check_bounds
 from dp_metrics.mechanisms.geometric import expected_noise
 from dp_metrics.metrics import METRICS, row_of
 from dp_metrics.metrics.labels.counts import Confusion
 from dp_metrics.metrics.labels.layouts import matrix_layout
 from dp_metrics.metrics.labels.released_confusion import ReleasedConfusion, counts_of_labels
+from dp_metrics.metrics.regression import absolute_errors, target_blocks
 from dp_metrics.metrics.scores.curve_formulas import TwoClasses, area_under_roc, check_unit
 from dp_metrics.metrics.scores.released_scores import ReleasedScores
 from dp_metrics.metrics.scores.table import score_query
@@ -32,6 +35,7 @@ from dp_metrics.page.setting import LABELS, PROBABILITIES, SCORES, TARGETS, Sett
 from dp_metrics.quantities.counts_noise import MOST_ERROR, in_words
 from dp_metrics.quantities.tables import columns_for
 from dp_metrics.release.query import Share, Together
+from dp_metrics.release.released import POPULATION_NOTE, Interval
 from dp_metrics.release.result import Result
 from dp_metrics.release.stored_questions import storable
 from dp_metrics.sensitivity.exact import in_blocks
@@ -255,6 +259,8 @@ _OUTSIDE = (
     "threshold."
 )
 _OF_PERSONS = "Several records of one person are alike: private_compare with groups= compares persons."
+MEDIAN_LIMITS = "median limits"
+"""The release that limits the median absolute error among all people; it has no number of its own."""
 _NO_PRIVATE_N = "It needs a public number of records: neighboring='replace_one'."
 _OVERALL = Fraction(1, 5)  # of the epsilon of a loss by group
 # weights of a release that tells several numbers, and of one: chosen by benchmarks/page.py of 308a3eb
@@ -337,6 +343,11 @@ class PageForm:
     def groups(self) -> Groups:
         """The groups of people."""
         return Groups.of(self.setting.group_labels, len(self.setting.places("feature")))
+
+    @property
+    def groups_size(self) -> int:
+        """The number of groups; without any all people are one."""
+        return self.groups.size if self.setting.has_groups else 1
 
     @property
     def kind(self) -> str:
@@ -425,11 +436,32 @@ def _most_probable(records: Records, *, place: int, columns: LabelColumns) -> ND
 
 
 def _labelled(
-    records: Records, *, predicted: Callable[[Records], NDArray[Any]], features: tuple[int, ...] = ()
+    records: Records, *, predicted: Callable[[Records], NDArray[Any]], features: tuple[int, ...]
 ) -> Records:
     """Return y_true, the predicted labels, and the features."""
     arrays = (records.arrays[0], predicted(records), *(records.arrays[at] for at in features))
     stated = (records.states_columns[0], True, *(records.states_columns[at] for at in features))
+    return replace(records, arrays=arrays, states_columns=stated)
+
+
+def _judged(
+    records: Records,
+    *,
+    place: int,
+    bounds: tuple[float, float] | None,
+    tolerance: float,
+    features: tuple[int, ...],
+) -> Records:
+    """Return whether each prediction is within the tolerance, whether it is too high, and the features."""
+    pair = targets(records.of_arguments(0, place), columns=1)
+    empty = np.zeros(0, dtype=np.int64)
+    within, high = [empty], [empty]
+    for block, other in zip(*map(in_blocks, pair.arrays), strict=True):
+        true, pred = target_blocks(block, other, bounds)
+        within.append(1 * (absolute_error(true, pred) <= tolerance))
+        high.append(1 * (pred > true))
+    arrays = (np.concatenate(within), np.concatenate(high), *(records.arrays[at] for at in features))
+    stated = (True, True, *(records.states_columns[at] for at in features))
     return replace(records, arrays=arrays, states_columns=stated)
 
 
@@ -494,22 +526,76 @@ def _metric(name: str, label: str, **options: Any) -> FrameMetric:
 
 def _labels_block(public: PageForm, *, by_group: bool) -> _Block:
     """Return the table of true and predicted labels, by group if there are groups: all metrics of labels."""
-    labels, features = public.labels, tuple(public.setting.places("feature"))
-    wanted = counts_of_labels(matrix_layout(labels.size), labels)
-    take = partial(_labelled, predicted=public.predicted, features=features if by_group else ())
-    if not by_group:
-        share = Share(wanted.query(public.shape), Fraction(1), public.relation, _PAGE)
-        return _Block((share,), partial(_one, reader=take), partial(_shown, kind=ReleasedConfusion))
+    labels = public.labels
+    take = partial(_labelled, predicted=public.predicted, features=_features(public, by_group))
     options = {"labels": labels.in_order}
     if labels.size == 2:
         options["pos_label"] = public.classes.known.tolist()[public.classes.positive]
     names = BY_GROUP[2 if labels.size == 2 else 0]
     metrics = [_metric(row_of(name)[0].name, name, **options) for name in names]
-    # One table tells sizes and overall values as well: it is the same where membership is public.
     metrics[0] = _metric("private_recall_score", "accuracy", **options, average="micro")
+    return _table_block(public, take, metrics, by_group=by_group)
+
+
+def _table_block(
+    public: PageForm, take: Callable[[Records], Records], metrics: Sequence[FrameMetric], *, by_group: bool
+) -> _Block:
+    """Return one table of counts of labels; by group what these metrics make of it."""
+    wanted = counts_of_labels(matrix_layout(public.labels.size), public.labels)
+    if not by_group:
+        share = Share(wanted.query(public.shape), Fraction(1), public.relation, _PAGE)
+        return _Block((share,), partial(_one, reader=take), partial(_shown, kind=ReleasedConfusion))
+    # One table tells sizes and overall values as well: it is the same where membership is public.
     _, block = _frame(public, metrics, public.of_labels, take, sizes=None)
     in_all = replace(wanted, layout=wanted.layout.in_groups(public.groups.size))
     return replace(block, combine=partial(_both, frame=block.combine, in_all=in_all))
+
+
+def _features(public: PageForm, by_group: bool) -> tuple[int, ...]:
+    return tuple(public.setting.places("feature")) if by_group else ()
+
+
+WITHIN = "share within tolerance"
+SHARES = {WITHIN: "prevalence", "share too high": "selection_rate"}
+"""What counts of predictions tell, by the metric of the labels "within the tolerance" and "too high"."""
+
+
+def _sides_block(public: PageForm, *, by_group: bool) -> _Block:
+    """Return the table of predictions within the tolerance by predictions that are too high.
+
+    Without a tolerance, which is never read from the records, all are within it.
+    """
+    setting = public.setting
+    take = partial(
+        _judged,
+        place=setting.places(TARGETS)[0],
+        bounds=check_bounds(setting.bounds),
+        tolerance=math.inf if setting.tolerance is None else setting.tolerance,
+        features=_features(public, by_group),
+    )
+    options = {"labels": public.labels.in_order, "pos_label": 1}
+    metrics = [_metric(row_of(metric)[0].name, name, **options) for name, metric in SHARES.items()]
+    return _table_block(public, take, metrics, by_group=by_group)
+
+
+def _limits_block(public: PageForm, plan: EvaluationPlan | None) -> _Block:
+    """Return two order statistics of the absolute error, which limit its median among all people."""
+    assert plan is not None  # the ranks that are searched for depend on epsilon
+    values, largest = absolute_errors(check_bounds(public.setting.bounds))
+    query = quantile_query(
+        public.of("y_true", TARGETS), q=0.5, epsilon=plan[MEDIAN_LIMITS].epsilon,
+        max_loss=None if largest == MAX_FLOAT else largest,
+        # requirements share the probability with which limits may miss: so many ask for one at most
+        confidence=1 - 0.05 / max(1, len(public.setting.requirements) * public.groups_size),
+        reader=partial(targets, columns=1), values=values,
+    )  # fmt: skip
+    share = Share(query, Fraction(1), public.relation, "private_quantile_interval")
+    return _Block((share,), public.pick("y_true", TARGETS), _limits_of_median)
+
+
+def _limits_of_median(results: Sequence[Result[Any]], epsilon: float) -> Interval:
+    found: Interval = results[0].value
+    return replace(found, about=f"The median absolute error {POPULATION_NOTE}")
 
 
 def _shown(results: Sequence[Result[Any]], epsilon: float, *, kind: Any) -> Any:
@@ -643,6 +729,7 @@ def _error_of_loss(epsilon: float, n: float, *, numbers: float) -> float:
     Medians of ``benchmarks/page.py`` of 308a3eb, times n * epsilon: a mean or median absolute error is off by
     8 to 17. The root of a mean squared one, which counts as four numbers, is off by 14 where errors are
     normal, 110 on two real tasks and 240 where tails are those of Student's law with 3 degrees of freedom.
+    Limits of a median, which count as three, are useless where n * epsilon is below 300.
     """
     return 10.0 * numbers / (n * epsilon)
 
@@ -662,19 +749,34 @@ def _between(epsilon: float, n: float, *, laws: _Laws, numbers: float = 1) -> tu
     return min(light, heavy), max(light, heavy)
 
 
-def _portions(public: PageForm) -> tuple[list[Portion], dict[str, Callable[[], _Block]], list[Omission]]:
-    """Return what a page could release, how, and what it cannot."""
-    setting = public.setting
-    groups = public.groups.size if setting.has_groups else 1
+def _portions(
+    public: PageForm, plan: EvaluationPlan | None = None
+) -> tuple[list[Portion], dict[str, Callable[[], _Block]], list[Omission]]:
+    """Return what a page could release, how, given how it divides epsilon, and what it cannot."""
+    setting, groups = public.setting, public.groups_size
     blocks: dict[str, Callable[[], _Block]] = {}
     portions, left = [], []
     if setting.is_regression:
-        portions.append(Portion("errors", "mean squared error, its root and R2", _SEVERAL,
-                                partial(_error_of_loss, numbers=4),
-                                between=partial(_between, laws=_ROOT, numbers=2)))  # fmt: skip
-        blocks["errors"] = partial(
-            _plain_block, public, "private_r2_score", "y_true", TARGETS, bounds=setting.bounds
-        )
+        bounded = partial(_plain_block, public, bounds=setting.bounds)
+        if public.relation.private_n:
+            left.append(Omission("The median absolute error", _NO_PRIVATE_N))
+        else:
+            portions.append(Portion("median error", "median absolute error", _ONE,
+                                    partial(_error_of_loss, numbers=1)))  # fmt: skip
+            blocks["median error"] = partial(bounded, "private_median_absolute_error", "y_true", TARGETS)
+            if public.shape.most_records == 1:
+                portions.append(Portion(MEDIAN_LIMITS, "limits of the median absolute error", _ONE,
+                                        partial(_error_of_loss, numbers=3)))  # fmt: skip
+                blocks[MEDIAN_LIMITS] = partial(_limits_block, public, plan)
+        within = "within the tolerance and " if setting.tolerance else ""
+        about, cells = f"counts of predictions that are {within}too high", matrix_layout(2).good.size
+        sides = Portion("sides", about, _ONE, _of_counts(public, cells))
+        blocks["sides"] = partial(_sides_block, public, by_group=False)
+        if groups > 1:
+            sides = Portion("sides by group", f"{about}, by group", _ONE, _of_counts(public, groups * cells),
+                            sides)  # fmt: skip
+            blocks["sides by group"] = partial(_sides_block, public, by_group=True)
+        portions.append(sides)
         plain = Portion("absolute error", "mean absolute error", _ONE, partial(_error_of_loss, numbers=1),
                         between=partial(_between, laws=_MEAN))  # fmt: skip
         blocks["absolute error"] = partial(_error_block, public, by_group=False)
@@ -686,19 +788,10 @@ def _portions(public: PageForm) -> tuple[list[Portion], dict[str, Callable[[], _
                             partial(_error_of_loss, numbers=numbers), plain,
                             partial(_between, laws=_MEAN, numbers=numbers))  # fmt: skip
         portions.append(plain)
-        if public.relation.private_n:
-            left.append(Omission("The median absolute error", _NO_PRIVATE_N))
-        else:
-            portions.append(Portion("median error", "median absolute error", _ONE,
-                                    partial(_error_of_loss, numbers=1)))  # fmt: skip
-            blocks["median error"] = partial(
-                _plain_block,
-                public,
-                "private_median_absolute_error",
-                "y_true",
-                TARGETS,
-                bounds=setting.bounds,
-            )
+        portions.append(Portion("errors", "mean squared error, its root and R2", _SEVERAL,
+                                partial(_error_of_loss, numbers=4),
+                                between=partial(_between, laws=_ROOT, numbers=2)))  # fmt: skip
+        blocks["errors"] = partial(bounded, "private_r2_score", "y_true", TARGETS)
     else:
         size, cells = public.labels.size, matrix_layout(public.labels.size).good.size
         plain = Portion("labels", "counts of true and predicted labels", _SEVERAL, _of_counts(public, cells))
@@ -757,7 +850,7 @@ def plan_of_page(public: PageForm, plan: EvaluationPlan) -> Together:
     That is stored with a page, for a later version may divide otherwise. Where a person has up to k records,
     each release has its epsilon / k for one of them; see `Query`.
     """
-    makers = _portions(public)[1]
+    makers = _portions(public, plan)[1]
     blocks = {part.name: makers[part.name]() for part in plan.parts}
     shares = tuple(
         replace(

@@ -17,7 +17,7 @@ from dp_metrics._random import SeededEntropy
 from dp_metrics.inputs.arrays import Records
 from dp_metrics.inputs.options import as_real, check_choice, check_confidence, did_you_mean
 from dp_metrics.page.numbers import FOR_WHOM, METRICS, Number, numbers_of
-from dp_metrics.page.page_plan import EvaluationPlan, PageForm, PageRelease, plan_of_page
+from dp_metrics.page.page_plan import MEDIAN_LIMITS, EvaluationPlan, PageForm, PageRelease, plan_of_page
 from dp_metrics.page.setting import PROBABILITIES, SCORES
 from dp_metrics.release.release import Release
 from dp_metrics.release.released import Interval
@@ -253,7 +253,8 @@ def needed_releases(public: PageForm, plan: EvaluationPlan) -> frozenset[str]:
         If a requirement is of no number of this page; nothing is spent yet.
     """
     numbers = {one.name: one for one in numbers_of(rehearsed(public, plan))}
-    return frozenset(numbers[name].release for name in expanded(numbers, public.setting.requirements))
+    needed = {numbers[name].release for name in expanded(numbers, public.setting.requirements)}
+    return frozenset(needed | {MEDIAN_LIMITS} if "median error" in needed else needed)
 
 
 def rehearsed(public: PageForm, plan: EvaluationPlan) -> PageRelease:
@@ -273,6 +274,8 @@ def rehearsed(public: PageForm, plan: EvaluationPlan) -> PageRelease:
     columns = [_made_up(public, kind, len(groups)) for kind in kinds]
     _, records = Records.of((*columns, *map(list, features)), relation=public.relation)
     n = None if public.shape.n is None else len(groups)
+    # so few records have no limits of a median, which are no number of their own
+    plan = replace(plan, parts=tuple(part for part in plan.parts if part.name != MEDIAN_LIMITS))
     together = plan_of_page(replace(public, shape=replace(public.shape, n=n), sizes=sizes), plan)
     terms = Terms(public.epsilon, public.relation, entropy=SeededEntropy(0))
     with np.errstate(all="ignore"):

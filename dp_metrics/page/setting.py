@@ -16,7 +16,15 @@ import numpy as np
 from dp_metrics.inputs.arrays import stated_shape
 from dp_metrics.inputs.labels import LabelSet
 from dp_metrics.inputs.models import estimator_type, has_method, known_labels, named_by_labels, response_of
-from dp_metrics.inputs.options import Relation, as_real, as_whole, check_bounds, check_choice, check_edges
+from dp_metrics.inputs.options import (
+    Relation,
+    as_real,
+    as_whole,
+    check_bounds,
+    check_choice,
+    check_edges,
+    check_positive,
+)
 
 LABELS, SCORES, PROBABILITIES, TARGETS = "labels", "scores", "probabilities", "targets"
 
@@ -35,6 +43,7 @@ _TWO_TASKS = "task={!r} and {} contradict each other: there are labels, or there
 
 _USED = {
     "bounds": "there are labels, and no targets",
+    "tolerance": "there are labels, and no targets",
     "labels": "there are targets, and no labels",
     "pos_label": "there are targets, and no labels",
     "edges": "there are no scores",
@@ -60,6 +69,8 @@ class Setting:
         What the page calls things: the options of these names that were given.
     requirements : tuple of str, default=()
         What the numbers have to be.
+    tolerance : float or None, default=None
+        How far a prediction may be off, in the unit of the targets.
     """
 
     columns: tuple[str, ...]
@@ -76,17 +87,21 @@ class Setting:
     max_records: int | None = None
     words: Mapping[str, Any] = field(default_factory=dict)
     requirements: tuple[str, ...] = ()
+    tolerance: float | None = None
 
     def __post_init__(self) -> None:
         check_choice(self.membership, "membership", ("private", "public"))
         check_bounds(self.bounds)
         check_edges(self.edges)
+        if self.tolerance is not None:
+            check_positive(self.tolerance, "tolerance")
         if not np.isfinite(as_real(self.threshold)):
             raise ValueError("threshold must be a number.")
         if self.n is not None and (as_whole(self.n) or 0) < 1:
             raise ValueError("n must be None or a positive whole number: a public guess.")
         for name, value, is_used in (
             ("bounds", self.bounds, self.is_regression),
+            ("tolerance", self.tolerance, self.is_regression),
             ("labels", self.labels, not self.is_regression),
             ("pos_label", self.pos_label, not self.is_regression),
             ("edges", self.edges, SCORES in self.columns),
@@ -116,7 +131,7 @@ class Setting:
     def asked(self) -> dict[str, Any]:
         """Return the options by name; the latest only if they are given, for stored pages lack them."""
         options = {one.name: getattr(self, one.name) for one in fields(self)}
-        late = ("max_records", "words", "requirements")
+        late = ("max_records", "words", "requirements", "tolerance")
         return {name: value for name, value in options.items() if name not in late or value}
 
     def places(self, *names: str) -> list[int]:

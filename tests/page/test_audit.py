@@ -13,7 +13,7 @@ import pytest
 from helpers import loop_over
 
 import dp_metrics as dp
-from dp_metrics.analysis.auditing import _loss_of_prepared
+from dp_metrics.analysis.auditing import _loss_of_prepared, release_loss
 from dp_metrics.page import page as evaluate
 from dp_metrics.release.query import _content
 from dp_metrics.release.release import Release
@@ -40,10 +40,10 @@ KINDS = {
     "labels": ({"y_pred": "pred", "baseline": "other pred", **TWO, **BY_GROUP}, (LABELS,)),
     "five labels": ({"y_pred": "pred", "labels": range(5), **BY_GROUP}, (LABELS,)),
     "targets": (
-        {**TARGETS, "baseline": "other score", **BY_GROUP},
-        ("errors", "absolute error by group"),
+        {**TARGETS, "baseline": "other score", "tolerance": 0.3, **BY_GROUP},
+        ("sides by group", "absolute error by group", "errors"),
     ),
-    "bounded targets": ({**TARGETS, "bounds": (0, 1)}, ("errors", "absolute error")),
+    "bounded targets": ({**TARGETS, "bounds": (0, 1)}, ("sides", "absolute error", "errors")),
 }
 PER_RECORD = {"y_pred", "y_score", "y_proba", "baseline", "sensitive_features"}
 WAYS = {
@@ -109,7 +109,7 @@ def arguments(kind, way, data):
     given, names = KINDS[kind]
     options = {name: data[value] if name in PER_RECORD else value for name, value in given.items()}
     if way != "add or remove one":
-        names += ("median error",) * ("task" in given) + ("comparison",) * ("baseline" in given)
+        names = ("median error",) * ("task" in given) + names + ("comparison",) * ("baseline" in given)
     return data["y_true"], {**options, **WAYS[way]}, names
 
 
@@ -148,6 +148,22 @@ def test_the_exact_loss_of_a_page_is_at_most_epsilon(kind, way):
     loss = max(losses(kind, way, pairs=1 if "targets" in kind else 30))
     assert loss <= EPSILON * (1 + 1e-12)
     assert loss >= (0.75 if "targets" in kind else 0.99) * EPSILON  # counts attain it
+
+
+@loop_over(("n", "epsilon"), [(10, 1.0), (20, 3.0), (60, 1.0)])
+@loop_over(("place", "other"), [(0, 1.0), (-1, 0.0)])
+def test_the_limits_of_a_median_cost_epsilon_and_no_more(n, epsilon, place, other):
+    """Of few records there are none, so that other pages of this audit lack them."""
+
+    def released(y_pred, **settings):
+        options = {"task": "regression", "bounds": (0, 1), "split": {"median limits": 1}, **settings}
+        return dp.private_evaluate(np.zeros(n), y_pred, **options)
+
+    predicted = np.repeat([0.0, 1.0], n // 2)
+    changed = predicted.copy()
+    changed[place] = other
+    loss = release_loss(released, {"y_pred": predicted}, {"y_pred": changed}, epsilon=epsilon)
+    assert 0.9 * epsilon < loss <= epsilon * (1 + 1e-9)
 
 
 def plan_with(place, times):

@@ -135,7 +135,7 @@ PARTS = {
     "scores": ["labels by group", "scores", "scores by group", "loss", "comparison"],
     "names": ["scores"],
     "labels": ["labels by group"],
-    "targets": ["errors", "absolute error by group", "median error"],
+    "targets": ["errors", "absolute error by group", "median error", "sides by group"],
 }
 
 

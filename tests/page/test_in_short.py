@@ -115,8 +115,16 @@ def test_other_kinds_of_pages_have_sentences_too():
     assert re.match(
         r"Of 100 records, the model reads about [\d.]+ \([\d.]+ to 100[.0]*\) rightly", many.summary[0]
     )
-    targets = dp.private_evaluate(TARGET, TARGET + 3, task="regression", epsilon=2.0, target_unit="days")
-    assert re.search(r"off by .*about [\d.]+ days", targets.summary[0])
+    guess = TARGET + 3 * rng.standard_normal(N)
+    targets = dp.private_evaluate(
+        TARGET, guess, task="regression", epsilon=2.0, target_unit="days", tolerance=3
+    )
+    off, within, high = targets.summary[0].split("; ")
+    assert re.fullmatch(r"Half of the predictions are off by less than about [\d.]+ days \([\d. to]+\)", off)
+    assert re.fullmatch(r"of 100 predictions about 6\d \(6\d to 7\d\) are within 3 days", within)
+    assert re.fullmatch(r"of 100 predictions about [45]\d \(4\d to 5\d\) are too high.", high)
+    assert targets.header["Tolerance"] == "3 days"
+    assert targets.to_dict()["tolerance"] == 3
     assert "come out too low as a rule" in targets.summary[2]
     with pytest.warns(dp.exceptions.SeededReleaseWarning):
         seeded = page_of(random_state=0)

@@ -61,6 +61,8 @@ EACH = {  # of each release what a page is made of, and which share of epsilon s
     "loss": ("y_score", {}, 0.49),
     "labels by group": ("y_score", BY_PLACE, 0.99),
     "scores by group": ("y_score", BY_PLACE, 0.99),
+    "sides": ("y_pred", {**TARGETS, "tolerance": 0.3}, 0.99),
+    "sides by group": ("y_pred", {**TARGETS, **BY_PLACE}, 0.99),
     "errors": ("y_pred", TARGETS, 0.2),
     "absolute error": ("y_pred", TARGETS, 0.2),
     "absolute error by group": ("y_pred", {**TARGETS, **BY_PLACE}, 0.1),
@@ -69,7 +71,7 @@ EACH = {  # of each release what a page is made of, and which share of epsilon s
 
 
 @pytest.mark.gate
-@pytest.mark.parametrize("name", slow_but(["labels", "scores", "loss", "median error"], EACH))
+@pytest.mark.parametrize("name", slow_but(["labels", "scores", "loss", "median error", "sides"], EACH))
 def test_each_release_of_a_page_costs_a_person_epsilon_and_no_more(name):
     kind, options, least = EACH[name]
 

@@ -71,7 +71,7 @@ def test_all_metrics_of_pages_can_be_required():
     for data, options in (
         ((truth,), {"y_score": score}),
         ((several, several), {"labels": [0, 1, 2]}),
-        ((target, target), {"bounds": (-3, 3), "task": "regression"}),
+        ((target, target), {"bounds": (-3, 3), "task": "regression", "tolerance": 0.1}),
         ((truth,), {"y_score": score, "sensitive_features": truth, "group_labels": [0, 1]}),
     ):
         numbers = dp.private_evaluate(*data, epsilon=20, **options).numbers
@@ -95,6 +95,7 @@ PAGES = {
         "labels",
     ),
     "targets": ((TARGET, TARGET), {"task": "regression", "bounds": (-3, 3)}, "mae", "absolute error"),
+    "sides": ((TARGET, TARGET), {"task": "regression", "tolerance": 0.5}, "share within tolerance", "sides"),
     "baseline": ((Y, PRED), {"labels": [0, 1], "baseline": Y}, "f1", "labels"),
 }
 PRIVATE_N = {"neighboring": "add_or_remove_one", "n": 4000}

@@ -191,9 +191,10 @@ def test_probabilities_of_three_labels(labels):
     assert found["brier score"].value == pytest.approx(brier, rel=1e-3)
 
 
-@loop_over(("way", "bounds"), itertools.product(WAYS, [None, (-0.5, 0.5)]))
-def test_regression(way, bounds):
-    found = page(TARGET, ESTIMATE, task="regression", bounds=bounds, **BY_GROUP, **way)
+@loop_over(("way", "bounds", "tolerance"), itertools.product(WAYS, [None, (-0.5, 0.5)], [None, 0.2]))
+def test_regression(way, bounds, tolerance):
+    options = {"task": "regression", "bounds": bounds, "tolerance": tolerance}
+    found = page(TARGET, ESTIMATE, **options, **BY_GROUP, **way)
     clipped = [one if bounds is None else np.clip(one, *bounds) for one in (TARGET, ESTIMATE)]
     mse = sk.mean_squared_error(*clipped)
     wanted = {"mse": mse, "rmse": mse**0.5, "r2": sk.r2_score(*clipped)}
@@ -201,6 +202,35 @@ def test_regression(way, bounds):
     if "neighboring" not in way:
         wanted |= {"median absolute error": sk.median_absolute_error(*clipped)}
     check(found, wanted | by_group(sk.mean_absolute_error, "mae", *clipped), abs=5e-3)
+    shares = {"share too high": lambda true, guess: np.mean(guess > true)}
+    if tolerance is not None:
+        shares["share within tolerance"] = lambda true, guess: np.mean(abs(guess - true) <= tolerance)
+    for name, share in shares.items():
+        check(found, {name: share(*clipped)} | by_group(share, name, *clipped))
+    assert ("share within tolerance" in found) == (tolerance is not None)
+
+
+def test_what_leads_a_page_of_targets_has_limits_on_both_sides():
+    found = page(TARGET, ESTIMATE, task="regression", epsilon=6.0, tolerance=0.2)
+    assert [*found][:3] == ["median absolute error", "share within tolerance", "share too high"]
+    for name in [*found][:3]:
+        lower, upper = found[name].population_interval()
+        assert 0 < lower < found[name].value < upper < 1
+    with pytest.raises(ValueError, match="released with 95 % confidence"):
+        found["median absolute error"].population_interval(0.96)
+    two = ["median absolute error <= 0.3", "share within tolerance >= 0.2"]
+    asked = page(TARGET, ESTIMATE, task="regression", epsilon=6.0, tolerance=0.2, requirements=two)
+    assert asked.verdicts.answer == "pass"
+
+
+@loop_over("tolerance", [0, -1, np.inf, np.nan, "1", True])
+def test_a_tolerance_is_a_positive_number_and_of_targets(tolerance):
+    budget = dp.PrivacyAccountant(1.0)
+    with pytest.raises(ValueError, match="tolerance must be a positive, finite number"):
+        page(TARGET, ESTIMATE, task="regression", tolerance=tolerance, epsilon=1.0, accountant=budget)
+    with pytest.raises(ValueError, match="tolerance is of no use here"):
+        page(Y, PRED, labels=[0, 1], tolerance=1.0, epsilon=1.0, accountant=budget)
+    assert budget.spent == 0
 
 
 @loop_over("kind", ["labels", "scores", "probabilities", "targets"])
