@@ -4,20 +4,34 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from functools import partial
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
 from typing import Any
+
+import numpy as np
 
 from dp_metrics._packages import __version__
 from dp_metrics.fairness.frame import PrivateMetricFrame
 from dp_metrics.inference.comparison import Comparison
 from dp_metrics.inputs.options import Relation
+from dp_metrics.metrics.labels.released_confusion import ReleasedConfusion
 from dp_metrics.metrics.scores.released_scores import ReleasedScores
 from dp_metrics.page.facts import PageFacts
 from dp_metrics.page.in_short import QUESTIONS, summary_of
 from dp_metrics.page.numbers import CONFIDENCE, FOR_WHOM, HOW_GOOD, Number
 from dp_metrics.page.page_plan import ByGroupToo, PageRelease
-from dp_metrics.page.requirements import Verdicts
+from dp_metrics.page.requirements import CANNOT_TELL, Verdicts, parsed
+from dp_metrics.page.shown import (
+    IN_UNITS,
+    TOO_NOISY,
+    WIDEST,
+    Dots,
+    dots_of,
+    is_told,
+    limits_of,
+    scale_of,
+    written,
+)
 from dp_metrics.release.released import Interval
 
 _OF_PERSONS = " This holds for all records of one person together, up to {}; who has which is public."
@@ -64,7 +78,7 @@ def _number(number: Number) -> dict[str, Any]:
         "metric": number.metric, "label": _text(number.label), "group": _text(number.group),
         "feature": number.feature,
         "release": number.release, "rests_on": _finite(number.rests_on), "note": number.note,
-        "bias": number.bias,
+        "bias": number.bias, "shown": is_told(number),
     }  # fmt: skip
     for kind, asked in limits.items():
         try:
@@ -108,55 +122,50 @@ def _thawed(value: Any) -> Any:
 
 
 _NONE = "none"
-_RECORDS, _PEOPLE = "in these records, 95 %", "among all people like these, 95 %"
-_IN_UNITS = ("mse", "rmse", "mae", "median absolute error", "r2")
+_ONLY_RECORDS = "About these records only, not about all people like these."
+_EITHER_WAY = "Either way."
 
 _HOW_GOOD = (
-    "What was released of all records. The first limits tell how far the noise may have moved a number; the "
-    "second what it may be among all people like these. Each holds for itself, not all of a page at once. "
-    "Grey numbers are mostly noise: conclude nothing from them."
+    "What was released of all records, with ranges among all people like these, noise and chance included. "
+    "Each range has 95 % confidence for itself, not all of a page at once. Too noisy to tell: its range is "
+    "too wide."
 )
 _WHOM = (
     "The same by group. Differences of noisy numbers are too large on average, the more so the smaller a "
-    "group is: their limits tell what is sure."
+    "group is: their ranges tell what is sure, and hold all at once."
 )
 _REQUIRED = (
     "Set with the spend, before anything was known of the records. Each is about all people like these; all "
     'verdicts but "cannot tell" are right at once with 95 % confidence. Cannot tell is no pass.'
 )
 _WHICH = "On how many records either model is better: A is the model of this page, B the baseline."
-_CALIBRATION = (
-    "Share of positives by predicted probability, with limits: the model is not calibrated where a bar of "
-    "them misses the diagonal."
+_CALIBRATION = "Share of positives by predicted probability: alike where a model is calibrated"
+_MATRIX = "Records by true label (rows) and predicted label, with the range of the noise"
+_MORE = (
+    "How far the noise alone may have moved numbers: those of these records lie here, with 95 % confidence."
 )
 _LEFT = "What this page cost, and what it promises to the people in the records."
 
 
 @dataclass(frozen=True)
 class Cell:
-    """A cell of a table: its text, whether it is mostly noise, and what else is said of it."""
+    """A cell of a table: its text, whether that is all noise, what else is said of it, and its picture."""
 
     text: str
     is_noise: bool = False
     tip: str = ""
+    dots: Dots | None = None
 
 
 @dataclass(frozen=True)
 class Table:
-    """A table with a caption; the first cell of a row names it. Notes stand below."""
+    """A table with a caption; the first cell of a row names it. Notes stand below; `scale` is of the dots."""
 
     caption: str
     columns: Sequence[str]
     rows: Sequence[Sequence[Cell]]
     notes: Sequence[str] = ()
-
-
-@dataclass(frozen=True)
-class Picture:
-    """A picture by its name, and what it shows in words."""
-
-    name: str
-    alt: str
+    scale: str = ""
 
 
 @dataclass(frozen=True)
@@ -166,7 +175,6 @@ class Section:
     title: str
     sentence: str
     tables: Sequence[Table] = ()
-    pictures: Sequence[Picture] = ()
     lines: Sequence[str] = field(default=())
 
 
@@ -192,16 +200,19 @@ def promise(epsilon: float, relation: str, most_records: int = 1) -> str:
 def sections_of(page: PageFacts, exact: Mapping[str, float] | None = None) -> list[Section]:
     """Return the sections of a page, in their order; for studies of public data with exact values beside."""
     evaluated, numbers = page.evaluated, list(page.numbers.values())
-    shown = pictures_of(evaluated)
     good = [one for one in numbers if one.section == HOW_GOOD]
-    tables = [_overall([one for one in good if one.label is None], evaluated, exact=exact)]
+    of_all = [one for one in good if one.label is None]
+    tables = [_overall(of_all, evaluated, exact=exact)]
+    if any(one.bias for one in of_all):
+        tables.append(_ways(of_all))
     if of_labels := [one for one in good if one.label is not None]:
         tables.append(_by("label", "By label", of_labels))
+    tables += _of_tables(evaluated)
     said = [f"{question} {told}" for question, told in zip(QUESTIONS, summary_of(page), strict=True)]
     sections = [Section("In short", "", lines=said)]
     if page.verdicts is not None:
         sections.append(Section("Requirements", _REQUIRED, [_required(page.verdicts, page)]))
-    sections += [Section(HOW_GOOD, _HOW_GOOD, tables, [one for one in shown if not _is_of_groups(one)])]
+    sections.append(Section(HOW_GOOD, _HOW_GOOD, tables))
     if groups := [one for one in numbers if one.section == FOR_WHOM]:
         sizes, tables = _sizes(evaluated), []
         features = list(dict.fromkeys(one.feature for one in groups))
@@ -212,11 +223,15 @@ def sections_of(page: PageFacts, exact: Mapping[str, float] | None = None) -> li
             tables.append(_by("group", caption, here, _sizes_by(feature, sizes)))
         gaps = [one for one in groups if one.group is None]
         tables.append(_overall(gaps, evaluated, "Largest differences", exact))
-        sections.append(Section(FOR_WHOM, _WHOM, tables, [one for one in shown if _is_of_groups(one)]))
+        sections.append(Section(FOR_WHOM, _WHOM, tables))
     found = evaluated.released.get("comparison")
     if isinstance(found, Comparison):
-        sections.append(Section("Which is better", _WHICH, lines=[str(found)]))
-    return [*sections, _left(page)]
+        sections.append(Section("Which is better", _WHICH, lines=_compared(found)))
+    sections.append(_left(page))
+    noise = [
+        one for one in of_all if None not in (_found(one, _PEOPLE), _found(one, _NOISE)) and is_told(one)
+    ]
+    return [*sections, Section("More numbers", _MORE, [_of_noise(noise)])] if noise else sections
 
 
 def _required(found: Verdicts, page: PageFacts) -> Table:
@@ -224,14 +239,16 @@ def _required(found: Verdicts, page: PageFacts) -> Table:
     rows = []
     for name, one in found.items():
         number = page.numbers[name]
-        told = "" if one.interval is None else f" ({_ends(one.interval, number.metric)})"
-        measured = Cell(_value(number) + told, number.note is not None)
+        # all verdicts hold at once, so that ranges are wider here
+        ((_, bound),) = parsed([one.requirement]).values()
+        is_share, text = number.metric not in IN_UNITS, _value(number)
+        if one.interval is not None:
+            value, ends = written(number.value, one.interval, is_share=is_share, apart_from=bound)
+            wide = TOO_NOISY if one.answer == CANNOT_TELL else ends
+            text = f"{value} ({ends})" if is_told(number) else wide
+        measured = Cell(text, not is_told(number))
         rows.append([Cell(one.requirement), measured, Cell(one.answer), Cell(one.why)])
     return Table(f"All together: {found.answer}", ["required", "measured", "verdict", "why"], rows)
-
-
-def _is_of_groups(picture: Picture) -> bool:
-    return picture.name.endswith(" by group")
 
 
 def _overall(
@@ -240,21 +257,41 @@ def _overall(
     caption: str = "All records",
     exact: Mapping[str, float] | None = None,
 ) -> Table:
-    notes = _Notes()
+    notes, scale = _Notes(), scale_of([*numbers])
     columns = {"": [Cell(one.name) for one in numbers]}
     if exact is not None:
-        shown = [_shown(exact.get(one.name, math.nan), one.metric) for one in numbers]
-        columns["exact: NOT private"] = [Cell(text) for text in shown]
+        columns["exact: NOT private"] = [Cell(f"{exact.get(one.name, math.nan):.4g}") for one in numbers]
     columns["released"] = [
-        Cell(_value(one) + notes.of(one), one.note is not None, _tip(one, evaluated)) for one in numbers
+        Cell(_value(one) + notes.of(one.note), not is_told(one), _tip(one, evaluated), dots_of(one, scale))
+        for one in numbers
     ]
-    for title, kind in ((_RECORDS, "noise_interval"), (_PEOPLE, "population_interval")):
-        found = [_limits(one, kind, notes) for one in numbers]
-        if {cell.text for cell in found} != {_NONE}:
-            columns[title] = found
-        else:
-            notes.mark(f"No limits {title.removesuffix(', 95 %')}: {found[0].tip}")
-    return Table(caption, [*columns], [*zip(*columns.values(), strict=True)], notes.lines)
+    columns["range, 95 %"] = [_range(one, notes) for one in numbers]
+    return Table(
+        caption, [*columns], [*zip(*columns.values(), strict=True)], notes.lines, _scale(numbers, scale)
+    )
+
+
+def _scale(numbers: Sequence[Number], scale: float) -> str:
+    """Return what the dots of a table are on."""
+    shares = "0 to 1" if any(one.metric not in IN_UNITS for one in numbers) else ""
+    errors = f"0 to {scale:.2g}" if scale > 0 else ""
+    both = f"{shares}; of errors {errors}" if shares and errors else shares or errors
+    return f"Dot: released. Line: range. Dotted: {TOO_NOISY}. Scale: {both}." if both else ""
+
+
+def _ways(numbers: Sequence[Number]) -> Table:
+    """Return which way numbers err."""
+    rows = [[Cell(one.name), Cell(one.bias or _EITHER_WAY)] for one in numbers]
+    return Table("Which way these numbers err", ["", "errs"], rows)
+
+
+def _of_noise(numbers: Sequence[Number]) -> Table:
+    """Return how far the noise may have moved numbers."""
+    rows = []
+    for one in numbers:
+        value, ends = written(one.value, one.noise_interval(CONFIDENCE), is_share=one.metric not in IN_UNITS)
+        rows.append([Cell(one.name), Cell(value), Cell(ends)])
+    return Table("Noise alone", ["", "released", "range, 95 %"], rows)
 
 
 def _by(
@@ -265,13 +302,48 @@ def _by(
     rows: dict[Any, dict[str, Number]] = {}
     for one in numbers:
         rows.setdefault(getattr(one, kind), {})[one.metric] = one
-    cells = []
+    cells, scale = [], scale_of([*numbers])
     for key, row in rows.items():
         named = " and ".join(map(str, key)) if isinstance(key, tuple) else str(key)
         size = [] if sizes is None else [Cell(f"{max(sizes[key], 0.0):,.0f}")]
-        cells.append([Cell(named), *size, *(_with_limits(row[name], notes) for name in metrics)])
-    about = f"{caption}, with limits {_PEOPLE}, where there are any"
-    return Table(about, [kind, *([] if sizes is None else ["records"]), *metrics], cells, notes.lines)
+        cells.append([Cell(named), *size, *(_with_range(row[name], notes, scale) for name in metrics)])
+    columns = [kind, *([] if sizes is None else ["records"]), *metrics]
+    return Table(f"{caption}, with ranges of 95 %", columns, cells, notes.lines, _scale(numbers, scale))
+
+
+def _of_tables(evaluated: PageRelease) -> Iterator[Table]:
+    """Return the confusion matrix, and how well probabilities are calibrated, where releases tell them."""
+    told = evaluated.released.get("labels by group", evaluated.released.get("labels"))
+    labels = told.overall if isinstance(told, ByGroupToo) else told
+    if isinstance(labels, ReleasedConfusion) and labels.counts.matrix is not None:
+        limits, names = (
+            labels.noise_interval("confusion_matrix", confidence=CONFIDENCE),
+            labels.labels.tolist(),
+        )
+        rows = [[Cell(str(name))] for name in names]
+        for at, value in np.ndenumerate(labels.confusion_matrix()):
+            range_ = replace(limits, lower=float(limits.lower[at]), upper=float(limits.upper[at]))
+            rows[at[0]].append(Cell("{} ({})".format(*written(float(value), range_, is_share=False))))
+        yield Table(_MATRIX, ["", *(f"predicted {name}" for name in names)], rows)
+    scores = evaluated.released.get("scores")
+    if isinstance(scores, ReleasedScores) and evaluated.asked["edges"] is None:
+        with suppress(ValueError):  # of persons with several records there are no limits
+            band = scores.calibration_band(CONFIDENCE, _BINS)
+            columns = (band.prob_pred, np.clip(band.prob_pred + band.gap, 0, 1), band.lower, band.upper)
+            rows = [
+                [Cell(f"{at:.2f}"), _share(share, Interval(low, high, CONFIDENCE, band.about))]
+                for at, share, low, high in zip(*(one.tolist() for one in columns), strict=True)
+            ]
+            yield Table(_CALIBRATION, ["predicted", "share of positives"], rows)
+
+
+_BINS = 5
+
+
+def _share(value: float, limits: Interval) -> Cell:
+    is_told = limits.upper - limits.lower <= WIDEST
+    text = "{} ({})".format(*written(value, limits)) if is_told else TOO_NOISY
+    return Cell(text, not is_told, limits.about, Dots.of(value, limits, is_told=is_told))
 
 
 class _Notes:
@@ -280,51 +352,72 @@ class _Notes:
     def __init__(self) -> None:
         self.lines: list[str] = []
 
-    def of(self, number: Number) -> str:
-        return "".join(self.mark(one) for one in (number.note, number.bias) if one is not None)
-
-    def mark(self, note: str) -> str:
-        if note not in self.lines:
-            self.lines.append(note)
-        return f" [{self.lines.index(note) + 1}]"
+    def of(self, *notes: str | None) -> str:
+        """Return the marks of these notes."""
+        marks = []
+        for note in filter(None, notes):
+            if note not in self.lines:
+                self.lines.append(note)
+            marks.append(f" [{self.lines.index(note) + 1}]")
+        return "".join(marks)
 
 
 def _value(number: Number) -> str:
-    return _shown(number.value, number.metric)
+    if not is_told(number):
+        return _NONE if math.isnan(number.value) else TOO_NOISY
+    return written(number.value, limits_of(number), is_share=number.metric not in IN_UNITS)[0]
 
 
-def _shown(value: float, metric: str) -> str:
-    if math.isnan(value):
-        return _NONE
-    return f"{value:.5g}" if metric in _IN_UNITS else f"{value:.3f}"
+_NOISE, _PEOPLE = "noise_interval", "population_interval"
 
 
-def _found(number: Number, kind: str) -> Interval | str:
+def _found(number: Number, kind: str) -> Interval | None:
     try:
-        found: Interval = getattr(number, kind)(CONFIDENCE)
-    except (TypeError, ValueError) as error:
-        return str(error)
+        found: Interval = getattr(number, kind)(number.confidence)
+    except (TypeError, ValueError):
+        return None
     return found
 
 
-def _ends(found: Interval, metric: str) -> str:
-    return found.in_words(partial(_shown, metric=metric))
+def _range(number: Number, notes: _Notes) -> Cell:
+    """Return the range of a number; what is not about all people says so."""
+    found = limits_of(number)
+    if found is None or not is_told(number):
+        return Cell(_NONE if found is None else TOO_NOISY, not is_told(number))
+    ends = written(number.value, found, is_share=number.metric not in IN_UNITS)[1]
+    only = _ONLY_RECORDS if _found(number, _PEOPLE) is None else None
+    return Cell(ends + notes.of(only, found.note or None), False, found.about)
 
 
-def _limits(number: Number, kind: str, notes: _Notes) -> Cell:
-    found = _found(number, kind)
-    if isinstance(found, str):
-        return Cell(_NONE, number.note is not None, found)
-    mark = notes.mark(found.note) if found.note else ""
-    return Cell(_ends(found, number.metric) + mark, number.note is not None, found.about)
+def _with_range(number: Number, notes: _Notes, scale: float) -> Cell:
+    found, dots = limits_of(number), dots_of(number, scale)
+    if not is_told(number) or found is None:
+        return Cell(_value(number) + notes.of(number.note, number.bias), not is_told(number), dots=dots)
+    value, ends = written(number.value, found, is_share=number.metric not in IN_UNITS)
+    only = _ONLY_RECORDS if _found(number, _PEOPLE) is None else None
+    return Cell(f"{value} ({ends}){notes.of(number.bias, only)}", False, found.about, dots)
 
 
-def _with_limits(number: Number, notes: _Notes) -> Cell:
-    found = _found(number, "population_interval")
-    text, is_noise = _value(number), number.note is not None
-    if isinstance(found, Interval):
-        return Cell(f"{text} ({_ends(found, number.metric)}){notes.of(number)}", is_noise, found.about)
-    return Cell(text + notes.of(number), is_noise, found)
+_BETTER = {
+    "A": "A is better on more records.",
+    "B": "B is better on more records.",
+    None: "No sure difference.",
+}
+
+
+def _compared(found: Comparison) -> list[str]:
+    """Return what a comparison tells."""
+    value, ends = written(found.estimate, found.interval)
+    lines = [
+        f"{_BETTER[found.better]} The share of records on which A is, less that on which B is: {value} "
+        f"({ends}, 95 %, among all people like these)."
+    ]
+    if found.p_value is not None:
+        lines.append(
+            "If the two were equal, a lead like this would come up in at most "
+            f"{math.ceil(1000 * found.p_value):,} of 1,000 tests."
+        )
+    return [*lines, "Better on more records is no lower mean error, nor more positives found."]
 
 
 def _tip(number: Number, evaluated: PageRelease) -> str:
@@ -370,33 +463,3 @@ def _left(page: PageFacts) -> Section:
         spent, remaining = page.budget["spent"], page.budget["remaining"]
         lines.append(f"Of the budget {spent:g} is spent, with this page, and {remaining:g} is left.")
     return Section("What is left", _LEFT, tables, lines=lines)
-
-
-_OF_LABELS = ("labels", "labels by group")
-
-
-def pictures_of(evaluated: PageRelease) -> list[Picture]:
-    """Return the pictures that a page has."""
-    return list(_pictures(evaluated))
-
-
-def _pictures(evaluated: PageRelease) -> Iterator[Picture]:
-    for release, told in evaluated.released.items():
-        labels = told.overall if isinstance(told, ByGroupToo) else told
-        if release in _OF_LABELS and labels.counts.matrix is not None:
-            yield Picture("confusion matrix", "How many records have which true and which predicted label.")
-        if isinstance(told, ReleasedScores):
-            yield Picture("roc", "ROC curve, with the band in which it lies among all people like these.")
-            yield Picture("precision recall", "Precision by recall.")
-            if evaluated.asked["edges"] is None:
-                yield Picture("calibration", _CALIBRATION)
-        frame = told.by_group if isinstance(told, ByGroupToo) else told
-        if isinstance(frame, PrivateMetricFrame):
-            for name in _drawn(frame, release):
-                yield Picture(f"{name} by group", f"{name} of each group, with the limits of its noise.")
-
-
-def _drawn(frame: PrivateMetricFrame, release: str) -> Sequence[str]:
-    if release == "labels by group":
-        return [name for name in ("recall", "precision", "accuracy") if name in frame._entries][:2]
-    return {"scores by group": ("roc auc",), "absolute error by group": ("mae",)}.get(release, ())

@@ -12,10 +12,11 @@ from dp_metrics.inference.comparison import Comparison
 from dp_metrics.inputs.labels import LabelSet
 from dp_metrics.inputs.options import Relation
 from dp_metrics.page.facts import PageFacts
-from dp_metrics.page.numbers import CONFIDENCE, FOR_WHOM, Number
+from dp_metrics.page.numbers import FOR_WHOM, Number
 from dp_metrics.page.page_plan import WITHIN
 from dp_metrics.page.requirements import CANNOT_TELL, EACH, FAIL, PASS, expanded
 from dp_metrics.page.setting import SCORES, TARGETS
+from dp_metrics.page.shown import IN_UNITS, is_told, limits_of, written
 from dp_metrics.release.released import Interval
 
 QUESTIONS = ("How good?", "For whom?", "How sure?", "Which is better?", "Cost and promise?")
@@ -34,7 +35,6 @@ _USUAL = {
 }
 """The words of a page, where the caller has none."""
 
-_WIDEST = 0.5  # a share whose range is wider is too noisy to be shown here
 _LONGEST = 600
 
 
@@ -129,10 +129,10 @@ def _how_good(page: PageFacts) -> str:
 def _off_by(page: PageFacts, name: str, said: str) -> str | None:
     """Return an error with its range; None if it is too noisy to be told."""
     number = page.numbers.get(name)
-    limits = None if number is None or number.note is not None else _limits(number)
+    limits = None if number is None or not is_told(number) else limits_of(number)
     if number is None or limits is None:
         return None
-    return f"{said} {_with_range(number.value, limits, _unit(page))}"
+    return f"{said} {_with_range(number.value, limits, _unit(page), is_share=False)}"
 
 
 def _unit(page: PageFacts) -> str:
@@ -154,16 +154,16 @@ def _for_whom(page: PageFacts) -> str:
     # how many are positive tells nothing of the model
     sure, gaps = [], [one for one in of_groups if one.group is None and one.metric != "prevalence"]
     for one in gaps:
-        limits = _limits(one, 1 - (1 - CONFIDENCE) / len(gaps))  # all of them hold at once
+        limits = limits_of(one)  # all of them hold at once
         if limits is not None and limits.lower > 0:
             sure.append((limits.lower, one, limits))
     if not sure:
         return "No sure difference between groups; that is no proof that they are alike."
     _, number, limits = max(sure, key=lambda one: float(one[0]))
     if number.metric == "mae":
-        gap = _with_range(number.value, limits, _unit(page))
+        gap = _with_range(number.value, limits, _unit(page), is_share=False)
     else:
-        gap = _with_range(100 * number.value, _times(limits, 100), " points of 100")
+        gap = _with_range(number.value, limits, " points of 100", times=100)
     return f"Groups surely differ: the largest gap in {number.metric} is {gap}."
 
 
@@ -174,7 +174,8 @@ def _kept_or_broken(page: PageFacts, rule: str) -> str:
     answers: dict[str, list[str]] = {FAIL: [], PASS: [], CANNOT_TELL: []}
     for name in expanded(page.numbers, [rule]):
         number, limits = page.numbers[name], verdicts[name].interval
-        range_ = "" if limits is None else f" ({_with_range(number.value, limits)})"
+        is_share = number.metric not in IN_UNITS
+        range_ = "" if limits is None else f" ({_with_range(number.value, limits, is_share=is_share)})"
         answers[verdicts[name].answer].append(f"{name.partition(' in ')[2]}{range_}")
     broken, kept, unclear = answers.values()
     told = [f"is broken in {', '.join(broken)}"] if broken else []
@@ -189,7 +190,7 @@ def _groups(number: int) -> str:
 
 def _how_sure(page: PageFacts) -> str:
     units = words_of(page)["unit_name"][1]
-    noisy = sum(one.note is not None for one in page.numbers.values())
+    noisy = sum(not is_told(one) for one in page.numbers.values())
     said = f"Each range holds for all {units} like these with 95 % confidence, noise and chance included"
     if page.most_records > 1:
         said = (
@@ -213,7 +214,7 @@ def _which_is_better(page: PageFacts) -> str:
         return f"Cannot tell whether {model} or {other} is better: no difference is sure."
     ahead = found.better == "A"
     limits = found.interval if ahead else _times(found.interval, -1)
-    more = _with_range(100 * abs(found.estimate), _times(limits, 100))
+    more = _with_range(abs(found.estimate), limits, times=100)
     verb = "beats" if ahead else "loses to"
     for_more, for_less = ("better", "worse") if ahead else ("worse", "better")
     units, model = words["unit_name"][1], f"{model[:1].upper()}{model[1:]}"
@@ -249,16 +250,6 @@ def _cost(page: PageFacts) -> str:
     )
 
 
-def _limits(number: Number, confidence: float = CONFIDENCE) -> Interval | None:
-    """Return limits among all people, or else those of the noise; None where there are none."""
-    for limits in (number.population_interval, number.noise_interval):
-        try:
-            return limits(confidence)
-        except (TypeError, ValueError):
-            continue
-    return None
-
-
 def _times(limits: Interval, factor: float) -> Interval:
     lower, upper = sorted((factor * limits.lower, factor * limits.upper))
     return replace(limits, lower=lower, upper=upper)
@@ -266,25 +257,11 @@ def _times(limits: Interval, factor: float) -> Interval:
 
 def _of_hundred(number: Number) -> str | None:
     """Return a share as a number of 100 with its range; None if it is too noisy to be told."""
-    limits = _limits(number)
-    if number.note is not None or limits is None or limits.upper - limits.lower > _WIDEST:
-        return None
-    return _with_range(100 * number.value, _times(limits, 100))
+    limits = limits_of(number)
+    return _with_range(number.value, limits, times=100) if is_told(number) and limits is not None else None
 
 
-def _with_range(value: float, limits: Interval, unit: str = "") -> str:
-    """Return a number with no more digits than its range supports, and the range, rounded outwards."""
-    if not math.isfinite(limits.lower):
-        return f"about {value:.3g}{unit}"
-    half = (limits.upper - limits.lower) / 2 if math.isfinite(limits.upper) else abs(value)
-    exponent = math.floor(math.log10(half)) if half > 0 else -3
-    step, digits = 10.0**exponent, max(-exponent, 0)
-    told, low = (f"{step * whole:.{digits}f}" for whole in (round(value / step), _down(limits.lower / step)))
-    if not math.isfinite(limits.upper):
-        return f"about {told}{unit} (at least {low})"
-    return f"about {told}{unit} ({low} to {-step * _down(-limits.upper / step):.{digits}f})"
-
-
-def _down(number: float) -> int:
-    """Return the whole number below, but for what rounding of floats moves."""
-    return math.floor(number + 1e-9)
+def _with_range(value: float, limits: Interval, unit: str = "", **how: Any) -> str:
+    """Return a number with its range, as a page writes them."""
+    told, ends = written(value, limits, **how)
+    return f"about {told}{unit} ({ends})"

@@ -59,6 +59,8 @@ class Number:
         About how many records it rests on, where that is known.
     feature : int or None, default=None
         The place, from 0, of the one feature of several by which the groups are; None: they are by all.
+    confidence : float, default=0.95
+        Of the range that the page shows; largest differences share what may miss.
     """
 
     name: str
@@ -72,6 +74,7 @@ class Number:
     group: Any = None
     rests_on: float | None = None
     feature: int | None = None
+    confidence: float = CONFIDENCE
     _noise: Callable[[float], Interval] | None = field(default=None, repr=False, compare=False)
     _people: Callable[[float], Interval] | None = field(default=None, repr=False, compare=False)
     _known: dict[Any, Interval] = field(default_factory=dict, init=False, repr=False, compare=False)
@@ -124,7 +127,15 @@ def numbers_of(evaluated: PageRelease) -> list[Number]:
             numbers += _of_result(release, told, evaluated.released.get(MEDIAN_LIMITS))
     if evaluated.asked.get("tolerance") is None:
         numbers = [one for one in numbers if one.metric != WITHIN]
+    gaps = sum(_is_gap(one) for one in numbers)
+    numbers = [
+        replace(one, confidence=1 - (1 - CONFIDENCE) / gaps) if _is_gap(one) else one for one in numbers
+    ]
     return sorted(numbers, key=lambda one: one.section != HOW_GOOD)
+
+
+def _is_gap(number: Number) -> bool:
+    return number.section == FOR_WHOM and number.group is None
 
 
 def _of_sides(release: str, told: ReleasedConfusion, evaluated: PageRelease) -> Iterator[Number]:

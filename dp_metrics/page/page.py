@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import base64
-import io
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -21,7 +19,7 @@ from dp_metrics.accounting import PrivacyAccountant
 from dp_metrics.fairness.groups import Groups, public_groups
 from dp_metrics.inputs.arrays import Records, asked_of_persons, columns_of, first_records
 from dp_metrics.inputs.options import Relation, own_error_state
-from dp_metrics.page.contents import Section, Table, pictures_of, sections_of
+from dp_metrics.page.contents import Section, Table, sections_of
 from dp_metrics.page.facts import PageFacts
 from dp_metrics.page.folder import check_folder, write_folder
 from dp_metrics.page.in_short import check_words, header_of, summary_of, words_of
@@ -47,13 +45,9 @@ def fragment(page: PrivateEvaluation, sections: Sequence[Section]) -> str:
 
 
 def _rendered(page: PrivateEvaluation, sections: Sequence[Section], *, is_whole: bool) -> str:
-    shown = [
-        (section, [(one, as_data(page.evaluated, one.name)) for one in section.pictures])
-        for section in sections
-    ]
     text: str = _template().render(
-        page=page, words=words_of(page), sections=shown, is_whole=is_whole, version=__version__
-    )  # fmt: skip
+        page=page, words=words_of(page), sections=sections, is_whole=is_whole, version=__version__
+    )
     return text
 
 
@@ -95,7 +89,7 @@ def _table(table: Table) -> Iterator[str]:
     yield _row(table.columns)
     yield _row(["---"] * len(table.columns), escape=False)
     for row in table.rows:
-        yield _row([f"{cell.text} (mostly noise)" if cell.is_noise else cell.text for cell in row])
+        yield _row([cell.text for cell in row])
     yield ""
     for at, note in enumerate(table.notes, 1):
         yield from (f"\\[{at}\\] {_escaped(note)}", "")
@@ -110,17 +104,28 @@ def _escaped(text: str) -> str:
     return _MEANING.sub(r"\\\1", escape(" ".join(text.split()), quote=False))
 
 
-_SIZE = (4.4, 3.6)  # inches: letters of 9 points stay readable at 400 pixels
 _MOST_WITH_BAND = 30_000
 _OF_SCORES = {"roc": "roc", "precision recall": "precision_recall", "calibration": "calibration"}
-_STYLE = {
-    "font.size": 9,
-    "svg.fonttype": "none",
-    "svg.hashsalt": "dp_metrics",
-    "text.parse_math": False,  # names of labels may hold dollar signs
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-}
+
+
+def pictures_of(evaluated: PageRelease) -> Iterator[str]:
+    """Yield the names of the pictures that can be drawn of a page."""
+    for release, told in evaluated.released.items():
+        if release in ("labels", "labels by group"):
+            if (told.overall if isinstance(told, ByGroupToo) else told).counts.matrix is not None:
+                yield "confusion matrix"
+            if isinstance(told, ByGroupToo):
+                shown = [
+                    name for name in ("recall", "precision", "accuracy") if name in told.by_group._entries
+                ]
+                yield from (f"{name} by group" for name in shown[:2])
+        if release == "scores":
+            yield from ("roc", "precision recall", *["calibration"] * (evaluated.asked["edges"] is None))
+        if release in _BY_GROUP:
+            yield f"{_BY_GROUP[release]} by group"
+
+
+_BY_GROUP = {"scores by group": "roc auc", "absolute error by group": "mae"}
 
 
 def drawn(evaluated: PageRelease, name: str, ax: Any = None) -> Any:
@@ -137,21 +142,10 @@ def drawn(evaluated: PageRelease, name: str, ax: Any = None) -> Any:
     if name == "confusion matrix":
         return (labels.overall if isinstance(labels, ByGroupToo) else labels).plot(ax=ax)
     metric = name.removesuffix(" by group")
-    if metric == "roc auc":
-        return released["scores by group"].plot(ax=ax)
-    if metric == "mae":
-        return released["absolute error by group"].plot(ax=ax)
+    for release, only in _BY_GROUP.items():
+        if metric == only:
+            return released[release].plot(ax=ax)
     return labels.by_group.plot(metric, ax=ax)
-
-
-def as_data(evaluated: PageRelease, name: str) -> str:
-    """Return a picture as an address that holds the image: nothing within it is executed."""
-    mpl, figures = (import_extra(name, "report") for name in ("matplotlib", "matplotlib.figure"))
-    with mpl.rc_context(_STYLE), io.BytesIO() as file:
-        figure = figures.Figure(figsize=_SIZE, layout="constrained")
-        drawn(evaluated, name, figure.subplots())
-        figure.savefig(file, format="svg", metadata={"Date": None})
-        return f"data:image/svg+xml;base64,{base64.b64encode(file.getvalue()).decode()}"
 
 
 _SCHEMA = "dp_metrics.evaluation"
@@ -315,7 +309,7 @@ class PrivateEvaluation(PageFacts, Mapping[str, Number]):
         ValueError
             If the page has no such picture.
         """
-        names = [one.name for one in pictures_of(self.evaluated)]
+        names = [*pictures_of(self.evaluated)]
         if not names or name not in (None, *names):
             raise ValueError(f"This page has the pictures {', '.join(map(repr, names)) or 'none'}.")
         return drawn(self.evaluated, name or names[0], ax)

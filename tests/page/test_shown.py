@@ -1,0 +1,158 @@
+"""How a page shows numbers: digits, ranges, what is too noisy to tell, and the dots in its tables."""
+
+import math
+import re
+
+import numpy as np
+import pytest
+from helpers import loop_over, seeded
+
+import dp_metrics as dp
+from dp_metrics.page.contents import CANNOT_TELL
+from dp_metrics.page.numbers import HOW_GOOD, Number
+from dp_metrics.page.shown import TOO_NOISY, Dots, dots_of, is_told, scale_of, written
+from dp_metrics.release.released import Interval
+
+rng = np.random.default_rng(0)
+N = 3000
+Y = (rng.random(N) < 0.3).astype(int)
+SCORE = 1 / (1 + np.exp(-rng.normal(size=N) - 2 * Y + 1))
+GROUP = rng.choice(["a", "b"], N, p=[0.98, 0.02])
+BY_GROUP = {"sensitive_features": GROUP, "group_labels": ["a", "b"]}
+
+
+def between(lower, upper):
+    return Interval(lower, upper, 0.95, "", "")
+
+
+def number(value, limits, metric="recall", note=None):
+    return Number("", value, HOW_GOOD, metric, "", note, _people=lambda confidence: limits)
+
+
+def as_number(text):
+    return float(text.replace(",", ""))
+
+
+def test_a_range_in_units_is_rounded_outwards_and_has_no_digit_too_many():
+    for _ in range(500):
+        size = 10.0 ** rng.uniform(-30, 30)
+        low, width = size * rng.uniform(-1, 1), size * 10.0 ** rng.uniform(-4, 0.5)
+        told, ends = written(low + width / 3, between(low, low + width), is_share=False)
+        down, up = map(as_number, ends.split(" to "))
+        slack = 1e-6 * width
+        assert down - slack <= low <= low + width <= up + slack
+        assert up - down <= 2 * width  # of which half is at least a step
+        assert abs(as_number(told) - low - width / 3) <= width / 2
+        if "e" not in told:
+            step = 10.0 ** -len(told.partition(".")[2])
+            assert step > width / 20.1 or step == 1
+
+
+@loop_over(
+    ("limits", "times", "expected"),
+    [
+        ((0.42, 0.8111), 1, ("0.61", "0.42 to 0.82")),
+        ((0.6, 0.62), 1, ("0.61", "0.60 to 0.62")),
+        ((0.6089, 0.6101), 1, ("0.610", "0.608 to 0.611")),
+        ((0.42, 0.8111), 100, ("61", "42 to 82")),
+        ((0.6089, 0.6101), 100, ("61.0", "60.8 to 61.1")),
+    ],
+)
+def test_shares_have_two_digits_or_three(limits, times, expected):
+    assert written(0.61, between(*limits), times=times) == expected
+
+
+@loop_over(
+    ("value", "limits", "expected"),
+    [
+        (46_100, (42_200, math.inf), ("46,000", "at least 42,000")),
+        (3.21, (2.9, math.inf), ("3.2", "at least 2.9")),
+        (3.21, (-math.inf, 3.5), ("3.2", "at most 3.5")),
+        (0.0, (0.0, 0.0), ("0.000", "0.000 to 0.000")),
+        (0.0, (0.0, math.inf), ("0.000", "at least 0.000")),
+        (1e300, (9e299, 1.1e300), ("1.0e+300", "9e+299 to 1.1e+300")),
+        (5e-324, (0.0, 1e-320), None),
+        (2.0, (-math.inf, math.inf), ("2", "no limit")),
+    ],
+)
+def test_ranges_that_end_on_one_side_or_are_of_any_size(value, limits, expected):
+    told = written(value, between(*limits), is_share=False)
+    assert expected is None or told == expected
+
+
+@loop_over("bound", [0.795, 0.7999999, 0.8])
+def test_rounding_does_not_hide_on_which_side_of_a_bound_a_range_is(bound):
+    above = written(0.81, between(math.nextafter(bound, 1), 0.83), apart_from=bound)[1]
+    assert float(above.split(" to ")[0]) > bound
+    within = written(0.81, between(bound - 0.01, 0.83), apart_from=bound)[1]
+    assert re.fullmatch(r"0\.\d\d to 0\.\d\d", within)
+
+
+def test_what_is_too_noisy_to_tell():
+    assert is_told(number(0.5, between(0.3, 0.8)))
+    assert not is_told(number(0.5, between(0.2, 0.8)))
+    assert not is_told(number(0.5, between(0.4, 0.6), note="mostly noise"))
+    assert not is_told(number(math.nan, between(0.4, 0.6)))
+    assert is_told(number(50.0, between(10.0, math.inf), "mae"))
+    assert not is_told(number(50.0, between(-math.inf, math.inf), "mae"))
+    assert not is_told(number(0.5, between(-math.inf, 1.0), "r2"))
+    assert is_told(Number("", 3.0, HOW_GOOD, "mae", ""))  # nothing says how noisy it is
+
+
+def test_dots_lie_where_numbers_are_on_one_scale():
+    share, error = number(0.5, between(0.25, 0.75)), number(30.0, between(20.0, math.inf), "mae")
+    median = number(20.0, between(10.0, 50.0), "median absolute error")
+    assert dots_of(share, 0.0) == Dots(25.0, 75.0, 50.0)
+    scale = scale_of([share, error, median])
+    assert scale == pytest.approx(55.0)
+    assert dots_of(error, scale) == Dots(36.4, 100.0, 54.5, is_open=True)
+    assert dots_of(median, scale) == Dots(18.2, 90.9, 36.4)
+    assert dots_of(number(9.0, between(5.0, 20.0), "mse"), scale) is None
+    assert dots_of(number(0.5, between(0.0, 1.0)), 1.0) == Dots(0.0, 100.0, None)
+
+
+RULES = ["recall in each group >= 0.2", "specificity in 'b' >= 0.7"]
+
+
+@pytest.fixture(scope="module")
+def noisy():
+    return dp.private_evaluate(
+        Y, y_score=SCORE, epsilon=1.0, random_state=seeded(), requirements=RULES,
+        split={"labels by group": 1, "scores": 1}, **BY_GROUP,
+    )  # fmt: skip
+
+
+def test_numbers_that_are_too_noisy_are_in_json_only(noisy):
+    rows = {row["name"]: row for row in noisy.to_dict()["numbers"]}
+    assert all(row["shown"] == is_told(noisy[name]) for name, row in rows.items())
+    hidden = noisy["recall in 'b'"]
+    assert not rows[hidden.name]["shown"]
+    assert rows[hidden.name]["value"] == hidden.value
+    (of_groups,) = [section for section in noisy.sections if section.title == "For whom"]
+    for row in of_groups.tables[0].rows:
+        for metric, cell in zip(of_groups.tables[0].columns[2:], row[2:], strict=True):
+            one = noisy[f"{metric} in {row[0].text!r}"]
+            assert cell.text.startswith(TOO_NOISY) == cell.is_noise == (not is_told(one))
+            assert (cell.dots.value is None) == cell.is_noise
+    (required,) = [section for section in noisy.sections if section.title == "Requirements"]
+    told = {row[0].text: (row[1].text, row[2].text) for row in required.tables[0].rows}
+    assert told["specificity in 'b' >= 0.7"] == (TOO_NOISY, CANNOT_TELL)
+    shown, answer = told["recall in 'b' >= 0.2"]
+    assert re.fullmatch(r"0\.\d\d to 1\.00", shown)  # of what is decided the range, without a number
+    assert answer == "pass"
+    for text in (noisy.to_html(), noisy.to_markdown()):
+        assert TOO_NOISY in text
+        assert f"{hidden.value:.3f}" not in text
+
+
+def test_dots_are_lines_and_circles_within_cells_and_no_images(noisy):
+    html = noisy.to_html()
+    assert "<img" not in html
+    pictures = re.findall(r"<svg.*?</svg>", html)
+    assert len(pictures) > 30
+    assert all('class="dots" aria-hidden="true"' in one and "<text" not in one for one in pictures)
+    dots = [cell.dots for section in noisy.sections for table in section.tables
+            for row in table.rows for cell in row if cell.dots is not None]  # fmt: skip
+    assert html.count("<circle") == sum(one.value is not None for one in dots)
+    assert html.count('class="unsure"') == sum(one.value is None for one in dots) > 0
+    assert "<svg" not in noisy.to_markdown()
