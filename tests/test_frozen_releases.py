@@ -347,6 +347,37 @@ def inferred(name, epsilon, seed):
     return [getattr(found, one) for one in drawn]
 
 
+PAGES = {
+    "labels": {"y_pred": "labels", "labels": [0, 1, 2, 3]},
+    "scores": {"y_score": "shares", "baseline": "others"},
+    "targets": {"y_pred": "others", "task": "regression", "baseline": "labels"},
+    "targets, tolerance": {"y_pred": "others", "task": "regression", "bounds": (-1, 1), "tolerance": 0.25},
+}
+
+
+def pages():
+    """All that a page draws: which releases it has, and what each of them costs."""
+    ways = {"of all": {}, "by group": {"sensitive_features": "groups", "group_labels": [0, 1]}}
+    ways |= {"private n": {"neighboring": ADD_OR_REMOVE}, "persons": {"groups": "ids", "max_records": 2}}
+    for (kind, options), (way, more) in product(PAGES.items(), ways.items()):
+        yield f"{kind}/{way}", partial(paged, kind, {**options, **more})
+
+
+def paged(kind, options, seed):
+    rng = np.random.default_rng(5)
+    y = rng.integers(0, 4 if kind == "labels" else 2, 900)
+    columns = {
+        "labels": np.where(rng.random(900) < 0.8, y, 0),
+        "shares": rng.random(900),
+        "ids": persons(900),
+    }
+    columns |= {"others": rng.integers(0, 65, 900) / 64, "groups": columns["ids"] % 2}
+    options = {name: columns.get(one, one) if isinstance(one, str) else one for name, one in options.items()}
+    page = dp.private_evaluate(y, **options, epsilon=8, random_state=seed)
+    drawn = [[output.value, output.drawn] for one in page.evaluated.results for output in one.outputs]
+    return [[part.name for part in page.plan.parts], drawn]
+
+
 def planning():
     for call in JUDGING:
         if call.relation == REPLACE and call.name != "roc auc, 3 labels":  # which releases several numbers
@@ -437,6 +468,7 @@ GROUPS = {
     "scorers": named(scorers()),
     "frames": named(frames()),
     "inference": named(inference()),
+    "pages": named(pages()),
     "planning": named(planning()),
     "guesses": named(guesses()),
     "audits": named(audits()),
