@@ -13,7 +13,7 @@ from dp_metrics.inputs.labels import LabelSet
 from dp_metrics.inputs.options import Relation
 from dp_metrics.page.facts import PageFacts
 from dp_metrics.page.numbers import FOR_WHOM, Number
-from dp_metrics.page.page_plan import WITHIN
+from dp_metrics.page.page_plan import MEDIAN_LIMITS, WITHIN
 from dp_metrics.page.requirements import CANNOT_TELL, EACH, FAIL, PASS, expanded
 from dp_metrics.page.setting import SCORES, TARGETS
 from dp_metrics.page.shown import IN_UNITS, is_told, limits_of, written
@@ -198,8 +198,9 @@ def _how_sure(page: PageFacts) -> str:
             "the number"
         )
     elif TARGETS in page.evaluated.asked["columns"]:
+        errors = "mean errors" if MEDIAN_LIMITS in page.released else "the median error and mean errors"
         said = (
-            f"{said}; but those of mean errors are about these {units} only, may have no upper limit, and "
+            f"{said}; but those of {errors} are about these {units} only; means may have no upper limit, and "
             "come out too low as a rule"
         )
     return f"{said}; {noisy} of {len(page.numbers)} numbers are too noisy to tell." if noisy else f"{said}."

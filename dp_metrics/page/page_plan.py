@@ -261,6 +261,7 @@ _OUTSIDE = (
 _OF_PERSONS = "Several records of one person are alike: private_compare with groups= compares persons."
 MEDIAN_LIMITS = "median limits"
 """The release that limits the median absolute error among all people; it has no number of its own."""
+_LEAST_OF_LIMITS = 50  # fewer records may have none, whatever epsilon is
 _NO_PRIVATE_N = "It needs a public number of records: neighboring='replace_one'."
 _OVERALL = Fraction(1, 5)  # of the epsilon of a loss by group
 # weights of a release that tells several numbers, and of one: chosen by benchmarks/page.py of 308a3eb
@@ -764,7 +765,7 @@ def _portions(
             portions.append(Portion("median error", "median absolute error", _ONE,
                                     partial(_error_of_loss, numbers=1)))  # fmt: skip
             blocks["median error"] = partial(bounded, "private_median_absolute_error", "y_true", TARGETS)
-            if public.shape.most_records == 1:
+            if public.shape.most_records == 1 and (public.shape.n or 0) >= _LEAST_OF_LIMITS:
                 portions.append(Portion(MEDIAN_LIMITS, "limits of the median absolute error", _ONE,
                                         partial(_error_of_loss, numbers=3)))  # fmt: skip
                 blocks[MEDIAN_LIMITS] = partial(_limits_block, public, plan)

@@ -43,7 +43,10 @@ KINDS = {
         {**TARGETS, "baseline": "other score", "tolerance": 0.3, **BY_GROUP},
         ("sides by group", "absolute error by group", "errors"),
     ),
-    "bounded targets": ({**TARGETS, "bounds": (0, 1)}, ("sides", "absolute error", "errors")),
+    "bounded targets": (
+        {**TARGETS, "bounds": (0, 1), "tolerance": 0.3},
+        ("sides", "absolute error", "errors"),
+    ),
 }
 PER_RECORD = {"y_pred", "y_score", "y_proba", "baseline", "sensitive_features"}
 WAYS = {
@@ -150,10 +153,10 @@ def test_the_exact_loss_of_a_page_is_at_most_epsilon(kind, way):
     assert loss >= (0.75 if "targets" in kind else 0.99) * EPSILON  # counts attain it
 
 
-@loop_over(("n", "epsilon"), [(10, 1.0), (20, 3.0), (60, 1.0)])
+@loop_over(("n", "epsilon"), [(50, 3.0), (60, 1.0), (200, 0.5)])
 @loop_over(("place", "other"), [(0, 1.0), (-1, 0.0)])
 def test_the_limits_of_a_median_cost_epsilon_and_no_more(n, epsilon, place, other):
-    """Of few records there are none, so that other pages of this audit lack them."""
+    """Pages of fewer records have none, so that others of this audit lack them."""
 
     def released(y_pred, **settings):
         options = {"task": "regression", "bounds": (0, 1), "split": {"median limits": 1}, **settings}

@@ -110,7 +110,17 @@ def test_other_kinds_of_pages_have_sentences_too():
     assert re.fullmatch(r"of 100 predictions about [45]\d \(4\d to 5\d\) are too high.", high)
     assert targets.header["Tolerance"] == "3 days"
     assert targets.to_dict()["tolerance"] == 3
+    assert "but those of mean errors are about these records only" in targets.summary[2]
     assert "come out too low as a rule" in targets.summary[2]
+    before = dp.private_evaluate(  # as pages were divided before there were limits of the median
+        TARGET,
+        guess,
+        task="regression",
+        epsilon=2.0,
+        split={"errors": 2, "absolute error": 1, "median error": 1},
+    )
+    assert re.search(r"off by less than about [\d.]+ \(at least [\d.]+\)\.$", before.summary[0])
+    assert "those of the median error and mean errors are about these records only" in before.summary[2]
     with pytest.warns(dp.exceptions.SeededReleaseWarning):
         seeded = page_of(random_state=0)
     assert seeded.summary[4].startswith("These numbers were drawn from a seed: they are NOT private")

@@ -62,7 +62,7 @@ EACH = {  # of each release what a page is made of, and which share of epsilon s
     "labels by group": ("y_score", BY_PLACE, 0.99),
     "scores by group": ("y_score", BY_PLACE, 0.99),
     "sides": ("y_pred", {**TARGETS, "tolerance": 0.3}, 0.99),
-    "sides by group": ("y_pred", {**TARGETS, **BY_PLACE}, 0.99),
+    "sides by group": ("y_pred", {**TARGETS, "tolerance": 0.3, **BY_PLACE}, 0.99),
     "errors": ("y_pred", TARGETS, 0.2),
     "absolute error": ("y_pred", TARGETS, 0.2),
     "absolute error by group": ("y_pred", {**TARGETS, **BY_PLACE}, 0.1),

@@ -194,8 +194,8 @@ def test_a_page_keeps_the_division_of_its_day(monkeypatch):
     page = dp.private_evaluate(Y, **SCORES, epsilon=3.0)
     text, portions = page.to_json(), plan._portions
 
-    def otherwise(public):
-        found, blocks, left = portions(public)
+    def otherwise(public, *division):
+        found, blocks, left = portions(public, *division)
         return [replace(one, weight=at + 1) for at, one in enumerate(found)][1:], blocks, left
 
     monkeypatch.setattr(plan, "_portions", otherwise)

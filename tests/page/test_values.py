@@ -218,9 +218,18 @@ def test_what_leads_a_page_of_targets_has_limits_on_both_sides():
         assert 0 < lower < found[name].value < upper < 1
     with pytest.raises(ValueError, match="released with 95 % confidence"):
         found["median absolute error"].population_interval(0.96)
+    # the ranks that are searched for are those of this part of epsilon
+    split = {"median limits": 1, "sides": 2}
+    part = page(TARGET, ESTIMATE, task="regression", epsilon=6.0, random_state=SeededEntropy(1), split=split)
+    alone = dp.private_quantile_interval(
+        abs(TARGET - ESTIMATE), 0.5, epsilon=2.0, random_state=SeededEntropy(1)
+    )
+    assert tuple(part.released["median limits"]) == tuple(alone)
     two = ["median absolute error <= 0.3", "share within tolerance >= 0.2"]
     asked = page(TARGET, ESTIMATE, task="regression", epsilon=6.0, tolerance=0.2, requirements=two)
     assert asked.verdicts.answer == "pass"
+    costs = {part.name: part.epsilon for part in asked.plan.parts}
+    assert costs["median error"] == costs["median limits"] == costs["sides"] == 2 * costs["absolute error"]
 
 
 @loop_over("tolerance", [0, -1, np.inf, np.nan, "1", True])
