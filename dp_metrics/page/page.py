@@ -380,8 +380,7 @@ class PrivateEvaluation(PageFacts, Mapping[str, Number]):
             "page.md": self.to_markdown(),
             "page.json": self.to_json(),
         }
-        names = [one.name for one in pictures_of(self.evaluated)]
-        pictures = {name: partial(drawn, self.evaluated, name) for name in names}
+        pictures = {name: partial(drawn, self.evaluated, name) for name in pictures_of(self.evaluated)}
         return write_folder(Path(path), words_of(self)["title"], self.epsilon, texts, pictures)
 
     @classmethod
