@@ -960,11 +960,20 @@ def first_records(
     rows, persons, most = first_of_each(codes, max_records)
     if rows.size < len(records.arrays[0]):
         records = replace(records, arrays=tuple(array[rows] for array in records.arrays))
-    shape = replace(shape, n=rows.size)
+    shape = replace(shape, n=rows.size, most_records=most)
     if not equal_groups or (is_all and most == 1):  # persons of one record each count once anyway
-        return replace(shape, most_records=most), records, persons
-    units, of_each = units_of_persons(persons, most if max_records is None else max_records)
-    return replace(shape, units=units), replace(records, units=of_each), persons
+        return shape, records, persons
+    shape, records = with_units(shape, records, persons, max_records)
+    return replace(shape, most_records=1), records, persons
+
+
+def with_units(
+    shape: Shape, records: Records, persons: NDArray[np.intp], max_records: int | None
+) -> tuple[Shape, Records]:
+    """Return the form and the records of these persons with the public units by which each counts once."""
+    most = shape.most_records if max_records is None else max_records
+    units, of_each = units_of_persons(persons, most)
+    return replace(shape, units=units), replace(records, units=of_each)
 
 
 def named_records(

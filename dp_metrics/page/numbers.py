@@ -12,7 +12,7 @@ from dp_metrics.fairness.frame import PrivateMetricFrame
 from dp_metrics.inputs.labels import LabelSet
 from dp_metrics.metrics.labels.released_confusion import ReleasedConfusion
 from dp_metrics.metrics.scores.released_scores import ReleasedScores
-from dp_metrics.page.page_plan import MEDIAN_LIMITS, SHARES, WITHIN, ByGroupToo, PageRelease
+from dp_metrics.page.page_plan import MEDIAN_LIMITS, PERSONS, SHARES, WITHIN, ByGroupToo, PageRelease
 from dp_metrics.quantities.counts_noise import far_apart
 from dp_metrics.release.released import Interval, Monotone, ReleasedNumbers, only
 from dp_metrics.release.result import Result
@@ -24,6 +24,9 @@ HOW_GOOD, FOR_WHOM = "How good", "For whom"
 
 _MOST_LABELS = 20  # whose recall, precision and F1 are shown
 _OF_LABELS = ("recall", "precision", "f1")
+EACH_ONCE = ", each person once"
+"""The end of the name of a number in which each person counts once."""
+_ONCE = ("accuracy", "balanced accuracy", "recall", "precision", "specificity", "f1", "f1 (macro)")
 _ONE = {"loss": "brier score", "absolute error": "mae", "median error": "median absolute error"}
 
 METRICS = frozenset({
@@ -114,6 +117,8 @@ def numbers_of(evaluated: PageRelease) -> list[Number]:
     numbers: list[Number] = []
     for release, told in evaluated.released.items():
         of_labels = _of_sides if release.startswith("sides") else _of_labels
+        if release == PERSONS:
+            of_labels = _of_persons
         if isinstance(told, ByGroupToo):
             numbers += of_labels(release, told.overall, evaluated)
             numbers += _of_groups(release, told.by_group, "")
@@ -170,6 +175,12 @@ def _of_labels(release: str, told: ReleasedConfusion, evaluated: PageRelease) ->
             found = [partial(_of_label, one, at) for one in limits[name]]
             value = float(getattr(told, f"{name}_score")(**each)[at])
             yield _of_counts(release, told, name, value, notes[name][at], found, label)
+
+
+def _of_persons(release: str, told: ReleasedConfusion, evaluated: PageRelease) -> Iterator[Number]:
+    for one in _of_labels(release, told, evaluated):
+        if one.label is None and one.metric in _ONCE:
+            yield replace(one, name=f"{one.name}{EACH_ONCE}")
 
 
 def _limits_of(told: ReleasedConfusion, metric: str, options: dict[str, Any]) -> list[_Told]:

@@ -17,7 +17,7 @@ from dp_metrics._packages import __version__, import_extra
 from dp_metrics._random import RandomState
 from dp_metrics.accounting import PrivacyAccountant
 from dp_metrics.fairness.groups import Groups, public_groups
-from dp_metrics.inputs.arrays import Records, asked_of_persons, columns_of, first_records
+from dp_metrics.inputs.arrays import Records, asked_of_persons, columns_of, first_records, with_units
 from dp_metrics.inputs.options import Relation, own_error_state
 from dp_metrics.page.contents import Section, Table, sections_of
 from dp_metrics.page.facts import PageFacts
@@ -452,6 +452,7 @@ def private_evaluate(  # noqa: PLR0913 - options of a whole page
     n: int | None = None,
     groups: Any = None,
     max_records: int | None = None,
+    equal_groups: bool = False,
     title: str | None = None,
     model_name: str | None = None,
     data_description: str | None = None,
@@ -524,6 +525,9 @@ def private_evaluate(  # noqa: PLR0913 - options of a whole page
         record then has the epsilon of the person / the most records of one. None: each record is a person.
     max_records : int or None, default=None
         Of each person the first so many records are kept; None: all.
+    equal_groups : bool, default=False
+        Whether there are metrics of labels too in which each person counts once, however many records there
+        are: of all people, by a release of their own, with the noise of one record a person. Needs `groups`.
     title : str or None, default=None
         The heading of the page; None: "Private evaluation". Like all words below it must not follow from the
         records, and is shown as it is.
@@ -597,7 +601,8 @@ def private_evaluate(  # noqa: PLR0913 - options of a whole page
     Proof: the parts of epsilon add up to it, each release has the guarantee with its part (sequential
     composition), and which releases there are follows from public numbers. Of a person with up to k records
     each release is private with its part / k for one of them, and these are replaced one by one (group
-    privacy). Everything else is made of what was released.
+    privacy); where each person counts once the release is private for all records of one as it is, see
+    `private_recall_score`. Everything else is made of what was released.
 
     References
     ----------
@@ -643,22 +648,25 @@ def private_evaluate(  # noqa: PLR0913 - options of a whole page
         ),
         spelled(requirements),
         tolerance,
+        equal_groups,
     )  # fmt: skip
     at = datetime.now(UTC).replace(microsecond=0)
     terms = Terms.of(
         epsilon=epsilon, neighboring=neighboring, accountant=accountant, random_state=random_state,
         spend_name=spend_name,
     )  # fmt: skip
-    asked_of_persons(groups, max_records)
+    asked_of_persons(groups, max_records, equal_groups)
     records = {**asked.records, "sensitive_features": sensitive_features, "groups": groups}
     release = page_release(setting, terms, records, features)
 
     def form_of() -> tuple[PageForm, Records]:
         names = [_NAMES.get(column, column) for column in asked.columns]
         data = asked.read(relation=terms.relation)
-        shape, records, _ = first_records(
+        shape, records, persons = first_records(
             data, names=names, relation=terms.relation, groups=groups, max_records=max_records
         )
+        if equal_groups and persons is not None and shape.most_records > 1:
+            shape, records = with_units(shape, records, persons, max_records)
         sizes = _sizes(setting, records)
         return PageForm(setting, shape, terms.relation, sizes, terms.epsilon), records
 

@@ -254,6 +254,8 @@ def _chosen(portions: Sequence[Portion], split: Any) -> tuple[list[Portion], dic
 
 
 _PAGE = "private_evaluate"
+PERSONS = "persons"
+"""The release of a page in which each person counts once."""
 _OUTSIDE = (
     "y_score has values outside [0, 1]: pass edges=[...], public edges of bins for such scores, and their "
     "threshold."
@@ -622,6 +624,15 @@ def _both(
     return ByGroupToo(of_all, frame(results, epsilon))
 
 
+def _persons_block(public: PageForm) -> _Block:
+    """Return the table of true and predicted labels in which each person counts once."""
+    labels = public.labels
+    wanted = counts_of_labels(matrix_layout(labels.size), labels)
+    take = partial(_labelled, predicted=public.predicted, features=())
+    share = Share(wanted.query(public.shape), Fraction(1), public.relation, _PAGE)
+    return _Block((share,), partial(_one, reader=take), partial(_shown, kind=ReleasedConfusion))
+
+
 def _scores_block(public: PageForm) -> _Block:
     """Return the table of classes by bins of scores: curves, areas and metrics at thresholds."""
     setting = public.setting
@@ -705,6 +716,14 @@ def _error_of_counts(epsilon: float, n: float, *, cells: float, changed: int) ->
     return expected_noise(epsilon / changed) / (2 * n / cells)
 
 
+def _error_of_persons(epsilon: float, n: float, *, cells: float, most: int) -> float:
+    """Return the expected error where each person counts once, at most: of as few persons as may be.
+
+    Epsilon is that of one record of up to `most`, and that of all of them is spent.
+    """
+    return _error_of_counts(epsilon * most, n / most, cells=cells, changed=2)
+
+
 def _of_area(public: PageForm, groups: int = 1) -> Callable[[float, float], float]:
     return partial(_error_of_area, groups=groups, changed=1 if public.relation.private_n else 2)
 
@@ -754,7 +773,8 @@ def _portions(
     public: PageForm, plan: EvaluationPlan | None = None
 ) -> tuple[list[Portion], dict[str, Callable[[], _Block]], list[Omission]]:
     """Return what a page could release, how, given how it divides epsilon, and what it cannot."""
-    setting, groups = public.setting, public.groups_size
+    setting, groups, of_persons = public.setting, public.groups_size, public
+    public = replace(public, shape=replace(public.shape, units=1))  # of which all else counts records
     blocks: dict[str, Callable[[], _Block]] = {}
     portions, left = [], []
     if setting.is_regression:
@@ -817,6 +837,11 @@ def _portions(
             most = 1 if public.kind == SCORES else 2
             portions.append(Portion("loss", "Brier score", _ONE, partial(_error_of_mean, most=most)))
             blocks["loss"] = partial(_loss_block, public)
+        if of_persons.shape.units > 1:
+            about = "counts of true and predicted labels, each person once"
+            error = partial(_error_of_persons, cells=cells, most=public.shape.most_records)
+            portions.append(Portion(PERSONS, about, _ONE, error))
+            blocks[PERSONS] = partial(_persons_block, of_persons)
     if setting.baseline is not None:
         if public.relation.private_n:
             left.append(Omission("Which model is better", _NO_PRIVATE_N))
@@ -849,7 +874,8 @@ def plan_of_page(public: PageForm, plan: EvaluationPlan) -> Together:
     """Return what a page releases of records of a public form, given how it divides epsilon.
 
     That is stored with a page, for a later version may divide otherwise. Where a person has up to k records,
-    each release has its epsilon / k for one of them; see `Query`.
+    each release has its epsilon / k for one of them; see `Query`. Where each person counts once the units of
+    all records of one are what `TableOf` pays for.
     """
     makers = _portions(public, plan)[1]
     blocks = {part.name: makers[part.name]() for part in plan.parts}
@@ -857,21 +883,26 @@ def plan_of_page(public: PageForm, plan: EvaluationPlan) -> Together:
         replace(
             share,
             epsilon=share.epsilon * plan[name].epsilon / public.epsilon,
-            query=replace(share.query, most_records=public.shape.most_records),
+            query=replace(share.query, most_records=1 if name == PERSONS else public.shape.most_records),
         )
         for name, block in blocks.items()
         for share in block.shares
     )
     made = tuple((name, len(block.shares), block.combine) for name, block in blocks.items())
-    reader = partial(_pieces, readers=tuple(block.reader for block in blocks.values()))
+    reader = partial(_pieces, readers={name: block.reader for name, block in blocks.items()})
     kept = replace(public, shape=public.shape.of_any_records())
     combine = partial(_evaluated, public=kept, plan=plan, made=made)
     # a page that knows the sizes of groups shows and stores them, whatever it releases by group
     return Together(shares, reader, combine, None if public.sizes is None else Relation.WITHIN_GROUPS)
 
 
-def _pieces(records: Records, *, readers: Sequence[Callable[[Records], Sequence[Records]]]) -> list[Records]:
-    return [piece for reader in readers for piece in reader(records)]
+def _pieces(
+    records: Records, *, readers: Mapping[str, Callable[[Records], Sequence[Records]]]
+) -> list[Records]:
+    plain = replace(records, units=None)
+    return [
+        piece for name, reader in readers.items() for piece in reader(records if name == PERSONS else plain)
+    ]
 
 
 def _evaluated(

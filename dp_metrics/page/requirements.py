@@ -16,7 +16,7 @@ from dp_metrics._html import HtmlRepr, card
 from dp_metrics._random import SeededEntropy
 from dp_metrics.inputs.arrays import Records
 from dp_metrics.inputs.options import as_real, check_choice, check_confidence, did_you_mean
-from dp_metrics.page.numbers import FOR_WHOM, METRICS, Number, numbers_of
+from dp_metrics.page.numbers import EACH_ONCE, FOR_WHOM, METRICS, Number, numbers_of
 from dp_metrics.page.page_plan import MEDIAN_LIMITS, EvaluationPlan, PageForm, PageRelease, plan_of_page
 from dp_metrics.page.setting import PROBABILITIES, SCORES
 from dp_metrics.release.release import Release
@@ -149,7 +149,7 @@ def parsed(requirements: Iterable[Any]) -> dict[str, tuple[str, float]]:
             pair = sign, float(bound)
         except ValueError:
             raise ValueError(f"{requirement!r} is no requirement such as 'recall>=0.8'.") from None
-        metric = re.split(" of | in | difference", name)[0]
+        metric = re.split(f" of | in | difference|{EACH_ONCE}", name)[0]
         if metric not in METRICS:
             raise ValueError(f"No page has {metric!r}.{did_you_mean(metric, METRICS)}")
         if name in asked:

@@ -46,6 +46,7 @@ _USED = {
     "tolerance": "there are labels, and no targets",
     "labels": "there are targets, and no labels",
     "pos_label": "there are targets, and no labels",
+    "equal_groups": "there are targets, and no labels",
     "edges": "there are no scores",
     "group_labels": "pass sensitive_features as well",
     "membership": "pass sensitive_features as well",
@@ -71,6 +72,8 @@ class Setting:
         What the numbers have to be.
     tolerance : float or None, default=None
         How far a prediction may be off, in the unit of the targets.
+    equal_groups : bool, default=False
+        Whether there are metrics in which each person counts once as well.
     """
 
     columns: tuple[str, ...]
@@ -88,6 +91,7 @@ class Setting:
     words: Mapping[str, Any] = field(default_factory=dict)
     requirements: tuple[str, ...] = ()
     tolerance: float | None = None
+    equal_groups: bool = False
 
     def __post_init__(self) -> None:
         check_choice(self.membership, "membership", ("private", "public"))
@@ -104,6 +108,7 @@ class Setting:
             ("tolerance", self.tolerance, self.is_regression),
             ("labels", self.labels, not self.is_regression),
             ("pos_label", self.pos_label, not self.is_regression),
+            ("equal_groups", self.equal_groups or None, not self.is_regression),
             ("edges", self.edges, SCORES in self.columns),
             ("group_labels", self.group_labels, self.has_groups),
             ("membership", None if self.membership == "private" else self.membership, self.has_groups),
@@ -131,7 +136,7 @@ class Setting:
     def asked(self) -> dict[str, Any]:
         """Return the options by name; the latest only if they are given, for stored pages lack them."""
         options = {one.name: getattr(self, one.name) for one in fields(self)}
-        late = ("max_records", "words", "requirements", "tolerance")
+        late = ("max_records", "words", "requirements", "tolerance", "equal_groups")
         return {name: value for name, value in options.items() if name not in late or value}
 
     def places(self, *names: str) -> list[int]:

@@ -5,6 +5,7 @@ import json
 import numpy as np
 import pytest
 from helpers import loop_over, new_session, slow_but
+from sklearn import metrics
 
 import dp_metrics as dp
 from dp_metrics.analysis.auditing import release_loss
@@ -59,6 +60,7 @@ EACH = {  # of each release what a page is made of, and which share of epsilon s
     "labels": ("y_score", {}, 0.99),
     "scores": ("y_score", {}, 0.99),
     "loss": ("y_score", {}, 0.49),
+    "persons": ("y_score", {"equal_groups": True}, 0.99),
     "labels by group": ("y_score", BY_PLACE, 0.99),
     "scores by group": ("y_score", BY_PLACE, 0.99),
     "sides": ("y_pred", {**TARGETS, "tolerance": 0.3}, 0.99),
@@ -71,7 +73,9 @@ EACH = {  # of each release what a page is made of, and which share of epsilon s
 
 
 @pytest.mark.gate
-@pytest.mark.parametrize("name", slow_but(["labels", "scores", "loss", "median error", "sides"], EACH))
+@pytest.mark.parametrize(
+    "name", slow_but(["labels", "persons", "scores", "loss", "median error", "sides"], EACH)
+)
 def test_each_release_of_a_page_costs_a_person_epsilon_and_no_more(name):
     kind, options, least = EACH[name]
 
@@ -180,3 +184,51 @@ def test_the_command_takes_the_column_of_persons(tmp_path, capsys):
     told = json.loads(capsys.readouterr().out)
     assert told["most_records"] == 2
     assert told["n"] == sum(np.minimum(np.bincount(IDS), 2))
+
+
+def test_numbers_of_persons_are_those_of_records_weighted_by_their_person():
+    once = {"groups": IDS, "equal_groups": True}
+    page = dp.private_evaluate(Y, y_score=SCORE, epsilon=1e6, random_state=5, **once)
+    weights, predicted = 1 / np.bincount(IDS)[IDS], SCORE >= 0.5
+    for name, exact in (
+        ("accuracy", metrics.accuracy_score),
+        ("recall", metrics.recall_score),
+        ("precision", metrics.precision_score),
+        ("f1", metrics.f1_score),
+    ):
+        assert page[f"{name}, each person once"].value == pytest.approx(
+            exact(Y, predicted, sample_weight=weights)
+        )
+        assert page[name].value == pytest.approx(exact(Y, predicted))
+
+
+def test_numbers_of_persons_speak_of_people_and_are_stored_and_required():
+    page = dp.private_evaluate(
+        Y, y_score=SCORE, epsilon=4.0, groups=IDS, max_records=2, equal_groups=True,
+        requirements=["recall, each person once >= 0.2"],
+    )  # fmt: skip
+    name = "recall, each person once"
+    assert page.verdicts.answer == "pass"
+    assert "among all people" in page[name].population_interval().about
+    with pytest.raises(ValueError, match="one person each"):
+        page["recall"].population_interval()
+    again = type(page).from_json(page.to_json())
+    assert again[name].population_interval() == page[name].population_interval()
+    assert numbers(again) == numbers(page)
+    assert "each person once" in page.to_html()
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"groups": None}, "equal_groups needs groups"),
+        ({"equal_groups": 1}, "True or False"),
+        ({"y_score": None, "y_pred": SCORE, "task": "regression"}, "there are targets"),
+    ],
+)
+def test_wrong_options_of_persons_who_count_once_cost_nothing(options, message):
+    budget = dp.PrivacyAccountant(9.0)
+    asked = {"y_score": SCORE, "epsilon": 4.0, "groups": IDS, "equal_groups": True, "accountant": budget}
+    with pytest.raises((TypeError, ValueError), match=message):
+        dp.private_evaluate(Y, **{**asked, **options})
+    assert budget.spent == 0
