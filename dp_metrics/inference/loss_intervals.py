@@ -360,6 +360,8 @@ class OrderSearch(Mechanism):
     resolution: float = 0.4
     downward: bool = False
 
+    is_exact = True  # the draw is that of `HazardLaw`, and minus a float is exact
+
     def grid(self, limit: float) -> Grid:
         """Return the public grid, in ascending order."""
         return default_grid(self.resolution / PEAK, limit)

@@ -33,16 +33,17 @@ from dp_metrics.sensitivity.aggregates import (
 )
 from dp_metrics.sensitivity.exact import (
     BLOCK,
+    LEVEL_BITS,
     LEVELS,
     UNIT_BITS,
     BlockSums,
     LevelSums,
-    bits_of_level,
     exact_sum,
     float_units,
     in_blocks,
     in_units,
     level_from,
+    level_mantissa,
     level_units,
     rounded_quotient,
     rounded_quotients,
@@ -443,15 +444,16 @@ class MeanStats:
         """
         assert self.quantity.record_loss.cap is not None
         assert self.by_level is not None
-        # v (1 - v) is 0 for a loss of 0; of the other levels none is finer than the lowest, nor is the cap
-        levels = {number: level for number, level in self.by_level.items() if level[1]}
-        bits = bits_of_level(next(iter(levels), 0))
-        cap, total = float_units(self.quantity.record_loss.cap) >> bits, 0
-        for number, (count, mantissas) in levels.items():
-            low, of_level = level_units(number, bits), in_units(number, mantissas, bits)
-            high = min(level_units(number + 1, bits), cap)
-            total += (cap - low - high) * of_level + low * high * count
-        return Fraction(total, self.totals.n * max(cap, 1) ** 2)  # a cap may underflow to 0
+        cap, total = max(float_units(self.quantity.record_loss.cap), 1), 0  # a cap may underflow to 0
+        # the last bit of the smallest values is a unit of all levels, and of the cap, which is not below them
+        _, bits = level_mantissa(min(self.by_level, default=0))
+        cap >>= bits
+        for number, (count, mantissas) in self.by_level.items():
+            mantissa, power = level_mantissa(number)
+            low = mantissa << power - bits
+            high = min(low + (1 << LEVEL_BITS + power - bits), cap)
+            total += (cap - low - high) * (mantissas << power - bits) + low * high * count
+        return Fraction(total, self.totals.n * cap**2)
 
 
 def _product(weights: Floats, values: Floats) -> Floats:

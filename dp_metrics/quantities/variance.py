@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dp_metrics.inputs.arrays import Records, float_block
 from dp_metrics.inputs.options import MAX_FLOAT, Floats
@@ -87,13 +86,9 @@ class VarianceOf(Number):
         blocks = (float_block(block, self.name) for block in in_blocks(x))
         with np.errstate(all="ignore"):  # a warning would tell of the data
             known = VarianceAggregate.from_blocks(blocks, capacity=ranks, bounds=self.bounds)
-        values = None if forget else partial(self._values, x)
+        # they were checked block by block
+        values = None if forget else partial(np.ascontiguousarray, x, dtype=np.float64)
         return VarianceStats(totals, ranks if forget else None, known, values)
-
-    def _values(self, x: NDArray[Any]) -> Floats:
-        """Return all values, clipped."""
-        values = float_block(x, self.name)
-        return values if self.bounds is None else np.clip(values, *self.bounds)
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -107,7 +102,7 @@ class VarianceStats:
     known : VarianceAggregate
         Sums and extremes.
     values : callable or None
-        Returns all values; None: what is known may or may not hold them all.
+        Returns all values, not yet clipped; None: what is known may or may not hold them all.
     """
 
     totals: Totals

@@ -6,7 +6,7 @@ disjoint parts of the data merge in any order into the same bits as one aggregat
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from typing import Any, Self, TypeAlias, TypeVar
+from typing import Self, TypeAlias
 
 import numpy as np
 
@@ -16,8 +16,6 @@ from dp_metrics.sensitivity.exact import (
     in_blocks,
     in_units,
 )
-
-Aggregate = TypeVar("Aggregate", bound=Any)
 
 ByLevel: TypeAlias = dict[int, tuple[int, int]]
 """Number of a level, ascending -> what `LevelSums` tells of the values from there up to the next."""
@@ -93,18 +91,6 @@ def levels_of_both(a: ByLevel | None, b: ByLevel | None) -> ByLevel | None:
     return dict(sorted(together.items()))
 
 
-def _truncated(aggregate: Aggregate, capacity: int, *arrays: str) -> Aggregate:
-    if capacity >= aggregate.capacity:
-        return aggregate
-    kept = {name: getattr(aggregate, name)[:capacity] for name in arrays}
-    return replace(aggregate, capacity=capacity, **kept)
-
-
-def _check_mergeable(a: object, b: object, fields: tuple[str, ...]) -> None:
-    if type(a) is not type(b) or any(getattr(a, f) != getattr(b, f) for f in fields):
-        raise ValueError(f"Summaries merge only with the same type, {' and '.join(fields)}.")
-
-
 def exact_difference(a: Floats, b: Floats) -> tuple[Floats, Floats]:
     """Return d, the rounded a - b, and the exact rest a - b - d (Knuth's TwoSum), for a >= b >= 0."""
     difference = a - b
@@ -173,7 +159,10 @@ class VarianceAggregate:
 
     def truncate(self, capacity: int) -> Self:
         """Return what aggregating with this capacity would have given, if it is less."""
-        return _truncated(self, capacity, "largest", "smallest")
+        if capacity >= self.capacity:
+            return self
+        largest, smallest = self.largest[:capacity], self.smallest[:capacity]
+        return replace(self, capacity=capacity, largest=largest, smallest=smallest)
 
     @classmethod
     def from_data(cls, x: Floats, *, capacity: int, bounds: tuple[float, float] | None = None) -> Self:
@@ -194,9 +183,10 @@ class VarianceAggregate:
         for block in blocks:
             if block.size == 0:
                 continue
-            if bounds is not None:
-                block = np.clip(block, *bounds)
             low, high = float(block.min()), float(block.max())
+            if bounds is not None and not bounds[0] <= low <= high <= bounds[1]:
+                block = np.clip(block, *bounds)
+                low, high = np.clip([low, high], *bounds).tolist()
             n += block.size
             moments = sums.moments(block, max(high, -low))
             total, squares = total + moments[0], squares + moments[1]
@@ -205,8 +195,7 @@ class VarianceAggregate:
         return cls(n, total, squares, largest.in_order(), smallest.in_order(), capacity, bounds)
 
     def merge(self, other: Self) -> Self:
-        """Return the summary of both sets of records together."""
-        _check_mergeable(self, other, ("capacity", "bounds"))
+        """Return the aggregate of both sets of records, of one capacity and with the same bounds."""
         return type(self)(
             self.n + other.n,
             self.total + other.total,

@@ -33,6 +33,7 @@ _BITS_OF_DOTS = np.array([[22], [44], [68], [90], [136], [45], [67], [113], [90]
 _SAFE_EXPONENT = 400
 _ONE_THREAD = 1 << 13
 _HUGE = 2.0**960
+_WORD = 2.0**63
 _FEW = 32  # adding so few values one by one is as fast as one more pass over arrays
 _SAMPLE = 128
 _FAR = 2.0**8
@@ -69,6 +70,11 @@ def float_units(value: float) -> int:
 
 def to_units(values: Floats, bits: int = 0) -> list[int]:
     """Return finite floats as exact multiples of 2**(bits - 1074)."""
+    with np.errstate(over="ignore"):
+        scaled = np.ldexp(values, UNIT_BITS - bits)
+    if (np.abs(scaled) < _WORD).all():
+        short: list[int] = scaled.astype(np.int64).tolist()
+        return short
     mantissa, exponent = np.frexp(values)
     whole = np.ldexp(mantissa, 53).astype(np.int64)
     shift = exponent.astype(np.int64) + (UNIT_BITS - 53 - bits)
@@ -121,7 +127,7 @@ class LevelSums:
     """
 
     def __init__(self) -> None:
-        self._first, self._sums = 0, np.zeros((3, 0), dtype=np.int64)  # of the levels from the first on
+        self._first, self._sums = 0, np.zeros((3, 0), dtype=np.int64)
         self._numbers, self._halves = (np.empty(0, dtype=np.int64) for _ in range(2))
 
     def add(self, block: Floats) -> None:
@@ -148,46 +154,43 @@ class LevelSums:
         halves |= _OF_LOW
         of_low = np.bincount(numbers, halves.view(np.float64)).astype(np.int64)
         counts = of_low >> _SUM
-        self._cover(first, first + of_low.size)
-        here = slice(first - self._first, first - self._first + of_low.size)
-        self._sums[0, here] += counts
-        self._sums[1, here] += of_high - (counts << (52 - _HALF))
-        self._sums[2, here] += of_low & ((1 << _SUM) - 1)
+        here = self._from(first, of_low.size)
+        here[0] += counts
+        here[1] += of_high - (counts << (52 - _HALF))
+        here[2] += of_low & ((1 << _SUM) - 1)
 
-    def _cover(self, first: int, end: int) -> None:
-        """Make room for the sums of these levels."""
-        known = self._sums.shape[1]
-        start, stop = (min(first, self._first), max(end, self._first + known)) if known else (first, end)
-        if stop - start > known:
-            sums = np.zeros((3, stop - start), dtype=np.int64)
-            sums[:, self._first - start :][:, :known] = self._sums
+    def _from(self, first: int, size: int) -> NDArray[np.int64]:
+        """Return counts, upper and lower halves of so many levels from one on, after making room for them."""
+        held = self._sums.shape[1]
+        known = self._first if held else first
+        start, end = min(first, known), max(first + size, known + held)
+        if end - start > held:
+            sums = np.zeros((3, end - start), dtype=np.int64)
+            sums[:, known - start : known - start + held] = self._sums
             self._first, self._sums = start, sums
+        return self._sums[:, first - start : first - start + size]
 
     def found(self) -> dict[int, tuple[int, int]]:
         """Return the count and the sum of whole mantissas at the number of each level with a value."""
         several = np.flatnonzero(self._sums[0])
         columns = self._sums[:, several].tolist()
-        # the first bits are those of the level; normal numbers have a leading bit that is not stored
-        parts = (1 << (52 - LEVEL_BITS)) - 1
         return {
-            number: (
-                count,
-                (high << _HALF)
-                + low
-                + (count * ((number & parts) + (parts + 1) * (number > parts)) << LEVEL_BITS),
-            )
+            number: (count, (high << _HALF) + low + count * level_mantissa(number)[0])
             for number, count, high, low in zip((several + self._first).tolist(), *columns, strict=True)
         }
 
 
-def bits_of_level(number: int) -> int:
-    """Return of how many bits a mantissa of values from a level on is a multiple, in units."""
-    return max((number >> (52 - LEVEL_BITS)) - 1, 0)
+def level_mantissa(number: int) -> tuple[int, int]:
+    """Return a level as a whole mantissa and the power of two by which it is multiplied, in units."""
+    exponent, parts = divmod(number, 1 << (52 - LEVEL_BITS))
+    if exponent:  # normal numbers have a leading bit that is not stored
+        return (parts + (1 << (52 - LEVEL_BITS))) << LEVEL_BITS, exponent - 1
+    return parts << LEVEL_BITS, 0
 
 
-def in_units(number: int, mantissas: int, bits: int = 0) -> int:
-    """Return a sum of mantissas of the values from a level up to the next in units of 2**(bits - 1074)."""
-    return mantissas << (bits_of_level(number) - bits)
+def in_units(number: int, mantissas: int) -> int:
+    """Return a sum of mantissas of the values from a level up to the next in units."""
+    return mantissas << max((number >> (52 - LEVEL_BITS)) - 1, 0)
 
 
 def level_from(value: float) -> int:
@@ -195,11 +198,10 @@ def level_from(value: float) -> int:
     return -(-int(np.float64(value).view(np.int64)) >> LEVEL_BITS)
 
 
-def level_units(number: int, bits: int = 0) -> int:
-    """Return a level in units of 2**(bits - 1074); the level after the last is 2^1024."""
-    exponent, parts = divmod(number, 1 << (52 - LEVEL_BITS))
-    parts += (1 << (52 - LEVEL_BITS)) if exponent else 0
-    return parts << (LEVEL_BITS + bits_of_level(number) - bits)
+def level_units(number: int) -> int:
+    """Return a level in units; the one after the last is 2^1024."""
+    mantissa, power = level_mantissa(number)
+    return mantissa << power
 
 
 def exact_sum(values: Floats) -> int:
@@ -220,6 +222,8 @@ def exact_moments(values: Floats) -> tuple[int, int]:
     ----------
     values : ndarray of shape (n,), float64, finite
     """
+    if values.size <= _FEW:
+        return _moments_one_by_one(values)
     blocks = BlockSums()
     total = squares = 0
     for block in in_blocks(values):

@@ -10,8 +10,8 @@ import operator
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property
-from itertools import accumulate
+from functools import cached_property, partial
+from itertools import accumulate, islice
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
@@ -20,15 +20,16 @@ from numpy.typing import NDArray
 from dp_metrics.inputs.options import MAX_FLOAT, Floats
 from dp_metrics.sensitivity.aggregates import VarianceAggregate
 from dp_metrics.sensitivity.exact import (
+    BLOCK,
     UNIT_BITS,
     common_bits,
-    exact_sum,
+    in_blocks,
     rounded_quotient,
     rounded_quotients,
     to_units,
 )
 from dp_metrics.sensitivity.output_bounds import BoundsFacts, OutputBounds
-from dp_metrics.sensitivity.variance_windows import Middle, clipped_squares
+from dp_metrics.sensitivity.variance_windows import Middle, clipped_squares, middle_values
 
 
 class ClippedSum(NamedTuple):
@@ -102,6 +103,8 @@ def order_statistic(values: Floats, limit: float, k: int, ranks: int) -> Ranks:
 
 
 _SORTED_PART = 8  # where more than this part of the values has to be in order, all are sorted
+_BINS = 1 << 14
+_SAMPLE = 1 << 10  # so many values tell where the bins begin and end
 _TENTHS = range(6)
 _WEIGHTS = [1 / math.sqrt(1 - t / 10) for t in _TENTHS]
 
@@ -147,11 +150,11 @@ def far_distances(
         return 0.0, np.zeros(ranks), np.where(np.arange(1, ranks + 1) < k, 0.0, limit)
 
     def at(places: Places) -> Floats:
-        values = np.take(x, places, mode="clip")
+        values = x.take(places, mode="clip")
         values[places < 0], values[places >= n] = ends
         return values
 
-    below, above = _moved_means(x, total, at, min(ranks, (n - 1) // 2), ranks)
+    below, above = _moved_means(total, at, n, min(ranks, (n - 1) // 2), ranks)
     moves, i = np.arange(ranks + 1), np.array(_depths(n, k))[:, np.newaxis]
     few = moves[:k]  # the upper bounds from k on are the limit
     with np.errstate(over="ignore", invalid="ignore"):  # a place beyond both infinite ends has no distance
@@ -185,99 +188,80 @@ def places_of_distances(n: int, k: int, ranks: int) -> list[tuple[int, int]]:
 
 
 def _moved_means(
-    x: Floats, total: int, at: Callable[[Places], Floats], dropped: int, ranks: int
+    total: int, at: Callable[[Places], Floats], n: int, dropped: int, ranks: int
 ) -> tuple[Floats, Floats]:
     """Return the means of the middle values moved down, and up, by so many places; each is rounded once."""
-    n = x.size
-    kept = n - 2 * dropped
-    first = total - exact_sum(x[:dropped]) - exact_sum(x[n - dropped :])
+    # what is left out at either end, and as many values further in and further out as a move may reach
+    around = np.arange(-ranks, ranks)
+    values = np.concatenate([at(dropped - 1 - around), at(n - dropped + around)])
+    known = np.where(np.isfinite(values), values, 0.0)
+    bits = common_bits(known, total)  # in the unit that all have in common the whole numbers are short
+    # from the innermost value outwards
+    low, high = to_units(known[: 2 * ranks], bits), to_units(known[2 * ranks :], bits)
+    first = (total >> bits) - sum(low[ranks : ranks + dropped]) - sum(high[ranks : ranks + dropped])
+    weight = (n - 2 * dropped) << (UNIT_BITS - bits)
     found = []
-    for side, edge in ((-1, n - 1 - dropped), (1, dropped)):
-        # what leaves the middle with each move, and what comes in
-        places = edge + side * np.arange(ranks)
-        leaves, comes = at(places), at(places + side * kept)
-        known = int(np.isfinite(comes).cumprod().sum())
-        moved = np.concatenate([comes[:known], leaves[:known]])
-        bits = common_bits(moved, first)  # in the unit that all have in common the whole numbers are short
-        units = to_units(moved, bits)
-        steps = map(operator.sub, units[:known], units[known:])
+    for side, come, end, leave in ((-1, low, values[2 * ranks - 1], high), (1, high, values[-1], low)):
+        # what comes in with each move, and what leaves the middle
+        steps = map(operator.sub, come[ranks:], reversed(leave[:ranks]))
+        moves = ranks if math.isfinite(end) else dropped
         means = np.full(ranks + 1, side * np.inf)
-        sums = accumulate(steps, initial=first >> bits)
-        means[: known + 1] = rounded_quotients(sums, kept << (UNIT_BITS - bits))
+        sums = islice(accumulate(steps, initial=first), moves + 1)
+        means[: moves + 1] = rounded_quotients(sums, weight)
         found.append(means)
     return found[0], found[1]
 
 
 class _Column:
-    """All values of a column, as far in order as they were asked for."""
+    """All values of a column, clipped to bounds, as far in order as they are asked for."""
 
-    def __init__(self, values: Callable[[], Floats]) -> None:
-        self._values = values
-        self.middle: Middle | None = None  # all but a tenth of the values at either end
+    def __init__(self, values: Callable[[], Floats], ends: tuple[float, float]) -> None:
+        self._values, self.ends = values, ends
 
     @cached_property
     def values(self) -> Floats:
-        """All values."""
+        """All values, not yet clipped."""
         return self._values()
 
     @cached_property
     def in_order(self) -> Floats:
         """All in ascending order."""
-        return np.sort(self.values)
+        return np.clip(np.sort(self.values), *self.ends)
 
     def in_order_at(self, runs: list[tuple[int, int]]) -> Floats:
-        """Return an array as long as the column, with what belongs at some runs of places; the rest is 0."""
-        size = sum(last + 1 - first for first, last in runs)
-        few = size * _SORTED_PART <= self.values.size and "in_order" not in vars(self)
-        found = values_at(self.values, runs) if few else None
-        return self.in_order if found is None else found
+        """Return an array with the values that belong at some runs of places in ascending order.
 
-
-_BIN_BITS = 16
-_SAMPLE = 1 << 10
-_TAIL = 10  # values of the sample beyond either end of the bins
-_SIZE_BITS = np.int64((1 << 63) - 1)
-
-
-def values_at(values: Floats, runs: list[tuple[int, int]]) -> Floats | None:
-    """Return an array as long as the values, with what belongs at some runs of places in ascending order.
-
-    Returns
-    -------
-    ndarray or None
-        Elsewhere 0. None if half of the values would have to be put in order.
-
-    Notes
-    -----
-    The bits of floats, read as whole numbers, are in the order of the floats, if those of negative floats are
-    flipped. The first bits number the bins in which the values are counted: so only values in bins that hold
-    one of the places are put in order. The bins lie where those of a sample do, so that no single value makes
-    them wide.
-    """
-    bits = values.view(np.int64)
-    keys = bits ^ ((bits >> 63) & _SIZE_BITS)
-    sample = np.sort(keys[:: max(values.size // _SAMPLE, 1)])
-    tail = min(_TAIL, (sample.size - 1) // 2)
-    first, last = int(sample[tail]), int(sample[-1 - tail])
-    shift = max((last - first).bit_length() - _BIN_BITS, 0)
-    keys >>= shift
-    numbers = np.clip(keys, (first >> shift) - 1, (last >> shift) + 1, out=keys)
-    numbers -= (first >> shift) - 1
-    counts = np.bincount(numbers)
-    ends = np.cumsum(counts)
-    is_wanted = np.zeros(counts.size, dtype=np.bool_)
-    bins = np.searchsorted(ends, runs, side="right")
-    for one, other in bins:
-        is_wanted[one : other + 1] = True
-    kept = np.cumsum(counts * is_wanted)
-    if 2 * int(kept[-1]) > values.size:
-        return None
-    chosen = np.sort(values[is_wanted[numbers].nonzero()])
-    found = np.zeros(values.size)
-    for (first, last), (one, _) in zip(runs, bins, strict=True):
-        dropped = int(ends[one] - kept[one])  # values of bins before it that hold none of the places
-        found[first : last + 1] = chosen[first - dropped : last + 1 - dropped]
-    return found
+        Values are counted in bins, and only those of the bins that reach into a run are sorted. Differences
+        and products of floats, and whole parts, never reverse an order: so a value of a bin never belongs
+        behind one of the next bin, however the arithmetic is rounded. Where bins hold too many, all are
+        sorted.
+        """
+        values, n = self.values, self.values.size
+        if sum(last + 1 - first for first, last in runs) * _SORTED_PART > n:
+            return self.in_order
+        sample = np.sort(values[:: n // _SAMPLE + 1])
+        with np.errstate(all="ignore"):
+            low, high = sample[sample.size // 200], sample[-1 - sample.size // 200]
+            scale = _BINS / (high - low)
+            if not 0.0 < scale < math.inf:
+                return self.in_order
+            bins = np.empty(n, dtype=np.int16)
+            for start, block in zip(range(0, n, BLOCK), in_blocks(values), strict=True):
+                bins[start : start + BLOCK] = np.clip((block - low) * scale, 0, _BINS - 1)
+        ends = np.cumsum(np.bincount(bins, minlength=_BINS))
+        firsts, lasts = (np.searchsorted(ends, places, side="right") for places in zip(*runs, strict=True))
+        is_wanted = np.zeros(_BINS, dtype=np.bool_)
+        for first, last in zip(firsts.tolist(), lasts.tolist(), strict=True):
+            is_wanted[first : last + 1] = True
+        (wanted,) = is_wanted.take(bins).nonzero()
+        if wanted.size * _SORTED_PART > n:
+            return self.in_order
+        found, some = np.zeros(n), np.clip(np.sort(values[wanted]), *self.ends)
+        behind = np.cumsum(np.diff(ends, prepend=0) * is_wanted)
+        for first, last in zip(firsts.tolist(), lasts.tolist(), strict=True):
+            size = int(ends[last] - (ends[first - 1] if first else 0))
+            found[ends[last] - size : ends[last]] = some[behind[last] - size : behind[last]]
+        return found
 
 
 def width_of(bounds: tuple[float, float] | None) -> float:
@@ -293,21 +277,19 @@ def variance_extremes(
 ) -> Extremes:
     """Return the distances of a variance, of which `values` returns all values."""
     ends, limit = aggregate.bounds or (-math.inf, math.inf), width_of(aggregate.bounds)
-    column = _Column(values)
+    column = _Column(values, ends)
+    middle: Middle | None = None  # nothing is known of them before `at_ranks`
 
     def at_ranks(k: int, ranks: int) -> Ranks:
+        nonlocal middle
         n = aggregate.n
         known = column.in_order_at(places_of_distances(n, k, ranks)) if n else np.empty(0)
-        outside = _depths(n, k)[1]
-        if outside < n - outside:
-            column.middle = Middle(
-                column.values, outside, float(known[outside]), float(known[n - 1 - outside])
-            )
+        middle = partial(middle_values, column.values, known, _depths(n, k)[1], ends)
         return far_distances(known, aggregate.total, ends, limit, k, ranks)
 
     def clipped(width: float) -> ClippedSum:
         exact = Fraction(width)
-        total, most = clipped_squares(aggregate, exact, lambda: column.in_order, column.middle), exact * exact
+        total, most = clipped_squares(aggregate, exact, lambda: column.in_order, middle), exact * exact
         unit = Fraction(1, total.denominator * most.denominator)
         return ClippedSum(total.numerator * most.denominator, most.numerator * total.denominator, unit)
 

@@ -38,9 +38,10 @@ from dp_metrics.sensitivity.exact import (
     rounded_quotients,
 )
 from dp_metrics.sensitivity.noisy_sums import FINENESS, Sums
-from dp_metrics.sensitivity.variance_windows import LeastSpreads, least_spreads
+from dp_metrics.sensitivity.variance_windows import least_spreads
 
 _TINY = math.ulp(0.0)  # a sensitivity must not be rounded down to none
+_SQUARES = 1 << 2 * UNIT_BITS  # so many units of squares are 1
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -160,15 +161,15 @@ def variance_facts(n: int, bounds: tuple[float, float] | None, ranks: int) -> Bo
     mean_ranks = min(ranks, n)
     if bounds is None:
         return BoundsFacts(output_range=(0.0, MAX_FLOAT), monotonic=False, n=n, mean_ranks=mean_ranks)
-    width, fine_unit = _squared_width(bounds), 1 << (2 * UNIT_BITS)
+    width = _squared_width(bounds)
     # the variance of one record is 0 whatever it is
-    sensitivity = max(rounded_quotient(width * (n - 1), n * n * fine_unit), _TINY) if n > 1 else 0.0
+    sensitivity = max(rounded_quotient(width * (n - 1), n * n * _SQUARES), _TINY) if n > 1 else 0.0
     return BoundsFacts(
-        output_range=(0.0, rounded_quotient(width, 4 * fine_unit)),
+        output_range=(0.0, rounded_quotient(width, 4 * _SQUARES)),
         monotonic=False,
         n=n,
         sensitivity=sensitivity,
-        record_limit=rounded_quotient(width, fine_unit),
+        record_limit=rounded_quotient(width, _SQUARES),
         mean_ranks=mean_ranks,
     )
 
@@ -192,7 +193,7 @@ def order_statistic_bounds(aggregate: OrderAggregate) -> OutputBounds:
     return facts.bounds(aggregate.value, padded(aggregate.below, ranks), upper)
 
 
-def variance_bounds(aggregate: VarianceAggregate, least: LeastSpreads | None = None) -> OutputBounds:
+def variance_bounds(aggregate: VarianceAggregate) -> OutputBounds:
     """Return the output bounds of the population variance when records are replaced.
 
     L^l = (n-l)/n times the least variance of n-l consecutive sorted values. With bounds [a, b],
@@ -205,22 +206,20 @@ def variance_bounds(aggregate: VarianceAggregate, least: LeastSpreads | None = N
     """
     n = aggregate.n
     ranks = min(aggregate.capacity, n)
-    unit, spreads = least_spreads(aggregate, ranks) if least is None else least
+    spreads = least_spreads(aggregate, ranks)
     facts = variance_facts(n, aggregate.bounds, ranks)
     upper = np.full(ranks, MAX_FLOAT)
     if aggregate.bounds is not None:
-        spread, fine_unit = n * aggregate.squares - aggregate.total**2, 1 << (2 * UNIT_BITS)
+        spread = n * aggregate.squares - aggregate.total**2
         rise = _squared_width(aggregate.bounds) * (n - 1)
-        upper = rounded_quotients((spread + rank * rise for rank in range(1, ranks + 1)), n * n * fine_unit)
+        upper = rounded_quotients((spread + rank * rise for rank in range(1, ranks + 1)), n * n * _SQUARES)
         upper = np.minimum(upper, facts.output_range[1])
-    scale = n * unit
+    scale = n * _SQUARES
     lower = padded(rounded_quotients(spreads[1:], range((n - 1) * scale, 0, -scale)), ranks)
     return facts.bounds(rounded_quotient(spreads[0], n * scale), lower, upper)
 
 
-def variance_bounds_private_n(
-    aggregate: VarianceAggregate, least: LeastSpreads | None = None
-) -> OutputBounds:
+def variance_bounds_private_n(aggregate: VarianceAggregate) -> OutputBounds:
     """Return the output bounds of the population variance when records are added or removed.
 
     L^l = min over a of SS_a / (n + l - 2a), where SS_a is the least sum of squares about the mean of n - a
@@ -232,19 +231,19 @@ def variance_bounds_private_n(
     limit, record_limit = MAX_FLOAT, None
     value, lower, upper = 0.0, np.zeros(ranks), np.full(ranks, MAX_FLOAT)
     if n > 0:
-        unit, spreads = least_spreads(aggregate, min(ranks, n)) if least is None else least
-        value = rounded_quotient(spreads[0], n * n * unit)
-        lower = _least_diluted(spreads, unit, n, ranks)
+        spreads = least_spreads(aggregate, min(ranks, n))
+        value = rounded_quotient(spreads[0], n * n * _SQUARES)
+        lower = _least_diluted(spreads, n, ranks)
     if aggregate.bounds is not None:
-        width, fine_unit = _squared_width(aggregate.bounds), 1 << (2 * UNIT_BITS)
-        limit, record_limit = rounded_quotient(width, 4 * fine_unit), rounded_quotient(width, fine_unit)
+        width = _squared_width(aggregate.bounds)
+        limit, record_limit = rounded_quotient(width, 4 * _SQUARES), rounded_quotient(width, _SQUARES)
         upper[:] = limit
         spread = n * aggregate.squares - aggregate.total**2  # n SS
         within = range(1, min(ranks + 1, n))
         added = rounded_quotients(
-            (spread + n * rank * width for rank in within), (n * (n + rank) * fine_unit for rank in within)
+            (spread + n * rank * width for rank in within), (n * (n + rank) * _SQUARES for rank in within)
         )
-        removed = rounded_quotients(repeat(spread), (n * (n - rank) * fine_unit for rank in within))
+        removed = rounded_quotients(repeat(spread), (n * (n - rank) * _SQUARES for rank in within))
         upper[: len(within)] = np.minimum(np.maximum(added, removed), limit)
     return OutputBounds(
         value=value,
@@ -257,8 +256,8 @@ def variance_bounds_private_n(
     )
 
 
-def _least_diluted(spreads: list[int], unit: int, n: int, ranks: int) -> Floats:
-    """Return min over a of spread_a / (unit (n - a) (n + l - 2a)) for each rank l, correctly rounded.
+def _least_diluted(spreads: list[int], n: int, ranks: int) -> Floats:
+    """Return min over a of spread_a / ((n - a) (n + l - 2a)) for each rank l, correctly rounded.
 
     Floats, off by at most 2^-51 relative to each quotient, screen the candidates. A rank that can drop as
     many values as leave no spread is 0.
@@ -286,7 +285,7 @@ def _least_diluted(spreads: list[int], unit: int, n: int, ranks: int) -> Floats:
         for row, candidates in enumerate(quotient <= best * (1 + 2.0**-49) + 1e-290):
             total = n + first + row
             lower[first + row - 1] = min(
-                rounded_quotient(spreads[i], (n - i) * (total - 2 * i) * unit)
+                rounded_quotient(spreads[i], (n - i) * (total - 2 * i) * _SQUARES)
                 for i in np.flatnonzero(candidates).tolist()
             )
     return lower

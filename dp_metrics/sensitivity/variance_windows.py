@@ -22,22 +22,12 @@ from dp_metrics.sensitivity.exact import (
 )
 
 Places: TypeAlias = NDArray[np.intp]
-
-
-class Middle(NamedTuple):
-    """All values of a column in any order, how many lie outside on either side, and the ends of the rest."""
-
-    values: Floats
-    outside: int
-    low: float
-    high: float
-
+Middle: TypeAlias = Callable[[], "MiddleValues"]
 
 _SQUARES = 2 * UNIT_BITS  # squares are in units of 2^-2148
 _LARGEST_WIDTH = 2.0**1000
 _FAR = 4.0  # in widths: no window reaches so far from its centre
 _LOST = 1e-200  # more than what underflows
-_FEW = 48  # adding so few values one by one is as fast as over arrays
 _KEPT_BITS = 700
 _BLOCK = 1 << 16  # so many values at a time: the windows of all of them would take many times their memory
 _MOST_EXACT = 1 << 10  # so many windows are compared exactly, or else the centre moves on value by value
@@ -59,8 +49,8 @@ def clipped_squares(
         A float, at least 0: from there on a distance counts as the width.
     in_order : callable
         All values in ascending order: asked for only if the aggregate does not tell the result.
-    middle : Middle or None, default=None
-        Which of all values are in the middle.
+    middle : callable or None, default=None
+        What is known of the middle values: asked for only if the aggregate does not tell the result.
 
     Notes
     -----
@@ -135,7 +125,7 @@ def _by_tails(aggregate: VarianceAggregate, width: float, middle: Middle | None)
     ends = [float(low[most]), float(high[most])]
     gap = ends[1] - ends[0]
     on_one_side = gap <= width and float_units(ends[1]) - float_units(ends[0]) <= float_units(width)
-    if not on_one_side and (middle is None or not _core_only_rises(middle, aggregate, width)):
+    if not on_one_side and (middle is None or not _core_only_rises(middle(), aggregate, width)):
         return None
     with np.errstate(over="ignore", under="ignore", invalid="ignore"):
         drops_low, drops_high = _dropped(low, high, width)
@@ -198,7 +188,31 @@ def _by_tails(aggregate: VarianceAggregate, width: float, middle: Middle | None)
     return best.found() if on_one_side and _core_decides(aggregate, most, width, best) else None
 
 
-def _core_only_rises(known: Middle, aggregate: VarianceAggregate, width: float) -> bool:
+class MiddleValues(NamedTuple):
+    """All values but the `outside` smallest and as many of the largest.
+
+    The sums are those of the values outside; each is off by less than 2^-40 n times the largest size.
+    """
+
+    outside: int
+    low: float
+    high: float
+    sum_below: float
+    sum_above: float
+
+
+def middle_values(x: Floats, in_order: Floats, outside: int, ends: tuple[float, float]) -> MiddleValues:
+    """Return the middle of all values, which are clipped, in any order, and in their places next to it."""
+    inside = x.size - outside
+    low, high = float(in_order[outside]), float(in_order[inside - 1])
+    with np.errstate(over="ignore", invalid="ignore"):
+        # a value that is not outside counts as the one next to them
+        sum_below = float(np.clip(x, ends[0], low).sum() - inside * low)
+        sum_above = float(np.clip(x, high, ends[1]).sum() - inside * high)
+    return MiddleValues(outside, low, high, sum_below, sum_above)
+
+
+def _core_only_rises(middle: MiddleValues, aggregate: VarianceAggregate, width: float) -> bool:
     """Return whether the core adds no less the further away a centre is from which one end of it is too far.
 
     Notes
@@ -211,21 +225,23 @@ def _core_only_rises(known: Middle, aggregate: VarianceAggregate, width: float) 
     other side is alike.
     """
     n, most = aggregate.n, aggregate.smallest.size - 1
-    values, outside, low, high = known
-    if most > outside:
+    outside, low, high, sum_below, sum_above = middle
+    inside = n - 2 * outside
+    if not (most <= outside and inside > 0):
         return False
     ends = float(aggregate.smallest[most]), float(aggregate.largest[most])
-    # where values beyond an end count as the end, the sum tells that of the others
-    inner, size = n - 2 * outside, n - outside - most
-    mean = (float(np.clip(values, low, high).sum()) - outside * (low + high)) / inner
-    above = float(np.maximum(values, low).sum()) - outside * low - float(aggregate.largest[:most].sum())
-    below = float(np.minimum(values, high).sum()) - outside * high - float(aggregate.smallest[:most].sum())
+    whole_sum = _float(aggregate.total, UNIT_BITS)
+    mean = (whole_sum - sum_below - sum_above) / inside
+    above = whole_sum - sum_below - float(aggregate.largest[:most].sum())
+    below = whole_sum - sum_above - float(aggregate.smallest[:most].sum())
+    size = n - outside - most
     rounding = 2.0**-30 * (width + max(abs(float(aggregate.smallest[0])), abs(float(aggregate.largest[0]))))
     centre = rounded_quotient(aggregate.total, n << UNIT_BITS)
     spread = _float(n * aggregate.squares - aggregate.total**2, _SQUARES) / n
     away = abs(centre - mean) + rounding
-    whole = spread + n * (away * away)  # a power of a float raises where a product is infinite
-    needed = math.sqrt(whole * (1 + 2.0**-20) / inner) + rounding
+    # this is infinite where a sum overflowed, since the margin is then far above the root of a float
+    whole = spread + n * (away * away)
+    needed = math.sqrt(whole * (1 + 2.0**-20) / inside) + rounding
     return (
         ends[1] - ends[0] <= 2 * width - rounding
         and high - low <= width - rounding
@@ -321,7 +337,7 @@ def _by_window(x: Floats, width: float) -> Fraction:
     at = sorted({place for pair in pairs for place in pair})
     sums = {at[0]: (0, 0)}
     for start, end in pairwise(at):
-        total, squares = _moments(x[start:end])
+        total, squares = exact_moments(x[start:end])
         sums[end] = sums[start][0] + total, sums[start][1] + squares
     best = _Least(n, width)
     for start, end in pairs:
@@ -349,13 +365,6 @@ def _from_middle(y: Floats) -> Floats:
     np.cumsum(y[:middle][::-1], out=sums[:middle][::-1])
     np.negative(sums[:middle], out=sums[:middle])
     return sums
-
-
-def _moments(values: Floats) -> tuple[int, int]:
-    if values.size > _FEW:
-        return exact_moments(values)
-    units = to_units(values)
-    return sum(units), sum([unit * unit for unit in units])
 
 
 def _by_value(x: Floats, width: float) -> Fraction:
@@ -394,14 +403,10 @@ def _float(number: int, bits: int) -> float:
         return math.inf if number > 0 else -math.inf  # `copysign` would convert the number
 
 
-LeastSpreads: TypeAlias = tuple[int, list[int]]
-"""What `least_spreads` returns."""
-
-_UNIT = 1 << 2 * UNIT_BITS  # the unit of squares
 _LOST_BY_SCREEN = 1e-180  # this exceeds what a screen loses by that
 
 
-def least_spreads(aggregate: VarianceAggregate, ranks: int) -> LeastSpreads:
+def least_spreads(aggregate: VarianceAggregate, ranks: int) -> list[int]:
     """Return least variances of what remains when 0, 1, ... values are dropped.
 
     Parameters
@@ -413,11 +418,9 @@ def least_spreads(aggregate: VarianceAggregate, ranks: int) -> LeastSpreads:
 
     Returns
     -------
-    unit : int
-        What the spreads are divided by.
-    spreads : list of int
+    list of int
         At place l the least m^2 Var of the m = n - l values that remain, over the choices of what is dropped,
-        times the unit. Where it is 0 for ever, the list ends.
+        in units of 2**-2148. Where it is 0 for ever, the list ends.
 
     Notes
     -----
@@ -427,7 +430,7 @@ def least_spreads(aggregate: VarianceAggregate, ranks: int) -> LeastSpreads:
     are compared exactly.
     """
     if aggregate.n == 0:
-        return 1, [0]
+        return [0]
     windows = _Windows(aggregate, ranks)
     spreads = windows.spreads([0], [0])
     last = min(ranks, aggregate.n - 2)  # one value has no variance
@@ -440,9 +443,9 @@ def least_spreads(aggregate: VarianceAggregate, ranks: int) -> LeastSpreads:
             starts = np.searchsorted(rows, np.arange(block.size + 1)).tolist()
             values = [min(values[start:end]) for start, end in pairwise(starts)]
         if constant.any():  # all later windows lie inside this one, and are constant as well
-            return _UNIT, spreads + values[: int(constant.argmax())]
+            return spreads + values[: int(constant.argmax())]
         spreads += values
-    return _UNIT, spreads
+    return spreads
 
 
 class _Windows:

@@ -10,6 +10,7 @@ from itertools import product
 import numpy as np
 import pytest
 from helpers import assert_follows, loop_over, loss_bounds, loss_query
+from hypothesis import given, strategies as st
 
 import dp_metrics as dp
 from dp_metrics._random import SeededEntropy
@@ -19,6 +20,7 @@ from dp_metrics.inputs.options import Relation
 from dp_metrics.mechanisms import Geometric, geometric, get_mechanism
 from dp_metrics.mechanisms.geometric import SpreadLaw, Staircase, expected_noise, noise_cells
 from dp_metrics.quantities.mean import ShareOf
+from dp_metrics.sensitivity.exact import UNIT_BITS, level_from, level_units
 from dp_metrics.sensitivity.noisy_sums import FINENESS
 
 
@@ -117,6 +119,28 @@ def test_the_spread_is_that_of_the_stated_function_but_for_a_thousandth():
     values = rng.random(50)
     assert spread_of(values) == sum(spread_of([v]) for v in values) / 50
     assert spread_of([2.0, -0.0]) == 0  # clipped
+
+
+def on_the_line(value, cap):
+    """Return the number on the straight line between the values of v (1 - v) at two levels, or at the cap."""
+    number = level_from(value)
+    if number == 0:
+        return Fraction(0)
+    cap, levels = (
+        Fraction(cap),
+        (Fraction(level_units(level), 1 << UNIT_BITS) for level in (number - 1, number)),
+    )
+    a, b = (min(level, cap) / cap for level in levels)
+    return (1 - a - b) * Fraction(value) / cap + a * b
+
+
+CAPS = st.floats(TINY, 1e308) | st.sampled_from([TINY, 0.1, 1.0, 3.3, 2.0**-1030])
+
+
+@given(CAPS, st.lists(st.floats(0, 1) | st.floats(0, 1).map(lambda v: v**30), min_size=1, max_size=8))
+def test_the_spread_is_the_mean_of_what_is_on_the_lines(cap, parts):
+    values = [min(part * cap, cap) for part in parts]
+    assert spread_of(values, cap) == sum(on_the_line(value, cap) for value in values) / len(values)
 
 
 def moved(a, b):

@@ -61,7 +61,11 @@ def add_huber_loss(folder):
         "    private_huber_loss as private_huber_loss,\n",
     )
     insert(folder / "tests" / "cases.py", "CASES = {\n", CASE)
-    insert(folder / "CHANGELOG.md", "errors and losses need no bounds on the data.\n\n", "- `private_huber_loss`.\n")
+    insert(
+        folder / "CHANGELOG.md",
+        "errors and losses need no bounds on the data.\n\n",
+        "- `private_huber_loss`.\n",
+    )
 
 
 def contents(folder):

@@ -12,7 +12,7 @@ from hypothesis import given, settings, strategies as st
 from dp_metrics.quantities.base import Totals
 from dp_metrics.quantities.tables import CountStats
 from dp_metrics.sensitivity.aggregates import OrderAggregate, VarianceAggregate
-from dp_metrics.sensitivity.exact import BLOCK, UNIT_BITS
+from dp_metrics.sensitivity.exact import BLOCK, UNIT_BITS, exact_sum, to_units
 from dp_metrics.sensitivity.output_bounds import order_statistic_bounds, variance_bounds
 
 UNIT = 1 << UNIT_BITS
@@ -142,6 +142,20 @@ def test_the_right_extremes_are_selected_whatever_the_order(order):
             assert stats.largest.tobytes() == clipped[::-1][:capacity].tobytes()
             left = (cap or 0.0) - clipped[: 0 if cap is None else capacity]
             assert stats.headroom[0].tobytes() == left.tobytes()
+
+
+@loop_over(
+    "bounds",
+    [(0.0, 1.0), (12.0, 13.0), (1e9 / 3, 1e9), (-1e9, -1e9 / 3), (-1e9, 1e9), (10.0, 20.0), (15.0, 99.0)],
+)
+def test_values_are_clipped_on_whichever_side_of_the_bounds_they_lie(bounds):
+    x = np.linspace(10, 20, 3000)
+    found = VarianceAggregate.from_data(x, capacity=5, bounds=bounds)
+    clipped = np.clip(x, *bounds)
+    assert found.total == exact_sum(clipped)
+    assert found.squares == sum(unit**2 for unit in to_units(clipped))
+    np.testing.assert_array_equal(found.largest, np.sort(clipped)[::-1][:5])
+    np.testing.assert_array_equal(found.smallest, np.sort(clipped)[:5])
 
 
 @loop_over("k", [1, 2, 7, 8, 9, 50, 93, 94, 100])

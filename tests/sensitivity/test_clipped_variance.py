@@ -2,17 +2,17 @@
 
 import itertools
 from fractions import Fraction
+from functools import partial
 
 import numpy as np
 import pytest
-from helpers import MAX, loop_over
+from helpers import MAX, distances_of, loop_over
 from hypothesis import given, strategies as st
 
 from dp_metrics.sensitivity import variance_windows
 from dp_metrics.sensitivity.aggregates import VarianceAggregate
-from dp_metrics.sensitivity.exact import exact_sum
-from dp_metrics.sensitivity.extremes import far_distances, places_of_distances, values_at
-from dp_metrics.sensitivity.variance_windows import clipped_squares
+from dp_metrics.sensitivity.extremes import _Column, places_of_distances
+from dp_metrics.sensitivity.variance_windows import clipped_squares, middle_values
 
 ORDINARY = st.floats(-100, 100, allow_subnormal=False) | st.integers(-3, 3).map(float)
 ANY = st.floats(allow_nan=False, allow_infinity=False) | st.sampled_from([0.0, 5e-324, -1e300, 1e300, MAX])
@@ -122,11 +122,11 @@ def test_middle_values_decide_rightly_where_they_decide(seed):
     sides = rng.choice([-1.0, 0.0, 1.0], n, p=rng.dirichlet([1, 2, 1])) * rng.choice([2, 5, 20])
     x = np.sort(sides + rng.choice([0.0, 0.1, 1.0]) * rng.normal(size=n))
     outside = n // 10
+    middle = partial(middle_values, rng.permutation(x), x, outside, (-np.inf, np.inf))
     told = 0
     for capacity in (2, outside):
         for width in np.geomspace(0.2, 1.2, 9) * (x[-1] - x[0]):
             exact = clipped_squares(aggregated(x, capacity), Fraction(width), lambda: x)
-            middle = variance_windows.Middle(x, outside, float(x[outside]), float(x[-1 - outside]))
             try:
                 found = clipped_squares(aggregated(x, capacity), Fraction(width), not_asked, middle)
             except AssertionError:
@@ -141,43 +141,48 @@ def test_distances_need_no_more_order_than_is_stated(n, k, ranks):
     x = np.random.default_rng(n).standard_t(3, n)
     runs = places_of_distances(n, k, ranks)
     assert sum(last + 1 - first for first, last in runs) < n / 2
-    partly = values_at(x, runs)
-    assert (partly == 0).sum() > n / 2
-    found, expected = (
-        far_distances(y, exact_sum(x), (-np.inf, np.inf), MAX, k, ranks) for y in (partly, np.sort(x))
-    )
+    partly = np.partition(x, sorted({place for run in runs for place in run}))
+    for first, last in runs:
+        partly[first : last + 1].sort()
+    found, expected = (distances_of(y, (-np.inf, np.inf), MAX, k, ranks) for y in (partly, np.sort(x)))
     for a, b in zip(found, expected, strict=True):
         np.testing.assert_array_equal(a, b)
 
 
-@given(
-    st.lists(
-        st.one_of(st.sampled_from([0.0, -0.0, 1.0, -1.0, 5e-324, -5e-324, MAX, -MAX]), st.floats(-9, 9)),
-        min_size=1,
-        max_size=60,
-    ),
-    st.lists(st.tuples(st.integers(0, 59), st.integers(0, 9)), min_size=1, max_size=3),
-)
-def test_values_at_places_are_those_in_order(x, pairs):
-    x = np.array(x)
-    runs = [(first, min(first + more, x.size - 1)) for first, more in pairs if first < x.size]
-    found, in_order = values_at(x, runs), np.sort(x)
-    for first, last in runs:
-        if found is not None:
-            np.testing.assert_array_equal(found[first : last + 1], in_order[first : last + 1])
+COLUMNS = {
+    "normal": lambda rng: rng.normal(size=30_000),
+    "whole": lambda rng: np.round(100 * rng.normal(size=30_000)),
+    "few": lambda rng: rng.integers(0, 3, 30_000).astype(float),
+    "one": lambda rng: np.full(30_000, -7.0),
+    "heavy": lambda rng: rng.standard_cauchy(30_000),
+    "heavier": lambda rng: rng.standard_cauchy(30_000) ** 3,
+    "widest": lambda rng: rng.uniform(-1, 1, 30_000) * MAX,
+    "least": lambda rng: rng.integers(0, 30, 30_000) * 5e-324,
+    "far": lambda rng: 1e15 + np.where(rng.random(30_000) < 0.5, rng.normal(size=30_000), 1e9),
+    "ordered": lambda rng: np.sort(rng.lognormal(size=30_000)),
+    "periodic": lambda rng: np.where(np.arange(30_000) % 30, rng.normal(size=30_000), 1e9),
+}
 
 
-@loop_over("shape", ["one_bin", "wide", "sorted", "alike", "signed"])
-def test_values_at_places_of_many_values(shape):
-    rng = np.random.default_rng(1)
-    x = rng.lognormal(size=50_000)
-    x = {
-        "one_bin": 1e6 + x * 1e-6, "wide": x**40, "sorted": np.sort(x), "alike": np.round(x), "signed": x - 1
-    }[shape]  # fmt: skip
-    x[7] = MAX
-    runs = places_of_distances(x.size, 3, 20)
-    found, in_order = values_at(x, runs), np.sort(x)
-    assert (found is None) == (shape == "alike")
+@loop_over(("name", "ends"), itertools.product(COLUMNS, [(-np.inf, np.inf), (-1.0, 2.0)]))
+def test_bins_put_in_order_what_is_asked_for(name, ends):
+    x = COLUMNS[name](np.random.default_rng(0))
+    in_order, runs = np.clip(np.sort(x), *ends), places_of_distances(x.size, 12, 40)
+    column = _Column(lambda: x, ends)
+    found = column.in_order_at(runs)
     for first, last in runs:
-        if found is not None:
-            np.testing.assert_array_equal(found[first : last + 1], in_order[first : last + 1])
+        np.testing.assert_array_equal(found[first : last + 1], in_order[first : last + 1])
+    if name in {"normal", "whole", "heavy", "ordered"}:
+        assert "in_order" not in vars(column)  # few had to be sorted
+
+
+@loop_over("seed", range(10))
+def test_sums_outside_the_middle_are_as_close_as_is_said(seed):
+    rng = np.random.default_rng(seed)
+    x = rng.standard_cauchy(5000) + rng.choice([0.0, 1e9])
+    in_order = np.clip(np.sort(x), -5.0, 2e9)
+    found = middle_values(x, in_order, 500, (-5.0, 2e9))
+    margin = x.size * 2.0**-40 * np.abs(in_order).max()
+    assert found[:3] == (500, in_order[500], in_order[-501])
+    assert abs(Fraction(found.sum_below) - sum(map(Fraction, in_order[:500]))) < margin
+    assert abs(Fraction(found.sum_above) - sum(map(Fraction, in_order[-500:]))) < margin

@@ -98,6 +98,13 @@ def test_larger_units_divide_what_is_a_multiple_of_them(bits):
     assert to_units(values[:3], bits) == [unit >> bits for unit in to_units(values[:3])]
 
 
+def test_units_need_not_fit_into_a_machine_word():
+    ends = [2.0**63, -(2.0**63), np.nextafter(2.0**63, 0)]
+    assert to_units(np.array(ends), UNIT_BITS) == [int(end) for end in ends]
+    assert to_units(np.array(ends[2:]), UNIT_BITS) == [int(ends[2])]
+    assert to_units(np.array(ends[:1]), UNIT_BITS) == [1 << 63]
+
+
 @given(st.integers(-(2**2200), 2**2200) | st.integers(-(2**60), 2**60), st.integers(1, 2**80) | st.just(UNIT))
 def test_quotients_are_rounded_once_and_saturated(numerator, denominator):
     assert rounded_quotient(numerator, denominator) == nearest(Fraction(numerator, denominator))

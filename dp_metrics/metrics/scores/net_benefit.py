@@ -1,13 +1,17 @@
-"""Limits of a net benefit.
+"""Limits of a net benefit, and of the number of positives over the number that scores expect.
 
 At a threshold t the net benefit is (TP - w FP) / n, w = t / (1 - t): A. J. Vickers and E. B. Elkin (2006,
 doi:10.1177/0272989X06295361). The number n of records is public.
 """
 
 import math
+from collections.abc import Callable
 
 import numpy as np
+from scipy.special import ndtri
 
+from dp_metrics.inputs.options import Floats
+from dp_metrics.quantities.counts_noise import CountsNoise, as_floats
 from dp_metrics.release.count_limits import NoisyRatio, normal_laplace_tail
 
 _LARGEST_REACH = 1 << 18  # beyond, the law of a sum takes too long
@@ -76,3 +80,63 @@ def benefit_limits(counts: NoisyRatio, n: int, weight: float, miss: float) -> tu
             return end, end
         low, high = float(grid[max(likely[0] - 1, 0)]), float(grid[min(likely[-1] + 1, _POINTS - 1)])
     return low, high
+
+
+_LARGEST_LOGARITHM, _HALVINGS = 20.0, 60  # of a ratio
+
+
+def over_expected_limits(
+    noise: CountsNoise, edges: Floats, miss: float, *, of_people: bool
+) -> tuple[float, float]:
+    """Return approximate limits of the number of positives over the sum of the probabilities.
+
+    Parameters
+    ----------
+    noise : CountsNoise
+        Noisy numbers of negatives by bin, and then of positives.
+    edges : ndarray
+        Of the bins, from 0 to 1.
+    miss : float
+        Probability with which either limit may be wrong.
+    of_people : bool
+        Whether the limits are among all people like the records.
+
+    Notes
+    -----
+    For the ratio r the sum of y - r s over the records, y 1 for a positive and else 0 and s the probability,
+    has the mean 0, and falls as r grows. Its error is taken to be normal: the noise of the weighted counts
+    and, among people, chance. Where probabilities lie within their bins is not told: the lower limit is that
+    of the upper edges, and the upper limit that of the lower edges.
+    """
+    counts, bins = as_floats(noise.noisy), edges.size - 1
+    present, positive = np.maximum(counts, 0.0), np.repeat([0.0, 1.0], bins)
+    reach = -float(ndtri(miss))
+
+    def away(ratio: float, scores: Floats) -> tuple[float, float]:
+        weights = positive - ratio * np.concatenate([scores, scores])
+        variance = max(noise.covariance(weights, weights), 0.0)
+        if of_people:
+            variance += float(present @ weights**2)
+        return float(counts @ weights), reach * math.sqrt(variance)
+
+    def first(is_beyond: Callable[[float], bool]) -> float:
+        """Return where this begins to hold: 0 where it always does, infinity where it does nowhere."""
+        low, high = -_LARGEST_LOGARITHM, _LARGEST_LOGARITHM
+        if is_beyond(math.exp(low)):
+            return 0.0
+        if not is_beyond(math.exp(high)):
+            return math.inf
+        for _ in range(_HALVINGS):
+            middle = (low + high) / 2
+            low, high = (low, middle) if is_beyond(math.exp(middle)) else (middle, high)
+        return math.exp(high)
+
+    def is_likely(ratio: float) -> bool:
+        value, far = away(ratio, edges[1:])
+        return value <= far
+
+    def is_too_large(ratio: float) -> bool:
+        value, far = away(ratio, edges[:-1])
+        return value < -far
+
+    return first(is_likely), first(is_too_large)

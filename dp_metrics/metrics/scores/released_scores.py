@@ -33,7 +33,7 @@ from dp_metrics.metrics.scores.curve_formulas import (
     RocCurve,
     ScoreCounts,
 )
-from dp_metrics.metrics.scores.net_benefit import benefit_limits, benefit_noise_limits
+from dp_metrics.metrics.scores.net_benefit import benefit_limits, benefit_noise_limits, over_expected_limits
 from dp_metrics.metrics.scores.table import MOST_BINS, ScoreTable
 from dp_metrics.quantities.counts_noise import as_floats, too_few
 from dp_metrics.release.count_limits import RatioCells, noisy_ratio
@@ -51,9 +51,7 @@ from dp_metrics.release.result import Result
 _METRICS = {"roc_auc": formulas.area_under_roc, "average_precision": formulas.average_precision}
 _TIES = {"any": ANY_ORDER, "ordered": ORDERED}
 _MOST_SHOWN = 100_000  # records of a histogram
-_UNIT_ONLY = (
-    "A calibration curve or a net benefit needs probabilities: the edges of the bins should lie in [0, 1]."
-)
+_UNIT_ONLY = "Calibration and net benefits need probabilities: the edges of the bins should lie in [0, 1]."
 
 
 class AtThreshold(float):
@@ -431,6 +429,58 @@ class ReleasedScores(HtmlRepr):
         model = (of_positive[1:] - weight * of_negative[1:]) / n
         treat_all = (of_positive[0] - weight * of_negative[0]) / n
         return NetBenefitCurve(edges, *(np.clip(one, -weight, 1.0) for one in (model, treat_all)))
+
+    def observed_over_expected(self, confidence: float = 0.95, *, of: str = "people") -> Interval:
+        """Return the number of positives over the sum of the probabilities: calibration in the large.
+
+        Parameters
+        ----------
+        confidence : float, default=0.95
+            Probability with which both limits hold.
+        of : {"people", "records"}, default="people"
+            Limits among all people like the records, or of these records; approximate.
+
+        Returns
+        -------
+        Interval
+            Its `estimate` is 1 where as many are positive as the probabilities say, above 1 where the model
+            tells too little risk; by the noisy counts, and the middles of their bins. NaN without records.
+
+        Raises
+        ------
+        ValueError
+            If the edges are not those of probabilities, or an argument is invalid.
+
+        References
+        ----------
+        E. W. Steyerberg, "Clinical Prediction Models", 2019, chapter 15, doi:10.1007/978-3-030-16399-0.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from dp_metrics import private_roc_curve, with_result
+        >>> rng = np.random.default_rng(0)
+        >>> y_score = rng.beta(2, 6, 20_000)
+        >>> y_true = (rng.random(20_000) < 0.8 * y_score).astype(int)  # too much risk is told
+        >>> released = ReleasedScores.of(with_result(private_roc_curve)(y_true, y_score, epsilon=1.0))
+        >>> lower, upper = released.observed_over_expected()
+        >>> 0.75 < lower < 0.8 < upper < 0.88
+        True
+        """
+        check_choice(of, "of", ("people", "records"))
+        self._check_unit()
+        miss = (1.0 - check_confidence(confidence)) / 2
+        if of == "people":
+            self._check_persons("observed_over_expected")
+        (noise,) = self.result.parts
+        edges, counts = self.counts.edges, self.counts
+        lower, upper = over_expected_limits(noise, edges, miss, of_people=of == "people")
+        expected = float((edges[1:] + edges[:-1]) @ counts.total) / 2
+        estimate = float(counts.positive.sum()) / expected if expected > 0 else math.nan
+        whom = f"{POPULATION_NOTE} {how_sure(APPROXIMATE)}" if of == "people" else "of these records."
+        return Interval(
+            lower, upper, confidence, f"The observed over the expected positives {whom}", "", estimate
+        )
 
     def _public_n(self) -> int:
         """Return the number of records, of which the net benefit at probabilities is a share."""
