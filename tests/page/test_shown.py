@@ -10,7 +10,7 @@ from helpers import loop_over, seeded
 import dp_metrics as dp
 from dp_metrics.page.contents import CANNOT_TELL
 from dp_metrics.page.numbers import HOW_GOOD, Number
-from dp_metrics.page.shown import TOO_NOISY, Dots, dots_of, is_told, scale_of, written
+from dp_metrics.page.shown import TOO_NOISY, Dots, dots_of, is_told, limits_of, scale_of, written
 from dp_metrics.release.released import Interval
 
 rng = np.random.default_rng(0)
@@ -156,3 +156,27 @@ def test_dots_are_lines_and_circles_within_cells_and_no_images(noisy):
     assert html.count("<circle") == sum(one.value is not None for one in dots)
     assert html.count('class="unsure"') == sum(one.value is None for one in dots) > 0
     assert "<svg" not in noisy.to_markdown()
+
+
+def test_largest_differences_hold_all_at_once(noisy):
+    gaps = [one for one in noisy.values() if one.section == "For whom" and one.group is None]
+    assert {one.confidence for one in gaps} == {1 - 0.05 / len(gaps)}
+    assert {one.confidence for one in noisy.values() if one not in gaps} == {0.95}
+    for gap in gaps:
+        if is_told(gap):
+            assert tuple(limits_of(gap)) == tuple(gap.population_interval(gap.confidence))
+
+
+def test_ranges_of_the_noise_alone_say_so_and_means_say_which_way_they_err():
+    target = rng.normal(size=N)
+    page = dp.private_evaluate(target, target + rng.standard_t(3, N), task="regression", epsilon=4.0)
+    (good,) = [section for section in page.sections if section.title == "How good"]
+    numbers, ways = good.tables
+    only = numbers.notes.index("About these records only, not about all people like these.") + 1
+    told = {row[0].text: row[2].text for row in numbers.rows}
+    assert {name for name, text in told.items() if f"[{only}]" in text} == {"mae", "mse", "rmse"}
+    assert re.fullmatch(r"0\.\d\d to 0\.\d\d", told["share too high"])
+    errs = {row[0].text: row[1].text for row in ways.rows}
+    assert errs["share too high"] == errs["median absolute error"] == "Either way."
+    assert errs["mse"].startswith("Usually too low")
+    assert errs["r2"].startswith("Usually too high")
