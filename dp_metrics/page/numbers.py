@@ -29,9 +29,12 @@ EACH_ONCE = ", each person once"
 _ONCE = ("accuracy", "balanced accuracy", "recall", "precision", "specificity", "f1", "f1 (macro)")
 _ONE = {"loss": "brier score", "absolute error": "mae", "median error": "median absolute error"}
 
+OVER_EXPECTED = "observed over expected"
+"""The metric that is no share: how many are positive over how many scores expect."""
 METRICS = frozenset({
     "accuracy", "balanced accuracy", "recall", "precision", "specificity", "f1", "f1 (macro)", "roc auc",
-    "average precision", "selection rate", "prevalence", "mse", "rmse", "r2", *SHARES, *_ONE.values(),
+    "average precision", OVER_EXPECTED, "selection rate", "prevalence", "mse", "rmse", "r2", *SHARES,
+    *_ONE.values(),
 })  # fmt: skip
 """The metrics of pages: a number is named by one, with " of " a label, " in " a group, or " difference"."""
 
@@ -125,9 +128,12 @@ def numbers_of(evaluated: PageRelease) -> list[Number]:
         elif isinstance(told, ReleasedConfusion):
             numbers += of_labels(release, told, evaluated)
         elif isinstance(told, ReleasedScores):
-            numbers += _of_scores(release, told)
+            numbers += _of_scores(release, told, is_unit=evaluated.asked["edges"] is None)
         elif isinstance(told, PrivateMetricFrame):
             numbers += _of_groups(release, told, "roc auc" if release == "scores by group" else "mae")
+            if release == "scores by group":
+                each = told.released_scores().items()
+                numbers += [_over_expected(release, one, FOR_WHOM, group) for group, one in each]
         elif isinstance(told, Result):
             numbers += _of_result(release, told, evaluated.released.get(MEDIAN_LIMITS))
     if evaluated.asked.get("tolerance") is None:
@@ -235,7 +241,7 @@ def _of_label(limits: _Told, at: int, confidence: float) -> Interval:
     return replace(found, lower=float(found.lower[at]), upper=float(found.upper[at]), estimate=estimate)
 
 
-def _of_scores(release: str, told: ReleasedScores) -> Iterator[Number]:
+def _of_scores(release: str, told: ReleasedScores, *, is_unit: bool) -> Iterator[Number]:
     note = told.result.note
     yield Number(
         "roc auc", told.roc_auc_score(), HOW_GOOD, "roc auc", release, note,
@@ -246,6 +252,18 @@ def _of_scores(release: str, told: ReleasedScores) -> Iterator[Number]:
         _noise=partial(told.noise_interval, metric="average_precision"),
         _people=partial(told.population_interval, metric="average_precision"),
     )  # fmt: skip
+    if is_unit:
+        yield _over_expected(release, told, HOW_GOOD)
+
+
+def _over_expected(release: str, told: ReleasedScores, section: str, group: Any = None) -> Number:
+    """Return how many are positive over how many scores expect, of all records or of a group."""
+    limits = [partial(told.observed_over_expected, of=of) for of in ("records", "people")]
+    value, (noise, people) = told.observed_over_expected(of="records").estimate, limits
+    name = OVER_EXPECTED if section == HOW_GOOD else f"{OVER_EXPECTED} in {_group(group)}"
+    return Number(
+        name, _number(value), section, OVER_EXPECTED, release, group=group, _noise=noise, _people=people
+    )
 
 
 def _of_result(release: str, told: Result[Any], of_median: Interval | None) -> Iterator[Number]:

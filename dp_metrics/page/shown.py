@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import Self
 
-from dp_metrics.page.numbers import Number
+from dp_metrics.page.numbers import OVER_EXPECTED, Number
 from dp_metrics.release.released import Interval
 from dp_metrics.release.stored_answers import NOT_STORED
 
@@ -149,6 +149,6 @@ def dots_of(number: Number, scale: float) -> Dots | None:
     """Return the picture of a number: on a scale from 0 to 1, or to this end if it is in a unit."""
     limits = limits_of(number)
     end = 1.0 if number.metric not in IN_UNITS else scale if number.metric in _ON_A_SCALE else 0.0
-    if limits is None or not end > 0:
+    if limits is None or not end > 0 or number.metric == OVER_EXPECTED:
         return None
     return Dots.of(number.value, limits, end, is_told=is_told(number))

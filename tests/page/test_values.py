@@ -313,3 +313,21 @@ def test_limits_among_people_on_a_page_contain_those_of_the_noise_and_none_are_m
         lower, upper = number.population_interval()
         assert lower <= low + 1e-12, number.name
         assert upper >= high - 1e-12, number.name
+
+
+def test_observed_over_expected_is_told_of_all_and_of_each_group():
+    rng = np.random.default_rng(0)
+    sex, score = rng.choice(["f", "m"], 9000), rng.beta(2, 5, 9000)
+    y = (rng.random(9000) < score * np.where(sex == "f", 1.0, 0.7)).astype(int)
+    page = dp.private_evaluate(
+        y, y_score=score, epsilon=3.0, sensitive_features=sex, group_labels=["f", "m"],
+        requirements=["observed over expected in each group >= 0.5"],
+    )  # fmt: skip
+    for group, some in ((None, slice(None)), ("f", sex == "f"), ("m", sex == "m")):
+        number = page["observed over expected" if group is None else f"observed over expected in {group!r}"]
+        interval, exact = number.population_interval(), y[some].sum() / score[some].sum()
+        assert interval.lower < exact < interval.upper
+        assert number.value == pytest.approx(exact, rel=0.1)
+    assert page.verdicts.answer == "pass"
+    other = dp.private_evaluate(y, y_score=9 * score, edges=[0, 3, 6, 9], threshold=3, epsilon=3.0)
+    assert "observed over expected" not in other

@@ -479,7 +479,12 @@ class ReleasedScores(HtmlRepr):
         estimate = float(counts.positive.sum()) / expected if expected > 0 else math.nan
         whom = f"{POPULATION_NOTE} {how_sure(APPROXIMATE)}" if of == "people" else "of these records."
         return Interval(
-            lower, upper, confidence, f"The observed over the expected positives {whom}", "", estimate
+            lower,
+            upper,
+            confidence,
+            f"The observed over the expected positives {whom}",
+            APPROXIMATE,
+            estimate,
         )
 
     def _public_n(self) -> int:
