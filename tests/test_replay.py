@@ -1,161 +1,364 @@
-"""Replay: every door on neighbouring data with the same random bits; all that is public is the same.
+"""Replay: where neighbours have the same random bits and the same draws, all that is public is the same.
 
-The idea is that of Re:cord-play (Cebere et al., arXiv:2602.17454). A trace of a call has, in order, how many
-random bits were asked for before the spend, what was ready to be drawn (queries, noises, shares of epsilon),
-what was spent for which question, and what was warned of or raised. Where one record decides any of it, the
-traces differ. They say nothing of the laws of what is drawn, which `release_loss` compares.
+The idea is that of Re:cord-play (Cebere et al., "Privacy in Theory, Bugs in Practice", arXiv:2602.17454): a
+release of one data set is recorded, and replayed on a neighbour with what was drawn the first time. Then
+nothing that anybody sees may differ: what is returned, with notes, noises and limits; warnings and errors;
+what the budget file keeps and gives back; what a command prints; and how many bits are asked for, where that
+is public.
 """
 
-import dataclasses
-import pickle
+import re
+import sqlite3
 import warnings
-from contextlib import ExitStack
+from contextlib import closing, contextmanager, redirect_stderr, redirect_stdout, suppress
 from functools import partial
+from io import StringIO
+from itertools import product
 from unittest import mock
 
 import doors
 import numpy as np
+import pandas as pd
 import pytest
-from cases import ADD_OR_REMOVE, CASES, RELATIONS, REPLACE, each_kind, valid
-from helpers import new_session, seeded, system_of
+from cases import ADD_OR_REMOVE, KINDS, RELATIONS, REPLACE, cases_where, each_kind, valid
+from helpers import bits_of, new_session, seeded
 from sklearn.dummy import DummyClassifier
 
 import dp_metrics as dp
-from dp_metrics.metrics.summary import Summary
-from dp_metrics.quantities.mean import MeanOf
-from dp_metrics.release.release import prepared_releases
+from dp_metrics._random import OSEntropy
+from dp_metrics.cli.main import main
+from dp_metrics.mechanisms import AboveThreshold
+from dp_metrics.release.release import PreparedQuery
+from dp_metrics.release.result import Result
+
+TIME = re.compile(r"\d{4}-\d\d-\d\d(T|,? )\d\d:\d\d(:\d\d)?(\.\d+)?")
 
 
-def trace(release, path=None):
-    """Return what is public of a release that takes an accountant, and the kind of what it returned."""
-    new_session()
-    budget, source, bits = dp.PrivacyAccountant(1e6, path=path), seeded(), []
-    words, entropy = source.words, mock.Mock()
-    entropy.words = lambda size: (not budget.history and bits.append(size)) or words(size)
-    with ExitStack() as stack:
-        stack.enter_context(system_of(entropy))
-        caught = stack.enter_context(warnings.catch_warnings(record=True))
-        prepared = stack.enter_context(prepared_releases())
+class Tape:
+    """What the releases of a run drew. Later runs draw it again, whatever their records are."""
+
+    def __init__(self) -> None:
+        self._drawn = None
+        self.asked = []
+
+    @contextmanager
+    def runs(self):
+        """Give each run the same bits, and all but the first the same draws; note what bits are asked for."""
+        entropy, draw, drawn = seeded(), PreparedQuery.draw, []
+        recorded, self.asked = iter(self._drawn or ()), []
+
+        def words(_, size):
+            self.asked.append(size)
+            return entropy.words(size)
+
+        def replayed(prepared):
+            own = draw(prepared)
+            drawn.append(own.outputs if self._drawn is None else next(recorded))
+            of_own = (prepared.metric, prepared.terms, prepared.query, prepared.source.totals)
+            return Result.of(*of_own, prepared.source.capacity, prepared.noises, drawn[-1])
+
+        with mock.patch.object(OSEntropy, "words", words), mock.patch.object(PreparedQuery, "draw", replayed):
+            yield
+        assert next(recorded, None) is None  # there were as many draws
+        self._drawn = drawn
+
+
+KEPT = "SELECT label, epsilon, mechanism, neighboring, question, answer, summary FROM history"
+
+
+def kept(path):
+    """Return what a budget file keeps, but for times."""
+    if not path.exists():
+        return None
+    with closing(sqlite3.connect(path)) as file:
+        return repr(file.execute(f"{KEPT} LEFT JOIN releases ON spend = id").fetchall())
+
+
+def all_of(found):
+    """Return all that can be seen of what a release returned."""
+    if isinstance(found, dp.PrivateEvaluation):
+        return found.to_json() + found.to_markdown(), bits_of(found.evaluated)
+    return repr(found), bits_of(found)
+
+
+def seen(release, path):
+    """Return what anybody sees of a release that a budget file pays, and of the same in a later session."""
+    seen = {}
+    with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        try:
-            returned = type(release(accountant=budget))
-        except (TypeError, ValueError) as error:
-            returned = type(error), str(error)
-    ready = [
-        (pickle.dumps((query, one.noises, one.for_count, one.records, one.metric)), one.terms.epsilon)
-        for query, several in prepared
-        for one in several
-    ]
-    spends = [dataclasses.replace(spend, time=None) for spend in budget.history]
-    asked = [entry.question for entry in budget._ledger.kept()] if path else []
-    return bits, ready, spends, asked, [str(one.message) for one in caught], returned
+        for session in ("first", "stored"):
+            new_session()
+            try:
+                seen[session] = all_of(release(path))
+            except Exception as error:
+                seen[session] = type(error), str(error)
+    seen |= {"said": [(one.category, str(one.message)) for one in caught], "kept": kept(path)}
+    return {name: TIME.sub("TIME", repr(one)).replace(str(path), "FILE") for name, one in seen.items()}
 
 
-def assert_same_trace(release, one, other, folder):
-    folder.mkdir(exist_ok=True)
-    traces = [
-        trace(partial(release, data, **named), folder / f"{at}.db" if named else None)
-        for named in ({}, {"spend_name": "replay"})
-        for at, data in enumerate((one, other))
-    ]
-    assert traces[0][0] == []  # nothing is drawn before the spend
-    assert traces[0] == traces[1]
-    assert traces[2] == traces[3]
+def assert_alike(release, neighbours, folder, *, same_bits=True):
+    """Check that nobody can tell neighbours by what is seen, given the same draws; return what is seen."""
+    tape, of_both, asked = Tape(), [], []
+    for place, data in enumerate(neighbours):
+        with tape.runs():
+            of_both.append(seen(partial(release, data), folder / f"budget {place}"))
+        asked.append(tape.asked)
+    for name, one in of_both[0].items():
+        assert one == of_both[1][name], name
+    assert not same_bits or asked[0] == asked[1], "bits"
+    return of_both[0]
 
 
-def neighbours(case, relation, n=40):
-    """Return data that differ in their last record: it is another one, or is missing."""
+def paid(path):
+    return {"accountant": dp.PrivacyAccountant(100, path=path), "spend_name": "it"}
+
+
+# ---- metrics -----------------------------------------------------------------------------------------------
+
+
+def pairs(case, relation, n=60):
+    """Yield neighbours: of mixed records, and of records that are all alike but one."""
     data = valid(case, n)
-    others = [np.concatenate([array[:-1], array[:1]]) for array in valid(case, n, seed=1)]
-    replaced = [np.concatenate([a[:-1], b[-1:]]) for a, b in zip(data, others, strict=True)]
-    return data, [array[:-1] for array in data] if relation == ADD_OR_REMOVE else replaced
+    one = [array[:1] for array in valid(case, n, seed=1)]
+    for many in (data, [np.repeat(array[:1], n, axis=0) for array in data]):
+        fewer = [array[:-1] for array in many]
+        last = [np.concatenate(pair) for pair in zip(fewer, one, strict=True)]
+        yield many, fewer if relation == ADD_OR_REMOVE else last
+
+
+def has_other_bits(mechanism, relation):
+    """Return whether what is drawn, and released, first tells how much is drawn afterwards."""
+    is_threshold = mechanism == "above_threshold" or isinstance(mechanism, AboveThreshold)
+    return is_threshold or (mechanism in (None, "adaptive") and relation == ADD_OR_REMOVE)
+
+
+def assert_metric_alike(case, relation, mechanism, folder):
+    """Check that neighbours look the same by a metric, where it takes the relation."""
+    if relation == ADD_OR_REMOVE and ("neighboring" not in case.parameters or "multi_class" in case.options):
+        return
+    options = dict(case.bounded)
+    options |= {"neighboring": relation} if "neighboring" in case.parameters else {}
+    options |= {} if mechanism is None else case.by(mechanism)
+
+    def release(data, path, epsilon):
+        return doors.result(case, data, epsilon=epsilon, **options, **paid(path))
+
+    # so much of epsilon that there are two stages, and mostly noise
+    for epsilon, two in zip((6.0, 0.05), pairs(case, relation), strict=True):
+        place = folder / f"{relation} {epsilon}"
+        place.mkdir(parents=True)
+        same_bits = not has_other_bits(mechanism, relation)
+        assert_alike(partial(release, epsilon=epsilon), two, place, same_bits=same_bits)
 
 
 @each_kind
-def test_a_metric_shows_nothing_public_of_one_record(case, tmp_path):
-    for relation in RELATIONS:
-        takes = "neighboring" in case.parameters
-        if relation == ADD_OR_REMOVE and (not takes or "multi_class" in case.options):
-            continue
-        release = partial(doors.result, case, epsilon=0.3, **({"neighboring": relation} if takes else {}))
-        assert_same_trace(release, *neighbours(case, relation), tmp_path / relation)
+@pytest.mark.parametrize("relation", RELATIONS)
+def test_a_metric_of_neighbours_looks_the_same(case, relation, tmp_path):
+    assert_metric_alike(case, relation, None, tmp_path)
 
 
-N = 90
-TRUE, LABEL = np.arange(N) % 2, np.arange(N) // 3 % 2
-SCORE = np.round(np.abs(np.sin(np.arange(N))), 3)
-TARGET, GUESS = np.cos(np.arange(N)), np.cos(np.arange(N) + 0.3)
-SEX, PERSONS = np.arange(N) // 4 % 2, np.arange(N) // 2
-COLUMNS = {"y": TRUE, "label": LABEL, "score": SCORE, "target": TARGET, "guess": GUESS, "sex": SEX}
-OTHER = {"y": 1, "label": 0, "score": 0.999, "target": 1e9, "guess": -7.0, "sex": 1}
-"""The record that takes the place of the first one."""
-
-DOORS = {
-    "frame of labels": lambda d, **more: dp.PrivateMetricFrame(
-        metrics={"recall": "recall", "accuracy": "accuracy"}, y_true=d["y"], y_pred=d["label"],
-        sensitive_features=d["sex"], group_labels=[0, 1], epsilon=1.0, **more,
-    ),
-    "frame of losses": lambda d, **more: dp.PrivateMetricFrame(
-        metrics="mae", y_true=d["target"], y_pred=d["guess"], sensitive_features=d["sex"],
-        group_labels=[0, 1], epsilon=1.0, **more,
-    ),
-    "frame of persons who count once": lambda d, **more: dp.PrivateMetricFrame(
-        metrics="recall", y_true=d["y"], y_pred=d["label"], sensitive_features=d["sex"], group_labels=[0, 1],
-        groups=PERSONS, equal_groups=True, epsilon=1.0, **more,
-    ),
-    "page of scores": lambda d, **more: dp.private_evaluate(
-        d["y"], y_score=d["score"], baseline=d["score"][::-1], sensitive_features=d["sex"],
-        group_labels=[0, 1], requirements=["recall >= 0.5"], epsilon=20.0, **more,
-    ),
-    "page of targets": lambda d, **more: dp.private_evaluate(
-        d["target"], d["guess"], task="regression", epsilon=20.0, **more
-    ),
-    "page of persons": lambda d, **more: dp.private_evaluate(
-        d["y"], y_score=d["score"], groups=PERSONS, epsilon=40.0, **more
-    ),
-    "wins": lambda d, **more: dp.private_compare(d["y"], d["label"], 1 - d["label"], epsilon=1.0, **more),
-    "difference": lambda d, **more: dp.private_compare(
-        d["target"], d["guess"], d["guess"] + 1, loss="mae", max_difference=1, epsilon=1.0, **more
-    ),
-    "choice": lambda d, **more: dp.private_best(
-        d["y"], [d["label"], 1 - d["label"]], metric="accuracy", epsilon=1.0, **more
-    ),
-    "mean interval": lambda d, **more: dp.private_mean_interval(d["score"], max_loss=1, epsilon=1.0, **more),
-    "quantile interval": lambda d, **more: dp.private_quantile_interval(d["score"], 0.5, epsilon=1.0, **more),
-    "summary": lambda d, **more: Summary("mae").update(d["target"], d["guess"]).release(epsilon=1.0, **more),
-    "scorer": lambda d, accountant, **more: dp.make_private_scorer(
-        "accuracy", epsilon=1.0, accountant=accountant
-    )(DummyClassifier().fit(TRUE[:, None], TRUE), d["label"][:, None], d["y"]),
-    "search": lambda d, accountant, **more: dp.PrivateRandomizedSearch(
-        DummyClassifier(), {"strategy": ["prior", "uniform"]}, metric="accuracy", epsilon=1.0,
-        accountant=accountant,
-    ).fit(TRUE[:, None], TRUE, X_val=d["label"][:, None], y_val=d["y"]),
-}  # fmt: skip
+@pytest.mark.gate
+@cases_where(lambda case: case.row.mechanism is not None, KINDS)
+def test_a_metric_of_neighbours_looks_the_same_by_every_mechanism(case, tmp_path):
+    for (number, mechanism), relation in product(enumerate(case.mechanisms), RELATIONS):
+        assert_metric_alike(case, relation, mechanism, tmp_path / str(number))
 
 
-@pytest.mark.parametrize("door", DOORS)
-def test_a_door_shows_nothing_public_of_one_record(door, tmp_path):
-    other = {name: np.concatenate([[OTHER[name]], array[1:]]) for name, array in COLUMNS.items()}
-    assert_same_trace(DOORS[door], COLUMNS, other, tmp_path)
+# ---- all else that releases --------------------------------------------------------------------------------
 
 
-def test_a_number_that_follows_from_a_record_is_noticed(tmp_path):
-    """The replay can fail: where a public fact of the noise, a warning or a draw depends on the records."""
-    case = CASES["mse"]
-    pair, facts = neighbours(case, REPLACE), MeanOf.totals
-    release = partial(doors.result, case, epsilon=0.3)
-    assert_same_trace(release, *pair, tmp_path)
+def people(n=300, *, alike=False):
+    """Return records of two models and of groups: mixed ones, or all alike."""
+    rng = np.random.default_rng(0)
+    y, group, x = rng.integers(0, 2, n), rng.integers(0, 2, n), rng.normal(size=n)
+    a, b = (np.where(rng.random(n) < wrong, 1 - y, y) for wrong in (0.1, 0.3))
+    p, q = (np.clip(0.2 + 0.6 * one + 0.1 * rng.normal(size=n), 0, 1) for one in (a, b))
+    made = {"y": y, "a": a, "b": b, "p": p, "q": q, "x": x, "z": x / 2, "group": group}
+    if alike:
+        made = {name: np.repeat(column[:1], n) for name, column in made.items()}
+    return pd.DataFrame({**made, "person": np.arange(n) // 2})
 
-    def by_data(self, records):
-        if records.arrays[0][-1] == pair[0][0][-1]:
-            warnings.warn("an odd record", UserWarning, stacklevel=1)
-        return facts(self, records)
 
-    with mock.patch.object(MeanOf, "totals", by_data), pytest.raises(AssertionError):
-        assert_same_trace(release, *pair, tmp_path / "warned")
+def neighbours(data, relation):
+    """Return records, and the same without the last person, or with other records in her place."""
+    first, last = data[:-2], data[-2:]
+    if relation == ADD_OR_REMOVE:
+        return data, data[:-1]
+    turned = {name: 1 - last[name] for name in ("y", "a", "b", "p", "q", "group")}
+    return data, pd.concat([first, last.assign(**turned, x=1e300, z=-1e300)])
 
-    def larger(self, records):
-        return dataclasses.replace(facts(self, records), largest=float(records.arrays[0][-1]))
 
-    with mock.patch.object(MeanOf, "totals", larger), pytest.raises(AssertionError):
-        assert_same_trace(release, *pair, tmp_path / "read")
+BY_GROUP = {"group_labels": [0, 1]}
+TRAINING = people(50)
+
+
+def frame(d, **settings):
+    metrics = {"recall": "recall", "rate": "selection_rate"}
+    return dp.PrivateMetricFrame(
+        metrics=metrics, y_true=d.y, y_pred=d.a, sensitive_features=d.group, **BY_GROUP, **settings
+    )
+
+
+def page_of_labels(d, **settings):
+    required = {"requirements": ["recall >= 0.7", "recall in each group >= 0.5"]}
+    grouped = {"sensitive_features": d.group, **BY_GROUP}
+    return dp.private_evaluate(d.y, d.a, labels=[0, 1], baseline=d.b, **grouped, **required, **settings)
+
+
+def page_of_persons(d, **settings):
+    return dp.private_evaluate(d.y, d.a, y_score=d.p, labels=[0, 1], groups=d.person, **settings)
+
+
+def page_of_persons_who_count_once(d, **settings):
+    return dp.private_evaluate(
+        d.y, d.a, y_score=d.p, labels=[0, 1], groups=d.person, equal_groups=True, **settings
+    )
+
+
+def frame_of_persons(d, **settings):
+    return dp.PrivateMetricFrame(
+        metrics={"recall": "recall", "accuracy": "accuracy"}, y_true=d.y, y_pred=d.a, groups=d.person,
+        equal_groups=True, sensitive_features=d.group, **BY_GROUP, **settings,
+    )  # fmt: skip
+
+
+def page_of_targets(d, **settings):
+    grouped = {"sensitive_features": d.group, **BY_GROUP}
+    return dp.private_evaluate(d.x, d.z, task="regression", **grouped, **settings)
+
+
+def summary(metric, *columns):
+    def release(d, *, epsilon, **settings):
+        parts = [[d[name][part] for name in columns] for part in (slice(0, 100), slice(100, None))]
+        first, second = (dp.Summary(metric).update(*part) for part in parts)
+        return first.merge(second).release(epsilon, **settings)
+
+    return release
+
+
+def search(d, *, spend_name, **settings):
+    grid = {"strategy": ["prior", "stratified", "uniform"]}
+    tried = dp.PrivateRandomizedSearch(DummyClassifier(), grid, metric="accuracy", **settings)
+    tried.fit(TRAINING[["p"]], TRAINING.y, X_val=d[["p"]], y_val=d.y)
+    return tried.best_score_, tried.best_params_
+
+
+def scorer(d, *, spend_name, **settings):
+    model = DummyClassifier().fit(TRAINING[["p"]], TRAINING.y)
+    return dp.make_private_scorer("accuracy", **settings)(model, d[["p"]], d.y)
+
+
+BOTH = {
+    "frame": frame,
+    "page of labels": page_of_labels,
+    "page of scores": lambda d, **settings: dp.private_evaluate(d.y, y_score=d.p, baseline=d.q, **settings),
+    "page of targets": page_of_targets,
+    "summary of losses": summary("mae", "x", "z"),
+    "summary of values": summary("variance", "x"),
+    "summary of labels": summary("confusion_matrix", "y", "a"),
+    "summary of scores": summary("roc_curve", "y", "p"),
+}
+PUBLIC_N = {
+    "page of persons": page_of_persons,
+    "page of persons who count once": page_of_persons_who_count_once,
+    "frame of persons who count once": frame_of_persons,
+    "wins": lambda d, **settings: dp.private_compare(d.y, d.a, d.b, **settings),
+    "difference": lambda d, **settings: dp.private_compare(d.y, d.a, d.b, max_difference=1, **settings),
+    "choice": lambda d, **settings: dp.private_best(d.y, [d.a, d.b], metric="accuracy", **settings),
+    "mean interval": lambda d, **settings: dp.private_mean_interval(d.p, max_loss=1, **settings),
+    "capped interval": lambda d, **settings: dp.private_mean_interval(abs(d.x), cap="private", **settings),
+    "quantile interval": lambda d, **settings: dp.private_quantile_interval(abs(d.x), 0.5, **settings),
+    "search": search,
+    "scorer": scorer,
+}
+OTHER_BITS = {
+    ("choice", REPLACE): "visits candidates until a coin shows heads; how long that takes is not promised",
+    ("summary of losses", ADD_OR_REMOVE): "the rate of the second draw follows from what the first released",
+}
+
+
+@pytest.mark.parametrize("alike", [True, pytest.param(False, marks=pytest.mark.gate)])
+@pytest.mark.parametrize(
+    ("name", "relation"),
+    [*((name, relation) for name in BOTH for relation in RELATIONS), *((name, REPLACE) for name in PUBLIC_N)],
+)
+def test_a_release_of_neighbours_looks_the_same(name, relation, alike, tmp_path):
+    def release(data, path):
+        told = {"neighboring": relation} if relation == ADD_OR_REMOVE else {}
+        return {**BOTH, **PUBLIC_N}[name](data, epsilon=1.0, **told, **paid(path))
+
+    two = neighbours(people(alike=alike), relation)
+    looks = assert_alike(release, two, tmp_path, same_bits=(name, relation) not in OTHER_BITS)
+    assert "Error" not in looks["first"]
+    assert looks["kept"] != "[]"
+
+
+COMMANDS = {
+    "score": "--metric private_mae --y-true x --y-pred z --json",
+    "score of groups": "--metric recall --y-true y --y-pred a --sensitive group --group-labels 0 1",
+    "evaluate": "--y-true y --y-score p --labels 0 1 --output page.md --require recall>=0.7",
+    "compare": "--y-true y --pred-a a --pred-b b",
+}
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_what_a_command_prints_is_the_same_for_neighbours(name, tmp_path, monkeypatch):
+    def release(data, path):
+        data.to_csv("people.csv", index=False)
+        words = [
+            name.split()[0],
+            "people.csv",
+            *COMMANDS[name].split(),
+            "--epsilon",
+            "1",
+            "--spend-name",
+            "it",
+        ]
+        with redirect_stdout(StringIO()) as printed, redirect_stderr(StringIO()) as told:
+            code = main([*words, "--budget", str(path), "--total", "9"])
+        return code, printed.getvalue(), told.getvalue()
+
+    monkeypatch.chdir(tmp_path)
+    looks = assert_alike(release, neighbours(people(), REPLACE), tmp_path)
+    assert "epsilon" in looks["first"]
+
+
+# ---- the tape tells neighbours apart that something tells apart --------------------------------------------
+
+
+def warn(d):
+    if d.y.iloc[-1]:
+        warnings.warn("the last person is ill", stacklevel=1)
+
+
+def refuse(d):
+    if d.y.iloc[-1]:
+        raise ValueError("the last person is ill")
+
+
+def note(d):
+    return bool(d.y.iloc[-1])
+
+
+def draw(d):
+    if d.y.iloc[-1]:
+        OSEntropy().words(1)
+
+
+def spend(d):
+    with suppress(ValueError):
+        dp.private_mae(d.x, d.z, epsilon=2.0 if d.y.iloc[-1] else 1.0, accountant=d.attrs["budget"])
+
+
+@pytest.mark.parametrize(
+    ("leak", "where"), [(warn, "said"), (refuse, "first"), (note, "first"), (draw, "bits"), (spend, "kept")]
+)
+def test_a_planted_leak_is_seen(leak, where, tmp_path):
+    def release(data, path):
+        data = data.assign(y=data.y)
+        data.attrs["budget"] = dp.PrivacyAccountant(100, path=path)
+        told = leak(data)
+        return told, dp.private_mae(data.x, data.z, epsilon=1.0, **paid(path))
+
+    with pytest.raises(AssertionError, match=where):
+        assert_alike(release, neighbours(people(), REPLACE), tmp_path)

@@ -12,9 +12,7 @@ _CHECKSUMS = "SHA256SUMS"
 _ABOUT = f"""\
 {{title}}
 
-Every number in these files is a noisy one, released with differential privacy at epsilon = {{epsilon:g}}:
-what rules for small counts are to prevent, that a count tells of a person, is what the noise prevents, for
-counts of any size; so a small or a negative count here is no count of people, and nothing was suppressed.
+{{promise}}
 
 numbers.csv  all numbers with their limits and notes, a row each
 page.md      the page as text
@@ -22,6 +20,13 @@ page.json    the page with all that was released, as `PrivateEvaluation.from_jso
 *.png        the pictures
 {_CHECKSUMS}   SHA-256 of each of these files; `sha256sum --check {_CHECKSUMS}` compares them
 """
+
+
+_NOISY = """\
+Every number in these files is a noisy one, released with differential privacy at epsilon = {:g}. Rules for
+small counts are made for exact ones: here a small or a negative count tells of a person no more than that
+epsilon allows, as any other number does. Nothing was suppressed."""
+_SEEDED = "The noise of these numbers was drawn from a seed: they are NOT private. Treat them as exact ones."
 
 
 def check_folder(path: Path) -> None:
@@ -39,7 +44,7 @@ def check_folder(path: Path) -> None:
 def write_folder(
     path: Path,
     title: str,
-    epsilon: float,
+    epsilon: float | None,
     texts: Mapping[str, str],
     pictures: Mapping[str, Callable[[Any], object]],
 ) -> list[Path]:
@@ -49,15 +54,18 @@ def write_folder(
     ----------
     path : Path
         The folder.
-    title, epsilon
+    title : str
         Of the page.
+    epsilon : float or None
+        What the page cost; None of a page that was drawn from a seed.
     texts : mapping of str to str
         Files of text by name.
     pictures : mapping of str to callable
         By name what draws a picture on Axes of matplotlib.
     """
     check_folder(path)
-    files = {"README.txt": _ABOUT.format(title=title, epsilon=epsilon).encode()}
+    promise = _SEEDED if epsilon is None else _NOISY.format(epsilon)
+    files = {"README.txt": _ABOUT.format(title=title, promise=promise).encode()}
     files |= {name: text.encode() for name, text in texts.items()}
     files |= {f"{name.replace(' ', '_')}.png": _png(draw) for name, draw in pictures.items()}
     sums = [f"{hashlib.sha256(content).hexdigest()}  {name}\n" for name, content in files.items()]

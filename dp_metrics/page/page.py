@@ -381,7 +381,8 @@ class PrivateEvaluation(PageFacts, Mapping[str, Number]):
             "page.json": self.to_json(),
         }
         pictures = {name: partial(drawn, self.evaluated, name) for name in pictures_of(self.evaluated)}
-        return write_folder(Path(path), words_of(self)["title"], self.epsilon, texts, pictures)
+        epsilon = None if self.is_seeded else self.epsilon
+        return write_folder(Path(path), words_of(self)["title"], epsilon, texts, pictures)
 
     @classmethod
     def from_json(cls, text: str) -> PrivateEvaluation:

@@ -58,7 +58,7 @@ def test_a_folder_holds_the_page_in_plain_files_with_their_checksums(page, tmp_p
     assert all(picture.startswith(b"\x89PNG") for picture in pictures)
     about = " ".join((folder / "README.txt").read_text().split())
     assert "Sepsis" in about
-    assert "what rules for small counts are to prevent" in about
+    assert "Rules for small counts are made for exact ones" in about
     assert "epsilon = 3" in about
 
 
@@ -153,3 +153,12 @@ def test_the_container_is_told_where_medperf_mounts_what_the_program_reads():
     for name, path in named:
         default = " / ".join(["volumes", *(f'"{part}"' for part in path.split("/"))])
         assert f'"--{name}", type=Path, default={default}' in program
+
+
+@pytest.mark.filterwarnings("ignore::dp_metrics.exceptions.SeededReleaseWarning")
+def test_a_folder_of_a_seeded_page_promises_nothing(tmp_path):
+    page = dp.private_evaluate(SICK.astype(int), y_score=RISK, epsilon=3.0, random_state=1)
+    page.to_folder(tmp_path / "seeded")
+    about = (tmp_path / "seeded" / "README.txt").read_text()
+    assert "NOT private" in about
+    assert "epsilon allows" not in about
