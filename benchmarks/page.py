@@ -301,13 +301,40 @@ def shown(found: Found) -> str:
     return csv_table(["adult / brfss, n = 3,000", "epsilon", *SHOWN], rows)
 
 
+def print_division(n: int = 5_000, epsilon: float = 1.0, draws: int = 5) -> None:
+    """Print how many times as wide groups make ranges of all records, of made-up scores (medians)."""
+    rows, names = [], ("accuracy", "recall", "precision", "roc auc", "brier score")
+    for baseline in (False, True):
+        alone = np.ones(len(names))
+        for groups in (1, 2, 5, 13):
+            widths = []
+            for seed in range(draws):
+                rng = np.random.default_rng(seed)
+                score, group = rng.beta(2, 5, n), rng.integers(0, groups, n)
+                other = np.clip(score + rng.normal(0, 0.1, n), 0, 1) if baseline else None
+                by = {"sensitive_features": group, "group_labels": [*range(groups)]} if groups > 1 else {}
+                page = dp.private_evaluate(
+                    (rng.random(n) < score).astype(int), y_score=score, threshold=0.3, baseline=other,
+                    epsilon=epsilon, **by,
+                )  # fmt: skip
+                limits = [page[name].population_interval() for name in names]
+                widths.append([one.upper - one.lower for one in limits])
+            found = np.median(widths, axis=0)
+            alone = found if groups == 1 else alone
+            rows.append([str(groups), "yes" if baseline else "no", *(f"{w:.2f}" for w in found / alone)])
+    print_table(["groups", "baseline", *names], rows)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--draws", type=int, default=24, help="pages of each task, n and epsilon")
     parser.add_argument("--quick", action="store_true", help="two draws, and n = 3,000 only")
     parser.add_argument("--page", type=Path, help="write the table of the documentation here")
+    parser.add_argument("--only", choices=["division"], help="how much wider groups make other ranges")
     typed = parser.parse_args()
     warnings.simplefilter("ignore")
+    if typed.only == "division":
+        return print_division()
     draws, sizes = (2, (3_000,)) if typed.quick else (typed.draws, SIZES)
     found: Found = {}
     for task in tqdm(real_tasks(), desc="tasks", disable=None):

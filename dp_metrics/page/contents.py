@@ -19,7 +19,7 @@ from dp_metrics.metrics.scores.released_scores import ReleasedScores
 from dp_metrics.page.facts import PageFacts
 from dp_metrics.page.in_short import QUESTIONS, summary_of
 from dp_metrics.page.numbers import CONFIDENCE, FOR_WHOM, HOW_GOOD, Number
-from dp_metrics.page.page_plan import ByGroupToo, PageRelease
+from dp_metrics.page.page_plan import ByGroupToo, PageRelease, times_as_wide
 from dp_metrics.page.requirements import CANNOT_TELL, Verdicts, parsed
 from dp_metrics.page.shown import (
     IN_UNITS,
@@ -122,6 +122,7 @@ def _thawed(value: Any) -> Any:
 
 
 _NONE = "none"
+_WIDER = 1.05  # less is not worth a word
 _ONLY_RECORDS = "About these records only, not about all people like these."
 _EITHER_WAY = "Either way."
 
@@ -457,6 +458,9 @@ def _left(page: PageFacts) -> Section:
         left = [[Cell(one.about), Cell(one.why)] for one in evaluated.plan.left_out]
         tables.append(Table("What was left out", ["", "why"], left))
     lines = [promise(page.epsilon, page.relation, page.most_records)]
+    wider = times_as_wide(evaluated)
+    if wider is not None and wider > _WIDER:
+        lines.append(f"The tables by group make ranges of all records about {wider - 1:.0%} wider.")
     if page.is_seeded:
         lines.insert(0, "These numbers were drawn from a seed: they are NOT private.")
     if page.budget is not None:

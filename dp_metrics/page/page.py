@@ -721,9 +721,7 @@ def _sizes(setting: Setting, records: Records) -> tuple[int, ...] | None:
 @restores("page")
 def _restored(answer: Answer) -> PrivateEvaluation:
     asked, form = answer.asked, answer.form
-    options = dict(asked["page"])
-    listed = {name: tuple(options[name]) for name in ("columns", "requirements") if name in options}
-    setting = Setting(**{**options, **listed})
+    setting = Setting.of(asked["page"])
     shape, sizes = read_shape(form["shape"]), form["sizes"]
     page = PageForm(
         setting,

@@ -266,8 +266,11 @@ MEDIAN_LIMITS = "median limits"
 _LEAST_OF_LIMITS = 50  # fewer records may have none, whatever epsilon is
 _NO_PRIVATE_N = "It needs a public number of records: neighboring='replace_one'."
 _OVERALL = Fraction(1, 5)  # of the epsilon of a loss by group
-# weights of a release that tells several numbers, and of one: chosen by benchmarks/page.py of 308a3eb
-_SEVERAL, _ONE = 2, 1
+# weights of a release that tells several numbers, and of one: chosen by benchmarks/page.py of 308a3eb. A
+# table by group tells of all records too, by sums of more noise: with up to five groups of 5,000 records at
+# epsilon 1 their ranges are at most a fifth wider (benchmarks/page.py --only division)
+_SEVERAL, _ONE = 4, 2
+_LABELS_BY_GROUP, _SCORES_BY_GROUP = 6, 3
 
 
 class PageRelease(NamedTuple):
@@ -820,7 +823,9 @@ def _portions(
         if groups > 1:
             blocks["labels by group"] = partial(_labels_block, public, by_group=True)
             about = "counts of true and predicted labels, by group"
-            plain = Portion("labels by group", about, _SEVERAL, _of_counts(public, groups * cells), plain)
+            plain = Portion(
+                "labels by group", about, _LABELS_BY_GROUP, _of_counts(public, groups * cells), plain
+            )
         portions.append(plain)
         if cells < size**2:
             why = "It would make recall and precision noisier: release it apart by private_confusion_matrix."
@@ -831,7 +836,7 @@ def _portions(
             blocks["scores"] = partial(_scores_block, public)
             if groups > 1 and setting.edges is None:
                 about = "counts of scores of either class, by group"
-                portions.append(Portion("scores by group", about, _SEVERAL, _of_area(public, groups)))
+                portions.append(Portion("scores by group", about, _SCORES_BY_GROUP, _of_area(public, groups)))
                 blocks["scores by group"] = partial(_areas_block, public)
         if public.kind in (SCORES, PROBABILITIES) and setting.edges is None:
             most = 1 if public.kind == SCORES else 2
@@ -868,6 +873,30 @@ def planned(public: PageForm, favoured: Collection[str] = ()) -> EvaluationPlan:
         raise ValueError("Found array with 0 sample(s) while a minimum of 1 is required.")
     plan = divided(portions, public.epsilon, n, public.setting.split, public.shape.most_records)
     return replace(plan, left_out=(*plan.left_out, *left))
+
+
+def times_as_wide(evaluated: PageRelease) -> float | None:
+    """Return about how many times as wide groups make the range of a share of half of all records.
+
+    That is made of the counts of right labels; without groups these have the usual part of epsilon. None
+    without a table of labels by group, and where ranges among all people there are none.
+    """
+    shape, n = evaluated.form["shape"], evaluated.plan.n
+    if "labels by group" not in evaluated.plan or n is None or shape.most_records > 1:
+        return None
+    setting = Setting.of(evaluated.asked)
+    public = PageForm(setting, shape, evaluated.relation, evaluated.form["sizes"], evaluated.epsilon)
+    portions, _, _ = _portions(public)
+    alone = {one.name: one.weight for one in portions if "by group" not in one.name} | {"labels": _SEVERAL}
+    without = evaluated.epsilon * Fraction(alone["labels"], sum(alone.values()))
+    changed = 1 if public.relation.private_n else 2
+
+    def variance(part: Fraction, tables: int) -> float:
+        noise = 2 * expected_noise(float(part) / changed) ** 2  # about that of one count
+        return 1 / (4 * n) + tables * public.labels.size * noise / n**2
+
+    by_group = evaluated.plan["labels by group"].epsilon
+    return math.sqrt(variance(by_group, public.groups.size) / variance(without, 1))
 
 
 def plan_of_page(public: PageForm, plan: EvaluationPlan) -> Together:

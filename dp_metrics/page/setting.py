@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
 from functools import partial
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple, Self, TypeAlias
 
 import numpy as np
 
@@ -122,6 +122,12 @@ class Setting:
             known.place(self.pos_label, "pos_label")
         if self.has_groups and self.group_labels is None:
             raise ValueError("group_labels must be the public labels of the groups: they are never inferred.")
+
+    @classmethod
+    def of(cls, asked: Mapping[str, Any]) -> Self:
+        """Return the setting of options as `asked` returned them."""
+        listed = {name: tuple(asked[name]) for name in ("columns", "requirements") if name in asked}
+        return cls(**{**asked, **listed})
 
     @property
     def is_regression(self) -> bool:

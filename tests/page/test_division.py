@@ -9,7 +9,7 @@ import pytest
 from helpers import loop_over
 
 import dp_metrics as dp
-from dp_metrics.page.page_plan import Portion, divided
+from dp_metrics.page.page_plan import Portion, divided, times_as_wide
 
 TWO = {"labels": [0, 1]}
 BINARY = ["labels by group", "scores", "scores by group", "loss", "comparison"]
@@ -61,9 +61,9 @@ def test_parts_are_as_the_weights_and_add_up_to_epsilon_exactly():
 
 
 def test_what_tells_several_numbers_has_twice_the_part_of_one_number():
-    """The division that `benchmarks/page.py` of 308a3eb measured."""
-    assert [*costs(page_plan(3_000, 8))] == BINARY
-    assert [*costs(page_plan(3_000, 8)).values()] == [2, 2, 2, 1, 1]
+    """The division that `benchmarks/page.py` measured; a table by group tells all records too."""
+    assert [*costs(page_plan(3_000, 8.5))] == BINARY
+    assert [*costs(page_plan(3_000, 8.5)).values()] == [3, 2, 1.5, 1, 1]
     y, _, group = records(3_000)
     targets = {"y_pred": y + 0.5, "task": "regression", "baseline": y * 0.5, "dry_run": True}
     by_group = {"sensitive_features": group, "group_labels": [0, 1]}
@@ -215,3 +215,26 @@ def test_the_plan_of_targets_has_a_range_from_light_to_heavy_tails(law, n, epsil
             told = dp.plan_release(metric, guess=(0 * errors, errors), epsilon=share)
             found.append(told.error / size)
         assert low / 1.6 < np.mean(found) < 1.6 * high
+
+
+# ---- what groups cost the numbers of all records -----------------------------------------------------------
+
+
+@loop_over(
+    ("n", "groups", "least", "most"), [(20_000, 2, 1.0, 1.05), (5_000, 5, 1.05, 1.2), (5_000, 13, 1.2, 1.5)]
+)
+def test_a_page_says_by_how_much_groups_widen_the_ranges_of_all_records(n, groups, least, most):
+    """In five pages each; the estimate is that of a share of half, so recalls of few positives widen more."""
+    widths = {1: [], groups: []}
+    for of in widths:
+        for seed in range(5):
+            rng = np.random.default_rng(seed)
+            y, group = rng.integers(0, 2, n), rng.integers(0, of, n)
+            by = {"sensitive_features": group, "group_labels": [*range(of)]} if of > 1 else {}
+            page = dp.private_evaluate(y, y_score=np.where(rng.random(n) < 0.5, y, 0.5), epsilon=1.0, **by)
+            interval = page["accuracy"].population_interval()
+            widths[of].append(interval.upper - interval.lower)
+    told = times_as_wide(page.evaluated)
+    assert least < told < most
+    assert np.median(widths[groups]) / np.median(widths[1]) == pytest.approx(told, rel=0.15)
+    assert ("make ranges of all records about" in page.to_markdown()) == (told > 1.05)
