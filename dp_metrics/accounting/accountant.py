@@ -13,7 +13,7 @@ from dp_metrics.accounting.ledgers import FileLedger, Ledger, MemoryLedger
 from dp_metrics.accounting.results import StoredResults, results_of, servable, the_one_named
 from dp_metrics.accounting.spends import Claim, LedgerEntry, Spend
 from dp_metrics.exceptions import budget_error, warn_caller
-from dp_metrics.inputs.options import Relation, exact_epsilon
+from dp_metrics.inputs.options import Relation, check_flag, exact_epsilon
 
 
 class PrivacyAccountant:
@@ -127,9 +127,7 @@ class PrivacyAccountant:
         reuse: bool = True,
     ) -> None:
         total = exact_epsilon(epsilon)
-        if not isinstance(reuse, bool):
-            raise TypeError("reuse must be True or False.")
-        self.reuse = reuse
+        self.reuse = check_flag(reuse, "reuse")
         if path is None:
             _warn_of_reruns()
         self._ledger: Ledger = MemoryLedger(total) if path is None else FileLedger(total, path)

@@ -118,18 +118,20 @@ class Groups:
         features : int
             Number of features.
         """
-        if group_labels is None:
-            raise ValueError("group_labels must be the public labels of the groups: they are never inferred.")
-        listed = [group_labels] if features == 1 and not _is_nested(group_labels) else list(group_labels)
-        if not len(listed) == features > 0:
-            raise ValueError("group_labels must hold the labels of each of the sensitive_features.")
-        groups = cls(tuple(LabelSet.of(labels, "group_labels") for labels in listed))
+        groups = cls(
+            tuple(LabelSet.of(labels, "group_labels") for labels in _of_each(group_labels, features))
+        )
         check_cells(
             groups.size,
             "The table of all combinations of group_labels",
             "Pass fewer features, or fewer labels of each.",
         )
         return groups
+
+    @classmethod
+    def apart(cls, group_labels: Any, features: int) -> list[Self]:
+        """Return the groups by each of so many features alone."""
+        return [cls.of(labels, 1) for labels in _of_each(group_labels, features)]
 
     @property
     def size(self) -> int:
@@ -192,6 +194,16 @@ def public_groups(features: Sequence[Any], group_labels: Any) -> NDArray[np.intp
     _, records = Records.of((features[0], features[0], *features), relation=Relation.REPLACE_ONE)
     codes: NDArray[np.intp] = groups.coded(records).arrays[2]
     return codes
+
+
+def _of_each(group_labels: Any, features: int) -> list[Any]:
+    """Return the public labels of each of so many features; raise unless there are some of each."""
+    if group_labels is None:
+        raise ValueError("group_labels must be the public labels of the groups: they are never inferred.")
+    listed = [group_labels] if features == 1 and not _is_nested(group_labels) else list(group_labels)
+    if not len(listed) == features > 0:
+        raise ValueError("group_labels must hold the labels of each of the sensitive_features.")
+    return listed
 
 
 def _is_nested(labels: Any) -> bool:

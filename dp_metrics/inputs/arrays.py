@@ -47,7 +47,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import issparse
 
-from dp_metrics.inputs.options import Floats, Relation, check_count
+from dp_metrics.inputs.options import Floats, Relation, check_count, check_flag
 
 TIMES = (np.datetime64, np.timedelta64)
 _OBJECTS_OF_TIME = (date, timedelta, *TIMES)
@@ -818,15 +818,14 @@ def asked_of_persons(groups: Any, max_records: Any, equal_groups: Any = False) -
     ValueError, TypeError
         If nothing tells whose the records are that are kept, or an option is invalid.
     """
-    if not isinstance(equal_groups, bool):
-        raise TypeError("equal_groups must be True or False.")
+    is_equal = check_flag(equal_groups, "equal_groups")
     if groups is None:
-        for name, is_given in (("max_records", max_records is not None), ("equal_groups", equal_groups)):
+        for name, is_given in (("max_records", max_records is not None), ("equal_groups", is_equal)):
             if is_given:
                 raise ValueError(f"{name} needs groups, which say whose records they are.")
         return {}
     most = None if max_records is None else check_count(max_records, "max_records", _MOST_RECORDS)
-    return {"persons": {"max_records": most} | ({"equal_groups": True} if equal_groups else {})}
+    return {"persons": {"max_records": most} | ({"equal_groups": True} if is_equal else {})}
 
 
 def first_of_each(

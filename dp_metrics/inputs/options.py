@@ -185,6 +185,13 @@ def check_choice(value: Any, name: str, choices: Sequence[str | None]) -> None:
         raise ValueError(f"{name} must be one of {tuple(choices)}.{did_you_mean(value, known)}")
 
 
+def check_flag(value: Any, name: str) -> bool:
+    """Return what is True or False; any other value is a mistake."""
+    if not isinstance(value, bool):
+        raise TypeError(f"{name} must be True or False.")
+    return value
+
+
 def check_average(average: Any, labels: int) -> None:
     """Raise unless this is a way to average over so many labels."""
     if isinstance(average, str) and average == "samples":

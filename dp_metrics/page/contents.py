@@ -19,7 +19,7 @@ from dp_metrics.metrics.scores.released_scores import ReleasedScores
 from dp_metrics.page.facts import PageFacts
 from dp_metrics.page.in_short import QUESTIONS, summary_of
 from dp_metrics.page.numbers import CONFIDENCE, FOR_WHOM, HOW_GOOD, Number
-from dp_metrics.page.page_plan import ByGroupToo, PageRelease, times_as_wide
+from dp_metrics.page.page_plan import ByGroupToo, PageRelease, feature_of, first_of, times_as_wide
 from dp_metrics.page.requirements import CANNOT_TELL, Verdicts, parsed
 from dp_metrics.page.shown import (
     IN_UNITS,
@@ -215,13 +215,13 @@ def sections_of(page: PageFacts, exact: Mapping[str, float] | None = None) -> li
         sections.append(Section("Requirements", _REQUIRED, [_required(page.verdicts, page)]))
     sections.append(Section(HOW_GOOD, _HOW_GOOD, tables))
     if groups := [one for one in numbers if one.section == FOR_WHOM]:
-        sizes, tables = _sizes(evaluated), []
+        tables = []
         features = list(dict.fromkeys(one.feature for one in groups))
         for feature in features:
             caption = "By group" if len(features) == 1 else "By all features together"
             caption = caption if feature is None else f"By feature {feature + 1}"
             here = [one for one in groups if one.group is not None and one.feature == feature]
-            tables.append(_by("group", caption, here, _sizes_by(feature, sizes)))
+            tables.append(_by("group", caption, here, _sizes(evaluated, feature)))
         gaps = [one for one in groups if one.group is None]
         tables.append(_overall(gaps, evaluated, "Largest differences", exact))
         sections.append(Section(FOR_WHOM, _WHOM, tables))
@@ -314,7 +314,7 @@ def _by(
 
 def _of_tables(evaluated: PageRelease) -> Iterator[Table]:
     """Return the confusion matrix, and how well probabilities are calibrated, where releases tell them."""
-    told = evaluated.released.get("labels by group", evaluated.released.get("labels"))
+    told = first_of(evaluated.released, "labels")
     labels = told.overall if isinstance(told, ByGroupToo) else told
     if isinstance(labels, ReleasedConfusion) and labels.counts.matrix is not None:
         limits, names = (
@@ -429,20 +429,18 @@ def _tip(number: Number, evaluated: PageRelease) -> str:
     )
 
 
-def _sizes(evaluated: PageRelease) -> Mapping[Any, float] | None:
-    """Return the numbers of records of the groups: exact where they are public."""
-    for told in evaluated.released.values():
+def _sizes(evaluated: PageRelease, feature: int | None) -> Mapping[Any, float] | None:
+    """Return the numbers of records of groups by one of several features, or by all; public ones exactly."""
+    sizes: Mapping[Any, float] | None = None
+    by = None
+    for release, told in evaluated.released.items():
         frame = told.by_group if isinstance(told, ByGroupToo) else told
-        if isinstance(frame, PrivateMetricFrame):
-            if evaluated.form["sizes"] is not None:
-                return dict(zip(frame.by_group, map(float, evaluated.form["sizes"]), strict=True))
-            return frame.group_sizes
-    return None
-
-
-def _sizes_by(feature: int | None, sizes: Mapping[Any, float] | None) -> Mapping[Any, float] | None:
-    """Return the numbers of records of the groups by one of several features; None: by all."""
-    if feature is None or sizes is None:
+        if isinstance(frame, PrivateMetricFrame) and feature_of(release) in (None, feature):
+            sizes, by = frame.group_sizes, feature_of(release)
+            if evaluated.form["sizes"] is not None and by is None:
+                sizes = dict(zip(frame.by_group, map(float, evaluated.form["sizes"]), strict=True))
+            break
+    if feature is None or sizes is None or by is not None:
         return sizes
     added: dict[Any, float] = {}
     for group, size in sizes.items():

@@ -9,10 +9,19 @@ from functools import partial
 from typing import Any
 
 from dp_metrics.fairness.frame import PrivateMetricFrame
+from dp_metrics.fairness.groups import Groups
 from dp_metrics.inputs.labels import LabelSet
 from dp_metrics.metrics.labels.released_confusion import ReleasedConfusion
 from dp_metrics.metrics.scores.released_scores import ReleasedScores
-from dp_metrics.page.page_plan import MEDIAN_LIMITS, PERSONS, SHARES, WITHIN, ByGroupToo, PageRelease
+from dp_metrics.page.page_plan import (
+    MEDIAN_LIMITS,
+    PERSONS,
+    SHARES,
+    WITHIN,
+    ByGroupToo,
+    PageRelease,
+    feature_of,
+)
 from dp_metrics.quantities.counts_noise import far_apart
 from dp_metrics.release.released import Interval, Monotone, ReleasedNumbers, only
 from dp_metrics.release.result import Result
@@ -123,17 +132,19 @@ def numbers_of(evaluated: PageRelease) -> list[Number]:
         if release == PERSONS:
             of_labels = _of_persons
         if isinstance(told, ByGroupToo):
-            numbers += of_labels(release, told.overall, evaluated)
-            numbers += _of_groups(release, told.by_group, "")
+            if not feature_of(release):  # of all records the table by the first feature tells
+                numbers += of_labels(release, told.overall, evaluated)
+            numbers += _of_groups(release, told.by_group, "", evaluated)
         elif isinstance(told, ReleasedConfusion):
             numbers += of_labels(release, told, evaluated)
         elif isinstance(told, ReleasedScores):
             numbers += _of_scores(release, told, is_unit=evaluated.asked["edges"] is None)
         elif isinstance(told, PrivateMetricFrame):
-            numbers += _of_groups(release, told, "roc auc" if release == "scores by group" else "mae")
-            if release == "scores by group":
-                each = told.released_scores().items()
-                numbers += [_over_expected(release, one, FOR_WHOM, group) for group, one in each]
+            of_scores = release.startswith("scores")
+            numbers += _of_groups(release, told, "roc auc" if of_scores else "mae", evaluated)
+            if of_scores:
+                each, by = told.released_scores().items(), _by_what(release, told._groups, evaluated)
+                numbers += [_over_expected(release, one, FOR_WHOM, group, by) for group, one in each]
         elif isinstance(told, Result):
             numbers += _of_result(release, told, evaluated.released.get(MEDIAN_LIMITS))
     if evaluated.asked.get("tolerance") is None:
@@ -256,14 +267,17 @@ def _of_scores(release: str, told: ReleasedScores, *, is_unit: bool) -> Iterator
         yield _over_expected(release, told, HOW_GOOD)
 
 
-def _over_expected(release: str, told: ReleasedScores, section: str, group: Any = None) -> Number:
+def _over_expected(
+    release: str, told: ReleasedScores, section: str, group: Any = None, by: str = ""
+) -> Number:
     """Return how many are positive over how many scores expect, of all records or of a group."""
     limits = [partial(told.observed_over_expected, of=of) for of in ("records", "people")]
     value, (noise, people) = told.observed_over_expected(of="records").estimate, limits
-    name = OVER_EXPECTED if section == HOW_GOOD else f"{OVER_EXPECTED} in {_group(group)}"
+    name = OVER_EXPECTED if section == HOW_GOOD else f"{OVER_EXPECTED} in {by}{_group(group)}"
     return Number(
-        name, _number(value), section, OVER_EXPECTED, release, group=group, _noise=noise, _people=people
-    )
+        name, _number(value), section, OVER_EXPECTED, release, group=group, feature=feature_of(release),
+        _noise=noise, _people=people,
+    )  # fmt: skip
 
 
 def _of_result(release: str, told: Result[Any], of_median: Interval | None) -> Iterator[Number]:
@@ -313,8 +327,21 @@ def _plain(name: str, release: str, told: Result[Any]) -> Number:
     )  # fmt: skip
 
 
-def _of_groups(release: str, frame: PrivateMetricFrame, only_metric: str) -> Iterator[Number]:
-    if only_metric == "mae":
+def _by_what(release: str, labels: Sequence[Hashable], evaluated: PageRelease) -> str:
+    """Return what names the feature of a release by one of several, where others have its labels too."""
+    feature = feature_of(release)
+    if feature is None:
+        return ""
+    asked = evaluated.asked["group_labels"]
+    several = [groups.labels for groups in Groups.apart(asked, len(asked))]
+    others = {repr(label) for at, one in enumerate(several) for label in one if at != feature}
+    return "" if others.isdisjoint(map(repr, labels)) else f"feature {feature + 1} "
+
+
+def _of_groups(
+    release: str, frame: PrivateMetricFrame, only_metric: str, evaluated: PageRelease
+) -> Iterator[Number]:
+    if only_metric == "mae" and not feature_of(release):
         yield Number(
             "mae", _number(frame.overall), HOW_GOOD, "mae", release, frame.overall_note, frame.overall_bias
         )
@@ -324,7 +351,8 @@ def _of_groups(release: str, frame: PrivateMetricFrame, only_metric: str) -> Ite
             others = {repr(label) for at, one in enumerate(features) for label in one if at != place}
             is_clear = others.isdisjoint(map(repr, labels))
             yield from _of_frame(release, frame.margin(place), "", place, is_clear=is_clear)
-    yield from _of_frame(release, frame, only_metric)
+    is_clear = not _by_what(release, frame._groups, evaluated)
+    yield from _of_frame(release, frame, only_metric, feature_of(release), is_clear=is_clear)
 
 
 def _of_frame(

@@ -18,13 +18,21 @@ from dp_metrics._random import RandomState
 from dp_metrics.accounting import PrivacyAccountant
 from dp_metrics.fairness.groups import Groups, public_groups
 from dp_metrics.inputs.arrays import Records, asked_of_persons, columns_of, first_records, with_units
-from dp_metrics.inputs.options import Relation, own_error_state
+from dp_metrics.inputs.options import Relation, check_flag, own_error_state
 from dp_metrics.page.contents import Section, Table, sections_of
 from dp_metrics.page.facts import PageFacts
 from dp_metrics.page.folder import check_folder, write_folder
 from dp_metrics.page.in_short import check_words, header_of, summary_of, words_of
 from dp_metrics.page.numbers import CONFIDENCE, Number
-from dp_metrics.page.page_plan import ByGroupToo, EvaluationPlan, PageForm, PageRelease, plan_of_page, planned
+from dp_metrics.page.page_plan import (
+    ByGroupToo,
+    EvaluationPlan,
+    PageForm,
+    PageRelease,
+    first_of,
+    plan_of_page,
+    planned,
+)
 from dp_metrics.page.requirements import Verdicts, checked, needed_releases, spelled
 from dp_metrics.page.setting import Setting, given
 from dp_metrics.release.query import Source, Together
@@ -110,22 +118,23 @@ _OF_SCORES = {"roc": "roc", "precision recall": "precision_recall", "calibration
 
 def pictures_of(evaluated: PageRelease) -> Iterator[str]:
     """Yield the names of the pictures that can be drawn of a page."""
+    labels = first_of(evaluated.released, "labels")
+    labels = labels.overall if isinstance(labels, ByGroupToo) else labels
+    if labels is not None and labels.counts.matrix is not None:
+        yield "confusion matrix"
     for release, told in evaluated.released.items():
-        if release in ("labels", "labels by group"):
-            if (told.overall if isinstance(told, ByGroupToo) else told).counts.matrix is not None:
-                yield "confusion matrix"
-            if isinstance(told, ByGroupToo):
-                shown = [
-                    name for name in ("recall", "precision", "accuracy") if name in told.by_group._entries
-                ]
-                yield from (f"{name} by group" for name in shown[:2])
+        about, _, by = release.partition(" by ")
+        if about == "labels" and isinstance(told, ByGroupToo):
+            shown = [name for name in ("recall", "precision", "accuracy") if name in told.by_group._entries]
+            yield from (f"{name} by {by}" for name in shown[:2])
         if release == "scores":
             yield from ("roc", "precision recall", *["calibration"] * (evaluated.asked["edges"] is None))
-        if release in _BY_GROUP:
-            yield f"{_BY_GROUP[release]} by group"
+        if by and about in _BY_GROUP:
+            yield f"{_BY_GROUP[about]} by {by}"
 
 
-_BY_GROUP = {"scores by group": "roc auc", "absolute error by group": "mae"}
+_BY_GROUP = {"scores": "roc auc", "absolute error": "mae"}
+"""The metric of what is released by group."""
 
 
 def drawn(evaluated: PageRelease, name: str, ax: Any = None) -> Any:
@@ -138,14 +147,14 @@ def drawn(evaluated: PageRelease, name: str, ax: Any = None) -> Any:
         has_band = has_band and scores.counts.total.sum() <= _MOST_WITH_BAND
         sure = CONFIDENCE if has_band else None
         return scores.plot(_OF_SCORES[name], ax=ax, confidence=sure)
-    labels = released.get("labels by group", released.get("labels"))
     if name == "confusion matrix":
+        labels = first_of(released, "labels")
         return (labels.overall if isinstance(labels, ByGroupToo) else labels).plot(ax=ax)
-    metric = name.removesuffix(" by group")
-    for release, only in _BY_GROUP.items():
+    metric, _, by = name.partition(" by ")
+    for about, only in _BY_GROUP.items():
         if metric == only:
-            return released[release].plot(ax=ax)
-    return labels.by_group.plot(metric, ax=ax)
+            return released[f"{about} by {by}"].plot(ax=ax)
+    return released[f"labels by {by}"].by_group.plot(metric, ax=ax)
 
 
 _SCHEMA = "dp_metrics.evaluation"
@@ -448,6 +457,7 @@ def private_evaluate(  # noqa: PLR0913 - options of a whole page
     sensitive_features: Any = None,
     group_labels: Any = None,
     membership: str = "private",
+    crossed: bool = True,
     baseline: Any = None,
     split: Mapping[str, float] | None = None,
     n: int | None = None,
@@ -512,6 +522,10 @@ def private_evaluate(  # noqa: PLR0913 - options of a whole page
         The public labels of the groups.
     membership : {"private", "public"}, default="private"
         Whether the group of each record is private; see `PrivateMetricFrame`.
+    crossed : bool, default=True
+        Whether several features make a group of each combination, of which the page tells each feature alone
+        too. False: of each feature alone there is a table of its own, with a part of epsilon, and nothing is
+        told of combinations: better where there are many.
     baseline : array-like or estimator, default=None
         Predictions of another model, with which this one is compared, as `y_pred` if there is one, else as
         `y_proba` or `y_score`; or that model.
@@ -650,6 +664,7 @@ def private_evaluate(  # noqa: PLR0913 - options of a whole page
         spelled(requirements),
         tolerance,
         equal_groups,
+        check_flag(crossed, "crossed"),
     )  # fmt: skip
     at = datetime.now(UTC).replace(microsecond=0)
     terms = Terms.of(

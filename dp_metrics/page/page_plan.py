@@ -22,7 +22,7 @@ from dp_metrics.inputs.arrays import ArgumentShape, Records, Shape, float_block,
 from dp_metrics.inputs.labels import LabelColumns, LabelSet, labels_and_probabilities
 from dp_metrics.inputs.losses import absolute_error
 from dp_metrics.inputs.options import MAX_FLOAT, Relation, as_real, check_bounds
-from dp_metrics.mechanisms.geometric import expected_noise
+from dp_metrics.mechanisms.geometric import COUNT_LIMIT, expected_noise
 from dp_metrics.metrics import METRICS, row_of
 from dp_metrics.metrics.labels.counts import Confusion
 from dp_metrics.metrics.labels.layouts import matrix_layout
@@ -256,6 +256,20 @@ def _chosen(portions: Sequence[Portion], split: Any) -> tuple[list[Portion], dic
 _PAGE = "private_evaluate"
 PERSONS = "persons"
 """The release of a page in which each person counts once."""
+_OTHER = "other feature"  # a column that a release by one feature does not read
+
+
+def feature_of(release: str) -> int | None:
+    """Return the place of the one feature by which a release is, from 0; None: by all, or by none."""
+    _, _, feature = release.partition(" by feature ")
+    return int(feature) - 1 if feature else None
+
+
+def first_of(released: Mapping[str, Any], about: str) -> Any:
+    """Return the first of what was released about this, by group or not; None if there is nothing."""
+    return next((told for name, told in released.items() if name.partition(" by ")[0] == about), None)
+
+
 _OUTSIDE = (
     "y_score has values outside [0, 1]: pass edges=[...], public edges of bins for such scores, and their "
     "threshold."
@@ -351,9 +365,30 @@ class PageForm:
         return Groups.of(self.setting.group_labels, len(self.setting.places("feature")))
 
     @property
-    def groups_size(self) -> int:
-        """The number of groups; without any all people are one."""
-        return self.groups.size if self.setting.has_groups else 1
+    def by_feature(self) -> dict[str, PageForm]:
+        """The form of what is released by group, by how that is called: by all features, or by each alone."""
+        setting, found = self.setting, {}
+        if setting.crossed:
+            return {"group": self} if setting.has_groups and self.groups.size > 1 else {}
+        places = setting.places("feature")
+        sizes = [groups.size for groups in Groups.apart(setting.group_labels, len(places))]
+        for at, place in enumerate(places):
+            columns = tuple(
+                _OTHER if column == "feature" and one != place else column
+                for one, column in enumerate(setting.columns)
+            )
+            alone = replace(setting, columns=columns, group_labels=setting.group_labels[at], crossed=True)
+            public = None
+            if self.sizes is not None:
+                others = tuple(one for one in range(len(sizes)) if one != at)
+                public = tuple(np.reshape(self.sizes, sizes).sum(axis=others).tolist())
+            found[f"feature {at + 1}"] = replace(self, setting=alone, sizes=public)
+        return found
+
+    @property
+    def most_groups(self) -> int:
+        """The largest number of groups of a release; without any all people are one."""
+        return max([form.groups.size for form in self.by_feature.values()], default=1)
 
     @property
     def kind(self) -> str:
@@ -592,7 +627,7 @@ def _limits_block(public: PageForm, plan: EvaluationPlan | None) -> _Block:
         public.of("y_true", TARGETS), q=0.5, epsilon=plan[MEDIAN_LIMITS].epsilon,
         max_loss=None if largest == MAX_FLOAT else largest,
         # requirements share the probability with which limits may miss: so many ask for one at most
-        confidence=1 - 0.05 / max(1, len(public.setting.requirements) * public.groups_size),
+        confidence=1 - 0.05 / max(1, len(public.setting.requirements) * public.most_groups),
         reader=partial(targets, columns=1), values=values,
     )  # fmt: skip
     share = Share(query, Fraction(1), public.relation, "private_quantile_interval")
@@ -772,12 +807,30 @@ def _between(epsilon: float, n: float, *, laws: _Laws, numbers: float = 1) -> tu
     return min(light, heavy), max(light, heavy)
 
 
+def _by_groups(
+    by_feature: Mapping[str, PageForm],
+    name: str,
+    about: str,
+    weight: int,
+    error: Callable[[int], Callable[[float, float], float]],
+    plain: Portion | None = None,
+) -> list[Portion]:
+    """Return what is released by group, or without groups; the first of several tells all records too."""
+    portions = [
+        Portion(f"{name} by {by}", f"{about}, by {by}", weight, error(form.groups.size),
+                None if at else plain)
+        for at, (by, form) in enumerate(by_feature.items())
+    ]  # fmt: skip
+    return portions or ([] if plain is None else [plain])
+
+
 def _portions(
     public: PageForm, plan: EvaluationPlan | None = None
 ) -> tuple[list[Portion], dict[str, Callable[[], _Block]], list[Omission]]:
     """Return what a page could release, how, given how it divides epsilon, and what it cannot."""
-    setting, groups, of_persons = public.setting, public.groups_size, public
+    setting, of_persons = public.setting, public
     public = replace(public, shape=replace(public.shape, units=1))  # of which all else counts records
+    by_feature = public.by_feature
     blocks: dict[str, Callable[[], _Block]] = {}
     portions, left = [], []
     if setting.is_regression:
@@ -796,22 +849,24 @@ def _portions(
         about, cells = f"counts of predictions that are {within}too high", matrix_layout(2).good.size
         sides = Portion("sides", about, _ONE, _of_counts(public, cells))
         blocks["sides"] = partial(_sides_block, public, by_group=False)
-        if groups > 1:
-            sides = Portion("sides by group", f"{about}, by group", _ONE, _of_counts(public, groups * cells),
-                            sides)  # fmt: skip
-            blocks["sides by group"] = partial(_sides_block, public, by_group=True)
-        portions.append(sides)
+        portions += _by_groups(
+            by_feature, "sides", about, _ONE, lambda g: _of_counts(public, g * cells), sides
+        )
+        for by, form in by_feature.items():
+            blocks[f"sides by {by}"] = partial(_sides_block, form, by_group=True)
         plain = Portion("absolute error", "mean absolute error", _ONE, partial(_error_of_loss, numbers=1),
                         between=partial(_between, laws=_MEAN))  # fmt: skip
         blocks["absolute error"] = partial(_error_block, public, by_group=False)
-        if groups > 1:
-            times = groups if public.sizes is not None or public.relation.private_n else 2 * groups
+        for by, form in by_feature.items():
+            times = form.groups.size * (1 if form.sizes is not None or public.relation.private_n else 2)
             numbers = times / (1 - float(_OVERALL))
-            blocks["absolute error by group"] = partial(_error_block, public, by_group=True)
-            plain = Portion("absolute error by group", "mean absolute error, and by group", _SEVERAL,
-                            partial(_error_of_loss, numbers=numbers), plain,
-                            partial(_between, laws=_MEAN, numbers=numbers))  # fmt: skip
-        portions.append(plain)
+            blocks[f"absolute error by {by}"] = partial(_error_block, form, by_group=True)
+            portions.append(Portion(f"absolute error by {by}", f"mean absolute error, and by {by}", _SEVERAL,
+                                    partial(_error_of_loss, numbers=numbers),
+                                    None if feature_of(f" by {by}") else plain,
+                                    partial(_between, laws=_MEAN, numbers=numbers)))  # fmt: skip
+        if not by_feature:
+            portions.append(plain)
         portions.append(Portion("errors", "mean squared error, its root and R2", _SEVERAL,
                                 partial(_error_of_loss, numbers=4),
                                 between=partial(_between, laws=_ROOT, numbers=2)))  # fmt: skip
@@ -820,13 +875,10 @@ def _portions(
         size, cells = public.labels.size, matrix_layout(public.labels.size).good.size
         plain = Portion("labels", "counts of true and predicted labels", _SEVERAL, _of_counts(public, cells))
         blocks["labels"] = partial(_labels_block, public, by_group=False)
-        if groups > 1:
-            blocks["labels by group"] = partial(_labels_block, public, by_group=True)
-            about = "counts of true and predicted labels, by group"
-            plain = Portion(
-                "labels by group", about, _LABELS_BY_GROUP, _of_counts(public, groups * cells), plain
-            )
-        portions.append(plain)
+        portions += _by_groups(by_feature, "labels", plain.about, _LABELS_BY_GROUP,
+                               lambda g: _of_counts(public, g * cells), plain)  # fmt: skip
+        for by, form in by_feature.items():
+            blocks[f"labels by {by}"] = partial(_labels_block, form, by_group=True)
         if cells < size**2:
             why = "It would make recall and precision noisier: release it apart by private_confusion_matrix."
             left.append(Omission(f"The confusion matrix of {size} labels", why))
@@ -834,10 +886,13 @@ def _portions(
             portions.append(Portion("scores", "counts of scores of either class: curves, areas", _SEVERAL,
                                     _of_area(public)))  # fmt: skip
             blocks["scores"] = partial(_scores_block, public)
-            if groups > 1 and setting.edges is None:
-                about = "counts of scores of either class, by group"
-                portions.append(Portion("scores by group", about, _SCORES_BY_GROUP, _of_area(public, groups)))
-                blocks["scores by group"] = partial(_areas_block, public)
+            if setting.edges is None:
+                about = "counts of scores of either class"
+                portions += _by_groups(
+                    by_feature, "scores", about, _SCORES_BY_GROUP, partial(_of_area, public)
+                )
+                for by, form in by_feature.items():
+                    blocks[f"scores by {by}"] = partial(_areas_block, form)
         if public.kind in (SCORES, PROBABILITIES) and setting.edges is None:
             most = 1 if public.kind == SCORES else 2
             portions.append(Portion("loss", "Brier score", _ONE, partial(_error_of_mean, most=most)))
@@ -882,21 +937,22 @@ def times_as_wide(evaluated: PageRelease) -> float | None:
     without a table of labels by group, and where ranges among all people there are none.
     """
     shape, n = evaluated.form["shape"], evaluated.plan.n
-    if "labels by group" not in evaluated.plan or n is None or shape.most_records > 1:
+    first = next((one for one in evaluated.plan.parts if one.name.startswith("labels by ")), None)
+    if first is None or n is None or shape.most_records > 1:
         return None
     setting = Setting.of(evaluated.asked)
     public = PageForm(setting, shape, evaluated.relation, evaluated.form["sizes"], evaluated.epsilon)
     portions, _, _ = _portions(public)
-    alone = {one.name: one.weight for one in portions if "by group" not in one.name} | {"labels": _SEVERAL}
+    alone = {one.name: one.weight for one in portions if " by " not in one.name} | {"labels": _SEVERAL}
     without = evaluated.epsilon * Fraction(alone["labels"], sum(alone.values()))
     changed = 1 if public.relation.private_n else 2
 
     def variance(part: Fraction, tables: int) -> float:
-        noise = 2 * expected_noise(float(part) / changed) ** 2  # about that of one count
-        return 1 / (4 * n) + tables * public.labels.size * noise / n**2
+        noise = min(expected_noise(float(part) / changed), COUNT_LIMIT)  # of one count
+        return 1 / (4 * n) + tables * public.labels.size * 2 * noise**2 / n**2
 
-    by_group = evaluated.plan["labels by group"].epsilon
-    return math.sqrt(variance(by_group, public.groups.size) / variance(without, 1))
+    groups = next(iter(public.by_feature.values())).groups.size
+    return math.sqrt(variance(first.epsilon, groups) / variance(without, 1))
 
 
 def plan_of_page(public: PageForm, plan: EvaluationPlan) -> Together:

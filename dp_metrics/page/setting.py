@@ -74,6 +74,8 @@ class Setting:
         How far a prediction may be off, in the unit of the targets.
     equal_groups : bool, default=False
         Whether there are metrics in which each person counts once as well.
+    crossed : bool, default=True
+        Whether groups are by all of several features together, and not by each alone.
     """
 
     columns: tuple[str, ...]
@@ -92,6 +94,7 @@ class Setting:
     requirements: tuple[str, ...] = ()
     tolerance: float | None = None
     equal_groups: bool = False
+    crossed: bool = True
 
     def __post_init__(self) -> None:
         check_choice(self.membership, "membership", ("private", "public"))
@@ -115,13 +118,13 @@ class Setting:
         ):
             if value is not None and not is_used:
                 raise ValueError(f"{name} is of no use here: {_USED[name]}.")
+        if not self.crossed and len(self.places("feature")) < 2:
+            raise ValueError("crossed=False needs several sensitive_features: there is nothing to cross.")
         if self.pos_label is not None:
             known = LabelSet.of(self.labels)
             if known.size > 2 or PROBABILITIES in self.columns:
                 raise ValueError("pos_label is of no use here: there are more than two labels.")
             known.place(self.pos_label, "pos_label")
-        if self.has_groups and self.group_labels is None:
-            raise ValueError("group_labels must be the public labels of the groups: they are never inferred.")
 
     @classmethod
     def of(cls, asked: Mapping[str, Any]) -> Self:
@@ -143,6 +146,8 @@ class Setting:
         """Return the options by name; the latest only if they are given, for stored pages lack them."""
         options = {one.name: getattr(self, one.name) for one in fields(self)}
         late = ("max_records", "words", "requirements", "tolerance", "equal_groups")
+        if self.crossed:
+            del options["crossed"]
         return {name: value for name, value in options.items() if name not in late or value}
 
     def places(self, *names: str) -> list[int]:

@@ -21,7 +21,7 @@ from typing import Any, Self
 import numpy as np
 
 from dp_metrics._html import HtmlRepr, rounded
-from dp_metrics.inputs.options import MAX_FLOAT, Floats, Relation, check_confidence
+from dp_metrics.inputs.options import MAX_FLOAT, Floats, Relation, check_confidence, check_flag
 from dp_metrics.mechanisms._base import Limits
 from dp_metrics.quantities.base import NoisyNumber
 from dp_metrics.quantities.counts_noise import SHOWN, far_apart
@@ -220,9 +220,7 @@ class PopulationQuestion:
     @classmethod
     def of(cls, metric: str, confidence: float, sure: bool) -> Self:
         """Return what is asked; raise if an argument is invalid."""
-        if not isinstance(sure, bool):
-            raise TypeError("sure must be True or False.")
-        return cls(metric, check_confidence(confidence), sure)
+        return cls(metric, check_confidence(confidence), check_flag(sure, "sure"))
 
     @property
     def miss(self) -> float:

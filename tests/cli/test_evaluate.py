@@ -52,7 +52,7 @@ def written():
         ("--y-true y --y-proba notp p --labels 0 1", {"labels", "scores", "loss"}),
         (
             "--y-true dose --y-pred guess --baseline rough --task regression",
-            {"errors", "absolute error", "median error", "comparison"},
+            {"sides", "errors", "absolute error", "median error", "median limits", "comparison"},
         ),
     ],
 )

@@ -23,6 +23,7 @@ UNIT = np.linspace(0, 1, 5)
 THIRDS = np.array([[1, 0, 0], [0, 1, 0], [0, 0, 1], [0.5, 0.5, 0], [0.2, 0.3, 0.5]])
 GROUPS = ["a", "b", "c"]
 BY_GROUP = {"sensitive_features": "group", "group_labels": GROUPS}
+APART = {"sensitive_features": "two groups", "group_labels": [GROUPS, ["a", "d"]], "crossed": False}
 TWO = {"labels": [0, 1]}
 LABELS, TARGETS = "labels by group", {"y_pred": "score", "task": "regression"}
 # the arguments of each kind of page, and the releases that need no public number of records
@@ -42,6 +43,27 @@ KINDS = {
     "targets": (
         {**TARGETS, "baseline": "other score", "tolerance": 0.3, **BY_GROUP},
         ("sides by group", "absolute error by group", "errors"),
+    ),
+    "scores apart": (
+        {"y_score": "score", **TWO, **APART},
+        (
+            "labels by feature 1",
+            "labels by feature 2",
+            "scores",
+            "scores by feature 1",
+            "scores by feature 2",
+            "loss",
+        ),
+    ),
+    "targets apart": (
+        {**TARGETS, "tolerance": 0.3, **APART},
+        (
+            "sides by feature 1",
+            "sides by feature 2",
+            "absolute error by feature 1",
+            "absolute error by feature 2",
+            "errors",
+        ),
     ),
     "bounded targets": (
         {**TARGETS, "bounds": (0, 1), "tolerance": 0.3},
@@ -76,6 +98,7 @@ def records(kind, rng, n):
         "proba": THIRDS[rng.integers(0, 5, n)],
         "other proba": THIRDS[rng.integers(0, 5, n)],
         "group": rng.choice(GROUPS, n),
+        "two groups": np.column_stack([rng.choice(GROUPS, n), rng.choice(["a", "d"], n)]),
     }
 
 
@@ -84,9 +107,10 @@ RIGHT = {
     "y_true": np.zeros(3), "pred": np.zeros(3), "other pred": np.ones(3), "score": np.zeros(3),
     "other score": np.ones(3),
     "proba": THIRDS[:3], "other proba": THIRDS[:3], "group": np.array(["a", "a", "a"]),
+    "two groups": np.array([["a", "a"]] * 3),
 }  # fmt: skip
 WRONG = {name: values[:1] for name, values in RIGHT.items()} | {
-    "y_true": np.ones(1), "group": np.array(["b"])
+    "y_true": np.ones(1), "group": np.array(["b"]), "two groups": np.array([["b", "d"]])
 }  # fmt: skip
 
 
@@ -103,7 +127,7 @@ def neighbours(kind, way, pairs):
             yield a, {name: values[1:] for name, values in a.items()}
         else:
             if way == "public membership":
-                other["group"] = a["group"][:1]
+                other |= {name: a[name][:1] for name in ("group", "two groups")}
             yield a, {name: np.concatenate([other[name], values[1:]]) for name, values in a.items()}
 
 

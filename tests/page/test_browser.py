@@ -58,7 +58,7 @@ def test_page_in_a_browser(browser, file, width):
 def test_what_is_mostly_noise_fits_a_telephone_too(browser, tmp_path):
     """A dotted line says so, also at the far end of a table that scrolls."""
     path = tmp_path / "noise.html"
-    page_at(0.3, seeded()).to_html(path)
+    page_at(0.1, seeded()).to_html(path)
     size = {"width": 400, "height": 900, "deviceScaleFactor": 1, "mobile": False}
     browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
     browser.get(path.as_uri())

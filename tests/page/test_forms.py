@@ -3,6 +3,7 @@
 import copy
 import itertools
 import json
+import math
 import pickle
 from html import unescape
 from importlib.resources import files
@@ -152,7 +153,8 @@ def test_a_page_can_be_written_copied_and_looked_at_whatever_it_cost(kind, epsil
         assert dp.PrivateEvaluation.from_json(found[2]).to_json() == found[2]
         assert repr(pickle.loads(pickle.dumps(made))) == repr(copy.deepcopy(made)) == found[0]
         for number in made.values():
-            assert pickle.loads(pickle.dumps(number)) == number
+            same = pickle.loads(pickle.dumps(number))
+            assert same == number or (math.isnan(number.value) and repr(same) == repr(number))
     if kind == "scores" and epsilon == 1e-300:
         assert page(kind, 300, **options, split={"scores": 1, "labels by group": 1}).to_html()
 

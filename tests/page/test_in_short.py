@@ -94,16 +94,16 @@ def test_groups_differ_surely_or_nothing_is_said_of_them():
     assert re.match(r"Groups surely differ: the largest gap in .* is about [\d.]+ points of 100 \(", apart)
 
 
+@pytest.mark.filterwarnings("ignore::dp_metrics.exceptions.SeededReleaseWarning")
 def test_other_kinds_of_pages_have_sentences_too():
     labels = rng.integers(0, 5, N)
-    many = dp.private_evaluate(labels, labels, labels=range(5), epsilon=1.0)
+    many = dp.private_evaluate(labels, labels, labels=range(5), epsilon=1.0, random_state=0)
     assert re.match(
         r"Of 100 records, the model reads about [\d.]+ \([\d.]+ to 100[.0]*\) rightly", many.summary[0]
     )
     guess = TARGET + 3 * rng.standard_normal(N)
-    targets = dp.private_evaluate(
-        TARGET, guess, task="regression", epsilon=2.0, target_unit="days", tolerance=3
-    )
+    of_targets = {"task": "regression", "epsilon": 2.0, "random_state": 0}
+    targets = dp.private_evaluate(TARGET, guess, **of_targets, target_unit="days", tolerance=3)
     off, within, high = targets.summary[0].split("; ")
     assert re.fullmatch(r"Half of the predictions are off by less than about [\d.]+ days \([\d. to]+\)", off)
     assert re.fullmatch(r"of 100 predictions about 6\d \(6\d to 7\d\) are within 3 days", within)
@@ -112,13 +112,9 @@ def test_other_kinds_of_pages_have_sentences_too():
     assert targets.to_dict()["tolerance"] == 3
     assert "but those of mean errors are about these records only" in targets.summary[2]
     assert "come out too low as a rule" in targets.summary[2]
-    before = dp.private_evaluate(  # as pages were divided before there were limits of the median
-        TARGET,
-        guess,
-        task="regression",
-        epsilon=2.0,
-        split={"errors": 2, "absolute error": 1, "median error": 1},
-    )
+    # as pages were divided before there were limits of the median
+    shares = {"errors": 2, "absolute error": 1, "median error": 1}
+    before = dp.private_evaluate(TARGET, guess, **of_targets, split=shares)
     assert re.search(r"off by less than about [\d.]+ \(at least [\d.]+\)\.$", before.summary[0])
     assert "those of the median error and mean errors are about these records only" in before.summary[2]
     with pytest.warns(dp.exceptions.SeededReleaseWarning):

@@ -27,6 +27,9 @@ TARGET = RNG.normal(size=N)
 ESTIMATE = TARGET + RNG.normal(size=N) * 0.3
 BY_GROUP = {"sensitive_features": GROUP, "group_labels": ["a", "b", "c"]}
 GROUPS = {label: label == GROUP for label in "abc"}
+TWO_FEATURES = {
+    "sensitive_features": pd.DataFrame({"sex": GROUP, "old": OLD}), "group_labels": [["a", "b", "c"], [0, 1]],
+}  # fmt: skip
 WAYS = [{}, {"membership": "public"}, {"neighboring": "add_or_remove_one"}]
 EVERY = loop_over("way", WAYS)
 # a private number of records pays for limits that do not take it as known
@@ -138,11 +141,7 @@ def test_scores_with_public_edges():
 @pytest.mark.gate
 @EVERY
 def test_ten_labels_and_two_features(way):
-    features = pd.DataFrame({"sex": GROUP, "old": OLD})
-    found = page(
-        TEN, PRED_TEN, labels=range(10), sensitive_features=features,
-        group_labels=[["a", "b", "c"], [0, 1]], **way,
-    )  # fmt: skip
+    found = page(TEN, PRED_TEN, labels=range(10), **TWO_FEATURES, **way)
     check(found, of_several(TEN, PRED_TEN) | of_each(TEN, PRED_TEN, [*range(10)]))
     rows = {(label, old): GROUPS[label] & (old == OLD) for label in "abc" for old in (0, 1)}
     for name, metric in (("accuracy", sk.accuracy_score), ("balanced accuracy", sk.balanced_accuracy_score)):
@@ -175,6 +174,72 @@ def test_two_features_are_told_one_by_one_and_together(way, second):
     assert captions == ["By feature 1", "By feature 2", "By all features together", "Largest differences"]
     shown = {row[0].text: row[1].text for row in found.sections[2].tables[0].rows}
     assert shown == {label: f"{np.sum(label == GROUP):,}" for label in "abc"}
+
+
+@EVERY
+@loop_over("second", [["y", "o"], ["c", "a"]])
+def test_two_features_that_are_not_crossed_are_told_one_by_one(way, second):
+    """A page tells of each feature what a page of that feature alone tells, and nothing of both together."""
+    age, labels = np.array(second)[OLD], [["a", "b", "c"], second]
+    both = {"sensitive_features": np.column_stack([GROUP, age]), "group_labels": labels, "crossed": False}
+    scores = {"y_score": SCORE, "y_pred": PRED, "labels": [0, 1], **way}
+    found = page(Y, **scores, **both)
+    of_all = page(Y, **{name: one for name, one in scores.items() if name != "membership"})
+    prefixes = ("feature 1 ", "feature 2 ") if second[0] == "c" else ("", "")
+    check(found, {name: one.value for name, one in of_all.items()}, abs=5e-3)
+    told = set(of_all)
+    for feature, values in enumerate((GROUP, age)):
+        alone = page(Y, **scores, sensitive_features=values, group_labels=labels[feature])
+        for name, one in alone.items():
+            if name not in of_all:
+                metric, _, group = name.partition(" in ")
+                in_group = f"{metric} in {prefixes[feature]}{group}"
+                here = in_group if group else f"{name} by feature {feature + 1}"
+                check(found, {here: one.value}, abs=5e-3)
+                assert found[here].feature == feature
+                told.add(here)
+        for label in labels[feature]:
+            rests_on = found[f"accuracy in {prefixes[feature]}{label!r}"].rests_on
+            assert rests_on == pytest.approx(np.sum(values == label))
+    assert {*found} == told
+    tables = found.sections[2].tables
+    captions = [table.caption.partition(",")[0] for table in tables]
+    assert captions == ["By feature 1", "By feature 2", "Largest differences"]
+    for table, values in zip(tables, (GROUP, age), strict=False):
+        sizes = {label: f"{np.sum(values == label):,}" for label in np.unique(values).tolist()}
+        assert {row[0].text: row[1].text for row in table.rows} == sizes
+
+
+@EVERY
+def test_targets_by_two_features_that_are_not_crossed(way):
+    found = page(
+        TARGET, ESTIMATE, task="regression", tolerance=0.2, crossed=False,
+        **TWO_FEATURES, **way,
+    )  # fmt: skip
+    check(found, {"mae": sk.mean_absolute_error(TARGET, ESTIMATE)}, abs=5e-3)
+    for values in (GROUP, OLD):
+        for label in np.unique(values).tolist():
+            of = values == label
+            check(found, {f"mae in {label!r}": sk.mean_absolute_error(TARGET[of], ESTIMATE[of])}, abs=5e-3)
+            check(found, {f"share too high in {label!r}": np.mean(ESTIMATE[of] > TARGET[of])})
+
+
+@loop_over(
+    ("features", "crossed", "error", "match"),
+    [
+        (BY_GROUP, False, ValueError, "nothing to cross"),
+        ({}, False, ValueError, "nothing to cross"),
+        (BY_GROUP, "no", TypeError, "True or False"),
+        ({**TWO_FEATURES, "group_labels": None}, False, ValueError, "never inferred"),
+        ({**TWO_FEATURES, "group_labels": [["a", "b", "c"]]}, False, ValueError, "of each of the sensitive"),
+    ],
+)
+def test_features_that_cannot_be_told_one_by_one_are_refused(features, crossed, error, match):
+    accountant = dp.PrivacyAccountant(1.0)
+    spent = {"epsilon": 1.0, "accountant": accountant}
+    with pytest.raises(error, match=match):
+        dp.private_evaluate(Y, PRED, labels=[0, 1], **features, crossed=crossed, **spent)
+    assert accountant.spent == 0
 
 
 @loop_over("labels", [None, [2, 0, 1], np.array([0, 1, 2])])
