@@ -546,8 +546,9 @@ class PrivateMetricFrame:
         ----------
         metric : str or None, default=None
             The name of one of several metrics; None: of all that have such limits.
-        of : {"groups", "difference", "ratio"} or pair of groups, default="groups"
-            Of each group; or of what `difference` or `ratio` returns, ("a", "b") of ``difference("a", "b")``.
+        of : {"groups", "overall", "difference", "ratio"} or pair of groups, default="groups"
+            Of each group; of all records, where that is known; or of what `difference` or `ratio` returns,
+            ("a", "b") of ``difference("a", "b")``.
         confidence : float, default=0.95
             Between 0 and 1. Of several groups or metrics each interval has it for itself, unless they are
             `simultaneous`; an interval of the difference or the ratio speaks of all groups at once.
@@ -593,7 +594,7 @@ class PrivateMetricFrame:
         ----------
         metric : str or None, default=None
             The name of one of several metrics; None: of all that have such limits.
-        of : {"groups", "difference", "ratio"} or pair of groups, default="groups"
+        of : {"groups", "overall", "difference", "ratio"} or pair of groups, default="groups"
             As in `population_interval`.
         confidence : float, default=0.95
             As in `population_interval`.
@@ -658,6 +659,8 @@ class PrivateMetricFrame:
         limits = kind(asked, known, values, rests_on, together)
         if of == "groups":
             return limits.of_groups()
+        if of == "overall":
+            return limits.of_all(entry.of_all, entry.overall)
         numbers = _numbers(entry.values)
         if isinstance(of, tuple):
             return limits.of_pair(of, _less(*(values[group] for group in of)))

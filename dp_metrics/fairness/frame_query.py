@@ -102,6 +102,8 @@ class Entry(NamedTuple):
         How many records count for the value of each group, at least 0; None where nothing tells.
     results : sequence of Result or None
         Of each group; None of one that all know to be empty.
+    of_all : Result or None
+        Of all records; None where nothing that is released has limits of these.
     """
 
     metric: str
@@ -113,6 +115,7 @@ class Entry(NamedTuple):
     overall_bias: str | None
     rests_on: list[int | None]
     results: list[Result[Any] | None]
+    of_all: Result[Any] | None = None
 
 
 class FrameResult(NamedTuple):
@@ -550,6 +553,7 @@ def _of_each(
             for one, size, records in zip(each, sizes, told, strict=True)
         ],
         each,
+        overall,
     )
     return FrameResult({name: entry}, None if None in told else [float(size or 0) for size in told])
 
@@ -683,18 +687,19 @@ def _of_table(results: Sequence[Result[Any]], *, table: _Table, sizes: Sizes) ->
         told = plausible_counts(result.value, table.weights(len(result.value)), result.n)
         rows = list(zip(*(x.reshape(len(sizes), -1) for x in (told, as_floats(result.value))), strict=True))
     else:
-        each = (
+        tables = (
             (plausible_counts(one.value, table.weights(len(one.value)), one.n), as_floats(one.value))
             for one in results
         )
         nothing = np.zeros(min(len(one.value) for one in results))
-        rows = [next(each) if size else (nothing, nothing) for size in sizes]
+        rows = [next(tables) if size else (nothing, nothing) for size in sizes]
     noise = max(_noise(result).expected for result in results)
     fewest = min(row.size for row, _ in rows)  # groups of other sizes may have tables of more columns
     noisy = np.sum([_narrowed(own, fewest) for _, own in rows], axis=0)
     known = [one.n for one in results if one.n is not None]
     # counts of groups are added up as they were drawn: each made 0 or more makes the sums too large
-    total = plausible_counts(noisy, table.weights(fewest), sum(known) if len(known) == len(results) else None)
+    n = sum(known) if len(known) == len(results) else None
+    total = plausible_counts(noisy, table.weights(fewest), n)
     added = math.sqrt(sum(row.size for row, _ in rows) / fewest)  # numbers in one of the total
     of_groups = [table.read(row, own, noise) for row, own in rows]
     of_all = table.read(total, noisy, noise * added)
@@ -703,6 +708,10 @@ def _of_table(results: Sequence[Result[Any]], *, table: _Table, sizes: Sizes) ->
     entries = {}
     for name, (metric, made) in table.metrics.items():
         shares = [made.rests_on(counts) for counts in of_groups]
+        each = [None if one is None else replace(one, metric=metric, reading=made) for one in released]
+        union: Any = None
+        if isinstance(made, Confusion):
+            union = _union([one for one in each if one is not None], n)
         entries[name] = Entry(
             metric,
             [
@@ -711,19 +720,18 @@ def _of_table(results: Sequence[Result[Any]], *, table: _Table, sizes: Sizes) ->
             ],
             made.formula(of_all),
             [
-                NO_RECORDS if one is None else _note(made, counts, one)
-                for counts, one in zip(of_groups, released, strict=True)
+                NO_RECORDS if one is None else _note(one, counts)
+                for counts, one in zip(of_groups, each, strict=True)
             ],
-            made.note_of(in_all, of_all)
-            if isinstance(made, ScoreTable)
-            else _note_of_all(made, results, len(sizes) if None in sizes else len(results)),
+            made.note_of(in_all, of_all) if isinstance(made, ScoreTable) else _note(union, of_all),
             [None] * len(sizes),
             None,
             [
                 round(float(records.min()) if records.size else counts.n)
                 for records, counts in zip(shares, of_groups, strict=True)
             ],
-            [None if one is None else replace(one, metric=metric, reading=made) for one in released],
+            each,
+            union,
         )
     return FrameResult(entries, [counts.n for counts in of_groups])
 
@@ -758,33 +766,41 @@ def _margin(entry: Entry, places: Sequence[Sequence[int]]) -> Entry:
     return entry._replace(values=values, notes=notes, biases=biases, rests_on=rests_on, results=results)
 
 
-def _of_union(known: Sequence[Result[Any]]) -> tuple[Any, str | None, int, Result[Any]]:
-    """Return the value of several groups together, its note, what it rests on, and its result."""
+def _union(known: Sequence[Result[Any]], n: int | None) -> Result[Any]:
+    """Return the result of several groups together, of n records where that is public."""
     first, made = known[0], known[0].reading
     assert isinstance(made, Confusion)
     joined = _noise(first).joined([_noise(one) for one in known[1:]])
-    each = [one.released.public_n for one in known]
-    n = None if None in each else sum(size for size in each if size is not None)
-    # counts are added up as they were drawn: each made 0 or more makes the sums too large
-    noisy = as_floats(joined.numbers).reshape(len(known), -1).sum(axis=0)
-    counts = made.layout.read(plausible_counts(noisy, made.layout.cells, n)).agreeing()
-    reading = replace(made, layout=made.layout.in_groups(len(known)))
-    result = replace(
+    return replace(
         first,
         noises=(joined_table(first.noises[0], joined),),
         outputs=(first.outputs[0]._replace(value=joined.noisy),),
-        reading=reading,
+        reading=replace(made, layout=made.layout.in_groups(len(known))),
         released=replace(first.released, values=(joined.numbers,), public_n=n),
     )
-    note, records = reading.note(result.parts, result.released), made.rests_on(counts)
-    return made.formula(counts), note, round(float(records.min()) if records.size else counts.n), result
 
 
-def _note(made: Confusion | ScoreTable, counts: Any, result: Result[Any]) -> str | None:
-    """Return what must not be concluded from a value that noisy counts of one group tell."""
-    if isinstance(made, Confusion):
-        return made.note(result.parts, result.released)
-    return made.note_of(_noise(result), counts)
+def _of_union(known: Sequence[Result[Any]]) -> tuple[Any, str | None, int, Result[Any]]:
+    """Return the value of several groups together, its note, what it rests on, and its result."""
+    each, made = [one.released.public_n for one in known], known[0].reading
+    assert isinstance(made, Confusion)
+    n = None if None in each else sum(size for size in each if size is not None)
+    union = _union(known, n)
+    # counts are added up as they were drawn: each made 0 or more makes the sums too large
+    noisy = np.reshape(union.released.values[0], (len(known), -1)).sum(axis=0)
+    counts = made.layout.read(plausible_counts(noisy, made.layout.cells, n)).agreeing()
+    records, value = made.rests_on(counts), made.formula(counts)
+    rests_on = round(float(records.min()) if records.size else counts.n)
+    return value, _note(union, counts), rests_on, union
+
+
+def _note(result: Result[Any], counts: Any) -> str | None:
+    """Return what must not be concluded from a value that these noisy counts tell."""
+    if isinstance(result.reading, ScoreTable):
+        return result.reading.note_of(_noise(result), counts)
+    made: Any = result.reading
+    note: str | None = made.note(result.parts, result.released)
+    return note
 
 
 def _rate(result: Result[Any]) -> Fraction:
@@ -796,19 +812,6 @@ def _of_sums(rate: Fraction, noisy: Floats, times: float) -> CountsNoise:
     """Return noise of as large a variance as that of sums of so many counts, whose noise has this rate."""
     wider = 2 * math.asinh(math.sinh(min(float(rate), 600.0) / 2) / math.sqrt(times))
     return CountsNoise(tuple(map(int, noisy)), ((noisy.size, Fraction(wider)),), zero_sum=False)
-
-
-def _note_of_all(made: Confusion, results: Sequence[Result[Any]], groups: int) -> str | None:
-    """Return what must not be concluded from the value of all groups, of one table or of a table for each."""
-    tables = [_noise(one) for one in results]
-    told = [one.released for one in results]
-    all_counts, released = tables[0], told[0]
-    if len(tables) > 1:  # the noise of each has the sum 0 for itself, at most
-        noisy = tuple(count for one in tables for count in one.noisy)
-        all_counts = CountsNoise(noisy, tuple(rate for one in tables for rate in one.rates), zero_sum=False)
-        known = [one.public_n for one in told if one.public_n is not None]
-        released = replace(told[0], values=(noisy,), public_n=sum(known) if len(known) == len(told) else None)
-    return replace(made, layout=made.layout.in_groups(groups)).note((all_counts,), released)
 
 
 def _narrowed(row: Floats, size: int) -> Floats:

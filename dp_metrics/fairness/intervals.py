@@ -30,7 +30,7 @@ Pair: TypeAlias = tuple[Hashable, Hashable]
 
 Gap: TypeAlias = tuple[float, float]
 
-_WHAT = ("groups", "difference", "ratio")
+_WHAT = ("groups", "overall", "difference", "ratio")
 _ALONE = "It holds with this confidence for itself, not at once with those of other groups."
 
 
@@ -125,6 +125,22 @@ class GroupLimits(ABC):
                 estimate=self.values[group],
             )
         return found
+
+    def of_all(self, result: Result[Any] | None, estimate: Any) -> Interval:
+        """Return the interval of the metric of all records, which a result of its own tells."""
+        if result is None:
+            raise ValueError(
+                f"{self.asked.name} of all records has no limits: nothing that was released tells them."
+            )
+        one = self.told(result, 1 - self.miss)
+        notes = [self._scope() if self.together > 1 else "", one.note]
+        return replace(
+            one,
+            confidence=self.asked.confidence,
+            about=self.about(self.asked.name, one.note),
+            note=" ".join(filter(None, notes)),
+            estimate=estimate,
+        )
 
     def _scope(self) -> str:
         """Return whether the intervals hold at once."""
