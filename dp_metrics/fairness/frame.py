@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import math
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Hashable, Iterator, Mapping
 from dataclasses import replace
 from functools import partial
 from numbers import Real
@@ -17,6 +17,7 @@ from dp_metrics._packages import import_extra
 from dp_metrics._random import RandomState
 from dp_metrics.accounting import PrivacyAccountant
 from dp_metrics.fairness.frame_query import (
+    NO_RECORDS,
     Entry,
     FrameOptions,
     FrameResult,
@@ -31,14 +32,17 @@ from dp_metrics.fairness.intervals import GroupLimits, InPeople, InRecords, chec
 from dp_metrics.inputs.arrays import columns_of
 from dp_metrics.inputs.options import Relation, as_whole, check_choice, check_confidence, own_error_state
 from dp_metrics.metrics._pictures import draw_groups
+from dp_metrics.metrics.numbers import Number, SharedLimits, table_of
 from dp_metrics.metrics.scores.released_scores import ReleasedScores
 from dp_metrics.metrics.scores.table import ScoreTable
 from dp_metrics.release.release import Release
-from dp_metrics.release.released import PopulationQuestion
+from dp_metrics.release.released import Interval, PopulationQuestion
 from dp_metrics.release.stored_answers import Answer, restores
 from dp_metrics.release.stored_questions import Call
 from dp_metrics.release.terms import Terms
 
+GAP = " difference"
+"""The end of the name of the largest difference between groups."""
 _METHODS = ("between_groups", "to_overall")
 
 
@@ -358,26 +362,54 @@ class PrivateMetricFrame:
             is_single=self._is_single,
         )  # fmt: skip
 
-    def to_frame(self) -> Any:
-        """Return all that was released of the groups as a data frame, a row for each; this imports pandas.
+    def numbers(self) -> dict[str, Number]:
+        """Return the numbers of the frame with their limits, by name.
+
+        Returns
+        -------
+        dict of Number
+            Of each metric that is one number, such as "recall": the value of all records ("recall"), of each
+            group ("recall in 'f'"), the largest difference and the smallest ratio ("recall difference",
+            "recall ratio"). Limits follow when they are asked for.
+        """
+        return {one.name: one for name, entry in self._entries.items() for one in self._told(name, entry)}
+
+    def frame(self) -> Any:
+        """Return the numbers of the frame as a table, a row each; this imports pandas.
 
         Returns
         -------
         pandas.DataFrame
-            The columns "value", "rests_on", "note", "bias" and "group_size", as the attributes of these
-            names; of several metrics the value of "recall" is in the column "recall", and the others have
-            names such as "recall_note". An empty note or bias is "".
+            By name the columns "metric", "label", "group", "value", the limits at 95 % among all people
+            ("people_lower", "people_upper") and of the exact number ("noise_lower", "noise_upper"),
+            "rests_on", "note", "bias", and what is to be said of the limits ("people_note", "noise_note").
         """
-        rows = {}
+        return table_of(one.row() for one in self.numbers().values())
+
+    def _told(self, key: str, entry: Entry) -> Iterator[Number]:
+        """Return the numbers of a metric; none of one that is more than one number."""
+        if not all(isinstance(value, Real) for value in entry.values):
+            return
+        name = (key or entry.metric.removeprefix("private_").removesuffix("_score")).replace("_", " ")
+        asked = [partial(limits, key or None) for limits in (self.noise_interval, self.population_interval)]
+
+        def told(of: str) -> dict[str, Any]:
+            noise, people = (partial(_told_of, limits, of) for limits in asked)
+            return {"_noise": noise, "_people": people}
+
+        if entry.overall is not None:
+            value, note, bias = float(entry.overall), entry.overall_note, entry.overall_bias
+            yield Number(name, value, name, note, bias, **told("overall"))
+        noise, people = map(SharedLimits, asked)
         for at, group in enumerate(self._groups):
-            row: dict[str, Any] = {}
-            for name, entry in self._entries.items():
-                prefix = "" if self._is_single else f"{name}_"
-                row[name or "value"] = entry.values[at]
-                row |= {f"{prefix}rests_on": entry.rests_on[at], f"{prefix}note": entry.notes[at] or ""}
-                row[f"{prefix}bias"] = entry.biases[at] or ""
-            rows[group] = row | {"group_size": self.group_sizes[group] if self.group_sizes else None}
-        return ByGroup(rows).to_frame()
+            yield Number(
+                f"{name} in {group_in_words(group)}", float(entry.values[at]), name, entry.notes[at],
+                entry.biases[at], group=group, rests_on=entry.rests_on[at],
+                _noise=partial(_in_group, noise, group), _people=partial(_in_group, people, group),
+            )  # fmt: skip
+        note = next((one for one in entry.notes if one), None)
+        yield Number(f"{name}{GAP}", _difference(entry), name, note, **told("difference"))
+        yield Number(f"{name} ratio", _smallest_ratio(entry), name, note, **told("ratio"))
 
     def plot(self, metric: str | None = None, ax: Any = None, *, confidence: float | None = 0.95) -> Any:
         """Draw a bar for each group, with the limits of its noise; this imports matplotlib.
@@ -487,15 +519,7 @@ class PrivateMetricFrame:
         if a is not None or b is not None:
             places = [self._place(group) for group in (a, b)]
             return self._each(lambda entry: _less(*(entry.values[place] for place in places)))
-
-        def of(entry: Entry) -> float:
-            values = _numbers(entry.values)
-            if method == "between_groups":
-                return max(values, default=math.nan) - min(values, default=math.nan)
-            known = _known(entry.overall)
-            return max((abs(value - known) for value in values), default=math.nan)
-
-        return self._each(of)
+        return self._each(partial(_difference, method=method))
 
     def _place(self, group: Any) -> int:
         if group not in self._groups:
@@ -517,15 +541,7 @@ class PrivateMetricFrame:
             that are NaN are left out; NaN if all are. Costs nothing.
         """
         check_choice(method, "method", _METHODS)
-
-        def of(entry: Entry) -> float:
-            values = _numbers(entry.values)
-            if method == "between_groups":
-                return _ratio(min(values, default=math.nan), max(values, default=math.nan))
-            known = _known(entry.overall)
-            return min((_ratio(*sorted((value, known))) for value in values), default=math.nan)
-
-        return self._each(of)
+        return self._each(partial(_smallest_ratio, method=method))
 
     @own_error_state
     def population_interval(
@@ -685,6 +701,23 @@ def _places(sensitive_features: Any, group_labels: Any) -> Any:
     return public_groups(columns_of(sensitive_features), group_labels)
 
 
+def group_in_words(group: Hashable) -> str:
+    """Return how the name of a number calls a group."""
+    return " and ".join(map(repr, group)) if isinstance(group, tuple) else repr(group)
+
+
+def _in_group(limits: SharedLimits, group: Hashable, confidence: float) -> Interval:
+    found: dict[Hashable, Interval] = limits(confidence)
+    if group not in found:
+        raise ValueError(NO_RECORDS)
+    return found[group]
+
+
+def _told_of(limits: Callable[..., Any], of: str, confidence: float) -> Interval:
+    interval: Interval = limits(of=of, confidence=confidence)
+    return interval
+
+
 def _size(records: float | None) -> str:
     return "" if records is None else f"{records:.1f}"
 
@@ -705,6 +738,22 @@ def _restored(answer: Answer) -> PrivateMetricFrame:
         relation=Relation(asked["neighboring"]), membership=options["membership"],
         is_single=options["is_single"],
     )  # fmt: skip
+
+
+def _difference(entry: Entry, method: str = "between_groups") -> float:
+    values = _numbers(entry.values)
+    if method == "between_groups":
+        return max(values, default=math.nan) - min(values, default=math.nan)
+    known = _known(entry.overall)
+    return max((abs(value - known) for value in values), default=math.nan)
+
+
+def _smallest_ratio(entry: Entry, method: str = "between_groups") -> float:
+    values = _numbers(entry.values)
+    if method == "between_groups":
+        return _ratio(min(values, default=math.nan), max(values, default=math.nan))
+    known = _known(entry.overall)
+    return min((_ratio(*sorted((value, known))) for value in values), default=math.nan)
 
 
 def _ratio(smaller: float, larger: float) -> float:

@@ -15,10 +15,11 @@ from dp_metrics.fairness.frame import PrivateMetricFrame
 from dp_metrics.inference.comparison import Comparison
 from dp_metrics.inputs.options import Relation
 from dp_metrics.metrics.labels.released_confusion import ReleasedConfusion
+from dp_metrics.metrics.numbers import CONFIDENCE, Number, finite
 from dp_metrics.metrics.scores.released_scores import ReleasedScores
 from dp_metrics.page.facts import PageFacts
 from dp_metrics.page.in_short import QUESTIONS, summary_of
-from dp_metrics.page.numbers import CONFIDENCE, FOR_WHOM, HOW_GOOD, Number
+from dp_metrics.page.numbers import FOR_WHOM, HOW_GOOD
 from dp_metrics.page.page_plan import ByGroupToo, PageRelease, feature_of, first_of, times_as_wide
 from dp_metrics.page.requirements import CANNOT_TELL, Verdicts, parsed
 from dp_metrics.page.shown import (
@@ -40,7 +41,11 @@ _WITHIN = " The other record is of the same group: groups and their sizes are pu
 
 def rows_of(page: PageFacts) -> list[dict[str, Any]]:
     """Return the numbers of a page with their limits."""
-    return [_number(one) for one in page.numbers.values()]
+    return [
+        one.row()
+        | {"section": one.section, "release": one.release, "feature": one.feature, "shown": is_told(one)}
+        for one in page.numbers.values()
+    ]
 
 
 def as_dict(page: PageFacts, rows: list[dict[str, Any]]) -> dict[str, Any]:
@@ -61,43 +66,14 @@ def as_dict(page: PageFacts, rows: list[dict[str, Any]]) -> dict[str, Any]:
         "comparison": found.to_dict() if isinstance(found, Comparison) else None,
         "plan": [
             {"name": one.name, "about": one.about, "epsilon": float(one.epsilon),
-             "expected_error": _finite(one.expected_error),
-             "expected_range": one.expected_range and [_finite(end) for end in one.expected_range]}
+             "expected_error": finite(one.expected_error),
+             "expected_range": one.expected_range and [finite(end) for end in one.expected_range]}
             for one in page.plan.parts
         ],
         "left_out": [{"about": one.about, "why": one.why} for one in page.plan.left_out],
         "budget": page.budget,
         "deployment": deployment_of(page),
     }  # fmt: skip
-
-
-def _number(number: Number) -> dict[str, Any]:
-    limits = {"noise": number.noise_interval, "people": number.population_interval}
-    row: dict[str, Any] = {
-        "name": number.name, "value": _finite(number.value), "section": number.section,
-        "metric": number.metric, "label": _text(number.label), "group": _text(number.group),
-        "feature": number.feature,
-        "release": number.release, "rests_on": _finite(number.rests_on), "note": number.note,
-        "bias": number.bias, "shown": is_told(number),
-    }  # fmt: skip
-    for kind, asked in limits.items():
-        try:
-            found = asked(CONFIDENCE)
-        except (TypeError, ValueError) as error:
-            row |= {kind: None, f"{kind}_note": str(error)}
-        else:
-            row |= {kind: [_finite(found.lower), _finite(found.upper)], f"{kind}_note": found.note or None}
-    return row
-
-
-def _finite(number: Any) -> float | None:
-    return None if number is None or not math.isfinite(number) else float(number)
-
-
-def _text(value: Any) -> Any:
-    if isinstance(value, tuple):
-        return [_text(one) for one in value]
-    return value if value is None or isinstance(value, bool | int | float | str) else str(value)
 
 
 def deployment_of(page: PageFacts) -> dict[str, Any] | None:

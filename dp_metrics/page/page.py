@@ -19,11 +19,11 @@ from dp_metrics.accounting import PrivacyAccountant
 from dp_metrics.fairness.groups import Groups, public_groups
 from dp_metrics.inputs.arrays import Records, asked_of_persons, columns_of, first_records, with_units
 from dp_metrics.inputs.options import Relation, check_flag, own_error_state
+from dp_metrics.metrics.numbers import CONFIDENCE, Number, table_of
 from dp_metrics.page.contents import Section, Table, sections_of
 from dp_metrics.page.facts import PageFacts
 from dp_metrics.page.folder import check_folder, write_folder
 from dp_metrics.page.in_short import check_words, header_of, summary_of, words_of
-from dp_metrics.page.numbers import CONFIDENCE, Number
 from dp_metrics.page.page_plan import (
     ByGroupToo,
     EvaluationPlan,
@@ -159,10 +159,6 @@ def drawn(evaluated: PageRelease, name: str, ax: Any = None) -> Any:
 
 _SCHEMA = "dp_metrics.evaluation"
 _NAME = "private_evaluate"
-_COLUMNS = (
-    *("name", "value", "section", "metric", "label", "group", "feature", "release", "rests_on", "note"),
-    *("noise_note", "people_note", "noise_lower", "noise_upper", "people_lower", "people_upper"),
-)
 
 
 @own_error_state
@@ -288,14 +284,7 @@ class PrivateEvaluation(PageFacts, Mapping[str, Number]):
         pandas.DataFrame
             The columns of ``to_json()``'s numbers, of which "name" is the index.
         """
-        pd = import_extra("pandas", "report")
-
-        rows = [
-            {**row, **{f"{kind}_{end}": None if row[kind] is None else row[kind][at]
-                       for kind in ("noise", "people") for at, end in enumerate(("lower", "upper"))}}
-            for row in self.to_dict()["numbers"]
-        ]  # fmt: skip
-        return pd.DataFrame(rows, columns=[*_COLUMNS]).set_index("name")
+        return table_of(self._rows, ("section", "release", "feature"))
 
     def plot(self, name: str | None = None, *, ax: Any = None) -> Any:
         """Draw a picture of the page; this imports matplotlib.

@@ -6,7 +6,8 @@ import math
 from dataclasses import dataclass
 from typing import Self
 
-from dp_metrics.page.numbers import OVER_EXPECTED, Number
+from dp_metrics.metrics.numbers import Number
+from dp_metrics.metrics.scores.released_scores import OVER_EXPECTED
 from dp_metrics.release.released import Interval
 from dp_metrics.release.stored_answers import NOT_STORED
 

@@ -263,8 +263,14 @@ def split_table(noise: Noise, output: Output, tables: int) -> list[tuple[NoisyTa
     """Return each of so many tables of one form that were released as one, with its noise."""
     assert isinstance(noise, NoisyTable)
     each = noise.told(output).split(tables)
+    (size, weight), *more = noise.cells
+    cells = noise.cells[: len(noise.cells) // tables] if more else ((size // tables, weight),)
     return [
-        (replace(noise, rates=one.rates, others=one.others), output._replace(value=one.noisy)) for one in each
+        (
+            replace(noise, cells=cells, rates=one.rates, others=one.others),
+            output._replace(value=one.noisy),
+        )
+        for one in each
     ]
 
 

@@ -467,13 +467,40 @@ def test_numbers_of_records_are_noisy_and_at_least_0_and_come_from_a_table_if_th
 def test_the_data_frame_has_all_that_was_released():
     one = frame(dp.private_recall_score)
     assert pickle.loads(pickle.dumps(one)).noise_interval() == one.noise_interval()
-    table = one.to_frame()
-    assert list(table.columns) == ["value", "rests_on", "note", "bias", "group_size"]
-    told = {"value": one.by_group, "rests_on": one.rests_on, "group_size": one.group_sizes}
-    for column, numbers in told.items():
-        assert table[column].to_dict() == dict(numbers)
-    table = frame({"recall": dp.private_recall_score, "auc": HAZARD}, epsilon=0.02).to_frame()
-    of_each = [f"{name}{fact}" for name in ("recall", "auc") for fact in ("", "_rests_on", "_note", "_bias")]
-    assert list(table.columns) == [*of_each, "group_size"]
-    untold = frame(partial(dp.private_mae, mechanism=dp.mechanisms.Hazard(resolution=0.1)), PROBA)
-    assert untold.to_frame()["group_size"].isna().all()
+    table = one.frame()
+    assert [*table.index] == ["recall", *(f"recall in {group!r}" for group in LABELS), *GAPS]
+    of_groups = table[table["group"].notna()].set_index("group")
+    for column, numbers in {"value": one.by_group, "rests_on": one.rests_on}.items():
+        assert of_groups[column].to_dict() == dict(numbers)
+    assert [*table["value"][["recall", *GAPS]]] == [one.overall, one.difference(), one.ratio()]
+    for kind, limits in (("noise", one.noise_interval), ("people", one.population_interval)):
+        ends = {group: tuple(of_groups.loc[group, [f"{kind}_lower", f"{kind}_upper"]]) for group in LABELS}
+        assert ends == {group: (two.lower, two.upper) for group, two in limits().items()}
+        for name, of in (("recall", "overall"), *zip(GAPS, ("difference", "ratio"), strict=True)):
+            assert tuple(table.loc[name, [f"{kind}_lower", f"{kind}_upper"]]) == tuple(limits(of=of))
+
+
+def test_the_data_frame_leaves_out_what_is_no_number_and_says_where_there_are_no_limits():
+    auc, matrix = dp.private_roc_auc_score, partial(dp.private_confusion_matrix, labels=[0, 1])
+    table = frame({"found": dp.private_recall_score, "auc": auc, "matrix": matrix}, epsilon=0.02).frame()
+    assert set(table["metric"]) == {"found", "auc"}
+    assert table["note"]["found in 'a'"]
+    assert "of all records has no limits" in table["noise_note"]["auc"]
+    assert np.isnan(table["noise_lower"]["auc"])
+    public = {"membership": "public", "y_true": Y[BY != "c"], "y_pred": PRED[BY != "c"]}
+    empty = frame(dp.private_recall_score, **public, sensitive_features=BY[BY != "c"]).frame()
+    assert (
+        empty["noise_note"]["recall in 'c'"] == empty["note"]["recall in 'c'"] == "This group has no records."
+    )
+
+
+GAPS = ("recall difference", "recall ratio")
+
+
+def test_tables_of_groups_tell_what_is_public_of_each_as_one_of_its_own_does():
+    """The noise of one of several tables that were released as one has the cells of that one."""
+    made = frame(dp.private_roc_auc_score, PROBA, epsilon=1.0)
+    for group, released in made.released_scores().items():
+        assert released.result.note is None or "noise" in released.result.note
+        assert [*released.frame()["value"]] == [one.value for one in released.numbers().values()]
+        assert released.numbers()["roc auc"].value == made.by_group[group]

@@ -219,7 +219,7 @@ def test_frames_and_pages_tell_their_labels_as_they_were_given(sort):
             metrics="recall", y_true=codes, y_pred=codes, sensitive_features=pred, group_labels=names, **of
         )
         assert [*frame.by_group] == names
-        frame.to_frame()
+        frame.frame()
         page = dp.private_evaluate(true, pred, labels=names, split={"labels": 1}, **of)
         assert page.to_markdown()
         gap = frame.difference(names[0], names[1])

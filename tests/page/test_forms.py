@@ -87,6 +87,21 @@ def test_all_forms_hold_the_same_numbers(shown, html):
             assert text in html
 
 
+def test_pages_frames_and_released_tables_of_labels_and_scores_have_one_table_of_numbers():
+    of_page = page("scores", labels=[0, 1])
+    both, whole = of_page.released["labels by group"], of_page.frame()
+    by_group = both.by_group.frame()
+    for table, names in (
+        (both.overall.frame(), ["accuracy", "recall", "recall of 0", "prevalence"]),
+        (by_group, [name for name in by_group.index if " in " in name or name.endswith("difference")]),
+        (of_page.released["scores"].frame(), ["roc auc", "observed over expected"]),
+    ):
+        assert [*whole.columns] == [*table.columns, "section", "release", "feature"]
+        rows = (one.loc[names, table.columns].astype(object) for one in (table, whole))
+        here, there = (one.where(one.notna(), None).to_dict("index") for one in rows)
+        assert here == there
+
+
 def test_text_of_users_is_text(shown, html):
     assert "<script" not in html + shown.to_markdown()
     assert "&lt;script&gt;" in html

@@ -8,8 +8,8 @@ import pytest
 from helpers import loop_over, seeded
 
 import dp_metrics as dp
+from dp_metrics.metrics.numbers import Number
 from dp_metrics.page.contents import CANNOT_TELL
-from dp_metrics.page.numbers import HOW_GOOD, Number
 from dp_metrics.page.shown import TOO_NOISY, Dots, dots_of, is_told, limits_of, scale_of, written
 from dp_metrics.release.released import Interval
 
@@ -26,7 +26,7 @@ def between(lower, upper):
 
 
 def number(value, limits, metric="recall", note=None):
-    return Number("", value, HOW_GOOD, metric, "", note, _people=lambda confidence: limits)
+    return Number("", value, metric, note, _people=lambda confidence: limits)
 
 
 def as_number(text):
@@ -96,7 +96,7 @@ def test_what_is_too_noisy_to_tell():
     assert is_told(number(50.0, between(10.0, math.inf), "mae"))
     assert not is_told(number(50.0, between(-math.inf, math.inf), "mae"))
     assert not is_told(number(0.5, between(-math.inf, 1.0), "r2"))
-    assert is_told(Number("", 3.0, HOW_GOOD, "mae", ""))  # nothing says how noisy it is
+    assert is_told(Number("", 3.0, "mae"))  # nothing says how noisy it is
 
 
 def test_dots_lie_where_numbers_are_on_one_scale():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Self, TypeVar, Unpack, cast
 
@@ -21,8 +21,11 @@ from dp_metrics.metrics.labels import confusion
 from dp_metrics.metrics.labels.confusion import LabelTable
 from dp_metrics.metrics.labels.counts import Confusion, confusion_for
 from dp_metrics.metrics.labels.layouts import Counts, Layout, sizes_of_labels
+from dp_metrics.metrics.numbers import CONFIDENCE, Number, SharedLimits, table_of
+from dp_metrics.quantities.counts_noise import far_apart
 from dp_metrics.release.released import Interval, KeptCounts
 from dp_metrics.release.result import Result
+from dp_metrics.release.stored_answers import NOT_STORED
 from dp_metrics.release.stored_questions import PER_RECORD
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -227,6 +230,38 @@ class ReleasedConfusion(HtmlRepr):
         note: str | None = result.reading.note(result.parts, result.released)
         return note
 
+    def numbers(self, *, pos_label: Any = None) -> dict[str, Number]:
+        """Return the usual metrics of labels with limits, by name; of up to 20 labels those of each too.
+
+        Parameters
+        ----------
+        pos_label : object, default=None
+            Which of two labels the metrics are of; None: the second.
+
+        Returns
+        -------
+        dict of Number
+            "accuracy", "balanced accuracy"; of two labels "recall", "precision", "specificity", "f1",
+            "selection rate" and "prevalence"; of more "f1 (macro)"; and "recall of 'spam'", precision and F1
+            of each label.
+        """
+        return {one.name: one for one in _usual_numbers(self, pos_label)}
+
+    def frame(self, *, pos_label: Any = None) -> Any:
+        """Return the usual metrics of labels as a table, a row each; this imports pandas.
+
+        Parameters
+        ----------
+        pos_label : object, default=None
+            As of `numbers`.
+
+        Returns
+        -------
+        pandas.DataFrame
+            The columns of `PrivateMetricFrame.frame`.
+        """
+        return table_of(one.row() for one in self.numbers(pos_label=pos_label).values())
+
     def _result_of(self, metric: Callable[..., Any] | str, options: Mapping[str, Any]) -> Result[Any]:
         """Return the result of a metric of the counts that were released."""
         row, fixed = row_of(metric)
@@ -351,3 +386,86 @@ class ReleasedConfusion(HtmlRepr):
     def specificity_score(self, **options: Unpack[RatioOptions]) -> float | Floats:
         """Return what `private_specificity_score` makes of the counts, with its options."""
         return self._score(confusion.private_specificity_score, **options)
+
+
+_MOST_LABELS = 20  # whose recall, precision and F1 are numbers of their own
+_OF_LABELS = ("recall", "precision", "f1")
+
+
+def _usual_numbers(told: ReleasedConfusion, pos_label: Any) -> Iterator[Number]:
+    labels = told.labels.tolist()
+    if len(labels) == 2:
+        one = {"pos_label": LabelSet.of(labels).known[1] if pos_label is None else pos_label}
+        asked: list[tuple[str, dict[str, Any]]] = [("accuracy", {}), ("balanced_accuracy", {})]
+        names = ("recall", "precision", "specificity", "f1", "selection_rate", "prevalence")
+        asked += [(name, one) for name in names]
+    else:
+        asked = [("accuracy", {}), ("balanced_accuracy", {}), ("f1", {"average": "macro"})]
+    for name, options in asked:
+        yield number_of(told, name, options)
+    if len(labels) > _MOST_LABELS:
+        return
+    if len(labels) == 2:
+        for label in labels:
+            for name in _OF_LABELS:
+                yield number_of(told, name, {"pos_label": label, "average": "binary"}, label)
+        return
+    each: dict[str, Any] = {"average": None}
+    limits = {name: _limits_of(told, name, each) for name in _OF_LABELS}
+    notes = {name: _notes_of_labels(told, name, limits[name][0]) for name in _OF_LABELS}
+    for at, label in enumerate(labels):
+        for name in _OF_LABELS:
+            found = [functools.partial(_of_label, one, at) for one in limits[name]]
+            value = float(getattr(told, f"{name}_score")(**each)[at])
+            yield _of_counts(told, name, value, notes[name][at], found, label)
+
+
+def number_of(
+    told: ReleasedConfusion,
+    metric: str,
+    options: dict[str, Any],
+    label: Any = None,
+    called: str | None = None,
+) -> Number:
+    """Return a metric of labels with its limits."""
+    name = called or metric.replace("_", " ") + (" (macro)" if options.get("average") == "macro" else "")
+    method = getattr(told, metric, None) or getattr(told, f"{metric}_score")
+    note, limits = told.note(metric, **options), _limits_of(told, metric, options)
+    return _of_counts(told, name, float(method(**options)), note, limits, label)
+
+
+def _of_counts(
+    told: ReleasedConfusion,
+    name: str,
+    value: float,
+    note: str | None,
+    limits: Sequence[Callable[[float], Interval]],
+    label: Any,
+) -> Number:
+    is_stored = told.result.note is None or NOT_STORED not in told.result.note
+    said = " ".join(filter(None, (note, None if is_stored else NOT_STORED))) or None
+    called = name if label is None else f"{name} of {label!r}"
+    return Number(called, value, name, said, label=label, _noise=limits[0], _people=limits[1])
+
+
+def _limits_of(told: ReleasedConfusion, metric: str, options: dict[str, Any]) -> list[SharedLimits]:
+    """Return the limits of the noise and among all people, of one number or of several."""
+    return [
+        SharedLimits(functools.partial(of, metric, **options))
+        for of in (told.noise_interval, told.population_interval)
+    ]
+
+
+def _notes_of_labels(told: ReleasedConfusion, metric: str, noise: SharedLimits) -> list[str | None]:
+    """Return what is said of a metric of each label, by the limits that tables show."""
+    if told.note(metric, average=None) is None:
+        return [None] * len(told.labels)
+    found = noise(CONFIDENCE)
+    return [far_apart(*ends) for ends in zip(found.lower.tolist(), found.upper.tolist(), strict=True)]
+
+
+def _of_label(limits: SharedLimits, at: int, confidence: float) -> Interval:
+    """Return the limits of the label in this place."""
+    found: Interval = limits(confidence)
+    estimate = None if found.estimate is None else float(found.estimate[at])
+    return replace(found, lower=float(found.lower[at]), upper=float(found.upper[at]), estimate=estimate)

@@ -24,6 +24,7 @@ from dp_metrics.inputs.options import (
 from dp_metrics.metrics._pictures import draw_calibration, draw_net_benefit, draw_precision_recall, draw_roc
 from dp_metrics.metrics.labels.layouts import Counts, Layout, whole
 from dp_metrics.metrics.labels.released_confusion import ReleasedConfusion
+from dp_metrics.metrics.numbers import Number, table_of
 from dp_metrics.metrics.scores import curve_formulas as formulas
 from dp_metrics.metrics.scores.bands import ANY_ORDER, ORDERED, CalibrationBand, RocBand
 from dp_metrics.metrics.scores.curve_formulas import (
@@ -49,6 +50,8 @@ from dp_metrics.release.released import (
 from dp_metrics.release.result import Result
 
 _METRICS = {"roc_auc": formulas.area_under_roc, "average_precision": formulas.average_precision}
+OVER_EXPECTED = "observed over expected"
+"""The number that is no share: how many are positive over how many scores expect."""
 _TIES = {"any": ANY_ORDER, "ordered": ORDERED}
 _MOST_SHOWN = 100_000  # records of a histogram
 _UNIT_ONLY = "Calibration and net benefits need probabilities: the edges of the bins should lie in [0, 1]."
@@ -487,6 +490,31 @@ class ReleasedScores(HtmlRepr):
             estimate,
         )
 
+    def numbers(self) -> dict[str, Number]:
+        """Return the areas, and of probabilities observed over expected, with their limits, by name."""
+        note = self.result.note
+        found = [
+            Number(
+                metric.replace("_", " "), getattr(self, f"{metric}_score")(), metric.replace("_", " "), note,
+                _noise=partial(self.noise_interval, metric=metric),
+                _people=partial(self.population_interval, metric=metric),
+            )
+            for metric in _METRICS
+        ]  # fmt: skip
+        if self._is_unit:
+            over = self.observed_over_expected
+            found.append(
+                Number(
+                    OVER_EXPECTED, over(of="records").estimate, OVER_EXPECTED,
+                    _noise=partial(over, of="records"), _people=partial(over, of="people"),
+                )
+            )  # fmt: skip
+        return {one.name: one for one in found}
+
+    def frame(self) -> Any:
+        """Return these numbers as a table; this imports pandas. See `PrivateMetricFrame.frame`."""
+        return table_of(one.row() for one in self.numbers().values())
+
     def _public_n(self) -> int:
         """Return the number of records, of which the net benefit at probabilities is a share."""
         self._check_unit()
@@ -630,8 +658,13 @@ class ReleasedScores(HtmlRepr):
         if (most := self.result.released.most_records) > 1:
             raise ValueError(SEVERAL.format(metric, most))
 
+    @property
+    def _is_unit(self) -> bool:
+        """Whether the scores may be probabilities, by their public edges."""
+        return bool(self.counts.edges[0] >= 0 and self.counts.edges[-1] <= 1)
+
     def _check_unit(self) -> None:
-        if self.counts.edges[0] < 0 or self.counts.edges[-1] > 1:
+        if not self._is_unit:
             raise ValueError(_UNIT_ONLY)
 
 
