@@ -19,7 +19,7 @@ from dp_metrics.metrics.numbers import CONFIDENCE, Number, finite
 from dp_metrics.metrics.scores.released_scores import ReleasedScores
 from dp_metrics.page.facts import PageFacts
 from dp_metrics.page.in_short import QUESTIONS, summary_of
-from dp_metrics.page.numbers import FOR_WHOM, HOW_GOOD
+from dp_metrics.page.page_numbers import FOR_WHOM, HOW_GOOD
 from dp_metrics.page.page_plan import ByGroupToo, PageRelease, feature_of, first_of, times_as_wide
 from dp_metrics.page.requirements import CANNOT_TELL, Verdicts, parsed
 from dp_metrics.page.shown import (

@@ -13,7 +13,7 @@ from dp_metrics.inputs.labels import LabelSet
 from dp_metrics.inputs.options import Relation
 from dp_metrics.metrics.numbers import Number
 from dp_metrics.page.facts import PageFacts
-from dp_metrics.page.numbers import FOR_WHOM
+from dp_metrics.page.page_numbers import FOR_WHOM
 from dp_metrics.page.page_plan import MEDIAN_LIMITS, WITHIN
 from dp_metrics.page.requirements import CANNOT_TELL, EACH, FAIL, PASS, expanded
 from dp_metrics.page.setting import SCORES, TARGETS

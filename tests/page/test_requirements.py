@@ -7,7 +7,7 @@ import pytest
 from helpers import loop_over, new_session
 
 import dp_metrics as dp
-from dp_metrics.page.numbers import METRICS
+from dp_metrics.page.page_numbers import METRICS
 from dp_metrics.page.requirements import parsed
 
 Y = np.array([0, 1] * 2000)
