@@ -28,12 +28,12 @@ from dp_metrics.fairness.frame_query import (
     read_frame,
 )
 from dp_metrics.fairness.groups import public_groups
-from dp_metrics.fairness.intervals import GroupLimits, InPeople, InRecords, check_what
+from dp_metrics.fairness.intervals import GroupLimits, InPeople, InRecords, OverExpected, check_what
 from dp_metrics.inputs.arrays import columns_of
 from dp_metrics.inputs.options import Relation, as_whole, check_choice, check_confidence, own_error_state
 from dp_metrics.metrics._pictures import draw_groups
 from dp_metrics.metrics.numbers import Number, SharedLimits, table_of
-from dp_metrics.metrics.scores.released_scores import ReleasedScores
+from dp_metrics.metrics.scores.released_scores import OVER_EXPECTED, ReleasedScores
 from dp_metrics.metrics.scores.table import ScoreTable
 from dp_metrics.release.release import Release
 from dp_metrics.release.released import Interval, PopulationQuestion
@@ -370,9 +370,13 @@ class PrivateMetricFrame:
         dict of Number
             Of each metric that is one number, such as "recall": the value of all records ("recall"), of each
             group ("recall in 'f'"), the largest difference and the smallest ratio ("recall difference",
-            "recall ratio"). Limits follow when they are asked for.
+            "recall ratio"). Where a table of scores was released, also "observed over expected in 'f'", its
+            difference and ratio. Limits follow when they are asked for.
         """
-        return {one.name: one for name, entry in self._entries.items() for one in self._told(name, entry)}
+        found = [one for name, entry in self._entries.items() for one in self._told(name, entry)]
+        with contextlib.suppress(ValueError):  # no metric is read from a table of scores
+            found += _over_expected(self.released_scores())
+        return {one.name: one for one in found}
 
     def frame(self) -> Any:
         """Return the numbers of the frame as a table, a row each; this imports pandas.
@@ -699,6 +703,30 @@ def frame_release(asked: FrameOptions, terms: Terms, data: Mapping[str, Any]) ->
 
 def _places(sensitive_features: Any, group_labels: Any) -> Any:
     return public_groups(columns_of(sensitive_features), group_labels)
+
+
+def _over_expected(scores: Mapping[Hashable, ReleasedScores]) -> Iterator[Number]:
+    """Return how many are positive over how many scores expect, of each group, and how far groups differ."""
+    each = {group: one.numbers().get(OVER_EXPECTED) for group, one in scores.items()}
+    known = {group: one for group, one in each.items() if one is not None}
+    for group, one in known.items():
+        yield replace(one, name=f"{OVER_EXPECTED} in {group_in_words(group)}", group=group)
+    values = _numbers([one.value for one in known.values()])
+    low, high = min(values, default=math.nan), max(values, default=math.nan)
+    for of, value in (("difference", high - low), ("ratio", _ratio(low, high))):
+        noise, people = (
+            partial(_range_over_expected, scores, of, value, of_whom) for of_whom in ("records", "people")
+        )
+        if known:
+            yield Number(f"{OVER_EXPECTED} {of}", value, OVER_EXPECTED, _noise=noise, _people=people)
+
+
+def _range_over_expected(
+    scores: Mapping[Hashable, ReleasedScores], of: str, value: float, of_whom: str, confidence: float
+) -> Interval:
+    asked = PopulationQuestion.of("observed_over_expected", confidence, sure=False)
+    results: dict[Hashable, Any] = dict(scores)
+    return OverExpected(asked, results, {}, {}, of=of_whom).of_range(of, value)
 
 
 def group_in_words(group: Hashable) -> str:

@@ -14,6 +14,7 @@ import numpy as np
 from dp_metrics.fairness.groups import gap_where_alike
 from dp_metrics.mechanisms._base import Limits
 from dp_metrics.metrics.labels.counts import Confusion
+from dp_metrics.metrics.scores.released_scores import ReleasedScores
 from dp_metrics.metrics.scores.table import ScoreTable
 from dp_metrics.quantities.counts_noise import in_words
 from dp_metrics.release.released import (
@@ -215,6 +216,35 @@ class GroupLimits(ABC):
         notes = [ends.note, scope, self.note(compared) if compared else ""]
         about, note = self.about(what, ends.note), " ".join(filter(None, notes))
         return Interval(ends.lower, ends.upper, self.asked.confidence, about, note, estimate)
+
+
+@dataclass(frozen=True)
+class OverExpected(GroupLimits):
+    """Limits of how many are positive over how many scores expect, of groups with a table of scores each.
+
+    Parameters
+    ----------
+    asked, results, values, rests_on, together
+        As in `GroupLimits`; the results are `ReleasedScores`.
+    of : {"people", "records"}, default="people"
+        As in `ReleasedScores.observed_over_expected`.
+    """
+
+    of: str = "people"
+
+    def told(self, result: Any, confidence: float) -> Interval:
+        """Return the interval that the scores of a group tell."""
+        scores: ReleasedScores = result
+        return scores.observed_over_expected(confidence, of=self.of)
+
+    def is_even(self, result: Any) -> bool:
+        """Return whether either limit of that misses with at most half of the probability: nobody says so."""
+        return False
+
+    def about(self, what: str, note: str) -> str:
+        """Return what limits of this with this note are about."""
+        whom = f"{POPULATION_NOTE} {how_sure(APPROXIMATE)}" if self.of == "people" else "of these records."
+        return f"The {what} {whom}"
 
 
 def _approximate(*told: Interval) -> str:

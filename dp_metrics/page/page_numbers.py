@@ -141,7 +141,7 @@ def _plain(name: str, told: Result[Any]) -> Number:
 
 
 def _of_groups(release: str, frame: PrivateMetricFrame, evaluated: PageRelease) -> Iterator[Number]:
-    """Return the numbers of groups; of scores also how many are positive over how many these expect."""
+    """Return the numbers of groups, as a page calls them."""
     feature, is_clear = feature_of(release), True
     if feature is not None:
         asked = evaluated.asked["group_labels"]
@@ -149,26 +149,17 @@ def _of_groups(release: str, frame: PrivateMetricFrame, evaluated: PageRelease) 
         others = {repr(label) for at, one in enumerate(several) for label in one if at != feature}
         is_clear = others.isdisjoint(map(repr, frame.by_group))
     yield from _of_frame(frame, feature, is_clear=is_clear)
-    if release.startswith("scores"):
-        for group, told in frame.released_scores().items():
-            one = replace(told.numbers()[OVER_EXPECTED], group=group)
-            yield _in_group(one, feature, is_clear=is_clear)
 
 
 def _of_frame(
     frame: PrivateMetricFrame, feature: int | None = None, *, is_clear: bool = True
 ) -> Iterator[Number]:
     """Return the numbers of groups, by one of several features perhaps, and the largest differences."""
-    by = "" if feature is None else f" by feature {feature + 1}"
+    by = "" if feature is None else f"feature {feature + 1}"
     for one in frame.numbers().values():
         if one.group is not None:
-            yield _in_group(one, feature, is_clear=is_clear)
+            called = group_in_words(one.group)
+            name = f"{one.metric} in {called if is_clear else f'{by} {called}'}"
+            yield replace(one, name=name, section=FOR_WHOM, feature=feature)
         elif one.name.endswith(GAP):
-            yield replace(one, name=f"{one.name}{by}", section=FOR_WHOM, feature=feature)
-
-
-def _in_group(number: Number, feature: int | None, *, is_clear: bool) -> Number:
-    """Return a number of a group as a page calls it: with the feature, where others have its labels too."""
-    by = "" if is_clear or feature is None else f"feature {feature + 1} "
-    name = f"{number.metric} in {by}{group_in_words(number.group)}"
-    return replace(number, name=name, section=FOR_WHOM, feature=feature)
+            yield replace(one, name=f"{one.name}{by and f' by {by}'}", section=FOR_WHOM, feature=feature)

@@ -393,6 +393,9 @@ def test_observed_over_expected_is_told_of_all_and_of_each_group():
         interval, exact = number.population_interval(), y[some].sum() / score[some].sum()
         assert interval.lower < exact < interval.upper
         assert number.value == pytest.approx(exact, rel=0.1)
+    gap, each = page["observed over expected difference"], page["observed over expected in 'f'"]
+    assert gap.value == pytest.approx(each.value - page["observed over expected in 'm'"].value)
+    assert 0 < gap.population_interval().lower < gap.noise_interval().lower < gap.value
     assert page.verdicts.answer == "pass"
     other = dp.private_evaluate(y, y_score=9 * score, edges=[0, 3, 6, 9], threshold=3, epsilon=3.0)
     assert "observed over expected" not in other
