@@ -136,6 +136,9 @@ def test_limits_of_all_records_are_those_of_the_table_before_it_was_split():
     union = frame._entries[""].of_all
     assert (union.released.public_n, union.parts[0].others) == (N, 0)
     assert frame.noise_interval(of="overall", simultaneous=True) == frame.noise_interval(of="overall")
+    for limits in (frame.noise_interval, frame.population_interval):
+        wide, narrow = (limits(of="overall", confidence=sure) for sure in (0.99, 0.5))
+        assert wide.upper - wide.lower > 1.5 * (narrow.upper - narrow.lower)
     with pytest.raises(ValueError, match="of all records has no limits"):
         crossed(dp.private_roc_auc_score).noise_interval(of="overall")
 
