@@ -482,9 +482,9 @@ def test_the_data_frame_has_all_that_was_released():
 
 def test_the_data_frame_leaves_out_what_is_no_number_and_says_where_there_are_no_limits():
     auc, matrix = dp.private_roc_auc_score, partial(dp.private_confusion_matrix, labels=[0, 1])
-    table = frame({"found": dp.private_recall_score, "auc": auc, "matrix": matrix}, epsilon=0.02).frame()
+    table = frame({"found": dp.private_recall_score, "auc": auc, "matrix": matrix}).frame()
     assert set(table["metric"]) == {"found", "auc", "observed over expected"}
-    assert table["note"]["found in 'a'"]
+    assert frame(dp.private_recall_score, epsilon=0.01).frame()["note"]["recall in 'a'"]
     assert "of all records has no limits" in table["noise_note"]["auc"]
     assert np.isnan(table["noise_lower"]["auc"])
     public = {"membership": "public", "y_true": Y[BY != "c"], "y_pred": PRED[BY != "c"]}
@@ -508,7 +508,7 @@ def test_tables_of_groups_tell_what_is_public_of_each_as_one_of_its_own_does():
 
 @pytest.mark.gate
 def test_limits_of_how_far_groups_differ_in_observed_over_expected_hold():
-    """At 99 %, of 100 seeded limits: two misses would come up in 1 run of 4 if limits were as narrow as can be."""
+    """At 99 %, of 100 seeded limits: if these were as narrow as can be, two missed once in 4 runs."""
     wrong = PROBA**2
     each = [Y[group == BY].sum() / wrong[group == BY].sum() for group in LABELS]
     exact, missed = {"difference": max(each) - min(each), "ratio": min(each) / max(each)}, 0
@@ -529,4 +529,5 @@ def test_limits_of_how_far_groups_differ_in_observed_over_expected_hold():
         assert upper - lower < 0.1
         for limits in (made[number.name].noise_interval, made[number.name].population_interval):
             wide, narrow = limits(0.99), limits(0.5)
-            assert wide.upper - wide.lower > 1.5 * (narrow.upper - narrow.lower)
+            lowest = "upper" if of == "difference" else "lower"  # the other end may be that of the range
+            assert abs(getattr(wide, lowest) - value) > 1.3 * abs(getattr(narrow, lowest) - value)
