@@ -33,7 +33,7 @@ from dp_metrics.page.shown import (
     scale_of,
     written,
 )
-from dp_metrics.release.released import Interval
+from dp_metrics.release.released import APPROXIMATE, Interval
 
 _OF_PERSONS = " This holds for all records of one person together, up to {}; who has which is public."
 _WITHIN = " The other record is of the same group: groups and their sizes are public."
@@ -330,12 +330,14 @@ class _Notes:
         self.lines: list[str] = []
 
     def of(self, *notes: str | None) -> str:
-        """Return the marks of these notes."""
+        """Return the marks of these notes; that limits are approximate is a note of its own."""
         marks = []
         for note in filter(None, notes):
-            if note not in self.lines:
-                self.lines.append(note)
-            marks.append(f" [{self.lines.index(note) + 1}]")
+            own = note.removeprefix(APPROXIMATE).strip()
+            for line in filter(None, (APPROXIMATE if own != note else "", own)):
+                if line not in self.lines:
+                    self.lines.append(line)
+                marks.append(f" [{self.lines.index(line) + 1}]")
         return "".join(marks)
 
 
