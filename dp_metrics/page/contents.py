@@ -22,6 +22,7 @@ from dp_metrics.page.in_short import QUESTIONS, summary_of
 from dp_metrics.page.page_numbers import FOR_WHOM, HOW_GOOD
 from dp_metrics.page.page_plan import ByGroupToo, PageRelease, feature_of, first_of, times_as_wide
 from dp_metrics.page.requirements import CANNOT_TELL, Verdicts, parsed
+from dp_metrics.page.setting import called
 from dp_metrics.page.shown import (
     IN_UNITS,
     TOO_NOISY,
@@ -195,7 +196,8 @@ def sections_of(page: PageFacts, exact: Mapping[str, float] | None = None) -> li
         features = list(dict.fromkeys(one.feature for one in groups))
         for feature in features:
             caption = "By group" if len(features) == 1 else "By all features together"
-            caption = caption if feature is None else f"By feature {feature + 1}"
+            if feature is not None:
+                caption = f"By {called(evaluated.asked.get('feature_names', ()), feature)}"
             here = [one for one in groups if one.group is not None and one.feature == feature]
             tables.append(_by("group", caption, here, _sizes(evaluated, feature)))
         gaps = [one for one in groups if one.group is None]

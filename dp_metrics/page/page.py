@@ -34,7 +34,7 @@ from dp_metrics.page.page_plan import (
     planned,
 )
 from dp_metrics.page.requirements import Verdicts, checked, needed_releases, spelled
-from dp_metrics.page.setting import Setting, given
+from dp_metrics.page.setting import Setting, given, names_of_features
 from dp_metrics.release.query import Source, Together
 from dp_metrics.release.release import Release
 from dp_metrics.release.stored_answers import Answer, answer_json, read_shape, restored, restores
@@ -506,7 +506,7 @@ def private_evaluate(  # noqa: PLR0913 - options of a whole page
         Public range of targets, to which these and predictions are clipped; None: unbounded.
     sensitive_features : array-like or data frame, default=None
         The group of each record, such as sex, by which the page compares; several columns make a group of
-        each combination. (The `groups` of other functions are persons.)
+        each combination, and are called by their names if they have any. (`groups` are persons.)
     group_labels : array-like, or list of array-like, default=None
         The public labels of the groups.
     membership : {"private", "public"}, default="private"
@@ -654,6 +654,7 @@ def private_evaluate(  # noqa: PLR0913 - options of a whole page
         tolerance,
         equal_groups,
         check_flag(crossed, "crossed"),
+        names_of_features(sensitive_features),
     )  # fmt: skip
     at = datetime.now(UTC).replace(microsecond=0)
     terms = Terms.of(

@@ -22,6 +22,7 @@ from dp_metrics.page.page_plan import (
     PageRelease,
     feature_of,
 )
+from dp_metrics.page.setting import called
 from dp_metrics.release.released import Interval, Monotone, ReleasedNumbers, only
 from dp_metrics.release.result import Result
 
@@ -71,7 +72,7 @@ def _numbers_of(release: str, told: Any, evaluated: PageRelease) -> Iterator[Num
         for place, labels in enumerate(features):  # sums over the other features tell each feature alone
             others = {repr(label) for at, one in enumerate(features) for label in one if at != place}
             is_clear = others.isdisjoint(map(repr, labels))
-            yield from _of_frame(told.by_group.margin(place), place, is_clear=is_clear)
+            yield from _of_frame(told.by_group.margin(place), place, evaluated, is_clear=is_clear)
         yield from _of_groups(release, told.by_group, evaluated)
     elif isinstance(told, PrivateMetricFrame):
         if release.startswith("absolute error") and not feature_of(release):
@@ -148,18 +149,18 @@ def _of_groups(release: str, frame: PrivateMetricFrame, evaluated: PageRelease) 
         several = [groups.labels for groups in Groups.apart(asked, len(asked))]
         others = {repr(label) for at, one in enumerate(several) for label in one if at != feature}
         is_clear = others.isdisjoint(map(repr, frame.by_group))
-    yield from _of_frame(frame, feature, is_clear=is_clear)
+    yield from _of_frame(frame, feature, evaluated, is_clear=is_clear)
 
 
 def _of_frame(
-    frame: PrivateMetricFrame, feature: int | None = None, *, is_clear: bool = True
+    frame: PrivateMetricFrame, feature: int | None, evaluated: PageRelease, *, is_clear: bool
 ) -> Iterator[Number]:
     """Return the numbers of groups, by one of several features perhaps, and the largest differences."""
-    by = "" if feature is None else f"feature {feature + 1}"
+    by = "" if feature is None else called(evaluated.asked.get("feature_names", ()), feature)
     for one in frame.numbers().values():
         if one.group is not None:
-            called = group_in_words(one.group)
-            name = f"{one.metric} in {called if is_clear else f'{by} {called}'}"
+            group = group_in_words(one.group)
+            name = f"{one.metric} in {group if is_clear else f'{by} {group}'}"
             yield replace(one, name=name, section=FOR_WHOM, feature=feature)
         elif one.name.endswith(GAP):
             yield replace(one, name=f"{one.name}{by and f' by {by}'}", section=FOR_WHOM, feature=feature)

@@ -6,14 +6,14 @@ floats of all of them, and would choose the page.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from functools import partial
 from typing import Any, NamedTuple, Self, TypeAlias
 
 import numpy as np
 
-from dp_metrics.inputs.arrays import stated_shape
+from dp_metrics.inputs.arrays import names_of, stated_shape
 from dp_metrics.inputs.labels import LabelSet
 from dp_metrics.inputs.models import estimator_type, has_method, known_labels, named_by_labels, response_of
 from dp_metrics.inputs.options import (
@@ -76,6 +76,8 @@ class Setting:
         Whether there are metrics in which each person counts once as well.
     crossed : bool, default=True
         Whether groups are by all of several features together, and not by each alone.
+    feature_names : tuple of str, default=()
+        What several features are called, if the columns of their container have names.
     """
 
     columns: tuple[str, ...]
@@ -95,6 +97,7 @@ class Setting:
     tolerance: float | None = None
     equal_groups: bool = False
     crossed: bool = True
+    feature_names: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         check_choice(self.membership, "membership", ("private", "public"))
@@ -129,7 +132,8 @@ class Setting:
     @classmethod
     def of(cls, asked: Mapping[str, Any]) -> Self:
         """Return the setting of options as `asked` returned them."""
-        listed = {name: tuple(asked[name]) for name in ("columns", "requirements") if name in asked}
+        several = ("columns", "requirements", "feature_names")
+        listed = {name: tuple(asked[name]) for name in several if name in asked}
         return cls(**{**asked, **listed})
 
     @property
@@ -145,7 +149,7 @@ class Setting:
     def asked(self) -> dict[str, Any]:
         """Return the options by name; the latest only if they are given, for stored pages lack them."""
         options = {one.name: getattr(self, one.name) for one in fields(self)}
-        late = ("max_records", "words", "requirements", "tolerance", "equal_groups")
+        late = ("max_records", "words", "requirements", "tolerance", "equal_groups", "feature_names")
         if self.crossed:
             del options["crossed"]
         return {name: value for name, value in options.items() if name not in late or value}
@@ -153,6 +157,20 @@ class Setting:
     def places(self, *names: str) -> list[int]:
         """Return the places of the columns of these names."""
         return [at for name in names for at, column in enumerate(self.columns) if column == name]
+
+
+def called(feature_names: Sequence[str], feature: int) -> str:
+    """Return what one of several features is called: by its place where it has no name."""
+    return feature_names[feature] if feature_names else f"feature {feature + 1}"
+
+
+def names_of_features(sensitive_features: Any) -> tuple[str, ...]:
+    """Return the names of the columns of several features, if these are text and differ."""
+    names = names_of(sensitive_features)
+    are_clear = (
+        len(names) > 1 and all(isinstance(name, str) for name in names) and len({*names}) == len(names)
+    )
+    return tuple(names) if are_clear else ()
 
 
 Read: TypeAlias = Callable[..., Any]

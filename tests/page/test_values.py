@@ -210,6 +210,30 @@ def test_two_features_that_are_not_crossed_are_told_one_by_one(way, second):
         assert {row[0].text: row[1].text for row in table.rows} == sizes
 
 
+@loop_over("crossed", [True, False])
+@loop_over(
+    ("names", "called"),
+    [
+        (["sex", "<i>a|ge</i>"], ["sex", "<i>a|ge</i>"]),
+        (["sex", "sex"], ["feature 1", "feature 2"]),
+        (["sex", 3], ["feature 1", "feature 2"]),
+    ],
+)
+def test_features_are_called_as_their_columns(names, called, crossed):
+    people = pd.DataFrame(np.column_stack([GROUP, np.array(["c", "a"])[OLD]]))
+    people.columns = names
+    by = {"sensitive_features": people, "group_labels": [["a", "b", "c"], ["c", "a"]], "crossed": crossed}
+    found = page(Y, PRED, labels=[0, 1], **by)
+    for at, name in enumerate(called):
+        recall = sk.recall_score(Y[people.iloc[:, at] == "c"], PRED[people.iloc[:, at] == "c"])
+        check(found, {f"recall in {name} 'c'": recall}, abs=5e-3)
+        assert found[f"recall difference by {name}"].feature == at
+        assert found.sections[2].tables[at].caption.startswith(f"By {name},")
+    again = dp.PrivateEvaluation.from_json(found.to_json())
+    assert [*again] == [*found]
+    assert "<i>" not in found.to_html() + found.to_markdown()
+
+
 @EVERY
 def test_targets_by_two_features_that_are_not_crossed(way):
     found = page(
