@@ -182,7 +182,7 @@ def sections_of(page: PageFacts, exact: Mapping[str, float] | None = None) -> li
     of_all = [one for one in good if one.label is None]
     tables = [_overall(of_all, evaluated, exact=exact)]
     if any(one.bias for one in of_all):
-        tables.append(_ways(of_all))
+        tables.append(_ways(of_all, evaluated))
     if of_labels := [one for one in good if one.label is not None]:
         tables.append(_by("label", "By label", of_labels))
     tables += _of_tables(evaluated)
@@ -258,10 +258,26 @@ def _scale(numbers: Sequence[Number], scale: float) -> str:
     return f"Dot: released. Line: range. Dotted: {TOO_NOISY}. Scale: {both}." if both else ""
 
 
-def _ways(numbers: Sequence[Number]) -> Table:
-    """Return which way numbers err."""
-    rows = [[Cell(one.name), Cell(one.bias or _EITHER_WAY)] for one in numbers]
-    return Table("Which way these numbers err", ["", "errs"], rows)
+def _ways(numbers: Sequence[Number], evaluated: PageRelease) -> Table:
+    """Return which way numbers err, and by how much means did in trials at this n and epsilon."""
+    rows = [
+        [Cell(one.name), Cell(one.bias or _EITHER_WAY), Cell(_in_trials(one, evaluated))] for one in numbers
+    ]
+    return Table("Which way these numbers err", ["", "errs", "in trials off by"], rows, [_TRIALS])
+
+
+_TRIALS = (
+    "As a part of the number: with normal errors, to heavy tails (Student's law with 3 degrees of freedom)."
+)
+
+
+def _in_trials(number: Number, evaluated: PageRelease) -> str:
+    """Return by how much a mean loss was off where errors were known."""
+    expected = evaluated.plan[number.release].expected_range
+    if expected is None or number.metric == "r2":
+        return ""
+    times = 0.5 if number.metric == "rmse" else 1.0  # the root of a number that is off by a small part
+    return " to ".join(f"{100 * times * end:.2g} %" for end in expected)
 
 
 def _of_noise(numbers: Sequence[Number]) -> Table:

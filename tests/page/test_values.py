@@ -302,6 +302,13 @@ def test_regression(way, bounds, tolerance):
 def test_what_leads_a_page_of_targets_has_limits_on_both_sides():
     found = page(TARGET, ESTIMATE, task="regression", epsilon=6.0, tolerance=0.2)
     assert [*found][:3] == ["median absolute error", "share within tolerance", "share too high"]
+    (ways,) = (one for one in found.sections[1].tables if one.caption == "Which way these numbers err")
+    tried = {row[0].text: row[2].text for row in ways.rows}
+    light, heavy = (100 * end for end in found.plan["absolute error"].expected_range)
+    assert tried["mae"] == f"{light:.2g} % to {heavy:.2g} %"
+    least, half = (float(tried[name].split(" %")[0]) for name in ("mse", "rmse"))
+    assert half == pytest.approx(least / 2, rel=0.1)
+    assert tried["r2"] == tried["share too high"] == ""
     for name in [*found][:3]:
         lower, upper = found[name].population_interval()
         assert 0 < lower < found[name].value < upper < 1
