@@ -69,6 +69,24 @@ def site(built):
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize(
+    ("asked", "page"),
+    [
+        ("Fairness", "groups.html"),
+        ("confidence interval", "how_sure.html"),
+        ("private_mse", "api/generated/dp_metrics.private_mse.html"),
+    ],
+)
+def test_the_search_leads_to_the_right_page_first(built, browser, asked, page):
+    browser.get(f"{(built / 'search.html').as_uri()}?q={asked.replace(' ', '+')}")
+    wait = import_module("selenium.webdriver.support.ui").WebDriverWait(browser, 20)
+    first, *_ = wait.until(lambda shown: shown.find_elements("css selector", "ul.search li a"))
+    found = first.get_attribute("href").partition("#")[0].partition("?")[0]
+    browser.get_log("browser")  # a file may not read others for excerpts, of which other tests shall not know
+    assert found == (built / page).as_uri()
+
+
+@pytest.mark.slow
 def test_every_public_name_has_a_page(site):
     names = [f"{module}.{name}" for module, several in PUBLIC.items() for name in several]
     for name in names:
