@@ -472,7 +472,7 @@ def system_of(entropy):
 def known_of(plan, source, epsilon=1, relation=Relation.REPLACE_ONE):
     """Return the noises of a plan, and the stats that they ask for."""
     noises, _ = plan.noises(Terms(Fraction(epsilon), relation), source.totals, source.capacity)
-    return noises, source.stats(noises)
+    return noises, list(map(source.look, range(len(noises)), noises))
 
 
 def result_as_if(plan, source, values, epsilon=1, metric="private_compare") -> Result:

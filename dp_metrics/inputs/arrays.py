@@ -1008,14 +1008,13 @@ def targets(records: Records, *, columns: int) -> Records:
         flattened(as_numbers(records.array(at, columns), name, allow_2d=True, relation=records.relation))
         for at, name in enumerate(("y_true", "y_pred"))
     )
-    arrays = {"y_true": true, "y_pred": pred}
-    check_same_length(arrays, relation=records.relation)
+    checked = checked_records(records, {"y_true": true, "y_pred": pred})
     outputs = [1 if array.ndim == 1 else array.shape[1] for array in (true, pred)]
     if outputs[0] != outputs[1]:
         # someone may pass rows for columns: the numbers would then tell how many records there are
         numbers_of = "" if records.relation.private_n else f" ({outputs[0]}!={outputs[1]})"
         raise ValueError(f"y_true and y_pred have different number of output{numbers_of}")
-    return checked_records(records, arrays)
+    return checked
 
 
 def checked_records(records: Records, arrays: Mapping[str, NDArray[Any]]) -> Records:

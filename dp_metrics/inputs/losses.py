@@ -54,7 +54,20 @@ class RecordLoss:
 
     def __call__(self, *blocks: NDArray[Any]) -> Floats:
         """Return the losses of blocks of records, one number each, not yet clipped to the cap."""
-        return mean_over_outputs(self._losses(blocks), self.output_weights)
+        return self.with_largest(*blocks)[0]
+
+    def with_largest(self, *blocks: NDArray[Any]) -> tuple[Floats, float]:
+        """Return the losses of blocks of records, not yet clipped to the cap, and the largest of them."""
+        tell_all = self.bounds is None and self.loss in FINITE_FOR_FINITE_ONLY
+        records = (
+            [np.ascontiguousarray(block, np.float64) for block in blocks] if tell_all else self._read(blocks)
+        )
+        losses, largest = with_largest(self.loss(*records))
+        if tell_all and not math.isfinite(largest):
+            self._read(blocks)  # raises if a record is not finite; else a loss overflows
+        if losses.ndim == 1:
+            return losses, largest
+        return with_largest(mean_over_outputs(losses, self.output_weights))
 
     @property
     def may_be_heavy(self) -> bool:
@@ -65,17 +78,19 @@ class RecordLoss:
         """
         return getattr(self.loss, "func", self.loss) not in (absolute_error, pinball_loss)
 
-    def _losses(self, blocks: tuple[NDArray[Any], ...]) -> Floats:
-        if self.bounds is None and self.loss in FINITE_FOR_FINITE_ONLY:
-            losses = self.loss(*(np.ascontiguousarray(block, np.float64) for block in blocks))
-            if math.isfinite(losses.max(initial=0.0)):
-                return losses
+    def _read(self, blocks: tuple[NDArray[Any], ...]) -> list[NDArray[Any]]:
+        """Return checked blocks, clipped to the bounds."""
         records = [read(block) for read, block in zip(self.reads, blocks, strict=True)]
         if self.check is not None:
             self.check(*records)
         if self.bounds is not None:
             records = [np.clip(numbers, *self.bounds) for numbers in records]
-        return self.loss(*records)
+        return records
+
+
+def with_largest(losses: Floats) -> tuple[Floats, float]:
+    """Return losses, which are at least 0 or NaN, and the largest of them: NaN if one is."""
+    return losses, float(losses.max(initial=0.0))
 
 
 def squared_error(y_true: Floats, y_pred: Floats) -> Floats:

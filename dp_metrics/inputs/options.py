@@ -84,16 +84,15 @@ def check_positive(value: Any, name: str, message: str = "{} must be a positive,
 
 def check_epsilon(epsilon: Any) -> float:
     """Return epsilon as a float; it must be a finite, positive real number."""
-    if isinstance(epsilon, Decimal):  # a signaling NaN has no float
-        epsilon = float(epsilon) if epsilon.is_finite() else math.nan
-    return check_positive(epsilon, "epsilon")
+    return float(exact_epsilon(epsilon))
 
 
 def exact_epsilon(epsilon: Epsilon) -> Fraction:
     """Return epsilon as the decimal number that people typed; a Fraction or a Decimal stands for itself."""
-    value = check_epsilon(epsilon)
-    if isinstance(epsilon, Decimal):
+    if isinstance(epsilon, Decimal) and epsilon.is_finite():  # a signaling NaN has no float
+        check_positive(float(epsilon), "epsilon")
         return Fraction(epsilon)
+    value = check_positive(epsilon, "epsilon")
     if isinstance(epsilon, numbers.Rational):
         return Fraction(int(epsilon.numerator), int(epsilon.denominator))
     return _decimal(value)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property, partial
-from itertools import accumulate, islice
+from itertools import accumulate, islice, starmap
 from operator import add, sub
 from typing import Any, Self, TypeAlias
 
@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dp_metrics.inputs.arrays import Records
-from dp_metrics.inputs.losses import RecordLoss, clamp
+from dp_metrics.inputs.losses import RecordLoss, clamp, with_largest
 from dp_metrics.inputs.options import MAX_FLOAT, Floats, limit_of
 from dp_metrics.mechanisms import Geometric, Mechanism
 from dp_metrics.mechanisms._base import NEEDS_LIMIT
@@ -55,8 +55,8 @@ from dp_metrics.sensitivity.output_bounds import BoundsFacts, OutputBounds, padd
 
 _TINY = math.ulp(0.0)  # a sensitivity must not be rounded down to none
 
-Terms: TypeAlias = Callable[[], Iterator[Floats]]
-"""Returns what is added, in blocks, as often as it is called."""
+Terms: TypeAlias = Callable[[], Iterator[tuple[Floats, float]]]
+"""Returns what is added, in blocks with the largest of each, as often as it is called."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -146,10 +146,9 @@ class MeanOf(Number):
         largest, pairs, smallest = Largest(ranks), LargestPairs(ranks), Largest(ranks, sign=-1)
         sums, levels, total = BlockSums(), LevelSums() if forget else None, 0
         with np.errstate(all="ignore"):  # a loss that overflows is clipped; a warning would tell of it
-            for block in terms():
+            for block, high in terms():
                 if block.size == 0:
                     continue
-                high = float(block.max())
                 if high > limit:
                     block, high = np.minimum(block, limit), limit
                 largest.add(block, high)
@@ -181,16 +180,17 @@ class MeanOf(Number):
         place = ... if self.column is None else (slice(None), self.column)
         return tuple([array[place] for array in records.arrays])
 
-    def _terms(self, arrays: tuple[NDArray[Any], ...], weights: PublicWeights) -> Iterator[Floats]:
+    def _terms(
+        self, arrays: tuple[NDArray[Any], ...], weights: PublicWeights
+    ) -> Iterator[tuple[Floats, float]]:
         """Yield blocks of terms; losses that count alike are not yet clipped."""
         rows = max(BLOCK // max([math.prod(a.shape[1:]) for a in arrays]), 1)
         blocks = zip(*[in_blocks(a, rows) for a in arrays], strict=True)
-        losses = (self.record_loss(*block) for block in blocks)
         if weights.are_plain:
-            yield from losses
+            yield from starmap(self.record_loss.with_largest, blocks)
         else:
-            clipped = (clamp(block, self.record_loss.cap) for block in losses)
-            yield from in_blocks(weights.terms(np.concatenate([np.empty(0), *clipped])))
+            clipped = (clamp(self.record_loss(*block), self.record_loss.cap) for block in blocks)
+            yield from map(with_largest, in_blocks(weights.terms(np.concatenate([np.empty(0), *clipped]))))
 
 
 @dataclass(frozen=True, eq=False)
@@ -398,8 +398,8 @@ class MeanStats:
     def _clipped(self, y: float) -> ClippedSum:
         n, weight = self.totals.size, self.totals.weight
         # the scale is never used without records
-        scale = Fraction(weight, n << UNIT_BITS) if n else Fraction(1)
-        unit, wanted = 1 / (scale * (1 << UNIT_BITS)), Fraction(y) * scale
+        unit = Fraction(n, weight) if n else Fraction(1, 1 << UNIT_BITS)
+        wanted = Fraction(y) / (unit * (1 << UNIT_BITS))
         at_least = rounded_quotient(wanted.numerator, wanted.denominator)
         if at_least < wanted:
             at_least = float(np.nextafter(at_least, np.inf))
@@ -417,15 +417,15 @@ class MeanStats:
         """Return the sum of min(term, level) in units of 2**-1074, from the largest terms if they tell it."""
         level, largest = rounded_quotient(units, 1 << UNIT_BITS), self.largest
         if largest.size == self.totals.size or (largest.size and largest[-1] <= level):
-            above = to_units(largest[: np.searchsorted(-largest, -level)])
-            return self.total - sum(above) + len(above) * units
+            above = largest[: np.searchsorted(-largest, -level)]
+            return self.total - exact_sum(above) + above.size * units
         if self.by_level is not None:
             total = sum(in_units(at, part) for at, (_, part) in self.by_level.items() if at < number)
             return total + units * sum(count for at, (count, _) in self.by_level.items() if at >= number)
         assert self.terms is not None
         total = 0
         with np.errstate(all="ignore"):
-            for block in self.terms():
+            for block, _ in self.terms():
                 below = block[block < level]  # losses that are not yet clipped are above it
                 total += exact_sum(below) + (block.size - below.size) * units
         return total

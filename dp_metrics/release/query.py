@@ -65,12 +65,6 @@ class Source:
         """Return the source of a summary."""
         return cls(tuple([one.totals for one in stats]), partial(_kept, stats, capacity), capacity)
 
-    def stats(self, noises: Sequence[Noise]) -> list[Any]:
-        """Return the stats that noises ask for."""
-        # whoever made NumPy raise or warn of overflows would learn of the data
-        with np.errstate(all="ignore"):
-            return list(map(self.look, range(len(noises)), noises))
-
 
 def _kept(stats: Sequence[Any], capacity: int, place: int, noise: Noise) -> Any:
     """Return stats that are known; warn if a noise could use more ranks, which depends on public numbers."""

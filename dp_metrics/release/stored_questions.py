@@ -221,6 +221,9 @@ WEIGHTS = ("sample_weight", "groups")
 PER_RECORD = frozenset({*WEIGHTS, "max_records", "equal_groups"})
 """Arguments that are public of each record: how much it counts, whose it is, how many of a person count."""
 
+_OF_RECORDS = RECORDS | PER_RECORD
+_NO_OPTIONS = SETTINGS | _OF_RECORDS
+
 OTHER_VERSION = (
     "This release was stored by another version of dp_metrics: read it with that one, or see its value in "
     "`results()` of the budget."
@@ -276,10 +279,8 @@ class Call:
             If `max_records` is of no use, or no positive whole number.
         """
         asked_of_persons(*_of_persons(arguments))
-        options = {
-            name: value for name, value in arguments.items() if name not in SETTINGS | RECORDS | PER_RECORD
-        }
-        records = {name: value for name, value in arguments.items() if name in RECORDS | PER_RECORD}
+        options = {name: value for name, value in arguments.items() if name not in _NO_OPTIONS}
+        records = {name: value for name, value in arguments.items() if name in _OF_RECORDS}
         return cls(kind, {"options": {**options, **described}}, partial(public_records, records, features))
 
 

@@ -31,7 +31,6 @@ _ROW = 1 << 9
 _FACTORS_OF_DOTS = np.array([[1], [2], [1], [2], [2], [1], [2], [2], [2]])
 _BITS_OF_DOTS = np.array([[22], [44], [68], [90], [136], [45], [67], [113], [90]])
 _SAFE_EXPONENT = 400
-_ONE_THREAD = 1 << 13
 _HUGE = 2.0**960
 _WORD = 2.0**63
 _FEW = 32  # adding so few values one by one is as fast as one more pass over arrays
@@ -211,6 +210,8 @@ def exact_sum(values: Floats) -> int:
     ----------
     values : ndarray of shape (n,), float64, finite
     """
+    if values.size <= _FEW:
+        return _sum_one_by_one(values)
     blocks = BlockSums()
     return sum(blocks.total(block, _largest_size(block)) for block in in_blocks(values))
 
@@ -261,7 +262,7 @@ class BlockSums:
     """
 
     def __init__(self) -> None:
-        self._rest = self._sizes = self._ones = np.empty(0)
+        self._rest = self._sizes = np.empty(0)
         self._is_small = np.empty(0, dtype=np.bool_)
         self._slices = np.empty((4, 0))
         self._usual = 0.0  # the size of most values of an earlier block
@@ -270,7 +271,7 @@ class BlockSums:
     def _grow(self, size: int) -> None:
         """Make buffers that are long enough."""
         if self._sizes.size < size:
-            self._rest, self._sizes, self._ones = np.empty(size), np.empty(size), np.ones(size)
+            self._rest, self._sizes = np.empty(size), np.empty(size)
             self._is_small = np.empty(size, dtype=np.bool_)
 
     def total(self, block: Floats, largest: float, *, signed: bool = True) -> int:
@@ -307,7 +308,7 @@ class BlockSums:
             small = self._smaller(block, lowest + _REST_FROM, signed)
             apart = rest[small]
             rest[small] = 0.0
-            total += float_units(_dot(rest, self._ones[: rest.size]))
+            total += float_units(float(np.add.reduce(rest)))
             if small.size <= _FEW:
                 return total + _sum_one_by_one(apart)
             block = apart[apart != 0.0]
@@ -430,15 +431,6 @@ def _exponent(value: float) -> int:
 
 def _split(values: Floats, mask: NDArray[np.bool_]) -> tuple[Floats, Floats]:
     return values[mask], values[~mask]
-
-
-def _dot(a: Floats, b: Floats) -> float:
-    """Return the sum of the products, which is exact here, in pieces too short to be spread over threads."""
-    if a.size <= _ONE_THREAD:
-        return float(a @ b)
-    return float(
-        sum([a[i : i + _ONE_THREAD] @ b[i : i + _ONE_THREAD] for i in range(0, a.size, _ONE_THREAD)])
-    )
 
 
 def _by_einsum(a: Floats, b: Floats) -> Floats:
