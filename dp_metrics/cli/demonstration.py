@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from dp_metrics._packages import import_extra
-from dp_metrics.cli.words import CommandError, several, told_as
+from dp_metrics.cli.words import SEVERAL, CommandError, told_as
 from dp_metrics.evaluation.datasets import (
     DATA_VARIABLE,
     DATASETS,
@@ -49,7 +49,7 @@ def add_data_folder(parser: argparse.ArgumentParser) -> None:
 def add_data(parser: argparse.ArgumentParser) -> None:
     """Add the options that name the data of the demonstration."""
     names = f"data sets of the demonstration, of {', '.join(DATASETS)} (default: {' '.join(EMBEDDED)})"
-    parser.add_argument("--dataset", **several(), metavar="NAME", help=names)
+    parser.add_argument("--dataset", **SEVERAL, metavar="NAME", help=names)
     add_data_folder(parser)
 
 
