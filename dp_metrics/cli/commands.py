@@ -26,7 +26,6 @@ from dp_metrics.cli.files import (
     MEDS,
     Column,
     Columns,
-    Kind,
     Predictions,
     Progress,
     add_dialect,
@@ -40,6 +39,7 @@ from dp_metrics.cli.words import (
     SEVERAL,
     CommandError,
     Refusal,
+    add_columns,
     add_metric,
     add_option,
     add_options,
@@ -70,7 +70,6 @@ from dp_metrics.release.stored_questions import PER_RECORD, public_records
 from dp_metrics.release.terms import Terms
 
 _FILE = "file: .csv, .parquet or .pq"
-_COLUMNS = {**SEVERAL, "metavar": "COL", "default": None}
 _NO_RECORD, _NOTHING = "Found array with 0 sample", 5e-324
 _WHETHER_SPENT = "`dp-metrics budget` shows whether epsilon was spent"
 
@@ -155,12 +154,15 @@ def _silent_about_data() -> Iterator[None]:
         ) from None
 
 
-def _add(parser: argparse.ArgumentParser, function: Callable[..., Any], *columns: str, **cost: Any) -> None:
-    """Add the columns that a function takes, and who pays."""
+def _add(
+    parser: argparse.ArgumentParser, function: Callable[..., Any], *columns: str, required: Sequence[str] = ()
+) -> None:
+    """Add the file, the columns that a function takes, and who pays."""
+    parser.add_argument("predictions", type=Path, metavar="PREDICTIONS", help=_FILE)
     add_dialect(parser)
-    for name in columns:
-        add_option(parser, function, name, **_COLUMNS)
-    add_payer(parser, function, **cost)
+    for name in (*required, *columns):
+        add_columns(parser, function, name, required=name in required)
+    add_payer(parser, function)
 
 
 # Groups
@@ -176,25 +178,25 @@ def _add_groups(parser: argparse.ArgumentParser) -> None:
     group_labels
         public labels of these groups; repeated for each column
     """
-    own = partial(add_option, parser, _add_groups)
-    own("sensitive_features", "--sensitive-features", "--sensitive", **{**_COLUMNS, "default": []})
-    own("group_labels", nargs="+", action="append", default=[], metavar="LABEL")
+    add_columns(parser, _add_groups, "sensitive_features", "--sensitive-features", "--sensitive")
+    more = {"nargs": "+", "action": "append", "default": [], "metavar": "LABEL"}
+    add_option(parser, _add_groups, "group_labels", **more)
 
 
 def _groups(typed: argparse.Namespace) -> tuple[dict[str, Sequence[Column]], dict[str, Any]]:
     """Return the columns of groups, and their labels, as arguments of a function."""
-    if len(typed.sensitive_features) != len(typed.group_labels):
+    features = typed.columns.get("sensitive_features", ())
+    if len(features) != len(typed.group_labels):
         raise CommandError(
             "--group-labels is needed once for each column of --sensitive-features, in their order: labels "
             "of groups are public, and never read from the data"
         )
-    if not typed.sensitive_features:
+    if not features:
         return {}, {}
     labels = [[*value_of(words, "group_labels")] for words in typed.group_labels]
     if_text = " (for groups that are text, --group-labels must be text)"
     columns = [
-        columns_of_labels([name], known, if_text)[0]
-        for name, known in zip(typed.sensitive_features, labels, strict=True)
+        columns_of_labels([name], known, if_text)[0] for name, known in zip(features, labels, strict=True)
     ]
     return {"sensitive_features": columns}, {"group_labels": labels[0] if len(labels) == 1 else labels}
 
@@ -217,12 +219,10 @@ def add_score(parser: argparse.ArgumentParser, words: Sequence[str]) -> None:
     column
         column of a metric of one column, such as private_mean
     """
-    own = partial(add_option, parser, add_score)
-    parser.add_argument("predictions", type=Path, metavar="PREDICTIONS", help=_FILE)
-    own("metric", required=True, metavar="NAME")
+    add_option(parser, add_score, "metric", required=True, metavar="NAME")
     _add(parser, private_mse, "y_true", "sample_weight", "groups")
-    own("y_pred", "--y-pred", "--y-proba", "--y-prob", "--y-score", **_COLUMNS)
-    own("column", **_COLUMNS)
+    add_columns(parser, add_score, "y_pred", "--y-pred", "--y-proba", "--y-prob", "--y-score")
+    add_columns(parser, add_score, "column")
     _add_groups(parser)
     add_limits(parser)
     add_metric(parser, typed_after(words, "--metric"))
@@ -296,22 +296,20 @@ def _columns_of(
         raise CommandError(f"{row.name} takes no --sensitive-features: it needs --column only")
     asked = ("column",) if len(row.data) == 1 else ("y_true", "y_pred")
     for name in ("y_true", "y_pred", "column"):
-        if getattr(typed, name) and name not in asked:
+        if name in typed.columns and name not in asked:
             raise CommandError(f"{row.name} takes no {flag(name)}, but {' and '.join(map(flag, asked))}")
     columns: dict[str, Sequence[Column]] = {}
     for argument, name in zip(row.data, asked, strict=True):
-        if not getattr(typed, name):
+        if name not in typed.columns:
             raise CommandError(f"{row.name} needs {flag(name)}, the column of {argument}")
-        columns[argument] = columns_of(row, argument, getattr(typed, name), options)
-    for name, kind in (("sample_weight", Kind.NUMBER), ("groups", Kind.LABEL)):
-        if not getattr(typed, name):
-            continue
+        columns[argument] = columns_of(row, argument, typed.columns[name], options)
+    for name in sorted(PER_RECORD & typed.columns.keys()):
         if has_groups:
             raise CommandError(f"--sensitive-features and {flag(name)} can't be used together")
         if name not in row.options:
             because = f": {row.refused[name]}" if name in row.refused else ""
             raise CommandError(f"{row.name} takes no {flag(name)}{because}")
-        columns[name] = each(getattr(typed, name), kind)
+        columns[name] = each(typed.columns[name], is_label=name == "groups")
     return columns
 
 
@@ -328,7 +326,7 @@ _OPEN = (
 )
 _EXIT_CODES = {"pass": 0, "fail": 1, "cannot tell": 3}
 _PREDICTIONS = ("y_pred", "y_proba", "y_score")
-_OF_DEMONSTRATION = frozenset(("dataset", "data_dir", "epsilon", "output", "json", "about", "run"))
+_OF_DEMONSTRATION = frozenset(("dataset", "data_dir", "epsilon", "output", "json", "about", "run", "columns"))
 """What may be typed, or has a default, where there is no file."""
 
 
@@ -360,9 +358,12 @@ def add_evaluate(parser: argparse.ArgumentParser, _words: Sequence[str]) -> None
     own = partial(add_option, parser, add_evaluate)
     file = f"{_FILE}; none for the demonstration"
     parser.add_argument("predictions", type=Path, metavar="PREDICTIONS", nargs="?", help=file)
+    add_dialect(parser)
+    for name in (*_PREDICTIONS, "baseline", "groups"):
+        add_columns(parser, private_evaluate, name)
     cost = {"nargs": "+", "required": False, "help": told(add_evaluate, "epsilon")}
-    _add(parser, private_evaluate, *_PREDICTIONS, "baseline", "groups", **cost)
-    own("y_true", nargs=1, metavar="COL")
+    add_payer(parser, private_evaluate, **cost)
+    add_columns(parser, add_evaluate, "y_true", nargs=1)
     _add_groups(parser)
     own("requirements", "--require", **SEVERAL, metavar="REQUIREMENT")
     add_options(parser, private_evaluate, requirements="--require")
@@ -376,7 +377,7 @@ def add_evaluate(parser: argparse.ArgumentParser, _words: Sequence[str]) -> None
 def run_evaluate(typed: argparse.Namespace) -> int:
     """Write a page and print its numbers, or demonstrate one; return what requirements say."""
     if typed.predictions is None:
-        for name, words in vars(typed).items():
+        for name, words in (vars(typed) | typed.columns).items():
             if words and name not in _OF_DEMONSTRATION:
                 option = "--require" if name == "requirements" else flag(name)
                 raise CommandError(f"{option} needs a file of predictions: dp-metrics evaluate FILE ...")
@@ -411,15 +412,14 @@ def run_evaluate(typed: argparse.Namespace) -> int:
 
 def _page_of(typed: argparse.Namespace) -> tuple[Columns, dict[str, Any]]:
     """Return the columns of a page, and its options."""
-    named = {name: getattr(typed, name) for name in ("y_true", *_PREDICTIONS, "groups", "baseline")}
-    named = {name: columns for name, columns in named.items() if columns}
+    named = {name: columns for name, columns in typed.columns.items() if name != "sensitive_features"}
     if typed.format == "meds":  # a column that is named counts more than the format
         if typed.predictions.suffix.lower() == ".csv":
             raise CommandError(f"{typed.predictions} is no Parquet file, as --format meds needs")
         there = open_predictions(typed.predictions, {}).there
         taken = {*named, *(_PREDICTIONS if named.keys() & {*_PREDICTIONS} else ())}
         named |= {name: [one] for name, one in MEDS.items() if name not in taken and one in there}
-    options = given(typed, private_evaluate, (*named, "sensitive_features", "group_labels"))
+    options = given(typed, private_evaluate)
     predictions = named.keys() & {*_PREDICTIONS}
     if "y_true" not in named or not predictions:
         raise CommandError("a page needs --y-true, and --y-pred, --y-score or --y-proba")
@@ -433,7 +433,7 @@ def _page_of(typed: argparse.Namespace) -> tuple[Columns, dict[str, Any]]:
         if name in of_labels:
             columns[name] = columns_of_labels(of_name, options.get("labels"))
         else:
-            columns[name] = each(of_name, Kind.LABEL) if name == "groups" else each(of_name, is_named=True)
+            columns[name] = each(of_name, is_label=name == "groups", is_named=name != "groups")
     return columns | groups, options | labels
 
 
@@ -471,29 +471,25 @@ def add_compare(parser: argparse.ArgumentParser, words: Sequence[str]) -> None:
     On more records, by a sign test; or, with --max-difference, by the mean loss. What is checked when, and
     what the exit codes say, is as for `score`.
     """
-    parser.add_argument("predictions", type=Path, metavar="PREDICTIONS", help=_FILE)
-    _add(parser, private_compare, *_COMPARED, "groups")
+    _add(parser, private_compare, "groups", required=_COMPARED)
     add_options(parser, private_compare)
     add_metric(parser, typed_after(words, "--loss", ["zero_one"]))
 
 
 def run_compare(typed: argparse.Namespace) -> None:
     """Print which model is better."""
-    for name in _COMPARED:
-        if not getattr(typed, name):
-            raise CommandError(f"a comparison needs {flag(name)} COL, a column of the file")
-    asked = given(typed, private_compare, but=(*_COMPARED, "groups"))
+    asked = given(typed, private_compare)
     with mistakes():
         row, fixed = row_of(asked.pop("loss", "zero_one"), "loss")
     if len(row.data) == 1:
         raise CommandError(f"{row.name} is of one column: compare takes a loss of --y-true and predictions")
-    options = {**fixed, **options_of(typed, row, but=(*_COMPARED, "groups", *asked))}
+    options = {**fixed, **options_of(typed, row)}
     arguments = zip(_COMPARED, (*row.data, row.data[1]), strict=True)
-    columns = {name: columns_of(row, of, getattr(typed, name), options) for name, of in arguments}
-    if typed.groups:
-        columns["groups"] = each(typed.groups, Kind.LABEL)
-    found, budget = bought(typed, partial(private_compare, loss=row.name, **asked, **options), columns)
-    models = {name: getattr(typed, name) for name in _COMPARED[1:]}
+    columns = {name: columns_of(row, of, typed.columns[name], options) for name, of in arguments}
+    columns |= {name: each(typed.columns[name], is_label=True) for name in typed.columns if name == "groups"}
+    call = partial(private_compare, **{**options, **asked, "loss": row.name})
+    found, budget = bought(typed, call, columns)
+    models = {name: typed.columns[name] for name in _COMPARED[1:]}
     show(found, private_compare.__name__, typed, budget, more=models)
 
 
@@ -503,9 +499,8 @@ def add_interval(parser: argparse.ArgumentParser, _words: Sequence[str]) -> None
     It is about all people like the records of a file, one record per person. For a metric that `score`
     releases, `score --interval people` costs nothing more.
     """
-    parser.add_argument("predictions", type=Path, metavar="PREDICTIONS", help=_FILE)
     _add(parser, private_mean_interval)
-    add_option(parser, private_mean_interval, "losses", "--column", nargs=1, metavar="COL", required=True)
+    add_columns(parser, private_mean_interval, "losses", "--column", nargs=1, required=True)
     add_option(parser, private_quantile_interval, "q", "--quantile")
     for function in (private_mean_interval, private_quantile_interval):
         add_options(parser, function, ("max_loss", "confidence", "cap"))
@@ -521,6 +516,6 @@ def run_interval(typed: argparse.Namespace) -> None:
             "an interval for the mean needs --max-loss, a public cap, or --cap private, which buys one; "
             "one for --quantile Q needs none"
         )
-    call = partial(function, **given(typed, function, but=("losses",)))
-    found, budget = bought(typed, call, {"losses": each(typed.losses)})
+    call = partial(function, **given(typed, function))
+    found, budget = bought(typed, call, {"losses": each(typed.columns["losses"])})
     show(found, function.__name__, typed, budget)

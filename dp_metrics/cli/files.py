@@ -16,7 +16,6 @@ import textwrap
 from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from contextlib import contextmanager
 from dataclasses import dataclass
-from enum import Enum, auto
 from functools import partial
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -50,13 +49,6 @@ _PARQUET_BUFFER = 1 << 20  # bytes
 _LIKE_A_NUMBER = re.compile(r"[-+.,\s0-9]*[0-9][.,\s0-9]*([eE][+-]?[0-9]+)?\s*")  # with any decimal mark
 
 
-class Kind(Enum):
-    """How the cells of a column are read."""
-
-    NUMBER = auto()
-    LABEL = auto()  # a label or an id
-
-
 @dataclass(frozen=True)
 class Column:
     """A column of a file.
@@ -65,8 +57,8 @@ class Column:
     ----------
     name : str
         Its name.
-    kind : Kind, default=Kind.NUMBER
-        How its cells are read.
+    is_label : bool, default=False
+        Whether each cell holds a label or an id, and no number.
     if_text : str, default=""
         For messages: what to do about text where numbers are needed.
     labels : sequence, default=()
@@ -76,7 +68,7 @@ class Column:
     """
 
     name: str
-    kind: Kind = Kind.NUMBER
+    is_label: bool = False
     if_text: str = ""
     labels: Sequence[Any] = ()
     is_named: bool = False
@@ -86,9 +78,9 @@ Columns: TypeAlias = Mapping[str, Sequence[Column]]
 """The columns of each argument: an array with one dimension if there is one column."""
 
 
-def each(names: Sequence[str], *how: Any, **more: Any) -> list[Column]:
+def each(names: Sequence[str], **how: Any) -> list[Column]:
     """Return columns that are read alike, as `Column` takes it."""
-    return [Column(name, *how, **more) for name in names]
+    return [Column(name, **how) for name in names]
 
 
 def columns_of(row: Metric, argument: str, names: Sequence[str], options: Mapping[str, Any]) -> list[Column]:
@@ -108,16 +100,15 @@ def columns_of(row: Metric, argument: str, names: Sequence[str], options: Mappin
     if not (row.predicts_labels or ("labels" in row.options and argument == row.data[0])):
         return each(names, is_named="labels" in row.options)
     if "labels" not in row.options:
-        return each(names, Kind.LABEL)
+        return each(names, is_label=True)
     return columns_of_labels(names, options.get("labels"), _IF_LABELS_ARE_TEXT)
 
 
 def columns_of_labels(names: Sequence[str], labels: Any, if_text: str = "") -> list[Column]:
     """Return how columns of these public labels are read; None stands for whole numbers from 0."""
     known = labels if isinstance(labels, list | tuple) else ()
-    if all(isinstance(label, int | float) and abs(label) < _LARGEST_WHOLE for label in known):
-        return each(names, Kind.NUMBER, if_text)
-    return each(names, Kind.LABEL, if_text, known)
+    are_numbers = all(isinstance(label, int | float) and abs(label) < _LARGEST_WHOLE for label in known)
+    return each(names, is_label=not are_numbers, if_text=if_text, labels=() if are_numbers else known)
 
 
 class Predictions:
@@ -216,9 +207,9 @@ class Predictions:
         if of.is_dictionary(cells.type):
             cells = cells.dictionary_decode()
         is_text = of.is_string(cells.type) or of.is_large_string(cells.type)
-        if column.kind is Kind.LABEL and is_text:
+        if column.is_label and is_text:
             return self._labels(cells, column)
-        if column.kind is Kind.NUMBER and (is_text or of.is_decimal(cells.type)):
+        if not column.is_label and (is_text or of.is_decimal(cells.type)):
             return self._numbers(cells, column)
         return np.asarray(cells.to_numpy(zero_copy_only=False))
 
@@ -333,7 +324,7 @@ class _ParquetFile(Predictions):
         are_numbers = (of.is_floating, of.is_integer, of.is_boolean, of.is_decimal)
         if not (is_text or any(is_number(there) for is_number in are_numbers)):
             raise CommandError(f"column {column.name!r} holds {there}: numbers or text are needed")
-        if is_text and column.kind is Kind.NUMBER:
+        if is_text and not column.is_label:
             raise CommandError(f"column {column.name!r} holds text: numbers are needed{column.if_text}")
 
     def _batches(self, progress: Progress) -> Iterator[Any]:

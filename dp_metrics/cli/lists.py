@@ -149,7 +149,7 @@ def add_plan(parser: argparse.ArgumentParser, words: Sequence[str]) -> None:
 
 def run_plan(typed: argparse.Namespace) -> None:
     """Print two tables of errors, or what an error or a width takes."""
-    goal = {name: value for name, value in given(typed, plan_release, but=("n",)).items() if name in _GOALS}
+    goal = {name: value for name, value in given(typed, plan_release).items() if name in _GOALS}
     with mistakes():
         plans, tables = (_plans_for if goal else _tables_of_errors)(typed, **goal)
     if typed.json:
@@ -169,7 +169,7 @@ def run_plan(typed: argparse.Namespace) -> None:
 def _planned(typed: argparse.Namespace) -> dict[str, Callable[..., ReleasePlan]]:
     """Return, of each metric as it was typed, its plan given all but one of n, epsilon and error or width."""
     planned = dict[str, Callable[..., ReleasePlan]]()
-    hints = {name: value for name, value in given(typed, plan_release, but=("n",)).items() if name in _HINTS}
+    hints = {name: value for name, value in given(typed, plan_release).items() if name in _HINTS}
     unused = {*hints}
     for word in typed.metric:
         name, _, guess = word.partition("=")
@@ -180,7 +180,7 @@ def _planned(typed: argparse.Namespace) -> dict[str, Callable[..., ReleasePlan]]
             raise CommandError(f"--metric takes NAME=GUESS, such as roc_auc=0.8, not {word!r}") from None
         hinted = {hint: hints[hint] for hint in hints_of(row) if hint in hints}
         unused -= {*hinted}
-        options = options_of(typed, row, but=("epsilon", "n"))
+        options = options_of(typed, row)
         planned[word] = partial(plan_release, name, guess=value, **fixed, **options, **hinted)
     if unused:
         raise CommandError(f"none of these metrics takes {' or '.join(sorted(unused))}")

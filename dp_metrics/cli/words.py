@@ -29,7 +29,9 @@ _WHOLE = re.compile(r"([+-]?[0-9]{1,4000})(\.0*)?")  # digits are compared: two 
 _DECIMAL = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
 _STRUCTURED = ("[", "(", "{", '"', "'")
 _LISTS = frozenset(("labels", "group_labels", "bounds", "edges", "target_names", "epsilons", "mechanisms"))
-_NEVER = frozenset(("accountant", "random_state", "dry_run", "epsilon", "spend_name", "progress"))
+_NEVER = frozenset(
+    ("group_labels", "accountant", "random_state", "dry_run", "epsilon", "spend_name", "progress")
+)
 
 
 class CommandError(Exception):
@@ -158,17 +160,30 @@ def add_options(
                 add_option(parser, function, name, *filter(None, [flags.get(name)]))
 
 
-def given(
-    typed: argparse.Namespace, function: Callable[..., Any], but: Collection[str] = ()
-) -> dict[str, Any]:
-    """Return the options of a function that were typed, as it takes them.
+class _Columns(argparse.Action):
+    def __call__(self, parser: Any, namespace: Any, names: Any, option_string: Any = None) -> None:
+        known = namespace.columns
+        namespace.columns = {**known, self.dest: [*known.get(self.dest, ()), *names]}
+
+
+def add_columns(
+    parser: argparse.ArgumentParser, function: Callable[..., Any], name: str, *flags: str, **more: Any
+) -> None:
+    """Add an option as `add_option` does, which names columns of a file: `typed.columns` has them by name."""
+    parser.set_defaults(columns={})
+    known = {"action": _Columns, "nargs": "+", "metavar": "COL", "default": argparse.SUPPRESS}
+    add_option(parser, function, name, *flags, **known | more)
+
+
+def given(typed: argparse.Namespace, function: Callable[..., Any]) -> dict[str, Any]:
+    """Return the options of a function that were typed, as it takes them; columns are none of them.
 
     A value is JSON, or a Python literal, or else text as it stands. The words of labels may be a list.
     """
     found: dict[str, Any] = {}
     for name, parameter in inspect.signature(function).parameters.items():
         words = getattr(typed, name, None)
-        if words is None or name in but or name in _NEVER:
+        if words is None or name in _NEVER:
             continue
         kind = str(parameter.annotation)
         if kind.startswith(("str", "'str")) and "Array" not in kind:
@@ -184,9 +199,9 @@ def given(
     return found
 
 
-def options_of(typed: argparse.Namespace, row: Any, but: Collection[str] = ()) -> dict[str, Any]:
-    """Return the options of a metric that were typed, and its settings; its columns are none of them."""
-    options = given(typed, row.function, ("sample_weight", "groups", *row.data, *but))
+def options_of(typed: argparse.Namespace, row: Any) -> dict[str, Any]:
+    """Return the options of a metric that were typed, and its settings."""
+    options = given(typed, row.function)
     if missing := [f"--{name}" for name in row.required if name not in options]:
         raise CommandError(f"{row.name} needs {' and '.join(missing)}")
     return options
