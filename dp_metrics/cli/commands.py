@@ -49,7 +49,6 @@ from dp_metrics.cli.words import (
     options_of,
     refusals,
     tell,
-    told,
     told_as,
     typed_after,
     value_of,
@@ -339,8 +338,6 @@ def add_evaluate(parser: argparse.ArgumentParser, _words: Sequence[str]) -> None
 
     Options
     -------
-    epsilon
-        privacy parameter of the page: 0.5, or 1/3 exactly; several in the demonstration
     y_true
         column of the true labels or targets
     requirements
@@ -361,8 +358,8 @@ def add_evaluate(parser: argparse.ArgumentParser, _words: Sequence[str]) -> None
     add_dialect(parser)
     for name in (*_PREDICTIONS, "baseline", "groups"):
         add_columns(parser, private_evaluate, name)
-    cost = {"nargs": "+", "required": False, "help": told(add_evaluate, "epsilon")}
-    add_payer(parser, private_evaluate, **cost)
+    several = "privacy parameter of the page: 0.5, or 1/3 exactly; several in the demonstration"
+    add_payer(parser, private_evaluate, nargs="+", required=False, help=several)
     add_columns(parser, add_evaluate, "y_true", nargs=1)
     _add_groups(parser)
     own("requirements", "--require", **SEVERAL, metavar="REQUIREMENT")

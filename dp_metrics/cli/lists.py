@@ -1,28 +1,19 @@
-"""Commands that read no predictions: `dp-metrics budget`, `metrics`, `plan`, `audit` and `reproduce`.
-
-What needs xgboost, pandas and matplotlib is imported only once it runs, so that ``--help`` works, and a
-missing extra is one clear line, where they are not installed.
-"""
+"""Commands that read nothing: `dp-metrics metrics`, `plan` and `audit`."""
 
 import argparse
 import inspect
 import json
 import math
-import os
 import sys
 from collections.abc import Callable, Sequence
 from functools import partial
-from pathlib import Path
 from typing import Any, TypeAlias
 
 from dp_metrics._packages import import_extra
-from dp_metrics.accounting import PrivacyAccountant
-from dp_metrics.accounting.ledgers import FileLedger
 from dp_metrics.analysis.auditing import run_audit as run_audit_of_all, to_table
 from dp_metrics.analysis.guesses import MOST_RECORDS, hints_of
 from dp_metrics.analysis.planning import ReleasePlan, plan_release
-from dp_metrics.cli.demonstration import OUTPUT, add_data_folder, clear_errors, writable_folder
-from dp_metrics.cli.show import budget_fields, one_line, short, table
+from dp_metrics.cli.show import table
 from dp_metrics.cli.words import (
     SEVERAL,
     CommandError,
@@ -34,58 +25,17 @@ from dp_metrics.cli.words import (
     given,
     mistakes,
     options_of,
-    refusals,
-    told,
     typed_after,
     whole,
 )
 from dp_metrics.metrics import METRICS, row_of
 from dp_metrics.release.stored_questions import WEIGHTS
 
-_COLUMNS = ("time (UTC)", "epsilon", "spend name", "value", "mechanism", "neighbours")
 _GOALS = ("error", "width")
 _EPSILONS = (1.0, 0.1, 0.3, 3.0, 10.0)
 _HINTS = ("positives", "predicted_positives", "classes", "law")
 _Plans: TypeAlias = list[tuple[str, ReleasePlan]]  # with the metric as it was typed
 _Tables: TypeAlias = Sequence[tuple[str, Sequence[Sequence[str]]]]  # with their titles
-_MOST_JOBS = 61 if os.name == "nt" else 1024  # Windows waits for no more processes at once
-
-
-def add_budget(parser: argparse.ArgumentParser, _words: Sequence[str]) -> None:
-    """Show the total of a budget file, what is spent and for what, what was bought, and what is left.
-
-    Options
-    -------
-    file
-        budget file, as --budget of 'score' names it
-    """
-    parser.add_argument("file", type=Path, metavar="FILE", help=told(add_budget, "file"))
-    add_json(parser)
-
-
-def run_budget(typed: argparse.Namespace) -> None:
-    """Print a budget and its history."""
-    if not typed.file.is_file():
-        raise CommandError(f"there is no budget file {typed.file}")
-    with refusals():
-        budget = PrivacyAccountant(FileLedger.total_of(typed.file), typed.file)
-        history = budget.results()
-    if typed.json:
-        names = ("spend_name", "epsilon", "mechanism", "neighboring", "value")
-        spends = [
-            {"time": spend.time.isoformat(), **{name: getattr(spend, name) for name in names}}
-            for spend in history
-        ]
-        print(json.dumps({**(budget_fields(budget) or {}), "history": spends}, indent=2))
-        return
-    print(f"total {budget.total!r}, spent {budget.spent!r}, left {budget.remaining!r}")
-    rows = [
-        (f"{spend.time:%Y-%m-%d %H:%M:%S}", repr(spend.epsilon), one_line(spend.spend_name),
-         short(spend.value), spend.mechanism or "", spend.neighboring.replace("_", " "))
-        for spend in history
-    ]  # fmt: skip
-    if rows:
-        print(f"\n{table([_COLUMNS, *rows])}")
 
 
 def add_metrics(parser: argparse.ArgumentParser, _words: Sequence[str]) -> None:
@@ -230,7 +180,7 @@ def _between(plan: ReleasePlan) -> str:
     return " to ".join(f"{end:.2g}" for end in plan.error_range or (plan.error,))
 
 
-# audit and reproduce
+# audit
 
 
 def add_audit(parser: argparse.ArgumentParser, _words: Sequence[str]) -> None:
@@ -268,51 +218,3 @@ def run_audit(typed: argparse.Namespace) -> int:
         print(f"Worst privacy loss found / epsilon, over epsilon = {claims}:\n\n{to_table(findings)}\n")
         print(max(findings.values(), key=lambda found: found.share))
     return 0 if passed else 1
-
-
-def add_reproduce(parser: argparse.ArgumentParser, _words: Sequence[str]) -> None:
-    """Run the experiments of Durfee, arXiv 2311.14681, on public data, and draw a figure of each.
-
-    Every release is a line of results.csv in the output folder; a run that was stopped goes on from there.
-    Releases are seeded, so that runs can be repeated: a study on public data, never a way to publish.
-
-    Options
-    -------
-    figure
-        figures (default: all; a wrong name lists them)
-    dataset
-        data sets (default: the paper's; CIFAR-10 only if torch is installed)
-    mechanism
-        mechanisms (default: all)
-    output
-        folder of results (default: ./dp-metrics-output)
-    jobs
-        processes (default: 1)
-    quick
-        10 repeats, 3 epsilons, the five tables
-    report
-        run nothing: write report.html beside these results, results.csv or its folder
-    """
-    own = partial(add_option, parser, add_reproduce)
-    for name in ("figure", "dataset", "mechanism"):
-        own(name, **SEVERAL, metavar="NAME", default=[])
-    add_data_folder(parser)
-    own("output", type=Path, default=OUTPUT, metavar="DIR")
-    own("jobs", type=partial(whole, least=1, most=_MOST_JOBS), default=1, metavar="N")
-    own("quick", action="store_true")
-    own("report", type=Path, metavar="RESULTS")
-
-
-@clear_errors()
-def run_reproduce(typed: argparse.Namespace) -> None:
-    """Run experiments and draw figures, or write a page about them."""
-    from dp_metrics.evaluation.reproduce import reproduce, write_report
-
-    if typed.report is not None:
-        print(write_report(typed.report))
-        return
-    output = writable_folder(typed.output)
-    how = {"data_dir": typed.data_dir, "jobs": typed.jobs, "quick": typed.quick}
-    for path in reproduce(typed.figure, typed.dataset, typed.mechanism, output=output, **how):
-        print(path)
-    print(f"for a page with tables: dp-metrics reproduce --report {typed.output}", file=sys.stderr)

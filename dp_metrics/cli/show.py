@@ -25,6 +25,7 @@ from dp_metrics.release.released import Interval, biases_in_words
 from dp_metrics.release.result import Result
 
 _WIDEST, _DIGITS = 40, 6
+_COLUMNS = ("time (UTC)", "epsilon", "spend name", "value", "mechanism", "neighbours")
 _ONE: dict[str, Any] = {"nargs": None, "default": None}
 
 
@@ -69,7 +70,7 @@ def opened_budget(typed: argparse.Namespace) -> PrivacyAccountant | None:
     return budget
 
 
-def budget_fields(budget: PrivacyAccountant | None) -> dict[str, Any] | None:
+def _budget_fields(budget: PrivacyAccountant | None) -> dict[str, Any] | None:
     """Return what is spent and what is left; None for what cannot be read any more."""
     if budget is None:
         return None
@@ -79,12 +80,49 @@ def budget_fields(budget: PrivacyAccountant | None) -> dict[str, Any] | None:
     return {"path": budget.path, "total": budget.total, **left}
 
 
+def add_budget(parser: argparse.ArgumentParser, _words: Sequence[str]) -> None:
+    """Show the total of a budget file, what is spent and for what, what was bought, and what is left.
+
+    Options
+    -------
+    file
+        budget file, as --budget of 'score' names it
+    """
+    add_option(parser, add_budget, "file", "file", type=Path, metavar="FILE")
+    add_json(parser)
+
+
+def run_budget(typed: argparse.Namespace) -> None:
+    """Print a budget and its history."""
+    if not typed.file.is_file():
+        raise CommandError(f"there is no budget file {typed.file}")
+    with refusals():
+        budget = PrivacyAccountant(FileLedger.total_of(typed.file), typed.file)
+        history = budget.results()
+    if typed.json:
+        names = ("spend_name", "epsilon", "mechanism", "neighboring", "value")
+        spends = [
+            {"time": spend.time.isoformat(), **{name: getattr(spend, name) for name in names}}
+            for spend in history
+        ]
+        print(json.dumps({**(_budget_fields(budget) or {}), "history": spends}, indent=2))
+        return
+    print(f"total {budget.total!r}, spent {budget.spent!r}, left {budget.remaining!r}")
+    rows = [
+        (f"{spend.time:%Y-%m-%d %H:%M:%S}", repr(spend.epsilon), _one_line(spend.spend_name),
+         _short(spend.value), spend.mechanism or "", spend.neighboring.replace("_", " "))
+        for spend in history
+    ]  # fmt: skip
+    if rows:
+        print(f"\n{table([_COLUMNS, *rows])}")
+
+
 def _cost(released: Any, typed: argparse.Namespace, budget: PrivacyAccountant | None) -> str:
     """Return what a release cost, what it promises, and what is left."""
     n, relation = getattr(released, "n", None), _relation(released).replace("_", " ")
     records = "" if n is None else f"{n:,} {'record' if n == 1 else 'records'}, "
     told = f"(epsilon {_exact(float(typed.epsilon))}, {records}{relation})"
-    fields = budget_fields(budget)
+    fields = _budget_fields(budget)
     if fields is None:
         return f"{told}; no budget was charged"
     if fields["remaining"] is None:
@@ -224,14 +262,14 @@ def show(
         else:
             paid = {"epsilon": float(typed.epsilon), "spend_name": typed.spend_name}
             told = {"metric": name, **paid, "neighboring": _relation(released), **more}
-            fields = {**told, **_fields(released, limits), "budget": budget_fields(budget)}
+            fields = {**told, **_fields(released, limits), "budget": _budget_fields(budget)}
             print(json.dumps(fields, indent=2))
 
 
 def _fields(released: Any, limits: Limits) -> dict[str, Any]:
     """Return what JSON tells of a release."""
     if isinstance(released, Result):
-        return {**_plain(json.loads(released.to_json())), **limits.fields(limits.of(released))}
+        return {**json.loads(released.to_json()), **limits.fields(limits.of(released))}
     if isinstance(released, Interval):
         known = {"about": released.about, "estimate": released.estimate}
         return {**(_interval_fields(released) or {}), **known}
@@ -336,14 +374,14 @@ def table(rows: Sequence[Sequence[str]], indent: str = "") -> str:
     return "\n".join(f"{indent}{line}".rstrip() for line in lines)
 
 
-def one_line(text: str) -> str:
+def _one_line(text: str) -> str:
     """Return text without what a terminal would not print in its line."""
     return "".join(letter if letter.isprintable() else " " for letter in text)
 
 
-def short(value: float | str | None) -> str:
+def _short(value: float | str | None) -> str:
     """Return a value as a list of them shows it."""
-    line = one_line("none stored" if value is None else rounded(value))
+    line = _one_line("none stored" if value is None else rounded(value))
     return line if len(line) <= _WIDEST else f"{line[: _WIDEST - 3]}..."
 
 

@@ -102,7 +102,7 @@ def flag(name: str) -> str:
     return f"--{name.replace('_', '-')}"
 
 
-def told(function: Callable[..., Any], name: str) -> str:
+def _told(function: Callable[..., Any], name: str) -> str:
     """Return the first sentence of a docstring about a parameter, or about an option of a command."""
     documented = inspect.getdoc(function) or ""  # there is none under `python -OO`
     entry = re.search(rf"^{name}(?: : .*)?\n((?: +.*(?:\n|$))+)", documented, re.MULTILINE)
@@ -129,14 +129,17 @@ def add_option(
     **more : Any
         Whatever else, or other than the signature, argparse is to know.
     """
-    known: dict[str, Any] = {"dest": name, "help": told(function, name)}
+    known: dict[str, Any] = {"help": _told(function, name)}
     if parameter := inspect.signature(function).parameters.get(name):
         default, kind = parameter.default, str(parameter.annotation)
         many = name in _LISTS or any(word in kind for word in ("ArrayLike", "Sequence", "MultiOutput"))
         known |= {"default": argparse.SUPPRESS, "nargs": "+" if many else 1, "metavar": "VALUE"}
         if default not in (None, (), parameter.empty):
             known["help"] += f" (default: {default})"
-    parser.add_argument(*(flags or [flag(name)]), **known | more)
+    flags = flags or (flag(name),)
+    if flags != (name,):  # a word by its place is called what it is
+        known["dest"] = name
+    parser.add_argument(*flags, **known | more)
 
 
 def add_options(
