@@ -10,7 +10,7 @@ from functools import partial
 from typing import Any, TypeAlias
 
 from dp_metrics._packages import import_extra
-from dp_metrics.analysis.auditing import run_audit as run_audit_of_all, to_table
+from dp_metrics.analysis import auditing
 from dp_metrics.analysis.guesses import MOST_RECORDS, hints_of
 from dp_metrics.analysis.planning import ReleasePlan, plan_release
 from dp_metrics.cli.show import table
@@ -189,20 +189,18 @@ def add_audit(parser: argparse.ArgumentParser, _words: Sequence[str]) -> None:
     Prints the worst loss found / epsilon (at most 1 if the claim holds) and the worst pair; exit code 1 if a
     claim is refuted. No real data are read.
     """
-    claims = "Claims to check (default: 0.1 1 4)"
-    add_option(parser, run_audit_of_all, "epsilons", "--epsilon", type=epsilon, help=claims)
-    add_options(
-        parser, run_audit_of_all, ("n", "steps", "mechanisms"), mechanisms="--mechanism", n="--records"
-    )
+    audit, claims = auditing.run_audit, "Claims to check (default: 0.1 1 4)"
+    add_option(parser, audit, "epsilons", "--epsilon", type=epsilon, help=claims)
+    add_options(parser, audit, ("n", "steps", "mechanisms"), mechanisms="--mechanism", n="--records")
     add_json(parser)
 
 
 def run_audit(typed: argparse.Namespace) -> int:
     """Print what the audit finds; return whether it refutes a claim."""
     bar = partial(import_extra("tqdm", "cli").tqdm, desc="audit", unit="claim", file=sys.stderr, disable=None)
-    asked = {"epsilons": [0.1, 1.0, 4.0], **given(typed, run_audit_of_all)}
+    asked = {"epsilons": [0.1, 1.0, 4.0], **given(typed, auditing.run_audit)}
     with mistakes():
-        findings = run_audit_of_all(**asked, progress=bar)
+        findings = auditing.run_audit(**asked, progress=bar)
     passed = all(result.passed for result in findings.values())
     if typed.json:
         rows = [
@@ -215,6 +213,7 @@ def run_audit(typed: argparse.Namespace) -> int:
         print(json.dumps({"passed": passed, "findings": rows}, indent=2))
     else:
         claims = ", ".join(f"{float(one):g}" for one in asked["epsilons"])
-        print(f"Worst privacy loss found / epsilon, over epsilon = {claims}:\n\n{to_table(findings)}\n")
+        print(f"Worst privacy loss found / epsilon, over epsilon = {claims}:\n")
+        print(f"{auditing.to_table(findings)}\n")
         print(max(findings.values(), key=lambda found: found.share))
     return 0 if passed else 1
