@@ -16,6 +16,7 @@ from decimal import Context, Decimal
 from fractions import Fraction
 from functools import partial
 from itertools import pairwise, product
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
@@ -24,18 +25,8 @@ from scipy.special import betaincinv, roots_legendre
 
 from dp_metrics.fairness.frame import PrivateMetricFrame
 from dp_metrics.inference.comparison import private_compare
-from dp_metrics.inference.loss_intervals import (
-    DownwardLaw,
-    private_mean_interval,
-    private_quantile_interval,
-)
-from dp_metrics.inputs.options import (
-    Epsilon,
-    Floats,
-    check_confidence,
-    check_epsilon,
-    own_error_state,
-)
+from dp_metrics.inference.loss_intervals import DownwardLaw, private_mean_interval, private_quantile_interval
+from dp_metrics.inputs.options import Epsilon, Floats, check_confidence, check_epsilon, own_error_state
 from dp_metrics.mechanisms import AboveThreshold, Adaptive, Mechanism, get_mechanism
 from dp_metrics.mechanisms._laws import Integers, IntervalLaw
 from dp_metrics.mechanisms.adaptive import AdaptiveLaw, CoinLaw
@@ -380,8 +371,6 @@ class AuditCase:
         Whether neighbours differ by a record that is there or not: the record that differs is left out.
     sums : bool, default=False
         Whether noisy sums serve where the number of records is private.
-    per_record : callable or None, default=None
-        Makes public options that have an entry per record.
     """
 
     function: Callable[..., Any]
@@ -391,7 +380,6 @@ class AuditCase:
     bounded: bool = False
     adds: bool = False
     sums: bool = False
-    per_record: Callable[[Floats], dict[str, Any]] | None = None
 
     @classmethod
     def of_metric(cls, name: str, options: Mapping[str, Any] | None = None, **facts: Any) -> AuditCase:
@@ -410,8 +398,6 @@ class AuditCase:
             if self.adds:
                 b = a[a == b]
                 options["neighboring"] = "add_or_remove_one"
-            if self.per_record is not None:
-                options |= self.per_record(a)
             return release_loss(self.function, self.records(a), self.records(b), epsilon=epsilon, **options)
 
         return between
@@ -423,8 +409,8 @@ def _by_half(x: Floats) -> dict[str, Any]:
     return {"y_true": eighth // 2 % 2, "y_pred": eighth % 2, "sensitive_features": eighth // 4}
 
 
-def _weights(x: Floats) -> dict[str, Any]:
-    return {"sample_weight": 0.1 + np.arange(x.size) % 3}
+def _weighted(x: Floats) -> dict[str, Any]:
+    return {"y_true": np.zeros_like(x), "y_pred": x, "sample_weight": 0.1 + np.arange(x.size) % 3}
 
 
 def _two_columns(x: Floats) -> tuple[Any, ...]:
@@ -472,7 +458,7 @@ _QUANTILE = {"q": 0.5, "confidence": 0.3}  # as low as this lets few records hav
 
 AUDITED: dict[str, AuditCase] = {
     **_every_metric(),
-    "private_mse, weights": AuditCase.of_metric("private_mse", _UNIT, bounded=True, per_record=_weights),
+    "private_mse, weights": AuditCase.of_metric("private_mse", _UNIT, bounded=True, records=_weighted),
     **{
         f"{name}, add or remove": AuditCase.of_metric(name, options, adds=True, sums=sums)
         for name, options, sums in (
@@ -573,19 +559,14 @@ def run_audit(
 
 def to_table(findings: Mapping[tuple[str, str, float], AuditResult]) -> str:
     """Return the worst loss / epsilon over all epsilons as a Markdown table, a row for each thing audited."""
-    shares: dict[tuple[str, str], list[AuditResult]] = {}
-    for (name, mechanism, _), result in findings.items():
-        shares.setdefault((name, mechanism), []).append(result)
-    mechanisms = list(dict.fromkeys(mechanism for _, mechanism in shares))
-    lines = ["| metric | " + " | ".join(mechanisms) + " |", "|---" * (1 + len(mechanisms)) + "|"]
-    for name in dict.fromkeys(name for name, _ in shares):
-        cells = []
-        for mechanism in mechanisms:
-            found = shares.get((name, mechanism), [])
-            worst = "".join(f"{max(one.share for one in found):.6f}" for _ in found[:1])
-            cells.append(worst + " FAIL" * any(not one.passed for one in found))
-        lines.append(f"| {name} | " + " | ".join(cells) + " |")
-    return "\n".join(lines)
+    mechanisms = dict.fromkeys(mechanism for _, mechanism, _ in findings)
+    rows = {name: dict.fromkeys(mechanisms, "") for name, _, _ in findings}
+    # the worst one of a cell comes last, and stays
+    for (name, mechanism, _), found in sorted(findings.items(), key=lambda finding: finding[1].share):
+        rows[name][mechanism] = f"{found.share:.6f}{'' if found.passed else ' FAIL'}"
+    lines = [("metric", *mechanisms), *((name, *cells.values()) for name, cells in rows.items())]
+    head, *body = (f"| {' | '.join(cells)} |" for cells in lines)
+    return "\n".join([head, "|---" * (1 + len(mechanisms)) + "|", *body])
 
 
 # Black boxes
@@ -667,22 +648,20 @@ def _gain(p: Floats, q: Floats, size: int) -> Floats:
 
 
 def law_loss(a: Any, b: Any) -> float:
-    """Return max over outputs of abs(log(P_a / P_b)) of two laws; infinite if their supports differ."""
-    compare = _OF_LAWS.get(type(a))
-    if compare is None or type(b) is not type(a):
+    """Return max over outputs of abs(log(P_a / P_b)) of two laws; infinite if something public differs."""
+    if type(a) not in _OF_LAWS or type(b) is not type(a):
         raise TypeError(f"No exact comparison of {type(a).__name__} with {type(b).__name__}.")
-    return compare(a, b)
+    public, compare = _OF_LAWS[type(a)]
+    return compare(a, b) if public(a) == public(b) else math.inf
 
 
 def _coin_loss(a: CoinLaw, b: CoinLaw) -> float:
     """Return the loss of one stage or of two: a scale, or none, tells how the coin fell."""
-    if a.probability != b.probability:
-        return math.inf
     return max(law_loss(a.two, b.two), law_loss(a.one, b.one))
 
 
 def _sums_loss(a: SumsLaw, b: SumsLaw) -> float:
-    return _table_loss(*(TableLaw(x.sums.values, ((len(x.sums.values), x.rate),)) for x in (a, b)))
+    return law_loss(*(TableLaw(x.sums.values, ((len(x.sums.values), x.rate),)) for x in (a, b)))
 
 
 def _downward_loss(a: DownwardLaw, b: DownwardLaw) -> float:
@@ -691,8 +670,6 @@ def _downward_loss(a: DownwardLaw, b: DownwardLaw) -> float:
 
 def _table_loss(a: TableLaw, b: TableLaw) -> float:
     """Return the loss of whole numbers with noise: attained where each is far to the right side."""
-    if (a.rates, a.zero_sum) != (b.rates, b.zero_sum) or (a.zero_sum and sum(a.values) != sum(b.values)):
-        return math.inf
     return float(_moved(a, b))
 
 
@@ -709,20 +686,25 @@ def _lattice_loss(a: GeometricLaw, b: GeometricLaw) -> float:
     Far beyond both centres either stair can be the first that is counted, unless the grid ends before: then
     the loss is smaller, and the clamped ends attain at least the stairs that lie between the centres.
     """
-    if (a.grid, a.added) != (b.grid, b.added):
-        return math.inf
-    return float(a.added.epsilon * -(-abs(a.centre - b.centre) // a.added.steps))
+    return float(_stairs(a.added, a.centre - b.centre))
 
 
 def _spread_loss(a: SpreadLaw, b: SpreadLaw) -> float:
     """Return the loss of a mean and its spread: attained, but for the ends of the grid of the mean."""
-    if (a.grid, a.added, a.of_spread) != (b.grid, b.added, b.of_spread):
-        return math.inf
-    moves = (a.added, abs(a.centre - b.centre)), (a.of_spread, abs(a.place - b.place))
-    return float(sum(noise.epsilon * -(-move // noise.steps) for noise, move in moves))
+    return float(_stairs(a.added, a.centre - b.centre) + _stairs(a.of_spread, a.place - b.place))
+
+
+def _stairs(noise: Any, move: int) -> Fraction:
+    """Return the loss of noise of which a stair has so many steps, where the centre moves."""
+    found: Fraction = noise.epsilon * -(-abs(move) // noise.steps)
+    return found
 
 
 _DECIMALS = Context(prec=50)
+
+
+def _decimal(exact: Fraction) -> Decimal:
+    return _DECIMALS.divide(Decimal(exact.numerator), Decimal(exact.denominator))
 
 
 def _ranking_loss(a: RankingLaw, b: RankingLaw) -> float:
@@ -732,15 +714,11 @@ def _ranking_loss(a: RankingLaw, b: RankingLaw) -> float:
     these the worst noisy sizes and the worst output are found apart, in either direction. With a
     private number of records there are too many for all of them: a number of spread sizes is tried.
     """
-    if a.rule != b.rule:
-        return math.inf
     worst = Decimal(0)
     for smaller, logs in _logs_of_sizes(a, b).items():
         up, down = _hazard_logs(a.given(smaller), b.given(smaller))
         for steps, log in ((max(logs), up), (-min(logs), down)):
-            rate = a.rule.rate * steps
-            size = _DECIMALS.divide(Decimal(rate.numerator), Decimal(rate.denominator))
-            worst = max(worst, _DECIMALS.add(size, log))
+            worst = max(worst, _DECIMALS.add(_decimal(a.rule.rate * steps), log))
     return float(worst)
 
 
@@ -765,15 +743,12 @@ def _capped_loss(a: CappedSumsLaw, b: CappedSumsLaw) -> float:
     values of all records are compared, and those of `_ends`.
     """
     first, other = a.first, b.first
-    if a.rates != b.rates or first.grid != other.grid:
-        return math.inf
     up, down = _hazard_logs(first, other)
     values = np.concatenate([a.values, b.values])
     numbers = np.append(_ends(first, other), first.grid.index_at_least(values))
     caps = first.grid.points(np.unique(np.clip(numbers, first.grid.first, first.grid.last))).tolist()
     of_sums = max(_moved(a.given(drawn), b.given(drawn)) for drawn in caps)
-    size = _DECIMALS.divide(Decimal(of_sums.numerator), Decimal(of_sums.denominator))
-    return float(_DECIMALS.add(max(up, down), size))
+    return float(_DECIMALS.add(max(up, down), _decimal(of_sums)))
 
 
 _UNDERFLOW = -600.0  # logarithm of a probability
@@ -786,11 +761,7 @@ def _adaptive_loss(a: AdaptiveLaw, b: AdaptiveLaw) -> float:
     for rounding to the lattice, the difference of the clipped sums: outputs at and beside the ends of the
     runs are compared, and some in between.
     """
-    first, other = a.first, b.first
-    laws = [(law.first.grid, law.first.q, law.first.monotonic, law.second) for law in (a, b)]
-    if laws[0] != laws[1]:
-        return math.inf
-    return max(joint_losses(a, b, _ends(first, other)))
+    return max(joint_losses(a, b, _ends(a.first, b.first)))
 
 
 def _ends(first: HazardLaw, other: HazardLaw) -> Integers:
@@ -907,8 +878,6 @@ _MOST_CANDIDATES = 2000
 
 
 def _above_threshold_loss(a: AboveThresholdLaw, b: AboveThresholdLaw) -> float:
-    if a.grid != b.grid or (a.eps1, a.eps2) != (b.eps1, b.eps2):
-        return math.inf
     return finite_loss(_candidate_probabilities(a), _candidate_probabilities(b))
 
 
@@ -971,8 +940,6 @@ def _candidate_probabilities(law: AboveThresholdLaw) -> Floats:
 
 
 def _interval_loss(a: IntervalLaw, b: IntervalLaw) -> float:
-    if a.edges[0] != b.edges[0] or a.edges[-1] != b.edges[-1]:
-        return math.inf
     edges = np.unique(np.concatenate([a.edges, b.edges]))
     # both log densities are linear on each piece, so that its two ends decide
     return float(np.abs(_log_density(a, edges) - _log_density(b, edges)).max())
@@ -989,8 +956,6 @@ def _log_density(law: IntervalLaw, edges: Floats) -> Floats:
 
 
 def _laplace_loss(a: LaplaceLaw, b: LaplaceLaw) -> float:
-    if a.output_range != b.output_range or a.scale != b.scale:
-        return math.inf
     # the log ratio inside is largest at and beyond the centres; the ends of the range are atoms
     low, high = a.output_range
     inside = [min(max(centre, low), high) for centre in (a.centre, b.centre)]
@@ -1007,18 +972,19 @@ def _log_tail(x: float) -> float:
     return math.log(0.5) - x if x > 0 else math.log1p(-0.5 * math.exp(x))
 
 
-_OF_LAWS: dict[type, Callable[[Any, Any], float]] = {
-    HazardLaw: _hazard_loss,
-    DownwardLaw: _downward_loss,
-    AboveThresholdLaw: _above_threshold_loss,
-    IntervalLaw: _interval_loss,
-    LaplaceLaw: _laplace_loss,
-    GeometricLaw: _lattice_loss,
-    SpreadLaw: _spread_loss,
-    TableLaw: _table_loss,
-    SumsLaw: _sums_loss,
-    RankingLaw: _ranking_loss,
-    CappedSumsLaw: _capped_loss,
-    AdaptiveLaw: _adaptive_loss,
-    CoinLaw: _coin_loss,
+_OF_LAWS: dict[type, tuple[Callable[[Any], Any], Callable[[Any, Any], float]]] = {
+    HazardLaw: (attrgetter("grid", "q", "monotonic"), _hazard_loss),
+    DownwardLaw: (type, _downward_loss),
+    AboveThresholdLaw: (attrgetter("grid", "eps1", "eps2"), _above_threshold_loss),
+    IntervalLaw: (lambda law: (law.edges[0], law.edges[-1]), _interval_loss),
+    LaplaceLaw: (attrgetter("output_range", "scale"), _laplace_loss),
+    GeometricLaw: (attrgetter("grid", "added"), _lattice_loss),
+    SpreadLaw: (attrgetter("grid", "added", "of_spread"), _spread_loss),
+    TableLaw: (lambda law: (law.rates, law.zero_sum, law.zero_sum and sum(law.values)), _table_loss),
+    SumsLaw: (type, _sums_loss),
+    RankingLaw: (attrgetter("rule"), _ranking_loss),
+    CappedSumsLaw: (attrgetter("rates", "first.grid"), _capped_loss),
+    AdaptiveLaw: (attrgetter("first.grid", "first.q", "first.monotonic", "second"), _adaptive_loss),
+    CoinLaw: (attrgetter("probability"), _coin_loss),
 }
+"""What is public of each kind of law, and what compares two of which that is equal."""

@@ -12,11 +12,10 @@ import sys
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from functools import partial
 from itertools import chain
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 
@@ -25,28 +24,30 @@ from dp_metrics.accounting import PrivacyAccountant
 from dp_metrics.cli.demonstration import add_data, demonstrate
 from dp_metrics.cli.files import (
     MEDS,
-    ColumnSpec,
-    Kind,
+    Column,
+    Columns,
     Predictions,
     Progress,
     add_dialect,
-    column_of,
-    column_of_labels,
-    columns_of_meds,
+    columns_of,
+    columns_of_labels,
+    each,
     open_predictions,
 )
 from dp_metrics.cli.show import Limits, add_limits, add_payer, opened_budget, printed, show
 from dp_metrics.cli.words import (
+    SEVERAL,
     CommandError,
     Refusal,
+    add_columns,
     add_metric,
     add_option,
     add_options,
+    flag,
     given,
     mistakes,
     options_of,
     refusals,
-    several,
     tell,
     told_as,
     typed_after,
@@ -67,37 +68,34 @@ from dp_metrics.release.result import with_result
 from dp_metrics.release.stored_questions import PER_RECORD, public_records
 from dp_metrics.release.terms import Terms
 
-Columns: TypeAlias = Mapping[str, ColumnSpec]
 _FILE = "file: .csv, .parquet or .pq"
 _NO_RECORD, _NOTHING = "Found array with 0 sample", 5e-324
 _WHETHER_SPENT = "`dp-metrics budget` shows whether epsilon was spent"
 
 
-@dataclass(frozen=True)
-class Request:
-    """What a command asks for.
+def bought(
+    typed: argparse.Namespace,
+    call: Callable[..., Any],
+    columns: Columns,
+    summarise: Callable[..., Any] | None = None,
+    check: Callable[[Predictions], object] = lambda records: None,
+) -> tuple[Any, PrivacyAccountant | None]:
+    """Return a release, stored or new, and the budget that paid for it: the one path of all commands.
 
     Parameters
     ----------
+    typed : Namespace
+        The file, what the release costs, and who pays.
     call : callable
         Returns the release, of the columns by their names, the settings and `epsilon`, `accountant` and
         `spend_name`.
-    columns : mapping of str to ColumnSpec
+    columns : mapping of str to sequence of Column
         The columns of each argument.
     summarise : callable or None, default=None
         The same, of records that come in chunks.
     check : callable, default=nothing
         Raises for what would be refused whatever the records are.
     """
-
-    call: Callable[..., Any]
-    columns: Columns
-    summarise: Callable[..., Any] | None = None
-    check: Callable[[Predictions], object] = lambda records: None
-
-
-def bought(typed: argparse.Namespace, request: Request) -> tuple[Any, PrivacyAccountant | None]:
-    """Return a release, stored or new, and the budget that paid for it: the one path of all commands."""
     if sys.stdout is None:
         raise CommandError("standard output is closed: nobody would see what is paid for")
     for package in ("pyarrow", "tqdm"):
@@ -106,12 +104,10 @@ def bought(typed: argparse.Namespace, request: Request) -> tuple[Any, PrivacyAcc
     with _silent_about_data(), warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("ignore")
         marks = {"delimiter": typed.delimiter, "decimal": typed.decimal}
-        records = open_predictions(typed.predictions, request.columns, **marks)
+        records = open_predictions(typed.predictions, columns, **marks)
         try:  # what is wrong with an option is wrong where there is no record, and before anything is paid
-            request.check(records)
-            request.call(
-                **records.no_records(), epsilon=typed.epsilon, accountant=PrivacyAccountant(_NOTHING)
-            )
+            check(records)
+            call(**records.no_records(), epsilon=typed.epsilon, accountant=PrivacyAccountant(_NOTHING))
         except PrivacyBudgetError:
             pass
         except (TypeError, ValueError) as error:
@@ -121,11 +117,11 @@ def bought(typed: argparse.Namespace, request: Request) -> tuple[Any, PrivacyAcc
         warnings.simplefilter("always", UserWarning)  # the package's own, which tell public things
         with _progress(typed.predictions.name) as progress, refusals():
             if budget is not None and typed.spend_name in budget:  # what is stored, or why it is not served
-                released = request.call(**records.public(progress), accountant=budget, **paid)
-            elif request.summarise is not None:
-                released = request.summarise(records, progress, accountant=budget, **paid)
+                released = call(**records.whole(progress, PER_RECORD), accountant=budget, **paid)
+            elif summarise is not None:
+                released = summarise(records, progress, accountant=budget, **paid)
             else:
-                released = request.call(**records.whole(progress), accountant=budget, **paid)
+                released = call(**records.whole(progress), accountant=budget, **paid)
     for warning in caught:
         tell("warning", warning.message)
     return released, budget
@@ -158,103 +154,104 @@ def _silent_about_data() -> Iterator[None]:
 
 
 def _add(
-    parser: argparse.ArgumentParser,
-    function: Callable[..., Any],
-    *columns: str,
-    run: Callable[..., Any],
-    file: Mapping[str, Any] | None = None,
-    cost: Mapping[str, Any] | None = None,
+    parser: argparse.ArgumentParser, function: Callable[..., Any], *columns: str, required: Sequence[str] = ()
 ) -> None:
     """Add the file, the columns that a function takes, and who pays."""
-    parser.add_argument("predictions", type=Path, metavar="PREDICTIONS", **{"help": _FILE, **(file or {})})
+    parser.add_argument("predictions", type=Path, metavar="PREDICTIONS", help=_FILE)
     add_dialect(parser)
-    for name in columns:
-        add_option(parser, function, name, **several(metavar="COL", default=None))
-    add_payer(parser, function, **(cost or {}))
-    parser.set_defaults(run=run)
+    for name in (*required, *columns):
+        add_columns(parser, function, name, required=name in required)
+    add_payer(parser, function)
 
 
 # Groups
 
 
 def _add_groups(parser: argparse.ArgumentParser) -> None:
-    sensitive = "columns of groups: metrics of each group, or of each combination of them"
-    flags = ("--sensitive-features", "--sensitive")
-    parser.add_argument(*flags, **several(default=[], metavar="COL", help=sensitive))
-    labels = "public labels of these groups; repeated for each column"
-    parser.add_argument(
-        "--group-labels", nargs="+", action="append", default=[], metavar="LABEL", help=labels
-    )
+    """Add the options of groups.
+
+    Options
+    -------
+    sensitive_features
+        columns of groups: metrics of each group, or of each combination of them
+    group_labels
+        public labels of these groups; repeated for each column
+    """
+    add_columns(parser, _add_groups, "sensitive_features", "--sensitive-features", "--sensitive")
+    more = {"nargs": "+", "action": "append", "default": [], "metavar": "LABEL"}
+    add_option(parser, _add_groups, "group_labels", **more)
 
 
-def _groups(typed: argparse.Namespace) -> tuple[dict[str, ColumnSpec], dict[str, Any]]:
-    """Return the columns of groups, each as an argument of its own, and their labels."""
-    if len(typed.sensitive_features) != len(typed.group_labels):
+def _groups(typed: argparse.Namespace) -> tuple[dict[str, Sequence[Column]], dict[str, Any]]:
+    """Return the columns of groups, and their labels, as arguments of a function."""
+    features = typed.columns.get("sensitive_features", ())
+    if len(features) != len(typed.group_labels):
         raise CommandError(
             "--group-labels is needed once for each column of --sensitive-features, in their order: labels "
             "of groups are public, and never read from the data"
         )
+    if not features:
+        return {}, {}
     labels = [[*value_of(words, "group_labels")] for words in typed.group_labels]
     if_text = " (for groups that are text, --group-labels must be text)"
-    pairs = enumerate(zip(typed.sensitive_features, labels, strict=True))
-    specs = {f"feature {place}": column_of_labels([name], known, if_text) for place, (name, known) in pairs}
-    return specs, {"group_labels": labels[0] if len(labels) == 1 else labels} if specs else {}
-
-
-def _with_features(call: Callable[..., Any], **columns: Any) -> Any:
-    """Call a function of which one argument is a column of groups, or an array of several."""
-    features = [columns.pop(name) for name in [*columns] if name.startswith("feature ")]
-    # columns of texts and of numbers are one array, of objects
-    if features:
-        columns["sensitive_features"] = features[0] if len(features) == 1 else np.column_stack(features)
-    return call(**columns)
+    columns = [
+        columns_of_labels([name], known, if_text)[0] for name, known in zip(features, labels, strict=True)
+    ]
+    return {"sensitive_features": columns}, {"group_labels": labels[0] if len(labels) == 1 else labels}
 
 
 # score
 
 
 def add_score(parser: argparse.ArgumentParser, words: Sequence[str]) -> None:
-    """Describe the command and its options."""
-    parser.description = (
-        "Release one metric of a file of predictions with epsilon-differential privacy. The whole file is "
-        "checked first, then epsilon is spent, then the number is drawn: exit code 4, with nothing spent, if "
-        "the data or the budget refuse it, 2 if it can't be done as it was asked for."
-    )
-    named = "`dp-metrics metrics` lists them; with a name, --help shows its options"
-    parser.add_argument("--metric", required=True, metavar="NAME", help=named)
-    _add(parser, private_mse, "y_true", "sample_weight", "groups", run=_score)
-    predictions = "column of the predictions, or one per label or output"
-    names = ("--y-pred", "--y-proba", "--y-prob", "--y-score")
-    parser.add_argument(*names, **several(metavar="COL"), dest="y_pred", help=predictions)
-    one = "column of a metric of one column, such as private_mean"
-    parser.add_argument("--column", **several(metavar="COL", help=one))
+    """Release one metric of a file of predictions with epsilon-differential privacy.
+
+    The whole file is checked first, then epsilon is spent, then the number is drawn: exit code 4, with
+    nothing spent, if the data or the budget refuse it, 2 if it can't be done as it was asked for.
+
+    Options
+    -------
+    metric
+        'dp-metrics metrics' lists them; with a name, --help shows its options
+    y_pred
+        column of the predictions, or one per label or output
+    column
+        column of a metric of one column, such as private_mean
+    """
+    add_option(parser, add_score, "metric", required=True, metavar="NAME")
+    _add(parser, private_mse, "y_true", "sample_weight", "groups")
+    add_columns(parser, add_score, "y_pred", "--y-pred", "--y-proba", "--y-prob", "--y-score")
+    add_columns(parser, add_score, "column")
     _add_groups(parser)
     add_limits(parser)
     add_metric(parser, typed_after(words, "--metric"))
 
 
-def _score(typed: argparse.Namespace) -> None:
+def run_score(typed: argparse.Namespace) -> None:
+    """Print a metric, or a metric by group."""
     with mistakes():
         row, fixed = row_of(typed.metric)
     options = fixed | options_of(typed, row)
     settings = {"neighboring": options.pop("neighboring")} if "neighboring" in options else {}
     groups, labels = _groups(typed)
-    columns = _columns_of(typed, row, options, has_groups=bool(groups)) | groups
+    columns = _columns_of(typed, row, options, has_groups=bool(groups))
     if groups:
-        metric = partial(row.function, **options)
-        y_true, y_pred = row.data
-        columns = {"y_true": columns.pop(y_true), "y_pred": columns.pop(y_pred), **columns}
-        call = partial(_with_features, partial(PrivateMetricFrame, metrics=metric, **labels, **settings))
-        request = Request(call, columns)
+        of_frame = dict(zip(("y_true", "y_pred"), columns.values(), strict=True)) | groups
+        metrics = partial(row.function, **options)
+        released, budget = bought(
+            typed, partial(PrivateMetricFrame, metrics=metrics, **labels, **settings), of_frame
+        )
     else:
         if row.mechanism is not None:
             # the question is that of the function
             settings["mechanism"] = options.pop("mechanism", row.mechanism)
-        summarise = partial(_summarised, row, options, settings) if _merges(row, settings, columns) else None
-        metric = partial(row.function, **options, **settings)
+        # two stages of distances need all values, and a summary has but its capacity of them
+        has_stages = row.usual.are_distances and settings["mechanism"] == "adaptive"
+        merges = row.usual.merges and not has_stages and "groups" not in columns
+        summarise = partial(_summarised, row, options, settings) if merges else None
+        call = with_result(partial(row.function, **options, **settings))
         check = partial(_check, row, options, {"epsilon": typed.epsilon, **settings})
-        request = Request(with_result(metric), columns, summarise, check)
-    released, budget = bought(typed, request)
+        released, budget = bought(typed, call, columns, summarise, check)
     show(released, row.name, typed, budget, Limits(typed.interval, typed.confidence))
 
 
@@ -266,13 +263,6 @@ def _check(
     row.release_on(terms, {**options, **dict.fromkeys(PER_RECORD & forms.keys(), True)})
     n = None if terms.relation.private_n else sys.maxsize
     row.planned(Shape(tuple(forms[name] for name in row.data), n), options).most_ranks(terms)
-
-
-def _merges(row: Metric, settings: Mapping[str, Any], columns: Columns) -> bool:
-    """Return whether records may come in chunks, with the bits of a call with all of them."""
-    # two stages of distances need all values, and a summary has but its capacity of them
-    has_stages = row.usual.are_distances and settings["mechanism"] == "adaptive"
-    return row.usual.merges and not has_stages and "groups" not in columns
 
 
 def _summarised(
@@ -299,31 +289,27 @@ def _summarised(
 
 def _columns_of(
     typed: argparse.Namespace, row: Metric, options: Mapping[str, Any], *, has_groups: bool
-) -> dict[str, ColumnSpec]:
+) -> dict[str, Sequence[Column]]:
     """Return the columns of each argument of a metric, and how they are read."""
-    flags, unused = {"--y-true": typed.y_true, "--y-pred": typed.y_pred}, {"--column": typed.column}
-    if len(row.data) == 1:
-        flags, unused = unused, flags
     if has_groups and len(row.data) == 1:
         raise CommandError(f"{row.name} takes no --sensitive-features: it needs --column only")
-    for option, columns in unused.items():
-        if columns:
-            raise CommandError(f"{row.name} takes no {option}, but {' and '.join(flags)}")
-    specs = {}
-    for argument, (option, columns) in zip(row.data, flags.items(), strict=True):
-        if not columns:
-            raise CommandError(f"{row.name} needs {option}, the column of {argument}")
-        specs[argument] = column_of(row, argument, columns, options)
-    for argument, kind in (("sample_weight", Kind.NUMBER), ("groups", Kind.LABEL)):
-        columns, option = getattr(typed, argument), f"--{argument.replace('_', '-')}"
-        if columns and has_groups:
-            raise CommandError(f"--sensitive-features and {option} can't be used together")
-        if columns and argument not in row.options:
-            because = f": {row.refused[argument]}" if argument in row.refused else ""
-            raise CommandError(f"{row.name} takes no {option}{because}")
-        if columns:
-            specs[argument] = ColumnSpec(columns, kind)
-    return specs
+    asked = ("column",) if len(row.data) == 1 else ("y_true", "y_pred")
+    for name in ("y_true", "y_pred", "column"):
+        if name in typed.columns and name not in asked:
+            raise CommandError(f"{row.name} takes no {flag(name)}, but {' and '.join(map(flag, asked))}")
+    columns: dict[str, Sequence[Column]] = {}
+    for argument, name in zip(row.data, asked, strict=True):
+        if name not in typed.columns:
+            raise CommandError(f"{row.name} needs {flag(name)}, the column of {argument}")
+        columns[argument] = columns_of(row, argument, typed.columns[name], options)
+    for name in sorted(PER_RECORD & typed.columns.keys()):
+        if has_groups:
+            raise CommandError(f"--sensitive-features and {flag(name)} can't be used together")
+        if name not in row.options:
+            because = f": {row.refused[name]}" if name in row.refused else ""
+            raise CommandError(f"{row.name} takes no {flag(name)}{because}")
+        columns[name] = each(typed.columns[name], is_label=name == "groups")
+    return columns
 
 
 # evaluate
@@ -339,50 +325,59 @@ _OPEN = (
 )
 _EXIT_CODES = {"pass": 0, "fail": 1, "cannot tell": 3}
 _PREDICTIONS = ("y_pred", "y_proba", "y_score")
-_OF_DEMONSTRATION = frozenset(("dataset", "data_dir", "epsilon", "output", "json", "about", "run"))
+_OF_DEMONSTRATION = frozenset(("dataset", "data_dir", "epsilon", "output", "json", "about", "run", "columns"))
 """What may be typed, or has a default, where there is no file."""
 
 
 def add_evaluate(parser: argparse.ArgumentParser, _words: Sequence[str]) -> None:
-    """Describe the command and its options."""
-    parser.description = (
-        "Release one page about a model from a file of its predictions: how good, for whom, how sure, which "
-        "is better, what is left, for one epsilon. Without a file: train models of public data, and release "
-        "their metrics privately beside the exact ones, with every mechanism."
-    )
-    file = {"nargs": "?", "help": f"{_FILE}; none for the demonstration"}
-    several_costs = "privacy parameter of the page: 0.5, or 1/3 exactly; several in the demonstration"
-    cost = {"nargs": "+", "required": False, "help": several_costs}
-    _add(parser, private_evaluate, *_PREDICTIONS, "baseline", "groups", run=_evaluate, file=file, cost=cost)
-    parser.add_argument("--y-true", nargs=1, metavar="COL", help="column of the true labels or targets")
+    """Release one page about a model from a file of its predictions.
+
+    It tells how good, for whom, how sure, which is better, what is left, for one epsilon. Without a file:
+    train models of public data, and release their metrics privately beside the exact ones, with every
+    mechanism.
+
+    Options
+    -------
+    y_true
+        column of the true labels or targets
+    requirements
+        requirement such as 'recall>=0.8': exit code 0 if all pass, 1 if one fails, 3 if nothing tells
+    about
+        of whom requirements speak: all people like these (default), or these records
+    output
+        the page (.html, .md or .json; default: evaluation.html); folder of the demonstration
+    folder
+        new folder for CSV, PNG, JSON, Markdown and checksums of the page, for output checkers
+    format
+        meds: of a Parquet file as MEDS has them, the columns boolean_value, predicted_boolean_probability,
+        predicted_boolean_value, subject_id
+    """
+    own = partial(add_option, parser, add_evaluate)
+    file = f"{_FILE}; none for the demonstration"
+    parser.add_argument("predictions", type=Path, metavar="PREDICTIONS", nargs="?", help=file)
+    add_dialect(parser)
+    for name in (*_PREDICTIONS, "baseline", "groups"):
+        add_columns(parser, private_evaluate, name)
+    several = "privacy parameter of the page: 0.5, or 1/3 exactly; several in the demonstration"
+    add_payer(parser, private_evaluate, nargs="+", required=False, help=several)
+    add_columns(parser, add_evaluate, "y_true", nargs=1)
     _add_groups(parser)
-    required = (
-        "requirement such as 'recall>=0.8': exit code 0 if all pass, 1 if one fails, 3 if nothing tells"
-    )
-    parser.add_argument(
-        "--require", dest="requirements", **several(default=None), metavar="REQUIREMENT", help=required
-    )
+    own("requirements", "--require", **SEVERAL, metavar="REQUIREMENT")
     add_options(parser, private_evaluate, requirements="--require")
-    about = "of whom requirements speak: all people like these (default), or these records"
-    parser.add_argument("--about", choices=["people", "records"], default="people", help=about)
+    own("about", choices=["people", "records"], default="people")
     add_data(parser)
-    output = "the page (.html, .md or .json; default: evaluation.html); folder of the demonstration"
-    parser.add_argument("--output", type=Path, metavar="PATH", help=output)
-    folder = "new folder for CSV, PNG, JSON, Markdown and checksums of the page, for output checkers"
-    parser.add_argument("--folder", type=Path, metavar="PATH", help=folder)
-    meds = f"meds: of a Parquet file as MEDS has them, the columns {', '.join(MEDS.values())}"
-    parser.add_argument("--format", choices=["meds"], help=meds)
+    own("output", type=Path, metavar="PATH")
+    own("folder", type=Path, metavar="PATH")
+    own("format", choices=["meds"])
 
 
-def _evaluate(typed: argparse.Namespace) -> int:
-    options = given(
-        typed, private_evaluate, (*_PREDICTIONS, "baseline", "groups", "sensitive_features", "group_labels")
-    )
+def run_evaluate(typed: argparse.Namespace) -> int:
+    """Write a page and print its numbers, or demonstrate one; return what requirements say."""
     if typed.predictions is None:
-        for name, words in vars(typed).items():
+        for name, words in (vars(typed) | typed.columns).items():
             if words and name not in _OF_DEMONSTRATION:
-                option = "require" if name == "requirements" else name.replace("_", "-")
-                raise CommandError(f"--{option} needs a file of predictions: dp-metrics evaluate FILE ...")
+                option = "--require" if name == "requirements" else flag(name)
+                raise CommandError(f"{option} needs a file of predictions: dp-metrics evaluate FILE ...")
         demonstrate(typed)
         return 0
     if typed.dataset:
@@ -390,32 +385,11 @@ def _evaluate(typed: argparse.Namespace) -> int:
     if len(typed.epsilon or ()) != 1:
         raise CommandError("--epsilon is needed once: what the page costs")
     (typed.epsilon,) = typed.epsilon
+    output = _output(typed)
+    columns, options = _page_of(typed)
     with mistakes():
         required = spelled(options.get("requirements"))
-    if typed.format == "meds":  # a column that is named counts more than the format
-        named = {name for name in ("y_true", "groups", *_PREDICTIONS) if getattr(typed, name)}
-        taken = named | ({*_PREDICTIONS} if named & {*_PREDICTIONS} else set())
-        columns_there = columns_of_meds(typed.predictions)
-        vars(typed).update({name: column for name, column in columns_there.items() if name not in taken})
-    predictions = {name: getattr(typed, name) for name in _PREDICTIONS if getattr(typed, name)}
-    if not typed.y_true or not predictions:
-        raise CommandError("a page needs --y-true, and --y-pred, --y-score or --y-proba")
-    if predictions.keys() == {"y_pred"} and not options.keys() & {"labels", "task"}:
-        raise CommandError(_OPEN)
-    output, (groups, labels) = _output(typed), _groups(typed)
-    of_labels = partial(column_of_labels, labels=options.get("labels"))
-    scores = partial(ColumnSpec, kind=Kind.NUMBER, is_named=True)
-    columns = {name: (of_labels if name == "y_pred" else scores)(one) for name, one in predictions.items()}
-    if typed.baseline:  # is what the first of them is
-        columns["baseline"] = (of_labels if "y_pred" in columns else scores)(typed.baseline)
-    if typed.groups:
-        columns["groups"] = ColumnSpec(typed.groups, Kind.LABEL)
-
-    def call(y_true: Any, **more: Any) -> Any:
-        return _with_features(partial(private_evaluate, y_true, **options, **labels), **more)
-
-    request = Request(call, {"y_true": of_labels(typed.y_true), **columns, **groups})
-    page, budget = bought(typed, request)
+    page, budget = bought(typed, lambda y_true, **more: private_evaluate(y_true, **options, **more), columns)
     page.with_budget(budget)
     show(page, private_evaluate.__name__, typed, budget)
     with printed():
@@ -431,6 +405,33 @@ def _evaluate(typed: argparse.Namespace) -> int:
     if not typed.json:
         print(f"{found!r}\nall requirements: {found.answer}")
     return _EXIT_CODES[found.answer]
+
+
+def _page_of(typed: argparse.Namespace) -> tuple[Columns, dict[str, Any]]:
+    """Return the columns of a page, and its options."""
+    named = {name: columns for name, columns in typed.columns.items() if name != "sensitive_features"}
+    if typed.format == "meds":  # a column that is named counts more than the format
+        if typed.predictions.suffix.lower() == ".csv":
+            raise CommandError(f"{typed.predictions} is no Parquet file, as --format meds needs")
+        there = open_predictions(typed.predictions, {}).there
+        taken = {*named, *(_PREDICTIONS if named.keys() & {*_PREDICTIONS} else ())}
+        named |= {name: [one] for name, one in MEDS.items() if name not in taken and one in there}
+    options = given(typed, private_evaluate)
+    predictions = named.keys() & {*_PREDICTIONS}
+    if "y_true" not in named or not predictions:
+        raise CommandError("a page needs --y-true, and --y-pred, --y-score or --y-proba")
+    if predictions == {"y_pred"} and not options.keys() & {"labels", "task"}:
+        raise CommandError(_OPEN)
+    groups, labels = _groups(typed)
+    # a baseline is what the first of the predictions is
+    of_labels = {"y_true", "y_pred", *(["baseline"] if "y_pred" in named else [])}
+    columns: dict[str, Sequence[Column]] = {}
+    for name, of_name in named.items():
+        if name in of_labels:
+            columns[name] = columns_of_labels(of_name, options.get("labels"))
+        else:
+            columns[name] = each(of_name, is_label=name == "groups", is_named=name != "groups")
+    return columns | groups, options | labels
 
 
 def _output(typed: argparse.Namespace) -> Path:
@@ -458,57 +459,52 @@ def _output(typed: argparse.Namespace) -> Path:
 
 # compare and interval
 
-_MODELS = ("pred_a", "pred_b")
+_COMPARED = ("y_true", "pred_a", "pred_b")
 
 
 def add_compare(parser: argparse.ArgumentParser, words: Sequence[str]) -> None:
-    """Describe the command and its options."""
-    parser.description = (
-        "Tell which of two models, A and B, is better on the records of a file, with epsilon-differential "
-        "privacy: on more records, by a sign test; or, with --max-difference, by the mean loss. What is "
-        "checked when, and what the exit codes say, is as for `score`."
-    )
-    _add(parser, private_compare, "y_true", *_MODELS, "groups", run=_compare)
+    """Tell which of two models, A and B, is better on a file, with epsilon-differential privacy.
+
+    On more records, by a sign test; or, with --max-difference, by the mean loss. What is checked when, and
+    what the exit codes say, is as for `score`.
+    """
+    _add(parser, private_compare, "groups", required=_COMPARED)
     add_options(parser, private_compare)
     add_metric(parser, typed_after(words, "--loss", ["zero_one"]))
 
 
-def _compare(typed: argparse.Namespace) -> None:
-    columns = ("y_true", *_MODELS, "groups")
-    for name in columns[:3]:
-        if not getattr(typed, name):
-            raise CommandError(f"a comparison needs --{name.replace('_', '-')} COL, a column of the file")
-    asked = given(typed, private_compare, but=columns)
+def run_compare(typed: argparse.Namespace) -> None:
+    """Print which model is better."""
+    asked = given(typed, private_compare)
     with mistakes():
         row, fixed = row_of(asked.pop("loss", "zero_one"), "loss")
     if len(row.data) == 1:
         raise CommandError(f"{row.name} is of one column: compare takes a loss of --y-true and predictions")
-    options = {**fixed, **options_of(typed, row, but=(*columns, *asked))}
-    specs = {"y_true": column_of(row, row.data[0], typed.y_true, options)}
-    specs |= {name: column_of(row, row.data[1], getattr(typed, name), options) for name in _MODELS}
-    if typed.groups:
-        specs["groups"] = ColumnSpec(typed.groups, Kind.LABEL)
-    call = partial(private_compare, loss=row.name, **asked, **options)
-    found, budget = bought(typed, Request(call, specs))
-    models = {name: getattr(typed, name) for name in _MODELS}
+    options = {**fixed, **options_of(typed, row)}
+    arguments = zip(_COMPARED, (*row.data, row.data[1]), strict=True)
+    columns = {name: columns_of(row, of, typed.columns[name], options) for name, of in arguments}
+    columns |= {name: each(typed.columns[name], is_label=True) for name in typed.columns if name == "groups"}
+    call = partial(private_compare, **{**options, **asked, "loss": row.name})
+    found, budget = bought(typed, call, columns)
+    models = {name: typed.columns[name] for name in _COMPARED[1:]}
     show(found, private_compare.__name__, typed, budget, more=models)
 
 
 def add_interval(parser: argparse.ArgumentParser, _words: Sequence[str]) -> None:
-    """Describe the command and its options."""
-    parser.description = (
-        "Release an interval for the mean, or a quantile, of a loss among all people like the records of a "
-        "file, one record per person, with epsilon-differential privacy. For a metric that `score` releases, "
-        "`score --interval people` costs nothing more."
-    )
-    _add(parser, private_mean_interval, run=_interval)
-    add_option(parser, private_mean_interval, "losses", "--column", nargs=1, metavar="COL", required=True)
+    """Release an interval for the mean, or a quantile, of a loss, with epsilon-differential privacy.
+
+    It is about all people like the records of a file, one record per person. For a metric that `score`
+    releases, `score --interval people` costs nothing more.
+    """
+    _add(parser, private_mean_interval)
+    add_columns(parser, private_mean_interval, "losses", "--column", nargs=1, required=True)
     add_option(parser, private_quantile_interval, "q", "--quantile")
     for function in (private_mean_interval, private_quantile_interval):
         add_options(parser, function, ("max_loss", "confidence", "cap"))
 
 
-def _interval(typed: argparse.Namespace) -> None:
+def run_interval(typed: argparse.Namespace) -> None:
+    """Print an interval for a mean or a quantile."""
     function: Callable[..., Any] = private_quantile_interval if "q" in typed else private_mean_interval
     if "q" in typed and "cap" in typed:
         raise CommandError("--cap is of the mean: an interval for a quantile needs no cap")
@@ -517,7 +513,6 @@ def _interval(typed: argparse.Namespace) -> None:
             "an interval for the mean needs --max-loss, a public cap, or --cap private, which buys one; "
             "one for --quantile Q needs none"
         )
-    call = partial(function, **given(typed, function, but=("losses",)))
-    columns = {"losses": ColumnSpec(typed.losses, Kind.NUMBER)}
-    found, budget = bought(typed, Request(call, columns))
+    call = partial(function, **given(typed, function))
+    found, budget = bought(typed, call, {"losses": each(typed.columns["losses"])})
     show(found, function.__name__, typed, budget)

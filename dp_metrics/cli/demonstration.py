@@ -1,7 +1,13 @@
-"""`dp-metrics evaluate` without a file: models of public data, and what is released beside the truth."""
+"""Experiments on public data: `dp-metrics evaluate` without a file, and `dp-metrics reproduce`.
+
+What needs xgboost, pandas and matplotlib is imported only once it runs, so that ``--help`` works, and a
+missing extra is one clear line, where they are not installed.
+"""
 
 import argparse
 import json
+import os
+import sys
 import tempfile
 import warnings
 from collections.abc import Sequence
@@ -11,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from dp_metrics._packages import import_extra
-from dp_metrics.cli.words import CommandError, several, told_as
+from dp_metrics.cli.words import SEVERAL, CommandError, add_option, told_as, whole
 from dp_metrics.evaluation.datasets import (
     DATA_VARIABLE,
     DATASETS,
@@ -24,12 +30,13 @@ from dp_metrics.evaluation.datasets import (
 from dp_metrics.evaluation.engine import ERROR_CAP, ResultRow, ResultsError, Study, StudyError
 
 OUTPUT = Path("dp-metrics-output")
+_MOST_JOBS = 61 if os.name == "nt" else 1024  # Windows waits for no more processes at once
 
-clear_errors = partial(told_as, CommandError, DatasetError, ResultsError, StudyError)
+_clear_errors = partial(told_as, CommandError, DatasetError, ResultsError, StudyError)
 """Makes one clear line of what is wrong with data, results or a study."""
 
 
-def writable_folder(path: Path) -> Path:
+def _writable_folder(path: Path) -> Path:
     """Make the output folder and prove that files can be made there, before time is spent on training."""
     try:
         path.mkdir(parents=True, exist_ok=True)
@@ -40,7 +47,7 @@ def writable_folder(path: Path) -> Path:
     return path
 
 
-def add_data_folder(parser: argparse.ArgumentParser) -> None:
+def _add_data_folder(parser: argparse.ArgumentParser) -> None:
     """Add the option that names the folder of public data."""
     data = f"folder of the data files (default: the variable {DATA_VARIABLE}; without a file, OpenML)"
     parser.add_argument("--data-dir", type=Path, metavar="DIR", help=data)
@@ -49,8 +56,8 @@ def add_data_folder(parser: argparse.ArgumentParser) -> None:
 def add_data(parser: argparse.ArgumentParser) -> None:
     """Add the options that name the data of the demonstration."""
     names = f"data sets of the demonstration, of {', '.join(DATASETS)} (default: {' '.join(EMBEDDED)})"
-    parser.add_argument("--dataset", **several(), metavar="NAME", help=names)
-    add_data_folder(parser)
+    parser.add_argument("--dataset", **SEVERAL, metavar="NAME", help=names)
+    _add_data_folder(parser)
 
 
 _STUDIED = (0.1, 0.5, 1.0, 2.0)
@@ -118,7 +125,7 @@ def _describe(dataset: Dataset, rows: Sequence[dict[str, Any]]) -> str:
     return "\n".join(lines)
 
 
-@clear_errors()
+@_clear_errors()
 def demonstrate(options: argparse.Namespace) -> None:
     """Train models of public data, and show what is released of them beside what is true."""
     from dp_metrics.evaluation import reproduce
@@ -128,7 +135,7 @@ def demonstrate(options: argparse.Namespace) -> None:
     # Everything that can be wrong is looked at before the first model is trained.
     reproduce.check_extras()
     loaded = [(dataset, load_dataset(dataset.name, options.data_dir)) for dataset in datasets]
-    output = writable_folder(options.output or OUTPUT)
+    output = _writable_folder(options.output or OUTPUT)
     document: dict[str, Any] = {
         "warning": "fields that end in _not_private, and expected errors: for study on public data only",
         "plots": [],
@@ -168,3 +175,51 @@ def _page_beside_the_truth(evaluation: Any) -> str:
         exact = private_evaluate(evaluation.y_test, **options, epsilon=_NO_NOISE, split=split)
     beside = {name: number.value for name, number in exact.items()}
     return document(page, sections_of(page, beside))
+
+
+def add_reproduce(parser: argparse.ArgumentParser, _words: Sequence[str]) -> None:
+    """Run the experiments of Durfee, arXiv 2311.14681, on public data, and draw a figure of each.
+
+    Every release is a line of results.csv in the output folder; a run that was stopped goes on from there.
+    Releases are seeded, so that runs can be repeated: a study on public data, never a way to publish.
+
+    Options
+    -------
+    figure
+        figures (default: all; a wrong name lists them)
+    dataset
+        data sets (default: the paper's; CIFAR-10 only if torch is installed)
+    mechanism
+        mechanisms (default: all)
+    output
+        folder of results (default: ./dp-metrics-output)
+    jobs
+        processes (default: 1)
+    quick
+        10 repeats, 3 epsilons, the five tables
+    report
+        run nothing: write report.html beside these results, results.csv or its folder
+    """
+    own = partial(add_option, parser, add_reproduce)
+    for name in ("figure", "dataset", "mechanism"):
+        own(name, **SEVERAL, metavar="NAME", default=[])
+    _add_data_folder(parser)
+    own("output", type=Path, default=OUTPUT, metavar="DIR")
+    own("jobs", type=partial(whole, least=1, most=_MOST_JOBS), default=1, metavar="N")
+    own("quick", action="store_true")
+    own("report", type=Path, metavar="RESULTS")
+
+
+@_clear_errors()
+def run_reproduce(typed: argparse.Namespace) -> None:
+    """Run experiments and draw figures, or write a page about them."""
+    from dp_metrics.evaluation.reproduce import reproduce, write_report
+
+    if typed.report is not None:
+        print(write_report(typed.report))
+        return
+    output = _writable_folder(typed.output)
+    how = {"data_dir": typed.data_dir, "jobs": typed.jobs, "quick": typed.quick}
+    for path in reproduce(typed.figure, typed.dataset, typed.mechanism, output=output, **how):
+        print(path)
+    print(f"for a page with tables: dp-metrics reproduce --report {typed.output}", file=sys.stderr)

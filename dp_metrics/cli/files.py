@@ -13,10 +13,10 @@ import csv
 import io
 import re
 import textwrap
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from contextlib import contextmanager
 from dataclasses import dataclass
-from enum import Enum, auto
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -24,44 +24,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dp_metrics._packages import import_extra
-from dp_metrics.cli.words import BOOLEANS, MISSING, CommandError, Refusal, label_reader
+from dp_metrics.cli.words import BOOLEANS, MISSING, CommandError, Refusal, add_option, label_reader
 from dp_metrics.inputs.arrays import ArgumentShape
 from dp_metrics.inputs.models import NamedColumns
 from dp_metrics.inputs.options import did_you_mean
 from dp_metrics.metrics import Metric
-from dp_metrics.release.stored_questions import PER_RECORD
 
 _LARGEST_WHOLE = 2**53
 _IF_LABELS_ARE_TEXT = " (for labels that are text, pass --labels)"
-
-
-def column_of(row: Metric, argument: str, columns: Sequence[str], options: Mapping[str, Any]) -> ColumnSpec:
-    """Return how the columns of an argument are read, which follows from the metric and from public labels.
-
-    Parameters
-    ----------
-    row : Metric
-        The metric.
-    argument : str
-        Which argument of it.
-    columns : sequence of str
-        Names of the columns.
-    options : mapping
-        Public options, of which `labels` tells whether labels are text.
-    """
-    if not (row.predicts_labels or ("labels" in row.options and argument == row.data[0])):
-        return ColumnSpec(columns, Kind.NUMBER, is_named="labels" in row.options)
-    if "labels" not in row.options:
-        return ColumnSpec(columns, Kind.LABEL)
-    return column_of_labels(columns, options.get("labels"), _IF_LABELS_ARE_TEXT)
-
-
-def column_of_labels(columns: Sequence[str], labels: Any, if_text: str = "") -> ColumnSpec:
-    """Return how columns of these public labels are read; None stands for whole numbers from 0."""
-    known = labels if isinstance(labels, list | tuple) else ()
-    if all(isinstance(label, int | float) and abs(label) < _LARGEST_WHOLE for label in known):
-        return ColumnSpec(columns, Kind.NUMBER, if_text)
-    return ColumnSpec(columns, Kind.LABEL, if_text, known)
 
 
 Chunk: TypeAlias = dict[str, Any]
@@ -79,23 +49,16 @@ _PARQUET_BUFFER = 1 << 20  # bytes
 _LIKE_A_NUMBER = re.compile(r"[-+.,\s0-9]*[0-9][.,\s0-9]*([eE][+-]?[0-9]+)?\s*")  # with any decimal mark
 
 
-class Kind(Enum):
-    """How the cells of a column are read."""
-
-    NUMBER = auto()
-    LABEL = auto()  # a label or an id
-
-
 @dataclass(frozen=True)
-class ColumnSpec:
-    """Columns that make one argument of a metric: an array with one dimension if there is one column.
+class Column:
+    """A column of a file.
 
     Parameters
     ----------
-    columns : sequence of str
-        Their names.
-    kind : Kind
-        How their cells are read.
+    name : str
+        Its name.
+    is_label : bool, default=False
+        Whether each cell holds a label or an id, and no number.
     if_text : str, default=""
         For messages: what to do about text where numbers are needed.
     labels : sequence, default=()
@@ -104,15 +67,48 @@ class ColumnSpec:
         Whether the names of columns may be those of labels, and then say which column is which.
     """
 
-    columns: Sequence[str]
-    kind: Kind
+    name: str
+    is_label: bool = False
     if_text: str = ""
     labels: Sequence[Any] = ()
     is_named: bool = False
 
-    def named(self, array: NDArray[Any]) -> Any:
-        """Return what is read of the columns, with their names where these may tell something."""
-        return NamedColumns(array, tuple(self.columns)) if self.is_named else array
+
+Columns: TypeAlias = Mapping[str, Sequence[Column]]
+"""The columns of each argument: an array with one dimension if there is one column."""
+
+
+def each(names: Sequence[str], **how: Any) -> list[Column]:
+    """Return columns that are read alike, as `Column` takes it."""
+    return [Column(name, **how) for name in names]
+
+
+def columns_of(row: Metric, argument: str, names: Sequence[str], options: Mapping[str, Any]) -> list[Column]:
+    """Return how the columns of an argument are read, which follows from the metric and from public labels.
+
+    Parameters
+    ----------
+    row : Metric
+        The metric.
+    argument : str
+        Which argument of it.
+    names : sequence of str
+        Names of the columns.
+    options : mapping
+        Public options, of which `labels` tells whether labels are text.
+    """
+    if not (row.predicts_labels or ("labels" in row.options and argument == row.data[0])):
+        return each(names, is_named="labels" in row.options)
+    if "labels" not in row.options:
+        return each(names, is_label=True)
+    return columns_of_labels(names, options.get("labels"), _IF_LABELS_ARE_TEXT)
+
+
+def columns_of_labels(names: Sequence[str], labels: Any, if_text: str = "") -> list[Column]:
+    """Return how columns of these public labels are read; None stands for whole numbers from 0."""
+    known = labels if isinstance(labels, list | tuple) else ()
+    are_numbers = all(isinstance(label, int | float) and abs(label) < _LARGEST_WHOLE for label in known)
+    return each(names, is_label=not are_numbers, if_text=if_text, labels=() if are_numbers else known)
 
 
 class Predictions:
@@ -122,145 +118,129 @@ class Predictions:
     ----------
     path : Path
         The file.
-    specs : mapping of str to ColumnSpec
+    arguments : mapping of str to sequence of Column
         The columns of each argument.
     delimiter : {",", ";", "|", "tab"}, default=","
         What stands between the cells of a CSV file.
     decimal : {".", ","}, default="."
         The decimal mark of its numbers. A point in a number with decimal commas is an error: many write
         thousands so.
+
+    Attributes
+    ----------
+    there : list of str
+        The names of all columns of the file.
     """
 
-    # says where the names of the columns stand, for a kind of file where that can be mistaken
-    _names_are = ""
+    there: Sequence[str]
 
-    def __init__(
-        self, path: Path, specs: Mapping[str, ColumnSpec], delimiter: str = ",", decimal: str = "."
-    ) -> None:
-        self._path, self._specs = path, specs
+    def __init__(self, path: Path, arguments: Columns, delimiter: str = ",", decimal: str = ".") -> None:
+        self._path, self._arguments = path, arguments
         self._delimiter, self._decimal = delimiter, decimal
         self._pa: Any = import_extra("pyarrow", "cli")
-        names = [name for each in specs.values() for name in each.columns]
-        self._names = list(dict.fromkeys(names))
+        self._columns = {one.name: one for columns in arguments.values() for one in columns}
         with self._reading():
             self._types = self._read_types()
 
-    def chunks(self, progress: Progress) -> Iterator[Chunk]:
-        """Yield the records in chunks; the last one has come only if the whole file could be read."""
+    def chunks(self, progress: Progress, only: Set[str] | None = None) -> Iterator[Chunk]:
+        """Yield the records in chunks; the last one has come only if the whole file could be read.
+
+        The cells of arguments that are not among those named by `only` are not looked at: in their place are
+        numbers of which nothing can be released.
+        """
         with self._reading():
             for batch in self._batches(progress):
-                yield self._arrays({name: batch.column(name) for name in self._names}, self._specs)
+                yield self._arrays(batch, only)
 
-    def whole(self, progress: Progress) -> Chunk:
+    def whole(self, progress: Progress, only: Set[str] | None = None) -> Chunk:
         """Return all records."""
-        chunks = [self.no_records(), *self.chunks(progress)]
+        chunks = [self.no_records(), *self.chunks(progress, only)]
         # an array without records could have another type than the rest
         chunks = [chunk for chunk in chunks if all(map(len, chunk.values()))] or chunks
-        return {
-            name: spec.named(np.concatenate([chunk[name] for chunk in chunks]))
-            for name, spec in self._specs.items()
-        }
-
-    def public(self, progress: Progress) -> Chunk:
-        """Return what is public of each record; private cells are not looked at.
-
-        In the place of a private argument are numbers of which nothing can be released.
-        """
-        specs = {name: spec for name, spec in self._specs.items() if name in PER_RECORD}
-        chunks, n = [self._nothing(specs)], 0
-        with self._reading():
-            for batch in self._batches(progress):
-                n += batch.num_rows
-                chunks.append(self._arrays({name: batch.column(name) for name in self._names}, specs))
-        public = {name: np.concatenate([chunk[name] for chunk in chunks[1:] or chunks]) for name in specs}
-        return dict.fromkeys(self._specs, np.full(n, np.nan)) | public
+        arrays = {name: np.concatenate([chunk[name] for chunk in chunks]) for name in self._arguments}
+        return {name: self._named(array, self._arguments[name]) for name, array in arrays.items()}
 
     def no_records(self) -> Chunk:
         """Return a chunk without records."""
-        return self._nothing(self._specs)
-
-    def _nothing(self, specs: Mapping[str, ColumnSpec]) -> Chunk:
-        return self._arrays({name: self._pa.array([], self._types[name]) for name in self._names}, specs)
+        empty = {name: self._pa.array([], kind) for name, kind in self._types.items()}
+        return self._arrays(self._pa.RecordBatch.from_pydict(empty))
 
     def forms(self) -> dict[str, ArgumentShape]:
         """Return the public form of each argument, before any record is read."""
         return {name: ArgumentShape.of(one, np.asarray(one)) for name, one in self.no_records().items()}
 
     def _read_types(self) -> dict[str, Any]:
+        """Return the type of each column that was asked for, once these are found in the file."""
         raise NotImplementedError
 
     def _batches(self, progress: Progress) -> Iterator[Any]:
         raise NotImplementedError
 
-    def _find(self, there: Sequence[str]) -> None:
-        """Raise unless each column is there once; a first line that may be a record is not shown."""
-        for name in self._names:
-            if there.count(name) != 1:
-                number = "no column" if name not in there else "more than one column"
-                names = textwrap.shorten(", ".join(map(repr, there)), _MOST_SHOWN, placeholder=" ...")
-                hint = f"; it has {names}.{did_you_mean(name, there)}" if self._are_names(there) else ""
-                raise CommandError(f"{self._path} has {number} {name!r}{hint or self._names_are}")
+    def _find(self, instead: str = "") -> None:
+        """Raise unless each column is there once; say which there are, or something instead."""
+        for name in self._columns:
+            if self.there.count(name) != 1:
+                number = "no column" if name not in self.there else "more than one column"
+                names = textwrap.shorten(", ".join(map(repr, self.there)), _MOST_SHOWN, placeholder=" ...")
+                hint = instead or f"; it has {names}.{did_you_mean(name, self.there)}"
+                raise CommandError(f"{self._path} has {number} {name!r}{hint}")
 
-    def _are_names(self, there: Sequence[str]) -> bool:
-        """Return whether these are surely the names of the columns."""
-        return True
-
-    def _arrays(self, columns: dict[str, Any], specs: Mapping[str, ColumnSpec]) -> Chunk:
-        chunk = {}
-        for argument, spec in specs.items():
-            arrays = [self._array(columns[name], name, spec) for name in spec.columns]
-            chunk[argument] = spec.named(arrays[0] if len(arrays) == 1 else np.column_stack(arrays))
+    def _arrays(self, batch: Any, only: Set[str] | None = None) -> Chunk:
+        chunk, n = {}, batch.num_rows
+        for argument, columns in self._arguments.items():
+            if only is None or argument in only:
+                arrays = [self._array(batch.column(one.name), one) for one in columns]
+            else:
+                arrays = [np.full(n, np.nan)] * len(columns)
+            array = arrays[0] if len(arrays) == 1 else np.column_stack(arrays)
+            chunk[argument] = self._named(array, columns)
         return chunk
 
-    def _array(self, column: Any, name: str, spec: ColumnSpec) -> NDArray[Any]:
-        if column.null_count:
-            raise _missing(name)
-        of = self._pa.types
-        if of.is_dictionary(column.type):
-            column = column.dictionary_decode()
-        is_text = of.is_string(column.type) or of.is_large_string(column.type)
-        if spec.kind is Kind.LABEL and is_text:
-            return self._labels(column, name, spec)
-        if spec.kind is Kind.NUMBER and (is_text or of.is_decimal(column.type)):
-            return self._numbers(column, name, spec)
-        return np.asarray(column.to_numpy(zero_copy_only=False))
+    def _named(self, array: NDArray[Any], columns: Sequence[Column]) -> Any:
+        """Return an array with the names of its columns, where these may tell something."""
+        return NamedColumns(array, tuple([one.name for one in columns])) if columns[0].is_named else array
 
-    def _labels(self, column: Any, name: str, spec: ColumnSpec) -> NDArray[Any]:
+    def _array(self, cells: Any, column: Column) -> NDArray[Any]:
+        if cells.null_count:
+            raise _missing(column)
+        of = self._pa.types
+        if of.is_dictionary(cells.type):
+            cells = cells.dictionary_decode()
+        is_text = of.is_string(cells.type) or of.is_large_string(cells.type)
+        if column.is_label and is_text:
+            return self._labels(cells, column)
+        if not column.is_label and (is_text or of.is_decimal(cells.type)):
+            return self._numbers(cells, column)
+        return np.asarray(cells.to_numpy(zero_copy_only=False))
+
+    def _labels(self, cells: Any, column: Column) -> NDArray[Any]:
         """Return the label or id in each cell of text."""
-        coded = column.dictionary_encode()
-        read = label_reader(spec.labels, self._decimal)
+        coded = cells.dictionary_encode()
+        read = label_reader(column.labels, self._decimal)
         known = [read(text) for text in coded.dictionary.to_pylist()]
         if any(one is None for one in known):
-            raise _missing(name)
+            raise _missing(column)
         spelled = np.fromiter(known, dtype=object, count=len(known))
         codes: NDArray[np.intp] = coded.indices.to_numpy(zero_copy_only=False).astype(np.intp)
         return spelled[codes]
 
-    def _numbers(self, column: Any, name: str, spec: ColumnSpec) -> NDArray[Any]:
+    def _numbers(self, cells: Any, column: Column) -> NDArray[Any]:
         """Return the number in each cell of text, or of decimals, which as text become the nearest floats."""
         compute, pa = import_extra("pyarrow.compute", "cli"), self._pa
-        text = compute.utf8_trim_whitespace(compute.cast(column, pa.string()))
+        text = compute.utf8_trim_whitespace(compute.cast(cells, pa.string()))
         if self._decimal == ",":
             # a point becomes what no number holds
             text = compute.replace_substring(compute.replace_substring(text, ".", "?"), ",", ".")
+        for spelled, truth in BOOLEANS.items():
+            text = compute.if_else(compute.equal(text, spelled), str(int(truth)), text)
+        if compute.any(compute.is_in(text, value_set=pa.array(sorted(MISSING)))).as_py():
+            raise _missing(column)
         try:
-            numbers = compute.cast(text, pa.float64())
+            return np.asarray(compute.cast(text, pa.float64()).to_numpy(zero_copy_only=False))
         except pa.ArrowInvalid:
-            numbers = None
-        if numbers is None:
-            if compute.any(compute.is_in(text, value_set=pa.array(sorted(MISSING)))).as_py():
-                raise _missing(name)
-            for spelled, truth in BOOLEANS.items():
-                text = compute.if_else(compute.equal(text, spelled), str(int(truth)), text)
-            try:
-                numbers = compute.cast(text, pa.float64())
-            except pa.ArrowInvalid:
-                raise Refusal(
-                    f"column {name!r} holds something that is no number{spec.if_text}; nothing was spent"
-                ) from None
-        if compute.any(compute.is_nan(numbers)).as_py():
-            raise _missing(name)
-        return np.asarray(numbers.to_numpy(zero_copy_only=False))
+            raise Refusal(
+                f"column {column.name!r} holds something that is no number{column.if_text}; nothing was spent"
+            ) from None
 
     @contextmanager
     def _reading(self) -> Iterator[None]:
@@ -279,15 +259,6 @@ class Predictions:
 class _CsvFile(Predictions):
     """A CSV file: UTF-8, with one line of column names."""
 
-    @property
-    def _names_are(self) -> str:  # type: ignore[override]
-        mark = repr(self._delimiter)
-        return f": its first line must hold the names, with {mark} between them (or pass --delimiter)"
-
-    def _are_names(self, there: Sequence[str]) -> bool:
-        # without a line of names the first one is a record, which holds a number or no name that was typed
-        return any(name in there for name in self._names) and not any(map(_LIKE_A_NUMBER.fullmatch, there))
-
     def _read_types(self) -> dict[str, Any]:
         with self._path.open("rb") as raw:
             first = raw.read(2)
@@ -297,8 +268,14 @@ class _CsvFile(Predictions):
                 "iconv -f UTF-16 -t UTF-8; nothing was spent"
             )
         with self._path.open(newline="", encoding="utf-8-sig") as file:
-            self._find(next(csv.reader(file, delimiter=_DELIMITERS[self._delimiter]), []))
-        return dict.fromkeys(self._names, self._pa.string())
+            self.there = next(csv.reader(file, delimiter=_DELIMITERS[self._delimiter]), [])
+        # without a line of names the first one is a record, which holds a number or no name that was typed
+        are_names = any(name in self.there for name in self._columns)
+        if are_names and not any(map(_LIKE_A_NUMBER.fullmatch, self.there)):
+            self._find()
+        mark = repr(self._delimiter)
+        self._find(f": its first line must hold the names, with {mark} between them (or pass --delimiter)")
+        return dict.fromkeys(self._columns, self._pa.string())
 
     def _batches(self, progress: Progress) -> Iterator[Any]:
         reader = import_extra("pyarrow.csv", "cli")
@@ -311,7 +288,7 @@ class _CsvFile(Predictions):
                     delimiter=_DELIMITERS[self._delimiter], newlines_in_values=True, ignore_empty_lines=False
                 ),
                 convert_options=reader.ConvertOptions(
-                    include_columns=self._names,
+                    include_columns=[*self._columns],
                     column_types=self._types,
                     null_values=[""],
                     strings_can_be_null=True,
@@ -333,31 +310,29 @@ class _ParquetFile(Predictions):
 
     def _read_types(self) -> dict[str, Any]:
         schema = import_extra("pyarrow.parquet", "cli").read_schema(self._path)
-        self._find(schema.names)
-        types = {name: schema.field(name).type for name in self._names}
-        for spec in self._specs.values():
-            for name in spec.columns:
-                self._check_type(name, types[name], spec)
-        return types
+        self.there = schema.names
+        self._find()
+        for columns in self._arguments.values():
+            for column in columns:
+                self._check_type(schema.field(column.name).type, column)
+        return {name: schema.field(name).type for name in self._columns}
 
-    def _check_type(self, name: str, found: Any, spec: ColumnSpec) -> None:
+    def _check_type(self, found: Any, column: Column) -> None:
         of = self._pa.types
         there = found.value_type if of.is_dictionary(found) else found
-        is_number = (
-            of.is_floating(there) or of.is_integer(there) or of.is_boolean(there) or of.is_decimal(there)
-        )
         is_text = of.is_string(there) or of.is_large_string(there)
-        if not (is_number or is_text):
-            raise CommandError(f"column {name!r} holds {there}: numbers or text are needed")
-        if is_text and spec.kind is Kind.NUMBER:
-            raise CommandError(f"column {name!r} holds text: numbers are needed{spec.if_text}")
+        are_numbers = (of.is_floating, of.is_integer, of.is_boolean, of.is_decimal)
+        if not (is_text or any(is_number(there) for is_number in are_numbers)):
+            raise CommandError(f"column {column.name!r} holds {there}: numbers or text are needed")
+        if is_text and not column.is_label:
+            raise CommandError(f"column {column.name!r} holds text: numbers are needed{column.if_text}")
 
     def _batches(self, progress: Progress) -> Iterator[Any]:
         reader = import_extra("pyarrow.parquet", "cli")
         with reader.ParquetFile(self._path, buffer_size=_PARQUET_BUFFER, pre_buffer=False) as file:
             rows = max(file.metadata.num_rows, 1)
             for group in range(file.num_row_groups):  # several at once would be held in memory together
-                for batch in file.iter_batches(_PARQUET_ROWS, row_groups=[group], columns=self._names):
+                for batch in file.iter_batches(_PARQUET_ROWS, row_groups=[group], columns=[*self._columns]):
                     yield batch
                     progress(batch.num_rows / rows)
 
@@ -369,14 +344,14 @@ _SUFFIXES: Mapping[str, type[Predictions]] = {
 }
 
 
-def open_predictions(path: Path, specs: Mapping[str, ColumnSpec], **written: str | None) -> Predictions:
+def open_predictions(path: Path, arguments: Columns, **written: str | None) -> Predictions:
     """Return a file; only the names and types of its columns have been read.
 
     Parameters
     ----------
     path : Path
         The file.
-    specs : mapping of str to ColumnSpec
+    arguments : mapping of str to sequence of Column
         The columns of each argument.
     **written : str or None
         `delimiter` and `decimal` of a CSV file; None: as usual.
@@ -389,7 +364,7 @@ def open_predictions(path: Path, specs: Mapping[str, ColumnSpec], **written: str
         raise CommandError(f"{path} is no CSV file: it takes no --delimiter and no --decimal")
     if not path.is_file():
         raise CommandError(f"there is no file {path}")
-    return _SUFFIXES[kind](path, specs, **marks)
+    return _SUFFIXES[kind](path, arguments, **marks)
 
 
 MEDS = {
@@ -401,28 +376,19 @@ MEDS = {
 """The columns of predictions in the format of MEDS, by argument; a file may lack one of the predictions."""
 
 
-def columns_of_meds(path: Path) -> dict[str, list[str]]:
-    """Return the columns of each argument that a Parquet file has in the format of MEDS."""
-    if path.suffix.lower() not in (".parquet", ".pq"):
-        raise CommandError(f"{path} is no Parquet file, as --format meds needs")
-    if not path.is_file():
-        raise CommandError(f"there is no file {path}")
-    pa, parquet = import_extra("pyarrow", "cli"), import_extra("pyarrow.parquet", "cli")
-    try:
-        there = parquet.read_schema(path).names
-    except (pa.ArrowException, OSError):
-        raise Refusal(f"{path} can't be read: it is damaged or cut off; nothing was spent") from None
-    return {argument: [column] for argument, column in MEDS.items() if column in there}
-
-
 def add_dialect(parser: argparse.ArgumentParser) -> None:
-    """Add the options that say how a file is written."""
-    between = "what stands between the cells of a CSV file: ',' (default), ';', '|' or tab"
-    parser.add_argument(
-        "--delimiter", "--sep", type=_delimiter, choices=[*_DELIMITERS], metavar="MARK", help=between
-    )
-    mark = "decimal mark of the numbers of a CSV file: '.' (default) or ','"
-    parser.add_argument("--decimal", choices=[".", ","], metavar="MARK", help=mark)
+    """Add the options that say how a file is written.
+
+    Options
+    -------
+    delimiter
+        what stands between the cells of a CSV file: ',' (default), ';', '|' or tab
+    decimal
+        decimal mark of the numbers of a CSV file: '.' (default) or ','
+    """
+    own = partial(add_option, parser, add_dialect, metavar="MARK")
+    own("delimiter", "--delimiter", "--sep", type=_delimiter, choices=[*_DELIMITERS])
+    own("decimal", choices=[".", ","])
 
 
 def _delimiter(text: str) -> str:
@@ -480,5 +446,5 @@ class _WatchedFile(io.RawIOBase):
         super().close()
 
 
-def _missing(name: str) -> Refusal:
-    return Refusal(f"column {name!r}: a value is missing; nothing was spent")
+def _missing(column: Column) -> Refusal:
+    return Refusal(f"column {column.name!r}: a value is missing; nothing was spent")

@@ -1,27 +1,21 @@
-"""Commands that read no predictions: `dp-metrics budget`, `metrics`, `plan`, `audit` and `reproduce`.
-
-What needs xgboost, pandas and matplotlib is imported only once it runs, so that ``--help`` works, and a
-missing extra is one clear line, where they are not installed.
-"""
+"""Commands that read nothing: `dp-metrics metrics`, `plan` and `audit`."""
 
 import argparse
 import inspect
 import json
 import math
-import os
 import sys
 from collections.abc import Callable, Sequence
 from functools import partial
-from pathlib import Path
 from typing import Any, TypeAlias
 
 from dp_metrics._packages import import_extra
-from dp_metrics.analysis.auditing import run_audit, to_table
+from dp_metrics.analysis import auditing
 from dp_metrics.analysis.guesses import MOST_RECORDS, hints_of
 from dp_metrics.analysis.planning import ReleasePlan, plan_release
-from dp_metrics.cli.demonstration import OUTPUT, add_data_folder, clear_errors, writable_folder
-from dp_metrics.cli.show import print_table, show_budget
+from dp_metrics.cli.show import table
 from dp_metrics.cli.words import (
+    SEVERAL,
     CommandError,
     add_json,
     add_metric,
@@ -31,42 +25,26 @@ from dp_metrics.cli.words import (
     given,
     mistakes,
     options_of,
-    several,
     typed_after,
     whole,
 )
 from dp_metrics.metrics import METRICS, row_of
 from dp_metrics.release.stored_questions import WEIGHTS
 
+_GOALS = ("error", "width")
 _EPSILONS = (1.0, 0.1, 0.3, 3.0, 10.0)
 _HINTS = ("positives", "predicted_positives", "classes", "law")
 _Plans: TypeAlias = list[tuple[str, ReleasePlan]]  # with the metric as it was typed
 _Tables: TypeAlias = Sequence[tuple[str, Sequence[Sequence[str]]]]  # with their titles
-_MOST_JOBS = 61 if os.name == "nt" else 1024  # Windows waits for no more processes at once
-
-
-def add_budget(parser: argparse.ArgumentParser, _words: Sequence[str]) -> None:
-    """Describe the command and its options."""
-    parser.description = (
-        "Show the total of a budget file, what is spent and for what, the values that were bought, and what "
-        "is left."
-    )
-    file = "budget file, as --budget of `score` names it"
-    parser.add_argument("file", type=Path, metavar="FILE", help=file)
-    add_json(parser)
-    parser.set_defaults(run=lambda typed: show_budget(typed.file, as_json=typed.json))
 
 
 def add_metrics(parser: argparse.ArgumentParser, _words: Sequence[str]) -> None:
-    """Describe the command and its options."""
-    parser.description = (
-        "List every metric: its name, the function that it stands for, and its public options."
-    )
+    """List every metric: its name, the function that it stands for, and its public options."""
     add_json(parser)
-    parser.set_defaults(run=_metrics)
 
 
-def _metrics(typed: argparse.Namespace) -> None:
+def run_metrics(typed: argparse.Namespace) -> None:
+    """Print the metrics."""
     described: list[dict[str, Any]] = [
         {
             "name": row.name,
@@ -96,29 +74,53 @@ def _metrics(typed: argparse.Namespace) -> None:
 
 
 def add_plan(parser: argparse.ArgumentParser, words: Sequence[str]) -> None:
-    """Describe the command and its options."""
-    parser.description = (
-        "Print what error to expect of private metrics, from rough public guesses and without any data: by "
-        "epsilon, and by number of records. With --error or --width, the epsilon or the number of records "
-        "that it takes. The guesses must not come from the private data."
-    )
-    metric = "a metric and a guess of its value; may be repeated"
-    parser.add_argument("--metric", **several(metavar="NAME=GUESS", required=True, help=metric))
-    sizes = "numbers of records; the first is that of the table by epsilon"
-    records = partial(whole, least=2, most=MOST_RECORDS)
-    parser.add_argument("--n", **several(type=records, metavar="N", help=sizes))
-    epsilons = "epsilons; the first is that of the table by number of records"
-    parser.add_argument("--epsilon", **several(type=epsilon, metavar="E", help=epsilons))
-    add_options(parser, plan_release, ("error", "width", *_HINTS))
+    """Print what error to expect of private metrics, from rough public guesses and without any data.
+
+    By epsilon, and by number of records. With --error or --width, the epsilon or the number of records that
+    it takes. The guesses must not come from the private data.
+
+    Options
+    -------
+    metric
+        a metric and a guess of its value; may be repeated
+    n
+        numbers of records; the first is that of the table by epsilon
+    epsilon
+        epsilons; the first is that of the table by number of records
+    """
+    own = partial(add_option, parser, add_plan)
+    own("metric", **SEVERAL, metavar="NAME=GUESS", required=True)
+    own("n", **SEVERAL, type=partial(whole, least=2, most=MOST_RECORDS), metavar="N")
+    own("epsilon", **SEVERAL, type=epsilon, metavar="E")
+    add_options(parser, plan_release, (*_GOALS, *_HINTS))
     add_json(parser)
     add_metric(parser, [word.partition("=")[0] for word in typed_after(words, "--metric")])
-    parser.set_defaults(run=_plan)
+
+
+def run_plan(typed: argparse.Namespace) -> None:
+    """Print two tables of errors, or what an error or a width takes."""
+    goal = {name: value for name, value in given(typed, plan_release).items() if name in _GOALS}
+    with mistakes():
+        plans, tables = (_plans_for if goal else _tables_of_errors)(typed, **goal)
+    if typed.json:
+        print(json.dumps({"plans": [{"metric": word, **vars(plan)} for word, plan in plans]}, indent=2))
+        return
+    for title, rows in tables:
+        print(f"{title}\n{table(rows, '  ')}\n")
+    print("Assumed; no data were read:")
+    for word in dict(plans):
+        print(f"  {word}: {next(plan.assumes for name, plan in plans if name == word)}")
+    if any(plan.error_range for _, plan in plans):
+        print("\nRanges are from light tails (normal errors) to heavy ones: plan for the larger error.")
+    off_by = max(plan.off_by / plan.error for _, plan in plans)
+    print(f"\nErrors are simulated: they may be off by {math.ceil(100 * off_by)} % at most.")
 
 
 def _planned(typed: argparse.Namespace) -> dict[str, Callable[..., ReleasePlan]]:
     """Return, of each metric as it was typed, its plan given all but one of n, epsilon and error or width."""
-    planned, taken = dict[str, Callable[..., ReleasePlan]](), set[str]()
-    hints = {name: value for name, value in given(typed, plan_release, but=("n",)).items() if name in _HINTS}
+    planned = dict[str, Callable[..., ReleasePlan]]()
+    hints = {name: value for name, value in given(typed, plan_release).items() if name in _HINTS}
+    unused = {*hints}
     for word in typed.metric:
         name, _, guess = word.partition("=")
         row, fixed = row_of(name)
@@ -127,37 +129,12 @@ def _planned(typed: argparse.Namespace) -> dict[str, Callable[..., ReleasePlan]]
         except ValueError:
             raise CommandError(f"--metric takes NAME=GUESS, such as roc_auc=0.8, not {word!r}") from None
         hinted = {hint: hints[hint] for hint in hints_of(row) if hint in hints}
-        taken |= {*hinted}
-        options = options_of(typed, row, but=("epsilon", "n"))
+        unused -= {*hinted}
+        options = options_of(typed, row)
         planned[word] = partial(plan_release, name, guess=value, **fixed, **options, **hinted)
-    if unused := sorted(hints.keys() - taken):
-        raise CommandError(f"none of these metrics takes {' or '.join(unused)}")
+    if unused:
+        raise CommandError(f"none of these metrics takes {' or '.join(sorted(unused))}")
     return planned
-
-
-def _plan(typed: argparse.Namespace) -> None:
-    known = given(typed, plan_release, but=("n",))
-    goal = {name: value for name, value in known.items() if name in ("error", "width")}
-    with mistakes():
-        plans, tables = (_plans_for if goal else _tables_of_errors)(typed, **goal)
-    if typed.json:
-        told = [{"metric": word, **vars(plan)} for word, plan in plans]
-        print(json.dumps({"plans": told}, indent=2))
-        return
-    for title, rows in tables:
-        print(title)
-        print_table(rows, "  ")
-        print()
-    print("Assumed; no data were read:")
-    first = dict[str, ReleasePlan]()
-    for word, plan in plans:
-        first.setdefault(word, plan)
-    for word, plan in first.items():
-        print(f"  {word}: {plan.assumes}")
-    if any(plan.error_range for _, plan in plans):
-        print("\nRanges are from light tails (normal errors) to heavy ones: plan for the larger error.")
-    off_by = max(plan.off_by / plan.error for _, plan in plans)
-    print(f"\nErrors are simulated: they may be off by {math.ceil(100 * off_by)} % at most.")
 
 
 def _plans_for(typed: argparse.Namespace, **goal: float) -> tuple[_Plans, _Tables]:
@@ -203,28 +180,27 @@ def _between(plan: ReleasePlan) -> str:
     return " to ".join(f"{end:.2g}" for end in plan.error_range or (plan.error,))
 
 
-# audit and reproduce
+# audit
 
 
 def add_audit(parser: argparse.ArgumentParser, _words: Sequence[str]) -> None:
-    """Describe the command and its options."""
-    parser.description = (
-        "Search for the neighbouring data sets on which each metric loses most privacy, with "
-        "exact output laws. Prints the worst loss found / epsilon (at most 1 if the claim holds) and the "
-        "worst pair; exit code 1 if a claim is refuted. No real data are read."
-    )
-    claims = "Claims to check (default: 0.1 1 4)"
-    add_option(parser, run_audit, "epsilons", "--epsilon", type=epsilon, help=claims)
-    add_options(parser, run_audit, ("n", "steps", "mechanisms"), mechanisms="--mechanism", n="--records")
+    """Search for the neighbouring data sets on which each metric loses most privacy, with exact output laws.
+
+    Prints the worst loss found / epsilon (at most 1 if the claim holds) and the worst pair; exit code 1 if a
+    claim is refuted. No real data are read.
+    """
+    audit, claims = auditing.run_audit, "Claims to check (default: 0.1 1 4)"
+    add_option(parser, audit, "epsilons", "--epsilon", type=epsilon, help=claims)
+    add_options(parser, audit, ("n", "steps", "mechanisms"), mechanisms="--mechanism", n="--records")
     add_json(parser)
-    parser.set_defaults(run=_audit)
 
 
-def _audit(typed: argparse.Namespace) -> int:
+def run_audit(typed: argparse.Namespace) -> int:
+    """Print what the audit finds; return whether it refutes a claim."""
     bar = partial(import_extra("tqdm", "cli").tqdm, desc="audit", unit="claim", file=sys.stderr, disable=None)
-    asked = {"epsilons": [0.1, 1.0, 4.0], **given(typed, run_audit)}
+    asked = {"epsilons": [0.1, 1.0, 4.0], **given(typed, auditing.run_audit)}
     with mistakes():
-        findings = run_audit(**asked, progress=bar)
+        findings = auditing.run_audit(**asked, progress=bar)
     passed = all(result.passed for result in findings.values())
     if typed.json:
         rows = [
@@ -237,44 +213,7 @@ def _audit(typed: argparse.Namespace) -> int:
         print(json.dumps({"passed": passed, "findings": rows}, indent=2))
     else:
         claims = ", ".join(f"{float(one):g}" for one in asked["epsilons"])
-        print(f"Worst privacy loss found / epsilon, over epsilon = {claims}:\n\n{to_table(findings)}\n")
+        print(f"Worst privacy loss found / epsilon, over epsilon = {claims}:\n")
+        print(f"{auditing.to_table(findings)}\n")
         print(max(findings.values(), key=lambda found: found.share))
     return 0 if passed else 1
-
-
-def add_reproduce(parser: argparse.ArgumentParser, _words: Sequence[str]) -> None:
-    """Describe the command and its options."""
-    parser.description = (
-        "Run the experiments of Durfee, arXiv 2311.14681, on public data, and draw a figure of "
-        "each. Every release is a line of results.csv in the output folder; a run that was stopped goes on "
-        "from there. Releases are seeded, so that runs can be repeated: a study on public data, never a way "
-        "to publish."
-    )
-    names = several(metavar="NAME", default=[])
-    parser.add_argument("--figure", **names, help="figures (default: all; a wrong name lists them)")
-    images = "data sets (default: the paper's; CIFAR-10 only if torch is installed)"
-    parser.add_argument("--dataset", **names, help=images)
-    parser.add_argument("--mechanism", **names, help="mechanisms (default: all)")
-    add_data_folder(parser)
-    output = "folder of results (default: ./%(default)s)"
-    parser.add_argument("--output", type=Path, default=OUTPUT, metavar="DIR", help=output)
-    jobs = partial(whole, least=1, most=_MOST_JOBS)
-    parser.add_argument("--jobs", type=jobs, default=1, metavar="N", help="processes (default: 1)")
-    parser.add_argument("--quick", action="store_true", help="10 repeats, 3 epsilons, the five tables")
-    page = "run nothing: write report.html beside these results, results.csv or its folder"
-    parser.add_argument("--report", type=Path, metavar="RESULTS", help=page)
-    parser.set_defaults(run=_reproduce)
-
-
-@clear_errors()
-def _reproduce(typed: argparse.Namespace) -> None:
-    from dp_metrics.evaluation.reproduce import reproduce, write_report
-
-    if typed.report is not None:
-        print(write_report(typed.report))
-        return
-    output = writable_folder(typed.output)
-    how = {"data_dir": typed.data_dir, "jobs": typed.jobs, "quick": typed.quick}
-    for path in reproduce(typed.figure, typed.dataset, typed.mechanism, output=output, **how):
-        print(path)
-    print(f"for a page with tables: dp-metrics reproduce --report {typed.output}", file=sys.stderr)

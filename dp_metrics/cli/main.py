@@ -2,6 +2,7 @@
 
 import argparse
 import errno
+import inspect
 import io
 import os
 import sys
@@ -26,13 +27,13 @@ _COMMANDS = {
     ),
     "compare": ("commands", "tell which of two models is better on the records of a file"),
     "interval": ("commands", "release an interval for the mean or a quantile of a loss among all people"),
-    "budget": ("lists", "show what is spent of a budget, and what is left"),
+    "budget": ("show", "show what is spent of a budget, and what is left"),
     "metrics": ("lists", "list the metrics that `score` can release, and their options"),
     "plan": ("lists", "print what errors to expect of metrics, from rough guesses and without data"),
     "audit": ("lists", "search for the worst privacy loss of every public metric"),
-    "reproduce": ("lists", "run the experiments of the paper again, and draw its figures"),
+    "reproduce": ("demonstration", "run the experiments of the paper again, and draw its figures"),
 }
-"""Of each command, the module that has it as `add_...`, and what it does."""
+"""Of each command, the module of its `add_...`, whose docstring is its help, and `run_...`; what it does."""
 
 
 def _parser(chosen: str | None, words: Sequence[str] = ()) -> argparse.ArgumentParser:
@@ -45,7 +46,11 @@ def _parser(chosen: str | None, words: Sequence[str] = ()) -> argparse.ArgumentP
     for name, (module, what) in _COMMANDS.items():
         command = commands.add_parser(name, help=what)
         if name == chosen:
-            getattr(import_module(f"dp_metrics.cli.{module}"), f"add_{name}")(command, words)
+            there = import_module(f"dp_metrics.cli.{module}")
+            add = getattr(there, f"add_{name}")
+            add(command, words)
+            command.description = (inspect.getdoc(add) or "").partition("\n\nOptions\n")[0]
+            command.set_defaults(run=getattr(there, f"run_{name}"))
     return parser
 
 

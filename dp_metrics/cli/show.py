@@ -14,9 +14,10 @@ from typing import Any
 
 import numpy as np
 
+from dp_metrics._html import rounded
 from dp_metrics.accounting import PrivacyAccountant
 from dp_metrics.accounting.ledgers import FileLedger
-from dp_metrics.cli.words import CommandError, add_json, add_option, epsilon, refusals, several, tell
+from dp_metrics.cli.words import SEVERAL, CommandError, add_json, add_option, epsilon, refusals, share, tell
 from dp_metrics.fairness.frame import PrivateMetricFrame
 from dp_metrics.inputs.options import Relation
 from dp_metrics.page.page import PrivateEvaluation
@@ -24,25 +25,27 @@ from dp_metrics.release.released import Interval, biases_in_words
 from dp_metrics.release.result import Result
 
 _WIDEST, _DIGITS = 40, 6
-_RELATION = Relation.REPLACE_ONE.value
 _COLUMNS = ("time (UTC)", "epsilon", "spend name", "value", "mechanism", "neighbours")
-
 _ONE: dict[str, Any] = {"nargs": None, "default": None}
 
 
-def _share(text: str) -> float:
-    with suppress(ValueError):
-        if 0 < float(text) < 1:
-            return float(text)
-    raise argparse.ArgumentTypeError(f"{text!r} is not a number strictly between 0 and 1")
+# Budgets
 
 
 def add_payer(parser: argparse.ArgumentParser, function: Callable[..., Any], **cost: Any) -> None:
-    """Add the options that say what a release of a function costs, who pays, and how it is shown."""
+    """Add the options that say what a release of a function costs, who pays, and how it is shown.
+
+    Options
+    -------
+    budget
+        budget file that pays for it
+    total
+        total of the budget, which creates the file if there is none; else it must be the same
+    """
+    own = partial(add_option, parser, add_payer)
     add_option(parser, function, "epsilon", **{**_ONE, "type": epsilon, "required": True, **cost})
-    parser.add_argument("--budget", type=Path, metavar="FILE", help="budget file that pays for it")
-    total = "total of the budget, which creates the file if there is none; else it must be the same"
-    parser.add_argument("--total", type=epsilon, metavar="T", help=total)
+    own("budget", type=Path, metavar="FILE")
+    own("total", type=epsilon, metavar="T")
     add_option(parser, function, "spend_name", **_ONE)
     add_json(parser)
 
@@ -67,7 +70,7 @@ def opened_budget(typed: argparse.Namespace) -> PrivacyAccountant | None:
     return budget
 
 
-def budget_fields(budget: PrivacyAccountant | None) -> dict[str, Any] | None:
+def _budget_fields(budget: PrivacyAccountant | None) -> dict[str, Any] | None:
     """Return what is spent and what is left; None for what cannot be read any more."""
     if budget is None:
         return None
@@ -77,82 +80,87 @@ def budget_fields(budget: PrivacyAccountant | None) -> dict[str, Any] | None:
     return {"path": budget.path, "total": budget.total, **left}
 
 
-def show_budget(path: Path, *, as_json: bool) -> None:
-    """Print what is spent of a budget and for what, the values that were bought, and what is left."""
-    if not path.is_file():
-        raise CommandError(f"there is no budget file {path}")
+def add_budget(parser: argparse.ArgumentParser, _words: Sequence[str]) -> None:
+    """Show the total of a budget file, what is spent and for what, what was bought, and what is left.
+
+    Options
+    -------
+    file
+        budget file, as --budget of 'score' names it
+    """
+    add_option(parser, add_budget, "file", "file", type=Path, metavar="FILE")
+    add_json(parser)
+
+
+def run_budget(typed: argparse.Namespace) -> None:
+    """Print a budget and its history."""
+    if not typed.file.is_file():
+        raise CommandError(f"there is no budget file {typed.file}")
     with refusals():
-        budget = PrivacyAccountant(FileLedger.total_of(path), path)
+        budget = PrivacyAccountant(FileLedger.total_of(typed.file), typed.file)
         history = budget.results()
-    if as_json:
+    if typed.json:
         names = ("spend_name", "epsilon", "mechanism", "neighboring", "value")
         spends = [
             {"time": spend.time.isoformat(), **{name: getattr(spend, name) for name in names}}
             for spend in history
         ]
-        print(json.dumps({**(budget_fields(budget) or {}), "history": spends}, indent=2))
+        print(json.dumps({**(_budget_fields(budget) or {}), "history": spends}, indent=2))
         return
     print(f"total {budget.total!r}, spent {budget.spent!r}, left {budget.remaining!r}")
     rows = [
-        (
-            f"{spend.time:%Y-%m-%d %H:%M:%S}",
-            repr(spend.epsilon),
-            _one_line(spend.spend_name),
-            _short(spend.value),
-            spend.mechanism or "",
-            spend.neighboring.replace("_", " "),
-        )
+        (f"{spend.time:%Y-%m-%d %H:%M:%S}", repr(spend.epsilon), _one_line(spend.spend_name),
+         _short(spend.value), spend.mechanism or "", spend.neighboring.replace("_", " "))
         for spend in history
-    ]
+    ]  # fmt: skip
     if rows:
-        print()
-        print_table([_COLUMNS, *rows])
+        print(f"\n{table([_COLUMNS, *rows])}")
 
 
-def print_table(rows: Sequence[Sequence[str]], indent: str = "") -> None:
-    """Print rows of cells, aligned."""
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    for row in rows:
-        cells = (cell.ljust(width) for cell, width in zip(row, widths, strict=True))
-        print(f"{indent}{'  '.join(cells)}".rstrip())
+def _cost(released: Any, typed: argparse.Namespace, budget: PrivacyAccountant | None) -> str:
+    """Return what a release cost, what it promises, and what is left."""
+    n, relation = getattr(released, "n", None), _relation(released).replace("_", " ")
+    records = "" if n is None else f"{n:,} {'record' if n == 1 else 'records'}, "
+    told = f"(epsilon {_exact(float(typed.epsilon))}, {records}{relation})"
+    fields = _budget_fields(budget)
+    if fields is None:
+        return f"{told}; no budget was charged"
+    if fields["remaining"] is None:
+        return f"{told}; its budget was charged, but can't be read any more"
+    return f"{told}; epsilon left {_exact(fields['remaining'])}"
 
 
-def _short(value: float | str | None) -> str:
-    """Return a value as a list of them shows it."""
-    if value is None:
-        return "none stored"
-    line = f"{value:.6g}" if isinstance(value, float) else _one_line(value)
-    return line if len(line) <= _WIDEST else f"{line[: _WIDEST - 3]}..."
+def _relation(released: Any) -> str:
+    if isinstance(released, PrivateEvaluation):
+        return released.evaluated.relation
+    return str(getattr(released, "neighboring", Relation.REPLACE_ONE.value))
 
 
-def _one_line(name: str) -> str:
-    return "".join(letter if letter.isprintable() else " " for letter in name)
+def _exact(number: float) -> str:
+    return repr(number).removesuffix(".0")
 
 
 # Limits
 
-INTERVALS = {
-    "noise": "noise_interval",
-    "people": "population_interval",
-    "sure": "sure_population_interval",
+KINDS = {
+    "noise": ("noise_interval", "limits of the exact value for these records, with probability {} %"),
+    "people": ("population_interval", "limits among all people like these, with confidence {} %"),
+    "sure": ("sure_population_interval", "sure limits among all people like these, with confidence {} %"),
 }
-"""What limits may be limits of, with their names in JSON."""
-
-_WORDS = {
-    "noise": "limits of the exact value for these records, with probability {} %",
-    "people": "limits among all people like these, with confidence {} %",
-    "sure": "sure limits among all people like these, with confidence {} %",
-}
+"""What limits may be limits of: their name in JSON, and what they are in words."""
 
 
 def add_limits(parser: argparse.ArgumentParser) -> None:
-    """Add the options that say which limits stand beside a number."""
-    interval = (
-        "limits to show, which cost nothing: of the noise (default); of what the metric is among all people "
-        "like these; the same, proved, which may be wider or missing"
-    )
-    parser.add_argument("--interval", **several(default=[]), choices=[*INTERVALS], help=interval)
-    add_option(parser, Result.noise_interval, "confidence", **{**_ONE, "default": 0.95}, type=_share)
+    """Add the options that say which limits stand beside a number.
+
+    Options
+    -------
+    interval
+        limits to show, which cost nothing: of the noise (default); of what the metric is among all people
+        like these; the same, proved, which may be wider or missing
+    """
+    add_option(parser, add_limits, "interval", **SEVERAL, default=[], choices=[*KINDS])
+    add_option(parser, Result.noise_interval, "confidence", **{**_ONE, "default": 0.95}, type=share)
 
 
 @dataclass(frozen=True)
@@ -162,7 +170,7 @@ class Limits:
     Parameters
     ----------
     kinds : sequence of str, default=()
-        Of `INTERVALS`. Empty: those of the noise, where there are any.
+        Of `KINDS`. Empty: those of the noise, where there are any.
     confidence : float, default=0.95
         Of each of them.
     """
@@ -183,12 +191,11 @@ class Limits:
 
     def fields(self, found: Mapping[str, Interval | None]) -> dict[str, Any]:
         """Return limits as JSON can hold them; null where there are none."""
-        kinds = dict.fromkeys(["noise", *self.kinds])
-        return {INTERVALS[kind]: interval_fields(found.get(kind)) for kind in kinds}
+        return {KINDS[kind][0]: _interval_fields(found.get(kind)) for kind in ("noise", *self.kinds)}
 
     def words(self, kind: str) -> str:
         """Return what limits of a kind are limits of."""
-        return _WORDS[kind].format(f"{self.confidence * 100:g}")
+        return KINDS[kind][1].format(f"{self.confidence * 100:g}")
 
 
 def _told(released: Any, kind: str, **asked: Any) -> Any:
@@ -197,7 +204,7 @@ def _told(released: Any, kind: str, **asked: Any) -> Any:
     return released.population_interval(**asked, sure=kind == "sure")
 
 
-def interval_fields(interval: Interval | None) -> dict[str, Any] | None:
+def _interval_fields(interval: Interval | None) -> dict[str, Any] | None:
     """Return an interval as JSON can hold it."""
     if interval is None:
         return None
@@ -218,25 +225,6 @@ def printed() -> Iterator[None]:
         with suppress(OSError):
             sys.stdout.close()  # the end of the process would complain again
         raise CommandError(f"epsilon was spent, but the result can't be written: {error.strerror}") from None
-
-
-def print_json(fields: Mapping[str, Any], budget: PrivacyAccountant | None) -> None:
-    """Print a release as JSON, with the state of its budget."""
-    print(json.dumps({**fields, "budget": budget_fields(budget)}, indent=2))
-
-
-def cost(epsilon: float, neighboring: str, budget: PrivacyAccountant | None, n: int | None = None) -> str:
-    """Return what a release cost, what it promises, and what is left."""
-    records = "" if n is None else f"{n:,} {'record' if n == 1 else 'records'}, "
-    left = "no budget was charged"
-    if budget is not None:
-        remaining = (budget_fields(budget) or {})["remaining"]
-        left = (
-            "its budget was charged, but can't be read any more"
-            if remaining is None
-            else f"epsilon left {_exact(remaining)}"
-        )
-    return f"(epsilon {_exact(epsilon)}, {records}{neighboring.replace('_', ' ')}); {left}"
 
 
 def show(
@@ -262,141 +250,139 @@ def show(
     limits : Limits or None, default=None
         Which to print; None: it has its own.
     more : mapping or None, default=None
-        What else JSON tells.
+        Columns of which it tells, by what they are.
     """
-    limits = limits or Limits()
+    limits, more = limits or Limits(), more or {}
     with printed():
-        if isinstance(released, PrivateEvaluation):
-            _show_page(released, budget, as_json=typed.json)
-        elif isinstance(released, PrivateMetricFrame):
-            _show_frame(released, name, typed.spend_name, budget, limits, as_json=typed.json)
-        elif isinstance(released, Result):
-            _show_result(released, budget, limits, as_json=typed.json)
-        elif typed.json:
-            paid = {"epsilon": float(typed.epsilon), "spend_name": typed.spend_name, "neighboring": _RELATION}
-            of_interval = isinstance(released, Interval)
-            told = interval_fields(released) if of_interval else released.to_dict()
-            known = ("about", "estimate") if of_interval else ("better",)
-            free = {key: getattr(released, key) for key in known}
-            print_json({"metric": name, **paid, **(more or {}), **(told or {}), **free}, budget)
+        if not typed.json:
+            for line in _lines(released, name, _cost(released, typed, budget), limits, more):
+                print(line, flush=True)  # limits may take their time
+        elif isinstance(released, PrivateEvaluation):
+            print(released.to_json())
         else:
-            print(f"{name} {cost(float(typed.epsilon), _RELATION, budget, getattr(released, 'n', None))}")
-            if more:
-                print(
-                    "; ".join(f"{key[-1].upper()} is {', '.join(columns)}" for key, columns in more.items())
-                )
-            print(released)
+            paid = {"epsilon": float(typed.epsilon), "spend_name": typed.spend_name}
+            told = {"metric": name, **paid, "neighboring": _relation(released), **more}
+            fields = {**told, **_fields(released, limits), "budget": _budget_fields(budget)}
+            print(json.dumps(fields, indent=2))
 
 
-def _show_page(page: PrivateEvaluation, budget: PrivacyAccountant | None, *, as_json: bool) -> None:
-    if as_json:
-        print(page.to_json())
-        return
-    print(f"private_evaluate {cost(page.epsilon, page.evaluated.relation, budget, page.n)}")
+def _fields(released: Any, limits: Limits) -> dict[str, Any]:
+    """Return what JSON tells of a release."""
+    if isinstance(released, Result):
+        return {**json.loads(released.to_json()), **limits.fields(limits.of(released))}
+    if isinstance(released, Interval):
+        known = {"about": released.about, "estimate": released.estimate}
+        return {**(_interval_fields(released) or {}), **known}
+    if not isinstance(released, PrivateMetricFrame):
+        return {**released.to_dict(), "better": released.better}
+    of_groups, gaps = _group_limits(released, limits)
+    sizes = released.group_sizes or {}
+    by_group = [
+        {"group": group, "value": _plain(value), "size": _plain(sizes.get(group))}
+        | {"note": released.note[group], "bias": released.bias[group]}
+        | limits.fields({kind: one.get(group) for kind, one in of_groups.items()})
+        for group, value in released.by_group.items()
+    ]
+    gap = next((one.estimate for one in gaps.values()), None)
+    return {
+        "membership": released.membership,
+        "overall": _plain(released.overall),
+        "overall_note": released.overall_note,
+        "overall_bias": released.overall_bias,
+        "by_group": by_group,
+        "difference": {"value": _plain(gap), **limits.fields(gaps)},
+    }
+
+
+def _lines(released: Any, name: str, cost: str, limits: Limits, more: Mapping[str, Any]) -> Iterator[str]:
+    """Yield what people read of a release."""
+    if isinstance(released, PrivateEvaluation):
+        yield f"{name} {cost}"
+        yield from _page_lines(released)
+    elif isinstance(released, PrivateMetricFrame):
+        yield f"{name} by group {cost}"
+        yield from _frame_lines(released, limits)
+    elif isinstance(released, Result):
+        value = released.value
+        yield (
+            f"{name} = {rounded(value)} {cost}"
+            if isinstance(value, float)
+            else f"{name} {cost}\n{_text(value)}"
+        )
+        # a report that is text has its own words for its bias
+        yield from filter(None, (released.note, None if isinstance(value, str) else released.bias))
+        for kind, interval in limits.of(released).items():
+            if limits.kinds or isinstance(interval.lower, float):
+                note = f" ({interval.note})" if interval.note and kind != "noise" else ""
+                yield f"{limits.words(kind)}: {_ends(interval)}{note}"
+    else:
+        yield f"{name} {cost}"
+        if more:
+            yield "; ".join(f"{key[-1].upper()} is {', '.join(columns)}" for key, columns in more.items())
+        yield str(released)
+
+
+def _page_lines(page: PrivateEvaluation) -> Iterator[str]:
     rows = []
     for number in page.numbers.values():
-        found = Limits().of(number)
-        ends = _ends(found["noise"]) if "noise" in found else ""
+        ends = "".join(map(_ends, Limits().of(number).values()))
         rows.append((number.name, f"{number.value:.4g}", ends, "(mostly noise)" if number.note else ""))
-    print_table(rows, indent="  ")
-    print("Beside each number are limits of its noise, with probability 95 %.")
-    for told in biases_in_words({number.name: number.bias for number in page.numbers.values()}):
-        print(told)
+    yield table(rows, indent="  ")
+    yield "Beside each number are limits of its noise, with probability 95 %."
+    yield from biases_in_words({number.name: number.bias for number in page.numbers.values()})
     for one in page.plan.left_out:
-        print(f"left out: {one.about}. {one.why}")
+        yield f"left out: {one.about}. {one.why}"
 
 
-def _show_result(
-    result: Result[Any], budget: PrivacyAccountant | None, limits: Limits, *, as_json: bool
-) -> None:
-    """Print a result, its limits, and what is left."""
-    if as_json:
-        fields = {name: _plain(value) for name, value in json.loads(result.to_json()).items()}
-        print_json(fields | limits.fields(limits.of(result)), budget)
-        return
-    paid = cost(result.epsilon, result.neighboring, budget, result.n)
-    if isinstance(result.value, float):
-        print(f"{result.metric} = {_number(result.value)} {paid}")
-    else:
-        print(f"{result.metric} {paid}\n{_text(result.value)}")
-    # a report that is text has its own words for it
-    for told in (result.note, None if isinstance(result.value, str) else result.bias):
-        if told is not None:
-            print(told)
-    sys.stdout.flush()  # limits may take their time
-    for kind, interval in limits.of(result).items():
-        if limits.kinds or isinstance(interval.lower, float):
-            note = f" ({interval.note})" if interval.note and kind != "noise" else ""
-            print(f"{limits.words(kind)}: {_ends(interval)}{note}")
-
-
-def _show_frame(
-    frame: PrivateMetricFrame,
-    metric: str,
-    spend_name: str | None,
-    budget: PrivacyAccountant | None,
-    limits: Limits,
-    *,
-    as_json: bool,
-) -> None:
-    """Print the values of a frame by group, with their limits, and what is left."""
-    sizes = frame.group_sizes or {}
-    of_groups = limits.of(frame)
-    # where there are limits of groups, these are numbers, which have a gap
-    gaps = Limits([*of_groups], limits.confidence).of(frame, of="difference") if of_groups else {}
-    if as_json:
-        by_group = [
-            {"group": group, "value": _plain(value), "size": _plain(sizes.get(group))}
-            | {"note": frame.note[group], "bias": frame.bias[group]}
-            | limits.fields({kind: one.get(group) for kind, one in of_groups.items()})
-            for group, value in frame.by_group.items()
-        ]
-        gap = next((one.estimate for one in gaps.values()), None)
-        fields = {
-            "metric": metric,
-            **{name: getattr(frame, name) for name in ("epsilon", "neighboring", "membership")},
-            "spend_name": spend_name,
-            "overall": _plain(frame.overall),
-            "overall_note": frame.overall_note,
-            "overall_bias": frame.overall_bias,
-            "by_group": by_group,
-            "difference": {"value": _plain(gap), **limits.fields(gaps)},
-        }
-        print_json(fields, budget)
-        return
-    print(f"{metric} by group {cost(frame.epsilon, frame.neighboring, budget)}")
+def _frame_lines(frame: PrivateMetricFrame, limits: Limits) -> Iterator[str]:
+    sizes, (of_groups, gaps) = frame.group_sizes or {}, _group_limits(frame, limits)
     kinds = [kind for kind in of_groups if limits.kinds or _are_numbers(of_groups[kind])]
     rows = [("", "value", *kinds, "")]
     for group, value in {"overall": frame.overall, **frame.by_group}.items():
-        size = sizes.get(group)
         ends = [_ends(of_groups[kind][group]) if group in of_groups[kind] else "" for kind in kinds]
-        records = "" if size is None else f"about {_number(size)} records"
-        rows.append((_group(group), _text(value), *ends, records))
+        size = sizes.get(group)
+        records = "" if size is None else f"about {rounded(size)} records"
+        named = ", ".join(map(str, group)) if isinstance(group, tuple) else str(group)
+        rows.append((named, _text(value), *ends, records))
     if kinds and gaps:
-        rows.append(("largest gap", _number(next(iter(gaps.values())).estimate),
-                     *(_ends(gaps[kind]) if kind in gaps else "" for kind in kinds), ""))  # fmt: skip
-    print_table(rows, indent="  ")
+        ends = [_ends(gaps[kind]) if kind in gaps else "" for kind in kinds]
+        rows.append(("largest gap", rounded(next(iter(gaps.values())).estimate), *ends, ""))
+    yield table(rows, indent="  ")
     for kind in kinds:
-        print(f"{kind}: {limits.words(kind)}")
-    for told in dict.fromkeys((*frame.bias.values(), frame.overall_bias)):
-        if told is not None:
-            print(told)
+        yield f"{kind}: {limits.words(kind)}"
+    yield from dict.fromkeys(filter(None, (*frame.bias.values(), frame.overall_bias)))
+
+
+def _group_limits(frame: PrivateMetricFrame, limits: Limits) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return the limits of groups, and of their gap: where there are limits of groups, these are numbers."""
+    of_groups = limits.of(frame)
+    gaps = Limits([*of_groups], limits.confidence).of(frame, of="difference") if of_groups else {}
+    return of_groups, gaps
 
 
 def _are_numbers(limits: Mapping[Any, Interval]) -> bool:
     return all(isinstance(interval.lower, float) for interval in limits.values())
 
 
-def _exact(number: float) -> str:
-    return repr(number).removesuffix(".0")
+# Cells and values
 
 
-def _number(value: float) -> str:
-    return f"{value:.{_DIGITS}g}"
+def table(rows: Sequence[Sequence[str]], indent: str = "") -> str:
+    """Return rows of cells, aligned."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    lines = ("  ".join(map(str.ljust, row, widths)) for row in rows)
+    return "\n".join(f"{indent}{line}".rstrip() for line in lines)
 
 
-def _group(group: Any) -> str:
-    return ", ".join(map(str, group)) if isinstance(group, tuple) else str(group)
+def _one_line(text: str) -> str:
+    """Return text without what a terminal would not print in its line."""
+    return "".join(letter if letter.isprintable() else " " for letter in text)
+
+
+def _short(value: float | str | None) -> str:
+    """Return a value as a list of them shows it."""
+    line = _one_line("none stored" if value is None else rounded(value))
+    return line if len(line) <= _WIDEST else f"{line[: _WIDEST - 3]}..."
 
 
 def _ends(interval: Interval) -> str:
@@ -410,15 +396,13 @@ def _ends(interval: Interval) -> str:
 def _outwards(limit: float, rounding: str) -> str:
     """Return a limit rounded away from the value, so that it still holds."""
     if not math.isfinite(limit):
-        return _number(limit)
+        return rounded(limit)
     return f"{Context(prec=_DIGITS, rounding=rounding).create_decimal_from_float(limit):g}"
 
 
 def _text(value: Any) -> str:
-    if isinstance(value, float):
-        return _number(value)
-    if isinstance(value, str):
-        return value
+    if isinstance(value, float | str):
+        return rounded(value)
     if isinstance(value, tuple):  # the result is a named tuple, or one without names
         parts = zip(getattr(value, "_fields", range(len(value))), value, strict=True)
         return "\n".join(f"{name}: {_text(part)}" for name, part in parts)

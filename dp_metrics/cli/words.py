@@ -29,7 +29,9 @@ _WHOLE = re.compile(r"([+-]?[0-9]{1,4000})(\.0*)?")  # digits are compared: two 
 _DECIMAL = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
 _STRUCTURED = ("[", "(", "{", '"', "'")
 _LISTS = frozenset(("labels", "group_labels", "bounds", "edges", "target_names", "epsilons", "mechanisms"))
-_NEVER = frozenset(("accountant", "random_state", "dry_run", "epsilon", "spend_name", "progress"))
+_NEVER = frozenset(
+    ("group_labels", "accountant", "random_state", "dry_run", "epsilon", "spend_name", "progress")
+)
 
 
 class CommandError(Exception):
@@ -76,6 +78,14 @@ def epsilon(text: str) -> float | Fraction:
     raise argparse.ArgumentTypeError(f"{text!r} is not a positive, finite number")
 
 
+def share(text: str) -> float:
+    """Return a number between 0 and 1 that was typed."""
+    with suppress(ValueError):
+        if 0 < float(text) < 1:
+            return float(text)
+    raise argparse.ArgumentTypeError(f"{text!r} is not a number strictly between 0 and 1")
+
+
 def whole(text: str, *, least: int, most: int) -> int:
     """Return a whole number in a range that was typed."""
     if text.isdecimal() and least <= int(text) <= most:
@@ -83,38 +93,53 @@ def whole(text: str, *, least: int, most: int) -> int:
     raise argparse.ArgumentTypeError(f"{text!r} is not a whole number from {least} to {most:,}")
 
 
-def several(**more: Any) -> dict[str, Any]:
-    """Return the settings of an option that takes several values and may be repeated."""
-    return {"nargs": "+", "action": "extend", **more}
+SEVERAL: dict[str, Any] = {"nargs": "+", "action": "extend"}
+"""Settings of an option that takes several values and may be repeated."""
+
+
+def flag(name: str) -> str:
+    """Return what is typed for a parameter."""
+    return f"--{name.replace('_', '-')}"
+
+
+def _told(function: Callable[..., Any], name: str) -> str:
+    """Return the first sentence of a docstring about a parameter, or about an option of a command."""
+    documented = inspect.getdoc(function) or ""  # there is none under `python -OO`
+    entry = re.search(rf"^{name}(?: : .*)?\n((?: +.*(?:\n|$))+)", documented, re.MULTILINE)
+    text = " ".join(entry[1].split()) if entry else ""
+    first = re.split(r"(?<=\.) (?=[A-Z(])|; None: ", text)[0].rstrip(".")
+    return first.replace("`", "").replace("%", "%%")
 
 
 def add_option(
     parser: argparse.ArgumentParser, function: Callable[..., Any], name: str, *flags: str, **more: Any
 ) -> None:
-    """Add the option of a parameter of a public function: its name, default and first sentence.
+    """Add an option that a docstring describes: a parameter of a public function, or one of a command.
 
     Parameters
     ----------
     parser : ArgumentParser
         The parser of a command.
     function : callable
-        A function with a numpydoc docstring.
+        A function with a numpydoc docstring; of a command, the one that adds its options.
     name : str
-        The parameter.
+        The parameter or the option.
     *flags : str
-        What is typed, where it is not the name of the parameter.
+        What is typed, where it is not the name.
     **more : Any
         Whatever else, or other than the signature, argparse is to know.
     """
-    parameter = inspect.signature(function).parameters[name]
-    default, kind = parameter.default, str(parameter.annotation)
-    many = name in _LISTS or any(word in kind for word in ("ArrayLike", "Sequence", "MultiOutput"))
-    told = f" (default: {default})" if default not in (None, (), inspect.Parameter.empty) else ""
-    entry = re.search(rf"^{name} : .*\n((?: +.*\n)+)", inspect.getdoc(function) or "", re.MULTILINE)
-    text = " ".join(entry[1].split()) if entry else ""  # there is no docstring under `python -OO`
-    first = re.split(r"(?<=\.) (?=[A-Z(])|; None: ", text)[0].rstrip(".").replace("`", "").replace("%", "%%")
-    known = {"dest": name, "default": argparse.SUPPRESS, "nargs": "+" if many else 1, "metavar": "VALUE"}
-    parser.add_argument(*(flags or [f"--{name.replace('_', '-')}"]), **known | {"help": first + told} | more)
+    known: dict[str, Any] = {"help": _told(function, name)}
+    if parameter := inspect.signature(function).parameters.get(name):
+        default, kind = parameter.default, str(parameter.annotation)
+        many = name in _LISTS or any(word in kind for word in ("ArrayLike", "Sequence", "MultiOutput"))
+        known |= {"default": argparse.SUPPRESS, "nargs": "+" if many else 1, "metavar": "VALUE"}
+        if default not in (None, (), parameter.empty):
+            known["help"] += f" (default: {default})"
+    flags = flags or (flag(name),)
+    if flags != (name,):  # a word by its place is called what it is
+        known["dest"] = name
+    parser.add_argument(*flags, **known | more)
 
 
 def add_options(
@@ -138,17 +163,30 @@ def add_options(
                 add_option(parser, function, name, *filter(None, [flags.get(name)]))
 
 
-def given(
-    typed: argparse.Namespace, function: Callable[..., Any], but: Collection[str] = ()
-) -> dict[str, Any]:
-    """Return the options of a function that were typed, as it takes them.
+class _Columns(argparse.Action):
+    def __call__(self, parser: Any, namespace: Any, names: Any, option_string: Any = None) -> None:
+        known = namespace.columns
+        namespace.columns = {**known, self.dest: [*known.get(self.dest, ()), *names]}
+
+
+def add_columns(
+    parser: argparse.ArgumentParser, function: Callable[..., Any], name: str, *flags: str, **more: Any
+) -> None:
+    """Add an option as `add_option` does, which names columns of a file: `typed.columns` has them by name."""
+    parser.set_defaults(columns={})
+    known = {"action": _Columns, "nargs": "+", "metavar": "COL", "default": argparse.SUPPRESS}
+    add_option(parser, function, name, *flags, **known | more)
+
+
+def given(typed: argparse.Namespace, function: Callable[..., Any]) -> dict[str, Any]:
+    """Return the options of a function that were typed, as it takes them; columns are none of them.
 
     A value is JSON, or a Python literal, or else text as it stands. The words of labels may be a list.
     """
     found: dict[str, Any] = {}
     for name, parameter in inspect.signature(function).parameters.items():
         words = getattr(typed, name, None)
-        if words is None or name in but or name in _NEVER:
+        if words is None or name in _NEVER:
             continue
         kind = str(parameter.annotation)
         if kind.startswith(("str", "'str")) and "Array" not in kind:
@@ -156,7 +194,7 @@ def given(
             continue
         found[name] = value_of(words, name)
         if isinstance(parameter.default, bool) and not isinstance(found[name], bool):
-            raise CommandError(f"--{name.replace('_', '-')} takes true or false, not {' '.join(words)!r}")
+            raise CommandError(f"{flag(name)} takes true or false, not {' '.join(words)!r}")
     if (word := getattr(typed, "pos_label", None)) is not None and "pos_label" in found:
         known = found.get("labels") or [0, 1]
         positive = label_reader(known)(word[0])
@@ -164,9 +202,9 @@ def given(
     return found
 
 
-def options_of(typed: argparse.Namespace, row: Any, but: Collection[str] = ()) -> dict[str, Any]:
-    """Return the options of a metric that were typed, and its settings; its columns are none of them."""
-    options = given(typed, row.function, ("sample_weight", "groups", *row.data, *but))
+def options_of(typed: argparse.Namespace, row: Any) -> dict[str, Any]:
+    """Return the options of a metric that were typed, and its settings."""
+    options = given(typed, row.function)
     if missing := [f"--{name}" for name in row.required if name not in options]:
         raise CommandError(f"{row.name} needs {' and '.join(missing)}")
     return options
@@ -193,14 +231,14 @@ def _value(text: Any, name: str) -> Any:
         except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
             continue
     if text.strip().startswith(_STRUCTURED):
-        raise CommandError(f"--{name.replace('_', '-')}: {text!r} is neither JSON nor a Python literal")
+        raise CommandError(f"{flag(name)}: {text!r} is neither JSON nor a Python literal")
     return text
 
 
 def typed_after(words: Sequence[str], flag: str, usual: Sequence[str] = ()) -> Sequence[str]:
     """Return what was typed for an option on which it depends which other options there are."""
     parser = argparse.ArgumentParser(add_help=False, allow_abbrev=False, exit_on_error=False)
-    parser.add_argument(flag, dest="found", **several(default=[]))
+    parser.add_argument(flag, dest="found", **SEVERAL, default=[])
     with suppress(argparse.ArgumentError):
         return parser.parse_known_args(words)[0].found or usual
     return usual

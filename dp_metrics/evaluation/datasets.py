@@ -25,6 +25,7 @@ DATA_VARIABLE = "DP_METRICS_DATA"
 """Environment variable that names the folder of the data files."""
 
 Loaded: TypeAlias = tuple[Any, NDArray[Any]]
+Folder: TypeAlias = str | os.PathLike[str] | None
 
 
 class DatasetError(Exception):
@@ -52,7 +53,7 @@ class Dataset:
     rows: int  # a file with another number of records is refused
     source: str
     licence: str
-    loader: "Callable[[Dataset, Path | None], Loaded]"  # (dataset, folder) -> (features, target)
+    loader: "Callable[[Dataset, Folder], Loaded]"  # (dataset, folder) -> (features, target)
     bounds: tuple[float, float] | None = None  # public range of a regression target
     file_name: str | None = None  # inside the data folder; None for embedded data
     drop: tuple[str, ...] = ()  # columns that are not features, apart from the target
@@ -77,22 +78,20 @@ class Dataset:
             raise self.fault(f"{problem} ({error}){advice}") from error
 
 
-def find_file(dataset: Dataset, data_dir: Path | None) -> Path | None:
+def find_file(dataset: Dataset, data_dir: Folder) -> Path | None:
     """Return the path of the file of a data set, or None if OpenML must serve.
 
     A `DatasetError` says that the folder does not exist, or that OpenML has not got the data either.
     """
-    if data_dir is None and os.environ.get(DATA_VARIABLE):
-        data_dir = Path(os.environ[DATA_VARIABLE])
-    name = str(dataset.file_name)
-    if data_dir is not None:
-        if not data_dir.is_dir():
-            raise DatasetError(f"there is no data folder {data_dir}")
-        if (data_dir / name).is_file():
-            return data_dir / name
+    folder = data_dir or os.environ.get(DATA_VARIABLE)
+    path = Path(folder or "", str(dataset.file_name))
+    if folder and not Path(folder).is_dir():
+        raise DatasetError(f"there is no data folder {folder}")
+    if folder and path.is_file():
+        return path
     if dataset.openml is not None:
         return None
-    raise dataset.fault(f"there is no file {name if data_dir is None else data_dir / name}{_advice(dataset)}")
+    raise dataset.fault(f"there is no file {path}{_advice(dataset)}")
 
 
 def _advice(dataset: Dataset) -> str:
@@ -102,7 +101,7 @@ def _advice(dataset: Dataset) -> str:
     )
 
 
-def table_of(dataset: Dataset, data_dir: Path | None) -> Any:
+def table_of(dataset: Dataset, data_dir: Folder) -> Any:
     """Return the table of a data set as a DataFrame in the form of the file, checked."""
     path = find_file(dataset, data_dir)
     if path is None:
@@ -146,7 +145,7 @@ def _fetched(dataset: Dataset) -> Any:
     return import_extra("pandas").read_csv(io.StringIO(text), skipinitialspace=True)
 
 
-def read_table_data(dataset: Dataset, data_dir: Path | None) -> Loaded:
+def read_table_data(dataset: Dataset, data_dir: Folder) -> Loaded:
     """Load a table: one-hot encoded features, and the target as a float or class number."""
     pandas = import_extra("pandas")
     table = table_of(dataset, data_dir)
@@ -165,7 +164,7 @@ def read_table_data(dataset: Dataset, data_dir: Path | None) -> Loaded:
     return features, target
 
 
-def read_image_data(dataset: Dataset, data_dir: Path | None) -> Loaded:
+def read_image_data(dataset: Dataset, data_dir: Folder) -> Loaded:
     """Load images and their labels, the training part first."""
     path = find_file(dataset, data_dir)
     if path is None:
@@ -195,7 +194,7 @@ def _read_npz(dataset: Dataset, path: Path) -> Loaded:
         return images, labels.astype(np.int64)
 
 
-def _make_synthetic(dataset: Dataset, data_dir: Path | None) -> Loaded:
+def _make_synthetic(dataset: Dataset, data_dir: Folder) -> Loaded:
     # The seed makes a fixed public data set; private releases never draw from this generator.
     rng = np.random.default_rng(20_231_114)
     x = rng.uniform(-1.0, 1.0, size=(dataset.rows, 8))
@@ -205,7 +204,7 @@ def _make_synthetic(dataset: Dataset, data_dir: Path | None) -> Loaded:
     return x, signal + noise
 
 
-def _bundled_digits(dataset: Dataset, data_dir: Path | None) -> Loaded:
+def _bundled_digits(dataset: Dataset, data_dir: Folder) -> Loaded:
     from sklearn.datasets import load_digits
 
     x, y = load_digits(return_X_y=True)
@@ -295,7 +294,7 @@ def get_dataset(name: str) -> Dataset:
         raise DatasetError(f"unknown data set {name!r}; there are: {', '.join(DATASETS)}") from None
 
 
-def read_column(name: str, column: str, data_dir: str | os.PathLike[str] | None = None) -> Any:
+def read_column(name: str, column: str, data_dir: Folder = None) -> Any:
     """Return one numeric column, float64, with the public shift if it is the target.
 
     `column` is one of the table, or the target of embedded data.
@@ -303,12 +302,12 @@ def read_column(name: str, column: str, data_dir: str | os.PathLike[str] | None 
     dataset = get_dataset(name)
     if dataset.file_name is None:
         return np.asarray(load_dataset(name)[1], dtype=np.float64)
-    values = table_of(dataset, None if data_dir is None else Path(data_dir))[column]
+    values = table_of(dataset, data_dir)[column]
     with dataset.reading(f"column {column} holds unexpected values"):
         return values.to_numpy(dtype=np.float64) + (dataset.shift if column == dataset.target else 0.0)
 
 
-def load_dataset(name: str, data_dir: str | os.PathLike[str] | None = None) -> Loaded:
+def load_dataset(name: str, data_dir: Folder = None) -> Loaded:
     """Load features and target of a data set.
 
     The folder of the data files is by default the environment variable ``DP_METRICS_DATA``; without the file,
@@ -323,4 +322,4 @@ def load_dataset(name: str, data_dir: str | os.PathLike[str] | None = None) -> L
     ((20000, 8), (20000,))
     """
     dataset = get_dataset(name)
-    return dataset.loader(dataset, None if data_dir is None else Path(data_dir))
+    return dataset.loader(dataset, data_dir)

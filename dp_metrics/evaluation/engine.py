@@ -212,10 +212,9 @@ class Rival:
 
     def told(self, *, bounded: bool) -> Rival:
         """Return this rival in one of two settings: told the public bounds, or not."""
-        if bounded:
-            return replace(self, setting="bounded", title=f"{self.title}, bounded")
-        title = f"{self.title}, unbounded"
-        return replace(self, setting="unbounded", title=title, bounded=False, line="--", face="white")
+        setting = "bounded" if bounded else "unbounded"
+        told = replace(self, setting=setting, title=f"{self.title}, {setting}", bounded=bounded)
+        return told if bounded else replace(told, line="--", face="white")
 
 
 # Okabe and Ito's palette and a grey, safe for the colour-blind. Dotted lines let what is almost or quite the

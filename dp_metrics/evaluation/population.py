@@ -76,9 +76,8 @@ def evaluate_model(
     model_class = xgboost.XGBRegressor if regression else xgboost.XGBClassifier
     model = _fit(model_class, x_train, y_train, label=dataset.name, progress=progress)
     # Margins, not probabilities, of a classifier: xgboost's probabilities are float32 and reach 0 and 1.
-    prediction = np.asarray(
-        model.predict(x_test) if regression else model.predict(x_test, output_margin=True), dtype=np.float64
-    )
+    # Those of a regressor are its predictions.
+    prediction = np.asarray(model.predict(x_test, output_margin=True), dtype=np.float64)
     if regression:
         clipped = prediction if dataset.bounds is None else np.clip(prediction, *dataset.bounds)
         return Evaluation(dataset, y_test, clipped)

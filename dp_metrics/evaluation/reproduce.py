@@ -384,24 +384,17 @@ def _settings(rows: Any) -> list[Any]:
 
 def report_page(rows: Any) -> str:
     """Return the HTML page about some results."""
-    jinja2 = import_extra("jinja2")
-    environment = jinja2.Environment(
-        loader=jinja2.PackageLoader("dp_metrics.evaluation", ""),
-        autoescape=True,
-        trim_blocks=True,
-        keep_trailing_newline=True,
-    )
-    environment.filters["table"] = _html
+    text = Path(__file__).with_name("report.html").read_text(encoding="utf-8")
+    spaces = {"trim_blocks": True, "keep_trailing_newline": True}
+    template = import_extra("jinja2").Template(text, autoescape=True, **spaces)
     sections = [
         (study, _picture(study, rows), tables_of(study, rows), _numbers(study, rows))
         for study in STUDIES.values()
         if panels_of(study, rows)
     ]
-    tables = {"overall": overall_tables(rows), "settings": _settings(rows)}
-    template = environment.get_template("report.html")
-    return str(
-        template.render(sections=sections, **tables, cap=ERROR_CAP, exact_repeats=engine.EXACT_REPEATS)
-    )
+    tables = {"table": _html, "overall": overall_tables(rows), "settings": _settings(rows)}
+    numbers = {"cap": ERROR_CAP, "exact_repeats": engine.EXACT_REPEATS}
+    return str(template.render(sections=sections, **tables, **numbers))
 
 
 def write_report(results: Path) -> Path:
@@ -487,8 +480,7 @@ def reproduce(
         _say(f"note: {path} holds rows of other versions, which are kept; delete it to start afresh")
     populations = {task: population.load_population(task, data_dir, output / "losses") for task in tasks}
     protocol, done = engine.QUICK if quick else engine.FULL, engine.keys_of(rows)
-    plans = [engine.plan(study, populations, protocol, done) for study in studies]
-    work = [repeat for plan in plans for repeat in plan]
+    work = [one for study in studies for one in engine.plan(study, populations, protocol, done)]
     total = sum(len(repeat.rivals) for repeat in work)
     if done:
         _say(f"{len(done)} releases are in {path} already; {total} are left to do")

@@ -122,9 +122,7 @@ def count_releases(
         return_train_score = search_or_cv.return_train_score
     elif scoring is None:
         scoring = 1
-    if hasattr(estimator, "get_params") and any(
-        map(_is_private, [estimator.get_params(deep=True), estimator])
-    ):
+    if hasattr(estimator, "get_params") and _is_private([estimator.get_params(deep=True), estimator]):
         raise ValueError(_UNKNOWN.format(type(estimator).__name__))
     if (scorers := _count_scorers(scoring)) < 1:
         raise ValueError("scoring holds no private scorer; make one with make_private_scorer.")
@@ -139,10 +137,8 @@ def _count_scorers(scoring: Any) -> int:
     """Return how many private scorers a `scoring` holds; raise where that cannot be known."""
     if isinstance(scoring, int) and not isinstance(scoring, bool):
         return scoring
-    if isinstance(scoring, dict):
-        return sum(map(_count_scorers, scoring.values()))
-    if isinstance(scoring, list | tuple | set):
-        return sum(map(_count_scorers, scoring))
+    if isinstance(scoring, dict | list | tuple | set):
+        return sum(map(_count_scorers, scoring.values() if isinstance(scoring, dict) else scoring))
     if scoring is None or isinstance(scoring, str | PrivateScorer):
         return int(isinstance(scoring, PrivateScorer))
     raise ValueError(

@@ -10,6 +10,7 @@ import pytest
 from helpers import new_session
 
 import dp_metrics as dp
+from dp_metrics.cli import files
 from dp_metrics.cli.files import Predictions
 
 N = 1500
@@ -156,3 +157,14 @@ def test_weights_and_persons_of_a_file_belong_to_the_question(column, run, refus
         dp.private_mae(
             np.ones(200), np.zeros(200), epsilon=1.0, accountant=opened(), spend_name="x", **{column: numbers}
         )
+
+
+def test_in_the_place_of_what_is_not_looked_at_stands_nothing_that_could_be_released():
+    Path("data.csv").write_text("y,p,who\n" + "1,2,a\n" * 9)
+    arguments = {"y_true": files.each(["y"]), "y_pred": files.each(["y", "p"])}
+    arguments["groups"] = files.each(["who"], is_label=True)
+    found = files.open_predictions(Path("data.csv"), arguments).whole(lambda part: None, {"groups"})
+    assert found["groups"].tolist() == ["a"] * 9
+    assert np.isnan(found["y_true"]).all()
+    assert np.isnan(found["y_pred"]).all()
+    assert found["y_pred"].shape == (9, 2)
