@@ -12,6 +12,7 @@ import sys
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import partial
 from itertools import chain
 from pathlib import Path
@@ -194,9 +195,10 @@ def _groups(typed: argparse.Namespace) -> tuple[dict[str, Sequence[Column]], dic
         return {}, {}
     labels = [[*value_of(words, "group_labels")] for words in typed.group_labels]
     if_text = " (for groups that are text, --group-labels must be text)"
-    columns = [
+    each = (
         columns_of_labels([name], known, if_text)[0] for name, known in zip(features, labels, strict=True)
-    ]
+    )
+    columns = [replace(one, is_named=len(features) > 1) for one in each]  # which tell several apart
     return {"sensitive_features": columns}, {"group_labels": labels[0] if len(labels) == 1 else labels}
 
 

@@ -64,7 +64,7 @@ class Column:
     labels : sequence, default=()
         The labels that were given; none: any.
     is_named : bool, default=False
-        Whether the names of columns may be those of labels, and then say which column is which.
+        Whether the names of columns say which is which: those of labels may, and those of several features.
     """
 
     name: str

@@ -37,6 +37,16 @@ def written():
     return dp.PrivateEvaluation.from_json(Path("page.json").read_text(encoding="utf-8"))
 
 
+@loop_over(("crossed", "by"), [("true", "by group"), ("false", "by feature 1")])
+def test_several_features_are_called_as_their_columns(crossed, by, run):
+    words = f"{PAGE} --y-true y --y-pred pred --labels 0 1 {GROUPS} --crossed {crossed} --epsilon 8"
+    shown = run(*words.split(), *AS_JSON).out
+    assert {"recall difference by sex", "recall difference by ward", "recall in 'f'"} <= {*written()}
+    assert ("recall in 'f' and 1" in written()) == (crossed == "true")
+    assert f"labels {by}" in written().released
+    assert "  recall difference by ward " in shown
+
+
 @pytest.mark.gate
 @loop_over(
     ("argv", "releases"),
