@@ -275,7 +275,7 @@ def _fields(released: Any, limits: Limits) -> dict[str, Any]:
         return {**(_interval_fields(released) or {}), **known}
     if not isinstance(released, PrivateMetricFrame):
         return {**released.to_dict(), "better": released.better}
-    of_groups, gaps = _group_limits(released, limits)
+    of_groups, of_all, gaps = _group_limits(released, limits)
     sizes = released.group_sizes or {}
     by_group = [
         {"group": group, "value": _plain(value), "size": _plain(sizes.get(group))}
@@ -289,6 +289,7 @@ def _fields(released: Any, limits: Limits) -> dict[str, Any]:
         "overall": _plain(released.overall),
         "overall_note": released.overall_note,
         "overall_bias": released.overall_bias,
+        "overall_limits": limits.fields(of_all),
         "by_group": by_group,
         "difference": {"value": _plain(gap), **limits.fields(gaps)},
     }
@@ -335,29 +336,36 @@ def _page_lines(page: PrivateEvaluation) -> Iterator[str]:
 
 
 def _frame_lines(frame: PrivateMetricFrame, limits: Limits) -> Iterator[str]:
-    sizes, (of_groups, gaps) = frame.group_sizes or {}, _group_limits(frame, limits)
+    sizes, (of_groups, of_all, gaps) = frame.group_sizes or {}, _group_limits(frame, limits)
     kinds = [kind for kind in of_groups if limits.kinds or _are_numbers(of_groups[kind])]
     rows = [("", "value", *kinds, "")]
-    for group, value in {"overall": frame.overall, **frame.by_group}.items():
-        ends = [_ends(of_groups[kind][group]) if group in of_groups[kind] else "" for kind in kinds]
+    rows.append(("overall", _text(frame.overall), *_ends_of(of_all, kinds), ""))
+    for group, value in frame.by_group.items():
+        found = {kind: of_groups[kind][group] for kind in kinds if group in of_groups[kind]}
         size = sizes.get(group)
         records = "" if size is None else f"about {rounded(size)} records"
         named = ", ".join(map(str, group)) if isinstance(group, tuple) else str(group)
-        rows.append((named, _text(value), *ends, records))
+        rows.append((named, _text(value), *_ends_of(found, kinds), records))
     if kinds and gaps:
-        ends = [_ends(gaps[kind]) if kind in gaps else "" for kind in kinds]
-        rows.append(("largest gap", rounded(next(iter(gaps.values())).estimate), *ends, ""))
+        gap = rounded(next(iter(gaps.values())).estimate)
+        rows.append(("largest gap", gap, *_ends_of(gaps, kinds), ""))
     yield table(rows, indent="  ")
     for kind in kinds:
         yield f"{kind}: {limits.words(kind)}"
     yield from dict.fromkeys(filter(None, (*frame.bias.values(), frame.overall_bias)))
 
 
-def _group_limits(frame: PrivateMetricFrame, limits: Limits) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return the limits of groups, and of their gap: where there are limits of groups, these are numbers."""
+def _group_limits(frame: PrivateMetricFrame, limits: Limits) -> list[dict[str, Any]]:
+    """Return limits of groups, of all records and of the gap: where groups have any, these are numbers."""
     of_groups = limits.of(frame)
-    gaps = Limits([*of_groups], limits.confidence).of(frame, of="difference") if of_groups else {}
-    return of_groups, gaps
+    if not of_groups:
+        return [{}, {}, {}]
+    known = Limits([*of_groups], limits.confidence)
+    return [of_groups, limits.of(frame, of="overall"), known.of(frame, of="difference")]
+
+
+def _ends_of(found: Mapping[str, Interval], kinds: Sequence[str]) -> list[str]:
+    return [_ends(found[kind]) if kind in found else "" for kind in kinds]
 
 
 def _are_numbers(limits: Mapping[Any, Interval]) -> bool:

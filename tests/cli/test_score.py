@@ -142,8 +142,12 @@ def test_groups_have_the_bits_of_the_frame_and_its_limits(argv, columns, labels,
     if of_limits:
         limits = want.population_interval(confidence=0.9)
         gap = want.population_interval(of="difference", confidence=0.9)
-        found = [one["population_interval"] for one in (*shown["by_group"], shown["difference"])]
-        assert [(one["lower"], one["upper"]) for one in found] == [*map(tuple, (*limits.values(), gap))]
+        of_all = want.population_interval(of="overall", confidence=0.9)
+        told = (*shown["by_group"], shown["overall_limits"], shown["difference"])
+        found = [one["population_interval"] for one in told]
+        assert [(one["lower"], one["upper"]) for one in found] == [
+            *map(tuple, (*limits.values(), of_all, gap))
+        ]
         assert shown["difference"]["value"] == want.difference()
 
 
@@ -154,7 +158,7 @@ def test_what_is_printed_for_groups(file, run):
         assert lines[0] == "private_accuracy_score by group (epsilon 1, replace one); no budget was charged"
         assert lines[1].split() == ["value", *kinds]
         assert [line.split()[0] for line in lines[2:7]] == ["overall", "m", "f", "x", "largest"]
-        assert all(" to " in line for line in lines[3:5])
+        assert all(" to " in line for line in lines[2:5])
         assert all("about" in line for line in lines[3:6])
     assert lines[7] == "people: limits among all people like these, with confidence 90 %"
 
