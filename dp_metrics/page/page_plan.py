@@ -927,7 +927,16 @@ def planned(public: PageForm, favoured: Collection[str] = ()) -> EvaluationPlan:
     if n == 0:
         raise ValueError("Found array with 0 sample(s) while a minimum of 1 is required.")
     plan = divided(portions, public.epsilon, n, public.setting.split, public.shape.most_records)
-    return replace(plan, left_out=(*plan.left_out, *left))
+    noisy = plan.left_out
+    if public.setting.crossed and len(public.setting.places("feature")) > 1:
+        noisy = tuple(
+            replace(one, why=f"{one.why}{_ALONE}") if one.about.endswith(_BY_ALL) else one for one in noisy
+        )
+    return replace(plan, left_out=(*noisy, *left))
+
+
+_BY_ALL = ", by group"
+_ALONE = " Groups by each feature alone are larger: crossed=False."
 
 
 def times_as_wide(evaluated: PageRelease) -> float | None:

@@ -238,3 +238,15 @@ def test_a_page_says_by_how_much_groups_widen_the_ranges_of_all_records(n, group
     assert least < told < most
     assert np.median(widths[groups]) / np.median(widths[1]) == pytest.approx(told, rel=0.15)
     assert ("make ranges of all records about" in page.to_markdown()) == (told > 1.05)
+
+
+def test_where_all_features_together_make_too_many_groups_the_page_says_what_else_there_is():
+    rng = np.random.default_rng(0)
+    y, several = rng.integers(0, 2, 900), rng.integers(0, 30, (900, 2))
+    asked = {"labels": [0, 1], "group_labels": [range(30)] * 2, "epsilon": 1.0, "dry_run": True}
+    plan = dp.private_evaluate(y, y, sensitive_features=several, **asked)
+    (left,) = (one for one in plan.left_out if one.about.endswith("by group"))
+    assert left.why.endswith("by each feature alone are larger: crossed=False.")
+    apart = dp.private_evaluate(y, y, sensitive_features=several, crossed=False, **{**asked, "epsilon": 9.0})
+    assert {"labels by feature 1", "labels by feature 2"} <= {one.name for one in apart.parts}
+    assert not any("crossed" in one.why for one in apart.left_out)
