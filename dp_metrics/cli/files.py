@@ -231,16 +231,23 @@ class Predictions:
         if self._decimal == ",":
             # a point becomes what no number holds
             text = compute.replace_substring(compute.replace_substring(text, ".", "?"), ",", ".")
-        for spelled, truth in BOOLEANS.items():
-            text = compute.if_else(compute.equal(text, spelled), str(int(truth)), text)
-        if compute.any(compute.is_in(text, value_set=pa.array(sorted(MISSING)))).as_py():
-            raise _missing(column)
         try:
-            return np.asarray(compute.cast(text, pa.float64()).to_numpy(zero_copy_only=False))
+            numbers = compute.cast(text, pa.float64())
         except pa.ArrowInvalid:
-            raise Refusal(
-                f"column {column.name!r} holds something that is no number{column.if_text}; nothing was spent"
-            ) from None
+            if compute.any(compute.is_in(text, value_set=pa.array(sorted(MISSING)))).as_py():
+                raise _missing(column) from None
+            for spelled, truth in BOOLEANS.items():
+                text = compute.if_else(compute.equal(text, spelled), str(int(truth)), text)
+            try:
+                numbers = compute.cast(text, pa.float64())
+            except pa.ArrowInvalid:
+                raise Refusal(
+                    f"column {column.name!r} holds something that is no number{column.if_text}; "
+                    "nothing was spent"
+                ) from None
+        if compute.any(compute.is_nan(numbers)).as_py():  # spelled in another way, such as -nan
+            raise _missing(column)
+        return np.asarray(numbers.to_numpy(zero_copy_only=False))
 
     @contextmanager
     def _reading(self) -> Iterator[None]:

@@ -176,6 +176,7 @@ NO_NUMBER, NOT_IN = "holds something that is no number", "a label that is not in
 BAD_ROWS = [
     (MAE, f"1,{SECRET},x\n", f"column 'p' {NO_NUMBER}"),
     (MAE, f"nan,1,{SECRET}\n", "column 'y': a value is missing"),
+    (MAE, f"-nan,1,{SECRET}\n", "column 'y': a value is missing"),
     (ACCURACY, f"N/A,N/A,{SECRET}\n", "column 'y': a value is missing"),
     (MAE, f"1e999,1,{SECRET}\n", "contains infinity or a value too large"),
     (MAE, "\n", "column 'y': a value is missing"),
