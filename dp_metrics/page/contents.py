@@ -14,13 +14,12 @@ from dp_metrics._packages import __version__
 from dp_metrics.fairness.frame import PrivateMetricFrame
 from dp_metrics.inference.comparison import Comparison
 from dp_metrics.inputs.options import Relation
-from dp_metrics.metrics.labels.released_confusion import ReleasedConfusion
 from dp_metrics.metrics.numbers import CONFIDENCE, Number, finite
 from dp_metrics.metrics.scores.released_scores import ReleasedScores
 from dp_metrics.page.facts import PageFacts
 from dp_metrics.page.in_short import QUESTIONS, summary_of
 from dp_metrics.page.page_numbers import FOR_WHOM, HOW_GOOD
-from dp_metrics.page.page_plan import ByGroupToo, PageRelease, feature_of, first_of, times_as_wide
+from dp_metrics.page.page_plan import ByGroupToo, PageRelease, feature_of, labels_of, times_as_wide
 from dp_metrics.page.requirements import CANNOT_TELL, Verdicts, parsed
 from dp_metrics.page.setting import called
 from dp_metrics.page.shown import (
@@ -197,7 +196,7 @@ def sections_of(page: PageFacts, exact: Mapping[str, float] | None = None) -> li
         for feature in features:
             caption = "By group" if len(features) == 1 else "By all features together"
             if feature is not None:
-                caption = f"By {called(evaluated.asked.get('feature_names', ()), feature)}"
+                caption = f"By {called(evaluated.asked, feature)}"
             here = [one for one in groups if one.group is not None and one.feature == feature]
             tables.append(_by("group", caption, here, _sizes(evaluated, feature)))
         gaps = [one for one in groups if one.group is None]
@@ -308,9 +307,8 @@ def _by(
 
 def _of_tables(evaluated: PageRelease) -> Iterator[Table]:
     """Return the confusion matrix, and how well probabilities are calibrated, where releases tell them."""
-    told = first_of(evaluated.released, "labels")
-    labels = told.overall if isinstance(told, ByGroupToo) else told
-    if isinstance(labels, ReleasedConfusion) and labels.counts.matrix is not None:
+    labels = labels_of(evaluated.released)
+    if labels is not None and labels.counts.matrix is not None:
         limits, names = (
             labels.noise_interval("confusion_matrix", confidence=CONFIDENCE),
             labels.labels.tolist(),
@@ -427,17 +425,18 @@ def _tip(number: Number, evaluated: PageRelease) -> str:
 
 def _sizes(evaluated: PageRelease, feature: int | None) -> Mapping[Any, float] | None:
     """Return the numbers of records of groups by one of several features, or by all; public ones exactly."""
-    sizes: Mapping[Any, float] | None = None
-    by = None
     for release, told in evaluated.released.items():
         frame = told.by_group if isinstance(told, ByGroupToo) else told
-        if isinstance(frame, PrivateMetricFrame) and feature_of(release) in (None, feature):
-            sizes, by = frame.group_sizes, feature_of(release)
-            if evaluated.form["sizes"] is not None and by is None:
-                sizes = dict(zip(frame.by_group, map(float, evaluated.form["sizes"]), strict=True))
-            break
-    if feature is None or sizes is None or by is not None:
-        return sizes
+        by = feature_of(release)
+        if isinstance(frame, PrivateMetricFrame) and by in (None, feature):
+            return frame.group_sizes if by == feature else _added(frame.group_sizes, feature)
+    return None
+
+
+def _added(sizes: Mapping[Any, float] | None, feature: Any) -> Mapping[Any, float] | None:
+    """Return the numbers of records of groups by one of several features, whatever the others are."""
+    if sizes is None:
+        return None
     added: dict[Any, float] = {}
     for group, size in sizes.items():
         added[group[feature]] = added.get(group[feature], 0.0) + size

@@ -29,7 +29,7 @@ from dp_metrics.page.page_plan import (
     EvaluationPlan,
     PageForm,
     PageRelease,
-    first_of,
+    labels_of,
     plan_of_page,
     planned,
 )
@@ -118,8 +118,7 @@ _OF_SCORES = {"roc": "roc", "precision recall": "precision_recall", "calibration
 
 def pictures_of(evaluated: PageRelease) -> Iterator[str]:
     """Yield the names of the pictures that can be drawn of a page."""
-    labels = first_of(evaluated.released, "labels")
-    labels = labels.overall if isinstance(labels, ByGroupToo) else labels
+    labels = labels_of(evaluated.released)
     if labels is not None and labels.counts.matrix is not None:
         yield "confusion matrix"
     for release, told in evaluated.released.items():
@@ -148,8 +147,9 @@ def drawn(evaluated: PageRelease, name: str, ax: Any = None) -> Any:
         sure = CONFIDENCE if has_band else None
         return scores.plot(_OF_SCORES[name], ax=ax, confidence=sure)
     if name == "confusion matrix":
-        labels = first_of(released, "labels")
-        return (labels.overall if isinstance(labels, ByGroupToo) else labels).plot(ax=ax)
+        labels = labels_of(released)
+        assert labels is not None
+        return labels.plot(ax=ax)
     metric, _, by = name.partition(" by ")
     for about, only in _BY_GROUP.items():
         if metric == only:

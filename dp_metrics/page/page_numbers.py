@@ -67,17 +67,15 @@ def _numbers_of(release: str, told: Any, evaluated: PageRelease) -> Iterator[Num
     elif isinstance(told, ByGroupToo):
         if not feature_of(release):  # of all records the table by the first feature tells
             yield from _of_labels(release, told.overall, evaluated)
-        several = [label for label in told.by_group.by_group if isinstance(label, tuple)]
-        features = list(zip(*several, strict=True))
-        for place, labels in enumerate(features):  # sums over the other features tell each feature alone
-            others = {repr(label) for at, one in enumerate(features) for label in one if at != place}
-            is_clear = others.isdisjoint(map(repr, labels))
-            yield from _of_frame(told.by_group.margin(place), place, evaluated, is_clear=is_clear)
-        yield from _of_groups(release, told.by_group, evaluated)
+        group = next(iter(told.by_group.by_group))
+        for place in range(len(group) if isinstance(group, tuple) else 0):
+            # sums over the other features tell each feature alone
+            yield from _of_frame(told.by_group.margin(place), place, evaluated)
+        yield from _of_frame(told.by_group, feature_of(release), evaluated)
     elif isinstance(told, PrivateMetricFrame):
         if release.startswith("absolute error") and not feature_of(release):
             yield told.numbers()["mae"]
-        yield from _of_groups(release, told, evaluated)
+        yield from _of_frame(told, feature_of(release), evaluated)
     elif isinstance(told, Result):
         yield from _of_result(release, told, evaluated.released.get(MEDIAN_LIMITS))
 
@@ -141,22 +139,13 @@ def _plain(name: str, told: Result[Any]) -> Number:
     )  # fmt: skip
 
 
-def _of_groups(release: str, frame: PrivateMetricFrame, evaluated: PageRelease) -> Iterator[Number]:
-    """Return the numbers of groups, as a page calls them."""
-    feature, is_clear = feature_of(release), True
-    if feature is not None:
-        asked = evaluated.asked["group_labels"]
-        several = [groups.labels for groups in Groups.apart(asked, len(asked))]
-        others = {repr(label) for at, one in enumerate(several) for label in one if at != feature}
-        is_clear = others.isdisjoint(map(repr, frame.by_group))
-    yield from _of_frame(frame, feature, evaluated, is_clear=is_clear)
-
-
-def _of_frame(
-    frame: PrivateMetricFrame, feature: int | None, evaluated: PageRelease, *, is_clear: bool
-) -> Iterator[Number]:
+def _of_frame(frame: PrivateMetricFrame, feature: int | None, evaluated: PageRelease) -> Iterator[Number]:
     """Return the numbers of groups, by one of several features perhaps, and the largest differences."""
-    by = "" if feature is None else called(evaluated.asked.get("feature_names", ()), feature)
+    by, is_clear = "", True
+    if feature is not None:  # which is named where others have one of its labels too
+        by, asked = called(evaluated.asked, feature), evaluated.asked["group_labels"]
+        labels = [{*map(repr, groups.labels)} for groups in Groups.apart(asked, len(asked))]
+        is_clear = not any(labels[feature] & other for at, other in enumerate(labels) if at != feature)
     for one in frame.numbers().values():
         if one.group is not None:
             group = group_in_words(one.group)

@@ -62,6 +62,8 @@ class Portion:
         Of the same, that error with light tails and with heavy ones; None: it does not depend on tails.
     without : Portion or None, default=None
         What to release where there are too few records for this.
+    instead : str, default=""
+        What else there is where this is left out.
     """
 
     name: str
@@ -70,6 +72,7 @@ class Portion:
     error: Callable[[float, float], float]
     without: Portion | None = None
     between: Callable[[float, float], tuple[float, float]] | None = None
+    instead: str = ""
 
     def needed(self, epsilon: float) -> float:
         """Return the number of records from which on the release is not mostly noise."""
@@ -229,7 +232,7 @@ def divided(
         )
         if len(chosen) == 1 and dropped.without is None:
             raise ValueError(f"Nothing could be told of these records. {dropped.about}: {why}")
-        left.append(Omission(dropped.about, why))
+        left.append(Omission(dropped.about, why + dropped.instead))
         chosen[worst : worst + 1] = [] if dropped.without is None else [dropped.without]
     rows = zip(chosen, costs, of_record, errors, strict=True)
     planned = tuple(
@@ -265,9 +268,10 @@ def feature_of(release: str) -> int | None:
     return int(feature) - 1 if feature else None
 
 
-def first_of(released: Mapping[str, Any], about: str) -> Any:
-    """Return the first of what was released about this, by group or not; None if there is nothing."""
-    return next((told for name, told in released.items() if name.partition(" by ")[0] == about), None)
+def labels_of(released: Mapping[str, Any]) -> ReleasedConfusion | None:
+    """Return the counts of labels of all records that a page released; None if there are none."""
+    told = next((told for name, told in released.items() if name.partition(" by ")[0] == "labels"), None)
+    return told.overall if isinstance(told, ByGroupToo) else told
 
 
 _OUTSIDE = (
@@ -807,23 +811,6 @@ def _between(epsilon: float, n: float, *, laws: _Laws, numbers: float = 1) -> tu
     return min(light, heavy), max(light, heavy)
 
 
-def _by_groups(
-    by_feature: Mapping[str, PageForm],
-    name: str,
-    about: str,
-    weight: int,
-    error: Callable[[int], Callable[[float, float], float]],
-    plain: Portion | None = None,
-) -> list[Portion]:
-    """Return what is released by group, or without groups; the first of several tells all records too."""
-    portions = [
-        Portion(f"{name} by {by}", f"{about}, by {by}", weight, error(form.groups.size),
-                None if at else plain)
-        for at, (by, form) in enumerate(by_feature.items())
-    ]  # fmt: skip
-    return portions or ([] if plain is None else [plain])
-
-
 def _portions(
     public: PageForm, plan: EvaluationPlan | None = None
 ) -> tuple[list[Portion], dict[str, Callable[[], _Block]], list[Omission]]:
@@ -831,8 +818,30 @@ def _portions(
     setting, of_persons = public.setting, public
     public = replace(public, shape=replace(public.shape, units=1))  # of which all else counts records
     by_feature = public.by_feature
+    instead = _ALONE if setting.crossed and len(setting.places("feature")) > 1 else ""
     blocks: dict[str, Callable[[], _Block]] = {}
-    portions, left = [], []
+    portions: list[Portion] = []
+    left: list[Omission] = []
+
+    def add_by_groups(
+        name: str,
+        about: str,
+        weight: int,
+        block: Callable[[PageForm], _Block],
+        error: Callable[[PageForm], Callable[[float, float], float]],
+        plain: Portion | None = None,
+        between: Callable[[PageForm], Callable[[float, float], tuple[float, float]]] | None = None,
+    ) -> None:
+        """Add what is released by group, or without groups; the first of several tells all records too."""
+        for at, (by, form) in enumerate(by_feature.items()):
+            blocks[f"{name} by {by}"] = partial(block, form)
+            portions.append(
+                Portion(f"{name} by {by}", f"{about} by {by}", weight, error(form), None if at else plain,
+                        between and between(form), instead)
+            )  # fmt: skip
+        if plain is not None and not by_feature:
+            portions.append(plain)
+
     if setting.is_regression:
         bounded = partial(_plain_block, public, bounds=setting.bounds)
         if public.relation.private_n:
@@ -849,24 +858,16 @@ def _portions(
         about, cells = f"counts of predictions that are {within}too high", matrix_layout(2).good.size
         sides = Portion("sides", about, _ONE, _of_counts(public, cells))
         blocks["sides"] = partial(_sides_block, public, by_group=False)
-        portions += _by_groups(
-            by_feature, "sides", about, _ONE, lambda g: _of_counts(public, g * cells), sides
-        )
-        for by, form in by_feature.items():
-            blocks[f"sides by {by}"] = partial(_sides_block, form, by_group=True)
+        add_by_groups("sides", f"{about},", _ONE, partial(_sides_block, by_group=True),
+                      lambda form: _of_counts(public, form.groups.size * cells), sides)  # fmt: skip
         plain = Portion("absolute error", "mean absolute error", _ONE, partial(_error_of_loss, numbers=1),
                         between=partial(_between, laws=_MEAN))  # fmt: skip
         blocks["absolute error"] = partial(_error_block, public, by_group=False)
-        for by, form in by_feature.items():
-            times = form.groups.size * (1 if form.sizes is not None or public.relation.private_n else 2)
-            numbers = times / (1 - float(_OVERALL))
-            blocks[f"absolute error by {by}"] = partial(_error_block, form, by_group=True)
-            portions.append(Portion(f"absolute error by {by}", f"mean absolute error, and by {by}", _SEVERAL,
-                                    partial(_error_of_loss, numbers=numbers),
-                                    None if feature_of(f" by {by}") else plain,
-                                    partial(_between, laws=_MEAN, numbers=numbers)))  # fmt: skip
-        if not by_feature:
-            portions.append(plain)
+        add_by_groups(
+            "absolute error", "mean absolute error, and", _SEVERAL, partial(_error_block, by_group=True),
+            lambda form: partial(_error_of_loss, numbers=_numbers_by_group(form)), plain,
+            lambda form: partial(_between, laws=_MEAN, numbers=_numbers_by_group(form)),
+        )  # fmt: skip
         portions.append(Portion("errors", "mean squared error, its root and R2", _SEVERAL,
                                 partial(_error_of_loss, numbers=4),
                                 between=partial(_between, laws=_ROOT, numbers=2)))  # fmt: skip
@@ -875,10 +876,8 @@ def _portions(
         size, cells = public.labels.size, matrix_layout(public.labels.size).good.size
         plain = Portion("labels", "counts of true and predicted labels", _SEVERAL, _of_counts(public, cells))
         blocks["labels"] = partial(_labels_block, public, by_group=False)
-        portions += _by_groups(by_feature, "labels", plain.about, _LABELS_BY_GROUP,
-                               lambda g: _of_counts(public, g * cells), plain)  # fmt: skip
-        for by, form in by_feature.items():
-            blocks[f"labels by {by}"] = partial(_labels_block, form, by_group=True)
+        add_by_groups("labels", f"{plain.about},", _LABELS_BY_GROUP, partial(_labels_block, by_group=True),
+                      lambda form: _of_counts(public, form.groups.size * cells), plain)  # fmt: skip
         if cells < size**2:
             why = "It would make recall and precision noisier: release it apart by private_confusion_matrix."
             left.append(Omission(f"The confusion matrix of {size} labels", why))
@@ -887,12 +886,9 @@ def _portions(
                                     _of_area(public)))  # fmt: skip
             blocks["scores"] = partial(_scores_block, public)
             if setting.edges is None:
-                about = "counts of scores of either class"
-                portions += _by_groups(
-                    by_feature, "scores", about, _SCORES_BY_GROUP, partial(_of_area, public)
-                )
-                for by, form in by_feature.items():
-                    blocks[f"scores by {by}"] = partial(_areas_block, form)
+                about = "counts of scores of either class,"
+                add_by_groups("scores", about, _SCORES_BY_GROUP, _areas_block,
+                              lambda form: _of_area(public, form.groups.size))  # fmt: skip
         if public.kind in (SCORES, PROBABILITIES) and setting.edges is None:
             most = 1 if public.kind == SCORES else 2
             portions.append(Portion("loss", "Brier score", _ONE, partial(_error_of_mean, most=most)))
@@ -914,6 +910,15 @@ def _portions(
     return portions, blocks, left
 
 
+_ALONE = " Groups by each feature alone are larger: crossed=False."
+
+
+def _numbers_by_group(form: PageForm) -> float:
+    """Return as how many numbers those of all groups count, where each has its part of epsilon."""
+    times = form.groups.size * (1 if form.sizes is not None or form.relation.private_n else 2)
+    return times / (1 - float(_OVERALL))
+
+
 _FAVOUR = 2  # so many times as much of epsilon has a release that requirements need
 
 
@@ -927,16 +932,7 @@ def planned(public: PageForm, favoured: Collection[str] = ()) -> EvaluationPlan:
     if n == 0:
         raise ValueError("Found array with 0 sample(s) while a minimum of 1 is required.")
     plan = divided(portions, public.epsilon, n, public.setting.split, public.shape.most_records)
-    noisy = plan.left_out
-    if public.setting.crossed and len(public.setting.places("feature")) > 1:
-        noisy = tuple(
-            replace(one, why=f"{one.why}{_ALONE}") if one.about.endswith(_BY_ALL) else one for one in noisy
-        )
-    return replace(plan, left_out=(*noisy, *left))
-
-
-_BY_ALL = ", by group"
-_ALONE = " Groups by each feature alone are larger: crossed=False."
+    return replace(plan, left_out=(*plan.left_out, *left))
 
 
 def times_as_wide(evaluated: PageRelease) -> float | None:

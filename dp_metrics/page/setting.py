@@ -6,7 +6,7 @@ floats of all of them, and would choose the page.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
 from functools import partial
 from typing import Any, NamedTuple, Self, TypeAlias
@@ -159,9 +159,10 @@ class Setting:
         return [at for name in names for at, column in enumerate(self.columns) if column == name]
 
 
-def called(feature_names: Sequence[str], feature: int) -> str:
-    """Return what one of several features is called: by its place where it has no name."""
-    return feature_names[feature] if feature_names else f"feature {feature + 1}"
+def called(asked: Mapping[str, Any], feature: int) -> str:
+    """Return what one of several features is called in a page that was asked for: its name or its place."""
+    names = asked.get("feature_names")
+    return str(names[feature]) if names else f"feature {feature + 1}"
 
 
 def names_of_features(sensitive_features: Any) -> tuple[str, ...]:
