@@ -33,7 +33,7 @@ from dp_metrics.inputs.arrays import columns_of
 from dp_metrics.inputs.options import Relation, as_whole, check_choice, check_confidence, own_error_state
 from dp_metrics.metrics._pictures import draw_groups
 from dp_metrics.metrics.numbers import Number, SharedLimits, table_of
-from dp_metrics.metrics.scores.released_scores import OVER_EXPECTED, ReleasedScores
+from dp_metrics.metrics.scores.released_scores import OVER_EXPECTED, ReleasedScores, over_expected_numbers
 from dp_metrics.metrics.scores.table import ScoreTable
 from dp_metrics.release.release import Release
 from dp_metrics.release.released import Interval, PopulationQuestion
@@ -708,18 +708,18 @@ def _places(sensitive_features: Any, group_labels: Any) -> Any:
 
 def _over_expected(scores: Mapping[Hashable, ReleasedScores]) -> Iterator[Number]:
     """Return how many are positive over how many scores expect, of each group, and how far groups differ."""
-    each = {group: one.numbers().get(OVER_EXPECTED) for group, one in scores.items()}
-    known = {group: one for group, one in each.items() if one is not None}
-    for group, one in known.items():
-        yield replace(one, name=f"{OVER_EXPECTED} in {group_in_words(group)}", group=group)
-    values = _numbers([one.value for one in known.values()])
+    known = [(group, number) for group, one in scores.items() for number in over_expected_numbers(one)]
+    if not known:
+        return
+    for group, one in known:
+        yield replace(one, name=f"{one.metric} in {group_in_words(group)}", group=group)
+    values = _numbers([one.value for _, one in known])
     low, high = min(values, default=math.nan), max(values, default=math.nan)
     for of, value in (("difference", high - low), ("ratio", _ratio(low, high))):
         noise, people = (
             partial(_range_over_expected, scores, of, value, of_whom) for of_whom in ("records", "people")
         )
-        if known:
-            yield Number(f"{OVER_EXPECTED} {of}", value, OVER_EXPECTED, _noise=noise, _people=people)
+        yield Number(f"{OVER_EXPECTED} {of}", value, OVER_EXPECTED, _noise=noise, _people=people)
 
 
 def _range_over_expected(

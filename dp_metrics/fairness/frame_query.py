@@ -705,13 +705,14 @@ def _of_table(results: Sequence[Result[Any]], *, table: _Table, sizes: Sizes) ->
     of_all = table.read(total, noisy, noise * added)
     released = _released(results, sizes)
     in_all = _of_sums(min(map(_rate, results)), noisy, added**2)
+    here = [one for one in released if one is not None]
+    of_scores = any(isinstance(made, ScoreTable) for _, made in table.metrics.values())
+    joined = None if of_scores else _joined(here, n)
     entries = {}
     for name, (metric, made) in table.metrics.items():
         shares = [made.rests_on(counts) for counts in of_groups]
         each = [None if one is None else replace(one, metric=metric, reading=made) for one in released]
-        union: Any = None
-        if isinstance(made, Confusion):
-            union = _union([one for one in each if one is not None], n)
+        union: Any = joined and replace(joined, metric=metric, reading=_in_groups(made, len(here)))
         entries[name] = Entry(
             metric,
             [
@@ -766,16 +767,20 @@ def _margin(entry: Entry, places: Sequence[Sequence[int]]) -> Entry:
     return entry._replace(values=values, notes=notes, biases=biases, rests_on=rests_on, results=results)
 
 
-def _union(known: Sequence[Result[Any]], n: int | None) -> Result[Any]:
-    """Return the result of several groups together, of n records where that is public."""
-    first, made = known[0], known[0].reading
-    assert isinstance(made, Confusion)
+def _in_groups(made: Any, groups: int) -> Confusion:
+    """Return what reads a metric of labels of all records from the counts of so many groups together."""
+    reading: Confusion = replace(made, layout=made.layout.in_groups(groups))
+    return reading
+
+
+def _joined(known: Sequence[Result[Any]], n: int | None) -> Result[Any]:
+    """Return the released counts of several groups together, of n records where that is public."""
+    first = known[0]
     joined = _noise(first).joined([_noise(one) for one in known[1:]])
     return replace(
         first,
         noises=(joined_table(first.noises[0], joined),),
         outputs=(first.outputs[0]._replace(value=joined.noisy),),
-        reading=replace(made, layout=made.layout.in_groups(len(known))),
         released=replace(first.released, values=(joined.numbers,), public_n=n),
     )
 
@@ -785,7 +790,7 @@ def _of_union(known: Sequence[Result[Any]]) -> tuple[Any, str | None, int, Resul
     each, made = [one.released.public_n for one in known], known[0].reading
     assert isinstance(made, Confusion)
     n = None if None in each else sum(size for size in each if size is not None)
-    union = _union(known, n)
+    union = replace(_joined(known, n), reading=_in_groups(made, len(known)))
     # counts are added up as they were drawn: each made 0 or more makes the sums too large
     noisy = np.reshape(union.released.values[0], (len(known), -1)).sum(axis=0)
     counts = made.layout.read(plausible_counts(noisy, made.layout.cells, n)).agreeing()

@@ -501,15 +501,7 @@ class ReleasedScores(HtmlRepr):
             )
             for metric in _METRICS
         ]  # fmt: skip
-        if self._is_unit:
-            over = self.observed_over_expected
-            found.append(
-                Number(
-                    OVER_EXPECTED, over(of="records").estimate, OVER_EXPECTED,
-                    _noise=partial(over, of="records"), _people=partial(over, of="people"),
-                )
-            )  # fmt: skip
-        return {one.name: one for one in found}
+        return {one.name: one for one in (*found, *over_expected_numbers(self))}
 
     def frame(self) -> Any:
         """Return these numbers as a table; this imports pandas. See `PrivateMetricFrame.frame`."""
@@ -666,6 +658,14 @@ class ReleasedScores(HtmlRepr):
     def _check_unit(self) -> None:
         if not self._is_unit:
             raise ValueError(_UNIT_ONLY)
+
+
+def over_expected_numbers(scores: ReleasedScores) -> list[Number]:
+    """Return the observed over the expected with its limits, if the scores may be probabilities."""
+    if not scores._is_unit:
+        return []
+    noise, people = (partial(scores.observed_over_expected, of=of) for of in ("records", "people"))
+    return [Number(OVER_EXPECTED, noise().estimate, OVER_EXPECTED, _noise=noise, _people=people)]
 
 
 def _read_cells(x: Floats, places: NDArray[np.intp]) -> Counts:
