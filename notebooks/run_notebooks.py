@@ -3,6 +3,7 @@
 import base64
 import io
 import os
+import re
 import shutil
 import sys
 import tempfile
@@ -28,10 +29,20 @@ def executed(path: Path) -> nbformat.NotebookNode:
     for cell in notebook.cells:
         cell.metadata.pop("execution", None)  # the times of the run
         for output in cell.get("outputs", []):
+            for shown in (output, output.get("data", {})):
+                shown.update({kind: anywhere(shown[kind]) for kind in ("text", *TEXTS) if kind in shown})
             if "image/png" in output.get("data", {}):
                 output.data["image/png"] = smaller(output.data["image/png"])
     notebook.metadata.pop("language_info", None)
     return notebook
+
+
+TEXTS = ("text/plain", "text/html")
+
+
+def anywhere(text: str) -> str:
+    """Return what a notebook printed, without the temporary folders of this machine."""
+    return re.sub(rf"{re.escape(tempfile.gettempdir())}/\w+/", "", text)
 
 
 def smaller(picture: str) -> str:
