@@ -151,6 +151,14 @@ def check_spend_name(spend_name: Any) -> str | None:
     raise TypeError("spend_name must be None or a string.")
 
 
+def rounded_down(exact: Fraction) -> float:
+    """Return the largest float whose decimal is at most a number."""
+    value = float(exact)
+    while Fraction(repr(value)) > exact:
+        value = math.nextafter(value, 0.0)
+    return value
+
+
 def check_bounds(bounds: Any, *, may_be_open: bool = False) -> tuple[float, float] | None:
     """Return public bounds as two floats, or None for unbounded data.
 
