@@ -9,8 +9,8 @@ from typing import Any
 
 from dp_metrics._html import card
 from dp_metrics.accounting.ledgers import FileLedger, Ledger, MemoryLedger
-from dp_metrics.accounting.results import StoredResults, results_of, servable, the_one_named
-from dp_metrics.accounting.spends import Claim, LedgerEntry, Spend
+from dp_metrics.accounting.results import StoredResults, servable, the_one_named
+from dp_metrics.accounting.spends import Claim, Spend, StoredResult
 from dp_metrics.exceptions import budget_error, warn_caller
 from dp_metrics.inputs.options import Relation, check_flag, exact_epsilon, rounded_down
 
@@ -224,7 +224,7 @@ class PrivacyAccountant:
         >>> budget["mae, week 47"].value == number
         True
         """
-        return results_of(self._ledger)
+        return StoredResults(self._ledger.kept())
 
     def __getitem__(self, spend_name: str) -> Any:
         """Return the release of the name that was given as its `spend_name`; it costs nothing.
@@ -348,7 +348,7 @@ def numbering(accountant: PrivacyAccountant | None) -> PrivacyAccountant | None:
     return same
 
 
-def answer_named(accountant: PrivacyAccountant, spend_name: str) -> LedgerEntry | None:
+def answer_named(accountant: PrivacyAccountant, spend_name: str) -> StoredResult | None:
     """Return what an earlier session stored under a name; None if it is free; see `servable`."""
     return None if accountant._is_numbering else servable(accountant._ledger, spend_name)
 
