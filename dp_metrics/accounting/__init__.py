@@ -9,8 +9,8 @@ from dp_metrics.accounting.accountant import (
     numbering,
     use_name,
 )
-from dp_metrics.accounting.results import StoredResults
-from dp_metrics.accounting.spends import Claim, Spend, StoredResult
+from dp_metrics.accounting.results import StoredResult, StoredResults
+from dp_metrics.accounting.spends import Claim, Spend
 
 __all__ = [
     "Claim",

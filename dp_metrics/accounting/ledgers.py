@@ -24,7 +24,8 @@ from itertools import count
 from typing import Any, NamedTuple, NoReturn
 from urllib.parse import urlsplit
 
-from dp_metrics.accounting.spends import Check, Claim, Spend, StoredResult
+from dp_metrics.accounting.results import StoredResult
+from dp_metrics.accounting.spends import Check, Claim, Spend
 
 
 class BudgetState(NamedTuple):
@@ -210,6 +211,23 @@ class Ledger:
             rows = db.execute(f"{wanted} ? IS NULL OR label = ? ORDER BY id", (spend_name, spend_name))
             with self._parsing():
                 return tuple(_kept(row, self._session) for row in rows)
+
+    def found(self, spend_name: str) -> StoredResult | None:
+        """Return what is kept of the only release that was given a name; None if there is none.
+
+        Raises
+        ------
+        ValueError
+            If there are several.
+        """
+        known = [kept for kept in self.kept(spend_name) if kept.may_be_named]
+        if len(known) > 1:
+            raise ValueError(
+                f"The budget has {len(known)} spends named {spend_name!r}, made by hand or by an earlier "
+                "version: none of them is the answer. Look for them in results(), and choose another "
+                "spend_name for a new release."
+            )
+        return known[0] if known else None
 
     def spent(self) -> Fraction:
         """Return the exact sum of the recorded epsilons."""
