@@ -556,7 +556,7 @@ def private_mean_poisson_deviance(
 def _median_query(shape: Shape, *, bounds: Any) -> Query:
     limits = check_bounds(bounds)
     check_same_columns(*(one.names for one in shape.arguments))
-    if shape.is_wide:
+    if all((one.columns or 1) > 1 for one in shape.arguments):
         raise ValueError("y_true and y_pred should be 1d arrays: release one median for each output.")
     values, limit = absolute_errors(limits)
     return Query((OrderOf(values, _middle, limit),), partial(targets, columns=1))

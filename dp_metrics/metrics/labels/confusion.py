@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 
 from dp_metrics.inputs.arrays import Shape
 from dp_metrics.inputs.labels import LabelSet
-from dp_metrics.inputs.options import Floats, check_average, check_choice, check_digits, check_zero_division
+from dp_metrics.inputs.options import Floats, check_average, check_choice, check_count, check_zero_division
 from dp_metrics.mechanisms._base import Limits
 from dp_metrics.metrics._metric import asks, private
 from dp_metrics.metrics._settings import LabelSettings, RatioSettings
@@ -715,7 +715,7 @@ def private_classification_report(
         )
     if len({*names, *_MEANS}) < known.size + len(_MEANS):
         raise ValueError("The names of the labels must be different, and none that of another row.")
-    decimals = check_digits(digits)
+    decimals = check_count(digits, "digits", 17)  # as many has a float64
     undefined = check_zero_division(zero_division, is_mean=True)
     if math.isnan(undefined):
         raise ValueError("zero_division must be 0, 1 or 'warn' in a report.")
