@@ -312,14 +312,17 @@ def test_weights_of_1_and_persons_of_one_record_say_nothing(case):
         assert_same(found, expected)
 
 
-@each_case
-def test_chunks_and_dask_collections_give_the_bits_of_the_call(case):
-    data = valid(case, 300)
-    for settings in ({}, case.bounded):
-        expected = doors.call(case, data, epsilon=1.0, random_state=seeded(), **settings)
+@cases_where(lambda case: case.row.usual.merges)
+def test_chunks_and_dask_collections_give_the_bits_of_the_call_with_each_option(case):
+    case, call = dataclasses.replace(case, pick=None), Call(case.key, REPLACE, "plain")
+    for variation, more in [("as it is", {}), ("limited", case.bounded), *variations(call)]:
+        if "groups" in more:  # of persons all records have to be in one chunk
+            continue
+        data = varied_data(call, variation, 300)
+        settings = {"epsilon": 1.0, **made_for(more, 300)}
+        expected = doors.call(case, data, random_state=seeded(), **settings)
         for door in (doors.chunks, doors.dask):
-            found = door(case, data, epsilon=1.0, random_state=seeded(), **settings)
-            assert found in (None, expected), door
+            assert_same(door(case, data, random_state=seeded(), **settings), expected)
 
 
 @each_case

@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import partial
+from operator import attrgetter
 from typing import Any, ParamSpec, Self, Unpack
 
 import numpy as np
@@ -39,7 +40,7 @@ from dp_metrics.release.count_limits import at_most, binomial_law, mean_half_wid
 from dp_metrics.release.query import Query, Source
 from dp_metrics.release.release import Release
 from dp_metrics.release.released import POPULATION_NOTE, Interval, ReleasedNumbers
-from dp_metrics.release.result import Result, arguments_of
+from dp_metrics.release.result import arguments_of
 from dp_metrics.release.stored_questions import PER_RECORD, SETTINGS, Call
 from dp_metrics.release.terms import Terms
 from dp_metrics.sensitivity.aggregates import VarianceAggregate
@@ -67,9 +68,8 @@ def population_release(
     return Release(name, terms, call=Call.of("value", arguments))
 
 
-def value_of(result: Result[Any]) -> Any:
-    """Return the value of a result, all that a function returns of it."""
-    return result.value
+value_of = attrgetter("value")
+"""The value of a result, all that a function returns of it."""
 
 
 def _interval_of(body: Callable[P, Interval]) -> Callable[P, Interval]:
@@ -401,13 +401,9 @@ def hazard_miss(cells: Floats) -> Floats:
 def _negated(output_bounds: OutputBounds) -> OutputBounds:
     """Return the output bounds of minus the metric."""
     low, high = output_bounds.output_range
-    return OutputBounds(
-        value=-output_bounds.value,
-        lower=-output_bounds.upper,
-        upper=-output_bounds.lower,
-        output_range=(-high, -low),
-        monotonic=output_bounds.monotonic,
-        n=output_bounds.n,
+    lower, upper = -output_bounds.upper, -output_bounds.lower
+    return replace(
+        output_bounds, value=-output_bounds.value, lower=lower, upper=upper, output_range=(-high, -low)
     )
 
 
