@@ -205,6 +205,8 @@ def private_mean_interval(
     losses : array-like of shape (n_samples,)
         One finite, non-negative loss per person, each computed from that person's record and public numbers
         only.
+    epsilon : float
+        Privacy parameter, > 0: smaller is more private and makes a wider interval.
     max_loss : float or None, default=None
         Public cap of one record's loss, in the units of the loss; larger losses are clipped to it, and the
         interval is for the mean of the clipped loss. Never read it from the data. None: `cap` buys one, for
@@ -213,8 +215,6 @@ def private_mean_interval(
         "private", instead of `max_loss`: a third of epsilon buys a cap c near the 99 % quantile of the losses
         of these records. The interval is then for the mean of the loss clipped to c, and says so. For a cap
         of use n * epsilon should be above 100, where n counts the losses above 0 only.
-    epsilon : float
-        Privacy parameter, > 0: smaller is more private and makes a wider interval.
     confidence : float, default=0.95
         Probability, strictly between 0 and 1, with which the interval is to cover the mean: approximate, see
         Notes.

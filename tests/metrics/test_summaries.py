@@ -24,9 +24,7 @@ from helpers import (
     hostile_values,
     kind_of,
     loop_over,
-    multisets,
     seeded,
-    slow_but,
 )
 from hypothesis import given, settings, strategies as st
 from sklearn import metrics as sk
@@ -34,7 +32,6 @@ from sklearn.calibration import CalibrationDisplay, calibration_curve
 
 import dp_metrics as dp
 from dp_metrics import PrivacyAccountant, Summary
-from dp_metrics.analysis.auditing import release_loss
 from dp_metrics.metrics import METRICS
 from dp_metrics.metrics.summary import CAPACITY
 
@@ -444,68 +441,6 @@ def test_the_warning_of_a_small_capacity_comes_before_the_spend_and_names_public
                 make(np.arange(n), capacity=8).release(0.1, **PRIVATE_N)
             told |= {str(warning.message) for warning in caught}
         assert len(told) == 1
-
-
-# Exact losses
-
-
-TINY, SOME_WEIGHTS = (0.0, 0.1, 0.3, 3.0), (1.0, 0.5, 2.0, 0.1)
-SMALL = [
-    dp.mechanisms.Adaptive(threshold=1e-9),
-    dp.mechanisms.Hazard(resolution=1.0),
-    dp.mechanisms.AboveThreshold(beta=4.0),
-    dp.mechanisms.InverseSensitivity(),
-    dp.mechanisms.PiecewiseLaplace(),
-    dp.mechanisms.Laplace(),
-]
-TIGHT = {
-    "loss, cap": Way("mean loss", {"max_loss": 3.0}),
-    "loss": Way("mean loss"),
-    "variance, bounds": Way("variance", {"bounds": (0.0, 3.0)}),
-    "variance": Way("variance"),
-    "weights, cap": Way("mean loss", {"max_loss": 3.0}, weighted=True),
-    "weights": Way("mean loss", weighted=True),
-}
-
-
-def neighbours(weighted, relation):
-    """Return all pairs of neighbouring data sets of at most four values of a tiny domain."""
-    domain = (0.0, 0.3, 3.0) if weighted else TINY
-    pairs = set()
-    for x in itertools.product(domain, repeat=4) if weighted else multisets(domain, 4):
-        for place, value in itertools.product(range(4), domain):
-            rest = x[:place], x[place + 1 :]
-            if relation == "add_or_remove_one":
-                pairs.add((x, (*rest[0], *rest[1])))
-            elif value > x[place]:
-                pairs.add((x, (*rest[0], value, *rest[1])))
-    return sorted(pairs)
-
-
-@pytest.mark.gate
-@pytest.mark.filterwarnings("ignore:A release at this epsilon uses:UserWarning")
-@pytest.mark.parametrize("capacity", slow_but([2], [1, 2, 3]))
-@pytest.mark.parametrize("mechanism", slow_but(SMALL[:2], SMALL), ids=lambda one: type(one).__name__)
-@loop_over("way", TIGHT)
-def test_a_capacity_that_is_too_small_stays_private(way, mechanism, capacity):
-    way = TIGHT[way]
-    is_limitless = isinstance(mechanism, dp.mechanisms.Adaptive | dp.mechanisms.Hazard)
-    # the candidates of AboveThreshold are too many to compare without a limit
-    if not (is_limitless or way.options):
-        return
-
-    def metric(*records, epsilon, mechanism, neighboring):
-        return way.whole(records, capacity).release(epsilon, mechanism=mechanism, neighboring=neighboring)
-
-    needs_n = way.weighted or not (is_limitless or isinstance(mechanism, dp.mechanisms.AboveThreshold))
-    columns = [SOME_WEIGHTS] if way.weighted else []
-    for relation in RELATIONS[: 1 if needs_n else 2]:
-        pairs = neighbours(way.weighted, relation)
-        if isinstance(mechanism, dp.mechanisms.Adaptive):
-            pairs = pairs[:: 12 if way.weighted else 3]  # each takes the laws given hundreds of drawn scales
-        options = {"epsilon": 1.0, "mechanism": mechanism, "neighboring": relation}
-        worst = max(release_loss(metric, [a, *columns], [b, *columns], **options) for a, b in pairs)
-        assert 0.3 < worst <= 1 + (0 if isinstance(mechanism, dp.mechanisms.Hazard) else 1e-9)
 
 
 # Tables of labels and of scores: one release tells everything at one price
