@@ -74,14 +74,14 @@ def error_query(
         raise ValueError("y_true and y_pred should be 1d arrays.")
     if isinstance(weights, str):
         parts = _each(_record_loss(loss, bounds, None, max_loss, check), columns)
-        return Query(parts, reading=Monotone(_values), **form)
+        return Query(parts, reading=Monotone(partial(_of_each, output_weights=weights)), **form)
     return Query((MeanOf(_record_loss(loss, bounds, weights, max_loss, check)),), form["reader"])
 
 
 def root_query(loss: Loss, shape: Shape, *, bounds: Any, multioutput: Any) -> Query:
     """Return the query of the root of the mean loss of each output, and of the average of the roots."""
     columns, weights, form = _outputs(shape, multioutput)
-    roots = Monotone(partial(_roots, output_weights=weights))
+    roots = Monotone(partial(_of_each, output_weights=weights, function=math.sqrt))
     return Query(_each(_record_loss(loss, bounds), columns), reading=roots, **form)
 
 
@@ -107,12 +107,11 @@ def r2_from_parts(error: float, variance: float) -> float:
     return max(1.0 - error / variance, -MAX_FLOAT)
 
 
-def _values(released: ReleasedNumbers) -> Floats:
-    return np.array(released.values)
-
-
-def _roots(released: ReleasedNumbers, output_weights: OutputWeights) -> Any:
-    return _combined([math.sqrt(value) for value in released.values], output_weights)
+def _of_each(
+    released: ReleasedNumbers, output_weights: OutputWeights, function: Callable[[float], float] = float
+) -> Any:
+    """Return a function of the number of each output, or the average."""
+    return _combined([*map(function, released.values)], output_weights)
 
 
 @dataclass(frozen=True)

@@ -397,7 +397,7 @@ class Summary(HtmlRepr):
 
         def checked() -> tuple[Query, Source, Any]:
             query, stats = self._records()
-            source, form = Source.of_stats(stats, self._capacity), metric.stored_form(self._stated(query))
+            source, form = Source.of_stats(stats, self._capacity), {"shape": self._stated(query)}
             if release.terms.relation.private_n:
                 return replace(query, unstated=self._left_open()), source, form
             if source.n == 0:
