@@ -952,6 +952,7 @@ def first_records(
     TypeError, ValueError
         If an argument is invalid.
     """
+    asked_of_persons(groups, max_records, equal_groups)
     codes = check_groups(groups)
     shape, records = named_records(data, names=names, relation=relation, groups=codes)
     if codes is None:

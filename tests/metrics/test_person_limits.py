@@ -8,7 +8,7 @@ from helpers import loop_over
 
 from dp_metrics._random import made_up
 from dp_metrics.inputs.arrays import units_of_persons
-from dp_metrics.quantities.counts_noise import CountsNoise
+from dp_metrics.quantities.tables import CountsNoise
 from dp_metrics.release.count_limits import NoisyRatio, person_limits
 
 # persons, the most records of one, how alike a person's records are (Beta), share that counts, epsilon

@@ -16,7 +16,7 @@ from dp_metrics.inputs.arrays import Records
 from dp_metrics.inputs.options import Relation
 from dp_metrics.metrics import METRICS
 from dp_metrics.quantities.base import Totals
-from dp_metrics.release.terms import Terms
+from dp_metrics.release.query import Terms
 
 SEVERAL = [name for name, row in METRICS.items() if "max_records" in row.options]
 PERSONS = [0, 1, 0, 2, 1, 2, 1]  # person 0 has the records at 0 and 2, person 1 has three
