@@ -45,9 +45,10 @@ from dp_metrics.cli.main import main
 from dp_metrics.evaluation.datasets import DatasetError, get_dataset
 from dp_metrics.evaluation.engine import StudyError, clipped_mean, select_studies
 from dp_metrics.inputs.losses import RecordLoss
-from dp_metrics.mechanisms import Adaptive, get_mechanism
+from dp_metrics.mechanisms import Adaptive
 from dp_metrics.metrics import FUNCTIONS, METRICS, row_of
 from dp_metrics.page.requirements import parsed
+from dp_metrics.quantities.base import get_mechanism
 
 BUDGET = dp.PrivacyAccountant(100.0)
 PAID = {"epsilon": 1.0, "accountant": BUDGET}

@@ -65,9 +65,9 @@ from dp_metrics.metrics.summary import Summary
 from dp_metrics.page.folder import check_folder
 from dp_metrics.page.page import PrivateEvaluation, private_evaluate
 from dp_metrics.page.requirements import RequirementError, spelled
+from dp_metrics.release.query import Terms
 from dp_metrics.release.result import with_result
 from dp_metrics.release.stored_questions import PER_RECORD, public_records
-from dp_metrics.release.terms import Terms
 
 _FILE = "file: .csv, .parquet or .pq"
 _NO_RECORD, _NOTHING = "Found array with 0 sample", 5e-324

@@ -31,14 +31,16 @@ from dp_metrics.inputs.options import (
     check_share,
     sum_in_order,
 )
-from dp_metrics.mechanisms._base import NO_RATIO, Limits
+from dp_metrics.mechanisms._base import NO_RATIO
+from dp_metrics.mechanisms._laws import Limits
 from dp_metrics.metrics._metric import UNIT, asks, private
 from dp_metrics.metrics._settings import Bounds, ErrorSettings, MeanSettings, OrderSettings, RankSettings
 from dp_metrics.quantities.mean import MeanOf
 from dp_metrics.quantities.order import OrderOf
 from dp_metrics.quantities.variance import VarianceOf
 from dp_metrics.release.query import Query
-from dp_metrics.release.released import Monotone, ReleasedNumbers, usual_bias
+from dp_metrics.release.released import usual_bias
+from dp_metrics.release.result import Monotone, ReleasedNumbers
 
 OutputWeights: TypeAlias = Literal["raw_values"] | Floats | None
 Check: TypeAlias = Callable[[Floats, Floats], None]

@@ -17,11 +17,10 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import erfcx, ndtr, ndtri
 
 from dp_metrics.inputs.options import Floats
-from dp_metrics.mechanisms._base import Limits
-from dp_metrics.mechanisms._laws import cell_edges, nearest_index
-from dp_metrics.mechanisms.geometric import GeometricLaw, noise_cdf, spread_noise
+from dp_metrics.mechanisms._laws import GeometricLaw, Limits, cell_edges, nearest_index
+from dp_metrics.mechanisms.geometric import noise_cdf, spread_noise
 from dp_metrics.quantities.base import NoisyNumber
-from dp_metrics.quantities.counts_noise import CountsNoise, largest_noise_of_sum
+from dp_metrics.quantities.tables import CountsNoise, largest_noise_of_sum
 
 _EXPONENT = 40.0  # a count is farther from its mean than a window tells with probability exp(-40)
 _CUT_OFF = 2 * math.exp(-_EXPONENT)  # probability of the counts that a sum leaves out

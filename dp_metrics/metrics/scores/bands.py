@@ -14,8 +14,7 @@ from numpy.typing import NDArray
 
 from dp_metrics.inputs.options import Floats
 from dp_metrics.metrics.scores.curve_formulas import FAR, RocCurve, ScoreCounts, roc
-from dp_metrics.quantities.counts_noise import CountsNoise, as_floats
-from dp_metrics.quantities.tables import nearest_with_sum
+from dp_metrics.quantities.tables import CountsNoise, as_floats, nearest_with_sum
 from dp_metrics.release import count_limits
 from dp_metrics.release.count_limits import NoisyRatio, RatioCells
 from dp_metrics.release.released import POPULATION_NOTE, PopulationQuestion

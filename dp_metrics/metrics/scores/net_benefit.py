@@ -11,7 +11,7 @@ import numpy as np
 from scipy.special import ndtri
 
 from dp_metrics.inputs.options import Floats
-from dp_metrics.quantities.counts_noise import CountsNoise, as_floats
+from dp_metrics.quantities.tables import CountsNoise, as_floats
 from dp_metrics.release.count_limits import NoisyRatio, least_likely
 
 _LARGEST_REACH = 1 << 18  # beyond, the law of a sum takes too long
