@@ -891,6 +891,7 @@ def first_records(
     TypeError, ValueError
         If an argument is invalid.
     """
+    asked_of_persons(groups, max_records, equal_groups)
     codes = check_groups(groups)
     shape, records = Records.of(data, relation=relation)
     # what has no dimension its reader refuses

@@ -23,6 +23,8 @@ from typing import Any, Literal, Self, TypeAlias, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from dp_metrics.exceptions import LargeEpsilonWarning, warn_caller
+
 Floats: TypeAlias = NDArray[np.float64]
 MAX_FLOAT = sys.float_info.max
 """The largest finite float64: where sums saturate, and the public limit of a metric that has no other."""
@@ -100,6 +102,19 @@ def exact_epsilon(epsilon: Epsilon) -> Fraction:
 @lru_cache(maxsize=256)
 def _decimal(value: float) -> Fraction:
     return Fraction(repr(value))
+
+
+_LARGEST_EPSILON: float = 10
+
+
+def warn_of_large_epsilon(epsilon: Any) -> None:
+    """Warn of an epsilon, which is public, that is too large to protect anybody."""
+    if epsilon > _LARGEST_EPSILON:
+        warn_caller(
+            f"epsilon={float(epsilon):g} is hardly private: an attacker who thinks 50 : 50 of two records of "
+            "a person may be more than 99.99 % sure of one after this release. Common advice is 1 or less.",
+            LargeEpsilonWarning,
+        )
 
 
 class Relation(StrEnum):

@@ -28,10 +28,9 @@ from dp_metrics.mechanisms import Mechanism
 from dp_metrics.metrics import METRICS, Metric, row_of
 from dp_metrics.metrics._settings import shares_docstring
 from dp_metrics.quantities.base import Totals
-from dp_metrics.release.query import Query, Source
+from dp_metrics.release.query import Query, Source, Terms
 from dp_metrics.release.result import Result, set_result
 from dp_metrics.release.stored_questions import SETTINGS, WEIGHTS, as_plain, public_totals
-from dp_metrics.release.terms import Terms
 
 CAPACITY = 2048
 """Ranks that a summary keeps unless it is told otherwise."""
@@ -392,12 +391,11 @@ class Summary(HtmlRepr):
         given["groups"] = None if self._persons is None else True
         persons = None if self._persons is None else len(self._persons)
         totals = partial(public_totals, known.n, weight, persons)
-        call = replace(metric.call(given, {}), of_records=of_records or totals)
-        release = metric.release_on(terms, given, call=call)
+        release = metric.release_on(terms, given, of_records=of_records or totals)
 
         def checked() -> tuple[Query, Source, Any]:
             query, stats = self._records()
-            source, form = Source.of_stats(stats, self._capacity), metric.stored_form(self._stated(query))
+            source, form = Source.of_stats(stats, self._capacity), {"shape": self._stated(query)}
             if release.terms.relation.private_n:
                 return replace(query, unstated=self._left_open()), source, form
             if source.n == 0:
@@ -477,7 +475,7 @@ def released_from_collections(
     summary = Summary(metric.function, **public)
     check_collections(collections)
     totals = partial(totals_of, data[metric.data[0]], **of_each)
-    release = metric.release_on(terms, options, call=replace(metric.call(options, {}), of_records=totals))
+    release = metric.release_on(terms, options, of_records=totals)
     if (stored := release.stored()) is not None:
         found: Result[Any] = stored
         return found

@@ -15,10 +15,9 @@ from sklearn.utils.validation import check_is_fitted
 
 from dp_metrics._random import OSEntropy
 from dp_metrics.accounting import Claim, PrivacyAccountant, Spend, check_accountant, claimed
-from dp_metrics.exceptions import warn_of_large_epsilon
 from dp_metrics.inputs.arrays import number_of_records
 from dp_metrics.inputs.models import response_method
-from dp_metrics.inputs.options import MAX_FLOAT, as_real, exact_epsilon, rounded_down
+from dp_metrics.inputs.options import MAX_FLOAT, as_real, exact_epsilon, rounded_down, warn_of_large_epsilon
 from dp_metrics.model_selection._trials import (
     COST,
     Candidates,

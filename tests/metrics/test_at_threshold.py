@@ -11,7 +11,7 @@ import pytest
 from helpers import all_of_scores, loop_over, seeded
 from sklearn import metrics as sk
 
-from dp_metrics.quantities.counts_noise import CountsNoise
+from dp_metrics.quantities.tables import CountsNoise
 
 RNG = np.random.default_rng(0)
 Y = (RNG.random(3000) < 0.3).astype(int)
