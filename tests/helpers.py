@@ -370,7 +370,7 @@ BAD_OPTIONS = {
     "edges": [[0, 1], [0, 2, 1], [0, math.nan, 1], "abc", [0, 1, math.inf], [[0, 1, 2]], 3],
     "bins": [0, 3, "8", 256, 8.5, True, -8],
     "n_bins": [0, 1.5, True, 1001, None],
-    "labels": [["a"], "ab", [0, 0], 3, [0, 1, 2, 3]],
+    "labels": [["a"], "ab", [0, 0], 3],
 }  # fmt: skip
 """Values of public options that every metric with such an option refuses; three are tried on each metric."""
 
