@@ -196,10 +196,9 @@ class Predictions:
             self.there = next(csv.reader(file, delimiter=_DELIMITERS[self._delimiter]), [])
         # without a line of names the first one is a record, which holds a number or no name that was typed
         are_names = any(name in self.there for name in self._columns)
-        if are_names and not any(map(_LIKE_A_NUMBER.fullmatch, self.there)):
-            self._find()
-        mark = repr(self._delimiter)
-        self._find(f": its first line must hold the names, with {mark} between them (or pass --delimiter)")
+        are_names = are_names and not any(map(_LIKE_A_NUMBER.fullmatch, self.there))
+        marks = f"with {self._delimiter!r} between them (or pass --delimiter)"
+        self._find("" if are_names else f": its first line must hold the names, {marks}")
         return dict.fromkeys(self._columns, self._pa.string())
 
     def _csv_batches(self, progress: Progress) -> Iterator[Any]:

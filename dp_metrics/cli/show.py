@@ -282,21 +282,20 @@ def _fields(released: Any, limits: Limits) -> dict[str, Any]:
         is_one = isinstance(released, Result)
         more = limits.fields(limits.of(released)) if is_one else {"better": released.better}
         return {**json.loads(released.to_json()), **more}
-    sizes = released.group_sizes or {}
-    overall, *groups, gap = _rows(released, limits)
+    (_, overall, of_all, _), *groups, (_, gap, gaps, _) = _rows(released, limits)
     return {
         "membership": released.membership,
-        "overall": overall.value,
+        "overall": overall,
         "overall_note": released.overall_note,
         "overall_bias": released.overall_bias,
-        "overall_limits": limits.fields(overall.limits),
+        "overall_limits": limits.fields(of_all),
         "by_group": [
-            {"group": one.group, "value": one.value, "size": sizes.get(one.group)}
-            | {"note": released.note[one.group], "bias": released.bias[one.group]}
-            | limits.fields(one.limits)
-            for one in groups
+            {"group": group, "value": value, "size": size}
+            | {"note": released.note[group], "bias": released.bias[group]}
+            | limits.fields(found)
+            for group, value, found, size in groups
         ],
-        "difference": {"value": gap.value, **limits.fields(gap.limits)},
+        "difference": {"value": gap, **limits.fields(gaps)},
     }
 
 
@@ -315,12 +314,11 @@ def _lines(released: Any, name: str, cost: str, limits: Limits, models: Mapping[
             yield f"left out: {left.about}. {left.why}"
     elif isinstance(released, PrivateMetricFrame):
         yield f"{name} by group {cost}"
-        sizes = released.group_sizes or {}
         by_group = [
-            (_named(one.group), _text(one.value), one.limits,
-             f"about {rounded(sizes[one.group])} records" if one.group in sizes else "")
-            for one in _rows(released, limits)
-            if one.value is not None
+            (", ".join(map(str, group)) if isinstance(group, tuple) else str(group), _text(value), found,
+             "" if size is None else f"about {rounded(size)} records")
+            for group, value, found, size in _rows(released, limits)
+            if value is not None
         ]  # fmt: skip
         yield from _table(by_group, limits)
         yield from dict.fromkeys(filter(None, (*released.bias.values(), released.overall_bias)))
@@ -344,31 +342,24 @@ def _lines(released: Any, name: str, cost: str, limits: Limits, models: Mapping[
         yield str(released)
 
 
-class _Row(NamedTuple):
-    """A value of a frame, of a group or of what is called so, with its limits by their kind."""
-
-    group: Any
-    value: Any
-    limits: Mapping[str, Interval]
-
-
-def _rows(frame: PrivateMetricFrame, limits: Limits) -> list[_Row]:
-    """Return what there is of all records, of each group, and of the largest gap where groups have limits."""
-    of_groups = limits.of(frame)
+def _rows(frame: PrivateMetricFrame, limits: Limits) -> list[tuple[Any, Any, dict[str, Interval], Any]]:
+    """Return the values of all records, of each group and of the largest gap, their limits and sizes."""
+    of_groups, sizes = limits.of(frame), frame.group_sizes or {}
     known = limits._replace(kinds=limits.kinds and [*of_groups])
     of_all, gaps = (known.of(frame, of=what) if of_groups else {} for what in ("overall", "difference"))
     return [
-        _Row("overall", frame.overall, of_all),
+        ("overall", frame.overall, of_all, None),
         *(
-            _Row(group, value, {kind: one[group] for kind, one in of_groups.items() if group in one})
+            (
+                group,
+                value,
+                {kind: one[group] for kind, one in of_groups.items() if group in one},
+                sizes.get(group),
+            )
             for group, value in frame.by_group.items()
         ),
-        _Row("largest gap", next((one.estimate for one in gaps.values()), None), gaps),
+        ("largest gap", next((one.estimate for one in gaps.values()), None), gaps, None),
     ]
-
-
-def _named(group: Any) -> str:
-    return ", ".join(map(str, group)) if isinstance(group, tuple) else str(group)
 
 
 # Cells and values
