@@ -520,7 +520,8 @@ ROWS = [
      ValueError, "max_records needs groups"),
     (lambda metric, options: metric(Y, Y, **SAFE, **options),
      INVALID,
-     "max_records must be an integer|inconsistent numbers|would be given away|takes no sample_weight", [
+     "max_records must be an integer|inconsistent numbers|would be given away|takes no sample_weight"
+     "|equal_groups needs groups|equal_groups must be True or False|cannot be used with", [
          (metric, {"groups": THREE_EACH, **options})
          for metric in (dp.private_recall_score, dp.private_roc_auc_score)
          for options in (
@@ -529,6 +530,13 @@ ROWS = [
              {"groups": THREE_EACH[1:]},
              PRIVATE_N,
              {"sample_weight": np.ones(Y.size)},
+         )
+     ] + [
+         (dp.private_recall_score, options)
+         for options in (
+             {"equal_groups": True},
+             {"groups": THREE_EACH, "equal_groups": 1},
+             {"groups": THREE_EACH, "equal_groups": True, **PRIVATE_N},
          )
      ]),
     # metrics of probabilities and scores
@@ -1858,6 +1866,19 @@ WITHOUT_RECORDS = [
          for case, at in arguments(lambda case: case.row.usual.merges and len(case.row.data) > 1)
          for wrong in (np.ones(2), [0.25, 98765.25], dask.bag.from_sequence([98765.25]), da.ones(2).sum())
      ]),
+    (lambda options: Summary(**options),
+     INVALID, ..., [
+         ("needs max_records", {"metric": "recall", "equal_groups": True}),
+         ("max_records must be", {"metric": "recall", "max_records": 0}),
+         ("unexpected keyword", {"metric": "mse", "max_records": 2}),
+     ]),
+    (lambda metric, groups: Summary(metric).update(*PAIR[: 1 + (metric == "mse")], groups=groups),
+     INVALID, "takes no groups|groups must be hashable labels|groups contains NaN",
+     [("variance", [1, 2, 2]), ("mse", [{}] * 3), ("mse", [None] * 3)]),
+    (lambda options: Summary("recall", **options).update(*PAIR).release(**SAFE),
+     ValueError, "needs groups", [{"max_records": 2}]),
+    (lambda: Summary("mse").update(*PAIR, groups=[1, 2, 2]).release(**SAFE, **PRIVATE_N),
+     ValueError, "cannot be used with"),
     (lambda metric: metric(LAZY, LAZY, **SAFE, groups=LAZY),
      ValueError, "Some person has records in two chunks", [dp.private_mse, dp.private_f1_score]),
     (lambda options: dp.private_mse(LAZY, LAZY, **{**SAFE, **options}),

@@ -1,6 +1,5 @@
 """A budget of epsilon that is never overspent, and whose epsilons all mean the same."""
 
-import math
 import os
 import sys
 from collections.abc import Set
@@ -13,7 +12,7 @@ from dp_metrics.accounting.ledgers import FileLedger, Ledger, MemoryLedger
 from dp_metrics.accounting.results import StoredResults, results_of, servable, the_one_named
 from dp_metrics.accounting.spends import Claim, LedgerEntry, Spend
 from dp_metrics.exceptions import budget_error, warn_caller
-from dp_metrics.inputs.options import Relation, check_flag, exact_epsilon
+from dp_metrics.inputs.options import Relation, check_flag, exact_epsilon, rounded_down
 
 
 class PrivacyAccountant:
@@ -269,7 +268,7 @@ class PrivacyAccountant:
     @property
     def remaining(self) -> float:
         """What is left, rounded down: ``spend(remaining)`` fits unless it is zero."""
-        return _rounded_down(self._ledger.total - self._ledger.spent())
+        return rounded_down(self._ledger.total - self._ledger.spent())
 
     @property
     def history(self) -> tuple[Spend, ...]:
@@ -370,19 +369,12 @@ def keep(accountant: PrivacyAccountant, claim: Claim, answer: str | None, summar
         accountant._ledger.keep(claim.number, answer, summary)
 
 
-def _rounded_down(exact: Fraction) -> float:
-    value = float(exact)
-    while Fraction(repr(value)) > exact:
-        value = math.nextafter(value, 0.0)
-    return value
-
-
 def _refuse_too_much(asked: Fraction, spent: Fraction, ledger: Ledger) -> None:
     left = ledger.total - spent
     if asked > left:
         raise budget_error(
             f"epsilon={float(asked)!r} was asked for, but {float(spent)!r} of the total of "
-            f"{float(ledger.total)!r} is spent and only {_rounded_down(left)!r} remains. {_remedy(left)}"
+            f"{float(ledger.total)!r} is spent and only {rounded_down(left)!r} remains. {_remedy(left)}"
         )
 
 

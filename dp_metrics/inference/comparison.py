@@ -178,7 +178,7 @@ def paired_losses(loss: Any, shape: Shape, options: Mapping[str, Any]) -> Paired
 def _numbers(records: Records) -> Records:
     """Return numbers of one or two dimensions, for a loss that the caller gave."""
     true, pred = (
-        as_numbers(array, name, allow_2d=True, relation=Relation.REPLACE_ONE)
+        as_numbers(array, name, relation=Relation.REPLACE_ONE)
         for array, name in zip(records.arrays, ("y_true", "y_pred"), strict=True)
     )
     check_same_length({"y_true": true, "y_pred": pred})

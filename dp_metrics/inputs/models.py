@@ -251,27 +251,12 @@ class NamedColumns:
     ----------
     data : ndarray of shape (n_samples,) or (n_samples, n_columns)
         What it holds.
-    names : tuple of str
+    columns : tuple of str
         The names.
     """
 
     data: NDArray[Any]
-    names: tuple[str, ...]
-
-    @property
-    def columns(self) -> tuple[str, ...]:
-        """The names, as a data frame has them."""
-        return self.names
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        """The shape of the array."""
-        return self.data.shape
-
-    @property
-    def dtype(self) -> np.dtype[Any]:
-        """The type of the array."""
-        return self.data.dtype
+    columns: tuple[str, ...] = ()
 
     def __len__(self) -> int:
         return len(self.data)

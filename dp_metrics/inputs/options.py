@@ -35,7 +35,6 @@ Epsilon: TypeAlias = "float | Fraction | Decimal"
 MultiOutput: TypeAlias = Literal["raw_values", "uniform_average"] | Sequence[float] | Floats
 """How several outputs make one number, or "raw_values" for a number each."""
 OR_NO_LIMIT = "{} must be None or a positive, finite number."
-_MOST_DIGITS = 17
 
 
 def as_real(value: Any) -> float:
@@ -167,6 +166,14 @@ def check_spend_name(spend_name: Any) -> str | None:
     raise TypeError("spend_name must be None or a string.")
 
 
+def rounded_down(exact: Fraction) -> float:
+    """Return the largest float whose decimal is at most a number."""
+    value = float(exact)
+    while Fraction(repr(value)) > exact:
+        value = math.nextafter(value, 0.0)
+    return value
+
+
 def check_bounds(bounds: Any, *, may_be_open: bool = False) -> tuple[float, float] | None:
     """Return public bounds as two floats, or None for unbounded data.
 
@@ -242,11 +249,6 @@ def check_ddof(ddof: Any) -> float:
     return value
 
 
-def check_digits(digits: Any) -> int:
-    """Return the number of significant digits to print; a float64 has 17."""
-    return check_count(digits, "digits", _MOST_DIGITS)
-
-
 def check_edges(edges: Any) -> Floats | None:
     """Return the public edges of at least two bins, or None."""
     if edges is None:
@@ -265,10 +267,7 @@ def check_edges(edges: Any) -> Floats | None:
 
 def check_confidence(confidence: Any) -> float:
     """Return the confidence of an interval, strictly between 0 and 1."""
-    number = as_real(confidence)
-    if not 0 < number < 1:
-        raise ValueError("confidence must lie strictly between 0 and 1.")
-    return number
+    return float(check_share(confidence, "confidence"))
 
 
 def check_count(number: Any, name: str, most: int) -> int:

@@ -162,13 +162,9 @@ class Metric:
 
         def read() -> tuple[Query, Source, Any]:
             shape, query, known = self._read([*data.values()], options, release.terms.relation)
-            return query, known, self.stored_form(shape)
+            return query, known, {"shape": shape}
 
         return release.answer(read, lambda result: result)
-
-    def stored_form(self, shape: Shape) -> dict[str, Any]:
-        """Return what `restored` needs to plan a release again, besides the options."""
-        return {"shape": shape}
 
     def restored(self, asked: Mapping[str, Any], answer: Answer) -> Result[Any]:
         """Return a stored release of what was asked for; raises if it is none of this metric."""

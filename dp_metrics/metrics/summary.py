@@ -389,13 +389,14 @@ class Summary(HtmlRepr):
         # of weights and persons the settings need to know that there are some
         given: dict[str, Any] = {**self._options, "sample_weight": None if weight is None else True}
         given["groups"] = None if self._persons is None else True
+        asked_of_persons(given["groups"], given.get("max_records"), given.get("equal_groups", False))
         persons = None if self._persons is None else len(self._persons)
         totals = partial(public_totals, known.n, weight, persons)
         release = metric.release_on(terms, given, of_records=of_records or totals)
 
         def checked() -> tuple[Query, Source, Any]:
             query, stats = self._records()
-            source, form = Source.of_stats(stats, self._capacity), metric.stored_form(self._stated(query))
+            source, form = Source.of_stats(stats, self._capacity), {"shape": self._stated(query)}
             if release.terms.relation.private_n:
                 return replace(query, unstated=self._left_open()), source, form
             if source.n == 0:

@@ -35,7 +35,6 @@ from dp_metrics.page.shown import (
 )
 from dp_metrics.release.released import APPROXIMATE, Interval
 
-_OF_PERSONS = " This holds for all records of one person together, up to {}; who has which is public."
 _WITHIN = " The other record is of the same group: groups and their sizes are public."
 
 
@@ -87,9 +86,6 @@ def deployment_of(page: PageFacts) -> dict[str, Any] | None:
     whole["implementation"]["mechanisms"] = " ".join(by)
     if page.relation == Relation.WITHIN_GROUPS:
         whole["privacy_loss"]["privacy_unit_details"] += _WITHIN
-    if page.most_records > 1:
-        whole["privacy_loss"]["privacy_unit"] = "person"
-        whole["privacy_loss"]["privacy_unit_details"] += _OF_PERSONS.format(page.most_records)
     return whole
 
 

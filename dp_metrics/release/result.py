@@ -41,10 +41,14 @@ from dp_metrics.release.released import (
 Value_co = TypeVar("Value_co", covariant=True)
 
 _UNITS = {
-    "replace_one": "Test sets are adjacent if one record of the first is replaced by any other valid record; "
-    "if groups were passed, all records of one group, by as many others.",
+    "replace_one": "Test sets are adjacent if one record of the first is replaced by any other valid record.",
     "add_or_remove_one": "Test sets are adjacent if one of them has one record more.",
 }
+_OF_PERSONS = (
+    "Test sets are adjacent if all records of one person of the first{} are replaced by as many other valid "
+    "ones; who has which is public."
+)
+_ALL_RECORDS = "each person, with all records"
 _PROTECTED = {
     "replace_one": "each record, which might be any other",
     "replace_one_within_groups": "each record, which might be any other of its group",
@@ -266,8 +270,8 @@ class Result(HtmlRepr, Generic[Value_co]):
     deployment : mapping or None
         The guarantee in the words of the OpenDP Deployments Registry, for the object "deployment" of an entry
         there: "dp_variant", "privacy_loss", "deployment_model", "accounting" and "implementation". Made of
-        public settings only; not told is whether `groups` were passed. None where nothing can be promised:
-        for a release with `random_state`, or by a mechanism of your own.
+        public settings only; the unit is a person where `groups` have several records each. None where
+        nothing can be promised: for a release with `random_state`, or by a mechanism of your own.
     note : str or None
         What released and public numbers tell of a value that is mostly noise, or biased: what must not be
         concluded from it. None: nothing. It costs nothing and is as public as the rest; a warning after the
@@ -388,7 +392,20 @@ class Result(HtmlRepr, Generic[Value_co]):
         """The guarantee in the words of the OpenDP Deployments Registry."""
         if self.is_repeatable:
             return None
-        return deployment(self.noises, self.epsilon, self.neighboring)
+        told = deployment(self.noises, self.epsilon, self.neighboring)
+        if told is None or not self._is_of_persons:
+            return told
+        most = self.released.most_records
+        details = _OF_PERSONS.format(f", up to {most}," if most > 1 else "")
+        loss = {**told["privacy_loss"], "privacy_unit": "person", "privacy_unit_details": details}
+        return MappingProxyType({**told, "privacy_loss": MappingProxyType(loss)})
+
+    @property
+    def _is_of_persons(self) -> bool:
+        """Whether all records of one person are protected together, and somebody has several."""
+        are_joined = any(one.size < one.n for one in self.totals or ())
+        count_once = any(getattr(one, "units", 1) > 1 for one in self.noises)
+        return are_joined or count_once or self.released.most_records > 1
 
     def _drawn(self) -> Iterator[tuple[Noise, Output]]:
         return zip(self.noises, self.outputs, strict=True)
@@ -430,7 +447,7 @@ class Result(HtmlRepr, Generic[Value_co]):
             "note": self.note,
             "bias": self.bias,
             "epsilon": self.epsilon,
-            "protects": _PROTECTED[self.neighboring],
+            "protects": _ALL_RECORDS if self._is_of_persons else _PROTECTED[self.neighboring],
             "records": self.n,
             "mechanism": self.mechanism,
             "name of the spend": self.spend_name,

@@ -49,7 +49,7 @@ def built(tmp_path_factory):
     source = tmp_path_factory.mktemp("docs") / "docs"
     shutil.copytree(DOCS, source, ignore=shutil.ignore_patterns("api", "notebooks", "_build"))
     shutil.copytree(ROOT / "notebooks", source.parent / "notebooks")
-    shutil.copytree(ROOT / "tests", source.parent / "tests", ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copy(ROOT / "CONTRIBUTING.md", source.parent)
     output = source / "_build" / "html"
     proxies = ("http_proxy", "https_proxy", "HTTP_PROXY", "HTTPS_PROXY")
     settings = {"PYTHONPATH": str(ROOT), "PYTHONWARNINGS": "default"}

@@ -180,7 +180,7 @@ def _roc_auc_query(shape: Shape, *, average: Any, multi_class: Any, labels: Any)
         raise ValueError(_MULTI_CLASS)
     reader = partial(_encoded, columns=columns)
     if columns.labels.size == 2:  # of two columns, as predict_proba gives them, that of the second label
-        return Query((RankingOf(1),), reader, _Area(_area, rises=False))
+        return Query((RankingOf(1),), reader, _Area(_mean_area, rises=False))
     parts = tuple(RankingOf(k, k) for k in range(columns.columns))
     return Query(parts, reader, Monotone(_areas if average is None else _mean_area, rises=False))
 
@@ -217,10 +217,6 @@ class _Area(Monotone):
         ends = 1.0 - limits.upper, 1.0 - limits.lower
         limits = limits_around(area, ends, positive, negative, asked.miss)
         return asked.interval(*limits, area, APPROXIMATE)
-
-
-def _area(released: ReleasedNumbers) -> float:
-    return 1.0 - float(released.values[0])
 
 
 def _areas(released: ReleasedNumbers) -> Floats:
