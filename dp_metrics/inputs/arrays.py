@@ -891,7 +891,8 @@ def first_records(
     TypeError, ValueError
         If an argument is invalid.
     """
-    asked_of_persons(groups, max_records, equal_groups)
+    if is_all:
+        asked_of_persons(groups, max_records, equal_groups)
     codes = check_groups(groups)
     shape, records = Records.of(data, relation=relation)
     # what has no dimension its reader refuses

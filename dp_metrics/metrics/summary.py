@@ -390,6 +390,7 @@ class Summary(HtmlRepr):
         # of weights and persons the settings need to know that there are some
         given: dict[str, Any] = {**self._options, "sample_weight": None if weight is None else True}
         given["groups"] = None if self._persons is None else True
+        asked_of_persons(given["groups"], given.get("max_records"), given.get("equal_groups", False))
         persons = None if self._persons is None else len(self._persons)
         totals = partial(public_totals, known.n, weight, persons)
         release = metric.release_on(terms, given, of_records=of_records or totals)

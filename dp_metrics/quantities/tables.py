@@ -512,7 +512,7 @@ class CountsNoise:
         if self.zero_sum:
             away = [largest_zero_sum_noise(self.rates[0][1], self.together, each)] * len(self.noisy)
         else:
-            away = [largest_noise(rate, each) for size, rate in self.rates for _ in range(size)]
+            away = [one for size, rate in self.rates for one in [largest_noise(rate, each)] * size]
         centre = as_floats(self.noisy)
         return self._around(centre, away)
 
