@@ -559,14 +559,12 @@ def _table_of(
         _law_of_sum(number, rate, reach).reshape(-1, width).sum(axis=1)
         for number, rate in zip(cells, rates, strict=True)
     )
-    table: Floats = np.outer(of_a, of_b)
-    if rest is not None:
-        far = np.abs(np.arange(-2 * blocks, 2 * blocks + 1)) * width
-        others = _law_of_sum(rest, rates[0], 2 * reach)[2 * reach + np.maximum(far - 2 * slack, 0)]
-        table *= sliding_window_view(others, 2 * blocks + 1)
-        table /= _law_of_sum(sum(cells) + rest, rates[0], reach)[reach]
-    table.flags.writeable = False
-    return NoiseTable(table)
+    if rest is None:
+        return NoiseTable(np.outer(of_a, of_b))
+    far = np.abs(np.arange(-2 * blocks, 2 * blocks + 1)) * width
+    others = _law_of_sum(rest, rates[0], 2 * reach)[2 * reach + np.maximum(far - 2 * slack, 0)]
+    of_all = _law_of_sum(sum(cells) + rest, rates[0], reach)[reach]
+    return NoiseTable(np.outer(of_a / of_all, of_b) * sliding_window_view(others, 2 * blocks + 1))
 
 
 class RatioCells(NamedTuple):
@@ -605,7 +603,7 @@ def _law_of_sum(cells: int, rate: Fraction, reach: int) -> Floats:
     return total
 
 
-@lru_cache(maxsize=256)  # a page and a range of groups ask again for many
+@lru_cache(maxsize=1024)  # a page and a range of groups ask again for many
 def noise_limits(ratio: NoisyRatio, miss_low: float, miss_high: float) -> tuple[float, float]:
     """Return limits of the metric A / (A + B) of these records: how far the noise may have moved it.
 
@@ -890,10 +888,10 @@ def _tail_of_combination(table: Floats, places: Sizes, rho: float) -> tuple[Floa
     """
     span = math.ceil((abs(1 - rho) + abs(rho)) * places[-1] * _FINE) + 2
     law = np.zeros(2 * span + 1)
-    of_a, of_b = (1 - rho) * _FINE * places + (span - 1e-7), rho * _FINE * places
+    of_a, of_b = (1 - rho) * _FINE * places + (span + 1 - 1e-7), rho * _FINE * places
     for start in range(0, places.size, _ROWS):
         rows = slice(start, start + _ROWS)
-        cells = np.ceil(np.subtract.outer(of_a[rows], of_b)).astype(np.int64).ravel()
+        cells = np.subtract.outer(of_a[rows], of_b).astype(np.int64).ravel()  # above 0: rounded up
         law += np.bincount(cells, table[rows].ravel(), minlength=law.size)
     return np.append(np.cumsum(law[::-1])[::-1], 0.0), -span
 
