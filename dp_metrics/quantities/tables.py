@@ -512,7 +512,7 @@ class CountsNoise:
         if self.zero_sum:
             away = [largest_zero_sum_noise(self.rates[0][1], self.together, each)] * len(self.noisy)
         else:
-            away = [largest_noise(rate, each) for size, rate in self.rates for _ in range(size)]
+            away = [one for size, rate in self.rates for one in [largest_noise(rate, each)] * size]
         centre = as_floats(self.noisy)
         return self._around(centre, away)
 
@@ -660,6 +660,7 @@ def largest_zero_sum_noise(rate: Fraction, size: int, miss: float, cells: int = 
     return min(int(found[0]), alone) if found.size else alone
 
 
+@lru_cache(maxsize=256)
 def largest_noise_of_sum(rate: Fraction, cells: int, miss: float) -> int:
     """Return j with P(sum of so many independent noises > j) <= miss, by Chernoff's bound.
 

@@ -54,12 +54,7 @@ class VarianceOf(Number):
 
     def facts(self, totals: Totals | None, ranks: int) -> BoundsFacts:
         """Return what is public of the output bounds."""
-        if totals is not None:
-            return variance_facts(totals.n, self.bounds, ranks)
-        usual = variance_facts(1, self.bounds, 0)
-        return BoundsFacts(
-            output_range=usual.output_range, monotonic=False, n=None, record_limit=usual.record_limit
-        )
+        return variance_facts(None if totals is None else totals.n, self.bounds, ranks)
 
     def highest(self, totals: Totals | None) -> float:
         """Return the squared width of the bounds: mechanisms are told no more, whatever n is."""

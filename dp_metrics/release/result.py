@@ -398,7 +398,7 @@ class Result(HtmlRepr, Generic[Value_co]):
         most = self.released.most_records
         details = _OF_PERSONS.format(f", up to {most}," if most > 1 else "")
         loss = {**told["privacy_loss"], "privacy_unit": "person", "privacy_unit_details": details}
-        return MappingProxyType({**told, "privacy_loss": MappingProxyType(loss)})
+        return {**told, "privacy_loss": loss}
 
     @property
     def _is_of_persons(self) -> bool:

@@ -45,18 +45,18 @@ _TINY = math.ulp(0.0)  # a sensitivity must not be rounded down to none
 _SQUARES = 1 << 2 * UNIT_BITS  # so many units of squares are 1
 
 
-def variance_facts(n: int, bounds: tuple[float, float] | None, ranks: int) -> BoundsFacts:
-    """Return what is public of the output bounds of the variance of n values that are replaced.
+def variance_facts(n: int | None, bounds: tuple[float, float] | None, ranks: int) -> BoundsFacts:
+    """Return what is public of the output bounds of the variance of n values; None: of a private number.
 
     A variance moves as a mean of n terms: the l values furthest from the mean make at least l/n of it, and
     whoever puts l others on the mean leaves at most f (1 - l/n); U^l rises by its sensitivity with each rank.
     """
-    mean_ranks = min(ranks, n)
+    mean_ranks, sensitivity = 0 if n is None else min(ranks, n), None
     if bounds is None:
         return BoundsFacts(output_range=(0.0, MAX_FLOAT), monotonic=False, n=n, mean_ranks=mean_ranks)
     width = _squared_width(bounds)
-    # the variance of one record is 0 whatever it is
-    sensitivity = max(rounded_quotient(width * (n - 1), n * n * _SQUARES), _TINY) if n > 1 else 0.0
+    if n is not None:  # the variance of one record is 0 whatever it is
+        sensitivity = max(rounded_quotient(width * (n - 1), n * n * _SQUARES), _TINY) if n > 1 else 0.0
     return BoundsFacts(
         output_range=(0.0, rounded_quotient(width, 4 * _SQUARES)),
         monotonic=False,
@@ -108,16 +108,15 @@ def variance_bounds_private_n(aggregate: VarianceAggregate) -> OutputBounds:
     W^2/4 from l = n on.
     """
     n, ranks = aggregate.n, aggregate.capacity
-    limit, record_limit = MAX_FLOAT, None
-    value, lower, upper = 0.0, np.zeros(ranks), np.full(ranks, MAX_FLOAT)
+    facts = variance_facts(None, aggregate.bounds, ranks)
+    limit = facts.output_range[1]
+    value, lower, upper = 0.0, np.zeros(ranks), np.full(ranks, limit)
     if n > 0:
         spreads = least_spreads(aggregate, min(ranks, n))
         value = rounded_quotient(spreads[0], n * n * _SQUARES)
         lower = _least_diluted(spreads, n, ranks)
     if aggregate.bounds is not None:
         width = _squared_width(aggregate.bounds)
-        limit, record_limit = rounded_quotient(width, 4 * _SQUARES), rounded_quotient(width, _SQUARES)
-        upper[:] = limit
         spread = n * aggregate.squares - aggregate.total**2  # n SS
         within = range(1, min(ranks + 1, n))
         added = rounded_quotients(
@@ -125,15 +124,7 @@ def variance_bounds_private_n(aggregate: VarianceAggregate) -> OutputBounds:
         )
         removed = rounded_quotients(repeat(spread), (n * (n - rank) * _SQUARES for rank in within))
         upper[: len(within)] = np.minimum(np.maximum(added, removed), limit)
-    return OutputBounds(
-        value=value,
-        lower=lower,
-        upper=upper,
-        output_range=(0.0, limit),
-        monotonic=False,
-        n=None,
-        record_limit=record_limit,
-    )
+    return facts.bounds(value, lower, upper)
 
 
 def _least_diluted(spreads: list[int], n: int, ranks: int) -> Floats:
