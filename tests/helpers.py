@@ -20,6 +20,7 @@ from unittest import mock
 import numpy as np
 import pytest
 from hypothesis import strategies as st
+from scipy.stats import norm
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 
 import dp_metrics as dp
@@ -370,7 +371,7 @@ BAD_OPTIONS = {
     "edges": [[0, 1], [0, 2, 1], [0, math.nan, 1], "abc", [0, 1, math.inf], [[0, 1, 2]], 3],
     "bins": [0, 3, "8", 256, 8.5, True, -8],
     "n_bins": [0, 1.5, True, 1001, None],
-    "labels": [["a"], "ab", [0, 0], 3, [0, 1, 2, 3]],
+    "labels": [["a"], "ab", [0, 0], 3],
 }  # fmt: skip
 """Values of public options that every metric with such an option refuses; three are tried on each metric."""
 
@@ -515,3 +516,17 @@ def all_of_labels(labels=None, metric=None):
 
 def all_of_scores(**options):
     return _AllOf(dp.ReleasedScores, dp.Summary("roc_curve", **options))
+
+
+def normal_scores(n, share=0.3, apart=1.8, seed=0):
+    """Return labels, and scores in [0, 1] that are normal within each class before they are put there."""
+    rng = np.random.default_rng(seed)
+    y = (rng.random(n) < share).astype(int)
+    return y, norm.cdf(0.7 * (rng.normal(size=n) + apart * (y - 0.5)))
+
+
+def beta_scores(n):
+    """Return labels, and scores with a Beta law in each class."""
+    rng = np.random.default_rng(0)
+    y = (rng.random(n) < 0.3).astype(int)
+    return y, np.where(y, rng.beta(4, 2, n), rng.beta(2, 5, n))

@@ -319,9 +319,9 @@ def _number(element: Any, name: str) -> float:
     if is_missing(element):
         return math.nan
     failure: Exception = NotNumbersError("what was given")
-    if _quietly(np.ndim, element) != 0:
+    if quietly(np.ndim, element) != 0:
         failure = ValueError(_RAGGED)
-    elif (number := _quietly(float, element)) is not None:
+    elif (number := quietly(float, element)) is not None:
         return float(number)
     elif is_a(element, numbers.Real):  # no float is as large
         failure = ValueError(TOO_LARGE.format(name))
@@ -337,7 +337,7 @@ def is_several(element: Any) -> bool:
     """Return whether an object is a container of its own, which NumPy may take for a row of records."""
     if is_a(element, (str, bytes, np.generic, Enum)):
         return False
-    return hasattr(type(element), "__len__") or bool(_quietly(states_columns, element))
+    return hasattr(type(element), "__len__") or bool(quietly(states_columns, element))
 
 
 def is_missing(element: Any) -> bool:
@@ -354,7 +354,7 @@ def is_missing(element: Any) -> bool:
         return False
 
 
-def _quietly(function: Callable[[Any], Any], element: Any) -> Any:
+def quietly(function: Callable[[Any], Any], element: Any) -> Any:
     """Return a function of an object, or None if that fails, for whatever reason the object has."""
     try:
         return function(element)

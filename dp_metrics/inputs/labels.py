@@ -44,6 +44,7 @@ from dp_metrics.inputs.arrays import (
     moment_of,
     name_key,
     numbers_or,
+    quietly,
     refuse_unread,
     unstated_columns,
 )
@@ -233,21 +234,11 @@ def encoded_block(
 def places_among(block: NDArray[Any], labels: NDArray[Any]) -> NDArray[np.intp]:
     """Return the position of each of one column among listed labels; -1 of what is none, whatever it is."""
     lookup = {label: position for position, label in enumerate(exact(labels))}
-    return _positions(exact(block), lookup)
-
-
-def _positions(objects: list[Any], lookup: dict[Any, int]) -> NDArray[np.intp]:
-    """Return where each object is found, -1 where it is not."""
+    objects = exact(block)
     with contextlib.suppress(Exception):  # one is not hashable, or has an equality of its own
         return np.fromiter(map(lookup.get, objects, repeat(-1)), dtype=np.intp, count=len(objects))
-
-    def position(value: Any) -> int:
-        try:
-            return lookup.get(value, -1)
-        except Exception:
-            return -1
-
-    return np.fromiter(map(position, objects), dtype=np.intp, count=len(objects))
+    places = [quietly(lookup.get, one) for one in objects]
+    return np.array([-1 if place is None else place for place in places], dtype=np.intp)
 
 
 def _not_among(labels: NDArray[Any], name: str, option: str, label: Any) -> ValueError:
@@ -304,21 +295,17 @@ def differing_block(true: NDArray[Any], pred: NDArray[Any]) -> NDArray[np.bool_]
     if "O" in (true.dtype.kind, pred.dtype.kind) or (true.dtype.kind in "mM" and true.dtype != pred.dtype):
         true, pred = _with_moments(true), _with_moments(pred)  # NumPy compares times of one unit exactly
     _check_same_sorts(true, pred)
-    comparable = True
-    differs: NDArray[np.bool_] = np.zeros(true.shape, dtype=np.bool_)
-    try:
-        differs |= np.asarray(true != pred, dtype=np.bool_)
+    differs = None
+    with contextlib.suppress(Exception):  # labels may have an equality of their own
+        found = np.zeros(true.shape, dtype=np.bool_) | np.asarray(true != pred, dtype=np.bool_)
         if {true.dtype.kind, pred.dtype.kind} in ({"i", "f"}, {"u", "f"}):
             # NumPy compares large integers with floats after rounding them
             large = np.abs(true if true.dtype.kind == "f" else pred) >= _EXACT_AS_FLOATS
-            differs[large] = true[large].astype(object) != pred[large].astype(object)
-    except Exception:  # labels may have an equality of their own
-        comparable = False
-    if not comparable:
+            found[large] = true[large].astype(object) != pred[large].astype(object)
+        differs = found if found.ndim == 1 else np.logical_or.reduce(found, axis=1)
+    if differs is None:
         raise ValueError("y_true and y_pred contain labels that cannot be compared: use strings or numbers.")
-    for column in range(1, 1 if differs.ndim == 1 else differs.shape[1]):
-        differs[:, 0] |= differs[:, column]
-    return differs if differs.ndim == 1 else differs[:, 0]
+    return differs
 
 
 def _with_moments(labels: NDArray[Any]) -> NDArray[Any]:

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dp_metrics.inputs.arrays import array_of, as_floats, moment_of, name_key, number_of_records, stated_shape
+from dp_metrics.inputs.arrays import array_of, as_floats, exact, name_key, number_of_records, stated_shape
 from dp_metrics.inputs.labels import LabelSet, as_listed, sorted_labels
 from dp_metrics.inputs.options import Relation
 
@@ -213,10 +213,7 @@ def columns_by_label(
     ValueError
         If the model has labels that are not known; or if an object is no number.
     """
-    in_order = sorted_labels(as_listed(known, "labels"))
-    own, wanted = (
-        [*map(moment_of, labels)] for labels in (as_listed(classes, "classes_").tolist(), in_order.tolist())
-    )
+    own, wanted = exact(as_listed(classes, "classes_")), exact(sorted_labels(as_listed(known, "labels")))
     if not {*own} <= {*wanted}:
         raise ValueError(_FEWER_LABELS)
     if own == wanted:

@@ -42,6 +42,10 @@ _OPEN = (
     "are not float64 also a small max_loss."
 )
 _UNGROUPED = "its release is about records, not persons"
+_UNLIKE_COLLECTION = (
+    "Each chunk must have as many columns as its collection states, and probabilities the "
+    "same type: tell Dask the type by meta= or dtype=, or convert them with astype."
+)
 _UNLIKE = "All records must have the same number of outputs or columns, and probabilities one type."
 
 
@@ -165,11 +169,6 @@ class Summary(HtmlRepr):
             empty._serve(empty._expected, terms)
         return empty
 
-    def is_like(self, expected: Self) -> bool:
-        """Return whether the records have the form that the other one expects."""
-        mine, other = self._query, expected._expected
-        return mine is not None and other is not None and mine.merges_with(other)
-
     def _serve(self, query: Query, terms: Terms) -> None:
         """Keep as many ranks as a release on these terms uses at most."""
         self._capacity = max(self._capacity, query.most_ranks(terms, CAPACITY))
@@ -227,6 +226,8 @@ class Summary(HtmlRepr):
         )
         query = self._planned(shape)
         stats = self._stats_of(query, records)
+        if self._expected is not None and not query.merges_with(self._expected):
+            raise ValueError(_UNLIKE_COLLECTION)
         form = _form_of(shape) if shape.states_columns or stats[0].totals.n > 0 else None
         # valid labels, as the stats have been made of them
         together = self._together(None if groups is None else persons_of(groups), stats)

@@ -14,7 +14,8 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from dp_metrics._random import OSEntropy
-from dp_metrics.accounting import Claim, PrivacyAccountant, Spend, check_accountant, claimed
+from dp_metrics.accounting.accountant import PrivacyAccountant, check_accountant, claimed
+from dp_metrics.accounting.spends import Claim, Spend
 from dp_metrics.inputs.arrays import number_of_records
 from dp_metrics.inputs.models import response_method
 from dp_metrics.inputs.options import MAX_FLOAT, as_real, exact_epsilon, rounded_down, warn_of_large_epsilon

@@ -18,7 +18,7 @@ from typing import Any, Self, TypeAlias
 import numpy as np
 
 from dp_metrics._random import Entropy, OSEntropy, check_entropy
-from dp_metrics.accounting import PrivacyAccountant, check_accountant
+from dp_metrics.accounting.accountant import PrivacyAccountant, check_accountant
 from dp_metrics.exceptions import warn_caller
 from dp_metrics.inputs.arrays import Records
 from dp_metrics.inputs.options import Relation, check_neighboring, check_spend_name, exact_epsilon

@@ -18,7 +18,8 @@ from typing import Any, Self, TypeVar
 import numpy as np
 
 from dp_metrics._random import discrete_laplace
-from dp_metrics.accounting import Claim, answer_named, claimed, use_name
+from dp_metrics.accounting.accountant import answer_named, claimed, use_name
+from dp_metrics.accounting.spends import Claim
 from dp_metrics.exceptions import NoisyReleaseWarning, StoredReleaseWarning, warn_caller
 from dp_metrics.inputs.options import Relation, warn_of_large_epsilon
 from dp_metrics.quantities.base import Draw, Noise, Output

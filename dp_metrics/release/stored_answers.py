@@ -13,7 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from dp_metrics.accounting import Claim, PrivacyAccountant, keep
+from dp_metrics.accounting.accountant import PrivacyAccountant, keep
+from dp_metrics.accounting.spends import Claim
 from dp_metrics.exceptions import warn_caller
 from dp_metrics.inputs.arrays import ArgumentShape, Shape
 from dp_metrics.inputs.options import Relation

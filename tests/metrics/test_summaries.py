@@ -51,15 +51,13 @@ class Way:
         return CASES[self.name]
 
     @property
-    def kind(self):
-        return kind_of(self.case.row)
-
-    @property
     def says_too_little(self):
         """Whether the options leave open what decides about a release of a private number of records."""
         is_open = "labels" in self.case.row.options and "labels" not in self.options
         is_narrow = self.dtype is np.float32 and "max_loss" not in self.options
-        return self.kind == "mean" and (is_open or is_narrow or self.options.get("normalize") is False)
+        return kind_of(self.case.row) == "mean" and (
+            is_open or is_narrow or self.options.get("normalize") is False
+        )
 
     def data(self, n, seed=0):
         """Return n records, the last array being the weights, if there are any."""

@@ -30,7 +30,7 @@ from sklearn.model_selection import cross_val_score
 
 import dp_metrics as dp
 from dp_metrics import PrivacyAccountant, with_result
-from dp_metrics.accounting import numbering
+from dp_metrics.accounting.accountant import numbering
 from dp_metrics.accounting.ledgers import FileLedger
 from dp_metrics.exceptions import StoredReleaseWarning
 from dp_metrics.release import stored_answers as answers, stored_questions as codec
