@@ -19,6 +19,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import softmax
 
 from dp_metrics._packages import import_extra
 from dp_metrics.evaluation.datasets import Dataset, find_file, get_dataset, load_dataset, read_column
@@ -70,7 +71,7 @@ def evaluate_model(
     if dataset.model != "xgboost":
         logits_of: Callable[..., Floats] = _mlp_logits if dataset.model == "mlp" else _cnn_logits
         logits = logits_of(x_train, y_train, x_test, progress=progress)
-        proba = _softmax(np.clip(logits, -_IMAGE_LOGIT_BOUND, _IMAGE_LOGIT_BOUND))
+        proba = softmax(np.clip(logits, -_IMAGE_LOGIT_BOUND, _IMAGE_LOGIT_BOUND), axis=1)
         return Evaluation(dataset, y_test, proba, largest_log_loss(proba.shape[1], _IMAGE_LOGIT_BOUND))
     xgboost, regression = import_extra("xgboost"), dataset.task == "regression"
     model_class = xgboost.XGBRegressor if regression else xgboost.XGBClassifier
@@ -84,7 +85,7 @@ def evaluate_model(
     if dataset.task == "binary":
         proba = 1.0 / (1.0 + np.exp(-np.clip(prediction, -_LOGIT_BOUND, _LOGIT_BOUND)))
         return Evaluation(dataset, y_test, proba, largest_log_loss(2, _LOGIT_BOUND))
-    return Evaluation(dataset, y_test, _softmax(prediction))
+    return Evaluation(dataset, y_test, softmax(prediction, axis=1))
 
 
 def _fit(model_class: Any, features: Any, target: NDArray[Any], *, label: str, progress: bool) -> Any:
@@ -106,11 +107,6 @@ def _fit(model_class: Any, features: Any, target: NDArray[Any], *, label: str, p
 def _bar(total: int, label: str, unit: str, progress: bool) -> Any:
     tqdm = import_extra("tqdm").tqdm
     return tqdm(total=total, desc=label, unit=unit, file=sys.stderr, disable=not progress)
-
-
-def _softmax(margin: Floats) -> Floats:
-    weight = np.exp(margin - margin.max(axis=1, keepdims=True))
-    return np.asarray(weight / weight.sum(axis=1, keepdims=True), dtype=np.float64)
 
 
 def _mlp_logits(x_train: Any, y_train: Any, x_test: Any, *, progress: bool) -> Floats:

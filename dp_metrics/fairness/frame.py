@@ -32,6 +32,7 @@ from dp_metrics.fairness.intervals import GroupLimits, InPeople, InRecords, Over
 from dp_metrics.inputs.arrays import columns_of
 from dp_metrics.inputs.options import Relation, as_whole, check_choice, check_confidence, own_error_state
 from dp_metrics.metrics._pictures import draw_groups
+from dp_metrics.metrics.labels.released_confusion import ReleasedConfusion
 from dp_metrics.metrics.numbers import Number, SharedLimits, table_of
 from dp_metrics.metrics.scores.released_scores import OVER_EXPECTED, ReleasedScores, over_expected_numbers
 from dp_metrics.metrics.scores.table import ScoreTable
@@ -486,6 +487,25 @@ class PrivateMetricFrame:
             "No such metric of this frame is read from a table of scores: pass private_roc_auc_score, with "
             "no mechanism, or private_average_precision_score, of two classes."
         )
+
+    def released_labels(self) -> ReleasedConfusion:
+        """Return the metrics of labels of all records, with limits; they cost no more epsilon.
+
+        Returns
+        -------
+        ReleasedConfusion
+            Of the counts of all groups together.
+
+        Raises
+        ------
+        ValueError
+            If no metric is read from counts that tell all metrics of labels.
+        """
+        for entry in self._entries.values():
+            with contextlib.suppress(TypeError):
+                if entry.of_all is not None:
+                    return ReleasedConfusion.of(entry.of_all)
+        raise ValueError("No metric of this frame is read from counts that tell all metrics of labels.")
 
     def group_max(self) -> Any:
         """Return the largest value of a group, for each metric; it errs upwards."""

@@ -660,6 +660,7 @@ def largest_zero_sum_noise(rate: Fraction, size: int, miss: float, cells: int = 
     return min(int(found[0]), alone) if found.size else alone
 
 
+@lru_cache(maxsize=256)
 def largest_noise_of_sum(rate: Fraction, cells: int, miss: float) -> int:
     """Return j with P(sum of so many independent noises > j) <= miss, by Chernoff's bound.
 

@@ -66,7 +66,7 @@ def specificity(true, pred, labels, average, zero_division):
 
 def rarity(ratio, a, b):
     """Return how likely noise that raises the exact ratio a / (a + b) as much as this, or more, is."""
-    table, t = ratio.table(), a / (a + b) if a + b else 0.0
+    table, t = ratio.table().law, a / (a + b) if a + b else 0.0
     z = np.arange(-ratio.reach, ratio.reach + 1)
     raised = (1 - t) * z[:, np.newaxis] - t * z
     return float(table[raised >= (1 - t) * (ratio.a - a) - t * (ratio.b - b) - 1e-9].sum())

@@ -39,7 +39,7 @@ def benefit_noise_limits(counts: NoisyRatio, n: int, weight: float, miss: float)
     if counts.reach > _LARGEST_REACH:
         away = counts.largest_noise(0, miss / 2) + weight * counts.largest_noise(1, miss / 2)
     else:
-        table = counts.table()
+        table = counts.table().law
         width = 2 * counts.slack + 1
         places = width * (np.arange(table.shape[0]) - table.shape[0] // 2)
         error = (places[:, np.newaxis] - weight * places).ravel()
