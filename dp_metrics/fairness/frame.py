@@ -37,11 +37,11 @@ from dp_metrics.metrics.labels.released_confusion import ReleasedConfusion
 from dp_metrics.metrics.numbers import Number, SharedLimits, table_of
 from dp_metrics.metrics.scores.released_scores import OVER_EXPECTED, ReleasedScores, over_expected_numbers
 from dp_metrics.metrics.scores.table import ScoreTable
+from dp_metrics.release.query import Terms
 from dp_metrics.release.release import Release
 from dp_metrics.release.released import Interval, PopulationQuestion
-from dp_metrics.release.stored_answers import Answer, restores
+from dp_metrics.release.stored_answers import Answer
 from dp_metrics.release.stored_questions import Call
-from dp_metrics.release.terms import Terms
 
 GAP = " difference"
 """The end of the name of the largest difference between groups."""
@@ -709,8 +709,8 @@ def frame_release(asked: FrameOptions, terms: Terms, data: Mapping[str, Any]) ->
     features = None
     if asked.membership == "public":
         features = partial(_places, data["sensitive_features"], asked.group_labels)
-    call = Call.of(
-        "frame", {**data, **asked._asdict()}, features,
+    call = partial(
+        Call.of, "frame", {**data, **asked._asdict()}, features,
         metrics=asked_of(frame_metrics(asked.metrics)), is_single=not isinstance(asked.metrics, Mapping),
     )  # fmt: skip
     disclosing = [] if asked.groups is None else ["groups"]
@@ -773,8 +773,8 @@ def frame_of(result: FrameResult, **settings: Any) -> PrivateMetricFrame:
     return frame
 
 
-@restores("frame")
-def _restored(answer: Answer) -> PrivateMetricFrame:
+def restored_frame(answer: Answer) -> PrivateMetricFrame:
+    """Return a stored release again."""
     asked, options = answer.asked, answer.asked["options"]
     query = plan_again(options, answer.form)
     return frame_of(

@@ -36,11 +36,10 @@ from dp_metrics.page.page_plan import (
 )
 from dp_metrics.page.requirements import Verdicts, checked, needed_releases, spelled
 from dp_metrics.page.setting import LABELS, SCORES, Setting, given, names_of_features
-from dp_metrics.release.query import Source, Together
+from dp_metrics.release.query import Source, Terms, Together
 from dp_metrics.release.release import Release
-from dp_metrics.release.stored_answers import Answer, answer_json, read_shape, restored, restores
+from dp_metrics.release.stored_answers import Answer, answer_json, read_shape, restored
 from dp_metrics.release.stored_questions import DAMAGED, Call, public_records, question_json
-from dp_metrics.release.terms import Terms
 
 
 def rendered(page: PrivateEvaluation, sections: Sequence[Section], *, is_whole: bool = True) -> str:
@@ -674,7 +673,7 @@ def page_release(
     public = None
     if setting.membership == "public" and setting.has_groups:
         public = partial(public_groups, features, setting.group_labels)
-    call = Call("page", {"page": setting.asked()}, partial(public_records, data, public))
+    call = partial(Call, "page", {"page": setting.asked()}, partial(public_records, data, public))
     disclosing = [] if data.get("groups") is None else ["groups"]
     release = Release("private_evaluate", terms, disclosing=disclosing, call=call)
     if setting.membership == "public" and terms.relation.private_n:
@@ -691,8 +690,8 @@ def _sizes(setting: Setting, records: Records) -> tuple[int, ...] | None:
     return groups.public_sizes(records.of_arguments(0, 0, *places))
 
 
-@restores("page")
-def _restored(answer: Answer) -> PrivateEvaluation:
+def restored_page(answer: Answer) -> PrivateEvaluation:
+    """Return a stored release again."""
     asked, form = answer.asked, answer.form
     setting = Setting.of(asked["page"])
     shape, sizes = read_shape(form["shape"]), form["sizes"]

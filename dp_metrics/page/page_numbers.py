@@ -23,8 +23,8 @@ from dp_metrics.page.page_plan import (
     feature_of,
 )
 from dp_metrics.page.setting import LABELS
-from dp_metrics.release.released import Interval, Monotone, ReleasedNumbers, only
-from dp_metrics.release.result import Result
+from dp_metrics.release.released import Interval
+from dp_metrics.release.result import Monotone, ReleasedNumbers, Result, only
 
 HOW_GOOD, FOR_WHOM = "How good", "For whom"
 

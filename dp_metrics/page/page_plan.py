@@ -32,12 +32,11 @@ from dp_metrics.metrics.scores.curve_formulas import TwoClasses, area_under_roc,
 from dp_metrics.metrics.scores.released_scores import ReleasedScores
 from dp_metrics.metrics.scores.table import score_query
 from dp_metrics.page.setting import LABELS, PROBABILITIES, SCORES, TARGETS, Setting
-from dp_metrics.quantities.counts_noise import MOST_ERROR, in_words
-from dp_metrics.quantities.tables import columns_for
+from dp_metrics.quantities.base import MOST_ERROR
+from dp_metrics.quantities.tables import columns_for, in_words
 from dp_metrics.release.query import Query, Share, Together
 from dp_metrics.release.released import POPULATION_NOTE, Interval
 from dp_metrics.release.result import Result
-from dp_metrics.release.stored_questions import storable
 from dp_metrics.sensitivity.exact import in_blocks
 
 _DOUBLINGS = 200
@@ -111,7 +110,6 @@ class Portion:
         return float(math.ceil(high))
 
 
-@storable("Planned")
 @dataclass(frozen=True)
 class PagePart:
     """A release of a page.
@@ -141,7 +139,6 @@ class PagePart:
         return " to ".join(f"{end:.2g}" for end in ends if end is not None)
 
 
-@storable("LeftOut")
 @dataclass(frozen=True)
 class Omission:
     """What a page does not hold.
@@ -158,7 +155,6 @@ class Omission:
     why: str
 
 
-@storable("EvaluationPlan")
 @dataclass(frozen=True)
 class EvaluationPlan(HtmlRepr):
     """What a page releases, before anything is spent: public, for it follows from public numbers alone.

@@ -20,9 +20,9 @@ from dp_metrics.metrics.numbers import Number
 from dp_metrics.page.page_numbers import EACH_ONCE, FOR_WHOM, METRICS, numbers_of
 from dp_metrics.page.page_plan import MEDIAN_LIMITS, EvaluationPlan, PageForm, PageRelease, plan_of_page
 from dp_metrics.page.setting import PROBABILITIES, SCORES
+from dp_metrics.release.query import Terms
 from dp_metrics.release.release import Release
 from dp_metrics.release.released import Interval
-from dp_metrics.release.terms import Terms
 
 PASS, FAIL, CANNOT_TELL = "pass", "fail", "cannot tell"
 

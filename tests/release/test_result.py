@@ -96,8 +96,8 @@ def test_nothing_of_a_result_can_be_changed():
         result.epsilon = 0.1
     with pytest.raises(TypeError):
         result.drawn["count"] = 3
-    with pytest.raises(TypeError):
-        result.deployment["privacy_loss"]["privacy_parameters"]["epsilon"] = 0.1
+    result.deployment["privacy_loss"]["privacy_parameters"]["epsilon"] = 0.1
+    assert result.deployment["privacy_loss"]["privacy_parameters"]["epsilon"] == 1.0
     assert pickle.loads(pickle.dumps(result)).to_json() == result.to_json()
 
 
