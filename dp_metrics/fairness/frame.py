@@ -32,14 +32,15 @@ from dp_metrics.fairness.intervals import GroupLimits, InPeople, InRecords, Over
 from dp_metrics.inputs.arrays import columns_of
 from dp_metrics.inputs.options import Relation, as_whole, check_choice, check_confidence, own_error_state
 from dp_metrics.metrics._pictures import draw_groups
+from dp_metrics.metrics.labels.released_confusion import ReleasedConfusion
 from dp_metrics.metrics.numbers import Number, SharedLimits, table_of
 from dp_metrics.metrics.scores.released_scores import OVER_EXPECTED, ReleasedScores, over_expected_numbers
 from dp_metrics.metrics.scores.table import ScoreTable
+from dp_metrics.release.query import Terms
 from dp_metrics.release.release import Release
 from dp_metrics.release.released import Interval, PopulationQuestion
-from dp_metrics.release.stored_answers import Answer, restores
+from dp_metrics.release.stored_answers import Answer
 from dp_metrics.release.stored_questions import Call
-from dp_metrics.release.terms import Terms
 
 GAP = " difference"
 """The end of the name of the largest difference between groups."""
@@ -487,6 +488,25 @@ class PrivateMetricFrame:
             "no mechanism, or private_average_precision_score, of two classes."
         )
 
+    def released_labels(self) -> ReleasedConfusion:
+        """Return the metrics of labels of all records, with limits; they cost no more epsilon.
+
+        Returns
+        -------
+        ReleasedConfusion
+            Of the counts of all groups together.
+
+        Raises
+        ------
+        ValueError
+            If no metric is read from counts that tell all metrics of labels.
+        """
+        for entry in self._entries.values():
+            with contextlib.suppress(TypeError):
+                if entry.of_all is not None:
+                    return ReleasedConfusion.of(entry.of_all)
+        raise ValueError("No metric of this frame is read from counts that tell all metrics of labels.")
+
     def group_max(self) -> Any:
         """Return the largest value of a group, for each metric; it errs upwards."""
         return self._each(lambda entry: max(_numbers(entry.values), default=math.nan))
@@ -694,8 +714,8 @@ def frame_release(asked: FrameOptions, terms: Terms, data: Mapping[str, Any]) ->
     features = None
     if asked.membership == "public":
         features = partial(_places, data["sensitive_features"], asked.group_labels)
-    call = Call.of(
-        "frame", {**data, **asked._asdict()}, features,
+    call = partial(
+        Call.of, "frame", {**data, **asked._asdict()}, features,
         metrics=asked_of(frame_metrics(asked.metrics)), is_single=not isinstance(asked.metrics, Mapping),
     )  # fmt: skip
     disclosing = [] if asked.groups is None else ["groups"]
@@ -758,8 +778,8 @@ def frame_of(result: FrameResult, **settings: Any) -> PrivateMetricFrame:
     return frame
 
 
-@restores("frame")
-def _restored(answer: Answer) -> PrivateMetricFrame:
+def restored_frame(answer: Answer) -> PrivateMetricFrame:
+    """Return a stored release again."""
     asked, options = answer.asked, answer.asked["options"]
     query = plan_again(options, answer.form)
     return frame_of(

@@ -15,26 +15,28 @@ from dp_metrics.fairness.groups import Groups, by_group
 from dp_metrics.inputs.arrays import Records, Shape, columns_of, first_records
 from dp_metrics.inputs.labels import LabelSet
 from dp_metrics.inputs.options import Floats, Relation, check_choice, check_share, own_error_state
-from dp_metrics.mechanisms import Mechanism, get_mechanism
+from dp_metrics.mechanisms import Mechanism
 from dp_metrics.metrics import METRICS, Metric, row_of
 from dp_metrics.metrics.classification import ShareOfRecords
 from dp_metrics.metrics.labels.counts import Confusion, confusion_for
 from dp_metrics.metrics.labels.layouts import Counts, Layout, matrix_layout, right_or_wrong, whole
 from dp_metrics.metrics.scores.curve_formulas import ScoreCounts, TwoClasses, area_under_roc
 from dp_metrics.metrics.scores.table import ScoreBins, ScoreTable, score_query
-from dp_metrics.quantities.counts_noise import CountsNoise, as_floats
+from dp_metrics.quantities.base import get_mechanism
+from dp_metrics.quantities.mean import ShareOf
 from dp_metrics.quantities.tables import (
     Cells,
+    CountsNoise,
     NestedOf,
     TableOf,
+    as_floats,
     check_cells,
     joined_table,
     plausible_counts,
     split_table,
 )
 from dp_metrics.release.query import Query, Share, Source, Together
-from dp_metrics.release.released import ReleasedNumbers
-from dp_metrics.release.result import Result
+from dp_metrics.release.result import ReleasedNumbers, Result
 from dp_metrics.release.stored_answers import read_shape
 
 NO_RECORDS = "This group has no records."
@@ -589,7 +591,7 @@ def _undefined(query: Query, result: Result[Any]) -> Any:
 
     The result of any other group tells what else is public.
     """
-    if any(part.is_table for part in query.quantities):
+    if any(isinstance(part, TableOf | NestedOf) for part in query.quantities):
         return math.nan
     return query.reading(result.released.of([math.nan] * len(query.quantities)))
 
@@ -597,7 +599,7 @@ def _undefined(query: Query, result: Result[Any]) -> Any:
 def _is_share(query: Query) -> bool:
     """Return whether what is released is one share of the records."""
     (part, *others) = query.quantities
-    return not others and part.is_share
+    return not others and isinstance(part, ShareOf)
 
 
 def _share(metric: FrameMetric, query: Query, epsilon: Fraction, shape: Shape, sizes: Sizes) -> _Block:

@@ -12,18 +12,12 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from dp_metrics.fairness.groups import gap_where_alike
-from dp_metrics.mechanisms._base import Limits
+from dp_metrics.mechanisms._laws import Limits
 from dp_metrics.metrics.labels.counts import Confusion
 from dp_metrics.metrics.scores.released_scores import ReleasedScores
 from dp_metrics.metrics.scores.table import ScoreTable
-from dp_metrics.quantities.counts_noise import in_words
-from dp_metrics.release.released import (
-    APPROXIMATE,
-    POPULATION_NOTE,
-    Interval,
-    PopulationQuestion,
-    how_sure,
-)
+from dp_metrics.quantities.tables import in_words
+from dp_metrics.release.released import APPROXIMATE, POPULATION_NOTE, Interval, PopulationQuestion, how_sure
 from dp_metrics.release.result import Result
 
 Pair: TypeAlias = tuple[Hashable, Hashable]

@@ -16,6 +16,7 @@ from dp_metrics._html import card
 from dp_metrics._packages import __version__, import_extra
 from dp_metrics._random import RandomState
 from dp_metrics.accounting import PrivacyAccountant
+from dp_metrics.fairness.frame import PrivateMetricFrame
 from dp_metrics.fairness.groups import Groups, public_groups
 from dp_metrics.inputs.arrays import Records, asked_of_persons, columns_of, first_records, with_units
 from dp_metrics.inputs.options import Relation, check_flag, own_error_state
@@ -25,7 +26,6 @@ from dp_metrics.page.facts import PageFacts
 from dp_metrics.page.folder import check_folder, write_folder
 from dp_metrics.page.in_short import check_words, header_of, summary_of, words_of
 from dp_metrics.page.page_plan import (
-    ByGroupToo,
     EvaluationPlan,
     PageForm,
     PageRelease,
@@ -34,12 +34,11 @@ from dp_metrics.page.page_plan import (
     planned,
 )
 from dp_metrics.page.requirements import Verdicts, checked, needed_releases, spelled
-from dp_metrics.page.setting import Setting, given, names_of_features
-from dp_metrics.release.query import Source, Together
+from dp_metrics.page.setting import LABELS, Setting, given, names_of_features
+from dp_metrics.release.query import Source, Terms, Together
 from dp_metrics.release.release import Release
-from dp_metrics.release.stored_answers import Answer, answer_json, read_shape, restored, restores
+from dp_metrics.release.stored_answers import Answer, answer_json, read_shape, restored
 from dp_metrics.release.stored_questions import DAMAGED, Call, public_records, question_json
-from dp_metrics.release.terms import Terms
 
 
 def document(page: PrivateEvaluation, sections: Sequence[Section]) -> str:
@@ -123,11 +122,11 @@ def pictures_of(evaluated: PageRelease) -> Iterator[str]:
         yield "confusion matrix"
     for release, told in evaluated.released.items():
         about, _, by = release.partition(" by ")
-        if about == "labels" and isinstance(told, ByGroupToo):
-            shown = [name for name in ("recall", "precision", "accuracy") if name in told.by_group._entries]
+        if about == LABELS and isinstance(told, PrivateMetricFrame):
+            shown = [name for name in ("recall", "precision", "accuracy") if name in told._entries]
             yield from (f"{name} by {by}" for name in shown[:2])
         if release == "scores":
-            yield from ("roc", "precision recall", *["calibration"] * (evaluated.asked["edges"] is None))
+            yield from ("roc", "precision recall", *["calibration"] * (evaluated.setting.edges is None))
         if by and about in _BY_GROUP:
             yield f"{_BY_GROUP[about]} by {by}"
 
@@ -142,7 +141,7 @@ def drawn(evaluated: PageRelease, name: str, ax: Any = None) -> Any:
     if name in _OF_SCORES:
         scores = released["scores"]
         # the band of very many records takes long, and is too narrow to be seen; of persons there is none
-        has_band = evaluated.form["shape"].most_records == 1
+        has_band = evaluated.public.shape.most_records == 1
         has_band = has_band and scores.counts.total.sum() <= _MOST_WITH_BAND
         sure = CONFIDENCE if has_band else None
         return scores.plot(_OF_SCORES[name], ax=ax, confidence=sure)
@@ -154,7 +153,7 @@ def drawn(evaluated: PageRelease, name: str, ax: Any = None) -> Any:
     for about, only in _BY_GROUP.items():
         if metric == only:
             return released[f"{about} by {by}"].plot(ax=ax)
-    return released[f"labels by {by}"].by_group.plot(metric, ax=ax)
+    return released[f"labels by {by}"].plot(metric, ax=ax)
 
 
 _SCHEMA = "dp_metrics.evaluation"
@@ -273,7 +272,7 @@ class PrivateEvaluation(PageFacts, Mapping[str, Number]):
         ValueError
             If a name or a requirement is not known.
         """
-        asked = self.evaluated.asked.get("requirements") if requirements is None else requirements
+        asked = self.evaluated.setting.requirements if requirements is None else requirements
         return checked(self.numbers, asked, about=about, confidence=confidence)
 
     def frame(self) -> Any:
@@ -344,12 +343,13 @@ class PrivateEvaluation(PageFacts, Mapping[str, Number]):
 
         `from_json` makes the page of it again. The form is that of ``evaluation.schema.json`` in the package.
         """
-        evaluated = self.evaluated
+        public = self.evaluated.public
         question = question_json(
-            Call("page", {"page": evaluated.asked}), metric=_NAME, epsilon=evaluated.epsilon,
-            neighboring=evaluated.relation.value, mechanism=None,
+            Call("page", {"page": public.setting.asked()}), metric=_NAME, epsilon=public.epsilon,
+            neighboring=public.relation.value, mechanism=None,
         )  # fmt: skip
-        answer = answer_json("page", {**evaluated.form, "released": self.released_at}, evaluated.results)
+        form = {"shape": public.shape, "sizes": public.sizes, "plan": self.plan, "released": self.released_at}
+        answer = answer_json("page", form, self.evaluated.results)
         release = None if question is None or answer is None else [json.loads(question), json.loads(answer)]
         return _written(json.dumps({**self.to_dict(), "release": release}, allow_nan=False, indent=1), path)
 
@@ -706,7 +706,7 @@ def page_release(
     public = None
     if setting.membership == "public" and setting.has_groups:
         public = partial(public_groups, features, setting.group_labels)
-    call = Call("page", {"page": setting.asked()}, partial(public_records, data, public))
+    call = partial(Call, "page", {"page": setting.asked()}, partial(public_records, data, public))
     disclosing = [] if data.get("groups") is None else ["groups"]
     release = Release("private_evaluate", terms, disclosing=disclosing, call=call)
     if setting.membership == "public" and terms.relation.private_n:
@@ -723,8 +723,8 @@ def _sizes(setting: Setting, records: Records) -> tuple[int, ...] | None:
     return groups.public_sizes(records.of_arguments(0, 0, *places))
 
 
-@restores("page")
-def _restored(answer: Answer) -> PrivateEvaluation:
+def restored_page(answer: Answer) -> PrivateEvaluation:
+    """Return a stored release again."""
     asked, form = answer.asked, answer.form
     setting = Setting.of(asked["page"])
     shape, sizes = read_shape(form["shape"]), form["sizes"]

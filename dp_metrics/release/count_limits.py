@@ -18,11 +18,10 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import erfcx, ndtr, ndtri
 
 from dp_metrics.inputs.options import Floats
-from dp_metrics.mechanisms._base import Limits
-from dp_metrics.mechanisms._laws import cell_edges, nearest_index
-from dp_metrics.mechanisms.geometric import GeometricLaw, noise_cdf, spread_noise
+from dp_metrics.mechanisms._laws import GeometricLaw, Limits, cell_edges, nearest_index
+from dp_metrics.mechanisms.geometric import noise_cdf, spread_noise
 from dp_metrics.quantities.base import NoisyNumber
-from dp_metrics.quantities.counts_noise import CountsNoise, largest_noise_of_sum
+from dp_metrics.quantities.tables import CountsNoise, largest_noise_of_sum
 
 _EXPONENT = 40.0  # a count is farther from its mean than a window tells with probability exp(-40)
 _CUT_OFF = 2 * math.exp(-_EXPONENT)  # probability of the counts that a sum leaves out
@@ -288,7 +287,7 @@ def quick_ratio_limits(
             noise = (1 - p) ** 2 * of_a + p * p * of_b - 2 * p * (1 - p) * both
             return a - p * total, np.maximum(total, 0) * p * (1 - p), noise
 
-        return np.where(total > 0, _least_likely(error, np.zeros_like(a), np.ones_like(a), miss), 0.0)
+        return np.where(total > 0, least_likely(error, np.zeros_like(a), np.ones_like(a), miss), 0.0)
 
     of_a, of_b, both = moments
     a, b = np.maximum(a, 0.0), np.maximum(b, 0.0)  # a count below 0 would make no share likely
@@ -324,10 +323,10 @@ def quick_gap_limit(
         variance = np.maximum(total, 0.0) * share * (1 - share) + 0.25
         return excess - x * total, variance, of_excess - 2 * x * both + x * x * of_total
 
-    return _least_likely(error, -np.ones_like(score), np.ones_like(score), miss)
+    return least_likely(error, -np.ones_like(score), np.ones_like(score), miss)
 
 
-def _least_likely(
+def least_likely(
     error: Callable[[Floats], tuple[Floats, Floats, Floats]], low: Floats, high: Floats, miss: float
 ) -> Floats:
     """Return the least numbers between these, of which the error is as likely as `miss` to be so large.

@@ -19,11 +19,10 @@ from dp_metrics.inputs.options import Relation
 from dp_metrics.metrics.labels.counts import Confusion, ratio_cells
 from dp_metrics.metrics.labels.layouts import right_or_wrong
 from dp_metrics.quantities.base import Output
-from dp_metrics.quantities.counts_noise import CountsNoise
-from dp_metrics.quantities.tables import NoisyTable
+from dp_metrics.quantities.tables import CountsNoise, NoisyTable
 from dp_metrics.release.count_limits import noisy_ratio, ratio_limits
-from dp_metrics.release.released import PopulationQuestion, ReleasedNumbers
-from dp_metrics.release.result import Result
+from dp_metrics.release.released import PopulationQuestion
+from dp_metrics.release.result import ReleasedNumbers, Result
 
 RNG = np.random.default_rng(0)
 N = 1500

@@ -7,7 +7,7 @@ import pytest
 from helpers import loop_over, seeded
 
 import dp_metrics as dp
-from dp_metrics.quantities.counts_noise import CountsNoise
+from dp_metrics.quantities.tables import CountsNoise
 
 rng = np.random.default_rng(0)
 N = 3000
