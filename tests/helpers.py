@@ -376,6 +376,11 @@ BAD_OPTIONS = {
 """Values of public options that every metric with such an option refuses; three are tried on each metric."""
 
 
+def objects(values: Sequence[Any]) -> np.ndarray:
+    """Return values in an array of objects, none of which NumPy takes apart."""
+    return np.fromiter(values, dtype=object, count=len(values))
+
+
 def load_script(path: Path) -> ModuleType:
     """Import a file that lies in no package, such as a script beside the notebooks."""
     spec = importlib.util.spec_from_file_location(path.stem, path)
