@@ -865,7 +865,7 @@ ROWS = [
     # pages
     (lambda: page().plot("pie"), ValueError, "has the pictures 'confusion matrix'"),
     (lambda asked: page().check(asked),
-     ValueError, "requirement|no number of this page",
+     ValueError, "requirement|No page has",
      [{}, [], {"nothing": (">=", 1)}, {"recall": 0.5}, {"recall": ("==", 0.5)}, {"recall": (">=", "a")}]),
     (lambda name, options: dp.private_evaluate(Y, Y, **SAFE, **options),
      ValueError, lambda name, options: f"^{name} is of no use here", [
