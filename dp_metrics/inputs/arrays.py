@@ -891,7 +891,7 @@ def first_records(
     TypeError, ValueError
         If an argument is invalid.
     """
-    if is_all:
+    if is_all:  # a chunk without groups is refused by whoever knows of the others
         asked_of_persons(groups, max_records, equal_groups)
     codes = check_groups(groups)
     shape, records = Records.of(data, relation=relation)
@@ -900,7 +900,7 @@ def first_records(
     check_same_length({**arrays, "groups": codes}, relation=relation)
     if codes is None:
         return shape, records, None
-    limit = _MOST_RECORDS if max_records is None else check_count(max_records, "max_records", _MOST_RECORDS)
+    limit = _MOST_RECORDS if max_records is None else max_records
     rank, sizes = _places(codes)
     rows, most = np.flatnonzero(rank < limit), min(limit, int(sizes.max(initial=1)))
     persons = codes[rows]
