@@ -237,6 +237,16 @@ def test_nothing_is_left_open_and_every_file_is_checked_by_the_build():
     assert {*sources[1].replace("\\", "").split(), "Assumptions.v"} == set(SOURCES)
 
 
+def test_the_code_that_comments_name_is_there():
+    """By these names `.ci/proofs --if-changed` tells whether the code has changed."""
+    for name, text in SOURCES.items():
+        for defined, file in re.findall(r"\[(\w+)(?:\.\w+)?\]\s+in\s+([\w/]+\.py)", text):
+            (code,) = (ROOT / "dp_metrics").rglob(file)
+            assert re.search(rf"^(?:def|class) {defined}\b", code.read_text("utf-8"), re.MULTILINE), name
+        for file in re.findall(r"[a-z_]+\.py\b", text):
+            assert [*(ROOT / "dp_metrics").rglob(file), *(ROOT / "tests").rglob(file)], (name, file)
+
+
 def test_the_readme_lists_theorems_that_exist_and_are_asked_for_their_axioms():
     listed = rows()
     assert len(listed) == len(set(listed)) > 40
