@@ -22,7 +22,7 @@ from dp_metrics.analysis import auditing
 from dp_metrics.analysis.auditing import AUDITED, joint_losses
 from dp_metrics.mechanisms import MECHANISMS, AboveThreshold, Adaptive, Hazard, Mechanism
 from dp_metrics.metrics import METRICS
-from dp_metrics.quantities.noises import noise_of
+from dp_metrics.quantities.base import noise_of
 from dp_metrics.sensitivity.output_bounds import OutputBounds
 
 TOLERANCE = 1e-9  # some laws are computed in floats: of drawn scales, and of comparators

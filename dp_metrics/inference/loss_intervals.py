@@ -37,16 +37,13 @@ from dp_metrics.metrics._settings import PopulationSettings, completed_signature
 from dp_metrics.quantities.order import OF_SUMS, CappedSumsOf, OrderOf
 from dp_metrics.quantities.tables import IntegersOf
 from dp_metrics.release.count_limits import at_most, binomial_law, mean_half_width, normal_note
-from dp_metrics.release.query import Query, Source
+from dp_metrics.release.query import Query, Source, Terms
 from dp_metrics.release.release import Release
-from dp_metrics.release.released import POPULATION_NOTE, Interval, ReleasedNumbers
-from dp_metrics.release.result import arguments_of
+from dp_metrics.release.released import POPULATION_NOTE, Interval
+from dp_metrics.release.result import ReleasedNumbers, arguments_of
 from dp_metrics.release.stored_questions import PER_RECORD, SETTINGS, Call
-from dp_metrics.release.terms import Terms
-from dp_metrics.sensitivity.aggregates import VarianceAggregate
-from dp_metrics.sensitivity.exact import float_units, rounded_quotient
-from dp_metrics.sensitivity.noisy_sums import FINENESS
-from dp_metrics.sensitivity.output_bounds import OutputBounds
+from dp_metrics.sensitivity.exact import VarianceAggregate, float_units, rounded_quotient
+from dp_metrics.sensitivity.output_bounds import FINENESS, OutputBounds
 
 P = ParamSpec("P")
 
@@ -65,7 +62,7 @@ def population_release(
         raise ValueError(
             f"{name} needs neighboring='replace_one': the width depends on the number of records."
         )
-    return Release(name, terms, call=Call.of("value", arguments))
+    return Release(name, terms, call=partial(Call.of, "value", arguments))
 
 
 value_of = attrgetter("value")
@@ -408,7 +405,7 @@ def _negated(output_bounds: OutputBounds) -> OutputBounds:
 
 
 @dataclass(frozen=True)
-class ReversedGrid:
+class ReversedGrid(Grid):
     """Minus the outputs of a grid that starts with number 0, in reverse, so that they increase."""
 
     grid: Grid
@@ -424,18 +421,10 @@ class ReversedGrid:
         """Return the outputs with these indices."""
         return -self.grid.points(self.last - np.asarray(indices))
 
-    def point(self, index: int) -> float:
-        """Return the output with this index."""
-        return -self.grid.point(self.last - index)
-
     def index_at_least(self, values: Floats) -> Integers:
         """Return the number of the first output >= value, or last + 1."""
         # -t >= value if t <= -value: all points before the first above it
         return self.last + 1 - self.grid.index_above(-np.asarray(values, dtype=np.float64))
-
-    def index_above(self, values: Floats) -> Integers:
-        """Return the number of the first output > value, or last + 1."""
-        return self.last + 1 - self.grid.index_at_least(-np.asarray(values, dtype=np.float64))
 
 
 class DownwardLaw:

@@ -24,8 +24,8 @@ from dp_metrics.inputs.arrays import (
     persons_of,
 )
 from dp_metrics.inputs.options import Relation
+from dp_metrics.release.query import Terms
 from dp_metrics.release.stored_questions import WEIGHTS, public_totals
-from dp_metrics.release.terms import Terms
 from dp_metrics.sensitivity.exact import exact_sum
 
 try:

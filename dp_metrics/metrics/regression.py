@@ -31,14 +31,16 @@ from dp_metrics.inputs.options import (
     check_share,
     sum_in_order,
 )
-from dp_metrics.mechanisms._base import NO_RATIO, Limits
+from dp_metrics.mechanisms._base import NO_RATIO
+from dp_metrics.mechanisms._laws import Limits
 from dp_metrics.metrics._metric import UNIT, asks, private
 from dp_metrics.metrics._settings import Bounds, ErrorSettings, MeanSettings, OrderSettings, RankSettings
 from dp_metrics.quantities.mean import MeanOf
 from dp_metrics.quantities.order import OrderOf
 from dp_metrics.quantities.variance import VarianceOf
 from dp_metrics.release.query import Query
-from dp_metrics.release.released import Monotone, ReleasedNumbers, usual_bias
+from dp_metrics.release.released import usual_bias
+from dp_metrics.release.result import Monotone, ReleasedNumbers
 
 OutputWeights: TypeAlias = Literal["raw_values"] | Floats | None
 Check: TypeAlias = Callable[[Floats, Floats], None]
@@ -555,7 +557,7 @@ def private_mean_poisson_deviance(
 def _median_query(shape: Shape, *, bounds: Any) -> Query:
     limits = check_bounds(bounds)
     check_same_columns(*(one.names for one in shape.arguments))
-    if shape.is_wide:
+    if all((one.columns or 1) > 1 for one in shape.arguments):
         raise ValueError("y_true and y_pred should be 1d arrays: release one median for each output.")
     values, limit = absolute_errors(limits)
     return Query((OrderOf(values, _middle, limit),), partial(targets, columns=1))

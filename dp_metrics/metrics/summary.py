@@ -28,10 +28,9 @@ from dp_metrics.mechanisms import Mechanism
 from dp_metrics.metrics import METRICS, Metric, row_of
 from dp_metrics.metrics._settings import shares_docstring
 from dp_metrics.quantities.base import Totals
-from dp_metrics.release.query import Query, Source
+from dp_metrics.release.query import Query, Source, Terms
 from dp_metrics.release.result import Result, set_result
 from dp_metrics.release.stored_questions import SETTINGS, WEIGHTS, as_plain, public_totals
-from dp_metrics.release.terms import Terms
 
 CAPACITY = 2048
 """Ranks that a summary keeps unless it is told otherwise."""
@@ -391,10 +390,10 @@ class Summary(HtmlRepr):
         # of weights and persons the settings need to know that there are some
         given: dict[str, Any] = {**self._options, "sample_weight": None if weight is None else True}
         given["groups"] = None if self._persons is None else True
+        asked_of_persons(given["groups"], given.get("max_records"), given.get("equal_groups", False))
         persons = None if self._persons is None else len(self._persons)
         totals = partial(public_totals, known.n, weight, persons)
-        call = replace(metric.call(given, {}), of_records=of_records or totals)
-        release = metric.release_on(terms, given, call=call)
+        release = metric.release_on(terms, given, of_records=of_records or totals)
 
         def checked() -> tuple[Query, Source, Any]:
             query, stats = self._records()
@@ -478,7 +477,7 @@ def released_from_collections(
     summary = Summary(metric.function, **public)
     check_collections(collections)
     totals = partial(totals_of, data[metric.data[0]], **of_each)
-    release = metric.release_on(terms, options, call=replace(metric.call(options, {}), of_records=totals))
+    release = metric.release_on(terms, options, of_records=totals)
     if (stored := release.stored()) is not None:
         found: Result[Any] = stored
         return found

@@ -20,8 +20,8 @@ from dp_metrics.inputs.arrays import ArgumentShape, Records, Shape, vector
 from dp_metrics.inputs.options import Relation
 from dp_metrics.quantities.order import cap_of
 from dp_metrics.release.count_limits import mean_half_width, normal_laplace_tail
-from dp_metrics.release.released import ReleasedNumbers
-from dp_metrics.sensitivity.noisy_sums import FINENESS
+from dp_metrics.release.result import ReleasedNumbers
+from dp_metrics.sensitivity.output_bounds import FINENESS
 
 MAX = sys.float_info.max
 

@@ -16,7 +16,7 @@ from dp_metrics.inputs.arrays import ArgumentShape, Shape
 from dp_metrics.inputs.options import MAX_FLOAT, Relation
 from dp_metrics.mechanisms.hazard import largest_ratio
 from dp_metrics.release.count_limits import binomial_law
-from dp_metrics.release.released import ReleasedNumbers
+from dp_metrics.release.result import ReleasedNumbers
 
 
 @loop_over(("n", "ranks"), [(300, (82, 123, 132, 133)), (10_000, (4890, 4903, 4902, 4902))])

@@ -12,7 +12,7 @@ from sklearn.metrics import average_precision_score, roc_auc_score
 
 import dp_metrics as dp
 from dp_metrics.metrics.scores.bands import ANY_ORDER, area_limits
-from dp_metrics.quantities.counts_noise import CountsNoise
+from dp_metrics.quantities.tables import CountsNoise
 
 WAYS = (True, False)  # whether limits have to be proved
 

@@ -11,7 +11,7 @@ import pytest
 from helpers import all_of_scores, beta_scores, loop_over, seeded
 from sklearn import metrics as sk
 
-from dp_metrics.quantities.counts_noise import CountsNoise
+from dp_metrics.quantities.tables import CountsNoise
 
 Y, SCORE = beta_scores(3000)
 NAMES = np.array(["no", "yes"])[Y]

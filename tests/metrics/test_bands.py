@@ -13,7 +13,7 @@ from scipy.stats import norm
 import dp_metrics as dp
 from dp_metrics.metrics.scores.bands import area_between, area_limits, half_of_tied, hanley_mcneil, roc_limits
 from dp_metrics.metrics.scores.curve_formulas import ScoreCounts, area_under_roc
-from dp_metrics.quantities.counts_noise import CountsNoise
+from dp_metrics.quantities.tables import CountsNoise
 
 HUGE = {"epsilon": 1e6}
 

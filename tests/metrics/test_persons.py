@@ -22,7 +22,7 @@ from dp_metrics.inputs.options import Relation
 from dp_metrics.metrics import METRICS
 from dp_metrics.quantities.base import Totals
 from dp_metrics.release.count_limits import NoisyRatio, person_limits
-from dp_metrics.release.terms import Terms
+from dp_metrics.release.query import Terms
 
 SEVERAL = [name for name, row in METRICS.items() if "max_records" in row.options]
 ONCE = [name for name, row in METRICS.items() if "equal_groups" in row.options]

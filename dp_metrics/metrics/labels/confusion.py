@@ -13,16 +13,16 @@ from numpy.typing import ArrayLike
 
 from dp_metrics.inputs.arrays import Shape
 from dp_metrics.inputs.labels import LabelSet
-from dp_metrics.inputs.options import Floats, check_average, check_choice, check_digits, check_zero_division
-from dp_metrics.mechanisms._base import Limits
+from dp_metrics.inputs.options import Floats, check_average, check_choice, check_count, check_zero_division
+from dp_metrics.mechanisms._laws import Limits
 from dp_metrics.metrics._metric import asks, private
 from dp_metrics.metrics._settings import LabelSettings, RatioSettings
 from dp_metrics.metrics.labels import layouts
 from dp_metrics.metrics.labels.counts import OF_COUNTS, Confusion
 from dp_metrics.metrics.labels.layouts import Counts, Ratio
-from dp_metrics.quantities.counts_noise import CountsNoise
+from dp_metrics.quantities.tables import CountsNoise
 from dp_metrics.release.query import Query
-from dp_metrics.release.released import ReleasedNumbers
+from dp_metrics.release.result import ReleasedNumbers
 
 
 def _ratio_query(
@@ -698,7 +698,7 @@ def private_classification_report(
         )
     if len({*names, *_MEANS}) < known.size + len(_MEANS):
         raise ValueError("The names of the labels must be different, and none that of another row.")
-    decimals = check_digits(digits)
+    decimals = check_count(digits, "digits", 17)  # as many has a float64
     undefined = check_zero_division(zero_division, is_mean=True)
     if math.isnan(undefined):
         raise ValueError("zero_division must be 0, 1 or 'warn' in a report.")

@@ -14,15 +14,15 @@ from numpy.typing import NDArray
 from dp_metrics.inputs.arrays import Records, Shape, check_same_length
 from dp_metrics.inputs.labels import LabelSet
 from dp_metrics.inputs.options import Floats
-from dp_metrics.mechanisms._base import Limits
+from dp_metrics.mechanisms._laws import Limits
 from dp_metrics.metrics._metric import Metric
 from dp_metrics.metrics.labels.layouts import Counts, Layout, PartsOf, check_matrix, whole
-from dp_metrics.quantities.counts_noise import SHOWN, WIDEST, CountsNoise, few_records, too_few
-from dp_metrics.quantities.tables import TableOf
+from dp_metrics.quantities.tables import SHOWN, WIDEST, CountsNoise, TableOf, few_records, too_few
 from dp_metrics.release import count_limits
 from dp_metrics.release.count_limits import NoisyRatio, RatioCells
 from dp_metrics.release.query import Query
-from dp_metrics.release.released import APPROXIMATE, Interval, PopulationQuestion, ReleasedNumbers
+from dp_metrics.release.released import APPROXIMATE, Interval, PopulationQuestion
+from dp_metrics.release.result import ReleasedNumbers
 from dp_metrics.sensitivity.exact import BLOCK, in_blocks
 
 NO_PERSONS = (

@@ -15,8 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dp_metrics.inputs.options import Floats
-from dp_metrics.quantities.counts_noise import as_floats
-from dp_metrics.quantities.tables import Cells, check_cells, nearest_with_sum, plausible_counts
+from dp_metrics.quantities.tables import Cells, as_floats, check_cells, nearest_with_sum, plausible_counts
 
 MOST_MATRIX_LABELS = 3
 """Labels up to which the matrix has no more cells than what else tells everything about each label."""

@@ -14,8 +14,7 @@ from numpy.typing import NDArray
 
 from dp_metrics.inputs.options import Floats
 from dp_metrics.metrics.scores.curve_formulas import FAR, RocCurve, ScoreCounts, roc
-from dp_metrics.quantities.counts_noise import CountsNoise, as_floats
-from dp_metrics.quantities.tables import nearest_with_sum
+from dp_metrics.quantities.tables import CountsNoise, as_floats, nearest_with_sum
 from dp_metrics.release import count_limits
 from dp_metrics.release.count_limits import NoisyRatio, RatioCells
 from dp_metrics.release.released import POPULATION_NOTE, PopulationQuestion
@@ -541,17 +540,19 @@ def roc_limits(
     edges is a mixture of the points at both, and so are corners of the boxes around them: the curve of the
     binned scores, which is straight there, lies between the lines through the corners.
     """
-    bins, sides = edges.size - 1, []
+    bins = edges.size - 1
     inner = edges_of_limits(bins)
-    for start in (0, bins):
-        cells = [
-            RatioCells([*range(start + edge, start + bins)], [*range(start, start + edge)], (1.0, 1.0))
-            for edge in inner
-        ]
-        low, high = (
-            np.array([limits_of(count_limits.noisy_ratio(noise, one, n)) for one in cells]).reshape(-1, 2).T
-        )
-        sides.append((np.maximum.accumulate(low[::-1]), np.minimum.accumulate(high)[::-1]))
+    # edge by edge: the noise of both classes has one law there
+    shares = [
+        RatioCells([*range(start + edge, start + bins)], [*range(start, start + edge)], (1.0, 1.0))
+        for edge in inner
+        for start in (0, bins)
+    ]
+    limits = np.array([limits_of(count_limits.noisy_ratio(noise, share, n)) for share in shares])
+    sides = [
+        (np.maximum.accumulate(low[::-1]), np.minimum.accumulate(high)[::-1])
+        for low, high in limits.reshape(-1, 2, 2).transpose(1, 2, 0)
+    ]
     (fpr_low, fpr_high), (tpr_low, tpr_high) = sides
     thresholds = np.concatenate([[np.inf], edges[inner[::-1]], edges[:1]])
     lower, upper = (

@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike
 from dp_metrics.inputs.arrays import Records, Shape, float_block
 from dp_metrics.inputs.labels import LabelColumns, encoded_block, labels_and_scores
 from dp_metrics.inputs.options import Floats, check_count
-from dp_metrics.mechanisms._base import Limits
+from dp_metrics.mechanisms._laws import Limits
 from dp_metrics.mechanisms.geometric import COUNT_LIMIT
 from dp_metrics.metrics._metric import asks, private
 from dp_metrics.metrics._settings import CountSettings, RankSettings, ScoreSettings
@@ -28,18 +28,12 @@ from dp_metrics.metrics.scores.curve_formulas import (
     TwoClasses,
 )
 from dp_metrics.metrics.scores.table import MOST_BINS, OUTSIDE, SoftBins, even_edges, score_query
-from dp_metrics.quantities.counts_noise import SHOWN, far_apart, in_words
 from dp_metrics.quantities.ranks import CalibrationOf, RankingOf
+from dp_metrics.quantities.tables import SHOWN, far_apart, in_words
 from dp_metrics.release.query import Query
-from dp_metrics.release.released import (
-    APPROXIMATE,
-    Interval,
-    Monotone,
-    PopulationQuestion,
-    ReleasedNumbers,
-    only,
-)
-from dp_metrics.sensitivity.output_bounds import calibration_excess
+from dp_metrics.release.released import APPROXIMATE, Interval, PopulationQuestion
+from dp_metrics.release.result import Monotone, ReleasedNumbers, only
+from dp_metrics.sensitivity.score_bounds import calibration_excess
 
 
 @private("sklearn.metrics.roc_curve", **formulas.OF_SCORES)

@@ -11,7 +11,7 @@ import numpy as np
 from scipy.special import ndtri
 
 from dp_metrics.inputs.options import Floats
-from dp_metrics.quantities.counts_noise import CountsNoise, as_floats
+from dp_metrics.quantities.tables import CountsNoise, as_floats
 from dp_metrics.release.count_limits import NoisyRatio, least_likely
 
 _LARGEST_REACH = 1 << 18  # beyond, the law of a sum takes too long
@@ -39,7 +39,7 @@ def benefit_noise_limits(counts: NoisyRatio, n: int, weight: float, miss: float)
     if counts.reach > _LARGEST_REACH:
         away = counts.largest_noise(0, miss / 2) + weight * counts.largest_noise(1, miss / 2)
     else:
-        table = counts.table()
+        table = counts.table().law
         width = 2 * counts.slack + 1
         places = width * (np.arange(table.shape[0]) - table.shape[0] // 2)
         error = (places[:, np.newaxis] - weight * places).ravel()

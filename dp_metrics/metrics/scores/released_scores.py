@@ -36,18 +36,17 @@ from dp_metrics.metrics.scores.curve_formulas import (
 )
 from dp_metrics.metrics.scores.net_benefit import benefit_limits, benefit_noise_limits, over_expected_limits
 from dp_metrics.metrics.scores.table import MOST_BINS, ScoreTable
-from dp_metrics.quantities.counts_noise import as_floats, too_few
+from dp_metrics.quantities.tables import as_floats, too_few
 from dp_metrics.release.count_limits import RatioCells, noisy_ratio
 from dp_metrics.release.released import (
     APPROXIMATE,
     POPULATION_NOTE,
     SEVERAL,
     Interval,
-    KeptCounts,
     PopulationQuestion,
     how_sure,
 )
-from dp_metrics.release.result import Result
+from dp_metrics.release.result import KeptCounts, Result
 
 _METRICS = {"roc_auc": formulas.area_under_roc, "average_precision": formulas.average_precision}
 OVER_EXPECTED = "observed over expected"

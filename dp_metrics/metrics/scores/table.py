@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from dp_metrics.inputs.arrays import Records, Shape
 from dp_metrics.inputs.options import Floats, as_whole, check_edges
-from dp_metrics.mechanisms._base import Limits
+from dp_metrics.mechanisms._laws import Limits
 from dp_metrics.mechanisms.geometric import expected_noise
 from dp_metrics.metrics.scores import bands, curve_formulas as formulas
 from dp_metrics.metrics.scores.bands import (
@@ -24,26 +24,26 @@ from dp_metrics.metrics.scores.bands import (
     Ties,
 )
 from dp_metrics.metrics.scores.curve_formulas import CalibrationCurve, ScoreCounts, TwoClasses
-from dp_metrics.quantities.counts_noise import SHOWN, CountsNoise, as_floats, far_apart, few_records, too_few
 from dp_metrics.quantities.tables import (
     MOST_COLUMNS,
+    SHOWN,
     Cells,
+    CountsNoise,
     NestedOf,
     TableOf,
+    as_floats,
     check_cells,
+    far_apart,
+    few_records,
     plausible_counts,
+    too_few,
 )
 from dp_metrics.release import count_limits
 from dp_metrics.release.count_limits import RatioCells
 from dp_metrics.release.query import Query
-from dp_metrics.release.released import (
-    APPROXIMATE,
-    POPULATION_NOTE,
-    Interval,
-    PopulationQuestion,
-    ReleasedNumbers,
-)
-from dp_metrics.sensitivity.noisy_sums import FINENESS
+from dp_metrics.release.released import APPROXIMATE, POPULATION_NOTE, Interval, PopulationQuestion
+from dp_metrics.release.result import ReleasedNumbers
+from dp_metrics.sensitivity.output_bounds import FINENESS
 
 _LIMITED: Mapping[Any, str] = {
     formulas.area_under_roc: "area under the ROC curve",
