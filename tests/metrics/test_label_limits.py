@@ -104,6 +104,8 @@ def test_where_noise_is_nearly_all_there_is_only_sure_limits_are_given():
         assert tuple(found) == tuple(result.population_interval(sure=True))
         assert found.note == ""
         assert found.about.endswith("These limits are sure.")
+    f1 = released(dp.private_f1_score, THREE, average="macro", **HUGE)  # of labels that share records
+    assert tuple(f1.population_interval()) == tuple(f1.population_interval(sure=True))
     for size, is_given in ((10, False), (90, True)):
         ratio = NoisyRatio(size, 2, (1, 1), (Fraction(1, 4),) * 2, None, None)
         limits = combined(lambda *shares: np.mean(shares), [ratio] * 3, 0.025, is_mean=True)
