@@ -67,7 +67,7 @@ def test_a_band_never_falls_and_holds_every_curve_whose_shares_hold(noisy, zero_
     noise = CountsNoise(tuple(noisy), ((16, Fraction(1, 2)),), zero_sum)
     rng = np.random.default_rng(seed)
     shares = [np.sort(rng.random(7))[::-1] for _ in range(2)]  # by rising edge
-    at = iter(np.concatenate(shares))
+    at = iter(np.stack(shares, axis=1).ravel())  # of either class, edge by edge
 
     def limits_of(ratio):
         exact, away = next(at), rng.random(2) * 0.3
