@@ -27,13 +27,14 @@ from dp_metrics.fairness.frame import PrivateMetricFrame
 from dp_metrics.inference.comparison import private_compare
 from dp_metrics.inference.loss_intervals import DownwardLaw, private_mean_interval, private_quantile_interval
 from dp_metrics.inputs.options import Epsilon, Floats, check_confidence, check_epsilon, own_error_state
-from dp_metrics.mechanisms import AboveThreshold, Adaptive, Mechanism, get_mechanism
-from dp_metrics.mechanisms._laws import Integers, IntervalLaw
+from dp_metrics.mechanisms import AboveThreshold, Adaptive, Mechanism
+from dp_metrics.mechanisms._laws import GeometricLaw, Integers
 from dp_metrics.mechanisms.adaptive import AdaptiveLaw, CoinLaw
-from dp_metrics.mechanisms.comparators import AboveThresholdLaw, LaplaceLaw
-from dp_metrics.mechanisms.geometric import GeometricLaw, SpreadLaw, SumsLaw
+from dp_metrics.mechanisms.comparators import AboveThresholdLaw, IntervalLaw, LaplaceLaw
+from dp_metrics.mechanisms.geometric import SpreadLaw, SumsLaw
 from dp_metrics.mechanisms.hazard import PEAK, TAIL, HazardLaw
 from dp_metrics.metrics import FUNCTIONS, METRICS, metric_named
+from dp_metrics.quantities.base import get_mechanism
 from dp_metrics.quantities.order import CappedSumsLaw
 from dp_metrics.quantities.ranks import RankingLaw
 from dp_metrics.quantities.tables import TableLaw

@@ -1,1 +1,38 @@
-"""The command line `dp-metrics`: a module for each command or two."""
+"""The command line `dp-metrics`: the errors that it tells in one line, and how it tells them."""
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from functools import partial
+
+
+class CommandError(Exception):
+    """What was asked for can't be done; the message is one line for the user."""
+
+
+class Refusal(CommandError):
+    """What was asked for is clear, but the data or the budget don't allow it; nothing was spent."""
+
+
+@contextmanager
+def told_as(kind: type[Exception], *errors: type[Exception]) -> Iterator[None]:
+    """Turn these errors into one clear line of a kind."""
+    try:
+        yield
+    except errors as error:
+        raise kind(str(error)) from None
+
+
+mistakes = partial(told_as, CommandError, ValueError, TypeError)
+"""Makes one clear line of what the package says of options."""
+
+refusals = partial(told_as, Refusal, ValueError, TypeError, RuntimeError)
+"""Makes one clear line of what the package says of data or a budget; such an error comes before the spend."""
+
+
+def tell(kind: str, message: object) -> None:
+    """Write one line on standard error, if it can be written: no result that is paid for depends on it."""
+    if sys.stderr is None:  # standard error is closed, and `print` would write on standard output instead
+        return
+    with suppress(OSError):  # a full disk, or a reader that went away
+        print(f"dp-metrics: {kind}:", " ".join(str(message).split()), file=sys.stderr, flush=True)

@@ -3,8 +3,8 @@
 The options of each are the parameters of a public function, some of which are columns of the file. The order
 is that of every release: what is public is checked first (options, column names, the budget), then the whole
 file is read and checked, then epsilon is spent, then the number is drawn. A metric that a summary knows is
-summarised chunk by chunk, in bounded memory; all else is read whole. The result is the same, to the bit for
-the same randomness, as that of the function with the same columns.
+summarised chunk by chunk, in bounded memory; all else, and what has weights or persons, is read whole. The
+result is the same, to the bit for the same randomness, as that of the function with the same columns.
 """
 
 import argparse
@@ -18,58 +18,28 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from dp_metrics._packages import import_extra
 from dp_metrics.accounting import PrivacyAccountant
-from dp_metrics.cli.demonstration import add_data, demonstrate
-from dp_metrics.cli.files import (
-    MEDS,
-    Column,
-    Columns,
-    Predictions,
-    Progress,
-    add_dialect,
-    columns_of,
-    columns_of_labels,
-    each,
-    open_predictions,
-)
+from dp_metrics.cli import CommandError, mistakes, refusals, tell, told_as
+from dp_metrics.cli.demonstration import add_data, demonstrate, writable
+from dp_metrics.cli.files import MEDS, Column, Columns, Predictions, Progress, add_file, columns_of
 from dp_metrics.cli.show import Limits, add_limits, add_payer, opened_budget, printed, show
-from dp_metrics.cli.words import (
-    SEVERAL,
-    CommandError,
-    Refusal,
-    add_columns,
-    add_metric,
-    add_option,
-    add_options,
-    flag,
-    given,
-    mistakes,
-    options_of,
-    refusals,
-    tell,
-    told_as,
-    typed_after,
-    value_of,
-)
+from dp_metrics.cli.words import SEVERAL, add_option, add_options, flag, given, metrics_typed, value_of
 from dp_metrics.exceptions import PrivacyBudgetError
 from dp_metrics.fairness.frame import PrivateMetricFrame
 from dp_metrics.inference.comparison import private_compare
 from dp_metrics.inference.loss_intervals import private_mean_interval, private_quantile_interval
 from dp_metrics.inputs.arrays import Shape
+from dp_metrics.inputs.options import check_confidence
 from dp_metrics.metrics import Metric, row_of
-from dp_metrics.metrics.regression import private_mse
 from dp_metrics.metrics.summary import Summary
 from dp_metrics.page.folder import check_folder
 from dp_metrics.page.page import PrivateEvaluation, private_evaluate
-from dp_metrics.page.requirements import spelled
-from dp_metrics.release.result import with_result
-from dp_metrics.release.stored_questions import PER_RECORD, public_records
-from dp_metrics.release.terms import Terms
+from dp_metrics.page.requirements import RequirementError, spelled
+from dp_metrics.release.query import Terms
+from dp_metrics.release.result import Result, with_result
+from dp_metrics.release.stored_questions import PER_RECORD, WEIGHTS
 
-_FILE = "file: .csv, .parquet or .pq"
 _NO_RECORD, _NOTHING = "Found array with 0 sample", 5e-324
 _WHETHER_SPENT = "`dp-metrics budget` shows whether epsilon was spent"
 
@@ -104,8 +74,7 @@ def bought(
     paid = {"epsilon": typed.epsilon, "spend_name": typed.spend_name}
     with _silent_about_data(), warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("ignore")
-        marks = {"delimiter": typed.delimiter, "decimal": typed.decimal}
-        records = open_predictions(typed.predictions, columns, **marks)
+        records = Predictions(typed.predictions, columns, typed.delimiter, typed.decimal)
         try:  # what is wrong with an option is wrong where there is no record, and before anything is paid
             check(records)
             call(**records.no_records(), epsilon=typed.epsilon, accountant=PrivacyAccountant(_NOTHING))
@@ -143,7 +112,7 @@ def _silent_about_data() -> Iterator[None]:
     """Show neither the message nor the traceback of what nobody expected: they could quote the data."""
     try:
         yield
-    except (CommandError, Refusal, OSError, ImportError):
+    except (CommandError, OSError, ImportError):
         raise
     except MemoryError:
         raise CommandError(f"there is too little memory for these columns; {_WHETHER_SPENT}") from None
@@ -154,15 +123,12 @@ def _silent_about_data() -> Iterator[None]:
         ) from None
 
 
-def _add(
-    parser: argparse.ArgumentParser, function: Callable[..., Any], *columns: str, required: Sequence[str] = ()
-) -> None:
-    """Add the file, the columns that a function takes, and who pays."""
-    parser.add_argument("predictions", type=Path, metavar="PREDICTIONS", help=_FILE)
-    add_dialect(parser)
-    for name in (*required, *columns):
-        add_columns(parser, function, name, required=name in required)
-    add_payer(parser, function)
+def _columns_of(typed: argparse.Namespace, row: Metric, options: Mapping[str, Any]) -> Columns:
+    """Return how the columns of a metric are read: as labels or as numbers, as it and its labels tell."""
+    if "labels" not in row.options:
+        return columns_of(typed.columns, typed.columns if row.predicts_labels else ())
+    labelled = typed.columns if row.predicts_labels else ("y_true",)
+    return columns_of(typed.columns, labelled, options.get("labels"))
 
 
 # Groups
@@ -178,14 +144,14 @@ def _add_groups(parser: argparse.ArgumentParser) -> None:
     group_labels
         public labels of these groups; repeated for each column
     """
-    add_columns(parser, _add_groups, "sensitive_features", "--sensitive-features", "--sensitive")
+    add_option(parser, _add_groups, "sensitive_features", "--sensitive-features", "--sensitive")
     more = {"nargs": "+", "action": "append", "default": [], "metavar": "LABEL"}
     add_option(parser, _add_groups, "group_labels", **more)
 
 
 def _groups(typed: argparse.Namespace) -> tuple[dict[str, Sequence[Column]], dict[str, Any]]:
-    """Return the columns of groups, and their labels, as arguments of a function."""
-    features = typed.columns.get("sensitive_features", ())
+    """Take the columns of groups out of those that were typed; return them, and their labels."""
+    features = typed.columns.pop("sensitive_features", ())
     if len(features) != len(typed.group_labels):
         raise CommandError(
             "--group-labels is needed once for each column of --sensitive-features, in their order: labels "
@@ -194,15 +160,14 @@ def _groups(typed: argparse.Namespace) -> tuple[dict[str, Sequence[Column]], dic
     if not features:
         return {}, {}
     labels = [[*value_of(words, "group_labels")] for words in typed.group_labels]
-    if_text = " (for groups that are text, --group-labels must be text)"
-    each = (
-        columns_of_labels([name], known, if_text)[0] for name, known in zip(features, labels, strict=True)
-    )
-    columns = [replace(one, is_named=len(features) > 1) for one in each]  # which tell several apart
+    read = (columns_of({"": [name]}, [""], known)[""] for name, known in zip(features, labels, strict=True))
+    columns = [replace(one, is_named=len(features) > 1) for (one,) in read]  # which tell several apart
     return {"sensitive_features": columns}, {"group_labels": labels[0] if len(labels) == 1 else labels}
 
 
 # score
+
+_PREDICTED = ("--y-pred", "--y-proba", "--y-prob", "--y-score")
 
 
 def add_score(parser: argparse.ArgumentParser, words: Sequence[str]) -> None:
@@ -214,47 +179,48 @@ def add_score(parser: argparse.ArgumentParser, words: Sequence[str]) -> None:
     Options
     -------
     metric
-        'dp-metrics metrics' lists them; with a name, --help shows its options
-    y_pred
-        column of the predictions, or one per label or output
-    column
-        column of a metric of one column, such as private_mean
+        'dp-metrics metrics' lists them; with a name, --help shows its columns and options
     """
+    row = metrics_typed(words, "--metric", "mse")[-1]
     add_option(parser, add_score, "metric", required=True, metavar="NAME")
-    _add(parser, private_mse, "y_true", "sample_weight", "groups")
-    add_columns(parser, add_score, "y_pred", "--y-pred", "--y-proba", "--y-prob", "--y-score")
-    add_columns(parser, add_score, "column")
+    add_file(parser)
+    add_options(parser, row.function, **{row.data[-1]: _PREDICTED if len(row.data) == 2 else ["--column"]})
     _add_groups(parser)
     add_limits(parser)
-    add_metric(parser, typed_after(words, "--metric"))
+    add_payer(parser, row.function)
 
 
 def run_score(typed: argparse.Namespace) -> None:
     """Print a metric, or a metric by group."""
+    row, fixed = row_of(typed.metric)
+    options = fixed | given(typed, row.function)
+    limits = Limits(typed.interval, **given(typed, Result.noise_interval))
     with mistakes():
-        row, fixed = row_of(typed.metric)
-    options = fixed | options_of(typed, row)
+        check_confidence(limits.confidence)
     settings = {"neighboring": options.pop("neighboring")} if "neighboring" in options else {}
     groups, labels = _groups(typed)
-    columns = _columns_of(typed, row, options, has_groups=bool(groups))
+    columns = _columns_of(typed, row, options)
+    call: Callable[..., Any]
     if groups:
-        of_frame = dict(zip(("y_true", "y_pred"), columns.values(), strict=True)) | groups
+        if len(row.data) == 1 or "sample_weight" in columns:
+            raise CommandError("--sensitive-features needs --y-true and --y-pred, and no --sample-weight")
+        of_persons = {name: options.pop(name) for name in PER_RECORD & options.keys()}
         metrics = partial(row.function, **options)
-        released, budget = bought(
-            typed, partial(PrivateMetricFrame, metrics=metrics, **labels, **settings), of_frame
-        )
+        call = partial(PrivateMetricFrame, metrics=metrics, **labels, **settings, **of_persons)
+        named = {"y_pred" if name == row.data[1] else name: read for name, read in columns.items()}
+        released, budget = bought(typed, call, named | groups)
     else:
         if row.mechanism is not None:
             # the question is that of the function
             settings["mechanism"] = options.pop("mechanism", row.mechanism)
         # two stages of distances need all values, and a summary has but its capacity of them
         has_stages = row.usual.are_distances and settings["mechanism"] == "adaptive"
-        merges = row.usual.merges and not has_stages and "groups" not in columns
+        merges = row.usual.merges and not has_stages and not columns.keys() & {*WEIGHTS}
         summarise = partial(_summarised, row, options, settings) if merges else None
         call = with_result(partial(row.function, **options, **settings))
         check = partial(_check, row, options, {"epsilon": typed.epsilon, **settings})
         released, budget = bought(typed, call, columns, summarise, check)
-    show(released, row.name, typed, budget, Limits(typed.interval, typed.confidence))
+    show(released, row.name, typed, budget, limits)
 
 
 def _check(
@@ -279,39 +245,9 @@ def _summarised(
     forms, terms = records.forms(), Terms.of(**settings, **paid)
     shape = Shape(tuple(forms[name] for name in row.data))
     summary = Summary(row.function, **options).expecting(shape, terms)
-    weights: list[Any] = []
     for chunk in chain([records.no_records()], records.chunks(progress)):
-        summary.update(*[chunk[name] for name in row.data], sample_weight=chunk.get("sample_weight"))
-        weights.append(chunk.get("sample_weight"))
-    if "sample_weight" not in forms:
-        return summary.released(terms)
-    public = np.concatenate(weights)  # of which the question holds a digest, as that of the function does
-    return summary.released(terms, partial(public_records, {row.data[0]: public, "sample_weight": public}))
-
-
-def _columns_of(
-    typed: argparse.Namespace, row: Metric, options: Mapping[str, Any], *, has_groups: bool
-) -> dict[str, Sequence[Column]]:
-    """Return the columns of each argument of a metric, and how they are read."""
-    if has_groups and len(row.data) == 1:
-        raise CommandError(f"{row.name} takes no --sensitive-features: it needs --column only")
-    asked = ("column",) if len(row.data) == 1 else ("y_true", "y_pred")
-    for name in ("y_true", "y_pred", "column"):
-        if name in typed.columns and name not in asked:
-            raise CommandError(f"{row.name} takes no {flag(name)}, but {' and '.join(map(flag, asked))}")
-    columns: dict[str, Sequence[Column]] = {}
-    for argument, name in zip(row.data, asked, strict=True):
-        if name not in typed.columns:
-            raise CommandError(f"{row.name} needs {flag(name)}, the column of {argument}")
-        columns[argument] = columns_of(row, argument, typed.columns[name], options)
-    for name in sorted(PER_RECORD & typed.columns.keys()):
-        if has_groups:
-            raise CommandError(f"--sensitive-features and {flag(name)} can't be used together")
-        if name not in row.options:
-            because = f": {row.refused[name]}" if name in row.refused else ""
-            raise CommandError(f"{row.name} takes no {flag(name)}{because}")
-        columns[name] = each(typed.columns[name], is_label=name == "groups")
-    return columns
+        summary.update(*[chunk[name] for name in row.data])
+    return summary.released(terms)
 
 
 # evaluate
@@ -355,18 +291,14 @@ def add_evaluate(parser: argparse.ArgumentParser, _words: Sequence[str]) -> None
         predicted_boolean_value, subject_id
     """
     own = partial(add_option, parser, add_evaluate)
-    file = f"{_FILE}; none for the demonstration"
-    parser.add_argument("predictions", type=Path, metavar="PREDICTIONS", nargs="?", help=file)
-    add_dialect(parser)
-    for name in (*_PREDICTIONS, "baseline", "groups"):
-        add_columns(parser, private_evaluate, name)
+    add_file(parser, "?")
+    own("y_true")
+    own("requirements", "--require", **SEVERAL, metavar="REQUIREMENT")
+    own("about", choices=["people", "records"], default="people")
+    _add_groups(parser)
+    add_options(parser, private_evaluate, requirements=["--require"])
     several = "privacy parameter of the page: 0.5, or 1/3 exactly; several in the demonstration"
     add_payer(parser, private_evaluate, nargs="+", required=False, help=several)
-    add_columns(parser, add_evaluate, "y_true", nargs=1)
-    _add_groups(parser)
-    own("requirements", "--require", **SEVERAL, metavar="REQUIREMENT")
-    add_options(parser, private_evaluate, requirements="--require")
-    own("about", choices=["people", "records"], default="people")
     add_data(parser)
     own("output", type=Path, metavar="PATH")
     own("folder", type=Path, metavar="PATH")
@@ -391,7 +323,13 @@ def run_evaluate(typed: argparse.Namespace) -> int:
     columns, options = _page_of(typed)
     with mistakes():
         required = spelled(options.get("requirements"))
-    page, budget = bought(typed, lambda y_true, **more: private_evaluate(y_true, **options, **more), columns)
+
+    def page_of(y_true: Any, **more: Any) -> PrivateEvaluation:
+        with told_as(CommandError, RequirementError):  # which numbers there are follows from no record
+            page: PrivateEvaluation = private_evaluate(y_true, **options, **more)
+        return page
+
+    page, budget = bought(typed, page_of, columns)
     page.with_budget(budget)
     show(page, private_evaluate.__name__, typed, budget)
     with printed():
@@ -411,29 +349,22 @@ def run_evaluate(typed: argparse.Namespace) -> int:
 
 def _page_of(typed: argparse.Namespace) -> tuple[Columns, dict[str, Any]]:
     """Return the columns of a page, and its options."""
-    named = {name: columns for name, columns in typed.columns.items() if name != "sensitive_features"}
+    groups, group_labels = _groups(typed)
+    named, options = dict(typed.columns), given(typed, private_evaluate) | group_labels
     if typed.format == "meds":  # a column that is named counts more than the format
         if typed.predictions.suffix.lower() == ".csv":
             raise CommandError(f"{typed.predictions} is no Parquet file, as --format meds needs")
-        there = open_predictions(typed.predictions, {}).there
+        there = Predictions(typed.predictions, {}).there
         taken = {*named, *(_PREDICTIONS if named.keys() & {*_PREDICTIONS} else ())}
         named |= {name: [one] for name, one in MEDS.items() if name not in taken and one in there}
-    options = given(typed, private_evaluate)
     predictions = named.keys() & {*_PREDICTIONS}
     if "y_true" not in named or not predictions:
         raise CommandError("a page needs --y-true, and --y-pred, --y-score or --y-proba")
     if predictions == {"y_pred"} and not options.keys() & {"labels", "task"}:
         raise CommandError(_OPEN)
-    groups, labels = _groups(typed)
     # a baseline is what the first of the predictions is
-    of_labels = {"y_true", "y_pred", *(["baseline"] if "y_pred" in named else [])}
-    columns: dict[str, Sequence[Column]] = {}
-    for name, of_name in named.items():
-        if name in of_labels:
-            columns[name] = columns_of_labels(of_name, options.get("labels"))
-        else:
-            columns[name] = each(of_name, is_label=name == "groups", is_named=name != "groups")
-    return columns | groups, options | labels
+    labelled = ["y_true", "y_pred", *(["baseline"] if "y_pred" in named else [])]
+    return columns_of(named, labelled, options.get("labels")) | groups, options
 
 
 def _output(typed: argparse.Namespace) -> Path:
@@ -449,19 +380,10 @@ def _output(typed: argparse.Namespace) -> Path:
             check_folder(typed.folder)
     for package in sorted(needed):
         import_extra(package, "report")
-    is_new = not path.exists()
-    try:
-        path.open("a", encoding="utf-8").close()
-        if is_new:  # nothing stays where the page is refused
-            path.unlink()
-    except OSError as error:
-        raise CommandError(f"can't write to {path}: {error.strerror or error}") from error
-    return path
+    return writable(path)
 
 
 # compare and interval
-
-_COMPARED = ("y_true", "pred_a", "pred_b")
 
 
 def add_compare(parser: argparse.ArgumentParser, words: Sequence[str]) -> None:
@@ -470,26 +392,23 @@ def add_compare(parser: argparse.ArgumentParser, words: Sequence[str]) -> None:
     On more records, by a sign test; or, with --max-difference, by the mean loss. What is checked when, and
     what the exit codes say, is as for `score`.
     """
-    _add(parser, private_compare, "groups", required=_COMPARED)
+    add_file(parser)
     add_options(parser, private_compare)
-    add_metric(parser, typed_after(words, "--loss", ["zero_one"]))
+    for row in metrics_typed(words, "--loss", "zero_one"):
+        if len(row.data) == 1:
+            raise CommandError(f"{row.name} is of one column: compare takes a loss of two predictions")
+        add_options(parser, row.function, row.options.keys() - {*WEIGHTS} | {"mechanism"})
+    add_payer(parser, private_compare)
 
 
 def run_compare(typed: argparse.Namespace) -> None:
     """Print which model is better."""
     asked = given(typed, private_compare)
-    with mistakes():
-        row, fixed = row_of(asked.pop("loss", "zero_one"), "loss")
-    if len(row.data) == 1:
-        raise CommandError(f"{row.name} is of one column: compare takes a loss of --y-true and predictions")
-    options = {**fixed, **options_of(typed, row)}
-    arguments = zip(_COMPARED, (*row.data, row.data[1]), strict=True)
-    columns = {name: columns_of(row, of, typed.columns[name], options) for name, of in arguments}
-    columns |= {name: each(typed.columns[name], is_label=True) for name in typed.columns if name == "groups"}
+    row, fixed = row_of(asked.pop("loss", "zero_one"), "loss")
+    options = fixed | given(typed, row.function)
     call = partial(private_compare, **{**options, **asked, "loss": row.name})
-    found, budget = bought(typed, call, columns)
-    models = {name: typed.columns[name] for name in _COMPARED[1:]}
-    show(found, private_compare.__name__, typed, budget, more=models)
+    found, budget = bought(typed, call, _columns_of(typed, row, options))
+    show(found, private_compare.__name__, typed, budget)
 
 
 def add_interval(parser: argparse.ArgumentParser, _words: Sequence[str]) -> None:
@@ -498,11 +417,10 @@ def add_interval(parser: argparse.ArgumentParser, _words: Sequence[str]) -> None
     It is about all people like the records of a file, one record per person. For a metric that `score`
     releases, `score --interval people` costs nothing more.
     """
-    _add(parser, private_mean_interval)
-    add_columns(parser, private_mean_interval, "losses", "--column", nargs=1, required=True)
-    add_option(parser, private_quantile_interval, "q", "--quantile")
-    for function in (private_mean_interval, private_quantile_interval):
-        add_options(parser, function, ("max_loss", "confidence", "cap"))
+    add_file(parser)
+    add_options(parser, private_mean_interval, losses=["--column"])
+    add_option(parser, private_quantile_interval, "q", "--quantile", required=False)
+    add_payer(parser, private_mean_interval)
 
 
 def run_interval(typed: argparse.Namespace) -> None:
@@ -510,11 +428,6 @@ def run_interval(typed: argparse.Namespace) -> None:
     function: Callable[..., Any] = private_quantile_interval if "q" in typed else private_mean_interval
     if "q" in typed and "cap" in typed:
         raise CommandError("--cap is of the mean: an interval for a quantile needs no cap")
-    if "q" not in typed and ("max_loss" in typed) == ("cap" in typed):
-        raise CommandError(
-            "an interval for the mean needs --max-loss, a public cap, or --cap private, which buys one; "
-            "one for --quantile Q needs none"
-        )
     call = partial(function, **given(typed, function))
-    found, budget = bought(typed, call, {"losses": each(typed.columns["losses"])})
+    found, budget = bought(typed, call, columns_of(typed.columns))
     show(found, function.__name__, typed, budget)

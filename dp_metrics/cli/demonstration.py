@@ -8,25 +8,19 @@ import argparse
 import json
 import os
 import sys
-import tempfile
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
-from itertools import product
+from itertools import groupby, product
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
-from dp_metrics._packages import import_extra
-from dp_metrics.cli.words import SEVERAL, CommandError, add_option, told_as, whole
-from dp_metrics.evaluation.datasets import (
-    DATA_VARIABLE,
-    DATASETS,
-    EMBEDDED,
-    Dataset,
-    DatasetError,
-    get_dataset,
-    load_dataset,
-)
+from dp_metrics._html import rounded
+from dp_metrics.cli import CommandError, told_as
+from dp_metrics.cli.show import table
+from dp_metrics.cli.words import SEVERAL, add_option
+from dp_metrics.evaluation.datasets import EMBEDDED, Dataset, DatasetError, get_dataset, load_dataset
 from dp_metrics.evaluation.engine import ERROR_CAP, ResultRow, ResultsError, Study, StudyError
 
 OUTPUT = Path("dp-metrics-output")
@@ -36,47 +30,42 @@ _clear_errors = partial(told_as, CommandError, DatasetError, ResultsError, Study
 """Makes one clear line of what is wrong with data, results or a study."""
 
 
-def _writable_folder(path: Path) -> Path:
-    """Make the output folder and prove that files can be made there, before time is spent on training."""
+def writable(path: Path, *, is_folder: bool = False) -> Path:
+    """Prove that a file, or a file in a folder, can be written before anything is paid or worked for it."""
+    probe = path / ".dp-metrics" if is_folder else path
     try:
-        path.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryFile(dir=path):
-            pass
+        if is_folder:
+            path.mkdir(parents=True, exist_ok=True)
+        is_new = not probe.exists()
+        probe.open("a", encoding="utf-8").close()
+        if is_new:  # nothing stays where the page is refused
+            probe.unlink()
     except OSError as error:
-        raise CommandError(f"can't write to the output folder {path}: {error.strerror or error}") from error
+        what = "the output folder " * is_folder + str(path)
+        raise CommandError(f"can't write to {what}: {error.strerror or error}") from error
     return path
 
 
-def _add_data_folder(parser: argparse.ArgumentParser) -> None:
-    """Add the option that names the folder of public data."""
-    data = f"folder of the data files (default: the variable {DATA_VARIABLE}; without a file, OpenML)"
-    parser.add_argument("--data-dir", type=Path, metavar="DIR", help=data)
-
-
 def add_data(parser: argparse.ArgumentParser) -> None:
-    """Add the options that name the data of the demonstration."""
-    names = f"data sets of the demonstration, of {', '.join(DATASETS)} (default: {' '.join(EMBEDDED)})"
-    parser.add_argument("--dataset", **SEVERAL, metavar="NAME", help=names)
-    _add_data_folder(parser)
+    """Add the options that name public data.
+
+    Options
+    -------
+    dataset
+        data sets (default: synthetic digits; of `reproduce` the paper's, CIFAR-10 only if torch is
+        installed; a wrong name lists them)
+    data_dir
+        folder of the data files (default: the variable DP_METRICS_DATA; without a file, OpenML)
+    """
+    add_option(parser, add_data, "dataset", **SEVERAL, metavar="NAME", default=[])
+    add_option(parser, add_data, "data_dir", type=Path, metavar="DIR")
 
 
 _STUDIED = (0.1, 0.5, 1.0, 2.0)
 _PAGE_EPSILON, _NO_NOISE = 2.0, 1e6
-_METRICS = {
-    "private_mse": "Mean squared error",
-    "private_mae": "Mean absolute error",
-    "private_variance": "Variance of the target",
-    "private_log_loss": "Log loss",
-}
 
 
-def _number(value: float, digits: int = 5) -> str:
-    """Round to some significant digits; powers of ten only for the very large and the very small."""
-    rounded = float(f"{value:.{digits - 1}e}")
-    return f"{rounded:,.0f}" if 10.0 ** (digits - 1) <= abs(rounded) < 1e10 else f"{rounded:.{digits}g}"
-
-
-def _document(study: Study, rows: Sequence[ResultRow]) -> list[dict[str, Any]]:
+def _rendered(study: Study, rows: Sequence[ResultRow]) -> list[dict[str, Any]]:
     """Return an object for each metric, epsilon and mechanism, those without a release included."""
     found = {(row.metric, row.epsilon, row.mechanism): row for row in rows}
     first = {row.metric: row for row in reversed(rows)}
@@ -105,24 +94,29 @@ def _describe(dataset: Dataset, rows: Sequence[dict[str, Any]]) -> str:
         limit = f"public bounds {dataset.bounds[0]:g} to {dataset.bounds[1]:,.0f}"
     lines = [f"== {dataset.name}: {dataset.task}, {rows[0]['n_test']:,} test records, {limit} =="]
     for metric in dict.fromkeys(row["metric"] for row in rows):
-        group = [row for row in rows if row["metric"] == metric]
-        truth, sampling = (group[0][f"{name}_not_private"] for name in ("true_value", "sampling_error"))
-        capped = "" if group[0]["bounded"] else f", errors capped at {ERROR_CAP:g} x the true value"
-        table: dict[float, dict[str, str]] = {}
-        for row in group:
-            cell = "needs bounds"
-            if row["release"] is not None:
-                cell = f"{_number(row['release'])} ({_number(row['expected_error'], 2)})"
-            table.setdefault(row["epsilon"], {"epsilon": f"{row['epsilon']:g}"})[row["mechanism"]] = cell
+        some = [row for row in rows if row["metric"] == metric]
+        truth, sampling = (
+            rounded(some[0][f"{name}_not_private"]) for name in ("true_value", "sampling_error")
+        )
+        capped = "" if some[0]["bounded"] else f", errors capped at {ERROR_CAP:g} x the true value"
+        cells = [
+            (f"{epsilon:g}", *map(_released, these))
+            for epsilon, these in groupby(some, itemgetter("epsilon"))
+        ]
         lines += [
-            "",
-            f"{_METRICS[metric]} ({metric})",
-            f"  true value               {_number(truth)}  (NOT private, for study)",
-            f"  sampling standard error  {_number(sampling)}  (the error it has anyway; NOT private)",
+            f"\n{metric}",
+            f"  true value               {truth}  (NOT private, for study)",
+            f"  sampling standard error  {sampling}  (the error it has anyway; NOT private)",
             f"  private releases, in brackets the exact expected absolute error{capped}:",
-            import_extra("pandas").DataFrame(table.values()).to_string(index=False, col_space=9),
+            table([("epsilon", *dict.fromkeys(row["mechanism"] for row in some)), *cells], indent="  "),
         ]
     return "\n".join(lines)
+
+
+def _released(row: Mapping[str, Any]) -> str:
+    if row["release"] is None:
+        return "needs bounds"
+    return f"{rounded(row['release'])} ({row['expected_error']:.2g})"
 
 
 @_clear_errors()
@@ -135,7 +129,7 @@ def demonstrate(options: argparse.Namespace) -> None:
     # Everything that can be wrong is looked at before the first model is trained.
     reproduce.check_extras()
     loaded = [(dataset, load_dataset(dataset.name, options.data_dir)) for dataset in datasets]
-    output = _writable_folder(options.output or OUTPUT)
+    output = writable(options.output or OUTPUT, is_folder=True)
     document: dict[str, Any] = {
         "warning": "fields that end in _not_private, and expected errors: for study on public data only",
         "plots": [],
@@ -149,7 +143,7 @@ def demonstrate(options: argparse.Namespace) -> None:
         page.write_text(_page_beside_the_truth(evaluation), encoding="utf-8")
         document["plots"].append(str(plot))
         document["pages"].append(str(page))
-        described = _document(study, rows)
+        described = _rendered(study, rows)
         document["rows"] += described
         if not options.json:
             print(f"{_describe(dataset, described)}\n\nplot written to {plot}", flush=True)
@@ -161,7 +155,7 @@ def demonstrate(options: argparse.Namespace) -> None:
 def _page_beside_the_truth(evaluation: Any) -> str:
     """Return a page about a model of public data, with the exact numbers: for study."""
     from dp_metrics.page.contents import sections_of
-    from dp_metrics.page.page import document, private_evaluate
+    from dp_metrics.page.page import private_evaluate, rendered
 
     predicted = evaluation.prediction
     options: dict[str, Any] = {"y_pred": predicted, "bounds": evaluation.dataset.bounds, "task": "regression"}
@@ -174,7 +168,7 @@ def _page_beside_the_truth(evaluation: Any) -> str:
         warnings.simplefilter("ignore")  # so much epsilon is no privacy: that is the point here
         exact = private_evaluate(evaluation.y_test, **options, epsilon=_NO_NOISE, split=split)
     beside = {name: number.value for name, number in exact.items()}
-    return document(page, sections_of(page, beside))
+    return rendered(page, sections_of(page, beside))
 
 
 def add_reproduce(parser: argparse.ArgumentParser, _words: Sequence[str]) -> None:
@@ -187,8 +181,6 @@ def add_reproduce(parser: argparse.ArgumentParser, _words: Sequence[str]) -> Non
     -------
     figure
         figures (default: all; a wrong name lists them)
-    dataset
-        data sets (default: the paper's; CIFAR-10 only if torch is installed)
     mechanism
         mechanisms (default: all)
     output
@@ -201,11 +193,11 @@ def add_reproduce(parser: argparse.ArgumentParser, _words: Sequence[str]) -> Non
         run nothing: write report.html beside these results, results.csv or its folder
     """
     own = partial(add_option, parser, add_reproduce)
-    for name in ("figure", "dataset", "mechanism"):
+    for name in ("figure", "mechanism"):
         own(name, **SEVERAL, metavar="NAME", default=[])
-    _add_data_folder(parser)
+    add_data(parser)
     own("output", type=Path, default=OUTPUT, metavar="DIR")
-    own("jobs", type=partial(whole, least=1, most=_MOST_JOBS), default=1, metavar="N")
+    own("jobs", type=int, default=1, metavar="N")
     own("quick", action="store_true")
     own("report", type=Path, metavar="RESULTS")
 
@@ -218,7 +210,9 @@ def run_reproduce(typed: argparse.Namespace) -> None:
     if typed.report is not None:
         print(write_report(typed.report))
         return
-    output = _writable_folder(typed.output)
+    if not 1 <= typed.jobs <= _MOST_JOBS:
+        raise CommandError(f"--jobs {typed.jobs} is not a whole number from 1 to {_MOST_JOBS:,}")
+    output = writable(typed.output, is_folder=True)
     how = {"data_dir": typed.data_dir, "jobs": typed.jobs, "quick": typed.quick}
     for path in reproduce(typed.figure, typed.dataset, typed.mechanism, output=output, **how):
         print(path)

@@ -13,10 +13,11 @@ import csv
 import io
 import re
 import textwrap
-from collections.abc import Callable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence, Set
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -24,15 +25,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dp_metrics._packages import import_extra
-from dp_metrics.cli.words import BOOLEANS, MISSING, CommandError, Refusal, add_option, label_reader
+from dp_metrics.cli import CommandError, Refusal
+from dp_metrics.cli.words import BOOLEANS, MISSING, add_option, label_reader
 from dp_metrics.inputs.arrays import ArgumentShape
 from dp_metrics.inputs.models import NamedColumns
 from dp_metrics.inputs.options import did_you_mean
-from dp_metrics.metrics import Metric
 
 _LARGEST_WHOLE = 2**53
-_IF_LABELS_ARE_TEXT = " (for labels that are text, pass --labels)"
-
+_IF_TEXT = " (for labels that are text, pass --labels; for groups, --group-labels of text)"
 
 Chunk: TypeAlias = dict[str, Any]
 Progress: TypeAlias = Callable[[float], object]
@@ -40,10 +40,11 @@ Progress: TypeAlias = Callable[[float], object]
 
 _CSV_BLOCK = 1 << 20  # bytes, and the longest row; the reader looks a few blocks ahead
 _QUOTE = ord('"')
-_DELIMITERS = {",": ",", ";": ";", "|": "|", "tab": "\t"}
+_DELIMITERS = {",": ",", ";": ";", "|": "|", "tab": "\t", "\t": "\t", "\\t": "\t"}
 _BOM = b"\xef\xbb\xbf"
 _BOMS_OF_UTF_16 = (b"\xff\xfe", b"\xfe\xff")
 _MOST_SHOWN = 500  # characters of the names of columns
+_SUFFIXES = (".csv", ".parquet", ".pq")
 _PARQUET_ROWS = 1 << 16
 _PARQUET_BUFFER = 1 << 20  # bytes
 _LIKE_A_NUMBER = re.compile(r"[-+.,\s0-9]*[0-9][.,\s0-9]*([eE][+-]?[0-9]+)?\s*")  # with any decimal mark
@@ -59,56 +60,59 @@ class Column:
         Its name.
     is_label : bool, default=False
         Whether each cell holds a label or an id, and no number.
-    if_text : str, default=""
-        For messages: what to do about text where numbers are needed.
-    labels : sequence, default=()
-        The labels that were given; none: any.
+    labels : sequence or None, default=None
+        The public labels that cells are, of which none: any, or whole numbers from 0. None: they hold none.
     is_named : bool, default=False
         Whether the names of columns say which is which: those of labels may, and those of several features.
     """
 
     name: str
     is_label: bool = False
-    if_text: str = ""
-    labels: Sequence[Any] = ()
+    labels: Sequence[Any] | None = None
     is_named: bool = False
+
+    @property
+    def if_text(self) -> str:
+        """For messages: what to do about text where numbers are needed."""
+        return "" if self.labels is None else _IF_TEXT
+
+    @property
+    def missing(self) -> Refusal:
+        """What is raised for a cell that is missing."""
+        return Refusal(f"column {self.name!r}: a value is missing; nothing was spent")
 
 
 Columns: TypeAlias = Mapping[str, Sequence[Column]]
 """The columns of each argument: an array with one dimension if there is one column."""
 
 
-def each(names: Sequence[str], **how: Any) -> list[Column]:
-    """Return columns that are read alike, as `Column` takes it."""
-    return [Column(name, **how) for name in names]
-
-
-def columns_of(row: Metric, argument: str, names: Sequence[str], options: Mapping[str, Any]) -> list[Column]:
-    """Return how the columns of an argument are read, which follows from the metric and from public labels.
+def columns_of(
+    named: Mapping[str, Sequence[str]], labelled: Collection[str] = (), labels: Any = ()
+) -> dict[str, list[Column]]:
+    """Return how columns are read, which follows from public things only.
 
     Parameters
     ----------
-    row : Metric
-        The metric.
-    argument : str
-        Which argument of it.
-    names : sequence of str
-        Names of the columns.
-    options : mapping
-        Public options, of which `labels` tells whether labels are text.
+    named : mapping of str to sequence of str
+        The names of the columns of each argument.
+    labelled : collection of str, default=()
+        The arguments that hold labels.
+    labels : sequence or None, default=()
+        The public labels. None: whole numbers from 0. Empty: any, which nobody can list.
     """
-    if not (row.predicts_labels or ("labels" in row.options and argument == row.data[0])):
-        return each(names, is_named="labels" in row.options)
-    if "labels" not in row.options:
-        return each(names, is_label=True)
-    return columns_of_labels(names, options.get("labels"), _IF_LABELS_ARE_TEXT)
-
-
-def columns_of_labels(names: Sequence[str], labels: Any, if_text: str = "") -> list[Column]:
-    """Return how columns of these public labels are read; None stands for whole numbers from 0."""
-    known = labels if isinstance(labels, list | tuple) else ()
+    known = labels if isinstance(labels, list | tuple) else [0]
     are_numbers = all(isinstance(label, int | float) and abs(label) < _LARGEST_WHOLE for label in known)
-    return each(names, is_label=not are_numbers, if_text=if_text, labels=() if are_numbers else known)
+    of_labels = {"is_label": not (known and are_numbers), "labels": () if are_numbers else known}
+    of_others = {"is_named": labels != ()}
+    kinds: dict[str, Any] = {
+        **dict.fromkeys(labelled, of_labels),
+        "groups": {"is_label": True},
+        "sample_weight": {},
+    }
+    return {
+        argument: [Column(name, **kinds.get(argument, of_others)) for name in names]
+        for argument, names in named.items()
+    }
 
 
 class Predictions:
@@ -134,13 +138,23 @@ class Predictions:
 
     there: Sequence[str]
 
-    def __init__(self, path: Path, arguments: Columns, delimiter: str = ",", decimal: str = ".") -> None:
+    def __init__(
+        self, path: Path, arguments: Columns, delimiter: str | None = None, decimal: str | None = None
+    ) -> None:
+        if path.suffix.lower() not in _SUFFIXES:
+            raise CommandError(f"{path} is no file of a known kind: {', '.join(_SUFFIXES)}")
+        is_csv = path.suffix.lower() == ".csv"
+        if (delimiter or decimal) and not is_csv:
+            raise CommandError(f"{path} is no CSV file: it takes no --delimiter and no --decimal")
+        if not path.is_file():
+            raise CommandError(f"there is no file {path}")
         self._path, self._arguments = path, arguments
-        self._delimiter, self._decimal = delimiter, decimal
+        self._delimiter, self._decimal = delimiter or ",", decimal or "."
         self._pa: Any = import_extra("pyarrow", "cli")
-        self._columns = {one.name: one for columns in arguments.values() for one in columns}
+        self._columns = dict.fromkeys(one.name for one in chain(*arguments.values()))
+        self._batches = self._csv_batches if is_csv else self._parquet_batches
         with self._reading():
-            self._types = self._read_types()
+            self._types = self._csv_types() if is_csv else self._parquet_types()
 
     def chunks(self, progress: Progress, only: Set[str] | None = None) -> Iterator[Chunk]:
         """Yield the records in chunks; the last one has come only if the whole file could be read.
@@ -169,104 +183,8 @@ class Predictions:
         """Return the public form of each argument, before any record is read."""
         return {name: ArgumentShape.of(one, np.asarray(one)) for name, one in self.no_records().items()}
 
-    def _read_types(self) -> dict[str, Any]:
-        """Return the type of each column that was asked for, once these are found in the file."""
-        raise NotImplementedError
-
-    def _batches(self, progress: Progress) -> Iterator[Any]:
-        raise NotImplementedError
-
-    def _find(self, instead: str = "") -> None:
-        """Raise unless each column is there once; say which there are, or something instead."""
-        for name in self._columns:
-            if self.there.count(name) != 1:
-                number = "no column" if name not in self.there else "more than one column"
-                names = textwrap.shorten(", ".join(map(repr, self.there)), _MOST_SHOWN, placeholder=" ...")
-                hint = instead or f"; it has {names}.{did_you_mean(name, self.there)}"
-                raise CommandError(f"{self._path} has {number} {name!r}{hint}")
-
-    def _arrays(self, batch: Any, only: Set[str] | None = None) -> Chunk:
-        chunk, n = {}, batch.num_rows
-        for argument, columns in self._arguments.items():
-            if only is None or argument in only:
-                arrays = [self._array(batch.column(one.name), one) for one in columns]
-            else:
-                arrays = [np.full(n, np.nan)] * len(columns)
-            array = arrays[0] if len(arrays) == 1 else np.column_stack(arrays)
-            chunk[argument] = self._named(array, columns)
-        return chunk
-
-    def _named(self, array: NDArray[Any], columns: Sequence[Column]) -> Any:
-        """Return an array with the names of its columns, where these may tell something."""
-        return NamedColumns(array, tuple([one.name for one in columns])) if columns[0].is_named else array
-
-    def _array(self, cells: Any, column: Column) -> NDArray[Any]:
-        if cells.null_count:
-            raise _missing(column)
-        of = self._pa.types
-        if of.is_dictionary(cells.type):
-            cells = cells.dictionary_decode()
-        is_text = of.is_string(cells.type) or of.is_large_string(cells.type)
-        if column.is_label and is_text:
-            return self._labels(cells, column)
-        if not column.is_label and (is_text or of.is_decimal(cells.type)):
-            return self._numbers(cells, column)
-        return np.asarray(cells.to_numpy(zero_copy_only=False))
-
-    def _labels(self, cells: Any, column: Column) -> NDArray[Any]:
-        """Return the label or id in each cell of text."""
-        coded = cells.dictionary_encode()
-        read = label_reader(column.labels, self._decimal)
-        known = [read(text) for text in coded.dictionary.to_pylist()]
-        if any(one is None for one in known):
-            raise _missing(column)
-        spelled = np.fromiter(known, dtype=object, count=len(known))
-        codes: NDArray[np.intp] = coded.indices.to_numpy(zero_copy_only=False).astype(np.intp)
-        return spelled[codes]
-
-    def _numbers(self, cells: Any, column: Column) -> NDArray[Any]:
-        """Return the number in each cell of text, or of decimals, which as text become the nearest floats."""
-        compute, pa = import_extra("pyarrow.compute", "cli"), self._pa
-        text = compute.utf8_trim_whitespace(compute.cast(cells, pa.string()))
-        if self._decimal == ",":
-            # a point becomes what no number holds
-            text = compute.replace_substring(compute.replace_substring(text, ".", "?"), ",", ".")
-        try:
-            numbers = compute.cast(text, pa.float64())
-        except pa.ArrowInvalid:
-            if compute.any(compute.is_in(text, value_set=pa.array(sorted(MISSING)))).as_py():
-                raise _missing(column) from None
-            for spelled, truth in BOOLEANS.items():
-                text = compute.if_else(compute.equal(text, spelled), str(int(truth)), text)
-            try:
-                numbers = compute.cast(text, pa.float64())
-            except pa.ArrowInvalid:
-                raise Refusal(
-                    f"column {column.name!r} holds something that is no number{column.if_text}; "
-                    "nothing was spent"
-                ) from None
-        if compute.any(compute.is_nan(numbers)).as_py():  # spelled in another way, such as -nan
-            raise _missing(column)
-        return np.asarray(numbers.to_numpy(zero_copy_only=False))
-
-    @contextmanager
-    def _reading(self) -> Iterator[None]:
-        try:
-            yield
-        except (self._pa.ArrowException, UnicodeError, csv.Error, EOFError, OSError) as error:
-            if isinstance(error, FileNotFoundError | PermissionError | IsADirectoryError):
-                raise
-            # the message of the reader quotes the row
-            raise Refusal(
-                f"{self._path} can't be read: it is damaged or cut off, or not UTF-8, or a row does not have "
-                "as many cells as the header; nothing was spent"
-            ) from None
-
-
-class _CsvFile(Predictions):
-    """A CSV file: UTF-8, with one line of column names."""
-
-    def _read_types(self) -> dict[str, Any]:
+    def _csv_types(self) -> dict[str, Any]:
+        """Return that all columns hold text, once they are found; the file is UTF-8, with a line of names."""
         with self._path.open("rb") as raw:
             first = raw.read(2)
         if first in _BOMS_OF_UTF_16 or b"\0" in first:
@@ -278,13 +196,12 @@ class _CsvFile(Predictions):
             self.there = next(csv.reader(file, delimiter=_DELIMITERS[self._delimiter]), [])
         # without a line of names the first one is a record, which holds a number or no name that was typed
         are_names = any(name in self.there for name in self._columns)
-        if are_names and not any(map(_LIKE_A_NUMBER.fullmatch, self.there)):
-            self._find()
-        mark = repr(self._delimiter)
-        self._find(f": its first line must hold the names, with {mark} between them (or pass --delimiter)")
+        are_names = are_names and not any(map(_LIKE_A_NUMBER.fullmatch, self.there))
+        marks = f"with {self._delimiter!r} between them (or pass --delimiter)"
+        self._find("" if are_names else f": its first line must hold the names, {marks}")
         return dict.fromkeys(self._columns, self._pa.string())
 
-    def _batches(self, progress: Progress) -> Iterator[Any]:
+    def _csv_batches(self, progress: Progress) -> Iterator[Any]:
         reader = import_extra("pyarrow.csv", "cli")
         with _WatchedFile(self._path, progress, _DELIMITERS[self._delimiter]) as file:
             yield from reader.open_csv(
@@ -311,30 +228,23 @@ class _CsvFile(Predictions):
                     "can tell where rows end; nothing was spent"
                 )
 
-
-class _ParquetFile(Predictions):
-    """A Parquet file, whose columns have types."""
-
-    def _read_types(self) -> dict[str, Any]:
+    def _parquet_types(self) -> dict[str, Any]:
+        """Return the type of each column that was asked for, once they are found."""
         schema = import_extra("pyarrow.parquet", "cli").read_schema(self._path)
         self.there = schema.names
         self._find()
-        for columns in self._arguments.values():
-            for column in columns:
-                self._check_type(schema.field(column.name).type, column)
+        of = self._pa.types
+        for column in chain(*self._arguments.values()):
+            found = schema.field(column.name).type
+            there = found.value_type if of.is_dictionary(found) else found
+            are_numbers = of.is_primitive(there) and not of.is_temporal(there)
+            if not (self._is_text(there) or are_numbers or of.is_decimal(there)):
+                raise CommandError(f"column {column.name!r} holds {there}: numbers or text are needed")
+            if self._is_text(there) and not column.is_label:
+                raise CommandError(f"column {column.name!r} holds text: numbers are needed{column.if_text}")
         return {name: schema.field(name).type for name in self._columns}
 
-    def _check_type(self, found: Any, column: Column) -> None:
-        of = self._pa.types
-        there = found.value_type if of.is_dictionary(found) else found
-        is_text = of.is_string(there) or of.is_large_string(there)
-        are_numbers = (of.is_floating, of.is_integer, of.is_boolean, of.is_decimal)
-        if not (is_text or any(is_number(there) for is_number in are_numbers)):
-            raise CommandError(f"column {column.name!r} holds {there}: numbers or text are needed")
-        if is_text and not column.is_label:
-            raise CommandError(f"column {column.name!r} holds text: numbers are needed{column.if_text}")
-
-    def _batches(self, progress: Progress) -> Iterator[Any]:
+    def _parquet_batches(self, progress: Progress) -> Iterator[Any]:
         reader = import_extra("pyarrow.parquet", "cli")
         with reader.ParquetFile(self._path, buffer_size=_PARQUET_BUFFER, pre_buffer=False) as file:
             rows = max(file.metadata.num_rows, 1)
@@ -343,35 +253,92 @@ class _ParquetFile(Predictions):
                     yield batch
                     progress(batch.num_rows / rows)
 
+    def _find(self, instead: str = "") -> None:
+        """Raise unless each column is there once; say which there are, or something instead."""
+        for name in self._columns:
+            if self.there.count(name) != 1:
+                number = "no column" if name not in self.there else "more than one column"
+                names = textwrap.shorten(", ".join(map(repr, self.there)), _MOST_SHOWN, placeholder=" ...")
+                hint = instead or f"; it has {names}.{did_you_mean(name, self.there)}"
+                raise CommandError(f"{self._path} has {number} {name!r}{hint}")
 
-_SUFFIXES: Mapping[str, type[Predictions]] = {
-    ".csv": _CsvFile,
-    ".parquet": _ParquetFile,
-    ".pq": _ParquetFile,
-}
+    def _is_text(self, kind: Any) -> bool:
+        of = self._pa.types
+        return bool(of.is_string(kind) or of.is_large_string(kind))
 
+    def _arrays(self, batch: Any, only: Set[str] | None = None) -> Chunk:
+        chunk, n = {}, batch.num_rows
+        for argument, columns in self._arguments.items():
+            if only is None or argument in only:
+                arrays = [self._array(batch.column(one.name), one) for one in columns]
+            else:
+                arrays = [np.full(n, np.nan)] * len(columns)
+            array = arrays[0] if len(arrays) == 1 else np.column_stack(arrays)
+            chunk[argument] = self._named(array, columns)
+        return chunk
 
-def open_predictions(path: Path, arguments: Columns, **written: str | None) -> Predictions:
-    """Return a file; only the names and types of its columns have been read.
+    def _named(self, array: NDArray[Any], columns: Sequence[Column]) -> Any:
+        """Return an array with the names of its columns, where these may tell something."""
+        return NamedColumns(array, tuple([one.name for one in columns])) if columns[0].is_named else array
 
-    Parameters
-    ----------
-    path : Path
-        The file.
-    arguments : mapping of str to sequence of Column
-        The columns of each argument.
-    **written : str or None
-        `delimiter` and `decimal` of a CSV file; None: as usual.
-    """
-    marks = {name: mark for name, mark in written.items() if mark is not None}
-    kind = path.suffix.lower()
-    if kind not in _SUFFIXES:
-        raise CommandError(f"{path} is no file of a known kind: {', '.join(_SUFFIXES)}")
-    if marks and kind != ".csv":
-        raise CommandError(f"{path} is no CSV file: it takes no --delimiter and no --decimal")
-    if not path.is_file():
-        raise CommandError(f"there is no file {path}")
-    return _SUFFIXES[kind](path, arguments, **marks)
+    def _array(self, cells: Any, column: Column) -> NDArray[Any]:
+        if cells.null_count:
+            raise column.missing
+        of = self._pa.types
+        if of.is_dictionary(cells.type):
+            cells = cells.dictionary_decode()
+        if column.is_label and self._is_text(cells.type):
+            return self._labels(cells, column)
+        if not column.is_label and (self._is_text(cells.type) or of.is_decimal(cells.type)):
+            return self._numbers(cells, column)
+        return np.asarray(cells.to_numpy(zero_copy_only=False))
+
+    def _labels(self, cells: Any, column: Column) -> NDArray[Any]:
+        """Return the label or id in each cell of text."""
+        coded = cells.dictionary_encode()
+        read = label_reader(column.labels or (), self._decimal)
+        known: NDArray[Any] = np.array([read(text) for text in coded.dictionary.to_pylist()], dtype=object)
+        if any(one is None for one in known):
+            raise column.missing
+        return np.asarray(known[coded.indices.to_numpy(zero_copy_only=False)])
+
+    def _numbers(self, cells: Any, column: Column) -> NDArray[Any]:
+        """Return the number in each cell of text, or of decimals, which as text become the nearest floats."""
+        compute, pa = import_extra("pyarrow.compute", "cli"), self._pa
+        text = compute.utf8_trim_whitespace(compute.cast(cells, pa.string()))
+        if self._decimal == ",":
+            # a point becomes what no number holds
+            text = compute.replace_substring(compute.replace_substring(text, ".", "?"), ",", ".")
+        try:
+            numbers = compute.cast(text, pa.float64())
+        except pa.ArrowInvalid:
+            if compute.any(compute.is_in(text, value_set=pa.array(sorted(MISSING)))).as_py():
+                raise column.missing from None
+            for spelled, truth in BOOLEANS.items():
+                text = compute.if_else(compute.equal(text, spelled), str(int(truth)), text)
+            try:
+                numbers = compute.cast(text, pa.float64())
+            except pa.ArrowInvalid:
+                raise Refusal(
+                    f"column {column.name!r} holds something that is no number{column.if_text}; "
+                    "nothing was spent"
+                ) from None
+        if compute.any(compute.is_nan(numbers)).as_py():  # spelled in another way, such as -nan
+            raise column.missing
+        return np.asarray(numbers.to_numpy(zero_copy_only=False))
+
+    @contextmanager
+    def _reading(self) -> Iterator[None]:
+        try:
+            yield
+        except (self._pa.ArrowException, UnicodeError, csv.Error, EOFError, OSError) as error:
+            if isinstance(error, FileNotFoundError | PermissionError | IsADirectoryError):
+                raise
+            # the message of the reader quotes the row
+            raise Refusal(
+                f"{self._path} can't be read: it is damaged or cut off, or not UTF-8, or a row does not have "
+                "as many cells as the header; nothing was spent"
+            ) from None
 
 
 MEDS = {
@@ -383,26 +350,25 @@ MEDS = {
 """The columns of predictions in the format of MEDS, by argument; a file may lack one of the predictions."""
 
 
-def add_dialect(parser: argparse.ArgumentParser) -> None:
-    """Add the options that say how a file is written.
+def add_file(parser: argparse.ArgumentParser, nargs: str | None = None) -> None:
+    """Add the options that say which file there is, and how it is written.
 
     Options
     -------
+    predictions
+        file: .csv, .parquet or .pq; `evaluate` without one demonstrates
     delimiter
         what stands between the cells of a CSV file: ',' (default), ';', '|' or tab
     decimal
         decimal mark of the numbers of a CSV file: '.' (default) or ','
     """
-    own = partial(add_option, parser, add_dialect, metavar="MARK")
-    own("delimiter", "--delimiter", "--sep", type=_delimiter, choices=[*_DELIMITERS])
-    own("decimal", choices=[".", ","])
+    own = partial(add_option, parser, add_file)
+    own("predictions", "predictions", type=Path, nargs=nargs, metavar="PREDICTIONS")
+    own("delimiter", "--delimiter", "--sep", choices=_DELIMITERS, metavar="MARK")
+    own("decimal", choices=[".", ","], metavar="MARK")
 
 
-def _delimiter(text: str) -> str:
-    return "tab" if text in ("\t", "\\t") else text
-
-
-class _WatchedFile(io.RawIOBase):
+class _WatchedFile(io.FileIO):
     """The bytes of a file, which tells whether it ended in a quoted cell, and where cells are quoted.
 
     A reader takes a quotation mark within a cell as it stands, unless the cell begins with one: then one
@@ -410,8 +376,8 @@ class _WatchedFile(io.RawIOBase):
     """
 
     def __init__(self, path: Path, progress: Progress, delimiter: str = ",") -> None:
-        super().__init__()
-        self._file, self._size, self._progress = path.open("rb"), max(path.stat().st_size, 1), progress
+        super().__init__(path)
+        self._size, self._progress = max(path.stat().st_size, 1), progress
         # a quotation mark opens a cell after these, and closes one before them
         self._beside_quotes = np.frombuffer(f'{delimiter}\r\n"'.encode(), dtype=np.uint8)
         self._last, self._quotes, self.has_stray_quotes = b"", 0, False
@@ -422,15 +388,8 @@ class _WatchedFile(io.RawIOBase):
         return self._quotes % 2 == 1
 
     def read(self, size: int | None = -1) -> bytes:
-        """Return the next bytes."""
-        block = self._file.read(-1 if size is None else size)
-        self._watch(block)
-        self._last = block[-1:] or self._last
-        self._progress(len(block) / self._size)
-        return block
-
-    def _watch(self, block: bytes) -> None:
-        """Count the quotation marks; the first, third and so on open a cell, the others close it."""
+        """Return the next bytes; the first, third and so on of their quotation marks open a cell."""
+        block = super().read(size) or b""
         # the last byte of the block before comes first, because its right neighbour is known only now
         after_last = self._last + block if self._last else b"\n" + block.removeprefix(_BOM)
         there = np.frombuffer(after_last, dtype=np.uint8)
@@ -442,16 +401,6 @@ class _WatchedFile(io.RawIOBase):
         allowed = np.isin(np.concatenate([before, after]), self._beside_quotes)
         self._quotes += block.count(b'"')
         self.has_stray_quotes = self.has_stray_quotes or not allowed.all()
-
-    def readable(self) -> bool:
-        """Return that it is."""
-        return True
-
-    def close(self) -> None:
-        """Close the file."""
-        self._file.close()
-        super().close()
-
-
-def _missing(column: Column) -> Refusal:
-    return Refusal(f"column {column.name!r}: a value is missing; nothing was spent")
+        self._last = block[-1:] or self._last
+        self._progress(len(block) / self._size)
+        return block

@@ -2,40 +2,25 @@
 
 import argparse
 import inspect
-import json
 import math
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import Any, TypeAlias
+from typing import Any
 
 from dp_metrics._packages import import_extra
 from dp_metrics.analysis import auditing
 from dp_metrics.analysis.guesses import MOST_RECORDS, hints_of
 from dp_metrics.analysis.planning import ReleasePlan, plan_release
-from dp_metrics.cli.show import table
-from dp_metrics.cli.words import (
-    SEVERAL,
-    CommandError,
-    add_json,
-    add_metric,
-    add_option,
-    add_options,
-    epsilon,
-    given,
-    mistakes,
-    options_of,
-    typed_after,
-    whole,
-)
+from dp_metrics.cli import CommandError, mistakes
+from dp_metrics.cli.show import add_json, say, table
+from dp_metrics.cli.words import SEVERAL, add_option, add_options, epsilon, given, metrics_typed
 from dp_metrics.metrics import METRICS, row_of
 from dp_metrics.release.stored_questions import WEIGHTS
 
 _GOALS = ("error", "width")
 _EPSILONS = (1.0, 0.1, 0.3, 3.0, 10.0)
 _HINTS = ("positives", "predicted_positives", "classes", "law")
-_Plans: TypeAlias = list[tuple[str, ReleasePlan]]  # with the metric as it was typed
-_Tables: TypeAlias = Sequence[tuple[str, Sequence[Sequence[str]]]]  # with their titles
 
 
 def add_metrics(parser: argparse.ArgumentParser, _words: Sequence[str]) -> None:
@@ -56,18 +41,17 @@ def run_metrics(typed: argparse.Namespace) -> None:
         }
         for row in METRICS.values()
     ]
-    if typed.json:
-        print(json.dumps(described, indent=2))
-        return
+    lines = []
     for one in described:
         exact = f", for {one['exact_function']}" if one["exact_function"] else ""
-        print(f"{one['name']}{exact}\n    {one['summary']}")
+        lines += [f"{one['name']}{exact}", f"    {one['summary']}"]
         named = [
             f"{name} (required)" if name in one["required"] else f"{name}={default!r}"
             for name, default in one["options"].items()
         ]
         if named:
-            print(f"    options: {', '.join(named)}")
+            lines.append(f"    options: {', '.join(named)}")
+    say(typed, lambda: described, lines)
 
 
 # plan
@@ -90,36 +74,59 @@ def add_plan(parser: argparse.ArgumentParser, words: Sequence[str]) -> None:
     """
     own = partial(add_option, parser, add_plan)
     own("metric", **SEVERAL, metavar="NAME=GUESS", required=True)
-    own("n", **SEVERAL, type=partial(whole, least=2, most=MOST_RECORDS), metavar="N")
+    own("n", **SEVERAL, type=int, metavar="N")
     own("epsilon", **SEVERAL, type=epsilon, metavar="E")
     add_options(parser, plan_release, (*_GOALS, *_HINTS))
     add_json(parser)
-    add_metric(parser, [word.partition("=")[0] for word in typed_after(words, "--metric")])
+    for row in metrics_typed(words, "--metric"):
+        add_options(parser, row.function, row.options.keys() - {*WEIGHTS} | {"neighboring", "mechanism"})
 
 
 def run_plan(typed: argparse.Namespace) -> None:
-    """Print two tables of errors, or what an error or a width takes."""
-    goal = {name: value for name, value in given(typed, plan_release).items() if name in _GOALS}
+    """Print what errors to expect, or what an error or a width takes."""
+    known = given(typed, plan_release)
+    goal = {name: known[name] for name in _GOALS if name in known}
     with mistakes():
-        plans, tables = (_plans_for if goal else _tables_of_errors)(typed, **goal)
-    if typed.json:
-        print(json.dumps({"plans": [{"metric": word, **vars(plan)} for word, plan in plans]}, indent=2))
-        return
-    for title, rows in tables:
-        print(f"{title}\n{table(rows, '  ')}\n")
-    print("Assumed; no data were read:")
-    for word in dict(plans):
-        print(f"  {word}: {next(plan.assumes for name, plan in plans if name == word)}")
+        planned = _planned(typed, {name: known[name] for name in _HINTS if name in known})
+        cells = _asked(typed, goal)
+        plans = [(word, of(**one, **goal)) for some in cells for word, of in planned.items() for one in some]
+    rows = {("metric", "records", "epsilon", "error", "width"): None}  # the two tables have one cell both
+    for word, plan in sorted(plans, key=lambda one: typed.metric.index(one[0])):
+        error = " to ".join(f"{end:.2g}" for end in plan.error_range or (plan.error,))
+        width = "" if plan.width is None else f"{plan.width:.2g}"
+        rows[word, f"{plan.n:,}", f"{plan.epsilon:g}", error, width] = None
+    wanted = "".join(f", for {name} at most {most:g}" for name, most in goal.items())
+    lines = [f"Mean absolute error by the noise, and width of limits among all people{wanted}"]
+    lines += [table([*rows], "  "), "", "Assumed; no data were read:"]
+    for word in planned:
+        lines.append(f"  {word}: {next(plan.assumes for name, plan in plans if name == word)}")
     if any(plan.error_range for _, plan in plans):
-        print("\nRanges are from light tails (normal errors) to heavy ones: plan for the larger error.")
+        lines += ["", "Ranges are from light tails (normal errors) to heavy ones: plan for the larger error."]
     off_by = max(plan.off_by / plan.error for _, plan in plans)
-    print(f"\nErrors are simulated: they may be off by {math.ceil(100 * off_by)} % at most.")
+    lines += ["", f"Errors are simulated: they may be off by {math.ceil(100 * off_by)} % at most."]
+    say(typed, lambda: {"plans": [{"metric": word, **vars(plan)} for word, plan in plans]}, lines)
 
 
-def _planned(typed: argparse.Namespace) -> dict[str, Callable[..., ReleasePlan]]:
+def _asked(typed: argparse.Namespace, goal: Mapping[str, float]) -> list[list[dict[str, Any]]]:
+    """Return for which records and epsilons to plan: by epsilon, and then by number of records."""
+    if goal:
+        if max(len(typed.n or ()), len(typed.epsilon or ())) > 1:
+            raise CommandError("with --error or --width pass one --n or one --epsilon")
+        given_too = {name: getattr(typed, name) for name in ("n", "epsilon")}
+        return [[{name: values[0] for name, values in given_too.items() if values}]]
+    if not typed.n:
+        raise CommandError("pass --n, a number of records, or --error or --width to get one")
+    n, at = typed.n[0], float((typed.epsilon or _EPSILONS)[0])
+    about = [n // 4, n // 2, n, 2 * n, 4 * n] if len(typed.n) == 1 else sorted({*typed.n})
+    return [
+        [{"n": n, "epsilon": one} for one in sorted({*map(float, typed.epsilon or _EPSILONS)})],
+        [{"n": size, "epsilon": at} for size in about if len(typed.n) > 1 or 2 <= size <= MOST_RECORDS],
+    ]
+
+
+def _planned(typed: argparse.Namespace, hints: Mapping[str, Any]) -> dict[str, Callable[..., ReleasePlan]]:
     """Return, of each metric as it was typed, its plan given all but one of n, epsilon and error or width."""
     planned = dict[str, Callable[..., ReleasePlan]]()
-    hints = {name: value for name, value in given(typed, plan_release).items() if name in _HINTS}
     unused = {*hints}
     for word in typed.metric:
         name, _, guess = word.partition("=")
@@ -130,54 +137,11 @@ def _planned(typed: argparse.Namespace) -> dict[str, Callable[..., ReleasePlan]]
             raise CommandError(f"--metric takes NAME=GUESS, such as roc_auc=0.8, not {word!r}") from None
         hinted = {hint: hints[hint] for hint in hints_of(row) if hint in hints}
         unused -= {*hinted}
-        options = options_of(typed, row)
-        planned[word] = partial(plan_release, name, guess=value, **fixed, **options, **hinted)
+        options = {**fixed, **given(typed, row.function), **hinted}
+        planned[word] = partial(plan_release, name, guess=value, **options)
     if unused:
         raise CommandError(f"none of these metrics takes {' or '.join(sorted(unused))}")
     return planned
-
-
-def _plans_for(typed: argparse.Namespace, **goal: float) -> tuple[_Plans, _Tables]:
-    """Return the plan of each metric for an error or a width, and a table of them."""
-    fixed = {name: getattr(typed, name) for name in ("n", "epsilon")}
-    if any(len(values or ()) > 1 for values in fixed.values()):
-        raise CommandError("with --error or --width pass one --n or one --epsilon")
-    known = {name: values[0] for name, values in fixed.items() if values}
-    plans = [(word, of(**known, **goal)) for word, of in _planned(typed).items()]
-    rows = [("metric", "records", "epsilon", "error", "width")]
-    for word, plan in plans:
-        width = "" if plan.width is None else f"{plan.width:.2g}"
-        rows.append((word, f"{plan.n:,}", f"{plan.epsilon:g}", _between(plan), width))
-    ((what, most),) = goal.items()
-    title = f"What an {what if what == 'error' else 'interval with a width'} of at most {most:g} takes"
-    return plans, [(title, rows)]
-
-
-def _tables_of_errors(typed: argparse.Namespace) -> tuple[_Plans, _Tables]:
-    """Return the plans of each metric by epsilon and by number of records, and a table of each."""
-    if not typed.n:
-        raise CommandError("pass --n, a number of records, or --error or --width to get one")
-    n, at = typed.n[0], float((typed.epsilon or _EPSILONS)[0])
-    epsilons = sorted({*map(float, typed.epsilon or _EPSILONS)})
-    about = [n // 4, n // 2, n, 2 * n, 4 * n] if len(typed.n) == 1 else sorted({*typed.n})
-    sizes = [size for size in about if 2 <= size <= MOST_RECORDS]
-    planned, plans, tables = _planned(typed), [], []
-    for title, corner, cells in (
-        (f"{n:,} records", "epsilon", {f"{one:g}": {"n": n, "epsilon": one} for one in epsilons}),
-        (f"epsilon {at:g}", "records", {f"{size:,}": {"n": size, "epsilon": at} for size in sizes}),
-    ):
-        rows = [(corner, *cells)]
-        for word, of in planned.items():
-            row = [of(**cell) for cell in cells.values()]
-            plans += [(word, plan) for plan in row]
-            rows.append((word, *map(_between, row)))
-        tables.append((f"Mean absolute error by the noise, {title}", rows))
-    return plans, tables
-
-
-def _between(plan: ReleasePlan) -> str:
-    """Return an expected error, or the range of it."""
-    return " to ".join(f"{end:.2g}" for end in plan.error_range or (plan.error,))
 
 
 # audit
@@ -190,30 +154,31 @@ def add_audit(parser: argparse.ArgumentParser, _words: Sequence[str]) -> None:
     claim is refuted. No real data are read.
     """
     audit, claims = auditing.run_audit, "Claims to check (default: 0.1 1 4)"
-    add_option(parser, audit, "epsilons", "--epsilon", type=epsilon, help=claims)
-    add_options(parser, audit, ("n", "steps", "mechanisms"), mechanisms="--mechanism", n="--records")
+    default: dict[str, Any] = {"required": False, "default": [0.1, 1.0, 4.0]}
+    add_option(parser, audit, "epsilons", "--epsilon", type=epsilon, help=claims, **default)
+    add_options(parser, audit, ("n", "steps", "mechanisms"), mechanisms=["--mechanism"], n=["--records"])
     add_json(parser)
 
 
 def run_audit(typed: argparse.Namespace) -> int:
     """Print what the audit finds; return whether it refutes a claim."""
     bar = partial(import_extra("tqdm", "cli").tqdm, desc="audit", unit="claim", file=sys.stderr, disable=None)
-    asked = {"epsilons": [0.1, 1.0, 4.0], **given(typed, auditing.run_audit)}
+    asked = given(typed, auditing.run_audit)
     with mistakes():
         findings = auditing.run_audit(**asked, progress=bar)
     passed = all(result.passed for result in findings.values())
-    if typed.json:
-        rows = [
-            {
-                "metric": metric, "mechanism": mechanism, "epsilon": epsilon,
-                "worst_loss": found.worst, "pairs": found.pairs, "passed": found.passed,
-            }
-            for (metric, mechanism, epsilon), found in findings.items()
-        ]  # fmt: skip
-        print(json.dumps({"passed": passed, "findings": rows}, indent=2))
-    else:
-        claims = ", ".join(f"{float(one):g}" for one in asked["epsilons"])
-        print(f"Worst privacy loss found / epsilon, over epsilon = {claims}:\n")
-        print(f"{auditing.to_table(findings)}\n")
-        print(max(findings.values(), key=lambda found: found.share))
+    rows = [
+        {
+            "metric": metric, "mechanism": mechanism, "epsilon": epsilon,
+            "worst_loss": found.worst, "pairs": found.pairs, "passed": found.passed,
+        }
+        for (metric, mechanism, epsilon), found in findings.items()
+    ]  # fmt: skip
+    claims = ", ".join(f"{float(one):g}" for one in typed.epsilons)
+    lines = [
+        f"Worst privacy loss found / epsilon, over epsilon = {claims}:",
+        f"\n{auditing.to_table(findings)}\n",
+        str(max(findings.values(), key=lambda found: found.share)),
+    ]
+    say(typed, lambda: {"passed": passed, "findings": rows}, lines)
     return 0 if passed else 1

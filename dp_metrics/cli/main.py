@@ -11,7 +11,7 @@ from importlib import import_module
 from typing import NoReturn
 
 from dp_metrics._packages import MissingExtraError, __version__
-from dp_metrics.cli.words import CommandError, Refusal, tell
+from dp_metrics.cli import CommandError, Refusal, tell
 
 
 class _Parser(argparse.ArgumentParser):
@@ -37,20 +37,22 @@ _COMMANDS = {
 
 
 def _parser(chosen: str | None, words: Sequence[str] = ()) -> argparse.ArgumentParser:
-    """Return the parser with the options of one command: nothing of the others is imported."""
-    parser = _Parser(
-        prog="dp-metrics", description="Differentially private metrics of machine-learning models."
-    )
-    parser.add_argument("--version", action="version", version=f"dp_metrics {__version__}")
-    commands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
-    for name, (module, what) in _COMMANDS.items():
-        command = commands.add_parser(name, help=what)
-        if name == chosen:
-            there = import_module(f"dp_metrics.cli.{module}")
-            add = getattr(there, f"add_{name}")
-            add(command, words)
-            command.description = (inspect.getdoc(add) or "").partition("\n\nOptions\n")[0]
-            command.set_defaults(run=getattr(there, f"run_{name}"))
+    """Return the parser of one command, or that which lists them: nothing of the others is imported."""
+    if chosen is None:
+        parser = _Parser(
+            prog="dp-metrics", description="Differentially private metrics of machine-learning models."
+        )
+        parser.add_argument("--version", action="version", version=f"dp_metrics {__version__}")
+        commands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
+        for name, (_, what) in _COMMANDS.items():
+            commands.add_parser(name, help=what)
+        return parser
+    module = import_module(f"dp_metrics.cli.{_COMMANDS[chosen][0]}")
+    add = getattr(module, f"add_{chosen}")
+    description = (inspect.getdoc(add) or "").partition("\n\nOptions\n")[0]
+    parser = _Parser(prog=f"dp-metrics {chosen}", description=description)
+    parser.set_defaults(run=getattr(module, f"run_{chosen}"), columns={})
+    add(parser, words)
     return parser
 
 
@@ -66,17 +68,13 @@ def main(argv: Sequence[str] | None = None) -> int:
         sys.stdout.reconfigure(errors="backslashreplace")
     try:
         words = sys.argv[1:] if argv is None else argv
-        chosen = next((word for word in words if word in _COMMANDS), None)
-        options, unknown = _parser(chosen, words).parse_known_args(words)
-        if unknown:
-            told = f"unrecognized arguments: {' '.join(unknown)}"
-            raise CommandError(f"{told} (see dp-metrics {chosen} --help)")
+        chosen = words[0] if words and words[0] in _COMMANDS else None
+        options = _parser(chosen, words).parse_args(words[1:] if chosen else words)
         code: int | None = options.run(options)
-    except Refusal as error:
-        return _failed(error, 4)
     except (CommandError, MissingExtraError, OSError) as error:
         if not _is_closed_pipe(error):
-            return _failed(error, 2)
+            tell("error", error)
+            return 4 if isinstance(error, Refusal) else 2
         # The reader went away (`| head`); without this, flushing at exit would complain about it.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 2
@@ -91,11 +89,6 @@ def _is_closed_pipe(error: Exception, system: str = os.name) -> bool:
         return True
     invalid = isinstance(error, OSError) and error.errno == errno.EINVAL and error.filename is None
     return system == "nt" and invalid
-
-
-def _failed(error: Exception, code: int) -> int:
-    tell("error", error)
-    return code
 
 
 if __name__ == "__main__":

@@ -4,28 +4,28 @@ import argparse
 import json
 import math
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from dp_metrics._html import rounded
 from dp_metrics.accounting import PrivacyAccountant
 from dp_metrics.accounting.ledgers import FileLedger
-from dp_metrics.cli.words import SEVERAL, CommandError, add_json, add_option, epsilon, refusals, share, tell
+from dp_metrics.cli import CommandError, refusals, tell
+from dp_metrics.cli.words import SEVERAL, add_option, epsilon
 from dp_metrics.fairness.frame import PrivateMetricFrame
 from dp_metrics.inputs.options import Relation
 from dp_metrics.page.page import PrivateEvaluation
 from dp_metrics.release.released import Interval, biases_in_words
 from dp_metrics.release.result import Result
+from dp_metrics.release.stored_questions import as_plain
 
-_WIDEST, _DIGITS = 40, 6
-_COLUMNS = ("time (UTC)", "epsilon", "spend name", "value", "mechanism", "neighbours")
+_WIDEST, _DIGITS = 60, 6
 _ONE: dict[str, Any] = {"nargs": None, "default": None}
 
 
@@ -43,7 +43,7 @@ def add_payer(parser: argparse.ArgumentParser, function: Callable[..., Any], **c
         total of the budget, which creates the file if there is none; else it must be the same
     """
     own = partial(add_option, parser, add_payer)
-    add_option(parser, function, "epsilon", **{**_ONE, "type": epsilon, "required": True, **cost})
+    add_option(parser, function, "epsilon", **{**_ONE, "type": epsilon, **cost})
     own("budget", type=Path, metavar="FILE")
     own("total", type=epsilon, metavar="T")
     add_option(parser, function, "spend_name", **_ONE)
@@ -99,22 +99,15 @@ def run_budget(typed: argparse.Namespace) -> None:
     with refusals():
         budget = PrivacyAccountant(FileLedger.total_of(typed.file), typed.file)
         history = budget.results()
-    if typed.json:
-        names = ("spend_name", "epsilon", "mechanism", "neighboring", "value")
-        spends = [
-            {"time": spend.time.isoformat(), **{name: getattr(spend, name) for name in names}}
-            for spend in history
-        ]
-        print(json.dumps({**(_budget_fields(budget) or {}), "history": spends}, indent=2))
-        return
-    print(f"total {budget.total!r}, spent {budget.spent!r}, left {budget.remaining!r}")
-    rows = [
-        (f"{spend.time:%Y-%m-%d %H:%M:%S}", repr(spend.epsilon), _one_line(spend.spend_name),
-         _short(spend.value), spend.mechanism or "", spend.neighboring.replace("_", " "))
-        for spend in history
-    ]  # fmt: skip
-    if rows:
-        print(f"\n{table([_COLUMNS, *rows])}")
+    names = ("time", "epsilon", "spend_name", "value", "mechanism", "neighboring")
+    spends = [{name: getattr(one, name) for name in names} for one in history]
+    for spend in spends:
+        spend["time"] = spend["time"].isoformat()
+    rows = [[*map(_short, (spend["time"][:19], *[*spend.values()][1:]))] for spend in spends]
+    lines = [f"total {budget.total!r}, spent {budget.spent!r}, left {budget.remaining!r}"]
+    if spends:
+        lines += ["", table([("time (UTC)", *names[1:]), *rows])]
+    say(typed, lambda: {**(_budget_fields(budget) or {}), "history": spends}, lines)
 
 
 def _cost(released: Any, typed: argparse.Namespace, budget: PrivacyAccountant | None) -> str:
@@ -132,7 +125,7 @@ def _cost(released: Any, typed: argparse.Namespace, budget: PrivacyAccountant | 
 
 def _relation(released: Any) -> str:
     if isinstance(released, PrivateEvaluation):
-        return released.evaluated.relation
+        return released.evaluated.public.relation
     return str(getattr(released, "neighboring", Relation.REPLACE_ONE.value))
 
 
@@ -143,9 +136,9 @@ def _exact(number: float) -> str:
 # Limits
 
 KINDS = {
-    "noise": ("noise_interval", "limits of the exact value for these records, with probability {} %"),
-    "people": ("population_interval", "limits among all people like these, with confidence {} %"),
-    "sure": ("sure_population_interval", "sure limits among all people like these, with confidence {} %"),
+    "noise": ("noise_interval", "limits of the exact value for these records, with probability {:g} %"),
+    "people": ("population_interval", "limits among all people like these, with confidence {:g} %"),
+    "sure": ("sure_population_interval", "sure limits among all people like these, with confidence {:g} %"),
 }
 """What limits may be limits of: their name in JSON, and what they are in words."""
 
@@ -160,17 +153,16 @@ def add_limits(parser: argparse.ArgumentParser) -> None:
         like these; the same, proved, which may be wider or missing
     """
     add_option(parser, add_limits, "interval", **SEVERAL, default=[], choices=[*KINDS])
-    add_option(parser, Result.noise_interval, "confidence", **{**_ONE, "default": 0.95}, type=share)
+    add_option(parser, Result.noise_interval, "confidence")
 
 
-@dataclass(frozen=True)
-class Limits:
+class Limits(NamedTuple):
     """Which limits to show beside a release, at no cost.
 
     Parameters
     ----------
     kinds : sequence of str, default=()
-        Of `KINDS`. Empty: those of the noise, where there are any.
+        Of `KINDS`. Empty: those of the noise, where there are any, of what is one number.
     confidence : float, default=0.95
         Of each of them.
     """
@@ -183,36 +175,55 @@ class Limits:
         found = {}
         for kind in dict.fromkeys(self.kinds or ["noise"]):
             try:
-                found[kind] = _told(released, kind, confidence=self.confidence, **more)
+                if kind == "noise":
+                    found[kind] = released.noise_interval(confidence=self.confidence, **more)
+                else:
+                    sure = {"sure": kind == "sure", "confidence": self.confidence}
+                    found[kind] = released.population_interval(**sure, **more)
             except Exception as error:  # the number is paid for all the same
                 if self.kinds:
                     tell("warning", f"no limits of the kind {kind!r}: {error}")
         return found
 
-    def fields(self, found: Mapping[str, Interval | None]) -> dict[str, Any]:
+    def fields(self, found: Mapping[str, Interval]) -> dict[str, Any]:
         """Return limits as JSON can hold them; null where there are none."""
         return {KINDS[kind][0]: _interval_fields(found.get(kind)) for kind in ("noise", *self.kinds)}
 
+    def shown(self, found: Mapping[str, Interval]) -> dict[str, str]:
+        """Return limits by their kind in words; those of several numbers only if they were asked for."""
+        return {kind: _ends(one) for kind, one in found.items() if self.kinds or isinstance(one.lower, float)}
+
     def words(self, kind: str) -> str:
         """Return what limits of a kind are limits of."""
-        return KINDS[kind][1].format(f"{self.confidence * 100:g}")
+        return KINDS[kind][1].format(self.confidence * 100)
 
 
-def _told(released: Any, kind: str, **asked: Any) -> Any:
-    if kind == "noise":
-        return released.noise_interval(**asked)
-    return released.population_interval(**asked, sure=kind == "sure")
+_USUAL = Limits()
 
 
 def _interval_fields(interval: Interval | None) -> dict[str, Any] | None:
     """Return an interval as JSON can hold it."""
     if interval is None:
         return None
-    fields = {name: _plain(getattr(interval, name)) for name in ("lower", "upper", "confidence")}
+    fields = {name: getattr(interval, name) for name in ("lower", "upper", "confidence")}
     return fields | ({"note": interval.note} if interval.note else {})
 
 
 # Releases
+
+
+def add_json(parser: argparse.ArgumentParser) -> None:
+    """Add the option that asks for output for programs."""
+    parser.add_argument("--json", action="store_true", help="print one JSON document and nothing else")
+
+
+def say(typed: argparse.Namespace, document: Callable[[], Any], lines: Iterable[str]) -> None:
+    """Print a document as JSON, in which null is what is not finite, or lines: the one printer."""
+    if typed.json:
+        finite = json.loads(json.dumps(as_plain(document())), parse_constant=lambda constant: None)
+        lines = [json.dumps(finite, indent=2)]
+    for line in lines:
+        print(line, flush=True)  # the next one may take its time
 
 
 @contextmanager
@@ -232,8 +243,7 @@ def show(
     name: str,
     typed: argparse.Namespace,
     budget: PrivacyAccountant | None,
-    limits: Limits | None = None,
-    more: Mapping[str, Any] | None = None,
+    limits: Limits = _USUAL,
 ) -> None:
     """Print a release: as JSON, or its cost, its numbers with their limits, and what must not be concluded.
 
@@ -247,62 +257,71 @@ def show(
         What was asked for, as JSON perhaps.
     budget : PrivacyAccountant or None
         What paid for it.
-    limits : Limits or None, default=None
-        Which to print; None: it has its own.
-    more : mapping or None, default=None
-        Columns of which it tells, by what they are.
+    limits : Limits, default=those of the noise
+        Which to print.
     """
-    limits, more = limits or Limits(), more or {}
+    models = {name: typed.columns[name] for name in ("pred_a", "pred_b") if name in typed.columns}
+
+    def document() -> Any:
+        if isinstance(released, PrivateEvaluation):
+            return json.loads(released.to_json())
+        paid = {"epsilon": float(typed.epsilon), "spend_name": typed.spend_name}
+        told = {"metric": name, **paid, "neighboring": _relation(released), **models}
+        return {**told, **_fields(released, limits), "budget": _budget_fields(budget)}
+
     with printed():
-        if not typed.json:
-            for line in _lines(released, name, _cost(released, typed, budget), limits, more):
-                print(line, flush=True)  # limits may take their time
-        elif isinstance(released, PrivateEvaluation):
-            print(released.to_json())
-        else:
-            paid = {"epsilon": float(typed.epsilon), "spend_name": typed.spend_name}
-            told = {"metric": name, **paid, "neighboring": _relation(released), **more}
-            fields = {**told, **_fields(released, limits), "budget": _budget_fields(budget)}
-            print(json.dumps(fields, indent=2))
+        say(typed, document, _lines(released, name, _cost(released, typed, budget), limits, models))
 
 
 def _fields(released: Any, limits: Limits) -> dict[str, Any]:
     """Return what JSON tells of a release."""
-    if isinstance(released, Result):
-        return {**json.loads(released.to_json()), **limits.fields(limits.of(released))}
     if isinstance(released, Interval):
         known = {"about": released.about, "estimate": released.estimate}
         return {**(_interval_fields(released) or {}), **known}
     if not isinstance(released, PrivateMetricFrame):
-        return {**released.to_dict(), "better": released.better}
-    of_groups, of_all, gaps = _group_limits(released, limits)
-    sizes = released.group_sizes or {}
-    by_group = [
-        {"group": group, "value": _plain(value), "size": _plain(sizes.get(group))}
-        | {"note": released.note[group], "bias": released.bias[group]}
-        | limits.fields({kind: one.get(group) for kind, one in of_groups.items()})
-        for group, value in released.by_group.items()
-    ]
-    gap = next((one.estimate for one in gaps.values()), None)
+        is_one = isinstance(released, Result)
+        more = limits.fields(limits.of(released)) if is_one else {"better": released.better}
+        return {**json.loads(released.to_json()), **more}
+    (_, overall, of_all, _), *groups, (_, gap, gaps, _) = _rows(released, limits)
     return {
         "membership": released.membership,
-        "overall": _plain(released.overall),
+        "overall": overall,
         "overall_note": released.overall_note,
         "overall_bias": released.overall_bias,
         "overall_limits": limits.fields(of_all),
-        "by_group": by_group,
-        "difference": {"value": _plain(gap), **limits.fields(gaps)},
+        "by_group": [
+            {"group": group, "value": value, "size": size}
+            | {"note": released.note[group], "bias": released.bias[group]}
+            | limits.fields(found)
+            for group, value, found, size in groups
+        ],
+        "difference": {"value": gap, **limits.fields(gaps)},
     }
 
 
-def _lines(released: Any, name: str, cost: str, limits: Limits, more: Mapping[str, Any]) -> Iterator[str]:
+def _lines(released: Any, name: str, cost: str, limits: Limits, models: Mapping[str, Any]) -> Iterator[str]:
     """Yield what people read of a release."""
     if isinstance(released, PrivateEvaluation):
+        numbers = released.numbers.values()
+        rows = [
+            (one.name, f"{one.value:.4g}", limits.of(one), "(mostly noise)" if one.note else "")
+            for one in numbers
+        ]
         yield f"{name} {cost}"
-        yield from _page_lines(released)
+        yield from _table(rows, limits)
+        yield from biases_in_words({one.name: one.bias for one in numbers})
+        for left in released.plan.left_out:
+            yield f"left out: {left.about}. {left.why}"
     elif isinstance(released, PrivateMetricFrame):
         yield f"{name} by group {cost}"
-        yield from _frame_lines(released, limits)
+        by_group = [
+            (", ".join(map(str, group)) if isinstance(group, tuple) else str(group), _text(value), found,
+             "" if size is None else f"about {rounded(size)} records")
+            for group, value, found, size in _rows(released, limits)
+            if value is not None
+        ]  # fmt: skip
+        yield from _table(by_group, limits)
+        yield from dict.fromkeys(filter(None, (*released.bias.values(), released.overall_bias)))
     elif isinstance(released, Result):
         value = released.value
         yield (
@@ -312,67 +331,50 @@ def _lines(released: Any, name: str, cost: str, limits: Limits, more: Mapping[st
         )
         # a report that is text has its own words for its bias
         yield from filter(None, (released.note, None if isinstance(value, str) else released.bias))
-        for kind, interval in limits.of(released).items():
-            if limits.kinds or isinstance(interval.lower, float):
-                note = f" ({interval.note})" if interval.note and kind != "noise" else ""
-                yield f"{limits.words(kind)}: {_ends(interval)}{note}"
+        found = limits.of(released)
+        for kind, ends in limits.shown(found).items():
+            note = f" ({found[kind].note})" if found[kind].note and kind != "noise" else ""
+            yield f"{limits.words(kind)}: {ends}{note}"
     else:
         yield f"{name} {cost}"
-        if more:
-            yield "; ".join(f"{key[-1].upper()} is {', '.join(columns)}" for key, columns in more.items())
+        if models:
+            yield "; ".join(f"{key[-1].upper()} is {', '.join(columns)}" for key, columns in models.items())
         yield str(released)
 
 
-def _page_lines(page: PrivateEvaluation) -> Iterator[str]:
-    rows = []
-    for number in page.numbers.values():
-        ends = "".join(map(_ends, Limits().of(number).values()))
-        rows.append((number.name, f"{number.value:.4g}", ends, "(mostly noise)" if number.note else ""))
-    yield table(rows, indent="  ")
-    yield "Beside each number are limits of its noise, with probability 95 %."
-    yield from biases_in_words({number.name: number.bias for number in page.numbers.values()})
-    for one in page.plan.left_out:
-        yield f"left out: {one.about}. {one.why}"
-
-
-def _frame_lines(frame: PrivateMetricFrame, limits: Limits) -> Iterator[str]:
-    sizes, (of_groups, of_all, gaps) = frame.group_sizes or {}, _group_limits(frame, limits)
-    kinds = [kind for kind in of_groups if limits.kinds or _are_numbers(of_groups[kind])]
-    rows = [("", "value", *kinds, "")]
-    rows.append(("overall", _text(frame.overall), *_ends_of(of_all, kinds), ""))
-    for group, value in frame.by_group.items():
-        found = {kind: of_groups[kind][group] for kind in kinds if group in of_groups[kind]}
-        size = sizes.get(group)
-        records = "" if size is None else f"about {rounded(size)} records"
-        named = ", ".join(map(str, group)) if isinstance(group, tuple) else str(group)
-        rows.append((named, _text(value), *_ends_of(found, kinds), records))
-    if kinds and gaps:
-        gap = rounded(next(iter(gaps.values())).estimate)
-        rows.append(("largest gap", gap, *_ends_of(gaps, kinds), ""))
-    yield table(rows, indent="  ")
-    for kind in kinds:
-        yield f"{kind}: {limits.words(kind)}"
-    yield from dict.fromkeys(filter(None, (*frame.bias.values(), frame.overall_bias)))
-
-
-def _group_limits(frame: PrivateMetricFrame, limits: Limits) -> list[dict[str, Any]]:
-    """Return limits of groups, of all records and of the gap: where groups have any, these are numbers."""
-    of_groups = limits.of(frame)
-    if not of_groups:
-        return [{}, {}, {}]
-    known = Limits([*of_groups], limits.confidence)
-    return [of_groups, limits.of(frame, of="overall"), known.of(frame, of="difference")]
-
-
-def _ends_of(found: Mapping[str, Interval], kinds: Sequence[str]) -> list[str]:
-    return [_ends(found[kind]) if kind in found else "" for kind in kinds]
-
-
-def _are_numbers(limits: Mapping[Any, Interval]) -> bool:
-    return all(isinstance(interval.lower, float) for interval in limits.values())
+def _rows(frame: PrivateMetricFrame, limits: Limits) -> list[tuple[Any, Any, dict[str, Interval], Any]]:
+    """Return the values of all records, of each group and of the largest gap, their limits and sizes."""
+    of_groups, sizes = limits.of(frame), frame.group_sizes or {}
+    known = limits._replace(kinds=limits.kinds and [*of_groups])
+    of_all, gaps = (known.of(frame, of=what) if of_groups else {} for what in ("overall", "difference"))
+    return [
+        ("overall", frame.overall, of_all, None),
+        *(
+            (
+                group,
+                value,
+                {kind: one[group] for kind, one in of_groups.items() if group in one},
+                sizes.get(group),
+            )
+            for group, value in frame.by_group.items()
+        ),
+        ("largest gap", next((one.estimate for one in gaps.values()), None), gaps, None),
+    ]
 
 
 # Cells and values
+
+
+def _table(rows: Sequence[tuple[str, str, Any, str]], limits: Limits) -> Iterator[str]:
+    """Yield a table of values with their limits, and what the limits are."""
+    shown = [limits.shown(found) for _, _, found, _ in rows]
+    kinds = dict.fromkeys(kind for one in shown for kind in one)
+    cells = [
+        (name, value, *(one.get(kind, "") for kind in kinds), beside)
+        for (name, value, _, beside), one in zip(rows, shown, strict=True)
+    ]
+    yield table([("", "value", *kinds, ""), *cells], indent="  ")
+    yield from (f"{kind}: {limits.words(kind)}" for kind in kinds)
 
 
 def table(rows: Sequence[Sequence[str]], indent: str = "") -> str:
@@ -382,14 +384,10 @@ def table(rows: Sequence[Sequence[str]], indent: str = "") -> str:
     return "\n".join(f"{indent}{line}".rstrip() for line in lines)
 
 
-def _one_line(text: str) -> str:
-    """Return text without what a terminal would not print in its line."""
-    return "".join(letter if letter.isprintable() else " " for letter in text)
-
-
-def _short(value: float | str | None) -> str:
-    """Return a value as a list of them shows it."""
-    line = _one_line("none stored" if value is None else rounded(value))
+def _short(value: Any) -> str:
+    """Return a value as a list shows it, without what a terminal would not print in its line."""
+    text = "none" if value is None else repr(value) if isinstance(value, float) else str(value)
+    line = "".join(letter if letter.isprintable() else " " for letter in text)
     return line if len(line) <= _WIDEST else f"{line[: _WIDEST - 3]}..."
 
 
@@ -416,15 +414,4 @@ def _text(value: Any) -> str:
         return "\n".join(f"{name}: {_text(part)}" for name, part in parts)
     if isinstance(value, np.ndarray):
         return np.array2string(value, precision=_DIGITS, suppress_small=True, separator=", ")
-    return json.dumps(_plain(value), indent=2)
-
-
-def _plain(value: Any) -> Any:
-    """Return what JSON can hold; null for what is not finite."""
-    if isinstance(value, np.ndarray | np.generic):
-        value = value.tolist()
-    if isinstance(value, Mapping):
-        return {str(name): _plain(part) for name, part in value.items()}
-    if isinstance(value, list | tuple):
-        return [_plain(part) for part in value]
-    return None if isinstance(value, float) and not math.isfinite(value) else value
+    return json.dumps(as_plain(value), indent=2)

@@ -9,12 +9,14 @@ import inspect
 import json
 import math
 import re
-import sys
-from collections.abc import Callable, Collection, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Collection, Sequence
+from contextlib import suppress
 from fractions import Fraction
-from functools import partial
 from typing import Any
+
+from dp_metrics.cli import CommandError, mistakes
+from dp_metrics.metrics import Metric, row_of
+from dp_metrics.release.stored_questions import RECORDS, WEIGHTS
 
 BOOLEANS = {
     spelled: word == "true" for word in ("true", "false") for spelled in (word, word.title(), word.upper())
@@ -34,38 +36,6 @@ _NEVER = frozenset(
 )
 
 
-class CommandError(Exception):
-    """What was asked for can't be done; the message is one line for the user."""
-
-
-class Refusal(Exception):
-    """What was asked for is clear, but the data or the budget don't allow it; nothing was spent."""
-
-
-@contextmanager
-def told_as(kind: type[Exception], *errors: type[Exception]) -> Iterator[None]:
-    """Turn these errors into one clear line of a kind."""
-    try:
-        yield
-    except errors as error:
-        raise kind(str(error)) from None
-
-
-mistakes = partial(told_as, CommandError, ValueError, TypeError)
-"""Makes one clear line of what the package says of options."""
-
-refusals = partial(told_as, Refusal, ValueError, TypeError, RuntimeError)
-"""Makes one clear line of what the package says of data or a budget; such an error comes before the spend."""
-
-
-def tell(kind: str, message: object) -> None:
-    """Write one line on standard error, if it can be written: no result that is paid for depends on it."""
-    if sys.stderr is None:  # standard error is closed, and `print` would write on standard output instead
-        return
-    with suppress(OSError):  # a full disk, or a reader that went away
-        print(f"dp-metrics: {kind}:", " ".join(str(message).split()), file=sys.stderr, flush=True)
-
-
 # Options
 
 
@@ -76,21 +46,6 @@ def epsilon(text: str) -> float | Fraction:
         if 0 < float(exact) < math.inf:
             return exact
     raise argparse.ArgumentTypeError(f"{text!r} is not a positive, finite number")
-
-
-def share(text: str) -> float:
-    """Return a number between 0 and 1 that was typed."""
-    with suppress(ValueError):
-        if 0 < float(text) < 1:
-            return float(text)
-    raise argparse.ArgumentTypeError(f"{text!r} is not a number strictly between 0 and 1")
-
-
-def whole(text: str, *, least: int, most: int) -> int:
-    """Return a whole number in a range that was typed."""
-    if text.isdecimal() and least <= int(text) <= most:
-        return int(text)
-    raise argparse.ArgumentTypeError(f"{text!r} is not a whole number from {least} to {most:,}")
 
 
 SEVERAL: dict[str, Any] = {"nargs": "+", "action": "extend"}
@@ -111,10 +66,19 @@ def _told(function: Callable[..., Any], name: str) -> str:
     return first.replace("`", "").replace("%", "%%")
 
 
+class _Columns(argparse.Action):
+    def __call__(self, parser: Any, namespace: Any, names: Any, option_string: Any = None) -> None:
+        known = namespace.columns
+        namespace.columns = {**known, self.dest: [*known.get(self.dest, ()), *names]}
+
+
 def add_option(
     parser: argparse.ArgumentParser, function: Callable[..., Any], name: str, *flags: str, **more: Any
 ) -> None:
     """Add an option that a docstring describes: a parameter of a public function, or one of a command.
+
+    One that holds a value of each record names columns of a file, which `typed.columns` has by its name. What
+    has no default has to be typed; what must be None can be, and the function says why it must.
 
     Parameters
     ----------
@@ -132,10 +96,15 @@ def add_option(
     known: dict[str, Any] = {"help": _told(function, name)}
     if parameter := inspect.signature(function).parameters.get(name):
         default, kind = parameter.default, str(parameter.annotation)
-        many = name in _LISTS or any(word in kind for word in ("ArrayLike", "Sequence", "MultiOutput"))
+        many = name in _LISTS or any(word in kind for word in ("Sequence", "MultiOutput"))
         known |= {"default": argparse.SUPPRESS, "nargs": "+" if many else 1, "metavar": "VALUE"}
+        known["required"] = default is parameter.empty
         if default not in (None, (), parameter.empty):
             known["help"] += f" (default: {default})"
+        if kind == "None":
+            known["help"] = argparse.SUPPRESS
+    if name in RECORDS | {*WEIGHTS}:
+        known |= {"action": _Columns, "nargs": "+", "metavar": "COL", "default": argparse.SUPPRESS}
     flags = flags or (flag(name),)
     if flags != (name,):  # a word by its place is called what it is
         known["dest"] = name
@@ -143,7 +112,10 @@ def add_option(
 
 
 def add_options(
-    parser: argparse.ArgumentParser, function: Callable[..., Any], names: Collection[str] = (), **flags: str
+    parser: argparse.ArgumentParser,
+    function: Callable[..., Any],
+    names: Collection[str] = (),
+    **flags: Sequence[str],
 ) -> None:
     """Add the options of a function that are there for no other one yet.
 
@@ -153,29 +125,14 @@ def add_options(
         As for `add_option`.
     names : collection of str, default=all but what each release has
         Which of its parameters.
-    **flags : str
+    **flags : sequence of str
         What is typed for some of them, where it is not the name.
     """
     for name, one in inspect.signature(function).parameters.items():
         is_wanted = name not in _NEVER and (name in names or not names)
         if is_wanted and one.kind not in (one.VAR_KEYWORD, one.VAR_POSITIONAL):
             with suppress(argparse.ArgumentError):  # there is such an option
-                add_option(parser, function, name, *filter(None, [flags.get(name)]))
-
-
-class _Columns(argparse.Action):
-    def __call__(self, parser: Any, namespace: Any, names: Any, option_string: Any = None) -> None:
-        known = namespace.columns
-        namespace.columns = {**known, self.dest: [*known.get(self.dest, ()), *names]}
-
-
-def add_columns(
-    parser: argparse.ArgumentParser, function: Callable[..., Any], name: str, *flags: str, **more: Any
-) -> None:
-    """Add an option as `add_option` does, which names columns of a file: `typed.columns` has them by name."""
-    parser.set_defaults(columns={})
-    known = {"action": _Columns, "nargs": "+", "metavar": "COL", "default": argparse.SUPPRESS}
-    add_option(parser, function, name, *flags, **known | more)
+                add_option(parser, function, name, *flags.get(name, ()))
 
 
 def given(typed: argparse.Namespace, function: Callable[..., Any]) -> dict[str, Any]:
@@ -202,14 +159,6 @@ def given(typed: argparse.Namespace, function: Callable[..., Any]) -> dict[str, 
     return found
 
 
-def options_of(typed: argparse.Namespace, row: Any) -> dict[str, Any]:
-    """Return the options of a metric that were typed, and its settings."""
-    options = given(typed, row.function)
-    if missing := [f"--{name}" for name in row.required if name not in options]:
-        raise CommandError(f"{row.name} needs {' and '.join(missing)}")
-    return options
-
-
 def value_of(words: Sequence[str], name: str) -> Any:
     """Return the value of an option: one word, a list of several, or the one word that is a list."""
     values = [_value(word, name) for word in words]
@@ -223,40 +172,23 @@ def value_of(words: Sequence[str], name: str) -> Any:
 def _value(text: Any, name: str) -> Any:
     if not isinstance(text, str):  # what was checked as it was typed
         return text
-    if text.strip() in BOOLEANS:
-        return BOOLEANS[text.strip()]
-    for read in (json.loads, ast.literal_eval):
-        try:
+    for read in (BOOLEANS.__getitem__, json.loads, ast.literal_eval):
+        with suppress(LookupError, ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
             return read(text.strip())
-        except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
-            continue
     if text.strip().startswith(_STRUCTURED):
         raise CommandError(f"{flag(name)}: {text!r} is neither JSON nor a Python literal")
     return text
 
 
-def typed_after(words: Sequence[str], flag: str, usual: Sequence[str] = ()) -> Sequence[str]:
-    """Return what was typed for an option on which it depends which other options there are."""
+def metrics_typed(words: Sequence[str], flag: str, usual: str = "") -> list[Metric]:
+    """Return the metrics that were typed for an option: on these depends which other options there are."""
     parser = argparse.ArgumentParser(add_help=False, allow_abbrev=False, exit_on_error=False)
     parser.add_argument(flag, dest="found", **SEVERAL, default=[])
+    found = []
     with suppress(argparse.ArgumentError):
-        return parser.parse_known_args(words)[0].found or usual
-    return usual
-
-
-def add_json(parser: argparse.ArgumentParser) -> None:
-    """Add the option that asks for output for programs."""
-    parser.add_argument("--json", action="store_true", help="print one JSON document and nothing else")
-
-
-def add_metric(parser: argparse.ArgumentParser, metrics: Sequence[str]) -> None:
-    """Add the options of metrics that were named: those of the function of each."""
-    from dp_metrics.metrics import row_of
-
-    for metric in metrics:
-        with mistakes():
-            row, _ = row_of(metric)
-        add_options(parser, row.function, [*row.options, "neighboring", "mechanism"])
+        found = parser.parse_known_args(words)[0].found
+    with mistakes():
+        return [row_of(word.partition("=")[0])[0] for word in found or [usual] if word]
 
 
 # Cells

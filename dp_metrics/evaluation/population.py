@@ -28,7 +28,7 @@ from dp_metrics.inputs.options import Floats
 from dp_metrics.mechanisms import Mechanism
 from dp_metrics.metrics import METRICS
 from dp_metrics.quantities.base import Noise
-from dp_metrics.release.terms import Terms
+from dp_metrics.release.query import Terms
 
 _LOGIT_BOUND = 10.0  # margins of binary models are clipped to [-10, 10], as in the paper: a public cap
 _IMAGE_LOGIT_BOUND = 25.0  # logits of an image model are clipped to [-25, 25]
@@ -210,7 +210,7 @@ class Population:
         terms = Terms.of(epsilon=epsilon, mechanism=mechanism)
         query, source = metric.read([sample], options, relation=terms.relation)
         (noise,), _ = query.noises(terms, source.totals)
-        return noise, source.look(0, noise)
+        return noise, source.looks[0](noise.ranks, forget=noise.forgets)
 
     def paper_unit(self, size: int) -> float:
         """Return the unit of the paper's preset: the paper sums cross-entropy, and averages the others."""

@@ -31,11 +31,11 @@ def test_a_budget_is_shown_with_its_history(run):
     budget.spend(2, "its number")
     lines = run("budget", "b.sqlite").out.splitlines()
     assert lines[0] == f"total {budget.total!r}, spent 2.1, left {budget.remaining!r}"
-    shown = [" ".join(line.split()[at:]) for line, at in zip(lines[2:], (0, 2, 2), strict=True)]
+    shown = [" ".join(line.split()[at:]) for line, at in zip(lines[2:], (0, 1, 1), strict=True)]
     assert shown == [
-        "time (UTC) epsilon spend name value mechanism neighbours",
-        "0.1 error of the [31mfirst model none stored Adaptive() replace one",
-        "2.0 its number none stored replace one",
+        "time (UTC) epsilon spend_name value mechanism neighboring",
+        "0.1 error of the [31mfirst model none Adaptive() replace_one",
+        "2.0 its number none none replace_one",
     ]
     document = json.loads(run("budget", "b.sqlite", "--json").out)
     of_budget = {"total": budget.total, "spent": budget.spent, "remaining": budget.remaining}
@@ -161,9 +161,8 @@ def test_weights_and_persons_of_a_file_belong_to_the_question(column, run, refus
 
 def test_in_the_place_of_what_is_not_looked_at_stands_nothing_that_could_be_released():
     Path("data.csv").write_text("y,p,who\n" + "1,2,a\n" * 9)
-    arguments = {"y_true": files.each(["y"]), "y_pred": files.each(["y", "p"])}
-    arguments["groups"] = files.each(["who"], is_label=True)
-    found = files.open_predictions(Path("data.csv"), arguments).whole(lambda part: None, {"groups"})
+    columns = files.columns_of({"y_true": ["y"], "y_pred": ["y", "p"], "groups": ["who"]})
+    found = Predictions(Path("data.csv"), columns).whole(lambda part: None, {"groups"})
     assert found["groups"].tolist() == ["a"] * 9
     assert np.isnan(found["y_true"]).all()
     assert np.isnan(found["y_pred"]).all()

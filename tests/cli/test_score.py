@@ -18,11 +18,12 @@ from pyarrow.csv import write_csv
 from pyarrow.parquet import write_table
 
 import dp_metrics as dp
-from dp_metrics.cli import files, show
+from dp_metrics.cli import files
 from dp_metrics.cli.files import Predictions
 from dp_metrics.cli.main import main
 from dp_metrics.mechanisms import MECHANISMS
 from dp_metrics.metrics import FUNCTIONS
+from dp_metrics.release.result import Result
 
 OF_LABELS = ("--y-true", "y", "--y-pred", "p", "--epsilon", "1")
 ACCURACY = ("score", "data.csv", "--metric", "accuracy", *OF_LABELS)
@@ -119,23 +120,25 @@ def test_weights_persons_and_truth_values(file, people, same):
 
 
 FRAMES = [
-    (BY_SEX, "sex", ["m", "f"]),
+    (BY_SEX, "sex", ["m", "f"], ()),
     (
         ("--sensitive", "sex", "ward", "old", *BY_TWO[3:], "--group-labels", "0", "1"),
-        ["sex", "ward", "old"], [["m", "f"], [1, 2], [0, 1]],
+        ["sex", "ward", "old"], [["m", "f"], [1, 2], [0, 1]], (),
     ),
+    ((*BY_SEX, "--groups", "id", "--max-records", "3"), "sex", ["m", "f"], ("groups", "max_records")),
 ]  # fmt: skip
 
 
-@loop_over(("argv", "columns", "labels"), FRAMES)
-def test_groups_have_the_bits_of_the_frame_and_its_limits(argv, columns, labels, file, people, run):
-    asked = ("score", file, *ACCURACY[2:], *argv, "--confidence", "0.9", "--json")
-    of_limits = ("--interval", "people") if columns == "sex" else ()
+@loop_over(("argv", "columns", "labels", "persons"), FRAMES)
+def test_groups_have_the_bits_of_the_frame_and_its_limits(argv, columns, labels, persons, file, people, run):
+    asked = ("score", file, "--metric", "recall", *OF_LABELS, *argv, "--confidence", "0.9", "--json")
+    of_limits = ("--interval", "people") if columns == "sex" and not persons else ()
     with system_of(seeded()):
         shown = json.loads(run(*asked, *of_limits).out)
+    of_persons = {name: {"groups": people.id, "max_records": 3}[name] for name in persons}
     want = dp.PrivateMetricFrame(
-        metrics="accuracy", y_true=people.y, y_pred=people.p, group_labels=labels, epsilon=1.0,
-        sensitive_features=people.astype({"old": int})[columns], random_state=seeded(),
+        metrics="recall", y_true=people.y, y_pred=people.p, group_labels=labels, epsilon=1.0,
+        sensitive_features=people.astype({"old": int})[columns], random_state=seeded(), **of_persons,
     )  # fmt: skip
     assert shown["overall"] == want.overall
     for one, group in zip(shown["by_group"], want.by_group, strict=True):
@@ -203,7 +206,8 @@ def test_limits_that_there_are_none_of_or_that_fail_lose_no_number(file, run, mo
     recall = ("score", file, "--metric", "recall", *OF_LABELS, "--average", "null")
     assert "limits" not in run(*recall).out  # of arrays, if nobody asked for them
     assert "%: [" in run(*recall, "--interval", "people").out
-    monkeypatch.setattr(show, "_told", lambda *args, **kwargs: {}["unexpected"])
+    for kind in (Result, dp.PrivateMetricFrame):
+        monkeypatch.setattr(kind, "population_interval", lambda *args, **kwargs: {}["unexpected"])
     for more in ((), BY_SEX):
         shown = run("score", file, *ACCURACY[2:], *more, "--interval", "people")
         assert shown.out.startswith("private_accuracy_score ")

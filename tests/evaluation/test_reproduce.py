@@ -106,7 +106,8 @@ def test_what_is_typed_is_refused_in_a_line(small, capsys, monkeypatch):
         (("--mechanism", "gauss"), "unknown mechanism 'gauss'; there are: adaptive, hazard"),
         (("--dataset", "iris"), "unknown data set 'iris'; there are: synthetic"),
         (("--dataset", "cifar10"), 'pip install "dp_metrics[vision]"'),
-        *((("--jobs", jobs), "is not a whole number from 1") for jobs in ("0", "two", "1.5", "1000000")),
+        *((("--jobs", jobs), "is not a whole number from 1") for jobs in ("0", "1000000")),
+        *((("--jobs", jobs), f"--jobs: invalid int value: '{jobs}'") for jobs in ("two", "1.5")),
     ):
         assert message in failure(capsys, *argv)
 

@@ -11,9 +11,10 @@ from helpers import Words, assert_follows, loss_bounds
 from scipy import stats
 
 from dp_metrics._random import SeededEntropy, geometric
+from dp_metrics.inputs.options import rounded_down
 from dp_metrics.mechanisms import Hazard
 from dp_metrics.model_selection import _trials
-from dp_metrics.model_selection._trials import best_of_geometric, share_of_one_trial
+from dp_metrics.model_selection._trials import COST, best_of_geometric
 
 EPSILON = 0.5
 CLAIM = 3 * EPSILON
@@ -183,8 +184,8 @@ def test_three_shares_are_at_most_the_whole():
     wholes = [Fraction(repr(float(x))) for x in 10.0 ** rng.uniform(-12, 6, 2000)]
     wholes += map(Fraction, (1, "0.1", 3, "1/3", 10**30, "1e-300"))
     for whole in wholes:
-        share = share_of_one_trial(whole)
+        share = rounded_down(whole / COST)
         assert 3 * Fraction(repr(share)) <= whole
         assert 3 * Fraction(repr(math.nextafter(share, math.inf))) > whole
-    assert any(float(whole / 3) != share_of_one_trial(whole) for whole in wholes)  # not for free
-    assert share_of_one_trial(Fraction("5e-324")) == 0.0
+    assert any(float(whole / 3) != rounded_down(whole / COST) for whole in wholes)  # not for free
+    assert rounded_down(Fraction("5e-324") / COST) == 0.0

@@ -14,7 +14,8 @@ import pytest
 from helpers import assert_follows, draw_many, loss_bounds
 
 from dp_metrics import PrivacyAccountant, private_mae
-from dp_metrics.mechanisms._laws import FloatLaw, mean_absolute_error
+from dp_metrics.mechanisms._laws import mean_absolute_error
+from dp_metrics.mechanisms.comparators import FloatLaw
 
 ROOT = Path(__file__).parents[2]
 BLOCKS = re.findall(r"```python\n(.*?)```", (ROOT / "CONTRIBUTING.md").read_text("utf-8"), flags=re.DOTALL)
