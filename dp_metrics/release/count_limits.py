@@ -824,6 +824,7 @@ def _lower_limit(ratio: NoisyRatio, table: NoiseTable, miss: float, *, is_alone:
         return 0.0
     chance = _chance(table.law, ratio.slack, rho, s)
     wanted = float(ndtri(goal))
+    spread = math.sqrt(first * abs(rho * (1 - rho)) + deviation**2 + 1.0)
 
     def limit(size: Sizes, start: float, high: float) -> float:
         """Return the largest p up to `high` with F_N(p) <= goal, or less by _CLOSE; look near the start.
@@ -851,9 +852,7 @@ def _lower_limit(ratio: NoisyRatio, table: NoiseTable, miss: float, *, is_alone:
                 p = (low + high) / 2
         return end if high == end and beyond(end) <= 0.0 else low
 
-    n = max(first, 1)
-    spread = math.sqrt(n * abs(rho * (1 - rho)) + deviation**2 + 1.0)
-    near = rho + (s + wanted * spread) / n  # by the normal approximation
+    near = rho + (s + wanted * spread) / max(first, 1)  # by the normal approximation
     lower = limit(sizes[:1], near if 0.0 < near < 1.0 else 0.5, 1.0)
     for block in np.array_split(sizes, -(-sizes.size // _SIZES)):
         while lower > 0.0:
