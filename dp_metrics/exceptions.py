@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from types import FrameType
 from typing import Any
 
-_LARGEST_EPSILON: float = 10
 _PACKAGE = f"{__package__}."
 _SEARCHES = "sklearn.model_selection."
 # what fits models in processes of its own, where no `fit` is on the stack
@@ -42,16 +41,6 @@ class LargeEpsilonWarning(UserWarning):
 
 class TrainingFoldsWarning(UserWarning):
     """A cross-validation releases scores, which protect nobody among the training records of a fold."""
-
-
-def warn_of_large_epsilon(epsilon: Any) -> None:
-    """Warn of an epsilon, which is public, that is too large to protect anybody."""
-    if epsilon > _LARGEST_EPSILON:
-        warn_caller(
-            f"epsilon={float(epsilon):g} is hardly private: an attacker who thinks 50 : 50 of two records of "
-            "a person may be more than 99.99 % sure of one after this release. Common advice is 1 or less.",
-            LargeEpsilonWarning,
-        )
 
 
 def warn_caller(message: str, category: type[Warning]) -> None:

@@ -5,10 +5,10 @@ import shutil
 import pytest
 from hypothesis import HealthCheck, settings
 
-from dp_metrics import exceptions
+from dp_metrics.inputs import options
 
 # Tests simulate no noise by a huge epsilon, also where they make errors of all warnings.
-_LARGEST_EPSILON, exceptions._LARGEST_EPSILON = exceptions._LARGEST_EPSILON, math.inf
+_LARGEST_EPSILON, options._LARGEST_EPSILON = options._LARGEST_EPSILON, math.inf
 
 
 @pytest.hookimpl(tryfirst=True)  # before `-m` chooses
@@ -34,7 +34,7 @@ def pytest_collection_modifyitems(items):
 @pytest.fixture
 def large_epsilons_warn(monkeypatch):
     """Warn of a large epsilon, as the package does."""
-    monkeypatch.setattr(exceptions, "_LARGEST_EPSILON", _LARGEST_EPSILON)
+    monkeypatch.setattr(options, "_LARGEST_EPSILON", _LARGEST_EPSILON)
 
 
 # The same examples in every run: a failure is a change of the code, never of the luck.

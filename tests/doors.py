@@ -39,20 +39,25 @@ def result(case, data, **settings):
 def dask(case, data, **settings):
     if not case.row.usual.merges:
         return None
-    chunked = [da.from_array(array, chunks=(70, *array.shape[1:])) for array in data]
-    return picked(case, case.function(*chunked, **{**case.options, **settings}))
+    *chunked, weights = [
+        None if array is None else da.from_array(array, chunks=(70, *array.shape[1:]))
+        for array in (*data, settings.pop("sample_weight", None))
+    ]
+    options = {**case.options, **settings} | ({} if weights is None else {"sample_weight": weights})
+    return picked(case, case.function(*chunked, **options))
 
 
-def chunks(case, data, *, epsilon, random_state, **settings):
+def chunks(case, data, *, epsilon, random_state, sample_weight=None, **settings):
     """Return a metric of records that are read in chunks."""
     options = {**case.options, **settings}
     chosen = {name: options.pop(name) for name in ("neighboring", "mechanism") if name in options}
     if not case.row.usual.merges:
         return None
-    parts = [
-        dp.Summary(case.function, **options).update(*(array[start:end] for array in data))
-        for start, end in zip(CUTS, [*CUTS[1:], len(data[0])], strict=True)
-    ]
+    parts = []
+    for start, end in zip(CUTS, [*CUTS[1:], len(data[0])], strict=True):
+        weights = {} if sample_weight is None else {"sample_weight": sample_weight[start:end]}
+        made = dp.Summary(case.function, **options)
+        parts.append(made.update(*(array[start:end] for array in data), **weights))
     merged = parts[0].merge(parts[1]).merge(parts[2].merge(parts[3]))
     return picked(case, merged.release(epsilon, random_state=random_state, **chosen))
 

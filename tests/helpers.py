@@ -20,6 +20,7 @@ from unittest import mock
 import numpy as np
 import pytest
 from hypothesis import strategies as st
+from scipy.stats import norm
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 
 import dp_metrics as dp
@@ -31,20 +32,17 @@ from dp_metrics.inputs.arrays import Records
 from dp_metrics.inputs.losses import RecordLoss, identity
 from dp_metrics.inputs.options import Floats, Relation, exact_epsilon
 from dp_metrics.metrics.labels.counts import Confusion
-from dp_metrics.quantities.base import Output, Totals
+from dp_metrics.quantities.base import OneStage, Output, Totals, noise_of
 from dp_metrics.quantities.mean import MeanOf, ShareOf
-from dp_metrics.quantities.noises import OneStage, noise_of
 from dp_metrics.quantities.order import OrderOf
 from dp_metrics.quantities.ranks import CalibrationOf, RankingOf
 from dp_metrics.quantities.tables import CountStats, IntegersOf, NestedOf, TableOf
 from dp_metrics.quantities.variance import VarianceOf
-from dp_metrics.release.query import Query, Source
+from dp_metrics.release.query import Query, Source, Terms
 from dp_metrics.release.result import Result
-from dp_metrics.release.terms import Terms
-from dp_metrics.sensitivity.aggregates import VarianceAggregate
-from dp_metrics.sensitivity.exact import exact_sum
-from dp_metrics.sensitivity.extremes import Ranks, far_distances
-from dp_metrics.sensitivity.output_bounds import OutputBounds, variance_bounds
+from dp_metrics.sensitivity.exact import VarianceAggregate, exact_sum
+from dp_metrics.sensitivity.output_bounds import OutputBounds, Ranks
+from dp_metrics.sensitivity.variance_bounds import far_distances, variance_bounds
 
 MAX = sys.float_info.max
 REFUSED = (ValueError, TypeError)
@@ -373,7 +371,7 @@ BAD_OPTIONS = {
     "edges": [[0, 1], [0, 2, 1], [0, math.nan, 1], "abc", [0, 1, math.inf], [[0, 1, 2]], 3],
     "bins": [0, 3, "8", 256, 8.5, True, -8],
     "n_bins": [0, 1.5, True, 1001, None],
-    "labels": [["a"], "ab", [0, 0], 3, [0, 1, 2, 3]],
+    "labels": [["a"], "ab", [0, 0], 3],
 }  # fmt: skip
 """Values of public options that every metric with such an option refuses; three are tried on each metric."""
 
@@ -472,7 +470,8 @@ def system_of(entropy):
 def known_of(plan, source, epsilon=1, relation=Relation.REPLACE_ONE):
     """Return the noises of a plan, and the stats that they ask for."""
     noises, _ = plan.noises(Terms(Fraction(epsilon), relation), source.totals, source.capacity)
-    return noises, list(map(source.look, range(len(noises)), noises))
+    looks = zip(source.looks, noises, strict=True)
+    return noises, [look(noise.ranks, forget=noise.forgets) for look, noise in looks]
 
 
 def result_as_if(plan, source, values, epsilon=1, metric="private_compare") -> Result:
@@ -480,7 +479,7 @@ def result_as_if(plan, source, values, epsilon=1, metric="private_compare") -> R
     terms = Terms(Fraction(epsilon), Relation.REPLACE_ONE)
     noises, _ = plan.noises(terms, source.totals)
     outputs = [Output(value, {}) for value in values]
-    return Result.of(metric, terms, plan, source.totals, None, noises, outputs)
+    return plan.result(metric, terms, source.totals, None, noises, outputs)
 
 
 def bits_of(summary):
@@ -517,3 +516,17 @@ def all_of_labels(labels=None, metric=None):
 
 def all_of_scores(**options):
     return _AllOf(dp.ReleasedScores, dp.Summary("roc_curve", **options))
+
+
+def normal_scores(n, share=0.3, apart=1.8, seed=0):
+    """Return labels, and scores in [0, 1] that are normal within each class before they are put there."""
+    rng = np.random.default_rng(seed)
+    y = (rng.random(n) < share).astype(int)
+    return y, norm.cdf(0.7 * (rng.normal(size=n) + apart * (y - 0.5)))
+
+
+def beta_scores(n):
+    """Return labels, and scores with a Beta law in each class."""
+    rng = np.random.default_rng(0)
+    y = (rng.random(n) < 0.3).astype(int)
+    return y, np.where(y, rng.beta(4, 2, n), rng.beta(2, 5, n))

@@ -245,8 +245,12 @@ def test_values_outside_the_bounds_are_clipped_to_them(case):
     takes_weights = "sample_weight" in case.parameters - case.row.refused.keys()
     for weight in (np.ones(40, int), np.arange(40) % 3) if takes_weights else (np.ones(40, int),):
         weights = {"sample_weight": weight} if takes_weights else {}
-        if "bounds" not in case.bounded:
-            assert case(*valid(case), epsilon=SURE, max_loss=0.5, random_state=seeded(), **weights) <= 0.5
+        if "bounds" not in case.bounded:  # a mean of losses, each of which a record alone has
+            data = valid(case)
+            losses = [case.exact_function(*(a[i : i + 1] for a in data)) for i in range(40)]
+            cap = float(np.median(losses))
+            released = case(*data, epsilon=SURE, max_loss=cap, random_state=seeded(), **weights)
+            assert released == pytest.approx(np.average(np.minimum(losses, cap), weights=weight), rel=1e-6)
             continue
         data = [a * 3 for a in valid(case)]
         repeated = (np.repeat(np.clip(a, *case.bounded["bounds"]), weight, axis=0) for a in data)
@@ -303,23 +307,24 @@ def test_weights_of_whole_numbers_are_repetitions(case):
 def test_weights_of_1_and_persons_of_one_record_say_nothing(case):
     """A release has the same bits, and so the noise, as if nothing had been said."""
     data = valid(case, 200)
-    said = {"groups": np.arange(200)[::-1], "sample_weight": np.ones(200)}
-    if "sample_weight" in case.row.refused:
-        del said["sample_weight"]
+    groups = {"groups": np.arange(200)[::-1]}
     expected = doors.call(case, data, epsilon=3.0, random_state=seeded())
-    for name in said.keys() & {*case.parameters}:
-        found = doors.call(case, data, epsilon=3.0, random_state=seeded(), **{name: said[name]})
-        assert_same(found, expected)
+    for said in ({"sample_weight": np.ones(200)}, groups, {**groups, "equal_groups": True}):
+        if said.keys() <= case.parameters - case.row.refused.keys():
+            assert_same(doors.call(case, data, epsilon=3.0, random_state=seeded(), **said), expected)
 
 
-@each_case
-def test_chunks_and_dask_collections_give_the_bits_of_the_call(case):
-    data = valid(case, 300)
-    for settings in ({}, case.bounded):
-        expected = doors.call(case, data, epsilon=1.0, random_state=seeded(), **settings)
+@cases_where(lambda case: case.row.usual.merges)
+def test_chunks_and_dask_collections_give_the_bits_of_the_call_with_each_option(case):
+    case, call = dataclasses.replace(case, pick=None), Call(case.key, REPLACE, "plain")
+    for variation, more in [("as it is", {}), ("limited", case.bounded), *variations(call)]:
+        if "groups" in more:  # of persons all records have to be in one chunk
+            continue
+        data = varied_data(call, variation, 300)
+        settings = {"epsilon": 1.0, **made_for(more, 300)}
+        expected = doors.call(case, data, random_state=seeded(), **settings)
         for door in (doors.chunks, doors.dask):
-            found = door(case, data, epsilon=1.0, random_state=seeded(), **settings)
-            assert found in (None, expected), door
+            assert_same(door(case, data, random_state=seeded(), **settings), expected)
 
 
 @each_case

@@ -22,7 +22,7 @@ from dp_metrics.analysis import auditing
 from dp_metrics.analysis.auditing import AUDITED, joint_losses
 from dp_metrics.mechanisms import MECHANISMS, AboveThreshold, Adaptive, Hazard, Mechanism
 from dp_metrics.metrics import METRICS
-from dp_metrics.quantities.noises import noise_of
+from dp_metrics.quantities.base import noise_of
 from dp_metrics.sensitivity.output_bounds import OutputBounds
 
 TOLERANCE = 1e-9  # some laws are computed in floats: of drawn scales, and of comparators
@@ -223,6 +223,15 @@ QUANTITIES = {
     # tables of counts
     "counts of two labels": Quantity("private_confusion_matrix", BINARY, 3, 3, {"labels": (0, 1)}),
     "counts of persons": Quantity("private_f1_score", BINARY, 3, 3, SEVERAL, **OF_PERSONS),
+    **{
+        f"counts of equal persons, {metric}": Quantity(
+            f"private_{metric}", BINARY, 3, 3, {"groups": PERSONS, "equal_groups": True, **more}, **OF_PERSONS
+        )
+        for metric, more in (
+            ("confusion_matrix", {}), ("recall_score", {}), ("prevalence", {}),
+            ("f1_score", {"average": "macro", "labels": (0, 1, 2, 3)}),
+        )
+    },
     "counts of three labels": Quantity(
         "private_f1_score", pairs((0, 1, 2), (0, 1, 2)), 2, 2, {"average": "macro", "labels": (0, 1, 2)}
     ),
@@ -318,6 +327,30 @@ def test_a_mechanism_keeps_its_claim_with_any_setting(setting):
     for name in ("mean of losses", "variance", "median"):
         losses = list(QUANTITIES[name].losses(SETTINGS[setting], REPLACE, 2.0))
         assert 0.3 < max(losses) <= 1 + TOLERANCE, name
+
+
+KEPT = ("mean of losses", "mean of unlimited losses", "weighted mean", "variance", "unlimited variance")
+
+
+@pytest.mark.gate
+@pytest.mark.filterwarnings("ignore:A release at this epsilon uses:UserWarning")
+@pytest.mark.parametrize("capacity", slow_but([2], [1, 2, 3]))
+@pytest.mark.parametrize("mechanism", slow_but(["hazard", "adaptive"], BY.keys() - {OWN, COIN}))
+@pytest.mark.parametrize("name", KEPT)
+def test_a_summary_that_keeps_too_few_ranks_stays_private(name, mechanism, capacity):
+    quantity = QUANTITIES[name]
+    row = METRICS[quantity.metric]
+
+    def released(*records, epsilon, **settings):
+        options = {option: settings.pop(option) for option in row.options.keys() & settings.keys()}
+        weights = {key: options.pop(key) for key in ("sample_weight",) if key in options}
+        summary = dp.Summary(row.function, capacity=capacity, **options).update(*records, **weights)
+        return summary.release(epsilon, **settings)
+
+    for relation in (REPLACE, ADD):
+        if not quantity.refusal(mechanism, relation):
+            losses = replace(quantity, metric=released).losses(BY[mechanism], relation, 1.0)
+            assert 0.2 < max(losses) <= 1 + TOLERANCE, relation
 
 
 def kinds(metrics):

@@ -6,6 +6,7 @@ The numbers 98765... and words of the data that stand in for secrets must be in 
 
 import ast
 import contextlib
+import inspect
 import io
 import itertools
 import math
@@ -45,9 +46,10 @@ from dp_metrics.cli.main import main
 from dp_metrics.evaluation.datasets import DatasetError, get_dataset
 from dp_metrics.evaluation.engine import StudyError, clipped_mean, select_studies
 from dp_metrics.inputs.losses import RecordLoss
-from dp_metrics.mechanisms import Adaptive, get_mechanism
-from dp_metrics.metrics import FUNCTIONS, METRICS, row_of
+from dp_metrics.mechanisms import Adaptive
+from dp_metrics.metrics import FUNCTIONS, row_of
 from dp_metrics.page.requirements import parsed
+from dp_metrics.quantities.base import get_mechanism
 
 BUDGET = dp.PrivacyAccountant(100.0)
 PAID = {"epsilon": 1.0, "accountant": BUDGET}
@@ -64,11 +66,6 @@ ONES = np.ones(3)
 PAIR = ([0, 1, 1], [1, 1, 1])
 WORDS = (np.where(Y, "yes", "no"), np.where(S > 0.5, "yes", "no"))
 NO_YES = {"labels": ["no", "yes"], "pos_label": "yes"}
-SOME_OPTIONS = (
-    "sample_weight", "multioutput", "groups", "neighboring", "max_loss", "bounds", "labels", "epsilom",
-)  # fmt: skip
-SECRET_SETS = [{"98765"}, {"98765"}, {"1"}]
-BAD_COLUMNS = [[NAN, 1.0], [1.0], [[1.0, 2], [3, 4]], ["a", "b"]]
 S2 = np.column_stack([1 - S, S])
 X = S.reshape(-1, 1)
 MODEL, LINE = LogisticRegression().fit(X, Y), LinearRegression().fit(X, Y)
@@ -236,20 +233,6 @@ class Odd:
     __hash__ = None
 
 
-class ComplexTensor:
-    dtype = "a type that NumPy does not know"
-    shape = (2,)
-
-    def __len__(self):
-        return 2
-
-    def __array__(self, dtype=None, copy=None):
-        return np.array([98765.25 + 1j, 2.0], dtype=dtype)
-
-    def __repr__(self):
-        return "98765.25"
-
-
 class Gradient:
     """Of a library whose arrays want to be detached first."""
 
@@ -338,7 +321,6 @@ def words_of_spoilt(case, position, kind):
 
 ROW = np.ones((1, 98765))
 MASKED = np.ma.array([0, 1, 1], mask=[0, 0, 1])
-DAYS = np.array(["2024-01-01", "2024-01-02"], dtype="M8[ns]")
 
 TABLES = [FUNCTIONS[f"private_{name}"] for name in (
     "roc_curve", "precision_recall_curve", "average_precision_score", "calibration_curve",
@@ -373,10 +355,104 @@ INTERVALS = [
 ]
 PLANS = [partial(dp.plan_release, epsilon=1.0), partial(dp.plan_release, error=0.1)]
 
+LARGE = 10**400
+NO_POSITIVE = [0, -1, NAN, INF, -INF, "1", b"1", None, True, np.True_, [1], np.array([1.0]), 1j, LARGE]
+NO_POSITIVE += [*map(Decimal, ("NaN", "sNaN", "Infinity", "-1", "1e400", "1e-999999999"))]
+# Values of options that whoever has such an option refuses, with its name.
+WRONG = {
+    **BAD_OPTIONS,
+    "epsilon": NO_POSITIVE,
+    "neighboring": ["swap", "REPLACE_ONE", None, 1, ["replace_one"]],
+    "mechanism": ["gaussian", 3, dp.mechanisms.Hazard, object()],
+    "accountant": [1.0, 3],
+    "random_state": ["1", 1.5, [1], object(), True, np.True_, -1, 7.0, np.random],
+    "spend_name": [3],
+    "bounds": [
+        *BAD_OPTIONS["bounds"], (), ("0", "1"), (None, 1), (0, 1j), [[0], [1]], {0: 1, 1: 2}, {0, 1},
+        object(), (0, LARGE), True, b"01", (1, 1),
+    ],
+    "max_loss": [*BAD_OPTIONS["max_loss"], b"3", 1j, LARGE, object()],
+    "capacity": [0, -1, 1.5, 4.0, True, np.True_, "7", NAN],
+    "confidence": [0, 1.0, NAN, 95, "0.9"],
+    "max_difference": [0, INF, "1"],
+    "max_records": [0, 1.5],
+    "equal_groups": ["yes"],
+    "crossed": ["yes"],
+    "sure": ["quick", "approximate"],
+    "membership": ["secret"],
+    "error_share": [0, 1, -1, NAN, "0.5", None],
+    "overall_share": [1.0],
+    "alpha": [-0.1, 1.1, NAN, "a", None, True],
+    "ddof": [NAN, INF, -INF, "1", None, True, [1], 1j, LARGE, -LARGE, Decimal(1)],
+    "digits": [-1, 0, 18, None, 4.0, "x", True],
+    "average": ["samples", "mean", 3],
+    "multi_class": ["x", None],
+    "zero_division": [0.5],
+    "scale_by_half": ["yes", None],
+    "strategy": ["quantile"],
+    "multioutput": ["mean"],
+    "expected_iter": [0.5, INF, NAN, "20", True],
+    "response_method": ["fit", "predict_log_proba"],
+    "statistic": ["median"],
+    "error_cap": [0, "a", NAN, True],
+    "n": [0, 2.5, True, [800]],
+    "error": [0, -1, NAN, INF, "1", True],
+    "cap": ["public", 1.0],
+    "threshold": [NAN, "x"],
+    "split": [
+        {}, [], "a", [1], {"nothing": 1}, {"labels": 0}, {"labels": -1}, {"labels": NAN}, {"labels": INF},
+        {"labels": "1"},
+    ],
+    "task": ["regressions"],
+    "ties": ["none"],
+}  # fmt: skip
+HALVES = [0.5] * 99
+# Whoever takes such options: what has the signature, and a call that would be right without them.
+DOORS = {
+    **{name: (case.function, partial(case, *with_sentinel(case, 0), **SAFE)) for name, case in CASES.items()},
+    "frame": (dp.PrivateMetricFrame, frame),
+    "page": (dp.private_evaluate, partial(dp.private_evaluate, Y, y_score=S, labels=[0, 1], **SAFE)),
+    "choice": (dp.private_best, best),
+    "search": (dp.PrivateRandomizedSearch, search),
+    "comparison": (dp.private_compare, partial(dp.private_compare, HALVES, HALVES, HALVES, **SAFE)),
+    "interval of a mean": (
+        dp.private_mean_interval, partial(dp.private_mean_interval, HALVES, max_loss=1.0, **SAFE),
+    ),
+    "interval of a quantile": (
+        dp.private_quantile_interval, partial(dp.private_quantile_interval, HALVES, 0.5, **SAFE),
+    ),
+    "plan": (dp.plan_release, partial(dp.plan_release, dp.private_mean_loss, guess=(S,), epsilon=1.0)),
+    "summary": (Summary, partial(Summary, "mse")),
+    "release of a summary": (LOSSES.release, partial(LOSSES.release, **SAFE)),
+    "scorer": (dp.make_private_scorer, partial(dp.make_private_scorer, "mse", epsilon=1.0)),
+    **{
+        ask.__qualname__: (ask, ask)
+        for ask in (
+            kept(dp.private_mse, T, T).noise_interval, kept(dp.private_mse, T, T).population_interval,
+            framed().population_interval, framed().noise_interval, scores().calibration_band,
+            scores().population_interval, curve().band,
+        )
+    },
+}  # fmt: skip
+ACCEPTED = [  # each has a meaning
+    ("summary", "epsilon", None),
+    ("ReleasedScores.calibration_band", "n_bins", None),
+    ("quantile", "bounds", (0, INF)),
+]
+
 # A call, its error, its words, and the values that are tried. Words are a pattern, what tells
 # it of the values, or ... where each of the values has its own before it.
 # fmt: off
 ROWS = [
+    # rules that hold for all who have an option
+    (lambda door, name, value: DOORS[door][1](**{name: value}),
+     INVALID, lambda door, name, value: rf"\b{name}", [
+         (door, name, value)
+         for door, (asked, _) in DOORS.items()
+         for name in WRONG.keys() & inspect.signature(asked).parameters.keys()
+         for value in WRONG[name]
+         if (door, name, value) not in ACCEPTED
+     ]),
     # rules that hold for all metrics
     *(
         (
@@ -404,38 +480,17 @@ ROWS = [
      ValueError, lambda case, at: f"samples: {case.row.data[0]} and {case.row.data[1]}.$",
      arguments(lambda case: of_two(case) and takes("neighboring")(case))),
     (lambda case, at: widened(case, at), ValueError, words_of_widened, arguments()),
-    (lambda case, name, value: case(*with_sentinel(case, 0), **SAFE | {name: value}),
-     ValueError, lambda case, name, value: name, [
-         (case, name, value)
-         for name, values in BAD_OPTIONS.items()
-         for case in of_metrics(takes(name))
-         for value in values[:3]
-     ]),
     (lambda case, name: case(*valid(case), **SAFE, **{name: [1.0] * 40}),
      ValueError, lambda case, name: f"takes no {name}: {case.row.refused[name]}",
      [(case, name) for case in of_metrics() for name in case.row.refused]),
-    (lambda case, name: case(*valid(case), **SAFE, **{name: None}),
-     TypeError, lambda case, name: name,
-     [(case, name) for name in SOME_OPTIONS for case in of_metrics(takes(name), False)]),
-    (lambda case: case(*with_sentinel(case, 0), **SAFE, mechanism="gaussian"),
-     ValueError, "mechanism must be one of", of_metrics(with_mechanism)),
-    (lambda case, wrong: case(*with_sentinel(case, 0), **SAFE, mechanism=wrong),
-     TypeError, "mechanism",
-     [(case, wrong) for case in of_metrics(with_mechanism) for wrong in (3, dp.mechanisms.Hazard, object())]),
     (lambda case, mechanism: case(*with_sentinel(case, 0), **SAFE, mechanism=mechanism),
      ValueError, lambda case, mechanism: next(iter(case.bounded)), [
          (case, mechanism)
          for case in of_metrics(lambda case: with_mechanism(case) and not case.always_bounded)
          for mechanism in ("inverse_sensitivity", "piecewise_laplace", "laplace", "geometric")
      ]),
-    (lambda case, seed: case(*with_sentinel(case, 0), **PAID, random_state=seed),
-     TypeError, "random_state",
-     [(case, seed) for case in of_metrics() for seed in ("1", 1.5, [1], object())]),
-    (lambda case: case(*valid(case), **SAFE | {"accountant": 1.0}), TypeError, "accountant", of_metrics()),
     (lambda case: case(*valid(case), **SAFE | {"epsilon": 200.0}),
      dp.PrivacyBudgetError, "Nothing was released", of_metrics()),
-    (lambda case: case.function(*valid(case), random_state=NoEntropy(), **case.options),
-     TypeError, "epsilon", of_metrics()),
     (lambda case: case.function(*valid(case), *case.row.required.values(), 1.0, random_state=NoEntropy()),
      TypeError, "positional", of_metrics()),
     (lambda weights, case: case(*PAIR, **SAFE, sample_weight=weights),
@@ -454,8 +509,6 @@ ROWS = [
          for groups in ([1, 2], [1, 2, 3, 4], [1.0, NAN, 2], [[1, 2]] * 3, 3, [[1], 2, 3])
      ]),
     # metrics of numbers
-    (lambda: dp.private_mae(ONES, ONES, **SAFE, groups=SECRET_SETS),
-     ValueError, r"^groups must be hashable labels\.$"),
     (lambda wrong, metric: metric(np.ones((4, 3)), np.ones((4, 3)), **SAFE, multioutput=wrong),
      INVALID, "multioutput|[Cc]ustom weights", [
          (wrong, metric)
@@ -463,21 +516,12 @@ ROWS = [
          for wrong in ("variance_weighted", "mean", [1, 2], [1, 2, -1], [0, 0, 0], [1, 2, NAN], "raw", 3)
      ]),
     (lambda: dp.private_mse([1.0], [1.0], **SAFE, multioutput=[1.0]), ValueError, "only in multi-output"),
-    (lambda: dp.private_r2_score([1.0, 2], [1.0, 2], **SAFE, sample_weight=[1, 1]),
-     ValueError, "sample_weight"),
-    (lambda share: dp.private_r2_score(ONES, ONES, **SAFE, error_share=share),
-     ValueError, "error_share", [0, 1, -1, NAN, "0.5", None]),
     (lambda metric, y, p: metric(y, p, **SAFE),
      ValueError, "used", [
          (dp.private_mean_poisson_deviance, [-98765.5, 1.0], [1.0, 1.0]),
-         (dp.private_mean_poisson_deviance, [1.0, 1.0], [1.0, 0.0]),
          (dp.private_mean_squared_log_error, [-98765.5, 1.0], [1.0, 1.0]),
-         (dp.private_mean_squared_log_error, [1.0, 1.0], [1.0, -1.0]),
      ]),
     (lambda: dp.private_mean_squared_log_error([1.0], [1.0], **SAFE, bounds=(-1, 1)), ValueError, "bounds"),
-    (lambda: dp.private_mean_poisson_deviance(np.ones((2, 2)), np.ones((2, 2)), **SAFE), ValueError, "1d"),
-    (lambda alpha: dp.private_mean_pinball_loss([1.0], [1.0], **SAFE, alpha=alpha),
-     ValueError, "alpha", [-0.1, 1.1, NAN, "a", None, True]),
     (lambda ddof: dp.private_variance(np.arange(400.0), **SAFE, ddof=ddof),
      ValueError, "ddof",
      [400, 401, 400.0, NAN, INF, -INF, "1", None, True, [1], 1j, 10**400, -(10**400), Decimal(1)]),
@@ -485,8 +529,6 @@ ROWS = [
      ValueError, "Quantiles", [-0.1, 1.1, NAN, "0.5", None, True, [0.5]]),
     (lambda bounds: dp.private_quantile([1.0], 0.5, **SAFE, bounds=bounds),
      ValueError, "bounds", [None, (None, 1), (-INF, 1), (1, 0), (NAN, None), 3, (0, NAN), np.zeros((2, 2))]),
-    (lambda: dp.private_quantile([1.0], 0.5, **SAFE, bounds=(0, None), mechanism="laplace"),
-     ValueError, "upper limit"),
     (lambda: dp.private_mean([1.0], **SAFE, bounds=None), ValueError, "bounds"),
     # metrics of labels
     (lambda true, pred: dp.private_accuracy_score(true, pred, **SAFE),
@@ -498,28 +540,22 @@ ROWS = [
          (np.array([]), np.array([])), ([[0, 1], [1]], [[0, 1], [1]]), ([{1}, {2}], [{1}, {2}]),
          ([[0, 1], [1, 1]], [0, 1]), (np.zeros((2, 2, 2)), np.zeros((2, 2, 2))), (3, 3), (None, None),
      ]),
-    (lambda: dp.private_f1_score(*WORDS, **SAFE), ValueError, r"no numbers: pass labels=\[...\]"),
     (lambda: dp.private_f1_score(*WORDS, **SAFE, labels=["no", "yes"]),
      ValueError, "pos_label=.* is not one of the public labels"),
     (lambda labels: dp.private_f1_score(*WORDS, **SAFE, pos_label="yes", labels=labels),
      ValueError,
      "must all be different|at least two labels|Target is multiclass but average='binary'|not one of",
      [["no", "yes", "no"], ["yes"], ["no", "yes", "maybe"], ["no", "maybe"]]),
-    (lambda average: dp.private_f1_score(*WORDS, **SAFE, **NO_YES, average=average),
-     ValueError, "average='samples'|average must be one of", ["samples", "mean"]),
     (lambda value: dp.private_f1_score(*WORDS, **SAFE, **NO_YES, zero_division=value),
      ValueError, "zero_division must be|a result is finite", [0.5, NAN]),
-    (lambda: dp.private_confusion_matrix(["98765", "yes"], ["no", "yes"], **SAFE, labels=["no", "yes"]),
-     ValueError, "not in labels"),
     (lambda wrong: dp.private_confusion_matrix(wrong, [0, 1, 1], **SAFE),
      ValueError, "label|NaN", [[0, 1, 987654], [0, 1, NAN], [0, 1, "98765"]]),
     (lambda labels: dp.private_classification_report([0, 1], [0, 1], **SAFE, target_names=labels),
      ValueError, "target_names|names of the labels", [["a"], ["a", "a"], ["a", "accuracy"]]),
-    (lambda: dp.private_f1_score([0, 1], [0, 1], **SAFE, max_records=2),
-     ValueError, "max_records needs groups"),
     (lambda metric, options: metric(Y, Y, **SAFE, **options),
      INVALID,
-     "max_records must be an integer|inconsistent numbers|would be given away|takes no sample_weight", [
+     "max_records must be an integer|inconsistent numbers|would be given away|takes no sample_weight"
+     "|equal_groups needs groups|equal_groups must be True or False|cannot be used with", [
          (metric, {"groups": THREE_EACH, **options})
          for metric in (dp.private_recall_score, dp.private_roc_auc_score)
          for options in (
@@ -529,15 +565,18 @@ ROWS = [
              PRIVATE_N,
              {"sample_weight": np.ones(Y.size)},
          )
+     ] + [
+         (dp.private_recall_score, options)
+         for options in (
+             {"equal_groups": True},
+             {"groups": THREE_EACH, "equal_groups": 1},
+             {"groups": THREE_EACH, "equal_groups": True, **PRIVATE_N},
+         )
      ]),
     # metrics of probabilities and scores
-    (lambda y: dp.private_log_loss(y, [0.2, 0.9, 0.6], **SAFE),
-     ValueError, "label", [[1, 2, 2], ["no", "yes", "yes"]]),
     (lambda options: dp.private_brier_score_loss(Y, S, **SAFE, **options),
      ValueError, "label|scale_by_half",
      [{"pos_label": 2}, {"scale_by_half": "yes"}, {"scale_by_half": None}, {"labels": [0, 1, 2]}]),
-    (lambda average: dp.private_roc_auc_score(Y, S, **SAFE, average=average),
-     ValueError, "'weighted' needs the private sizes|average must be", ["weighted", "micro", 3]),
     (lambda way: dp.private_roc_auc_score(Y, S, **SAFE, multi_class=way),
      ValueError, ..., [
          ("each record is in K - 1 of the pairs", "ovo"), ("multi_class must be", "x"), ("multi_class", None),
@@ -561,25 +600,13 @@ ROWS = [
     (lambda metric, label: metric(Y, S, **SAFE, pos_label=label),
      ValueError, "pos_label=.* is not one of the public labels",
      [(metric, label) for metric in TABLES for label in (2, "1")]),
-    (lambda metric: metric(Y, S.astype(str), **SAFE), ValueError, "not labels", TABLES),
-    (lambda metric: metric(Y, S3, **SAFE), ValueError, "The number of classes in labels", TABLES),
     (lambda metric: metric([0, 1], [-3.0, 0.5], **SAFE),
      ValueError, r"^y_score has values outside \[0, 1\]: pass edges=", TABLES[:3]),
     (lambda metric: metric([0, 1], [-3.0, 0.5], **SAFE),
      ValueError, r"values in \[0, 1\] only: probabilities", TABLES[3:]),
     (lambda metric: metric(Y, S, **SAFE, edges=[0, 1, 2], bins=8),
      ValueError, "bins cannot be used with edges", TABLES[:3]),
-    (lambda metric, name, value: metric(Y, S, **SAFE, **{name: value}),
-     ValueError, lambda metric, name, value: name, [
-         (metric, name, value)
-         for metric in TABLES
-         for name in BAD_OPTIONS.keys() & METRICS[metric.__name__].options.keys()
-         for value in BAD_OPTIONS[name]
-     ]),
-    (lambda: dp.private_calibration_curve(Y, S, **SAFE, strategy="quantile"), ValueError, "quantile"),
-    (lambda: dp.private_roc_curve(Y, S, **SAFE, drop_intermediate=True), TypeError, "drop_intermediate"),
     # released tables, their limits and pictures
-    (lambda: scores().population_interval(ties="none"), ValueError, "ties must be"),
     (lambda kind, other: kind.of(other),
      TypeError, "release a (confusion matrix|ROC curve).* by `with_result`", [
          *itertools.product((dp.ReleasedConfusion, dp.ReleasedScores), (None, np.eye(2), [1.0], "f1")),
@@ -597,15 +624,11 @@ ROWS = [
      ),
      ValueError, r"No edge of the released bins has a precision of 0\.9"),
     (lambda: scores().plot("lift"), ValueError, "kind must be"),
-    (lambda: scores().calibration_band(n_bins=0), ValueError, "n_bins"),
     (lambda: scores(-1.0, 0.0, 1.0).calibration_band(), ValueError, "need probabilities"),
     (lambda: scores(-1.0, 0.0, 1.0).plot("calibration"), ValueError, "need probabilities"),
-    (lambda: curve("private_roc_auc_score").population_interval(sure=True),
-     ValueError, "ReleasedScores has a sure one"),
     (lambda: curve("private_roc_auc_score", mechanism="geometric").population_interval(),
      ValueError, "default mechanism"),
     (lambda: kept(dp.private_accuracy_score, Y, Y).band(), ValueError, "private_roc_curve or of"),
-    (lambda: curve().band(1.0), ValueError, "confidence"),
     (lambda: kept(dp.private_roc_curve, Y, S, groups=Y3).band(),
      ValueError, "up to 200 records of each person"),
     (lambda: curve().noise_interval(), ValueError, r"or band\(\)"),
@@ -616,7 +639,6 @@ ROWS = [
      ValueError, "n_bins=10", [
          kept(dp.private_expected_calibration_error, Y, S, n_bins=5),
          kept(dp.private_expected_calibration_error, Y[1:], S[1:]),
-         curve("private_calibration_curve", n_bins=10),
      ]),
     (lambda: curve("private_calibration_curve").band().error(0.5),
      TypeError, "with_result of private_expected_calibration_error"),
@@ -625,8 +647,6 @@ ROWS = [
     (lambda ask: ask("log_loss"), TypeError, "private_log_loss is no metric of labels", LIMITS_OF_COUNTS),
     (lambda ask: ask("recall"), ValueError, "average setting", LIMITS_OF_COUNTS),
     (lambda: confusion().noise_interval("matthews_corrcoef"), ValueError, r"Use recall, precision or F1\."),
-    (lambda: kept(dp.private_matthews_corrcoef, Y3, Y3, labels=[0, 1, 2]).population_interval(sure=True),
-     ValueError, "leave out sure"),
     (lambda: confusion().population_interval("accuracy", sure="approximate"), TypeError, "sure must be"),
     (lambda: confusion(9).plot(), ValueError, "whole matrix"),
     (lambda metric: row_of(metric, "loss"),
@@ -636,47 +656,6 @@ ROWS = [
     (lambda y: dp.private_accuracy_score(y, np.array([0.0, 1.0, 0.0], dtype=y.dtype), **SAFE),
      ValueError, "whole|compared",
      [np.array([98765.5, 1, 0]), np.array([98765.5, 1, 0], object), np.array([Odd(), 1, 0], object)]),
-    (lambda name, size: dp.private_mse(np.ones(6), np.ones(6), **SAFE, **{name: np.ones(size)}),
-     ValueError,
-     lambda name, size: (
-         f"^Found input variables with .* of samples: .*: y_true has 6, {name} has {size}.$"
-     ), [(name, size) for name in ("sample_weight", "groups") for size in (1, 5, 7)]),
-    (lambda case, name, value: case(*with_sentinel(case, 0), **SAFE | {name: value}),
-     ValueError, lambda case, name, value: name, [
-         (CASES[case], name, value)
-         for name, cases in {
-             "epsilon": ["mse"],
-             "bounds": ["mse", "variance", "mean"],
-             "max_loss": ["mean loss", "mape", "log loss"],
-             "labels": ["log loss", "brier, 3 labels"],
-         }.items()
-         for case in cases
-         for value in BAD_OPTIONS[name]
-     ]),
-    (lambda p: dp.private_log_loss([0, 1], p, **SAFE),
-     ValueError, "y_proba",
-     [[0.5, p] for p in (-1e-9, -1e-300, 1 + 2**-52, 1.0000001, 2.0, 98765.25, -98765.25)]),
-    (lambda p: dp.private_log_loss([0, 1], [[0.5, 0.25, 0.25], [p, 0, 0]], **SAFE, labels=[0, 1, 2]),
-     ValueError, "y_proba", [-1e-9, 1.0000001, 98765.25, -98765.25]),
-    (lambda case, label: case(*replaced(valid(case), 0, [label, *valid(case)[0][1:]]), **SAFE),
-     ValueError, "label", [
-         (CASES[name], label)
-         for name in ("log loss", "log loss, 3 labels")
-         for label in (-1, 3, 0.5, 98765.25)
-     ]),
-    (lambda label, array: dp.private_log_loss(
-         np.array(["no", label], object) if array else ["no", label],
-         [0.1, 0.9],
-         **SAFE,
-         labels=["no", "yes"],
-     ),
-     INVALID, "NaN|not in labels", [
-         (label, array)
-         for label in ("987654.25", 987654.25, None, NAN, b"98765", 98765j)
-         for array in (True, False)
-     ]),
-    (lambda label: dp.private_log_loss(["no", label], [0.1, 0.9], **SAFE, labels=["no", "yes"]),
-     INVALID, "not in labels", [("98765",), ["98765"]]),
     (lambda y, labels: dp.private_log_loss(y, [0.5] * len(y), **SAFE, labels=labels),
      ValueError, "label|NaN|0 sample|numeric|1d array", [
          ([0, 2], [0, 1]), ([-1, 0], [0, 1]), ([0.5, 0], [0, 1]), (["egg", "ham"], ["ham", "spam"]),
@@ -687,11 +666,6 @@ ROWS = [
      ]),
     (lambda labels, p: dp.private_log_loss([0, 1], p, **SAFE, labels=labels),
      ValueError, "label", [
-         (["a"], [0.5, 0.5]),
-         (["a", "a"], [0.5, 0.5]),
-         ([], [0.5, 0.5]),
-         (["a", "b", "c"], [[0.5, 0.5]] * 2),
-         (["a", "b"], S3[:2]),
          *(
              (labels, [[0.5, 0.5]] * 2)
              for labels in (
@@ -699,24 +673,16 @@ ROWS = [
              )
          ),
      ]),
-    (lambda y: dp.private_log_loss(y, [0.1, 0.2], **SAFE),
-     ValueError, r"pass labels=\[...\]",
-     [["a", "b"], np.array(["a", "b"]), np.array(["a", "b"], object), pd.Series(["a", "b"])]),
     (lambda p: dp.private_log_loss([0, 1], p, **SAFE),
      ValueError, "predict_proba", [["a", "b"], [1, 2], np.array(["a", "b"])]),
     (lambda loss: dp.private_mean_loss([1.0, loss], **SAFE),
      ValueError, "^Negative values in data passed to `losses`", [-987654.25, -5e-324]),
-    (lambda: dp.private_mse(ComplexTensor(), [1.0, 2.0], **SAFE), ValueError, "Complex data not supported"),
     (lambda name: dp.private_accuracy_score(**{"y_true": Y, "y_pred": Y, name: Gradient()}, **SAFE),
      TypeError, "^What was given cannot be made a NumPy array: convert it",
      ["y_true", "y_pred", "sample_weight", "groups"]),
     (lambda: frame(by=Gradient()), TypeError, "^What was given cannot be made a NumPy array: convert it"),
     (lambda call: call([np.zeros((3, 98765)), np.zeros((3, 2))]),
      ValueError, "of different shapes", [
-         lambda rows: dp.private_mse(rows, rows, **SAFE),
-         lambda rows: dp.private_log_loss([0, 1], rows, **SAFE),
-         lambda rows: dp.private_roc_auc_score([0, 1], rows, **SAFE),
-         lambda rows: dp.private_confusion_matrix(rows, [0, 1], **SAFE),
          lambda rows: dp.private_confusion_matrix(["a", "b"], rows, labels=["a", "b"], **SAFE),
          lambda rows: dp.private_accuracy_score(rows, rows, **SAFE),
      ]),
@@ -726,14 +692,10 @@ ROWS = [
      [((Y[1:], Y, Y), None), ((Y, Y, Y[1:]), None), ((Y, Y, Y), Y[1:])]),
     (lambda row, p: dp.private_mse(row, p, **SAFE, **PRIVATE_N),
      ValueError, "different number of output", [(ROW, ROW[:, :1])]),
-    (lambda: dp.private_variance(ROW, **SAFE, **PRIVATE_N), ValueError, "1d array"),
     (lambda: dp.private_log_loss(ROW, [0.5], **SAFE, **PRIVATE_N, labels=["a", "b"]),
      ValueError, "not in labels"),
     (lambda call: call(MASKED),
      TypeError, "Masked", [
-         lambda it: dp.private_accuracy_score(it, [0, 1, 1], **SAFE),
-         lambda it: dp.private_accuracy_score([0, 1, 1], it, **SAFE),
-         lambda it: dp.private_log_loss(it.astype(str), [0.5] * 3, labels=["0", "1"], **SAFE),
          lambda it: dp.private_log_loss([0, 1, 1], [0.5] * 3, labels=it[:2], **SAFE),
          lambda it: dp.private_mae([1, 2, 3], [1, 2, 3], groups=it, **SAFE),
          lambda it: dp.private_mae(it, [1, 2, 3], **SAFE),
@@ -741,8 +703,6 @@ ROWS = [
     # records of the room inputs
     (lambda call: call(pl.LazyFrame({"only": [0, 1, 1]})),
      TypeError, r"collect\(\)", [
-         lambda it: dp.private_mse(it, [0, 1, 1], **SAFE),
-         lambda it: dp.private_accuracy_score([0, 1, 1], it, **SAFE),
          lambda it: dp.private_log_loss([0, 1, 1], it, **SAFE),
          lambda it: dp.private_log_loss([0, 1, 1], [0.5] * 3, labels=it, **SAFE),
          lambda it: dp.private_mae([1, 2, 3], [1, 2, 3], groups=it, **SAFE),
@@ -762,21 +722,13 @@ ROWS = [
              lambda: dp.private_confusion_matrix([-1], [0], **SAFE, labels=range(0, 2000, 2)),
          ),
          (
-             r"^sensitive_features contains a label that is not in group_labels=\[0, 1\]\.$",
-             lambda: frame("accuracy", [0, 1], [0, 1], [0, 7], group_labels=[0, 1]),
-         ),
-         (
              "Pass labels, such as predict gives",
              lambda: dp.private_accuracy_score([0, 1, 1, 0], [0.1, 0.9, 0.8, 0.3], **SAFE),
          ),
      ]),
-    (lambda call: call(Decimal("sNaN")),
-     ValueError, "NaN|labels must be", [
-         lambda nan: dp.private_accuracy_score([nan, 1], [1, 1], **SAFE),
-         lambda nan: dp.private_log_loss([nan, "a"], [0.1, 0.2], labels=["a", "b"], **SAFE),
-         lambda nan: dp.private_mse([nan, 1], [1, 1], **SAFE),
-         lambda nan: dp.private_log_loss([1, 1], [0.1, 0.2], labels=[nan, 1], **SAFE),
-     ]),
+    (lambda nan: dp.private_mse([Decimal(nan), 1], [1, 1], **SAFE), ValueError, "NaN", ["NaN", "sNaN"]),
+    (lambda nan: dp.private_log_loss([1, 1], [0.1, 0.2], labels=[Decimal(nan), 1], **SAFE),
+     ValueError, "labels must be", ["NaN", "sNaN"]),
     (lambda: dp.PrivateRandomizedSearch(Ridge(), {"alpha": [1.0]}, metric="mse", epsilon=1.0).fit(
          np.ones((3, 2)), ONES, X_val=np.ones((3, 2)), y_val=np.array(987654.25)
      ),
@@ -787,13 +739,6 @@ ROWS = [
          for one, other in itertools.permutations(("M8[D]", "m8[h]", "m8[M]", "U1", "i8"), 2)
          for size in (0, 1)
      ]),
-    (lambda metric: metric(
-         RACE, pd.DataFrame(S3, columns=["a", "b", "c"]).assign(id=0.5), **SAFE, labels=["a", "b", "c"]
-     ),
-     ValueError, "number of classes in labels is different", [dp.private_log_loss]),
-    (lambda metric: metric(*[np.eye(2, dtype=int)] * 2, **SAFE),
-     ValueError, "call the metric once for each, at a part of epsilon",
-     [dp.private_f1_score, dp.private_confusion_matrix, dp.private_log_loss]),
     (lambda metric, true, pred: frame(metric, true, pred, RACE[: len(true)], **PRIVATE_N),
      ValueError, "does not state how many columns|different number of output", [
          (metric, true, pred)
@@ -821,38 +766,12 @@ ROWS = [
      ["", "_", "xyzzy"]),
     (lambda call, meant: call(),
      INVALID, lambda call, meant: f"Did you mean '{meant}", [
-         (lambda: dp.make_private_scorer("neg_private_r2_score", epsilon=1.0), "private_r2_score"),
-         (lambda: dp.make_private_scorer("f1_marco", epsilon=1.0), "f1_macro"),
-         (lambda: row_of("acuracy"), "accuracy"),
          (lambda: row_of("private_acuracy_score"), "private_acc"),
-         (lambda: row_of("mean_sqared_error"), "mean_squared_error"),
-         (lambda: dp.private_compare(Y, Y, Y, **SAFE, loss="zero-one"), "zero_one"),
-         (lambda: dp.private_compare(Y, Y, Y, **SAFE, loss="logloss"), "log_loss"),
          (lambda: dp.private_compare(Y, Y, Y, **SAFE, loss="mean_sqared_error"), "mean_squared_error"),
-         (lambda: dp.plan_release("private_msee", guess=(Y, Y), epsilon=1.0), "private_mse"),
          (lambda: dp.private_mse(Y, Y, **SAFE, mechanism="adaptiv"), "adaptive"),
-         (lambda: dp.private_mse(Y, Y, **SAFE, mechanism="Laplase"), "laplace"),
-         (lambda: dp.private_mse(Y, Y, **SAFE, mechanism="inverse-sensitivity"), "inverse_sensitivity"),
          (lambda: dp.private_mse(Y, Y, **SAFE, neighboring="replace-one"), "replace_one"),
-         (lambda: dp.private_mse(Y, Y, **SAFE, neighboring="add_remove_one"), "add_or_remove_one"),
      ]),
-    (lambda metric, **options: metric(np.zeros((5, 0)), np.zeros((5, 0)), **SAFE, **options),
-     ValueError, "0 feature", [dp.private_mse, dp.private_rmse, dp.private_r2_score]),
     # options that many calls take
-    (lambda epsilon: dp.private_mse(ONES, ONES, **SAFE | {"epsilon": epsilon}),
-     ValueError, "epsilon must be a positive, finite number",
-     [0, -1, 0.0, -0.0, NAN, INF, -INF, "1", None, True, np.True_, [1], np.array([1.0]), 1j, 10**400, b"1",
-      *map(Decimal, ("NaN", "sNaN", "Infinity", "-1", "1e400", "1e-999999999"))]),
-    (lambda bounds: dp.private_mse(ONES, ONES, **SAFE, bounds=bounds),
-     ValueError, "bounds", [
-         (1, 0), (1, 1), (0, NAN), (0, INF), (-INF, 0), (0,), (0, 1, 2), (), 3.0, "01", ("0", "1"), b"01",
-         (None, 1), (0, None), (0, 1j), [[0, 1]], [[0], [1]], {0: 1, 1: 2}, {0, 1}, object(), (0, 10**400),
-         True,
-     ]),
-    (lambda cap: dp.private_mean_loss(ONES, **SAFE, max_loss=cap),
-     ValueError, "max_loss", [0, -1, NAN, INF, "3", b"3", [3], 1j, 10**400, True, object()]),
-    (lambda seed: dp.private_mse(ONES, ONES, **PAID, random_state=seed),
-     INVALID, "random_state", [True, np.True_, -1, 7.0, np.random]),
     # frames of metrics by group
     (lambda options: frame(**options),
      ValueError, ..., [
@@ -861,10 +780,7 @@ ROWS = [
          ("not in group_labels", {"by": np.array(["98765 Main Street", *RACE[1:]], object)}),
          ("each of the sensitive_features", {"group_labels": [RACES, ["f", "m"]]}),
          ("inconsistent numbers of samples", {"true": np.array(1)}),
-         ("membership must be one of", {"membership": "secret"}),
          ("membership='public'", {"membership": "public", **PRIVATE_N}),
-         ("overall_share", {"overall_share": 1.0}),
-         ("epsilon", {"epsilon": 0}),
          ("metrics must be", {"metrics": {}}),
          ("epsilon is no option", {"metrics": partial(dp.private_mae, epsilon=1.0)}),
          ("pos_label", {"metrics": partial(dp.private_f1_score, pos_label=7)}),
@@ -883,7 +799,6 @@ ROWS = [
      ]),
     (lambda options: frame(**options),
      TypeError, ..., [
-         ("accountant", {"accountant": 1.0}),
          ("private metric of this package", {"metrics": roc_auc_score}),
          ("that take y_true and y_pred", {"metrics": dp.private_variance}),
          ("unexpected keyword", {"metrics": partial(dp.private_mae, color=1.0)}),
@@ -900,7 +815,6 @@ ROWS = [
      ]),
     (lambda options: frame("accuracy", **options),
      ValueError, ..., [
-         ("samples: .*: y_true has 599, y_pred has 600.$", {"true": Y[1:]}),
          ("samples: .*: y_true has 600, y_pred has 599.$", {"pred": Y[1:]}),
          ("samples: .*: y_true has 600, sensitive_features has 599.$", {"by": RACE[1:]}),
          ("samples: .*: y_true has 600, groups has 599.$", {"groups": Y[1:]}),
@@ -928,10 +842,7 @@ ROWS = [
      ValueError, ..., [
          ("metric must be one of 'recall'", {"metric": "auc"}),
          ("of must be", {"of": "gap"}),
-         ("of must be", {"of": ("a", "z")}),
-         ("confidence", {"confidence": 1.0}),
      ]),
-    (lambda: framed().population_interval(sure="quick"), TypeError, "sure must be"),
     (lambda metric: framed(metric).population_interval(sure=True),
      ValueError, "precision_score has no|all people",
      [partial(dp.private_precision_score, average="weighted"), partial(dp.private_log_loss, max_loss=2)]),
@@ -952,8 +863,6 @@ ROWS = [
          for race, old in (([None, *RACE[1:].tolist()], [True] * 600), (RACE.tolist(), [None] + [True] * 599))
      ]),
     # pages
-    (lambda split: dp.private_evaluate(Y, S, **SAFE, task="regression", bounds=(0, 1), split=split),
-     ValueError, "split", [{}, [], "a", {"z": 1}, {"mean": 0}, {"mean": -1}, {"mean": NAN}, {"mean": INF}]),
     (lambda: page().plot("pie"), ValueError, "has the pictures 'confusion matrix'"),
     (lambda asked: page().check(asked),
      ValueError, "requirement|no number of this page",
@@ -964,17 +873,12 @@ ROWS = [
          ("group_labels", {"labels": [0, 1], "group_labels": [0, 1]}),
          ("membership", {"labels": [0, 1], "membership": "public"}),
          ("edges", {"edges": [0, 0.5, 1], "task": "regression"}),
-         ("edges", {"edges": [0, 0.5, 1], "labels": [0, 1]}),
          ("pos_label", {"pos_label": 1, "task": "regression"}),
          ("pos_label", {"pos_label": 1, "labels": [0, 1, 2]}),
      ]),
     (lambda data, options: dp.private_evaluate(*data, **SAFE, labels=[0, 1], **options),
      TypeError, "y_proba",
      [((), {}), ((Y,), {}), ((Y, S, Y), {}), ((Y, Y), {"y_pred": Y}), ((Y,), {"y_score": S, "y_proba": S})]),
-    (lambda data, named: dp.private_evaluate(*data, **named, **SAFE),
-     ValueError,
-     r"(?s)alone does not tell.*labels=\[...\], epsilon=.*task=\"regression\", epsilon=.*y_proba.*y_score",
-     [((Y,), {"y_pred": S}), ((Y, S), {}), ((S,), {"y_pred": Y}), ((Y, Y), {})]),
     (lambda data, options: dp.private_evaluate(*data, **SAFE, **options),
      TypeError, r"private_evaluate\(model, X_test, y_test",
      [((MODEL, X), {}), ((MODEL, X, Y, Y), {}), ((MODEL, X, Y), {"y_pred": Y})]),
@@ -992,21 +896,16 @@ ROWS = [
          *({name: S, "task": "regression"} for name in ("y_score", "y_proba")),
          {"y_pred": S, "y_score": S, "task": "regression"},
      ]),
-    (lambda: dp.private_evaluate(Y, **SAFE, y_pred=Y, task="regressions"),
-     ValueError, "Did you mean 'regression'"),
     (lambda options: dp.private_evaluate(WORDS[0], **SAFE, **options),
      ValueError, r"pass (all of them as )?labels=\[\.\.\.\]|labels=\[\.\.\.\]", [
          {"y_score": S},
          {"y_proba": S3},
          {"y_pred": WORDS[1]},
-         {"y_pred": WORDS[1], "task": "classification"},
-         {"y_score": S, "pos_label": "yes"},
          {"y_pred": Y, "task": "classification", "pos_label": "yes"},
      ]),
     (lambda metric: metric(WORDS[0], Y, **SAFE, pos_label="yes"),
      ValueError, r"pos_label='yes' .*pass all of them as labels=\[\.\.\.\]",
      [dp.private_roc_curve, dp.private_recall_score, dp.private_brier_score_loss]),
-    (lambda: dp.private_evaluate(Y3, y_proba=S3, **SAFE, pos_label=1), ValueError, "more than two labels"),
     (lambda: dp.private_evaluate(Y3, S3, **SAFE, labels=range(3)),
      ValueError, "pass probabilities as y_proba="),
     (lambda score: dp.private_evaluate(Y, y_score=score, **SAFE, labels=[0, 1]),
@@ -1017,38 +916,15 @@ ROWS = [
      ValueError, "proba|labels must be two", [(4 * S3, {}), (S3, {"baseline": 4 * S3}), (S3[:, :2], {})]),
     (lambda true, options: dp.private_evaluate(true, **SAFE, labels=[0, 1], **options),
      ValueError, "not in|number", [
-         (SECRETS, {"y_pred": Y}),
          (Y, {"y_pred": SECRETS}),
          (Y, {"y_pred": Y, "sensitive_features": SECRETS, "group_labels": RACES}),
      ]),
     (lambda options: dp.private_evaluate(Y, **{"y_score": S, "labels": [0, 1], **SAFE, **options}),
      INVALID, lambda options: f"{[*options][-1]}|group_labels", [
-         {"epsilon": 0},
-         {"epsilon": NAN},
-         {"epsilon": "1"},
-         {"membership": "secret"},
-         {"neighboring": "x"},
-         {"labels": [0]},
-         {"labels": "ab"},
          {"pos_label": 7},
-         {"threshold": NAN},
-         {"threshold": "x"},
-         {"edges": [0, 2, 1]},
-         {"bounds": (1, 0)},
-         {"n": 0},
-         {"n": 2.5},
-         {"split": {}},
-         {"split": {"labels": 0}},
-         {"split": {"labels": -1}},
-         {"split": {"labels": INF}},
-         {"split": {"nothing": 1}},
-         {"split": [1]},
          {"split": {"labels": "1"}},
-         {"accountant": 3},
-         {"random_state": "x"},
          {"sensitive_features": RACE},
          {"sensitive_features": RACE, "group_labels": ["a"]},
-         {"neighboring": "add_or_remove_one", "membership": "public"},
      ]),
     (lambda options: dp.private_evaluate(
          Y[::10], y_score=S[::10], **SAFE | {"epsilon": 0.01}, labels=[0, 1], **options
@@ -1071,21 +947,16 @@ ROWS = [
              },
          ),
          ("metric='mse'", {"metric": "r2"}),
-         ("epsilon / m, or use PrivateRandomizedSearch", {"metric": "f1"}),
          ("Accuracy, Brier score and area", {"metric": "balanced_accuracy"}),
-         ("what one record changes", {"metric": "recall"}),
-         ("cannot choose by private_confusion_matrix", {"metric": "confusion_matrix"}),
          ("public number of records", {"metric": "roc_auc", **PRIVATE_N}),
          ("takes no sample_weight", {"sample_weight": np.ones(600)}),
          ("takes no mechanism", {"mechanism": "laplace"}),
          ("inconsistent", {"candidates": [Y, Y[1:]]}),
          ("no metric", {"metric": "acuracy"}),
-         ("neighboring", {"neighboring": "both"}),
      ]),
     (lambda options: best(**options),
      TypeError, ..., [
          ("unexpected keyword argument 'bounds'", {"bounds": (0, 1)}),
-         ("at least one", {"candidates": []}),
          ("at least one", {"candidates": np.array([Y, Y])}),
          ("Pass X", {"candidates": [LINE]}),
      ]),
@@ -1113,7 +984,6 @@ ROWS = [
      AttributeError, r"pass response_method='decision_function' and edges=\["),
     (lambda options: search(**options),
      ValueError, ..., [
-         ("epsilon must be a positive, finite number", {"epsilon": 0.0}),
          ("too small to be divided by 3", {"epsilon": 5e-324}),
          *(("expected_iter must be", {"expected_iter": wrong}) for wrong in (0.5, INF, NAN, "20", True)),
          ("random_state can't be fixed", {"metric_params": {"random_state": 0}}),
@@ -1131,15 +1001,11 @@ ROWS = [
      ]),
     (lambda options: search(**options),
      TypeError, ..., [
-         ("metric must be a private metric", {"metric": np.mean}),
          ("metric must be a private metric", {"metric": dp.private_mean_loss}),
-         ("needs an estimator with predict_proba", {"response_method": "predict_proba"}),
          ("estimator with predict_proba", {"metric": "log_loss", "estimator": LinearSVC(), "grid": {}}),
          ("not iterable or a distribution", {"grid": {"alpha": 1.0}}),
-         ("must be a dict or a list of dicts", {"grid": "alpha"}),
          ("must be a dict or a list of dicts", {"grid": iter([GRID])}),
          ("estimator", {"estimator": "ridge", "grid": {}}),
-         ("accountant must be None or a PrivacyAccountant", {"accountant": 3.0}),
          (
              "own_error takes no sample_weight",
              {"metric": own_error, "greater_is_better": False, "data": {"sample_weight_val": np.ones(40)}},
@@ -1185,7 +1051,6 @@ ROWS = [
          ({"a": "x"}, "X_val should hold what X holds"),
          ({"word": ["x"] * 39 + [None]}, "Input X_val contains NaN"),
          ({"word": ["x"] * 39 + [3]}, "X_val should hold what X holds"),
-         ({"b": 1.0}, "X_val has 3 features, but X has 2 features"),
      ]),
     (lambda: search(data={"X": Z.view(Once)}), TypeError, r"copy\.deepcopy can copy"),
     (lambda label: search(
@@ -1198,42 +1063,29 @@ ROWS = [
     # comparisons and intervals for all people
     (lambda loss: dp.private_compare([1.0], [2.0], [3.0], **SAFE, loss=loss),
      ValueError, ..., [
-         ("no root mean squared error of its own; pass loss='mse'", "rmse"),
          ("no root mean squared error", dp.private_rmse),
-         ("pass loss='zero_one'", "accuracy_score"),
-         ("pass loss='zero_one'", dp.private_accuracy_score),
          ("pass loss='zero_one'", "accuracy"),
          ("a score", "top_k_accuracy_score"),
-         ("not the mean of one loss per record", "r2_score"),
-         ("not the mean of one loss per record", "r2"),
-         ("zeros as y_true and loss='mae'", dp.private_mean_loss),
          ("not the mean of one loss per record", "median_absolute_error"),
          ("zeros as y_true and loss='mae'", "private_mean"),
          ("no metric 'unheard_of'", "unheard_of"),
-         ("takes no mechanism", partial(dp.private_mae, mechanism="laplace")),
      ]),
     (lambda loss: dp.private_compare([1.0], [2.0], [3.0], **SAFE, loss=loss),
      TypeError, "loss must be a private metric", [abs, None, ["mae"]]),
     (lambda options: dp.private_compare([1.0, 2.0], *[[1.0, 1.0]] * 2, **SAFE | options),
      ValueError, ..., [
          ("takes no sample_weight", {"sample_weight": [1.0, 1.0]}),
-         ("max_records needs groups", {"max_records": 2}),
          ("needs neighboring='replace_one'", PRIVATE_N),
-         ("neighboring must be one of", {"neighboring": "other"}),
          ("takes no normalize", {"normalize": True}),
          ("takes no mechanism", {"mechanism": "hazard"}),
          ("raw_values' cannot be compared", {"loss": "mae", "multioutput": "raw_values"}),
          ("bounds", {"loss": "mae", "bounds": (1, 0)}),
-         ("epsilon", {"epsilon": 0}),
-         ("confidence", {"confidence": 95}),
          *(("max_difference", {"max_difference": wrong}) for wrong in (0, INF, "1")),
      ]),
     (lambda options: dp.private_compare([1.0, 2.0], *[[1.0, 1.0]] * 2, **SAFE, **options),
      TypeError, ..., [
-         ("unexpected keyword argument 'alpha'", {"alpha": 0.5}),
          ("unexpected keyword argument 'max_loss'", {"loss": "mae", "max_loss": 1}),
          ("no options", {"loss": RecordLoss(np.add, reads=(np.asarray,) * 2), "bounds": (0, 1)}),
-         ("spend_name", {"spend_name": 3}),
      ]),
     (lambda at, bad, limit: dp.private_compare(
          *replaced([[0.0, 987654.0]] * 3, at, bad), **SAFE, loss="mae", max_difference=limit
@@ -1291,10 +1143,7 @@ ROWS = [
      ]),
     (lambda options: dp.private_mean_interval(**{"losses": [0.5, 0.25], "max_loss": 1.0, **SAFE, **options}),
      ValueError, ..., [
-         ("Negative values", {"losses": [-1.0, 2.0]}),
-         ("NaN", {"losses": [NAN, 2.0]}),
          ("minimum of 1", {"losses": []}),
-         ("numeric", {"losses": ["a"]}),
          ("needs max_loss, .* or cap='private', .* neither was given", {"max_loss": None}),
          ("both was given", {"cap": "private"}),
          *(("cap must be one of", {"max_loss": None, "cap": cap}) for cap in ("public", 1.0)),
@@ -1312,7 +1161,6 @@ ROWS = [
      ValueError, ..., [
          ("Negative values", {"losses": [-1.0] * 99}),
          ("infinity", {"losses": [INF] * 99}),
-         ("minimum of 1", {"losses": []}),
          *(("q must lie", {"q": q}) for q in (0, 1.0, "a")),
          ("max_loss", {"max_loss": -1}),
          ("confidence", {"confidence": 0}),
@@ -1333,11 +1181,7 @@ ROWS = [
              ),
          )
      )),
-    (lambda interval, epsilon: interval([0.5] * 300, **SAFE | {"epsilon": epsilon}),
-     ValueError, "epsilon", list(itertools.product(INTERVALS, (0, -1, NAN, INF, "1", None)))),
     # the relation, and what is left of epsilon
-    (lambda relation: dp.private_mse(ONES, ONES, **SAFE, neighboring=relation),
-     ValueError, "neighboring", ["swap", "REPLACE_ONE", None, 1, ["replace_one"]]),
     (lambda mechanism: dp.private_mae(
          np.ones((4, 3)),
          np.ones((4, 3)),
@@ -1347,10 +1191,6 @@ ROWS = [
          mechanism=mechanism,
      ),
      ValueError, "too small", ["laplace", "geometric", "above_threshold", "hazard"]),
-    (lambda digits, output_dict: dp.private_classification_report(
-         [1, 0, 1], [0, 1, 1], **SAFE, digits=digits, output_dict=output_dict
-     ),
-     ValueError, "digits", list(itertools.product((-1, 0, 18, None, 4.0, "x", True), (False, True)))),
 ]
 # fmt: on
 
@@ -1381,18 +1221,13 @@ WITHOUT_RECORDS = [
      ValueError, "several numbers"),
     (lambda options, metric: dp.make_private_scorer(metric, **options),
      ValueError, ..., [
-         ("epsilon must be a positive, finite number", {"epsilon": None}, "mse"),
-         ("epsilon must be a positive, finite number", {"epsilon": -1.0}, "mse"),
-         ("random_state can't be fixed", {"epsilon": 1.0, "random_state": 0}, "mse"),
          ("sample_weight can't be fixed", {"epsilon": 1.0, "sample_weight": [1]}, "mse"),
          ("random_state", {"epsilon": 1.0}, partial(dp.private_mse, random_state=0)),
          ("accountant can't", {"epsilon": 1.0}, partial(dp.private_mse, accountant=None)),
-         ("response_method must be", {"epsilon": 1.0, "response_method": "fit"}, "mse"),
      ]),
     (lambda options: dp.make_private_scorer(dp.private_mse, **options),
      TypeError, ..., [
          ("epsilon", {}),
-         ("accountant must be None or", {"epsilon": 1.0, "accountant": 3.0}),
          ("private_mse: got an unexpected keyword", {"epsilon": 1.0, "bound": 3}),
      ]),
     (lambda metric, options: dp.make_private_scorer(metric, epsilon=1.0, **options),
@@ -1407,7 +1242,6 @@ WITHOUT_RECORDS = [
     (lambda plan, options: dp.count_releases(plan, **options),
      ValueError, ..., [
          ("X", LeaveOneOut(), {}),
-         ("cv is an iterator", iter([]), {}),
          ("cv", "five", {}),
          *(
              ("no private scorer", 5, {"scoring": scoring})
@@ -1456,11 +1290,8 @@ WITHOUT_RECORDS = [
      ValueError, ..., [
          ("cannot be counted", RidgeCV(scoring=SCORER)),
          ("cannot be counted", LogisticRegressionCV(scoring=SCORER)),
-         ("cannot be counted", RFECV(Ridge(), scoring=SCORER)),
          ("cannot be counted", FORWARD),
          ("cannot be counted", HalvingGridSearchCV(Ridge(), GRID, scoring=SCORER)),
-         ("cannot be counted", HistGradientBoostingRegressor(early_stopping=True, scoring=SCORER)),
-         ("cannot be counted", RFECV(Ridge())),
          ("cannot be counted", RFECV(Ridge(), scoring="r2")),
          ("cannot be counted", HistGradientBoostingRegressor(early_stopping=True)),
          ("cannot be counted", MLPClassifier(early_stopping=True)),
@@ -1475,12 +1306,7 @@ WITHOUT_RECORDS = [
      Typed, ..., [
          (r"unrecognized arguments: --colour 1 \(see dp-metrics score --help", f"{MAE} --colour 1"),
          ("neither JSON nor a Python literal", f"{MAE} --bounds '[0,1'"),
-         ("bounds must be None or a pair", f"{MAE} --bounds '[1,0]'"),
-         ("--group-labels is needed once", f"{MAE} --sensitive other"),
-         ("and no --sample-weight", f"{MAE} --sensitive y --group-labels a b --sample-weight y"),
-         ("unrecognized arguments: --column y", f"{MAE} --column y"),
-         ("group_labels array needs to contain", f"{MAE} --sensitive y --group-labels 1 1"),
-         ("--spend-name takes one line", f"{MAE} --spend-name 'two\nlines'"),
+          ("unrecognized arguments: --column y", f"{MAE} --column y"),
          ("--spend-name takes one line", f"{MAE} --spend-name \udcff"),
          ("--total needs --budget", f"{MAE} --total 1"),
          ("no budget file none.sqlite; to create it, pass --total T", f"{MAE} --budget none.sqlite"),
@@ -1490,35 +1316,24 @@ WITHOUT_RECORDS = [
          ("unrecognized arguments: --mechanism", f"{F1} --mechanism laplace"),
          ("max_records needs groups", f"{F1} --max-records 2"),
          ("average='samples'", f"{F1} --average samples"),
-         ("--normalize takes true or false, not 'no'", f"{ACCURACY} --normalize no"),
          ("--normalize takes true or false, not '1'", f"{ACCURACY} --normalize 1"),
-         ("bounds must be None or a pair", f"{R2} --bounds '[1,0]'"),
          ("error_share must lie", f"{R2} --error-share 2"),
          ("takes no sample_weight: a weighted variance", f"{R2} --sample-weight p"),
          ("groups cannot be used", f"{MAE} --groups p --neighboring add_or_remove_one"),
-         ("bounds must be None or a pair", f"{MAE} --groups p --bounds '[1,0]'"),
          ("bounds must", f"{MAE} --sensitive p --group-labels 0 1 --bounds x"),
          ("ddof must be", "--metric std --column y --epsilon 1 --ddof x"),
          (
              "Quantiles must be in the range",
              "--metric quantile --column y --epsilon 1 --bounds '[0,1]' --q 7",
          ),
-         ("required: --bounds", "--metric mean --column y --epsilon 1"),
-         ("required: --column, --bounds", "--metric mean --y-true y --epsilon 1"),
-         ("required: --y-true, --y-pred", "--metric mae --column y --epsilon 1"),
-         ("needs --y-true and --y-pred", f"--metric std --column y --epsilon 1 {BY_SEX}"),
-         (r"no metric 'kappa'\. Did you mean 'cohen_kappa'\?", "--metric kappa --epsilon 1"),
+          ("required: --column, --bounds", "--metric mean --y-true y --epsilon 1"),
+          ("required: --column", "--metric std --epsilon 1"),
+          ("required: --y-true, --y-pred", "--metric mae --column y --epsilon 1"),
+          ("needs --y-true and --y-pred", f"--metric std --column y --epsilon 1 {BY_SEX}"),
          (r"no metric 'nothing'\. It is one of mse, ", "--metric nothing --epsilon 1"),
          ("There is no metric 'private_compare'", "--metric private_compare --epsilon 1"),
          ("'0' is not a positive, finite number", f"{MAE} --epsilon 0"),
          ("--epsilon", "--metric mae --y-true y --y-pred p"),
-         ("no column 'z'; it has 'y', 'p', 'a'", f"{MAE} --y-pred z"),
-         (
-             "--group-labels is needed once for each column of --sensitive",
-             f"{ACCURACY} --sensitive a b --group-labels m f",
-         ),
-         ("--group-labels is needed once for each column", f"{ACCURACY} {BY_SEX} --group-labels 1 2"),
-         ("is needed once", f"{ACCURACY} --group-labels m f"),
          ("is needed once", f"{ACCURACY} --sensitive a b"),
          (
              "group_labels array needs to contain",
@@ -1550,7 +1365,6 @@ WITHOUT_RECORDS = [
          ("max_records must be", f"{MODELS} --epsilon 1 --groups p --max-records 0"),
          ("positive, finite number", f"{MODELS} --epsilon 1 --max-difference 0"),
          ("strictly between 0 and 1", f"{MODELS} --epsilon 1 --confidence 1"),
-         ("'1/0' is not a positive, finite number", f"{MODELS} --epsilon 1/0"),
          ("--epsilon", f"{MODELS} --epsilon -1/3"),
          ("'0/3' is not a positive, finite number", f"{MODELS} --epsilon 0/3"),
          ("is not a positive, finite number", f"{MODELS} --epsilon 1/1{'0' * 999}"),
@@ -1559,8 +1373,7 @@ WITHOUT_RECORDS = [
      ]),
     (lambda line: typed("interval", line),
      Typed, ..., [
-         ("needs max_loss.* neither was given", "--column y --epsilon 1"),
-         ("needs max_loss.* both was given", "--column y --max-loss 1 --epsilon 1 --cap private"),
+          ("needs max_loss.* both was given", "--column y --max-loss 1 --epsilon 1 --cap private"),
          ("--cap is of the mean", "--column y --quantile 0.5 --epsilon 1 --cap private"),
          ("strictly between 0 and 1", "--column y --epsilon 1 --quantile 1"),
          ("positive, finite", "--column y --epsilon 1 --max-loss inf"),
@@ -1568,8 +1381,6 @@ WITHOUT_RECORDS = [
     (lambda line: typed("evaluate", line),
      Typed, ..., [
          ("needs --y-true, and", "--epsilon 1"),
-         ("--epsilon is needed once", PAGE),
-         (r"--labels LABEL \.\.\. for labels", "--y-true y --y-pred p --epsilon 1"),
          ("--task regression for targets", "--y-true y --y-pred p --epsilon 1"),
          ("contradict each other", f"{PAGE} --epsilon 1 --task regression"),
          ("--epsilon is needed once", f"{PAGE} --epsilon 1 2"),
@@ -1604,7 +1415,6 @@ WITHOUT_RECORDS = [
      Typed, "dp-metrics", ["", "guess", "evaluate --colour", "evaluate --epsilon", "evaluate --output"]),
     (lambda content: typed("score", MAE, content),
      Typed, ..., [
-         ("has no column 'y': its first line must hold the names, with ',' between", b"y;p;note\n1;0;x\n"),
          *(
              ("is UTF-16, and not UTF-8", "y,p,note\n1,0,x\n".encode(code))
              for code in ("utf-16", "utf-16-le", "utf-16-be")
@@ -1618,17 +1428,11 @@ WITHOUT_RECORDS = [
          ("there is no file", None),
      ]),
     # intervals of what is released, and planning
-    (lambda confidence: kept(dp.private_mse, T, T).noise_interval(confidence),
-     ValueError, "confidence", [95, 0]),
     (lambda: kept(dp.private_mse, T, T, mechanism="above_threshold").noise_interval(),
      ValueError, "cannot limit what AboveThreshold releases"),
     (lambda options: kept(dp.private_f1_score, Y3, Y3, labels=[0, 1, 2], **options).noise_interval(),
      ValueError, "need not make it larger",
      [{"average": "weighted"}, {"average": "macro", "zero_division": NAN}]),
-    (lambda average: kept(
-         dp.private_specificity_score, Y3, Y3, labels=[0, 1, 2], average=average
-     ).noise_interval(),
-     ValueError, "need not make it larger", ["macro", "weighted", None]),
     (lambda options: kept(dp.private_accuracy_score, Y, Y, **options).population_interval(),
      ValueError, "with weights or groups|mechanism='geometric'", [
          {"sample_weight": np.full(600, 2.0)}, {"groups": THREE_EACH},
@@ -1641,7 +1445,6 @@ WITHOUT_RECORDS = [
          {"scale": 0.0}, {"scale": INF}, {"spacing": "odd"}, {"first": -1}, {"max_candidates": 1},
          {"ranks": 0},
      ]),
-    (lambda value: dp.mechanisms.Hazard(resolution=value), ValueError, "resolution", [0.0, -1.0, NAN, INF]),
     (lambda options: Adaptive(**options),
      INVALID, lambda options: next(iter(options)),
      [{"threshold": 0}, {"threshold": "300"}, {"share": 1.0}, {"share": -0.1}, {"share": NAN}]),
@@ -1671,12 +1474,8 @@ WITHOUT_RECORDS = [
          metric, **{"width": 0.1, "epsilon": 1.0, "guess": 0.9, "positives": 0.3, **options}
      ),
      ValueError, ..., [
-         ("positives must be", "recall", {"positives": 0.0}),
          ("no limits of what it is", "mse", {"positives": None}),
-         ("guess must be", "recall", {"guess": 1.1}),
          ("width", "recall", {"width": 0.0}),
-         ("epsilon", "recall", {"epsilon": -1.0}),
-         ("confidence", "recall", {"confidence": 0.0}),
          ("Nothing up to 1,000,000 is enough", "recall", {"width": 1e-6}),
          ("Did you mean 'recall'", "reccall", {"positives": None}),
          *(("all but one", "recall", given) for given in (
@@ -1735,7 +1534,6 @@ WITHOUT_RECORDS = [
          ("inconsistent", "mse", (T, T[1:]), {"n": 100}),
          ("inconsistent", "mse", (T, T), {"n": 100, "sample_weight": np.ones(39)}),
          ("at least one record", "mse", ([], []), {"n": 100, **PRIVATE_N}),
-         ("is 0", "mean_loss", (np.zeros(100),), {}),
          ("is 0", "std", (np.zeros(100),), {}),
      ]),
     (lambda plan, outputs, options: plan(dp.private_rmse, guess=(outputs, outputs + 1), **options),
@@ -1747,16 +1545,11 @@ WITHOUT_RECORDS = [
     (lambda metric, guess, options: dp.plan_release(metric, guess=guess, epsilon=1.0, **options),
      TypeError, ..., [
          ("private_mean_loss has no option q or split", "mean_loss", (S,), {"split": 1, "q": 0.5}),
-         ("a private metric of this package", np.mean, (S,), {}),
-         ("a private metric of this package", partial(dp.private_mean_loss, S), (S,), {}),
          ("a private metric of this package", None, (S,), {}),
-         ("takes losses: guess must hold", "mean_loss", (), {}),
          ("takes losses: guess must hold", "mean_loss", (S, S), {}),
      ]),
     (lambda error: dp.plan_release(dp.private_mean_loss, guess=(S,), error=error),
      ValueError, "error|Nothing up to", [0, -1, NAN, INF, "1", True, 1e-12]),
-    (lambda epsilon: dp.plan_release(dp.private_mean_loss, guess=(S,), epsilon=epsilon),
-     ValueError, "epsilon", [0, -1, NAN]),
     (lambda kind, options: kind(**options),
      ValueError, lambda kind, options: next(iter(options)), [
          *((dp.mechanisms.Hazard, {"resolution": wrong}) for wrong in (True, "0.1", 10**400)),
@@ -1767,19 +1560,9 @@ WITHOUT_RECORDS = [
      ]),
     (lambda metric, options: kept(metric, Y, Y, **options).population_interval(sure=True),
      ValueError, ..., [
-         ("several ratios", dp.private_f1_score, {"average": "weighted"}),
          ("several ratios", dp.private_confusion_matrix, {}),
-         ("private_mae tells no limits", dp.private_mae, {}),
-         ("weights or groups", dp.private_accuracy_score, {"sample_weight": np.full(600, 2.0)}),
-         ("mechanism='geometric'", dp.private_accuracy_score, {"mechanism": "hazard"}),
      ]),
-    (lambda confidence: kept(dp.private_recall_score, Y, Y).population_interval(confidence),
-     ValueError, "confidence", [1.0, 0.0, NAN, 95]),
     # summaries, and collections of Dask
-    (lambda options: LOSSES.release(**{**SAFE, **options}),
-     INVALID, lambda options: f"^{[*options][-1]} must be",
-     [{"epsilon": 0}, {"neighboring": "other"}, {"neighboring": None}, {"mechanism": "gaussian"},
-      {"mechanism": 3}, {"accountant": 3}, {"random_state": "x"}]),
     (lambda summary, options: summary.release(**{**SAFE, **options}),
      ValueError, ..., [
          ("^sample_weight cannot be used", losses([1, 1]), PRIVATE_N),
@@ -1787,7 +1570,6 @@ WITHOUT_RECORDS = [
          ("^normalize=False cannot be used", Summary("zero_one", normalize=False), PRIVATE_N),
          ("^ddof=1 cannot be used", variance(ddof=1), PRIVATE_N),
          ("^ddof must be smaller", variance(ddof=3), {}),
-         ("pass bounds|give .*bounds", VALUES, {"mechanism": "laplace"}),
          ("bounds", LOSSES, {"mechanism": "laplace"}),
          ("update the summary first", Summary("mse"), {}),
      ]),
@@ -1827,17 +1609,9 @@ WITHOUT_RECORDS = [
     (lambda value: Summary("log_loss", labels=value),
      INVALID, "labels", [object(), {1, 2}, {"a": 1}, b"x", 1j, [[b"x"]]]),
     (lambda: Summary("f1").update(Y, Y).release(**SAFE, mechanism="hazard"), TypeError, "noise of its own"),
-    (lambda epsilon: Summary("mse", epsilon=epsilon), INVALID, "^epsilon must be", [0, -1, NAN, "1"]),
     (lambda: Summary("mse", epsilon=1.0, capacity=7), ValueError, "and not both"),
     (lambda: Summary("mse").update([1.0]), TypeError, "^Pass y_true and y_pred for each chunk"),
     (lambda: Summary("f1").update([1], [1], sample_weight=[1]), ValueError, "takes no sample_weight"),
-    (lambda capacity, make: make(capacity=capacity),
-     ValueError, "^capacity must be a positive integer", list(
-         itertools.product(
-             [0, -1, 1.5, 4.0, True, np.True_, "7", NAN],
-             [partial(Summary, "mse"), partial(Summary, "variance")],
-         )
-     )),
     (lambda name, options: Summary(CASES[name].function, **options).update(*valid(CASES[name], 3)),
      ValueError, lambda name, options: next(iter(options)), [
          ("mse", {"bounds": (1, 0)}),
@@ -1858,6 +1632,19 @@ WITHOUT_RECORDS = [
          for case, at in arguments(lambda case: case.row.usual.merges and len(case.row.data) > 1)
          for wrong in (np.ones(2), [0.25, 98765.25], dask.bag.from_sequence([98765.25]), da.ones(2).sum())
      ]),
+    (lambda options: Summary(**options),
+     INVALID, ..., [
+         ("needs max_records", {"metric": "recall", "equal_groups": True}),
+         ("max_records must be", {"metric": "recall", "max_records": 0}),
+         ("unexpected keyword", {"metric": "mse", "max_records": 2}),
+     ]),
+    (lambda metric, groups: Summary(metric).update(*PAIR[: 1 + (metric == "mse")], groups=groups),
+     INVALID, "takes no groups|groups must be hashable labels|groups contains NaN",
+     [("variance", [1, 2, 2]), ("mse", [{}] * 3), ("mse", [None] * 3)]),
+    (lambda options: Summary("recall", **options).update(*PAIR).release(**SAFE),
+     ValueError, "needs groups", [{"max_records": 2}]),
+    (lambda: Summary("mse").update(*PAIR, groups=[1, 2, 2]).release(**SAFE, **PRIVATE_N),
+     ValueError, "cannot be used with"),
     (lambda metric: metric(LAZY, LAZY, **SAFE, groups=LAZY),
      ValueError, "Some person has records in two chunks", [dp.private_mse, dp.private_f1_score]),
     (lambda options: dp.private_mse(LAZY, LAZY, **{**SAFE, **options}),
@@ -1867,8 +1654,6 @@ WITHOUT_RECORDS = [
          (r"^private_mse\(\) got an unexpected keyword argument 'capacity'$", {"capacity": 9}),
      ]),
     (lambda: dp.private_mse(LAZY, LAZY), TypeError, r"missing a required .*argument: 'epsilon'$"),
-    (lambda: dp.private_r2_score(LAZY, LAZY, **SAFE, sample_weight=LAZY),
-     ValueError, "takes no sample_weight"),
     (lambda: dp.private_r2_score(LAZY, LAZY, **{**SAFE, "epsilon": 5e-324}, error_share=0.1),
      ValueError, "too small to be divided"),
     # studies

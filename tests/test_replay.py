@@ -29,7 +29,6 @@ from dp_metrics._random import OSEntropy
 from dp_metrics.cli.main import main
 from dp_metrics.mechanisms import AboveThreshold
 from dp_metrics.release.release import PreparedQuery
-from dp_metrics.release.result import Result
 
 TIME = re.compile(r"\d{4}-\d\d-\d\d(T|,? )\d\d:\d\d(:\d\d)?(\.\d+)?")
 
@@ -54,8 +53,7 @@ class Tape:
         def replayed(prepared):
             own = draw(prepared)
             drawn.append(own.outputs if self._drawn is None else next(recorded))
-            of_own = (prepared.metric, prepared.terms, prepared.query, prepared.source.totals)
-            return Result.of(*of_own, prepared.source.capacity, prepared.noises, drawn[-1])
+            return prepared.result(drawn[-1])
 
         with mock.patch.object(OSEntropy, "words", words), mock.patch.object(PreparedQuery, "draw", replayed):
             yield

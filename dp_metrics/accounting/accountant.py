@@ -1,6 +1,5 @@
 """A budget of epsilon that is never overspent, and whose epsilons all mean the same."""
 
-import math
 import os
 import sys
 from collections.abc import Set
@@ -9,11 +8,11 @@ from fractions import Fraction
 from typing import Any
 
 from dp_metrics._html import card
-from dp_metrics.accounting.ledgers import FileLedger, Ledger, MemoryLedger
-from dp_metrics.accounting.results import StoredResults, results_of, servable, the_one_named
-from dp_metrics.accounting.spends import Claim, LedgerEntry, Spend
+from dp_metrics.accounting.ledgers import FileLedger, Ledger, MemoryLedger, name_used
+from dp_metrics.accounting.results import StoredResult, StoredResults
+from dp_metrics.accounting.spends import Claim, Spend
 from dp_metrics.exceptions import budget_error, warn_caller
-from dp_metrics.inputs.options import Relation, check_flag, exact_epsilon
+from dp_metrics.inputs.options import Relation, check_flag, did_you_mean, exact_epsilon, rounded_down
 
 
 class PrivacyAccountant:
@@ -225,7 +224,7 @@ class PrivacyAccountant:
         >>> budget["mae, week 47"].value == number
         True
         """
-        return results_of(self._ledger)
+        return StoredResults(self._ledger.kept())
 
     def __getitem__(self, spend_name: str) -> Any:
         """Return the release of the name that was given as its `spend_name`; it costs nothing.
@@ -249,7 +248,11 @@ class PrivacyAccountant:
         """
         if not isinstance(spend_name, str):
             raise TypeError("The name of a release is a string: results() lists all.")
-        return the_one_named(self._ledger, spend_name)
+        kept = self._ledger.found(spend_name)
+        if kept is None:
+            meant = did_you_mean(spend_name, [one.spend_name for one in self.results() if one.is_named])
+            raise KeyError(f"No release was given the name {spend_name!r}; results() lists all.{meant}")
+        return kept.result
 
     def __contains__(self, spend_name: object) -> bool:
         return any(one.is_named and one.spend_name == spend_name for one in self.results())
@@ -269,7 +272,7 @@ class PrivacyAccountant:
     @property
     def remaining(self) -> float:
         """What is left, rounded down: ``spend(remaining)`` fits unless it is zero."""
-        return _rounded_down(self._ledger.total - self._ledger.spent())
+        return rounded_down(self._ledger.total - self._ledger.spent())
 
     @property
     def history(self) -> tuple[Spend, ...]:
@@ -349,9 +352,22 @@ def numbering(accountant: PrivacyAccountant | None) -> PrivacyAccountant | None:
     return same
 
 
-def answer_named(accountant: PrivacyAccountant, spend_name: str) -> LedgerEntry | None:
-    """Return what an earlier session stored under a name; None if it is free; see `servable`."""
-    return None if accountant._is_numbering else servable(accountant._ledger, spend_name)
+def answer_named(accountant: PrivacyAccountant, spend_name: str) -> StoredResult | None:
+    """Return what an earlier session stored under a name; None if the name is free.
+
+    Raises
+    ------
+    ValueError
+        If the name was used in this session, or no value was stored.
+    """
+    if accountant._is_numbering:
+        return None
+    kept = accountant._ledger.found(spend_name)
+    if kept is not None and not kept.is_earlier:
+        raise name_used(spend_name, accountant._ledger)
+    if kept is not None and kept.answer is None:
+        raise ValueError(kept.no_value)
+    return kept
 
 
 def use_name(accountant: PrivacyAccountant, spend_name: str) -> None:
@@ -370,19 +386,12 @@ def keep(accountant: PrivacyAccountant, claim: Claim, answer: str | None, summar
         accountant._ledger.keep(claim.number, answer, summary)
 
 
-def _rounded_down(exact: Fraction) -> float:
-    value = float(exact)
-    while Fraction(repr(value)) > exact:
-        value = math.nextafter(value, 0.0)
-    return value
-
-
 def _refuse_too_much(asked: Fraction, spent: Fraction, ledger: Ledger) -> None:
     left = ledger.total - spent
     if asked > left:
         raise budget_error(
             f"epsilon={float(asked)!r} was asked for, but {float(spent)!r} of the total of "
-            f"{float(ledger.total)!r} is spent and only {_rounded_down(left)!r} remains. {_remedy(left)}"
+            f"{float(ledger.total)!r} is spent and only {rounded_down(left)!r} remains. {_remedy(left)}"
         )
 
 

@@ -8,6 +8,7 @@ A ledger records a spend in one step with a check of its caller: nobody else can
 checked is the caller's business.
 """
 
+import json
 import os
 import pathlib
 import secrets
@@ -16,14 +17,15 @@ import threading
 import time
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import AbstractContextManager, closing, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import astuple, dataclass, field, fields
 from datetime import UTC, datetime
 from fractions import Fraction
 from itertools import count
 from typing import Any, NamedTuple, NoReturn
 from urllib.parse import urlsplit
 
-from dp_metrics.accounting.spends import Check, Claim, LedgerEntry, Spend
+from dp_metrics.accounting.results import StoredResult
+from dp_metrics.accounting.spends import Check, Claim, Spend
 
 
 class BudgetState(NamedTuple):
@@ -200,7 +202,7 @@ class Ledger:
                 raise name_used(spend_name, self)
             self._session.served.add(spend_name)
 
-    def kept(self, spend_name: str | None = None) -> tuple[LedgerEntry, ...]:
+    def kept(self, spend_name: str | None = None) -> tuple[StoredResult, ...]:
         """Return all entries, or those of a name, oldest first, with what is kept of each."""
         with self._connection() as db:
             self._budget(db)
@@ -210,6 +212,23 @@ class Ledger:
             with self._parsing():
                 return tuple(_kept(row, self._session) for row in rows)
 
+    def found(self, spend_name: str) -> StoredResult | None:
+        """Return what is kept of the only release that was given a name; None if there is none.
+
+        Raises
+        ------
+        ValueError
+            If there are several.
+        """
+        known = [kept for kept in self.kept(spend_name) if kept.may_be_named]
+        if len(known) > 1:
+            raise ValueError(
+                f"The budget has {len(known)} spends named {spend_name!r}, made by hand or by an earlier "
+                "version: none of them is the answer. Look for them in results(), and choose another "
+                "spend_name for a new release."
+            )
+        return known[0] if known else None
+
     def spent(self) -> Fraction:
         """Return the exact sum of the recorded epsilons."""
         with self._connection() as db:
@@ -217,7 +236,7 @@ class Ledger:
 
     def history(self) -> tuple[Spend, ...]:
         """Return all spends, oldest first."""
-        return tuple(one.spend for one in self.kept())
+        return tuple(Spend(*astuple(one)[: len(fields(Spend))]) for one in self.kept())
 
     def _fill(self, db: sqlite3.Connection) -> None:
         """Make the tables, in one transaction: a process killed inside it leaves an empty file."""
@@ -480,16 +499,24 @@ def _free_name(name: str, claim: Claim, taken: Collection[str], ledger: Ledger) 
     return name
 
 
-def _kept(row: Sequence[Any], session: Session) -> LedgerEntry:
+def _kept(row: Sequence[Any], session: Session) -> StoredResult:
     number, when, spend_name, epsilon, mechanism, neighboring, named, question, answer, summary, stored = row
-    return LedgerEntry(
-        Spend(datetime.fromisoformat(when), spend_name, float(_number(epsilon)), mechanism, neighboring),
-        None if named is None else bool(named),
-        question,
-        answer,
-        summary,
-        None if stored is None else datetime.fromisoformat(stored),
-        number <= session.start,
+    value = None if summary is None else json.loads(summary)
+    if not isinstance(value, float | str | None):
+        raise ValueError
+    return StoredResult(
+        time=datetime.fromisoformat(when),
+        spend_name=spend_name,
+        epsilon=float(_number(epsilon)),
+        mechanism=mechanism,
+        neighboring=neighboring,
+        is_named=bool(named),
+        value=value,
+        may_be_named=named != 0,
+        question=question,
+        answer=answer,
+        stored=None if stored is None else datetime.fromisoformat(stored),
+        is_earlier=number <= session.start,
     )
 
 

@@ -1,4 +1,4 @@
-"""Spends, what they claim, and what a ledger keeps of them."""
+"""Spends, and what they claim."""
 
 from __future__ import annotations
 
@@ -43,31 +43,3 @@ class Claim:
     is_named: bool
     is_numbered: bool = False
     number: int | None = None
-
-
-@dataclass(frozen=True)
-class LedgerEntry:
-    """A spend, and what a ledger keeps of the release that it paid for.
-
-    Parameters
-    ----------
-    spend : Spend
-        The entry of the history.
-    is_named : bool or None
-        Whether the name was given; None where the ledger cannot tell: `spend` was called by hand, or by a
-        version that did not store this.
-    question, answer, summary : str or None
-        JSON: what was asked for, all of the release, and a short form of its value.
-    stored : datetime or None
-        When the answer was stored, in UTC; None: it never was.
-    is_earlier : bool, default=False
-        Whether the spend is of an earlier session than the one of this process: its answer may be served.
-    """
-
-    spend: Spend
-    is_named: bool | None = None
-    question: str | None = None
-    answer: str | None = None
-    summary: str | None = None
-    stored: datetime | None = None
-    is_earlier: bool = False

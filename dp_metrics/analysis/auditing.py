@@ -21,19 +21,20 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.special import betaincinv, roots_legendre
+from scipy.special import roots_legendre
 
 from dp_metrics.fairness.frame import PrivateMetricFrame
 from dp_metrics.inference.comparison import private_compare
 from dp_metrics.inference.loss_intervals import DownwardLaw, private_mean_interval, private_quantile_interval
 from dp_metrics.inputs.options import Epsilon, Floats, check_confidence, check_epsilon, own_error_state
-from dp_metrics.mechanisms import AboveThreshold, Adaptive, Mechanism, get_mechanism
-from dp_metrics.mechanisms._laws import Integers, IntervalLaw
+from dp_metrics.mechanisms import AboveThreshold, Adaptive, Mechanism
+from dp_metrics.mechanisms._laws import GeometricLaw, Integers
 from dp_metrics.mechanisms.adaptive import AdaptiveLaw, CoinLaw
-from dp_metrics.mechanisms.comparators import AboveThresholdLaw, LaplaceLaw
-from dp_metrics.mechanisms.geometric import GeometricLaw, SpreadLaw, SumsLaw
+from dp_metrics.mechanisms.comparators import AboveThresholdLaw, IntervalLaw, LaplaceLaw
+from dp_metrics.mechanisms.geometric import SpreadLaw, SumsLaw
 from dp_metrics.mechanisms.hazard import PEAK, TAIL, HazardLaw
 from dp_metrics.metrics import FUNCTIONS, METRICS, metric_named
+from dp_metrics.quantities.base import get_mechanism
 from dp_metrics.quantities.order import CappedSumsLaw
 from dp_metrics.quantities.ranks import RankingLaw
 from dp_metrics.quantities.tables import TableLaw
@@ -604,6 +605,8 @@ def loss_lower_bound(sample_a: ArrayLike, sample_b: ArrayLike, *, confidence: fl
     >>> auditing.loss_lower_bound([0.0] * 1000, [1.0] * 1000) > 3  # the output tells all
     True
     """
+    from scipy.stats import binomtest
+
     a, b = (np.asarray(sample, dtype=np.float64).ravel() for sample in (sample_a, sample_b))
     if min(a.size, b.size) < 4:
         raise ValueError("Each sample needs at least 4 outputs.")
@@ -619,10 +622,10 @@ def loss_lower_bound(sample_a: ArrayLike, sample_b: ArrayLike, *, confidence: fl
             found.append((gain.max(), first, second, event, points[gain.argmax()]))
     _, first, second, event, threshold = max(found, key=lambda one: float(one[0]))
     trials, others = first[1::2], second[1::2]
-    level = (1.0 - confidence) / 2.0
+    one_sided = (1.0 + confidence) / 2.0
     hits, misses = (int(np.sum(event(sample, threshold))) for sample in (trials, others))
-    lower = float(betaincinv(hits, trials.size - hits + 1, level)) if hits else 0.0
-    upper = float(betaincinv(misses + 1, others.size - misses, 1.0 - level)) if misses < others.size else 1.0
+    lower = binomtest(hits, trials.size, alternative="greater").proportion_ci(one_sided).low
+    upper = binomtest(misses, others.size, alternative="less").proportion_ci(one_sided).high
     return max(0.0, math.log(lower / upper)) if lower > 0 else 0.0
 
 

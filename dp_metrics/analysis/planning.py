@@ -32,13 +32,10 @@ from dp_metrics.mechanisms._laws import LARGEST_NOISE, cells, outcomes_of
 from dp_metrics.mechanisms.geometric import SumsLaw
 from dp_metrics.metrics import Metric, row_of
 from dp_metrics.quantities.base import Output
-from dp_metrics.quantities.counts_noise import CountsNoise
-from dp_metrics.quantities.tables import TableLaw
-from dp_metrics.release.query import Query, Source
+from dp_metrics.quantities.tables import CountsNoise, TableLaw
+from dp_metrics.release.query import Query, Source, Terms
 from dp_metrics.release.release import PreparedQuery
 from dp_metrics.release.released import NO_POPULATION
-from dp_metrics.release.result import Result, released_numbers
-from dp_metrics.release.terms import Terms
 
 _PROBABILITIES = (0.05, 0.25, 0.5, 0.75, 0.95)
 _ONE_AT_A_TIME = "{} releases several numbers here: plan for one output, or one metric, at a time."
@@ -400,7 +397,7 @@ class _Simulation:
 
     def _result(self, values: Sequence[Any]) -> Any:
         prepared = self._prepared
-        told = released_numbers(prepared.terms, prepared.query, prepared.source.totals, values)
+        told = prepared.query.released(prepared.terms, prepared.source.totals, values)
         return prepared.query.reading(told)
 
     @cached_property
@@ -465,11 +462,8 @@ class _Simulation:
             Output(law.values, {}) if isinstance(law, TableLaw) else output
             for law, output in zip(self._laws, clear.draw().outputs, strict=True)
         ]
-        result: Result[Any] = Result.of(
-            one.metric, one.terms, one.query, one.source.totals, None, one.noises, outputs
-        )
         try:
-            lower, upper = result.population_interval(confidence)
+            lower, upper = one.result(outputs).population_interval(confidence)
         except ValueError:
             return None  # the metric has no such limits
         return float(np.max(np.subtract(upper, lower)))

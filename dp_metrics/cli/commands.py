@@ -35,10 +35,10 @@ from dp_metrics.metrics import Metric, row_of
 from dp_metrics.metrics.summary import Summary
 from dp_metrics.page.folder import check_folder
 from dp_metrics.page.page import PrivateEvaluation, private_evaluate
-from dp_metrics.page.requirements import spelled
+from dp_metrics.page.requirements import RequirementError, spelled
+from dp_metrics.release.query import Terms
 from dp_metrics.release.result import Result, with_result
 from dp_metrics.release.stored_questions import PER_RECORD, WEIGHTS
-from dp_metrics.release.terms import Terms
 
 _NO_RECORD, _NOTHING = "Found array with 0 sample", 5e-324
 _WHETHER_SPENT = "`dp-metrics budget` shows whether epsilon was spent"
@@ -323,7 +323,13 @@ def run_evaluate(typed: argparse.Namespace) -> int:
     columns, options = _page_of(typed)
     with mistakes():
         required = spelled(options.get("requirements"))
-    page, budget = bought(typed, lambda y_true, **more: private_evaluate(y_true, **options, **more), columns)
+
+    def page_of(y_true: Any, **more: Any) -> PrivateEvaluation:
+        with told_as(CommandError, RequirementError):  # which numbers there are follows from no record
+            page: PrivateEvaluation = private_evaluate(y_true, **options, **more)
+        return page
+
+    page, budget = bought(typed, page_of, columns)
     page.with_budget(budget)
     show(page, private_evaluate.__name__, typed, budget)
     with printed():

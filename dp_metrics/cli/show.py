@@ -125,7 +125,7 @@ def _cost(released: Any, typed: argparse.Namespace, budget: PrivacyAccountant | 
 
 def _relation(released: Any) -> str:
     if isinstance(released, PrivateEvaluation):
-        return released.evaluated.relation
+        return released.evaluated.public.relation
     return str(getattr(released, "neighboring", Relation.REPLACE_ONE.value))
 
 

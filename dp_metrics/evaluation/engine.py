@@ -31,16 +31,9 @@ from dp_metrics._random import Entropy, OSEntropy, RandomState, SeededEntropy, c
 from dp_metrics.evaluation.datasets import DATASETS, get_dataset
 from dp_metrics.evaluation.population import SPLIT_SEED, Population, Task
 from dp_metrics.inputs.options import Floats, check_epsilon, limit_of
-from dp_metrics.mechanisms import (
-    AboveThreshold,
-    InverseSensitivity,
-    Laplace,
-    Mechanism,
-    OutputLaw,
-    get_mechanism,
-)
+from dp_metrics.mechanisms import AboveThreshold, InverseSensitivity, Laplace, Mechanism, OutputLaw
 from dp_metrics.mechanisms._laws import mean_absolute_error
-from dp_metrics.sensitivity.aggregates import OrderAggregate
+from dp_metrics.quantities.base import get_mechanism
 from dp_metrics.sensitivity.output_bounds import BoundsFacts, OutputBounds, order_statistic_bounds
 
 FILE_NAME = "results.csv"
@@ -258,7 +251,7 @@ def private_threshold(values: Floats, *, epsilon: float, limit: float, rng: Rand
     ranks = mechanism.count_ranks(epsilon, n=n, monotonic=True, output_range=(0.0, limit))
     k = max(n - math.ceil(1 / (3 * epsilon)), n // 2 + 1)  # counted from 1, from the bottom
     clipped = np.clip(values, 0.0, limit)
-    seen = order_statistic_bounds(OrderAggregate.from_data(clipped, k, capacity=ranks, limit=limit))
+    seen = order_statistic_bounds(clipped, k, ranks, limit)
     return mechanism.release(seen, epsilon, rng)
 
 

@@ -19,6 +19,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import softmax
 
 from dp_metrics._packages import import_extra
 from dp_metrics.evaluation.datasets import Dataset, find_file, get_dataset, load_dataset, read_column
@@ -27,7 +28,7 @@ from dp_metrics.inputs.options import Floats
 from dp_metrics.mechanisms import Mechanism
 from dp_metrics.metrics import METRICS
 from dp_metrics.quantities.base import Noise
-from dp_metrics.release.terms import Terms
+from dp_metrics.release.query import Terms
 
 _LOGIT_BOUND = 10.0  # margins of binary models are clipped to [-10, 10], as in the paper: a public cap
 _IMAGE_LOGIT_BOUND = 25.0  # logits of an image model are clipped to [-25, 25]
@@ -70,7 +71,7 @@ def evaluate_model(
     if dataset.model != "xgboost":
         logits_of: Callable[..., Floats] = _mlp_logits if dataset.model == "mlp" else _cnn_logits
         logits = logits_of(x_train, y_train, x_test, progress=progress)
-        proba = _softmax(np.clip(logits, -_IMAGE_LOGIT_BOUND, _IMAGE_LOGIT_BOUND))
+        proba = softmax(np.clip(logits, -_IMAGE_LOGIT_BOUND, _IMAGE_LOGIT_BOUND), axis=1)
         return Evaluation(dataset, y_test, proba, largest_log_loss(proba.shape[1], _IMAGE_LOGIT_BOUND))
     xgboost, regression = import_extra("xgboost"), dataset.task == "regression"
     model_class = xgboost.XGBRegressor if regression else xgboost.XGBClassifier
@@ -84,7 +85,7 @@ def evaluate_model(
     if dataset.task == "binary":
         proba = 1.0 / (1.0 + np.exp(-np.clip(prediction, -_LOGIT_BOUND, _LOGIT_BOUND)))
         return Evaluation(dataset, y_test, proba, largest_log_loss(2, _LOGIT_BOUND))
-    return Evaluation(dataset, y_test, _softmax(prediction))
+    return Evaluation(dataset, y_test, softmax(prediction, axis=1))
 
 
 def _fit(model_class: Any, features: Any, target: NDArray[Any], *, label: str, progress: bool) -> Any:
@@ -106,11 +107,6 @@ def _fit(model_class: Any, features: Any, target: NDArray[Any], *, label: str, p
 def _bar(total: int, label: str, unit: str, progress: bool) -> Any:
     tqdm = import_extra("tqdm").tqdm
     return tqdm(total=total, desc=label, unit=unit, file=sys.stderr, disable=not progress)
-
-
-def _softmax(margin: Floats) -> Floats:
-    weight = np.exp(margin - margin.max(axis=1, keepdims=True))
-    return np.asarray(weight / weight.sum(axis=1, keepdims=True), dtype=np.float64)
 
 
 def _mlp_logits(x_train: Any, y_train: Any, x_test: Any, *, progress: bool) -> Floats:
@@ -214,7 +210,7 @@ class Population:
         terms = Terms.of(epsilon=epsilon, mechanism=mechanism)
         query, source = metric.read([sample], options, relation=terms.relation)
         (noise,), _ = query.noises(terms, source.totals)
-        return noise, source.look(0, noise)
+        return noise, source.looks[0](noise.ranks, forget=noise.forgets)
 
     def paper_unit(self, size: int) -> float:
         """Return the unit of the paper's preset: the paper sums cross-entropy, and averages the others."""

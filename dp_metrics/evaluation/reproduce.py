@@ -340,7 +340,7 @@ def _asymmetries(rows: Any) -> Any:
         points = scatter_points(rows, name)
         if len(points) > 1:
             part = import_extra("pandas").cut(points["asymmetry"], edges, right=False, labels=[*_ASYMMETRIES])
-            ranks = points["asymmetry"].rank().corr(points["ratio"].rank())
+            ranks = points["asymmetry"].corr(points["ratio"], method="spearman")
             medians = points["ratio"].groupby(part, observed=False).median().to_dict()
             table[RIVALS[name].title] = medians | {"rank correlation": ranks, "simulations": len(points)}
     return _frame(table, "mechanism")

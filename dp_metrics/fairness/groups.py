@@ -13,8 +13,7 @@ from dp_metrics.inputs.arrays import Records, check_same_length
 from dp_metrics.inputs.labels import LabelSet
 from dp_metrics.inputs.options import Floats, Relation
 from dp_metrics.metrics.labels.counts import Confusion, ratio_cells
-from dp_metrics.quantities.counts_noise import CountsNoise, as_floats
-from dp_metrics.quantities.tables import check_cells
+from dp_metrics.quantities.tables import CountsNoise, as_floats, check_cells
 from dp_metrics.release.count_limits import RatioCells
 from dp_metrics.release.result import Result
 

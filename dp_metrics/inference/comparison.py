@@ -35,15 +35,16 @@ from dp_metrics.inputs.options import (
     check_positive,
     own_error_state,
 )
-from dp_metrics.mechanisms.geometric import ENORMOUS, largest_noise, noise_cdf
+from dp_metrics.mechanisms._laws import ENORMOUS
+from dp_metrics.mechanisms.geometric import largest_noise, noise_cdf
 from dp_metrics.metrics import METRICS, Metric, row_of
 from dp_metrics.quantities.mean import MeanOf, PublicWeights
 from dp_metrics.quantities.tables import IntegersOf
 from dp_metrics.release.count_limits import noisy_binomial_limits
-from dp_metrics.release.query import Query, Source
-from dp_metrics.release.released import POPULATION_NOTE, Interval, ReleasedNumbers
-from dp_metrics.release.stored_questions import PER_RECORD, storable
-from dp_metrics.release.terms import Terms
+from dp_metrics.release.query import Query, Source, Terms
+from dp_metrics.release.released import POPULATION_NOTE, Interval
+from dp_metrics.release.result import ReleasedNumbers
+from dp_metrics.release.stored_questions import PER_RECORD
 from dp_metrics.sensitivity.exact import BLOCK, in_blocks
 
 _REFUSED = {
@@ -59,7 +60,10 @@ _REFUSED = {
 COMPARABLE: Mapping[str, Metric] = {
     row.name.removeprefix("private_"): row
     for row in METRICS.values()
-    if row.usual.is_mean and row.data[:1] == ("y_true",) and row.name not in _REFUSED
+    if len(row.usual.quantities) == 1
+    and isinstance(row.usual.quantities[0], MeanOf)
+    and row.data[:1] == ("y_true",)
+    and row.name not in _REFUSED
 }
 """The metrics that are the plain mean of one loss per record, of a truth and a prediction."""
 
@@ -174,7 +178,7 @@ def paired_losses(loss: Any, shape: Shape, options: Mapping[str, Any]) -> Paired
 def _numbers(records: Records) -> Records:
     """Return numbers of one or two dimensions, for a loss that the caller gave."""
     true, pred = (
-        as_numbers(array, name, allow_2d=True, relation=Relation.REPLACE_ONE)
+        as_numbers(array, name, relation=Relation.REPLACE_ONE)
         for array, name in zip(records.arrays, ("y_true", "y_pred"), strict=True)
     )
     check_same_length({"y_true": true, "y_pred": pred})
@@ -360,7 +364,6 @@ _VERDICTS = {
 }
 
 
-@storable("Comparison")
 @own_error_state
 @dataclass(frozen=True, kw_only=True, repr=False)
 class Comparison(HtmlRepr):

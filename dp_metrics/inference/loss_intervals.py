@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import partial
+from operator import attrgetter
 from typing import Any, ParamSpec, Self, Unpack
 
 import numpy as np
@@ -36,16 +37,13 @@ from dp_metrics.metrics._settings import PopulationSettings, completed_signature
 from dp_metrics.quantities.order import OF_SUMS, CappedSumsOf, OrderOf
 from dp_metrics.quantities.tables import IntegersOf
 from dp_metrics.release.count_limits import at_most, binomial_law, mean_half_width, normal_note
-from dp_metrics.release.query import Query, Source
+from dp_metrics.release.query import Query, Source, Terms
 from dp_metrics.release.release import Release
-from dp_metrics.release.released import POPULATION_NOTE, Interval, ReleasedNumbers
-from dp_metrics.release.result import Result, arguments_of
+from dp_metrics.release.released import POPULATION_NOTE, Interval
+from dp_metrics.release.result import ReleasedNumbers, arguments_of
 from dp_metrics.release.stored_questions import PER_RECORD, SETTINGS, Call
-from dp_metrics.release.terms import Terms
-from dp_metrics.sensitivity.aggregates import VarianceAggregate
-from dp_metrics.sensitivity.exact import float_units, rounded_quotient
-from dp_metrics.sensitivity.noisy_sums import FINENESS
-from dp_metrics.sensitivity.output_bounds import OutputBounds
+from dp_metrics.sensitivity.exact import VarianceAggregate, float_units, rounded_quotient
+from dp_metrics.sensitivity.output_bounds import FINENESS, OutputBounds
 
 P = ParamSpec("P")
 
@@ -64,12 +62,11 @@ def population_release(
         raise ValueError(
             f"{name} needs neighboring='replace_one': the width depends on the number of records."
         )
-    return Release(name, terms, call=Call.of("value", arguments))
+    return Release(name, terms, call=partial(Call.of, "value", arguments))
 
 
-def value_of(result: Result[Any]) -> Any:
-    """Return the value of a result, all that a function returns of it."""
-    return result.value
+value_of = attrgetter("value")
+"""The value of a result, all that a function returns of it."""
 
 
 def _interval_of(body: Callable[P, Interval]) -> Callable[P, Interval]:
@@ -205,6 +202,8 @@ def private_mean_interval(
     losses : array-like of shape (n_samples,)
         One finite, non-negative loss per person, each computed from that person's record and public numbers
         only.
+    epsilon : float
+        Privacy parameter, > 0: smaller is more private and makes a wider interval.
     max_loss : float or None, default=None
         Public cap of one record's loss, in the units of the loss; larger losses are clipped to it, and the
         interval is for the mean of the clipped loss. Never read it from the data. None: `cap` buys one, for
@@ -213,8 +212,6 @@ def private_mean_interval(
         "private", instead of `max_loss`: a third of epsilon buys a cap c near the 99 % quantile of the losses
         of these records. The interval is then for the mean of the loss clipped to c, and says so. For a cap
         of use n * epsilon should be above 100, where n counts the losses above 0 only.
-    epsilon : float
-        Privacy parameter, > 0: smaller is more private and makes a wider interval.
     confidence : float, default=0.95
         Probability, strictly between 0 and 1, with which the interval is to cover the mean: approximate, see
         Notes.
@@ -401,18 +398,14 @@ def hazard_miss(cells: Floats) -> Floats:
 def _negated(output_bounds: OutputBounds) -> OutputBounds:
     """Return the output bounds of minus the metric."""
     low, high = output_bounds.output_range
-    return OutputBounds(
-        value=-output_bounds.value,
-        lower=-output_bounds.upper,
-        upper=-output_bounds.lower,
-        output_range=(-high, -low),
-        monotonic=output_bounds.monotonic,
-        n=output_bounds.n,
+    lower, upper = -output_bounds.upper, -output_bounds.lower
+    return replace(
+        output_bounds, value=-output_bounds.value, lower=lower, upper=upper, output_range=(-high, -low)
     )
 
 
 @dataclass(frozen=True)
-class ReversedGrid:
+class ReversedGrid(Grid):
     """Minus the outputs of a grid that starts with number 0, in reverse, so that they increase."""
 
     grid: Grid
@@ -428,18 +421,10 @@ class ReversedGrid:
         """Return the outputs with these indices."""
         return -self.grid.points(self.last - np.asarray(indices))
 
-    def point(self, index: int) -> float:
-        """Return the output with this index."""
-        return -self.grid.point(self.last - index)
-
     def index_at_least(self, values: Floats) -> Integers:
         """Return the number of the first output >= value, or last + 1."""
         # -t >= value if t <= -value: all points before the first above it
         return self.last + 1 - self.grid.index_above(-np.asarray(values, dtype=np.float64))
-
-    def index_above(self, values: Floats) -> Integers:
-        """Return the number of the first output > value, or last + 1."""
-        return self.last + 1 - self.grid.index_at_least(-np.asarray(values, dtype=np.float64))
 
 
 class DownwardLaw:

@@ -56,7 +56,7 @@ _SECOND = 10**18
 _DAY = 24 * 3600 * _SECOND
 _UNITS = {
     "W": 7 * _DAY, "D": _DAY, "h": 3600 * _SECOND, "m": 60 * _SECOND, "s": _SECOND,
-    "ms": 10**15, "us": 10**12, "ns": 10**9, "ps": 10**6, "fs": 10**3, "as": 1,
+    "ms": 10**15, "us": 10**12, "ns": 10**9, "ps": 10**6, "fs": 10**3, "as": 1, "generic": 1,
 }  # fmt: skip
 _MONTHS = {"Y": 12, "M": 1}
 # the calendar repeats itself
@@ -90,72 +90,61 @@ def kind_of_times(dtype: np.dtype[Any]) -> str:
     return "durations in months" if unit in _MONTHS else "durations"
 
 
-def counts_of(times: NDArray[Any]) -> NDArray[Any]:
-    """Return the count of each of NumPy's times, none of which is NaT, as exact integers of Python."""
-    unit, step = np.datetime_data(times.dtype)
-    counts: NDArray[Any] = times.astype(np.int64).astype(object) * step
-    if unit not in _MONTHS:
-        return counts * _UNITS.get(unit, 1)
-    counts = counts * _MONTHS[unit]
-    if times.dtype.kind == "m":
-        return counts
-    months = (counts % _CYCLE_MONTHS).astype(np.int64).astype("M8[M]")
-    days = months.astype("M8[D]").astype(np.int64).astype(object)
-    in_days: NDArray[Any] = counts // _CYCLE_MONTHS * _CYCLE_DAYS + days
-    return in_days * _DAY
-
-
 def moments(times: NDArray[Any], kind: str | None = None) -> NDArray[Any]:
     """Return NumPy's times as an array of `Moment`, of the kind of their type or another; NaT remains."""
-    of_kind = kind or kind_of_times(times.dtype)
-    found = np.full(times.shape, np.datetime64("NaT"), dtype=object)
-    there = ~np.isnat(times)
-    found[there] = np.frompyfunc(lambda count: Moment(of_kind, count), 1, 1)(counts_of(times[there]))
-    return found
+    distinct, which = np.unique(times, return_inverse=True)  # labels are few
+    found = np.fromiter((moment_of(one, kind) for one in distinct), dtype=object, count=distinct.size)
+    return found[which.reshape(times.shape)]
 
 
-def moment_of(label: Any) -> Any:
+def moment_of(label: Any, kind: str | None = None) -> Any:
     """Return a date, a time or a duration as a `Moment`, and anything else, or what is none, as it is."""
     if not issubclass(type(label), _OBJECTS_OF_TIME):
         return label
     try:
-        return _moment(label)
+        return _moment(label, kind)
     except Exception:  # a time zone of somebody else may fail in any way
         return label
 
 
-def exact(objects: list[Any]) -> list[Any]:
-    """Return objects, each as `moment_of` gives it."""
+def exact(labels: NDArray[Any]) -> list[Any]:
+    """Return the elements of an array, each as `moment_of` gives it."""
+    objects: list[Any] = (moments(labels) if labels.dtype.kind in "mM" else labels).ravel().tolist()
     if any(issubclass(kind, _OBJECTS_OF_TIME) for kind in set(map(type, objects))):
         return [moment_of(one) for one in objects]
     return objects  # far faster where there is no time
 
 
-def _moment(label: Any) -> Any:
+def _moment(label: Any, kind: str | None) -> Any:
     offset = label.utcoffset() if isinstance(label, datetime) and label.tzinfo is not None else None
-    kind = None if offset is None else ZONED
+    kind = kind if offset is None else ZONED
     for name in ("to_datetime64", "to_timedelta64"):  # pandas has finer times than Python, and makes them UTC
         if hasattr(type(label), name):
             label = getattr(label, name)()
     if isinstance(label, TIMES):
-        if np.isnat(label):
-            return label
-        unit, step = np.datetime_data(label.dtype)
-        if unit in _UNITS:  # as `moments`, and faster
-            return Moment(
-                kind or kind_of_times(label.dtype), int(label.astype(np.int64)) * step * _UNITS[unit]
-            )
-        return moments(np.array([label]))[0]
-    if isinstance(label, timedelta):
-        return Moment(kind_of_times(np.dtype("m8[us]")), _attoseconds(label))
-    if not isinstance(label, datetime):
-        return Moment(NAIVE, (label.toordinal() - _EPOCH.toordinal()) * _DAY)
-    since = label.replace(tzinfo=None) - _EPOCH
-    return Moment(kind or NAIVE, _attoseconds(since if offset is None else since - offset))
+        return label if np.isnat(label) else Moment(kind or kind_of_times(label.dtype), _count_of(label))
+    if isinstance(label, datetime):
+        span = label.replace(tzinfo=None) - _EPOCH - (offset or timedelta(0))
+    elif isinstance(label, timedelta):
+        kind, span = kind_of_times(np.dtype("m8[us]")), label
+    else:
+        span = timedelta(label.toordinal() - _EPOCH.toordinal())
+    return Moment(kind or NAIVE, span // timedelta(microseconds=1) * _UNITS["us"])
 
 
-def _attoseconds(span: timedelta) -> int:
-    return (span.days * 86_400 + span.seconds) * _SECOND + span.microseconds * 10**12
+def _count_of(time: Any) -> int:
+    """Return the count of one of NumPy's times, which is not NaT."""
+    unit, step = np.datetime_data(time.dtype)
+    count = int(time.astype(np.int64)) * step
+    if unit not in _MONTHS:
+        return count * _UNITS[unit]
+    count *= _MONTHS[unit]
+    if isinstance(time, np.timedelta64):
+        return count
+    cycles, months = divmod(count, _CYCLE_MONTHS)
+    years, month = divmod(months, 12)
+    days = date(_EPOCH.year + years, month + 1, 1).toordinal() - _EPOCH.toordinal()
+    return (cycles * _CYCLE_DAYS + days) * _DAY
 
 
 _NOT_NUMERIC = (
@@ -164,13 +153,16 @@ _NOT_NUMERIC = (
 MISSING = "Input {} contains NaN: drop such records, or fill them in, before you split the data."
 TOO_LARGE = "Input {} contains infinity or a value too large for dtype('float64')."
 _RAGGED = "Expected a rectangular array of numbers, got elements of different shapes instead."
-_ARRAY_LIKE = ("__array__", "__array_interface__", "__array_struct__")
+_STATED = ("shape", "__array__", "__array_interface__", "__array_struct__")
 _PLAIN = (bool, int, float, Fraction, Decimal)
+_NUMPYS_NUMBERS = (np.integer, np.floating, np.bool_)
+_COMPLEX = (complex, np.complexfloating)
 _TEXT = (str, bytes, bytearray, memoryview)
 SEVERAL_COLUMNS = (
     "{} should be a 1d array, got an array of several columns instead: pass one value per record. Where each "
     "column is a question of its own, call the metric once for each, at a part of epsilon."
 )
+COMPLEX = "Complex data not supported: pass real numbers."
 _NO_LABELS = "as predict_proba gives them, not labels"
 
 
@@ -184,7 +176,7 @@ class NotNumbersError(ValueError):
 def states_columns(data: Any) -> bool:
     """Return whether a container says how many columns it has even where it holds no record: no list does."""
     with suppress(Exception):  # a container may raise what it likes, and quote what it holds
-        return hasattr(data, "shape") or any(hasattr(data, protocol) for protocol in _ARRAY_LIKE)
+        return any(hasattr(data, stated) for stated in _STATED)
     return False
 
 
@@ -295,48 +287,31 @@ def as_floats(array: NDArray[Any], name: str) -> Floats:
     TypeError, ValueError
         If the type is not one of real numbers; for an array of objects, if an object is no real number.
     """
-    kind = array.dtype.kind
-    if kind == "c":
-        raise ValueError("Complex data not supported: pass real numbers.")
-    if kind in "UST":
+    _refuse_type(array.dtype.type)
+    floats: Floats
+    if array.dtype.kind != "O":
+        floats = array.astype(np.float64)
+        return floats
+    elements = array.ravel().tolist()
+    kinds = set(map(type, elements))
+    for kind in kinds:
+        _refuse_type(kind)
+    if all(kind in _PLAIN or issubclass(kind, _NUMPYS_NUMBERS) for kind in kinds):
+        with suppress(OverflowError, ValueError):  # a Decimal may be a signaling NaN
+            floats = array.astype(np.float64)
+            return floats
+    each = [one if type(one) is float else _number(one, name) for one in elements]
+    return np.array(each, dtype=np.float64).reshape(array.shape)
+
+
+def _refuse_type(kind: type) -> None:
+    """Raise if what is of a type is never read as a real number, though NumPy or Python would."""
+    if issubclass(kind, _TEXT):
         raise NotNumbersError("arrays of bytes/strings")
-    if kind == "O":
-        return _numbers(array, name)
-    if kind not in "biuf":
+    if issubclass(kind, _COMPLEX):
+        raise ValueError(COMPLEX)
+    if issubclass(kind, (*TIMES, np.void)):
         raise TypeError(_NOT_NUMERIC.format("dates, time spans or records"))
-    floats: Floats = array.astype(np.float64)
-    return floats
-
-
-def _numbers(objects: NDArray[Any], name: str) -> Floats:
-    """Return an array of objects as float64."""
-    elements = objects.ravel().tolist()
-    reads = {kind: _reader(kind, name) for kind in set(map(type, elements))}
-    plain = objects.flatten()
-    if not set(reads.values()) <= {float}:  # NumPy makes floats of all others
-        odd = [place for place, element in enumerate(elements) if reads[type(element)] is not float]
-        plain[odd] = [reads[type(elements[place])](elements[place]) for place in odd]
-    failure: Exception
-    try:
-        return plain.astype(np.float64).reshape(objects.shape)
-    except OverflowError:
-        failure = ValueError(TOO_LARGE.format(name))
-    except ValueError:  # a signaling NaN of Decimal
-        failure = ValueError(MISSING.format(name))
-    # raising outside the handler does not chain the original, which may quote the data
-    raise failure
-
-
-def _reader(kind: type, name: str) -> Callable[[Any], float]:
-    """Return what makes a float of objects of a type, or raise if they are never read as real numbers."""
-    if issubclass(kind, _TEXT):  # text is refused, though Python reads numbers in digits
-        raise NotNumbersError("arrays of bytes/strings")
-    if issubclass(kind, complex | np.complexfloating):
-        raise ValueError("Complex data not supported: pass real numbers.")
-    if issubclass(kind, TIMES):
-        raise TypeError(_NOT_NUMERIC.format("dates, time spans or records"))
-    plain = kind in _PLAIN or issubclass(kind, np.number | np.bool_)
-    return float if plain else partial(_number, name=name)
 
 
 def _number(element: Any, name: str) -> float:
@@ -344,9 +319,9 @@ def _number(element: Any, name: str) -> float:
     if is_missing(element):
         return math.nan
     failure: Exception = NotNumbersError("what was given")
-    if _quietly(np.ndim, element) != 0:
+    if quietly(np.ndim, element) != 0:
         failure = ValueError(_RAGGED)
-    elif (number := _quietly(float, element)) is not None:
+    elif (number := quietly(float, element)) is not None:
         return float(number)
     elif is_a(element, numbers.Real):  # no float is as large
         failure = ValueError(TOO_LARGE.format(name))
@@ -362,7 +337,7 @@ def is_several(element: Any) -> bool:
     """Return whether an object is a container of its own, which NumPy may take for a row of records."""
     if is_a(element, (str, bytes, np.generic, Enum)):
         return False
-    return hasattr(type(element), "__len__") or bool(_quietly(states_columns, element))
+    return hasattr(type(element), "__len__") or bool(quietly(states_columns, element))
 
 
 def is_missing(element: Any) -> bool:
@@ -379,7 +354,7 @@ def is_missing(element: Any) -> bool:
         return False
 
 
-def _quietly(function: Callable[[Any], Any], element: Any) -> Any:
+def quietly(function: Callable[[Any], Any], element: Any) -> Any:
     """Return a function of an object, or None if that fails, for whatever reason the object has."""
     try:
         return function(element)
@@ -387,12 +362,14 @@ def _quietly(function: Callable[[Any], Any], element: Any) -> Any:
         return None
 
 
-def as_numbers(data: Any, name: str, *, allow_2d: bool, relation: Relation) -> NDArray[Any]:
-    """Return real numbers as an array: the container's own, uncopied, if it has one; float64 otherwise."""
+def as_numbers(data: Any, name: str, *, relation: Relation) -> NDArray[Any]:
+    """Return real numbers as an array of one or two dimensions.
+
+    It is the container's own, uncopied, if it has one, and of float64 otherwise.
+    """
     array = array_of(data)
-    if array.ndim == 0 or array.ndim > (2 if allow_2d else 1):
-        shapes = "a 1d or 2d array" if allow_2d else "a 1d array"
-        raise ValueError(f"{name} should be {shapes}, got a {array.ndim}d array instead.")
+    if array.ndim not in (1, 2):
+        raise ValueError(f"{name} should be a 1d or 2d array, got a {array.ndim}d array instead.")
     if array.dtype.kind not in "biuf" or array.itemsize > 8:
         array = as_floats(array, name)
     check_not_empty(array, relation=relation)
@@ -439,15 +416,15 @@ def as_vector(data: ArrayLike, name: str, *, relation: Relation = Relation.REPLA
 
     A column vector of shape (n_samples, 1) is flattened. With a private n, no record at all is legal.
     """
-    array = flattened(as_numbers(data, name, allow_2d=True, relation=relation))
+    array = flattened(as_numbers(data, name, relation=relation))
     if array.ndim == 2:
         raise ValueError(SEVERAL_COLUMNS.format(name))
     return array
 
 
-def check_vector(data: ArrayLike, name: str) -> Floats:
+def check_vector(data: ArrayLike, name: str, relation: Relation = Relation.REPLACE_ONE) -> Floats:
     """Return one number per record as a finite float64 array of shape (n_samples,)."""
-    return float_block(as_vector(data, name), name)
+    return float_block(as_vector(data, name, relation=relation), name)
 
 
 def loss_block(losses: NDArray[Any]) -> Floats:
@@ -488,7 +465,7 @@ def as_probabilities(array: NDArray[Any], *, relation: Relation = Relation.REPLA
     """Return probabilities in columns; a single one holds the probability of the second label."""
     read = numbers_or(
         f"y_proba should hold probabilities, {_NO_LABELS}.",
-        partial(as_numbers, array, "y_proba", allow_2d=True, relation=relation),
+        partial(as_numbers, array, "y_proba", relation=relation),
     )
     return read[:, np.newaxis] if read.ndim == 1 else read
 
@@ -517,7 +494,7 @@ def as_scores(
     """
     read = numbers_or(
         f"{name} should hold scores, as decision_function or predict_proba gives them, not labels.",
-        partial(as_numbers, array, name, allow_2d=True, relation=relation),
+        partial(as_numbers, array, name, relation=relation),
     )
     if read.ndim == 2 and read.shape[1] <= 2:
         return read[:, positive if read.shape[1] == 2 else 0]
@@ -611,11 +588,6 @@ class Shape:
         unstated = replace(ArgumentShape(), columns=None, states_columns=False)
         return replace(self, arguments=tuple(x if x.states_columns else unstated for x in self.arguments))
 
-    @property
-    def is_wide(self) -> bool:
-        """Whether every argument has several columns."""
-        return all((one.columns or 1) > 1 for one in self.arguments)
-
 
 @dataclass(frozen=True, repr=False, eq=False)
 class Records:
@@ -668,10 +640,10 @@ class Records:
         return Shape(forms, n), cls(arrays, stated, sample_weight, groups, relation)
 
     @classmethod
-    def none(cls, arguments: int, sample_weight: ArrayLike | None = None) -> Self:
+    def none(cls, arguments: int) -> Self:
         """Return no records of so many arguments, of no type."""
         nothing = (np.empty(0, dtype=object),) * arguments
-        return cls(nothing, (False,) * arguments, sample_weight, relation=Relation.ADD_OR_REMOVE_ONE)
+        return cls(nothing, (False,) * arguments, relation=Relation.ADD_OR_REMOVE_ONE)
 
     def of_arguments(self, *places: int) -> Self:
         """Return the records with some of the arguments only."""
@@ -746,8 +718,8 @@ def unstated_columns(shape: Shape, *, remedy: str) -> str | None:
 
 NO_WEIGHT = "Sample weights must contain at least one non-zero number."
 _MOST_RECORDS = 1 << 53
-_AVERAGES = ("raw_values", "uniform_average")
 _COMPARABLE = "biufcSUmM"  # kinds of arrays whose elements NumPy compares as Python does
+_AVERAGES = ("raw_values", "uniform_average")
 
 
 def check_sample_weight(
@@ -759,10 +731,7 @@ def check_sample_weight(
     """
     if sample_weight is None:
         return None
-    given = as_numbers(sample_weight, "sample_weight", allow_2d=True, relation=relation)
-    weights = flattened(float_block(given, "sample_weight"))
-    if weights.ndim != 1:
-        raise ValueError("Sample weights must be 1D array or scalar")
+    weights = check_vector(sample_weight, "sample_weight", relation)
     if (weights < 0).any():
         raise ValueError("Negative values in data passed to `sample_weight`.")
     if not relation.private_n and not weights.any():
@@ -782,27 +751,27 @@ def check_groups(groups: ArrayLike | None) -> NDArray[np.intp] | None:
     if labels.ndim != 1:
         raise ValueError("groups should be a 1d array, one label per record.")
     if labels.dtype.kind in _COMPARABLE:
-        if labels.dtype.kind != "U" and (labels != labels).any():
+        if (labels != labels).any():
             raise ValueError(MISSING.format("groups"))
-        _, first, codes = np.unique(labels, return_index=True, return_inverse=True)
+        _, first, codes_of = np.unique(labels, return_index=True, return_inverse=True)
         in_order = np.empty_like(first)
         in_order[np.argsort(first)] = np.arange(first.size)
-        return in_order[codes.reshape(-1)]
+        return in_order[codes_of.reshape(-1)]
     numbers_of: dict[Any, int] = {}
-    codes_of = None
+    ids = codes = None
     with suppress(Exception):  # ids may have a hash and an equality of their own
-        # a time is the same person in any unit and type
-        codes_of = [numbers_of.setdefault(label, len(numbers_of)) for label in exact(labels.tolist())]
-    if any(map(_is_missing_id, labels.tolist() if codes_of is None else numbers_of)):
+        ids = exact(labels)  # a time is the same person in any unit and type
+        codes = [numbers_of.setdefault(one, len(numbers_of)) for one in ids]
+    if any(map(_is_missing_id, ids if codes is None and ids is not None else numbers_of)):
         raise ValueError(MISSING.format("groups"))
-    if codes_of is None:
+    if codes is None:
         raise ValueError("groups must be hashable labels.")
-    return np.array(codes_of, dtype=np.intp)
+    return np.array(codes, dtype=np.intp)
 
 
 def persons_of(groups: ArrayLike) -> frozenset[Any]:
     """Return the persons whose records have these public labels, which `check_groups` finds valid."""
-    return frozenset(exact(flattened(array_of(groups)).tolist()))
+    return frozenset(exact(flattened(array_of(groups))))
 
 
 def _is_missing_id(label: Any) -> bool:
@@ -826,31 +795,6 @@ def asked_of_persons(groups: Any, max_records: Any, equal_groups: Any = False) -
         return {}
     most = None if max_records is None else check_count(max_records, "max_records", _MOST_RECORDS)
     return {"persons": {"max_records": most} | ({"equal_groups": True} if is_equal else {})}
-
-
-def first_of_each(
-    codes: NDArray[np.intp], max_records: Any
-) -> tuple[NDArray[np.intp], NDArray[np.intp], int]:
-    """Return which records are kept of each public group, their groups, and how many one group has at most.
-
-    Kept are the first `max_records` of each, in the order of the records, which is public; None: all.
-
-    Parameters
-    ----------
-    codes : ndarray of shape (n_samples,)
-        The groups, of `check_groups`.
-    max_records : int or None
-        How many are kept of each.
-    """
-    rank, sizes = _places(codes)
-    largest = int(sizes.max(initial=1))
-    most = (
-        largest
-        if max_records is None
-        else min(check_count(max_records, "max_records", _MOST_RECORDS), largest)
-    )
-    rows = np.flatnonzero(rank < most)
-    return rows, codes[rows], most
 
 
 def _places(codes: NDArray[np.intp]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
@@ -879,12 +823,7 @@ def units_of_persons(codes: NDArray[np.intp], most: int) -> tuple[int, NDArray[n
     The number is the least common multiple of 1, ..., `most`, so that the records of a person weigh the same;
     from 2^20 on it is 2^20, and the first records of a person weigh one unit more than the others.
     """
-    total = 1
-    for size in range(2, most + 1):
-        total = math.lcm(total, size)
-        if total >= _MOST_UNITS:
-            total = _MOST_UNITS
-            break
+    total = min(math.lcm(*range(1, min(most, 17) + 1)), _MOST_UNITS)  # that of 1, ..., 17 is above the limit
     place, sizes = _places(codes)
     own = sizes[codes]
     return total, (total // own + (place < total % own)).astype(np.int64)
@@ -935,13 +874,13 @@ def first_records(
     data : sequence
         What holds a value per record.
     names : sequence of str
-        What these are called.
+        What these are called: what the caller calls it, where the reader of an argument has another name.
     relation : Relation
         The neighbouring relation; where it makes the number of records private, there are no groups.
     groups : array-like or None
         Public label of the person of each record; None: each record is a person of its own.
     max_records : int or None
-        How many records of each person are kept; None: all.
+        How many records of each person are kept, the first ones in their order, which is public; None: all.
     equal_groups : bool, default=False
         Whether each person counts once.
     is_all : bool, default=True
@@ -952,11 +891,19 @@ def first_records(
     TypeError, ValueError
         If an argument is invalid.
     """
+    if is_all:  # a chunk without groups is refused by whoever knows of the others
+        asked_of_persons(groups, max_records, equal_groups)
     codes = check_groups(groups)
-    shape, records = named_records(data, names=names, relation=relation, groups=codes)
+    shape, records = Records.of(data, relation=relation)
+    # what has no dimension its reader refuses
+    arrays = {name: array for name, array in zip(names, records.arrays, strict=True) if array.ndim}
+    check_same_length({**arrays, "groups": codes}, relation=relation)
     if codes is None:
         return shape, records, None
-    rows, persons, most = first_of_each(codes, max_records)
+    limit = _MOST_RECORDS if max_records is None else max_records
+    rank, sizes = _places(codes)
+    rows, most = np.flatnonzero(rank < limit), min(limit, int(sizes.max(initial=1)))
+    persons = codes[rows]
     if rows.size < len(records.arrays[0]):
         records = replace(records, arrays=tuple(array[rows] for array in records.arrays))
     shape = replace(shape, n=rows.size, most_records=most)
@@ -975,24 +922,6 @@ def with_units(
     return replace(shape, units=units), replace(records, units=of_each)
 
 
-def named_records(
-    data: Sequence[Any],
-    *,
-    names: Sequence[str],
-    relation: Relation,
-    groups: NDArray[np.intp] | None = None,
-) -> tuple[Shape, Records]:
-    """Return the public form of records, and these: as many in each argument, and as many groups.
-
-    Where the reader of an argument knows it by another name, the names say what the caller calls it.
-    """
-    shape, records = Records.of(data, relation=relation)
-    # what has no dimension its reader refuses
-    arrays = {name: array for name, array in zip(names, records.arrays, strict=True) if array.ndim}
-    check_same_length({**arrays, "groups": groups}, relation=relation)
-    return shape, records
-
-
 def vector(records: Records, *, name: str) -> Records:
     """Return one number per record."""
     array = as_vector(records.arrays[0], name, relation=records.relation)
@@ -1005,7 +934,7 @@ def targets(records: Records, *, columns: int) -> Records:
     Empty lists, which do not tell the number of outputs, have so many columns.
     """
     true, pred = (
-        flattened(as_numbers(records.array(at, columns), name, allow_2d=True, relation=records.relation))
+        flattened(as_numbers(records.array(at, columns), name, relation=records.relation))
         for at, name in enumerate(("y_true", "y_pred"))
     )
     checked = checked_records(records, {"y_true": true, "y_pred": pred})

@@ -4,7 +4,6 @@ As in `arrays`, what concerns a whole array is checked at once, its contents in 
 """
 
 import contextlib
-import math
 import reprlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -18,10 +17,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dp_metrics.inputs.arrays import (
+    COMPLEX,
     MISSING,
     NAIVE,
     SEVERAL_COLUMNS,
-    TOO_LARGE,
     ZONED,
     ArgumentShape,
     Moment,
@@ -35,7 +34,6 @@ from dp_metrics.inputs.arrays import (
     check_not_empty,
     check_same_length,
     checked_records,
-    counts_of,
     exact,
     flattened,
     float_block,
@@ -44,9 +42,9 @@ from dp_metrics.inputs.arrays import (
     is_several,
     kind_of_times,
     moment_of,
-    moments,
     name_key,
     numbers_or,
+    quietly,
     refuse_unread,
     unstated_columns,
 )
@@ -55,7 +53,6 @@ from dp_metrics.inputs.options import Relation
 _EXACT_AS_FLOATS = 2**53
 _ORDINARY = {str, int, bool}
 _NUMBERS, _TEXT = "numbers", "text"
-_OF_ONE_TYPE = "{} must be of one type, so that they can be sorted."
 _ZONES = "{} holds {}, and {} {}: nobody can tell which are the same. Give all a time zone, or none."
 _PASS_LABELS = "Pass labels, such as predict gives, and not probabilities or scores."
 
@@ -100,30 +97,15 @@ def sorted_labels(labels: NDArray[Any], name: str = "labels") -> NDArray[Any]:
     """Return the different ones of listed labels in their order."""
     if labels.dtype.kind != "O":
         return np.unique(labels)
-    moments_of = [moment_of(label) for label in labels]
-    if any(isinstance(one, Moment) for one in moments_of):
-        if not all(isinstance(one, Moment) and one.kind == moments_of[0].kind for one in moments_of):
-            raise ValueError(_OF_ONE_TYPE.format(name))
-        first = dict(zip(moments_of[::-1], labels[::-1], strict=True))
-        return _as_objects([first[one] for one in sorted(first)])
-    try:
-        return np.unique(labels)
-    except (TypeError, ArithmeticError):  # a signaling NaN of Decimal cannot be compared
-        pass
     listed = labels.tolist()
+    with contextlib.suppress(TypeError, ArithmeticError):  # NaN of Decimal cannot be compared
+        first = {moment_of(label): label for label in listed[::-1]}
+        if len({one.kind for one in first if type(one) is Moment}) < 2:
+            return _as_objects([first[one] for one in sorted(first)])
     members: list[Any] = list(type(listed[0])) if isinstance(listed[0], Enum) else []
     if not all(label in members for label in listed):
-        raise ValueError(_OF_ONE_TYPE.format(name))
+        raise ValueError(f"{name} must be of one type, so that they can be sorted.")
     return _as_objects([member for member in members if member in listed])
-
-
-def place_of(label: Any, labels: NDArray[Any]) -> int | None:
-    """Return the place among public labels of one that an option names; None if it is none of them."""
-    wanted = moment_of(label)
-    for place, known in enumerate(labels.tolist()):
-        if moment_of(known) == wanted:
-            return place
-    return None
 
 
 @dataclass(frozen=True, eq=False)
@@ -163,8 +145,7 @@ class LabelSet:
             raise ValueError(f"{name} must all be different.")
         if known.dtype.kind in "iu" and max(abs(int(known[0])), abs(int(known[-1]))) >= _EXACT_AS_FLOATS:
             known = known.astype(object)  # two of them could be one float
-        places = {moment_of(label): place for place, label in enumerate(listed.tolist())}
-        order = np.array([places[moment_of(label)] for label in known.tolist()], dtype=np.intp)
+        order = places_among(known, listed)
         in_order = np.empty_like(known)
         in_order[order] = known
         return cls(in_order, known, order, name)
@@ -181,14 +162,14 @@ class LabelSet:
 
     def place(self, label: Any, name: str) -> int:
         """Return the place of a label that an option names."""
-        place = place_of(label, self.in_order)
-        if place is None:
+        (place,) = places_among(_as_objects([label]), self.in_order).tolist()
+        if place < 0:
             listed = reprlib.repr(self.in_order.tolist())
             raise ValueError(
                 f"{name}={label!r} is not one of the public labels {listed}: pass all of them as "
                 f"{self.name}=[...], or another {name}."
             )
-        return place
+        return int(place)
 
     def sorted_place(self, label: Any, name: str) -> int:
         """Return the place among the sorted labels of one that an option names."""
@@ -252,32 +233,19 @@ def encoded_block(
 
 def places_among(block: NDArray[Any], labels: NDArray[Any]) -> NDArray[np.intp]:
     """Return the position of each of one column among listed labels; -1 of what is none, whatever it is."""
-    lookup = {label: position for position, label in enumerate(exact(labels.tolist()))}
-    if block.dtype.kind in "mM":
-        distinct, which = np.unique(block, return_inverse=True)
-        return _positions(list(moments(distinct)), lookup)[which]
-    return _positions(exact(block.tolist()), lookup)
-
-
-def _positions(objects: list[Any], lookup: dict[Any, int]) -> NDArray[np.intp]:
-    """Return where each object is found, -1 where it is not."""
+    lookup = {label: position for position, label in enumerate(exact(labels))}
+    objects = exact(block)
     with contextlib.suppress(Exception):  # one is not hashable, or has an equality of its own
         return np.fromiter(map(lookup.get, objects, repeat(-1)), dtype=np.intp, count=len(objects))
-
-    def position(value: Any) -> int:
-        try:
-            return lookup.get(value, -1)
-        except Exception:
-            return -1
-
-    return np.fromiter(map(position, objects), dtype=np.intp, count=len(objects))
+    places = [quietly(lookup.get, one) for one in objects]
+    return np.array([-1 if place is None else place for place in places], dtype=np.intp)
 
 
 def _not_among(labels: NDArray[Any], name: str, option: str, label: Any) -> ValueError:
     """Return the refusal of a label that is not in the public set; what it says no other record changes."""
     if is_missing(label):
         return ValueError(MISSING.format(name))
-    first = exact([label, labels.tolist()[0]])
+    first = map(moment_of, (label, labels.tolist()[0]))
     of_label, of_labels = (one.kind if type(one) is Moment else "" for one in first)
     if {of_label, of_labels} == {NAIVE, ZONED}:
         return ValueError(_ZONES.format(name, of_label, option, of_labels))
@@ -324,52 +292,37 @@ def differing_block(true: NDArray[Any], pred: NDArray[Any]) -> NDArray[np.bool_]
     """Return for each record whether its predicted label, or one of several, is not the true one."""
     _check_labels_of_block(true, "y_true")
     _check_labels_of_block(pred, "y_pred")
-    if "O" in (true.dtype.kind, pred.dtype.kind):
-        true, pred = _with_moments(true), _with_moments(pred)
+    if "O" in (true.dtype.kind, pred.dtype.kind) or (true.dtype.kind in "mM" and true.dtype != pred.dtype):
+        true, pred = _with_moments(true), _with_moments(pred)  # NumPy compares times of one unit exactly
     _check_same_sorts(true, pred)
-    if true.dtype.kind in "mM" and true.dtype != pred.dtype:  # NumPy compares times of one unit exactly
-        true, pred = counts_of(true), counts_of(pred)
-    comparable = True
-    differs: NDArray[np.bool_] = np.zeros(true.shape, dtype=np.bool_)
-    try:
-        differs |= np.asarray(true != pred, dtype=np.bool_)
+    differs = None
+    with contextlib.suppress(Exception):  # labels may have an equality of their own
+        found = np.zeros(true.shape, dtype=np.bool_) | np.asarray(true != pred, dtype=np.bool_)
         if {true.dtype.kind, pred.dtype.kind} in ({"i", "f"}, {"u", "f"}):
             # NumPy compares large integers with floats after rounding them
             large = np.abs(true if true.dtype.kind == "f" else pred) >= _EXACT_AS_FLOATS
-            differs[large] = true[large].astype(object) != pred[large].astype(object)
-    except Exception:  # labels may have an equality of their own
-        comparable = False
-    if not comparable:
+            found[large] = true[large].astype(object) != pred[large].astype(object)
+        differs = found if found.ndim == 1 else np.logical_or.reduce(found, axis=1)
+    if differs is None:
         raise ValueError("y_true and y_pred contain labels that cannot be compared: use strings or numbers.")
-    for column in range(1, 1 if differs.ndim == 1 else differs.shape[1]):
-        differs[:, 0] |= differs[:, column]
-    return differs if differs.ndim == 1 else differs[:, 0]
+    return differs
 
 
 def _with_moments(labels: NDArray[Any]) -> NDArray[Any]:
     """Return labels with dates, times and durations in their exact form."""
-    if labels.dtype.kind in "mM":
-        return moments(labels)
-    if labels.dtype.kind != "O":
-        return labels
-    objects = labels.ravel().tolist()
-    read = exact(objects)
-    return labels if read is objects else _as_objects(read).reshape(labels.shape)
+    return _as_objects(exact(labels)).reshape(labels.shape) if labels.dtype.kind in "mMO" else labels
 
 
 def _check_same_sorts(true: NDArray[Any], pred: NDArray[Any]) -> None:
     """Raise if the two labels of a record are of sorts of which none is ever equal to one of the other."""
-    of_true, of_pred = _sorts_of(true), _sorts_of(pred)
-    differs = np.asarray(of_true != of_pred)
+    both = np.broadcast_arrays(_sorts_of(true), _sorts_of(pred))
+    differs = np.asarray(both[0] != both[1])
     if not differs.any():
         return
-    first = np.unravel_index(np.argmax(differs), differs.shape)
-    pair = [
-        np.broadcast_to(np.asarray(sorts, dtype=object), differs.shape)[first] for sorts in (of_true, of_pred)
-    ]
-    if {*pair} == {NAIVE, ZONED}:
-        raise ValueError(_ZONES.format("y_true", pair[0], "y_pred", pair[1]))
-    if {*pair} == {_NUMBERS, _TEXT}:
+    of_true, of_pred = (sorts[differs][0] for sorts in both)
+    if {of_true, of_pred} == {NAIVE, ZONED}:
+        raise ValueError(_ZONES.format("y_true", of_true, "y_pred", of_pred))
+    if {of_true, of_pred} == {_NUMBERS, _TEXT}:
         raise ValueError("Mix of label input types (string and number)")
     raise ValueError("Mix of label input types (dates, times or durations, and others)")
 
@@ -391,7 +344,7 @@ def _sorts_of(labels: NDArray[Any]) -> Any:
 
 def _sort_in_arrays(label: Any) -> str:
     """Return of which sort are the arrays of one type that may hold a public label."""
-    (read,) = exact([label])
+    read = moment_of(label)
     if type(read) is Moment:
         return read.kind
     if is_a(label, str):
@@ -429,21 +382,16 @@ def _check_label_objects(array: NDArray[Any], name: str) -> None:
     objects = array.ravel().tolist()
     if set(map(type, objects)) <= _ORDINARY:  # far faster than to look at each
         return
-    for label in (one for one in objects if type(one) not in _ORDINARY):
-        if is_a(label, (float, np.floating)):
-            if math.isnan(label):
-                raise ValueError(MISSING.format(name))
-            if math.isinf(label):
-                raise ValueError(TOO_LARGE.format(name))
-            if not label.is_integer():
-                raise _not_whole(name)
-        elif is_a(label, (complex, np.complexfloating)):
-            raise ValueError("Complex data not supported: pass real numbers.")
-        elif is_several(label):
+    odd = [label for label in objects if type(label) not in _ORDINARY]
+    _check_labels_of_block(np.array([x for x in odd if is_a(x, (float, np.floating))], np.float64), name)
+    for label in odd:
+        if is_a(label, (complex, np.complexfloating)):
+            raise ValueError(COMPLEX)
+        if is_several(label):
             raise ValueError(
                 f"{name} should hold one label per record, or an array of one column per output."
             )
-        elif is_missing(label):
+        if is_missing(label):
             raise ValueError(MISSING.format(name))
 
 
@@ -575,7 +523,7 @@ def labels_and_probabilities(records: Records, *, columns: LabelColumns) -> Reco
 
 def labels_and_numbers(records: Records, *, columns: LabelColumns) -> Records:
     """Return labels, and scores of shape (n_samples, n_columns), whatever their number."""
-    scores = as_numbers(columns.array(records), "y_score", allow_2d=True, relation=records.relation)
+    scores = as_numbers(columns.array(records), "y_score", relation=records.relation)
     return _labelled(records, columns.labels, {"y_score": scores})
 
 

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dp_metrics.inputs.arrays import array_of, as_floats, moment_of, name_key, number_of_records, stated_shape
+from dp_metrics.inputs.arrays import array_of, as_floats, exact, name_key, number_of_records, stated_shape
 from dp_metrics.inputs.labels import LabelSet, as_listed, sorted_labels
 from dp_metrics.inputs.options import Relation
 
@@ -213,10 +213,7 @@ def columns_by_label(
     ValueError
         If the model has labels that are not known; or if an object is no number.
     """
-    in_order = sorted_labels(as_listed(known, "labels"))
-    own, wanted = (
-        [*map(moment_of, labels)] for labels in (as_listed(classes, "classes_").tolist(), in_order.tolist())
-    )
+    own, wanted = exact(as_listed(classes, "classes_")), exact(sorted_labels(as_listed(known, "labels")))
     if not {*own} <= {*wanted}:
         raise ValueError(_FEWER_LABELS)
     if own == wanted:
@@ -251,27 +248,12 @@ class NamedColumns:
     ----------
     data : ndarray of shape (n_samples,) or (n_samples, n_columns)
         What it holds.
-    names : tuple of str
+    columns : tuple of str
         The names.
     """
 
     data: NDArray[Any]
-    names: tuple[str, ...]
-
-    @property
-    def columns(self) -> tuple[str, ...]:
-        """The names, as a data frame has them."""
-        return self.names
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        """The shape of the array."""
-        return self.data.shape
-
-    @property
-    def dtype(self) -> np.dtype[Any]:
-        """The type of the array."""
-        return self.data.dtype
+    columns: tuple[str, ...] = ()
 
     def __len__(self) -> int:
         return len(self.data)

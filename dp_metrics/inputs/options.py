@@ -23,6 +23,8 @@ from typing import Any, Literal, Self, TypeAlias, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from dp_metrics.exceptions import LargeEpsilonWarning, warn_caller
+
 Floats: TypeAlias = NDArray[np.float64]
 MAX_FLOAT = sys.float_info.max
 """The largest finite float64: where sums saturate, and the public limit of a metric that has no other."""
@@ -33,7 +35,6 @@ Epsilon: TypeAlias = "float | Fraction | Decimal"
 MultiOutput: TypeAlias = Literal["raw_values", "uniform_average"] | Sequence[float] | Floats
 """How several outputs make one number, or "raw_values" for a number each."""
 OR_NO_LIMIT = "{} must be None or a positive, finite number."
-_MOST_DIGITS = 17
 
 
 def as_real(value: Any) -> float:
@@ -103,6 +104,19 @@ def _decimal(value: float) -> Fraction:
     return Fraction(repr(value))
 
 
+_LARGEST_EPSILON: float = 10
+
+
+def warn_of_large_epsilon(epsilon: Any) -> None:
+    """Warn of an epsilon, which is public, that is too large to protect anybody."""
+    if epsilon > _LARGEST_EPSILON:
+        warn_caller(
+            f"epsilon={float(epsilon):g} is hardly private: an attacker who thinks 50 : 50 of two records of "
+            "a person may be more than 99.99 % sure of one after this release. Common advice is 1 or less.",
+            LargeEpsilonWarning,
+        )
+
+
 class Relation(StrEnum):
     """Which two data sets are neighbours, so that no release may tell them apart; users type the value."""
 
@@ -150,6 +164,14 @@ def check_spend_name(spend_name: Any) -> str | None:
     if spend_name is None or isinstance(spend_name, str):
         return spend_name
     raise TypeError("spend_name must be None or a string.")
+
+
+def rounded_down(exact: Fraction) -> float:
+    """Return the largest float whose decimal is at most a number."""
+    value = float(exact)
+    while Fraction(repr(value)) > exact:
+        value = math.nextafter(value, 0.0)
+    return value
 
 
 def check_bounds(bounds: Any, *, may_be_open: bool = False) -> tuple[float, float] | None:
@@ -227,11 +249,6 @@ def check_ddof(ddof: Any) -> float:
     return value
 
 
-def check_digits(digits: Any) -> int:
-    """Return the number of significant digits to print; a float64 has 17."""
-    return check_count(digits, "digits", _MOST_DIGITS)
-
-
 def check_edges(edges: Any) -> Floats | None:
     """Return the public edges of at least two bins, or None."""
     if edges is None:
@@ -250,10 +267,7 @@ def check_edges(edges: Any) -> Floats | None:
 
 def check_confidence(confidence: Any) -> float:
     """Return the confidence of an interval, strictly between 0 and 1."""
-    number = as_real(confidence)
-    if not 0 < number < 1:
-        raise ValueError("confidence must lie strictly between 0 and 1.")
-    return number
+    return float(check_share(confidence, "confidence"))
 
 
 def check_count(number: Any, name: str, most: int) -> int:

@@ -6,14 +6,11 @@ import math
 from abc import ABC, abstractmethod
 from dataclasses import Field, fields, is_dataclass
 from fractions import Fraction
-from functools import lru_cache
-from typing import Any, ClassVar, NamedTuple, Protocol
-
-import numpy as np
+from typing import Any, ClassVar, Protocol
 
 from dp_metrics._random import Entropy, RandomState, check_entropy
 from dp_metrics.inputs.options import MAX_FLOAT, Epsilon, as_whole, check_positive, own_error_state
-from dp_metrics.mechanisms._laws import OutputLaw
+from dp_metrics.mechanisms._laws import Limits, OutputLaw
 from dp_metrics.sensitivity.output_bounds import BoundsFacts, OutputBounds
 
 MOST_RANKS = 1 << 16
@@ -29,7 +26,6 @@ NEEDS_LIMIT = (
 """What to say where a public limit is missing."""
 
 
-NOTHING = "We cannot limit this number: it may be all noise; take more records or a larger epsilon."
 TOO_FEW = "We cannot limit this metric on the other side: take more records or a larger epsilon."
 PUBLIC_END = "We cannot limit this metric on the other side: use its default mechanism, or 'geometric'."
 UNBOUNDED = (
@@ -46,20 +42,6 @@ NO_RATIO = (
     "bounds, take more records or a larger epsilon, or use a mean absolute error."
 )
 """Why limits of the noise are missing, and what to use instead: one sentence for each reason."""
-
-
-class Limits(NamedTuple):
-    """Limits of the metric itself, given what was released; they hold together with the asked probability."""
-
-    lower: Any
-    upper: Any
-    note: str = ""  # why one of them is no better than the public range
-
-    def within(self, low: float, high: float) -> Limits:
-        """Return the limits with a note of it if they say no more than these ends of the public range."""
-        if np.all(np.asarray(self.lower) <= low) and np.all(np.asarray(self.upper) >= min(high, MAX_FLOAT)):
-            return self._replace(note=NOTHING)
-        return self
 
 
 class DrawnLaw(OutputLaw, Protocol):
@@ -155,21 +137,6 @@ class Mechanism(ABC):
         held = [(one.name, getattr(self, one.name), one.default) for one in settings]
         given = [f"{name}={value!r}" for name, value, default in held if value != default]
         return f"{type(self).__name__}({', '.join(given)})"
-
-
-def rehearse_law(mechanism: Mechanism, epsilon: Fraction, facts: BoundsFacts) -> None:
-    """Make the law of a made-up number with these public facts, or raise."""
-    try:
-        hash(mechanism)
-    except TypeError:
-        _rehearsal.__wrapped__(mechanism, epsilon, facts)
-    else:
-        _rehearsal(mechanism, epsilon, facts)
-
-
-@lru_cache(maxsize=256)
-def _rehearsal(mechanism: Mechanism, epsilon: Fraction, facts: BoundsFacts) -> None:
-    mechanism.output_distribution(facts.widest(), epsilon)
 
 
 def ceil_ranks(ranks: float, n: int | None) -> int:

@@ -1,19 +1,22 @@
-"""Public grids of candidate outputs, and output laws: the exact distribution of a release.
+"""Public grids of candidate outputs, noise on them, and output laws: the exact distribution of a release.
 
 The reflective inverse sensitivity s(x; t) is constant between consecutive output bounds, so a
 mechanism over millions of candidates needs only how many of them lie between each pair of bounds.
 """
 
+from __future__ import annotations
+
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import cached_property
-from typing import Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dp_metrics._random import Entropy, uniforms
+from dp_metrics._random import Entropy, discrete_laplace, staircase
 from dp_metrics.inputs.options import MAX_FLOAT, Floats
 from dp_metrics.sensitivity.output_bounds import OutputBounds
 
@@ -26,37 +29,21 @@ _SMALLEST_SCALE = 1e-270  # this is far enough above the subnormals for the same
 _LARGEST_INDEX = 1 << 52  # floats count exactly this far
 
 
-class Grid(Protocol):
-    """An increasing sequence of public outputs, numbered from `first` to `last`."""
+class Grid:
+    """An increasing sequence of public outputs, numbered from `first` to `last`.
 
-    @property
-    def first(self) -> int:
-        """Number of the first output."""
+    Its index functions are exact, hence exactly monotone: an estimate, corrected on the floats.
+    """
+
+    first: int
 
     @property
     def last(self) -> int:
         """Number of the last output, which stands for "none of the others"."""
+        raise NotImplementedError
 
     def points(self, indices: Integers) -> Floats:
         """Return the outputs with these indices."""
-
-    def point(self, index: int) -> float:
-        """Return the output with this index."""
-
-    def index_at_least(self, values: Floats) -> Integers:
-        """Return the number of the first output >= value, or last + 1."""
-
-    def index_above(self, values: Floats) -> Integers:
-        """Return the number of the first output > value, or last + 1."""
-
-
-class _SearchedGrid:
-    """Index functions that are exact, hence exactly monotone: an estimate, corrected on the floats."""
-
-    first: int
-    last: int
-
-    def points(self, indices: Integers) -> Floats:
         raise NotImplementedError
 
     def point(self, index: int) -> float:
@@ -71,6 +58,7 @@ class _SearchedGrid:
         raise NotImplementedError
 
     def index_at_least(self, values: Floats) -> Integers:
+        """Return the number of the first output >= value, or last + 1."""
         values = np.asarray(values, dtype=np.float64)
         first, last = self.first, self.last
         guess = np.maximum(np.minimum(np.ceil(self._estimate(values)), last), first).astype(np.int64)
@@ -93,6 +81,7 @@ class _SearchedGrid:
         return bisected(low, high, lambda at: (at > self.last) | (self.points(at) >= values))
 
     def index_above(self, values: Floats) -> Integers:
+        """Return the number of the first output > value, or last + 1."""
         return self.index_at_least(_next_floats(np.asarray(values, dtype=np.float64)))
 
 
@@ -123,7 +112,7 @@ def _next_floats(values: Floats) -> Floats:
 
 
 @dataclass(frozen=True)
-class GeometricGrid(_SearchedGrid):
+class GeometricGrid(Grid):
     """Outputs t_k = scale * expm1(k * step), the last of them `limit` if they get so far.
 
     Parameters
@@ -161,7 +150,7 @@ class GeometricGrid(_SearchedGrid):
         return k
 
     @cached_property
-    def last(self) -> int:  # type: ignore[override]
+    def last(self) -> int:
         """Number of the last output."""
         return self._end if self.size is None else min(self._end, self.first + self.size - 1)
 
@@ -187,7 +176,7 @@ class GeometricGrid(_SearchedGrid):
 
 
 @dataclass(frozen=True)
-class BoundedGrid(_SearchedGrid):
+class BoundedGrid(Grid):
     """Outputs of a geometric grid up to a turning point, and evenly spaced ones from there to the limit.
 
     Parameters
@@ -216,7 +205,7 @@ class BoundedGrid(_SearchedGrid):
         return min(self.turn * self._low.step, MAX_FLOAT)
 
     @cached_property
-    def last(self) -> int:  # type: ignore[override]
+    def last(self) -> int:
         """Number of the last output."""
         return self._low.last + max(math.ceil((self.limit - self.turn) / self._spacing), 1)
 
@@ -235,7 +224,7 @@ class BoundedGrid(_SearchedGrid):
 
 
 @dataclass(frozen=True)
-class Lattice(_SearchedGrid):
+class Lattice(Grid):
     """Multiples of a public spacing from 0 to a limit, and the limit."""
 
     spacing: float
@@ -244,7 +233,7 @@ class Lattice(_SearchedGrid):
     first = 0
 
     @cached_property
-    def last(self) -> int:  # type: ignore[override]
+    def last(self) -> int:
         """Number of the last output; there are no more than floats can count."""
         return math.ceil(min(self.limit / self.spacing, _LARGEST_INDEX))
 
@@ -264,7 +253,7 @@ class Lattice(_SearchedGrid):
 
 
 @dataclass(frozen=True)
-class EvenGrid(_SearchedGrid):
+class EvenGrid(Grid):
     """Outputs spread evenly over [lower, upper], both included."""
 
     lower: float
@@ -274,7 +263,7 @@ class EvenGrid(_SearchedGrid):
     first = 0
 
     @property
-    def last(self) -> int:  # type: ignore[override]
+    def last(self) -> int:
         """Number of the last output."""
         return self.size - 1
 
@@ -312,7 +301,7 @@ class Runs:
     levels: Integers
 
     @classmethod
-    def from_bounds(cls, grid: Grid, output_bounds: OutputBounds) -> "Runs":
+    def from_bounds(cls, grid: Grid, output_bounds: OutputBounds) -> Runs:
         """Count the outputs of a grid between consecutive output bounds."""
         ranks = output_bounds.ranks
         values = np.empty(2 * ranks + 1)
@@ -331,6 +320,23 @@ class Runs:
     def counts(self) -> Integers:
         """Number of outputs in each run."""
         return self.edges[1:] - self.edges[:-1]
+
+
+NOTHING = "We cannot limit this number: it may be all noise; take more records or a larger epsilon."
+
+
+class Limits(NamedTuple):
+    """Limits of the metric itself, given what was released; they hold together with the asked probability."""
+
+    lower: Any
+    upper: Any
+    note: str = ""  # why one of them is no better than the public range
+
+    def within(self, low: float, high: float) -> Limits:
+        """Return the limits with a note of it if they say no more than these ends of the public range."""
+        if np.all(np.asarray(self.lower) <= low) and np.all(np.asarray(self.upper) >= min(high, MAX_FLOAT)):
+            return self._replace(note=NOTHING)
+        return self
 
 
 LARGEST_NOISE = 2.0**60  # An int64 holds this and the place on a grid that it is added to.
@@ -366,19 +372,6 @@ def mean_absolute_error(law: OutputLaw, value: float, cap: float = np.inf) -> fl
     """Return the expectation of min(abs(release - value), cap), to within 0.5 %."""
     middle, mass = cells(512, 36)
     return float(mass @ np.minimum(np.abs(law.quantile(middle) - value), cap))
-
-
-class FloatLaw:
-    """A law of a comparator, which draws a float64 as the quantile of a uniform number."""
-
-    def quantile(self, p: ArrayLike) -> Floats:
-        """Return the smallest t with P(release <= t) >= p."""
-        raise NotImplementedError
-
-    def release(self, entropy: Entropy) -> float:
-        """Draw an output."""
-        u, _ = uniforms(entropy, 1)
-        return float(self.quantile(u)[0])
 
 
 def check_probability(p: ArrayLike) -> Floats:
@@ -478,75 +471,174 @@ def geometric_quantiles(p: Floats, rate: float) -> Floats:
     return noise
 
 
-class IntervalLaw(FloatLaw):
-    """A law with an exponential or constant density on each of finitely many intervals.
+_LEAST_EPSILON, _MOST_EPSILON = 1e-250, 700.0  # so that no weight is beyond the floats
+
+
+ENORMOUS = 1 << 900
+"""Stands for the largest noise where epsilon is so small that it may be beyond all floats."""
+
+
+@dataclass(frozen=True)
+class Staircase:
+    """Noise on whole numbers of which one record moves one by `steps` at most.
+
+    A noise of k has probability proportional to exp(-epsilon * floor((abs(k) + steps - half) / steps)). Two
+    noisy numbers whose true numbers differ by at most `steps` have stairs that differ by at most 1: so the
+    noisy number is epsilon-differentially private, whatever `half` is. With one step this is two-sided
+    geometric noise.
 
     Parameters
     ----------
-    edges : ndarray of shape (m + 1,)
-        Ends of the intervals, not decreasing.
-    log_weights : ndarray of shape (m,)
-        Logarithm of the unnormalised probability of each interval; -inf for an empty one.
-    rates : ndarray of shape (m,)
-        On an interval [a, b] the density is proportional to exp(-rate * (t - a) / (b - a)).
+    epsilon : Fraction
+        What a release costs.
+    steps : int
+        By how much one record moves the number at most.
+
+    References
+    ----------
+    Q. Geng and P. Viswanath, "The Optimal Noise-Adding Mechanism in Differential Privacy", 2016,
+    doi:10.1109/TIT.2015.2504967, for the law and for `half`, which makes the mean absolute noise least.
     """
 
-    def __init__(self, edges: Floats, log_weights: Floats, rates: Floats) -> None:
-        self.edges, self.rates = edges, rates
-        log_weights = log_weights - log_weights.max()
-        self.log_weights = log_weights - np.log(np.exp(log_weights).sum())
-        self.weights = np.exp(self.log_weights)
-        self._cumulative = np.append(0.0, np.cumsum(self.weights))
-        self._cumulative /= self._cumulative[-1]
+    epsilon: Fraction
+    steps: int
 
-    def density(self, t: ArrayLike) -> Floats:
-        """Return the probability density at t."""
-        t = np.asarray(t, dtype=np.float64)
-        i = np.clip(np.searchsorted(self.edges, t, side="right") - 1, 0, self.rates.size - 1)
-        width = self.edges[i + 1] - self.edges[i]
-        with np.errstate(divide="ignore", invalid="ignore"):
-            x = (t - self.edges[i]) / width
-            inside = self.weights[i] / width * np.exp(-self.rates[i] * x) * _norm(self.rates[i])
-        return np.where((t < self.edges[0]) | (t > self.edges[-1]) | (width == 0), 0.0, inside)
+    @property
+    def _rate(self) -> float:
+        return min(max(float(self.epsilon), _LEAST_EPSILON), _MOST_EPSILON)
 
-    def cdf(self, t: ArrayLike) -> Floats:
-        """Return P(release <= t)."""
-        t = np.asarray(t, dtype=np.float64)
-        i = np.clip(np.searchsorted(self.edges, t, side="right") - 1, 0, self.rates.size - 1)
-        width = self.edges[i + 1] - self.edges[i]
-        with np.errstate(divide="ignore", invalid="ignore"):
-            x = np.where(width > 0, (t - self.edges[i]) / width, 1.0)
-        inside = self._cumulative[i] + self.weights[i] * _share(np.clip(x, 0.0, 1.0), self.rates[i])
-        return np.where(t < self.edges[0], 0.0, np.where(t >= self.edges[-1], 1.0, np.minimum(inside, 1.0)))
+    @cached_property
+    def half(self) -> int:
+        """From which size on noise is off the middle stair."""
+        return math.floor(self.steps / (1.0 + math.exp(self._rate / 2))) + 1
 
-    def quantile(self, p: ArrayLike) -> Floats:
-        """Return the smallest t with P(release <= t) >= p."""
-        p = check_probability(p)
-        i = np.clip(np.searchsorted(self._cumulative, p, side="left") - 1, 0, self.rates.size - 1)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            inside = np.where(self.weights[i] > 0, (p - self._cumulative[i]) / self.weights[i], 0.0)
-        x = _inverse_share(np.clip(inside, 0.0, 1.0), self.rates[i])
-        low, high = self.edges[i], self.edges[i + 1]
-        return np.clip(low + (high - low) * x, low, high)
+    @cached_property
+    def _later(self) -> float:
+        """The weight of all stairs after the middle one, on one side."""
+        return self.steps / math.expm1(self._rate)
+
+    @cached_property
+    def _weight(self) -> float:
+        """The weight of all numbers, if those of the middle stair have weight 1."""
+        return 2 * self.half - 1 + 2 * self._later
+
+    def draw(self, entropy: Entropy) -> int:
+        """Draw one noise, exactly."""
+        if self.steps == 1:  # two-sided geometric noise, by the bits that it has everywhere else
+            return discrete_laplace(entropy, self.epsilon)
+        return staircase(entropy, self.epsilon, self.steps, self.half)
+
+    def cdf(self, k: Floats) -> Floats:
+        """Return P(noise <= k) for whole numbers k, and so P(noise >= -k)."""
+        tail = self._tail(np.where(k < 0, -k, k + 1))
+        reached: Floats = np.where(k < 0, tail, 1.0 - tail)
+        return reached
+
+    def _tail(self, size: Floats) -> Floats:
+        """Return P(noise >= size), for whole sizes of at least 1."""
+        with np.errstate(under="ignore"):
+            stair = np.floor((size + (self.steps - self.half)) / self.steps)
+            left = self.half + stair * self.steps - size  # numbers on this stair; then come all later stairs
+            weight: Floats = np.exp(-self._rate * stair) * (left + self._later)
+        return weight / self._weight
+
+    @property
+    def expected(self) -> float:
+        """The mean absolute noise."""
+        if float(self.epsilon) < _LEAST_EPSILON:
+            return math.inf
+        middle = self.half * (self.half - 1) / 2
+        # the mean size on the next stair; each later stair adds `steps`
+        first = self.half + (self.steps - 1) / 2
+        return 2 * (middle + self._later * (first + self._later)) / self._weight
+
+    @property
+    def deviation(self) -> float:
+        """The standard deviation of the noise; infinite where its square is beyond the floats."""
+        middle = self.half * (self.half - 1) * (2 * self.half - 1) / 6
+        first, within = self.half + (self.steps - 1) / 2, (self.steps * self.steps - 1) / 12
+        # the next stair, and those after it: stair j more is as likely as j failures before a success
+        square = first * first + within + self._later * (2 * first + self.steps + 2 * self._later)
+        return math.sqrt(2 * (middle + self._later * square) / self._weight)
+
+    def largest(self, miss: float) -> int:
+        """Return the smallest j >= 0 with P(noise > j) <= miss, or a little more where j is large."""
+        if float(self.epsilon) < _LEAST_EPSILON:
+            return ENORMOUS
+        j = max(int(self._rare(np.array([miss]))[0]) - 1, 0)
+        # the loop makes a few steps at most: the size above is off by its rounding
+        while float(self._tail(np.array([j + 1.0]))[0]) > miss:
+            j += 1 + int(j * 2.0**-50)
+        return j
+
+    def quantiles(self, p: Floats) -> Floats:
+        """Return the smallest whole k with P(noise <= k) >= p, or a number near it where k is large."""
+        size = np.minimum(self._rare(np.minimum(p, 1.0 - p)), LARGEST_NOISE)
+        return np.where(p < 0.5, -size, size)
+
+    def _rare(self, miss: Floats) -> Floats:
+        """Return the smallest whole k >= 0 with P(noise > k) <= miss, for positive probabilities."""
+        weight = miss * self._weight
+        whole = self.steps + self._later
+        with np.errstate(divide="ignore", over="ignore"):
+            stair = np.maximum(np.floor(np.log(whole / weight) / self._rate), 0.0)
+            left = weight * np.exp(self._rate * stair)
+        size: Floats = np.ceil(self.half + stair * self.steps + self._later - left)
+        return np.maximum(size - 1.0, 0.0)
 
 
-def _norm(rate: Floats) -> Floats:
-    """Return 1 / integral of exp(-rate x) over [0, 1]."""
-    with np.errstate(divide="ignore", invalid="ignore"):
-        return np.where(np.abs(rate) < 1e-9, 1.0, rate / -np.expm1(-rate))
+class GeometricLaw(GridLaw):
+    """The law of the geometric mechanism: staircase noise, clamped to a grid.
 
+    Parameters
+    ----------
+    grid : EvenGrid or Lattice
+        Public outputs.
+    centre : int
+        Number of the metric's own place on the grid.
+    noise : Staircase
+        What is added to that number.
+    """
 
-def _share(x: Floats, rate: Floats) -> Floats:
-    """Return the probability of [0, x] under the density proportional to exp(-rate x) on [0, 1]."""
-    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-        # expm1 would overflow for a negative rate: count from the other end
-        falling = np.expm1(-np.abs(rate) * np.where(rate < 0, 1.0 - x, x)) / np.expm1(-np.abs(rate))
-    return np.where(np.abs(rate) < 1e-9, x, np.where(rate < 0, 1.0 - falling, falling))
+    grid: EvenGrid | Lattice
 
+    def __init__(self, grid: EvenGrid | Lattice, centre: int, noise: Staircase) -> None:
+        self.grid, self.centre, self.added = grid, centre, noise
 
-def _inverse_share(p: Floats, rate: Floats) -> Floats:
-    with np.errstate(divide="ignore", invalid="ignore"):
-        falling = np.where(rate < 0, 1.0 - p, p)
-        x = -np.log1p(falling * np.expm1(-np.abs(rate))) / np.abs(rate)
-    x = np.clip(x, 0.0, 1.0)
-    return np.where(np.abs(rate) < 1e-9, p, np.where(rate < 0, 1.0 - x, x))
+    def release(self, entropy: Entropy) -> float:
+        """Draw an output."""
+        number = self.centre + self.added.draw(entropy)
+        return self.grid.point(min(max(number, self.grid.first), self.grid.last))
+
+    def limits(self, released: float, miss: float, *, rounding: float) -> Limits:
+        """Return limits of what is a place on the grid plus `centre`, each missed with this probability.
+
+        Parameters
+        ----------
+        released : float
+            An output.
+        miss : float
+            Of one limit.
+        rounding : float
+            By how many places the centre may differ from the metric.
+        """
+        away = self.added.largest(miss) + rounding
+        place = int(nearest_index(self.grid, released)) - self.centre
+        # an output at the upper end stands for all noisy places from there on
+        above = away if place + self.centre < self.grid.last else math.inf
+        ends = np.clip([place - away, place + above], self.grid.first, self.grid.last)
+        # multiples of the spacing would be rounded twice: a count k must be k / n, to the last bit
+        lower, upper = self.grid.points(ends).tolist()
+        return Limits(lower, upper)
+
+    def outcomes(self) -> tuple[Floats, Floats]:
+        """Return outputs that stand for cells of probability, and the probability of each."""
+        middle, mass = cells(256, 36)
+        numbers = self.centre + self.added.quantiles(middle).astype(np.int64)
+        return self.grid.points(np.clip(numbers, self.grid.first, self.grid.last)), mass
+
+    def index_cdf(self, indices: Integers) -> Floats:
+        """Return P(number of the release <= k)."""
+        indices = np.asarray(indices)
+        middle = self.added.cdf((indices - self.centre).astype(np.float64))
+        return np.where(indices < self.grid.first, 0.0, np.where(indices >= self.grid.last, 1.0, middle))

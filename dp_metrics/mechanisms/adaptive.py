@@ -13,21 +13,20 @@ import numpy as np
 
 from dp_metrics._random import Entropy
 from dp_metrics.inputs.options import MAX_FLOAT, Floats, exact_epsilon, own_error_state
-from dp_metrics.mechanisms._base import (
-    MOST_RANKS,
-    TOO_FEW,
-    UNBOUNDED,
+from dp_metrics.mechanisms._base import MOST_RANKS, TOO_FEW, UNBOUNDED, Mechanism, positive_number
+from dp_metrics.mechanisms._laws import (
+    ApproximateLaw,
+    GeometricLaw,
+    Lattice,
     Limits,
-    Mechanism,
-    positive_number,
+    OutputLaw,
+    Staircase,
+    cells,
 )
-from dp_metrics.mechanisms._laws import ApproximateLaw, Lattice, OutputLaw, cells
-from dp_metrics.mechanisms.geometric import GeometricLaw, Staircase, SumsLaw
+from dp_metrics.mechanisms.geometric import SumsLaw
 from dp_metrics.mechanisms.hazard import Hazard, HazardLaw, hazard_law, records_above
 from dp_metrics.sensitivity.exact import rounded_quotient
-from dp_metrics.sensitivity.extremes import ClippedSum, Extremes
-from dp_metrics.sensitivity.noisy_sums import ratio_sums
-from dp_metrics.sensitivity.output_bounds import BoundsFacts
+from dp_metrics.sensitivity.output_bounds import BoundsFacts, ClippedSum, Extremes, ratio_sums
 
 _SMALLEST_LOSS, _SMALLEST_DISTANCE = 1e-270, 1e-130  # lattices of these are far above the subnormals
 _LARGEST_OFFSET = 1 << 50
@@ -45,16 +44,9 @@ _WIDENED = math.sqrt(1.1)  # a little wider, so that of values at both ends of t
 _LEAST_SHARE, _LARGEST_SHARE = Fraction(1, 4), Fraction(3, 5)
 
 
-class _Rule(NamedTuple):
-    """Public constants for one kind of extremes."""
-
-    resolution: float  # of the release of the statistic
-    threshold: int  # n * epsilon from which on there are two stages
-
-
-_LOSSES = _Rule(resolution=0.4, threshold=300)
-_DISTANCES = _Rule(resolution=0.2, threshold=900)
-
+_LOSSES, _DISTANCES = (0.4, 300), (0.2, 900)
+"""Of each kind of extremes: the resolution of the statistic, and the n * epsilon from which on there are two
+stages."""
 
 _ONE_STAGE = Hazard()
 
@@ -173,8 +165,8 @@ def first_stage(
     are_distances : bool
         As in `Extremes`.
     """
-    rule = _DISTANCES if are_distances else _LOSSES
-    threshold = Fraction(rule.threshold if mechanism.threshold is None else mechanism.threshold)
+    resolution, usual = _DISTANCES if are_distances else _LOSSES
+    threshold = Fraction(usual if mechanism.threshold is None else mechanism.threshold)
     # where n is not known yet there may be so many that all constants have their last value
     excess = math.inf if n is None else n * epsilon / threshold
     if excess <= Fraction(1, 3):
@@ -184,7 +176,7 @@ def first_stage(
         share = exact_epsilon(mechanism.share)
     else:
         share = min(_LEAST_SHARE + Fraction(1 / (6 * excess)), _LARGEST_SHARE)
-    selection, first = Hazard(resolution=rule.resolution), share * epsilon
+    selection, first = Hazard(resolution=resolution), share * epsilon
     ranks = selection.count_ranks(first, n=None, monotonic=not are_distances, output_range=(0.0, MAX_FLOAT))
     return FirstStage(probability, first, selection, _rank(n, epsilon), ranks)
 

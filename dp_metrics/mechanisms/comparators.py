@@ -15,7 +15,6 @@ from numpy.typing import ArrayLike
 from dp_metrics._random import Entropy, uniforms
 from dp_metrics.inputs.options import MAX_FLOAT, Epsilon, Floats, check_epsilon, own_error_state
 from dp_metrics.mechanisms._base import (
-    Limits,
     Mechanism,
     ceil_ranks,
     positive_number,
@@ -25,12 +24,11 @@ from dp_metrics.mechanisms._base import (
 )
 from dp_metrics.mechanisms._laws import (
     EvenGrid,
-    FloatLaw,
     GeometricGrid,
     Grid,
     GridLaw,
     Integers,
-    IntervalLaw,
+    Limits,
     Runs,
     check_probability,
 )
@@ -247,6 +245,77 @@ class AboveThresholdLaw(GridLaw):
         passed = np.zeros_like(miss)
         np.cumsum(self.counts[:-1, np.newaxis] * miss[:-1], axis=0, out=passed[1:])
         return weights, miss, passed
+
+
+class FloatLaw:
+    """A law of a comparator, which draws a float64 as the quantile of a uniform number."""
+
+    def quantile(self, p: ArrayLike) -> Floats:
+        """Return the smallest t with P(release <= t) >= p."""
+        raise NotImplementedError
+
+    def release(self, entropy: Entropy) -> float:
+        """Draw an output."""
+        u, _ = uniforms(entropy, 1)
+        return float(self.quantile(u)[0])
+
+
+class IntervalLaw(FloatLaw):
+    """A law with an exponential or constant density on each of finitely many intervals.
+
+    Parameters
+    ----------
+    edges : ndarray of shape (m + 1,)
+        Ends of the intervals, not decreasing.
+    log_weights : ndarray of shape (m,)
+        Logarithm of the unnormalised probability of each interval; -inf for an empty one.
+    rates : ndarray of shape (m,)
+        On an interval [a, b] the density is proportional to exp(-rate * (t - a) / (b - a)).
+    """
+
+    def __init__(self, edges: Floats, log_weights: Floats, rates: Floats) -> None:
+        self.edges, self.rates = edges, rates
+        log_weights = log_weights - log_weights.max()
+        self.log_weights = log_weights - np.log(np.exp(log_weights).sum())
+        self.weights = np.exp(self.log_weights)
+        self._cumulative = np.append(0.0, np.cumsum(self.weights))
+        self._cumulative /= self._cumulative[-1]
+
+    def cdf(self, t: ArrayLike) -> Floats:
+        """Return P(release <= t)."""
+        t = np.asarray(t, dtype=np.float64)
+        i = np.clip(np.searchsorted(self.edges, t, side="right") - 1, 0, self.rates.size - 1)
+        width = self.edges[i + 1] - self.edges[i]
+        with np.errstate(divide="ignore", invalid="ignore"):
+            x = np.where(width > 0, (t - self.edges[i]) / width, 1.0)
+        inside = self._cumulative[i] + self.weights[i] * _share(np.clip(x, 0.0, 1.0), self.rates[i])
+        return np.where(t < self.edges[0], 0.0, np.where(t >= self.edges[-1], 1.0, np.minimum(inside, 1.0)))
+
+    def quantile(self, p: ArrayLike) -> Floats:
+        """Return the smallest t with P(release <= t) >= p."""
+        p = check_probability(p)
+        i = np.clip(np.searchsorted(self._cumulative, p, side="left") - 1, 0, self.rates.size - 1)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            inside = np.where(self.weights[i] > 0, (p - self._cumulative[i]) / self.weights[i], 0.0)
+        x = _inverse_share(np.clip(inside, 0.0, 1.0), self.rates[i])
+        low, high = self.edges[i], self.edges[i + 1]
+        return np.clip(low + (high - low) * x, low, high)
+
+
+def _share(x: Floats, rate: Floats) -> Floats:
+    """Return the probability of [0, x] under the density proportional to exp(-rate x) on [0, 1]."""
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        # expm1 would overflow for a negative rate: count from the other end
+        falling = np.expm1(-np.abs(rate) * np.where(rate < 0, 1.0 - x, x)) / np.expm1(-np.abs(rate))
+    return np.where(np.abs(rate) < 1e-9, x, np.where(rate < 0, 1.0 - falling, falling))
+
+
+def _inverse_share(p: Floats, rate: Floats) -> Floats:
+    with np.errstate(divide="ignore", invalid="ignore"):
+        falling = np.where(rate < 0, 1.0 - p, p)
+        x = -np.log1p(falling * np.expm1(-np.abs(rate))) / np.abs(rate)
+    x = np.clip(x, 0.0, 1.0)
+    return np.where(np.abs(rate) < 1e-9, p, np.where(rate < 0, 1.0 - x, x))
 
 
 @own_error_state

@@ -20,21 +20,14 @@ import numpy as np
 
 from dp_metrics._random import Entropy, LazyUniform
 from dp_metrics.inputs.options import MAX_FLOAT, Epsilon, Floats, exact_epsilon, own_error_state
-from dp_metrics.mechanisms._base import (
-    PUBLIC_END,
-    TOO_FEW,
-    UNBOUNDED,
-    Limits,
-    Mechanism,
-    ceil_ranks,
-    positive_number,
-)
+from dp_metrics.mechanisms._base import PUBLIC_END, TOO_FEW, UNBOUNDED, Mechanism, ceil_ranks, positive_number
 from dp_metrics.mechanisms._laws import (
     BoundedGrid,
     GeometricGrid,
     Grid,
     GridLaw,
     Integers,
+    Limits,
     Runs,
     nearest_index,
 )

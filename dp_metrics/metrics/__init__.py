@@ -9,7 +9,7 @@ from typing import Any
 from dp_metrics.inputs.options import did_you_mean
 from dp_metrics.metrics._metric import FUNCTIONS, METRICS, Metric
 from dp_metrics.release.result import Result
-from dp_metrics.release.stored_answers import Answer, restores
+from dp_metrics.release.stored_answers import Answer
 
 __all__ = [
     "FUNCTIONS",
@@ -39,8 +39,8 @@ def unwrapped(function: Any) -> Any:
     return function
 
 
-@restores("metric")
-def _restored(answer: Answer) -> Result[Any]:
+def restored_metric(answer: Answer) -> Result[Any]:
+    """Return a stored release again."""
     asked = answer.asked
     return METRICS[asked["metric"]].restored(asked, answer)
 

@@ -14,12 +14,11 @@ import numpy as np
 from dp_metrics.inputs.arrays import ArgumentShape, Records, Shape, first_records, is_collection
 from dp_metrics.inputs.options import Floats, Relation
 from dp_metrics.metrics._settings import completed_signature, shares_docstring
-from dp_metrics.release.query import Query, Source
+from dp_metrics.release.query import Query, Source, Terms
 from dp_metrics.release.release import Release
 from dp_metrics.release.result import Result, arguments_of, set_result
 from dp_metrics.release.stored_answers import Answer, read_shape
 from dp_metrics.release.stored_questions import DAMAGED, PER_RECORD, SETTINGS, WEIGHTS, Call
-from dp_metrics.release.terms import Terms
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -127,16 +126,19 @@ class Metric:
         terms: Terms,
         options: Mapping[str, Any],
         data: Mapping[str, Any] | None = None,
-        call: Call | None = None,
+        of_records: Callable[[], Mapping[str, Any]] | None = None,
     ) -> Release:
-        """Return the release of a call with these terms and options; the data are not looked at."""
-        call, disclosing = call or self.call(options, data or {}), self.disclosing(options)
-        return Release(self.name, terms, disclosing=disclosing, call=call)
+        """Return the release of a call with these terms and options; the data are not looked at.
 
-    def call(self, options: Mapping[str, Any], data: Mapping[str, Any]) -> Call:
-        """Return what is public of a call with these options and data, each by its name."""
-        given = {name: options.get(name, default) for name, default in self.options.items()}
-        return Call.of("metric", {**data, **given})
+        What is public of the records follows from them, or from `of_records` where they come in chunks.
+        """
+
+        def call() -> Call:
+            given = {name: options.get(name, default) for name, default in self.options.items()}
+            made = Call.of("metric", {**(data or {}), **given})
+            return made if of_records is None else replace(made, of_records=of_records)
+
+        return Release(self.name, terms, disclosing=self.disclosing(options), call=call)
 
     def release(self, **arguments: Any) -> Result[Any]:
         """Check, spend and draw: what a call of the public function with these arguments does.
@@ -160,13 +162,9 @@ class Metric:
 
         def read() -> tuple[Query, Source, Any]:
             shape, query, known = self._read([*data.values()], options, release.terms.relation)
-            return query, known, self.stored_form(shape)
+            return query, known, {"shape": shape}
 
         return release.answer(read, lambda result: result)
-
-    def stored_form(self, shape: Shape) -> dict[str, Any]:
-        """Return what `restored` needs to plan a release again, besides the options."""
-        return {"shape": shape}
 
     def restored(self, asked: Mapping[str, Any], answer: Answer) -> Result[Any]:
         """Return a stored release of what was asked for; raises if it is none of this metric."""

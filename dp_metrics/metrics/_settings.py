@@ -9,7 +9,7 @@ from __future__ import annotations
 import inspect
 import re
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any, Required, TypeAlias, TypedDict, TypeVar
+from typing import Any, Required, TypeAlias, TypedDict, TypeVar, is_typeddict
 
 from numpy.typing import ArrayLike
 
@@ -287,12 +287,8 @@ class PopulationSettings(Payment, total=False):
 
 
 _KINDS: Mapping[str, Any] = {
-    f"Unpack[{kind.__name__}]": kind
-    for kind in (
-        Payment, Settings, MeanSettings, ErrorSettings, OrderSettings, CountSettings, RankSettings,
-        LabelSettings, RatioSettings, ScoreSettings, PopulationSettings,
-    )
-}  # fmt: skip
+    f"Unpack[{name}]": kind for name, kind in [*globals().items()] if is_typeddict(kind)
+}
 _DEFAULTS: Mapping[str, Any] = {
     "bounds": None,
     "labels": None,

@@ -24,15 +24,16 @@ from dp_metrics.inputs.labels import (
 )
 from dp_metrics.inputs.losses import Loss, RecordLoss
 from dp_metrics.inputs.options import MAX_FLOAT, Floats, as_whole, check_max_loss
-from dp_metrics.mechanisms._base import Limits
+from dp_metrics.mechanisms._laws import Limits
 from dp_metrics.mechanisms.geometric import COUNT_LIMIT
 from dp_metrics.metrics._metric import asks, private
 from dp_metrics.metrics._settings import MeanSettings
-from dp_metrics.quantities.counts_noise import SHOWN, CountsNoise, far_apart
 from dp_metrics.quantities.mean import MeanOf, ShareOf
+from dp_metrics.quantities.tables import SHOWN, CountsNoise, far_apart
 from dp_metrics.release.count_limits import NoisyRatio, noise_limits, noisy_binomial_limits, ratio_limits
 from dp_metrics.release.query import Query
-from dp_metrics.release.released import Interval, Monotone, PopulationQuestion, ReleasedNumbers
+from dp_metrics.release.released import Interval, PopulationQuestion
+from dp_metrics.release.result import Monotone, ReleasedNumbers
 
 OF_PROBABILITIES: Mapping[str, Any] = {
     "responses": ("predict_proba",),

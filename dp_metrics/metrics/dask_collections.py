@@ -24,8 +24,8 @@ from dp_metrics.inputs.arrays import (
     persons_of,
 )
 from dp_metrics.inputs.options import Relation
+from dp_metrics.release.query import Terms
 from dp_metrics.release.stored_questions import WEIGHTS, public_totals
-from dp_metrics.release.terms import Terms
 from dp_metrics.sensitivity.exact import exact_sum
 
 try:
@@ -37,10 +37,6 @@ except ImportError as error:
 Collections = dict[str, Any]  # Dask collections by the names of the arguments
 
 _FAN_IN = 8  # summaries that one task merges
-_UNLIKE = (
-    "Each chunk must have as many columns as its collection states, and probabilities the "
-    "same type: tell Dask the type by meta= or dtype=, or convert them with astype."
-)
 
 
 def summarised(summary: Any, data: Collections, terms: Terms | None = None) -> Any:
@@ -185,8 +181,6 @@ def _summarise(empty: Any, names: list[str], *chunks: Any) -> Any:
     try:
         check_same_length({**data, **of_each}, relation=Relation.ADD_OR_REMOVE_ONE)
         summary.update(*data.values(), **of_each)
-        if not summary.is_like(empty):
-            raise ValueError(_UNLIKE)
     except Exception as error:
         error.__cause__ = error.__context__ = None
         return error.with_traceback(None)  # the frames of a traceback hold the chunk

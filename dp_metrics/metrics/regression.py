@@ -31,14 +31,16 @@ from dp_metrics.inputs.options import (
     check_share,
     sum_in_order,
 )
-from dp_metrics.mechanisms._base import NO_RATIO, Limits
+from dp_metrics.mechanisms._base import NO_RATIO
+from dp_metrics.mechanisms._laws import Limits
 from dp_metrics.metrics._metric import UNIT, asks, private
 from dp_metrics.metrics._settings import Bounds, ErrorSettings, MeanSettings, OrderSettings, RankSettings
 from dp_metrics.quantities.mean import MeanOf
 from dp_metrics.quantities.order import OrderOf
 from dp_metrics.quantities.variance import VarianceOf
 from dp_metrics.release.query import Query
-from dp_metrics.release.released import Monotone, ReleasedNumbers, usual_bias
+from dp_metrics.release.released import usual_bias
+from dp_metrics.release.result import Monotone, ReleasedNumbers
 
 OutputWeights: TypeAlias = Literal["raw_values"] | Floats | None
 Check: TypeAlias = Callable[[Floats, Floats], None]
@@ -74,14 +76,14 @@ def error_query(
         raise ValueError("y_true and y_pred should be 1d arrays.")
     if isinstance(weights, str):
         parts = _each(_record_loss(loss, bounds, None, max_loss, check), columns)
-        return Query(parts, reading=Monotone(_values), **form)
+        return Query(parts, reading=Monotone(partial(_of_each, output_weights=weights)), **form)
     return Query((MeanOf(_record_loss(loss, bounds, weights, max_loss, check)),), form["reader"])
 
 
 def root_query(loss: Loss, shape: Shape, *, bounds: Any, multioutput: Any) -> Query:
     """Return the query of the root of the mean loss of each output, and of the average of the roots."""
     columns, weights, form = _outputs(shape, multioutput)
-    roots = Monotone(partial(_roots, output_weights=weights))
+    roots = Monotone(partial(_of_each, output_weights=weights, function=math.sqrt))
     return Query(_each(_record_loss(loss, bounds), columns), reading=roots, **form)
 
 
@@ -107,12 +109,11 @@ def r2_from_parts(error: float, variance: float) -> float:
     return max(1.0 - error / variance, -MAX_FLOAT)
 
 
-def _values(released: ReleasedNumbers) -> Floats:
-    return np.array(released.values)
-
-
-def _roots(released: ReleasedNumbers, output_weights: OutputWeights) -> Any:
-    return _combined([math.sqrt(value) for value in released.values], output_weights)
+def _of_each(
+    released: ReleasedNumbers, output_weights: OutputWeights, function: Callable[[float], float] = float
+) -> Any:
+    """Return a function of the number of each output, or the average."""
+    return _combined([*map(function, released.values)], output_weights)
 
 
 @dataclass(frozen=True)
@@ -556,7 +557,7 @@ def private_mean_poisson_deviance(
 def _median_query(shape: Shape, *, bounds: Any) -> Query:
     limits = check_bounds(bounds)
     check_same_columns(*(one.names for one in shape.arguments))
-    if shape.is_wide:
+    if all((one.columns or 1) > 1 for one in shape.arguments):
         raise ValueError("y_true and y_pred should be 1d arrays: release one median for each output.")
     values, limit = absolute_errors(limits)
     return Query((OrderOf(values, _middle, limit),), partial(targets, columns=1))

@@ -20,7 +20,7 @@ from dp_metrics.quantities.mean import MeanOf
 from dp_metrics.quantities.order import OrderOf
 from dp_metrics.quantities.variance import VarianceOf
 from dp_metrics.release.query import Query
-from dp_metrics.release.released import Monotone, ReleasedNumbers
+from dp_metrics.release.result import Monotone, ReleasedNumbers
 
 
 def _column(x: Floats) -> tuple[Any, ...]:

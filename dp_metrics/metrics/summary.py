@@ -28,10 +28,9 @@ from dp_metrics.mechanisms import Mechanism
 from dp_metrics.metrics import METRICS, Metric, row_of
 from dp_metrics.metrics._settings import shares_docstring
 from dp_metrics.quantities.base import Totals
-from dp_metrics.release.query import Query, Source
+from dp_metrics.release.query import Query, Source, Terms
 from dp_metrics.release.result import Result, set_result
 from dp_metrics.release.stored_questions import SETTINGS, WEIGHTS, as_plain, public_totals
-from dp_metrics.release.terms import Terms
 
 CAPACITY = 2048
 """Ranks that a summary keeps unless it is told otherwise."""
@@ -43,6 +42,10 @@ _OPEN = (
     "are not float64 also a small max_loss."
 )
 _UNGROUPED = "its release is about records, not persons"
+_UNLIKE_COLLECTION = (
+    "Each chunk must have as many columns as its collection states, and probabilities the "
+    "same type: tell Dask the type by meta= or dtype=, or convert them with astype."
+)
 _UNLIKE = "All records must have the same number of outputs or columns, and probabilities one type."
 
 
@@ -166,11 +169,6 @@ class Summary(HtmlRepr):
             empty._serve(empty._expected, terms)
         return empty
 
-    def is_like(self, expected: Self) -> bool:
-        """Return whether the records have the form that the other one expects."""
-        mine, other = self._query, expected._expected
-        return mine is not None and other is not None and mine.merges_with(other)
-
     def _serve(self, query: Query, terms: Terms) -> None:
         """Keep as many ranks as a release on these terms uses at most."""
         self._capacity = max(self._capacity, query.most_ranks(terms, CAPACITY))
@@ -228,6 +226,8 @@ class Summary(HtmlRepr):
         )
         query = self._planned(shape)
         stats = self._stats_of(query, records)
+        if self._expected is not None and not query.merges_with(self._expected):
+            raise ValueError(_UNLIKE_COLLECTION)
         form = _form_of(shape) if shape.states_columns or stats[0].totals.n > 0 else None
         # valid labels, as the stats have been made of them
         together = self._together(None if groups is None else persons_of(groups), stats)
@@ -390,14 +390,14 @@ class Summary(HtmlRepr):
         # of weights and persons the settings need to know that there are some
         given: dict[str, Any] = {**self._options, "sample_weight": None if weight is None else True}
         given["groups"] = None if self._persons is None else True
+        asked_of_persons(given["groups"], given.get("max_records"), given.get("equal_groups", False))
         persons = None if self._persons is None else len(self._persons)
         totals = partial(public_totals, known.n, weight, persons)
-        call = replace(metric.call(given, {}), of_records=of_records or totals)
-        release = metric.release_on(terms, given, call=call)
+        release = metric.release_on(terms, given, of_records=of_records or totals)
 
         def checked() -> tuple[Query, Source, Any]:
             query, stats = self._records()
-            source, form = Source.of_stats(stats, self._capacity), metric.stored_form(self._stated(query))
+            source, form = Source.of_stats(stats, self._capacity), {"shape": self._stated(query)}
             if release.terms.relation.private_n:
                 return replace(query, unstated=self._left_open()), source, form
             if source.n == 0:
@@ -477,7 +477,7 @@ def released_from_collections(
     summary = Summary(metric.function, **public)
     check_collections(collections)
     totals = partial(totals_of, data[metric.data[0]], **of_each)
-    release = metric.release_on(terms, options, call=replace(metric.call(options, {}), of_records=totals))
+    release = metric.release_on(terms, options, of_records=totals)
     if (stored := release.stored()) is not None:
         found: Result[Any] = stored
         return found

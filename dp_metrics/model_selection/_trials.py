@@ -11,6 +11,7 @@ type of its own, which says nothing of a record.
 
 import contextlib
 import copy
+import io
 import logging
 import math
 import numbers
@@ -36,7 +37,15 @@ from dp_metrics._random import (
     preserved_global_generators,
     reseed_global_generators,
 )
-from dp_metrics.inputs.arrays import check_one_number, is_missing, number_of_records, rows_of, type_of_floats
+from dp_metrics.inputs.arrays import (
+    array_of,
+    check_one_number,
+    columns_of,
+    is_missing,
+    number_of_records,
+    rows_of,
+    type_of_floats,
+)
 from dp_metrics.inputs.labels import as_listed, places_among, sorted_labels
 from dp_metrics.inputs.models import FAR, as_float64, ask, columns_by_label, response_method
 from dp_metrics.inputs.options import Floats, Relation
@@ -53,14 +62,12 @@ from dp_metrics.model_selection.scorers import (
 _MISSING, _TOO_LARGE = "missing", "too large"
 _ODD = {_MISSING, _TOO_LARGE}
 _LARGEST = float(np.finfo(np.float32).max)  # trees of scikit-learn refuse to predict for larger numbers
-_KINDS = {
-    "b": "number",
-    "i": "number",
-    "u": "number",
-    "f": "number",
-    "c": "complex number",
-    "U": "text",
-    "S": "bytes",
+_KINDS: dict[str, type | tuple[type, ...]] = {
+    "text": str,
+    "bytes": bytes,
+    "complex number": (complex, np.complexfloating),
+    "time span": np.timedelta64,  # which is a number to NumPy
+    "number": (numbers.Number, np.number, np.bool_),
 }
 
 
@@ -87,7 +94,10 @@ def check_records(X: Any, X_val: Any, *, allow_nan: bool) -> None:
         _check_shapes(known.shape[1:], new.shape[1:])
     if hasattr(X, "columns") and hasattr(X_val, "columns") and list(X.columns) != list(X_val.columns):
         raise ValueError("The feature names of X_val should match those of X, in the same order.")
-    allowed, given = (list(map(_held, _columns(table))) for table in (known, new))
+    allowed, given = (
+        [_held(array_of(one)) for one in ([table.data] if issparse(table) else columns_of(table))]
+        for table in (known, new)
+    )
     odd = set().union(*given) - set().union(*allowed)
     width = max(len(allowed), len(given))
     pairs = zip(*(held * width if len(held) == 1 else held for held in (allowed, given)), strict=True)
@@ -129,52 +139,24 @@ def _as_table(records: Any) -> Any:
     return array
 
 
-def _columns(table: Any) -> list[NDArray[Any]]:
-    """Return columns that may be of several kinds, or everything at once."""
-    if issparse(table):
-        return [table.data]
-    if hasattr(table, "iloc"):
-        return [table.iloc[:, column].to_numpy() for column in range(table.shape[1])]
-    if hasattr(table, "columns"):
-        return [table[column].to_numpy() for column in table.columns]
-    return list(table.T) if table.ndim == 2 and table.dtype.kind == "O" else [table]
-
-
 def _held(column: NDArray[Any]) -> set[str]:
     """Return the kinds of what a column holds, and whether something is missing or too large."""
     kind = column.dtype.kind
     if kind == "O":
         elements = column.ravel().tolist()
-        large = {_TOO_LARGE for element in elements if _is_too_large(element)}
-        return {*map(_kind, elements)} | large
-    held = {_KINDS.get(kind, kind)}
-    if kind in "fcmM":
-        held |= {_MISSING} if np.isnan(column).any() else set()
-        are_large = np.abs(column) > _LARGEST if kind == "f" else np.isinf(column)
-        held |= {_TOO_LARGE} if are_large.any() else set()
+        held = {_MISSING if is_missing(one) else _kind(type(one)) for one in elements}
+        return held | {_TOO_LARGE for one in elements if abs(_number(one)) > _LARGEST}
+    held = {_kind(column.dtype.type)}
+    if kind in "fcmM" and np.isnan(column).any():
+        held.add(_MISSING)
+    if kind in "fc" and (np.abs(column) > _LARGEST).any():
+        held.add(_TOO_LARGE)
     return held
 
 
-def _kind(element: Any) -> str:
-    if isinstance(element, str):
-        return "text"
-    if is_missing(element):
-        return _MISSING
-    if isinstance(element, complex | np.complexfloating):
-        return "complex number"
-    return "number" if isinstance(element, numbers.Number | np.number | np.bool_) else type(element).__name__
-
-
-def _is_too_large(element: Any) -> bool:
-    """Return whether a number is infinite, or too large for a float of single precision."""
-    if _kind(element) != "number":
-        return False
-    try:
-        return abs(float(element)) > _LARGEST
-    except OverflowError:  # an integer or a fraction
-        return True
-    except Exception:  # a number of somebody's own
-        return False
+def _kind(of: type) -> str:
+    """Return of which kind the objects of a type are."""
+    return next((name for name, types in _KINDS.items() if issubclass(of, types)), of.__name__)
 
 
 _NO_NUMBERS = (str, bytes, complex, np.complexfloating)
@@ -346,15 +328,6 @@ def best_of_geometric(
         if latest[0] > best[0]:
             best = latest
     return best
-
-
-def share_of_one_trial(epsilon: Fraction) -> float:
-    """Return the largest float whose decimal is at most a third of epsilon; 0 if there is none."""
-    exact = epsilon / COST
-    share = float(exact)
-    while Fraction(repr(share)) > exact:
-        share = math.nextafter(share, 0.0)
-    return share
 
 
 class Candidates:
@@ -552,19 +525,13 @@ def _sliceable(y: Any) -> Any:
     return y if hasattr(y, "shape") else np.asarray(y)
 
 
-class _Nowhere:
+class _Nowhere(io.TextIOBase):
     """A text stream that keeps nothing."""
 
     encoding = "utf-8"
 
     def write(self, text: str) -> int:
         return len(text)
-
-    def flush(self) -> None:
-        pass
-
-    def isatty(self) -> bool:
-        return False
 
 
 def _ignore(*args: Any, **options: Any) -> None:

@@ -19,20 +19,19 @@ from dp_metrics.inputs.arrays import Records, Shape
 from dp_metrics.inputs.models import has_method, known_labels, named_by_labels, response_method, response_of
 from dp_metrics.inputs.options import Relation, own_error_state
 from dp_metrics.mechanisms import Mechanism
-from dp_metrics.mechanisms._base import Limits
+from dp_metrics.mechanisms._laws import Limits
 from dp_metrics.metrics import Metric, row_of
 from dp_metrics.model_selection.scorers import usual_responses
 from dp_metrics.quantities.base import Draw, Noise, Output, Quantity, Totals
 from dp_metrics.quantities.mean import MeanOf
 from dp_metrics.quantities.ranks import RankingOf
 from dp_metrics.quantities.tables import CountStats
-from dp_metrics.release.query import Query, Source
+from dp_metrics.release.query import Query, Source, Terms
 from dp_metrics.release.release import Release
-from dp_metrics.release.released import ReleasedNumbers
-from dp_metrics.release.stored_questions import PER_RECORD, Call, storable
-from dp_metrics.release.terms import Terms
+from dp_metrics.release.result import ReleasedNumbers
+from dp_metrics.release.stored_questions import PER_RECORD, Call
 from dp_metrics.sensitivity.exact import float_units
-from dp_metrics.sensitivity.output_bounds import RankedScores
+from dp_metrics.sensitivity.score_bounds import RankedScores
 
 Total = Callable[[Records], int]
 """What a candidate loses on all records of a truth and a prediction: private, in whole units."""
@@ -65,7 +64,6 @@ _INSTEAD = {
 _NO_INTERVAL = "The index of a model has no limits of its noise."
 
 
-@storable("Choice")
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class Choice(HtmlRepr):
     """Which model was chosen; all of it may be published. It indexes and compares as its `index` does.
@@ -390,8 +388,8 @@ def private_best(  # noqa: PLR0913 - data, options, and settings of a release
         "private_best",
         terms,
         # X is what models take, be it a dictionary of columns: its length may be no number of records
-        call=Call.of(
-            "value", {"y_true": y_true, **public}, of=row.name, number_of_candidates=len(candidates)
+        call=partial(
+            Call.of, "value", {"y_true": y_true, **public}, of=row.name, number_of_candidates=len(candidates)
         ),
     )
 

@@ -1,18 +1,11 @@
 """How many releases a plan will make, to be asked before the first of them."""
 
-from collections.abc import Iterator
 from typing import Any
 
-from sklearn.model_selection import (
-    GridSearchCV,
-    ParameterGrid,
-    ParameterSampler,
-    RandomizedSearchCV,
-    check_cv,
-)
+from sklearn import model_selection
 
 from dp_metrics._random import preserved_global_generators
-from dp_metrics.inputs.options import own_error_state
+from dp_metrics.inputs.options import as_whole, own_error_state
 from dp_metrics.metrics import metric_of
 from dp_metrics.model_selection.scorers import PrivateScorer
 from dp_metrics.model_selection.search import PrivateRandomizedSearch
@@ -111,11 +104,12 @@ def count_releases(
     if hasattr(search_or_cv, "fit"):
         if not (estimator is None and scoring is None):
             raise ValueError("A search has its own estimator and scoring; pass nothing but X, y and groups.")
-        if type(search_or_cv) is GridSearchCV:
-            candidates = len(ParameterGrid(search_or_cv.param_grid))
-        elif type(search_or_cv) is RandomizedSearchCV:
+        if type(search_or_cv) is model_selection.GridSearchCV:
+            candidates = len(model_selection.ParameterGrid(search_or_cv.param_grid))
+        elif type(search_or_cv) is model_selection.RandomizedSearchCV:
+            distributions, n_iter = search_or_cv.param_distributions, search_or_cv.n_iter
             # the grid is smaller than n_iter where all parameters are lists and have few values
-            candidates = len(ParameterSampler(search_or_cv.param_distributions, search_or_cv.n_iter))
+            candidates = len(model_selection.ParameterSampler(distributions, n_iter))
         else:
             raise ValueError(_UNKNOWN.format(type(search_or_cv).__name__))
         estimator, scoring, cv = search_or_cv.estimator, search_or_cv.scoring, search_or_cv.cv
@@ -124,26 +118,23 @@ def count_releases(
         scoring = 1
     if hasattr(estimator, "get_params") and _is_private([estimator.get_params(deep=True), estimator]):
         raise ValueError(_UNKNOWN.format(type(estimator).__name__))
-    if (scorers := _count_scorers(scoring)) < 1:
-        raise ValueError("scoring holds no private scorer; make one with make_private_scorer.")
-    if isinstance(cv, Iterator):
+    scorers = _count_scorers(scoring)
+    if hasattr(cv, "__next__"):
         raise ValueError("cv is an iterator, which counting would use up; pass a list of its splits.")
     with preserved_global_generators():  # a splitter may draw from them
-        splits = int(check_cv(cv, y).get_n_splits(X, y, groups))
+        splits = int(model_selection.check_cv(cv, y).get_n_splits(X, y, groups))
     return scorers * candidates * splits * (2 if return_train_score else 1)
 
 
 def _count_scorers(scoring: Any) -> int:
-    """Return how many private scorers a `scoring` holds; raise where that cannot be known."""
-    if isinstance(scoring, int) and not isinstance(scoring, bool):
-        return scoring
-    if isinstance(scoring, dict | list | tuple | set):
-        return sum(map(_count_scorers, scoring.values() if isinstance(scoring, dict) else scoring))
-    if scoring is None or isinstance(scoring, str | PrivateScorer):
-        return int(isinstance(scoring, PrivateScorer))
-    raise ValueError(
-        "Only scorers of make_private_scorer can be counted: what other scoring functions release is unknown."
-    )
+    """Return how many private scorers a `scoring` holds; raise where nobody can know, or if it is none."""
+    each = scoring.values() if isinstance(scoring, dict) else [scoring]
+    if any(callable(one) and not isinstance(one, PrivateScorer) for one in each):
+        raise ValueError("Only scorers of make_private_scorer count: what others release is unknown.")
+    count = as_whole(scoring) or sum(isinstance(one, PrivateScorer) for one in each)
+    if count < 1:
+        raise ValueError("scoring holds no private scorer; make one with make_private_scorer.")
+    return count
 
 
 def _is_private(setting: Any) -> bool:

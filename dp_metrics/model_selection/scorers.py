@@ -11,7 +11,7 @@ from typing import Any, ClassVar, TypeAlias
 from sklearn.base import BaseEstimator
 from sklearn.utils.metadata_routing import UNUSED
 
-from dp_metrics.accounting import PrivacyAccountant, check_accountant, numbering
+from dp_metrics.accounting.accountant import PrivacyAccountant, check_accountant, numbering
 from dp_metrics.exceptions import TrainingFoldsWarning, callers, models_are_fitted, module_of, warn_caller
 from dp_metrics.inputs.models import has_method, known_labels, named_by_labels, response_method, response_of
 from dp_metrics.inputs.options import Relation, check_epsilon

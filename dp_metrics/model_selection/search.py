@@ -14,18 +14,17 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from dp_metrics._random import OSEntropy
-from dp_metrics.accounting import Claim, PrivacyAccountant, Spend, check_accountant, claimed
-from dp_metrics.exceptions import warn_of_large_epsilon
+from dp_metrics.accounting.accountant import PrivacyAccountant, check_accountant, claimed
+from dp_metrics.accounting.spends import Claim, Spend
 from dp_metrics.inputs.arrays import number_of_records
 from dp_metrics.inputs.models import response_method
-from dp_metrics.inputs.options import MAX_FLOAT, as_real, exact_epsilon
+from dp_metrics.inputs.options import MAX_FLOAT, as_real, exact_epsilon, rounded_down, warn_of_large_epsilon
 from dp_metrics.model_selection._trials import (
     COST,
     Candidates,
     PublicModel,
     best_of_geometric,
     check_data,
-    share_of_one_trial,
     unobserved,
 )
 from dp_metrics.model_selection.scorers import (
@@ -275,7 +274,7 @@ class PrivateRandomizedSearch(MetaEstimatorMixin, BaseEstimator):
         return self
 
     def _scorer(self, total: Fraction, accountant: PrivacyAccountant | None) -> PrivateScorer:
-        share = share_of_one_trial(total)
+        share = rounded_down(total / COST)
         if share == 0.0:
             raise ValueError("epsilon is too small to be divided by 3.")
         return PrivateScorer(

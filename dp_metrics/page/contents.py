@@ -19,9 +19,8 @@ from dp_metrics.metrics.scores.released_scores import ReleasedScores
 from dp_metrics.page.facts import PageFacts
 from dp_metrics.page.in_short import QUESTIONS, summary_of
 from dp_metrics.page.page_numbers import FOR_WHOM, HOW_GOOD
-from dp_metrics.page.page_plan import ByGroupToo, PageRelease, feature_of, labels_of, times_as_wide
+from dp_metrics.page.page_plan import PageRelease, feature_of, labels_of, times_as_wide
 from dp_metrics.page.requirements import CANNOT_TELL, Verdicts, parsed
-from dp_metrics.page.setting import called
 from dp_metrics.page.shown import (
     IN_UNITS,
     TOO_NOISY,
@@ -31,11 +30,11 @@ from dp_metrics.page.shown import (
     is_told,
     limits_of,
     scale_of,
+    text_of,
     written,
 )
 from dp_metrics.release.released import APPROXIMATE, Interval
 
-_OF_PERSONS = " This holds for all records of one person together, up to {}; who has which is public."
 _WITHIN = " The other record is of the same group: groups and their sizes are public."
 
 
@@ -60,7 +59,7 @@ def as_dict(page: PageFacts, rows: list[dict[str, Any]]) -> dict[str, Any]:
         "promise": promise(page.epsilon, page.relation, page.most_records),
         "most_records": page.most_records,
         "confidence": CONFIDENCE,
-        "tolerance": page.evaluated.asked.get("tolerance"),
+        "tolerance": page.evaluated.setting.tolerance,
         "numbers": rows,
         "requirements": None if page.verdicts is None else page.verdicts.to_dict(),
         "comparison": found.to_dict() if isinstance(found, Comparison) else None,
@@ -87,9 +86,6 @@ def deployment_of(page: PageFacts) -> dict[str, Any] | None:
     whole["implementation"]["mechanisms"] = " ".join(by)
     if page.relation == Relation.WITHIN_GROUPS:
         whole["privacy_loss"]["privacy_unit_details"] += _WITHIN
-    if page.most_records > 1:
-        whole["privacy_loss"]["privacy_unit"] = "person"
-        whole["privacy_loss"]["privacy_unit_details"] += _OF_PERSONS.format(page.most_records)
     return whole
 
 
@@ -196,7 +192,7 @@ def sections_of(page: PageFacts, exact: Mapping[str, float] | None = None) -> li
         for feature in features:
             caption = "By group" if len(features) == 1 else "By all features together"
             if feature is not None:
-                caption = f"By {called(evaluated.asked, feature)}"
+                caption = f"By {evaluated.setting.called(feature)}"
             here = [one for one in groups if one.group is not None and one.feature == feature]
             tables.append(_by("group", caption, here, _sizes(evaluated, feature)))
         gaps = [one for one in groups if one.group is None]
@@ -219,9 +215,9 @@ def _required(found: Verdicts, page: PageFacts) -> Table:
         number = page.numbers[name]
         # all verdicts hold at once, so that ranges are wider here
         ((_, bound),) = parsed([one.requirement]).values()
-        is_share, text = number.metric not in IN_UNITS, _value(number)
+        text = _value(number)
         if one.interval is not None:
-            value, ends = written(number.value, one.interval, is_share=is_share, apart_from=bound)
+            value, ends = text_of(number, one.interval, apart_from=bound)
             wide = TOO_NOISY if one.answer == CANNOT_TELL else ends
             text = f"{value} ({ends})" if is_told(number) else wide
         measured = Cell(text, not is_told(number))
@@ -283,7 +279,7 @@ def _of_noise(numbers: Sequence[Number]) -> Table:
     """Return how far the noise may have moved numbers."""
     rows = []
     for one in numbers:
-        value, ends = written(one.value, one.noise_interval(CONFIDENCE), is_share=one.metric not in IN_UNITS)
+        value, ends = text_of(one, one.noise_interval(CONFIDENCE))
         rows.append([Cell(one.name), Cell(value), Cell(ends)])
     return Table("Noise alone", ["", "released", "range, 95 %"], rows)
 
@@ -319,7 +315,7 @@ def _of_tables(evaluated: PageRelease) -> Iterator[Table]:
             rows[at[0]].append(Cell("{} ({})".format(*written(float(value), range_, is_share=False))))
         yield Table(_MATRIX, ["", *(f"predicted {name}" for name in names)], rows)
     scores = evaluated.released.get("scores")
-    if isinstance(scores, ReleasedScores) and evaluated.asked["edges"] is None:
+    if isinstance(scores, ReleasedScores) and evaluated.setting.edges is None:
         with suppress(ValueError):  # of persons with several records there are no limits
             band = scores.calibration_band(CONFIDENCE, _BINS)
             columns = (band.prob_pred, np.clip(band.prob_pred + band.gap, 0, 1), band.lower, band.upper)
@@ -360,7 +356,7 @@ class _Notes:
 def _value(number: Number) -> str:
     if not is_told(number):
         return _NONE if math.isnan(number.value) else TOO_NOISY
-    return written(number.value, limits_of(number), is_share=number.metric not in IN_UNITS)[0]
+    return text_of(number)[0]
 
 
 _NOISE, _PEOPLE = "noise_interval", "population_interval"
@@ -379,8 +375,7 @@ def _range(number: Number, notes: _Notes) -> Cell:
     found = limits_of(number)
     if found is None or not is_told(number):
         return Cell(_NONE if found is None else TOO_NOISY, not is_told(number))
-    ends = written(number.value, found, is_share=number.metric not in IN_UNITS)[1]
-    only = _ONLY_RECORDS if _found(number, _PEOPLE) is None else None
+    ends, only = text_of(number)[1], _ONLY_RECORDS if _found(number, _PEOPLE) is None else None
     return Cell(ends + notes.of(only, found.note or None), False, found.about)
 
 
@@ -388,7 +383,7 @@ def _with_range(number: Number, notes: _Notes, scale: float) -> Cell:
     found, dots = limits_of(number), dots_of(number, scale)
     if not is_told(number) or found is None:
         return Cell(_value(number) + notes.of(number.note, number.bias), not is_told(number), dots=dots)
-    value, ends = written(number.value, found, is_share=number.metric not in IN_UNITS)
+    value, ends = text_of(number)
     only = _ONLY_RECORDS if _found(number, _PEOPLE) is None else None
     return Cell(f"{value} ({ends}){notes.of(number.bias, only)}", False, found.about, dots)
 
@@ -416,7 +411,7 @@ def _compared(found: Comparison) -> list[str]:
 
 
 def _tip(number: Number, evaluated: PageRelease) -> str:
-    part, is_of_persons = evaluated.plan[number.release], evaluated.form["shape"].most_records > 1
+    part, is_of_persons = evaluated.plan[number.release], evaluated.public.shape.most_records > 1
     return (
         f"{number.metric}, from the release '{number.release}' ({part.about}), which cost epsilon "
         f"{float(part.epsilon):.3g} and protects each {'person' if is_of_persons else 'record'}"
@@ -426,10 +421,9 @@ def _tip(number: Number, evaluated: PageRelease) -> str:
 def _sizes(evaluated: PageRelease, feature: int | None) -> Mapping[Any, float] | None:
     """Return the numbers of records of groups by one of several features, or by all; public ones exactly."""
     for release, told in evaluated.released.items():
-        frame = told.by_group if isinstance(told, ByGroupToo) else told
         by = feature_of(release)
-        if isinstance(frame, PrivateMetricFrame) and by in (None, feature):
-            return frame.group_sizes if by == feature else _added(frame.group_sizes, feature)
+        if isinstance(told, PrivateMetricFrame) and by in (None, feature):
+            return told.group_sizes if by == feature else _added(told.group_sizes, feature)
     return None
 
 

@@ -39,25 +39,23 @@ class PageFacts:
     @property
     def epsilon(self) -> float:
         """What all of it cost."""
-        return float(self.evaluated.epsilon)
+        return float(self.evaluated.public.epsilon)
 
     @property
     def relation(self) -> str:
         """The neighbouring relation of the promise: within groups, where the sizes of these are public."""
-        relation = self.evaluated.relation if self.evaluated.form["sizes"] is None else Relation.WITHIN_GROUPS
-        return relation.value
+        public = self.evaluated.public
+        return (public.relation if public.sizes is None else Relation.WITHIN_GROUPS).value
 
     @property
     def n(self) -> int | None:
         """The number of records, where it is public."""
-        number: int | None = self.evaluated.form["shape"].n
-        return number
+        return self.evaluated.public.shape.n
 
     @property
     def most_records(self) -> int:
         """How many records one person has at most, who is protected with all of them."""
-        most: int = self.evaluated.form["shape"].most_records
-        return most
+        return self.evaluated.public.shape.most_records
 
     @property
     def is_seeded(self) -> bool:
@@ -67,7 +65,7 @@ class PageFacts:
     @cached_property
     def verdicts(self) -> Verdicts | None:
         """Whether the requirements that were stated before the spend are met; None where there are none."""
-        asked = self.evaluated.asked.get("requirements")
+        asked = self.evaluated.setting.requirements
         return checked(self.numbers, asked, about="people", confidence=CONFIDENCE) if asked else None
 
     @cached_property

@@ -16,8 +16,8 @@ from dp_metrics.page.facts import PageFacts
 from dp_metrics.page.page_numbers import FOR_WHOM
 from dp_metrics.page.page_plan import MEDIAN_LIMITS, WITHIN
 from dp_metrics.page.requirements import CANNOT_TELL, EACH, FAIL, PASS, expanded
-from dp_metrics.page.setting import SCORES, TARGETS
-from dp_metrics.page.shown import IN_UNITS, is_told, limits_of, written
+from dp_metrics.page.setting import LABELS, SCORES
+from dp_metrics.page.shown import is_told, limits_of, text_of, written
 from dp_metrics.release.released import Interval
 
 QUESTIONS = ("How good?", "For whom?", "How sure?", "Which is better?", "Cost and promise?")
@@ -62,21 +62,21 @@ def check_words(given: Mapping[str, Any]) -> dict[str, Any]:
 
 def words_of(page: PageFacts) -> dict[str, Any]:
     """Return the words of a page."""
-    return {**_USUAL, **page.evaluated.asked.get("words", {})}
+    return {**_USUAL, **page.evaluated.setting.words}
 
 
 def header_of(page: PageFacts, released: datetime | None) -> dict[str, str]:
     """Return what stands above a page: about what it is, by name."""
-    words, asked = words_of(page), page.evaluated.asked
+    words, setting = words_of(page), page.evaluated.setting
     one, several = words["unit_name"]
     facts = {"Model": words["model_name"]} if words["model_name"] != _USUAL["model_name"] else {}
     if (positive := _positive(page)) is not None:
-        if SCORES in asked["columns"] and "labels" not in asked["columns"]:
-            facts["Decision"] = f"positive if the {words['score_name']} is {asked['threshold']:g} or more"
+        if SCORES in setting.columns and LABELS not in setting.columns:
+            facts["Decision"] = f"positive if the {words['score_name']} is {setting.threshold:g} or more"
         meaning = f": {several} that {words['positive_meaning']}" if words["positive_meaning"] else ""
         facts["Positive label"] = f"{positive}{meaning}"
-    if (tolerance := asked.get("tolerance")) is not None:
-        facts["Tolerance"] = f"{tolerance:g}{_unit(page)}"
+    if setting.tolerance is not None:
+        facts["Tolerance"] = f"{setting.tolerance:g}{_unit(page)}"
     facts[several[:1].upper() + several[1:]] = "a private number" if page.n is None else f"{page.n:,}"
     facts["Protected"] = f"each {one}"
     if page.most_records > 1:
@@ -96,10 +96,8 @@ def _positive(page: PageFacts) -> Any:
     """Return the positive one of two labels; None where there are targets, or more labels."""
     if "recall" not in page.numbers:
         return None
-    asked = page.evaluated.asked
-    return (
-        LabelSet.of(asked["labels"]).known.tolist()[1] if asked["pos_label"] is None else asked["pos_label"]
-    )
+    setting = page.evaluated.setting
+    return LabelSet.of(setting.labels).known.tolist()[1] if setting.pos_label is None else setting.pos_label
 
 
 def _how_good(page: PageFacts) -> str:
@@ -117,7 +115,7 @@ def _how_good(page: PageFacts) -> str:
         right = _of_hundred(numbers["accuracy"])
         return _TOO_NOISY if right is None else f"Of 100 {units}, {model} reads {right} rightly."
     told = [_off_by(page, "median absolute error", "half of the predictions are off by less than")]
-    tolerance = f"within {page.evaluated.asked.get('tolerance') or 0:g}{_unit(page)}"
+    tolerance = f"within {page.evaluated.setting.tolerance or 0:g}{_unit(page)}"
     for name, said in ((WITHIN, tolerance), ("share too high", "too high")):
         share = _of_hundred(numbers[name]) if name in numbers else None
         told.append(share and f"of 100 predictions {share} are {said}")
@@ -149,7 +147,7 @@ def _for_whom(page: PageFacts) -> str:
     of_groups = [one for one in page.numbers.values() if one.section == FOR_WHOM]
     if not of_groups:
         return "No groups of people were given."
-    rules = [one for one in page.evaluated.asked.get("requirements", ()) if EACH in one]
+    rules = [one for one in page.evaluated.setting.requirements if EACH in one]
     if rules:
         return " ".join(_kept_or_broken(page, rule) for rule in rules)
     # how many are positive tells nothing of the model
@@ -175,8 +173,7 @@ def _kept_or_broken(page: PageFacts, rule: str) -> str:
     answers: dict[str, list[str]] = {FAIL: [], PASS: [], CANNOT_TELL: []}
     for name in expanded(page.numbers, [rule]):
         number, limits = page.numbers[name], verdicts[name].interval
-        is_share = number.metric not in IN_UNITS
-        range_ = "" if limits is None else f" ({_with_range(number.value, limits, is_share=is_share)})"
+        range_ = "" if limits is None else " (about {} ({}))".format(*text_of(number, limits))
         answers[verdicts[name].answer].append(f"{name.partition(' in ')[2]}{range_}")
     broken, kept, unclear = answers.values()
     told = [f"is broken in {', '.join(broken)}"] if broken else []
@@ -198,7 +195,7 @@ def _how_sure(page: PageFacts) -> str:
             f"Each range is about these {units} only, with 95 % confidence: how far the noise may have moved "
             "the number"
         )
-    elif TARGETS in page.evaluated.asked["columns"]:
+    elif page.evaluated.setting.is_regression:
         errors = "mean errors" if MEDIAN_LIMITS in page.released else "the median error and mean errors"
         said = (
             f"{said}; but those of {errors} are about these {units} only; means may have no upper limit, and "

@@ -17,14 +17,14 @@ from dp_metrics.page.page_plan import (
     MEDIAN_LIMITS,
     PERSONS,
     SHARES,
+    SIDES,
     WITHIN,
-    ByGroupToo,
     PageRelease,
     feature_of,
 )
-from dp_metrics.page.setting import called
-from dp_metrics.release.released import Interval, Monotone, ReleasedNumbers, only
-from dp_metrics.release.result import Result
+from dp_metrics.page.setting import LABELS
+from dp_metrics.release.released import Interval
+from dp_metrics.release.result import Monotone, ReleasedNumbers, Result, only
 
 HOW_GOOD, FOR_WHOM = "How good", "For whom"
 
@@ -48,7 +48,7 @@ def numbers_of(evaluated: PageRelease) -> list[Number]:
         for release, told in evaluated.released.items()
         for one in _numbers_of(release, told, evaluated)
     ]
-    if evaluated.asked.get("tolerance") is None:
+    if evaluated.setting.tolerance is None:
         numbers = [one for one in numbers if one.metric != WITHIN]
     gaps = sum(_is_gap(one) for one in numbers)
     numbers = [
@@ -62,20 +62,19 @@ def _numbers_of(release: str, told: Any, evaluated: PageRelease) -> Iterator[Num
     if isinstance(told, ReleasedConfusion):
         yield from _of_labels(release, told, evaluated)
     elif isinstance(told, ReleasedScores):
-        is_unit = evaluated.asked["edges"] is None
+        is_unit = evaluated.setting.edges is None
         yield from (one for one in told.numbers().values() if is_unit or one.metric != OVER_EXPECTED)
-    elif isinstance(told, ByGroupToo):
-        if not feature_of(release):  # of all records the table by the first feature tells
-            yield from _of_labels(release, told.overall, evaluated)
-        group = next(iter(told.by_group.by_group))
-        for place in range(len(group) if isinstance(group, tuple) else 0):
-            # sums over the other features tell each feature alone
-            yield from _of_frame(told.by_group.margin(place), place, evaluated)
-        yield from _of_frame(told.by_group, feature_of(release), evaluated)
     elif isinstance(told, PrivateMetricFrame):
-        if release.startswith("absolute error") and not feature_of(release):
+        feature, is_of_counts = feature_of(release), release.startswith((LABELS, SIDES))
+        if is_of_counts and not feature:  # of all records the table by the first feature tells
+            yield from _of_labels(release, told.released_labels(), evaluated)
+        elif release.startswith("absolute error") and not feature:
             yield told.numbers()["mae"]
-        yield from _of_frame(told, feature_of(release), evaluated)
+        group = next(iter(told.by_group))
+        for place in range(len(group) if is_of_counts and isinstance(group, tuple) else 0):
+            # sums over the other features tell each feature alone
+            yield from _of_frame(told.margin(place), place, evaluated)
+        yield from _of_frame(told, feature, evaluated)
     elif isinstance(told, Result):
         yield from _of_result(release, told, evaluated.released.get(MEDIAN_LIMITS))
 
@@ -85,11 +84,11 @@ def _is_gap(number: Number) -> bool:
 
 
 def _of_labels(release: str, told: ReleasedConfusion, evaluated: PageRelease) -> Iterator[Number]:
-    if release.startswith("sides"):
+    if release.startswith(SIDES):
         for name, metric in SHARES.items():
             yield number_of(told, metric, {"pos_label": 1}, called=name)
         return
-    for one in told.numbers(pos_label=evaluated.asked["pos_label"]).values():
+    for one in told.numbers(pos_label=evaluated.setting.pos_label).values():
         if release != PERSONS:
             yield one
         elif one.label is None and one.metric in _ONCE:
@@ -143,7 +142,7 @@ def _of_frame(frame: PrivateMetricFrame, feature: int | None, evaluated: PageRel
     """Return the numbers of groups, by one of several features perhaps, and the largest differences."""
     by, is_clear = "", True
     if feature is not None:  # which is named where others have one of its labels too
-        by, asked = called(evaluated.asked, feature), evaluated.asked["group_labels"]
+        by, asked = evaluated.setting.called(feature), evaluated.setting.group_labels
         labels = [{*map(repr, groups.labels)} for groups in Groups.apart(asked, len(asked))]
         is_clear = not any(labels[feature] & other for at, other in enumerate(labels) if at != feature)
     for one in frame.numbers().values():

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import partial
+from itertools import islice
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -24,7 +25,6 @@ from dp_metrics.inputs.losses import absolute_error
 from dp_metrics.inputs.options import MAX_FLOAT, Relation, as_real, check_bounds
 from dp_metrics.mechanisms.geometric import COUNT_LIMIT, expected_noise
 from dp_metrics.metrics import METRICS, row_of
-from dp_metrics.metrics.labels.counts import Confusion
 from dp_metrics.metrics.labels.layouts import matrix_layout
 from dp_metrics.metrics.labels.released_confusion import ReleasedConfusion, counts_of_labels
 from dp_metrics.metrics.regression import absolute_errors, target_blocks
@@ -32,15 +32,35 @@ from dp_metrics.metrics.scores.curve_formulas import TwoClasses, area_under_roc,
 from dp_metrics.metrics.scores.released_scores import ReleasedScores
 from dp_metrics.metrics.scores.table import score_query
 from dp_metrics.page.setting import LABELS, PROBABILITIES, SCORES, TARGETS, Setting
-from dp_metrics.quantities.counts_noise import MOST_ERROR, in_words
-from dp_metrics.quantities.tables import columns_for
-from dp_metrics.release.query import Share, Together
+from dp_metrics.quantities.base import MOST_ERROR
+from dp_metrics.quantities.tables import columns_for, in_words
+from dp_metrics.release.query import Query, Share, Together
 from dp_metrics.release.released import POPULATION_NOTE, Interval
 from dp_metrics.release.result import Result
-from dp_metrics.release.stored_questions import storable
 from dp_metrics.sensitivity.exact import in_blocks
 
 _DOUBLINGS = 200
+
+Error: TypeAlias = Callable[[float, float], float]
+"""Of an epsilon and a number of records, an expected error."""
+
+
+class Block(NamedTuple):
+    """Public: one release of a page.
+
+    Parameters
+    ----------
+    columns : tuple of str
+        What it looks at, by the names that a `PageForm` has for columns and for what is made of them.
+    plan : Together
+        The release.
+    tell : callable
+        What tells it all, of what the plan combines to.
+    """
+
+    columns: tuple[str, ...]
+    plan: Together
+    tell: Callable[[Any], Any]
 
 
 @dataclass(frozen=True)
@@ -60,6 +80,8 @@ class Portion:
         classes and groups of equal sizes; a tenth is mostly noise.
     between : callable or None, default=None
         Of the same, that error with light tails and with heavy ones; None: it does not depend on tails.
+    block : callable
+        What makes the release, of its epsilon.
     without : Portion or None, default=None
         What to release where there are too few records for this.
     instead : str, default=""
@@ -69,7 +91,8 @@ class Portion:
     name: str
     about: str
     weight: int
-    error: Callable[[float, float], float]
+    error: Error
+    block: Callable[[Fraction], Block]
     without: Portion | None = None
     between: Callable[[float, float], tuple[float, float]] | None = None
     instead: str = ""
@@ -87,7 +110,6 @@ class Portion:
         return float(math.ceil(high))
 
 
-@storable("Planned")
 @dataclass(frozen=True)
 class PagePart:
     """A release of a page.
@@ -117,7 +139,6 @@ class PagePart:
         return " to ".join(f"{end:.2g}" for end in ends if end is not None)
 
 
-@storable("LeftOut")
 @dataclass(frozen=True)
 class Omission:
     """What a page does not hold.
@@ -134,7 +155,6 @@ class Omission:
     why: str
 
 
-@storable("EvaluationPlan")
 @dataclass(frozen=True)
 class EvaluationPlan(HtmlRepr):
     """What a page releases, before anything is spent: public, for it follows from public numbers alone.
@@ -259,7 +279,6 @@ def _chosen(portions: Sequence[Portion], split: Any) -> tuple[list[Portion], dic
 _PAGE = "private_evaluate"
 PERSONS = "persons"
 """The release of a page in which each person counts once."""
-_OTHER = "other feature"  # a column that a release by one feature does not read
 
 
 def feature_of(release: str) -> int | None:
@@ -271,7 +290,7 @@ def feature_of(release: str) -> int | None:
 def labels_of(released: Mapping[str, Any]) -> ReleasedConfusion | None:
     """Return the counts of labels of all records that a page released; None if there are none."""
     told = next((told for name, told in released.items() if name.partition(" by ")[0] == "labels"), None)
-    return told.overall if isinstance(told, ByGroupToo) else told
+    return told.released_labels() if isinstance(told, PrivateMetricFrame) else told
 
 
 _OUTSIDE = (
@@ -291,53 +310,25 @@ _SEVERAL, _ONE = 4, 2
 _LABELS_BY_GROUP, _SCORES_BY_GROUP = 6, 3
 
 
-class PageRelease(NamedTuple):
-    """All that a page is made of; public.
+class ByFeatures(NamedTuple):
+    """Public: the groups of a release.
 
     Parameters
     ----------
-    asked : mapping
-        The options, as `Setting.asked` returns them.
-    form : mapping
-        The public form of the records.
-    epsilon : Fraction
-        What all of it cost.
-    relation : Relation
-        The neighbouring relation that was asked for.
-    plan : EvaluationPlan
-        How epsilon was divided.
-    released : mapping
-        By the name of the release, the object that tells what was released.
-    results : sequence of Result
-        What was released.
+    name : str
+        What the release is called by: "group", or "feature 1" of features that are not crossed.
+    columns : tuple of int
+        The places of the features.
+    groups : Groups
+        The groups.
+    sizes : tuple of int or None
+        How many records each has, where that is public.
     """
 
-    asked: Mapping[str, Any]
-    form: Mapping[str, Any]
-    epsilon: Fraction
-    relation: Relation
-    plan: EvaluationPlan
-    released: Mapping[str, Any]
-    results: Sequence[Result[Any]]
-
-
-@dataclass(frozen=True)
-class _Block:
-    """Public: one release of a page, or several that make one table.
-
-    Parameters
-    ----------
-    shares : tuple of Share
-        The plans; their epsilons are parts of that of the block.
-    reader : callable
-        The `Records` of each share, of the records of the page.
-    combine : callable
-        What tells it all, of the results of the shares and the epsilon of the block.
-    """
-
-    shares: tuple[Share, ...]
-    reader: Callable[[Records], Sequence[Records]]
-    combine: Callable[[Sequence[Result[Any]], float], Any]
+    name: str
+    columns: tuple[int, ...]
+    groups: Groups
+    sizes: tuple[int, ...] | None
 
 
 @dataclass(frozen=True)
@@ -365,34 +356,25 @@ class PageForm:
 
     @property
     def groups(self) -> Groups:
-        """The groups of people."""
+        """The groups of people, by all features together."""
         return Groups.of(self.setting.group_labels, len(self.setting.places("feature")))
 
     @property
-    def by_feature(self) -> dict[str, PageForm]:
-        """The form of what is released by group, by how that is called: by all features, or by each alone."""
-        setting, found = self.setting, {}
-        if setting.crossed:
-            return {"group": self} if setting.has_groups and self.groups.size > 1 else {}
-        places = setting.places("feature")
-        sizes = [groups.size for groups in Groups.apart(setting.group_labels, len(places))]
-        for at, place in enumerate(places):
-            columns = tuple(
-                _OTHER if column == "feature" and one != place else column
-                for one, column in enumerate(setting.columns)
-            )
-            alone = replace(setting, columns=columns, group_labels=setting.group_labels[at], crossed=True)
+    def by(self) -> list[ByFeatures]:
+        """The groups of what is released by group: by all features together, or by each alone."""
+        places = tuple(self.setting.places("feature"))
+        if self.setting.crossed:
+            several = bool(places) and self.groups.size > 1
+            return [ByFeatures("group", places, self.groups, self.sizes)] if several else []
+        apart, found = Groups.apart(self.setting.group_labels, len(places)), []
+        for at, groups in enumerate(apart):
             public = None
             if self.sizes is not None:
-                others = tuple(one for one in range(len(sizes)) if one != at)
-                public = tuple(np.reshape(self.sizes, sizes).sum(axis=others).tolist())
-            found[f"feature {at + 1}"] = replace(self, setting=alone, sizes=public)
+                others = tuple(one for one in range(len(apart)) if one != at)
+                of_all = np.reshape(self.sizes, [one.size for one in apart])
+                public = tuple(of_all.sum(axis=others).tolist())
+            found.append(ByFeatures(f"feature {at + 1}", (places[at],), groups, public))
         return found
-
-    @property
-    def most_groups(self) -> int:
-        """The largest number of groups of a release; without any all people are one."""
-        return max([form.groups.size for form in self.by_feature.values()], default=1)
 
     @property
     def kind(self) -> str:
@@ -400,27 +382,43 @@ class PageForm:
         kinds = (SCORES, PROBABILITIES, TARGETS, LABELS)
         return next(kind for kind in kinds if kind in self.setting.columns)
 
-    def of(self, *names: str) -> Shape:
-        """Return the form of y_true and the predictions in these columns."""
-        arguments = tuple(self.shape.arguments[at] for at in self.setting.places(*names))
-        return replace(self.shape, arguments=arguments)
+    @property
+    def places(self) -> dict[str, tuple[int, ...]]:
+        """The places of columns: of each kind, and of the features of each release by group."""
+        kinds = {kind: tuple(self.setting.places(kind)) for kind in self.setting.columns}
+        return kinds | {by.name: by.columns for by in self.by}
 
     @property
-    def of_labels(self) -> Shape:
-        """The form of y_true and of predicted labels, which may have been made of scores."""
-        return replace(self.shape, arguments=(self.shape.arguments[0], ArgumentShape()))
+    def made(self) -> dict[str, Callable[[Records], list[NDArray[Any]]]]:
+        """What is made of columns: predicted labels, those of the baseline, and which way targets err."""
+        setting = self.setting
+        if setting.is_regression:
+            return {
+                SIDES: partial(
+                    _judged, place=setting.places(TARGETS)[0], bounds=check_bounds(setting.bounds),
+                    tolerance=math.inf if setting.tolerance is None else setting.tolerance,
+                )
+            }  # fmt: skip
+        kinds = {LABELS: LABELS if LABELS in setting.columns else self.kind}
+        made = {LABELS: self._labels_of(kinds[LABELS], setting.places(kinds[LABELS])[0])}
+        if setting.baseline is not None:
+            made["baseline"] = self._labels_of(setting.baseline, setting.places("baseline")[0])
+        return made
 
-    def pick(self, *names: str) -> Callable[[Records], list[Records]]:
-        """Return what takes y_true and the predictions in these columns of the records of the page."""
-        return partial(_picked, places=tuple(self.setting.places(*names)))
+    def of(self, *columns: str) -> Shape:
+        """Return the form of these columns."""
+        places, made = self.places, self.made
+        forms: list[ArgumentShape] = []
+        for name in columns:
+            forms += [ArgumentShape()] if name in made else [self.shape.arguments[at] for at in places[name]]
+        return replace(self.shape, arguments=tuple(forms))
 
-    def as_labels(self, kind: str, place: int) -> Callable[[Records], NDArray[Any]]:
-        """Return what takes the predicted labels of the records of the page, from predictions of a kind."""
+    def _labels_of(self, kind: str, place: int) -> Callable[[Records], list[NDArray[Any]]]:
+        """Return what makes labels of predictions of a kind."""
         if kind == LABELS:
-            return partial(_array, place=place)
+            return partial(_as_given, place=place)
         if kind == PROBABILITIES:
-            columns = self._columns(place)
-            return partial(_most_probable, place=place, columns=columns)
+            return partial(_most_probable, place=place, columns=self._columns(place))
         of_scores = replace(self.shape, arguments=(self.shape.arguments[0], self.shape.arguments[place]))
         reader = self.classes.reader(of_scores, self._name(place, "y_score"))
         return partial(
@@ -436,19 +434,38 @@ class PageForm:
     def _name(self, place: int, name: str) -> str:
         return "baseline" if self.setting.columns[place] == "baseline" else name
 
+
+class PageRelease(NamedTuple):
+    """All that a page is made of; public.
+
+    Parameters
+    ----------
+    public : PageForm
+        The options, the form of the records, and what all of it cost.
+    plan : EvaluationPlan
+        How epsilon was divided.
+    released : mapping
+        By the name of the release, the object that tells what was released.
+    results : sequence of Result
+        What was released.
+    """
+
+    public: PageForm
+    plan: EvaluationPlan
+    released: Mapping[str, Any]
+    results: Sequence[Result[Any]]
+
     @property
-    def predicted(self) -> Callable[[Records], NDArray[Any]]:
-        """What takes the labels that the model predicts."""
-        kind = LABELS if LABELS in self.setting.columns else self.kind
-        return self.as_labels(kind, self.setting.places(kind)[0])
+    def setting(self) -> Setting:
+        """The options."""
+        return self.public.setting
 
 
-def _picked(records: Records, *, places: tuple[int, ...]) -> list[Records]:
-    return [records.of_arguments(*places)]
+# What is made of columns
 
 
-def _array(records: Records, *, place: int) -> NDArray[Any]:
-    return records.arrays[place]
+def _as_given(records: Records, *, place: int) -> list[NDArray[Any]]:
+    return [records.arrays[place]]
 
 
 def _above(
@@ -459,45 +476,34 @@ def _above(
     reader: Callable[[Records], Records],
     threshold: float,
     is_unit: bool,
-) -> NDArray[Any]:
+) -> list[NDArray[Any]]:
     """Return the labels that a threshold makes of scores, which are checked first."""
     scores = reader(records.of_arguments(0, place)).arrays[1]
-    parts = []
+    parts = [classes.known[:0]]
     for block in in_blocks(scores):
         numbers = float_block(block, "y_score")
         if is_unit:
             check_unit(numbers, _OUTSIDE)
         places = np.where(numbers >= threshold, classes.positive, 1 - classes.positive)
         parts.append(classes.known[places])
-    return np.concatenate(parts) if parts else classes.known[:0]
+    return [np.concatenate(parts)]
 
 
-def _most_probable(records: Records, *, place: int, columns: LabelColumns) -> NDArray[Any]:
+def _most_probable(records: Records, *, place: int, columns: LabelColumns) -> list[NDArray[Any]]:
     """Return the labels with the largest probabilities, the first of those that tie."""
     pair, labels = records.of_arguments(0, place), columns.labels
     proba = labels_and_probabilities(pair, columns=columns).arrays[1]
     parts = [labels[np.argmax(probability_block(block), axis=1)] for block in in_blocks(proba)]
-    return np.concatenate(parts) if parts else labels[:0]
-
-
-def _labelled(
-    records: Records, *, predicted: Callable[[Records], NDArray[Any]], features: tuple[int, ...]
-) -> Records:
-    """Return y_true, the predicted labels, and the features."""
-    arrays = (records.arrays[0], predicted(records), *(records.arrays[at] for at in features))
-    stated = (records.states_columns[0], True, *(records.states_columns[at] for at in features))
-    return replace(records, arrays=arrays, states_columns=stated)
+    return [np.concatenate([labels[:0], *parts])]
 
 
 def _judged(
-    records: Records,
-    *,
-    place: int,
-    bounds: tuple[float, float] | None,
-    tolerance: float,
-    features: tuple[int, ...],
-) -> Records:
-    """Return whether each prediction is within the tolerance, whether it is too high, and the features."""
+    records: Records, *, place: int, bounds: tuple[float, float] | None, tolerance: float
+) -> list[NDArray[Any]]:
+    """Return whether each prediction is within the tolerance, and whether it is too high.
+
+    Without a tolerance, which is never read from the records, all are within it.
+    """
     pair = targets(records.of_arguments(0, place), columns=1)
     empty = np.zeros(0, dtype=np.int64)
     within, high = [empty], [empty]
@@ -505,287 +511,186 @@ def _judged(
         true, pred = target_blocks(block, other, bounds)
         within.append(1 * (absolute_error(true, pred) <= tolerance))
         high.append(1 * (pred > true))
-    arrays = (np.concatenate(within), np.concatenate(high), *(records.arrays[at] for at in features))
-    stated = (True, True, *(records.states_columns[at] for at in features))
-    return replace(records, arrays=arrays, states_columns=stated)
+    return [np.concatenate(within), np.concatenate(high)]
 
 
-def _one(records: Records, *, reader: Callable[[Records], Records]) -> list[Records]:
-    return [reader(records)]
-
-
-def _of_frame_reader(
-    records: Records, *, take: Callable[[Records], Records], frame: Callable[[Records], Sequence[Records]]
-) -> Sequence[Records]:
-    return frame(take(records))
-
-
-def _with_features(records: Records, *, places: tuple[int, ...]) -> Records:
-    return records.of_arguments(*places)
-
-
-def _value(results: Sequence[Result[Any]], epsilon: float) -> Any:
-    return results[0].value
-
-
-def _result(results: Sequence[Result[Any]], epsilon: float) -> Result[Any]:
-    return results[0]
-
+# Releases
 
 # the metrics by group that one table tells
 BY_GROUP = {
     2: ("accuracy", "recall", "precision", "specificity", "selection_rate", "prevalence"),
     0: ("accuracy", "balanced_accuracy"),
 }
-
-
-def _frame(
-    public: PageForm,
-    metrics: Sequence[FrameMetric],
-    shape: Shape,
-    take: Callable[[Records], Records],
-    *,
-    sizes: tuple[int, ...] | None,
-    overall: Fraction = Fraction(0),
-) -> tuple[Together, _Block]:
-    """Return the plan of metrics by group, and the release of it."""
-    together = plan_frame(metrics, shape, public.groups, overall_share=overall, sizes=sizes)
-    reader = partial(_of_frame_reader, take=take, frame=together.reader)
-    combine = partial(
-        _shown_frame, together=together, relation=public.relation, is_single=len(metrics) == 1,
-        membership="private" if sizes is None else "public",
-    )  # fmt: skip
-    return together, _Block(together.shares, reader, combine)
-
-
-def _shown_frame(
-    results: Sequence[Result[Any]], epsilon: float, *, together: Together, **settings: Any
-) -> PrivateMetricFrame:
-    return frame_of(together.combine(results), epsilon=epsilon, **settings)
-
-
-def _metric(name: str, label: str, **options: Any) -> FrameMetric:
-    row = METRICS[name]
-    return FrameMetric(label, row, {key: value for key, value in options.items() if key in row.options}, None)
-
-
-def _labels_block(public: PageForm, *, by_group: bool) -> _Block:
-    """Return the table of true and predicted labels, by group if there are groups: all metrics of labels."""
-    labels = public.labels
-    take = partial(_labelled, predicted=public.predicted, features=_features(public, by_group))
-    options = {"labels": labels.in_order}
-    if labels.size == 2:
-        options["pos_label"] = public.classes.known.tolist()[public.classes.positive]
-    names = BY_GROUP[2 if labels.size == 2 else 0]
-    metrics = [_metric(row_of(name)[0].name, name, **options) for name in names]
-    metrics[0] = _metric("private_recall_score", "accuracy", **options, average="micro")
-    return _table_block(public, take, metrics, by_group=by_group)
-
-
-def _table_block(
-    public: PageForm, take: Callable[[Records], Records], metrics: Sequence[FrameMetric], *, by_group: bool
-) -> _Block:
-    """Return one table of counts of labels; by group what these metrics make of it."""
-    wanted = counts_of_labels(matrix_layout(public.labels.size), public.labels)
-    if not by_group:
-        share = Share(wanted.query(public.shape), Fraction(1), public.relation, _PAGE)
-        return _Block((share,), partial(_one, reader=take), partial(_shown, kind=ReleasedConfusion))
-    # One table tells sizes and overall values as well: it is the same where membership is public.
-    _, block = _frame(public, metrics, public.of_labels, take, sizes=None)
-    in_all = replace(wanted, layout=wanted.layout.in_groups(public.groups.size))
-    return replace(block, combine=partial(_both, frame=block.combine, in_all=in_all))
-
-
-def _features(public: PageForm, by_group: bool) -> tuple[int, ...]:
-    return tuple(public.setting.places("feature")) if by_group else ()
-
-
+SIDES = "sides"
 WITHIN = "share within tolerance"
 SHARES = {WITHIN: "prevalence", "share too high": "selection_rate"}
 """What counts of predictions tell, by the metric of the labels "within the tolerance" and "too high"."""
 
 
-def _sides_block(public: PageForm, *, by_group: bool) -> _Block:
-    """Return the table of predictions within the tolerance by predictions that are too high.
+def _block(
+    query: Query, columns: tuple[str, ...], relation: Relation, metric: str = _PAGE, tell: Any = None
+) -> Block:
+    """Return the release of one query."""
+    plan = Together((Share(query, Fraction(1), relation, metric),), _alone, _first)
+    return Block(columns, plan, tell or _as_it_is)
 
-    Without a tolerance, which is never read from the records, all are within it.
-    """
-    setting = public.setting
-    take = partial(
-        _judged,
-        place=setting.places(TARGETS)[0],
-        bounds=check_bounds(setting.bounds),
-        tolerance=math.inf if setting.tolerance is None else setting.tolerance,
-        features=_features(public, by_group),
-    )
+
+def _alone(records: Records) -> list[Records]:
+    return [records]
+
+
+def _first(results: Sequence[Result[Any]]) -> Result[Any]:
+    return results[0]
+
+
+def _as_it_is(result: Result[Any]) -> Result[Any]:
+    return result
+
+
+def _metric(name: str, label: str, **options: Any) -> FrameMetric:
+    row = row_of(name)[0]
+    return FrameMetric(label, row, {key: value for key, value in options.items() if key in row.options}, None)
+
+
+def _frame(
+    public: PageForm,
+    metrics: Sequence[FrameMetric],
+    columns: tuple[str, ...],
+    by: ByFeatures,
+    epsilon: Fraction,
+    *,
+    sizes: tuple[int, ...] | None = None,
+    overall: Fraction = Fraction(0),
+) -> Block:
+    """Return the release of metrics by group."""
+    tell = partial(
+        frame_of, epsilon=float(epsilon), relation=public.relation, is_single=len(metrics) == 1,
+        membership="private" if sizes is None else "public",
+    )  # fmt: skip
+    plan = plan_frame(metrics, public.of(*columns), by.groups, overall_share=overall, sizes=sizes)
+    return Block((*columns, by.name), plan, tell)
+
+
+def _counts(
+    public: PageForm,
+    columns: tuple[str, ...],
+    metrics: Sequence[FrameMetric],
+    by: ByFeatures | None,
+    epsilon: Fraction,
+) -> Block:
+    """Return one table of counts of labels; by group what these metrics make of it."""
+    if by is not None:
+        # one table tells sizes and overall values as well: it is the same where membership is public
+        return _frame(public, metrics, columns, by, epsilon)
+    query = counts_of_labels(matrix_layout(public.labels.size), public.labels).query(public.shape)
+    return _block(query, columns, public.relation, tell=ReleasedConfusion.of)
+
+
+def _labels(public: PageForm, by: ByFeatures | None, epsilon: Fraction) -> Block:
+    """Return the table of true and predicted labels: all metrics of labels."""
+    labels = public.labels
+    options: dict[str, Any] = {"labels": labels.in_order}
+    if labels.size == 2:
+        options["pos_label"] = public.classes.known.tolist()[public.classes.positive]
+    names = BY_GROUP[2 if labels.size == 2 else 0]
+    metrics = [_metric("recall", "accuracy", **options, average="micro")]
+    metrics += [_metric(name, name, **options) for name in names[1:]]
+    return _counts(public, ("y_true", LABELS), metrics, by, epsilon)
+
+
+def _sides(public: PageForm, by: ByFeatures | None, epsilon: Fraction) -> Block:
+    """Return the table of predictions within the tolerance by predictions that are too high."""
     options = {"labels": public.labels.in_order, "pos_label": 1}
-    metrics = [_metric(row_of(metric)[0].name, name, **options) for name, metric in SHARES.items()]
-    return _table_block(public, take, metrics, by_group=by_group)
+    metrics = [_metric(row, name, **options) for name, row in SHARES.items()]
+    return _counts(public, (SIDES,), metrics, by, epsilon)
 
 
-def _limits_block(public: PageForm, plan: EvaluationPlan | None) -> _Block:
+def _limits_of_median(public: PageForm, epsilon: Fraction) -> Block:
     """Return two order statistics of the absolute error, which limit its median among all people."""
-    assert plan is not None  # the ranks that are searched for depend on epsilon
     values, largest = absolute_errors(check_bounds(public.setting.bounds))
+    groups = max((by.groups.size for by in public.by), default=1)  # without any all people are one
     query = quantile_query(
-        public.of("y_true", TARGETS), q=0.5, epsilon=plan[MEDIAN_LIMITS].epsilon,
+        public.of("y_true", TARGETS), q=0.5, epsilon=epsilon,  # the ranks that are searched for depend on it
         max_loss=None if largest == MAX_FLOAT else largest,
         # requirements share the probability with which limits may miss: so many ask for one at most
-        confidence=1 - 0.05 / max(1, len(public.setting.requirements) * public.most_groups),
+        confidence=1 - 0.05 / max(1, len(public.setting.requirements) * groups),
         reader=partial(targets, columns=1), values=values,
     )  # fmt: skip
-    share = Share(query, Fraction(1), public.relation, "private_quantile_interval")
-    return _Block((share,), public.pick("y_true", TARGETS), _limits_of_median)
+    return _block(query, ("y_true", TARGETS), public.relation, "private_quantile_interval", _called_median)
 
 
-def _limits_of_median(results: Sequence[Result[Any]], epsilon: float) -> Interval:
-    found: Interval = results[0].value
+def _called_median(result: Result[Any]) -> Interval:
+    found: Interval = result.value
     return replace(found, about=f"The median absolute error {POPULATION_NOTE}")
 
 
-def _shown(results: Sequence[Result[Any]], epsilon: float, *, kind: Any) -> Any:
-    """Return all that one table tells."""
-    return kind.of(results[0])
-
-
-class ByGroupToo(NamedTuple):
-    """What one table tells of all records, and of each group."""
-
-    overall: Any
-    by_group: PrivateMetricFrame
-
-
-def _both(
-    results: Sequence[Result[Any]],
-    epsilon: float,
-    *,
-    frame: Callable[[Sequence[Result[Any]], float], PrivateMetricFrame],
-    in_all: Confusion,
-) -> ByGroupToo:
-    of_all = ReleasedConfusion.of(replace(results[0], reading=in_all))
-    return ByGroupToo(of_all, frame(results, epsilon))
-
-
-def _persons_block(public: PageForm) -> _Block:
-    """Return the table of true and predicted labels in which each person counts once."""
-    labels = public.labels
-    wanted = counts_of_labels(matrix_layout(labels.size), labels)
-    take = partial(_labelled, predicted=public.predicted, features=())
-    share = Share(wanted.query(public.shape), Fraction(1), public.relation, _PAGE)
-    return _Block((share,), partial(_one, reader=take), partial(_shown, kind=ReleasedConfusion))
-
-
-def _scores_block(public: PageForm) -> _Block:
+def _scores(public: PageForm, epsilon: Fraction) -> Block:
     """Return the table of classes by bins of scores: curves, areas and metrics at thresholds."""
-    setting = public.setting
-    query = score_query(
-        area_under_roc, public.of("y_true", SCORES), labels=setting.labels,
-        pos_label=setting.pos_label, edges=setting.edges, bins=None,
-    )  # fmt: skip
-    share = Share(query, Fraction(1), public.relation, _PAGE)
-    return _Block((share,), public.pick("y_true", SCORES), partial(_shown, kind=ReleasedScores))
+    columns = ("y_true", SCORES)
+    options = {**_two_labels(public), "edges": public.setting.edges, "bins": None}
+    query = score_query(area_under_roc, public.of(*columns), **options)
+    return _block(query, columns, public.relation, tell=ReleasedScores.of)
 
 
-def _areas_block(public: PageForm) -> _Block:
+def _two_labels(public: PageForm) -> dict[str, Any]:
+    return {"labels": public.setting.labels, "pos_label": public.setting.pos_label}
+
+
+def _areas(public: PageForm, by: ByFeatures, epsilon: Fraction) -> Block:
     """Return the table of groups by classes by bins: areas and curves of each group."""
-    setting = public.setting
-    options = {"labels": setting.labels, "pos_label": setting.pos_label}
-    metric = FrameMetric("", METRICS["private_roc_auc_score"], options, None)
-    take = partial(_with_features, places=tuple(setting.places("y_true", SCORES, "feature")))
-    return _frame(public, [metric], public.of("y_true", SCORES), take, sizes=public.sizes)[1]
+    area = FrameMetric("", METRICS["private_roc_auc_score"], _two_labels(public), None)
+    return _frame(public, [area], ("y_true", SCORES), by, epsilon, sizes=by.sizes)
 
 
-def _plain_block(public: PageForm, name: str, *columns: str, **options: Any) -> _Block:
+def _errors(public: PageForm, by: ByFeatures, epsilon: Fraction) -> Block:
+    """Return the mean absolute error of each group and of all records."""
+    metrics = [_metric("mae", "", bounds=public.setting.bounds)]
+    columns = ("y_true", TARGETS)
+    return _frame(public, metrics, columns, by, epsilon, sizes=by.sizes, overall=_OVERALL)
+
+
+def _plain(public: PageForm, name: str, kind: str, epsilon: Fraction) -> Block:
     """Return the release of one metric."""
-    query = _metric(name, "", **options).planned(public.of(*columns))
-    share = Share(query, Fraction(1), public.relation, name)
-    return _Block((share,), public.pick(*columns), _result)
+    columns = ("y_true", kind)
+    options = {**_two_labels(public), "bounds": public.setting.bounds}
+    metric = _metric(name, "", **options)
+    return _block(metric.planned(public.of(*columns)), columns, public.relation, metric.row.name)
 
 
-def _loss_block(public: PageForm) -> _Block:
-    """Return the Brier score."""
-    kind, setting = public.kind, public.setting
-    options = {"labels": setting.labels, "pos_label": setting.pos_label}
-    return _plain_block(public, "private_brier_score_loss", "y_true", kind, **options)
-
-
-def _error_block(public: PageForm, *, by_group: bool) -> _Block:
-    """Return the mean absolute error, by group if there are groups."""
-    options = {"bounds": public.setting.bounds}
-    if not by_group:
-        return _plain_block(public, "private_mae", "y_true", TARGETS, **options)
-    take = partial(_with_features, places=tuple(public.setting.places("y_true", TARGETS, "feature")))
-    metric = _metric("private_mae", "", **options)
-    shape = public.of("y_true", TARGETS)
-    return _frame(public, [metric], shape, take, sizes=public.sizes, overall=_OVERALL)[1]
-
-
-def _compared_block(public: PageForm) -> _Block:
+def _compared(public: PageForm, epsilon: Fraction) -> Block:
     """Return the comparison with the other model: on how many records either is better."""
-    setting = public.setting
-    assert setting.baseline is not None
-    (at,) = setting.places("baseline")
-    if setting.is_regression:
-        shape = public.of("y_true", TARGETS, "baseline")
-        losses = paired_losses("mae", shape, {"bounds": setting.bounds})
-        reader = public.pick("y_true", TARGETS, "baseline")
-    else:
-        shape = replace(public.of_labels, arguments=(*public.of_labels.arguments, ArgumentShape()))
-        losses = paired_losses("zero_one", shape, {})
-        reader = partial(
-            _two_models, predicted=public.predicted, other=public.as_labels(setting.baseline, at)
-        )
-    query = comparison_query(losses, public.shape.n)
-    return _Block((Share(query, Fraction(1), Relation.REPLACE_ONE, "private_compare"),), reader, _value)
+    is_regression, bounds = public.setting.is_regression, {"bounds": public.setting.bounds}
+    columns = ("y_true", TARGETS if is_regression else LABELS, "baseline")
+    loss, options = ("mae", bounds) if is_regression else ("zero_one", {})
+    query = comparison_query(paired_losses(loss, public.of(*columns), options), public.shape.n)
+    return _block(query, columns, Relation.REPLACE_ONE, "private_compare", _value)
 
 
-def _two_models(
-    records: Records,
-    *,
-    predicted: Callable[[Records], NDArray[Any]],
-    other: Callable[[Records], NDArray[Any]],
-) -> list[Records]:
-    arrays = (records.arrays[0], predicted(records), other(records))
-    return [replace(records, arrays=arrays, states_columns=(records.states_columns[0], True, True))]
+def _value(result: Result[Any]) -> Any:
+    return result.value
 
 
-def _of_counts(public: PageForm, cells: int) -> Callable[[float, float], float]:
+# Which releases there are
+
+
+def _of_counts(relation: Relation, cells: int) -> Error:
     """Return the expected error of a share of the records in two average cells of a table."""
-    return partial(_error_of_counts, cells=cells, changed=1 if public.relation.private_n else 2)
+    changed = 1 if relation.private_n else 2
+    return lambda epsilon, n: expected_noise(epsilon / changed) / (2 * n / cells)
 
 
-def _error_of_counts(epsilon: float, n: float, *, cells: float, changed: int) -> float:
-    return expected_noise(epsilon / changed) / (2 * n / cells)
-
-
-def _error_of_persons(epsilon: float, n: float, *, cells: float, most: int) -> float:
-    """Return the expected error where each person counts once, at most: of as few persons as may be.
-
-    Epsilon is that of one record of up to `most`, and that of all of them is spent.
-    """
-    return _error_of_counts(epsilon * most, n / most, cells=cells, changed=2)
-
-
-def _of_area(public: PageForm, groups: int = 1) -> Callable[[float, float], float]:
-    return partial(_error_of_area, groups=groups, changed=1 if public.relation.private_n else 2)
-
-
-def _error_of_area(epsilon: float, n: float, *, groups: int, changed: int) -> float:
+def _of_area(relation: Relation, groups: int) -> Error:
     """Return the expected error of an area under the ROC curve, of classes of equal size."""
-    size, by_group = math.ceil(min(n / groups, 1e12)), groups > 1
-    bins = columns_for(size, Fraction(epsilon), by_group=by_group)
-    return expected_noise(epsilon / changed) * math.sqrt(bins / 6) / (n / groups / 2)
+    changed = 1 if relation.private_n else 2
+
+    def error(epsilon: float, n: float) -> float:
+        bins = columns_for(math.ceil(min(n / groups, 1e12)), Fraction(epsilon), by_group=groups > 1)
+        return expected_noise(epsilon / changed) * math.sqrt(bins / 6) / (n / groups / 2)
+
+    return error
 
 
-def _error_of_mean(epsilon: float, n: float, *, most: float) -> float:
-    return most * expected_noise(epsilon) / n
-
-
-def _error_of_wins(epsilon: float, n: float) -> float:
-    return expected_noise(epsilon / 2) / n
-
-
-def _error_of_loss(epsilon: float, n: float, *, numbers: float) -> float:
+def _of_loss(numbers: float) -> Error:
     """Return the expected error of losses without limit, as a part of them.
 
     Medians of ``benchmarks/page.py`` of 308a3eb, times n * epsilon: a mean or median absolute error is off by
@@ -793,7 +698,7 @@ def _error_of_loss(epsilon: float, n: float, *, numbers: float) -> float:
     normal, 110 on two real tasks and 240 where tails are those of Student's law with 3 degrees of freedom.
     Limits of a median, which count as three, are useless where n * epsilon is below 300.
     """
-    return 10.0 * numbers / (n * epsilon)
+    return lambda epsilon, n: 10.0 * numbers / (n * epsilon)
 
 
 _Laws: TypeAlias = tuple[tuple[float, float], tuple[float, float]]
@@ -801,122 +706,127 @@ _MEAN: _Laws = ((0.0085, 0.85), (0.02, 0.65))  # of an absolute error
 _ROOT: _Laws = ((0.0085, 0.75), (0.09, 0.3))  # of a squared error, whose root is off by half as much
 
 
-def _between(epsilon: float, n: float, *, laws: _Laws, numbers: float = 1) -> tuple[float, float]:
+def _between(laws: _Laws, numbers: float = 1) -> Callable[[float, float], tuple[float, float]]:
     """Return the expected error with light tails (normal errors) and with heavy ones, as a part of a metric.
 
     Heavy tails are those of Student's law with 3 degrees of freedom. Each error falls as a power of
     n * epsilon from what ``benchmarks/error_table.py`` prints at 1,000; a result near 0 is off by 1.
     """
-    light, heavy = (min(at * (1000 * numbers / (n * epsilon)) ** fall, 1.0) for at, fall in laws)
-    return min(light, heavy), max(light, heavy)
 
+    def ends(epsilon: float, n: float) -> tuple[float, float]:
+        light, heavy = (min(at * (1000 * numbers / (n * epsilon)) ** fall, 1.0) for at, fall in laws)
+        return min(light, heavy), max(light, heavy)
 
-def _portions(
-    public: PageForm, plan: EvaluationPlan | None = None
-) -> tuple[list[Portion], dict[str, Callable[[], _Block]], list[Omission]]:
-    """Return what a page could release, how, given how it divides epsilon, and what it cannot."""
-    setting, of_persons = public.setting, public
-    public = replace(public, shape=replace(public.shape, units=1))  # of which all else counts records
-    by_feature = public.by_feature
-    instead = _ALONE if setting.crossed and len(setting.places("feature")) > 1 else ""
-    blocks: dict[str, Callable[[], _Block]] = {}
-    portions: list[Portion] = []
-    left: list[Omission] = []
-
-    def add_by_groups(
-        name: str,
-        about: str,
-        weight: int,
-        block: Callable[[PageForm], _Block],
-        error: Callable[[PageForm], Callable[[float, float], float]],
-        plain: Portion | None = None,
-        between: Callable[[PageForm], Callable[[float, float], tuple[float, float]]] | None = None,
-    ) -> None:
-        """Add what is released by group, or without groups; the first of several tells all records too."""
-        for at, (by, form) in enumerate(by_feature.items()):
-            blocks[f"{name} by {by}"] = partial(block, form)
-            portions.append(
-                Portion(f"{name} by {by}", f"{about} by {by}", weight, error(form), None if at else plain,
-                        between and between(form), instead)
-            )  # fmt: skip
-        if plain is not None and not by_feature:
-            portions.append(plain)
-
-    if setting.is_regression:
-        bounded = partial(_plain_block, public, bounds=setting.bounds)
-        if public.relation.private_n:
-            left.append(Omission("The median absolute error", _NO_PRIVATE_N))
-        else:
-            portions.append(Portion("median error", "median absolute error", _ONE,
-                                    partial(_error_of_loss, numbers=1)))  # fmt: skip
-            blocks["median error"] = partial(bounded, "private_median_absolute_error", "y_true", TARGETS)
-            if public.shape.most_records == 1 and (public.shape.n or 0) >= _LEAST_OF_LIMITS:
-                portions.append(Portion(MEDIAN_LIMITS, "limits of the median absolute error", _ONE,
-                                        partial(_error_of_loss, numbers=3)))  # fmt: skip
-                blocks[MEDIAN_LIMITS] = partial(_limits_block, public, plan)
-        within = "within the tolerance and " if setting.tolerance else ""
-        about, cells = f"counts of predictions that are {within}too high", matrix_layout(2).good.size
-        sides = Portion("sides", about, _ONE, _of_counts(public, cells))
-        blocks["sides"] = partial(_sides_block, public, by_group=False)
-        add_by_groups("sides", f"{about},", _ONE, partial(_sides_block, by_group=True),
-                      lambda form: _of_counts(public, form.groups.size * cells), sides)  # fmt: skip
-        plain = Portion("absolute error", "mean absolute error", _ONE, partial(_error_of_loss, numbers=1),
-                        between=partial(_between, laws=_MEAN))  # fmt: skip
-        blocks["absolute error"] = partial(_error_block, public, by_group=False)
-        add_by_groups(
-            "absolute error", "mean absolute error, and", _SEVERAL, partial(_error_block, by_group=True),
-            lambda form: partial(_error_of_loss, numbers=_numbers_by_group(form)), plain,
-            lambda form: partial(_between, laws=_MEAN, numbers=_numbers_by_group(form)),
-        )  # fmt: skip
-        portions.append(Portion("errors", "mean squared error, its root and R2", _SEVERAL,
-                                partial(_error_of_loss, numbers=4),
-                                between=partial(_between, laws=_ROOT, numbers=2)))  # fmt: skip
-        blocks["errors"] = partial(bounded, "private_r2_score", "y_true", TARGETS)
-    else:
-        size, cells = public.labels.size, matrix_layout(public.labels.size).good.size
-        plain = Portion("labels", "counts of true and predicted labels", _SEVERAL, _of_counts(public, cells))
-        blocks["labels"] = partial(_labels_block, public, by_group=False)
-        add_by_groups("labels", f"{plain.about},", _LABELS_BY_GROUP, partial(_labels_block, by_group=True),
-                      lambda form: _of_counts(public, form.groups.size * cells), plain)  # fmt: skip
-        if cells < size**2:
-            why = "It would make recall and precision noisier: release it apart by private_confusion_matrix."
-            left.append(Omission(f"The confusion matrix of {size} labels", why))
-        if public.kind == SCORES:
-            portions.append(Portion("scores", "counts of scores of either class: curves, areas", _SEVERAL,
-                                    _of_area(public)))  # fmt: skip
-            blocks["scores"] = partial(_scores_block, public)
-            if setting.edges is None:
-                about = "counts of scores of either class,"
-                add_by_groups("scores", about, _SCORES_BY_GROUP, _areas_block,
-                              lambda form: _of_area(public, form.groups.size))  # fmt: skip
-        if public.kind in (SCORES, PROBABILITIES) and setting.edges is None:
-            most = 1 if public.kind == SCORES else 2
-            portions.append(Portion("loss", "Brier score", _ONE, partial(_error_of_mean, most=most)))
-            blocks["loss"] = partial(_loss_block, public)
-        if of_persons.shape.units > 1:
-            about = "counts of true and predicted labels, each person once"
-            error = partial(_error_of_persons, cells=cells, most=public.shape.most_records)
-            portions.append(Portion(PERSONS, about, _ONE, error))
-            blocks[PERSONS] = partial(_persons_block, of_persons)
-    if setting.baseline is not None:
-        if public.relation.private_n:
-            left.append(Omission("Which model is better", _NO_PRIVATE_N))
-        elif public.shape.most_records > 1:
-            left.append(Omission("Which model is better", _OF_PERSONS))
-        else:
-            portions.append(Portion("comparison", "on how many records either model is better", _ONE,
-                                    _error_of_wins))  # fmt: skip
-            blocks["comparison"] = partial(_compared_block, public)
-    return portions, blocks, left
+    return ends
 
 
 _ALONE = " Groups by each feature alone are larger: crossed=False."
+_MATRIX = "It would make recall and precision noisier: release it apart by private_confusion_matrix."
 
 
-def _numbers_by_group(form: PageForm) -> float:
-    """Return as how many numbers those of all groups count, where each has its part of epsilon."""
-    times = form.groups.size * (1 if form.sizes is not None or form.relation.private_n else 2)
-    return times / (1 - float(_OVERALL))
+def offered(public: PageForm) -> Iterator[Portion | Omission]:
+    """Yield what a page could release, and what it cannot, with the reason."""
+    setting, of_persons = public.setting, public
+    public = replace(public, shape=replace(public.shape, units=1))  # of which all else counts records
+    relation, most = public.relation, public.shape.most_records
+    yield from _of_targets(public) if setting.is_regression else _of_labels(public)
+    if of_persons.shape.units > 1:
+        about = "counts of true and predicted labels, each person once"
+        # epsilon is that of one record, but each person counts once, and there are as few as may be
+        counts = _of_counts(Relation.REPLACE_ONE, matrix_layout(public.labels.size).good.size)
+        block = partial(_labels, of_persons, None)
+        yield Portion(PERSONS, about, _ONE, lambda epsilon, n: counts(epsilon * most, n / most), block)
+    if setting.baseline is not None and (relation.private_n or most > 1):
+        yield Omission("Which model is better", _NO_PRIVATE_N if relation.private_n else _OF_PERSONS)
+    elif setting.baseline is not None:
+        about = "on how many records either model is better"
+        wins = partial(_compared, public)
+        yield Portion("comparison", about, _ONE, lambda epsilon, n: expected_noise(epsilon / 2) / n, wins)
+
+
+def portions_of(public: PageForm) -> list[Portion]:
+    """Return what a page could release."""
+    return [one for one in offered(public) if isinstance(one, Portion)]
+
+
+def _by_groups(
+    public: PageForm, of: Callable[[ByFeatures], Portion], plain: Portion | None = None
+) -> Iterator[Portion]:
+    """Yield what is released by group, or without groups; the first of several tells all records too."""
+    several = public.setting.crossed and len(public.setting.places("feature")) > 1
+    for at, by in enumerate(public.by):
+        one = of(by)
+        yield replace(
+            one, name=f"{one.name} by {by.name}", about=f"{one.about} by {by.name}",
+            without=None if at else plain, instead=_ALONE if several else "",
+        )  # fmt: skip
+    if plain is not None and not public.by:
+        yield plain
+
+
+def _of_targets(public: PageForm) -> Iterator[Portion | Omission]:
+    """Yield what is released of targets."""
+    relation, shape = public.relation, public.shape
+
+    def plain(name: str, about: str, weight: int, metric: str, numbers: int, between: Any = None) -> Portion:
+        block = partial(_plain, public, metric, TARGETS)
+        return Portion(name, about, weight, _of_loss(numbers), block, between=between)
+
+    if relation.private_n:
+        yield Omission("The median absolute error", _NO_PRIVATE_N)
+    else:
+        yield plain("median error", "median absolute error", _ONE, "median_absolute_error", 1)
+        if shape.most_records == 1 and (shape.n or 0) >= _LEAST_OF_LIMITS:
+            about, limits = "limits of the median absolute error", partial(_limits_of_median, public)
+            yield Portion(MEDIAN_LIMITS, about, _ONE, _of_loss(3), limits)
+    within = "within the tolerance and " if public.setting.tolerance else ""
+    about = f"counts of predictions that are {within}too high"
+    yield from _counted(public, SIDES, about, (_ONE, _ONE), _sides)
+
+    def by_group(by: ByFeatures) -> Portion:
+        # each group has its part of epsilon, of which a record that changes groups costs two
+        times = by.groups.size * (1 if by.sizes is not None or relation.private_n else 2)
+        numbers = times / (1 - float(_OVERALL))
+        return Portion("absolute error", "mean absolute error, and", _SEVERAL, _of_loss(numbers),
+                       partial(_errors, public, by), between=_between(_MEAN, numbers))  # fmt: skip
+
+    alone = plain("absolute error", "mean absolute error", _ONE, "mae", 1, _between(_MEAN))
+    yield from _by_groups(public, by_group, alone)
+    yield plain("errors", "mean squared error, its root and R2", _SEVERAL, "r2", 4, _between(_ROOT, 2))
+
+
+def _of_labels(public: PageForm) -> Iterator[Portion | Omission]:
+    """Yield what is released of labels, scores and probabilities."""
+    relation, kind, size = public.relation, public.kind, public.labels.size
+    about = "counts of true and predicted labels"
+    yield from _counted(public, LABELS, about, (_SEVERAL, _LABELS_BY_GROUP), _labels)
+    if matrix_layout(size).good.size < size**2:
+        yield Omission(f"The confusion matrix of {size} labels", _MATRIX)
+    if kind == SCORES:
+        about, block = "counts of scores of either class", partial(_scores, public)
+        yield Portion(SCORES, f"{about}: curves, areas", _SEVERAL, _of_area(relation, 1), block)
+    if kind == LABELS or public.setting.edges is not None:
+        return
+    if kind == SCORES:
+        yield from _by_groups(public, lambda by: Portion(
+            SCORES, f"{about},", _SCORES_BY_GROUP, _of_area(relation, by.groups.size),
+            partial(_areas, public, by),
+        ))  # fmt: skip
+    most = 1 if kind == SCORES else 2
+    yield Portion("loss", "Brier score", _ONE, lambda epsilon, n: most * expected_noise(epsilon) / n,
+                  partial(_plain, public, "brier_score_loss", kind))  # fmt: skip
+
+
+def _counted(
+    public: PageForm, name: str, about: str, weights: tuple[int, int], block: Callable[..., Block]
+) -> Iterator[Portion]:
+    """Yield a table of counts, with these weights without groups and by group."""
+    cells = matrix_layout(public.labels.size).good.size
+    error = partial(_of_counts, public.relation)
+    alone = Portion(name, about, weights[0], error(cells), partial(block, public, None))
+    yield from _by_groups(public, lambda by: Portion(
+        name, f"{about},", weights[1], error(by.groups.size * cells), partial(block, public, by)
+    ), alone)  # fmt: skip
 
 
 _FAVOUR = 2  # so many times as much of epsilon has a release that requirements need
@@ -924,14 +834,15 @@ _FAVOUR = 2  # so many times as much of epsilon has a release that requirements 
 
 def planned(public: PageForm, favoured: Collection[str] = ()) -> EvaluationPlan:
     """Return how a page divides epsilon; these releases have a larger part of it, where it is not stated."""
-    portions, _, left = _portions(public)
     portions = [
-        replace(one, weight=_FAVOUR * one.weight) if one.name in favoured else one for one in portions
+        replace(one, weight=_FAVOUR * one.weight) if one.name in favoured else one
+        for one in portions_of(public)
     ]
     n = public.setting.n if public.shape.n is None else public.shape.n
     if n == 0:
         raise ValueError("Found array with 0 sample(s) while a minimum of 1 is required.")
     plan = divided(portions, public.epsilon, n, public.setting.split, public.shape.most_records)
+    left = tuple(one for one in offered(public) if isinstance(one, Omission))
     return replace(plan, left_out=(*plan.left_out, *left))
 
 
@@ -941,23 +852,21 @@ def times_as_wide(evaluated: PageRelease) -> float | None:
     That is made of the counts of right labels; without groups these have the usual part of epsilon. None
     without a table of labels by group, and where ranges among all people there are none.
     """
-    shape, n = evaluated.form["shape"], evaluated.plan.n
+    public, n = evaluated.public, evaluated.plan.n
     first = next((one for one in evaluated.plan.parts if one.name.startswith("labels by ")), None)
-    if first is None or n is None or shape.most_records > 1:
+    if first is None or n is None or public.shape.most_records > 1:
         return None
-    setting = Setting.of(evaluated.asked)
-    public = PageForm(setting, shape, evaluated.relation, evaluated.form["sizes"], evaluated.epsilon)
-    portions, _, _ = _portions(public)
-    alone = {one.name: one.weight for one in portions if " by " not in one.name} | {"labels": _SEVERAL}
-    without = evaluated.epsilon * Fraction(alone["labels"], sum(alone.values()))
+    alone = {one.name: one.weight for one in portions_of(public) if " by " not in one.name} | {
+        LABELS: _SEVERAL
+    }
+    without = public.epsilon * Fraction(alone[LABELS], sum(alone.values()))
     changed = 1 if public.relation.private_n else 2
 
     def variance(part: Fraction, tables: int) -> float:
         noise = min(expected_noise(float(part) / changed), COUNT_LIMIT)  # of one count
         return 1 / (4 * n) + tables * public.labels.size * 2 * noise**2 / n**2
 
-    groups = next(iter(public.by_feature.values())).groups.size
-    return math.sqrt(variance(first.epsilon, groups) / variance(without, 1))
+    return math.sqrt(variance(first.epsilon, public.by[0].groups.size) / variance(without, 1))
 
 
 def plan_of_page(public: PageForm, plan: EvaluationPlan) -> Together:
@@ -967,8 +876,10 @@ def plan_of_page(public: PageForm, plan: EvaluationPlan) -> Together:
     each release has its epsilon / k for one of them; see `Query`. Where each person counts once the units of
     all records of one are what `TableOf` pays for.
     """
-    makers = _portions(public, plan)[1]
-    blocks = {part.name: makers[part.name]() for part in plan.parts}
+    portions = portions_of(public)
+    portions += [one.without for one in portions if one.without is not None]
+    makers = {one.name: one.block for one in portions}
+    blocks = {part.name: makers[part.name](part.epsilon) for part in plan.parts}
     shares = tuple(
         replace(
             share,
@@ -976,10 +887,11 @@ def plan_of_page(public: PageForm, plan: EvaluationPlan) -> Together:
             query=replace(share.query, most_records=1 if name == PERSONS else public.shape.most_records),
         )
         for name, block in blocks.items()
-        for share in block.shares
+        for share in block.plan.shares
     )
-    made = tuple((name, len(block.shares), block.combine) for name, block in blocks.items())
-    reader = partial(_pieces, readers={name: block.reader for name, block in blocks.items()})
+    wanted = tuple((name == PERSONS, block.columns, block.plan.reader) for name, block in blocks.items())
+    made = {name: (len(one.plan.shares), one.plan.combine, one.tell) for name, one in blocks.items()}
+    reader = partial(_pieces, wanted=wanted, places=public.places, made=public.made)
     kept = replace(public, shape=public.shape.of_any_records())
     combine = partial(_evaluated, public=kept, plan=plan, made=made)
     # a page that knows the sizes of groups shows and stores them, whatever it releases by group
@@ -987,12 +899,25 @@ def plan_of_page(public: PageForm, plan: EvaluationPlan) -> Together:
 
 
 def _pieces(
-    records: Records, *, readers: Mapping[str, Callable[[Records], Sequence[Records]]]
+    records: Records,
+    *,
+    wanted: Sequence[tuple[bool, tuple[str, ...], Callable[[Records], Sequence[Records]]]],
+    places: Mapping[str, tuple[int, ...]],
+    made: Mapping[str, Callable[[Records], list[NDArray[Any]]]],
 ) -> list[Records]:
-    plain = replace(records, units=None)
-    return [
-        piece for name, reader in readers.items() for piece in reader(records if name == PERSONS else plain)
-    ]
+    """Return the records of each share of a page; where each person counts once with their units."""
+    known: dict[str, list[tuple[NDArray[Any], bool]]] = {}
+    for name in {column: None for _, columns, _ in wanted for column in columns}:
+        if name in made:
+            known[name] = [(array, True) for array in made[name](records)]
+        else:
+            known[name] = [(records.arrays[at], records.states_columns[at]) for at in places[name]]
+    pieces: list[Records] = []
+    for has_units, columns, reader in wanted:
+        arrays, stated = zip(*(one for name in columns for one in known[name]), strict=True)
+        units = records.units if has_units else None
+        pieces += reader(replace(records, arrays=arrays, states_columns=stated, units=units))
+    return pieces
 
 
 def _evaluated(
@@ -1000,11 +925,8 @@ def _evaluated(
     *,
     public: PageForm,
     plan: EvaluationPlan,
-    made: Sequence[tuple[str, int, Callable[[Sequence[Result[Any]], float], Any]]],
+    made: Mapping[str, tuple[int, Callable[[Sequence[Result[Any]]], Any], Callable[[Any], Any]]],
 ) -> PageRelease:
-    left, released = list(results), {}
-    for name, size, combine in made:
-        these, left = left[:size], left[size:]
-        released[name] = combine(these, float(plan[name].epsilon))
-    form = {"shape": public.shape, "sizes": public.sizes, "plan": plan}
-    return PageRelease(public.setting.asked(), form, public.epsilon, public.relation, plan, released, results)
+    left = iter(results)
+    released = {name: tell(combine(list(islice(left, size)))) for name, (size, combine, tell) in made.items()}
+    return PageRelease(public, plan, released, results)

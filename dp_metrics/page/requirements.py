@@ -20,9 +20,9 @@ from dp_metrics.metrics.numbers import Number
 from dp_metrics.page.page_numbers import EACH_ONCE, FOR_WHOM, METRICS, numbers_of
 from dp_metrics.page.page_plan import MEDIAN_LIMITS, EvaluationPlan, PageForm, PageRelease, plan_of_page
 from dp_metrics.page.setting import PROBABILITIES, SCORES
+from dp_metrics.release.query import Terms
 from dp_metrics.release.release import Release
 from dp_metrics.release.released import Interval
-from dp_metrics.release.terms import Terms
 
 PASS, FAIL, CANNOT_TELL = "pass", "fail", "cannot tell"
 
@@ -33,6 +33,10 @@ _COMPARED: dict[str, Callable[[float, float], bool]] = {
     "<": operator.lt,
 }
 _REQUIREMENT = re.compile(r"\s*(.+\S)\s*(>=|<=|>|<)\s*([^<>=]+?)\s*")
+
+
+class RequirementError(ValueError):
+    """A requirement is of no number that a page has: it was misspelled, whatever the records are."""
 
 
 @dataclass(frozen=True)
@@ -178,12 +182,11 @@ def expanded(numbers: Mapping[str, Number], requirements: Any) -> dict[str, tupl
 
     Raises
     ------
-    ValueError
-        If the page has no such number.
+    RequirementError
+        If the page has no such number, or two requirements are of one.
     """
-    asked = requirements if isinstance(requirements, Mapping) else parsed(requirements)
     found: dict[str, tuple[str, float]] = {}
-    for name, pair in asked.items():
+    for name, pair in parsed(spelled(requirements)).items():
         names = [name]
         if name.endswith(EACH):
             metric = name.removesuffix(EACH)
@@ -194,10 +197,12 @@ def expanded(numbers: Mapping[str, Number], requirements: Any) -> dict[str, tupl
         for one in names or [name]:
             if one not in numbers:
                 known = ", ".join(numbers)
-                raise ValueError(f"{one!r} is no number of this page: {known}.{did_you_mean(one, numbers)}")
+                raise RequirementError(
+                    f"{one!r} is no number of this page: {known}.{did_you_mean(one, numbers)}"
+                )
             if one in found:
-                raise ValueError(_TWICE.format(one))
-            found[one] = _pair(one, pair)
+                raise RequirementError(_TWICE.format(one))
+            found[one] = pair
     return found
 
 
@@ -207,7 +212,7 @@ def checked(numbers: Mapping[str, Number], requirements: Any, *, about: str, con
     sure = check_confidence(confidence)
     if not requirements:
         raise ValueError("requirements must be texts such as 'recall >= 0.8', or {'recall': ('>=', 0.8)}.")
-    asked = expanded(numbers, [requirements] if isinstance(requirements, str) else requirements)
+    asked = expanded(numbers, requirements)
     each = 1 - (1 - sure) / len(asked)
     verdicts = {name: _verdict(numbers[name], *pair, about, each) for name, pair in asked.items()}
     return Verdicts(verdicts, about, sure)
@@ -250,7 +255,7 @@ def needed_releases(public: PageForm, plan: EvaluationPlan) -> frozenset[str]:
 
     Raises
     ------
-    ValueError
+    RequirementError
         If a requirement is of no number of this page; nothing is spent yet.
     """
     numbers = {one.name: one for one in numbers_of(rehearsed(public, plan))}

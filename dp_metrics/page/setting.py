@@ -154,15 +154,13 @@ class Setting:
             del options["crossed"]
         return {name: value for name, value in options.items() if name not in late or value}
 
+    def called(self, feature: int) -> str:
+        """Return what one of several features is called: its name or its place."""
+        return self.feature_names[feature] if self.feature_names else f"feature {feature + 1}"
+
     def places(self, *names: str) -> list[int]:
         """Return the places of the columns of these names."""
         return [at for name in names for at, column in enumerate(self.columns) if column == name]
-
-
-def called(asked: Mapping[str, Any], feature: int) -> str:
-    """Return what one of several features is called in a page that was asked for: its name or its place."""
-    names = asked.get("feature_names")
-    return str(names[feature]) if names else f"feature {feature + 1}"
 
 
 def names_of_features(sensitive_features: Any) -> tuple[str, ...]:

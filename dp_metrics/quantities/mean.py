@@ -14,44 +14,60 @@ from typing import Any, Self, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from dp_metrics._random import Entropy
 from dp_metrics.inputs.arrays import Records
 from dp_metrics.inputs.losses import RecordLoss, clamp, with_largest
 from dp_metrics.inputs.options import MAX_FLOAT, Floats, limit_of
 from dp_metrics.mechanisms import Geometric, Mechanism
 from dp_metrics.mechanisms._base import NEEDS_LIMIT
-from dp_metrics.quantities.base import Noise, Number, Totals, ranks_known
-from dp_metrics.quantities.tables import noise_of_cells
-from dp_metrics.sensitivity.aggregates import (
-    ByLevel,
-    Largest,
-    LargestPairs,
-    exact_difference,
-    largest_of_both,
-    largest_pairs,
-    levels_of_both,
-    sum_of_levels,
+from dp_metrics.mechanisms.geometric import SpreadLaw
+from dp_metrics.quantities.base import (
+    Draw,
+    Noise,
+    Number,
+    OneStage,
+    Output,
+    Totals,
+    ranks_known,
+    rehearse_law,
 )
+from dp_metrics.quantities.tables import noise_of_cells
 from dp_metrics.sensitivity.exact import (
     BLOCK,
     LEVEL_BITS,
     LEVELS,
     UNIT_BITS,
     BlockSums,
+    ByLevel,
+    Largest,
     LevelSums,
+    Pairs,
+    exact_difference,
     exact_sum,
     float_units,
     in_blocks,
     in_units,
+    largest_of_both,
+    largest_pairs,
     level_from,
     level_mantissa,
     level_units,
+    levels_of_both,
     rounded_quotient,
     rounded_quotients,
+    sum_of_levels,
     to_units,
 )
-from dp_metrics.sensitivity.extremes import ClippedSum, Extremes, order_statistic
-from dp_metrics.sensitivity.noisy_sums import Sums, ratio_sums
-from dp_metrics.sensitivity.output_bounds import BoundsFacts, OutputBounds, padded
+from dp_metrics.sensitivity.output_bounds import (
+    BoundsFacts,
+    ClippedSum,
+    Extremes,
+    OutputBounds,
+    Sums,
+    order_statistic,
+    padded,
+    ratio_sums,
+)
 
 _TINY = math.ulp(0.0)  # a sensitivity must not be rounded down to none
 
@@ -76,7 +92,7 @@ class MeanOf(Number):
     record_loss: RecordLoss
     column: int | None = None
 
-    has_extremes = has_sums = is_mean = True
+    has_extremes = has_sums = True
 
     @property
     def may_be_heavy(self) -> bool:
@@ -130,6 +146,12 @@ class MeanOf(Number):
         # bounds may be so close that the cap is 0
         return rounded_quotient(totals.size * max(float_units(totals.largest), 1), totals.weight)
 
+    def noise(self, mechanism: Mechanism, totals: Totals | None, epsilon: Fraction) -> Noise | None:
+        """Return the noise of a mean with its spread, if the mechanism is geometric and there is one."""
+        if not isinstance(mechanism, Geometric) or totals is None or not self.facts(totals, 1).has_spread:
+            return None
+        return MeanWithSpread(self, mechanism, totals, None, epsilon)
+
     def sums(self, stats: MeanStats | None = None) -> Sums:
         """Return the sum of the losses, and what is left of it to the cap."""
         cap = self.record_loss.cap
@@ -143,7 +165,8 @@ class MeanOf(Number):
         weights, cap = PublicWeights.of(records), self.record_loss.cap
         terms: Terms = partial(self._terms, self._arrays(records), weights)
         limits, limit, done = weights.limits(cap), limit_of(cap if weights.are_plain else None), 0
-        largest, pairs, smallest = Largest(ranks), LargestPairs(ranks), Largest(ranks, sign=-1)
+        largest, smallest = Largest(ranks), Largest(ranks, sign=-1)
+        headroom: Pairs = np.empty(0), np.empty(0)
         sums, levels, total = BlockSums(), LevelSums() if forget else None, 0
         with np.errstate(all="ignore"):  # a loss that overflows is clipped; a warning would tell of it
             for block, high in terms():
@@ -157,11 +180,11 @@ class MeanOf(Number):
                 else:
                     levels.add(block)
                 if limits is not None:
-                    pairs.add(*exact_difference(limits[done : done + block.size], block))
+                    of_block = exact_difference(limits[done : done + block.size], block)
+                    headroom = largest_pairs(headroom, of_block, ranks)
                 elif cap is not None:
                     smallest.add(block, float(block.min()))
                 done += block.size
-            headroom = pairs.values, pairs.rest
             if limits is None and cap is not None:
                 headroom = exact_difference(np.asarray(cap), smallest.in_order())
         by_level = None if levels is None else levels.found()
@@ -194,6 +217,36 @@ class MeanOf(Number):
 
 
 @dataclass(frozen=True, eq=False)
+class MeanWithSpread(OneStage):
+    """A mean of numbers from 0 to a public limit, by the geometric mechanism, and its spread.
+
+    The law of the mean tells the lattice and the noise of both: see `spread_noise`. In units of the limit a
+    record moves the mean and the spread together by at most 1 / n (`MeanStats.spread`). That is at most so
+    many steps as the law allows for the mean alone, which has room for its rounding to a float. Rounding each
+    to the lattice adds less than a step to its change, so the whole numbers move by at most one step more
+    together.
+    """
+
+    mechanism: Geometric
+
+    forgets = True  # the spread follows from sums by level
+
+    def law(self, stats: Any, count: int | None) -> SpreadLaw:
+        """Return the law of both."""
+        law = self.mechanism.output_distribution(self.bounds(stats), self.epsilon)
+        return SpreadLaw(law, stats.spread(), self.epsilon)
+
+    def prepare(self, stats: Any) -> Draw:
+        """Return the draw."""
+        rehearse_law(self.mechanism, self.epsilon, self.facts(1))
+        return partial(self._draw_both, self.law(stats, None))
+
+    def _draw_both(self, law: SpreadLaw, entropy: Entropy, count: int | None) -> Output:
+        value, spread = law.release_both(entropy)
+        return Output(value, {"spread": spread}, count)
+
+
+@dataclass(frozen=True, eq=False)
 class ShareOf(MeanOf):
     """Public: the share of the records whose loss is 1; the loss of all others is 0.
 
@@ -202,7 +255,6 @@ class ShareOf(MeanOf):
     """
 
     may_be_heavy = False
-    is_share = True
 
     def noise(self, mechanism: Mechanism, totals: Totals | None, epsilon: Fraction) -> Noise | None:
         """Return noise of two counts, if the mechanism is geometric and records count alike."""
@@ -291,7 +343,7 @@ class MeanStats:
     capacity: int | None
     total: int
     largest: Floats
-    headroom: tuple[Floats, Floats]
+    headroom: Pairs
     by_level: ByLevel | None
     terms: Terms | None
 
@@ -304,13 +356,12 @@ class MeanStats:
     def merge(self, other: Self) -> Self:
         """Return the stats of the records of both."""
         assert self.capacity is not None
-        values, rest = (np.concatenate(both) for both in zip(self.headroom, other.headroom, strict=True))
         return replace(
             self,
             totals=self.totals.merge(other.totals),
             total=self.total + other.total,
             largest=largest_of_both(self.largest, other.largest, self.capacity),
-            headroom=largest_pairs(values, rest, self.capacity),
+            headroom=largest_pairs(self.headroom, other.headroom, self.capacity),
             by_level=levels_of_both(self.by_level, other.by_level),
         )
 

@@ -15,11 +15,8 @@ from dp_metrics.inputs.arrays import Records
 from dp_metrics.inputs.options import Floats
 from dp_metrics.mechanisms import Hazard, Mechanism
 from dp_metrics.mechanisms.hazard import HazardLaw, hazard_law
-from dp_metrics.quantities.base import Draw, Noise, Number, Output, Quantity, Totals
-from dp_metrics.quantities.counts_noise import CountsNoise
-from dp_metrics.quantities.noises import OneStage
-from dp_metrics.quantities.tables import Rates, TableLaw
-from dp_metrics.sensitivity.aggregates import OrderAggregate
+from dp_metrics.quantities.base import Draw, Noise, Number, OneStage, Output, Quantity, Totals
+from dp_metrics.quantities.tables import CountsNoise, Rates, TableLaw
 from dp_metrics.sensitivity.output_bounds import (
     BoundsFacts,
     OutputBounds,
@@ -76,7 +73,7 @@ class OrderStats:
     def bounds(self, ranks: int, private_n: bool) -> OutputBounds:
         """Return the output bounds of the order statistic."""
         rank, limit = self.quantity.rank(self.x.size), self.quantity.limit
-        return order_statistic_bounds(OrderAggregate.from_data(self.x, rank, capacity=ranks, limit=limit))
+        return order_statistic_bounds(self.x, rank, ranks, limit)
 
 
 OF_SUMS = Fraction(2, 3)

@@ -17,16 +17,12 @@ from dp_metrics._random import Entropy, discrete_laplace
 from dp_metrics.inputs.arrays import Records
 from dp_metrics.inputs.options import Floats
 from dp_metrics.mechanisms import Hazard, Mechanism
-from dp_metrics.mechanisms._base import Limits, rehearse_law
-from dp_metrics.mechanisms._laws import ApproximateLaw, cells, geometric_quantiles
+from dp_metrics.mechanisms._laws import ApproximateLaw, Limits, cells, geometric_quantiles
 from dp_metrics.mechanisms.geometric import largest_noise
 from dp_metrics.mechanisms.hazard import HazardLaw, hazard_law, hazard_limits
-from dp_metrics.quantities.base import Draw, Noise, Number, Output, Totals
-from dp_metrics.quantities.noises import OneStage
-from dp_metrics.sensitivity.noisy_sums import Sums
-from dp_metrics.sensitivity.output_bounds import (
-    BoundsFacts,
-    OutputBounds,
+from dp_metrics.quantities.base import Draw, Noise, Number, OneStage, Output, Totals, rehearse_law
+from dp_metrics.sensitivity.output_bounds import BoundsFacts, OutputBounds, Sums
+from dp_metrics.sensitivity.score_bounds import (
     RankedScores,
     calibration_bounds,
     calibration_bounds_private_n,
@@ -82,8 +78,7 @@ class RankingOf(Number):
         """Return noise that follows the sizes of the classes, for hazard selection without a resolution."""
         if not (isinstance(mechanism, Hazard) and mechanism.needs_count):
             return None
-        rule = HazardByClass(mechanism.scale or _SCALE, epsilon, None if totals is None else totals.n)
-        return NoisyRanking(self, rule, totals)
+        return NoisyRanking(self, mechanism.scale or _SCALE, totals, epsilon)
 
     def stats(self, records: Records, totals: Totals, ranks: int, *, forget: bool = False) -> RankingStats:
         """Return the scores in order, by class, of places of labels and scores."""
@@ -106,17 +101,19 @@ class RankingStats:
 
 
 @dataclass(frozen=True)
-class HazardByClass:
-    """Hazard selection with a resolution that follows from a noisy size of the smaller class: public facts.
+class NoisyRanking(Noise):
+    """A ranking loss, by hazard selection with a resolution from noisy sizes of the classes.
 
     Parameters
     ----------
+    quantity : RankingOf
+        What is released.
     scale : float
         Of the grid.
+    totals : Totals or None
+        As in `noise_of`.
     epsilon : Fraction
         What the sizes and the release cost together.
-    n : int or None
-        Number of records, where it is public.
 
     Notes
     -----
@@ -125,9 +122,20 @@ class HazardByClass:
     them, or on both, costs epsilon / 20. What follows from noisy sizes is post-processing.
     """
 
+    quantity: RankingOf
     scale: float
+    totals: Totals | None
     epsilon: Fraction
-    n: int | None
+
+    @property
+    def name(self) -> str:
+        """The mechanism with its parameters."""
+        return f"two-sided geometric noise, {Hazard(scale=self.scale)!r}"
+
+    @property
+    def n(self) -> int | None:
+        """Number of records, where it is public."""
+        return None if self.totals is None else self.totals.n
 
     @property
     def rate(self) -> Fraction:
@@ -161,48 +169,23 @@ class HazardByClass:
         resolution = 1.0 / (smaller * float(self.epsilon) / 30 + 2.5)
         return Hazard(resolution=max(resolution, _FINEST), scale=self.scale)
 
-
-@dataclass(frozen=True, eq=False)
-class NoisyRanking(Noise):
-    """A ranking loss, by hazard selection with a resolution from noisy sizes of the classes.
-
-    Parameters
-    ----------
-    quantity : RankingOf
-        What is released.
-    rule : HazardByClass
-        The rule.
-    totals : Totals or None
-        As in `noise_of`.
-    """
-
-    quantity: RankingOf
-    rule: HazardByClass
-    totals: Totals | None
-
-    @property
-    def name(self) -> str:
-        """The mechanism with its parameters."""
-        return f"two-sided geometric noise, {Hazard(scale=self.rule.scale)!r}"
-
     @cached_property
     def ranks(self) -> int:
         """How many ranks the finest resolution uses."""
-        rule = self.rule
-        finest = OneStage(self.quantity, rule.given(rule.most), self.totals, None, rule.hazard_epsilon)
+        finest = OneStage(self.quantity, self.given(self.most), self.totals, None, self.hazard_epsilon)
         return min(finest.ranks, _MOST_RANKS)
 
     def law(self, stats: RankingStats, count: int | None = None) -> RankingLaw:
         """Return the law of the sizes and the loss."""
         positives, negatives = stats.ranked.counts
         sizes = (positives, negatives) if self.totals is None else (positives,)
-        return RankingLaw(self.rule, stats.bounds(self.ranks, self.totals is None), sizes)
+        return RankingLaw(self, stats.bounds(self.ranks, self.totals is None), sizes)
 
     def prepare(self, stats: RankingStats) -> Draw:
         """Return the draw, after laws of a made-up number at the coarsest and the finest resolution."""
-        for smaller in (1, self.rule.most):
+        for smaller in (1, self.most):
             facts = self.quantity.facts(self.totals, self.ranks)
-            rehearse_law(self.rule.given(smaller), self.rule.hazard_epsilon, facts)
+            rehearse_law(self.given(smaller), self.hazard_epsilon, facts)
         return partial(self._draw, self.law(stats))
 
     def _draw(self, law: RankingLaw, entropy: Entropy, count: int | None) -> Output:
@@ -230,11 +213,11 @@ class NoisyRanking(Noise):
         So a least size, wrong with a part of the miss, makes limits like those of such a mean. The least
         favourable data are a few positives below all negatives.
         """
-        rule, sizes, of_size = self.rule, self.sizes(output), _SIZE_MISS * miss
+        sizes, of_size = self.sizes(output), _SIZE_MISS * miss
         # a class of none has the bounds of a class of one: any area, as soon as one record changes
-        least = max(rule.least(sizes, of_size), 1)
+        least = max(self.least(sizes, of_size), 1)
         facts = replace(self.quantity.facts(self.totals, self.ranks), sensitivity=1.0 / least)
-        law = partial(rule.given(rule.smaller(sizes)).output_distribution, epsilon=rule.hazard_epsilon)
+        law = partial(self.given(self.smaller(sizes)).output_distribution, epsilon=self.hazard_epsilon)
         return hazard_limits(law, output.value, facts, self.ranks, miss - of_size).within(0.0, 1.0)
 
     def sizes(self, output: Output) -> tuple[int, ...]:
@@ -243,7 +226,7 @@ class NoisyRanking(Noise):
 
     def too_noisy(self, records: Fraction) -> str | None:
         """Return a warning if so few records tell little of an area."""
-        return self.quantity.too_noisy(self.rule.epsilon, records)
+        return self.quantity.too_noisy(self.epsilon, records)
 
     def note(self, output: Output) -> str | None:
         """Return what the noisy sizes tell of the bias of the area, if it may be large.
@@ -251,14 +234,14 @@ class NoisyRanking(Noise):
         The noise of a size times epsilon has a mean of 20 whatever epsilon is, so that the size itself does
         not tell whether it is below 20: what counts is the least one with confidence.
         """
-        rule, sizes = self.rule, self.sizes(output)
-        smaller, least = rule.smaller(sizes), rule.least(sizes, _MISS)
-        share = next((share for most, share in _HIDDEN if least * rule.epsilon < most), None)
+        sizes = self.sizes(output)
+        smaller, least = self.smaller(sizes), self.least(sizes, _MISS)
+        share = next((share for most, share in _HIDDEN if least * self.epsilon < most), None)
         if share is None:
             return None
         return (
             f"Biased towards 1: by the noisy count the smaller class has about {smaller} records, at least "
-            f"{least} with confidence 95 %. With so few at epsilon {float(rule.epsilon):.3g} {share} of "
+            f"{least} with confidence 95 %. With so few at epsilon {float(self.epsilon):.3g} {share} of "
             "1 - AUC may be hidden. Do not conclude that the model is good, and do not compare this area "
             "with others."
         )
@@ -269,8 +252,8 @@ class RankingLaw(ApproximateLaw):
 
     Parameters
     ----------
-    rule : HazardByClass
-        The rule.
+    rule : NoisyRanking
+        What is public.
     bounds : OutputBounds
         What the mechanism sees of the data.
     sizes : tuple of int
@@ -282,7 +265,7 @@ class RankingLaw(ApproximateLaw):
     probability, as do those of the number given these.
     """
 
-    def __init__(self, rule: HazardByClass, bounds: OutputBounds, sizes: tuple[int, ...]) -> None:
+    def __init__(self, rule: NoisyRanking, bounds: OutputBounds, sizes: tuple[int, ...]) -> None:
         self.rule, self.sizes, self._bounds = rule, sizes, bounds
 
     def release(self, entropy: Entropy) -> tuple[float, tuple[int, ...]]:

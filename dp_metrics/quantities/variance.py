@@ -13,16 +13,15 @@ from dp_metrics.inputs.arrays import Records, float_block
 from dp_metrics.inputs.options import MAX_FLOAT, Floats
 from dp_metrics.mechanisms._base import NEEDS_LIMIT
 from dp_metrics.quantities.base import Number, Totals
-from dp_metrics.sensitivity.aggregates import VarianceAggregate
-from dp_metrics.sensitivity.exact import in_blocks
-from dp_metrics.sensitivity.extremes import Extremes, variance_extremes, width_of
-from dp_metrics.sensitivity.noisy_sums import Sums, variance_sums
-from dp_metrics.sensitivity.output_bounds import (
-    BoundsFacts,
-    OutputBounds,
+from dp_metrics.sensitivity.exact import VarianceAggregate, in_blocks
+from dp_metrics.sensitivity.output_bounds import BoundsFacts, Extremes, OutputBounds, Sums
+from dp_metrics.sensitivity.variance_bounds import (
     variance_bounds,
     variance_bounds_private_n,
+    variance_extremes,
     variance_facts,
+    variance_sums,
+    width_of,
 )
 
 
@@ -55,12 +54,7 @@ class VarianceOf(Number):
 
     def facts(self, totals: Totals | None, ranks: int) -> BoundsFacts:
         """Return what is public of the output bounds."""
-        if totals is not None:
-            return variance_facts(totals.n, self.bounds, ranks)
-        usual = variance_facts(1, self.bounds, 0)
-        return BoundsFacts(
-            output_range=usual.output_range, monotonic=False, n=None, record_limit=usual.record_limit
-        )
+        return variance_facts(None if totals is None else totals.n, self.bounds, ranks)
 
     def highest(self, totals: Totals | None) -> float:
         """Return the squared width of the bounds: mechanisms are told no more, whatever n is."""

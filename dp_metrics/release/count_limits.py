@@ -8,20 +8,20 @@ from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, lru_cache
 from itertools import accumulate
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
+from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import erfcx, ndtr, ndtri
 
 from dp_metrics.inputs.options import Floats
-from dp_metrics.mechanisms._base import Limits
-from dp_metrics.mechanisms._laws import cell_edges, nearest_index
-from dp_metrics.mechanisms.geometric import GeometricLaw, noise_cdf, spread_noise
+from dp_metrics.mechanisms._laws import GeometricLaw, Limits, cell_edges, nearest_index
+from dp_metrics.mechanisms.geometric import noise_cdf, spread_noise
 from dp_metrics.quantities.base import NoisyNumber
-from dp_metrics.quantities.counts_noise import CountsNoise, largest_noise_of_sum
+from dp_metrics.quantities.tables import CountsNoise, largest_noise_of_sum
 
 _EXPONENT = 40.0  # a count is farther from its mean than a window tells with probability exp(-40)
 _CUT_OFF = 2 * math.exp(-_EXPONENT)  # probability of the counts that a sum leaves out
@@ -287,7 +287,7 @@ def quick_ratio_limits(
             noise = (1 - p) ** 2 * of_a + p * p * of_b - 2 * p * (1 - p) * both
             return a - p * total, np.maximum(total, 0) * p * (1 - p), noise
 
-        return np.where(total > 0, _least_likely(error, np.zeros_like(a), np.ones_like(a), miss), 0.0)
+        return np.where(total > 0, least_likely(error, np.zeros_like(a), np.ones_like(a), miss), 0.0)
 
     of_a, of_b, both = moments
     a, b = np.maximum(a, 0.0), np.maximum(b, 0.0)  # a count below 0 would make no share likely
@@ -323,10 +323,10 @@ def quick_gap_limit(
         variance = np.maximum(total, 0.0) * share * (1 - share) + 0.25
         return excess - x * total, variance, of_excess - 2 * x * both + x * x * of_total
 
-    return _least_likely(error, -np.ones_like(score), np.ones_like(score), miss)
+    return least_likely(error, -np.ones_like(score), np.ones_like(score), miss)
 
 
-def _least_likely(
+def least_likely(
     error: Callable[[Floats], tuple[Floats, Floats, Floats]], low: Floats, high: Floats, miss: float
 ) -> Floats:
     """Return the least numbers between these, of which the error is as likely as `miss` to be so large.
@@ -397,8 +397,12 @@ _FINEST_REACH = 512  # a table of noises to this reach on either side takes 8 MB
 _MOST_COUNT = 1 << 50  # floats tell larger numbers apart no more
 _MOST_RECORDS = 1e8  # from here on noise matters little, and laws of counts take long
 _SIZES = 64  # so many numbers of records at a time
+_ROWS = 32  # so many rows of a table of noises at a time
 _CLOSE = 1e-12
+_TINIEST = 1e-250  # probabilities from here on lose no bits to underflow
+_SECANTS = 12  # so many steps of the secant method, then halvings
 _POINTS, _ROUNDS = 17, 13  # a search in 16 parts of 16 parts and so on, down to 2^-52
+_FEW_PAIRS = 2048  # so many ratios are put in order
 _OF_BOX = 0.2  # part of the miss that is for the noise, where counts are large
 
 
@@ -492,29 +496,74 @@ class NoisyRatio:
         """So far a noise may lie from the middle of its block in the table, on either side."""
         return self.reach // _FINEST_REACH
 
-    def table(self) -> Floats:
-        """Return P(noises of a and b in blocks i and j), or more, with middles from about -reach to reach.
-
-        If all noise together has the sum 0, the law of the other counts is taken where it is largest for the
-        two blocks: nearest to 0.
-        """
+    def table(self) -> "NoiseTable":
+        """Return P(noises of a and b in blocks i and j), or more, with middles from about -reach to reach."""
         width = 2 * self.slack + 1
-        blocks = -(-self.reach // width)
-        reach = width * blocks + self.slack
-        of_a, of_b = (
-            _law_of_sum(cells, rate, reach).reshape(-1, width).sum(axis=1)
-            for cells, rate in zip(self.cells, self.rates, strict=True)
-        )
-        table: Floats = np.outer(of_a, of_b)
-        if self.rest is not None:
-            far = np.abs(np.arange(-2 * blocks, 2 * blocks + 1)) * width
-            rest = _law_of_sum(self.rest, self.rates[0], 2 * reach)[
-                2 * reach + np.maximum(far - 2 * self.slack, 0)
-            ]
-            places = np.arange(2 * blocks + 1)
-            table *= rest[places[:, np.newaxis] + places]
-            table /= _law_of_sum(sum(self.cells) + self.rest, self.rates[0], reach)[reach]
-        return table
+        return _table_of(self.cells, self.rates, self.rest, width, -(-self.reach // width))
+
+
+@dataclass(frozen=True, eq=False)
+class NoiseTable:
+    """How likely the noises of a and b are, in blocks, and what follows from that: all of it is public.
+
+    Parameters
+    ----------
+    law : ndarray of shape (n_blocks, n_blocks)
+        P(noises of a and b in blocks i and j), or more.
+    """
+
+    law: Floats
+
+    @cached_property
+    def of_a(self) -> Floats:
+        """The law of the noise of a."""
+        of_a: Floats = self.law.sum(axis=1)
+        return of_a
+
+    @cached_property
+    def of_sums(self) -> Floats:
+        """The law of the sums of the numbers of both blocks."""
+        size = len(self.law)
+        moved = np.zeros((size, 2 * size))
+        moved[:, :size] = self.law
+        # rows that are one shorter move each one place further on
+        sums: Floats = moved.ravel()[: size * (2 * size - 1)].reshape(size, -1).sum(axis=0)
+        return sums
+
+    @cached_property
+    def below(self) -> Floats:
+        """P(noise of a in block i, and that of b below block j), with one more column for all."""
+        below = np.zeros((len(self.law), len(self.law) + 1))
+        np.cumsum(self.law, axis=1, out=below[:, 1:])
+        return below
+
+    @cached_property
+    def swapped(self) -> "NoiseTable":
+        """The same with a and b exchanged."""
+        return NoiseTable(self.law.T)
+
+
+@lru_cache(maxsize=4)
+def _table_of(
+    cells: tuple[int, int], rates: tuple[Fraction, Fraction], rest: int | None, width: int, blocks: int
+) -> NoiseTable:
+    """Return the table of blocks of so many noises, this many on either side of that around 0.
+
+    If all noise together has the sum 0, the law of the other counts is taken where it is largest for the two
+    blocks: nearest to 0. The groups and the classes of one release have few tables between them.
+    """
+    slack = width // 2
+    reach = width * blocks + slack
+    of_a, of_b = (
+        _law_of_sum(number, rate, reach).reshape(-1, width).sum(axis=1)
+        for number, rate in zip(cells, rates, strict=True)
+    )
+    if rest is None:
+        return NoiseTable(np.outer(of_a, of_b))
+    far = np.abs(np.arange(-2 * blocks, 2 * blocks + 1)) * width
+    others = _law_of_sum(rest, rates[0], 2 * reach)[2 * reach + np.maximum(far - 2 * slack, 0)]
+    of_all = _law_of_sum(sum(cells) + rest, rates[0], reach)[reach]
+    return NoiseTable(np.outer(of_a / of_all, of_b) * sliding_window_view(others, 2 * blocks + 1))
 
 
 class RatioCells(NamedTuple):
@@ -553,6 +602,7 @@ def _law_of_sum(cells: int, rate: Fraction, reach: int) -> Floats:
     return total
 
 
+@lru_cache(maxsize=1024)  # a page and a range of groups ask again for many
 def noise_limits(ratio: NoisyRatio, miss_low: float, miss_high: float) -> tuple[float, float]:
     """Return limits of the metric A / (A + B) of these records: how far the noise may have moved it.
 
@@ -584,7 +634,8 @@ def noise_limits(ratio: NoisyRatio, miss_low: float, miss_high: float) -> tuple[
     else:
         fine = replace(ratio, dropped=min(_DROPPED, _OF_DROPPED * min(miss_low, miss_high)))
         table = fine.table()
-        of_a, of_b = _noise_quantile(fine, table, miss_low), _noise_quantile(fine.swapped, table.T, miss_high)
+        of_a = _noise_quantile(fine, table, miss_low)
+        of_b = _noise_quantile(fine.swapped, table.swapped, miss_high)
     most = 1.0 - of_b
     if most - of_a < 4e-16:  # a point, but for rounding
         most = of_a
@@ -592,19 +643,21 @@ def noise_limits(ratio: NoisyRatio, miss_low: float, miss_high: float) -> tuple[
     return lower, max(lower, upper)
 
 
-def _noise_quantile(ratio: NoisyRatio, table: Floats, miss: float) -> float:
+def _noise_quantile(ratio: NoisyRatio, table: NoiseTable, miss: float) -> float:
     """Return the quantile of R of `noise_limits`, or less, from the table of the noises.
 
-    Each noise is taken at the end of its block where R is smallest.
+    Each noise is taken at the end of its block where R is smallest. A search narrows the range of R until few
+    pairs of noises are left in it, which are put in order.
     """
-    blocks, width = table.shape[0] // 2, 2 * ratio.slack + 1
+    blocks, width = len(table.law) // 2, 2 * ratio.slack + 1
     goal, b = miss - ratio.dropped - _ROUNDING, max(ratio.b, 0)
     left = ratio.a - ratio.slack - width * np.arange(-blocks, blocks + 1)  # a', where it is smallest
-    below = np.flatnonzero(left > 0)
-    at_zero = float(table.sum(axis=1)[left <= 0].sum())
+    above = np.flatnonzero(left > 0)
+    rows_at = above * (2 * blocks + 2)
+    at_zero = float(table.of_a[left <= 0].sum())
     if at_zero > goal:
         return 0.0
-    up_to, room, near = np.cumsum(table, axis=1), left[below].astype(np.float64), 1e-9 + 1e-15 * b
+    room, near = left[above].astype(np.float64), 1e-9 + 1e-15 * b
 
     def last(t: Floats) -> Sizes:
         """Return, for each t and noise of a, in which block the largest noise of b with R <= t is."""
@@ -612,18 +665,28 @@ def _noise_quantile(ratio: NoisyRatio, table: Floats, miss: float) -> float:
         blocks_up_to: Floats = np.floor((most + ratio.slack) / width) + blocks
         return np.clip(blocks_up_to, -1, 2 * blocks).astype(np.int64)
 
-    low, high = 0.0, 1.0
+    def chances(places: Sizes) -> Floats:
+        """Return P(R <= t), given these noises."""
+        found: Floats = at_zero + table.below.take(rows_at + places + 1).sum(axis=1)
+        return found
+
+    low, high = 2.0**-60, 1.0  # counts are not so large that an R above 0 is lower
+    start, end = last(np.array([low, high]))
     for _ in range(_ROUNDS):
+        if int((end - start).sum()) <= _FEW_PAIRS:
+            break
         grid = np.linspace(low, high, _POINTS)
-        places = last(grid[1:-1])
-        chances = at_zero + np.where(places >= 0, up_to[below, places], 0.0).sum(axis=1)  # P(R <= t)
-        least = int(np.count_nonzero(chances <= goal))
-        low, high = float(grid[least]), float(grid[least + 1])
-    if low == 0.0:
-        return low
-    (places,) = last(np.array([low]))
-    others = np.maximum(b + ratio.slack - width * (places + 1 - blocks), 0)  # b' of the next R above
-    return float(np.min(np.where(places < 2 * blocks, room / (room + others), 1.0)))
+        places = np.vstack([start, last(grid[1:-1]), end])
+        least = int(np.count_nonzero(chances(places[1:-1]) <= goal))
+        low, high, start, end = float(grid[least]), float(grid[least + 1]), places[least], places[least + 1]
+    pairs = end - start
+    rows = np.repeat(np.arange(above.size), pairs)
+    columns = np.arange(rows.size) + np.repeat(end + 1 - np.cumsum(pairs), pairs)
+    ratios = room[rows] / (room[rows] + np.maximum(b + ratio.slack - width * (columns - blocks), 0))
+    order = np.argsort(ratios)
+    up_to = chances(start[np.newaxis]) + np.cumsum(table.law[above[rows], columns][order])
+    found = order[up_to > goal]
+    return float(ratios[found[0]]) if found.size else high
 
 
 def _corner_of_noise(ratio: NoisyRatio, miss: float) -> float:
@@ -726,25 +789,21 @@ def _people_limits(
     else:
         table = ratio.table()
         of_a = _lower_limit(ratio, table, miss_low, is_alone=is_alone)
-        of_b = _lower_limit(ratio.swapped, table.T, miss_high, is_alone=is_alone)
+        of_b = _lower_limit(ratio.swapped, table.swapped, miss_high, is_alone=is_alone)
     return ratio.metric(of_a), ratio.metric(1.0 - of_b)
 
 
-def _lower_limit(ratio: NoisyRatio, table: Floats, miss: float, *, is_alone: bool) -> float:
+def _lower_limit(ratio: NoisyRatio, table: NoiseTable, miss: float, *, is_alone: bool) -> float:
     """Return the lower limit, from the table of the noises: as it is shown, or of one edge of a curve."""
-    from scipy.optimize import brentq  # scikit-learn depends on scipy; slow to import
-
-    blocks, width, total = table.shape[0] // 2, 2 * ratio.slack + 1, ratio.a + ratio.b
-    places = np.arange(-blocks, blocks + 1)
-    of_a = table.sum(axis=1)
-    s = _ORDER * width * math.sqrt(float(of_a @ np.square(places)))
+    blocks, width, total = len(table.law) // 2, 2 * ratio.slack + 1, ratio.a + ratio.b
+    deviation = width * math.sqrt(float(table.of_a @ np.square(np.arange(-blocks, blocks + 1))))
+    s = _ORDER * deviation
     if is_alone:
         s *= max(math.log(2 * miss) / math.log(_USUAL_MISS), 1.0)
     of_order = ratio.a + max(ratio.b, 0) if is_alone else total
     if of_order <= 0 or ratio.a <= s:
         return 0.0
     rho = (ratio.a - s) / of_order
-    sums = np.bincount((places[:, np.newaxis] + places + 2 * blocks).ravel(), table.ravel())
 
     def most(law: NDArray[Any], part: float) -> int:
         """Return the noise of this law of blocks, around 0, that is exceeded with this part of the miss."""
@@ -753,39 +812,55 @@ def _lower_limit(ratio: NoisyRatio, table: Floats, miss: float, *, is_alone: boo
         return width * blocks_beyond + 2 * ratio.slack
 
     # the noise is symmetric; as many numbers of records as a block is wide are asked for at a time
-    least = [total - most(sums, _OF_SIZE)]
+    least = [total - most(table.of_sums, _OF_SIZE)]
     if is_alone:
-        least = [total - most(sums, _OF_SIZE / 2), ratio.a - most(of_a, _OF_SIZE / 2)]
+        least = [total - most(table.of_sums, _OF_SIZE / 2), ratio.a - most(table.of_a, _OF_SIZE / 2)]
     first = max(*least, 0)
-    sizes = np.arange(first, max(total + most(sums, _OF_SMALL_SIZE), first) + 1, width)
+    sizes = np.arange(first, max(total + most(table.of_sums, _OF_SMALL_SIZE), first) + 1, width)
     if ratio.n is not None:
         sizes = sizes[sizes <= max(ratio.n, sizes[0])]
     goal = miss * (1 - _OF_SIZE - _OF_SMALL_SIZE) - 2 * _DROPPED
     if goal <= 0:
         return 0.0
-    chance = _chance(table, ratio.slack, rho, s)
+    chance = _chance(table.law, ratio.slack, rho, s)
+    wanted = float(ndtri(goal))
 
-    def limit(size: Sizes, high: float) -> float:
-        def above(p: float) -> float:
-            return float(chance(size, p)[0]) - goal
+    def limit(size: Sizes, start: float, high: float) -> float:
+        """Return the largest p up to `high` with F_N(p) <= goal, or less by _CLOSE; look near the start.
 
-        if above(0.0) > 0.0:
+        The normal quantile of F_N is nearly a straight line, which the secant method goes along.
+        """
+
+        def beyond(p: float) -> float:
+            return float(ndtri(min(float(chance(size, p)[0]), 1.0))) - wanted
+
+        if beyond(0.0) > 0.0:
             return 0.0
-        if above(high) <= 0.0:
+        if beyond(high) <= 0.0:
             return high
-        low, step = float(brentq(above, 0.0, high, xtol=_CLOSE)), _CLOSE
-        while low > 0.0 and above(low) > 0.0:  # the root is known up to _CLOSE
-            low, step = max(low - step, 0.0), 2 * step
+        low, p, before, value = 0.0, start, math.nan, math.nan
+        slope = float(size[0]) / math.sqrt(size[0] * p * (1 - p) + deviation**2)
+        for step in range(_HALVINGS):
+            last, value = value, beyond(p)
+            low, high = (low, p) if value > 0.0 else (p, high)
+            if step and before != p:
+                slope = (value - last) / (p - before)
+            move = -value / slope if 0.0 < slope < math.inf else math.inf
+            if high - low <= _CLOSE or (p == low and move <= _CLOSE):
+                break
+            before, p = p, p + move - _CLOSE / 2
+            if step >= _SECANTS or not low < p < high:
+                p = (low + high) / 2
         return low
 
-    lower = limit(sizes[:1], 1.0)
+    lower = limit(sizes[:1], ratio.a / max(total, ratio.a + 1), 1.0)
     for block in np.array_split(sizes, -(-sizes.size // _SIZES)):
         while lower > 0.0:
             chances = chance(block, lower)
             worst = int(np.argmax(chances))
             if chances[worst] <= goal:
                 break
-            lower = min(limit(block[worst : worst + 1], lower), lower * (1 - 1e-12))
+            lower = min(limit(block[worst : worst + 1], lower, lower), lower * (1 - 1e-12))
     return lower
 
 
@@ -798,8 +873,8 @@ def _chance(table: Floats, slack: int, rho: float, s: float) -> Callable[[Sizes,
     def chance(sizes: Sizes, p: float) -> Floats:
         x, law = _binomial_laws(sizes + width - 1, p)
         beyond = (s + rho * sizes[:, np.newaxis] - x - within) / width
-        needed = np.floor(beyond * _FINE + 1e-6).astype(np.int64) - first
-        chances: Floats = (law * tail[np.clip(needed, 0, tail.size - 1)]).sum(axis=1)
+        needed = (beyond * _FINE + (1e-6 - first)).astype(np.int64)
+        chances: Floats = np.einsum("ij,ij->i", law, tail.take(needed, mode="clip"))
         return chances
 
     return chance
@@ -812,9 +887,10 @@ def _tail_of_combination(table: Floats, places: Sizes, rho: float) -> tuple[Floa
     """
     span = math.ceil((abs(1 - rho) + abs(rho)) * places[-1] * _FINE) + 2
     law = np.zeros(2 * span + 1)
-    for rows in np.array_split(np.arange(places.size), -(-places.size // 256)):
-        value = ((1 - rho) * places[rows, np.newaxis] - rho * places) * _FINE
-        cells = np.ceil(value - 1e-7).astype(np.int64).ravel() + span
+    of_a, of_b = (1 - rho) * _FINE * places + (span + 1 - 1e-7), rho * _FINE * places
+    for start in range(0, places.size, _ROWS):
+        rows = slice(start, start + _ROWS)
+        cells = np.subtract.outer(of_a[rows], of_b).astype(np.int64).ravel()  # above 0: rounded up
         law += np.bincount(cells, table[rows].ravel(), minlength=law.size)
     return np.append(np.cumsum(law[::-1])[::-1], 0.0), -span
 
@@ -827,13 +903,25 @@ def _binomial_laws(sizes: Sizes, p: float) -> tuple[Floats, Floats]:
     far = _EXPONENT / 3 + math.sqrt(_EXPONENT**2 / 9 + 2 * _EXPONENT * big * variance)
     first, last = max(math.floor(sizes[0] * p - far), 0), min(math.ceil(big * p + far), big)
     x = np.arange(first, last + 1, dtype=np.float64)
-    with np.errstate(divide="ignore", under="ignore"):
-        left = np.maximum(sizes[:, np.newaxis] - x[:-1], 0.0)
-        growth = np.log(left / (x[:-1] + 1.0)) + (math.log(p) - math.log1p(-p))
-        logs = np.cumsum(np.hstack([np.zeros((sizes.size, 1)), growth]), axis=1)
-        law: Floats = np.exp(logs - logs.max(axis=1, keepdims=True))
-    law /= law.sum(axis=1, keepdims=True)
-    return x, law
+    odds = math.log(p) - math.log1p(-p)
+
+    def laws(sizes: Sizes) -> Floats:
+        with np.errstate(divide="ignore", under="ignore"):
+            left = np.maximum(sizes[:, np.newaxis] - x[:-1], 0.0)
+            logs = np.zeros((sizes.size, x.size))
+            np.cumsum(np.log(left / (x[:-1] + 1.0)) + odds, axis=1, out=logs[:, 1:])
+            law: Floats = np.exp(logs - logs.max(axis=1, keepdims=True))
+        law /= law.sum(axis=1, keepdims=True)
+        return law
+
+    law = laws(sizes[-1:])
+    if sizes.size == 1:
+        return x, law
+    if big - int(sizes[0]) >= sizes.size or law[0, : int(sizes[0]) + 1 - first].min(initial=1.0) < _TINIEST:
+        return x, laws(sizes)
+    # with one record less a count is (n - x) / (n (1 - p)) times as likely
+    more = sizes[:0:-1, np.newaxis]
+    return x, np.cumprod(np.vstack([law, (more - x) / (more * (1 - p))]), axis=0)[::-1]
 
 
 def _box_limit(ratio: NoisyRatio, miss: float) -> float:

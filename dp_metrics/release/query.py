@@ -1,4 +1,4 @@
-"""Queries: what a call releases, made of options and of the public form of the records.
+"""What is asked: the terms of a call, and its query, made of options and of the public form of the records.
 
 A `Query` holds public things only, so that it may be kept with a result, compared and sent to a worker.
 `Query.read` is the one door to the records: it returns a `Source`, which is private, and whose stats the
@@ -9,23 +9,23 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, fields, is_dataclass, replace
+from dataclasses import dataclass, field, fields, is_dataclass, replace
 from fractions import Fraction
 from functools import partial
 from types import MethodType
-from typing import Any
+from typing import Any, Self, TypeAlias
 
 import numpy as np
 
+from dp_metrics._random import Entropy, OSEntropy, check_entropy
+from dp_metrics.accounting.accountant import PrivacyAccountant, check_accountant
 from dp_metrics.exceptions import warn_caller
 from dp_metrics.inputs.arrays import Records
-from dp_metrics.inputs.options import Relation
-from dp_metrics.mechanisms import Mechanism, get_mechanism
-from dp_metrics.quantities.base import Noise, Quantity, Totals
-from dp_metrics.quantities.noises import noise_of
-from dp_metrics.release.released import Monotone, ReleasedNumbers, only
-from dp_metrics.release.result import Result
-from dp_metrics.release.terms import Terms
+from dp_metrics.inputs.options import Relation, check_neighboring, check_spend_name, exact_epsilon
+from dp_metrics.mechanisms import Mechanism
+from dp_metrics.quantities.base import Noise, Output, Quantity, Totals, get_mechanism, noise_of
+from dp_metrics.release.result import Monotone, ReleasedNumbers, Result, only
+from dp_metrics.sensitivity.exact import UNIT_BITS, rounded_quotient
 
 COUNT_SHARE = Fraction(1, 20)
 """This share of epsilon pays for a private number of records, where it is needed."""
@@ -37,6 +37,73 @@ _TOO_MANY_RANKS = (
 )
 
 
+@dataclass(frozen=True, eq=False)
+class Terms:
+    """Public: on which terms something is released.
+
+    Parameters
+    ----------
+    epsilon : Fraction
+        Privacy parameter of everything that is released, together.
+    relation : Relation, default=Relation.REPLACE_ONE
+        The neighbouring relation.
+    mechanism : Mechanism or None, default=None
+        The one that was chosen; None: what is released says by which.
+    accountant : PrivacyAccountant or None, default=None
+        Budget that pays.
+    entropy : Entropy
+        Source of randomness.
+    spend_name : str or None, default=None
+        What the accountant's history shows; None for the name of the metric.
+    """
+
+    epsilon: Fraction
+    relation: Relation = Relation.REPLACE_ONE
+    mechanism: Mechanism | None = None
+    accountant: PrivacyAccountant | None = None
+    entropy: Entropy = field(default_factory=OSEntropy)
+    spend_name: str | None = None
+
+    @classmethod
+    def of(
+        cls,
+        *,
+        epsilon: Any,
+        neighboring: Any = "replace_one",
+        mechanism: Any = None,
+        accountant: Any = None,
+        random_state: Any = None,
+        spend_name: Any = None,
+    ) -> Self:
+        """Return the terms that a caller named.
+
+        Raises
+        ------
+        ValueError, TypeError
+            If one of them is not what it should be.
+
+        Warns
+        -----
+        SeededReleaseWarning
+            If there is a random state.
+        """
+        exact, relation = exact_epsilon(epsilon), check_neighboring(neighboring)
+        chosen = None if mechanism is None else get_mechanism(mechanism)
+        if accountant is not None:
+            check_accountant(accountant)
+        name = check_spend_name(spend_name)
+        return cls(exact, relation, chosen, accountant, check_entropy(random_state), name)
+
+    @property
+    def is_repeatable(self) -> bool:
+        """Whether the noise can be drawn again, so that nothing can be promised of it."""
+        return not isinstance(self.entropy, OSEntropy)
+
+
+Look: TypeAlias = Callable[..., Any]
+"""Returns the stats of one part, of `ranks` and `forget` of its noise: the one step that looks at records."""
+
+
 @dataclass(frozen=True, repr=False, eq=False)
 class Source:
     """Private: where the stats of a query come from, which are records or a summary of them.
@@ -45,14 +112,14 @@ class Source:
     ----------
     totals : tuple of Totals
         Those of each part; they are public where the number of records is.
-    look : callable
-        Returns the stats of a part, by its place, as far as a noise asks: the one step that looks at records.
+    looks : tuple of callable
+        One for each part.
     capacity : int or None, default=None
         How many extreme records a summary keeps: public; None for records.
     """
 
     totals: tuple[Totals, ...]
-    look: Callable[[int, Noise], Any]
+    looks: tuple[Look, ...]
     capacity: int | None = None
 
     @property
@@ -63,14 +130,15 @@ class Source:
     @classmethod
     def of_stats(cls, stats: Sequence[Any], capacity: int) -> Source:
         """Return the source of a summary."""
-        return cls(tuple([one.totals for one in stats]), partial(_kept, stats, capacity), capacity)
+        looks = [partial(_kept, one, capacity) for one in stats]
+        return cls(tuple([one.totals for one in stats]), tuple(looks), capacity)
 
 
-def _kept(stats: Sequence[Any], capacity: int, place: int, noise: Noise) -> Any:
+def _kept(stats: Any, capacity: int, ranks: int, *, forget: bool) -> Any:
     """Return stats that are known; warn if a noise could use more ranks, which depends on public numbers."""
-    if stats[place].capacity is not None and noise.ranks > capacity:
-        warn_caller(_TOO_MANY_RANKS.format(noise.ranks, capacity), UserWarning)
-    return stats[place]
+    if stats.capacity is not None and ranks > capacity:
+        warn_caller(_TOO_MANY_RANKS.format(ranks, capacity), UserWarning)
+    return stats
 
 
 class Comparable:
@@ -133,11 +201,6 @@ class Query(Comparable):
     unstated: str | None = None
     most_records: int = 1
     default: str = "geometric"
-
-    @property
-    def is_mean(self) -> bool:
-        """Whether it is one mean of a loss of each record."""
-        return len(self.quantities) == 1 and self.quantities[0].is_mean
 
     @property
     def are_distances(self) -> bool:
@@ -220,7 +283,8 @@ class Query(Comparable):
         with np.errstate(all="ignore"):
             checked = self.checked(records)
             totals = tuple([part.totals(checked) for part in self.quantities])
-        return Source(totals, partial(self._look, checked, totals))
+        parts = zip(self.quantities, totals, strict=True)
+        return Source(totals, tuple([partial(part.stats, checked, known) for part, known in parts]))
 
     def checked(self, records: Records) -> Records:
         """Return records of a valid form, that the quantities look at."""
@@ -229,8 +293,38 @@ class Query(Comparable):
             raise ValueError("Each person can count once (equal_groups=True) in counts of labels only.")
         return self.reader(records)
 
-    def _look(self, records: Records, totals: Sequence[Totals], place: int, noise: Noise) -> Any:
-        return self.quantities[place].stats(records, totals[place], noise.ranks, forget=noise.forgets)
+    def result(
+        self,
+        metric: str,
+        terms: Terms,
+        totals: Sequence[Totals] | None,
+        capacity: int | None,
+        noises: Sequence[Noise],
+        outputs: Sequence[Output],
+    ) -> Result[Any]:
+        """Return the result of what was drawn; of the records nothing enters but public totals."""
+        public = None if totals is None or terms.relation.private_n else tuple(totals)
+        values = tuple([noise.number(output) for noise, output in zip(noises, outputs, strict=True)])
+        return Result(
+            metric=metric,
+            reading=self.reading,
+            noises=tuple(noises),
+            outputs=tuple(outputs),
+            released=self.released(terms, public, values),
+            totals=public,
+            capacity=capacity,
+            spend_name=terms.spend_name,
+            is_repeatable=terms.is_repeatable,
+        )
+
+    def released(
+        self, terms: Terms, totals: Sequence[Totals] | None, values: Sequence[Any]
+    ) -> ReleasedNumbers:
+        """Return released numbers with what is public about them."""
+        n = weight = None
+        if totals is not None and not terms.relation.private_n:
+            n, weight = totals[0].n, rounded_quotient(totals[0].weight, 1 << UNIT_BITS)
+        return ReleasedNumbers(values, n, weight, terms.epsilon, terms.relation, self.most_records)
 
 
 @dataclass(frozen=True)

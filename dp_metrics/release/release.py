@@ -18,26 +18,15 @@ from typing import Any, Self, TypeVar
 import numpy as np
 
 from dp_metrics._random import discrete_laplace
-from dp_metrics.accounting import Claim, answer_named, claimed, use_name
-from dp_metrics.exceptions import (
-    NoisyReleaseWarning,
-    StoredReleaseWarning,
-    warn_caller,
-    warn_of_large_epsilon,
-)
-from dp_metrics.inputs.options import Relation
-from dp_metrics.quantities.base import Draw, Noise
-from dp_metrics.release.query import Query, Source, Together, each_query
+from dp_metrics.accounting.accountant import answer_named, claimed, use_name
+from dp_metrics.accounting.spends import Claim
+from dp_metrics.exceptions import NoisyReleaseWarning, StoredReleaseWarning, warn_caller
+from dp_metrics.inputs.options import Relation, warn_of_large_epsilon
+from dp_metrics.quantities.base import Draw, Noise, Output
+from dp_metrics.release.query import Query, Source, Terms, Together, each_query
 from dp_metrics.release.result import Result, drawn_by
-from dp_metrics.release.stored_answers import (
-    NOT_STORED,
-    answer_json,
-    is_kept,
-    restored,
-    summary_json,
-)
+from dp_metrics.release.stored_answers import NOT_STORED, answer_json, is_kept, restored, summary_json
 from dp_metrics.release.stored_questions import Call, differences, question_json
-from dp_metrics.release.terms import Terms
 
 _LARGEST_COUNT = 1 << 53
 
@@ -70,8 +59,8 @@ class Release:
         The checked settings.
     disclosing : sequence of str, default=()
         Options of the call that would give a private number of records away.
-    call : Call or None, default=None
-        What else is public of the call, with which the release is stored; None: it is not.
+    call : callable or None, default=None
+        Returns what else is public of the call, with which the release is stored; None: it is not.
 
     Raises
     ------
@@ -85,7 +74,7 @@ class Release:
         terms: Terms,
         *,
         disclosing: Sequence[str] = (),
-        call: Call | None = None,
+        call: Callable[[], Call] | None = None,
     ) -> None:
         terms.relation.refuse(disclosing)
         self.metric, self.terms, self._call = metric, terms, call
@@ -120,16 +109,13 @@ class Release:
         query, source, form = read()
         # whoever made NumPy raise or warn of overflows would learn of the data, perhaps after the spend
         with np.errstate(all="ignore"):
-            relation = None if isinstance(query, Query) else query.relation
             prepared = self.prepare_all(query, source)
             if (seen := _seen.get()) is not None:
                 seen.append((query, prepared))
-            claim, results = self._results(prepared, relation or self.terms.relation)
+            self._warn(prepared)
+            claim = self._spend(prepared, None if isinstance(query, Query) else query.relation)
+            results = list(map(PreparedQuery.draw, prepared))
             return self._kept(claim, results, form, lambda found: make(_combined(query, found)))
-
-    def run(self, query: Query, source: Source) -> Result[Any]:
-        """Release what is planned of records, as `answer` does, with no form to store."""
-        return self.answer(lambda: (query, source, None), lambda result: result)
 
     def _question(self) -> str | None:
         """Return all that is public of the call, as JSON; no private record is read for it."""
@@ -137,9 +123,10 @@ class Release:
             return None
         # nobody asks again without a name, and of a private number of records nothing is public
         is_asked = self.terms.spend_name is not None and not self.terms.relation.private_n
+        call = self._call()
         return question_json(
-            self._call,
-            of_records=self._call.of_records() if is_asked else None,
+            call,
+            of_records=call.of_records() if is_asked else None,
             metric=self.metric,
             epsilon=self.terms.epsilon,
             neighboring=self.terms.relation.value,
@@ -197,50 +184,51 @@ class Release:
 
         def written() -> tuple[str | None, str]:
             value = made.value if isinstance(made, Result) else made
-            if self._call is None:
-                answer = None
-            elif self._call.kind == "value" or (claim.question is None and self._call.kind == "metric"):
+            kind = None if self._call is None else self._call().kind
+            if kind == "value" or (claim.question is None and kind == "metric"):
                 answer = answer_json("value", value, [])
             else:
-                answer = None if claim.question is None else answer_json(self._call.kind, form, results)
+                answer = None if claim.question is None or kind is None else answer_json(kind, form, results)
             return answer, summary_json(value)
 
         if is_kept(budget, claim, written):
             return made
         return make([replace(one, more=NOT_STORED) for one in results])
 
-    def prepare_all(self, query: Query | Together, source: Any) -> list[PreparedQuery]:
+    def prepare_all(self, query: Query | Together, source: Source | Sequence[Source]) -> list[PreparedQuery]:
         """Return what is left to draw of a query, or of each of several; nothing is spent, nothing drawn."""
-        sources = [source] if isinstance(query, Query) else source
+        sources = [source] if isinstance(source, Source) else source
         queries = each_query(self.metric, self.terms, query)
         prepared = []
         for (metric, terms, one, size), of_one in zip(queries, sources, strict=True):
             prepared.append(PreparedQuery.of(metric, terms, one, of_one, size))
         return prepared
 
-    def _results(
-        self, prepared: Sequence[PreparedQuery], relation: Relation
-    ) -> tuple[Claim | None, list[Result[Any]]]:
-        """Warn, spend and draw: the one path of all releases."""
+    def _warn(self, prepared: Sequence[PreparedQuery]) -> None:
+        """Warn of what public numbers tell before the spend, once for each metric."""
         warn_of_large_epsilon(self.terms.epsilon)
-        for _, alike in groupby(prepared, key=lambda one: one.metric):
-            any(one.warns_of_noise() for one in alike)  # once
-        claim = None
-        if self.terms.accountant is not None:
-            name = self.metric if self.terms.spend_name is None else self.terms.spend_name
-            mechanism = drawn_by(noise for one in prepared for noise in one.noises)
-            # nobody can ask for what is drawn from a seed
-            is_named = self.terms.spend_name is not None and not self.terms.is_repeatable
-            question = None if self.terms.accountant.path is None else self._question()
-            claim = claimed(self.terms.accountant, question, is_named=is_named)
-            self.terms.accountant.spend(
-                self.terms.epsilon,
-                name,
-                mechanism=mechanism,
-                neighboring=relation.value,
-                claim=claim,
-            )
-        return claim, list(map(PreparedQuery.draw, prepared))
+        for metric, alike in groupby(prepared, key=lambda one: one.metric):
+            for said in filter(None, map(PreparedQuery.too_noisy, alike)):
+                warn_caller(f"{metric}: {said}", NoisyReleaseWarning)
+                break
+
+    def _spend(self, prepared: Sequence[PreparedQuery], relation: Relation | None) -> Claim | None:
+        """Record the spend; return what is to be stored under its name."""
+        if (accountant := self.terms.accountant) is None:
+            return None
+        name = self.metric if self.terms.spend_name is None else self.terms.spend_name
+        # nobody can ask for what is drawn from a seed
+        is_named = self.terms.spend_name is not None and not self.terms.is_repeatable
+        question = None if accountant.path is None else self._question()
+        claim = claimed(accountant, question, is_named=is_named)
+        accountant.spend(
+            self.terms.epsilon,
+            name,
+            mechanism=drawn_by(noise for one in prepared for noise in one.noises),
+            neighboring=(relation or self.terms.relation).value,
+            claim=claim,
+        )
+        return claim
 
 
 def _combined(query: Query | Together, results: list[Result[Any]]) -> Any:
@@ -290,7 +278,8 @@ class PreparedQuery:
         noises, for_count = query.noises(terms, source.totals, source.capacity)
         # whoever made NumPy raise or warn of overflows would learn of the data
         with np.errstate(all="ignore"):
-            stats = list(map(source.look, range(len(noises)), noises))
+            looks = zip(source.looks, noises, strict=True)
+            stats = [look(noise.ranks, forget=noise.forgets) for look, noise in looks]
         draws = []
         for noise, one in zip(noises, stats, strict=True):
             draws.append(noise.prepare(one))
@@ -301,15 +290,11 @@ class PreparedQuery:
         """Return the exact law of each part, given a noisy number of records: what audits compare."""
         return [noise.law(one, count) for noise, one in zip(self.noises, self.stats, strict=True)]
 
-    def warns_of_noise(self) -> bool:
-        """Warn if public numbers alone tell that a release will be mostly noise; return whether they do."""
+    def too_noisy(self) -> str | None:
+        """Return what public numbers alone tell of a release that will be mostly noise."""
         if self.records is None:
-            return False
-        for noise in self.noises:
-            if (said := noise.too_noisy(self.records)) is not None:
-                warn_caller(f"{self.metric}: {said}", NoisyReleaseWarning)
-                return True
-        return False
+            return None
+        return next(filter(None, [noise.too_noisy(self.records) for noise in self.noises]), None)
 
     def draw(self) -> Result[Any]:
         """Draw what has been prepared, after the spend; the rest is post-processing."""
@@ -318,9 +303,14 @@ class PreparedQuery:
             # the count sets nothing but the resolution; the clamps are post-processing
             noisy = self.source.n + discrete_laplace(self.terms.entropy, self.for_count)
             count = min(max(noisy, 1), _LARGEST_COUNT)
-        outputs, source = [], self.source
+        outputs = []
         for draw in self.draws:
             outputs.append(draw(self.terms.entropy, count))
-        return Result.of(
-            self.metric, self.terms, self.query, source.totals, source.capacity, self.noises, outputs
+        return self.result(outputs)
+
+    def result(self, outputs: Sequence[Output]) -> Result[Any]:
+        """Return the result of what was drawn."""
+        source = self.source
+        return self.query.result(
+            self.metric, self.terms, source.totals, source.capacity, self.noises, outputs
         )

@@ -1,11 +1,4 @@
-"""Readings: from released numbers to a result, from their limits to its limits, and how it usually errs.
-
-A reading is a function of `ReleasedNumbers`, made of public things only, for it is kept with a result. It may
-have methods too: ``limits(parts, released, miss)`` of the result without the noise, where `parts` are the
-released values with their noise; ``population(parts, released, asked)``, its interval among all people;
-``band(parts, released, asked)`` of a curve; ``note(parts, released)``, what must not be concluded, and
-``bias(clipped)``, which way it usually errs where these shares of the values are missing. The first three
-raise ValueError with a reason, the others never.
+"""What is told of a result: intervals, and in words which way it usually errs.
 
 Hazard selection and the two stages clip what the records furthest off add, so that a mean loss or a variance
 of which a few records make up much comes out too low. Noise that is added leaves either way alike.
@@ -13,18 +6,14 @@ of which a few records make up much comes out too low. Noise that is added leave
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from fractions import Fraction
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
 
 from dp_metrics._html import HtmlRepr, rounded
-from dp_metrics.inputs.options import MAX_FLOAT, Floats, Relation, check_confidence, check_flag
-from dp_metrics.mechanisms._base import Limits
-from dp_metrics.quantities.base import NoisyNumber
-from dp_metrics.quantities.counts_noise import SHOWN, far_apart
+from dp_metrics.inputs.options import MAX_FLOAT, Floats, check_confidence, check_flag
 
 _BIAS = (
     "Usually too {} if a few records make up much of {}: what these add is clipped. With heavy tails "
@@ -163,43 +152,6 @@ POPULATION_NOTE = "among all people like these, from whom the records were drawn
 
 
 @dataclass(frozen=True)
-class ReleasedNumbers:
-    """What was released, and what is public about it: all that a result may be computed from.
-
-    Parameters
-    ----------
-    values : sequence
-        A number, or a tuple of whole numbers, for each part of the query.
-    public_n : int or None
-        Number of records, where that is public: nothing else may be made of the true one.
-    total_weight : float or None
-        What turns a mean into the sum, where that is public: the total weight, or the number of records.
-    epsilon : Fraction
-        What all of it cost.
-    neighboring : Relation
-        The neighbouring relation.
-    most_records : int, default=1
-        How many records one person has at most, as far as epsilon was divided among them; see `Query`.
-    """
-
-    values: Sequence[Any]
-    public_n: int | None
-    total_weight: float | None
-    epsilon: Fraction
-    neighboring: Relation
-    most_records: int = 1
-
-    def of(self, values: Sequence[Any]) -> Self:
-        """Return other released numbers, about which the same is public."""
-        return replace(self, values=values)
-
-
-def only(released: ReleasedNumbers) -> Any:
-    """Return what is released, where that is one number."""
-    return released.values[0]
-
-
-@dataclass(frozen=True)
 class PopulationQuestion:
     """What somebody wants to know of a metric among all people.
 
@@ -258,123 +210,3 @@ SEVERAL = (
     "{} of up to {} records of each person tells no limits of what it is among all people: the records must "
     "be independent draws from one population, one person each. max_records=1 keeps one of each."
 )
-
-
-@dataclass(frozen=True)
-class Monotone:
-    """A reading that rises with each released number, or falls with each.
-
-    Parameters
-    ----------
-    result : callable
-        Made of public things only.
-    rises : bool, default=True
-        Which of the two.
-    """
-
-    result: Callable[[ReleasedNumbers], Any]
-    rises: bool = True
-
-    def __call__(self, released: ReleasedNumbers) -> Any:
-        """Return the result."""
-        return self.result(released)
-
-    def limits(self, parts: Sequence[NoisyNumber], released: ReleasedNumbers, miss: float) -> Limits:
-        """Return the results of the limits of all parts, which hold together."""
-        return self._of([part.limits(miss / len(parts)) for part in parts], released)
-
-    def note(self, parts: Sequence[NoisyNumber], released: ReleasedNumbers) -> str | None:
-        """Return what to say if limits of a mean with a public range are too far apart; see `WIDEST`.
-
-        Without a range, as of a mean loss without a cap, no limits are too far apart: the upper one is
-        infinite.
-        """
-        for part in parts:
-            if part.even_range is None:
-                continue
-            low, high = part.even_range
-            lower, upper, _ = part.limits(1 - SHOWN)
-            if (note := far_apart(lower, upper, high - low)) is not None:
-                return note
-        return None
-
-    def bias(self, clipped: Sequence[float]) -> str | None:
-        """Return which way the result usually errs."""
-        return usual_bias(max(clipped), rises=self.rises)
-
-    def population(
-        self, parts: Sequence[NoisyNumber], released: ReleasedNumbers, asked: PopulationQuestion
-    ) -> Interval:
-        """Return the interval of the result among all people, where each released number is a bounded mean.
-
-        Raises
-        ------
-        ValueError
-            If one of them is none, or was released in another way.
-        """
-        from dp_metrics.release.count_limits import mean_limits  # which takes its time to import
-
-        found = [mean_limits(part, asked.miss / len(parts), is_sure=asked.is_sure) for part in parts]
-        of_parts = [one for one in found if one is not None]
-        if len(of_parts) < len(parts):
-            raise ValueError(NO_POPULATION.format(asked.metric))
-        lower, upper, note = self._of(of_parts, released)
-        # proved limits of a mean have no note
-        return asked.interval(lower, upper, self(released), f"{APPROXIMATE} {note}" if note else "")
-
-    def _of(self, of_parts: Sequence[Limits], released: ReleasedNumbers) -> Limits:
-        """Return the results of limits of all parts."""
-        lower, upper = (
-            self._at([getattr(one, side) for one in of_parts], released) for side in ("lower", "upper")
-        )
-        note = " ".join(dict.fromkeys(one.note for one in of_parts if one.note))
-        if not self.rises:
-            lower, upper = upper, lower
-        return Limits(lower, upper, note)
-
-    def _at(self, values: Sequence[float], released: ReleasedNumbers) -> Any:
-        with np.errstate(all="ignore"):
-            return _plain(np.asarray(self.result(released.of(values)), dtype=np.float64))
-
-
-def _plain(numbers: Floats) -> Any:
-    """Return an array as it is, and one number as a float."""
-    return numbers if numbers.ndim else float(numbers)
-
-
-@dataclass(frozen=True)
-class KeptCounts:
-    """A reading that is all noisy counts, as they are, and keeps what else they tell.
-
-    Parameters
-    ----------
-    told : callable
-        Another reading of the counts.
-    shape : tuple of int or None, default=None
-        The form of their limits, where they are the metric that is released.
-    """
-
-    told: Callable[[ReleasedNumbers], Any]
-    shape: tuple[int, ...] | None = None
-
-    @property
-    def about(self) -> str | None:
-        """What the limits are limits of, if not of the metric."""
-        return "counts" if self.shape is None else None
-
-    def __call__(self, released: ReleasedNumbers) -> list[int]:
-        """Return the counts."""
-        return list(released.values[0])
-
-    def note(self, parts: Sequence[Any], released: ReleasedNumbers) -> str | None:
-        """Return what must not be concluded from metrics that the counts tell."""
-        note = getattr(self.told, "note", None)
-        return note(parts, released) if note else None
-
-    def limits(self, parts: Sequence[Any], released: ReleasedNumbers, miss: float) -> Limits:
-        """Return limits of each count, which is at most the number of records, where that is public."""
-        (counts,) = parts
-        lower, upper, note = counts.limits(miss)
-        most = np.inf if released.public_n is None else released.public_n
-        low, high = (np.minimum(end, most).reshape(self.shape or -1) for end in (lower, upper))
-        return Limits(low, high, note)

@@ -1,4 +1,12 @@
-"""The result of a release, with all that may be published about it."""
+"""The result of a release, with all that may be published about it, and how it follows from released numbers.
+
+A reading is a function of `ReleasedNumbers`, made of public things only, for it is kept with a result. It may
+have methods too: ``limits(parts, released, miss)`` of the result without the noise, where `parts` are the
+released values with their noise; ``population(parts, released, asked)``, its interval among all people;
+``band(parts, released, asked)`` of a curve; ``note(parts, released)``, what must not be concluded, and
+``bias(clipped)``, which way it usually errs where these shares of the values are missing. The first three
+raise ValueError with a reason, the others never.
+"""
 
 from __future__ import annotations
 
@@ -16,27 +24,31 @@ import numpy as np
 
 from dp_metrics._html import HtmlRepr
 from dp_metrics._packages import __version__
-from dp_metrics.inputs.options import check_confidence, own_error_state
-from dp_metrics.mechanisms._base import NOT_MONOTONE, Limits
-from dp_metrics.quantities.base import Noise, Output, Totals
+from dp_metrics.inputs.options import Floats, Relation, check_confidence, own_error_state
+from dp_metrics.mechanisms._base import NOT_MONOTONE
+from dp_metrics.mechanisms._laws import Limits
+from dp_metrics.quantities.base import Noise, NoisyNumber, Output, Totals
+from dp_metrics.quantities.tables import SHOWN, far_apart
 from dp_metrics.release.released import (
+    APPROXIMATE,
     NO_POPULATION,
     SEVERAL,
     Interval,
     PopulationQuestion,
-    ReleasedNumbers,
     usual_bias,
 )
-from dp_metrics.release.terms import Terms
-from dp_metrics.sensitivity.exact import UNIT_BITS, rounded_quotient
 
 Value_co = TypeVar("Value_co", covariant=True)
 
 _UNITS = {
-    "replace_one": "Test sets are adjacent if one record of the first is replaced by any other valid record; "
-    "if groups were passed, all records of one group, by as many others.",
+    "replace_one": "Test sets are adjacent if one record of the first is replaced by any other valid record.",
     "add_or_remove_one": "Test sets are adjacent if one of them has one record more.",
 }
+_OF_PERSONS = (
+    "Test sets are adjacent if all records of one person of the first{} are replaced by as many other valid "
+    "ones; who has which is public."
+)
+_ALL_RECORDS = "each person, with all records"
 _PROTECTED = {
     "replace_one": "each record, which might be any other",
     "replace_one_within_groups": "each record, which might be any other of its group",
@@ -47,6 +59,163 @@ _UNPROTECTED = {
     "replace_one": f"The number of records (of each group, if groups were passed), and {_ARGUMENTS}",
     "add_or_remove_one": _ARGUMENTS.capitalize(),
 }
+
+
+@dataclass(frozen=True)
+class ReleasedNumbers:
+    """What was released, and what is public about it: all that a result may be computed from.
+
+    Parameters
+    ----------
+    values : sequence
+        A number, or a tuple of whole numbers, for each part of the query.
+    public_n : int or None
+        Number of records, where that is public: nothing else may be made of the true one.
+    total_weight : float or None
+        What turns a mean into the sum, where that is public: the total weight, or the number of records.
+    epsilon : Fraction
+        What all of it cost.
+    neighboring : Relation
+        The neighbouring relation.
+    most_records : int, default=1
+        How many records one person has at most, as far as epsilon was divided among them; see `Query`.
+    """
+
+    values: Sequence[Any]
+    public_n: int | None
+    total_weight: float | None
+    epsilon: Fraction
+    neighboring: Relation
+    most_records: int = 1
+
+    def of(self, values: Sequence[Any]) -> Self:
+        """Return other released numbers, about which the same is public."""
+        return replace(self, values=values)
+
+
+def only(released: ReleasedNumbers) -> Any:
+    """Return what is released, where that is one number."""
+    return released.values[0]
+
+
+@dataclass(frozen=True)
+class Monotone:
+    """A reading that rises with each released number, or falls with each.
+
+    Parameters
+    ----------
+    result : callable
+        Made of public things only.
+    rises : bool, default=True
+        Which of the two.
+    """
+
+    result: Callable[[ReleasedNumbers], Any]
+    rises: bool = True
+
+    def __call__(self, released: ReleasedNumbers) -> Any:
+        """Return the result."""
+        return self.result(released)
+
+    def limits(self, parts: Sequence[NoisyNumber], released: ReleasedNumbers, miss: float) -> Limits:
+        """Return the results of the limits of all parts, which hold together."""
+        return self._of([part.limits(miss / len(parts)) for part in parts], released)
+
+    def note(self, parts: Sequence[NoisyNumber], released: ReleasedNumbers) -> str | None:
+        """Return what to say if limits of a mean with a public range are too far apart; see `WIDEST`.
+
+        Without a range, as of a mean loss without a cap, no limits are too far apart: the upper one is
+        infinite.
+        """
+        for part in parts:
+            if part.even_range is None:
+                continue
+            low, high = part.even_range
+            lower, upper, _ = part.limits(1 - SHOWN)
+            if (note := far_apart(lower, upper, high - low)) is not None:
+                return note
+        return None
+
+    def bias(self, clipped: Sequence[float]) -> str | None:
+        """Return which way the result usually errs."""
+        return usual_bias(max(clipped), rises=self.rises)
+
+    def population(
+        self, parts: Sequence[NoisyNumber], released: ReleasedNumbers, asked: PopulationQuestion
+    ) -> Interval:
+        """Return the interval of the result among all people, where each released number is a bounded mean.
+
+        Raises
+        ------
+        ValueError
+            If one of them is none, or was released in another way.
+        """
+        from dp_metrics.release.count_limits import mean_limits  # which takes its time to import
+
+        found = [mean_limits(part, asked.miss / len(parts), is_sure=asked.is_sure) for part in parts]
+        of_parts = [one for one in found if one is not None]
+        if len(of_parts) < len(parts):
+            raise ValueError(NO_POPULATION.format(asked.metric))
+        lower, upper, note = self._of(of_parts, released)
+        # proved limits of a mean have no note
+        return asked.interval(lower, upper, self(released), f"{APPROXIMATE} {note}" if note else "")
+
+    def _of(self, of_parts: Sequence[Limits], released: ReleasedNumbers) -> Limits:
+        """Return the results of limits of all parts."""
+        lower, upper = (
+            self._at([getattr(one, side) for one in of_parts], released) for side in ("lower", "upper")
+        )
+        note = " ".join(dict.fromkeys(one.note for one in of_parts if one.note))
+        if not self.rises:
+            lower, upper = upper, lower
+        return Limits(lower, upper, note)
+
+    def _at(self, values: Sequence[float], released: ReleasedNumbers) -> Any:
+        with np.errstate(all="ignore"):
+            return _plain(np.asarray(self.result(released.of(values)), dtype=np.float64))
+
+
+def _plain(numbers: Floats) -> Any:
+    """Return an array as it is, and one number as a float."""
+    return numbers if numbers.ndim else float(numbers)
+
+
+@dataclass(frozen=True)
+class KeptCounts:
+    """A reading that is all noisy counts, as they are, and keeps what else they tell.
+
+    Parameters
+    ----------
+    told : callable
+        Another reading of the counts.
+    shape : tuple of int or None, default=None
+        The form of their limits, where they are the metric that is released.
+    """
+
+    told: Callable[[ReleasedNumbers], Any]
+    shape: tuple[int, ...] | None = None
+
+    @property
+    def about(self) -> str | None:
+        """What the limits are limits of, if not of the metric."""
+        return "counts" if self.shape is None else None
+
+    def __call__(self, released: ReleasedNumbers) -> list[int]:
+        """Return the counts."""
+        return list(released.values[0])
+
+    def note(self, parts: Sequence[Any], released: ReleasedNumbers) -> str | None:
+        """Return what must not be concluded from metrics that the counts tell."""
+        note = getattr(self.told, "note", None)
+        return note(parts, released) if note else None
+
+    def limits(self, parts: Sequence[Any], released: ReleasedNumbers, miss: float) -> Limits:
+        """Return limits of each count, which is at most the number of records, where that is public."""
+        (counts,) = parts
+        lower, upper, note = counts.limits(miss)
+        most = np.inf if released.public_n is None else released.public_n
+        low, high = (np.minimum(end, most).reshape(self.shape or -1) for end in (lower, upper))
+        return Limits(low, high, note)
 
 
 @own_error_state
@@ -101,8 +270,8 @@ class Result(HtmlRepr, Generic[Value_co]):
     deployment : mapping or None
         The guarantee in the words of the OpenDP Deployments Registry, for the object "deployment" of an entry
         there: "dp_variant", "privacy_loss", "deployment_model", "accounting" and "implementation". Made of
-        public settings only; not told is whether `groups` were passed. None where nothing can be promised:
-        for a release with `random_state`, or by a mechanism of your own.
+        public settings only; the unit is a person where `groups` have several records each. None where
+        nothing can be promised: for a release with `random_state`, or by a mechanism of your own.
     note : str or None
         What released and public numbers tell of a value that is mostly noise, or biased: what must not be
         concluded from it. None: nothing. It costs nothing and is as public as the rest; a warning after the
@@ -110,7 +279,7 @@ class Result(HtmlRepr, Generic[Value_co]):
     bias : str or None
         Which way the value usually errs, and by about how much if tails are heavy, as public settings and the
         value tell: of a mean loss too low, of R^2 too high. None: neither way, or by less than 1 %.
-    parts : tuple of NoisyValue
+    parts : tuple of NoisyNumber or CountsNoise
         Each released number with its noise.
 
     Notes
@@ -139,32 +308,6 @@ class Result(HtmlRepr, Generic[Value_co]):
     spend_name: str | None = None
     is_repeatable: bool = False
     more: str = ""
-
-    @classmethod
-    def of(
-        cls,
-        metric: str,
-        terms: Terms,
-        query: Any,
-        totals: Sequence[Totals] | None,
-        capacity: int | None,
-        noises: Sequence[Noise],
-        outputs: Sequence[Output],
-    ) -> Self:
-        """Return the result of what was drawn; of the records nothing enters but public totals."""
-        totals = None if terms.relation.private_n else totals
-        values = tuple([noise.number(output) for noise, output in zip(noises, outputs, strict=True)])
-        return cls(
-            metric=metric,
-            reading=query.reading,
-            noises=tuple(noises),
-            outputs=tuple(outputs),
-            released=released_numbers(terms, query, totals, values),
-            totals=None if totals is None else tuple(totals),
-            capacity=capacity,
-            spend_name=terms.spend_name,
-            is_repeatable=terms.is_repeatable,
-        )
 
     @cached_property
     def value(self) -> Value_co:
@@ -249,7 +392,19 @@ class Result(HtmlRepr, Generic[Value_co]):
         """The guarantee in the words of the OpenDP Deployments Registry."""
         if self.is_repeatable:
             return None
-        return deployment(self.noises, self.epsilon, self.neighboring)
+        unit = {"privacy_unit": "record", "privacy_unit_details": _UNITS[self.neighboring]}
+        if self._is_of_persons:
+            most = self.released.most_records
+            details = _OF_PERSONS.format(f", up to {most}," if most > 1 else "")
+            unit = {"privacy_unit": "person", "privacy_unit_details": details}
+        return deployment(self.noises, self.epsilon, _UNPROTECTED[self.neighboring], unit)
+
+    @property
+    def _is_of_persons(self) -> bool:
+        """Whether all records of one person are protected together, and somebody has several."""
+        are_joined = any(one.size < one.n for one in self.totals or ())
+        count_once = any(getattr(one, "units", 1) > 1 for one in self.noises)
+        return are_joined or count_once or self.released.most_records > 1
 
     def _drawn(self) -> Iterator[tuple[Noise, Output]]:
         return zip(self.noises, self.outputs, strict=True)
@@ -291,7 +446,7 @@ class Result(HtmlRepr, Generic[Value_co]):
             "note": self.note,
             "bias": self.bias,
             "epsilon": self.epsilon,
-            "protects": _PROTECTED[self.neighboring],
+            "protects": _ALL_RECORDS if self._is_of_persons else _PROTECTED[self.neighboring],
             "records": self.n,
             "mechanism": self.mechanism,
             "name of the spend": self.spend_name,
@@ -541,7 +696,7 @@ class Result(HtmlRepr, Generic[Value_co]):
         dict
             The fields; the value as the metric gave it.
         """
-        return {name: _thawed(getattr(self, name)) for name in _PUBLISHED}
+        return {name: getattr(self, name) for name in _PUBLISHED} | {"drawn": dict(self.drawn)}
 
     def to_json(self) -> str:
         """Return the fields as JSON.
@@ -552,16 +707,6 @@ class Result(HtmlRepr, Generic[Value_co]):
             A JSON object; an array becomes a list, in which null stands for an infinite threshold.
         """
         return json.dumps(self.to_dict(), default=_listed, allow_nan=False)
-
-
-def released_numbers(
-    terms: Terms, query: Any, totals: Sequence[Totals] | None, values: Sequence[Any]
-) -> ReleasedNumbers:
-    """Return released numbers with what is public about them."""
-    n = weight = None
-    if totals is not None and not terms.relation.private_n:
-        n, weight = totals[0].n, rounded_quotient(totals[0].weight, 1 << UNIT_BITS)
-    return ReleasedNumbers(values, n, weight, terms.epsilon, terms.relation, query.most_records)
 
 
 _PUBLISHED = (
@@ -578,7 +723,9 @@ def drawn_by(noises: Iterable[Noise]) -> str:
 _OF_THIS_PACKAGE = "dp_metrics."
 
 
-def deployment(noises: Sequence[Noise], epsilon: float, neighboring: str) -> Mapping[str, Any] | None:
+def deployment(
+    noises: Sequence[Noise], epsilon: float, unprotected: str, unit: Mapping[str, str]
+) -> Mapping[str, Any] | None:
     """Return the fields of the OpenDP Deployments Registry that a release determines, for its result.
 
     The names and the values "Pure DP" and "Central" are those of ``schemas/deployments-schema.yaml`` in its
@@ -594,51 +741,27 @@ def deployment(noises: Sequence[Noise], epsilon: float, neighboring: str) -> Map
     mechanisms = {type(mechanism) for noise in noises for mechanism in noise.mechanisms}
     if not all(one.__module__.startswith(_OF_THIS_PACKAGE) for one in mechanisms):
         return None
-    is_exact = all(mechanism.is_exact for mechanism in mechanisms)
-    return _promised(is_exact, epsilon, neighboring, drawn_by(noises))
-
-
-@lru_cache(maxsize=256)
-def _promised(is_exact: bool, epsilon: float, neighboring: str, drawn_by: str) -> Mapping[str, Any]:
-    if is_exact:
+    if all(mechanism.is_exact for mechanism in mechanisms):
         executed = "Exact as executed: floats decide only where they cannot be wrong, and else integers."
     else:
         executed = "Private over the real numbers; drawn as floats, without protection of their last bits."
-    promised = {
+    return {
         "dp_variant": {
             "variant_name": "Pure DP",
             "data_domain": f"Test sets of records, each valid on its own, given the model and {_ARGUMENTS}",
-            "unprotected_quantities": _UNPROTECTED[neighboring],
+            "unprotected_quantities": unprotected,
         },
-        "privacy_loss": {
-            "privacy_unit": "record",
-            "privacy_unit_details": _UNITS[neighboring],
-            "privacy_parameters": {"epsilon": epsilon},
-        },
+        "privacy_loss": {**unit, "privacy_parameters": {"epsilon": epsilon}},
         "deployment_model": {"model_name": "Central"},
         "accounting": {
             "composition": "Sequential: epsilon is the sum over all that this result holds. Other releases "
             "about the same people add to it."
         },
         "implementation": {
-            "mechanisms": f"{drawn_by}, of dp_metrics {__version__}. {executed} Random bits are those of "
-            "the operating system. No measures against timing channels.",
+            "mechanisms": f"{drawn_by(noises)}, of dp_metrics {__version__}. {executed} Random bits are "
+            "those of the operating system. No measures against timing channels.",
         },
     }
-    frozen: Mapping[str, Any] = _frozen(promised)
-    return frozen
-
-
-def _frozen(value: Any) -> Any:
-    if not isinstance(value, dict):
-        return value
-    return MappingProxyType({name: _frozen(part) for name, part in value.items()})
-
-
-def _thawed(value: Any) -> Any:
-    if not isinstance(value, MappingProxyType):
-        return value
-    return {name: _thawed(part) for name, part in value.items()}
 
 
 def _listed(array: np.ndarray[Any, Any]) -> Any:

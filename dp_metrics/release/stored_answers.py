@@ -8,17 +8,18 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from importlib import import_module
-from typing import Any, TypeVar
+from pkgutil import resolve_name
+from typing import Any
 
 import numpy as np
 
-from dp_metrics.accounting import Claim, PrivacyAccountant, keep
+from dp_metrics.accounting.accountant import PrivacyAccountant, keep
+from dp_metrics.accounting.spends import Claim
 from dp_metrics.exceptions import warn_caller
 from dp_metrics.inputs.arrays import ArgumentShape, Shape
 from dp_metrics.inputs.options import Relation
 from dp_metrics.quantities.base import Output, Totals
-from dp_metrics.release.query import Query, Together, each_query
+from dp_metrics.release.query import Query, Terms, Together, each_query
 from dp_metrics.release.result import Result
 from dp_metrics.release.stored_questions import (
     DAMAGED,
@@ -29,7 +30,6 @@ from dp_metrics.release.stored_questions import (
     encoded,
     written_json,
 )
-from dp_metrics.release.terms import Terms
 
 NOT_STORED = (
     "This release could not be stored in the budget, which shows its spend without a value: keep the result."
@@ -38,20 +38,14 @@ NOT_STORED = (
 
 _LONGEST_SUMMARY = 100
 _SHOWN_DIGITS = 6
-_HOMES = {
-    "metric": "dp_metrics.metrics",
-    "frame": "dp_metrics.fairness.frame",
-    "labels": "dp_metrics.streaming.summaries",
-    "scores": "dp_metrics.streaming.summaries",
-    "search": __name__,
-    "page": "dp_metrics.page.page",
-    "value": __name__,
+_READERS = {
+    "metric": "dp_metrics.metrics:restored_metric",
+    "frame": "dp_metrics.fairness.frame:restored_frame",
+    "page": "dp_metrics.page.page:restored_page",
+    "search": f"{__name__}:Answer.form_alone",
+    "value": f"{__name__}:Answer.form_alone",
 }
-"""The modules that know how each kind of release is made again."""
-
-Reader = Callable[["Answer"], Any]
-R = TypeVar("R", bound=Reader)
-_READERS: dict[str, Reader] = {}
+"""What makes each kind of release again, of an `Answer`; imported when it is asked for."""
 
 
 @dataclass(frozen=True)
@@ -79,22 +73,16 @@ class Answer:
             raise ValueError(DAMAGED)
         return self.question
 
+    def form_alone(self) -> Any:
+        """Return the form, of a release that is nothing but its value, such as an interval."""
+        return self.form
+
     def results(self, query: Query | Together) -> list[Result[Any]]:
         """Return the result of a query, or of each of several, that is made again of what was drawn."""
         asked = self.asked
         terms = Terms(asked["epsilon"], Relation(asked["neighboring"]), asked["mechanism"])
         queries = each_query(asked["metric"], terms, query)
         return [_result(*one[:3], drawn) for one, drawn in zip(queries, self.drawn, strict=True)]
-
-
-def restores(kind: str) -> Callable[[R], R]:
-    """Let a function make releases of a kind again."""
-
-    def enter(function: R) -> R:
-        _READERS[kind] = function
-        return function
-
-    return enter
 
 
 def answer_json(kind: str, form: Any, results: Sequence[Result[Any]]) -> str | None:
@@ -200,7 +188,7 @@ def _result(metric: str, terms: Terms, query: Query, drawn: Mapping[str, Any]) -
     if not all(isinstance(one, Totals) for one in known) or not all(is_sound):
         raise ValueError(DAMAGED)
     noises, _ = query.noises(terms, known, capacity)
-    made: Result[Any] = Result.of(metric, terms, query, totals, capacity, noises, outputs)
+    made = query.result(metric, terms, totals, capacity, noises, outputs)
     made = replace(made, spend_name=drawn["spend_name"], is_repeatable=drawn["is_repeatable"] is True)
     _ = made.value, made.note  # whatever does not fit fails here
     return made
@@ -221,24 +209,12 @@ def restored(question: str | None, answer: str) -> Any:
         kind = content["kind"]
         if asked is not None and asked["kind"] != kind:
             raise ValueError(DAMAGED)
-        import_module(_HOMES[kind])
+        reader = resolve_name(_READERS[kind])
         with np.errstate(all="ignore"):
-            found = _READERS[kind](Answer(asked, decoded(content["form"]), content["results"]))
+            found = reader(Answer(asked, decoded(content["form"]), content["results"]))
     except MALFORMED as error:
         if str(error) == OTHER_VERSION:
             reason = OTHER_VERSION
     if found is None:
         raise ValueError(reason)
     return found
-
-
-@restores("search")
-def _search(answer: Answer) -> Any:
-    """Return the best score and parameters of a search, by the names of its attributes."""
-    return dict(answer.form)
-
-
-@restores("value")
-def _value(answer: Answer) -> Any:
-    """Return the value of a release whose value is all that is returned, such as an interval."""
-    return answer.form

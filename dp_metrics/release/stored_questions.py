@@ -1,7 +1,7 @@
 """Questions: all that is public of a call, as JSON, and so what a stored answer is the answer to.
 
 Numbers, strings and lists stand for themselves. Anything else is an object with one key, which says what it
-is; the types and functions that it may name are those that were entered here, and never found by their name.
+is; the types that it may name are those of a table, and nothing else is found by its name.
 
 An argument is one of four things, and is known by its name in every function. A setting (epsilon, the
 budget) is in the question by itself or not at all. An option is in it as it was given. Of records, which are
@@ -17,8 +17,9 @@ from dataclasses import dataclass, fields, is_dataclass
 from datetime import date, datetime, timedelta
 from fractions import Fraction
 from functools import lru_cache, partial
+from pkgutil import resolve_name
 from types import UnionType
-from typing import Any, Self, TypeVar, Union, get_args, get_origin, get_type_hints
+from typing import Any, Self, Union, get_args, get_origin, get_type_hints
 
 import numpy as np
 from numpy.typing import NDArray
@@ -47,23 +48,20 @@ MALFORMED = (
 )
 """What reading damaged JSON, or making something of it, may raise."""
 
-Kind = TypeVar("Kind", bound=type)
-
 _KINDS: tuple[Any, ...] = (Interval, Output, Totals, *MECHANISMS.values())
-_NAMES: dict[Any, str] = {kind: kind.__name__ for kind in _KINDS}
-"""How each type is called in what is stored, whatever its name in the code is."""
-_TYPES: dict[str, Any] = {name: kind for kind, name in _NAMES.items()}
+STORED_TYPES: Mapping[str, str] = {kind.__name__: f"{kind.__module__}:{kind.__name__}" for kind in _KINDS} | {
+    "CalibrationCurve": "dp_metrics.metrics.scores.curve_formulas:CalibrationCurve",
+    "Choice": "dp_metrics.model_selection.best:Choice",
+    "Comparison": "dp_metrics.inference.comparison:Comparison",
+    "EvaluationPlan": "dp_metrics.page.page_plan:EvaluationPlan",
+    "LeftOut": "dp_metrics.page.page_plan:Omission",
+    "Planned": "dp_metrics.page.page_plan:PagePart",
+    "PrecisionRecallCurve": "dp_metrics.metrics.scores.curve_formulas:PrecisionRecallCurve",
+    "RocCurve": "dp_metrics.metrics.scores.curve_formulas:RocCurve",
+}
+"""The dataclasses and named tuples of public things, and where they are: imported where one is read."""
+_NAMES = {place: name for name, place in STORED_TYPES.items()}
 _DTYPES = frozenset("biufUmM")
-
-
-def storable(name: str) -> Callable[[Kind], Kind]:
-    """Return a decorator that enters a frozen dataclass or named tuple of public things under this name."""
-
-    def entered(kind: Kind) -> Kind:
-        _NAMES[kind], _TYPES[name] = name, kind
-        return kind
-
-    return entered
 
 
 def encoded(value: Any) -> Any:
@@ -97,7 +95,7 @@ def encoded(value: Any) -> Any:
     if isinstance(value, np.ndarray | np.generic):
         return _encoded_array(np.asarray(value), "array" if isinstance(value, np.ndarray) else "scalar")
     kind: Any = type(value)
-    if (name := _NAMES.get(kind)) is None:
+    if (name := _NAMES.get(f"{kind.__module__}:{kind.__name__}")) is None:
         raise TypeError(f"{kind.__name__} is no type that can be stored.")
     return {"type": name, "fields": {field: encoded(getattr(value, field)) for field in _fields(kind)}}
 
@@ -116,7 +114,8 @@ def decoded(json: Any) -> Any:
     if isinstance(json, list):
         return [decoded(one) for one in json]
     if set(json) == {"type", "fields"}:
-        return _made(_TYPES[json["type"]], {name: decoded(one) for name, one in json["fields"].items()})
+        kind = resolve_name(STORED_TYPES[json["type"]])
+        return _made(kind, {name: decoded(one) for name, one in json["fields"].items()})
     ((kind, content),) = json.items()
     return _READERS[kind](content)
 

@@ -4,44 +4,26 @@ One function for each row of the table of metrics. L^l, f and U^l are each one e
 of the (float) records and public constants, rounded once, so that the floats inherit every inequality
 of Definition 3.4 of the paper: U^l(x) <= U^(l+1)(x') and L^l(x) >= L^(l+1)(x') between neighbours.
 
-Of a calibration error: in each public bin, labels (0 or 1) minus scores are added up; n times the error is
-the sum T of the sizes of these sums. A record lies in one bin, whose sum it moves by at most 1: T moves by at
-most 1 if it is added or removed, and by at most 2 if it is replaced. Both are attained
-(tests/sensitivity/test_calibration.py).
+A mechanism that draws the scale of its noise sees `Extremes` besides. There is a *statistic* of the extreme
+records with output bounds: the k-th largest loss, or how far values lie from the mean of the middle ones. And
+for each public C there is a *clipped sum* T, at most n times the metric, that grows by 0 to C when a record
+is added.
 
-The ranking loss is the share of the pairs of a positive and a negative record in which the negative one has
-the higher score, ties counted half; 1/2 if there is no pair. Scores are compared, never computed with.
-Everything else is whole numbers: twice the loss of the pairs that are left, over twice their number.
+Where the number of records is private, so is the divisor of a mean. A mechanism that adds noise sees `Sums`
+then. A record that counts for a part p of the limit adds p to one sum and 1 - p to another: together it moves
+them by 1, whatever it is, and their quotient is the mean.
 """
 
-import math
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, fields
+from fractions import Fraction
 from functools import cached_property, partial
-from itertools import repeat
-from typing import Any, Self, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dp_metrics.inputs.options import MAX_FLOAT, Floats
-from dp_metrics.sensitivity.aggregates import (
-    OrderAggregate,
-    VarianceAggregate,
-)
-from dp_metrics.sensitivity.exact import (
-    UNIT_BITS,
-    exact_sum,
-    float_units,
-    in_blocks,
-    rounded_quotient,
-    rounded_quotients,
-)
-from dp_metrics.sensitivity.noisy_sums import FINENESS, Sums
-from dp_metrics.sensitivity.variance_windows import least_spreads
-
-_TINY = math.ulp(0.0)  # a sensitivity must not be rounded down to none
-_SQUARES = 1 << 2 * UNIT_BITS  # so many units of squares are 1
+from dp_metrics.sensitivity.exact import rounded_quotient
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -146,149 +128,95 @@ class OutputBounds(_Fields):
         return BoundsFacts(**{field.name: getattr(self, field.name) for field in fields(BoundsFacts)})
 
 
+class ClippedSum(NamedTuple):
+    """A clipped sum, and what a record adds to it at most: whole numbers of one unit."""
+
+    total: int  # T: private
+    most: int  # C: public, as the unit is
+    unit: Fraction
+
+    @property
+    def scale(self) -> float:
+        """C as a float."""
+        most = self.most * self.unit
+        return rounded_quotient(most.numerator, most.denominator)
+
+
+Ranks: TypeAlias = tuple[float, Floats, Floats]
+"""A statistic, and its lower and upper output bounds at so many ranks."""
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class Extremes:
+    """A statistic of the most extreme records of a data set, and its clipped sums.
+
+    The statistic, the clipped sums and a private number of records are private data; the rest is public.
+
+    Parameters
+    ----------
+    limit : float
+        Public limit of the statistic.
+    are_distances : bool
+        Whether the square of the statistic, not the statistic, is what such a record adds to n times the
+        metric. A loss moves all output bounds in one direction between neighbours, a distance need not.
+    at_ranks : callable
+        Given k and a number of ranks, the statistic of the k-th records from the ends and its bounds.
+    clipped : callable
+        The clipped sum for a positive statistic y: C is at least y, or the square of y if it is a distance.
+    private_n : int or None
+        The number of records, where it is private.
+    known : int or None, default=None
+        Public number of the largest losses that are known, if there are more; the next ones are taken for 0.
+    """
+
+    limit: float
+    are_distances: bool
+    at_ranks: Callable[[int, int], Ranks]
+    clipped: Callable[[float], ClippedSum]
+    private_n: int | None
+    known: int | None = None
+
+    @property
+    def facts(self) -> BoundsFacts:
+        """What is public of the statistic."""
+        return BoundsFacts(output_range=(0.0, self.limit), monotonic=not self.are_distances, n=None)
+
+    def bounds(self, k: int, ranks: int) -> OutputBounds:
+        """Return the output bounds of the statistic."""
+        return self.facts.bounds(*self.at_ranks(k, ranks))
+
+
+def order_statistic(values: Floats, limit: float, k: int, ranks: int) -> Ranks:
+    """Return y_k of descending values, 0 beyond the last: L^l = y_(k+l), U^l = y_(k-l), or the limit."""
+    y = np.zeros(k + ranks)
+    known = values[: k + ranks]
+    y[: known.size] = known
+    upper = np.full(ranks, limit)
+    above = y[: k - 1][::-1][:ranks]
+    upper[: above.size] = above
+    return float(y[k - 1]), y[k:], upper
+
+
 def order_statistic_facts(n: int, limit: float) -> BoundsFacts:
     """Return what is public of the output bounds of an order statistic of n records."""
     sensitivity = None if limit >= MAX_FLOAT else limit
     return BoundsFacts(output_range=(0.0, limit), monotonic=True, n=n, sensitivity=sensitivity)
 
 
-def variance_facts(n: int, bounds: tuple[float, float] | None, ranks: int) -> BoundsFacts:
-    """Return what is public of the output bounds of the variance of n values that are replaced.
-
-    A variance moves as a mean of n terms: the l values furthest from the mean make at least l/n of it, and
-    whoever puts l others on the mean leaves at most f (1 - l/n); U^l rises by its sensitivity with each rank.
-    """
-    mean_ranks = min(ranks, n)
-    if bounds is None:
-        return BoundsFacts(output_range=(0.0, MAX_FLOAT), monotonic=False, n=n, mean_ranks=mean_ranks)
-    width = _squared_width(bounds)
-    # the variance of one record is 0 whatever it is
-    sensitivity = max(rounded_quotient(width * (n - 1), n * n * _SQUARES), _TINY) if n > 1 else 0.0
-    return BoundsFacts(
-        output_range=(0.0, rounded_quotient(width, 4 * _SQUARES)),
-        monotonic=False,
-        n=n,
-        sensitivity=sensitivity,
-        record_limit=rounded_quotient(width, _SQUARES),
-        mean_ranks=mean_ranks,
-    )
-
-
-def _squared_width(bounds: tuple[float, float]) -> int:
-    """Return the square of the public width, in units of 2**-2148."""
-    low, high = map(float_units, bounds)
-    return (high - low) ** 2
-
-
-def order_statistic_bounds(aggregate: OrderAggregate) -> OutputBounds:
-    """Return the output bounds of the k-th smallest value, at least 0, when records are replaced.
+def order_statistic_bounds(x: Floats, k: int, ranks: int, limit: float) -> OutputBounds:
+    """Return the output bounds of the k-th smallest of values in [0, limit], when records are replaced.
 
     L^l is the (k-l)-th smallest value, or 0 below the first; U^l is the (k+l)-th, or the public limit above
-    the last. If a record grows, every order statistic grows or stays: the metric is monotonic.
+    the last. If a record grows, every order statistic grows or stays: the metric is monotonic. k counts from
+    1.
     """
-    ranks = min(aggregate.capacity, aggregate.n)
-    upper = np.full(ranks, aggregate.limit)
-    upper[: aggregate.above.size] = aggregate.above[:ranks]
-    facts = order_statistic_facts(aggregate.n, aggregate.limit)
-    return facts.bounds(aggregate.value, padded(aggregate.below, ranks), upper)
-
-
-def variance_bounds(aggregate: VarianceAggregate) -> OutputBounds:
-    """Return the output bounds of the population variance when records are replaced.
-
-    L^l = (n-l)/n times the least variance of n-l consecutive sorted values. With bounds [a, b],
-    U^l = min(Var + l (b-a)^2 (n-1)/n^2, (b-a)^2/4). L and U can move in opposite directions between
-    neighbours, so variance is not monotonic, whatever section 4.1 of the paper says.
-
-    References
-    ----------
-    Lemmas 5.1 to 5.3 of the paper; the upper bound here is tighter.
-    """
-    n = aggregate.n
-    ranks = min(aggregate.capacity, n)
-    spreads = least_spreads(aggregate, ranks)
-    facts = variance_facts(n, aggregate.bounds, ranks)
-    upper = np.full(ranks, MAX_FLOAT)
-    if aggregate.bounds is not None:
-        spread = n * aggregate.squares - aggregate.total**2
-        rise = _squared_width(aggregate.bounds) * (n - 1)
-        upper = rounded_quotients((spread + rank * rise for rank in range(1, ranks + 1)), n * n * _SQUARES)
-        upper = np.minimum(upper, facts.output_range[1])
-    scale = n * _SQUARES
-    lower = padded(rounded_quotients(spreads[1:], range((n - 1) * scale, 0, -scale)), ranks)
-    return facts.bounds(rounded_quotient(spreads[0], n * scale), lower, upper)
-
-
-def variance_bounds_private_n(aggregate: VarianceAggregate) -> OutputBounds:
-    """Return the output bounds of the population variance when records are added or removed.
-
-    L^l = min over a of SS_a / (n + l - 2a), where SS_a is the least sum of squares about the mean of n - a
-    consecutive sorted values, to which l - a copies of their mean are added. With bounds [a, b], W = b - a
-    and SS the sum of squares about the mean, U^l = min(W^2/4, max((SS + l W^2)/(n + l), SS/(n - l))), and
-    W^2/4 from l = n on.
-    """
-    n, ranks = aggregate.n, aggregate.capacity
-    limit, record_limit = MAX_FLOAT, None
-    value, lower, upper = 0.0, np.zeros(ranks), np.full(ranks, MAX_FLOAT)
-    if n > 0:
-        spreads = least_spreads(aggregate, min(ranks, n))
-        value = rounded_quotient(spreads[0], n * n * _SQUARES)
-        lower = _least_diluted(spreads, n, ranks)
-    if aggregate.bounds is not None:
-        width = _squared_width(aggregate.bounds)
-        limit, record_limit = rounded_quotient(width, 4 * _SQUARES), rounded_quotient(width, _SQUARES)
-        upper[:] = limit
-        spread = n * aggregate.squares - aggregate.total**2  # n SS
-        within = range(1, min(ranks + 1, n))
-        added = rounded_quotients(
-            (spread + n * rank * width for rank in within), (n * (n + rank) * _SQUARES for rank in within)
-        )
-        removed = rounded_quotients(repeat(spread), (n * (n - rank) * _SQUARES for rank in within))
-        upper[: len(within)] = np.minimum(np.maximum(added, removed), limit)
-    return OutputBounds(
-        value=value,
-        lower=lower,
-        upper=upper,
-        output_range=(0.0, limit),
-        monotonic=False,
-        n=None,
-        record_limit=record_limit,
-    )
-
-
-def _least_diluted(spreads: list[int], n: int, ranks: int) -> Floats:
-    """Return min over a of spread_a / ((n - a) (n + l - 2a)) for each rank l, correctly rounded.
-
-    Floats, off by at most 2^-51 relative to each quotient, screen the candidates. A rank that can drop as
-    many values as leave no spread is 0.
-    """
-    lower = np.zeros(ranks)
-    if spreads[0] == 0:
-        return lower
-    # the first spread, the largest up to a factor n, is the unit: what underflows is far below the rest
-    scale = spreads[0].bit_length() - 512
-    shift = 1 << abs(scale)
-    sizes = range(n, 0, -1)
-    sums = np.array(
-        [
-            s / (size * shift) if scale > 0 else (s * shift) / size
-            for size, s in zip(sizes, spreads, strict=False)
-        ]
-    )
-    # the iteration over spreads ended before `ranks` where one more drop leaves none
-    for first in range(1, min(ranks, len(spreads) - 1) + 1, 256):
-        rank = np.arange(first, min(first + 256, len(spreads), ranks + 1))[:, np.newaxis]
-        a = np.arange(int(rank[-1, 0]) + 1)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            quotient = np.where(a <= rank, sums[: a.size] / (n + rank - 2 * a), np.inf)
-        best = quotient.min(axis=1, keepdims=True)
-        for row, candidates in enumerate(quotient <= best * (1 + 2.0**-49) + 1e-290):
-            total = n + first + row
-            lower[first + row - 1] = min(
-                rounded_quotient(spreads[i], (n - i) * (total - 2 * i) * _SQUARES)
-                for i in np.flatnonzero(candidates).tolist()
-            )
-    return lower
+    ranks = min(ranks, x.size)
+    first, last = max(k - 1 - ranks, 0), min(k - 1 + ranks, x.size - 1)
+    window = np.sort(np.partition(x, (first, last))[first : last + 1])
+    below, (value, *_), above = np.split(window, [k - 1 - first, k - first])
+    upper = np.full(ranks, limit)
+    upper[: above.size] = above
+    return order_statistic_facts(x.size, limit).bounds(float(value), padded(below[::-1], ranks), upper)
 
 
 def padded(values: Floats, ranks: int) -> Floats:
@@ -298,284 +226,71 @@ def padded(values: Floats, ranks: int) -> Floats:
     return array
 
 
-_ONE = 1 << UNIT_BITS
+FINENESS = 1 << 20
+"""Steps of the lattice in the most that one record adds, or in one global sensitivity."""
 
 
-def calibration_excess(
-    blocks: Iterable[tuple[NDArray[np.bool_], Floats]], edges: Floats
-) -> tuple[tuple[int, ...], int]:
-    """Return the sum of each bin in units of 2**-1074, and the number of records.
-
-    These sums of pieces of the records add up; T, the sum of their sizes, does not.
+@dataclass(frozen=True, repr=False, eq=False)
+class Sums:
+    """Whole numbers with a public sensitivity, and what follows from them.
 
     Parameters
     ----------
-    blocks : iterable of (ndarray of bool, ndarray of float64)
-        Whether records are positive, and their scores in [0, 1].
-    edges : ndarray
-        Public edges between the bins: a bin holds the scores above its lower edge up to its upper one.
+    values : tuple of int
+        Sums over the records in steps of the lattice: private.
+    sensitivity : int
+        By how much the values of neighbours differ at most, summed over their absolute differences: public.
+    combine : callable
+        The metric of as many arrays of noisy values, of any size and sign; public.
+    limit : float
+        Public limit of the metric.
+    value : float
+        The metric itself, without rounding to the lattice: private.
+    rises : tuple of bool, default=()
+        For each of the values whether the metric rises with it, or falls; empty if it does neither.
+    fineness : int, default=FINENESS
+        What each record adds to all values together, in steps: public.
     """
-    excess, n = [0] * (edges.size + 1), 0
-    for is_positive, scores in blocks:
-        bins = np.searchsorted(edges, scores)
-        order = np.argsort(bins.astype(np.uint16), kind="stable")
-        ends = np.cumsum(np.bincount(bins, minlength=len(excess)))
-        positives = np.bincount(bins, is_positive, minlength=len(excess)).astype(np.int64).tolist()
-        for number, part in enumerate(np.split(scores[order], ends[:-1])):
-            excess[number] += (positives[number] << UNIT_BITS) - exact_sum(part)
-        n += scores.size
-    return tuple(excess), n
+
+    values: tuple[int, ...]
+    sensitivity: int
+    combine: Callable[..., Floats]
+    limit: float
+    value: float
+    rises: tuple[bool, ...] = ()
+    fineness: int = FINENESS
 
 
-def calibration_facts(n: int | None) -> BoundsFacts:
-    """Return what is public of the output bounds of an error, of a public number of records or not."""
-    sensitivity = None if n is None else min(2.0 / n, 1.0)
-    return BoundsFacts(
-        output_range=(0.0, 1.0), monotonic=n is not None, n=n, sensitivity=sensitivity, record_limit=2.0
-    )
-
-
-def calibration_bounds(total: int, n: int, ranks: int) -> OutputBounds:
-    """Return the output bounds of T / n when records are replaced: (T -/+ 2 l) / n.
-
-    Between neighbours T moves by at most 2, so these interleave; rounded once each, as floats too. All of
-    them grow with T: the metric is monotonic.
-    """
-    several, scale = range(2, 2 * min(ranks, n) + 1, 2), n << UNIT_BITS
-    lower = rounded_quotients((max(total - rise * _ONE, 0) for rise in several), scale)
-    upper = rounded_quotients((min(total + rise * _ONE, scale) for rise in several), scale)
-    return calibration_facts(n).bounds(rounded_quotient(total, scale), lower, upper)
-
-
-def calibration_bounds_private_n(total: int, n: int, ranks: int) -> OutputBounds:
-    """Return the output bounds of T / n, 0 for no record, when records are added or removed.
-
-    L^l = (T - l) / (n + l) and U^l = (T + l) / (n - l) within [0, 1], and 1 from l = n on: with one record
-    more or less, T and n move by at most 1 each, so that one more rank makes up for it.
-    """
-    several = range(1, ranks + 1)
-    return calibration_facts(None).bounds(
-        rounded_quotient(total, n << UNIT_BITS) if n else 0.0,
-        rounded_quotients(
-            (max(total - rank * _ONE, 0) for rank in several), ((n + rank) << UNIT_BITS for rank in several)
-        ),
-        np.array(
-            [
-                min(rounded_quotient(total + rank * _ONE, (n - rank) << UNIT_BITS), 1.0) if rank < n else 1.0
-                for rank in several
-            ]
-        ),
-    )
-
-
-def calibration_sums(total: int, n: int) -> Sums:
-    """Return n + T and n - T, from which T / n follows where n is private.
-
-    If a record is added T changes by d with abs(d) <= 1, so one of the two grows by 1 + d and the other by
-    1 - d: by 2 together, whatever the record. Rounding T to the lattice commutes with shifts by whole
-    numbers, so this holds for steps too.
-    """
-    steps = (2 * FINENESS * total + _ONE) // (2 * _ONE)
-    value = rounded_quotient(total, n << UNIT_BITS) if n else 0.0
-    whole = n * FINENESS
-    fineness = 2 * FINENESS
-    combine = partial(_share, least=float(fineness))
-    return Sums((whole + steps, whole - steps), fineness, combine, 1.0, value, (True, False), fineness)
-
-
-def _share(above: Floats, below: Floats, *, least: float) -> Floats:
-    # one record at least: the error of none is 0
-    share: Floats = np.clip((above - below) / np.maximum(above + below, least), 0.0, 1.0)
-    return share
-
-
-Whole: TypeAlias = NDArray[Any]
-"""Whole numbers: int64, or Python's integers where those might overflow."""
-
-Quotients: TypeAlias = Callable[["RankedScores", int], Iterator[tuple[int, Whole, Whole]]]
-"""Yields numerators and denominators for consecutive numbers of changed records, and the first of these."""
-
-_MOST_FOR_FLOATS = 1 << 26  # records; twice the number of pairs is below 2^52, and floats divide exactly
-_MOST_FOR_INT64 = 1 << 31  # records; below 2^62
-
-
-class RankedScores:
-    """The scores of both classes in ascending order, and what is left of the loss when records are dropped.
+def ratio_sums(total: int, most: int, n: int, scale: float, limit: float) -> Sums:
+    """Return a sum to which each of n records adds at most `most`, and what is left of n times that.
 
     Parameters
     ----------
-    positives, negatives : ndarray
-        Finite scores of the two classes, in ascending order.
+    total, most : int
+        The sum, and what a record adds at most: whole numbers of any unit.
+    n : int
+        Number of records: private.
+    scale : float
+        What a record adds at most, in units of the metric.
+    limit : float
+        Public limit of the metric.
     """
-
-    def __init__(self, positives: Floats, negatives: Floats) -> None:
-        self._positives, self._negatives = positives, negatives
-        self.counts = (positives.size, negatives.size)
-        self.n = positives.size + negatives.size
-        self.whole: Any = np.int64 if self.n <= _MOST_FOR_INT64 else object
-
-    @classmethod
-    def of(cls, scores: Floats, is_positive: NDArray[np.bool_]) -> Self:
-        """Sort the scores of all records."""
-        return cls(np.sort(scores[is_positive]), np.sort(scores[~is_positive]))
-
-    def negated(self) -> Self:
-        """Return the same records with all scores negated, which is exact."""
-        return type(self)(-self._positives[::-1], -self._negatives[::-1])
-
-    @property
-    def smaller(self) -> int:
-        """Number of records of the smaller class."""
-        return min(self.counts)
-
-    @property
-    def pairs(self) -> int:
-        """Twice the number of pairs."""
-        return 2 * self.counts[0] * self.counts[1]
-
-    @cached_property
-    def total(self) -> int:
-        """Twice the loss of all pairs."""
-        if self.counts[0] < self.counts[1]:  # looking few scores up among many is quicker
-            return self.pairs - _sum(*_below(self._negatives, self._positives))
-        return _sum(*_below(self._positives, self._negatives))
-
-    def rows(self, most: int) -> Iterator[Whole]:
-        """Yield F(0, b), F(1, b), ... for b = 0, 1, ..., `most`, as long as a + b is at most that.
-
-        F(a, b) is twice the loss without the a lowest positives and the b highest negatives. `most` must be
-        below the number of records of the smaller class.
-        """
-        few, half = _below(self._negatives, self._positives[:most])
-        lost = np.cumsum(2 * self.counts[1] - few - half)  # the sum is at most 2 n `most`
-        row = self.total - np.append(0, lost).astype(self.whole)
-        yield row
-        a = np.arange(most)
-        highest = self._negatives[::-1][:most]
-        for few, half in zip(*(below.tolist() for below in _below(self._positives, highest)), strict=True):
-            # the a lowest positives are gone already
-            left = a[: row.size - 1]
-            row = row[:-1] - np.maximum(few - left, 0) - np.maximum(half - left, 0)
-            yield row
+    # rounding to nearest commutes with shifts by whole steps: if a record comes or goes, the first changes by
+    # 0 to `FINENESS`, and the second by the rest of it
+    steps = (2 * FINENESS * total + most) // (2 * most)
+    return Sums(
+        (steps, n * FINENESS - steps),
+        FINENESS,
+        partial(_ratio, scale=scale, limit=limit, least=float(FINENESS)),
+        limit,
+        scale * rounded_quotient(total, max(n, 1) * most),
+        (True, False),
+    )
 
 
-def _below(ranked: Floats, scores: Floats) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return for each score how many of the others are below it, and how many are not above it."""
-    return np.searchsorted(ranked, scores, side="left"), np.searchsorted(ranked, scores, side="right")
-
-
-def _sum(*counts: NDArray[np.int64]) -> int:
-    """Return a sum of any size."""
-    return sum(int(block.sum()) for array in counts for block in in_blocks(array))
-
-
-def ranking_bounds(scores: RankedScores, ranks: int) -> OutputBounds:
-    """Return the output bounds of the ranking loss when records are replaced.
-
-    With F(a, b) twice the loss without the a lowest positives and the b highest negatives, and P positives
-    among n records,
-
-        L^l = min over a + b = l of F(a, b) / (2 P' (n - P')),    P' from P - a to P + b, nearest to n / 2,
-
-    and 0 once a whole class can be replaced; 1 - U^l is L^l of the negated scores. Not monotonic: a change
-    that raises the loss can lower L.
-
-    Notes
-    -----
-    **Proof.** A replaced record is worth most as a positive above all others or a negative below them: it
-    adds no loss, and only the number P' of positives is left to choose. Whatever negatives are kept, a
-    positive loses the less to them the higher it is, and conversely, so the lowest positives and the highest
-    negatives are the ones to replace. Once l reaches the size of the smaller class, all of it can be
-    replaced, and one record without loss be put back. Where scores may be any real numbers and n > 1, these
-    are the exact extremes. So they keep Definition 3.4, and go on keeping it where fewer data sets are legal;
-    for n = 1, where the loss is always 1/2, they are 0 and 1. Each bound is the least or largest of
-    quotients of whole numbers, each rounded once.
-    """
-    n = scores.n
-
-    def quotients(scores: RankedScores, most: int) -> Iterator[tuple[int, Whole, Whole]]:
-        p = scores.counts[0]
-        for b, losses in enumerate(scores.rows(most)):
-            a = np.arange(losses.size).astype(scores.whole)
-            chosen = np.minimum(np.maximum(p - a, n // 2), p + b)
-            yield b, losses, 2 * chosen * (n - chosen)
-
-    return _output_bounds(scores, min(ranks, n), quotients, n=n)
-
-
-def ranking_bounds_private_n(scores: RankedScores, ranks: int) -> OutputBounds:
-    """Return output bounds of the ranking loss when records are added or removed.
-
-    With k records removed and l - k added, M(k) the least F(a, b) for a + b <= k, and D(k, l) twice the
-    largest P' (n - 2k + l - P') for P' from P - k to P + l - k,
-
-        L^l = min over k <= l of M(k) / D(k, l),
-
-    and 0 once a whole class can be removed; 1 - U^l is L^l of the negated scores.
-
-    Notes
-    -----
-    **Proof.** Whoever removes k records and adds l - k leaves at least the loss M(k), and at most D(k, l) / 2
-    pairs: L^l is at most the exact minimum. Let x' have one record more than x. To remove it too leads from
-    x' to what x can become, and to add it too from x to what x' can: M'(k + 1) <= M(k) and
-    D'(k + 1, l + 1) >= D(k, l), so L'^(l+1) <= L^l; and M(k) <= M'(k) and D(k, l + 1) >= D'(k, l), so
-    L^(l+1) <= L'^l. That is Definition 3.4. The bounds are exact if one choice of records serves M and D.
-    """
-
-    def quotients(scores: RankedScores, most: int) -> Iterator[tuple[int, Whole, Whole]]:
-        least = np.full(most + 1, scores.total, dtype=scores.whole)
-        for b, losses in enumerate(scores.rows(most)):
-            np.minimum(least[b:], losses, out=least[b:])
-        p = scores.counts[0]
-        for k, loss in enumerate(np.minimum.accumulate(least)):
-            added = np.arange(most + 1 - k).astype(scores.whole)
-            size = scores.n - k + added
-            chosen = np.minimum(np.maximum(p - k, size // 2), p + added)
-            yield k, np.full_like(added, loss), 2 * chosen * (size - chosen)
-
-    return _output_bounds(scores, ranks, quotients, n=None)
-
-
-def _output_bounds(scores: RankedScores, ranks: int, quotients: Quotients, *, n: int | None) -> OutputBounds:
-    """Return output bounds, L the least quotients, and 1 - U those of the negated scores."""
-    lower, upper, value = np.zeros(ranks), np.ones(ranks), 0.5
-    if scores.smaller:
-        most = min(ranks, scores.smaller - 1)
-        value = rounded_quotient(scores.total, scores.pairs)
-        lower[:most] = _least(quotients, scores, most)
-        upper[:most] = _least(quotients, scores.negated(), most, from_one=True)
-    return ranking_facts(n).bounds(value, lower, upper)
-
-
-def ranking_facts(n: int | None) -> BoundsFacts:
-    """Return what is public of the output bounds of a ranking loss, of a public number of records or not."""
-    # a class of a single record moves the area from end to end
-    sensitivity = None if n is None else 1.0
-    return BoundsFacts(output_range=(0.0, 1.0), monotonic=False, n=n, sensitivity=sensitivity)
-
-
-def _least(quotients: Quotients, scores: RankedScores, most: int, *, from_one: bool = False) -> Floats:
-    """Return for 1 to `most` changes the least quotient q, or 1 - q, rounded once.
-
-    1 - q is a quotient too, and rounding reverses no order, so that the largest of the rounded ones is the
-    largest rounded. Floats divide whole numbers below 2^53 exactly as that; beyond, they are off by a factor
-    of 1 + 2^-51 at most, and tell which few are to be divided as Python's integers.
-    """
-    worst, pick = (np.zeros(most + 1), np.maximum) if from_one else (np.ones(most + 1), np.minimum)
-
-    def rows() -> Iterator[tuple[slice, Whole, Whole]]:
-        for first, losses, pairs in quotients(scores, most):
-            yield slice(first, None), pairs - losses if from_one else losses, pairs
-
-    best = worst.copy()
-    for part, above, below in rows():
-        pick(best[part], (above / below).astype(np.float64), out=best[part])
-    if scores.n > _MOST_FOR_FLOATS:
-        exact = worst
-        for part, above, below in rows():
-            close = np.abs((above / below).astype(np.float64) - best[part]) <= best[part] * 2.0**-48
-            for place in np.flatnonzero(close).tolist():
-                quotient = rounded_quotient(int(above[place]), int(below[place]))
-                exact[part][place] = pick(exact[part][place], quotient)
-        best = exact
-    return best[1:]
+def _ratio(part: Floats, rest: Floats, *, scale: float, limit: float, least: float) -> Floats:
+    part = np.maximum(part, 0.0)
+    # one record at least: the mean of none is 0
+    share = part / np.maximum(part + np.maximum(rest, 0.0), least)
+    mean: Floats = np.minimum(share * scale, limit)
+    return mean

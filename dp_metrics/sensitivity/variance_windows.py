@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dp_metrics.inputs.options import MAX_FLOAT, Floats
-from dp_metrics.sensitivity.aggregates import VarianceAggregate
 from dp_metrics.sensitivity.exact import (
     UNIT_BITS,
+    VarianceAggregate,
     exact_moments,
     float_units,
     in_blocks,

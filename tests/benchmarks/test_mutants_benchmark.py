@@ -62,6 +62,7 @@ def project(tmp_path):
 
 
 @pytest.mark.slow
+@pytest.mark.weekly(reason="the gate's step `mutants_sample` tries mutants of the package")
 def test_a_mutant_is_noticed_or_survives_and_is_taken_out_again(mutants, project):
     before = (project / "code.py").read_text()
     for becomes, fate in (("n - 0", "killed"), ("n - 2", "survived")):

@@ -86,6 +86,22 @@ def test_requirements_are_exit_codes(required, code, told, run):
     assert told in run(*OF_SCORES, "--epsilon", 2, *AS_JSON, "--require", *required, code=code).out
 
 
+@loop_over(
+    ("required", "told"),
+    [
+        (["recall in 'f' >= 0.5"], """Did you mean "recall of 'ill'"?"""),
+        (["recall in each group >= 0.5"], "'recall in each group' is no number of this page"),
+        (["recal >= 0.5"], "Did you mean 'recall'?"),
+        (["recall >= 0.5", "recall >= 0.6"], "two requirements of 'recall'"),
+    ],
+)
+def test_a_requirement_of_no_number_of_the_page_is_a_wrong_option_and_costs_nothing(required, told, refused):
+    paid = ("--epsilon", 2, "--budget", "budget.sqlite", "--total", 2)
+    assert told in refused(*OF_SCORES, *paid, *AS_JSON, "--require", *required, code=2)
+    assert not Path("page.json").exists()
+    assert not Path("budget.sqlite").exists() or dp.PrivacyAccountant(2.0, "budget.sqlite").spent == 0
+
+
 def test_json_is_all_of_it(run, refused):
     shown = run(*OF_SCORES, "--epsilon", 2, "--json", "--output", "page.md").out
     assert json.loads(shown)["schema"] == "dp_metrics.evaluation"

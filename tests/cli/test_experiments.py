@@ -117,6 +117,7 @@ def test_a_plot_that_cannot_be_written(run, monkeypatch):
 
 
 @pytest.mark.slow
+@pytest.mark.weekly(reason="the gate's step `packages` runs this command as its users do")
 def test_embedded_data_end_to_end():
     command = [sys.executable, "-m", "dp_metrics.cli.main", "evaluate", "--json", "--output", "made"]
     shown = subprocess.run(command, check=True, capture_output=True, text=True)

@@ -7,8 +7,9 @@ from helpers import slow_but
 
 from dp_metrics.evaluation.datasets import EMBEDDED, get_dataset, load_dataset
 from dp_metrics.evaluation.population import Population, evaluate_model, populations_of
-from dp_metrics.mechanisms import AboveThreshold, get_mechanism
+from dp_metrics.mechanisms import AboveThreshold
 from dp_metrics.mechanisms._laws import mean_absolute_error
+from dp_metrics.quantities.base import get_mechanism
 
 EPSILONS = np.geomspace(0.05, 5.0, 9)
 

@@ -8,7 +8,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 from cases import CASES, valid
-from helpers import MAX, NoEntropy, kind_of, known_of, loop_over, result_as_if, seeded
+from helpers import MAX, kind_of, known_of, loop_over, result_as_if, seeded
 
 import dp_metrics as dp
 from dp_metrics._random import discrete_laplaces
@@ -108,19 +108,6 @@ def test_a_loss_of_one_s_own_is_compared_within_its_cap():
     of_a, of_b = (np.minimum(x**3, 0.1) for x in (a, b))
     assert found.noisy_difference == np.sum(of_a < of_b) - np.sum(of_a > of_b)
     assert found.noisy_decided == np.sum(of_a != of_b) < 20
-
-
-def test_the_spend_comes_before_the_draw():
-    """What is refused for want of budget is a row of tests/test_refusals.py."""
-    accountant = dp.PrivacyAccountant(1.0)
-    for limit, name in ((None, None), (1.0, "mine")):
-        with pytest.raises(NoEntropy.Drawn):
-            private_compare(
-                [0, 1], [0, 1], [1, 1], epsilon=0.5, max_difference=limit, accountant=accountant,
-                random_state=NoEntropy(), spend_name=name,
-            )  # fmt: skip
-    assert [entry.spend_name for entry in accountant.history] == ["private_compare", "mine"]
-    assert accountant.remaining == 0
 
 
 HOSTILE = {

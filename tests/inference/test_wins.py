@@ -206,6 +206,7 @@ def test_the_interval_covers_exactly(epsilon):
 
 
 @pytest.mark.slow
+@pytest.mark.weekly(reason="of 9 records the fast suite asks the same")
 @pytest.mark.parametrize("epsilon", [0.3, 1.0, 3.0, 10.0])
 @loop_over("confidence", [0.5, 0.9, 0.95])
 def test_the_interval_covers_exactly_for_more_records(epsilon, confidence):

@@ -153,6 +153,12 @@ def test_no_year_is_too_far(sort, finer):
     assert_refused(recall, (true, comes_round), ValueError, "not in labels", epsilon=1.0)
 
 
+def test_years_that_begin_on_the_same_day_of_the_week_are_told_apart():
+    true = np.tile(np.array(["2000", "2400"], dtype="M8[Y]"), 500)
+    assert dp.private_accuracy_score(true, true.astype("M8[D]"), epsilon=1e6) > 0.99
+    assert dp.private_accuracy_score(true, true[::-1].astype("M8[D]"), epsilon=1e6) < 0.01
+
+
 def test_large_integer_labels_are_told_apart():
     labels = first, second = 2**53, 2**53 + 1
     for label, least, most in ((first, 20, 40), (second, 0, 1)):

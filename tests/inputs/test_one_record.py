@@ -72,7 +72,7 @@ OBJECTS = {  # containers that hold whatever they are given
     "pandas": lambda records: pd.Series(as_objects(records), dtype=object),
 }
 READERS = {
-    "numbers": partial(as_numbers, name="y", allow_2d=True, relation=Relation.REPLACE_ONE),
+    "numbers": partial(as_numbers, name="y", relation=Relation.REPLACE_ONE),
     "probabilities": as_probabilities,
     "scores": as_scores,
     "labels that are numbers": partial(as_labels, labels=np.array([0, 1])),

@@ -50,7 +50,7 @@ def test_labels_are_sorted_and_default_to_the_columns(labels, columns, expected)
 @loop_over("hold", [np.asarray, pd.Series])
 def test_arrays_of_numbers_are_never_copied_as_a_whole(dtype, hold):
     data = hold(np.zeros(10, dtype=dtype))
-    read = as_numbers(data, "x", allow_2d=False, relation=Relation.REPLACE_ONE)
+    read = as_numbers(data, "x", relation=Relation.REPLACE_ONE)
     assert np.shares_memory(read, np.asarray(data))
     assert np.shares_memory(float_block(read, "x"), read) == (dtype is np.float64)
     assert float_block(read[::2], "x").flags.c_contiguous

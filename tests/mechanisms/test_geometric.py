@@ -17,11 +17,13 @@ from dp_metrics._random import SeededEntropy
 from dp_metrics.analysis.auditing import law_loss
 from dp_metrics.inputs import losses
 from dp_metrics.inputs.options import Relation
-from dp_metrics.mechanisms import Geometric, geometric, get_mechanism
-from dp_metrics.mechanisms.geometric import SpreadLaw, Staircase, expected_noise, noise_cells
+from dp_metrics.mechanisms import Geometric, geometric
+from dp_metrics.mechanisms._laws import Staircase
+from dp_metrics.mechanisms.geometric import SpreadLaw, expected_noise, noise_cells
+from dp_metrics.quantities.base import get_mechanism
 from dp_metrics.quantities.mean import ShareOf
 from dp_metrics.sensitivity.exact import UNIT_BITS, level_from, level_units
-from dp_metrics.sensitivity.noisy_sums import FINENESS
+from dp_metrics.sensitivity.output_bounds import FINENESS
 
 
 def _law(metric_query, epsilon=1.0):

@@ -14,7 +14,7 @@ from scipy import stats
 
 from dp_metrics import _random
 from dp_metrics._random import SeededEntropy, is_chosen, staircase
-from dp_metrics.mechanisms.geometric import Staircase
+from dp_metrics.mechanisms._laws import Staircase
 
 EPSILONS = [Fraction(1, 10), Fraction(1), Fraction(7, 2), Fraction(12)]
 STEPS = [1, 2, 3, 10, 101]

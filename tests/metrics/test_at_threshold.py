@@ -8,14 +8,12 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from helpers import all_of_scores, loop_over, seeded
+from helpers import all_of_scores, beta_scores, loop_over, seeded
 from sklearn import metrics as sk
 
-from dp_metrics.quantities.counts_noise import CountsNoise
+from dp_metrics.quantities.tables import CountsNoise
 
-RNG = np.random.default_rng(0)
-Y = (RNG.random(3000) < 0.3).astype(int)
-SCORE = np.where(Y, RNG.beta(4, 2, Y.size), RNG.beta(2, 5, Y.size))
+Y, SCORE = beta_scores(3000)
 NAMES = np.array(["no", "yes"])[Y]
 SETTINGS = {
     "numbers": ({}, Y, SCORE, 1, 0),

@@ -5,7 +5,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from helpers import all_of_scores, loop_over, seeded
+from helpers import all_of_scores, loop_over, normal_scores, seeded
 from hypothesis import given, settings, strategies as st
 from scipy.special import betaincinv
 from scipy.stats import norm
@@ -14,15 +14,9 @@ from sklearn.metrics import roc_auc_score
 import dp_metrics as dp
 from dp_metrics.metrics.scores.bands import area_between, area_limits, half_of_tied, hanley_mcneil, roc_limits
 from dp_metrics.metrics.scores.curve_formulas import ScoreCounts, area_under_roc, roc
-from dp_metrics.quantities.counts_noise import CountsNoise
+from dp_metrics.quantities.tables import CountsNoise
 
 HUGE = {"epsilon": 1e6}
-
-
-def scored(n, share=0.3, apart=1.8, seed=0):
-    rng = np.random.default_rng(seed)
-    y = (rng.random(n) < share).astype(int)
-    return y, norm.cdf(0.7 * (rng.normal(size=n) + apart * (y - 0.5)))
 
 
 def curve_of(y, scores, **options):
@@ -43,7 +37,7 @@ def is_between(curve, lower, upper):
 
 
 def test_without_noise_limits_at_edges_are_clopper_and_pearsons():
-    y, scores = scored(2000)
+    y, scores = normal_scores(2000)
     result = curve_of(y, scores, bins=8, **HUGE)
     band, edge = result.band(), result.value.thresholds[4]
     each = 0.025 / (2 * 7)
@@ -58,7 +52,7 @@ def test_without_noise_limits_at_edges_are_clopper_and_pearsons():
 
 def test_a_band_has_some_sixty_edges_at_most_however_many_bins_there_are():
     """Each limit takes a part of the probability to miss, and of the time."""
-    y, scores = scored(500)
+    y, scores = normal_scores(500)
     told = all_of_scores(bins=128).update(y, scores).release(8.0, random_state=seeded())
     band = told.roc_band()
     assert told.counts.edges.size == 129
@@ -121,7 +115,7 @@ def of_delong(y, scores):
 
 def test_without_noise_the_approximate_limits_are_delongs():
     """The variance at a limit is that at the area, times how theta (1 - theta) differs."""
-    y, scores = scored(3000)
+    y, scores = normal_scores(3000)
     released = all_of_scores().update(y, scores).release(**HUGE)
     area, half = released.roc_auc_score(), half_of_tied(released.counts)
     lower, upper = released.population_interval()
@@ -138,7 +132,7 @@ def test_without_noise_the_approximate_limits_are_delongs():
 
 @loop_over("neighboring", ["replace_one", "add_or_remove_one"])
 def test_an_area_by_hazard_has_limits_from_those_of_its_noise(neighboring):
-    y, scores = scored(3000)
+    y, scores = normal_scores(3000)
     for epsilon, added in ((1e4, 0.0), (0.5, 0.01)):
         result = dp.with_result(dp.private_roc_auc_score)(
             y, scores, epsilon=epsilon, random_state=seeded(0), neighboring=neighboring
@@ -168,7 +162,7 @@ def test_noise_makes_the_approximate_limits_wider_and_there_are_none_without_a_c
 
 
 def test_where_a_class_is_noise_the_limits_that_are_not_proved_are_the_sure_ones():
-    y, prob = scored(300)
+    y, prob = normal_scores(300)
     result = dp.with_result(dp.private_roc_curve)(y, prob, epsilon=0.01, random_state=seeded())
     area = replace(result, reading=replace(result.reading, formula=area_under_roc))
     proved, found = (area.population_interval(sure=sure) for sure in (True, False))
@@ -177,7 +171,7 @@ def test_where_a_class_is_noise_the_limits_that_are_not_proved_are_the_sure_ones
 
 
 def test_calibration_bands():
-    y, prob = scored(4000)
+    y, prob = normal_scores(4000)
     result = dp.with_result(dp.private_calibration_curve)(y, prob, n_bins=4, **HUGE)
     band = result.band()
     means = [prob[(prob > place / 4) & (prob <= (place + 1) / 4)].mean() for place in range(4)]
@@ -200,7 +194,7 @@ def test_calibration_bands():
 def test_the_band_and_the_area_cover(apart):
     """Of 150 draws more than 17 misses of a sure 5 % have probability 2e-4."""
     rng = np.random.default_rng(5)
-    y, scores = scored(400_000, apart=apart, seed=1)
+    y, scores = normal_scores(400_000, apart=apart, seed=1)
     area = roc_auc_score(y, scores)
     missed = np.zeros(3)
     for _ in range(150):

@@ -9,7 +9,7 @@ from helpers import loop_over, seeded
 import dp_metrics as dp
 from dp_metrics._random import made_up
 from dp_metrics.metrics.scores.net_benefit import benefit_limits, benefit_noise_limits, over_expected_limits
-from dp_metrics.quantities.counts_noise import CountsNoise
+from dp_metrics.quantities.tables import CountsNoise
 from dp_metrics.release import count_limits as module
 from dp_metrics.release.count_limits import NoisyRatio
 
@@ -32,7 +32,7 @@ def test_limits_are_those_of_the_reference():
 def test_limits_of_the_noise_miss_as_rarely_as_promised(weight, cells, rest, finest):
     """Over all noise but for 1e-7; the law is enumerated, so that there are no false alarms."""
     zero = counts(0, 0, 0.7, cells, rest)
-    law, reach = zero.table(), zero.reach
+    law, reach = zero.table().law, zero.reach
     places = np.arange(-reach, reach + 1)
     error = places[:, np.newaxis] - weight * places
     with pytest.MonkeyPatch.context() as patch:

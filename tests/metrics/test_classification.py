@@ -53,12 +53,6 @@ def test_probabilities_are_clipped_as_scikit_learn_clips_them(dtype):
     assert wrong <= limit
 
 
-def test_a_smaller_public_cap_clips_each_loss():
-    y, p = binary()
-    losses = -np.log(np.where(y == 1, p, 1 - p))
-    assert release(y, p, max_loss=0.7, **EXACT) == near(np.minimum(losses, 0.7).mean())
-
-
 def test_only_the_probability_of_the_true_label_matters_and_rows_need_not_sum_to_one():
     y, p = multiclass()
     rows = np.arange(len(y))

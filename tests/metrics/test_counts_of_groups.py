@@ -8,9 +8,10 @@ from helpers import loop_over
 
 from dp_metrics.metrics.labels.counts import Confusion, ratio_cells
 from dp_metrics.metrics.labels.layouts import matrix_layout, of_each_label, whole
-from dp_metrics.quantities.counts_noise import CountsNoise
+from dp_metrics.quantities.tables import CountsNoise
 from dp_metrics.release.count_limits import NoisyRatio, noise_limits, ratio_limits
-from dp_metrics.release.released import PopulationQuestion, ReleasedNumbers
+from dp_metrics.release.released import PopulationQuestion
+from dp_metrics.release.result import ReleasedNumbers
 
 RATIOS = {
     "recall": lambda x: (x.right, x.missed),

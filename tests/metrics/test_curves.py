@@ -27,8 +27,8 @@ from dp_metrics.metrics.scores.curve_formulas import (
     records_above,
 )
 from dp_metrics.metrics.scores.table import ScoreBins, ScoreTable
-from dp_metrics.quantities.counts_noise import CountsNoise
-from dp_metrics.release.released import ReleasedNumbers
+from dp_metrics.quantities.tables import CountsNoise
+from dp_metrics.release.result import ReleasedNumbers
 
 CURVES = (dp.private_roc_curve, dp.private_precision_recall_curve)
 NUMBERS = (dp.private_average_precision_score, dp.private_expected_calibration_error)

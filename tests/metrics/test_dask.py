@@ -49,12 +49,6 @@ SOME = [CASES[name] for name in (
 each_kind = loop_over("case", SOME)
 
 
-def of(case):
-    """Return the function of a case for Dask collections."""
-    function = partial(case.function, **case.options)
-    return function if case.pick is None else lambda *data, **settings: case.pick(function(*data, **settings))
-
-
 # The same bits
 
 
@@ -100,9 +94,9 @@ def test_collections_of_any_form_have_the_bits_of_all_records_at_once(case, dtyp
         for options in ({}, case.bounded, {"epsilon": 0.1, **PRIVATE_N}):
             options = {"epsilon": 1.0, **options}
             expected = case(*data, random_state=seeded(), **options)
-            assert of(case)(*collections, random_state=seeded(), **options) == expected, form
+            assert case(*collections, random_state=seeded(), **options) == expected, form
         expected = case(*data, sample_weight=weights, random_state=seeded())
-        assert expected == of(case)(*collections, epsilon=1.0, sample_weight=public, random_state=seeded())
+        assert expected == case(*collections, epsilon=1.0, sample_weight=public, random_state=seeded())
 
 
 def heavy(n):
@@ -240,19 +234,19 @@ def test_what_would_be_refused_in_the_end_is_refused_before_anything_is_computed
         for value in BAD[parameter]:
             options = {"accountant": PrivacyAccountant(1.0), "epsilon": 1.0, parameter: value}
             with pytest.raises(REFUSED, match=f"{parameter}|ustom weights"):
-                of(case)(*data, **options)
+                case(*data, **options)
     with pytest.raises(dp.PrivacyBudgetError):
-        of(case)(*data, epsilon=0.5, accountant=PrivacyAccountant(0.4), random_state=NoEntropy())
+        case(*data, epsilon=0.5, accountant=PrivacyAccountant(0.4), random_state=NoEntropy())
     if not case.always_bounded and "bounds" not in case.options:
         for mechanism in ("laplace", "geometric"):
             with pytest.raises(ValueError, match="pass bounds"):
-                of(case)(*data, epsilon=0.5, mechanism=mechanism)
+                case(*data, epsilon=0.5, mechanism=mechanism)
     if case.row.mechanism is not None:
         with pytest.raises(ValueError, match="public number of records"):
-            of(case)(*data, epsilon=0.5, mechanism="laplace", **PRIVATE_N, **case.bounded)
+            case(*data, epsilon=0.5, mechanism="laplace", **PRIVATE_N, **case.bounded)
     if len(data) > 1:
         with pytest.raises(TypeError, match="must be a dask"):
-            of(case)(*data[:-1], np.ones(40), epsilon=1.0)
+            case(*data[:-1], np.ones(40), epsilon=1.0)
     assert calls == []
 
 
@@ -271,7 +265,7 @@ def test_the_spend_comes_after_one_pass_over_the_data_and_before_the_draw_and_on
             return super().words(size)
 
     budgets = Budget(1.0), PrivacyAccountant(1.0)
-    of(case)(*counted(order, valid(case)), epsilon=0.5, accountant=budgets[0], random_state=Words(3))
+    case(*counted(order, valid(case)), epsilon=0.5, accountant=budgets[0], random_state=Words(3))
     computed = order.index("spend")
     assert order[:computed] == [1] * (4 * len(valid(case)))
     assert order[computed:].count("spend") == 1
@@ -334,7 +328,7 @@ def test_an_invalid_record_raises_what_the_twin_raises_before_any_spend(case):
         with pytest.raises(ValueError, match=r"contains NaN: drop .*\.$") as twin:
             case(*data)
         collections = collected(form, data)
-        assert_refused(of(case), collections, ValueError, re.escape(str(twin.value)), epsilon=1.0)
+        assert_refused(case, collections, ValueError, re.escape(str(twin.value)), epsilon=1.0)
 
 
 def test_neither_keys_nor_summaries_nor_frames_show_a_value():
@@ -385,9 +379,9 @@ def test_no_record_at_all(case):
         collections = [chunked(*pieces)(position, array) for position, array in enumerate(data)]
         budget = PrivacyAccountant(1.0)
         with pytest.raises(ValueError, match=r"^Found array with 0 sample"):
-            of(case)(*collections, epsilon=1.0, accountant=budget)
+            case(*collections, epsilon=1.0, accountant=budget)
         assert budget.spent == 0
-        released = of(case)(*collections, random_state=seeded(), epsilon=1.0, **PRIVATE_N)
+        released = case(*collections, random_state=seeded(), epsilon=1.0, **PRIVATE_N)
         assert released == case(*data, random_state=seeded(), epsilon=1.0, **PRIVATE_N)
 
 
@@ -495,7 +489,7 @@ def test_worker_processes_give_the_same_bits_and_tell_nothing(client, capfd):
         for form in ("chunks that differ", "data frame"):
             settings = {"epsilon": 0.25, "accountant": budget, "random_state": seeded()}
             expected = case(*data, epsilon=0.25, random_state=seeded())
-            assert of(case)(*collected(form, data), **settings) == expected
+            assert case(*collected(form, data), **settings) == expected
     assert len(budget.history) == 6
     # the chunks stand in the graph, and one of them is invalid
     x = np.array([987654.25, 2.0, math.nan, 987654.25])

@@ -1,30 +1,57 @@
-"""groups and max_records: what a person costs in frames and comparisons, and which records are kept."""
+"""groups: what a person costs and counts for, which records are kept, and persons in chunks."""
 
 import itertools
+import math
+import pickle
 from dataclasses import replace
 from fractions import Fraction
 from functools import partial
 
+import dask.array as da
 import numpy as np
 import pytest
-from helpers import frame_loss, known_of, loop_over, seeded
+from helpers import frame_loss, known_of, loop_over, new_session, seeded
+from hypothesis import given, strategies as st
+from sklearn import metrics as sklearn_metrics
 
 import dp_metrics as dp
+from dp_metrics._random import made_up
 from dp_metrics.analysis.auditing import law_loss
 from dp_metrics.inference.comparison import comparison_query, paired_losses
-from dp_metrics.inputs.arrays import Records
+from dp_metrics.inputs.arrays import Records, first_records, units_of_persons
 from dp_metrics.inputs.options import Relation
 from dp_metrics.metrics import METRICS
 from dp_metrics.quantities.base import Totals
-from dp_metrics.release.terms import Terms
+from dp_metrics.quantities.tables import CountsNoise
+from dp_metrics.release.count_limits import NoisyRatio, person_limits
+from dp_metrics.release.query import Terms
 
 SEVERAL = [name for name, row in METRICS.items() if "max_records" in row.options]
-PERSONS = [0, 1, 0, 2, 1, 2, 1]  # person 0 has the records at 0 and 2, person 1 has three
+ONCE = [name for name, row in METRICS.items() if "equal_groups" in row.options]
+PERSONS = np.repeat(np.arange(300), np.arange(300) % 4 + 1)
+PLACE = np.arange(PERSONS.size) - np.searchsorted(PERSONS, PERSONS)  # among the records of a person
+Y = (np.arange(PERSONS.size) * 7 % 10 < 4).astype(int)
+P = np.where(np.arange(PERSONS.size) * 3 % 11 < 2, 1 - Y, Y)
+EQUAL = {"groups": PERSONS, "max_records": 3, "equal_groups": True}
+
+
+def result(function, *data, **options):
+    return dp.with_result(function)(*data, **{"epsilon": 1.0, "random_state": seeded(), **options})
+
+
+def released(name, rows=..., **public):
+    row = METRICS[name]
+    columns = (Y, P if row.predicts_labels else 0.8 * P + 0.1)[-len(row.data) :]
+    data, options = (np.array(column)[rows] for column in columns), {**row.required, **public}
+    return result(row.function, *data, **options)
+
+
+# ---- what a person costs: the exact loss of single metrics is in tests/test_privacy.py
+
+FEW = [0, 1, 0, 2, 1, 2, 1]  # person 0 has the records at 0 and 2, person 1 has three
 OTHERS = {1: (0, 0.1), 3: (1, 0.9), 4: (1, 0.3), 5: (0, 0.6), 6: (1, 0.8)}
 KINDS = [(0, 0.05), (0, 0.95), (1, 0.05), (1, 0.95)]
-Y = np.tile([1, 1, 0, 1, 0, 0], 60)
-P = np.where(np.arange(Y.size) % 5 == 0, 1 - Y, Y)
-OF_THREE = np.arange(Y.size) // 3
+MSE = partial(dp.private_mse, bounds=(0, 1), mechanism="piecewise_laplace")
 
 
 def data_of(first, second, *, scores=False):
@@ -32,9 +59,6 @@ def data_of(first, second, *, scores=False):
     records = {**OTHERS, 0: first, 2: second}
     true, score = (np.array(column) for column in zip(*(records[at] for at in range(7)), strict=True))
     return true, score if scores else (score > 0.5).astype(int)
-
-
-MSE = partial(dp.private_mse, bounds=(0, 1), mechanism="piecewise_laplace")
 
 
 @pytest.mark.gate
@@ -52,15 +76,13 @@ def test_a_person_in_several_groups_of_a_frame_costs_epsilon_at_most(metric, mem
         return *data_of(first[0], second[0], scores=metric == "roc_auc"), groups
 
     losses = [
-        frame_loss(metric, data(*a), data(*b), **public, groups=PERSONS, max_records=2)
+        frame_loss(metric, data(*a), data(*b), **public, groups=FEW, max_records=2)
         for a, b in itertools.combinations(contents, 2)
     ]
     assert (0.15 if metric is MSE else 0.499) < max(losses) <= 0.5 * (1 + 1e-9)
     if metric == "recall" and membership == "private":  # without the persons it costs more
         sides = data((KINDS[2], 0), (KINDS[2], 0)), data((KINDS[1], 0), (KINDS[3], 0))
-        assert (
-            frame_loss(metric, *sides, **public, groups=PERSONS) < 0.5 < frame_loss(metric, *sides, **public)
-        )
+        assert frame_loss(metric, *sides, **public, groups=FEW) < 0.5 < frame_loss(metric, *sides, **public)
 
 
 @loop_over("mechanism", ["hazard", "adaptive", "geometric"])
@@ -82,7 +104,7 @@ def test_a_person_has_one_vote_in_a_comparison_however_many_records(public):
     for content in itertools.product(KINDS, repeat=2):
         shape, records = Records.of((*data_of(*content), 1 - np.arange(7) % 2), relation=Relation.REPLACE_ONE)
         query = comparison_query(paired_losses("zero_one", shape, {}), 3, unit="persons", **public)
-        source = query.read(replace(records, groups=np.array(PERSONS)))
+        source = query.read(replace(records, groups=np.array(FEW)))
         (noise,), (stats,) = known_of(query, source, Fraction(1, 2))
         laws.append(noise.law(stats, None))
     losses = [law_loss(a, b) for a, b in itertools.combinations(laws, 2)]
@@ -102,30 +124,248 @@ def test_the_loss_of_a_person_is_the_mean_over_all_records():
     assert "accuracy of A" not in str(first)
 
 
-def released(name, rows=..., **public):
-    row = METRICS[name]
-    columns = (Y, P if row.predicts_labels else 0.8 * P + 0.1)[-len(row.data) :]
-    data, options = (np.array(column)[rows] for column in columns), {**row.required, **public}
-    return dp.with_result(row.function)(*data, epsilon=1.0, random_state=seeded(), **options)
+# ---- which records are kept, and how much noise there is
 
 
 @loop_over("name", SEVERAL)
 def test_a_release_is_that_of_the_kept_records(name):
-    kept, one = np.flatnonzero(np.arange(Y.size) % 3 < 2), np.flatnonzero(np.arange(Y.size) % 3 == 0)
-    cut = released(name, groups=OF_THREE, max_records=2)
-    np.testing.assert_equal(cut.value, released(name, kept, groups=OF_THREE[kept]).value)
+    kept, one = np.flatnonzero(PLACE < 2), np.flatnonzero(PLACE == 0)
+    cut = released(name, groups=PERSONS, max_records=2)
+    np.testing.assert_equal(cut.value, released(name, kept, groups=PERSONS[kept]).value)
     assert cut.n == kept.size
     # with one record of each a release is as if there were no persons
-    np.testing.assert_equal(released(name, groups=OF_THREE, max_records=1).value, released(name, one).value)
+    np.testing.assert_equal(released(name, groups=PERSONS, max_records=1).value, released(name, one).value)
 
 
-def test_noise_and_its_limits_are_wider_by_the_records_of_a_person():
+def test_noise_and_its_limits_are_wider_by_the_records_of_a_person_but_not_where_each_counts_once():
     for name, options in (("private_recall_score", {}), ("private_average_precision_score", {"bins": 8})):
-        several, alone = (released(name, **options, **one) for one in ({"groups": OF_THREE}, {}))
+        several, alone = (released(name, **options, **one) for one in ({"groups": PERSONS}, {}))
         rates = [{rate for _, rate in one.parts[0].rates} for one in (several, alone)]
-        assert rates[0] == {rate / 3 for rate in rates[1]}
-        assert 2.5 < several.parts[0].expected / alone.parts[0].expected < 3.5
+        assert rates[0] == {rate / 4 for rate in rates[1]}
+        assert 3.5 < several.parts[0].expected / alone.parts[0].expected < 4.5
         widths = [np.ptp([*one.noise_interval()]) for one in (several, alone)]
-        assert 1.3 * widths[1] < widths[0] < 4 * widths[1]
-    one = released("private_recall_score", groups=OF_THREE, max_records=1)
-    assert one.population_interval().upper <= 1
+        assert 1.3 * widths[1] < widths[0] < 5 * widths[1]
+    once = released("private_recall_score", **EQUAL)
+    alone = released("private_recall_score")
+    assert once.parts[0].expected == pytest.approx(alone.parts[0].expected, rel=0.1)
+
+
+# ---- equal_groups: each person counts once, whatever the number of records
+
+
+@given(st.lists(st.integers(1, 40), min_size=1, max_size=8))
+def test_every_person_has_all_units_and_each_record_some(sizes):
+    codes = np.repeat(np.arange(len(sizes)), sizes)
+    total, units = units_of_persons(codes, max(sizes))
+    assert total == min(math.lcm(*range(1, max(sizes) + 1)), 1 << 20)
+    assert np.bincount(codes, units).tolist() == [total] * len(sizes)
+    of_each = np.split(units, np.cumsum(sizes)[:-1])
+    assert all(one.min() >= 1 and one.max() - one.min() <= (total == 1 << 20) for one in of_each)
+
+
+def test_a_person_of_more_records_than_units_has_all_units():
+    total, units = units_of_persons(np.zeros((1 << 20) + 3, dtype=np.intp), (1 << 20) + 3)
+    assert (total, units.sum(), units.min(), units.max()) == (1 << 20, 1 << 20, 0, 1)
+
+
+OWN = {
+    "private_selection_rate": lambda y, p, sample_weight: np.average(p, weights=sample_weight),
+    "private_prevalence": lambda y, p, sample_weight: np.average(y, weights=sample_weight),
+    "private_specificity_score": partial(sklearn_metrics.recall_score, pos_label=0),
+}
+"""What scikit-learn has not, or under another name."""
+
+
+@loop_over("name", ONCE)
+def test_a_metric_is_that_of_records_weighted_by_their_person(name):
+    """The order of records does not matter, for no units are left over."""
+    row, shuffled = METRICS[name], np.random.default_rng(0).permutation(Y.size)
+    shown = {"output_dict": True} if "output_dict" in row.options else {}
+    public = {"epsilon": 1e5, "random_state": seeded(), "groups": PERSONS[shuffled], **shown}  # no noise
+    found = row.function(Y[shuffled], P[shuffled], equal_groups=True, **public)
+    exact = OWN.get(name) or getattr(sklearn_metrics, row.exact_function.rpartition(".")[2])
+    expected = exact(Y, P, sample_weight=1 / np.bincount(PERSONS)[PERSONS], **shown)
+    if isinstance(expected, dict):
+        found, expected = ({**one["1"], "accuracy": one["accuracy"]} for one in (found, expected))
+        assert found == pytest.approx(expected)
+    else:
+        np.testing.assert_allclose(found, expected, rtol=1e-9)
+
+
+def test_what_is_told_are_persons():
+    told = released("private_confusion_matrix", **EQUAL)
+    assert told.n == 300
+    assert float(np.sum(told.value)) == pytest.approx(300)
+    assert sum(told.drawn["counts"]) == pytest.approx(300)
+    few = {"groups": PERSONS[:40], "equal_groups": True}
+    with pytest.warns(dp.exceptions.NoisyReleaseWarning, match="in a cell are 5.33 on average"):
+        dp.private_recall_score(Y[:40], P[:40], epsilon=0.2, **few)
+
+
+def test_limits_among_people_take_a_person_for_a_draw():
+    """They are wider than if each record were of a person of its own."""
+    persons = {"groups": PERSONS, "equal_groups": True}
+    once, plain = (released("private_recall_score", epsilon=2.0, **one) for one in (persons, {}))
+    interval, noise, records = once.population_interval(), once.noise_interval(), plain.population_interval()
+    assert "approximate" in interval.about
+    assert interval.lower <= noise.lower < noise.upper <= interval.upper
+    assert interval.upper - interval.lower > records.upper - records.lower
+    with pytest.raises(ValueError, match="leave out sure"):
+        once.population_interval(sure=True)
+    with pytest.raises(ValueError, match="made of ratios"):
+        released("private_matthews_corrcoef", **persons).population_interval()
+
+
+# persons, the most records of one, how alike a person's records are (Beta), share that counts, epsilon:
+# tasks that no rule was chosen on
+TASKS = {
+    "patients": (700, 4, (4.0, 1.0), 0.5, 2.0),
+    "drivers": (3000, 3, (1.0, 1.0), 0.3, 1.0),
+    "pupils": (1500, 6, (20.0, 10.0), 0.8, 1.0),
+}
+
+
+@pytest.mark.gate
+@loop_over("task", TASKS)
+def test_limits_of_persons_cover(task):
+    """15 of 120 misses and more come up with probability 9e-4 at a miss of .05; the seed is fixed."""
+    persons, most, (alike, unlike), counts, epsilon = TASKS[task]
+    truth, rng, missed = alike / (alike + unlike), np.random.default_rng(11), 0
+    for _ in range(120):
+        owner = np.repeat(np.arange(persons), rng.integers(1, most + 1, persons))
+        total, units = units_of_persons(owner, most)
+        share = rng.beta(alike, unlike, persons)[owner]
+        place = np.where(rng.random(owner.size) < counts, rng.random(owner.size) >= share, 2)
+        rate = Fraction(epsilon / (2 * total))
+        of = CountsNoise((0,) * 3, ((3, rate),), True).simulated(made_up(int(rng.integers(2**31))), 8)[0]
+        a, b, _ = (np.bincount(place, units, 3) + of).astype(int).tolist()
+        lower, upper = person_limits(total, NoisyRatio(a, b, (1, 1), (rate,) * 2, 1, None), 0.025)
+        missed += not lower <= truth <= upper
+    assert missed < 15
+
+
+def test_exchange_mirrors_and_what_tells_nothing_leaves_the_range():
+    def ratio(a, b):
+        return NoisyRatio(a, b, (1, 1), (Fraction(1, 12),) * 2, 1, None)
+
+    lower, upper = person_limits(6, ratio(4000, 1200), 0.025)
+    assert person_limits(6, ratio(1200, 4000), 0.025) == pytest.approx((1 - upper, 1 - lower))
+    # about 1.96 standard deviations of 867 persons, .0143, and of the noise, .003
+    assert (lower, upper) == pytest.approx((0.73964, 0.79646), abs=1e-5)
+    assert person_limits(6, ratio(-30, -2), 0.025) == (0.0, 1.0)
+
+
+def test_a_stored_release_counts_persons_again(tmp_path):
+    def ask(**more):
+        new_session()
+        budget = dp.PrivacyAccountant(5.0, path=tmp_path / "budget.db")
+        public = {"accountant": budget, "spend_name": "recall", "random_state": None, **EQUAL, **more}
+        return released("private_recall_score", **public), budget["recall"]
+
+    first, stored = ask()
+    assert (stored.value, stored.n, dict(stored.drawn)) == (first.value, 300, dict(first.drawn))
+    assert stored.population_interval() == first.population_interval()
+    with pytest.raises(ValueError, match="another question"):
+        ask(equal_groups=False)
+    with pytest.warns(dp.exceptions.StoredReleaseWarning):
+        assert ask()[0].value == first.value
+
+
+@loop_over("name", [name for name, row in METRICS.items() if name not in ONCE])
+def test_what_does_not_count_units_is_not_read_by_them(name):
+    """Else all records of a person would be released with the noise of one."""
+    row = METRICS[name]
+    data = row.from_unit(np.linspace(0.0, 1.0, PERSONS.size))
+    shape, records, _ = first_records(
+        data, names=row.data, relation=Relation.REPLACE_ONE, groups=PERSONS, max_records=2, equal_groups=True
+    )
+    with pytest.raises(ValueError, match="in counts of labels only"):
+        row.planned(shape, {**row.required, **(row.limit or {})}).read(records)
+
+
+# ---- summaries and Dask collections: all records of a person are in one chunk
+
+ENDS = [*np.searchsorted(PERSONS, [0, 90, 250, 251]), PERSONS.size]
+CHUNKS = [*itertools.pairwise(ENDS)]
+FALLING = sorted(CHUNKS, key=lambda ends: ends[0] - ends[1])  # in the last one nobody has four records
+WAYS = {
+    "mse": {"bounds": (0, 1)},
+    "mae": {},
+    "accuracy_score": {},
+    "recall_score": {"max_records": 2},
+    "f1_score": {},
+    "confusion_matrix": {"max_records": 3, "equal_groups": True},
+    "roc_curve": {"max_records": 2},
+    "expected_calibration_error": {"max_records": 3},
+}
+
+
+def summary_of(name, chunks=CHUNKS):
+    summary = dp.Summary(name, **WAYS[name])
+    for start, end in chunks:
+        summary = summary.update(Y[start:end], P[start:end], groups=PERSONS[start:end])
+    return summary
+
+
+def lazy(lengths):
+    return (da.from_array(one, chunks=lengths) for one in (Y, P, PERSONS))
+
+
+@loop_over("name", WAYS)
+def test_persons_in_chunks_are_released_as_in_one_call(name):
+    metric = getattr(dp, f"private_{name}")
+    whole = result(metric, Y, P, groups=PERSONS, **WAYS[name])
+    empty = dp.Summary(name, **WAYS[name]).update([], [], groups=[])
+    first, second = summary_of(name, CHUNKS[2:]), summary_of(name, CHUNKS[:2])
+    merged = first.merge(second)
+    summaries = (
+        summary_of(name, FALLING),
+        merged,
+        empty.merge(first).merge(second),
+        pickle.loads(pickle.dumps(merged)),
+    )
+    several = [result(one.release) for one in summaries]
+    y, p, persons = lazy((tuple(end - start for start, end in CHUNKS),))
+    several.append(result(metric, y, p, groups=persons, **WAYS[name]))
+    for one in several:
+        assert one.outputs == whole.outputs
+        np.testing.assert_equal(one.value, whole.value)
+        assert (one.n, one.released) == (whole.n, whole.released)
+
+
+@loop_over("name", WAYS)
+def test_a_person_in_two_chunks_is_refused(name):
+    summary = summary_of(name)
+    before = result(summary.release)
+    with pytest.raises(ValueError, match="Some person has records in two chunks"):
+        summary.update(Y[:2], P[:2], groups=[-1, 250.0])
+    with pytest.raises(ValueError, match="Some person has records in two chunks"):
+        summary.merge(summary_of(name, CHUNKS[1:2]))
+    with pytest.raises(ValueError, match="for all chunks, or for none"):
+        summary.update(Y[:2], P[:2])
+    assert result(summary.release).outputs == before.outputs
+    budget = dp.PrivacyAccountant(1.0)
+    y, p, persons = lazy(int(ENDS[1]) + 1)
+    with pytest.raises(ValueError, match="Some person has records in two chunks"):
+        getattr(dp, f"private_{name}")(y, p, groups=persons, epsilon=1.0, accountant=budget, **WAYS[name])
+    assert budget.spent == 0
+
+
+def test_chunks_without_records_tell_nothing_of_persons():
+    summary = summary_of("mse").update([], []).update([], [], groups=[])
+    assert result(summary.release).outputs == result(summary_of("mse").release).outputs
+    plain = dp.Summary("mse").update(Y, P).update([], [], groups=[])
+    assert plain.release(epsilon=1.0, neighboring="add_or_remove_one") >= 0
+
+
+def test_persons_are_part_of_the_question(tmp_path):
+    def ask(summary):
+        new_session()
+        budget = dp.PrivacyAccountant(5.0, path=tmp_path / "budget.db")
+        return summary.release(1.0, accountant=budget, spend_name="matrix")
+
+    first = ask(summary_of("confusion_matrix"))
+    with pytest.warns(dp.exceptions.StoredReleaseWarning):
+        np.testing.assert_equal(ask(summary_of("confusion_matrix", CHUNKS[::-1])), first)
+    with pytest.raises(ValueError, match="number of persons was 300 and is 210"):
+        ask(summary_of("confusion_matrix", CHUNKS[1:]))

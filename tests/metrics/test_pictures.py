@@ -5,7 +5,7 @@ import inspect
 
 import numpy as np
 import pytest
-from helpers import all_of_labels, all_of_scores, loop_over, seeded
+from helpers import all_of_labels, all_of_scores, beta_scores, loop_over, seeded
 from sklearn.calibration import CalibrationDisplay
 from sklearn.metrics import ConfusionMatrixDisplay, PrecisionRecallDisplay, RocCurveDisplay
 
@@ -13,9 +13,7 @@ from dp_metrics.metrics import _pictures
 from dp_metrics.metrics._pictures import COLOURS
 
 figure = pytest.importorskip("matplotlib.figure")
-RNG = np.random.default_rng(0)
-Y = RNG.random(2000) < 0.3
-SCORE = np.where(Y, RNG.beta(4, 2, Y.size), RNG.beta(2, 5, Y.size))
+Y, SCORE = beta_scores(2000)
 DISPLAYS = {
     "roc": RocCurveDisplay,
     "precision_recall": PrecisionRecallDisplay,

@@ -14,7 +14,7 @@ from dp_metrics.mechanisms._laws import mean_absolute_error
 from dp_metrics.metrics import METRICS
 from dp_metrics.metrics.regression import r2_from_parts
 from dp_metrics.quantities.base import Totals
-from dp_metrics.release.terms import Terms
+from dp_metrics.release.query import Terms
 
 
 def errors(n=500, seed=0):

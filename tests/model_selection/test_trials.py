@@ -1,5 +1,6 @@
 """The exact law of a private selection on toy problems, and of one that breaks the claim."""
 
+import functools
 import itertools
 import math
 from fractions import Fraction
@@ -10,9 +11,10 @@ from helpers import Words, assert_follows, loss_bounds
 from scipy import stats
 
 from dp_metrics._random import SeededEntropy, geometric
+from dp_metrics.inputs.options import rounded_down
 from dp_metrics.mechanisms import Hazard
 from dp_metrics.model_selection import _trials
-from dp_metrics.model_selection._trials import best_of_geometric, share_of_one_trial
+from dp_metrics.model_selection._trials import COST, best_of_geometric
 
 EPSILON = 0.5
 CLAIM = 3 * EPSILON
@@ -30,8 +32,9 @@ def log_ratio(p, q):
 # each candidate's score on two neighbouring validation sets.
 
 
-def hazard_law(losses):
-    """Return the exact law of a negated private mean loss, on 30 bins of its grid."""
+@functools.cache
+def hazard_law(*losses):
+    """Return the exact law of a negated private mean loss, on 30 bins of its grid; losses are ascending."""
     law = Hazard(resolution=0.5).output_distribution(loss_bounds(losses, cap=1.0), EPSILON)
     ends = np.linspace(law.grid.first, law.grid.last, BINS + 1).astype(int)[1:]
     return np.diff(law.index_cdf(ends), prepend=0.0)[::-1]
@@ -44,7 +47,9 @@ def hazard_toys():
         for n in (1, 2, 3):
             for others in itertools.combinations_with_replacement([0, 1], n - 1):
                 yield tuple(
-                    np.array([hazard_law([losses[r] for r in (*others, record)]) for losses in candidates])
+                    np.array(
+                        [hazard_law(*sorted(losses[r] for r in (*others, record))) for losses in candidates]
+                    )
                     for record in (0, 1)
                 )
 
@@ -179,8 +184,8 @@ def test_three_shares_are_at_most_the_whole():
     wholes = [Fraction(repr(float(x))) for x in 10.0 ** rng.uniform(-12, 6, 2000)]
     wholes += map(Fraction, (1, "0.1", 3, "1/3", 10**30, "1e-300"))
     for whole in wholes:
-        share = share_of_one_trial(whole)
+        share = rounded_down(whole / COST)
         assert 3 * Fraction(repr(share)) <= whole
         assert 3 * Fraction(repr(math.nextafter(share, math.inf))) > whole
-    assert any(float(whole / 3) != share_of_one_trial(whole) for whole in wholes)  # not for free
-    assert share_of_one_trial(Fraction("5e-324")) == 0.0
+    assert any(float(whole / 3) != rounded_down(whole / COST) for whole in wholes)  # not for free
+    assert rounded_down(Fraction("5e-324") / COST) == 0.0

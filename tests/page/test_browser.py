@@ -9,7 +9,7 @@ from helpers import seeded
 
 import dp_metrics as dp
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.gate
 WIDER = "return document.documentElement.scrollWidth - document.documentElement.clientWidth"
 
 

@@ -90,9 +90,9 @@ def test_all_forms_hold_the_same_numbers(shown, html):
 def test_pages_frames_and_released_tables_of_labels_and_scores_have_one_table_of_numbers():
     of_page = page("scores", labels=[0, 1])
     both, whole = of_page.released["labels by group"], of_page.frame()
-    by_group = both.by_group.frame()
+    by_group = both.frame()
     for table, names in (
-        (both.overall.frame(), ["accuracy", "recall", "recall of 0", "prevalence"]),
+        (both.released_labels().frame(), ["accuracy", "recall", "recall of 0", "prevalence"]),
         (by_group, [name for name in by_group.index if " in " in name or name.endswith("difference")]),
         (of_page.released["scores"].frame(), ["roc auc", "observed over expected"]),
     ):

@@ -192,13 +192,12 @@ def test_everything_is_checked_and_prepared_before_the_one_spend(monkeypatch):
 @pytest.mark.gate
 def test_a_page_keeps_the_division_of_its_day(monkeypatch):
     page = dp.private_evaluate(Y, **SCORES, epsilon=3.0)
-    text, portions = page.to_json(), plan._portions
+    text, portions = page.to_json(), plan.portions_of
 
-    def otherwise(public, *division):
-        found, blocks, left = portions(public, *division)
-        return [replace(one, weight=at + 1) for at, one in enumerate(found)][1:], blocks, left
+    def otherwise(public):
+        return [replace(one, weight=at + 1) for at, one in enumerate(portions(public))]
 
-    monkeypatch.setattr(plan, "_portions", otherwise)
+    monkeypatch.setattr(plan, "portions_of", otherwise)
     assert dp.private_evaluate(Y, **SCORES, epsilon=3.0, dry_run=True) != page.plan
     again = dp.PrivateEvaluation.from_json(text)
     assert again.plan == page.plan

@@ -96,12 +96,13 @@ def called(name: str) -> set[str]:
 def test_what_the_gate_leaves_out_is_weekly_and_the_workflows_call_only_steps_that_exist():
     text = RUN.read_text("utf-8")
     [gate] = (named.split() for named in re.findall(r"^gate=\((.*)\)$", text, flags=re.MULTILINE))
-    steps = {*re.findall(r"^(\w+)\(\) \{", text, flags=re.MULTILINE)} - {"environment", "install", "timed"}
-    weekly = {f".ci/run {step}" for step in steps - {*gate, "oldest"}}
+    helpers = {"environment", "fill", "has_browser", "on_oldest", "timed", "install"}
+    steps = {*re.findall(r"^(\w+)\(\) \{", text, flags=re.MULTILINE)} - helpers
+    parts = {"tests", "sample", "oldest"}  # of which the gate's `suite` and `oldest_sample` are made
+    weekly = {f".ci/run {step}" for step in steps - {*gate, *parts}}
     assert called("weekly.yml") == {*weekly, ".ci/run ", ".ci/proofs "}
     at_each_change = {call.removeprefix(".ci/run ") for call in called("tests.yml")}
-    # the gate has some files of the fast suite on the oldest versions
-    assert at_each_change - {*gate} == {"oldest"}
+    assert at_each_change - {*gate} == parts
     assert {*gate} <= steps >= at_each_change
     release = {call.split()[0] for call in called("release.yml")}
     assert all((ROOT / script).read_bytes().startswith(b"#!") for script in release)
@@ -110,7 +111,12 @@ def test_what_the_gate_leaves_out_is_weekly_and_the_workflows_call_only_steps_th
 @pytest.mark.skipif(os.name == "nt" or not shutil.which("bash"), reason="the gate is written for bash")
 def test_a_step_ends_at_its_first_error_the_others_go_on_and_the_gate_fails(tmp_path):
     gate = RUN.read_text("utf-8").replace("\ninstall\n", "\n")
-    for name, lines in {"lint": "false", "proofs": "seq 3", "review": "false | true"}.items():
+    for name, lines in {
+        "lint": "false",
+        "proofs": "seq 3",
+        "review": "false | true",
+        "oldest_sample": "true",
+    }.items():
         gate = re.sub(
             rf"^{name}\(\) \{{[^}}]*\}}$", f"{name}() {{\n  {lines}\n  echo on\n}}", gate, flags=re.M
         )
@@ -126,8 +132,9 @@ def test_a_step_ends_at_its_first_error_the_others_go_on_and_the_gate_fails(tmp_
 
     passed = ["N s: install", "N s: proofs passed", *(f"proofs: {word}" for word in (1, 2, 3, "on"))]
     failed = [f"N s: {step} FAILED" for step in ("lint", "review")]
+    early = ["N s: oldest_sample passed", "oldest_sample: on"]
     assert ended("proofs") == (0, passed)
-    assert ended("lint", "review", "proofs") == (1, sorted(passed + failed))
+    assert ended("lint", "review", "proofs", "oldest_sample") == (1, sorted(passed + failed + early))
 
 
 def case_of(nodeid, *marks):

@@ -1,6 +1,5 @@
 """The worked examples of the guide for contributors: a metric in a copy of the project, and a mechanism."""
 
-import math
 import os
 import re
 import shutil
@@ -12,12 +11,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from helpers import assert_follows, draw_many, loss_bounds, neighbour_pairs
+from helpers import assert_follows, draw_many, loss_bounds
 
 from dp_metrics import PrivacyAccountant, private_mae
-from dp_metrics.analysis import auditing
-from dp_metrics.mechanisms._base import Mechanism, ceil_ranks, require_bounded
-from dp_metrics.mechanisms._laws import FloatLaw, mean_absolute_error
+from dp_metrics.mechanisms._laws import mean_absolute_error
+from dp_metrics.mechanisms.comparators import FloatLaw
 
 ROOT = Path(__file__).parents[2]
 BLOCKS = re.findall(r"```python\n(.*?)```", (ROOT / "CONTRIBUTING.md").read_text("utf-8"), flags=re.DOTALL)
@@ -117,37 +115,16 @@ def test_a_new_loss_touches_two_places_and_two_lists(tmp_path):
 
 # --- a mechanism -----------------------------------------------------------------------------
 
-# [mechanism]
-# mechanisms/evenly_spaced.py
+START = """
+import math
+from dataclasses import dataclass
+import numpy as np
+from helpers import loss_bounds, neighbour_pairs
+from dp_metrics.analysis import auditing
+from dp_metrics.mechanisms._base import Mechanism, ceil_ranks, require_bounded
+"""
 
 
-@dataclass(frozen=True)
-class EvenlySpaced(Mechanism):
-    """Exponential mechanism over evenly spaced outputs, by the number of records that must change.
-
-    Over the real numbers, a release is epsilon-differentially private: the distance of each output changes by
-    at most 1 between neighbours, so its weight and the sum of all weights change by at most a factor
-    exp(epsilon / 2) each. The draw is a float64: a comparator.
-    """
-
-    steps: int = 200
-
-    def count_ranks(self, epsilon, *, n, monotonic, output_range):
-        """Return 2 ln(1e12) / epsilon, where the weight of a rank has fallen to 1e-12."""
-        require_bounded(output_range, "evenly_spaced")
-        return ceil_ranks(2 * math.log(1e12) / float(epsilon), n)
-
-    def output_distribution(self, output_bounds, epsilon):
-        """Return the law of `release`."""
-        t = np.linspace(*output_bounds.output_range, self.steps + 1)
-        too_low = (output_bounds.lower[:, np.newaxis] > t).sum(axis=0)
-        too_high = (output_bounds.upper[:, np.newaxis] < t).sum(axis=0)
-        distance = (t != output_bounds.value) + too_low + too_high
-        weights = np.exp(-float(epsilon) / 2 * (distance - distance.min()))
-        return FiniteLaw(t, weights / weights.sum())
-
-
-# [law]
 @dataclass(frozen=True)
 class FiniteLaw(FloatLaw):
     """The law on finitely many increasing outputs."""
@@ -166,19 +143,11 @@ class FiniteLaw(FloatLaw):
         return self.outputs[np.minimum(found, self.outputs.size - 1)]
 
 
-# [proof]
-def losses_of_all_neighbours(mechanism, epsilon):
-    """Yield the exact privacy loss of every pair of neighbours on a tiny domain."""
-    for pair in neighbour_pairs([0.0, 0.1, 0.5, 1.0], 4):
-        laws = [mechanism.output_distribution(loss_bounds(x, cap=1.0), epsilon) for x in pair]
-        yield auditing.finite_loss(*(law.probabilities for law in laws))
-
-
-def test_evenly_spaced_outputs_are_private():
-    assert 0.5 < max(losses_of_all_neighbours(EvenlySpaced(), 1.0)) <= 1.0 + 1e-12
-
-
-# [end]
+MECHANISM, PROOF = (block for block in BLOCKS if "EvenlySpaced" in block)
+GUIDE = {"__name__": __name__, "FiniteLaw": FiniteLaw}
+exec(START + MECHANISM + PROOF, GUIDE)
+EvenlySpaced, losses_of_all_neighbours = GUIDE["EvenlySpaced"], GUIDE["losses_of_all_neighbours"]
+test_evenly_spaced_outputs_are_private = GUIDE["test_evenly_spaced_outputs_are_private"]
 
 
 def test_metrics_take_the_new_mechanism():
@@ -208,10 +177,9 @@ def test_a_mechanism_that_forgets_the_sum_of_the_weights_is_caught():
     assert max(losses_of_all_neighbours(Forgetful(), 1.0)) > 1.0
 
 
-def test_python_in_the_guide_for_contributors_stands_here_or_in_the_package_or_runs_in_a_copy():
-    source = Path(__file__).read_text(encoding="utf-8")
-    for block in BLOCKS:
-        head, code = block.split("\n", 1)
-        if not (block.strip() in source or code in (METRIC, CASE)):
-            # what stands in the package already is quoted from there
-            assert code.strip() in (ROOT / re.search(r"dp_metrics/[\w/]+\.py", head)[0]).read_text("utf-8")
+def test_what_else_is_python_in_the_guide_stands_in_the_package():
+    quoted = [block.split("\n", 1) for block in BLOCKS if block not in (MECHANISM, PROOF)]
+    quoted = [(head, code) for head, code in quoted if code not in (METRIC, CASE)]
+    assert len(quoted) == 1
+    for head, code in quoted:
+        assert code.strip() in (ROOT / re.search(r"dp_metrics/[\w/]+\.py", head)[0]).read_text("utf-8")

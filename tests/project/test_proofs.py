@@ -27,7 +27,7 @@ from dp_metrics.mechanisms.adaptive import _LARGEST_SHARE, _LEAST_SHARE
 from dp_metrics.mechanisms.hazard import PEAK, TAIL, Hazard, largest_ratio, share_of_rank
 from dp_metrics.quantities.ranks import CLASS_SHARE
 from dp_metrics.release.query import COUNT_SHARE
-from dp_metrics.sensitivity.output_bounds import RankedScores, ranking_bounds
+from dp_metrics.sensitivity.score_bounds import RankedScores, ranking_bounds
 
 ROOT = Path(__file__).parents[2]
 PROOFS = ROOT / "proofs"

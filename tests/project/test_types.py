@@ -42,15 +42,14 @@ from typing import TypeVar
 import dp_metrics as dp
 from dp_metrics.inputs.arrays import Records, Shape
 from dp_metrics.mechanisms import Hazard
-from dp_metrics.mechanisms._base import rehearse_law
 from dp_metrics.metrics import METRICS
-from dp_metrics.quantities.base import Noise, NoisyNumber, Output, Quantity, Stats, Totals
+from dp_metrics.quantities.base import Noise, NoisyNumber, OneStage, Output, Quantity, Totals
+from dp_metrics.quantities.base import noise_of, rehearse_law
 from dp_metrics.quantities.mean import MeanOf, MeanStats
-from dp_metrics.quantities.noises import OneStage, noise_of
-from dp_metrics.release.query import Query, Share, Source, Together
+from dp_metrics.release.query import Query, Share, Source, Terms, Together
 from dp_metrics.release.release import PreparedQuery, Release
 from dp_metrics.release.result import Result
-from dp_metrics.release.terms import Terms
+
 from dp_metrics.sensitivity.output_bounds import BoundsFacts, OutputBounds
 rule = Hazard()
 one = Fraction(1)
@@ -79,7 +78,7 @@ IN_PRIVATE = {
 CALLS_OF_TWO_KINDS = [
     # what is public, and in its place what is private
     ("METRICS['private_mse'].planned({}, dict())", "shape", "records"),
-    ("release.run({}, source)", "query", "source"),
+    ("release.prepare_all({}, source)", "query", "source"),
     ("Query(({},), lambda records: records)", "quantity", "stats"),
     ("noise_of(rule, {}, totals, None, one)", "quantity", "stats"),
     ("noise_of(rule, quantity, {}, None, one)", "totals", "stats"),
@@ -87,12 +86,12 @@ CALLS_OF_TWO_KINDS = [
     ("query.noises(terms, {})", "of_all", "all_stats"),
     ("rehearse_law(rule, one, {})", "facts", "bounds"),
     ("NoisyNumber(noise, {})", "output", "stats"),
-    ("Result.of('', terms, query, {}, None, noises, all_outputs)", "of_all", "all_stats"),
-    ("Result.of('', terms, query, of_all, None, noises, {})", "all_outputs", "all_stats"),
+    ("query.result('', terms, {}, None, noises, all_outputs)", "of_all", "all_stats"),
+    ("query.result('', terms, of_all, None, noises, {})", "all_outputs", "all_stats"),
     # what is private, and in its place what is public
     ("query.read({})", "records", "shape"),
     ("quantity.totals({})", "records", "shape"),
-    ("release.run(query, {})", "source", "query"),
+    ("release.prepare_all(query, {})", "source", "query"),
     ("rule.release({}, 1.0)", "bounds", "facts"),
 ]
 

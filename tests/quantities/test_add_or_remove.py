@@ -31,12 +31,12 @@ from dp_metrics.analysis.auditing import release_loss
 from dp_metrics.inputs.options import Relation
 from dp_metrics.mechanisms import Adaptive, Geometric, Hazard
 from dp_metrics.metrics import METRICS
+from dp_metrics.quantities.base import OneStage
 from dp_metrics.quantities.mean import ShareOf
-from dp_metrics.quantities.noises import OneStage
 from dp_metrics.release import release as _release
-from dp_metrics.sensitivity.aggregates import VarianceAggregate
-from dp_metrics.sensitivity.noisy_sums import FINENESS, ratio_sums
-from dp_metrics.sensitivity.output_bounds import variance_bounds_private_n
+from dp_metrics.sensitivity.exact import VarianceAggregate
+from dp_metrics.sensitivity.output_bounds import FINENESS, ratio_sums
+from dp_metrics.sensitivity.variance_bounds import variance_bounds_private_n
 
 RELATION = {"neighboring": "add_or_remove_one"}
 CAPACITY = 6

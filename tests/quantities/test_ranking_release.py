@@ -1,6 +1,7 @@
 """The release of a ranking loss: its privacy, exactly, on every pair of tiny data sets; its law; its grid."""
 
 from fractions import Fraction
+from functools import partial
 
 import numpy as np
 import pytest
@@ -12,7 +13,8 @@ from dp_metrics.analysis import auditing
 from dp_metrics.inputs.options import Relation
 from dp_metrics.mechanisms import Hazard
 from dp_metrics.mechanisms._laws import ApproximateLaw
-from dp_metrics.quantities.ranks import HazardByClass, RankingLaw
+from dp_metrics.quantities.base import Totals
+from dp_metrics.quantities.ranks import NoisyRanking, RankingLaw, RankingOf
 
 EPSILON = Fraction(1)
 BOTH = ("replace_one", "add_or_remove_one")
@@ -104,8 +106,9 @@ def test_the_grid_follows_from_public_facts_and_noisy_sizes_alone(relation):
 
 
 def test_of_the_sizes_the_smaller_within_its_limits_counts():
-    public, private = HazardByClass(0.01, EPSILON, 101), HazardByClass(0.01, EPSILON, None)
+    noise = partial(NoisyRanking, RankingOf(1), 0.01, epsilon=EPSILON)
+    public, private = noise(Totals.of(101)), noise(None)
     assert [public.smaller((size,)) for size in (-(10**400), 0, 7, 60, 95, 10**400)] == [1, 1, 7, 41, 6, 1]
     assert [private.smaller(sizes) for sizes in ((-4, 9), (7, 3), (10**400, 10**400))] == [1, 3, 10**9]
     assert public.given(30).resolution == pytest.approx(1 / (30 / 30 + 2.5))
-    assert HazardByClass(0.01, EPSILON, 1).most == 1
+    assert noise(Totals.of(1)).most == 1

@@ -18,10 +18,10 @@ from dp_metrics.analysis.auditing import law_loss
 from dp_metrics.inputs.options import Relation
 from dp_metrics.metrics.labels.layouts import (
     Counts,
+    Ratio,
     matrix_layout,
     of_each_label,
     of_one_label,
-    ratio,
     right_or_wrong,
     whole,
 )
@@ -79,7 +79,7 @@ def test_as_many_records_are_missed_as_are_wrong_which_makes_mean_recalls_more_a
     for z in np.rint(rng.laplace(scale=np.repeat([2.0, 4.0], [10, 20]), size=(500, 30))):
         noisy = plausible_counts(exact + z, layout.cells, n).reshape(3, 10)
         as_they_are = Counts(right=noisy[0], missed=noisy[1], wrong=noisy[2], n=n)
-        recalls = [ratio(c, kind="recall") for c in (layout.counts(exact + z, n), as_they_are)]
+        recalls = [Ratio("recall")(c) for c in (layout.counts(exact + z, n), as_they_are)]
         errors.append(np.abs(np.array(recalls) - 0.91))
     ours, theirs = np.mean(errors, axis=0)
     assert ours < 0.8 * theirs

@@ -9,8 +9,7 @@ import pytest
 from helpers import MAX, check_neighbours, hostile_losses, loop_over, loss_query, nearest, weighted_bounds
 from hypothesis import given, strategies as st
 
-from dp_metrics.sensitivity.aggregates import LargestPairs, exact_difference, largest_pairs
-from dp_metrics.sensitivity.exact import BLOCK
+from dp_metrics.sensitivity.exact import BLOCK, exact_difference, largest_pairs
 
 
 def assert_extremes(bounds, terms, limits, total):
@@ -93,15 +92,14 @@ def test_ties_of_the_rounded_room_survive_blocks_and_merges(size, capacity):
     for seed in range(10):
         limits, terms = np.array(pairs * 3)[np.random.default_rng(seed).permutation(15)].T
         blocks = [exact_difference(limits[i : i + size], terms[i : i + size]) for i in range(0, 15, size)]
-        whole, merged = LargestPairs(capacity), (np.empty(0), np.empty(0))
+        kept = (np.empty(0), np.empty(0))
         for block in blocks:
-            whole.add(*block)
-            merged = largest_pairs(*map(np.concatenate, zip(merged, block, strict=True)), capacity)
+            kept = largest_pairs(kept, block, capacity)
         headrooms = [Fraction(float(m)) - Fraction(float(p)) for m, p in zip(limits, terms, strict=True)]
-        for values, rests in ((whole.values, whole.rest), merged):
-            sums = zip(values, rests, strict=True)
-            kept = [Fraction(float(headroom)) + Fraction(float(rest)) for headroom, rest in sums]
-            assert kept == sorted(headrooms, reverse=True)[:capacity]
+        sums = [
+            Fraction(float(headroom)) + Fraction(float(rest)) for headroom, rest in zip(*kept, strict=True)
+        ]
+        assert sums == sorted(headrooms, reverse=True)[:capacity]
 
 
 def test_the_sensitivity_is_that_of_the_heaviest_record_wherever_it_stands():

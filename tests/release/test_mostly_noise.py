@@ -12,7 +12,7 @@ from helpers import NoEntropy, all_of_labels, all_of_scores, loop_over, seeded
 
 import dp_metrics as dp
 from dp_metrics.mechanisms.geometric import expected_noise
-from dp_metrics.quantities.counts_noise import CountsNoise, few_records, too_few
+from dp_metrics.quantities.tables import CountsNoise, few_records, too_few
 
 
 def binary(n, positives=0.5):

@@ -115,7 +115,7 @@ def test_what_holds_private_values_does_not_show_its_fields():
     named = {c.__name__ for c in showing if not issubclass(c, Quantity | Noise)}
     # all others hold public facts
     assert named == {
-        "CountsNoise", "HazardByClass", "Totals", "PublicWeights", "Query", "Share", "Together", "Terms",
+        "CountsNoise", "Totals", "PublicWeights", "Query", "Share", "Together", "Terms",
         "Call", "Answer", "Interval", "KeptCounts", "Monotone", "PopulationQuestion", "Result",
         "ReleasedNumbers", "NoisyRatio",
     }  # fmt: skip

@@ -9,7 +9,7 @@ import pytest
 from helpers import loop_over, loss_query
 from scipy.stats import binom
 
-from dp_metrics.mechanisms import get_mechanism
+from dp_metrics.quantities.base import get_mechanism
 from dp_metrics.release.count_limits import (
     at_most,
     binomial_law,

@@ -14,16 +14,7 @@ from types import CodeType, FunctionType, ModuleType
 
 import numpy as np
 import pytest
-from cases import (
-    ADD_OR_REMOVE,
-    CALLS,
-    REPLACE,
-    RULES,
-    made_for,
-    records,
-    variations,
-    varied_data,
-)
+from cases import ADD_OR_REMOVE, CALLS, REPLACE, RULES, made_for, records, variations, varied_data
 from helpers import loop_over
 
 from dp_metrics import private_evaluate
@@ -32,9 +23,8 @@ from dp_metrics.analysis.auditing import AUDITED
 from dp_metrics.inputs.arrays import Records
 from dp_metrics.inputs.models import NamedColumns
 from dp_metrics.inputs.options import Relation
-from dp_metrics.mechanisms._laws import ApproximateLaw
+from dp_metrics.mechanisms._laws import ApproximateLaw, GeometricLaw
 from dp_metrics.mechanisms.comparators import LaplaceLaw
-from dp_metrics.mechanisms.geometric import GeometricLaw
 from dp_metrics.mechanisms.hazard import HazardLaw
 from dp_metrics.metrics._metric import WEIGHTS
 from dp_metrics.quantities.mean import MeanStats
@@ -43,18 +33,16 @@ from dp_metrics.quantities.ranks import CalibrationStats, RankingStats
 from dp_metrics.quantities.tables import CountStats, TableLaw
 from dp_metrics.quantities.variance import VarianceStats
 from dp_metrics.release import release as release_module
-from dp_metrics.release.query import Source
+from dp_metrics.release.query import Source, Terms
 from dp_metrics.release.release import PreparedQuery, prepared_releases
-from dp_metrics.release.terms import Terms
-from dp_metrics.sensitivity.aggregates import OrderAggregate, VarianceAggregate
-from dp_metrics.sensitivity.extremes import Extremes
-from dp_metrics.sensitivity.output_bounds import OutputBounds
+from dp_metrics.sensitivity.exact import VarianceAggregate
+from dp_metrics.sensitivity.output_bounds import Extremes, OutputBounds
 
 ROOT = Path(__file__).parents[2]
 PRIVATE = (
     Records, NamedColumns, Source, PreparedQuery, MeanStats, VarianceStats, OrderStats, CappedSumsStats,
     CountStats, RankingStats, CalibrationStats, OutputBounds, Extremes, HazardLaw, LaplaceLaw, GeometricLaw,
-    ApproximateLaw, TableLaw, CappedSumsLaw, OrderAggregate, VarianceAggregate,
+    ApproximateLaw, TableLaw, CappedSumsLaw, VarianceAggregate,
 )  # fmt: skip
 NO_METRIC = ("private_mean_interval", "private_quantile_interval", "private_compare")
 N = 211  # nothing public of the tests' table has this length

@@ -39,7 +39,7 @@ def exact_table(ratio):
     """Return the table of single noises, whatever blocks the module would take."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(module, "_FINEST_REACH", 10**6)
-        return replace(ratio).table()
+        return replace(ratio).table().law
 
 
 def misses(size, p, rate, rest, left_out, each):
@@ -188,7 +188,7 @@ def test_what_blocks_tell_of_an_order_is_never_too_little(p, rho, s, size, rest)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(module, "_FINEST_REACH", 15)
         of_blocks = replace(ratio)  # whose slack is not kept yet
-        blocks, width = of_blocks.table(), 2 * of_blocks.slack + 1
+        blocks, width = of_blocks.table().law, 2 * of_blocks.slack + 1
     assert width == 5
     (told,) = module._chance(blocks, 2, rho, s)(np.array([size]), p)
     z = np.arange(-ratio.reach, ratio.reach + 1)
@@ -210,7 +210,7 @@ def test_the_table_has_the_variance_of_the_noise(rate, cells):
     places = np.arange(-alone.reach, alone.reach + 1)
     each = 0.5 / np.sinh(rate / 2) ** 2
     for place, number in enumerate((cells, 1)):
-        law = alone.table().sum(axis=1 - place)
+        law = alone.table().law.sum(axis=1 - place)
         assert law @ places**2 == pytest.approx(number * each, rel=1e-4)
         j = alone.largest_noise(place, 0.01)
         assert law[places > j].sum() <= 0.01

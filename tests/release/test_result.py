@@ -96,8 +96,8 @@ def test_nothing_of_a_result_can_be_changed():
         result.epsilon = 0.1
     with pytest.raises(TypeError):
         result.drawn["count"] = 3
-    with pytest.raises(TypeError):
-        result.deployment["privacy_loss"]["privacy_parameters"]["epsilon"] = 0.1
+    result.deployment["privacy_loss"]["privacy_parameters"]["epsilon"] = 0.1
+    assert result.deployment["privacy_loss"]["privacy_parameters"]["epsilon"] == 1.0
     assert pickle.loads(pickle.dumps(result)).to_json() == result.to_json()
 
 
@@ -219,6 +219,30 @@ def test_a_result_fills_in_fields_that_the_registry_has_whatever_the_records():
         assert replaced == (relation == "replace_one")
         assert f"dp_metrics {dp.__version__}." in told["implementation"]["mechanisms"]
         assert result.mechanism in told["implementation"]["mechanisms"]
+
+
+@loop_over(
+    ("metric", "options", "records", "unit", "said"),
+    [
+        (dp.private_mae, {}, 2, "person", "first are replaced"),
+        (dp.private_recall_score, {}, 2, "person", "first, up to 2, are replaced"),
+        (dp.private_recall_score, {"equal_groups": True}, 2, "person", "first are replaced"),
+        (dp.private_recall_score, {"max_records": 1}, 2, "record", "one record of the first"),
+        (dp.private_mae, {}, 1, "record", "one record of the first"),
+    ],
+)
+def test_the_unit_of_the_promise_is_a_person_where_somebody_has_several_records(
+    metric, options, records, unit, said
+):
+    y, ids = [0, 1] * 20, np.arange(40) // records
+    result = dp.with_result(metric)(y, y, epsilon=1.0, groups=ids, **options)
+    for one in (result.deployment, json.loads(result.to_json())["deployment"]):
+        assert one["privacy_loss"]["privacy_unit"] == unit
+        assert said in one["privacy_loss"]["privacy_unit_details"]
+    assert f"each {unit}" in result._repr_html_()
+    seeded = {"random_state": 0, "groups": ids, **options}
+    with pytest.warns(dp.exceptions.SeededReleaseWarning):
+        assert dp.with_result(metric)(y, y, epsilon=1.0, **seeded).deployment is None
 
 
 class MyHazard(dp.mechanisms.Hazard):

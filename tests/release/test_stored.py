@@ -17,6 +17,7 @@ from datetime import date
 from decimal import Decimal
 from fractions import Fraction
 from functools import partial
+from pkgutil import resolve_name
 
 import numpy as np
 import pandas as pd
@@ -29,7 +30,7 @@ from sklearn.model_selection import cross_val_score
 
 import dp_metrics as dp
 from dp_metrics import PrivacyAccountant, with_result
-from dp_metrics.accounting import numbering
+from dp_metrics.accounting.accountant import numbering
 from dp_metrics.accounting.ledgers import FileLedger
 from dp_metrics.exceptions import StoredReleaseWarning
 from dp_metrics.release import stored_answers as answers, stored_questions as codec
@@ -111,13 +112,27 @@ def test_results_lists_every_spend_with_its_value(path):
             iter(budget)
 
 
+STORED = {
+    "frame": partial(
+        dp.PrivateMetricFrame, metrics="recall", y_true=Y, y_pred=Y, sensitive_features=Y, group_labels=[0, 1]
+    ),
+    "comparison": partial(dp.private_compare, Y, SCORE, 1 - SCORE, loss="mae"),
+    "choice": partial(dp.private_best, Y, [SCORE, 1 - SCORE], metric="brier_score", labels=[0, 1]),
+}
+
+
 def test_a_new_process_needs_the_budget_only(path):
-    dp.PrivateMetricFrame(
-        metrics="recall", y_true=Y, y_pred=Y, sensitive_features=Y, group_labels=[0, 1], epsilon=1,
-        accountant=PrivacyAccountant(4, path), spend_name="by group",
-    )  # fmt: skip
-    shown = start("print(budget['by group'])", path).communicate(timeout=100)[0]
-    assert shown.strip() == repr(PrivacyAccountant(4, path)["by group"])
+    for name, ask in STORED.items():
+        ask(epsilon=1, accountant=PrivacyAccountant(4, path), spend_name=name)
+    process = start("print([repr(budget[name]) for name in sys.argv[2:]])", path, *STORED)
+    shown, said = process.communicate(timeout=100)
+    assert shown.strip() == repr([repr(PrivacyAccountant(4, path)[name]) for name in STORED]), said
+
+
+def test_types_that_are_stored_are_those_of_the_table():
+    for place in codec.STORED_TYPES.values():
+        kind = resolve_name(place)
+        assert f"{kind.__module__}:{kind.__name__}" == place
 
 
 def test_what_cannot_be_written_has_its_value_or_a_short_form(path):

@@ -11,9 +11,9 @@ from hypothesis import given, settings, strategies as st
 
 from dp_metrics.quantities.base import Totals
 from dp_metrics.quantities.tables import CountStats
-from dp_metrics.sensitivity.aggregates import OrderAggregate, VarianceAggregate
-from dp_metrics.sensitivity.exact import BLOCK, UNIT_BITS, exact_sum, to_units
-from dp_metrics.sensitivity.output_bounds import order_statistic_bounds, variance_bounds
+from dp_metrics.sensitivity.exact import BLOCK, UNIT_BITS, VarianceAggregate, exact_sum, to_units
+from dp_metrics.sensitivity.output_bounds import order_statistic_bounds
+from dp_metrics.sensitivity.variance_bounds import variance_bounds
 
 UNIT = 1 << UNIT_BITS
 
@@ -162,11 +162,10 @@ def test_values_are_clipped_on_whichever_side_of_the_bounds_they_lie(bounds):
 def test_fewer_ranks_of_an_order_statistic_are_the_first_of_many(k):
     x = np.random.default_rng(k).random(100)
     ordered = np.sort(x)
-    few, many = (OrderAggregate.from_data(x, k, capacity=c, limit=1.0) for c in (7, 100))
-    assert few.value == many.value == ordered[k - 1]
-    np.testing.assert_array_equal(many.below, ordered[: k - 1][::-1])
-    np.testing.assert_array_equal(many.above, ordered[k:])
-    bounds, all_bounds = order_statistic_bounds(few), order_statistic_bounds(many)
+    bounds, all_bounds = (order_statistic_bounds(x, k, ranks, 1.0) for ranks in (7, 1000))
+    assert bounds.value == all_bounds.value == ordered[k - 1]
+    np.testing.assert_array_equal(all_bounds.lower, [*ordered[: k - 1][::-1], *[0.0] * (101 - k)])
+    np.testing.assert_array_equal(all_bounds.upper, [*ordered[k:], *[1.0] * k])
     np.testing.assert_array_equal(bounds.lower, all_bounds.lower[:7])
     np.testing.assert_array_equal(bounds.upper, all_bounds.upper[:7])
 

@@ -9,7 +9,7 @@ from helpers import multisets
 from dp_metrics.quantities.base import Totals
 from dp_metrics.quantities.ranks import CalibrationStats
 from dp_metrics.sensitivity.exact import BLOCK, UNIT_BITS
-from dp_metrics.sensitivity.output_bounds import (
+from dp_metrics.sensitivity.score_bounds import (
     calibration_bounds,
     calibration_bounds_private_n,
     calibration_excess,

@@ -10,8 +10,8 @@ from helpers import MAX, distances_of, loop_over
 from hypothesis import given, strategies as st
 
 from dp_metrics.sensitivity import variance_windows
-from dp_metrics.sensitivity.aggregates import VarianceAggregate
-from dp_metrics.sensitivity.extremes import _Column, places_of_distances
+from dp_metrics.sensitivity.exact import VarianceAggregate
+from dp_metrics.sensitivity.variance_bounds import _Column, places_of_distances
 from dp_metrics.sensitivity.variance_windows import clipped_squares, middle_values
 
 ORDINARY = st.floats(-100, 100, allow_subnormal=False) | st.integers(-3, 3).map(float)

@@ -11,7 +11,7 @@ from hypothesis import given, strategies as st
 
 from dp_metrics.inputs.options import MAX_FLOAT, Relation
 from dp_metrics.mechanisms import Adaptive
-from dp_metrics.quantities.noises import TwoStages
+from dp_metrics.quantities.base import TwoStages
 from dp_metrics.sensitivity.exact import (
     LEVELS,
     UNIT_BITS,

@@ -4,9 +4,10 @@ import numpy as np
 import pytest
 from helpers import loop_over, loss_query
 
-from dp_metrics.sensitivity.aggregates import VarianceAggregate
-from dp_metrics.sensitivity.noisy_sums import FINENESS, variance_sums
-from dp_metrics.sensitivity.output_bounds import calibration_sums
+from dp_metrics.sensitivity.exact import VarianceAggregate
+from dp_metrics.sensitivity.output_bounds import FINENESS
+from dp_metrics.sensitivity.score_bounds import calibration_sums
+from dp_metrics.sensitivity.variance_bounds import variance_sums
 
 
 def sums_of(x, width=1.0):

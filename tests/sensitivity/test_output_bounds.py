@@ -23,7 +23,6 @@ from helpers import (
 )
 from hypothesis import example, given, strategies as st
 
-from dp_metrics.sensitivity.aggregates import OrderAggregate
 from dp_metrics.sensitivity.exact import UNIT_BITS, rounded_quotient, to_units
 from dp_metrics.sensitivity.output_bounds import OutputBounds, order_statistic_bounds
 
@@ -55,9 +54,7 @@ RANKED = (0.0, 0.1, 0.7, 3.3)
 
 
 def order_bounds(x, k, limit=MAX, capacity=10):
-    return order_statistic_bounds(
-        OrderAggregate.from_data(np.array(x, dtype=float), k, capacity=capacity, limit=limit)
-    )
+    return order_statistic_bounds(np.array(x, dtype=float), k, capacity, limit)
 
 
 MONOTONIC = [

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from helpers import assert_same, check_neighbours, loop_over
 
-from dp_metrics.sensitivity.output_bounds import RankedScores, ranking_bounds, ranking_bounds_private_n
+from dp_metrics.sensitivity.score_bounds import RankedScores, ranking_bounds, ranking_bounds_private_n
 
 BOUNDS = {"replace_one": ranking_bounds, "add_or_remove_one": ranking_bounds_private_n}
 each_relation = pytest.mark.parametrize("relation", BOUNDS)
@@ -176,7 +176,7 @@ def test_so_many_records_that_floats_or_int64_would_not_do_get_the_same_bounds(r
     several = [random_records(rng, 50) for _ in range(30)]
     expected = [bounds_of(records, 20, relation) for records in several]
     for limit in ("_MOST_FOR_FLOATS", "_MOST_FOR_INT64"):
-        monkeypatch.setattr(f"dp_metrics.sensitivity.output_bounds.{limit}", 1)
+        monkeypatch.setattr(f"dp_metrics.sensitivity.score_bounds.{limit}", 1)
         for records, made in zip(several, expected, strict=True):
             assert_same(vars(bounds_of(records, 20, relation)), vars(made))
 

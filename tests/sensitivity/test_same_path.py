@@ -6,8 +6,7 @@ from unittest import mock
 import numpy as np
 from helpers import MAX, loop_over, loss_query
 
-from dp_metrics.sensitivity.aggregates import VarianceAggregate
-from dp_metrics.sensitivity.exact import BlockSums
+from dp_metrics.sensitivity.exact import BlockSums, VarianceAggregate
 from dp_metrics.sensitivity.variance_windows import _Windows, least_spreads
 
 N, RANKS = 10_000, 74

@@ -13,44 +13,43 @@ from numpy.typing import ArrayLike
 
 from dp_metrics.inputs.arrays import Shape
 from dp_metrics.inputs.labels import LabelSet
-from dp_metrics.inputs.options import Floats, check_average, check_choice, check_digits, check_zero_division
-from dp_metrics.mechanisms._base import Limits
+from dp_metrics.inputs.options import Floats, check_average, check_choice, check_count, check_zero_division
+from dp_metrics.mechanisms._laws import Limits
 from dp_metrics.metrics._metric import asks, private
 from dp_metrics.metrics._settings import LabelSettings, RatioSettings
 from dp_metrics.metrics.labels import layouts
 from dp_metrics.metrics.labels.counts import OF_COUNTS, Confusion
-from dp_metrics.metrics.labels.layouts import Counts
-from dp_metrics.quantities.counts_noise import CountsNoise
+from dp_metrics.metrics.labels.layouts import Counts, Ratio
+from dp_metrics.quantities.tables import CountsNoise
 from dp_metrics.release.query import Query
-from dp_metrics.release.released import ReleasedNumbers
+from dp_metrics.release.result import ReleasedNumbers
 
 
 def _ratio_query(
     kind: str, shape: Shape, *, pos_label: Any, labels: Any, average: Any, zero_division: Any
 ) -> Query:
-    """Return the query of a ratio of counts, of which `layouts` has the kinds."""
+    """Return the query of a ratio of counts, of which `Ratio` has the kinds."""
     known = LabelSet.of(labels)
     check_average(average, known.size)
     place = known.place(pos_label, "pos_label") if average == "binary" else 0
     if kind == "specificity" and average == "binary":  # of two labels it is the recall of the other one
         kind, place = "recall", 1 - place
     undefined = check_zero_division(zero_division, is_mean=average in ("macro", "weighted"))
-    public: dict[str, Any] = {"kind": kind, "average": average, "place": place, "labels": known.size}
-    has_ratios = average != "weighted" or kind == "recall"
-    # of three labels, an error between two of them is a true negative of the third
-    rises = kind != "specificity" or average == "micro" or known.size == 2
-    confusion = Confusion(
-        layouts.ratio_layout(**public),
-        partial(layouts.ratio, undefined=undefined, **public),
+    return _of_ratio(Ratio(kind, average, known.size, place, undefined), known).query(shape)
+
+
+def _of_ratio(ratio: Ratio, known: LabelSet) -> Confusion:
+    return Confusion(
+        ratio.layout(),
+        ratio,
         known,
-        partial(layouts.rests_on, **public),
-        # a mean need not rise with each ratio if its weights are noisy counts, or if labels are left out
-        is_monotone=has_ratios and rises and not math.isnan(undefined),
-        parts_of=partial(layouts.parts_of_ratio, **public) if has_ratios else None,
-        of_ratios=layouts.mean_above_chance if average == "macro" else None,
-        are_independent=kind in ("recall", "precision"),
+        ratio.rests_on,
+        needs_matrix=ratio.is_share,  # of many labels no other counts tell a share with limits
+        is_monotone=ratio.is_monotone,
+        parts_of=ratio.parts if ratio.are_all else None,
+        of_ratios=ratio.mean if ratio.average == "macro" else None,
+        are_independent=ratio.kind in ("recall", "precision"),
     )
-    return confusion.query(shape)
 
 
 @private("sklearn.metrics.precision_score", greater_is_better=True, **OF_COUNTS)
@@ -267,20 +266,11 @@ def private_specificity_score(
     return asks(_ratio_query, "specificity", **settings)
 
 
-def _share_query(axis: int, shape: Shape, *, pos_label: Any, labels: Any) -> Query:
+def _share_query(kind: str, shape: Shape, *, pos_label: Any, labels: Any) -> Query:
     """Return the query of the share of the records of which a label is the predicted one, or the true one."""
     known = LabelSet.of(labels)
-    public: dict[str, Any] = {"place": known.place(pos_label, "pos_label"), "axis": axis}
-    confusion = Confusion(
-        layouts.share_of_label(**public),
-        partial(layouts.share, **public),
-        known,
-        layouts.all_records,
-        # of many labels no other counts tell the share with limits
-        needs_matrix=True,
-        parts_of=partial(layouts.parts_of_share, **public),
-    )
-    return confusion.query(shape)
+    ratio = Ratio(kind, "binary", known.size, known.place(pos_label, "pos_label"))
+    return _of_ratio(ratio, known).query(shape)
 
 
 @private(**OF_COUNTS)
@@ -321,7 +311,7 @@ def private_selection_rate(
     >>> 0.13 < private_selection_rate(y_true, y_pred, epsilon=1.0) < 0.17  # exactly 0.15
     True
     """
-    return asks(_share_query, 0, pos_label=pos_label, labels=settings["labels"])
+    return asks(_share_query, "selection_rate", pos_label=pos_label, labels=settings["labels"])
 
 
 @private(**OF_COUNTS)
@@ -362,7 +352,7 @@ def private_prevalence(
     >>> 0.08 < private_prevalence(y_true, y_pred, epsilon=1.0) < 0.12  # exactly 0.1
     True
     """
-    return asks(_share_query, 1, pos_label=pos_label, labels=settings["labels"])
+    return asks(_share_query, "prevalence", pos_label=pos_label, labels=settings["labels"])
 
 
 @dataclass(frozen=True, eq=False)
@@ -494,16 +484,9 @@ def private_balanced_accuracy_score(
     """
     known = LabelSet.of(settings["labels"])
     undefined = check_zero_division(zero_division, is_mean=True)
-    chance = 1 / known.size if adjusted else 0.0
-    formula = partial(layouts.balanced, chance=chance, undefined=undefined)
-    is_monotone = not math.isnan(undefined)
-    layout, shares = layouts.of_each_label(known.size, "missed"), partial(layouts.rests_on, kind="recall")
-    confusion = Confusion(
-        layout, formula, known, shares, is_monotone=is_monotone,
-        parts_of=partial(layouts.parts_of_ratio, kind="recall"), are_independent=True,
-        of_ratios=partial(layouts.mean_above_chance, chance=chance),
-    )  # fmt: skip
-    return asks(confusion.query)
+    undefined, chance = check_zero_division(zero_division, is_mean=True), 1 / known.size if adjusted else 0.0
+    ratio = Ratio("recall", "macro", known.size, undefined=undefined, chance=chance)
+    return asks(_of_ratio(ratio, known).query)
 
 
 @private("sklearn.metrics.matthews_corrcoef", greater_is_better=True, **OF_COUNTS)
@@ -615,17 +598,17 @@ _COLUMNS = ("precision", "recall", "f1-score", "support")
 def _label_table(counts: Counts, names: Sequence[str], undefined: float) -> dict[str, Any]:
     """Return the rows of scikit-learn's report, by name."""
 
+    def score(kind: str, average: str | None) -> Any:
+        return Ratio(kind, average, undefined=undefined)(counts)
+
     def scores(average: str | None) -> list[Any]:
-        return [
-            layouts.ratio(counts, kind=kind, average=average, undefined=undefined)
-            for kind in ("precision", "recall", "f1")
-        ]
+        return [score(kind, average) for kind in ("precision", "recall", "f1")]
 
     rows = zip(*(column.tolist() for column in [*scores(None), counts.true]), strict=True)
     table: dict[str, Any] = {
         name: dict(zip(_COLUMNS, row, strict=True)) for name, row in zip(names, rows, strict=True)
     }
-    table["accuracy"] = layouts.ratio(counts, kind="recall", average="weighted", undefined=undefined)
+    table["accuracy"] = score("recall", "weighted")
     for average in ("macro", "weighted"):
         table[f"{average} avg"] = dict(zip(_COLUMNS, [*scores(average), counts.n], strict=True))
     return table
@@ -715,7 +698,7 @@ def private_classification_report(
         )
     if len({*names, *_MEANS}) < known.size + len(_MEANS):
         raise ValueError("The names of the labels must be different, and none that of another row.")
-    decimals = check_digits(digits)
+    decimals = check_count(digits, "digits", 17)  # as many has a float64
     undefined = check_zero_division(zero_division, is_mean=True)
     if math.isnan(undefined):
         raise ValueError("zero_division must be 0, 1 or 'warn' in a report.")

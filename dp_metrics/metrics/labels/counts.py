@@ -14,15 +14,15 @@ from numpy.typing import NDArray
 from dp_metrics.inputs.arrays import Records, Shape, check_same_length
 from dp_metrics.inputs.labels import LabelSet
 from dp_metrics.inputs.options import Floats
-from dp_metrics.mechanisms._base import Limits
+from dp_metrics.mechanisms._laws import Limits
 from dp_metrics.metrics._metric import Metric
 from dp_metrics.metrics.labels.layouts import Counts, Layout, PartsOf, check_matrix, whole
-from dp_metrics.quantities.counts_noise import SHOWN, WIDEST, CountsNoise, few_records, too_few
-from dp_metrics.quantities.tables import TableOf
+from dp_metrics.quantities.tables import SHOWN, WIDEST, CountsNoise, TableOf, few_records, too_few
 from dp_metrics.release import count_limits
 from dp_metrics.release.count_limits import NoisyRatio, RatioCells
 from dp_metrics.release.query import Query
-from dp_metrics.release.released import APPROXIMATE, Interval, PopulationQuestion, ReleasedNumbers
+from dp_metrics.release.released import APPROXIMATE, Interval, PopulationQuestion
+from dp_metrics.release.result import ReleasedNumbers
 from dp_metrics.sensitivity.exact import BLOCK, in_blocks
 
 NO_PERSONS = (
@@ -284,13 +284,13 @@ class Confusion:
             If the metric may be lower or higher within the box than at these corners.
         """
         noise, n = parts[0], released.public_n
-        ratios, rates = self._ratios(self.parts_of, noise, n), self._agreeing(noise, n)
-        if rates is None and not self.is_monotone:
+        if not self.is_monotone and self._agreeing(noise, n) is None:
             raise ValueError(
                 "This metric has no limits of its noise here: more right records, or fewer errors, need "
                 "not make it larger. Use recall, precision or F1."
             )
-        found = self._of_shares(ratios, rates, _within_noise, miss / 2, released)
+        ratios = self._ratios(self.parts_of, noise, n)
+        found = self._of_shares(ratios, self._agreeing(noise, n), _within_noise, miss / 2)
         if found is not None:
             return Limits(*found).within(-1.0 if self.is_agreement else 0.0, 1.0)
         good = self.layout.good
@@ -321,7 +321,7 @@ class Confusion:
         ratios, limits = self._ratios(self.parts_of, noise, n), None
         if noise.units > 1:  # a person's records are alike
             of_person = partial(count_limits.person_limits, noise.units)
-            limits = self._of_shares(ratios, None, of_person, asked.miss, released)
+            limits = self._of_shares(ratios, None, of_person, asked.miss)
             if limits is None or asked.is_sure:
                 raise ValueError(NO_PERSONS.format(asked.metric))
             return asked.interval(*limits, self(released), APPROXIMATE)
@@ -334,7 +334,7 @@ class Confusion:
                 low, high, _ = self.limits(parts, released, 2 * asked.miss)
                 limits = min(limits[0], low), max(limits[1], high)
         else:
-            limits, note = self._of_shares(ratios, self._agreeing(noise, n), _sure, asked.miss, released), ""
+            limits, note = self._of_shares(ratios, self._agreeing(noise, n), _sure, asked.miss), ""
         if limits is None:
             raise ValueError(
                 NO_RATIO.format(asked.metric)
@@ -363,7 +363,6 @@ class Confusion:
         rates: list[NoisyRatio] | None,
         limits_of: Callable[[NoisyRatio, float], tuple[float, float]],
         miss: float,
-        released: ReleasedNumbers,
     ) -> tuple[Any, Any] | None:
         """Return limits of the metric from those of its ratios, or of three shares of two labels."""
         shares = rates if ratios is None else ratios
@@ -376,8 +375,7 @@ class Confusion:
         lower, upper = (np.array(end) for end in zip(*of_each, strict=True))
         if self.of_ratios is not None:
             return self.of_ratios(lower), self.of_ratios(upper)
-        is_array = bool(np.ndim(self(released)))
-        return (lower, upper) if is_array else (float(lower[0]), float(upper[0]))
+        return (lower, upper) if len(shares) > 1 else (float(lower[0]), float(upper[0]))
 
     def _approximate(
         self, ratios: list[NoisyRatio] | None, noise: CountsNoise, n: int | None, miss: float

@@ -15,8 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dp_metrics.inputs.options import Floats
-from dp_metrics.quantities.counts_noise import as_floats
-from dp_metrics.quantities.tables import Cells, check_cells, nearest_with_sum, plausible_counts
+from dp_metrics.quantities.tables import Cells, as_floats, check_cells, nearest_with_sum, plausible_counts
 
 MOST_MATRIX_LABELS = 3
 """Labels up to which the matrix has no more cells than what else tells everything about each label."""
@@ -135,11 +134,14 @@ def _read_all_groups(x: Floats, read: Callable[[Floats], Counts], groups: int) -
 
 def right_or_wrong() -> Layout:
     """Return the layout of the records predicted right, and the others."""
-    return Layout(((2, Fraction(1)),), True, _right_and_others, _read_right, np.array([1, -1]))
+    of = partial(_with_others, of=np.trace)
+    return Layout(((2, Fraction(1)),), True, of, _read_right, np.array([1, -1]))
 
 
-def _right_and_others(matrix: NDArray[np.int64]) -> NDArray[np.int64]:
-    return np.array([np.trace(matrix), matrix.sum() - np.trace(matrix)])
+def _with_others(matrix: NDArray[np.int64], of: Callable[[NDArray[np.int64]], Any]) -> NDArray[np.int64]:
+    """Return counts of which no two have a record in common, and that of all other records."""
+    counts = np.atleast_1d(of(matrix))
+    return np.append(counts, matrix.sum() - counts.sum())
 
 
 def _read_right(x: Floats) -> Counts:
@@ -223,17 +225,16 @@ def _read_kinds(x: Floats, kinds: Sequence[str], weight: float = 1.0) -> Counts:
 
 def of_one_label(place: int, errors: str) -> Layout:
     """Return the layout of the right records of one label, of its errors of this kind, and of the others."""
-    of = partial(_of_place, place=place, errors=errors)
+    of = partial(_with_others, of=partial(_of_place, place=place, errors=errors))
     read = partial(_read_kinds, kinds=("right", errors, "others"))
     return Layout(((3, Fraction(1)),), True, of, read, np.array([1, -1, 0]))
 
 
 def _of_place(matrix: NDArray[np.int64], place: int, errors: str) -> NDArray[np.int64]:
-    two = np.array([matrix[place, place], _errors(matrix, errors)[place]])
-    return np.append(two, matrix.sum() - two.sum())
+    return np.array([matrix[place, place], _errors(matrix, errors)[place]])
 
 
-def share_of_label(place: int, axis: int) -> Layout:
+def with_label(place: int, axis: int) -> Layout:
     """Return the layout of the records of which one label is the true one, or the predicted one, and others.
 
     Parameters
@@ -243,31 +244,17 @@ def share_of_label(place: int, axis: int) -> Layout:
     axis : {0, 1}
         0: the predicted one; 1: the true one. Over these the confusion matrix is added up.
     """
-    of = partial(_of_share, place=place, axis=axis)
-    return Layout(((2, Fraction(1)),), True, of, _read_share, np.array([1, -1]))
+    of = partial(_with_others, of=partial(_of_axis, place=place, axis=axis))
+    return Layout(((2, Fraction(1)),), True, of, _read_all_right, np.array([1, -1]))
 
 
-def _of_share(matrix: NDArray[np.int64], place: int, axis: int) -> NDArray[np.int64]:
-    have = matrix.sum(axis=axis)[place]
-    return np.array([have, matrix.sum() - have])
+def _of_axis(matrix: NDArray[np.int64], place: int, axis: int) -> Any:
+    return matrix.sum(axis=axis)[place]
 
 
-def _read_share(x: Floats) -> Counts:
+def _read_all_right(x: Floats) -> Counts:
     """Return counts of one label, as if all records with it were right: nothing tells which are."""
     return Counts(right=x[:1], missed=np.zeros(1), wrong=np.zeros(1), n=float(x.sum()))
-
-
-def parts_of_share(counts: Counts, *, place: int, axis: int) -> tuple[Floats, Floats]:
-    """Return the number of records with this label, and of all others."""
-    have = counts.true if axis else counts.predicted
-    have = have[place : place + 1] if have.size > 1 else have
-    return have, counts.n - have
-
-
-def share(counts: Counts, *, place: int, axis: int) -> float:
-    """Return the share of the records with this label, and 0 where there are none."""
-    have, others = parts_of_share(counts, place=place, axis=axis)
-    return float(quotients(have, have + others, 0.0)[0])
 
 
 def _errors(matrix: NDArray[np.int64], kind: str) -> NDArray[np.int64]:
@@ -275,9 +262,6 @@ def _errors(matrix: NDArray[np.int64], kind: str) -> NDArray[np.int64]:
     missed, wrong = matrix.sum(axis=1) - np.diag(matrix), matrix.sum(axis=0) - np.diag(matrix)
     of_kind: NDArray[np.int64] = {"missed": missed, "wrong": wrong, "either": missed + wrong}[kind]
     return of_kind
-
-
-Average: TypeAlias = str | None
 
 
 def normalized(counts: Counts, *, normalize: str | None, others: Floats | None = None) -> Floats:
@@ -307,64 +291,120 @@ _RATIOS = {
 }
 """How often what is right counts, which of specificity are negatives, and the errors beside it."""
 
-
-def ratio_layout(kind: str, average: Average, labels: int, place: int) -> Layout:
-    """Return the fewest counts that determine a ratio; see tables of counts in the documentation's theory."""
-    errors = _RATIOS[kind][1]
-    if average == "binary":
-        return of_one_label(place, errors)
-    if average == "micro" or (average == "weighted" and kind == "recall"):  # accuracy, or a function of it
-        return right_or_wrong()
-    if average == "weighted" or kind == "specificity":
-        return matrix_layout(labels)
-    if errors == "either" and labels <= MOST_MATRIX_LABELS:
-        return whole(labels)
-    return of_each_label(labels, errors)
+_SHARES = {"selection_rate": 0, "prevalence": 1}
+"""Of all records those with one label: over which axis of the matrix they are added up."""
 
 
-def parts_of_ratio(
-    counts: Counts, *, kind: str, average: Average = "macro", place: int = 0, labels: int = 0
-) -> tuple[Floats, Floats]:
-    """Return the A and the B of each ratio A / (A + B), of so many labels."""
-    factor, errors = _RATIOS[kind]
-    right, others = factor * counts.right, counts.errors_of(errors)
-    if kind == "specificity":  # each record is a negative of all labels but its own
-        negatives = np.array([(labels - 1) * counts.n]) if average == "micro" else counts.n - counts.true
-        others = others.sum(keepdims=True) if average == "micro" else others
-        return negatives - others, others
-    if average == "binary" and right.size > 1:
-        return right[place : place + 1], others[place : place + 1]
-    if average == "micro":
-        return right.sum(keepdims=True), others.sum(keepdims=True)
-    if average == "weighted" and kind == "recall":
-        return right.sum(keepdims=True), counts.n - right.sum(keepdims=True)
-    return right, others
+@dataclass(frozen=True)
+class Ratio:
+    """A ratio A / (A + B) of counts of labels, or a mean of such ratios.
 
+    Parameters
+    ----------
+    kind : str
+        One of `_RATIOS` or `_SHARES`.
+    average : str or None, default="macro"
+        As in `private_f1_score`; "binary" of `_SHARES`.
+    labels : int, default=0
+        Number of labels.
+    place : int, default=0
+        Which of them the ratio is of, if it is "binary".
+    undefined : float, default=0.0
+        What 0 / 0 is.
+    chance : float, default=0.0
+        The mean that becomes 0, while 1 stays 1.
+    """
 
-def ratio(
-    counts: Counts, *, kind: str, average: Average = "macro", undefined: float = 0.0, **public: int
-) -> Any:
-    """Return a ratio of the labels, one number unless `average` is None."""
-    right, others = parts_of_ratio(counts, kind=kind, average=average, **public)
-    ratios = quotients(right, right + others, undefined)
-    if average is None:
-        return ratios
-    weights = counts.true if average == "weighted" and kind != "recall" else np.ones_like(ratios)
-    return weighted_mean(ratios, weights)
+    kind: str
+    average: str | None = "macro"
+    labels: int = 0
+    place: int = 0
+    undefined: float = 0.0
+    chance: float = 0.0
 
+    @property
+    def _is_accuracy(self) -> bool:
+        return self.average == "micro" or (self.average == "weighted" and self.kind == "recall")
 
-def rests_on(counts: Counts, *, kind: str, average: Average = "macro", **public: int) -> Floats:
-    """Return the number of records that each quotient of `ratio` is a share of."""
-    if kind != "specificity" and (average == "micro" or (average == "weighted" and kind == "recall")):
-        return np.array([counts.n])
-    right, others = parts_of_ratio(counts, kind=kind, average=average, **public)
-    records: Floats = right / _RATIOS[kind][0] + others
-    return records
+    @property
+    def is_share(self) -> bool:
+        """Whether it is a share of all records."""
+        return self.kind in _SHARES
 
+    @property
+    def are_all(self) -> bool:
+        """Whether the ratios tell the result: they do not where it is a mean by noisy weights."""
+        return self.average != "weighted" or self.kind == "recall"
 
-def all_records(counts: Counts) -> Floats:
-    """Return the number of all records."""
-    return np.array([counts.n])
+    @property
+    def is_monotone(self) -> bool:
+        """Whether it rises with each count of right records, and falls with each count of errors.
+
+        A mean need not rise with each ratio if its weights are noisy counts, or if labels are left out. And
+        of three labels, an error between two of them is a true negative of the third.
+        """
+        rises = self.kind != "specificity" or self.average == "micro" or self.labels == 2
+        return self.are_all and rises and not math.isnan(self.undefined)
+
+    def layout(self) -> Layout:
+        """Return the fewest counts that determine it; see tables of counts in the documentation's theory."""
+        if self.is_share:
+            return with_label(self.place, _SHARES[self.kind])
+        errors = _RATIOS[self.kind][1]
+        if self.average == "binary":
+            return of_one_label(self.place, errors)
+        if self._is_accuracy:  # or a function of it
+            return right_or_wrong()
+        if self.average == "weighted" or self.kind == "specificity":
+            return matrix_layout(self.labels)
+        if errors == "either" and self.labels <= MOST_MATRIX_LABELS:
+            return whole(self.labels)
+        return of_each_label(self.labels, errors)
+
+    def parts(self, counts: Counts) -> tuple[Floats, Floats]:
+        """Return the A and the B of each ratio."""
+        if self.is_share:
+            have = self._own(counts.true if _SHARES[self.kind] else counts.predicted)
+            return have, counts.n - have
+        factor, errors = _RATIOS[self.kind]
+        right, others = factor * counts.right, counts.errors_of(errors)
+        if self.kind == "specificity":  # each record is a negative of all labels but its own
+            is_micro = self.average == "micro"
+            others = others.sum(keepdims=True) if is_micro else others
+            negatives = np.array([(self.labels - 1) * counts.n]) if is_micro else counts.n - counts.true
+            return negatives - others, others
+        if self.average == "binary":
+            return self._own(right), self._own(others)
+        if self.average == "micro":
+            return right.sum(keepdims=True), others.sum(keepdims=True)
+        if self._is_accuracy:
+            return right.sum(keepdims=True), counts.n - right.sum(keepdims=True)
+        return right, others
+
+    def _own(self, of_labels: Floats) -> Floats:
+        """Return the number of the label, where those of others are known too."""
+        return of_labels[self.place : self.place + 1] if of_labels.size > 1 else of_labels
+
+    def __call__(self, counts: Counts) -> Any:
+        """Return the result, one number unless there is no average."""
+        right, others = self.parts(counts)
+        ratios = quotients(right, right + others, self.undefined)
+        if self.average is None:
+            return ratios
+        weights = np.ones_like(ratios) if self.are_all else counts.true
+        return (weighted_mean(ratios, weights) - self.chance) / (1 - self.chance)
+
+    def mean(self, ratios: Floats) -> float:
+        """Return the result of these ratios, none of which is NaN, if it is their mean."""
+        return float((ratios.mean() - self.chance) / (1 - self.chance))
+
+    def rests_on(self, counts: Counts) -> Floats:
+        """Return the number of records that each ratio is a share of."""
+        if self.is_share or (self._is_accuracy and self.kind != "specificity"):
+            return np.array([counts.n])
+        right, others = self.parts(counts)
+        records: Floats = right / _RATIOS[self.kind][0] + others
+        return records
 
 
 def sizes_of_labels(counts: Counts) -> Floats:
@@ -396,17 +436,6 @@ def weighted_mean(values: Floats, weights: Floats) -> float:
     if not total > 0:
         return 0.0
     return _dot(weights[defined], values[defined]) / float(total)
-
-
-def mean_above_chance(ratios: Floats, *, chance: float = 0.0) -> float:
-    """Return the mean, with this one shifted to 0."""
-    return float((ratios.mean() - chance) / (1 - chance))
-
-
-def balanced(counts: Counts, *, chance: float, undefined: float) -> float:
-    """Return the mean recall, with this recall shifted to 0."""
-    score = ratio(counts, kind="recall", undefined=undefined)
-    return float((score - chance) / (1 - chance))
 
 
 def matthews(counts: Counts) -> float:

@@ -14,8 +14,7 @@ from numpy.typing import NDArray
 
 from dp_metrics.inputs.options import Floats
 from dp_metrics.metrics.scores.curve_formulas import FAR, RocCurve, ScoreCounts, roc
-from dp_metrics.quantities.counts_noise import CountsNoise, as_floats
-from dp_metrics.quantities.tables import nearest_with_sum
+from dp_metrics.quantities.tables import CountsNoise, as_floats, nearest_with_sum
 from dp_metrics.release import count_limits
 from dp_metrics.release.count_limits import NoisyRatio, RatioCells
 from dp_metrics.release.released import POPULATION_NOTE, PopulationQuestion
@@ -541,17 +540,19 @@ def roc_limits(
     edges is a mixture of the points at both, and so are corners of the boxes around them: the curve of the
     binned scores, which is straight there, lies between the lines through the corners.
     """
-    bins, sides = edges.size - 1, []
+    bins = edges.size - 1
     inner = edges_of_limits(bins)
-    for start in (0, bins):
-        cells = [
-            RatioCells([*range(start + edge, start + bins)], [*range(start, start + edge)], (1.0, 1.0))
-            for edge in inner
-        ]
-        low, high = (
-            np.array([limits_of(count_limits.noisy_ratio(noise, one, n)) for one in cells]).reshape(-1, 2).T
-        )
-        sides.append((np.maximum.accumulate(low[::-1]), np.minimum.accumulate(high)[::-1]))
+    # edge by edge: the noise of both classes has one law there
+    shares = [
+        RatioCells([*range(start + edge, start + bins)], [*range(start, start + edge)], (1.0, 1.0))
+        for edge in inner
+        for start in (0, bins)
+    ]
+    limits = np.array([limits_of(count_limits.noisy_ratio(noise, share, n)) for share in shares])
+    sides = [
+        (np.maximum.accumulate(low[::-1]), np.minimum.accumulate(high)[::-1])
+        for low, high in limits.reshape(-1, 2, 2).transpose(1, 2, 0)
+    ]
     (fpr_low, fpr_high), (tpr_low, tpr_high) = sides
     thresholds = np.concatenate([[np.inf], edges[inner[::-1]], edges[:1]])
     lower, upper = (
@@ -573,6 +574,8 @@ class BinnedCells:
         Their class.
     least, most : ndarray of shape (n_cells,)
         Between which numbers the scores lie for which they count.
+    bins : int
+        How many bins there are.
     unit : int, default=1
         What a record counts.
     """
@@ -581,28 +584,29 @@ class BinnedCells:
     is_positive: NDArray[np.bool_]
     least: Floats
     most: Floats
+    bins: int
     unit: int = 1
 
-    def sums(self, values: Floats, bins: int) -> Floats:
+    def sums(self, values: Floats) -> Floats:
         """Return the sum of these values of the cells over each bin."""
-        return np.bincount(self.place, values, bins).astype(np.float64)
+        return np.bincount(self.place, values, self.bins).astype(np.float64)
 
     def turned(self) -> "BinnedCells":
         """Return the cells with the other class as the positive one: scores are those of that."""
         return replace(self, is_positive=~self.is_positive, least=1.0 - self.most, most=1.0 - self.least)
 
-    def range(self, bins: int) -> tuple[Floats, Floats]:
+    def range(self) -> tuple[Floats, Floats]:
         """Return between which numbers the scores of each bin lie."""
-        least, most = np.ones(bins), np.zeros(bins)
+        least, most = np.ones(self.bins), np.zeros(self.bins)
         np.minimum.at(least, self.place, self.least)
         np.maximum.at(most, self.place, self.most)
         return least, most
 
-    def means(self, counts: Floats, bins: int) -> Floats:
+    def means(self, counts: Floats) -> Floats:
         """Return between which numbers the mean score of each bin lies, given plausible counts."""
-        records, ends = self.sums(counts, bins), self.range(bins)
+        records, ends = self.sums(counts), self.range()
         some = np.where(records > 0, records, 1.0)
-        means = [self.sums(counts * one, bins) / some for one in (self.least, self.most)]
+        means = [self.sums(counts * one) / some for one in (self.least, self.most)]
         return np.where(records > 0, np.clip(means, *ends), ends)
 
 
@@ -624,7 +628,7 @@ def middles(n_bins: int) -> Floats:
     return middles
 
 
-def share_limits(noise: CountsNoise, cells: BinnedCells, bins: int, miss: float) -> tuple[Floats, Floats]:
+def share_limits(noise: CountsNoise, cells: BinnedCells, miss: float) -> tuple[Floats, Floats]:
     """Return approximate limits of the share of positives in each bin among all people.
 
     Parameters
@@ -633,13 +637,11 @@ def share_limits(noise: CountsNoise, cells: BinnedCells, bins: int, miss: float)
         Of the cells, of which each bin has as many.
     cells : BinnedCells
         The cells.
-    bins : int
-        Number of bins.
     miss : float
         Probability with which each limit may miss.
     """
     counts = as_floats(noise.noisy) / cells.unit
-    negative, positive = (cells.sums(counts * (cells.is_positive == kind), bins) for kind in (False, True))
+    negative, positive = (cells.sums(counts * (cells.is_positive == kind)) for kind in (False, True))
     other, one = ((cells.place == 0) & (cells.is_positive == kind) for kind in (False, True))
     other, one = other / cells.unit, one / cells.unit
     of_one, of_other, both = (noise.covariance(*pair) for pair in ((one, one), (other, other), (one, other)))
@@ -653,10 +655,10 @@ def calibration_band(
     cells: BinnedCells,
     counts: Floats,
     prob_pred: Floats,
-    shares: tuple[Floats, Floats],
     asked: PopulationQuestion,
     public_n: int | None,
     note: str,
+    shares: tuple[Floats, Floats] | None = None,
 ) -> CalibrationBand:
     """Return the band of these bins.
 
@@ -670,14 +672,14 @@ def calibration_band(
         Plausible numbers of records of the cells.
     prob_pred : ndarray of shape (n_bins,)
         The mean score of each bin.
-    shares : tuple of ndarray
-        Limits of the shares of positives.
     asked : PopulationQuestion
         The confidence.
     public_n : int or None
         Number of all records, if public.
     note : str
         How sure the limits are.
+    shares : tuple of ndarray or None, default=None
+        Limits of the shares of positives; None: `share_limits`.
 
     Notes
     -----
@@ -686,20 +688,19 @@ def calibration_band(
     as its upper end for the lower limit of the gap, and as its lower end for the upper one. What is shown of
     a share reaches as far as those limits: the diagonal leaves no bar of a bin whose gap may be 0.
     """
-    bins = prob_pred.size
-    records = cells.sums(counts, bins)
-    lower = _gap_limit(noise, cells, bins, asked.miss / bins)
-    upper = -_gap_limit(noise, cells.turned(), bins, asked.miss / bins)
-    excess, total, (of_excess, _, _) = _excess(noise, cells, (cells.least + cells.most) / 2, bins)
+    records, each = cells.sums(counts), asked.miss / cells.bins
+    low, high = share_limits(noise, cells, each) if shares is None else shares
+    lower, upper = _gap_limit(noise, cells, each), -_gap_limit(noise, cells.turned(), each)
+    excess, total, (of_excess, _, _) = _excess(noise, cells, (cells.least + cells.most) / 2)
     gap = np.clip(excess / np.maximum(total, 1.0), lower, upper)
     is_told = bool((cells.least == cells.most).all())
-    known = np.array([prob_pred, prob_pred]) if is_told else cells.means(counts, bins)
-    lowest = np.clip(np.minimum(shares[0], known[1] + lower), 0.0, 1.0)
-    highest = np.clip(np.maximum(shares[1], known[0] + upper), 0.0, 1.0)
+    known = np.array([prob_pred, prob_pred]) if is_told else cells.means(counts)
+    lowest = np.clip(np.minimum(low, known[1] + lower), 0.0, 1.0)
+    highest = np.clip(np.maximum(high, known[0] + upper), 0.0, 1.0)
     return CalibrationBand(
         prob_pred, lowest, highest, gap, lower, upper, known, asked.confidence, _CALIBRATION, note,
         records=records,
-        positives=cells.sums(counts * cells.is_positive, bins),
+        positives=cells.sums(counts * cells.is_positive),
         excess=excess if is_told else None,
         noise=of_excess**0.5,
         public_n=public_n,
@@ -707,24 +708,24 @@ def calibration_band(
 
 
 def _excess(
-    noise: CountsNoise, cells: BinnedCells, scores: Floats, bins: int
+    noise: CountsNoise, cells: BinnedCells, scores: Floats
 ) -> tuple[Floats, Floats, tuple[Floats, Floats, Floats]]:
     """Return the noisy sums of labels minus scores, numbers of records, and the moments of their noise."""
     counts, weights = as_floats(noise.noisy) / cells.unit, (cells.is_positive - scores) / cells.unit
-    moments = np.zeros((3, bins))
-    for place in range(bins):
+    moments = np.zeros((3, cells.bins))
+    for place in range(cells.bins):
         here = cells.place == place
         one, other = here * weights, here / cells.unit
         moments[:, place] = [noise.covariance(*pair) for pair in ((one, one), (one, other), (other, other))]
     of_excess, both, of_total = moments
-    excess = cells.sums(counts * (cells.is_positive - scores), bins)
-    return excess, cells.sums(counts, bins), (np.maximum(of_excess, 0.0), both, of_total)
+    excess = cells.sums(counts * (cells.is_positive - scores))
+    return excess, cells.sums(counts), (np.maximum(of_excess, 0.0), both, of_total)
 
 
-def _gap_limit(noise: CountsNoise, cells: BinnedCells, bins: int, miss: float) -> Floats:
+def _gap_limit(noise: CountsNoise, cells: BinnedCells, miss: float) -> Floats:
     """Return approximate lower limits of shares of positives less mean scores, whatever these are."""
-    excess, total, moments = _excess(noise, cells, cells.most, bins)
-    least, most = cells.range(bins)
-    score = cells.sums(as_floats(noise.noisy) / cells.unit * cells.most, bins) / np.maximum(total, 1.0)
+    excess, total, moments = _excess(noise, cells, cells.most)
+    least, most = cells.range()
+    score = cells.sums(as_floats(noise.noisy) / cells.unit * cells.most) / np.maximum(total, 1.0)
     limit = count_limits.quick_gap_limit(excess, total, np.clip(score, least, most), moments, miss)
     return np.where(total > FAR * np.sqrt(np.maximum(moments[2], 0.0)), np.maximum(limit, -most), -most)

@@ -19,8 +19,7 @@ from dp_metrics.inputs.options import Floats
 from dp_metrics.quantities.base import Quantity
 from dp_metrics.quantities.tables import nearest_with_sum
 from dp_metrics.release.query import Query
-from dp_metrics.release.released import ReleasedNumbers
-from dp_metrics.release.stored_questions import storable
+from dp_metrics.release.result import ReleasedNumbers
 from dp_metrics.sensitivity.exact import in_blocks
 
 
@@ -119,7 +118,6 @@ FAR = 2.0  # standard deviations of its noise, by which the size of a class is t
 _LEAST = 0.5  # records: fewer are none, once rounded
 
 
-@storable("RocCurve")
 class RocCurve(NamedTuple):
     """What `sklearn.metrics.roc_curve` returns."""
 
@@ -128,7 +126,6 @@ class RocCurve(NamedTuple):
     thresholds: Floats
 
 
-@storable("PrecisionRecallCurve")
 class PrecisionRecallCurve(NamedTuple):
     """What `sklearn.metrics.precision_recall_curve` returns."""
 
@@ -137,7 +134,6 @@ class PrecisionRecallCurve(NamedTuple):
     thresholds: Floats
 
 
-@storable("CalibrationCurve")
 class CalibrationCurve(NamedTuple):
     """What `sklearn.calibration.calibration_curve` returns."""
 

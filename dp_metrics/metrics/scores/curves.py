@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike
 from dp_metrics.inputs.arrays import Records, Shape, float_block
 from dp_metrics.inputs.labels import LabelColumns, encoded_block, labels_and_scores
 from dp_metrics.inputs.options import Floats, check_count
-from dp_metrics.mechanisms._base import Limits
+from dp_metrics.mechanisms._laws import Limits
 from dp_metrics.mechanisms.geometric import COUNT_LIMIT
 from dp_metrics.metrics._metric import asks, private
 from dp_metrics.metrics._settings import CountSettings, RankSettings, ScoreSettings
@@ -28,18 +28,12 @@ from dp_metrics.metrics.scores.curve_formulas import (
     TwoClasses,
 )
 from dp_metrics.metrics.scores.table import MOST_BINS, OUTSIDE, SoftBins, even_edges, score_query
-from dp_metrics.quantities.counts_noise import SHOWN, far_apart, in_words
 from dp_metrics.quantities.ranks import CalibrationOf, RankingOf
+from dp_metrics.quantities.tables import SHOWN, far_apart, in_words
 from dp_metrics.release.query import Query
-from dp_metrics.release.released import (
-    APPROXIMATE,
-    Interval,
-    Monotone,
-    PopulationQuestion,
-    ReleasedNumbers,
-    only,
-)
-from dp_metrics.sensitivity.output_bounds import calibration_excess
+from dp_metrics.release.released import APPROXIMATE, Interval, PopulationQuestion
+from dp_metrics.release.result import Monotone, ReleasedNumbers, only
+from dp_metrics.sensitivity.score_bounds import calibration_excess
 
 
 @private("sklearn.metrics.roc_curve", **formulas.OF_SCORES)
@@ -186,7 +180,7 @@ def _roc_auc_query(shape: Shape, *, average: Any, multi_class: Any, labels: Any)
         raise ValueError(_MULTI_CLASS)
     reader = partial(_encoded, columns=columns)
     if columns.labels.size == 2:  # of two columns, as predict_proba gives them, that of the second label
-        return Query((RankingOf(1),), reader, _Area(_area, rises=False))
+        return Query((RankingOf(1),), reader, _Area(_mean_area, rises=False))
     parts = tuple(RankingOf(k, k) for k in range(columns.columns))
     return Query(parts, reader, Monotone(_areas if average is None else _mean_area, rises=False))
 
@@ -223,10 +217,6 @@ class _Area(Monotone):
         ends = 1.0 - limits.upper, 1.0 - limits.lower
         limits = limits_around(area, ends, positive, negative, asked.miss)
         return asked.interval(*limits, area, APPROXIMATE)
-
-
-def _area(released: ReleasedNumbers) -> float:
-    return 1.0 - float(released.values[0])
 
 
 def _areas(released: ReleasedNumbers) -> Floats:

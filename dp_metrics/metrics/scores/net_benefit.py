@@ -11,11 +11,10 @@ import numpy as np
 from scipy.special import ndtri
 
 from dp_metrics.inputs.options import Floats
-from dp_metrics.quantities.counts_noise import CountsNoise, as_floats
-from dp_metrics.release.count_limits import NoisyRatio, normal_laplace_tail
+from dp_metrics.quantities.tables import CountsNoise, as_floats
+from dp_metrics.release.count_limits import NoisyRatio, least_likely
 
 _LARGEST_REACH = 1 << 18  # beyond, the law of a sum takes too long
-_POINTS, _ROUNDS = 2_001, 2
 
 
 def benefit_noise_limits(counts: NoisyRatio, n: int, weight: float, miss: float) -> tuple[float, float]:
@@ -40,7 +39,7 @@ def benefit_noise_limits(counts: NoisyRatio, n: int, weight: float, miss: float)
     if counts.reach > _LARGEST_REACH:
         away = counts.largest_noise(0, miss / 2) + weight * counts.largest_noise(1, miss / 2)
     else:
-        table = counts.table()
+        table = counts.table().law
         width = 2 * counts.slack + 1
         places = width * (np.arange(table.shape[0]) - table.shape[0] // 2)
         error = (places[:, np.newaxis] - weight * places).ravel()
@@ -69,17 +68,16 @@ def benefit_limits(counts: NoisyRatio, n: int, weight: float, miss: float) -> tu
     noise = of_a + weight**2 * of_b - 2 * weight * both
     value, more = counts.a - weight * counts.b, 1 + weight**2
     square = max(counts.a, 0) + weight**2 * max(counts.b, 0) + more
-    low, high = -weight, 1.0
-    for _ in range(_ROUNDS):
-        grid = np.linspace(low, high, _POINTS)
-        spread = np.sqrt(np.maximum(square - n * grid**2, more))
-        tail = normal_laplace_tail(np.abs(value - n * grid), spread, math.sqrt(max(noise, 0.0) / 2)) / 2
-        likely = np.flatnonzero(tail > miss)
-        if not likely.size:  # beyond the range, or closer than the grid tells
-            end = min(max(value / n, low), high)
-            return end, end
-        low, high = float(grid[max(likely[0] - 1, 0)]), float(grid[min(likely[-1] + 1, _POINTS - 1)])
-    return low, high
+
+    def least(sign: int, low: float, high: float) -> float:
+        """Return the lower limit of the benefit, or of minus the benefit."""
+
+        def error(u: Floats) -> tuple[Floats, Floats, Floats]:
+            return sign * value - n * u, np.maximum(square - n * u**2, more), np.full_like(u, noise)
+
+        return float(least_likely(error, np.array(low), np.array(high), miss))
+
+    return least(1, -weight, 1.0), -least(-1, -1.0, weight)
 
 
 _LARGEST_LOGARITHM, _HALVINGS = 20.0, 60  # of a ratio

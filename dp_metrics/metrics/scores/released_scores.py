@@ -36,23 +36,23 @@ from dp_metrics.metrics.scores.curve_formulas import (
 )
 from dp_metrics.metrics.scores.net_benefit import benefit_limits, benefit_noise_limits, over_expected_limits
 from dp_metrics.metrics.scores.table import MOST_BINS, ScoreTable
-from dp_metrics.quantities.counts_noise import as_floats, too_few
+from dp_metrics.quantities.tables import as_floats, too_few
 from dp_metrics.release.count_limits import RatioCells, noisy_ratio
 from dp_metrics.release.released import (
     APPROXIMATE,
     POPULATION_NOTE,
     SEVERAL,
     Interval,
-    KeptCounts,
     PopulationQuestion,
     how_sure,
 )
-from dp_metrics.release.result import Result
+from dp_metrics.release.result import KeptCounts, Result
 
 _METRICS = {"roc_auc": formulas.area_under_roc, "average_precision": formulas.average_precision}
 OVER_EXPECTED = "observed over expected"
 """The number that is no share: how many are positive over how many scores expect."""
 _TIES = {"any": ANY_ORDER, "ordered": ORDERED}
+_WHOM = {"people": f"{POPULATION_NOTE} {how_sure(APPROXIMATE)}", "records": "of these records."}
 _MOST_SHOWN = 100_000  # records of a histogram
 _UNIT_ONLY = "Calibration and net benefits need probabilities: the edges of the bins should lie in [0, 1]."
 
@@ -396,7 +396,7 @@ class ReleasedScores(HtmlRepr):
         >>> 0.2 < lower < 0.275 < upper < 0.35
         True
         """
-        check_choice(of, "of", ("people", "records"))
+        check_choice(of, "of", tuple(_WHOM))
         miss, n = (1.0 - check_confidence(confidence)) / 2, self._public_n()
         if of == "people":
             self._check_persons("net_benefit")
@@ -407,9 +407,8 @@ class ReleasedScores(HtmlRepr):
         ratio = noisy_ratio(noise, RatioCells((bins + above).tolist(), above.tolist(), (1.0, 1.0)), n)
         limits = benefit_limits if of == "people" else benefit_noise_limits
         lower, upper = limits(ratio, n, weight, miss)
-        whom = f"{POPULATION_NOTE} {how_sure(APPROXIMATE)}" if of == "people" else "of these records."
         estimate = min(max((ratio.a - weight * ratio.b) / n, -weight), 1.0)
-        about = f"The net benefit at the threshold {at:g} {whom}"
+        about = f"The net benefit at the threshold {at:g} {_WHOM[of]}"
         return Interval(lower, upper, confidence, about, "", estimate)
 
     def net_benefit_curve(self) -> NetBenefitCurve:
@@ -470,7 +469,7 @@ class ReleasedScores(HtmlRepr):
         >>> 0.75 < lower < 0.8 < upper < 0.88
         True
         """
-        check_choice(of, "of", ("people", "records"))
+        check_choice(of, "of", tuple(_WHOM))
         self._check_unit()
         miss = (1.0 - check_confidence(confidence)) / 2
         if of == "people":
@@ -480,15 +479,8 @@ class ReleasedScores(HtmlRepr):
         lower, upper = over_expected_limits(noise, edges, miss, of_people=of == "people")
         expected = float((edges[1:] + edges[:-1]) @ counts.total) / 2
         estimate = float(counts.positive.sum()) / expected if expected > 0 else math.nan
-        whom = f"{POPULATION_NOTE} {how_sure(APPROXIMATE)}" if of == "people" else "of these records."
-        return Interval(
-            lower,
-            upper,
-            confidence,
-            f"The observed over the expected positives {whom}",
-            APPROXIMATE,
-            estimate,
-        )
+        about = f"The observed over the expected positives {_WHOM[of]}"
+        return Interval(lower, upper, confidence, about, APPROXIMATE, estimate)
 
     def numbers(self) -> dict[str, Number]:
         """Return the areas, and of probabilities observed over expected, with their limits, by name."""

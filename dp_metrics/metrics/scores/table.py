@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from dp_metrics.inputs.arrays import Records, Shape
 from dp_metrics.inputs.options import Floats, as_whole, check_edges
-from dp_metrics.mechanisms._base import Limits
+from dp_metrics.mechanisms._laws import Limits
 from dp_metrics.mechanisms.geometric import expected_noise
 from dp_metrics.metrics.scores import bands, curve_formulas as formulas
 from dp_metrics.metrics.scores.bands import (
@@ -24,26 +24,26 @@ from dp_metrics.metrics.scores.bands import (
     Ties,
 )
 from dp_metrics.metrics.scores.curve_formulas import CalibrationCurve, ScoreCounts, TwoClasses
-from dp_metrics.quantities.counts_noise import SHOWN, CountsNoise, as_floats, far_apart, few_records, too_few
 from dp_metrics.quantities.tables import (
     MOST_COLUMNS,
+    SHOWN,
     Cells,
+    CountsNoise,
     NestedOf,
     TableOf,
+    as_floats,
     check_cells,
+    far_apart,
+    few_records,
     plausible_counts,
+    too_few,
 )
 from dp_metrics.release import count_limits
 from dp_metrics.release.count_limits import RatioCells
 from dp_metrics.release.query import Query
-from dp_metrics.release.released import (
-    APPROXIMATE,
-    POPULATION_NOTE,
-    Interval,
-    PopulationQuestion,
-    ReleasedNumbers,
-)
-from dp_metrics.sensitivity.noisy_sums import FINENESS
+from dp_metrics.release.released import APPROXIMATE, POPULATION_NOTE, Interval, PopulationQuestion
+from dp_metrics.release.result import ReleasedNumbers
+from dp_metrics.sensitivity.output_bounds import FINENESS
 
 _LIMITED: Mapping[Any, str] = {
     formulas.area_under_roc: "area under the ROC curve",
@@ -290,12 +290,8 @@ class ScoreTable:
         noise, counts, n = parts[0], self.counts(released), released.public_n
         of_cells = np.concatenate([counts.negative, counts.positive])
         if n_bins is None:
-            size = counts.negative.size
-            cells = self._cells(np.arange(size))
-            shares = bands.share_limits(noise, cells, size, asked.miss / size)
-            return bands.calibration_band(
-                noise, cells, of_cells, counts.middles, shares, asked, n, APPROXIMATE
-            )
+            cells = self._cells(np.arange(counts.negative.size), counts.negative.size)
+            return bands.calibration_band(noise, cells, of_cells, counts.middles, asked, n, APPROXIMATE)
         places, records = formulas.even_bins(counts, n_bins)
         here, each, prob_pred = formulas.are_shown(records), asked.miss / n_bins, bands.middles(n_bins)
         prob_pred[here] = formulas.calibration(counts, n_bins).prob_pred
@@ -306,15 +302,16 @@ class ScoreTable:
             lower[place], upper[place] = count_limits.ratio_limits(
                 count_limits.noisy_ratio(noise, ratio, n), each, each
             )
-        cells, shares = self._cells(places), (lower, upper)
-        return bands.calibration_band(noise, cells, of_cells, prob_pred, shares, asked, n, _OF_GAPS).at(here)
+        cells, shares = self._cells(places, n_bins), (lower, upper)
+        return bands.calibration_band(noise, cells, of_cells, prob_pred, asked, n, _OF_GAPS, shares).at(here)
 
-    def _cells(self, places: NDArray[np.intp]) -> BinnedCells:
+    def _cells(self, places: NDArray[np.intp], n_bins: int) -> BinnedCells:
         """Return which records the cells count, of probabilities, given which released bin lies in which."""
         edges = self.bins.merged(places.size).copy()
         edges[0], edges[-1] = 0.0, 1.0  # scores beyond are counted in the first and the last bin
         is_positive = np.repeat([False, True], places.size)
-        return BinnedCells(np.tile(places, 2), is_positive, np.tile(edges[:-1], 2), np.tile(edges[1:], 2))
+        least, most = (np.tile(one, 2) for one in (edges[:-1], edges[1:]))
+        return BinnedCells(np.tile(places, 2), is_positive, least, most, n_bins)
 
     def _sure(self, released: ReleasedNumbers, asked: PopulationQuestion) -> RatioLimits:
         each = asked.miss / self._shares(released)
@@ -444,12 +441,9 @@ class SoftBins:
         prob_pred[formulas.are_shown(counts.sum(axis=(0, 1)))] = self(released).prob_pred
         end, is_positive, place = np.indices(counts.shape).reshape(3, -1)
         scores = (place + end) / self.n_bins
-        cells = BinnedCells(place, is_positive == 1, scores, scores, FINENESS)
-        shares = bands.share_limits(noise, cells, self.n_bins, asked.miss / self.n_bins)
+        cells = BinnedCells(place, is_positive == 1, scores, scores, self.n_bins, FINENESS)
         note = " ".join(filter(None, (APPROXIMATE, self.note(parts, released))))
-        return bands.calibration_band(
-            noise, cells, counts.ravel(), prob_pred, shares, asked, released.public_n, note
-        )
+        return bands.calibration_band(noise, cells, counts.ravel(), prob_pred, asked, released.public_n, note)
 
     def _ends(self, released: ReleasedNumbers) -> Floats:
         """Return the plausible records by end, class and bin."""

@@ -1,111 +1,219 @@
-"""How far the most extreme records lie out, and the metric with records clipped at any level.
+"""Output bounds of a variance, how far the extreme values lie out, and sums that tell it.
 
-Two facts let a mechanism draw the scale of its noise. There is a *statistic* of the extreme records with
-output bounds: the k-th largest loss, or how far values lie from the mean of the middle ones. And for each
-public C there is a *clipped sum* T, at most n times the metric, that grows by 0 to C when a record is added.
+A record at t between 0 and 1 adds (1 - t)^2, 2 t (1 - t) and t^2 to three sums, which are 1 together, and the
+sums tell the variance (the Bezier mechanism, arXiv:2509.04919).
 """
 
 import math
 import operator
 from collections.abc import Callable
-from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property, partial
-from itertools import accumulate, islice
-from typing import NamedTuple, TypeAlias
+from itertools import accumulate, islice, repeat
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dp_metrics.inputs.options import MAX_FLOAT, Floats
-from dp_metrics.sensitivity.aggregates import VarianceAggregate
 from dp_metrics.sensitivity.exact import (
     BLOCK,
     UNIT_BITS,
+    VarianceAggregate,
     common_bits,
+    float_units,
     in_blocks,
     rounded_quotient,
     rounded_quotients,
     to_units,
 )
-from dp_metrics.sensitivity.output_bounds import BoundsFacts, OutputBounds
-from dp_metrics.sensitivity.variance_windows import Middle, clipped_squares, middle_values
+from dp_metrics.sensitivity.output_bounds import (
+    FINENESS,
+    BoundsFacts,
+    ClippedSum,
+    Extremes,
+    OutputBounds,
+    Ranks,
+    Sums,
+    padded,
+)
+from dp_metrics.sensitivity.variance_windows import Middle, clipped_squares, least_spreads, middle_values
+
+_TINY = math.ulp(0.0)  # a sensitivity must not be rounded down to none
 
 
-class ClippedSum(NamedTuple):
-    """A clipped sum, and what a record adds to it at most: whole numbers of one unit."""
+_SQUARES = 1 << 2 * UNIT_BITS  # so many units of squares are 1
 
-    total: int  # T: private
-    most: int  # C: public, as the unit is
-    unit: Fraction
 
-    @property
-    def scale(self) -> float:
-        """C as a float."""
-        most = self.most * self.unit
-        return rounded_quotient(most.numerator, most.denominator)
+def variance_facts(n: int | None, bounds: tuple[float, float] | None, ranks: int) -> BoundsFacts:
+    """Return what is public of the output bounds of the variance of n values; None: of a private number.
+
+    A variance moves as a mean of n terms: the l values furthest from the mean make at least l/n of it, and
+    whoever puts l others on the mean leaves at most f (1 - l/n); U^l rises by its sensitivity with each rank.
+    """
+    mean_ranks, sensitivity = 0 if n is None else min(ranks, n), None
+    if bounds is None:
+        return BoundsFacts(output_range=(0.0, MAX_FLOAT), monotonic=False, n=n, mean_ranks=mean_ranks)
+    width = _squared_width(bounds)
+    if n is not None:  # the variance of one record is 0 whatever it is
+        sensitivity = max(rounded_quotient(width * (n - 1), n * n * _SQUARES), _TINY) if n > 1 else 0.0
+    return BoundsFacts(
+        output_range=(0.0, rounded_quotient(width, 4 * _SQUARES)),
+        monotonic=False,
+        n=n,
+        sensitivity=sensitivity,
+        record_limit=rounded_quotient(width, _SQUARES),
+        mean_ranks=mean_ranks,
+    )
+
+
+def _squared_width(bounds: tuple[float, float]) -> int:
+    """Return the square of the public width, in units of 2**-2148."""
+    low, high = map(float_units, bounds)
+    return (high - low) ** 2
+
+
+def variance_bounds(aggregate: VarianceAggregate) -> OutputBounds:
+    """Return the output bounds of the population variance when records are replaced.
+
+    L^l = (n-l)/n times the least variance of n-l consecutive sorted values. With bounds [a, b],
+    U^l = min(Var + l (b-a)^2 (n-1)/n^2, (b-a)^2/4). L and U can move in opposite directions between
+    neighbours, so variance is not monotonic, whatever section 4.1 of the paper says.
+
+    References
+    ----------
+    Lemmas 5.1 to 5.3 of the paper; the upper bound here is tighter.
+    """
+    n = aggregate.n
+    ranks = min(aggregate.capacity, n)
+    spreads = least_spreads(aggregate, ranks)
+    facts = variance_facts(n, aggregate.bounds, ranks)
+    upper = np.full(ranks, MAX_FLOAT)
+    if aggregate.bounds is not None:
+        spread = n * aggregate.squares - aggregate.total**2
+        rise = _squared_width(aggregate.bounds) * (n - 1)
+        upper = rounded_quotients((spread + rank * rise for rank in range(1, ranks + 1)), n * n * _SQUARES)
+        upper = np.minimum(upper, facts.output_range[1])
+    scale = n * _SQUARES
+    lower = padded(rounded_quotients(spreads[1:], range((n - 1) * scale, 0, -scale)), ranks)
+    return facts.bounds(rounded_quotient(spreads[0], n * scale), lower, upper)
+
+
+def variance_bounds_private_n(aggregate: VarianceAggregate) -> OutputBounds:
+    """Return the output bounds of the population variance when records are added or removed.
+
+    L^l = min over a of SS_a / (n + l - 2a), where SS_a is the least sum of squares about the mean of n - a
+    consecutive sorted values, to which l - a copies of their mean are added. With bounds [a, b], W = b - a
+    and SS the sum of squares about the mean, U^l = min(W^2/4, max((SS + l W^2)/(n + l), SS/(n - l))), and
+    W^2/4 from l = n on.
+    """
+    n, ranks = aggregate.n, aggregate.capacity
+    facts = variance_facts(None, aggregate.bounds, ranks)
+    limit = facts.output_range[1]
+    value, lower, upper = 0.0, np.zeros(ranks), np.full(ranks, limit)
+    if n > 0:
+        spreads = least_spreads(aggregate, min(ranks, n))
+        value = rounded_quotient(spreads[0], n * n * _SQUARES)
+        lower = _least_diluted(spreads, n, ranks)
+    if aggregate.bounds is not None:
+        width = _squared_width(aggregate.bounds)
+        spread = n * aggregate.squares - aggregate.total**2  # n SS
+        within = range(1, min(ranks + 1, n))
+        added = rounded_quotients(
+            (spread + n * rank * width for rank in within), (n * (n + rank) * _SQUARES for rank in within)
+        )
+        removed = rounded_quotients(repeat(spread), (n * (n - rank) * _SQUARES for rank in within))
+        upper[: len(within)] = np.minimum(np.maximum(added, removed), limit)
+    return facts.bounds(value, lower, upper)
+
+
+def _least_diluted(spreads: list[int], n: int, ranks: int) -> Floats:
+    """Return min over a of spread_a / ((n - a) (n + l - 2a)) for each rank l, correctly rounded.
+
+    Floats, off by at most 2^-51 relative to each quotient, screen the candidates. A rank that can drop as
+    many values as leave no spread is 0.
+    """
+    lower = np.zeros(ranks)
+    if spreads[0] == 0:
+        return lower
+    # the first spread, the largest up to a factor n, is the unit: what underflows is far below the rest
+    scale = spreads[0].bit_length() - 512
+    shift = 1 << abs(scale)
+    sizes = range(n, 0, -1)
+    sums = np.array(
+        [
+            s / (size * shift) if scale > 0 else (s * shift) / size
+            for size, s in zip(sizes, spreads, strict=False)
+        ]
+    )
+    # the iteration over spreads ended before `ranks` where one more drop leaves none
+    for first in range(1, min(ranks, len(spreads) - 1) + 1, 256):
+        rank = np.arange(first, min(first + 256, len(spreads), ranks + 1))[:, np.newaxis]
+        a = np.arange(int(rank[-1, 0]) + 1)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            quotient = np.where(a <= rank, sums[: a.size] / (n + rank - 2 * a), np.inf)
+        best = quotient.min(axis=1, keepdims=True)
+        for row, candidates in enumerate(quotient <= best * (1 + 2.0**-49) + 1e-290):
+            total = n + first + row
+            lower[first + row - 1] = min(
+                rounded_quotient(spreads[i], (n - i) * (total - 2 * i) * _SQUARES)
+                for i in np.flatnonzero(candidates).tolist()
+            )
+    return lower
+
+
+_SQUARABLE = 1e154  # numbers below have a square that is a float
+
+
+def variance_sums(aggregate: VarianceAggregate) -> Sums:
+    """Return the three sums of a variance of values with public bounds.
+
+    Rounding two of them down, and giving the rest to the third, moves each by less than a step: together a
+    record moves them by at most two steps more.
+    """
+    assert aggregate.bounds is not None
+    low, high = to_units(np.array(aggregate.bounds))
+    n, width = aggregate.n, high - low
+    total = aggregate.total - n * low
+    squares = aggregate.squares - low * (2 * aggregate.total - n * low)
+    last = squares * FINENESS // width**2
+    first = (squares - 2 * width * total + n * width**2) * FINENESS // width**2
+    span = rounded_quotient(width, 1 << UNIT_BITS)
+    return Sums(
+        (first, n * FINENESS - first - last, last),
+        FINENESS + 2,
+        partial(_bezier_variance, width=span),
+        rounded_quotient(width**2, 4 << 2 * UNIT_BITS),
+        rounded_quotient(n * squares - total**2, max(n, 1) ** 2 << 2 * UNIT_BITS),
+    )
+
+
+def _bezier_variance(first: Floats, middle: Floats, last: Floats, *, width: float) -> Floats:
+    whole = np.maximum(first + middle + last, FINENESS)
+    mean, square = np.clip((middle / 2 + last) / whole, 0.0, 1.0), last / whole
+    # a distribution on [0, 1] has the most variance, given its mean, if it lives on the ends
+    share = np.clip(square - mean**2, 0.0, mean * (1.0 - mean))
+    # Python raises for the square of a larger width, and a share of 0 must not meet an infinite one
+    squared = share * width**2 if width < _SQUARABLE else share * width * width
+    variance: Floats = np.minimum(squared, MAX_FLOAT)
+    return variance
 
 
 Places: TypeAlias = NDArray[np.intp]
-Ranks: TypeAlias = tuple[float, Floats, Floats]
-"""A statistic, and its lower and upper output bounds at so many ranks."""
-
-
-@dataclass(frozen=True, repr=False, eq=False)
-class Extremes:
-    """A statistic of the most extreme records of a data set, and its clipped sums.
-
-    The statistic, the clipped sums and a private number of records are private data; the rest is public.
-
-    Parameters
-    ----------
-    limit : float
-        Public limit of the statistic.
-    are_distances : bool
-        Whether the square of the statistic, not the statistic, is what such a record adds to n times the
-        metric. A loss moves all output bounds in one direction between neighbours, a distance need not.
-    at_ranks : callable
-        Given k and a number of ranks, the statistic of the k-th records from the ends and its bounds.
-    clipped : callable
-        The clipped sum for a positive statistic y: C is at least y, or the square of y if it is a distance.
-    private_n : int or None
-        The number of records, where it is private.
-    known : int or None, default=None
-        Public number of the largest losses that are known, if there are more; the next ones are taken for 0.
-    """
-
-    limit: float
-    are_distances: bool
-    at_ranks: Callable[[int, int], Ranks]
-    clipped: Callable[[float], ClippedSum]
-    private_n: int | None
-    known: int | None = None
-
-    @property
-    def facts(self) -> BoundsFacts:
-        """What is public of the statistic."""
-        return BoundsFacts(output_range=(0.0, self.limit), monotonic=not self.are_distances, n=None)
-
-    def bounds(self, k: int, ranks: int) -> OutputBounds:
-        """Return the output bounds of the statistic."""
-        return self.facts.bounds(*self.at_ranks(k, ranks))
-
-
-def order_statistic(values: Floats, limit: float, k: int, ranks: int) -> Ranks:
-    """Return y_k of descending values, 0 beyond the last: L^l = y_(k+l), U^l = y_(k-l), or the limit."""
-    y = np.zeros(k + ranks)
-    known = values[: k + ranks]
-    y[: known.size] = known
-    upper = np.full(ranks, limit)
-    above = y[: k - 1][::-1][:ranks]
-    upper[: above.size] = above
-    return float(y[k - 1]), y[k:], upper
 
 
 _SORTED_PART = 8  # where more than this part of the values has to be in order, all are sorted
+
+
 _BINS = 1 << 14
+
+
 _SAMPLE = 1 << 10  # so many values tell where the bins begin and end
+
+
 _TENTHS = range(6)
+
+
 _WEIGHTS = [1 / math.sqrt(1 - t / 10) for t in _TENTHS]
 
 
