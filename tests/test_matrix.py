@@ -414,7 +414,8 @@ def test_nothing_raises_after_the_spend(case, relation):
     if settings is None:
         return
     several = [valid(case, n) for n in ((1, 2) if relation == REPLACE else (0, 1))]
-    for extreme in EXTREMES:
+    # with a private number of records bounds for all ranks take long
+    for extreme in EXTREMES if relation == REPLACE else (0.0, 5e-324, 1e200, MAX):
         data = [array.copy() for array in valid(case, 5)]
         data[-1][2] = extreme
         several.append(data)

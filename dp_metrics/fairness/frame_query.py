@@ -21,7 +21,7 @@ from dp_metrics.metrics.classification import ShareOfRecords
 from dp_metrics.metrics.labels.counts import Confusion, confusion_for
 from dp_metrics.metrics.labels.layouts import Counts, Layout, matrix_layout, right_or_wrong, whole
 from dp_metrics.metrics.scores.curve_formulas import ScoreCounts, TwoClasses, area_under_roc
-from dp_metrics.metrics.scores.table import ScoreBins, ScoreTable, score_query
+from dp_metrics.metrics.scores.table import ScoreTable, score_query
 from dp_metrics.quantities.base import get_mechanism
 from dp_metrics.quantities.mean import ShareOf
 from dp_metrics.quantities.tables import (
@@ -149,26 +149,8 @@ Sizes = Sequence[int | None]
 """The number of records of each group, where that is public; None for each where it is not."""
 
 
-class _Table(NamedTuple):
-    """Public: a table of counts of all groups, and what metrics make of the counts of one.
-
-    Parameters
-    ----------
-    of_all : TableOf or NestedOf
-        The table of all groups, of records with their groups.
-    weights : callable
-        Of a number of cells, their weights as in `TableOf`.
-    read : callable
-        What plausible counts of a group tell, which the formulas of the metrics take; of these, of the noisy
-        ones, and of the expected size of their noise.
-    metrics : mapping
-        By name, the name of the function, and what makes it of noisy counts.
-    """
-
-    of_all: TableOf | NestedOf
-    weights: Callable[[int], Cells]
-    read: Callable[[Floats, Floats, float], Any]
-    metrics: Mapping[str, tuple[str, Confusion | ScoreTable]]
+Tables = Mapping[str, tuple[str, Confusion | ScoreTable]]
+"""Public: by name, the name of the function of each metric of one table, and what makes it of the counts."""
 
 
 class _Block(NamedTuple):
@@ -318,16 +300,13 @@ def plan_frame(
         shape = replace(shape, arguments=tuple(replace(one, states_columns=True) for one in shape.arguments))
     hidden: Sizes = (None,) * groups.size
     tables: dict[str, list[tuple[FrameMetric, Confusion]]] = {}
+    scored: dict[Any, list[tuple[FrameMetric, Query]]] = {}
+    others: list[FrameMetric] = []
     for one in metrics:
         if isinstance(one.row.usual.reading, Confusion):
             confusion = confusion_for(one.row, one.options)
             tables.setdefault(repr(confusion.labels.in_order.tolist()), []).append((one, confusion))
-    scored: dict[Any, list[tuple[FrameMetric, Query]]] = {}
-    others = []
-    for one in metrics:
-        if isinstance(one.row.usual.reading, Confusion):
-            continue
-        if (query := _of_scores(one, replace(shape, n=None) if sizes is None else shape)) is None:
+        elif (query := _of_scores(one, replace(shape, n=None) if sizes is None else shape)) is None:
             others.append(one)
         else:
             scored.setdefault(_bins_of(one, query), []).append((one, query))
@@ -336,17 +315,12 @@ def plan_frame(
     blocks += [_scores(members, share * len(members), shape, known) for members in scored.values()]
     blocks += [_other(one, share, shape, known, overall_share) for one in others]
     wanted = tuple(piece for block in blocks for piece in block.pieces)
-    names, combine = (
-        tuple(one.name for one in metrics),
-        tuple((len(one.shares), one.combine) for one in blocks),
-    )
+    names = tuple(one.name for one in metrics)
+    combine = tuple((len(one.shares), one.combine) for one in blocks)
+    shares = [share for block in blocks for share in block.shares]
     most = shape.most_records
     return Together(
-        tuple(
-            replace(share, query=replace(share.query, most_records=most))
-            for block in blocks
-            for share in block.shares
-        ),
+        tuple(replace(share, query=replace(share.query, most_records=most)) for share in shares),
         partial(_pieces, groups=groups, wanted=wanted, relation=_of_groups(known)),
         partial(_of_frame, blocks=combine, names=names, labels=tuple(groups.labels), sizes=sizes),
         None if sizes is None else Relation.WITHIN_GROUPS,
@@ -413,31 +387,28 @@ def _labels(
 
 
 def _counts(
-    layout: Layout,
-    metrics: Mapping[str, tuple[str, Confusion]],
-    query: Query,
-    epsilon: Fraction,
-    shape: Shape,
-    sizes: Sizes,
+    layout: Layout, metrics: Tables, query: Query, epsilon: Fraction, shape: Shape, sizes: Sizes
 ) -> _Block:
     """Return the release of metrics of these counts, which the query takes of the records of a group."""
     count = partial(_counts_by_group, query=query, groups=len(sizes))
     of_all = TableOf(layout.cells * len(sizes), layout.is_partition, count, shape.units)
-    weights, read = partial(_weights_of, cells=layout.cells), partial(_read_labels, layout=layout)
-    return _table(_Table(of_all, weights, read, metrics), query, epsilon, shape, sizes)
+    return _table(of_all, metrics, query, epsilon, shape, sizes)
 
 
-def _weights_of(size: int, *, cells: Cells) -> Cells:
-    """Return the weights of the cells of a group, or of several."""
-    return cells * (size // sum(number for number, _ in cells))
+def _plausible(made: Confusion | ScoreTable, noisy: Any, n: int | None) -> Floats:
+    """Return plausible counts of a group, or of several, of noisy ones."""
+    cells: Cells = ((len(noisy), Fraction(1)),)
+    if isinstance(made, Confusion):
+        cells = made.layout.cells * (len(noisy) // made.layout.good.size)
+    return plausible_counts(noisy, cells, n)
 
 
-def _weights_one(size: int) -> Cells:
-    return ((size, Fraction(1)),)
-
-
-def _read_labels(row: Floats, _noisy: Floats, _noise: float, *, layout: Layout) -> Counts:
-    return layout.read(row).agreeing()
+def _read(made: Confusion | ScoreTable, row: Floats, noisy: Floats, noise: float) -> Any:
+    """Return what plausible counts of a group tell; of these, of the noisy ones, and of their noise."""
+    if isinstance(made, Confusion):
+        return made.layout.read(row).agreeing()
+    negative, positive = row.reshape(2, -1)
+    return ScoreCounts(made.bins.merged(negative.size), negative, positive, noisy.reshape(2, -1), noise)
 
 
 def _bins_of(metric: FrameMetric, query: Query) -> tuple[Any, ...]:
@@ -490,15 +461,9 @@ def _scores(
         assert isinstance(one.reading, ScoreTable)
         metrics[metric.name] = metric.row.name, one.reading
     of_group = Query((replace(part, groups=1),), query.reader)
-    read = partial(_read_scores, bins=table.bins)
     count, groups = partial(_counts_by_group, query=of_group, groups=len(sizes)), len(sizes)
     of_all = NestedOf(count, part.rows * groups, part.finest, part.columns, groups)
-    return _table(_Table(of_all, _weights_one, read, metrics), of_group, epsilon, shape, sizes)
-
-
-def _read_scores(row: Floats, noisy: Floats, noise: float, *, bins: ScoreBins) -> ScoreCounts:
-    negative, positive = row.reshape(2, -1)
-    return ScoreCounts(bins.merged(negative.size), negative, positive, noisy.reshape(2, -1), noise)
+    return _table(of_all, metrics, of_group, epsilon, shape, sizes)
 
 
 def _other(
@@ -660,16 +625,23 @@ def _all_records(counts: Counts) -> Floats:
     return np.array([counts.n])
 
 
-def _table(table: _Table, query: Query, epsilon: Fraction, shape: Shape, sizes: Sizes) -> _Block:
+def _table(
+    table: TableOf | NestedOf,
+    metrics: Tables,
+    query: Query,
+    epsilon: Fraction,
+    shape: Shape,
+    sizes: Sizes,
+) -> _Block:
     """Return one table of counts for all groups, or with public membership a table for each.
 
     The query counts the records of a group.
     """
-    combine = partial(_of_table, table=table, sizes=sizes)
+    combine = partial(_of_table, metrics=metrics, sizes=sizes)
     if None not in sizes:
         places: list[int | str] = [place for place, size in enumerate(sizes) if size]
         return _Block([Share(query, epsilon, Relation.REPLACE_ONE, _FRAME)] * len(places), places, combine)
-    of_all = Query((table.of_all,), _as_they_are)
+    of_all = Query((table,), _as_they_are)
     return _Block([Share(of_all, epsilon, shape.relation, _FRAME)], ["coded"], combine)
 
 
@@ -685,28 +657,25 @@ def _counts_by_group(coded: Records, *, query: Query, groups: int) -> NDArray[np
     return np.concatenate([part.count(query.reader(piece)) for piece in pieces])
 
 
-def _of_table(results: Sequence[Result[Any]], *, table: _Table, sizes: Sizes) -> FrameResult:
+def _of_table(results: Sequence[Result[Any]], *, metrics: Tables, sizes: Sizes) -> FrameResult:
     """Return the entries of metrics that are read from counts by group."""
+    first = next(made for _, made in metrics.values())  # whose counts are those of all
     if None in sizes:
         (result,) = results
-        told = plausible_counts(result.value, table.weights(len(result.value)), result.n)
+        told = _plausible(first, result.value, result.n)
         rows = list(zip(*(x.reshape(len(sizes), -1) for x in (told, as_floats(result.value))), strict=True))
     else:
-        tables = (
-            (plausible_counts(one.value, table.weights(len(one.value)), one.n), as_floats(one.value))
-            for one in results
-        )
+        tables = ((_plausible(first, one.value, one.n), as_floats(one.value)) for one in results)
         nothing = np.zeros(min(len(one.value) for one in results))
         rows = [next(tables) if size else (nothing, nothing) for size in sizes]
     noise = max(_noise(result).expected for result in results)
-    of_groups = [table.read(row, own, noise) for row, own in rows]
+    of_groups = [_read(first, row, own, noise) for row, own in rows]
     released = _released(results, sizes)
     here, known = [one for one in released if one is not None], [one.n for one in results]
     n = None if None in known else sum(one for one in known if one is not None)
-    of_scores = any(isinstance(made, ScoreTable) for _, made in table.metrics.values())
-    joined: Any = None if of_scores else _joined(here, n)
+    joined: Any = None if isinstance(first, ScoreTable) else _joined(here, n)
     entries = {}
-    for name, (metric, made) in table.metrics.items():
+    for name, (metric, made) in metrics.items():
         each = [None if one is None else replace(one, metric=metric, reading=made) for one in released]
         cells = [
             _counted(made, counts, NO_RECORDS if one is None else _note(one, counts), one)
@@ -717,7 +686,7 @@ def _of_table(results: Sequence[Result[Any]], *, table: _Table, sizes: Sizes) ->
                 one._replace(value=math.nan) if size == 0 else one
                 for one, size in zip(cells, sizes, strict=True)
             ]
-            overall = _of_all_scores(made, rows, results, table, noise, n)
+            overall = _of_all_scores(made, rows, results, noise, n)
         else:
             overall = _together(replace(joined, metric=metric), made, len(here))
         entries[name] = Entry(metric, cells, overall)
@@ -735,7 +704,6 @@ def _of_all_scores(
     made: ScoreTable,
     rows: Sequence[tuple[Floats, Floats]],
     results: Sequence[Result[Any]],
-    table: _Table,
     noise: float,
     n: int | None,
 ) -> Cell:
@@ -744,7 +712,7 @@ def _of_all_scores(
     # counts of groups are added up as they were drawn: each made 0 or more makes the sums too large
     noisy = np.sum([_narrowed(own, fewest) for _, own in rows], axis=0)
     added = math.sqrt(sum(row.size for row, _ in rows) / fewest)  # numbers in one of the total
-    counts = table.read(plausible_counts(noisy, table.weights(fewest), n), noisy, noise * added)
+    counts = _read(made, _plausible(made, noisy, n), noisy, noise * added)
     in_all = _of_sums(min(map(_rate, results)), noisy, added**2)
     return Cell(made.formula(counts), made.note_of(in_all, counts))
 
@@ -755,8 +723,7 @@ def _together(joined: Result[Any], made: Confusion, groups: int) -> Cell:
     union = replace(joined, reading=in_groups)
     # counts are added up as they were drawn: each made 0 or more makes the sums too large
     noisy = np.reshape(joined.released.values[0], (groups, -1)).sum(axis=0)
-    plausible = plausible_counts(noisy, made.layout.cells, joined.released.public_n)
-    counts = made.layout.read(plausible).agreeing()
+    counts = _read(made, _plausible(made, noisy, joined.released.public_n), noisy, 0.0)
     return _counted(made, counts, _note(union, counts), union)
 
 

@@ -663,11 +663,9 @@ def type_of_floats(container: Any, array: NDArray[Any]) -> Any:
     if dtype is None and hasattr(type(container), "dtypes") and len(kinds := set(container.dtypes)) == 1:
         (dtype,) = kinds  # a data frame of one type
     dtype = getattr(dtype, "numpy_dtype", dtype)  # pandas has nullable types
-    # polars, pyarrow and torch have types of their own
-    if not isinstance(dtype, np.dtype) and hasattr(container, "__array__"):
+    if not isinstance(dtype, np.dtype):  # polars, pyarrow and torch have types of their own, a list none
         dtype = array.dtype
-    known = isinstance(dtype, np.dtype) and dtype in (np.float16, np.float32, np.float64)
-    return dtype if known else np.float64
+    return dtype if dtype in (np.float16, np.float32, np.float64) else np.float64
 
 
 def check_same_columns(names_true: Sequence[Any] | None, names_pred: Sequence[Any] | None) -> None:

@@ -80,17 +80,13 @@ def deployment_of(page: PageFacts) -> dict[str, Any] | None:
     parts = [result.deployment for result in page.evaluated.results]
     if any(one is None for one in parts):
         return None
-    whole: dict[str, Any] = _thawed(parts[0])
+    whole: dict[str, Any] = page.evaluated.results[0].to_dict()["deployment"]
     whole["privacy_loss"]["privacy_parameters"] = {"epsilon": page.epsilon}
     by = dict.fromkeys(one["implementation"]["mechanisms"] for one in parts if one is not None)
     whole["implementation"]["mechanisms"] = " ".join(by)
     if page.relation == Relation.WITHIN_GROUPS:
         whole["privacy_loss"]["privacy_unit_details"] += _WITHIN
     return whole
-
-
-def _thawed(value: Any) -> Any:
-    return {name: _thawed(one) for name, one in value.items()} if isinstance(value, Mapping) else value
 
 
 _NONE = "none"

@@ -11,7 +11,7 @@ import polars as pl
 import pyarrow as pa
 import pytest
 from cases import BAD_RECORDS, CASES, LEGAL_LABELS, valid, with_sentinel
-from helpers import NoEntropy, assert_refused, loop_over, seeded
+from helpers import NoEntropy, assert_refused, loop_over, objects, seeded
 
 import dp_metrics as dp
 
@@ -27,10 +27,6 @@ def scalars(times):
 
 def aware(times):
     return [one.replace(tzinfo=dt.UTC).astimezone(TOKYO) for one in scalars(times)]
-
-
-def objects(values):
-    return np.fromiter(values, dtype=object, count=len(values))
 
 
 def in_utc(times, unit="ns"):
