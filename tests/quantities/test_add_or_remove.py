@@ -255,7 +255,7 @@ def test_a_calibration_error_tells_a_mechanism_the_number_of_records_only_where_
             return 3
 
     data = np.array([0, 1] * 20), np.full(40, 0.3)
-    query, source = METRICS["private_expected_calibration_error"].read(data, {}, relation=relation)
+    _, query, source = METRICS["private_expected_calibration_error"].read(data, {}, relation=relation)
     totals = None if relation.private_n else source.totals[0]
     assert OneStage(query.quantities[0], Told(), totals, None, Fraction(1)).ranks == 3
     assert told == [(None, False) if relation.private_n else (40, True)]
