@@ -20,13 +20,7 @@ from dp_metrics._html import rounded
 from dp_metrics.cli import CommandError, told_as
 from dp_metrics.cli.show import table
 from dp_metrics.cli.words import SEVERAL, add_option
-from dp_metrics.evaluation.datasets import (
-    EMBEDDED,
-    Dataset,
-    DatasetError,
-    get_dataset,
-    load_dataset,
-)
+from dp_metrics.evaluation.datasets import EMBEDDED, Dataset, DatasetError, get_dataset, load_dataset
 from dp_metrics.evaluation.engine import ERROR_CAP, ResultRow, ResultsError, Study, StudyError
 
 OUTPUT = Path("dp-metrics-output")
@@ -71,7 +65,7 @@ _STUDIED = (0.1, 0.5, 1.0, 2.0)
 _PAGE_EPSILON, _NO_NOISE = 2.0, 1e6
 
 
-def _document(study: Study, rows: Sequence[ResultRow]) -> list[dict[str, Any]]:
+def _rendered(study: Study, rows: Sequence[ResultRow]) -> list[dict[str, Any]]:
     """Return an object for each metric, epsilon and mechanism, those without a release included."""
     found = {(row.metric, row.epsilon, row.mechanism): row for row in rows}
     first = {row.metric: row for row in reversed(rows)}
@@ -149,7 +143,7 @@ def demonstrate(options: argparse.Namespace) -> None:
         page.write_text(_page_beside_the_truth(evaluation), encoding="utf-8")
         document["plots"].append(str(plot))
         document["pages"].append(str(page))
-        described = _document(study, rows)
+        described = _rendered(study, rows)
         document["rows"] += described
         if not options.json:
             print(f"{_describe(dataset, described)}\n\nplot written to {plot}", flush=True)
@@ -161,7 +155,7 @@ def demonstrate(options: argparse.Namespace) -> None:
 def _page_beside_the_truth(evaluation: Any) -> str:
     """Return a page about a model of public data, with the exact numbers: for study."""
     from dp_metrics.page.contents import sections_of
-    from dp_metrics.page.page import document, private_evaluate
+    from dp_metrics.page.page import private_evaluate, rendered
 
     predicted = evaluation.prediction
     options: dict[str, Any] = {"y_pred": predicted, "bounds": evaluation.dataset.bounds, "task": "regression"}
@@ -174,7 +168,7 @@ def _page_beside_the_truth(evaluation: Any) -> str:
         warnings.simplefilter("ignore")  # so much epsilon is no privacy: that is the point here
         exact = private_evaluate(evaluation.y_test, **options, epsilon=_NO_NOISE, split=split)
     beside = {name: number.value for name, number in exact.items()}
-    return document(page, sections_of(page, beside))
+    return rendered(page, sections_of(page, beside))
 
 
 def add_reproduce(parser: argparse.ArgumentParser, _words: Sequence[str]) -> None:

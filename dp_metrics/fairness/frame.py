@@ -18,6 +18,7 @@ from dp_metrics._random import RandomState
 from dp_metrics.accounting import PrivacyAccountant
 from dp_metrics.fairness.frame_query import (
     NO_RECORDS,
+    Cell,
     Entry,
     FrameOptions,
     FrameResult,
@@ -251,13 +252,13 @@ class PrivateMetricFrame:
         self._is_single, self._entries, self._groups = is_single, result.entries, result.labels
         self.epsilon, self.membership = epsilon, membership
         self.neighboring = (Relation.WITHIN_GROUPS if membership == "public" else relation).value
-        self.by_group = self._by_group(lambda entry: entry.values)
-        self.rests_on = self._by_group(lambda entry: entry.rests_on)
-        self.note = self._by_group(lambda entry: entry.notes)
-        self.bias = self._by_group(lambda entry: entry.biases)
-        self.overall = self._each(lambda entry: entry.overall)
-        self.overall_note = self._each(lambda entry: entry.overall_note)
-        self.overall_bias = self._each(lambda entry: entry.overall_bias)
+        self.by_group = self._by_group(lambda cell: cell.value)
+        self.rests_on = self._by_group(lambda cell: cell.rests_on)
+        self.note = self._by_group(lambda cell: cell.note)
+        self.bias = self._by_group(lambda cell: cell.bias)
+        self.overall = self._each(lambda entry: entry.overall.value)
+        self.overall_note = self._each(lambda entry: entry.overall.note)
+        self.overall_bias = self._each(lambda entry: entry.overall.bias)
         self.group_sizes: dict[Hashable, float] | None = (
             None if result.sizes is None else dict(zip(self._groups, result.sizes, strict=True))
         )
@@ -266,9 +267,9 @@ class PrivateMetricFrame:
         shown = (
             f"overall={self.overall!r}, by_group={dict(self.by_group)!r}, rests_on={dict(self.rests_on)!r}"
         )
-        if any(note for entry in self._entries.values() for note in (*entry.notes, entry.overall_note)):
+        if any(cell.note for entry in self._entries.values() for cell in entry.cells):
             shown += f", note={dict(self.note)!r}, overall_note={self.overall_note!r}"
-        if any(bias for entry in self._entries.values() for bias in (*entry.biases, entry.overall_bias)):
+        if any(cell.bias for entry in self._entries.values() for cell in entry.cells):
             shown += f", bias={dict(self.bias)!r}, overall_bias={self.overall_bias!r}"
         return f"PrivateMetricFrame({shown}, epsilon={self.epsilon!r}, membership={self.membership!r})"
 
@@ -283,11 +284,10 @@ class PrivateMetricFrame:
             facts["epsilon"] = self.epsilon
         limits = {name: self._limits_shown(name) for name in self._entries}
         rows = [
-            [group, *([] if self._is_single else [name]), entry.values[at], limits[name].get(group, ""),
-             _size(entry.rests_on[at]), _size((self.group_sizes or {}).get(group)), entry.notes[at],
-             entry.biases[at]]
+            [group, *([] if self._is_single else [name]), cell.value, limits[name].get(group, ""),
+             _size(cell.rests_on), _size((self.group_sizes or {}).get(group)), cell.note, cell.bias]
             for at, group in enumerate(self._groups)
-            for name, entry in self._entries.items()
+            for name, cell in ((name, entry.groups[at]) for name, entry in self._entries.items())
         ]  # fmt: skip
         columns = ["group", *([] if self._is_single else ["metric"]), "value", "limits of the noise, 95 %"]
         return card("PrivateMetricFrame", facts, [*columns, "rests on", "group size", "note", "bias"], rows)
@@ -304,11 +304,11 @@ class PrivateMetricFrame:
         each = {name: value(entry) for name, entry in self._entries.items()}
         return each[""] if self._is_single else each
 
-    def _by_group(self, values: Callable[[Entry], list[Any]]) -> ByGroup:
+    def _by_group(self, told: Callable[[Cell], Any]) -> ByGroup:
         """Return what there is by group; for each metric, or the only one."""
         return ByGroup(
             {
-                group: self._each(lambda entry, at=at: values(entry)[at])  # type: ignore[misc]
+                group: self._each(lambda entry, at=at: told(entry.groups[at]))  # type: ignore[misc]
                 for at, group in enumerate(self._groups)
             }
         )
@@ -403,17 +403,16 @@ class PrivateMetricFrame:
             noise, people = (partial(_told_of, limits, of) for limits in asked)
             return {"_noise": noise, "_people": people}
 
-        if entry.overall is not None:
-            value, note, bias = float(entry.overall), entry.overall_note, entry.overall_bias
-            yield Number(name, value, name, note, bias, **told("overall"))
+        if (of_all := entry.overall).value is not None:
+            yield Number(name, float(of_all.value), name, of_all.note, of_all.bias, **told("overall"))
         noise, people = map(SharedLimits, asked)
-        for at, group in enumerate(self._groups):
+        for group, cell in zip(self._groups, entry.groups, strict=True):
             yield Number(
-                f"{name} in {group_in_words(group)}", float(entry.values[at]), name, entry.notes[at],
-                entry.biases[at], group=group, rests_on=entry.rests_on[at],
-                _noise=partial(_in_group, noise, group), _people=partial(_in_group, people, group),
+                f"{name} in {group_in_words(group)}", float(cell.value), name, cell.note, cell.bias,
+                group=group, rests_on=cell.rests_on, _noise=partial(_in_group, noise, group),
+                _people=partial(_in_group, people, group),
             )  # fmt: skip
-        note = next((one for one in entry.notes if one), None)
+        note = next((cell.note for cell in entry.groups if cell.note), None)
         yield Number(f"{name}{GAP}", _difference(entry), name, note, **told("difference"))
         yield Number(f"{name} ratio", _smallest_ratio(entry), name, note, **told("ratio"))
 
@@ -455,9 +454,9 @@ class PrivateMetricFrame:
             with contextlib.suppress(ValueError):  # a metric may have no limits
                 limits = self.noise_interval(name or None, confidence=sure)
         ends = [limits.get(group) for group in self._groups]
-        is_noise = [note is not None for note in entry.notes]
+        is_noise = [cell.note is not None for cell in entry.groups]
         title = f"{name or entry.metric.removeprefix('private_')}, epsilon {self.epsilon:g}"
-        return draw_groups(self._groups, entry.values, ends, is_noise, entry.overall, title, ax)
+        return draw_groups(self._groups, entry.values, ends, is_noise, entry.overall.value, title, ax)
 
     def released_scores(self, metric: str | None = None) -> dict[Hashable, ReleasedScores]:
         """Return the curves and areas of each group, with limits and bands; they cost no more epsilon.
@@ -479,10 +478,9 @@ class PrivateMetricFrame:
             If the metric is not read from a table of scores.
         """
         for name, entry in self._entries.items():
-            known = {g: one for g, one in zip(self._groups, entry.results, strict=True) if one is not None}
+            known = {group: cell.result for group, cell in self._known(entry).items()}
             if metric in (None, name) and all(isinstance(one.reading, ScoreTable) for one in known.values()):
-                named = {group: replace(one, metric=entry.metric) for group, one in known.items()}
-                return {group: ReleasedScores.of(one) for group, one in named.items()}
+                return {g: ReleasedScores.of(replace(one, metric=entry.metric)) for g, one in known.items()}
         raise ValueError(
             "No such metric of this frame is read from a table of scores: pass private_roc_auc_score, with "
             "no mechanism, or private_average_precision_score, of two classes."
@@ -503,8 +501,8 @@ class PrivateMetricFrame:
         """
         for entry in self._entries.values():
             with contextlib.suppress(TypeError):
-                if entry.of_all is not None:
-                    return ReleasedConfusion.of(entry.of_all)
+                if (of_all := entry.overall.result) is not None:
+                    return ReleasedConfusion.of(of_all)
         raise ValueError("No metric of this frame is read from counts that tell all metrics of labels.")
 
     def group_max(self) -> Any:
@@ -545,6 +543,11 @@ class PrivateMetricFrame:
             places = [self._place(group) for group in (a, b)]
             return self._each(lambda entry: _less(*(entry.values[place] for place in places)))
         return self._each(partial(_difference, method=method))
+
+    def _known(self, entry: Entry) -> dict[Hashable, Any]:
+        """Return the cells of the groups that are not publicly empty."""
+        each = zip(self._groups, entry.groups, strict=True)
+        return {group: cell for group, cell in each if cell.result is not None}
 
     def _place(self, group: Any) -> int:
         if group not in self._groups:
@@ -671,7 +674,7 @@ class PrivateMetricFrame:
     ) -> Any:
         what, asked, found = check_what(of, self._groups), PopulationQuestion.of("", confidence, sure), {}
         metrics = 1 if metric is not None else len(self._entries)
-        groups = sum(one is not None for one in next(iter(self._entries.values())).results)
+        groups = len(self._known(next(iter(self._entries.values()))))
         together = metrics * (groups if what == "groups" else 1) if simultaneous else 0
         limits = partial(self._interval, kind, of=what, asked=asked, together=together)
         if metric is not None and metric not in self._entries:
@@ -691,22 +694,14 @@ class PrivateMetricFrame:
     def _interval(
         self, kind: type[GroupLimits], entry: Entry, *, of: Any, asked: PopulationQuestion, together: int
     ) -> Any:
-        results, values, rests_on = (
-            dict(zip(self._groups, each, strict=True))
-            for each in (entry.results, entry.values, entry.rests_on)
-        )
-        known = {group: one for group, one in results.items() if one is not None}
-        asked = replace(asked, metric=entry.metric)
-        limits = kind(asked, known, values, rests_on, together)
+        limits = kind(replace(asked, metric=entry.metric), self._known(entry), together)
         if of == "groups":
             return limits.of_groups()
         if of == "overall":
-            return limits.of_all(entry.of_all, entry.overall)
-        numbers = _numbers(entry.values)
+            return limits.of_all(entry.overall)
         if isinstance(of, tuple):
-            return limits.of_pair(of, _less(*(values[group] for group in of)))
-        low, high = min(numbers), max(numbers)
-        return limits.of_range(of, high - low if of == "difference" else _ratio(low, high))
+            return limits.of_gap(of, _less(*(entry.values[self._groups.index(group)] for group in of)))
+        return limits.of_gap(of, _difference(entry) if of == "difference" else _smallest_ratio(entry))
 
 
 def frame_release(asked: FrameOptions, terms: Terms, data: Mapping[str, Any]) -> Release:
@@ -746,8 +741,8 @@ def _range_over_expected(
     scores: Mapping[Hashable, ReleasedScores], of: str, value: float, of_whom: str, confidence: float
 ) -> Interval:
     asked = PopulationQuestion.of("observed_over_expected", confidence, sure=False)
-    results: dict[Hashable, Any] = dict(scores)
-    return OverExpected(asked, results, {}, {}, of=of_whom).of_range(of, value)
+    cells = {group: Cell(None, result=one) for group, one in scores.items()}
+    return OverExpected(asked, cells, of=of_whom).of_gap(of, value)
 
 
 def group_in_words(group: Hashable) -> str:
@@ -793,7 +788,7 @@ def _difference(entry: Entry, method: str = "between_groups") -> float:
     values = _numbers(entry.values)
     if method == "between_groups":
         return max(values, default=math.nan) - min(values, default=math.nan)
-    known = _known(entry.overall)
+    known = _known(entry.overall.value)
     return max((abs(value - known) for value in values), default=math.nan)
 
 
@@ -801,7 +796,7 @@ def _smallest_ratio(entry: Entry, method: str = "between_groups") -> float:
     values = _numbers(entry.values)
     if method == "between_groups":
         return _ratio(min(values, default=math.nan), max(values, default=math.nan))
-    known = _known(entry.overall)
+    known = _known(entry.overall.value)
     return min((_ratio(*sorted((value, known))) for value in values), default=math.nan)
 
 

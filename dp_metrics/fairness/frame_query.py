@@ -21,7 +21,7 @@ from dp_metrics.metrics.classification import ShareOfRecords
 from dp_metrics.metrics.labels.counts import Confusion, confusion_for
 from dp_metrics.metrics.labels.layouts import Counts, Layout, matrix_layout, right_or_wrong, whole
 from dp_metrics.metrics.scores.curve_formulas import ScoreCounts, TwoClasses, area_under_roc
-from dp_metrics.metrics.scores.table import ScoreBins, ScoreTable, score_query
+from dp_metrics.metrics.scores.table import ScoreTable, score_query
 from dp_metrics.quantities.base import get_mechanism
 from dp_metrics.quantities.mean import ShareOf
 from dp_metrics.quantities.tables import (
@@ -87,37 +87,44 @@ class FrameMetric:
         return replace(query, mechanisms=tuple(self.row.mechanism if one is None else one for one in own))
 
 
-class Entry(NamedTuple):
-    """A metric of a frame: what is made of its releases, and what is public of their noise.
+class Cell(NamedTuple):
+    """A value of a frame, of one group or of all records.
 
     Parameters
     ----------
-    metric : str
-        Name of the function.
-    values, overall
-        By group, and of all records.
-    notes, overall_note
-        What released numbers tell of these values; see `Result`.
-    biases, overall_bias
-        Which way each value usually errs; see `Result`.
-    rests_on : sequence of int or None
-        How many records count for the value of each group, at least 0; None where nothing tells.
-    results : sequence of Result or None
-        Of each group; None of one that all know to be empty.
-    of_all : Result or None
-        Of all records; None where nothing that is released has limits of these.
+    value : object
+        The value; None where there is none of all records.
+    note, bias : str or None, default=None
+        What released numbers tell of it, and which way it usually errs; see `Result`.
+    rests_on : int or None, default=None
+        How many records count for it, at least 0; None where nothing tells.
+    result : Result, ReleasedScores or None, default=None
+        What has its limits; None of a group that all know to be empty, and where there are none.
     """
 
+    value: Any
+    note: str | None = None
+    bias: str | None = None
+    rests_on: int | None = None
+    result: Any = None
+
+
+class Entry(NamedTuple):
+    """A metric of a frame: the name of its function, and its cells."""
+
     metric: str
-    values: list[Any]
-    overall: Any
-    notes: list[str | None]
-    overall_note: str | None
-    biases: list[str | None]
-    overall_bias: str | None
-    rests_on: list[int | None]
-    results: list[Result[Any] | None]
-    of_all: Result[Any] | None = None
+    groups: Sequence[Cell]
+    overall: Cell
+
+    @property
+    def cells(self) -> list[Cell]:
+        """All cells, that of all records first."""
+        return [self.overall, *self.groups]
+
+    @property
+    def values(self) -> list[Any]:
+        """The values by group."""
+        return [one.value for one in self.groups]
 
 
 class FrameResult(NamedTuple):
@@ -142,26 +149,8 @@ Sizes = Sequence[int | None]
 """The number of records of each group, where that is public; None for each where it is not."""
 
 
-class _Table(NamedTuple):
-    """Public: a table of counts of all groups, and what metrics make of the counts of one.
-
-    Parameters
-    ----------
-    of_all : TableOf or NestedOf
-        The table of all groups, of records with their groups.
-    weights : callable
-        Of a number of cells, their weights as in `TableOf`.
-    read : callable
-        What plausible counts of a group tell, which the formulas of the metrics take; of these, of the noisy
-        ones, and of the expected size of their noise.
-    metrics : mapping
-        By name, the name of the function, and what makes it of noisy counts.
-    """
-
-    of_all: TableOf | NestedOf
-    weights: Callable[[int], Cells]
-    read: Callable[[Floats, Floats, float], Any]
-    metrics: Mapping[str, tuple[str, Confusion | ScoreTable]]
+Tables = Mapping[str, tuple[str, Confusion | ScoreTable]]
+"""Public: by name, the name of the function of each metric of one table, and what makes it of the counts."""
 
 
 class _Block(NamedTuple):
@@ -311,16 +300,13 @@ def plan_frame(
         shape = replace(shape, arguments=tuple(replace(one, states_columns=True) for one in shape.arguments))
     hidden: Sizes = (None,) * groups.size
     tables: dict[str, list[tuple[FrameMetric, Confusion]]] = {}
+    scored: dict[Any, list[tuple[FrameMetric, Query]]] = {}
+    others: list[FrameMetric] = []
     for one in metrics:
         if isinstance(one.row.usual.reading, Confusion):
             confusion = confusion_for(one.row, one.options)
             tables.setdefault(repr(confusion.labels.in_order.tolist()), []).append((one, confusion))
-    scored: dict[Any, list[tuple[FrameMetric, Query]]] = {}
-    others = []
-    for one in metrics:
-        if isinstance(one.row.usual.reading, Confusion):
-            continue
-        if (query := _of_scores(one, replace(shape, n=None) if sizes is None else shape)) is None:
+        elif (query := _of_scores(one, replace(shape, n=None) if sizes is None else shape)) is None:
             others.append(one)
         else:
             scored.setdefault(_bins_of(one, query), []).append((one, query))
@@ -329,17 +315,12 @@ def plan_frame(
     blocks += [_scores(members, share * len(members), shape, known) for members in scored.values()]
     blocks += [_other(one, share, shape, known, overall_share) for one in others]
     wanted = tuple(piece for block in blocks for piece in block.pieces)
-    names, combine = (
-        tuple(one.name for one in metrics),
-        tuple((len(one.shares), one.combine) for one in blocks),
-    )
+    names = tuple(one.name for one in metrics)
+    combine = tuple((len(one.shares), one.combine) for one in blocks)
+    shares = [share for block in blocks for share in block.shares]
     most = shape.most_records
     return Together(
-        tuple(
-            replace(share, query=replace(share.query, most_records=most))
-            for block in blocks
-            for share in block.shares
-        ),
+        tuple(replace(share, query=replace(share.query, most_records=most)) for share in shares),
         partial(_pieces, groups=groups, wanted=wanted, relation=_of_groups(known)),
         partial(_of_frame, blocks=combine, names=names, labels=tuple(groups.labels), sizes=sizes),
         None if sizes is None else Relation.WITHIN_GROUPS,
@@ -406,31 +387,28 @@ def _labels(
 
 
 def _counts(
-    layout: Layout,
-    metrics: Mapping[str, tuple[str, Confusion]],
-    query: Query,
-    epsilon: Fraction,
-    shape: Shape,
-    sizes: Sizes,
+    layout: Layout, metrics: Tables, query: Query, epsilon: Fraction, shape: Shape, sizes: Sizes
 ) -> _Block:
     """Return the release of metrics of these counts, which the query takes of the records of a group."""
     count = partial(_counts_by_group, query=query, groups=len(sizes))
     of_all = TableOf(layout.cells * len(sizes), layout.is_partition, count, shape.units)
-    weights, read = partial(_weights_of, cells=layout.cells), partial(_read_labels, layout=layout)
-    return _table(_Table(of_all, weights, read, metrics), query, epsilon, shape, sizes)
+    return _table(of_all, metrics, query, epsilon, shape, sizes)
 
 
-def _weights_of(size: int, *, cells: Cells) -> Cells:
-    """Return the weights of the cells of a group, or of several."""
-    return cells * (size // sum(number for number, _ in cells))
+def _plausible(made: Confusion | ScoreTable, noisy: Any, n: int | None) -> Floats:
+    """Return plausible counts of a group, or of several, of noisy ones."""
+    cells: Cells = ((len(noisy), Fraction(1)),)
+    if isinstance(made, Confusion):
+        cells = made.layout.cells * (len(noisy) // made.layout.good.size)
+    return plausible_counts(noisy, cells, n)
 
 
-def _weights_one(size: int) -> Cells:
-    return ((size, Fraction(1)),)
-
-
-def _read_labels(row: Floats, _noisy: Floats, _noise: float, *, layout: Layout) -> Counts:
-    return layout.read(row).agreeing()
+def _read(made: Confusion | ScoreTable, row: Floats, noisy: Floats, noise: float) -> Any:
+    """Return what plausible counts of a group tell; of these, of the noisy ones, and of their noise."""
+    if isinstance(made, Confusion):
+        return made.layout.read(row).agreeing()
+    negative, positive = row.reshape(2, -1)
+    return ScoreCounts(made.bins.merged(negative.size), negative, positive, noisy.reshape(2, -1), noise)
 
 
 def _bins_of(metric: FrameMetric, query: Query) -> tuple[Any, ...]:
@@ -483,15 +461,9 @@ def _scores(
         assert isinstance(one.reading, ScoreTable)
         metrics[metric.name] = metric.row.name, one.reading
     of_group = Query((replace(part, groups=1),), query.reader)
-    read = partial(_read_scores, bins=table.bins)
     count, groups = partial(_counts_by_group, query=of_group, groups=len(sizes)), len(sizes)
     of_all = NestedOf(count, part.rows * groups, part.finest, part.columns, groups)
-    return _table(_Table(of_all, _weights_one, read, metrics), of_group, epsilon, shape, sizes)
-
-
-def _read_scores(row: Floats, noisy: Floats, noise: float, *, bins: ScoreBins) -> ScoreCounts:
-    negative, positive = row.reshape(2, -1)
-    return ScoreCounts(bins.merged(negative.size), negative, positive, noisy.reshape(2, -1), noise)
+    return _table(of_all, metrics, of_group, epsilon, shape, sizes)
 
 
 def _other(
@@ -539,25 +511,21 @@ def _of_each(
     with_all: bool,
 ) -> FrameResult:
     """Return the entry of a metric that is released for each group."""
-    overall, left = results[0] if with_all else None, iter(results[with_all:])
+    left = iter(results)
+    overall = _told(next(left)) if with_all else Cell(None)
     each = [None if size == 0 else next(left) for size in sizes]
-    told = [0 if one is None else _records(one, size) for one, size in zip(each, sizes, strict=True)]
-    entry = Entry(
-        metric,
-        [_undefined(query, results[-1]) if one is None else one.value for one in each],
-        None if overall is None else overall.value,
-        [NO_RECORDS if one is None else one.note for one in each],
-        None if overall is None else overall.note,
-        [None if one is None else one.bias for one in each],
-        None if overall is None else overall.bias,
-        [
-            records if one is None else _counting(_classes(one, size), records)
-            for one, size, records in zip(each, sizes, told, strict=True)
-        ],
-        each,
-        overall,
-    )
-    return FrameResult({name: entry}, None if None in told else [float(size or 0) for size in told])
+    records = [0 if one is None else _records(one, size) for one, size in zip(each, sizes, strict=True)]
+    empty = Cell(_undefined(query, results[-1]), NO_RECORDS, rests_on=0)
+    cells = [
+        empty if one is None else _told(one, _counting(_classes(one, size), told))
+        for one, size, told in zip(each, sizes, records, strict=True)
+    ]
+    known = None if None in records else [float(told or 0) for told in records]
+    return FrameResult({name: Entry(metric, cells, overall)}, known)
+
+
+def _told(result: Result[Any], rests_on: int | None = None) -> Cell:
+    return Cell(result.value, result.note, result.bias, rests_on, result)
 
 
 def _records(result: Result[Any], size: int | None) -> int | None:
@@ -657,16 +625,23 @@ def _all_records(counts: Counts) -> Floats:
     return np.array([counts.n])
 
 
-def _table(table: _Table, query: Query, epsilon: Fraction, shape: Shape, sizes: Sizes) -> _Block:
+def _table(
+    table: TableOf | NestedOf,
+    metrics: Tables,
+    query: Query,
+    epsilon: Fraction,
+    shape: Shape,
+    sizes: Sizes,
+) -> _Block:
     """Return one table of counts for all groups, or with public membership a table for each.
 
     The query counts the records of a group.
     """
-    combine = partial(_of_table, table=table, sizes=sizes)
+    combine = partial(_of_table, metrics=metrics, sizes=sizes)
     if None not in sizes:
         places: list[int | str] = [place for place, size in enumerate(sizes) if size]
         return _Block([Share(query, epsilon, Relation.REPLACE_ONE, _FRAME)] * len(places), places, combine)
-    of_all = Query((table.of_all,), _as_they_are)
+    of_all = Query((table,), _as_they_are)
     return _Block([Share(of_all, epsilon, shape.relation, _FRAME)], ["coded"], combine)
 
 
@@ -682,97 +657,74 @@ def _counts_by_group(coded: Records, *, query: Query, groups: int) -> NDArray[np
     return np.concatenate([part.count(query.reader(piece)) for piece in pieces])
 
 
-def _of_table(results: Sequence[Result[Any]], *, table: _Table, sizes: Sizes) -> FrameResult:
+def _of_table(results: Sequence[Result[Any]], *, metrics: Tables, sizes: Sizes) -> FrameResult:
     """Return the entries of metrics that are read from counts by group."""
+    first = next(made for _, made in metrics.values())  # whose counts are those of all
     if None in sizes:
         (result,) = results
-        told = plausible_counts(result.value, table.weights(len(result.value)), result.n)
+        told = _plausible(first, result.value, result.n)
         rows = list(zip(*(x.reshape(len(sizes), -1) for x in (told, as_floats(result.value))), strict=True))
     else:
-        tables = (
-            (plausible_counts(one.value, table.weights(len(one.value)), one.n), as_floats(one.value))
-            for one in results
-        )
+        tables = ((_plausible(first, one.value, one.n), as_floats(one.value)) for one in results)
         nothing = np.zeros(min(len(one.value) for one in results))
         rows = [next(tables) if size else (nothing, nothing) for size in sizes]
     noise = max(_noise(result).expected for result in results)
-    fewest = min(row.size for row, _ in rows)  # groups of other sizes may have tables of more columns
-    noisy = np.sum([_narrowed(own, fewest) for _, own in rows], axis=0)
-    known = [one.n for one in results if one.n is not None]
-    # counts of groups are added up as they were drawn: each made 0 or more makes the sums too large
-    n = sum(known) if len(known) == len(results) else None
-    total = plausible_counts(noisy, table.weights(fewest), n)
-    added = math.sqrt(sum(row.size for row, _ in rows) / fewest)  # numbers in one of the total
-    of_groups = [table.read(row, own, noise) for row, own in rows]
-    of_all = table.read(total, noisy, noise * added)
+    of_groups = [_read(first, row, own, noise) for row, own in rows]
     released = _released(results, sizes)
-    in_all = _of_sums(min(map(_rate, results)), noisy, added**2)
-    here = [one for one in released if one is not None]
-    of_scores = any(isinstance(made, ScoreTable) for _, made in table.metrics.values())
-    joined = None if of_scores else _joined(here, n)
+    here, known = [one for one in released if one is not None], [one.n for one in results]
+    n = None if None in known else sum(one for one in known if one is not None)
+    joined: Any = None if isinstance(first, ScoreTable) else _joined(here, n)
     entries = {}
-    for name, (metric, made) in table.metrics.items():
-        shares = [made.rests_on(counts) for counts in of_groups]
+    for name, (metric, made) in metrics.items():
         each = [None if one is None else replace(one, metric=metric, reading=made) for one in released]
-        union: Any = joined and replace(joined, metric=metric, reading=_in_groups(made, len(here)))
-        entries[name] = Entry(
-            metric,
-            [
-                math.nan if size == 0 and isinstance(made, ScoreTable) else made.formula(counts)
-                for counts, size in zip(of_groups, sizes, strict=True)
-            ],
-            made.formula(of_all),
-            [
-                NO_RECORDS if one is None else _note(one, counts)
-                for counts, one in zip(of_groups, each, strict=True)
-            ],
-            made.note_of(in_all, of_all) if isinstance(made, ScoreTable) else _note(union, of_all),
-            [None] * len(sizes),
-            None,
-            [
-                round(float(records.min()) if records.size else counts.n)
-                for records, counts in zip(shares, of_groups, strict=True)
-            ],
-            each,
-            union,
-        )
+        cells = [
+            _counted(made, counts, NO_RECORDS if one is None else _note(one, counts), one)
+            for counts, one in zip(of_groups, each, strict=True)
+        ]
+        if isinstance(made, ScoreTable):
+            cells = [
+                one._replace(value=math.nan) if size == 0 else one
+                for one, size in zip(cells, sizes, strict=True)
+            ]
+            overall = _of_all_scores(made, rows, results, noise, n)
+        else:
+            overall = _together(replace(joined, metric=metric), made, len(here))
+        entries[name] = Entry(metric, cells, overall)
     return FrameResult(entries, [counts.n for counts in of_groups])
 
 
-def margin_of(result: FrameResult, feature: int, labels: Sequence[Hashable]) -> FrameResult:
-    """Return the entries of groups by one of several features: sums of the counts that were released.
-
-    Raises
-    ------
-    ValueError
-        If a metric is not read from counts of labels.
-    """
-    groups: Any = result.labels
-    places = [[at for at, group in enumerate(groups) if group[feature] == one] for one in labels]
-    entries = {name: _margin(entry, places) for name, entry in result.entries.items()}
-    sizes = None if result.sizes is None else [sum(map(result.sizes.__getitem__, some)) for some in places]
-    return FrameResult(entries, sizes, labels)
+def _counted(made: Any, counts: Any, note: str | None, result: Result[Any] | None) -> Cell:
+    """Return the cell that plausible counts tell."""
+    records = made.rests_on(counts)
+    rests_on = round(float(records.min()) if records.size else counts.n)
+    return Cell(made.formula(counts), note, None, rests_on, result)
 
 
-def _margin(entry: Entry, places: Sequence[Sequence[int]]) -> Entry:
-    unions = []
-    for some in places:
-        known = [one for one in (entry.results[at] for at in some) if one is not None]
-        if not all(isinstance(one.reading, Confusion) for one in known):
-            raise ValueError(
-                f"{entry.metric} was released for each group, and no sum of the counts of several tells it: "
-                "ask for a frame with one of the features."
-            )
-        unions.append(_of_union(known) if known else (entry.values[some[0]], NO_RECORDS, 0, None))
-    values, notes, rests_on, results = map(list, zip(*unions, strict=True))
-    biases: list[str | None] = [None] * len(places)
-    return entry._replace(values=values, notes=notes, biases=biases, rests_on=rests_on, results=results)
+def _of_all_scores(
+    made: ScoreTable,
+    rows: Sequence[tuple[Floats, Floats]],
+    results: Sequence[Result[Any]],
+    noise: float,
+    n: int | None,
+) -> Cell:
+    """Return the cell of all records, of the sums of the counts of scores of each group: without limits."""
+    fewest = min(row.size for row, _ in rows)  # groups of other sizes may have tables of more columns
+    # counts of groups are added up as they were drawn: each made 0 or more makes the sums too large
+    noisy = np.sum([_narrowed(own, fewest) for _, own in rows], axis=0)
+    added = math.sqrt(sum(row.size for row, _ in rows) / fewest)  # numbers in one of the total
+    counts = _read(made, _plausible(made, noisy, n), noisy, noise * added)
+    in_all = _of_sums(min(map(_rate, results)), noisy, added**2)
+    return Cell(made.formula(counts), made.note_of(in_all, counts))
 
 
-def _in_groups(made: Any, groups: int) -> Confusion:
-    """Return what reads a metric of labels of all records from the counts of so many groups together."""
-    reading: Confusion = replace(made, layout=made.layout.in_groups(groups))
-    return reading
+def _together(joined: Result[Any], made: Confusion, groups: int) -> Cell:
+    """Return the cell of several groups together, of their counts one after the other."""
+    in_groups: Confusion = replace(made, layout=made.layout.in_groups(groups))
+    union = replace(joined, reading=in_groups)
+    # counts are added up as they were drawn: each made 0 or more makes the sums too large
+    noisy = np.reshape(joined.released.values[0], (groups, -1)).sum(axis=0)
+    counts = _read(made, _plausible(made, noisy, joined.released.public_n), noisy, 0.0)
+    return _counted(made, counts, _note(union, counts), union)
 
 
 def _joined(known: Sequence[Result[Any]], n: int | None) -> Result[Any]:
@@ -787,18 +739,39 @@ def _joined(known: Sequence[Result[Any]], n: int | None) -> Result[Any]:
     )
 
 
-def _of_union(known: Sequence[Result[Any]]) -> tuple[Any, str | None, int, Result[Any]]:
-    """Return the value of several groups together, its note, what it rests on, and its result."""
-    each, made = [one.released.public_n for one in known], known[0].reading
-    assert isinstance(made, Confusion)
+def margin_of(result: FrameResult, feature: int, labels: Sequence[Hashable]) -> FrameResult:
+    """Return the entries of groups by one of several features: sums of the counts that were released.
+
+    Raises
+    ------
+    ValueError
+        If a metric is not read from counts of labels.
+    """
+    groups: Any = result.labels
+    places = [[at for at, group in enumerate(groups) if group[feature] == one] for one in labels]
+    entries = {
+        name: entry._replace(groups=[_margin(entry, some) for some in places])
+        for name, entry in result.entries.items()
+    }
+    sizes = None if result.sizes is None else [sum(map(result.sizes.__getitem__, some)) for some in places]
+    return FrameResult(entries, sizes, labels)
+
+
+def _margin(entry: Entry, places: Sequence[int]) -> Cell:
+    """Return the cell of several groups together."""
+    cells = [entry.groups[at] for at in places]
+    known = [one.result for one in cells if one.result is not None]
+    made = [one.reading for one in known]
+    if not all(isinstance(one, Confusion) for one in made):
+        raise ValueError(
+            f"{entry.metric} was released for each group, and no sum of the counts of several tells it: "
+            "ask for a frame with one of the features."
+        )
+    if not known:
+        return cells[0]
+    each = [one.released.public_n for one in known]
     n = None if None in each else sum(size for size in each if size is not None)
-    union = replace(_joined(known, n), reading=_in_groups(made, len(known)))
-    # counts are added up as they were drawn: each made 0 or more makes the sums too large
-    noisy = np.reshape(union.released.values[0], (len(known), -1)).sum(axis=0)
-    counts = made.layout.read(plausible_counts(noisy, made.layout.cells, n)).agreeing()
-    records, value = made.rests_on(counts), made.formula(counts)
-    rests_on = round(float(records.min()) if records.size else counts.n)
-    return value, _note(union, counts), rests_on, union
+    return _together(_joined(known, n), made[0], len(known))
 
 
 def _note(result: Result[Any], counts: Any) -> str | None:

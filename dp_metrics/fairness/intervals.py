@@ -4,13 +4,14 @@ All follow from the noise of each group, which is public. Limits of a gap combin
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Hashable, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from itertools import permutations
 from typing import Any, TypeAlias
 
 import numpy as np
 
+from dp_metrics.fairness.frame_query import Cell
 from dp_metrics.fairness.groups import gap_where_alike
 from dp_metrics.mechanisms._laws import Limits
 from dp_metrics.metrics.labels.counts import Confusion
@@ -46,19 +47,20 @@ class GroupLimits(ABC):
     ----------
     asked : PopulationQuestion
         The metric, and the confidence of each interval, or of all of them together where they are several.
-    results : mapping
-        The result of each group that has records.
-    values, rests_on : mapping
-        The value of each group, and the number of records that count for it.
+    cells : mapping
+        The cell of each group that has records, with its result.
     together : int, default=0
         How many intervals are to hold at once; 0: each holds for itself.
     """
 
     asked: PopulationQuestion
-    results: Mapping[Hashable, Result[Any]]
-    values: Mapping[Hashable, Any]
-    rests_on: Mapping[Hashable, int | None]
+    cells: Mapping[Hashable, Cell]
     together: int = 0
+
+    @property
+    def results(self) -> list[Any]:
+        """What has the limits of each group."""
+        return [one.result for one in self.cells.values()]
 
     @property
     def miss(self) -> float:
@@ -89,8 +91,7 @@ class GroupLimits(ABC):
     def limits(self, miss: float, *, one_side: bool = False) -> list[Interval]:
         """Return two limits of each group; `miss`: that one of the two is wrong, or that a given one is."""
         return [
-            self.told(one, 1 - (2 * miss if one_side and self.is_even(one) else miss))
-            for one in self.results.values()
+            self.told(one, 1 - (2 * miss if one_side and self.is_even(one) else miss)) for one in self.results
         ]
 
     def told_by_counts(self) -> list[Gap]:
@@ -101,40 +102,40 @@ class GroupLimits(ABC):
         return [
             one.reading.between(one.reading.counts(one.released))
             if isinstance(one.reading, ScoreTable)
-            else (self.values[group], self.values[group])
-            for group, one in self.results.items()
+            else (value, value)
+            for value, one in zip([cell.value for cell in self.cells.values()], self.results, strict=True)
         ]
 
     def of_groups(self) -> dict[Hashable, Interval]:
         """Return the interval of each group, and say whether all hold at once."""
         confidence = self.asked.confidence
         found, alone = {}, confidence if self.together <= 1 else 1 - self.miss
-        for group in self.results:
-            one, records = self.told(self.results[group], alone), self.rests_on[group]
+        for (group, cell), result in zip(self.cells.items(), self.results, strict=True):
+            one, records = self.told(result, alone), cell.rests_on
             rests = "" if records is None else f"It rests on about {in_words(records)} records."
             found[group] = replace(
                 one,
                 confidence=confidence,
                 about=self.about(f"{self.asked.name} of the group {group!r}", one.note),
                 note=" ".join(filter(None, [rests, self._scope(), one.note])),
-                estimate=self.values[group],
+                estimate=cell.value,
             )
         return found
 
-    def of_all(self, result: Result[Any] | None, estimate: Any) -> Interval:
+    def of_all(self, overall: Cell) -> Interval:
         """Return the interval of the metric of all records, which a result of its own tells."""
-        if result is None:
+        if overall.result is None:
             raise ValueError(
                 f"{self.asked.name} of all records has no limits: nothing that was released tells them."
             )
-        one = self.told(result, 1 - self.miss)
+        one = self.told(overall.result, 1 - self.miss)
         notes = [self._scope() if self.together > 1 else "", one.note]
         return replace(
             one,
             confidence=self.asked.confidence,
             about=self.about(self.asked.name, one.note),
             note=" ".join(filter(None, notes)),
-            estimate=estimate,
+            estimate=overall.value,
         )
 
     def _scope(self) -> str:
@@ -143,34 +144,23 @@ class GroupLimits(ABC):
             return f"All {self.together} intervals hold at once with this confidence."
         return _ALONE if len(self.results) > 1 else ""
 
-    def of_pair(self, pair: Pair, estimate: float) -> Interval:
-        """Return the interval of the value of one group less that of another."""
-        for group in pair:
-            if group not in self.results:
+    def of_gap(self, of: "str | Pair", estimate: float) -> Interval:
+        """Return the interval of a gap, with what else is to be said of it; see `ends`."""
+        name, compared = self.asked.name, of if isinstance(of, tuple) else tuple(self.cells)
+        for group in compared:
+            if group not in self.cells:
                 raise ValueError(f"The group {group!r} has no records: it has no interval.")
-        two = replace(self, results={group: self.results[group] for group in pair})
-        first, second = pair
-        return self._interval(
-            two.ends_of_pair(), f"{self.asked.name} of {first!r} less that of {second!r}", estimate, pair
-        )
+        ends = self.ends(of)
+        what = f"largest difference of the {name}" if of == "difference" else f"smallest ratio of the {name}"
+        if isinstance(of, tuple):
+            what = f"{name} of {of[0]!r} less that of {of[1]!r}"
+        scope = self._scope() if self.together > 1 else ""
+        notes = [ends.note, scope, "" if of == "ratio" else self.note(compared)]
+        about, note = self.about(what, ends.note), " ".join(filter(None, notes))
+        return Interval(ends.lower, ends.upper, self.asked.confidence, about, note, estimate)
 
-    def ends_of_pair(self) -> Limits:
-        """Return limits of the value of the first of two groups less that of the second."""
-        if self.adds_squares:
-            return Limits(*_gap(self.told_by_counts(), self.limits(self.miss)), APPROXIMATE)
-        # the difference is missed only where one of the four limits is wrong
-        a, b = self.limits(self.miss / 2)
-        return Limits(a.lower - b.upper, a.upper - b.lower, _approximate(a, b))
-
-    def of_range(self, of: str, estimate: float) -> Interval:
-        """Return the interval of the largest value of a group less the smallest, or of smallest / largest."""
-        ends, groups = self.ends_of_range(of), list(self.results)
-        if of == "difference":
-            return self._interval(ends, f"largest difference of the {self.asked.name}", estimate, groups)
-        return self._interval(ends, f"smallest ratio of the {self.asked.name}", estimate)
-
-    def ends_of_range(self, of: str) -> Limits:
-        """Return limits of the largest value of a group less the smallest, or of smallest / largest.
+    def ends(self, of: "str | Pair") -> Limits:
+        """Return limits of the largest value of a group less the smallest, of their ratio, or of a pair.
 
         Notes
         -----
@@ -182,8 +172,14 @@ class GroupLimits(ABC):
         Where squares are added up, the difference is that of the pair that is farthest apart, of whose limits
         the upper one has to hold for one pair only, and the lower one for all K (K - 1).
         """
-        groups = list(self.results)
-        pairs = list(permutations(range(len(groups)), 2))
+        if isinstance(of, tuple):
+            two = replace(self, cells={group: self.cells[group] for group in of})
+            if two.adds_squares:
+                return Limits(*_gap(two.told_by_counts(), two.limits(self.miss)), APPROXIMATE)
+            # the difference is missed only where one of the four limits is wrong
+            a, b = two.limits(self.miss / 2)
+            return Limits(a.lower - b.upper, a.upper - b.lower, _approximate(a, b))
+        pairs = list(permutations(range(len(self.cells)), 2))
         if of == "difference" and self.adds_squares and pairs:
             near, wide = (self.limits(self.miss / each) for each in (1, len(pairs)))
             told = self.told_by_counts()
@@ -193,7 +189,7 @@ class GroupLimits(ABC):
             )
             lower, upper = max(0.0, *(low for low, _ in of_wide)), max(high for _, high in of_near)
             return Limits(lower, upper, APPROXIMATE)
-        near, wide = self.limits(self.miss / 4, one_side=True), self.limits(self.miss / 2 / len(groups))
+        near, wide = self.limits(self.miss / 4, one_side=True), self.limits(self.miss / 2 / len(self.cells))
         # the largest value is at least the largest lower limit, and the smallest at most the least upper one
         least = max(low for low, _ in wide), min(high for _, high in wide)
         most = max(high for _, high in near), min(low for low, _ in near)
@@ -203,14 +199,6 @@ class GroupLimits(ABC):
         upper = min(least[1] / least[0], 1.0) if least[0] > 0 else 1.0
         return Limits(most[1] / most[0] if most[0] else 1.0, upper, note)
 
-    def _interval(
-        self, ends: Limits, what: str, estimate: float, compared: Sequence[Hashable] = ()
-    ) -> Interval:
-        scope = self._scope() if self.together > 1 else ""
-        notes = [ends.note, scope, self.note(compared) if compared else ""]
-        about, note = self.about(what, ends.note), " ".join(filter(None, notes))
-        return Interval(ends.lower, ends.upper, self.asked.confidence, about, note, estimate)
-
 
 @dataclass(frozen=True)
 class OverExpected(GroupLimits):
@@ -218,7 +206,7 @@ class OverExpected(GroupLimits):
 
     Parameters
     ----------
-    asked, results, values, rests_on, together
+    asked, cells, together
         As in `GroupLimits`; the results are `ReleasedScores`.
     of : {"people", "records"}, default="people"
         As in `ReleasedScores.observed_over_expected`.
@@ -267,19 +255,11 @@ class InPeople(GroupLimits):
     the noise would puzzle.
     """
 
-    def ends_of_pair(self) -> Limits:
-        """Return limits of the value of the first of two groups less that of the second."""
-        return self._hull(super().ends_of_pair(), lambda records: records.ends_of_pair())
-
-    def ends_of_range(self, of: str) -> Limits:
-        """Return limits of the largest value of a group less the smallest, or of smallest / largest."""
-        return self._hull(super().ends_of_range(of), lambda records: records.ends_of_range(of))
-
-    def _hull(self, ends: Limits, of_records: Callable[[GroupLimits], Limits]) -> Limits:
+    def ends(self, of: "str | Pair") -> Limits:
         """Return the hull with such limits of the noise, or the limits themselves where there are none."""
-        facts = {one.name: getattr(self, one.name) for one in fields(self)}
+        ends = super().ends(of)
         try:
-            low, high, note = of_records(InRecords(**facts))
+            low, high, note = InRecords(self.asked, self.cells, self.together).ends(of)
         except ValueError:
             return ends
         return Limits(min(ends.lower, low), max(ends.upper, high), ends.note or note)
@@ -294,7 +274,7 @@ class InPeople(GroupLimits):
 
         Not where each person counts once, who may have records in both groups: chance moves both then.
         """
-        known = [noise for one in self.results.values() for noise in one.parts]
+        known = [noise for one in self.results for noise in one.parts]
         return not self.asked.is_sure and all(getattr(noise, "units", 1) == 1 for noise in known)
 
     def is_even(self, result: Result[Any]) -> bool:
@@ -307,8 +287,8 @@ class InPeople(GroupLimits):
 
     def note(self, groups: Sequence[Hashable]) -> str:
         """Return what gap between these groups would be released if they were alike."""
-        places = [place for place, group in enumerate(self.results) if group in groups]
-        return gap_where_alike(list(self.results.values()), places)
+        places = [place for place, group in enumerate(self.cells) if group in groups]
+        return gap_where_alike(self.results, places)
 
 
 class InRecords(GroupLimits):

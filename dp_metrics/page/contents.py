@@ -30,6 +30,7 @@ from dp_metrics.page.shown import (
     is_told,
     limits_of,
     scale_of,
+    text_of,
     written,
 )
 from dp_metrics.release.released import APPROXIMATE, Interval
@@ -79,17 +80,13 @@ def deployment_of(page: PageFacts) -> dict[str, Any] | None:
     parts = [result.deployment for result in page.evaluated.results]
     if any(one is None for one in parts):
         return None
-    whole: dict[str, Any] = _thawed(parts[0])
+    whole: dict[str, Any] = page.evaluated.results[0].to_dict()["deployment"]
     whole["privacy_loss"]["privacy_parameters"] = {"epsilon": page.epsilon}
     by = dict.fromkeys(one["implementation"]["mechanisms"] for one in parts if one is not None)
     whole["implementation"]["mechanisms"] = " ".join(by)
     if page.relation == Relation.WITHIN_GROUPS:
         whole["privacy_loss"]["privacy_unit_details"] += _WITHIN
     return whole
-
-
-def _thawed(value: Any) -> Any:
-    return {name: _thawed(one) for name, one in value.items()} if isinstance(value, Mapping) else value
 
 
 _NONE = "none"
@@ -214,9 +211,9 @@ def _required(found: Verdicts, page: PageFacts) -> Table:
         number = page.numbers[name]
         # all verdicts hold at once, so that ranges are wider here
         ((_, bound),) = parsed([one.requirement]).values()
-        is_share, text = number.metric not in IN_UNITS, _value(number)
+        text = _value(number)
         if one.interval is not None:
-            value, ends = written(number.value, one.interval, is_share=is_share, apart_from=bound)
+            value, ends = text_of(number, one.interval, apart_from=bound)
             wide = TOO_NOISY if one.answer == CANNOT_TELL else ends
             text = f"{value} ({ends})" if is_told(number) else wide
         measured = Cell(text, not is_told(number))
@@ -278,7 +275,7 @@ def _of_noise(numbers: Sequence[Number]) -> Table:
     """Return how far the noise may have moved numbers."""
     rows = []
     for one in numbers:
-        value, ends = written(one.value, one.noise_interval(CONFIDENCE), is_share=one.metric not in IN_UNITS)
+        value, ends = text_of(one, one.noise_interval(CONFIDENCE))
         rows.append([Cell(one.name), Cell(value), Cell(ends)])
     return Table("Noise alone", ["", "released", "range, 95 %"], rows)
 
@@ -355,7 +352,7 @@ class _Notes:
 def _value(number: Number) -> str:
     if not is_told(number):
         return _NONE if math.isnan(number.value) else TOO_NOISY
-    return written(number.value, limits_of(number), is_share=number.metric not in IN_UNITS)[0]
+    return text_of(number)[0]
 
 
 _NOISE, _PEOPLE = "noise_interval", "population_interval"
@@ -374,8 +371,7 @@ def _range(number: Number, notes: _Notes) -> Cell:
     found = limits_of(number)
     if found is None or not is_told(number):
         return Cell(_NONE if found is None else TOO_NOISY, not is_told(number))
-    ends = written(number.value, found, is_share=number.metric not in IN_UNITS)[1]
-    only = _ONLY_RECORDS if _found(number, _PEOPLE) is None else None
+    ends, only = text_of(number)[1], _ONLY_RECORDS if _found(number, _PEOPLE) is None else None
     return Cell(ends + notes.of(only, found.note or None), False, found.about)
 
 
@@ -383,7 +379,7 @@ def _with_range(number: Number, notes: _Notes, scale: float) -> Cell:
     found, dots = limits_of(number), dots_of(number, scale)
     if not is_told(number) or found is None:
         return Cell(_value(number) + notes.of(number.note, number.bias), not is_told(number), dots=dots)
-    value, ends = written(number.value, found, is_share=number.metric not in IN_UNITS)
+    value, ends = text_of(number)
     only = _ONLY_RECORDS if _found(number, _PEOPLE) is None else None
     return Cell(f"{value} ({ends}){notes.of(number.bias, only)}", False, found.about, dots)
 

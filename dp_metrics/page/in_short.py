@@ -17,7 +17,7 @@ from dp_metrics.page.page_numbers import FOR_WHOM
 from dp_metrics.page.page_plan import MEDIAN_LIMITS, WITHIN
 from dp_metrics.page.requirements import CANNOT_TELL, EACH, FAIL, PASS, expanded
 from dp_metrics.page.setting import LABELS, SCORES
-from dp_metrics.page.shown import IN_UNITS, is_told, limits_of, written
+from dp_metrics.page.shown import is_told, limits_of, text_of, written
 from dp_metrics.release.released import Interval
 
 QUESTIONS = ("How good?", "For whom?", "How sure?", "Which is better?", "Cost and promise?")
@@ -173,8 +173,7 @@ def _kept_or_broken(page: PageFacts, rule: str) -> str:
     answers: dict[str, list[str]] = {FAIL: [], PASS: [], CANNOT_TELL: []}
     for name in expanded(page.numbers, [rule]):
         number, limits = page.numbers[name], verdicts[name].interval
-        is_share = number.metric not in IN_UNITS
-        range_ = "" if limits is None else f" ({_with_range(number.value, limits, is_share=is_share)})"
+        range_ = "" if limits is None else " (about {} ({}))".format(*text_of(number, limits))
         answers[verdicts[name].answer].append(f"{name.partition(' in ')[2]}{range_}")
     broken, kept, unclear = answers.values()
     told = [f"is broken in {', '.join(broken)}"] if broken else []

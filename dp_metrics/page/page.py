@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
 from functools import cached_property, lru_cache, partial
@@ -21,7 +21,8 @@ from dp_metrics.fairness.groups import Groups, public_groups
 from dp_metrics.inputs.arrays import Records, asked_of_persons, columns_of, first_records, with_units
 from dp_metrics.inputs.options import Relation, check_flag, own_error_state
 from dp_metrics.metrics.numbers import CONFIDENCE, Number, table_of
-from dp_metrics.page.contents import Section, Table, sections_of
+from dp_metrics.metrics.scores.released_scores import ReleasedScores
+from dp_metrics.page.contents import Section, Table, as_dict, deployment_of, rows_of, sections_of
 from dp_metrics.page.facts import PageFacts
 from dp_metrics.page.folder import check_folder, write_folder
 from dp_metrics.page.in_short import check_words, header_of, summary_of, words_of
@@ -34,24 +35,15 @@ from dp_metrics.page.page_plan import (
     planned,
 )
 from dp_metrics.page.requirements import Verdicts, checked, needed_releases, spelled
-from dp_metrics.page.setting import LABELS, Setting, given, names_of_features
+from dp_metrics.page.setting import LABELS, SCORES, Setting, given, names_of_features
 from dp_metrics.release.query import Source, Terms, Together
 from dp_metrics.release.release import Release
 from dp_metrics.release.stored_answers import Answer, answer_json, read_shape, restored
 from dp_metrics.release.stored_questions import DAMAGED, Call, public_records, question_json
 
 
-def document(page: PrivateEvaluation, sections: Sequence[Section]) -> str:
-    """Return the page as a whole file."""
-    return _rendered(page, sections, is_whole=True)
-
-
-def fragment(page: PrivateEvaluation, sections: Sequence[Section]) -> str:
-    """Return the page to stand in another one."""
-    return _rendered(page, sections, is_whole=False)
-
-
-def _rendered(page: PrivateEvaluation, sections: Sequence[Section], *, is_whole: bool) -> str:
+def rendered(page: PrivateEvaluation, sections: Sequence[Section], *, is_whole: bool = True) -> str:
+    """Return the page as a whole file, or to stand in another one."""
     text: str = _template().render(
         page=page, words=words_of(page), sections=sections, is_whole=is_whole, version=__version__
     )
@@ -112,48 +104,30 @@ def _escaped(text: str) -> str:
 
 
 _MOST_WITH_BAND = 30_000
-_OF_SCORES = {"roc": "roc", "precision recall": "precision_recall", "calibration": "calibration"}
+_BY_GROUP = {LABELS: ("recall", "precision", "accuracy"), SCORES: ("",), "absolute error": ("",)}
+"""The metrics of what is released by group, of which two at most are drawn."""
+_ONLY = {SCORES: "roc auc", "absolute error": "mae"}
 
 
-def pictures_of(evaluated: PageRelease) -> Iterator[str]:
-    """Yield the names of the pictures that can be drawn of a page."""
-    labels = labels_of(evaluated.released)
-    if labels is not None and labels.counts.matrix is not None:
-        yield "confusion matrix"
+def pictures_of(evaluated: PageRelease) -> dict[str, Callable[[Any], Any]]:
+    """Return what draws each picture of a page on Axes, by its name."""
+    pictures: dict[str, Callable[[Any], Any]] = {}
+    if (labels := labels_of(evaluated.released)) is not None and labels.counts.matrix is not None:
+        pictures["confusion matrix"] = labels.plot
     for release, told in evaluated.released.items():
         about, _, by = release.partition(" by ")
-        if about == LABELS and isinstance(told, PrivateMetricFrame):
-            shown = [name for name in ("recall", "precision", "accuracy") if name in told._entries]
-            yield from (f"{name} by {by}" for name in shown[:2])
-        if release == "scores":
-            yield from ("roc", "precision recall", *["calibration"] * (evaluated.setting.edges is None))
-        if by and about in _BY_GROUP:
-            yield f"{_BY_GROUP[about]} by {by}"
-
-
-_BY_GROUP = {"scores": "roc auc", "absolute error": "mae"}
-"""The metric of what is released by group."""
-
-
-def drawn(evaluated: PageRelease, name: str, ax: Any = None) -> Any:
-    """Return the display of a picture that the page has."""
-    released = evaluated.released
-    if name in _OF_SCORES:
-        scores = released["scores"]
-        # the band of very many records takes long, and is too narrow to be seen; of persons there is none
-        has_band = evaluated.public.shape.most_records == 1
-        has_band = has_band and scores.counts.total.sum() <= _MOST_WITH_BAND
-        sure = CONFIDENCE if has_band else None
-        return scores.plot(_OF_SCORES[name], ax=ax, confidence=sure)
-    if name == "confusion matrix":
-        labels = labels_of(released)
-        assert labels is not None
-        return labels.plot(ax=ax)
-    metric, _, by = name.partition(" by ")
-    for about, only in _BY_GROUP.items():
-        if metric == only:
-            return released[f"{about} by {by}"].plot(ax=ax)
-    return released[f"labels by {by}"].plot(metric, ax=ax)
+        if isinstance(told, PrivateMetricFrame):
+            for metric in [name for name in _BY_GROUP.get(about, ()) if name in told._entries][:2]:
+                pictures[f"{_ONLY.get(about, metric)} by {by}"] = partial(told.plot, metric or None)
+        elif isinstance(told, ReleasedScores):
+            # the band of very many records takes long, and is too narrow to be seen; of persons there is none
+            has_band = evaluated.public.shape.most_records == 1
+            has_band = has_band and told.counts.total.sum() <= _MOST_WITH_BAND
+            kinds = ["roc", "precision_recall", *["calibration"] * (evaluated.setting.edges is None)]
+            for kind in kinds:
+                plot = partial(told.plot, kind, confidence=CONFIDENCE if has_band else None)
+                pictures[kind.replace("_", " ")] = plot
+    return pictures
 
 
 _SCHEMA = "dp_metrics.evaluation"
@@ -218,8 +192,6 @@ class PrivateEvaluation(PageFacts, Mapping[str, Number]):
 
     @cached_property
     def _rows(self) -> list[dict[str, Any]]:
-        from dp_metrics.page.contents import rows_of
-
         return rows_of(self)
 
     @cached_property
@@ -244,7 +216,7 @@ class PrivateEvaluation(PageFacts, Mapping[str, Number]):
     def _repr_html_(self) -> str:
         """Return the page for notebooks; without jinja2 a card of its numbers."""
         try:
-            return fragment(self, self.sections)  # an extra may be missing
+            return rendered(self, self.sections, is_whole=False)  # an extra may be missing
         except ImportError:
             rows = [[one.name, one.value, one.note] for one in self.numbers.values()]
             return card("PrivateEvaluation", {"epsilon": self.epsilon}, ["", "released", "note"], rows)
@@ -306,10 +278,10 @@ class PrivateEvaluation(PageFacts, Mapping[str, Number]):
         ValueError
             If the page has no such picture.
         """
-        names = [*pictures_of(self.evaluated)]
-        if not names or name not in (None, *names):
-            raise ValueError(f"This page has the pictures {', '.join(map(repr, names)) or 'none'}.")
-        return drawn(self.evaluated, name or names[0], ax)
+        pictures = pictures_of(self.evaluated)
+        if not pictures or name not in (None, *pictures):
+            raise ValueError(f"This page has the pictures {', '.join(map(repr, pictures)) or 'none'}.")
+        return pictures[name or next(iter(pictures))](ax)
 
     def to_html(self, path: str | Path | None = None) -> str:
         """Return the page as one HTML file without network and scripts, and write it if there is a path.
@@ -324,7 +296,7 @@ class PrivateEvaluation(PageFacts, Mapping[str, Number]):
         str
             The file.
         """
-        return _written(document(self, self.sections), path)
+        return _written(rendered(self, self.sections), path)
 
     def to_markdown(self, path: str | Path | None = None) -> str:
         """Return the page as Markdown, without pictures, and write it if there is a path."""
@@ -332,8 +304,6 @@ class PrivateEvaluation(PageFacts, Mapping[str, Number]):
 
     def to_dict(self) -> dict[str, Any]:
         """Return all that the page says as lists, mappings, numbers and text; NaN and infinity are None."""
-        from dp_metrics.page.contents import as_dict
-
         words, said = words_of(self), {"header": self.header, "summary": self.summary}
         about = {"title": words["title"], "description": words["data_description"], **said}
         return {"schema": _SCHEMA, "version": 2, **about, **as_dict(self, [dict(row) for row in self._rows])}
@@ -378,9 +348,8 @@ class PrivateEvaluation(PageFacts, Mapping[str, Number]):
             "page.md": self.to_markdown(),
             "page.json": self.to_json(),
         }
-        pictures = {name: partial(drawn, self.evaluated, name) for name in pictures_of(self.evaluated)}
-        epsilon = None if self.is_seeded else self.epsilon
-        return write_folder(Path(path), words_of(self)["title"], epsilon, texts, pictures)
+        epsilon, title = None if self.is_seeded else self.epsilon, words_of(self)["title"]
+        return write_folder(Path(path), title, epsilon, texts, pictures_of(self.evaluated))
 
     @classmethod
     def from_json(cls, text: str) -> PrivateEvaluation:
@@ -406,8 +375,6 @@ class PrivateEvaluation(PageFacts, Mapping[str, Number]):
     @property
     def deployment(self) -> dict[str, Any] | None:
         """What the OpenDP deployment registry asks for; None where nothing can be promised."""
-        from dp_metrics.page.contents import deployment_of
-
         return deployment_of(self)
 
 

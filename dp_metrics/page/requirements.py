@@ -185,9 +185,8 @@ def expanded(numbers: Mapping[str, Number], requirements: Any) -> dict[str, tupl
     RequirementError
         If the page has no such number, or two requirements are of one.
     """
-    asked = requirements if isinstance(requirements, Mapping) else parsed(requirements)
     found: dict[str, tuple[str, float]] = {}
-    for name, pair in asked.items():
+    for name, pair in parsed(spelled(requirements)).items():
         names = [name]
         if name.endswith(EACH):
             metric = name.removesuffix(EACH)
@@ -203,7 +202,7 @@ def expanded(numbers: Mapping[str, Number], requirements: Any) -> dict[str, tupl
                 )
             if one in found:
                 raise RequirementError(_TWICE.format(one))
-            found[one] = _pair(one, pair)
+            found[one] = pair
     return found
 
 
@@ -213,7 +212,7 @@ def checked(numbers: Mapping[str, Number], requirements: Any, *, about: str, con
     sure = check_confidence(confidence)
     if not requirements:
         raise ValueError("requirements must be texts such as 'recall >= 0.8', or {'recall': ('>=', 0.8)}.")
-    asked = expanded(numbers, [requirements] if isinstance(requirements, str) else requirements)
+    asked = expanded(numbers, requirements)
     each = 1 - (1 - sure) / len(asked)
     verdicts = {name: _verdict(numbers[name], *pair, about, each) for name, pair in asked.items()}
     return Verdicts(verdicts, about, sure)

@@ -41,16 +41,8 @@ _SEVERAL = (
 _TWO_TASKS = "task={!r} and {} contradict each other: there are labels, or there are targets."
 
 
-_USED = {
-    "bounds": "there are labels, and no targets",
-    "tolerance": "there are labels, and no targets",
-    "labels": "there are targets, and no labels",
-    "pos_label": "there are targets, and no labels",
-    "equal_groups": "there are targets, and no labels",
-    "edges": "there are no scores",
-    "group_labels": "pass sensitive_features as well",
-    "membership": "pass sensitive_features as well",
-}
+_NOT_GIVEN = {"equal_groups": False, "membership": "private"}
+"""What stands for an option that was not given, where it is not None."""
 
 
 @dataclass(frozen=True)
@@ -109,18 +101,17 @@ class Setting:
             raise ValueError("threshold must be a number.")
         if self.n is not None and (as_whole(self.n) or 0) < 1:
             raise ValueError("n must be None or a positive whole number: a public guess.")
-        for name, value, is_used in (
-            ("bounds", self.bounds, self.is_regression),
-            ("tolerance", self.tolerance, self.is_regression),
-            ("labels", self.labels, not self.is_regression),
-            ("pos_label", self.pos_label, not self.is_regression),
-            ("equal_groups", self.equal_groups or None, not self.is_regression),
-            ("edges", self.edges, SCORES in self.columns),
-            ("group_labels", self.group_labels, self.has_groups),
-            ("membership", None if self.membership == "private" else self.membership, self.has_groups),
-        ):
-            if value is not None and not is_used:
-                raise ValueError(f"{name} is of no use here: {_USED[name]}.")
+        for why, are_used, names in (
+            ("there are labels, and no targets", self.is_regression, ("bounds", "tolerance")),
+            ("there are targets, and no labels", not self.is_regression,
+             ("labels", "pos_label", "equal_groups")),
+            ("there are no scores", SCORES in self.columns, ("edges",)),
+            ("pass sensitive_features as well", self.has_groups, ("group_labels", "membership")),
+        ):  # fmt: skip
+            for name in () if are_used else names:
+                value, nothing = getattr(self, name), _NOT_GIVEN.get(name)
+                if value is not None and (nothing is None or value != nothing):
+                    raise ValueError(f"{name} is of no use here: {why}.")
         if not self.crossed and len(self.places("feature")) < 2:
             raise ValueError("crossed=False needs several sensitive_features: there is nothing to cross.")
         if self.pos_label is not None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Self
+from typing import Any, Self
 
 from dp_metrics.metrics.numbers import Number
 from dp_metrics.metrics.scores.released_scores import OVER_EXPECTED
@@ -86,6 +86,12 @@ def written(
     told = ["" if math.isinf(end) else _text(int(end), exponent) for end in (down, up)]
     one_end = f"at least {told[0]}" if told[0] else f"at most {told[1]}" if told[1] else "no limit"
     return _text(round(value * 10.0**-exponent), exponent), " to ".join(told) if all(told) else one_end
+
+
+def text_of(number: Number, limits: Interval | None = None, **how: Any) -> tuple[str, str]:
+    """Return a number and its range, or other limits, as text; see `written`."""
+    is_share = number.metric not in IN_UNITS
+    return written(number.value, limits or limits_of(number), is_share=is_share, **how)
 
 
 def _outwards(low: float, high: float, exponent: int) -> tuple[float, float]:

@@ -13,6 +13,7 @@ from scipy.special import betaincinv
 from sklearn import metrics as sk
 
 import dp_metrics as dp
+from dp_metrics.fairness.frame_query import Cell
 from dp_metrics.fairness.groups import gaps_where_alike
 from dp_metrics.fairness.intervals import InRecords
 from dp_metrics.inputs.options import Relation
@@ -70,7 +71,7 @@ def counts_of(name, group):
 def ratios_of(made):
     """Return the noisy counts of each group of a frame of one metric that is one ratio."""
     found = []
-    for one in made._entries[""].results:
+    for one in results_of(made):
         (cells,) = ratio_cells(one.reading.layout, one.reading.parts_of)
         found.append(noisy_ratio(one.parts[0], cells, one.released.public_n))
     return found
@@ -150,6 +151,10 @@ def test_without_noise_each_group_has_the_limits_of_its_counts(way):
             assert alone[group].estimate == made.by_group[group]
 
 
+def results_of(made):
+    return [cell.result for cell in made._entries[""].groups]
+
+
 def test_the_noise_is_that_of_the_table():
     for metric, way, rate, rest, n in (
         (dp.private_recall_score, {}, 0.5, 7, None),  # the number of records of a group is private
@@ -202,12 +207,13 @@ def test_the_exact_probability_that_limits_of_noise_miss(confusion):
         total += weight
         noisy = (counts + drawn).tolist()
         of_groups = CountsNoise(tuple(noisy), ((2, Fraction(rate)),) * 2, True).split(2)
-        kept = {g: made(Cached, one) for g, one in zip("ab", of_groups, strict=True)}
-        limits = InRecords(PopulationQuestion("share", sure), kept, exact, {"a": 5, "b": 7})
+        kept = [made(Cached, one) for one in of_groups]
+        cells = {g: Cell(exact[g], result=one) for g, one in zip("ab", kept, strict=True)}
+        limits = InRecords(PopulationQuestion("share", sure), cells)
         found = limits.of_groups() | {
-            "largest": limits.of_range("difference", 0.0),
-            "ratio": limits.of_range("ratio", 0.0),
-            "pair": limits.of_pair(("a", "b"), 0.0),
+            "largest": limits.of_gap("difference", 0.0),
+            "ratio": limits.of_gap("ratio", 0.0),
+            "pair": limits.of_gap(("a", "b"), 0.0),
         }
         gap = exact["b"] - exact["a"]
         truths = exact | {"largest": gap, "pair": -gap, "ratio": exact["a"] / exact["b"]}
@@ -280,8 +286,8 @@ def test_gaps_follow_from_the_limits_of_groups_at_parts_of_the_miss():
     ):
         made = frame(metric, p)
 
-        def limits(miss, results=made._entries[""].results):
-            return list(zip(*(one.noise_interval(1 - miss) for one in results), strict=True))
+        def limits(miss, cells=made._entries[""].groups):
+            return list(zip(*(one.result.noise_interval(1 - miss) for one in cells), strict=True))
 
         (low, high), (least, most), (lower, upper) = limits(one_side), limits(0.1 / 3), limits(0.1)
         gap = made.noise_interval(of="difference", confidence=0.8)
@@ -401,10 +407,10 @@ def test_a_gap_says_which_gap_would_be_released_if_there_was_none():
     made, again = (frame(dp.private_recall_score, random_state=seeded()) for _ in range(2))
     gap = made.population_interval(of="difference")
     assert gap == again.population_interval(of="difference")  # simulations have a seed of their own
-    gaps = gaps_where_alike(made._entries[""].results, [0, 1, 2])
+    gaps = gaps_where_alike(results_of(made), [0, 1, 2])
     mean, most = gaps.mean(), np.quantile(gaps, 0.95)
     assert f"a gap of {mean:.2g} would be released on average, and one below {most:.2g} in 95" in gap.note
-    assert gaps_where_alike(made._entries[""].results, [0, 1]).mean() < 0.6 * mean  # c is small
+    assert gaps_where_alike(results_of(made), [0, 1]).mean() < 0.6 * mean  # c is small
     assert "alike" not in made.noise_interval(of="difference").note
     balanced = frame(dp.private_balanced_accuracy_score).population_interval(of="difference")
     assert "alike is not known" in balanced.note
@@ -421,7 +427,7 @@ def test_simulated_gaps_have_the_law_of_released_ones(metric, way):
         y = (rng.random(1000) < 0.4).astype(int)
         said = np.where(rng.random(1000) < 0.8, y, 1 - y)
         made = frame(metric, said, y_true=y, sensitive_features=by, random_state=seeded(seed), **way)
-        alike = gaps_where_alike(made._entries[""].results, [0, 1, 2])
+        alike = gaps_where_alike(results_of(made), [0, 1, 2])
         gaps.append(made.difference())
         simulated.append(alike.mean())
         below += made.difference() <= np.quantile(alike, 0.95)

@@ -78,9 +78,9 @@ def test_the_value_is_that_of_the_sums_of_the_counts_as_they_were_drawn(way):
     frame = crossed({"recall": dp.private_recall_score}, 0.05, random_state=seeded(), **WAYS[way])
     of_sex = frame.margin(0)
     for group in LABELS[0]:
-        results = zip(frame.by_group, frame._entries["recall"].results, strict=True)
+        results = zip(frame.by_group, [cell.result for cell in frame._entries["recall"].groups], strict=True)
         parts = [one.parts[0].noisy for (sex, _), one in results if sex == group]
-        joined = of_sex._entries["recall"].results[LABELS[0].index(group)].parts[0]
+        joined = of_sex._entries["recall"].groups[LABELS[0].index(group)].result.parts[0]
         assert joined.noisy == tuple(number for part in parts for number in part)
 
 
@@ -131,7 +131,7 @@ def test_limits_of_all_records_are_those_of_the_table_before_it_was_split():
         metrics="accuracy", y_true=Y, y_pred=P, sensitive_features=SEX, group_labels=["f", "m"], epsilon=0.1,
         random_state=seeded(),
     )  # fmt: skip
-    union = frame._entries[""].of_all
+    union = frame._entries[""].overall.result
     assert (union.released.public_n, union.parts[0].others) == (N, 0)
     assert frame.noise_interval(of="overall", simultaneous=True) == frame.noise_interval(of="overall")
     for limits in (frame.noise_interval, frame.population_interval):

@@ -250,3 +250,5 @@ def test_where_all_features_together_make_too_many_groups_the_page_says_what_els
     apart = dp.private_evaluate(y, y, sensitive_features=several, crossed=False, **{**asked, "epsilon": 9.0})
     assert {"labels by feature 1", "labels by feature 2"} <= {one.name for one in apart.parts}
     assert not any("crossed" in one.why for one in apart.left_out)
+    few = dp.private_evaluate(y, y, sensitive_features=several, crossed=False, **{**asked, "epsilon": 0.5})
+    assert [one.name for one in few.parts] == ["labels"]  # once, in the place of both tables

@@ -163,15 +163,6 @@ def test_persons_are_part_of_the_question(tmp_path):
             ask(other, **options)
 
 
-def test_what_cannot_be_with_persons_is_refused():
-    with pytest.raises(ValueError, match="groups cannot be used with neighboring"):
-        dp.private_evaluate(Y, y_score=SCORE, epsilon=1.0, groups=IDS, neighboring="add_or_remove_one")
-    with pytest.raises(ValueError, match="max_records needs groups"):
-        dp.private_evaluate(Y, y_score=SCORE, epsilon=1.0, max_records=2)
-    with pytest.raises(ValueError, match="inconsistent"):
-        dp.private_evaluate(Y, y_score=SCORE, epsilon=1.0, groups=IDS[1:])
-
-
 def test_the_command_takes_the_column_of_persons(tmp_path, capsys):
     import pandas as pd
 
@@ -224,9 +215,12 @@ def test_numbers_of_persons_speak_of_people_and_are_stored_and_required():
         ({"groups": None}, "equal_groups needs groups"),
         ({"equal_groups": 1}, "True or False"),
         ({"y_score": None, "y_pred": SCORE, "task": "regression"}, "there are targets"),
+        ({"neighboring": "add_or_remove_one"}, "groups cannot be used with neighboring"),
+        ({"groups": None, "equal_groups": False, "max_records": 2}, "max_records needs groups"),
+        ({"groups": IDS[1:]}, "inconsistent"),
     ],
 )
-def test_wrong_options_of_persons_who_count_once_cost_nothing(options, message):
+def test_wrong_options_of_persons_cost_nothing(options, message):
     budget = dp.PrivacyAccountant(9.0)
     asked = {"y_score": SCORE, "epsilon": 4.0, "groups": IDS, "equal_groups": True, "accountant": budget}
     with pytest.raises((TypeError, ValueError), match=message):

@@ -138,73 +138,61 @@ def test_scores_with_public_edges():
     assert "brier score" not in found
 
 
-@pytest.mark.gate
-@EVERY
-def test_ten_labels_and_two_features(way):
-    found = page(TEN, PRED_TEN, labels=range(10), **TWO_FEATURES, **way)
-    check(found, of_several(TEN, PRED_TEN) | of_each(TEN, PRED_TEN, [*range(10)]))
-    rows = {(label, old): GROUPS[label] & (old == OLD) for label in "abc" for old in (0, 1)}
-    for name, metric in (("accuracy", sk.accuracy_score), ("balanced accuracy", sk.balanced_accuracy_score)):
-        values = {key: metric(TEN[at], PRED_TEN[at]) for key, at in rows.items()}
-        check(found, {f"{name} in {a!r} and {b!r}": value for (a, b), value in values.items()})
-        check(found, {f"{name} difference": max(values.values()) - min(values.values())})
+OF_FEATURES = {
+    "scores": (Y, {"y_score": SCORE, "y_pred": PRED, "labels": [0, 1]}),
+    "four": (TEN % 4, {"y_pred": PRED_TEN % 4, "labels": range(4)}),
+    "targets": (TARGET, {"y_pred": ESTIMATE, "task": "regression", "tolerance": 0.2}),
+}
 
 
 @EVERY
-@loop_over("second", [["y", "o"], ["c", "a"]])
-def test_two_features_are_told_one_by_one_and_together(way, second):
-    """Two labels of both features have one name: then the names of numbers say which feature is meant."""
-    age = np.array(second)[OLD]
-    both = {"sensitive_features": np.column_stack([GROUP, age]), "group_labels": [["a", "b", "c"], second]}
-    found = page(Y, PRED, labels=[0, 1], **both, **way)
-    prefixes = ("feature 1 ", "feature 2 ") if second[0] == "c" else ("", "")
-    for prefix, values, feature in zip(prefixes, (GROUP, age), (0, 1), strict=True):
-        recalls = {
-            label: sk.recall_score(Y[values == label], PRED[values == label]) for label in {*values.tolist()}
-        }
-        check(found, {f"recall in {prefix}{label!r}": one for label, one in recalls.items()})
-        gap = max(recalls.values()) - min(recalls.values())
-        check(found, {f"recall difference by feature {feature + 1}": gap})
-        assert found[f"recall in {prefix}{values.tolist()[0]!r}"].feature == feature
-        sizes = {label: found[f"accuracy in {prefix}{label!r}"].rests_on for label in recalls}
-        assert sizes == pytest.approx({label: np.sum(values == label) for label in recalls})
-    of_both = (GROUP == "a") & (age == second[0])
-    check(found, {f"recall in 'a' and {second[0]!r}": sk.recall_score(Y[of_both], PRED[of_both])})
-    captions = [table.caption.partition(",")[0] for table in found.sections[2].tables]
-    assert captions == ["By feature 1", "By feature 2", "By all features together", "Largest differences"]
-    shown = {row[0].text: row[1].text for row in found.sections[2].tables[0].rows}
-    assert shown == {label: f"{np.sum(label == GROUP):,}" for label in "abc"}
-
-
-@EVERY
-@loop_over("second", [["y", "o"], ["c", "a"]])
-def test_two_features_that_are_not_crossed_are_told_one_by_one(way, second):
-    """A page tells of each feature what a page of that feature alone tells, and nothing of both together."""
+@loop_over(
+    ("kind", "second", "crossed"),
+    [
+        ("scores", ["y", "o"], True), ("scores", ["c", "a"], True), ("scores", ["c", "a"], False),
+        ("scores", ["y", "o"], False), ("targets", ["y", "o"], True), ("targets", ["c", "a"], False),
+        ("four", ["c", "a"], True),
+    ],
+)  # fmt: skip
+def test_of_several_features_a_page_tells_what_pages_about_each_alone_and_about_both_tell(
+    kind, second, crossed, way
+):
+    """Where two labels of both features have one name the names of numbers say which feature is meant."""
     age, labels = np.array(second)[OLD], [["a", "b", "c"], second]
-    both = {"sensitive_features": np.column_stack([GROUP, age]), "group_labels": labels, "crossed": False}
-    scores = {"y_score": SCORE, "y_pred": PRED, "labels": [0, 1], **way}
-    found = page(Y, **scores, **both)
-    of_all = page(Y, **{name: one for name, one in scores.items() if name != "membership"})
-    prefixes = ("feature 1 ", "feature 2 ") if second[0] == "c" else ("", "")
+    y_true, options = OF_FEATURES[kind]
+    options = {**options, **way}
+    both = {"sensitive_features": np.column_stack([GROUP, age]), "group_labels": labels}
+    found = page(y_true, **options, **both, crossed=crossed)
+    of_all = page(y_true, **{name: one for name, one in options.items() if name != "membership"})
     check(found, {name: one.value for name, one in of_all.items()}, abs=5e-3)
-    told = set(of_all)
+    prefixes = ("feature 1 ", "feature 2 ") if second[0] == "c" else ("", "")
+    told = {*of_all}
+    assert not any("feature 2" in found[name].release for name in told)  # the first table tells all records
     for feature, values in enumerate((GROUP, age)):
-        alone = page(Y, **scores, sensitive_features=values, group_labels=labels[feature])
+        alone = page(y_true, **options, sensitive_features=values, group_labels=labels[feature])
         for name, one in alone.items():
-            if name not in of_all:
-                metric, _, group = name.partition(" in ")
-                in_group = f"{metric} in {prefixes[feature]}{group}"
-                here = in_group if group else f"{name} by feature {feature + 1}"
-                check(found, {here: one.value}, abs=5e-3)
-                assert found[here].feature == feature
-                told.add(here)
-        for label in labels[feature]:
-            rests_on = found[f"accuracy in {prefixes[feature]}{label!r}"].rests_on
-            assert rests_on == pytest.approx(np.sum(values == label))
+            # sums over the other feature tell counts of labels, and nothing else
+            if name in of_all or (crossed and not one.release.startswith(("labels", "sides"))):
+                continue
+            metric, _, group = name.partition(" in ")
+            here = f"{metric} in {prefixes[feature]}{group}" if group else f"{name} by feature {feature + 1}"
+            check(found, {here: one.value}, abs=5e-3)
+            assert (found[here].feature, one.feature) == (feature, None)
+            if group and one.release.startswith(("labels", "sides")):
+                assert found[here].rests_on == pytest.approx(one.rests_on)
+            told.add(here)
+    joined = [f"{a} {b}" for a, b in itertools.product(*labels)]
+    crossed_page = {"sensitive_features": np.char.add(np.char.add(GROUP, " "), age), "group_labels": joined}
+    for name, one in page(y_true, **options, **crossed_page).items() if crossed else ():
+        metric, _, group = name.partition(" in ")
+        here = f"{metric} in {' and '.join(map(repr, group[1:-1].split()))}" if group else name
+        check(found, {here: one.value}, abs=5e-3)
+        told.add(here)
     assert {*found} == told
     tables = found.sections[2].tables
     captions = [table.caption.partition(",")[0] for table in tables]
-    assert captions == ["By feature 1", "By feature 2", "Largest differences"]
+    all_together = ["By all features together"] * crossed
+    assert captions == ["By feature 1", "By feature 2", *all_together, "Largest differences"]
     for table, values in zip(tables, (GROUP, age), strict=False):
         sizes = {label: f"{np.sum(values == label):,}" for label in np.unique(values).tolist()}
         assert {row[0].text: row[1].text for row in table.rows} == sizes
@@ -232,20 +220,6 @@ def test_features_are_called_as_their_columns(names, called, crossed):
     again = dp.PrivateEvaluation.from_json(found.to_json())
     assert [*again] == [*found]
     assert "<i>" not in found.to_html() + found.to_markdown()
-
-
-@EVERY
-def test_targets_by_two_features_that_are_not_crossed(way):
-    found = page(
-        TARGET, ESTIMATE, task="regression", tolerance=0.2, crossed=False,
-        **TWO_FEATURES, **way,
-    )  # fmt: skip
-    check(found, {"mae": sk.mean_absolute_error(TARGET, ESTIMATE)}, abs=5e-3)
-    for values in (GROUP, OLD):
-        for label in np.unique(values).tolist():
-            of = values == label
-            check(found, {f"mae in {label!r}": sk.mean_absolute_error(TARGET[of], ESTIMATE[of])}, abs=5e-3)
-            check(found, {f"share too high in {label!r}": np.mean(ESTIMATE[of] > TARGET[of])})
 
 
 @loop_over(
