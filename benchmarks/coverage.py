@@ -500,8 +500,8 @@ FAMILIES: dict[str, Callable[[], list[Kind]]] = {
 HEADER = ("interval", "it is of", "cells", "draws", "mean", "least", "again", "none", "width")
 
 
-def measured(kinds: Sequence[Kind], size: Size, desc: str) -> list[list[str]]:
-    """Return a row for all intervals of one name that are of the same."""
+def measured(kinds: Sequence[Kind], size: Size, desc: str) -> dict[tuple[str, str], list[Cell]]:
+    """Return the cells of all intervals of one name that are of the same."""
     rows: dict[tuple[str, str], list[Cell]] = defaultdict(list)
     cells = [
         Cell(kind, people, n, epsilon)
@@ -513,7 +513,7 @@ def measured(kinds: Sequence[Kind], size: Size, desc: str) -> list[list[str]]:
     for cell in tqdm(cells, desc=desc, disable=None):
         kind = cell.kind
         rows[kind.name, WAYS[kind.way][0]].append(cell.measured(size.draws[kind.speed]))
-    return [[*names, *row(found)] for names, found in rows.items()]
+    return rows
 
 
 def row(cells: Sequence[Cell]) -> list[str]:
@@ -544,7 +544,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     warnings.simplefilter("ignore")
     rows = []
     for name in [typed.only] if typed.only else FAMILIES:
-        found = measured(FAMILIES[name](), QUICK if typed.quick else FULL, name)
+        cells = measured(FAMILIES[name](), QUICK if typed.quick else FULL, name)
+        found = [[*names, *row(of_name)] for names, of_name in cells.items()]
         print_table(f"Coverage of 95 %: {name}", HEADER, found)
         rows += found
     if typed.table:

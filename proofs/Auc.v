@@ -1,4 +1,4 @@
-(** 1 - AUC under replace_one (classification, B; [ranking_bounds] in output_bounds.py). *)
+(** 1 - AUC under replace_one (classification, B; [ranking_bounds] in score_bounds.py). *)
 From Coq Require Import Reals Lra Lia List ZArith.
 From DP Require Import Constants Laws HazardRelease OutputBounds MeanLoss Least Leavings.
 Import ListNotations.

@@ -16,5 +16,5 @@ Definition share_general : nat := 5.
 Definition share_first : R := 1 / 4.
 Definition share_first_of_few : R := 3 / 5.
 
-(** release.py and ranking_loss.py: the share of epsilon that a noisy count takes. *)
+(** query.py and ranks.py: the share of epsilon that a noisy count takes. *)
 Definition share_count : R := 1 / 20.

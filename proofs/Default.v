@@ -1,5 +1,5 @@
 (** The defaults end to end: a public coin decides between two stages and one; with a private number of records a
-    noisy count comes first (theory, 6 and 7; [TwoStages] in noises.py, [Release] in release.py). *)
+    noisy count comes first (theory, 6 and 7; [TwoStages] in quantities/base.py, [Release] in release.py). *)
 From Coq Require Import Reals Lra Lia List ZArith.
 From DP Require Import Constants Laws HazardRelease OutputBounds MeanLoss OrderStatistics Variance AddRemove Lipschitz
   Geometric Staircase Adaptive ClippedSquares Counted TwoSums Reach.

@@ -1,4 +1,4 @@
-(** Two-sided geometric noise on the whole numbers, clamped to 0, ..., M (geometric.py, [GeometricLaw]). *)
+(** Two-sided geometric noise on the whole numbers, clamped to 0, ..., M ([GeometricLaw] in _laws.py). *)
 From Coq Require Import Reals Lra Lia List ZArith.
 From Coquelicot Require Import Coquelicot.
 From DP Require Import Laws.

@@ -1,5 +1,5 @@
 (** Order statistics: the k-th largest loss and its output bounds (theory, 6;
-    [order_statistic] in extremes.py). *)
+    [order_statistic] in output_bounds.py). *)
 From Coq Require Import Reals Lra Lia List ZArith Permutation Sorted.
 From DP Require Import Laws OutputBounds MeanLoss AddRemove.
 Import ListNotations.

@@ -1,6 +1,6 @@
 (** How far the tails of the values reach from their middle: the statistic that the first stage of a variance
     releases, and its output bounds, when a record is replaced, added or removed (theory, 6; [far_distances] in
-    extremes.py). *)
+    variance_bounds.py). *)
 From Coq Require Import Reals Lra Lia List ZArith ZifyNat.
 From DP Require Import Constants Laws HazardRelease OutputBounds MeanLoss OrderStatistics Variance AddRemove TwoSums.
 Import ListNotations.

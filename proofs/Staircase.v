@@ -1,5 +1,5 @@
-(** Staircase noise on the whole numbers, clamped to 0, ..., M, and how it is drawn ([Staircase] in geometric.py,
-    [GeometricLaw] in geometric.py, [staircase] in _random.py). *)
+(** Staircase noise on the whole numbers, clamped to 0, ..., M, and how it is drawn ([Staircase] in _laws.py,
+    [GeometricLaw] in _laws.py, [staircase] in _random.py). *)
 From Coq Require Import Reals Lra Lia List ZArith.
 From Coquelicot Require Import Coquelicot.
 From DP Require Import Laws Geometric.

@@ -1,5 +1,5 @@
 (** Noise on two sums that one record moves by as much together as it moves their whole: means, and both stages of
-    the default, with a private number of records (theory, 7; [ratio_sums] in noisy_sums.py, [SumsLaw] in
+    the default, with a private number of records (theory, 7; [ratio_sums] in output_bounds.py, [SumsLaw] in
     geometric.py). *)
 From Coq Require Import Reals Lra Lia List ZArith.
 From DP Require Import Constants Laws HazardRelease OutputBounds MeanLoss Variance AddRemove Lipschitz Geometric

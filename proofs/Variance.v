@@ -1,4 +1,4 @@
-(** The population variance under replace_one (theory, 1 and 3; [variance_bounds] in output_bounds.py). *)
+(** The population variance under replace_one (theory, 1 and 3; [variance_bounds] in variance_bounds.py). *)
 From Coq Require Import Reals Lra Lia List ZArith.
 From DP Require Import Constants Laws HazardRelease OutputBounds MeanLoss Least Leavings.
 Import ListNotations.

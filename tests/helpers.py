@@ -21,6 +21,7 @@ import numpy as np
 import pytest
 from hypothesis import strategies as st
 from scipy.stats import norm
+from sklearn import metrics
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 
 import dp_metrics as dp
@@ -376,10 +377,15 @@ BAD_OPTIONS = {
 """Values of public options that every metric with such an option refuses; three are tried on each metric."""
 
 
-def load_script(path: Path) -> ModuleType:
-    """Import a file that lies in no package, such as a script beside the notebooks."""
-    spec = importlib.util.spec_from_file_location(path.stem, path)
-    sys.modules[path.stem] = module = importlib.util.module_from_spec(spec)
+def objects(values: Sequence[Any]) -> np.ndarray:
+    """Return values in an array of objects, none of which NumPy takes apart."""
+    return np.fromiter(values, dtype=object, count=len(values))
+
+
+def load_script(path: Path, name: str = "") -> ModuleType:
+    """Import a file that lies in no package, such as a script beside notebooks, by this name or its own."""
+    spec = importlib.util.spec_from_file_location(name or path.stem, path)
+    sys.modules[spec.name] = module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
 
@@ -530,3 +536,19 @@ def beta_scores(n):
     rng = np.random.default_rng(0)
     y = (rng.random(n) < 0.3).astype(int)
     return y, np.where(y, rng.beta(4, 2, n), rng.beta(2, 5, n))
+
+
+def specificity_score(y, p, *, labels, average, zero_division):
+    """Return the specificity that scikit-learn's matrices of one label against the others tell."""
+    matrices = metrics.multilabel_confusion_matrix(y, p, labels=labels)
+    found, wrong = matrices[:, 0, 0], matrices[:, 0, 1]
+    if average == "micro":
+        return found.sum() / (found.sum() + wrong.sum())
+    shares = np.array([f / (f + w) if f + w else zero_division for f, w in zip(found, wrong, strict=True)])
+    weights = np.array(
+        [(y == label).sum() for label in labels] if average == "weighted" else [1] * len(labels)
+    )
+    defined = ~np.isnan(shares)
+    if average == "binary":  # of the second label
+        return shares[1]
+    return shares if average is None else np.average(shares[defined], weights=weights[defined])

@@ -285,7 +285,7 @@ def test_the_parts_of_epsilon_of_a_call_are_positive_and_add_up_to_it_exactly(ca
     options = {name: value for name, value in case.options.items() if name in case.row.options}
     if "multioutput" in case.row.options:
         options["multioutput"] = multioutput
-    query, _ = case.row.read(valid(case), options, relation=Relation.REPLACE_ONE)
+    _, query, _ = case.row.read(valid(case), options, relation=Relation.REPLACE_ONE)
     shares = query.shares or (Fraction(1, len(query.quantities)),) * len(query.quantities)
     assert len(shares) == len(query.quantities)
     assert min(shares) > 0
@@ -414,7 +414,8 @@ def test_nothing_raises_after_the_spend(case, relation):
     if settings is None:
         return
     several = [valid(case, n) for n in ((1, 2) if relation == REPLACE else (0, 1))]
-    for extreme in EXTREMES:
+    # with a private number of records bounds for all ranks take long
+    for extreme in EXTREMES if relation == REPLACE else (0.0, 5e-324, 1e200, MAX):
         data = [array.copy() for array in valid(case, 5)]
         data[-1][2] = extreme
         several.append(data)

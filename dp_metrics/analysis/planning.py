@@ -323,7 +323,7 @@ class _Records:
         return None if self._data is None else len(array_of(self._data[0]))
 
     def _read(self, data: Sequence[Any], options: Mapping[str, Any]) -> tuple[Query, Source]:
-        return self._row.read(data, options, relation=self._terms.relation)
+        return self._row.read(data, options, relation=self._terms.relation)[1:]
 
     def _of_size(self, n: int) -> tuple[Query, Source, str]:
         """Return so many records, read, and what they assume."""

@@ -20,13 +20,7 @@ from dp_metrics._html import rounded
 from dp_metrics.cli import CommandError, told_as
 from dp_metrics.cli.show import table
 from dp_metrics.cli.words import SEVERAL, add_option
-from dp_metrics.evaluation.datasets import (
-    EMBEDDED,
-    Dataset,
-    DatasetError,
-    get_dataset,
-    load_dataset,
-)
+from dp_metrics.evaluation.datasets import EMBEDDED, Dataset, DatasetError, get_dataset, load_dataset
 from dp_metrics.evaluation.engine import ERROR_CAP, ResultRow, ResultsError, Study, StudyError
 
 OUTPUT = Path("dp-metrics-output")

@@ -663,11 +663,9 @@ def type_of_floats(container: Any, array: NDArray[Any]) -> Any:
     if dtype is None and hasattr(type(container), "dtypes") and len(kinds := set(container.dtypes)) == 1:
         (dtype,) = kinds  # a data frame of one type
     dtype = getattr(dtype, "numpy_dtype", dtype)  # pandas has nullable types
-    # polars, pyarrow and torch have types of their own
-    if not isinstance(dtype, np.dtype) and hasattr(container, "__array__"):
+    if not isinstance(dtype, np.dtype):  # polars, pyarrow and torch have types of their own, a list none
         dtype = array.dtype
-    known = isinstance(dtype, np.dtype) and dtype in (np.float16, np.float32, np.float64)
-    return dtype if known else np.float64
+    return dtype if dtype in (np.float16, np.float32, np.float64) else np.float64
 
 
 def check_same_columns(names_true: Sequence[Any] | None, names_pred: Sequence[Any] | None) -> None:
@@ -891,7 +889,7 @@ def first_records(
     TypeError, ValueError
         If an argument is invalid.
     """
-    if is_all:
+    if is_all:  # a chunk without groups is refused by whoever knows of the others
         asked_of_persons(groups, max_records, equal_groups)
     codes = check_groups(groups)
     shape, records = Records.of(data, relation=relation)
@@ -900,7 +898,7 @@ def first_records(
     check_same_length({**arrays, "groups": codes}, relation=relation)
     if codes is None:
         return shape, records, None
-    limit = _MOST_RECORDS if max_records is None else check_count(max_records, "max_records", _MOST_RECORDS)
+    limit = _MOST_RECORDS if max_records is None else max_records
     rank, sizes = _places(codes)
     rows, most = np.flatnonzero(rank < limit), min(limit, int(sizes.max(initial=1)))
     persons = codes[rows]

@@ -98,8 +98,8 @@ def sorted_labels(labels: NDArray[Any], name: str = "labels") -> NDArray[Any]:
     if labels.dtype.kind != "O":
         return np.unique(labels)
     listed = labels.tolist()
-    with contextlib.suppress(TypeError, ArithmeticError):  # a signaling NaN of Decimal cannot be compared
-        first = {moment_of(label): label for label in listed[::-1]}
+    with contextlib.suppress(TypeError, ArithmeticError):  # NaN of Decimal cannot be compared
+        first = {moment_of(label): label for label in listed}
         if len({one.kind for one in first if type(one) is Moment}) < 2:
             return _as_objects([first[one] for one in sorted(first)])
     members: list[Any] = list(type(listed[0])) if isinstance(listed[0], Enum) else []

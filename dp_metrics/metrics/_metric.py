@@ -161,7 +161,7 @@ class Metric:
         release = self.release_on(Terms.of(**settings), options, data)
 
         def read() -> tuple[Query, Source, Any]:
-            shape, query, known = self._read([*data.values()], options, release.terms.relation)
+            shape, query, known = self.read([*data.values()], options, release.terms.relation)
             return query, known, {"shape": shape}
 
         return release.answer(read, lambda result: result)
@@ -194,19 +194,14 @@ class Metric:
 
     def read(
         self, data: Sequence[Any], options: Mapping[str, Any], relation: Relation
-    ) -> tuple[Query, Source]:
-        """Return the query of a call, and the source of its stats.
+    ) -> tuple[Shape, Query, Source]:
+        """Return the public form of the records of a call, its query, and the source of its stats.
 
         Raises
         ------
         TypeError, ValueError
             If the options or the records are invalid.
         """
-        return self._read(data, options, relation)[1:]
-
-    def _read(
-        self, data: Sequence[Any], options: Mapping[str, Any], relation: Relation
-    ) -> tuple[Shape, Query, Source]:
         shape, records = self.records(data, options, relation)
         query = self.planned(shape, options)
         return shape, query, query.read(records)

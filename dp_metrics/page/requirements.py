@@ -256,10 +256,16 @@ def needed_releases(public: PageForm, plan: EvaluationPlan) -> frozenset[str]:
     Raises
     ------
     RequirementError
-        If a requirement is of no number of this page; nothing is spent yet.
+        If a requirement is of no number of this page, with what the page leaves out, and why; nothing is
+        spent yet.
     """
     numbers = {one.name: one for one in numbers_of(rehearsed(public, plan))}
-    needed = {numbers[name].release for name in expanded(numbers, public.setting.requirements)}
+    try:
+        asked = expanded(numbers, public.setting.requirements)
+    except RequirementError as error:
+        left_out = " ".join(f"Not told: {one.about}. {one.why}" for one in plan.left_out)
+        raise RequirementError(f"{error} {left_out}".strip()) from None
+    needed = {numbers[name].release for name in asked}
     return frozenset(needed | {MEDIAN_LIMITS} if "median error" in needed else needed)
 
 

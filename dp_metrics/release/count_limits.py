@@ -824,6 +824,7 @@ def _lower_limit(ratio: NoisyRatio, table: NoiseTable, miss: float, *, is_alone:
         return 0.0
     chance = _chance(table.law, ratio.slack, rho, s)
     wanted = float(ndtri(goal))
+    spread = math.sqrt(first * abs(rho * (1 - rho)) + deviation**2 + 1.0)
 
     def limit(size: Sizes, start: float, high: float) -> float:
         """Return the largest p up to `high` with F_N(p) <= goal, or less by _CLOSE; look near the start.
@@ -836,24 +837,23 @@ def _lower_limit(ratio: NoisyRatio, table: NoiseTable, miss: float, *, is_alone:
 
         if beyond(0.0) > 0.0:
             return 0.0
-        if beyond(high) <= 0.0:
-            return high
-        low, p, before, value = 0.0, start, math.nan, math.nan
-        slope = float(size[0]) / math.sqrt(size[0] * p * (1 - p) + deviation**2)
+        low, end, p, before, value = 0.0, high, start, math.nan, math.nan
+        slope = float(size[0]) / spread
         for step in range(_HALVINGS):
             last, value = value, beyond(p)
             low, high = (low, p) if value > 0.0 else (p, high)
             if step and before != p:
                 slope = (value - last) / (p - before)
             move = -value / slope if 0.0 < slope < math.inf else math.inf
-            if high - low <= _CLOSE or (p == low and move <= _CLOSE):
+            if high - low <= _CLOSE or (step and p == low and move <= _CLOSE):
                 break
             before, p = p, p + move - _CLOSE / 2
             if step >= _SECANTS or not low < p < high:
                 p = (low + high) / 2
-        return low
+        return end if high == end and beyond(end) <= 0.0 else low
 
-    lower = limit(sizes[:1], ratio.a / max(total, ratio.a + 1), 1.0)
+    near = rho + (s + wanted * spread) / max(first, 1)  # by the normal approximation
+    lower = limit(sizes[:1], near if 0.0 < near < 1.0 else 0.5, 1.0)
     for block in np.array_split(sizes, -(-sizes.size // _SIZES)):
         while lower > 0.0:
             chances = chance(block, lower)
@@ -869,11 +869,12 @@ def _chance(table: Floats, slack: int, rho: float, s: float) -> Callable[[Sizes,
     width = 2 * slack + 1
     tail, first = _tail_of_combination(table, np.arange(table.shape[0]) - table.shape[0] // 2, rho)
     within = slack * (abs(1 - rho) + abs(rho))  # a combination exceeds that of middles by this at most
+    fine = _FINE / width
 
     def chance(sizes: Sizes, p: float) -> Floats:
         x, law = _binomial_laws(sizes + width - 1, p)
-        beyond = (s + rho * sizes[:, np.newaxis] - x - within) / width
-        needed = (beyond * _FINE + (1e-6 - first)).astype(np.int64)
+        beyond = (s + rho * sizes - within) * fine + (1e-6 - first)
+        needed = (beyond[:, np.newaxis] - x * fine).astype(np.int64)
         chances: Floats = np.einsum("ij,ij->i", law, tail.take(needed, mode="clip"))
         return chances
 
@@ -920,8 +921,11 @@ def _binomial_laws(sizes: Sizes, p: float) -> tuple[Floats, Floats]:
     if big - int(sizes[0]) >= sizes.size or law[0, : int(sizes[0]) + 1 - first].min(initial=1.0) < _TINIEST:
         return x, laws(sizes)
     # with one record less a count is (n - x) / (n (1 - p)) times as likely
-    more = sizes[:0:-1, np.newaxis]
-    return x, np.cumprod(np.vstack([law, (more - x) / (more * (1 - p))]), axis=0)[::-1]
+    more, found = sizes[:0:-1, np.newaxis], np.empty((sizes.size, x.size))
+    np.subtract(more, x, out=found[1:])
+    found[0] = law
+    found[1:] /= more * (1 - p)
+    return x, np.cumprod(found, axis=0, out=found)[::-1]
 
 
 def _box_limit(ratio: NoisyRatio, miss: float) -> float:

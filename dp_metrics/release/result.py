@@ -392,13 +392,12 @@ class Result(HtmlRepr, Generic[Value_co]):
         """The guarantee in the words of the OpenDP Deployments Registry."""
         if self.is_repeatable:
             return None
-        told = deployment(self.noises, self.epsilon, self.neighboring)
-        if told is None or not self._is_of_persons:
-            return told
-        most = self.released.most_records
-        details = _OF_PERSONS.format(f", up to {most}," if most > 1 else "")
-        loss = {**told["privacy_loss"], "privacy_unit": "person", "privacy_unit_details": details}
-        return {**told, "privacy_loss": loss}
+        unit = {"privacy_unit": "record", "privacy_unit_details": _UNITS[self.neighboring]}
+        if self._is_of_persons:
+            most = self.released.most_records
+            details = _OF_PERSONS.format(f", up to {most}," if most > 1 else "")
+            unit = {"privacy_unit": "person", "privacy_unit_details": details}
+        return deployment(self.noises, self.epsilon, _UNPROTECTED[self.neighboring], unit)
 
     @property
     def _is_of_persons(self) -> bool:
@@ -724,7 +723,9 @@ def drawn_by(noises: Iterable[Noise]) -> str:
 _OF_THIS_PACKAGE = "dp_metrics."
 
 
-def deployment(noises: Sequence[Noise], epsilon: float, neighboring: str) -> Mapping[str, Any] | None:
+def deployment(
+    noises: Sequence[Noise], epsilon: float, unprotected: str, unit: Mapping[str, str]
+) -> Mapping[str, Any] | None:
     """Return the fields of the OpenDP Deployments Registry that a release determines, for its result.
 
     The names and the values "Pure DP" and "Central" are those of ``schemas/deployments-schema.yaml`` in its
@@ -748,13 +749,9 @@ def deployment(noises: Sequence[Noise], epsilon: float, neighboring: str) -> Map
         "dp_variant": {
             "variant_name": "Pure DP",
             "data_domain": f"Test sets of records, each valid on its own, given the model and {_ARGUMENTS}",
-            "unprotected_quantities": _UNPROTECTED[neighboring],
+            "unprotected_quantities": unprotected,
         },
-        "privacy_loss": {
-            "privacy_unit": "record",
-            "privacy_unit_details": _UNITS[neighboring],
-            "privacy_parameters": {"epsilon": epsilon},
-        },
+        "privacy_loss": {**unit, "privacy_parameters": {"epsilon": epsilon}},
         "deployment_model": {"model_name": "Central"},
         "accounting": {
             "composition": "Sequential: epsilon is the sum over all that this result holds. Other releases "

@@ -56,9 +56,3 @@ def test_a_room_is_a_folder_with_all_that_is_below_it(counting, tmp_path):
         "dp_metrics": (3, 9, 2),
         "docs": (0, 0, 1),
     }
-
-
-def test_finished_studies_leave_the_benchmarks(counting):
-    assert (
-        counting.size(counting.below(ROOT / "benchmarks")).code <= 2_600
-    )  # with what makes tables and a picture of the documentation

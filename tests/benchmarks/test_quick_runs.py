@@ -61,3 +61,10 @@ def test_pages_of_all_tasks_are_off_by_less_than_one(tmp_path):
     rows = list(csv.DictReader((line.strip() for line in lines), skipinitialspace=True))
     assert [row["epsilon"] for row in rows] == ["0.3", "1", "3"] * 2
     assert all(float(error) < 1 for row in rows for error in row["recall"].split(" / "))
+
+
+def test_a_floor_is_lower_than_the_release_above_it():
+    rows = [line.split("|")[1:-1] for line in printed("floors.py").splitlines() if line.startswith("| 1,000")]
+    assert len(rows) == 3
+    for *_, passes, few, release, _aim in rows:
+        assert 0 < float(passes) < float(few) < float(release) * 1.5

@@ -8,7 +8,9 @@ import pytest
 import sklearn.datasets
 from helpers import new_session, seeded, system_of
 
+import dp_metrics as dp
 from dp_metrics.cli.main import main
+from dp_metrics.release.released import Interval
 
 
 @pytest.fixture(autouse=True)
@@ -50,6 +52,18 @@ def refused(run):
     return refused
 
 
+def told(released):
+    """Return what JSON has to tell of what a function released."""
+    if isinstance(released, dp.PrivateMetricFrame):
+        sizes = released.group_sizes or {}
+        return {"overall": released.overall, "membership": released.membership} | {
+            "by_group": [(value, sizes.get(group)) for group, value in released.by_group.items()]
+        }
+    if isinstance(released, Interval):
+        return {name: getattr(released, name) for name in ("lower", "upper", "estimate", "about")}
+    return json.loads(released.to_json())
+
+
 @pytest.fixture
 def same(run):
     """Return what checks that a command tells as JSON what a function gives with the same noise."""
@@ -59,8 +73,9 @@ def same(run):
             shown = json.loads(run(*argv, "--json").out)
         with system_of(seeded()):
             result = function()
-        wanted = json.loads(result.to_json())
-        assert {name: shown[name] for name in wanted} == wanted
+        wanted = told(result)
+        found = shown | {"by_group": [(one["value"], one["size"]) for one in shown.get("by_group", ())]}
+        assert {name: found[name] for name in wanted} == wanted
         return shown, result
 
     return same
@@ -80,15 +95,22 @@ def write():
 
 @pytest.fixture
 def people(write):
-    """Return 1,500 records of two models, of labels, probabilities and losses, which a file holds."""
+    """Return 1,500 records of several models, of labels, scores, targets and losses, which a file holds."""
     rng, n, words = np.random.default_rng(1), 1500, np.array(["well", "ill"])
     y = rng.integers(0, 2, n)
     a, b = (np.where(rng.random(n) < wrong, 1 - y, y) for wrong in (0.1, 0.3))
-    p, q = (np.clip(y * 0.6 + 0.2 + spread * rng.normal(size=n), 0.01, 0.99) for spread in (0.05, 0.1))
-    of_words = {"truth": words[y], "left": words[a], "right": words[b]}
-    groups = {"sex": rng.choice(["f", "m"], n), "ward": rng.integers(1, 3, n)}
-    groups |= {"person": [f"p{at // 3}" for at in range(n)]}
-    numbers = {"y": y, "a": a, "b": b, "p": p, "q": q, "notp": 1 - p, "notq": 1 - q}
-    made = pd.DataFrame({**numbers, **of_words, **groups, "loss": rng.exponential(0.2, n)})
+    p, q, s = (
+        np.clip(y * gap + 0.5 - gap / 2 + noise * rng.normal(size=n), 0.01, 0.99)
+        for gap, noise in ((0.6, 0.05), (0.6, 0.1), (0.4, 0.2))
+    )
+    dose, person = rng.lognormal(3, 0.5, n), np.arange(n) // 3
+    made = pd.DataFrame(
+        {"y": y, "a": a, "b": b, "p": p, "q": q, "s": s, "notp": 1 - p, "notq": 1 - q, "flag": y == 1,
+         "truth": words[y], "left": words[a], "right": words[b], "sex": rng.choice(["f", "m"], n),
+         "ward": rng.integers(1, 3, n), "old": rng.integers(0, 2, n) == 1,
+         "person": [f"p{at}" for at in person], "w": rng.uniform(0.5, 2, n), "loss": rng.exponential(0.2, n),
+         "dose": dose, "guess": dose * rng.lognormal(0, 0.2, n), "rough": dose * rng.lognormal(0, 0.4, n)}
+    )  # fmt: skip
     write("data.csv", made)
+    write("data.parquet", made)
     return made

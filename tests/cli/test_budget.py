@@ -2,7 +2,6 @@
 
 import json
 from fractions import Fraction
-from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -13,7 +12,6 @@ import dp_metrics as dp
 from dp_metrics.cli import files
 from dp_metrics.cli.files import Predictions
 
-N = 1500
 PAID = ("--budget", "b.sqlite")
 MAE = ("score", "data.csv", "--metric", "mae", "--y-true", "y", "--y-pred", "a")
 MODELS = ("compare", "data.csv", "--y-true", "y", "--pred-a", "a", "--pred-b", "b", "--epsilon", "1/3")
@@ -82,65 +80,6 @@ def test_thirds_use_a_budget_up(people, run, refused):
     assert shown.startswith("private_compare (epsilon 0.3333333333333333, 1,500 records, replace one); ")
     assert "; epsilon left 0\n" in shown
     assert "only 0.0 remains" in refused(*MODELS, *PAID)
-
-
-PAGE = ("evaluate", "data.csv", "--y-true", "y", "--y-pred", "a", "--labels", "0", "1")
-BY_TWO = ("--sensitive", "sex", "ward", "--group-labels", "m", "f", "--group-labels", "1", "2")
-# A command, and the function that asks the same question.
-BOUGHT = {
-    "score": ((*MAE, "--epsilon", "1/3"), lambda d: partial(dp.private_mae, d.y, d.a)),
-    "by group": (
-        (*MAE, "--epsilon", "1/3", *BY_TWO),
-        lambda d: partial(
-            dp.PrivateMetricFrame, metrics="mae", y_true=d.y, y_pred=d.a,
-            sensitive_features=d[["sex", "ward"]], group_labels=[["m", "f"], [1, 2]],
-        ),
-    ),
-    "compare persons": (
-        (*MODELS, "--groups", "person"),
-        lambda d: partial(dp.private_compare, d.y, d.a, d.b, groups=d.person),
-    ),
-    "interval": (
-        ("interval", "data.csv", "--column", "loss", "--max-loss", "1", "--epsilon", "1/3"),
-        lambda d: partial(dp.private_mean_interval, d.loss, max_loss=1),
-    ),
-    "quantile": (
-        ("interval", "data.csv", "--column", "loss", "--quantile", "0.5", "--epsilon", "1/3"),
-        lambda d: partial(dp.private_quantile_interval, d.loss, 0.5),
-    ),
-    **{
-        suffix: (
-            (*PAGE, "--epsilon", "1/3", "--output", f"page.{suffix}"),
-            lambda d: partial(dp.private_evaluate, d.y, d.a, labels=[0, 1]),
-        )
-        for suffix in ("html", "md", "json")
-    },
-}  # fmt: skip
-
-
-@pytest.mark.gate
-@pytest.mark.parametrize("case", BOUGHT)
-def test_a_name_is_bought_once_and_then_no_private_cell_is_looked_at(case, people, write, run, refused):
-    argv, function = BOUGHT[case]
-    paid = (*PAID, "--total", 1, "--spend-name", "week 47")
-    first, page = run(*argv, *paid).out, Path(argv[-1])
-    written = page.read_bytes() if case in ("html", "md", "json") else None
-    spoilt = people.assign(y="Zaphod987", a="", b="Zaphod987", p=None, loss=None, sex="x", ward=0)
-    write("data.csv", spoilt)
-    again = run(*argv, *paid)
-    assert again.out == first
-    assert written is None or page.read_bytes() == written
-    assert "'week 47' was stored on" in again.err
-    assert "records and predictions were not read" in again.err or written is not None
-    other = ("score", "data.csv", "--metric", "mse", *MAE[4:], "--epsilon", "1/3")
-    assert "another question" in refused(*other, *paid)
-    write("data.csv", spoilt[1:])
-    assert f"number of records was {N} and is {N - 1}" in refused(*argv, *paid)
-    budget = opened()
-    assert [(one.spend_name, one.epsilon) for one in budget.history] == [("week 47", 1 / 3)]
-    with pytest.warns(dp.exceptions.StoredReleaseWarning):
-        function(people)(epsilon=Fraction(1, 3), accountant=budget, spend_name="week 47")
-    assert budget.spent == 1 / 3
 
 
 @pytest.mark.parametrize("column", ["sample_weight", "groups"])

@@ -3,34 +3,18 @@
 import json
 from pathlib import Path
 
-import numpy as np
-import pandas as pd
 import pytest
 from helpers import loop_over
 
 import dp_metrics as dp
 
-N = 2000
-PAGE, SCORES = "evaluate people.csv", "--y-true truth --y-score p --labels well ill --pos-label ill"
+PAGE, SCORES = "evaluate data.csv", "--y-true truth --y-score s --labels well ill --pos-label ill"
 GROUPS = "--sensitive sex ward --group-labels f m --group-labels 1 2"
 OF_SCORES = f"{PAGE} {SCORES}".split()
 AS_JSON = ("--output", "page.json")  # without pictures, which take their time
 
 
-@pytest.fixture(autouse=True)
-def people(write):
-    rng = np.random.default_rng(1)
-    y, words = rng.integers(0, 2, N), np.array(["well", "ill"])
-    p = np.clip(y * 0.4 + 0.3 + 0.2 * rng.normal(size=N), 0.01, 0.99)
-    dose = rng.lognormal(3, 0.5, N)
-    made = pd.DataFrame(
-        {"truth": words[y], "p": p, "q": rng.random(N), "y": y, "pred": (p > 0.5).astype(int),
-         "other": rng.integers(0, 2, N), "notp": 1 - p,
-         "sex": np.array(["f", "m"])[rng.integers(0, 2, N)], "ward": rng.integers(1, 3, N),
-         "dose": dose, "guess": dose * rng.lognormal(0, 0.2, N), "rough": dose * rng.lognormal(0, 0.4, N)}
-    )  # fmt: skip
-    write("people.csv", made)
-    return made
+pytestmark = pytest.mark.usefixtures("people")
 
 
 def written():
@@ -39,7 +23,7 @@ def written():
 
 @loop_over(("crossed", "by"), [("true", "by group"), ("false", "by feature 1")])
 def test_several_features_are_called_as_their_columns(crossed, by, run):
-    words = f"{PAGE} --y-true y --y-pred pred --labels 0 1 {GROUPS} --crossed {crossed} --epsilon 8"
+    words = f"{PAGE} --y-true y --y-pred a --labels 0 1 {GROUPS} --crossed {crossed} --epsilon 8"
     shown = run(*words.split(), *AS_JSON).out
     assert {"recall difference by sex", "recall difference by ward", "recall in 'f'"} <= {*written()}
     assert ("recall in 'f' and 1" in written()) == (crossed == "true")
@@ -56,7 +40,7 @@ def test_several_features_are_called_as_their_columns(crossed, by, run):
             {"labels by group", "scores", "scores by group", "loss", "comparison"},
         ),
         (
-            "--y-true y --y-pred pred --labels 0 1 --baseline other",
+            "--y-true y --y-pred a --labels 0 1 --baseline b",
             {"labels", "comparison"},
         ),
         ("--y-true y --y-proba notp p --labels 0 1", {"labels", "scores", "loss"}),
@@ -78,7 +62,7 @@ def test_numbers_are_those_of_the_function(people, run):
     run(*OF_SCORES, "--epsilon", 1e6, *AS_JSON)
     page = written()
     exact = dp.private_evaluate(
-        people.truth.to_numpy(), y_score=people.p.to_numpy(), labels=["well", "ill"], pos_label="ill",
+        people.truth.to_numpy(), y_score=people.s.to_numpy(), labels=["well", "ill"], pos_label="ill",
         epsilon=1e6, split=dict.fromkeys(page.released, 1),
     )  # fmt: skip
     expected = {name: one.value for name, one in exact.items()}
@@ -127,7 +111,7 @@ def test_json_is_all_of_it(run, refused):
 
 
 def test_a_refused_page_leaves_no_file_and_harms_none(refused):
-    words = *f"{PAGE} --y-true truth --y-pred pred --labels 0 1 --epsilon 1".split(), "--output"
+    words = *f"{PAGE} --y-true truth --y-pred a --labels 0 1 --epsilon 1".split(), "--output"
     before = {path.name for path in Path().iterdir()}
     refused(*words, "refused.json")
     assert {path.name for path in Path().iterdir()} == before

@@ -151,6 +151,7 @@ def test_version(capsys):
 
 def test_options_are_those_of_the_functions(capsys):
     told = {
+        "score --metric quantile": "--column COL [COL ...] One finite number per record --q VALUE Which",
         "compare": "The loss of one record (default: zero_one)",
         "interval": "The quantile, strictly between 0 and 1: 0.5 for the median",
         "evaluate": "Whether targets or labels are predicted, where nothing else says so",
@@ -158,5 +159,5 @@ def test_options_are_those_of_the_functions(capsys):
     }
     for command, sentence in told.items():
         with pytest.raises(SystemExit, match="0"):
-            main([command, "--help"])
+            main([*command.split(), "--help"])
         assert sentence in " ".join(capsys.readouterr().out.split())

@@ -100,12 +100,9 @@ def test_predictions_in_the_format_of_meds_make_a_page_of_persons(meds, tmp_path
     assert value_of(found, "roc auc") > 0.8
 
 
-def test_a_file_of_meds_may_lack_one_of_the_predictions(meds):
+def test_a_file_of_meds_may_lack_one_of_the_predictions_and_a_named_column_is_taken_instead(meds):
     meds(MEDS.drop(columns="predicted_boolean_value"))
     meds(MEDS.drop(columns="predicted_boolean_probability"), "--labels", 0, 1)
-
-
-def test_a_column_that_is_named_is_taken_instead(meds):
     found = meds(MEDS.assign(predicted_boolean_value=None, other=1 - RISK), "--y-score", "other")
     assert value_of(found, "roc auc") < 0.5
 

@@ -8,7 +8,6 @@ from functools import partial
 from unittest import mock
 
 import numpy as np
-import pandas as pd
 import pyarrow as pa
 import pytest
 from cases import CASES, KINDS, cases_where
@@ -25,10 +24,9 @@ from dp_metrics.mechanisms import MECHANISMS
 from dp_metrics.metrics import FUNCTIONS
 from dp_metrics.release.result import Result
 
-OF_LABELS = ("--y-true", "y", "--y-pred", "p", "--epsilon", "1")
+OF_LABELS = ("--y-true", "y", "--y-pred", "a", "--epsilon", "1")
 ACCURACY = ("score", "data.csv", "--metric", "accuracy", *OF_LABELS)
 BY_SEX = ("--sensitive", "sex", "--group-labels", "m", "f")
-BY_TWO = ("--sensitive", "sex", "ward", *BY_SEX[2:], "--group-labels", "1", "2")
 SHORT = "classification report", "mae, 2 outputs"  # which print more than a number
 
 
@@ -71,7 +69,7 @@ LIMITED = [("mae", name, {"bounds": (0, 4)}, "replace_one") for name in MECHANIS
 @loop_over("epsilon", [1.0, 0.02])  # the second needs more than the usual capacity
 def test_mechanisms_give_the_bits_of_the_function(metric, mechanism, options, relation, epsilon, write, same):
     y = np.abs(np.random.default_rng(5).standard_t(3, 20_000 if epsilon < 1 else 3000))
-    path = write("data.parquet", {"y": y, "p": np.zeros_like(y)})
+    path = write("data.parquet", {"y": y, "a": np.zeros_like(y)})
     settings = {"mechanism": mechanism, "neighboring": relation}
     words = ["--mechanism", mechanism, "--neighboring", relation, *typed_options(options)]
     argv = ["score", path, "--metric", metric, *OF_LABELS[:4], "--epsilon", epsilon, *words]
@@ -89,71 +87,23 @@ def test_what_a_summary_knows_is_never_held_whole(name, write, run):
     assert whole.called != (kind_of(case.row) in ("mean", "confusion", "scores"))
 
 
-N = 2000
-
-
 @pytest.fixture(params=["csv", "parquet"])
-def file(request, people, write):
-    return write(f"people.{request.param}", people)
+def file(request, people):
+    return f"data.{request.param}"
 
 
-@pytest.fixture
-def people():
-    rng = np.random.default_rng(2)
-    y, wrong = rng.integers(0, 2, N), rng.random(N) < 0.1
-    groups = {"sex": rng.choice(["f", "m"], N), "ward": rng.integers(1, 3, N), "old": rng.random(N) < 0.5}
-    of_each = {"w": rng.uniform(0.5, 2, N), "id": rng.integers(0, 300, N), "flag": y == 1}
-    return pd.DataFrame({"y": y, "p": np.where(wrong, 1 - y, y), "x": rng.random(N), **groups, **of_each})
-
-
-@pytest.mark.usefixtures("small_chunks")
-def test_weights_persons_and_truth_values(file, people, same):
-    release, weights = dp.with_result(dp.private_accuracy_score), {"sample_weight": people.w}
-    for true, words, options in (
-        ("y", ["--sample-weight", "w", "--groups", "id"], {**weights, "groups": people.id}),
-        ("y", ["--sample-weight", "w"], weights),
-        ("y", ["--groups", "sex"], {"groups": people.sex}),
-        ("flag", ["--spend-name", "one"], {"spend_name": "one"}),
-    ):
-        argv = ["score", file, *ACCURACY[2:4], "--y-true", true, *OF_LABELS[2:], *words]
-        same(argv, partial(release, people[true], people.p, epsilon=1.0, **options))
-
-
-FRAMES = [
-    (BY_SEX, "sex", ["m", "f"], ()),
-    (
-        ("--sensitive", "sex", "ward", "old", *BY_TWO[3:], "--group-labels", "0", "1"),
-        ["sex", "ward", "old"], [["m", "f"], [1, 2], [0, 1]], (),
-    ),
-    ((*BY_SEX, "--groups", "id", "--max-records", "3"), "sex", ["m", "f"], ("groups", "max_records")),
-]  # fmt: skip
-
-
-@loop_over(("argv", "columns", "labels", "persons"), FRAMES)
-def test_groups_have_the_bits_of_the_frame_and_its_limits(argv, columns, labels, persons, file, people, run):
-    asked = ("score", file, "--metric", "recall", *OF_LABELS, *argv, "--confidence", "0.9", "--json")
-    of_limits = ("--interval", "people") if columns == "sex" and not persons else ()
-    with system_of(seeded()):
-        shown = json.loads(run(*asked, *of_limits).out)
-    of_persons = {name: {"groups": people.id, "max_records": 3}[name] for name in persons}
-    want = dp.PrivateMetricFrame(
-        metrics="recall", y_true=people.y, y_pred=people.p, group_labels=labels, epsilon=1.0,
-        sensitive_features=people.astype({"old": int})[columns], random_state=seeded(), **of_persons,
-    )  # fmt: skip
-    assert shown["overall"] == want.overall
-    for one, group in zip(shown["by_group"], want.by_group, strict=True):
-        assert one["group"] == (list(group) if isinstance(group, tuple) else group)
-        assert (one["value"], one["size"]) == (want.by_group[group], want.group_sizes[group])
-    if of_limits:
-        limits = want.population_interval(confidence=0.9)
-        gap = want.population_interval(of="difference", confidence=0.9)
-        of_all = want.population_interval(of="overall", confidence=0.9)
-        told = (*shown["by_group"], shown["overall_limits"], shown["difference"])
-        found = [one["population_interval"] for one in told]
-        assert [(one["lower"], one["upper"]) for one in found] == [
-            *map(tuple, (*limits.values(), of_all, gap))
-        ]
-        assert shown["difference"]["value"] == want.difference()
+def test_the_limits_of_groups_are_those_of_the_frame(file, people, same):
+    asked = ("score", file, *ACCURACY[2:], *BY_SEX, "--confidence", "0.9", "--interval", "people")
+    shown, frame = same(asked, lambda: dp.PrivateMetricFrame(
+        metrics="accuracy", y_true=people.y, y_pred=people.a, group_labels=["m", "f"], epsilon=1.0,
+        sensitive_features=people.sex,
+    ))  # fmt: skip
+    limits = partial(frame.population_interval, confidence=0.9)
+    told = (*shown["by_group"], shown["overall_limits"], shown["difference"])
+    assert [(one["population_interval"]["lower"], one["population_interval"]["upper"]) for one in told] == [
+        *map(tuple, (*limits().values(), limits(of="overall"), limits(of="difference")))
+    ]
+    assert shown["difference"]["value"] == frame.difference()
 
 
 def test_what_is_printed_for_groups(file, run):
@@ -171,7 +121,7 @@ def test_what_is_printed_for_groups(file, run):
 def test_limits_are_those_of_the_result_and_cost_nothing(file, people, run, same):
     kinds = ("people", "noise", "sure")
     asked = ("score", file, *ACCURACY[2:], "--confidence", "0.8", "--interval", *kinds)
-    release = partial(dp.with_result(dp.private_accuracy_score), people.y, people.p, epsilon=1)
+    release = partial(dp.with_result(dp.private_accuracy_score), people.y, people.a, epsilon=1)
     shown, result = same(asked, release)
     for name, interval in (
         ("noise_interval", result.noise_interval(0.8)),
@@ -194,7 +144,7 @@ def test_limits_are_those_of_the_result_and_cost_nothing(file, people, run, same
 
 def test_limits_that_there_are_none_of_or_that_fail_lose_no_number(file, run, monkeypatch):
     paid = ("--budget", "b.sqlite", "--total", "1", "--spend-name", "mse")
-    mse = ("score", file, "--metric", "mse", "--y-true", "y", "--y-pred", "x", "--epsilon", "1", *paid)
+    mse = ("score", file, "--metric", "mse", "--y-true", "y", "--y-pred", "q", "--epsilon", "1", *paid)
     shown = run(*mse, "--interval", "people")
     assert shown.out.startswith("private_mse = ")
     assert shown.err.startswith("dp-metrics: warning: no limits of the kind 'people': private_mse tells no")
@@ -215,7 +165,7 @@ def test_limits_that_there_are_none_of_or_that_fail_lose_no_number(file, run, mo
 
 
 def test_what_must_not_be_concluded_is_told_beside_the_number(write, run):
-    path = write("data.csv", {"y": [0, 1] * 50, "p": [0.4, 0.6] * 50})
+    path = write("data.csv", {"y": [0, 1] * 50, "a": [0.4, 0.6] * 50})
     asked = ("score", path, "--metric", "expected_calibration_error", *OF_LABELS[:4], "--epsilon")
     assert "Mostly noise: limits of its noise are " in run(*asked, 0.2).out
     assert "Mostly noise" not in run(*asked, 5).out
@@ -225,7 +175,7 @@ def test_what_must_not_be_concluded_is_told_beside_the_number(write, run):
 
 
 def test_names_and_labels_that_the_terminal_cannot_show_lose_no_release(write, monkeypatch):
-    path = write("data.csv", {"y": [1, 0] * 500, "p": [1, 0] * 500, "sex": ["f\u00e9", "m"] * 500})
+    path = write("data.csv", {"y": [1, 0] * 500, "a": [1, 0] * 500, "sex": ["f\u00e9", "m"] * 500})
     dp.PrivacyAccountant(1, "b.sqlite").spend(0.5, "caf\u00e9")
     for argv, shown in (
         (["score", path, *ACCURACY[2:], *BY_SEX[:2], "--group-labels", "f\u00e9", "m"], b"f\\xe9"),
@@ -256,7 +206,7 @@ def test_a_million_rows_in_the_memory_of_a_few_chunks(run, kind):
     rng, peaks, path = np.random.default_rng(0), [], f"data.{kind}"
     for n in (1_000_000, 2_000_000):
         y = rng.normal(size=n)
-        columns = {"y": y, "p": y + rng.normal(size=n), "other": rng.integers(0, 10**6, n)}
+        columns = {"y": y, "a": y + rng.normal(size=n), "other": rng.integers(0, 10**6, n)}
         # ten times as fast as `write`
         {"csv": write_csv, "parquet": write_table}[kind](pa.table(columns), path)
         before = pa.total_allocated_bytes()

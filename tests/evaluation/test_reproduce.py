@@ -59,8 +59,12 @@ def test_from_data_to_pictures_and_a_page(small, capsys):
     assert {"dp_metrics", "numpy", "scikit-learn", "xgboost"} <= {
         part.partition("=")[0] for part in rows[0].versions.split(";")
     }
+    path = small / "out" / "results.csv"
+    path.write_bytes(path.read_bytes()[:-5])
     assert main(["reproduce", "--report", "out"]) == 0
-    assert capsys.readouterr().out == "out/report.html\n"
+    shown = capsys.readouterr()
+    assert shown.out == "out/report.html\n"
+    assert f"line {len(rows) + 1} is incomplete" in shown.err
 
 
 @pytest.mark.slow
@@ -116,6 +120,9 @@ def test_output_is_looked_at_before_training(small, capsys, monkeypatch):
     (small / "out").mkdir()
     (small / "out" / "results.csv").write_text("something else\n")
     assert "line 1 is not the header" in failure(capsys)
+    assert main(["reproduce", "--report", "."]) == 2
+    said = capsys.readouterr().err
+    assert "there are no results in results.csv; make some with: dp-metrics reproduce" in said
 
 
 def test_the_default_data_sets_are_those_of_the_paper_without_cifar_where_torch_is_not(

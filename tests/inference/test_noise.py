@@ -10,7 +10,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from helpers import loop_over, seeded
+from helpers import loop_over, seeded, specificity_score
 from hypothesis import given, settings, strategies as st
 from sklearn import metrics as sk
 
@@ -56,14 +56,6 @@ def test_a_result_tells_its_limits_after_a_pickle_too_and_holds_no_records(name,
     assert str(pickle.loads(copied).noise_interval()) == str(result.noise_interval())
 
 
-def specificity(true, pred, labels, average, zero_division):
-    """Return the recalls of two labels, each as the specificity of the other; or that of all labels."""
-    if average == "micro":
-        return 1 - np.mean(true != pred) / (len(labels) - 1)
-    recalls = sk.recall_score(true, pred, labels=labels, average=None, zero_division=zero_division)
-    return {"binary": recalls[0], "macro": recalls.mean(), None: recalls[::-1]}[average]
-
-
 def rarity(ratio, a, b):
     """Return how likely noise that raises the exact ratio a / (a + b) as much as this, or more, is."""
     table, t = ratio.table().law, a / (a + b) if a + b else 0.0
@@ -106,7 +98,7 @@ def test_metrics_of_labels_lie_between_their_limits_unless_the_noise_is_rare(siz
             for ratio, two in zip(ratios, exact, strict=True)
         )
     lower, upper, _ = metric.limits((moved,), released, 0.2)
-    exact = getattr(sk, function, specificity)(true, pred, **options)
+    exact = getattr(sk, function, specificity_score)(true, pred, **options)
     if inside:
         assert np.all(lower <= np.asarray(exact) + 1e-12)
         assert np.all(exact <= np.asarray(upper) + 1e-12)

@@ -9,7 +9,7 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
-from helpers import bits, loop_over, messages, seeded
+from helpers import bits, loop_over, messages, objects, seeded
 
 import dp_metrics as dp
 
@@ -30,10 +30,6 @@ def of_kind(kind, codes=Y):
 
 def of_both(kind):
     return of_kind(kind), of_kind(kind, P)
-
-
-def objects(values):
-    return np.fromiter(values, dtype=object, count=len(values))
 
 
 HOLDERS = {

@@ -11,7 +11,7 @@ import polars as pl
 import pyarrow as pa
 import pytest
 from cases import BAD_RECORDS, CASES, LEGAL_LABELS, valid, with_sentinel
-from helpers import NoEntropy, assert_refused, loop_over, seeded
+from helpers import NoEntropy, assert_refused, loop_over, objects, seeded
 
 import dp_metrics as dp
 
@@ -27,10 +27,6 @@ def scalars(times):
 
 def aware(times):
     return [one.replace(tzinfo=dt.UTC).astimezone(TOKYO) for one in scalars(times)]
-
-
-def objects(values):
-    return np.fromiter(values, dtype=object, count=len(values))
 
 
 def in_utc(times, unit="ns"):
@@ -151,6 +147,12 @@ def test_no_year_is_too_far(sort, finer):
     few = np.abs(counts) < 2
     assert recall(true[few], comes_round[few], epsilon=1e6) > 0.99
     assert_refused(recall, (true, comes_round), ValueError, "not in labels", epsilon=1.0)
+
+
+def test_years_that_begin_on_the_same_day_of_the_week_are_told_apart():
+    true = np.tile(np.array(["2000", "2400"], dtype="M8[Y]"), 500)
+    assert dp.private_accuracy_score(true, true.astype("M8[D]"), epsilon=1e6) > 0.99
+    assert dp.private_accuracy_score(true, true[::-1].astype("M8[D]"), epsilon=1e6) < 0.01
 
 
 def test_large_integer_labels_are_told_apart():

@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from cases import CASES, KINDS, valid
-from helpers import REFUSED, NoEntropy, frame_loss, kind_of, loop_over, messages
+from helpers import REFUSED, NoEntropy, frame_loss, kind_of, loop_over, messages, objects
 
 import dp_metrics as dp
 from dp_metrics.analysis import auditing
@@ -60,16 +60,11 @@ ODD = {
 }  # fmt: skip
 
 
-def as_objects(records):
-    """Return records as an array of objects, none of which NumPy takes apart."""
-    return np.fromiter(records, dtype=object, count=len(records))
-
-
 OBJECTS = {  # containers that hold whatever they are given
     "list": list,
     "tuple": tuple,
-    "objects": as_objects,
-    "pandas": lambda records: pd.Series(as_objects(records), dtype=object),
+    "objects": objects,
+    "pandas": lambda records: pd.Series(objects(records), dtype=object),
 }
 READERS = {
     "numbers": partial(as_numbers, name="y", relation=Relation.REPLACE_ONE),

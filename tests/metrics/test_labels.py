@@ -5,7 +5,7 @@ import math
 
 import numpy as np
 import pytest
-from helpers import loop_over, seeded, slow_but
+from helpers import loop_over, seeded, slow_but, specificity_score
 from sklearn import metrics as sk
 
 import dp_metrics as dp
@@ -42,20 +42,6 @@ def test_confusion_matrices(ask, labels):
         data, options = (y[:n], p[:n]), {"labels": labels, "normalize": normalize}
         ours = ask("confusion_matrix", *data, **options)
         np.testing.assert_allclose(ours, sk.confusion_matrix(*data, **options), atol=1e-6)
-
-
-def specificity_score(y, p, *, labels, average, zero_division):
-    """Return the specificity that scikit-learn's matrices of one label against the others tell."""
-    matrices = sk.multilabel_confusion_matrix(y, p, labels=labels)
-    found, wrong = matrices[:, 0, 0], matrices[:, 0, 1]
-    if average == "micro":
-        return found.sum() / (found.sum() + wrong.sum())
-    shares = np.array([f / (f + w) if f + w else zero_division for f, w in zip(found, wrong, strict=True)])
-    weights = np.array(
-        [(y == label).sum() for label in labels] if average == "weighted" else [1] * len(labels)
-    )
-    defined = ~np.isnan(shares)
-    return shares if average is None else np.average(shares[defined], weights=weights[defined])
 
 
 @pytest.mark.gate

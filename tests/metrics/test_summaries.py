@@ -298,17 +298,6 @@ def test_no_record_is_the_empty_set_however_it_is_said_and_refused_where_n_is_pu
             assert_same(summary.release(epsilon=1.0, random_state=seeded(), **PRIVATE_N), expected)
 
 
-def test_chunks_without_records_or_without_weight_change_nothing_with_weights():
-    weights = np.array([0, 0.5, 0, 0, 2, 0])
-    for way in WAYS.values():
-        if way.weighted:
-            data = [*way.data(6)[:-1], weights]
-            first, *others = way.pieces(data, [0, 1, 2, 2, 4])
-            for other in others:
-                first = first.merge(other)
-            assert bits_of(first) == bits_of(way.whole(data))
-
-
 @loop_over("merges", [False, True])
 @loop_over("size", [0, 1])
 def test_whether_chunks_fit_is_not_decided_by_records_where_n_is_private(size, merges):

@@ -120,6 +120,16 @@ def test_names_are_known_before_the_spend_and_what_they_need_has_more_of_epsilon
     assert budget.spent == 3
 
 
+def test_a_requirement_of_what_is_mostly_noise_is_told_what_it_takes():
+    budget = dp.PrivacyAccountant(1.0)
+    told = "'recall' is no number of this page.* true and predicted labels. With 400 records .* 600 records"
+    with pytest.raises(ValueError, match=told):
+        dp.private_evaluate(
+            Y[:400], y_score=0.5 * Y[:400], epsilon=0.1, accountant=budget, requirements="recall >= 0.5"
+        )
+    assert budget.spent == 0
+
+
 def test_each_group_has_a_verdict_and_all_share_the_miss():
     found = dp.private_evaluate(
         Y, PRED, labels=[0, 1], **OF_GROUPS, epsilon=2.0,

@@ -11,7 +11,6 @@ from helpers import loop_over
 import dp_metrics
 
 PACKAGE = Path(dp_metrics.__file__).parent
-TESTS = Path(__file__).parents[1]
 
 BASE = ("exceptions", "_html", "_packages", "_random", "inputs", "sensitivity", "mechanisms", "accounting")
 BASE = {*BASE, "quantities", "release"}
@@ -126,28 +125,8 @@ def test_no_file_imports_itself_by_way_of_others():
     TopologicalSorter(graph).prepare()  # raises CycleError
 
 
-def test_folders_stay_small():
-    assert len(list(PACKAGE.glob("*.py"))) <= 7
-    assert len([*(TESTS.parent / ".ci").iterdir()]) <= 10
-    assert sum(path.is_file() for path in TESTS.iterdir()) <= 12
-    for folder in {path.parent for path in PACKAGE.rglob("*.py")} - {PACKAGE, PACKAGE / "evaluation"}:
-        assert len(list(folder.glob("*.py"))) <= 14
-
-
-def test_files_have_names_of_their_own():
-    names = [path.name for path in PACKAGE.rglob("*.py") if path.stem not in ("__init__", "auditing")]
-    assert len({*names}) == len(names)
-
-
-def test_tests_lie_in_the_folders_of_the_package_under_names_of_their_own():
-    folders = {path.name for path in PACKAGE.iterdir() if (path / "__init__.py").is_file()}
-    files = [path.relative_to(TESTS) for path in TESTS.rglob("test_*.py")]
-    assert {path.parent.as_posix() for path in files} == {".", *folders, "benchmarks", "model", "project"}
-    assert len({path.name for path in files}) == len(files)  # pytest imports them by these names
-
-
 def test_the_guide_for_contributors_shows_every_folder():
-    guide = (TESTS.parent / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    guide = (PACKAGE.parent / "CONTRIBUTING.md").read_text(encoding="utf-8")
     shown = re.findall(r"^  (\w+)/ ", guide, flags=re.MULTILINE)
     assert sorted(shown) == sorted(path.parent.name for path in PACKAGE.glob("*/__init__.py"))
     for place, name in enumerate(shown):

@@ -191,7 +191,7 @@ def result_of(call, settings, data, outcomes, monkeypatch):
     given = {**dict.fromkeys(row.refused), **row.options, **call.options}
     _, options, _ = row.sorted_arguments({**dict.fromkeys(row.data), **given})
     release = row.release_on(Terms.of(epsilon=1.0, **call.neighboring, **settings), options)
-    query, source = row.read(data, options, relation=release.terms.relation)
+    _, query, source = row.read(data, options, relation=release.terms.relation)
     (prepared,) = release.prepare_all(query, source)
     for place, draw in enumerate(prepared.draws):
         if len(outcomes) == place:

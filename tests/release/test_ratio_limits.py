@@ -144,6 +144,19 @@ def test_limits_of_the_noise_are_those_of_the_reference():
     assert ratio_limits(noisy(40, -12), EACH, EACH)[0] == pytest.approx(0.86116, abs=1e-5)
 
 
+@loop_over(("a", "b"), [(3, 9), (40, 10), (150, 160), (2, 300)])
+@loop_over("rate", [0.1, 0.5, 40.0])
+def test_secants_find_what_halvings_do(a, b, rate):
+    def found():
+        ratio = noisy(a, b, Fraction(rate))
+        return [*ratio_limits(ratio, EACH, EACH), *edge_limits(ratio, EACH / 60)]
+
+    near = found()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(module, "_SECANTS", 0)
+        assert near == pytest.approx(found(), abs=5e-12)
+
+
 @settings(max_examples=40)
 @given(
     st.integers(-30, 200),
@@ -226,7 +239,7 @@ def test_the_box_holds_the_counts_as_rarely_left_as_promised(rate):
 
 
 def test_without_noise_they_are_clopper_and_pearsons_and_with_more_they_end():
-    for a, b in ((5, 2), (300, 40), (40_000, 100)):
+    for a, b in ((5, 2), (0, 24), (24, 0), (300, 40), (40_000, 100)):
         low, high = clopper_pearson(a, b)
         lower, upper = ratio_limits(noisy(a, b, Fraction(60)), EACH, EACH)
         assert lower <= low
