@@ -128,6 +128,9 @@ def test_no_range_speaks_of_all_people_and_models_are_not_compared():
     rows = page.to_dict()["numbers"]
     assert all(row["people"] is None for row in rows)
     assert sum(row["noise"] is not None for row in rows) > 10
+    targets = {"y_pred": SCORE, "task": "regression", "epsilon": 9.0, "dry_run": True}
+    assert "median limits" in dp.private_evaluate(Y, **targets)
+    assert "median limits" not in dp.private_evaluate(Y, **targets, groups=IDS, max_records=2)
     assert "comparison" not in page.released
     assert any("private_compare with groups=" in one.why for one in page.plan.left_out)
     assert page.check({"recall": (">=", 0.1)}).answer == "cannot tell"
@@ -203,6 +206,11 @@ def test_numbers_of_persons_speak_of_people_and_are_stored_and_required():
     assert "among all people" in page[name].population_interval().about
     with pytest.raises(ValueError, match="one person each"):
         page["recall"].population_interval()
+    part, half = page.plan["persons"], slice(page.n // 2)  # as few persons as there may be
+    few = dp.private_evaluate(
+        Y[half], y_score=SCORE[half], epsilon=part.epsilon, split={"labels": 1}, dry_run=True
+    )
+    assert part.expected_error == pytest.approx(few["labels"].expected_error, rel=0.01)
     again = type(page).from_json(page.to_json())
     assert again[name].population_interval() == page[name].population_interval()
     assert numbers(again) == numbers(page)
