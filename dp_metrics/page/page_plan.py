@@ -247,8 +247,9 @@ def divided(
         dropped = chosen[worst]
         takes = dropped.needed(of_record[worst])
         why = (
-            f"With {in_words(n)} record{'s' * (n != 1)} this part of epsilon, {float(costs[worst]):.2g}, would give mostly "
-            f"noise: it takes about {in_words(takes)} records, or {takes / n:.2g} times the epsilon."
+            f"With {in_words(n)} record{'s' * (n != 1)} this part of epsilon, {float(costs[worst]):.2g}, "
+            f"would give mostly noise: it takes about {in_words(takes)} records, or {takes / n:.2g} times "
+            "the epsilon."
         )
         if len(chosen) == 1 and dropped.without is None:
             raise ValueError(f"Nothing could be told of these records. {dropped.about}: {why}")
