@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from cases import RELATIONS
 from helpers import loop_over, slow_but
-from hypothesis import given, settings, strategies as st
+from hypothesis import example, given, settings, strategies as st
 from scipy.special import betaincinv
 from scipy.stats import binom
 
@@ -194,6 +194,7 @@ def test_rare_noise_makes_no_point_of_what_is_shown_of_people():
     st.integers(0, 30),
     st.sampled_from([None, 1]),
 )
+@example(0.05, 0.02, 12, 0, None)
 def test_what_blocks_tell_of_an_order_is_never_too_little(p, rho, s, size, rest):
     """Of 30 or fewer records, with noises in blocks of 5, for each number of records of a block."""
     ratio = noisy(0, 0, rest=rest)
