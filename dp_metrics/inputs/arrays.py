@@ -422,9 +422,9 @@ def as_vector(data: ArrayLike, name: str, *, relation: Relation = Relation.REPLA
     return array
 
 
-def check_vector(data: ArrayLike, name: str, relation: Relation = Relation.REPLACE_ONE) -> Floats:
+def check_vector(data: ArrayLike, name: str) -> Floats:
     """Return one number per record as a finite float64 array of shape (n_samples,)."""
-    return float_block(as_vector(data, name, relation=relation), name)
+    return float_block(as_vector(data, name), name)
 
 
 def loss_block(losses: NDArray[Any]) -> Floats:
@@ -729,7 +729,10 @@ def check_sample_weight(
     """
     if sample_weight is None:
         return None
-    weights = check_vector(sample_weight, "sample_weight", relation)
+    given = as_numbers(sample_weight, "sample_weight", relation=relation)
+    weights = flattened(float_block(given, "sample_weight"))
+    if weights.ndim != 1:  # in the words of scikit-learn
+        raise ValueError("Sample weights must be 1D array or scalar")
     if (weights < 0).any():
         raise ValueError("Negative values in data passed to `sample_weight`.")
     if not relation.private_n and not weights.any():
