@@ -23,7 +23,6 @@ from dp_metrics.metrics.labels.layouts import Counts, Layout, matrix_layout, rig
 from dp_metrics.metrics.scores.curve_formulas import ScoreCounts, TwoClasses, area_under_roc
 from dp_metrics.metrics.scores.table import ScoreTable, score_query
 from dp_metrics.quantities.base import get_mechanism
-from dp_metrics.quantities.mean import ShareOf
 from dp_metrics.quantities.tables import (
     Cells,
     CountsNoise,
@@ -559,7 +558,7 @@ def _undefined(query: Query, result: Result[Any]) -> Any:
 
     The result of any other group tells what else is public.
     """
-    if any(isinstance(part, TableOf | NestedOf) for part in query.quantities):
+    if any(part.is_table for part in query.quantities):
         return math.nan
     return query.reading(result.released.of([math.nan] * len(query.quantities)))
 
@@ -567,7 +566,7 @@ def _undefined(query: Query, result: Result[Any]) -> Any:
 def _is_share(query: Query) -> bool:
     """Return whether what is released is one share of the records."""
     (part, *others) = query.quantities
-    return not others and isinstance(part, ShareOf)
+    return not others and part.is_share
 
 
 def _share(metric: FrameMetric, query: Query, epsilon: Fraction, shape: Shape, sizes: Sizes) -> _Block:

@@ -255,6 +255,7 @@ class ShareOf(MeanOf):
     """
 
     may_be_heavy = False
+    is_share = True
 
     def noise(self, mechanism: Mechanism, totals: Totals | None, epsilon: Fraction) -> Noise | None:
         """Return noise of two counts, if the mechanism is geometric and records count alike."""

@@ -77,6 +77,8 @@ class TableOf(Quantity):
     count: Callable[[Records], NDArray[np.int64]]
     units: int = 1
 
+    is_table = True
+
     def totals(self, records: Records) -> Totals:
         """Return the totals of the records, or of the persons where each counts once."""
         if records.units is None:
@@ -120,6 +122,8 @@ class NestedOf(Quantity):
     finest: int
     columns: int | None = None
     groups: int | None = None
+
+    is_table = True
 
     def noise(self, mechanism: Mechanism, totals: Totals | None, epsilon: Fraction) -> NoisyTable:
         """Return noise in each cell that is left, whatever the mechanism."""

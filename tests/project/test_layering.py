@@ -1,14 +1,17 @@
-"""Imports go strictly downward, and randomness comes from one module only."""
+"""Imports go strictly downward, randomness comes from one module, and one place chooses by type."""
 
 import ast
 import re
 from graphlib import TopologicalSorter
+from importlib import import_module
 from pathlib import Path
 
 import pytest
 from helpers import loop_over
 
 import dp_metrics
+from dp_metrics.mechanisms import Mechanism
+from dp_metrics.quantities.base import Noise, Quantity
 
 PACKAGE = Path(dp_metrics.__file__).parent
 
@@ -105,6 +108,26 @@ def faults(module: str, source: str) -> list[str]:
 def test_imports_go_downward_and_randomness_has_one_source(path):
     module = ".".join(["dp_metrics", *path.relative_to(PACKAGE).with_suffix("").parts])
     assert faults(module, path.read_text(encoding="utf-8")) == []
+
+
+def below(kind: type) -> set[str]:
+    """Return the names of a class and of all that are derived from it."""
+    return {kind.__name__}.union(*map(below, kind.__subclasses__()))
+
+
+def test_only_noise_of_and_quantities_choose_by_type():
+    import_module("dp_metrics.analysis.auditing")  # with all that is released
+    kinds = below(Quantity) | below(Noise) | below(Mechanism)
+    assert {"TableOf", "ShareOf", "TwoStages", "Hazard"} <= kinds
+    asked = [
+        (path.name, ast.unparse(node))
+        for room in ("release", "metrics", "fairness", "page")
+        for path in sorted((PACKAGE / room).rglob("*.py"))
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Call) and ast.unparse(node.func) == "isinstance"
+        if kinds.intersection(re.findall(r"\w+", ast.unparse(node.args[1])))
+    ]
+    assert asked == []
 
 
 def modules_imported(path: Path) -> set[Path]:
