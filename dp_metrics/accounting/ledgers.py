@@ -17,7 +17,7 @@ import threading
 import time
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import AbstractContextManager, closing, contextmanager
-from dataclasses import astuple, dataclass, field, fields
+from dataclasses import dataclass, field, fields
 from datetime import UTC, datetime
 from fractions import Fraction
 from itertools import count
@@ -236,7 +236,8 @@ class Ledger:
 
     def history(self) -> tuple[Spend, ...]:
         """Return all spends, oldest first."""
-        return tuple(Spend(*astuple(one)[: len(fields(Spend))]) for one in self.kept())
+        names = [one.name for one in fields(Spend)]
+        return tuple(Spend(*[getattr(one, name) for name in names]) for one in self.kept())
 
     def _fill(self, db: sqlite3.Connection) -> None:
         """Make the tables, in one transaction: a process killed inside it leaves an empty file."""
