@@ -1,7 +1,8 @@
 """Print how far one call walks: its own calls, their functions and modules, and how deep they go.
 
 Run `python benchmarks/walk.py [METRIC ...]`. A reader who follows an argument through the package walks the
-same way. A second call is counted, so that what is kept from a first one is not.
+same way. A second call is counted, so that what is kept from a first one is not. A comprehension is no call:
+since Python 3.12 it has no frame.
 """
 
 import argparse
@@ -18,6 +19,7 @@ import numpy as np
 import dp_metrics
 
 PACKAGE = str(Path(dp_metrics.__file__).parent)
+COMPREHENSIONS = {"<listcomp>", "<setcomp>", "<dictcomp>"}
 
 
 class Walk(NamedTuple):
@@ -36,6 +38,8 @@ def walk_of(call: Callable[[], Any]) -> Walk:
 
     def note(frame: FrameType, event: str, _: Any) -> None:
         nonlocal depth, deepest
+        if frame.f_code.co_name in COMPREHENSIONS:
+            return
         if event in ("call", "return") and frame.f_code.co_filename.startswith(PACKAGE):
             depth += 1 if event == "call" else -1
             deepest = max(deepest, depth)

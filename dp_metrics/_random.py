@@ -250,12 +250,10 @@ def discrete_laplaces(entropy: Entropy, rate: Fraction, size: int) -> list[int]:
     rate has many digits, the first bits of that, which decide but for ties. Only a few integers are drawn one
     after the other.
     """
-    drawn: list[int] = []
     if size < _FEW:
-        for _ in range(size):
-            drawn.append(discrete_laplace(entropy, rate))
-        return drawn
+        return [discrete_laplace(entropy, rate) for _ in range(size)]
     draw = _laplace_sizes if rate.denominator <= _LARGEST_TERM else _long_laplace_sizes
+    drawn: list[int] = []
     while len(drawn) < size:
         sizes = draw(entropy, rate, size - len(drawn))
         negative = _belows(entropy, 2, len(sizes)).tolist()

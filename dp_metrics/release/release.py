@@ -199,10 +199,10 @@ class Release:
         """Return what is left to draw of a query, or of each of several; nothing is spent, nothing drawn."""
         sources = [source] if isinstance(source, Source) else source
         queries = each_query(self.metric, self.terms, query)
-        prepared = []
-        for (metric, terms, one, size), of_one in zip(queries, sources, strict=True):
-            prepared.append(PreparedQuery.of(metric, terms, one, of_one, size))
-        return prepared
+        return [
+            PreparedQuery.of(metric, terms, one, of_one, size)
+            for (metric, terms, one, size), of_one in zip(queries, sources, strict=True)
+        ]
 
     def _warn(self, prepared: Sequence[PreparedQuery]) -> None:
         """Warn of what public numbers tell before the spend, once for each metric."""
@@ -280,9 +280,7 @@ class PreparedQuery:
         with np.errstate(all="ignore"):
             looks = zip(source.looks, noises, strict=True)
             stats = [look(noise.ranks, forget=noise.forgets) for look, noise in looks]
-        draws = []
-        for noise, one in zip(noises, stats, strict=True):
-            draws.append(noise.prepare(one))
+        draws = [noise.prepare(one) for noise, one in zip(noises, stats, strict=True)]
         records = mean_size if terms.relation.private_n else Fraction(source.totals[0].size)
         return cls(metric, terms, query, source, noises, stats, draws, for_count, records)
 
@@ -303,10 +301,7 @@ class PreparedQuery:
             # the count sets nothing but the resolution; the clamps are post-processing
             noisy = self.source.n + discrete_laplace(self.terms.entropy, self.for_count)
             count = min(max(noisy, 1), _LARGEST_COUNT)
-        outputs = []
-        for draw in self.draws:
-            outputs.append(draw(self.terms.entropy, count))
-        return self.result(outputs)
+        return self.result([draw(self.terms.entropy, count) for draw in self.draws])
 
     def result(self, outputs: Sequence[Output]) -> Result[Any]:
         """Return the result of what was drawn."""

@@ -1,10 +1,12 @@
 """What a call walks through is counted, and nothing else."""
 
+from fractions import Fraction
 from pathlib import Path
 
 from helpers import load_script
 
 import dp_metrics as dp
+from dp_metrics._random import SeededEntropy, discrete_laplace, discrete_laplaces
 from dp_metrics.inputs.options import as_whole, exact_epsilon
 
 walk = load_script(Path(__file__).parents[2] / "benchmarks" / "walk.py")
@@ -17,4 +19,7 @@ def test_calls_functions_modules_and_depth_of_a_call_are_counted():
     assert walk.walk_of(twice) == (2, 1, ["inputs/options.py"], 1)
     assert walk.walk_of(lambda: exact_epsilon(0.25)).modules == ["inputs/options.py"]
     assert walk.walk_of(lambda: exact_epsilon(0.25)).depth > 1
+    one = walk.walk_of(lambda: discrete_laplace(SeededEntropy(0), Fraction(1)))
+    in_a_list = walk.walk_of(lambda: discrete_laplaces(SeededEntropy(0), Fraction(1), 1))
+    assert in_a_list.depth == one.depth + 1  # in every version of Python
     assert "release/release.py" in walk.walk_of(lambda: dp.private_mae([1.0], [2.0], epsilon=1.0)).modules
