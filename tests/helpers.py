@@ -10,7 +10,7 @@ import pickle
 import re
 import sys
 from collections import Counter
-from collections.abc import Callable, Container, Iterable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence, Set
 from fractions import Fraction
 from pathlib import Path
 from types import ModuleType
@@ -333,6 +333,8 @@ def assert_refused(metric, data, expected=REFUSED, match=None, **settings) -> No
 
 def slow_but(fast: Container[Any], values: Iterable[Any]) -> list[Any]:
     """Return the values of a parametrized test, of which those that are not `fast` are slow tests."""
+    # processes of one parallel run order a set differently, and pytest-xdist then refuses to run
+    assert not isinstance(values, Set), "the values of a test need an order"
     return [pytest.param(value, marks=() if value in fast else pytest.mark.slow) for value in values]
 
 
