@@ -852,8 +852,12 @@ def _lower_limit(ratio: NoisyRatio, table: NoiseTable, miss: float, *, is_alone:
                 p = (low + high) / 2
         return end if high == end and beyond(end) <= 0.0 else low
 
-    near = rho + (s + wanted * spread) / max(first, 1)  # by the normal approximation
-    lower = limit(sizes[:1], near if 0.0 < near < 1.0 else 0.5, 1.0)
+    # by the normal approximation each number of records has a limit; the search begins at the least of these
+    of_a, of_b, both = ratio.moments
+    added = (1 - rho) ** 2 * of_a + rho**2 * of_b - 2 * rho * (1 - rho) * both
+    near = rho + (s + wanted * np.sqrt(sizes * abs(rho * (1 - rho)) + added)) / np.maximum(sizes, 1)
+    place = int(np.argmin(near))
+    lower = limit(sizes[place : place + 1], near[place] if 0.0 < near[place] < 1.0 else 0.5, 1.0)
     for block in np.array_split(sizes, -(-sizes.size // _SIZES)):
         while lower > 0.0:
             chances = chance(block, lower)
