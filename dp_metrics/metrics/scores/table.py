@@ -239,9 +239,9 @@ class ScoreTable:
         return asked.interval(found.lower, found.upper, self(released), found.note, of=f"The {self.about}")
 
     def _quick(self, parts: Sequence[Any], miss: float, *, among_people: bool) -> tuple[float, float] | None:
-        """Return limits that are not proved, or None: an average precision has none."""
-        if self.formula is not formulas.area_under_roc:
-            return None
+        """Return limits that are not proved, or None where a class does not exceed its noise."""
+        if self.formula is formulas.average_precision:
+            return bands.precision_limits(parts[0], miss, among_people=among_people)
         return bands.area_limits(parts[0], miss, ties=self.ties, among_people=among_people)
 
     def _of_records(
