@@ -395,6 +395,7 @@ _MOST_RECORDS = 1e8  # from here on noise matters little, and laws of counts tak
 _SIZES = 64  # so many numbers of records at a time
 _ROWS = 32  # so many rows of a table of noises at a time
 _CLOSE = 1e-12
+_MOST_STEPS = 2000  # more than the square of the halvings, within which the search always ends
 _TINIEST = 1e-250  # probabilities from here on lose no bits to underflow
 _NEARLY_SURE = 1 - 1e-15  # of which the normal quantile is finite
 _POINTS, _ROUNDS = 17, 13  # a search in 16 parts of 16 parts and so on, down to 2^-52
@@ -837,7 +838,8 @@ def _lower_limit(ratio: NoisyRatio, table: NoiseTable, miss: float, *, is_alone:
             return 0.0
         if beyond(high) <= 0.0:
             return high
-        return max(float(brentq(beyond, 0.0, high, xtol=_CLOSE / 4)) - _CLOSE / 2, 0.0)
+        root = float(brentq(beyond, 0.0, high, xtol=_CLOSE / 4, maxiter=_MOST_STEPS))
+        return max(root - _CLOSE / 2, 0.0)
 
     # by the normal approximation each number of records has a limit; the search begins at the least of these
     of_a, of_b, both = ratio.moments
