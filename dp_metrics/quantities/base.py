@@ -522,8 +522,7 @@ class OneStage(NoiseOfMechanism):
         return partial(self._draw, bounds)
 
     def _draw(self, bounds: OutputBounds, entropy: Entropy, count: int | None) -> Output:
-        law = self.mechanism.output_distribution(self._counted(bounds, count), self.epsilon)
-        value = law.release(entropy)
+        value = self.mechanism.release(self._counted(bounds, count), self.epsilon, entropy)
         return Output(value, {}, count)
 
     def _counted(self, bounds: OutputBounds, count: int | None) -> OutputBounds:
