@@ -100,7 +100,7 @@ def area_limits(
     class would lend records to the smaller one.
     """
     bins = len(noise.noisy) // 2
-    negative, positive = as_floats(noise.noisy).reshape(2, bins)
+    negative, positive = as_floats(noise.numbers).reshape(2, bins)
     sizes = negative.sum(), positive.sum()
     if min(sizes) <= FAR * _deviation_of_class(noise, bins):
         return None
@@ -129,7 +129,7 @@ def _limit(
 ) -> float:
     """Return a limit of the area in which `tie` of each pair within a bin is won."""
     (negatives, positives), bins = plausible, plausible[0].size
-    raw_negatives, raw_positives = as_floats(noise.noisy).reshape(2, bins)
+    raw_negatives, raw_positives = as_floats(noise.numbers).reshape(2, bins)
     size, other = float(positives.sum()), float(negatives.sum())
     won = _won(bins, tie)
     one, two, *_ = np.eye(2 * bins)
@@ -271,7 +271,7 @@ def precision_limits(
     released number, err up where the share of positives does fall with the score: theirs is the upper limit.
     """
     bins = len(noise.noisy) // 2
-    noisy = as_floats(noise.noisy).reshape(2, bins)
+    noisy = as_floats(noise.numbers).reshape(2, bins)
     sizes = noisy.sum(axis=1)
     if sizes.min() <= FAR * _deviation_of_class(noise, bins):
         return None

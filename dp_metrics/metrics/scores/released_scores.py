@@ -399,6 +399,7 @@ class ReleasedScores(HtmlRepr):
         miss, n = (1.0 - check_confidence(confidence)) / 2, self._public_n()
         if of == "people":
             self._check_persons("net_benefit")
+        self._table.check_records(self.result.parts, "net_benefit")
         edge, bins = self._edge_of(threshold), self.counts.positive.size
         at = float(self.counts.edges[edge])
         weight, above = at / (1 - at), np.arange(edge, bins)
