@@ -593,35 +593,19 @@ def private_evaluate(  # noqa: PLR0913 - options of a whole page
     """
     features = () if sensitive_features is None else tuple(columns_of(sensitive_features))
     named = {"y_pred": y_pred, "y_proba": y_proba, "y_score": y_score}
-    asked = given(
+    predicted, held, passed = given(
         data, named, labels=labels, pos_label=pos_label, task=task, features=features, baseline=baseline
     )
+    words = {
+        "title": title, "model_name": model_name, "data_description": data_description,
+        "baseline_name": baseline_name, "score_name": score_name, "positive_meaning": positive_meaning,
+        "unit_name": unit_name, "person_name": person_name, "target_unit": target_unit,
+    }  # fmt: skip
     setting = Setting(
-        asked.columns,
-        asked.baseline,
-        asked.labels,
-        asked.pos_label,
-        edges,
-        threshold,
-        bounds,
-        group_labels,
-        membership,
-        split,
-        n,
-        max_records,
-        check_words(
-            {
-                "title": title, "model_name": model_name, "data_description": data_description,
-                "baseline_name": baseline_name, "score_name": score_name,
-                "positive_meaning": positive_meaning, "unit_name": unit_name, "person_name": person_name,
-                "target_unit": target_unit,
-            }
-        ),
-        spelled(requirements),
-        tolerance,
-        equal_groups,
-        check_flag(crossed, "crossed"),
-        names_of_features(sensitive_features),
+        **predicted, edges=edges, threshold=threshold, bounds=bounds, group_labels=group_labels,
+        membership=membership, split=split, n=n, max_records=max_records, words=check_words(words),
+        requirements=spelled(requirements), tolerance=tolerance, equal_groups=equal_groups,
+        crossed=check_flag(crossed, "crossed"), feature_names=names_of_features(sensitive_features),
     )  # fmt: skip
     at = datetime.now(UTC).replace(microsecond=0)
     terms = Terms.of(
@@ -629,14 +613,14 @@ def private_evaluate(  # noqa: PLR0913 - options of a whole page
         spend_name=spend_name,
     )  # fmt: skip
     asked_of_persons(groups, max_records, equal_groups)
-    records = {**asked.records, "sensitive_features": sensitive_features, "groups": groups}
+    records = {**passed, "sensitive_features": sensitive_features, "groups": groups}
     release = page_release(setting, terms, records, features)
 
     def form_of() -> tuple[PageForm, Records]:
-        names = [_NAMES.get(column, column) for column in asked.columns]
-        data = asked.read(relation=terms.relation)
+        names = [_NAMES.get(column, column) for column in setting.columns]
+        columns = held(relation=terms.relation)
         shape, records, persons = first_records(
-            data, names=names, relation=terms.relation, groups=groups, max_records=max_records
+            columns, names=names, relation=terms.relation, groups=groups, max_records=max_records
         )
         if equal_groups and persons is not None and shape.most_records > 1:
             shape, records = with_units(shape, records, persons, max_records)

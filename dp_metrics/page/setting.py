@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
 from functools import partial
-from typing import Any, NamedTuple, Self, TypeAlias
+from typing import Any, Self, TypeAlias
 
 import numpy as np
 
@@ -167,32 +167,6 @@ Read: TypeAlias = Callable[..., Any]
 """What returns containers with a value for each record, given whether their number is private."""
 
 
-class PageArguments(NamedTuple):
-    """What a caller passed, by what it is.
-
-    Parameters
-    ----------
-    columns : tuple of str
-        As in `Setting`.
-    read : callable
-        Returns the containers with a value for each record, given whether their number is private; estimators
-        predict only then.
-    baseline : str or None
-        The kind of predictions of the other model.
-    labels, pos_label : object
-        The public labels, and the positive one.
-    records : mapping
-        The containers with a value for each record that were passed by these names; no model is among them.
-    """
-
-    columns: tuple[str, ...]
-    read: Read
-    baseline: str | None
-    labels: Any
-    pos_label: Any
-    records: Mapping[str, Any]
-
-
 def given(
     data: tuple[Any, ...],
     named: Mapping[str, Any],
@@ -202,8 +176,18 @@ def given(
     task: Any,
     features: tuple[Any, ...],
     baseline: Any,
-) -> PageArguments:
+) -> tuple[dict[str, Any], Read, dict[str, Any]]:
     """Return what a caller passed, by what it is: told by keywords and models, never by values or types.
+
+    Returns
+    -------
+    options : dict
+        Those of `Setting` that tell what is predicted.
+    read : callable
+        Returns the containers with a value for each record, given whether their number is private; estimators
+        predict only then.
+    records : dict
+        The containers with a value for each record that were passed by these names; no model is among them.
 
     Raises
     ------
@@ -242,7 +226,8 @@ def given(
     def read(*, relation: Relation) -> tuple[Any, ...]:
         return (y_true, *(one(relation=relation) for one in held), *features)
 
-    return PageArguments(columns, read, other, labels, pos_label, records)
+    options = {"columns": columns, "baseline": other, "labels": labels, "pos_label": pos_label}
+    return options, read, records
 
 
 def _as_it_is(value: Any, *, relation: Relation) -> Any:
