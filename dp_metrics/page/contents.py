@@ -419,18 +419,9 @@ def _sizes(evaluated: PageRelease, feature: int | None) -> Mapping[Any, float] |
     for release, told in evaluated.released.items():
         by = feature_of(release)
         if isinstance(told, PrivateMetricFrame) and by in (None, feature):
-            return told.group_sizes if by == feature else _added(told.group_sizes, feature)
+            frame = told if feature is None or by == feature else told.margin(feature)
+            return frame.group_sizes
     return None
-
-
-def _added(sizes: Mapping[Any, float] | None, feature: Any) -> Mapping[Any, float] | None:
-    """Return the numbers of records of groups by one of several features, whatever the others are."""
-    if sizes is None:
-        return None
-    added: dict[Any, float] = {}
-    for group, size in sizes.items():
-        added[group[feature]] = added.get(group[feature], 0.0) + size
-    return added
 
 
 def _left(page: PageFacts) -> Section:
