@@ -53,14 +53,11 @@ class Block(NamedTuple):
     columns : tuple of str
         What it looks at, by the names that a `PageForm` has for columns and for what is made of them.
     plan : Together
-        The release.
-    tell : callable
-        What tells it all, of what the plan combines to.
+        The release, which combines to what tells it all.
     """
 
     columns: tuple[str, ...]
     plan: Together
-    tell: Callable[[Any], Any]
 
 
 @dataclass(frozen=True)
@@ -531,21 +528,17 @@ SHARES = {WITHIN: "prevalence", "share too high": "selection_rate"}
 def _block(
     query: Query, columns: tuple[str, ...], relation: Relation, metric: str = _PAGE, tell: Any = None
 ) -> Block:
-    """Return the release of one query."""
-    plan = Together((Share(query, Fraction(1), relation, metric),), _alone, _first)
-    return Block(columns, plan, tell or _as_it_is)
+    """Return the release of one query; None: its result tells it all."""
+    plan = Together((Share(query, Fraction(1), relation, metric),), _alone, partial(_told, tell=tell))
+    return Block(columns, plan)
 
 
 def _alone(records: Records) -> list[Records]:
     return [records]
 
 
-def _first(results: Sequence[Result[Any]]) -> Result[Any]:
-    return results[0]
-
-
-def _as_it_is(result: Result[Any]) -> Result[Any]:
-    return result
+def _told(results: Sequence[Result[Any]], *, tell: Callable[[Result[Any]], Any] | None) -> Any:
+    return results[0] if tell is None else tell(results[0])
 
 
 def _metric(name: str, label: str, **options: Any) -> FrameMetric:
@@ -564,12 +557,18 @@ def _frame(
     overall: Fraction = Fraction(0),
 ) -> Block:
     """Return the release of metrics by group."""
-    tell = partial(
-        frame_of, epsilon=float(epsilon), relation=public.relation, is_single=len(metrics) == 1,
-        membership="private" if sizes is None else "public",
-    )  # fmt: skip
     plan = plan_frame(metrics, public.of(*columns), by.groups, overall_share=overall, sizes=sizes)
-    return Block((*columns, by.name), plan, tell)
+    tell = partial(
+        _told_of_groups, combine=plan.combine, epsilon=float(epsilon), relation=public.relation,
+        is_single=len(metrics) == 1, membership="private" if sizes is None else "public",
+    )  # fmt: skip
+    return Block((*columns, by.name), replace(plan, combine=tell))
+
+
+def _told_of_groups(
+    results: Sequence[Result[Any]], *, combine: Callable[..., Any], **settings: Any
+) -> PrivateMetricFrame:
+    return frame_of(combine(results), **settings)
 
 
 def _counts(
@@ -891,7 +890,7 @@ def plan_of_page(public: PageForm, plan: EvaluationPlan) -> Together:
         for share in block.plan.shares
     )
     wanted = tuple((name == PERSONS, block.columns, block.plan.reader) for name, block in blocks.items())
-    made = {name: (len(one.plan.shares), one.plan.combine, one.tell) for name, one in blocks.items()}
+    made = {name: (len(one.plan.shares), one.plan.combine) for name, one in blocks.items()}
     reader = partial(_pieces, wanted=wanted, places=public.places, made=public.made)
     kept = replace(public, shape=public.shape.of_any_records())
     combine = partial(_evaluated, public=kept, plan=plan, made=made)
@@ -926,8 +925,8 @@ def _evaluated(
     *,
     public: PageForm,
     plan: EvaluationPlan,
-    made: Mapping[str, tuple[int, Callable[[Sequence[Result[Any]]], Any], Callable[[Any], Any]]],
+    made: Mapping[str, tuple[int, Callable[[Sequence[Result[Any]]], Any]]],
 ) -> PageRelease:
     left = iter(results)
-    released = {name: tell(combine(list(islice(left, size)))) for name, (size, combine, tell) in made.items()}
+    released = {name: combine(list(islice(left, size))) for name, (size, combine) in made.items()}
     return PageRelease(public, plan, released, results)
