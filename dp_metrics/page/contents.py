@@ -28,6 +28,7 @@ from dp_metrics.page.shown import (
     Dots,
     dots_of,
     is_told,
+    known_limits,
     limits_of,
     scale_of,
     text_of,
@@ -49,7 +50,7 @@ def rows_of(page: PageFacts) -> list[dict[str, Any]]:
 
 def as_dict(page: PageFacts, rows: list[dict[str, Any]]) -> dict[str, Any]:
     """Return all that a page says with these numbers, without the release that it was made of."""
-    found = page.released.get("comparison")
+    compared = page.released.get("comparison")
     return {
         "made_by": f"dp_metrics {__version__}",
         "epsilon": page.epsilon,
@@ -62,7 +63,7 @@ def as_dict(page: PageFacts, rows: list[dict[str, Any]]) -> dict[str, Any]:
         "tolerance": page.evaluated.setting.tolerance,
         "numbers": rows,
         "requirements": None if page.verdicts is None else page.verdicts.to_dict(),
-        "comparison": found.to_dict() if isinstance(found, Comparison) else None,
+        "comparison": compared.to_dict() if isinstance(compared, Comparison) else None,
         "plan": [
             {"name": one.name, "about": one.about, "epsilon": float(one.epsilon),
              "expected_error": finite(one.expected_error),
@@ -194,12 +195,14 @@ def sections_of(page: PageFacts, exact: Mapping[str, float] | None = None) -> li
         gaps = [one for one in groups if one.group is None]
         tables.append(_overall(gaps, evaluated, "Largest differences", exact))
         sections.append(Section(FOR_WHOM, _WHOM, tables))
-    found = evaluated.released.get("comparison")
-    if isinstance(found, Comparison):
-        sections.append(Section("Which is better", _WHICH, lines=_compared(found)))
+    compared = evaluated.released.get("comparison")
+    if isinstance(compared, Comparison):
+        sections.append(Section("Which is better", _WHICH, lines=_compared(compared)))
     sections.append(_left(page))
     noise = [
-        one for one in of_all if None not in (_found(one, _PEOPLE), _found(one, _NOISE)) and is_told(one)
+        one
+        for one in of_all
+        if _only(one) is None and known_limits(one.noise_interval, one) is not None and is_told(one)
     ]
     return [*sections, Section("More numbers", _MORE, [_of_noise(noise)])] if noise else sections
 
@@ -355,33 +358,25 @@ def _value(number: Number) -> str:
     return text_of(number)[0]
 
 
-_NOISE, _PEOPLE = "noise_interval", "population_interval"
-
-
-def _found(number: Number, kind: str) -> Interval | None:
-    try:
-        found: Interval = getattr(number, kind)(number.confidence)
-    except (TypeError, ValueError):
-        return None
-    return found
+def _only(number: Number) -> str | None:
+    """Return what a range says that is not about all people."""
+    return _ONLY_RECORDS if known_limits(number.population_interval, number) is None else None
 
 
 def _range(number: Number, notes: _Notes) -> Cell:
     """Return the range of a number; what is not about all people says so."""
-    found = limits_of(number)
-    if found is None or not is_told(number):
-        return Cell(_NONE if found is None else TOO_NOISY, not is_told(number))
-    ends, only = text_of(number)[1], _ONLY_RECORDS if _found(number, _PEOPLE) is None else None
-    return Cell(ends + notes.of(only, found.note or None), False, found.about)
+    limits = limits_of(number)
+    if limits is None or not is_told(number):
+        return Cell(_NONE if limits is None else TOO_NOISY, not is_told(number))
+    return Cell(text_of(number)[1] + notes.of(_only(number), limits.note), False, limits.about)
 
 
 def _with_range(number: Number, notes: _Notes, scale: float) -> Cell:
-    found, dots = limits_of(number), dots_of(number, scale)
-    if not is_told(number) or found is None:
+    limits, dots = limits_of(number), dots_of(number, scale)
+    if not is_told(number) or limits is None:
         return Cell(_value(number) + notes.of(number.note, number.bias), not is_told(number), dots=dots)
     value, ends = text_of(number)
-    only = _ONLY_RECORDS if _found(number, _PEOPLE) is None else None
-    return Cell(f"{value} ({ends}){notes.of(number.bias, only)}", False, found.about, dots)
+    return Cell(f"{value} ({ends}){notes.of(number.bias, _only(number))}", False, limits.about, dots)
 
 
 _BETTER = {
