@@ -112,7 +112,8 @@ class GroupLimits(ABC):
         found, alone = {}, confidence if self.together <= 1 else 1 - self.miss
         for (group, cell), result in zip(self.cells.items(), self.results, strict=True):
             one, records = self.told(result, alone), cell.rests_on
-            rests = "" if records is None else f"It rests on about {in_words(records)} records."
+            counted = "persons" if _count_once(result) else "records"
+            rests = "" if records is None else f"It rests on about {in_words(records)} {counted}."
             found[group] = replace(
                 one,
                 confidence=confidence,
@@ -229,6 +230,11 @@ class OverExpected(GroupLimits):
         return f"The {what} {whom}"
 
 
+def _count_once(result: Any) -> bool:
+    """Return whether each person counts once in what was released of a group."""
+    return any(getattr(noise, "units", 1) > 1 for noise in result.parts)
+
+
 def _approximate(*told: Interval) -> str:
     """Return the note of limits that follow from these."""
     return APPROXIMATE if any(APPROXIMATE in one.note for one in told) else ""
@@ -274,8 +280,7 @@ class InPeople(GroupLimits):
 
         Not where each person counts once, who may have records in both groups: chance moves both then.
         """
-        known = [noise for one in self.results for noise in one.parts]
-        return not self.asked.is_sure and all(getattr(noise, "units", 1) == 1 for noise in known)
+        return not self.asked.is_sure and not any(map(_count_once, self.results))
 
     def is_even(self, result: Result[Any]) -> bool:
         """Return whether either limit of that misses with at most half of the probability."""
