@@ -19,7 +19,7 @@ from dp_metrics.metrics.scores.released_scores import ReleasedScores
 from dp_metrics.metrics.scores.table import ScoreTable
 from dp_metrics.quantities.tables import in_words
 from dp_metrics.release.released import APPROXIMATE, POPULATION_NOTE, Interval, PopulationQuestion, how_sure
-from dp_metrics.release.result import Result
+from dp_metrics.release.result import Result, counts_persons
 
 Pair: TypeAlias = tuple[Hashable, Hashable]
 """Two groups, of which the second is taken from the first."""
@@ -112,7 +112,7 @@ class GroupLimits(ABC):
         found, alone = {}, confidence if self.together <= 1 else 1 - self.miss
         for (group, cell), result in zip(self.cells.items(), self.results, strict=True):
             one, records = self.told(result, alone), cell.rests_on
-            counted = "persons" if _count_once(result) else "records"
+            counted = "persons" if counts_persons(result) else "records"
             rests = "" if records is None else f"It rests on about {in_words(records)} {counted}."
             found[group] = replace(
                 one,
@@ -230,11 +230,6 @@ class OverExpected(GroupLimits):
         return f"The {what} {whom}"
 
 
-def _count_once(result: Any) -> bool:
-    """Return whether each person counts once in what was released of a group."""
-    return any(getattr(noise, "units", 1) > 1 for noise in result.parts)
-
-
 def _approximate(*told: Interval) -> str:
     """Return the note of limits that follow from these."""
     return APPROXIMATE if any(APPROXIMATE in one.note for one in told) else ""
@@ -280,7 +275,7 @@ class InPeople(GroupLimits):
 
         Not where each person counts once, who may have records in both groups: chance moves both then.
         """
-        return not self.asked.is_sure and not any(map(_count_once, self.results))
+        return not self.asked.is_sure and not any(map(counts_persons, self.results))
 
     def is_even(self, result: Result[Any]) -> bool:
         """Return whether either limit of that misses with at most half of the probability."""
