@@ -59,6 +59,7 @@ def test_areas_are_those_of_records_weighted_by_their_person():
     noise, people = (frame_of("average_precision", y_pred=score, epsilon=2.0) for _ in range(2))
     for group, interval in people.population_interval().items():
         assert interval.lower <= noise.noise_interval()[group].lower
+        assert "persons." in interval.note
     gap = people.population_interval(of=((0, 0), (1, 0)))
     each = [people.population_interval()[group] for group in ((0, 0), (1, 0))]
     assert gap.upper >= each[0].upper - each[1].lower

@@ -97,7 +97,7 @@ def area_limits(
     1 of one within a bin. Its error is taken to be normal, with the variance that `effective_size` tells,
     plus Laplace noise of the variance that the noise of the counts makes. Each class is made plausible by
     itself, with its own noisy size, by which the sum is divided as well: made plausible together, the larger
-    class would lend records to the smaller one.
+    class would lend records to the smaller one. Persons who count once each are as in `precision_limits`.
     """
     bins = len(noise.noisy) // 2
     negative, positive = as_floats(noise.numbers).reshape(2, bins)
@@ -265,6 +265,7 @@ def precision_limits(
     Around plausible counts the least average precision that an order within the bins allows, and the largest,
     are taken to be linear: the slopes tell what the noise adds, and what a sample of people does, of whom
     each lies in one cell. As for an area half a record of each class is taken to lie as the other class does.
+    Where each person counts once, what a person adds is a mean over the records, which varies no more.
 
     Counts that are made plausible one by one keep noise above 0 among the few negatives at the top: their
     average precision errs down, and the lower limit is theirs. Counts that are pooled before, as for the
@@ -303,10 +304,15 @@ def precision_limits(
 def precision_slopes(records: Floats, *, is_upper: bool) -> tuple[float, Floats]:
     """Return the largest average precision that records by class and bin allow, or the least, and its slopes.
 
-    It is largest where the positives of a bin are ties above its negatives, and least where these are ties
-    above positives that differ. The slopes say by how much a record in a cell moves it.
+    Notes
+    -----
+    From the top let R be the positives up to the end of a bin, p those in it, and A the negatives above them.
+    It is largest where the positives of a bin are ties above its negatives: the bin adds p R / (R + A). It is
+    least where the negatives are ties above positives that differ: p - A log((R + A) / (R - p + A)), with the
+    negatives of the bin in A. All is divided by the number of positives. The slopes say by how much a record
+    in a cell moves that, by way of p, R and A.
     """
-    negative, positive = records[:, ::-1]  # from the top
+    negative, positive = records[:, ::-1]
     above, found = np.cumsum(negative), np.cumsum(positive)
     if is_upper:
         above -= negative
@@ -323,7 +329,7 @@ def precision_slopes(records: Floats, *, is_upper: bool) -> tuple[float, Floats]
     size = float(found[-1])
     value = float(each.sum()) / size
     of_found, of_above = (np.cumsum(by[::-1])[::-1] for by in (by_found, by_above))
-    if is_upper:  # the negatives of a bin are below its positives
+    if is_upper:
         of_above -= by_above
     slopes: Floats = np.stack([of_above, by_own + of_found - value])[:, ::-1] / size
     return value, slopes
