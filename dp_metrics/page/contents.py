@@ -230,18 +230,19 @@ def _overall(
     caption: str = "All records",
     exact: Mapping[str, float] | None = None,
 ) -> Table:
-    notes, scale = _Notes(), scale_of([*numbers])
+    notes: list[str] = []
+    scale = scale_of([*numbers])
     columns = {"": [Cell(one.name) for one in numbers]}
     if exact is not None:
         columns["exact: NOT private"] = [Cell(f"{exact.get(one.name, math.nan):.4g}") for one in numbers]
     columns["released"] = [
-        Cell(_value(one) + notes.of(one.note), not is_told(one), _tip(one, evaluated), dots_of(one, scale))
+        Cell(
+            _value(one) + _marks(notes, one.note), not is_told(one), _tip(one, evaluated), dots_of(one, scale)
+        )
         for one in numbers
     ]
     columns["range, 95 %"] = [_range(one, notes) for one in numbers]
-    return Table(
-        caption, [*columns], [*zip(*columns.values(), strict=True)], notes.lines, _scale(numbers, scale)
-    )
+    return Table(caption, [*columns], [*zip(*columns.values(), strict=True)], notes, _scale(numbers, scale))
 
 
 def _scale(numbers: Sequence[Number], scale: float) -> str:
@@ -287,7 +288,8 @@ def _by(
     kind: str, caption: str, numbers: Sequence[Number], sizes: Mapping[Any, float] | None = None
 ) -> Table:
     """Return a table with a row for each label or group, and a column for each metric."""
-    notes, metrics = _Notes(), list(dict.fromkeys(one.metric for one in numbers))
+    metrics = list(dict.fromkeys(one.metric for one in numbers))
+    notes: list[str] = []
     rows: dict[Any, dict[str, Number]] = {}
     for one in numbers:
         rows.setdefault(getattr(one, kind), {})[one.metric] = one
@@ -297,7 +299,7 @@ def _by(
         size = [] if sizes is None else [Cell(f"{max(sizes[key], 0.0):,.0f}")]
         cells.append([Cell(named), *size, *(_with_range(row[name], notes, scale) for name in metrics)])
     columns = [kind, *([] if sizes is None else ["records"]), *metrics]
-    return Table(f"{caption}, with ranges of 95 %", columns, cells, notes.lines, _scale(numbers, scale))
+    return Table(f"{caption}, with ranges of 95 %", columns, cells, notes, _scale(numbers, scale))
 
 
 def _of_tables(evaluated: PageRelease) -> Iterator[Table]:
@@ -334,22 +336,19 @@ def _share(value: float, limits: Interval) -> Cell:
     return Cell(text, not is_told, limits.about, Dots.of(value, limits, is_told=is_told))
 
 
-class _Notes:
-    """Notes below a table, each once."""
+def _marks(lines: list[str], *notes: str | None) -> str:
+    """Return the marks of these notes, and add those that are new to the lines below a table.
 
-    def __init__(self) -> None:
-        self.lines: list[str] = []
-
-    def of(self, *notes: str | None) -> str:
-        """Return the marks of these notes; that limits are approximate is a note of its own."""
-        marks = []
-        for note in filter(None, notes):
-            own = note.removeprefix(APPROXIMATE).strip()
-            for line in filter(None, (APPROXIMATE if own != note else "", own)):
-                if line not in self.lines:
-                    self.lines.append(line)
-                marks.append(f" [{self.lines.index(line) + 1}]")
-        return "".join(marks)
+    That limits are approximate is a note of its own.
+    """
+    marks = []
+    for note in filter(None, notes):
+        own = note.removeprefix(APPROXIMATE).strip()
+        for line in filter(None, (APPROXIMATE if own != note else "", own)):
+            if line not in lines:
+                lines.append(line)
+            marks.append(f" [{lines.index(line) + 1}]")
+    return "".join(marks)
 
 
 def _value(number: Number) -> str:
@@ -363,20 +362,20 @@ def _only(number: Number) -> str | None:
     return _ONLY_RECORDS if known_limits(number.population_interval, number) is None else None
 
 
-def _range(number: Number, notes: _Notes) -> Cell:
+def _range(number: Number, notes: list[str]) -> Cell:
     """Return the range of a number; what is not about all people says so."""
     limits = limits_of(number)
     if limits is None or not is_told(number):
         return Cell(_NONE if limits is None else TOO_NOISY, not is_told(number))
-    return Cell(text_of(number)[1] + notes.of(_only(number), limits.note), False, limits.about)
+    return Cell(text_of(number)[1] + _marks(notes, _only(number), limits.note), False, limits.about)
 
 
-def _with_range(number: Number, notes: _Notes, scale: float) -> Cell:
+def _with_range(number: Number, notes: list[str], scale: float) -> Cell:
     limits, dots = limits_of(number), dots_of(number, scale)
     if not is_told(number) or limits is None:
-        return Cell(_value(number) + notes.of(number.note, number.bias), not is_told(number), dots=dots)
+        return Cell(_value(number) + _marks(notes, number.note, number.bias), not is_told(number), dots=dots)
     value, ends = text_of(number)
-    return Cell(f"{value} ({ends}){notes.of(number.bias, _only(number))}", False, limits.about, dots)
+    return Cell(f"{value} ({ends}){_marks(notes, number.bias, _only(number))}", False, limits.about, dots)
 
 
 _BETTER = {
