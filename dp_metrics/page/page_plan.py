@@ -397,9 +397,10 @@ class PageForm:
                     tolerance=math.inf if setting.tolerance is None else setting.tolerance,
                 )
             }  # fmt: skip
-        kinds = {LABELS: LABELS if LABELS in setting.columns else self.kind}
-        made = {LABELS: self._labels_of(kinds[LABELS], setting.places(kinds[LABELS])[0])}
-        if setting.baseline is not None:
+        made = {}
+        if LABELS not in setting.columns:
+            made[LABELS] = self._labels_of(self.kind, setting.places(self.kind)[0])
+        if setting.baseline not in (None, LABELS):
             made["baseline"] = self._labels_of(setting.baseline, setting.places("baseline")[0])
         return made
 
@@ -413,8 +414,6 @@ class PageForm:
 
     def _labels_of(self, kind: str, place: int) -> Callable[[Records], list[NDArray[Any]]]:
         """Return what makes labels of predictions of a kind."""
-        if kind == LABELS:
-            return partial(_as_given, place=place)
         if kind == PROBABILITIES:
             return partial(_most_probable, place=place, columns=self._columns(place))
         of_scores = replace(self.shape, arguments=(self.shape.arguments[0], self.shape.arguments[place]))
@@ -460,10 +459,6 @@ class PageRelease(NamedTuple):
 
 
 # What is made of columns
-
-
-def _as_given(records: Records, *, place: int) -> list[NDArray[Any]]:
-    return [records.arrays[place]]
 
 
 def _above(
