@@ -24,7 +24,7 @@ from dp_metrics.metrics.numbers import CONFIDENCE, Number, table_of
 from dp_metrics.metrics.scores.released_scores import ReleasedScores
 from dp_metrics.page.contents import Section, Table, as_dict, deployment_of, rows_of, sections_of
 from dp_metrics.page.facts import PageFacts
-from dp_metrics.page.folder import check_folder, write_folder
+from dp_metrics.page.folder import write_folder
 from dp_metrics.page.in_short import check_words, header_of, summary_of, words_of
 from dp_metrics.page.page_plan import (
     EvaluationPlan,
@@ -342,7 +342,6 @@ class PrivateEvaluation(PageFacts, Mapping[str, Number]):
         FileExistsError
             If there is something in the folder.
         """
-        check_folder(Path(path))
         texts = {
             "numbers.csv": self.frame().to_csv(lineterminator="\n"),
             "page.md": self.to_markdown(),
@@ -616,7 +615,7 @@ def private_evaluate(  # noqa: PLR0913 - options of a whole page
     records = {**passed, "sensitive_features": sensitive_features, "groups": groups}
     release = page_release(setting, terms, records, features)
 
-    def form_of() -> tuple[PageForm, Records]:
+    def plan_and_records() -> tuple[Together, Records, dict[str, Any]]:
         names = [_NAMES.get(column, column) for column in setting.columns]
         columns = held(relation=terms.relation)
         shape, records, persons = first_records(
@@ -625,19 +624,18 @@ def private_evaluate(  # noqa: PLR0913 - options of a whole page
         if equal_groups and persons is not None and shape.most_records > 1:
             shape, records = with_units(shape, records, persons, max_records)
         sizes = _sizes(setting, records)
-        return PageForm(setting, shape, terms.relation, sizes, terms.epsilon), records
-
-    def read() -> tuple[Together, tuple[Source, ...], Any]:
-        form, records = form_of()
+        form = PageForm(setting, shape, terms.relation, sizes, terms.epsilon)
         division = division_of(form)
-        plan = plan_of_page(form, division)
-        stored = {"shape": form.shape, "sizes": form.sizes, "plan": division, "released": at}
+        stored = {"shape": shape, "sizes": sizes, "plan": division, "released": at}
+        return plan_of_page(form, division), records, stored
+
+    def read() -> tuple[Together, tuple[Source, ...], dict[str, Any]]:
+        plan, records, stored = plan_and_records()
         return plan, plan.read(records), stored
 
     if dry_run:
-        form, _ = form_of()
-        division = division_of(form)
-        plan_of_page(form, division)  # what could not be released is refused here too
+        # what could not be released is refused here too
+        division: EvaluationPlan = plan_and_records()[-1]["plan"]
         return division
     return release.answer(read, partial(PrivateEvaluation, released=at)).with_budget(accountant)
 
