@@ -96,12 +96,8 @@ class Portion:
 
     def needed(self, epsilon: float) -> float:
         """Return the number of records from which on the release is not mostly noise."""
-        low, high = 0.0, 1.0
-        for _ in range(_DOUBLINGS):
-            if self.error(epsilon, high) <= MOST_ERROR:
-                break
-            low, high = high, 2 * high
-        for _ in range(_DOUBLINGS):
+        low, high = 0.0, 2.0**_DOUBLINGS
+        for _ in range(2 * _DOUBLINGS):  # down to 1, and to the last bit
             middle = (low + high) / 2
             low, high = (low, middle) if self.error(epsilon, middle) <= MOST_ERROR else (middle, high)
         return float(math.ceil(high))
