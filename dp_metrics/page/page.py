@@ -383,15 +383,6 @@ def _written(text: str, path: str | Path | None) -> str:
     return text
 
 
-_NAMES = {
-    **dict.fromkeys(("labels", "targets"), "y_pred"),
-    "scores": "y_score",
-    "probabilities": "y_proba",
-    "feature": "sensitive_features",
-}
-"""What the columns of a page are called as arguments, where that is something else."""
-
-
 @overload
 def private_evaluate(*data: Any, dry_run: Literal[True], **options: Any) -> EvaluationPlan: ...
 @overload
@@ -616,10 +607,9 @@ def private_evaluate(  # noqa: PLR0913 - options of a whole page
     release = page_release(setting, terms, records, features)
 
     def plan_and_records() -> tuple[Together, Records, dict[str, Any]]:
-        names = [_NAMES.get(column, column) for column in setting.columns]
         columns = held(relation=terms.relation)
         shape, records, persons = first_records(
-            columns, names=names, relation=terms.relation, groups=groups, max_records=max_records
+            columns, names=setting.names, relation=terms.relation, groups=groups, max_records=max_records
         )
         if equal_groups and persons is not None and shape.most_records > 1:
             shape, records = with_units(shape, records, persons, max_records)

@@ -413,7 +413,7 @@ class PageForm:
         if kind == PROBABILITIES:
             return partial(_most_probable, place=place, columns=self._columns(place))
         of_scores = replace(self.shape, arguments=(self.shape.arguments[0], self.shape.arguments[place]))
-        reader = self.classes.reader(of_scores, self._name(place, "y_score"))
+        reader = self.classes.reader(of_scores, self.setting.names[place])
         return partial(
             _above, place=place, classes=self.classes, reader=reader,
             threshold=float(self.setting.threshold), is_unit=self.setting.edges is None,
@@ -422,10 +422,7 @@ class PageForm:
     def _columns(self, place: int) -> LabelColumns:
         """Return which column of the probabilities in this place belongs to which label."""
         form = self.shape.arguments[place]
-        return LabelColumns.of(self.setting.labels, form, self._name(place, "y_proba"))
-
-    def _name(self, place: int, name: str) -> str:
-        return "baseline" if self.setting.columns[place] == "baseline" else name
+        return LabelColumns.of(self.setting.labels, form, self.setting.names[place])
 
 
 class PageRelease(NamedTuple):

@@ -29,6 +29,9 @@ from dp_metrics.inputs.options import (
 LABELS, SCORES, PROBABILITIES, TARGETS = "labels", "scores", "probabilities", "targets"
 
 _KEYWORDS = {"y_pred": LABELS, "y_score": SCORES, "y_proba": PROBABILITIES}
+_NAMES = {kind: name for name, kind in _KEYWORDS.items()}
+_NAMES |= {TARGETS: "y_pred", "feature": "sensitive_features"}
+"""What the columns of a page are called as arguments, where that is something else."""
 _OPEN = """{} alone does not tell whether there are labels or targets, and nothing is concluded from what it \
 holds. Type
     {}, labels=[...], epsilon=...)  for labels, all that there may be, or
@@ -126,6 +129,11 @@ class Setting:
         several = ("columns", "requirements", "feature_names")
         listed = {name: tuple(asked[name]) for name in several if name in asked}
         return cls(**{**asked, **listed})
+
+    @property
+    def names(self) -> list[str]:
+        """What the columns are called as arguments."""
+        return [_NAMES.get(column, column) for column in self.columns]
 
     @property
     def is_regression(self) -> bool:
