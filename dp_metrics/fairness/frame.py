@@ -276,12 +276,11 @@ class PrivateMetricFrame:
     def _repr_html_(self) -> str:
         """Return a card with a row for each group and metric, for notebooks."""
         facts = {"overall": self.overall, "note": self.overall_note, "bias": self.overall_bias}
-        facts["epsilon"] = self.epsilon
         if not self._is_single:
             facts = {f"overall {name}": value for name, value in self.overall.items()}
             facts |= {f"note of {name}": note for name, note in self.overall_note.items()}
             facts |= {f"bias of {name}": bias for name, bias in self.overall_bias.items()}
-            facts["epsilon"] = self.epsilon
+        facts["epsilon"] = self.epsilon
         limits = {name: self._limits_shown(name) for name in self._entries}
         rows = [
             [group, *([] if self._is_single else [name]), cell.value, limits[name].get(group, ""),
@@ -353,9 +352,8 @@ class PrivateMetricFrame:
             features = f"from 0 to {len(several[0]) - 1}" if several else "of several: this frame has one"
             raise ValueError(f"feature must be the place of one of the features, {features}.")
         labels = list(dict.fromkeys(group[feature] for group in several))
-        result = FrameResult(self._entries, None, self._groups)
-        if self.group_sizes is not None:
-            result = result._replace(sizes=list(self.group_sizes.values()))
+        sizes = None if self.group_sizes is None else list(self.group_sizes.values())
+        result = FrameResult(self._entries, sizes, self._groups)
         is_public = self.membership == "public"
         return frame_of(
             margin_of(result, feature, labels), epsilon=self.epsilon, membership=self.membership,
@@ -728,9 +726,8 @@ def _over_expected(scores: Mapping[Hashable, ReleasedScores]) -> Iterator[Number
         return
     for group, one in known:
         yield replace(one, name=f"{one.metric} in {group_in_words(group)}", group=group)
-    values = _numbers([one.value for _, one in known])
-    low, high = min(values, default=math.nan), max(values, default=math.nan)
-    for of, value in (("difference", high - low), ("ratio", _ratio(low, high))):
+    entry = Entry(OVER_EXPECTED, [Cell(one.value) for _, one in known], Cell(None))
+    for of, value in (("difference", _difference(entry)), ("ratio", _smallest_ratio(entry))):
         noise, people = (
             partial(_range_over_expected, scores, of, value, of_whom) for of_whom in ("records", "people")
         )
@@ -785,23 +782,21 @@ def restored_frame(answer: Answer) -> PrivateMetricFrame:
 
 
 def _difference(entry: Entry, method: str = "between_groups") -> float:
-    values = _numbers(entry.values)
-    if method == "between_groups":
-        return max(values, default=math.nan) - min(values, default=math.nan)
-    known = _known(entry.overall.value)
-    return max((abs(value - known) for value in values), default=math.nan)
+    return max((larger - smaller for smaller, larger in _compared(entry, method)), default=math.nan)
 
 
 def _smallest_ratio(entry: Entry, method: str = "between_groups") -> float:
+    compared = _compared(entry, method)
+    return min((smaller / larger if larger else 1.0 for smaller, larger in compared), default=math.nan)
+
+
+def _compared(entry: Entry, method: str) -> list[list[float]]:
+    """Return the smallest and the largest value of a group, or each value and the overall one, in order."""
     values = _numbers(entry.values)
     if method == "between_groups":
-        return _ratio(min(values, default=math.nan), max(values, default=math.nan))
+        return [[min(values), max(values)]] if values else []
     known = _known(entry.overall.value)
-    return min((_ratio(*sorted((value, known))) for value in values), default=math.nan)
-
-
-def _ratio(smaller: float, larger: float) -> float:
-    return smaller / larger if larger else 1.0
+    return [sorted((value, known)) for value in values]
 
 
 def _less(first: Any, second: Any) -> float:

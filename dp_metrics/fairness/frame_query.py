@@ -34,7 +34,7 @@ from dp_metrics.quantities.tables import (
     plausible_counts,
     split_table,
 )
-from dp_metrics.release.query import Query, Share, Source, Together
+from dp_metrics.release.query import Query, Share, Source, Together, as_they_are
 from dp_metrics.release.result import ReleasedNumbers, Result
 from dp_metrics.release.stored_answers import read_shape
 
@@ -640,13 +640,9 @@ def _table(
     if None not in sizes:
         places: list[int | str] = [place for place, size in enumerate(sizes) if size]
         return _Block([Share(query, epsilon, Relation.REPLACE_ONE, _FRAME)] * len(places), places, combine)
-    of_all = Query((table,), _as_they_are)
+    # records with their groups, of which the query of a group reads the rest
+    of_all = Query((table,), as_they_are)
     return _Block([Share(of_all, epsilon, shape.relation, _FRAME)], ["coded"], combine)
-
-
-def _as_they_are(coded: Records) -> Records:
-    """Return records with their groups, of which the query of a group reads the rest."""
-    return coded
 
 
 def _counts_by_group(coded: Records, *, query: Query, groups: int) -> NDArray[np.int64]:

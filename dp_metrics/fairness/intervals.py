@@ -71,9 +71,9 @@ class GroupLimits(ABC):
     def told(self, result: Result[Any], confidence: float) -> Interval:
         """Return the interval that the result of a group tells."""
 
-    @abstractmethod
     def is_even(self, result: Result[Any]) -> bool:
-        """Return whether either limit of that misses with at most half of the probability."""
+        """Return whether either limit of that is known to miss with at most half of the probability."""
+        return False
 
     @abstractmethod
     def about(self, what: str, note: str) -> str:
@@ -219,10 +219,6 @@ class OverExpected(GroupLimits):
         """Return the interval that the scores of a group tell."""
         scores: ReleasedScores = result
         return scores.observed_over_expected(confidence, of=self.of)
-
-    def is_even(self, result: Any) -> bool:
-        """Return whether either limit of that misses with at most half of the probability: nobody says so."""
-        return False
 
     def about(self, what: str, note: str) -> str:
         """Return what limits of this with this note are about."""

@@ -286,7 +286,7 @@ def wins_interval(
     _, most = noisy_binomial_limits(counted, n, rate, miss_low=0.0, miss_high=for_share)
     miss = min((allowed - for_share) / 2.0, _LARGEST_MISS)
     # clamped, like a count: whatever the noise, the interval is not empty, and its tails are the same
-    noisy = max(-n, min(difference, n))
+    noisy = _clipped(difference, n)
     return _lower_limit(noisy, n, rate, most, miss), -_lower_limit(-noisy, n, rate, most, miss)
 
 

@@ -26,7 +26,7 @@ from dp_metrics.quantities.base import Draw, Noise, Output, Quantity, Totals
 from dp_metrics.quantities.mean import MeanOf
 from dp_metrics.quantities.ranks import RankingOf
 from dp_metrics.quantities.tables import CountStats
-from dp_metrics.release.query import Query, Source, Terms
+from dp_metrics.release.query import Query, Source, Terms, as_they_are
 from dp_metrics.release.release import Release
 from dp_metrics.release.result import ReleasedNumbers
 from dp_metrics.release.stored_questions import PER_RECORD, Call
@@ -189,10 +189,6 @@ def _choice(released: ReleasedNumbers, *, metric: str, candidates: int) -> Choic
     )
 
 
-def _as_they_are(records: Records) -> Records:
-    return records
-
-
 def best_query(row: Metric, shape: Shape, options: Sequence[Mapping[str, Any]]) -> Query:
     """Return the query of a choice.
 
@@ -213,7 +209,7 @@ def best_query(row: Metric, shape: Shape, options: Sequence[Mapping[str, Any]]) 
     unstated = next((query.unstated for query in queries if query.unstated is not None), None)
     choice = partial(_choice, metric=row.name, candidates=len(totals))
     # a limit may be too small for a float, as the square of 1e-200 is: then no total is above 0
-    return Query((LeastOf(totals, max(1, *steps)),), _as_they_are, choice, unstated=unstated)
+    return Query((LeastOf(totals, max(1, *steps)),), as_they_are, choice, unstated=unstated)
 
 
 def _total(row: Metric, query: Query, n: int | None) -> tuple[Total, int]:
