@@ -51,6 +51,7 @@ CONTAINERS = {
     "float32": lambda a: a.astype(np.float32),
     "reversed strides": lambda a: a[::-1].copy()[::-1],
     "tuple": lambda a: (*map(tuple, a),) if a.ndim == 2 else (*a,),
+    # whatever writes into the data raises here
     "read-only": lambda a: np.frombuffer(a.tobytes(), a.dtype).reshape(a.shape),
     "every second one": lambda a: np.asfortranarray(np.repeat(a, 2, axis=0))[::2],
     "big endian": lambda a: a.astype(">f8"),
@@ -91,8 +92,6 @@ def test_every_metric_is_public_and_has_a_case():
     assert {case.name for case in CASES.values()} == METRICS.keys() == FUNCTIONS.keys()
     public = {getattr(dp, name) for name in PUBLIC_METRICS}
     assert public == {getattr(dp, name) for name in METRICS} == set(FUNCTIONS.values())
-    for name in dp.__all__:
-        assert hasattr(dp, name)
 
 
 @each_case
@@ -202,15 +201,6 @@ def test_a_release_is_a_float_within_the_public_range(case):
         released = doors.call(case, data, **settings, **case.bounded)
         assert type(released) is float, (epsilon, mechanism)
         assert case.lowest <= released <= case.limit, (epsilon, mechanism)
-
-
-@each_kind
-def test_the_data_are_left_alone(case):
-    data = valid(case)
-    copies = [a.copy() for a in data]
-    case(*data, random_state=seeded(), **case.bounded)
-    for array, copy in zip(data, copies, strict=True):
-        np.testing.assert_array_equal(array, copy)
 
 
 @cases_where(lambda case: case.zero is not None)
