@@ -257,15 +257,18 @@ def scores() -> list[Kind]:
             *kinds(of[0], "people", *of[1:], options={"ties": ties}, speed="slow"),
             *kinds(of[0], "records~ people~", *of[1:], options={"ties": ties}),
         ]
-    of_table: Any = {"options": {"metric": "average_precision"}, "speed": "slow"}
+    of_table: Any = {"options": {"metric": "average_precision"}}
+    of_sure: Any = {"options": {"metric": "average_precision", "sure": True}, "speed": "slow"}
     of_precision = private(dp.private_average_precision_score, SCORES)
     curve = private(dp.private_calibration_curve, SCORES, n_bins=BINS)
     error = private(dp.private_expected_calibration_error, SCORES, n_bins=BINS)
     return [
         *found,
         *kinds("AUC by hazard", "records people~", two, private(dp.private_roc_auc_score, SCORES), auc),
-        *kinds("average precision of a table", "records people", two, table, precise, **of_table),
+        *kinds("average precision of a table", "records people", two, table, precise, **of_sure),
+        *kinds("average precision of a table", "records~ people~", two, table, precise, **of_table),
         *kinds("average precision", "records people", two, of_precision, precise, speed="slow"),
+        *kinds("average precision", "people~", two, of_precision, precise),
         Kind(
             "precision at a threshold", "people", two, table, exact(precision_at_half, SCORES),
             ask=lambda result: result.at_threshold(0.5).population_interval("precision"),

@@ -288,6 +288,10 @@ def main() -> None:
     parser.add_argument("--page", type=Path, metavar="FILE", help="tables for the documentation")
     options = parser.parse_args()
     mutants = [m for m in all_mutants() if options.only in (None, m.folder, m.file)]
+    if not mutants:
+        parser.error(
+            f"no mutant is of {options.only}: pass a folder of the package, or a file from dp_metrics/ on"
+        )
     if options.sample is not None:
         real = [mutant for mutant in mutants if not mutant.equivalent]
         mutants = random.Random(options.seed).sample(real, options.sample)

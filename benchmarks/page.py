@@ -14,6 +14,7 @@ import argparse
 import itertools
 import math
 import os
+import time
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -309,14 +310,7 @@ def print_division(n: int = 5_000, epsilon: float = 1.0, draws: int = 5) -> None
         for groups in (1, 2, 5, 13):
             widths = []
             for seed in range(draws):
-                rng = np.random.default_rng(seed)
-                score, group = rng.beta(2, 5, n), rng.integers(0, groups, n)
-                other = np.clip(score + rng.normal(0, 0.1, n), 0, 1) if baseline else None
-                by = {"sensitive_features": group, "group_labels": [*range(groups)]} if groups > 1 else {}
-                page = dp.private_evaluate(
-                    (rng.random(n) < score).astype(int), y_score=score, threshold=0.3, baseline=other,
-                    epsilon=epsilon, **by,
-                )  # fmt: skip
+                page = made_up(n, groups, epsilon, seed, baseline=baseline)
                 limits = [page[name].population_interval() for name in names]
                 widths.append([one.upper - one.lower for one in limits])
             found = np.median(widths, axis=0)
@@ -325,16 +319,52 @@ def print_division(n: int = 5_000, epsilon: float = 1.0, draws: int = 5) -> None
     print_table(["groups", "baseline", *names], rows)
 
 
+def made_up(n: int, groups: int, epsilon: float, seed: int, *, baseline: bool = False) -> Any:
+    """Return a page about made-up scores."""
+    rng = np.random.default_rng(seed)
+    score, group = rng.beta(2, 5, n), rng.integers(0, groups, n)
+    other = np.clip(score + rng.normal(0, 0.1, n), 0, 1) if baseline else None
+    by = {"sensitive_features": group, "group_labels": [*range(groups)]} if groups > 1 else {}
+    return dp.private_evaluate(
+        (rng.random(n) < score).astype(int),
+        y_score=score,
+        threshold=0.3,
+        baseline=other,
+        epsilon=epsilon,
+        **by,
+    )
+
+
+def print_html(groups: int = 10, draws: int = 5) -> None:
+    """Print how long a page takes to be released, and to be HTML, which makes all its limits (medians)."""
+    rows = []
+    for n, epsilon in itertools.product((1_000, 5_000, 20_000), (1.0, 3.0)):
+        taken = []
+        for seed in range(draws):
+            start = time.process_time()
+            page = made_up(n, groups, epsilon, seed)
+            released = time.process_time()
+            page.to_html()
+            taken.append((released - start, time.process_time() - released))
+        rows.append([f"{n:,}", f"{epsilon:g}", *(f"{1e3 * one:.0f}" for one in np.median(taken, axis=0))])
+    print_table(f"{groups} groups, ms of processor time", ["n", "epsilon", "release", "HTML"], rows)
+
+
+ONLY = {"division": print_division, "html": print_html}
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--draws", type=int, default=24, help="pages of each task, n and epsilon")
     parser.add_argument("--quick", action="store_true", help="two draws, and n = 3,000 only")
     parser.add_argument("--page", type=Path, help="write the table of the documentation here")
-    parser.add_argument("--only", choices=["division"], help="how much wider groups make other ranges")
+    parser.add_argument(
+        "--only", choices=ONLY, help="how much groups widen other ranges, or how long HTML takes"
+    )
     typed = parser.parse_args()
     warnings.simplefilter("ignore")
-    if typed.only == "division":
-        return print_division()
+    if typed.only:
+        return ONLY[typed.only]()
     draws, sizes = (2, (3_000,)) if typed.quick else (typed.draws, SIZES)
     found: Found = {}
     for task in tqdm(real_tasks(), desc="tasks", disable=None):

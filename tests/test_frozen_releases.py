@@ -396,7 +396,7 @@ def planned(call, mechanism, seed):
     ]
     if mechanism == "hazard":
         errors.append(dp.plan_release(call.case.name, guess=tuple(data), error=errors[0], **settings).epsilon)
-    return errors
+    return rounded(errors)
 
 
 def guesses():
@@ -414,7 +414,7 @@ def guessed(call, seed):
     expected = or_error(dp.plan_release, call.case.name, epsilon=1, n=100, guess=0.25, **hints, **options)
     if isinstance(expected, str):
         return expected
-    return rounded([expected.error, expected.bias, [*expected.quantiles.values()]])
+    return rounded([expected.error, round(expected.bias, 12), [*expected.quantiles.values()]])
 
 
 def audits():

@@ -240,6 +240,10 @@ QUANTITIES = {
     "nested table of persons": Quantity(
         "private_average_precision_score", pairs((0, 1), (0.0, 1.0)), 3, 3, SEVERAL, **OF_PERSONS
     ),
+    "nested table of equal persons": Quantity(
+        "private_roc_curve", pairs((0, 1), (0.0, 1.0)), 3, 3,
+        {"groups": PERSONS, "equal_groups": True, "bins": 2}, **OF_PERSONS,
+    ),
     "table of bins": Quantity("private_calibration_curve", PROBABILITIES, 3, 3, {"n_bins": 2}),
     "calibration error": Quantity(
         "private_expected_calibration_error", [(0, 0.5), (0, 1.0), (1, 0.0), (1, 0.5)], 3, 2, {"n_bins": 2}

@@ -22,7 +22,7 @@ from dp_metrics.fairness.frame import PrivateMetricFrame
 from dp_metrics.inputs.options import Relation
 from dp_metrics.page.page import PrivateEvaluation
 from dp_metrics.release.released import Interval, biases_in_words
-from dp_metrics.release.result import Result
+from dp_metrics.release.result import Result, counts_persons
 from dp_metrics.release.stored_questions import as_plain
 
 _WIDEST, _DIGITS = 60, 6
@@ -113,7 +113,8 @@ def run_budget(typed: argparse.Namespace) -> None:
 def _cost(released: Any, typed: argparse.Namespace, budget: PrivacyAccountant | None) -> str:
     """Return what a release cost, what it promises, and what is left."""
     n, relation = getattr(released, "n", None), _relation(released).replace("_", " ")
-    records = "" if n is None else f"{n:,} {'record' if n == 1 else 'records'}, "
+    counted = "person" if counts_persons(released) else "record"
+    records = "" if n is None else f"{n:,} {counted}{'' if n == 1 else 's'}, "
     told = f"(epsilon {_exact(float(typed.epsilon))}, {records}{relation})"
     fields = _budget_fields(budget)
     if fields is None:
@@ -316,7 +317,7 @@ def _lines(released: Any, name: str, cost: str, limits: Limits, models: Mapping[
         yield f"{name} by group {cost}"
         by_group = [
             (", ".join(map(str, group)) if isinstance(group, tuple) else str(group), _text(value), found,
-             "" if size is None else f"about {rounded(size)} records")
+             "" if size is None else f"about {size:,.0f} records")
             for group, value, found, size in _rows(released, limits)
             if value is not None
         ]  # fmt: skip

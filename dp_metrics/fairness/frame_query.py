@@ -461,7 +461,7 @@ def _scores(
         metrics[metric.name] = metric.row.name, one.reading
     of_group = Query((replace(part, groups=1),), query.reader)
     count, groups = partial(_counts_by_group, query=of_group, groups=len(sizes)), len(sizes)
-    of_all = NestedOf(count, part.rows * groups, part.finest, part.columns, groups)
+    of_all = NestedOf(count, part.rows * groups, part.finest, part.columns, groups, part.units)
     return _table(of_all, metrics, of_group, epsilon, shape, sizes)
 
 
@@ -712,7 +712,7 @@ def _of_all_scores(
     noisy = np.sum([_narrowed(own, fewest) for _, own in rows], axis=0)
     added = math.sqrt(sum(row.size for row, _ in rows) / fewest)  # numbers in one of the total
     counts = _read(made, _plausible(made, noisy, n), noisy, noise * added)
-    in_all = _of_sums(min(map(_rate, results)), noisy, added**2)
+    in_all = _of_sums(min(map(_noise, results), key=_rate), noisy, added**2)
     return Cell(made.formula(counts), made.note_of(in_all, counts))
 
 
@@ -782,15 +782,16 @@ def _note(result: Result[Any], counts: Any) -> str | None:
     return note
 
 
-def _rate(result: Result[Any]) -> Fraction:
-    """Return the rate of the noisiest counts of a released table."""
-    return min(rate for _, rate in _noise(result).rates)
+def _rate(noise: CountsNoise) -> Fraction:
+    """Return the rate of the noisiest counts of a table."""
+    return min(rate for _, rate in noise.rates)
 
 
-def _of_sums(rate: Fraction, noisy: Floats, times: float) -> CountsNoise:
-    """Return noise of as large a variance as that of sums of so many counts, whose noise has this rate."""
-    wider = 2 * math.asinh(math.sinh(min(float(rate), 600.0) / 2) / math.sqrt(times))
-    return CountsNoise(tuple(map(int, noisy)), ((noisy.size, Fraction(wider)),), zero_sum=False)
+def _of_sums(noise: CountsNoise, noisy: Floats, times: float) -> CountsNoise:
+    """Return noise of as large a variance as that of sums of so many counts with this noise."""
+    wider = 2 * math.asinh(math.sinh(min(float(_rate(noise)), 600.0) / 2) / math.sqrt(times))
+    sums = tuple(np.rint(noisy * noise.units).astype(np.int64).tolist())
+    return CountsNoise(sums, ((noisy.size, Fraction(wider)),), zero_sum=False, units=noise.units)
 
 
 def _narrowed(row: Floats, size: int) -> Floats:

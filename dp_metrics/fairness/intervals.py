@@ -19,7 +19,7 @@ from dp_metrics.metrics.scores.released_scores import ReleasedScores
 from dp_metrics.metrics.scores.table import ScoreTable
 from dp_metrics.quantities.tables import in_words
 from dp_metrics.release.released import APPROXIMATE, POPULATION_NOTE, Interval, PopulationQuestion, how_sure
-from dp_metrics.release.result import Result
+from dp_metrics.release.result import Result, counts_persons
 
 Pair: TypeAlias = tuple[Hashable, Hashable]
 """Two groups, of which the second is taken from the first."""
@@ -112,7 +112,8 @@ class GroupLimits(ABC):
         found, alone = {}, confidence if self.together <= 1 else 1 - self.miss
         for (group, cell), result in zip(self.cells.items(), self.results, strict=True):
             one, records = self.told(result, alone), cell.rests_on
-            rests = "" if records is None else f"It rests on about {in_words(records)} records."
+            counted = "persons" if counts_persons(result) else "records"
+            rests = "" if records is None else f"It rests on about {in_words(records)} {counted}."
             found[group] = replace(
                 one,
                 confidence=confidence,
@@ -274,8 +275,7 @@ class InPeople(GroupLimits):
 
         Not where each person counts once, who may have records in both groups: chance moves both then.
         """
-        known = [noise for one in self.results for noise in one.parts]
-        return not self.asked.is_sure and all(getattr(noise, "units", 1) == 1 for noise in known)
+        return not self.asked.is_sure and not any(map(counts_persons, self.results))
 
     def is_even(self, result: Result[Any]) -> bool:
         """Return whether either limit of that misses with at most half of the probability."""

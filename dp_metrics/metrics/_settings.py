@@ -276,6 +276,7 @@ class ScoreSettings(CountSettings, total=False):
     labels: ArrayLike | None
     edges: ArrayLike | None
     bins: int | None
+    equal_groups: bool
 
 
 class PopulationSettings(Payment, total=False):

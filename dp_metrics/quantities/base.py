@@ -134,8 +134,10 @@ class Quantity:
         return Totals.of(n)
 
     def totals(self, records: Records) -> Totals:
-        """Return the totals of records: of their number and public weights, not of their contents."""
-        return self.plain(len(records.arrays[0]))
+        """Return the totals of records, or of persons where each counts once; not of their contents."""
+        if records.units is None:
+            return self.plain(len(records.arrays[0]))
+        return self.plain(int(records.units.sum()) // self.units)
 
     def noise(self, mechanism: Mechanism, totals: Totals | None, epsilon: Fraction) -> Noise | None:
         """Return the noise that the quantity has of its own; None where the mechanism chooses.

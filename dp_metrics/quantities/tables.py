@@ -79,17 +79,12 @@ class TableOf(Quantity):
 
     is_table = True
 
-    def totals(self, records: Records) -> Totals:
-        """Return the totals of the records, or of the persons where each counts once."""
-        if records.units is None:
-            return super().totals(records)
-        return self.plain(int(records.units.sum()) // self.units)
-
     def noise(self, mechanism: Mechanism, totals: Totals | None, epsilon: Fraction) -> NoisyTable:
         """Return noise in each cell, whatever the mechanism."""
-        of_unit = epsilon / self.units
-        noise = noise_of_cells(self.cells, of_unit, private_n=totals is None, is_partition=self.is_partition)
-        return replace(noise, units=self.units)
+        private_n = totals is None
+        return noise_of_cells(
+            self.cells, epsilon, self.units, private_n=private_n, is_partition=self.is_partition
+        )
 
     def stats(self, records: Records, totals: Totals, ranks: int, *, forget: bool = False) -> CountStats:
         """Return the counts."""
@@ -111,6 +106,8 @@ class NestedOf(Quantity):
         Number of columns to release, which divides the finest; None: what `columns_for` says.
     groups : int or None, default=None
         Of how many groups of a frame there are rows; None: of all records.
+    units : int, default=1
+        As in `TableOf`.
 
     Notes
     -----
@@ -122,6 +119,7 @@ class NestedOf(Quantity):
     finest: int
     columns: int | None = None
     groups: int | None = None
+    units: int = 1
 
     is_table = True
 
@@ -130,7 +128,7 @@ class NestedOf(Quantity):
         mean = None if totals is None else totals.n // (self.groups or 1)
         columns = self.columns or columns_for(mean, epsilon, by_group=self.groups is not None)
         cells = ((self.rows * columns, Fraction(1)),)
-        noise = noise_of_cells(cells, epsilon, private_n=totals is None, is_partition=True)
+        noise = noise_of_cells(cells, epsilon, self.units, private_n=totals is None, is_partition=True)
         return replace(noise, columns=columns)
 
     def stats(self, records: Records, totals: Totals, ranks: int, *, forget: bool = False) -> CountStats:
@@ -287,12 +285,14 @@ def joined_table(noise: Noise, joined: CountsNoise) -> NoisyTable:
     )
 
 
-def noise_of_cells(cells: Cells, epsilon: Fraction, *, private_n: bool, is_partition: bool) -> NoisyTable:
+def noise_of_cells(
+    cells: Cells, epsilon: Fraction, units: int = 1, *, private_n: bool, is_partition: bool
+) -> NoisyTable:
     """Return the noise of a table; see `TableOf` for the proof."""
-    rate = epsilon if private_n else epsilon / 2
+    rate = (epsilon if private_n else epsilon / 2) / units
     is_small = 2 <= sum(size for size, _ in cells) <= _MOST_ZERO_SUM
     rates = tuple((size, rate * weight) for size, weight in cells)
-    return NoisyTable(cells, rates, is_partition and not private_n and is_small)
+    return NoisyTable(cells, rates, is_partition and not private_n and is_small, units=units)
 
 
 @dataclass(frozen=True, repr=False, eq=False)

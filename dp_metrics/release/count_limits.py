@@ -99,11 +99,16 @@ def _upper_limit(count: int, n: int, rate: float, miss: float) -> float:
 
     if is_likely(1.0):
         return 1.0
-    low, high = 0.0, 1.0
+    return halved(is_likely, 1.0)[1]
+
+
+def halved(is_below: Callable[[float], bool], high: float) -> tuple[float, float]:
+    """Return two close numbers from 0 to `high`, of which the first is below what is looked for."""
+    low = 0.0
     for _ in range(_HALVINGS):
         middle = (low + high) / 2
-        low, high = (middle, high) if is_likely(middle) else (low, middle)
-    return high
+        low, high = (middle, high) if is_below(middle) else (low, middle)
+    return low, high
 
 
 def noisy_mean_limits(law: GeometricLaw, released: float, n: int, miss: float) -> tuple[float, float]:
@@ -143,13 +148,7 @@ def noisy_mean_limits(law: GeometricLaw, released: float, n: int, miss: float) -
 
 def _least_mean(z: float, n: int, noise: tuple[Floats, Floats, float], miss: float) -> float:
     """Return the largest mean that makes a noisy sum of at least z less likely than `miss`, rounded down."""
-    low, high = 0.0, 1.0
-    if z < 0.0:
-        return low
-    for _ in range(_HALVINGS):
-        middle = (low + high) / 2
-        low, high = (middle, high) if at_most(_most_likely(z, n, middle, noise)) < miss else (low, middle)
-    return low
+    return 0.0 if z < 0.0 else halved(lambda p: at_most(_most_likely(z, n, p, noise)) < miss, 1.0)[0]
 
 
 def _most_likely(z: float, n: int, p: float, noise: tuple[Floats, Floats, float]) -> float:
@@ -218,11 +217,8 @@ def mean_half_width(m: float, d: float, n: int, noise: tuple[float, float], miss
     variance = largest - min(max(d, 0.0), 0.25) + _INFLATION * math.hypot(of_mean, of_spread) / math.sqrt(2)
     s = np.sqrt(min(max(variance, 0.0), largest + of_mean) / n)
     # either part exceeds its summand of the upper end with probability miss / 2
-    low, high = 0.0, float(of_mean * np.log(2 / miss) - s * ndtri(miss / 4))
-    for _ in range(_HALVINGS):
-        middle = (low + high) / 2
-        low, high = (middle, high) if normal_laplace_tail(middle, s, of_mean) > miss else (low, middle)
-    return high
+    most = float(of_mean * np.log(2 / miss) - s * ndtri(miss / 4))
+    return halved(lambda width: bool(normal_laplace_tail(width, s, of_mean) > miss), most)[1]
 
 
 def normal_note(n: int) -> str:
@@ -399,8 +395,9 @@ _MOST_RECORDS = 1e8  # from here on noise matters little, and laws of counts tak
 _SIZES = 64  # so many numbers of records at a time
 _ROWS = 32  # so many rows of a table of noises at a time
 _CLOSE = 1e-12
+_MOST_STEPS = 2000  # more than the square of the halvings, within which the search always ends
 _TINIEST = 1e-250  # probabilities from here on lose no bits to underflow
-_SECANTS = 12  # so many steps of the secant method, then halvings
+_NEARLY_SURE = 1 - 1e-15  # of which the normal quantile is finite
 _POINTS, _ROUNDS = 17, 13  # a search in 16 parts of 16 parts and so on, down to 2^-52
 _FEW_PAIRS = 2048  # so many ratios are put in order
 _OF_BOX = 0.2  # part of the miss that is for the noise, where counts are large
@@ -795,6 +792,8 @@ def _people_limits(
 
 def _lower_limit(ratio: NoisyRatio, table: NoiseTable, miss: float, *, is_alone: bool) -> float:
     """Return the lower limit, from the table of the noises: as it is shown, or of one edge of a curve."""
+    from scipy.optimize import brentq  # which takes its time to import
+
     blocks, width, total = len(table.law) // 2, 2 * ratio.slack + 1, ratio.a + ratio.b
     deviation = width * math.sqrt(float(table.of_a @ np.square(np.arange(-blocks, blocks + 1))))
     s = _ORDER * deviation
@@ -824,43 +823,37 @@ def _lower_limit(ratio: NoisyRatio, table: NoiseTable, miss: float, *, is_alone:
         return 0.0
     chance = _chance(table.law, ratio.slack, rho, s)
     wanted = float(ndtri(goal))
-    spread = math.sqrt(first * abs(rho * (1 - rho)) + deviation**2 + 1.0)
 
-    def limit(size: Sizes, start: float, high: float) -> float:
-        """Return the largest p up to `high` with F_N(p) <= goal, or less by _CLOSE; look near the start.
+    def limit(size: Sizes, high: float) -> float:
+        """Return the largest p up to `high` with F_N(p) <= goal, or less by _CLOSE.
 
-        The normal quantile of F_N is nearly a straight line, which the secant method goes along.
+        The normal quantile of F_N is nearly a straight line.
         """
 
         def beyond(p: float) -> float:
-            return float(ndtri(min(float(chance(size, p)[0]), 1.0))) - wanted
+            chance_here = min(max(float(chance(size, p)[0]), _TINIEST), _NEARLY_SURE)
+            return float(ndtri(chance_here)) - wanted
 
         if beyond(0.0) > 0.0:
             return 0.0
-        low, end, p, before, value = 0.0, high, start, math.nan, math.nan
-        slope = float(size[0]) / spread
-        for step in range(_HALVINGS):
-            last, value = value, beyond(p)
-            low, high = (low, p) if value > 0.0 else (p, high)
-            if step and before != p:
-                slope = (value - last) / (p - before)
-            move = -value / slope if 0.0 < slope < math.inf else math.inf
-            if high - low <= _CLOSE or (step and p == low and move <= _CLOSE):
-                break
-            before, p = p, p + move - _CLOSE / 2
-            if step >= _SECANTS or not low < p < high:
-                p = (low + high) / 2
-        return end if high == end and beyond(end) <= 0.0 else low
+        if beyond(high) <= 0.0:
+            return high
+        root = float(brentq(beyond, 0.0, high, xtol=_CLOSE / 4, maxiter=_MOST_STEPS))
+        return max(root - _CLOSE / 2, 0.0)
 
-    near = rho + (s + wanted * spread) / max(first, 1)  # by the normal approximation
-    lower = limit(sizes[:1], near if 0.0 < near < 1.0 else 0.5, 1.0)
+    # by the normal approximation each number of records has a limit; the search begins at the least of these
+    of_a, of_b, both = ratio.moments
+    added = (1 - rho) ** 2 * of_a + rho**2 * of_b - 2 * rho * (1 - rho) * both
+    near = rho + (s + wanted * np.sqrt(sizes * abs(rho * (1 - rho)) + added)) / np.maximum(sizes, 1)
+    place = int(np.argmin(near))
+    lower = limit(sizes[place : place + 1], 1.0)
     for block in np.array_split(sizes, -(-sizes.size // _SIZES)):
         while lower > 0.0:
             chances = chance(block, lower)
             worst = int(np.argmax(chances))
             if chances[worst] <= goal:
                 break
-            lower = min(limit(block[worst : worst + 1], lower, lower), lower * (1 - 1e-12))
+            lower = min(limit(block[worst : worst + 1], lower), lower * (1 - 1e-12))
     return lower
 
 

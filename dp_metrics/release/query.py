@@ -290,7 +290,9 @@ class Query(Comparable):
         """Return records of a valid form, that the quantities look at."""
         # whose units are ignored by a quantity, or not paid for, would move it by all of its records
         if records.units is not None and any(part.units == 1 for part in self.quantities):
-            raise ValueError("Each person can count once (equal_groups=True) in counts of labels only.")
+            raise ValueError(
+                "Each person can count once (equal_groups=True) in counts of labels and scores only."
+            )
         return self.reader(records)
 
     def result(

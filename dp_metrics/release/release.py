@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import cache
 from itertools import groupby
 from typing import Any, Self, TypeVar
 
@@ -77,7 +78,8 @@ class Release:
         call: Callable[[], Call] | None = None,
     ) -> None:
         terms.relation.refuse(disclosing)
-        self.metric, self.terms, self._call = metric, terms, call
+        self.metric, self.terms = metric, terms
+        self._call = None if call is None else cache(call)
 
     def answer(self, read: Callable[[], tuple[Any, Any, Any]], make: Callable[[Any], T]) -> T:
         """Return the stored release of this question, or else read the records and release.

@@ -403,8 +403,7 @@ class Result(HtmlRepr, Generic[Value_co]):
     def _is_of_persons(self) -> bool:
         """Whether all records of one person are protected together, and somebody has several."""
         are_joined = any(one.size < one.n for one in self.totals or ())
-        count_once = any(getattr(one, "units", 1) > 1 for one in self.noises)
-        return are_joined or count_once or self.released.most_records > 1
+        return are_joined or counts_persons(self) or self.released.most_records > 1
 
     def _drawn(self) -> Iterator[tuple[Noise, Output]]:
         return zip(self.noises, self.outputs, strict=True)
@@ -713,6 +712,11 @@ _PUBLISHED = (
     "value", "epsilon", "n", "neighboring", "mechanism", "drawn", "metric", "spend_name", "note", "bias",
     "deployment",
 )  # fmt: skip
+
+
+def counts_persons(result: Any) -> bool:
+    """Return whether each person counts once in a result, so that its numbers of records are of persons."""
+    return any(getattr(noise, "units", 1) > 1 for noise in getattr(result, "noises", ()))
 
 
 def drawn_by(noises: Iterable[Noise]) -> str:

@@ -26,11 +26,10 @@ Middle: TypeAlias = Callable[[], "MiddleValues"]
 
 _SQUARES = 2 * UNIT_BITS  # squares are in units of 2^-2148
 _LARGEST_WIDTH = 2.0**1000
-_FAR = 4.0  # in widths: no window reaches so far from its centre
-_LOST = 1e-200  # more than what underflows
 _KEPT_BITS = 700
+_LOST = 1e-180  # more than what a screen loses by that, and by what underflows
 _BLOCK = 1 << 16  # so many values at a time: the windows of all of them would take many times their memory
-_MOST_EXACT = 1 << 10  # so many windows are compared exactly, or else the centre moves on value by value
+_MOST_EXACT = 1 << 11  # so many windows are compared exactly, or else the centre moves on value by value
 
 
 def clipped_squares(
@@ -106,6 +105,62 @@ class _Least:
         return Fraction(self._cost, self._size << _SQUARES)
 
 
+def _least_clipped(
+    windows: "_Windows", found: Iterable[tuple[Places, Places]], width: float, whole: tuple[int, int]
+) -> _Least | None:
+    """Return the least cost of windows, or None where floats leave too many in question.
+
+    Parameters
+    ----------
+    windows : _Windows
+        What floats tell of them.
+    found : iterable of (ndarray, ndarray)
+        How many of the smallest, and of the largest values each window drops.
+    width : float
+        Each value that a window drops costs its square.
+    whole : (int, int)
+        The sums of all values and of their squares.
+    """
+    exponent = math.frexp(width)[1]
+    square = math.ldexp(width, -exponent) ** 2
+    screened, most = [], np.inf
+    with np.errstate(all="ignore"):
+        windows.count_in(exponent)
+        for low, high in found:
+            spread, error = windows.spread(low, high)
+            outside = (low + high) * square
+            cost = spread + outside
+            error += 2.0**-50 * cost
+            most = np.fmin.reduce(cost + error, initial=most)
+            # whatever is blurred costs at least what its values outside cost
+            least = np.fmax(cost - error, outside * (1 - 2.0**-50))
+            near = ~(least > most)
+            screened.append((low[near], high[near], least[near]))
+        lows, highs, costs = (np.concatenate(each) for each in zip(*screened, strict=True))
+        near = ~(costs > most)
+    pairs = sorted(set(zip(lows[near].tolist(), highs[near].tolist(), strict=True)))
+    if len(pairs) > _MOST_EXACT:
+        return None
+    of_low, of_high = (
+        _sums_at(values, {*drops})
+        for values, drops in zip((windows.low, windows.high), zip(*pairs, strict=True), strict=True)
+    )
+    best = _Least(windows.n, width)
+    for low, high in pairs:
+        kept = (of_all - a - b for of_all, a, b in zip(whole, of_low[low], of_high[high], strict=True))
+        best.look(windows.n - low - high, *kept)
+    return best
+
+
+def _sums_at(values: Floats, places: set[int]) -> dict[int, tuple[int, int]]:
+    """Return, for each place, the exact sums of the values before it and of their squares."""
+    sums = {0: (0, 0)}
+    for first, last in pairwise(sorted({0, *places})):
+        total, squares = exact_moments(values[first:last])
+        sums[last] = sums[first][0] + total, sums[first][1] + squares
+    return sums
+
+
 # ---- where only the most extreme values are known ----------------------------------------------------------
 
 
@@ -115,12 +170,9 @@ def _by_tails(aggregate: VarianceAggregate, width: float, middle: Middle | None)
     Notes
     -----
     All values but `most` on each side are the core; with its two ends these are the known ones. Windows are
-    compared with one of them, that of a centre in the middle of the core: only values in which they differ
-    make a difference. In units of 2^e, which is from 1 to 2 widths, and about the mean of that window, values
-    of all windows are below 3, since their centres, and those of that window, are within the width of the
-    core.
+    told from that of a centre in the middle of the core: only values in which they differ make a difference.
     """
-    n, low, high = aggregate.n, aggregate.smallest, aggregate.largest
+    low, high = aggregate.smallest, aggregate.largest
     most = low.size - 1
     ends = [float(low[most]), float(high[most])]
     gap = ends[1] - ends[0]
@@ -128,64 +180,18 @@ def _by_tails(aggregate: VarianceAggregate, width: float, middle: Middle | None)
     if not on_one_side and (middle is None or not _core_only_rises(middle(), aggregate, width)):
         return None
     with np.errstate(over="ignore", under="ignore", invalid="ignore"):
-        drops_low, drops_high = _dropped(low, high, width)
+        found = _dropped(low, high, width)
         inside = ends[0] + gap / 2
-        j0 = int(np.searchsorted(low[:most], inside - width))
-        k0 = int(np.searchsorted(-high[:most], -(inside + width)))
-        dropped = to_units(np.concatenate([low[:j0], high[:k0]]))
-        size = n - j0 - k0
-        total = aggregate.total - sum(dropped)
-        squares = aggregate.squares - sum([unit * unit for unit in dropped])
-        centre = rounded_quotient(total, size << UNIT_BITS)
-        exponent = math.frexp(width)[1]
-        reach = math.ldexp(width, -exponent)
-        square = reach * reach
-        y = np.ldexp(np.stack([low, high]) - centre, -exponent)
-        np.clip(y, -_FAR, _FAR, out=y)
-        units = float_units(centre)
-        rest = _float(total - size * units, UNIT_BITS + exponent)  # the centre is rounded
-        spread = _float(squares - units * (2 * total - size * units), 2 * (UNIT_BITS + exponent))
-        # sums over the values of each tail up to its 0th, 1st, ...
-        sums = np.zeros((2, 2, most + 1))
-        np.cumsum(y[:, :most], axis=1, out=sums[0, :, 1:])
-        np.cumsum(np.square(y[:, :most]) - square, axis=1, out=sums[1, :, 1:])
-        more, cost = ((one[0, j0] + one[1, k0]) - (one[0, drops_low] + one[1, drops_high]) for one in sums)
-        more = more + rest
-        mean = more / (n - drops_low - drops_high)
-        cost -= more * mean
-        sizes = float(np.abs(y).sum()) + abs(rest)
-        steepest = float(np.abs(mean).max())
-        margin = (
-            2.0**-47 * (most + 16) * (float(np.square(y).sum()) + 2 * (most + 1) + steepest * sizes) + _LOST
+        base = (
+            int(np.searchsorted(low[:most], inside - width)),
+            int(np.searchsorted(-high[:most], -(inside + width))),
         )
-        near = cost <= cost.min() + 2 * margin
-    pairs = sorted(set(zip(drops_low[near].tolist(), drops_high[near].tolist(), strict=True)))
-    last_low, last_high = (max(drops) for drops in zip(*pairs, strict=True))
-    low_sums, high_sums = _prefix_sums(low[:last_low]), _prefix_sums(high[:last_high])
-    best = _Least(n, width)
-    for j, k in pairs:
-        best.look(
-            n - j - k,
-            aggregate.total - low_sums[0][j] - high_sums[0][k],
-            aggregate.squares - low_sums[1][j] - high_sums[1][k],
-        )
-    # what the core adds from the first centre and from the last one
-    outside = (n - size) * square
-    tails = y[0, j0:most], y[1, k0:most]
-    of_least = (spread, outside, float(cost.min()), margin)
-    least = sum(of_least) + 2.0**-40 * sum(map(abs, of_least))
-    for end in (float(y[1, most]) - reach, float(y[0, most]) + reach):
-        parts = (
-            spread,
-            -2 * end * rest,
-            size * end * end,
-            *(-float(np.square(t - end).sum()) for t in tails),
-        )
-        if not sum(parts) - 2.0**-40 * sum(map(abs, parts)) > least:
-            break
-    else:
-        return best.found()
-    return best.found() if on_one_side and _core_decides(aggregate, most, width, best) else None
+    whole = aggregate.total, aggregate.squares
+    of_low, of_high = exact_moments(low[: base[0]]), exact_moments(high[: base[1]])
+    kept = [of_all - a - b for of_all, a, b in zip(whole, of_low, of_high, strict=True)]
+    windows = _Windows(aggregate.n, low[:most], high[:most], base, (kept[0], kept[1]))
+    best = _least_clipped(windows, [found], width, whole)
+    return best.found() if best is not None and _core_decides(aggregate, most, width, best) else None
 
 
 class MiddleValues(NamedTuple):
@@ -301,49 +307,13 @@ def _core_decides(aggregate: VarianceAggregate, dropped: int, width: float, best
 def _by_window(x: Floats, width: float) -> Fraction:
     """Return the result from all values in ascending order.
 
-    Sums of the values from the middle one to each other one tell those of windows, so that far values blur
-    only the windows that hold them. Whatever is blurred costs at least what its values outside cost.
+    Windows are told from the place in the middle, so that far values blur only those that hold them.
     """
     n = x.size
-    with np.errstate(all="ignore"):
-        exponent = math.frexp(width)[1]
-        square = math.ldexp(width, -exponent) ** 2
-        y = x - x[n // 2]
-        np.ldexp(y, -exponent, out=y)
-        of_values = _from_middle(y)
-        of_squares = _from_middle(np.square(y, out=y))
-        del y
-        lost = 2.0**-51 * (n + 16)
-        screened, most = [], np.inf
-        for first in range(0, n, _BLOCK):
-            starts, ends = _windows(x, first, width)
-            size = (ends - starts).astype(np.float64)
-            shift = of_values[ends] - of_values[starts]
-            spread = of_squares[ends] - of_squares[starts] - shift * shift / size
-            outside = (n - size) * square
-            # |y| sums to at most the root of the number of values times the sum of squares
-            blur = np.abs(of_squares[ends]) + np.abs(of_squares[starts])
-            error = lost * (blur + outside + 2 * np.abs(shift) / size * np.sqrt(n * blur)) + _LOST
-            error += lost * lost * n * blur / size
-            most = np.fmin.reduce(spread + outside + error, initial=most)
-            least = np.fmax(spread + outside - error, outside * (1 - 2.0**-50))
-            near = ~(least > most)
-            screened.append((starts[near], ends[near], least[near]))
-        starts, ends, least = (np.concatenate(each) for each in zip(*screened, strict=True))
-        near = np.flatnonzero(~(least > most))
-    if near.size > _MOST_EXACT:
-        return _by_value(x, width)
-    pairs = sorted(set(zip(starts[near].tolist(), ends[near].tolist(), strict=True)))
-    at = sorted({place for pair in pairs for place in pair})
-    sums = {at[0]: (0, 0)}
-    for start, end in pairwise(at):
-        total, squares = exact_moments(x[start:end])
-        sums[end] = sums[start][0] + total, sums[start][1] + squares
-    best = _Least(n, width)
-    for start, end in pairs:
-        (total_0, squares_0), (total_1, squares_1) = sums[start], sums[end]
-        best.look(end - start, total_1 - total_0, squares_1 - squares_0)
-    return best.found()
+    windows = _Windows(n, x, x[::-1], (n // 2, n - n // 2), (0, 0))
+    found = (_windows(x, first, width) for first in range(0, n, _BLOCK))
+    best = _least_clipped(windows, ((starts, n - ends) for starts, ends in found), width, exact_moments(x))
+    return _by_value(x, width) if best is None else best.found()
 
 
 def _windows(x: Floats, first: int, width: float) -> tuple[Places, Places]:
@@ -355,16 +325,6 @@ def _windows(x: Floats, first: int, width: float) -> tuple[Places, Places]:
     starts, ends = np.concatenate([left, places + 1]), np.concatenate([places + 1, right])
     inside = starts < ends
     return starts[inside], ends[inside]
-
-
-def _from_middle(y: Floats) -> Floats:
-    """Return sums of the values from the middle one up to each, with a negative sign below it."""
-    middle = y.size // 2
-    sums = np.zeros(y.size + 1)
-    np.cumsum(y[middle:], out=sums[middle + 1 :])
-    np.cumsum(y[:middle][::-1], out=sums[:middle][::-1])
-    np.negative(sums[:middle], out=sums[:middle])
-    return sums
 
 
 def _by_value(x: Floats, width: float) -> Fraction:
@@ -403,7 +363,7 @@ def _float(number: int, bits: int) -> float:
         return math.inf if number > 0 else -math.inf  # `copysign` would convert the number
 
 
-_LOST_BY_SCREEN = 1e-180  # this exceeds what a screen loses by that
+# ---- windows of each size ----------------------------------------------------------------------------------
 
 
 def least_spreads(aggregate: VarianceAggregate, ranks: int) -> list[int]:
@@ -426,19 +386,29 @@ def least_spreads(aggregate: VarianceAggregate, ranks: int) -> list[int]:
     -----
     The best window consists of consecutive sorted values: it drops j smallest and l - j largest ones. Its
     sums are those of the core, which no window near the centre drops, plus what it keeps of the two tails,
-    all exact integers. Floats screen the windows of one rank; those that rounding errors leave in question
-    are compared exactly.
+    all exact integers, in units of 2^-1074. The unit is the same whatever the values: a larger one that
+    divides all of them would make shorter integers, and the time would tell whether one record has bits that
+    are smaller. Floats screen the windows of one rank; those that rounding errors leave in question are
+    compared exactly.
     """
-    if aggregate.n == 0:
+    n = aggregate.n
+    if n == 0:
         return [0]
-    windows = _Windows(aggregate, ranks)
-    spreads = windows.spreads([0], [0])
-    last = min(ranks, aggregate.n - 2)  # one value has no variance
+    low, high = aggregate.smallest[:ranks], aggregate.largest[:ranks]
+    sums = _prefix_sums(low), _prefix_sums(high)
+    base = min(ranks, n // 2), min(ranks, n - n // 2)
+    total, squares = (
+        whole - of_low[base[0]] - of_high[base[1]]
+        for whole, of_low, of_high in zip((aggregate.total, aggregate.squares), *sums, strict=True)
+    )
+    windows = _Windows(n, low, high, base, (total, squares))
+    spreads = _spreads(aggregate, sums, [0], [0])
+    last = min(ranks, n - 2)  # one value has no variance
     for first in range(1, last + 1, 256):
         block = np.arange(first, min(first + 256, last + 1))
         candidates, constant = windows.screen(block)
         rows, drops = np.nonzero(candidates)
-        values = windows.spreads(block[rows].tolist(), drops.tolist())
+        values = _spreads(aggregate, sums, block[rows].tolist(), drops.tolist())
         if len(values) > block.size:
             starts = np.searchsorted(rows, np.arange(block.size + 1)).tolist()
             values = [min(values[start:end]) for start, end in pairwise(starts)]
@@ -448,133 +418,144 @@ def least_spreads(aggregate: VarianceAggregate, ranks: int) -> list[int]:
     return spreads
 
 
-class _Windows:
-    """Sums over the sorted values without their j smallest and k largest.
+_PrefixSums: TypeAlias = tuple[list[int], list[int]]
+"""Sums of the first values, and of their squares, from none of the values on."""
 
-    Exact sums are of integers, in units of 2^-1074. The unit is the same whatever the values: a larger one
-    that divides all of them would make shorter integers, and the time would tell whether one record has bits
-    that are smaller. Floats that screen windows are counted from a centre, which changes no variance: one
-    near the middle of the data keeps them accurate.
+
+def _spreads(
+    aggregate: VarianceAggregate,
+    sums: tuple[_PrefixSums, _PrefixSums],
+    ranks: Sequence[int],
+    drops: Sequence[int],
+) -> list[int]:
+    """Return m^2 Var of the windows that drop `ranks` values, `drops` of them smallest."""
+    n, total, squares = aggregate.n, aggregate.total, aggregate.squares
+    (low, low_squares), (high, high_squares) = sums
+    return [
+        (n - rank) * (squares - low_squares[j] - high_squares[rank - j])
+        - (kept := total - low[j] - high[rank - j]) * kept
+        for rank, j in zip(ranks, drops, strict=True)
+    ]
+
+
+# ---- the screen --------------------------------------------------------------------------------------------
+
+
+class _Windows:
+    """Floats that screen windows of sorted values: those without their j smallest and k largest.
+
+    They are counted from a centre, which changes no variance: near the middle of the data it keeps them
+    accurate.
+
+    Parameters
+    ----------
+    n : int
+        Number of all values.
+    low, high : ndarray
+        The smallest values in ascending order, and the largest in descending order, as far as they are known.
+    base : (int, int)
+        The j and k of the window from which all others are told.
+    sums : (int, int)
+        The exact sums of its values, and of their squares.
     """
 
-    def __init__(self, aggregate: VarianceAggregate, ranks: int) -> None:
-        self.n, self.ranks = aggregate.n, ranks
-        self.low, self.high = aggregate.smallest[:ranks], aggregate.largest[:ranks]
-        self.total, self.squares = aggregate.total, aggregate.squares
-        self.low_sums, self.low_squares = _prefix_sums(self.low)
-        self.high_sums, self.high_squares = _prefix_sums(self.high)
-        keep_low, keep_high = min(ranks, self.n // 2), min(ranks, self.n - self.n // 2)
-        core_size = self.n - keep_low - keep_high
-        core = self.total - self.low_sums[keep_low] - self.high_sums[keep_high]
-        squares = self.squares - self.low_squares[keep_low] - self.high_squares[keep_high]
-        self._centre = rounded_quotient(core, core_size << UNIT_BITS) if core_size else self.low[keep_low - 1]
+    def __init__(
+        self, n: int, low: Floats, high: Floats, base: tuple[int, int], sums: tuple[int, int]
+    ) -> None:
+        self.n, self.low, self.high, self._base = n, low, high, base
+        (total, squares), size = sums, n - sum(base)
+        self._centre = rounded_quotient(total, size << UNIT_BITS) if size else float(low[base[0] - 1])
         centre = float_units(self._centre)
-        self._exact_core = core - core_size * centre, squares - centre * (2 * core - core_size * centre)
-        self._keep = keep_low, keep_high
-        self._core_is_kept = min(self._keep) == ranks
-        self._scale: int | None = None
+        self._sums = total - size * centre, squares - centre * (2 * total - size * centre)
+        self._all_hold_base = base[0] >= low.size and base[1] >= high.size
+        self._exponent: int | None = None
 
-    def spreads(self, ranks: Sequence[int], drops: Sequence[int]) -> list[int]:
-        """Return m^2 Var of the windows that drop `ranks` values, `drops` of them smallest."""
-        n, total, squares = self.n, self.total, self.squares
-        low, low_squares, high, high_squares = (
-            self.low_sums,
-            self.low_squares,
-            self.high_sums,
-            self.high_squares,
-        )
-        return [
-            (n - rank) * (squares - low_squares[j] - high_squares[rank - j])
-            - (kept := total - low[j] - high[rank - j]) * kept
-            for rank, j in zip(ranks, drops, strict=True)
-        ]
+    def count_in(self, exponent: int) -> None:
+        """Add what each tail keeps, and the base, in units of 2^exponent: floats, which may be infinite."""
+        self._exponent = exponent
+        total, squares = self._sums
+        bits = UNIT_BITS + exponent
+        self._of_base = _float(total, bits), _float(squares, 2 * bits)
+        with np.errstate(over="ignore", under="ignore", invalid="ignore"):
+            self._kept = []
+            for values, keep in zip((self.low, self.high), self._base, strict=True):
+                y = np.ldexp(values - self._centre, -exponent)
+                self._kept.append((_kept(y, keep), _kept(np.square(y, out=y), keep)))
 
-    def _set_scale(self, rank: int) -> None:
+    def spread(self, low: Places, high: Places) -> tuple[Floats, Floats]:
+        """Return m Var of windows that drop so many values, and what that may be off by.
+
+        Notes
+        -----
+        With values centred and scaled, a window of m values has sum T, sum of squares Q and m Var = Q -
+        T^2/m. T and Q are sums of three floats: of the base, and of what each tail keeps, which is negative
+        where a window drops some of the base as well. Let T+ and Q+ be the sums of the sizes of all that is
+        added. A tail of r values is added in r roundings, and each value is rounded once, its square three
+        times. So with u = 2^-53 and s = r + 8, T and Q have errors of at most s u T+ and s u Q+, and that of
+        Q - T^2/m is below s u (1.5 Q+ + 3.25 |T| T+/m) + s^2 u^2 T+^2/m. The margin is more than twice that,
+        and adds more than what can be lost below 2^-700. If no window drops any of the base, then Q+ = Q and
+        T+ <= sqrt(m Q): the margin is 12 s u Q.
+        """
+        size = np.maximum(self.n - low - high, 1).astype(np.float64)
+        lost = 2.0**-52 * (max(self.low.size, self.high.size) + 8)
+        (total, total_size), (squares, squares_size) = (self._add_parts(power, low, high) for power in (0, 1))
+        spread = squares - total * total / size
+        if self._all_hold_base:
+            return spread, lost * 6.0 * squares + _LOST
+        rounding = 2.0 * squares_size + (4.0 * np.abs(total) + lost * total_size) * total_size / size
+        return spread, lost * rounding + _LOST
+
+    def _add_parts(self, power: int, low: Places, high: Places) -> tuple[Floats, Floats]:
+        """Return the sum of the three parts of each window, and that of their sizes."""
+        base = self._of_base[power]
+        of_low, of_high = _at(self._kept[0][power], low), _at(self._kept[1][power], high)
+        total = of_high + (of_low + base)
+        if self._all_hold_base:
+            return total, total  # nobody reads the second
+        return total, np.abs(of_high) + (np.abs(of_low) + abs(base))
+
+    def screen(self, block: Places) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+        """Return which windows of each rank may have the least variance, and which ranks have a constant one.
+
+        The unit follows the narrowest window of the first rank, so that far outliers, once dropped, do not
+        blur the rest. A window whose sums overflow is told by its two ends: m Var is at least half the square
+        of their distance.
+        """
+        self._count_near(int(block[0]))
+        j = np.arange(int(block[-1]) + 1)
+        dropped_high = block[:, np.newaxis] - j
+        valid = dropped_high >= 0
+        with np.errstate(over="ignore", invalid="ignore"):
+            spread, error = self.spread(j, dropped_high)
+            best = np.fmin.reduce(spread + error, axis=1, keepdims=True, where=valid, initial=np.inf)
+            hopeless = (spread - error > best) | (self._least_spread(j, dropped_high) > best)
+        return valid & ~hopeless, self._constant(j, dropped_high)
+
+    def _count_near(self, rank: int) -> None:
         """Make the values of the narrowest window of this rank at most 1, if they are far from that."""
-        last = self.ranks - 1
+        last = self.low.size - 1
         j = np.arange(max(rank - last, 0), min(rank, last) + 1)
-        scale = 0
+        exponent = -UNIT_BITS
         if j.size:
             with np.errstate(over="ignore"):
                 ends = np.maximum(
                     np.abs(self.low[j] - self._centre), np.abs(self.high[rank - j] - self._centre)
                 )
-            reach = min(float(ends.min()), MAX_FLOAT)
-            scale = max(math.frexp(reach)[1] + UNIT_BITS, 0)
+            exponent = max(math.frexp(min(float(ends.min()), MAX_FLOAT))[1], exponent)
         # 2^400 times smaller squares are still far above what underflows
-        if self._scale is None or abs(scale - self._scale) > 200:
-            self._scale = scale
-            self._round(scale)
+        if self._exponent is None or abs(exponent - self._exponent) > 200:
+            self.count_in(exponent)
 
-    def _round(self, scale: int) -> None:
-        """Add what each tail keeps, and the core, divided by 2^scale, in floats, which may be infinite."""
-        keep_low, keep_high = self._keep
-        sums, squares = self._exact_core
-        self._core = [_float(sums, scale), _float(squares, 2 * scale)]
-        with np.errstate(over="ignore", under="ignore", invalid="ignore"):
-            low, high = (np.ldexp(end - self._centre, UNIT_BITS - scale) for end in (self.low, self.high))
-            self._kept_low = [_kept(low, keep_low), _kept(low * low, keep_low)]
-            self._kept_high = [_kept(high, keep_high), _kept(high * high, keep_high)]
-        with np.errstate(over="ignore", under="ignore"):
-            # the end after the last known one is unknown
-            self._ends = [
-                np.ldexp(np.append(end, np.nan), UNIT_BITS - scale) for end in (self.low, self.high)
-            ]
-
-    def screen(self, block: NDArray[np.intp]) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-        """Return which windows of each rank may have the least variance, and which ranks have a constant one.
-
-        Notes
-        -----
-        With values centred and scaled, a window of m values has sum T, sum of squares Q and m Var = Q -
-        T^2/m. T and Q are sums of three floats: of the core, and of what each tail keeps, which is negative
-        where a window drops some of the core as well. Let T+ and Q+ be the sums of the sizes of all that is
-        added; T+ <= sqrt(2 n Q+). A tail of r values is added in r roundings, and each value is rounded once,
-        its square three times. So with u = 2^-53 and s = r + 8, T and Q have errors of at most s u T+ and s u
-        Q+, and that of Q - T^2/m is below s u (1.5 Q+ + 2 |T| T+/m + 1.25 T^2/m) + s^2 u^2 T+^2/m, and for s
-        n < 2^49 below s u (2 Q+ + 4 |T| T+/m). The margin doubles that, and adds more than what can be lost
-        below 2^-700. If no window drops any of the core, then Q+ = Q and T+ <= sqrt(m Q): the margin is 12 s
-        u Q. The scale follows the narrowest window of the first rank, so that far outliers, once dropped, do
-        not blur the rest. A window whose sums overflow is told by its two ends: Q - T^2/m is at least half
-        the square of their distance.
-        """
-        self._set_scale(int(block[0]))
-        j = np.arange(int(block[-1]) + 1)
-        dropped_high = block[:, np.newaxis] - j
-        valid = dropped_high >= 0
-        size = np.maximum(self.n - block, 1)[:, np.newaxis].astype(np.float64)
-        with np.errstate(over="ignore", invalid="ignore"):
-            total, total_size = self._add_parts(0, j, dropped_high)
-            squares, squares_size = self._add_parts(1, j, dropped_high)
-            spread = squares - total * total / size
-            if self._core_is_kept:
-                error = 2.0**-52 * 6.0 * (self.ranks + 8) * squares + _LOST_BY_SCREEN
-            else:
-                rounding = 2.0 * squares_size + 4.0 * np.abs(total) * total_size / size
-                error = 2.0**-52 * (self.ranks + 8) * rounding + _LOST_BY_SCREEN
-            best = np.fmin.reduce(spread + error, axis=1, keepdims=True, where=valid, initial=np.inf)
-            hopeless = (spread - error > best) | (self._least_spread(j, dropped_high) > best)
-        return valid & ~hopeless, self._constant(j, dropped_high)
-
-    def _add_parts(
-        self, power: int, j: NDArray[np.intp], dropped_high: NDArray[np.intp]
-    ) -> tuple[Floats, Floats]:
-        """Return the sum of the three parts of each window, and that of their sizes."""
-        low, high = self._kept_low[power][j], _at(self._kept_high[power], dropped_high)
-        core = self._core[power]
-        total = high + (low + core)
-        if self._core_is_kept:
-            return total, total  # nobody reads the second
-        return total, np.abs(high) + (np.abs(low) + abs(core))
-
-    def _least_spread(self, j: NDArray[np.intp], dropped_high: NDArray[np.intp]) -> Floats:
+    def _least_spread(self, j: Places, dropped_high: Places) -> Floats:
         """Return a lower limit of m Var of each window, as the screen has it; NaN where none is known."""
-        low, high = self._ends
+        assert self._exponent is not None
+        # the end after the last known one is unknown
+        low, high = (np.ldexp(np.append(end, np.nan), -self._exponent) for end in (self.low, self.high))
         distance = _at(high, dropped_high) - low[j]
         least: Floats = distance * distance * 0.499
         return least
 
-    def _constant(self, j: NDArray[np.intp], dropped_high: NDArray[np.intp]) -> NDArray[np.bool_]:
+    def _constant(self, j: Places, dropped_high: Places) -> NDArray[np.bool_]:
         """Return for which ranks a window has equal values at its two ends, numbers j+1 and n-k."""
         if self.low[-1] < self.high[-1]:
             return np.zeros(len(dropped_high), dtype=np.bool_)
@@ -584,7 +565,7 @@ class _Windows:
         return constant
 
 
-def _prefix_sums(values: Floats) -> tuple[list[int], list[int]]:
+def _prefix_sums(values: Floats) -> _PrefixSums:
     units, squares = to_units(values), to_squared_units(values)
     return list(accumulate(units, initial=0)), list(accumulate(squares, initial=0))
 
@@ -597,7 +578,7 @@ def _kept(values: Floats, keep: int) -> Floats:
     return sums
 
 
-def _at(values: Floats, number: NDArray[np.intp]) -> Floats:
+def _at(values: Floats, number: Places) -> Floats:
     """Return the values with these numbers, and anything where the number is negative."""
     taken: Floats = np.take(values, number, mode="clip")
     return taken

@@ -1,11 +1,12 @@
 """Frames in which each person counts once, whatever the number and the groups of the records."""
 
 import itertools
+from functools import partial
 
 import numpy as np
 import pytest
 from helpers import new_session, seeded
-from sklearn.metrics import recall_score
+from sklearn.metrics import recall_score, roc_auc_score
 
 import dp_metrics as dp
 from dp_metrics.analysis.auditing import release_loss
@@ -43,6 +44,26 @@ def test_values_are_those_of_records_weighted_by_their_person():
     for found in (frame, frame.margin(1)):
         for group, interval in found.noise_interval("recall").items():
             assert interval.lower - 1e-12 <= found.by_group[group]["recall"] <= interval.upper + 1e-12
+
+
+def test_areas_are_those_of_records_weighted_by_their_person():
+    score = np.random.default_rng(0).beta(2 + 2 * P, 4 - P)
+    frame = frame_of({"auc": "roc_auc", "ap": "average_precision"}, y_pred=score, epsilon=EXACT)
+    for (sex, age), found in frame.by_group.items():
+        some = (sex == SEX) & (age == AGE)
+        assert found["auc"] == pytest.approx(
+            roc_auc_score(Y[some], score[some], sample_weight=WEIGHTS[some]), abs=0.01
+        )
+        assert frame.group_sizes[sex, age] == pytest.approx(WEIGHTS[some].sum())
+    assert frame.overall["auc"] == pytest.approx(roc_auc_score(Y, score, sample_weight=WEIGHTS), abs=0.005)
+    noise, people = (frame_of("average_precision", y_pred=score, epsilon=2.0) for _ in range(2))
+    for group, interval in people.population_interval().items():
+        assert interval.lower <= noise.noise_interval()[group].lower
+        assert "persons." in interval.note
+    gap = people.population_interval(of=((0, 0), (1, 0)))
+    each = [people.population_interval()[group] for group in ((0, 0), (1, 0))]
+    assert gap.upper >= each[0].upper - each[1].lower
+    assert {*frame.overall_note.values()} == {None}  # the noise of all records is told in persons
 
 
 OWNERS = [0, 0, 1, 1, 1]
@@ -103,8 +124,11 @@ def test_gaps_do_not_take_groups_that_share_persons_for_independent():
     [
         ({"groups": None}, "equal_groups needs groups"),
         ({"membership": "public"}, "counts persons"),
-        ({"metrics": "roc_auc"}, "in counts of labels only"),
-        ({"metrics": "brier_score"}, "in counts of labels only"),
+        (
+            {"metrics": partial(dp.private_roc_auc_score, mechanism="hazard")},
+            "in counts of labels and scores only",
+        ),
+        ({"metrics": "brier_score"}, "in counts of labels and scores only"),
         ({"neighboring": "add_or_remove_one"}, "cannot be used with"),
         ({"equal_groups": 1}, "True or False"),
     ],

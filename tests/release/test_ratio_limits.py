@@ -144,19 +144,6 @@ def test_limits_of_the_noise_are_those_of_the_reference():
     assert ratio_limits(noisy(40, -12), EACH, EACH)[0] == pytest.approx(0.86116, abs=1e-5)
 
 
-@loop_over(("a", "b"), [(3, 9), (40, 10), (150, 160), (2, 300)])
-@loop_over("rate", [0.1, 0.5, 40.0])
-def test_secants_find_what_halvings_do(a, b, rate):
-    def found():
-        ratio = noisy(a, b, Fraction(rate))
-        return [*ratio_limits(ratio, EACH, EACH), *edge_limits(ratio, EACH / 60)]
-
-    near = found()
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(module, "_SECANTS", 0)
-        assert near == pytest.approx(found(), abs=5e-12)
-
-
 @settings(max_examples=40)
 @given(
     st.integers(-30, 200),

@@ -79,6 +79,15 @@ def test_a_stored_result_of_each_mechanism_is_the_original(call, tmp_path):
         assert (repr(again), again.to_json()) == (repr(result), result.to_json())
 
 
+def test_what_is_public_of_a_call_is_read_once(path, monkeypatch):
+    """That takes the longer the more records there are: whose they are is public, for example."""
+    made = []
+    of = codec.Call.of
+    monkeypatch.setattr(codec.Call, "of", lambda *one, **more: made.append(1) or of(*one, **more))
+    ask(groups=np.arange(N) // 2, accountant=PrivacyAccountant(4, path))
+    assert made == [1]
+
+
 def test_results_lists_every_spend_with_its_value(path):
     for budget in (PrivacyAccountant(3), PrivacyAccountant(3, path)):
         numbers = [ask(accountant=budget, spend_name="named"), ask(accountant=budget, spend_name=None)]

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dp_metrics.inputs.options import Floats
-from dp_metrics.metrics.scores.curve_formulas import FAR, RocCurve, ScoreCounts, roc
+from dp_metrics.metrics.scores.curve_formulas import FAR, RocCurve, ScoreCounts, pooled_means, roc
 from dp_metrics.quantities.tables import CountsNoise, as_floats, nearest_with_sum
 from dp_metrics.release import count_limits
 from dp_metrics.release.count_limits import NoisyRatio, RatioCells
@@ -33,6 +33,7 @@ ORDERED: Ties = (0.5, 1.0)
 """Where positives do not rank below negatives within bins on average."""
 
 _LENT = 0.5  # records of each class that are taken to lie as the other class does
+_TINY = 1e-100  # records: divides where there are none
 _GRID = np.linspace(0.0, 1.0, 2001)
 _STEPS = 100  # of a step of the grid, between which the end of a limit is looked for
 
@@ -96,10 +97,10 @@ def area_limits(
     1 of one within a bin. Its error is taken to be normal, with the variance that `effective_size` tells,
     plus Laplace noise of the variance that the noise of the counts makes. Each class is made plausible by
     itself, with its own noisy size, by which the sum is divided as well: made plausible together, the larger
-    class would lend records to the smaller one.
+    class would lend records to the smaller one. Persons who count once each are as in `precision_limits`.
     """
     bins = len(noise.noisy) // 2
-    negative, positive = as_floats(noise.noisy).reshape(2, bins)
+    negative, positive = as_floats(noise.numbers).reshape(2, bins)
     sizes = negative.sum(), positive.sum()
     if min(sizes) <= FAR * _deviation_of_class(noise, bins):
         return None
@@ -128,7 +129,7 @@ def _limit(
 ) -> float:
     """Return a limit of the area in which `tie` of each pair within a bin is won."""
     (negatives, positives), bins = plausible, plausible[0].size
-    raw_negatives, raw_positives = as_floats(noise.noisy).reshape(2, bins)
+    raw_negatives, raw_positives = as_floats(noise.numbers).reshape(2, bins)
     size, other = float(positives.sum()), float(negatives.sum())
     won = _won(bins, tie)
     one, two, *_ = np.eye(2 * bins)
@@ -238,6 +239,100 @@ def limits_around(
     inside = np.flatnonzero(np.abs(_GRID - area) <= np.sqrt(np.maximum(sampling, 0.0) + reach**2))
     low, high = (inside[0], inside[-1]) if inside.size else (0, _GRID.size - 1)
     return float(_GRID[low]), float(_GRID[high])
+
+
+def precision_limits(
+    noise: CountsNoise, miss: float, *, among_people: bool = True
+) -> tuple[float, float] | None:
+    """Return approximate limits of the average precision of the scores as they are.
+
+    Parameters
+    ----------
+    noise : CountsNoise
+        Of the negative class by bin, then of the positive one.
+    miss : float
+        Probability with which either limit may miss.
+    among_people : bool, default=True
+        Whether it is that among all people; otherwise that of these records.
+
+    Returns
+    -------
+    (float, float) or None
+        None where a class does not exceed its noise, as for an area.
+
+    Notes
+    -----
+    Around plausible counts the least average precision that an order within the bins allows, and the largest,
+    are taken to be linear: the slopes tell what the noise adds, and what a sample of people does, of whom
+    each lies in one cell. As for an area half a record of each class is taken to lie as the other class does.
+    Where each person counts once, what a person adds is a mean over the records, which varies no more.
+
+    Counts that are made plausible one by one keep noise above 0 among the few negatives at the top: their
+    average precision errs down, and the lower limit is theirs. Counts that are pooled before, as for the
+    released number, err up where the share of positives does fall with the score: theirs is the upper limit.
+    """
+    bins = len(noise.noisy) // 2
+    noisy = as_floats(noise.numbers).reshape(2, bins)
+    sizes = noisy.sum(axis=1)
+    if sizes.min() <= FAR * _deviation_of_class(noise, bins):
+        return None
+    pooled, _ = pooled_means(noisy, noise.expected)
+
+    def limit(*, is_upper: bool) -> float:
+        """Return the lower limit, or how far the upper one is from 1."""
+        means = pooled if is_upper else noisy
+        plausible = np.stack([nearest_with_sum(*each) for each in zip(means, sizes, strict=True)])
+        records = plausible + _LENT * (plausible / sizes[:, np.newaxis])[::-1]
+        value, _ = precision_slopes(plausible, is_upper=is_upper)
+        _, slopes = precision_slopes(records, is_upper=is_upper)
+        sampling = float((records * slopes**2).sum()) if among_people else 0.0
+        of_noise = max(noise.covariance(slopes.ravel(), slopes.ravel()), 0.0)
+        from_end = 1.0 - value if is_upper else value
+        return float(
+            count_limits.least_likely(
+                lambda x: (from_end - x, np.array(sampling), np.array(of_noise)),
+                np.zeros(()),
+                np.ones(()),
+                miss,
+            )
+        )
+
+    lower = limit(is_upper=False)
+    return lower, max(1.0 - limit(is_upper=True), lower)
+
+
+def precision_slopes(records: Floats, *, is_upper: bool) -> tuple[float, Floats]:
+    """Return the largest average precision that records by class and bin allow, or the least, and its slopes.
+
+    Notes
+    -----
+    From the top let R be the positives up to the end of a bin, p those in it, and A the negatives above them.
+    It is largest where the positives of a bin are ties above its negatives: the bin adds p R / (R + A). It is
+    least where the negatives are ties above positives that differ: p - A log((R + A) / (R - p + A)), with the
+    negatives of the bin in A. All is divided by the number of positives. The slopes say by how much a record
+    in a cell moves that, by way of p, R and A.
+    """
+    negative, positive = records[:, ::-1]
+    above, found = np.cumsum(negative), np.cumsum(positive)
+    if is_upper:
+        above -= negative
+    else:
+        before = np.maximum(found - positive + above, _TINY)
+    total = np.maximum(found + above, _TINY)
+    against = above / (total if is_upper else before)
+    by_own, by_found = 1.0 - against, positive * against / total
+    if is_upper:
+        each, by_above = positive * by_own, -positive * by_own / total
+    else:
+        lost = np.where(above > 0, np.log(total / before), 0.0)
+        each, by_above = positive - above * lost, by_found - lost
+    size = float(found[-1])
+    value = float(each.sum()) / size
+    of_found, of_above = (np.cumsum(by[::-1])[::-1] for by in (by_found, by_above))
+    if is_upper:
+        of_above -= by_above
+    slopes: Floats = np.stack([of_above, by_own + of_found - value])[:, ::-1] / size
+    return value, slopes
 
 
 def precision_within_bins(counts: ScoreCounts) -> tuple[float, float]:

@@ -333,9 +333,8 @@ def records_above(noisy: Floats, noise: float, total: float, parts: int) -> Floa
     """
     from scipy.interpolate import PchipInterpolator  # which takes its time to import
 
-    pools = np.array(_pooled(noisy, noise)[::-1]).T
-    widths = pools[2].astype(np.intp)
-    means = np.repeat(pools[:2] / widths, widths, axis=1)
+    means, widths = pooled_means(noisy, noise)
+    means, widths = means[:, ::-1], widths[::-1]
     counts = nearest_with_sum(means.ravel(), total).reshape(means.shape)
     above = np.pad(np.cumsum(counts, axis=1), ((0, 0), (1, 0)))
     ends = np.pad(np.cumsum(widths), (1, 0))
@@ -356,11 +355,16 @@ def _are_ties(records: Floats, noise: float) -> NDArray[np.bool_]:
     return alone
 
 
-def _pooled(noisy: Floats, noise: float) -> list[Floats]:
-    """Return pools of neighbours by rising score, so that the share falls nowhere by what may be noise."""
+def pooled_means(noisy: Floats, noise: float) -> tuple[Floats, NDArray[np.intp]]:
+    """Return, for each class and bin, the mean count of its pool, and how many bins each pool has.
+
+    Neighbours are pooled so that with a rising score the share falls nowhere by what may be noise.
+    """
     pools: list[Floats] = []
     for last in np.append(noisy, np.ones((1, noisy.shape[1])), axis=0).T:
         while pools and _may_be_richer(pools[-1], last, noise):
             last = pools.pop() + last
         pools.append(last)
-    return pools
+    of_pools = np.array(pools).T
+    widths = of_pools[2].astype(np.intp)
+    return np.repeat(of_pools[:2] / widths, widths, axis=1), widths

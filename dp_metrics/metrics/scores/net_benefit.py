@@ -106,7 +106,7 @@ def over_expected_limits(
     and, among people, chance. Where probabilities lie within their bins is not told: the lower limit is that
     of the upper edges, and the upper limit that of the lower edges.
     """
-    counts, bins = as_floats(noise.noisy), edges.size - 1
+    counts, bins = as_floats(noise.numbers), edges.size - 1
     present, positive = np.maximum(counts, 0.0), np.repeat([0.0, 1.0], bins)
     reach = -float(ndtri(miss))
 

@@ -211,8 +211,7 @@ class ReleasedScores(HtmlRepr):
         confidence : float, default=0.95
             Probability, over the noise and over which people became records, with which both limits hold.
         sure : bool, default=False
-            True: proved, by limits of the curve at each edge. False: 2 to 5 times narrower, and approximate;
-            an average precision has sure ones only.
+            True: proved, by limits of the curve at each edge. False: 2 to 5 times narrower, and approximate.
         metric : {"roc_auc", "average_precision"}, default="roc_auc"
             The area, or the average precision in its place.
         ties : {"any", "ordered"}, default="any"
@@ -400,6 +399,7 @@ class ReleasedScores(HtmlRepr):
         miss, n = (1.0 - check_confidence(confidence)) / 2, self._public_n()
         if of == "people":
             self._check_persons("net_benefit")
+        self._table.check_records(self.result.parts, "net_benefit")
         edge, bins = self._edge_of(threshold), self.counts.positive.size
         at = float(self.counts.edges[edge])
         weight, above = at / (1 - at), np.arange(edge, bins)

@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
+from itertools import repeat
 from typing import Any, Self
 
 import numpy as np
@@ -43,6 +44,7 @@ from dp_metrics.release.count_limits import RatioCells
 from dp_metrics.release.query import Query
 from dp_metrics.release.released import APPROXIMATE, POPULATION_NOTE, Interval, PopulationQuestion
 from dp_metrics.release.result import ReleasedNumbers
+from dp_metrics.sensitivity.exact import in_blocks
 from dp_metrics.sensitivity.output_bounds import FINENESS
 
 _LIMITED: Mapping[Any, str] = {
@@ -59,6 +61,11 @@ _DIGITS = 2.0**30  # rounding makes the edges the same numbers whatever library 
 _OUTSIDE = (
     "y_score has values outside [0, 1]: pass edges=[...], public edges of bins for such scores; or, for "
     "areas by group, partial(private_roc_auc_score, mechanism='hazard'), which takes any scores."
+)
+_NO_PERSONS = (
+    "{} of persons who count once each (equal_groups=True) has no sure limits, and no band, of what it is "
+    "among all people: an area and an average precision have approximate limits, where both classes exceed "
+    "their noise. max_records=1 keeps one record of each person."
 )
 _POWERS = tuple(2**power for power in range(1, MOST_COLUMNS.bit_length()))
 
@@ -113,12 +120,18 @@ class ScoreBins:
 
 
 def counted(records: Records, *, classes: TwoClasses, bins: ScoreBins) -> NDArray[np.int64]:
-    """Return how many records lie in each of the finest bins: the negative, then the positive class."""
+    """Return how many records lie in each of the finest bins: the negative, then the positive class.
+
+    Where each person counts once, a record counts its units.
+    """
     table = np.zeros(2 * bins.size, dtype=np.int64)
     inner = bins.edges[1:-1]
-    for is_positive, scores in classes.blocks(records, "y_score", _OUTSIDE if bins.is_unit else ""):
+    blocks = classes.blocks(records, "y_score", _OUTSIDE if bins.is_unit else "")
+    units = repeat(None) if records.units is None else in_blocks(records.units)
+    for (is_positive, scores), of_each in zip(blocks, units, strict=False):
         cells = np.searchsorted(inner, scores, side="right") + bins.size * is_positive
-        table += np.bincount(cells, minlength=table.size)
+        # sums of a block's units are below 2^53, so that floats hold them exactly
+        table += np.bincount(cells, of_each, minlength=table.size).astype(np.int64)
     return table.reshape(2, bins.size)
 
 
@@ -231,6 +244,8 @@ class ScoreTable:
         quick = of_these = None
         if not asked.is_sure:
             quick, of_these = (self._quick(parts, asked.miss, among_people=kind) for kind in (True, False))
+        if quick is None:
+            self.check_records(parts, asked.metric)
         people = quick or self._by_shares(parts, released, self._sure(released, asked))
         records = of_these or self._of_records(parts, released, 2 * asked.miss)
         # limits among people that are within those of the noise would puzzle, and the hull of both holds too
@@ -239,9 +254,9 @@ class ScoreTable:
         return asked.interval(found.lower, found.upper, self(released), found.note, of=f"The {self.about}")
 
     def _quick(self, parts: Sequence[Any], miss: float, *, among_people: bool) -> tuple[float, float] | None:
-        """Return limits that are not proved, or None: an average precision has none."""
-        if self.formula is not formulas.area_under_roc:
-            return None
+        """Return limits that are not proved, or None where a class does not exceed its noise."""
+        if self.formula is formulas.average_precision:
+            return bands.precision_limits(parts[0], miss, among_people=among_people)
         return bands.area_limits(parts[0], miss, ties=self.ties, among_people=among_people)
 
     def _of_records(
@@ -275,6 +290,7 @@ class ScoreTable:
 
     def band(self, parts: Sequence[Any], released: ReleasedNumbers, asked: PopulationQuestion) -> RocBand:
         """Return the band of the ROC curve among all people, for scores in their public bins."""
+        self.check_records(parts, asked.metric)
         sure = self._sure(released, asked)
         lines = bands.roc_limits(parts[0], released.public_n, self._edges(released), sure)
         return RocBand(*lines, asked.confidence, f"The ROC curve of the scores in bins {POPULATION_NOTE}")
@@ -287,6 +303,7 @@ class ScoreTable:
         n_bins: int | None = None,
     ) -> CalibrationBand:
         """Return the band of the calibration curve among all people: of released bins, or of even ones."""
+        self.check_records(parts, asked.metric)
         noise, counts, n = parts[0], self.counts(released), released.public_n
         of_cells = np.concatenate([counts.negative, counts.positive])
         if n_bins is None:
@@ -325,6 +342,11 @@ class ScoreTable:
     def _edges(self, released: ReleasedNumbers) -> Floats:
         return self.bins.merged(len(released.values[0]) // 2)
 
+    def check_records(self, parts: Sequence[Any], metric: str) -> None:
+        """Raise where each person counts once: the law of a count of persons is not known."""
+        if parts[0].units > 1:
+            raise ValueError(_NO_PERSONS.format(metric))
+
     def _check_limited(self, nothing: str) -> None:
         if self.formula not in _LIMITED:
             raise ValueError(
@@ -356,7 +378,8 @@ def score_query(
     """Return the query of a result that follows from a table of scores."""
     classes, known = TwoClasses.of(labels, pos_label), ScoreBins.of(edges)
     table = ScoreTable(known, known.columns(bins), formula, classes)
-    part = NestedOf(partial(counted, classes=classes, bins=known), 2, known.size, table.columns)
+    count = partial(counted, classes=classes, bins=known)
+    part = NestedOf(count, 2, known.size, table.columns, units=shape.units)
     return classes.query(shape, name="y_score", part=part, result=table)
 
 
