@@ -28,6 +28,7 @@ from dp_metrics.page.shown import (
     Dots,
     dots_of,
     is_told,
+    known_limits,
     limits_of,
     scale_of,
     text_of,
@@ -49,7 +50,7 @@ def rows_of(page: PageFacts) -> list[dict[str, Any]]:
 
 def as_dict(page: PageFacts, rows: list[dict[str, Any]]) -> dict[str, Any]:
     """Return all that a page says with these numbers, without the release that it was made of."""
-    found = page.released.get("comparison")
+    compared = page.released.get("comparison")
     return {
         "made_by": f"dp_metrics {__version__}",
         "epsilon": page.epsilon,
@@ -62,7 +63,7 @@ def as_dict(page: PageFacts, rows: list[dict[str, Any]]) -> dict[str, Any]:
         "tolerance": page.evaluated.setting.tolerance,
         "numbers": rows,
         "requirements": None if page.verdicts is None else page.verdicts.to_dict(),
-        "comparison": found.to_dict() if isinstance(found, Comparison) else None,
+        "comparison": compared.to_dict() if isinstance(compared, Comparison) else None,
         "plan": [
             {"name": one.name, "about": one.about, "epsilon": float(one.epsilon),
              "expected_error": finite(one.expected_error),
@@ -194,12 +195,14 @@ def sections_of(page: PageFacts, exact: Mapping[str, float] | None = None) -> li
         gaps = [one for one in groups if one.group is None]
         tables.append(_overall(gaps, evaluated, "Largest differences", exact))
         sections.append(Section(FOR_WHOM, _WHOM, tables))
-    found = evaluated.released.get("comparison")
-    if isinstance(found, Comparison):
-        sections.append(Section("Which is better", _WHICH, lines=_compared(found)))
+    compared = evaluated.released.get("comparison")
+    if isinstance(compared, Comparison):
+        sections.append(Section("Which is better", _WHICH, lines=_compared(compared)))
     sections.append(_left(page))
     noise = [
-        one for one in of_all if None not in (_found(one, _PEOPLE), _found(one, _NOISE)) and is_told(one)
+        one
+        for one in of_all
+        if _only(one) is None and known_limits(one.noise_interval, one) is not None and is_told(one)
     ]
     return [*sections, Section("More numbers", _MORE, [_of_noise(noise)])] if noise else sections
 
@@ -227,18 +230,19 @@ def _overall(
     caption: str = "All records",
     exact: Mapping[str, float] | None = None,
 ) -> Table:
-    notes, scale = _Notes(), scale_of([*numbers])
+    notes: list[str] = []
+    scale = scale_of([*numbers])
     columns = {"": [Cell(one.name) for one in numbers]}
     if exact is not None:
         columns["exact: NOT private"] = [Cell(f"{exact.get(one.name, math.nan):.4g}") for one in numbers]
     columns["released"] = [
-        Cell(_value(one) + notes.of(one.note), not is_told(one), _tip(one, evaluated), dots_of(one, scale))
+        Cell(
+            _value(one) + _marks(notes, one.note), not is_told(one), _tip(one, evaluated), dots_of(one, scale)
+        )
         for one in numbers
     ]
     columns["range, 95 %"] = [_range(one, notes) for one in numbers]
-    return Table(
-        caption, [*columns], [*zip(*columns.values(), strict=True)], notes.lines, _scale(numbers, scale)
-    )
+    return Table(caption, [*columns], [*zip(*columns.values(), strict=True)], notes, _scale(numbers, scale))
 
 
 def _scale(numbers: Sequence[Number], scale: float) -> str:
@@ -284,7 +288,8 @@ def _by(
     kind: str, caption: str, numbers: Sequence[Number], sizes: Mapping[Any, float] | None = None
 ) -> Table:
     """Return a table with a row for each label or group, and a column for each metric."""
-    notes, metrics = _Notes(), list(dict.fromkeys(one.metric for one in numbers))
+    metrics = list(dict.fromkeys(one.metric for one in numbers))
+    notes: list[str] = []
     rows: dict[Any, dict[str, Number]] = {}
     for one in numbers:
         rows.setdefault(getattr(one, kind), {})[one.metric] = one
@@ -294,7 +299,7 @@ def _by(
         size = [] if sizes is None else [Cell(f"{max(sizes[key], 0.0):,.0f}")]
         cells.append([Cell(named), *size, *(_with_range(row[name], notes, scale) for name in metrics)])
     columns = [kind, *([] if sizes is None else ["records"]), *metrics]
-    return Table(f"{caption}, with ranges of 95 %", columns, cells, notes.lines, _scale(numbers, scale))
+    return Table(f"{caption}, with ranges of 95 %", columns, cells, notes, _scale(numbers, scale))
 
 
 def _of_tables(evaluated: PageRelease) -> Iterator[Table]:
@@ -331,22 +336,19 @@ def _share(value: float, limits: Interval) -> Cell:
     return Cell(text, not is_told, limits.about, Dots.of(value, limits, is_told=is_told))
 
 
-class _Notes:
-    """Notes below a table, each once."""
+def _marks(lines: list[str], *notes: str | None) -> str:
+    """Return the marks of these notes, and add those that are new to the lines below a table.
 
-    def __init__(self) -> None:
-        self.lines: list[str] = []
-
-    def of(self, *notes: str | None) -> str:
-        """Return the marks of these notes; that limits are approximate is a note of its own."""
-        marks = []
-        for note in filter(None, notes):
-            own = note.removeprefix(APPROXIMATE).strip()
-            for line in filter(None, (APPROXIMATE if own != note else "", own)):
-                if line not in self.lines:
-                    self.lines.append(line)
-                marks.append(f" [{self.lines.index(line) + 1}]")
-        return "".join(marks)
+    That limits are approximate is a note of its own.
+    """
+    marks = []
+    for note in filter(None, notes):
+        own = note.removeprefix(APPROXIMATE).strip()
+        for line in filter(None, (APPROXIMATE if own != note else "", own)):
+            if line not in lines:
+                lines.append(line)
+            marks.append(f" [{lines.index(line) + 1}]")
+    return "".join(marks)
 
 
 def _value(number: Number) -> str:
@@ -355,33 +357,25 @@ def _value(number: Number) -> str:
     return text_of(number)[0]
 
 
-_NOISE, _PEOPLE = "noise_interval", "population_interval"
+def _only(number: Number) -> str | None:
+    """Return what a range says that is not about all people."""
+    return _ONLY_RECORDS if known_limits(number.population_interval, number) is None else None
 
 
-def _found(number: Number, kind: str) -> Interval | None:
-    try:
-        found: Interval = getattr(number, kind)(number.confidence)
-    except (TypeError, ValueError):
-        return None
-    return found
-
-
-def _range(number: Number, notes: _Notes) -> Cell:
+def _range(number: Number, notes: list[str]) -> Cell:
     """Return the range of a number; what is not about all people says so."""
-    found = limits_of(number)
-    if found is None or not is_told(number):
-        return Cell(_NONE if found is None else TOO_NOISY, not is_told(number))
-    ends, only = text_of(number)[1], _ONLY_RECORDS if _found(number, _PEOPLE) is None else None
-    return Cell(ends + notes.of(only, found.note or None), False, found.about)
+    limits = limits_of(number)
+    if limits is None or not is_told(number):
+        return Cell(_NONE if limits is None else TOO_NOISY, not is_told(number))
+    return Cell(text_of(number)[1] + _marks(notes, _only(number), limits.note), False, limits.about)
 
 
-def _with_range(number: Number, notes: _Notes, scale: float) -> Cell:
-    found, dots = limits_of(number), dots_of(number, scale)
-    if not is_told(number) or found is None:
-        return Cell(_value(number) + notes.of(number.note, number.bias), not is_told(number), dots=dots)
+def _with_range(number: Number, notes: list[str], scale: float) -> Cell:
+    limits, dots = limits_of(number), dots_of(number, scale)
+    if not is_told(number) or limits is None:
+        return Cell(_value(number) + _marks(notes, number.note, number.bias), not is_told(number), dots=dots)
     value, ends = text_of(number)
-    only = _ONLY_RECORDS if _found(number, _PEOPLE) is None else None
-    return Cell(f"{value} ({ends}){notes.of(number.bias, only)}", False, found.about, dots)
+    return Cell(f"{value} ({ends}){_marks(notes, number.bias, _only(number))}", False, limits.about, dots)
 
 
 _BETTER = {
@@ -419,18 +413,9 @@ def _sizes(evaluated: PageRelease, feature: int | None) -> Mapping[Any, float] |
     for release, told in evaluated.released.items():
         by = feature_of(release)
         if isinstance(told, PrivateMetricFrame) and by in (None, feature):
-            return told.group_sizes if by == feature else _added(told.group_sizes, feature)
+            frame = told if feature is None or by == feature else told.margin(feature)
+            return frame.group_sizes
     return None
-
-
-def _added(sizes: Mapping[Any, float] | None, feature: Any) -> Mapping[Any, float] | None:
-    """Return the numbers of records of groups by one of several features, whatever the others are."""
-    if sizes is None:
-        return None
-    added: dict[Any, float] = {}
-    for group, size in sizes.items():
-        added[group[feature]] = added.get(group[feature], 0.0) + size
-    return added
 
 
 def _left(page: PageFacts) -> Section:

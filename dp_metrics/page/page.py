@@ -24,7 +24,7 @@ from dp_metrics.metrics.numbers import CONFIDENCE, Number, table_of
 from dp_metrics.metrics.scores.released_scores import ReleasedScores
 from dp_metrics.page.contents import Section, Table, as_dict, deployment_of, rows_of, sections_of
 from dp_metrics.page.facts import PageFacts
-from dp_metrics.page.folder import check_folder, write_folder
+from dp_metrics.page.folder import write_folder
 from dp_metrics.page.in_short import check_words, header_of, summary_of, words_of
 from dp_metrics.page.page_plan import (
     EvaluationPlan,
@@ -342,7 +342,6 @@ class PrivateEvaluation(PageFacts, Mapping[str, Number]):
         FileExistsError
             If there is something in the folder.
         """
-        check_folder(Path(path))
         texts = {
             "numbers.csv": self.frame().to_csv(lineterminator="\n"),
             "page.md": self.to_markdown(),
@@ -382,15 +381,6 @@ def _written(text: str, path: str | Path | None) -> str:
     if path is not None:
         Path(path).write_text(text, encoding="utf-8")
     return text
-
-
-_NAMES = {
-    **dict.fromkeys(("labels", "targets"), "y_pred"),
-    "scores": "y_score",
-    "probabilities": "y_proba",
-    "feature": "sensitive_features",
-}
-"""What the columns of a page are called as arguments, where that is something else."""
 
 
 @overload
@@ -593,35 +583,19 @@ def private_evaluate(  # noqa: PLR0913 - options of a whole page
     """
     features = () if sensitive_features is None else tuple(columns_of(sensitive_features))
     named = {"y_pred": y_pred, "y_proba": y_proba, "y_score": y_score}
-    asked = given(
+    predicted, held, passed = given(
         data, named, labels=labels, pos_label=pos_label, task=task, features=features, baseline=baseline
     )
+    words = {
+        "title": title, "model_name": model_name, "data_description": data_description,
+        "baseline_name": baseline_name, "score_name": score_name, "positive_meaning": positive_meaning,
+        "unit_name": unit_name, "person_name": person_name, "target_unit": target_unit,
+    }  # fmt: skip
     setting = Setting(
-        asked.columns,
-        asked.baseline,
-        asked.labels,
-        asked.pos_label,
-        edges,
-        threshold,
-        bounds,
-        group_labels,
-        membership,
-        split,
-        n,
-        max_records,
-        check_words(
-            {
-                "title": title, "model_name": model_name, "data_description": data_description,
-                "baseline_name": baseline_name, "score_name": score_name,
-                "positive_meaning": positive_meaning, "unit_name": unit_name, "person_name": person_name,
-                "target_unit": target_unit,
-            }
-        ),
-        spelled(requirements),
-        tolerance,
-        equal_groups,
-        check_flag(crossed, "crossed"),
-        names_of_features(sensitive_features),
+        **predicted, edges=edges, threshold=threshold, bounds=bounds, group_labels=group_labels,
+        membership=membership, split=split, n=n, max_records=max_records, words=check_words(words),
+        requirements=spelled(requirements), tolerance=tolerance, equal_groups=equal_groups,
+        crossed=check_flag(crossed, "crossed"), feature_names=names_of_features(sensitive_features),
     )  # fmt: skip
     at = datetime.now(UTC).replace(microsecond=0)
     terms = Terms.of(
@@ -629,31 +603,29 @@ def private_evaluate(  # noqa: PLR0913 - options of a whole page
         spend_name=spend_name,
     )  # fmt: skip
     asked_of_persons(groups, max_records, equal_groups)
-    records = {**asked.records, "sensitive_features": sensitive_features, "groups": groups}
+    records = {**passed, "sensitive_features": sensitive_features, "groups": groups}
     release = page_release(setting, terms, records, features)
 
-    def form_of() -> tuple[PageForm, Records]:
-        names = [_NAMES.get(column, column) for column in asked.columns]
-        data = asked.read(relation=terms.relation)
+    def plan_and_records() -> tuple[Together, Records, dict[str, Any]]:
+        columns = held(relation=terms.relation)
         shape, records, persons = first_records(
-            data, names=names, relation=terms.relation, groups=groups, max_records=max_records
+            columns, names=setting.names, relation=terms.relation, groups=groups, max_records=max_records
         )
         if equal_groups and persons is not None and shape.most_records > 1:
             shape, records = with_units(shape, records, persons, max_records)
         sizes = _sizes(setting, records)
-        return PageForm(setting, shape, terms.relation, sizes, terms.epsilon), records
-
-    def read() -> tuple[Together, tuple[Source, ...], Any]:
-        form, records = form_of()
+        form = PageForm(setting, shape, terms.relation, sizes, terms.epsilon)
         division = division_of(form)
-        plan = plan_of_page(form, division)
-        stored = {"shape": form.shape, "sizes": form.sizes, "plan": division, "released": at}
+        stored = {"shape": shape, "sizes": sizes, "plan": division, "released": at}
+        return plan_of_page(form, division), records, stored
+
+    def read() -> tuple[Together, tuple[Source, ...], dict[str, Any]]:
+        plan, records, stored = plan_and_records()
         return plan, plan.read(records), stored
 
     if dry_run:
-        form, _ = form_of()
-        division = division_of(form)
-        plan_of_page(form, division)  # what could not be released is refused here too
+        # what could not be released is refused here too
+        division: EvaluationPlan = plan_and_records()[-1]["plan"]
         return division
     return release.answer(read, partial(PrivateEvaluation, released=at)).with_budget(accountant)
 

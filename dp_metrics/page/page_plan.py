@@ -53,14 +53,11 @@ class Block(NamedTuple):
     columns : tuple of str
         What it looks at, by the names that a `PageForm` has for columns and for what is made of them.
     plan : Together
-        The release.
-    tell : callable
-        What tells it all, of what the plan combines to.
+        The release, which combines to what tells it all.
     """
 
     columns: tuple[str, ...]
     plan: Together
-    tell: Callable[[Any], Any]
 
 
 @dataclass(frozen=True)
@@ -99,12 +96,8 @@ class Portion:
 
     def needed(self, epsilon: float) -> float:
         """Return the number of records from which on the release is not mostly noise."""
-        low, high = 0.0, 1.0
-        for _ in range(_DOUBLINGS):
-            if self.error(epsilon, high) <= MOST_ERROR:
-                break
-            low, high = high, 2 * high
-        for _ in range(_DOUBLINGS):
+        low, high = 0.0, 2.0**_DOUBLINGS
+        for _ in range(2 * _DOUBLINGS):  # down to 1, and to the last bit
             middle = (low + high) / 2
             low, high = (low, middle) if self.error(epsilon, middle) <= MOST_ERROR else (middle, high)
         return float(math.ceil(high))
@@ -400,9 +393,10 @@ class PageForm:
                     tolerance=math.inf if setting.tolerance is None else setting.tolerance,
                 )
             }  # fmt: skip
-        kinds = {LABELS: LABELS if LABELS in setting.columns else self.kind}
-        made = {LABELS: self._labels_of(kinds[LABELS], setting.places(kinds[LABELS])[0])}
-        if setting.baseline is not None:
+        made = {}
+        if LABELS not in setting.columns:
+            made[LABELS] = self._labels_of(self.kind, setting.places(self.kind)[0])
+        if setting.baseline not in (None, LABELS):
             made["baseline"] = self._labels_of(setting.baseline, setting.places("baseline")[0])
         return made
 
@@ -416,12 +410,10 @@ class PageForm:
 
     def _labels_of(self, kind: str, place: int) -> Callable[[Records], list[NDArray[Any]]]:
         """Return what makes labels of predictions of a kind."""
-        if kind == LABELS:
-            return partial(_as_given, place=place)
         if kind == PROBABILITIES:
             return partial(_most_probable, place=place, columns=self._columns(place))
         of_scores = replace(self.shape, arguments=(self.shape.arguments[0], self.shape.arguments[place]))
-        reader = self.classes.reader(of_scores, self._name(place, "y_score"))
+        reader = self.classes.reader(of_scores, self.setting.names[place])
         return partial(
             _above, place=place, classes=self.classes, reader=reader,
             threshold=float(self.setting.threshold), is_unit=self.setting.edges is None,
@@ -430,10 +422,7 @@ class PageForm:
     def _columns(self, place: int) -> LabelColumns:
         """Return which column of the probabilities in this place belongs to which label."""
         form = self.shape.arguments[place]
-        return LabelColumns.of(self.setting.labels, form, self._name(place, "y_proba"))
-
-    def _name(self, place: int, name: str) -> str:
-        return "baseline" if self.setting.columns[place] == "baseline" else name
+        return LabelColumns.of(self.setting.labels, form, self.setting.names[place])
 
 
 class PageRelease(NamedTuple):
@@ -463,10 +452,6 @@ class PageRelease(NamedTuple):
 
 
 # What is made of columns
-
-
-def _as_given(records: Records, *, place: int) -> list[NDArray[Any]]:
-    return [records.arrays[place]]
 
 
 def _above(
@@ -531,21 +516,17 @@ SHARES = {WITHIN: "prevalence", "share too high": "selection_rate"}
 def _block(
     query: Query, columns: tuple[str, ...], relation: Relation, metric: str = _PAGE, tell: Any = None
 ) -> Block:
-    """Return the release of one query."""
-    plan = Together((Share(query, Fraction(1), relation, metric),), _alone, _first)
-    return Block(columns, plan, tell or _as_it_is)
+    """Return the release of one query; None: its result tells it all."""
+    plan = Together((Share(query, Fraction(1), relation, metric),), _alone, partial(_told, tell=tell))
+    return Block(columns, plan)
 
 
 def _alone(records: Records) -> list[Records]:
     return [records]
 
 
-def _first(results: Sequence[Result[Any]]) -> Result[Any]:
-    return results[0]
-
-
-def _as_it_is(result: Result[Any]) -> Result[Any]:
-    return result
+def _told(results: Sequence[Result[Any]], *, tell: Callable[[Result[Any]], Any] | None) -> Any:
+    return results[0] if tell is None else tell(results[0])
 
 
 def _metric(name: str, label: str, **options: Any) -> FrameMetric:
@@ -564,12 +545,18 @@ def _frame(
     overall: Fraction = Fraction(0),
 ) -> Block:
     """Return the release of metrics by group."""
-    tell = partial(
-        frame_of, epsilon=float(epsilon), relation=public.relation, is_single=len(metrics) == 1,
-        membership="private" if sizes is None else "public",
-    )  # fmt: skip
     plan = plan_frame(metrics, public.of(*columns), by.groups, overall_share=overall, sizes=sizes)
-    return Block((*columns, by.name), plan, tell)
+    tell = partial(
+        _told_of_groups, combine=plan.combine, epsilon=float(epsilon), relation=public.relation,
+        is_single=len(metrics) == 1, membership="private" if sizes is None else "public",
+    )  # fmt: skip
+    return Block((*columns, by.name), replace(plan, combine=tell))
+
+
+def _told_of_groups(
+    results: Sequence[Result[Any]], *, combine: Callable[..., Any], **settings: Any
+) -> PrivateMetricFrame:
+    return frame_of(combine(results), **settings)
 
 
 def _counts(
@@ -891,7 +878,7 @@ def plan_of_page(public: PageForm, plan: EvaluationPlan) -> Together:
         for share in block.plan.shares
     )
     wanted = tuple((name == PERSONS, block.columns, block.plan.reader) for name, block in blocks.items())
-    made = {name: (len(one.plan.shares), one.plan.combine, one.tell) for name, one in blocks.items()}
+    made = {name: (len(one.plan.shares), one.plan.combine) for name, one in blocks.items()}
     reader = partial(_pieces, wanted=wanted, places=public.places, made=public.made)
     kept = replace(public, shape=public.shape.of_any_records())
     combine = partial(_evaluated, public=kept, plan=plan, made=made)
@@ -926,8 +913,8 @@ def _evaluated(
     *,
     public: PageForm,
     plan: EvaluationPlan,
-    made: Mapping[str, tuple[int, Callable[[Sequence[Result[Any]]], Any], Callable[[Any], Any]]],
+    made: Mapping[str, tuple[int, Callable[[Sequence[Result[Any]]], Any]]],
 ) -> PageRelease:
     left = iter(results)
-    released = {name: tell(combine(list(islice(left, size)))) for name, (size, combine, tell) in made.items()}
+    released = {name: combine(list(islice(left, size))) for name, (size, combine) in made.items()}
     return PageRelease(public, plan, released, results)

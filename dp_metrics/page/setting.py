@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
 from functools import partial
-from typing import Any, NamedTuple, Self, TypeAlias
+from typing import Any, Self, TypeAlias
 
 import numpy as np
 
@@ -29,6 +29,9 @@ from dp_metrics.inputs.options import (
 LABELS, SCORES, PROBABILITIES, TARGETS = "labels", "scores", "probabilities", "targets"
 
 _KEYWORDS = {"y_pred": LABELS, "y_score": SCORES, "y_proba": PROBABILITIES}
+_NAMES = {kind: name for name, kind in _KEYWORDS.items()}
+_NAMES |= {TARGETS: "y_pred", "feature": "sensitive_features"}
+"""What the columns of a page are called as arguments, where that is something else."""
 _OPEN = """{} alone does not tell whether there are labels or targets, and nothing is concluded from what it \
 holds. Type
     {}, labels=[...], epsilon=...)  for labels, all that there may be, or
@@ -128,6 +131,11 @@ class Setting:
         return cls(**{**asked, **listed})
 
     @property
+    def names(self) -> list[str]:
+        """What the columns are called as arguments."""
+        return [_NAMES.get(column, column) for column in self.columns]
+
+    @property
     def is_regression(self) -> bool:
         """Whether numbers are predicted, and not labels."""
         return TARGETS in self.columns
@@ -167,32 +175,6 @@ Read: TypeAlias = Callable[..., Any]
 """What returns containers with a value for each record, given whether their number is private."""
 
 
-class PageArguments(NamedTuple):
-    """What a caller passed, by what it is.
-
-    Parameters
-    ----------
-    columns : tuple of str
-        As in `Setting`.
-    read : callable
-        Returns the containers with a value for each record, given whether their number is private; estimators
-        predict only then.
-    baseline : str or None
-        The kind of predictions of the other model.
-    labels, pos_label : object
-        The public labels, and the positive one.
-    records : mapping
-        The containers with a value for each record that were passed by these names; no model is among them.
-    """
-
-    columns: tuple[str, ...]
-    read: Read
-    baseline: str | None
-    labels: Any
-    pos_label: Any
-    records: Mapping[str, Any]
-
-
 def given(
     data: tuple[Any, ...],
     named: Mapping[str, Any],
@@ -202,8 +184,18 @@ def given(
     task: Any,
     features: tuple[Any, ...],
     baseline: Any,
-) -> PageArguments:
+) -> tuple[dict[str, Any], Read, dict[str, Any]]:
     """Return what a caller passed, by what it is: told by keywords and models, never by values or types.
+
+    Returns
+    -------
+    options : dict
+        Those of `Setting` that tell what is predicted.
+    read : callable
+        Returns the containers with a value for each record, given whether their number is private; estimators
+        predict only then.
+    records : dict
+        The containers with a value for each record that were passed by these names; no model is among them.
 
     Raises
     ------
@@ -242,7 +234,8 @@ def given(
     def read(*, relation: Relation) -> tuple[Any, ...]:
         return (y_true, *(one(relation=relation) for one in held), *features)
 
-    return PageArguments(columns, read, other, labels, pos_label, records)
+    options = {"columns": columns, "baseline": other, "labels": labels, "pos_label": pos_label}
+    return options, read, records
 
 
 def _as_it_is(value: Any, *, relation: Relation) -> Any:

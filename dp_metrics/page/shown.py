@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -24,12 +25,16 @@ _LEAST = 1e-12  # half of a range, of its ends, that floats can tell
 
 def limits_of(number: Number) -> Interval | None:
     """Return the range of a number: among all people, or else of its noise; None where there is none."""
-    for limits in (number.population_interval, number.noise_interval):
-        try:
-            return limits(number.confidence)
-        except (TypeError, ValueError):
-            continue
-    return None
+    people = known_limits(number.population_interval, number)
+    return known_limits(number.noise_interval, number) if people is None else people
+
+
+def known_limits(limits: Callable[[float], Interval], number: Number) -> Interval | None:
+    """Return these limits of a number; None where there are none."""
+    try:
+        return limits(number.confidence)
+    except (TypeError, ValueError):
+        return None
 
 
 def is_told(number: Number) -> bool:

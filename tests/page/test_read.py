@@ -42,10 +42,10 @@ def kinds(
 ):  # fmt: skip
     """Return what the arguments are, and of what kind the baseline is."""
     named = {"y_pred": y_pred, "y_proba": y_proba, "y_score": y_score}
-    found = given_of(
+    found, _, _ = given_of(
         data, named, labels=labels, pos_label=pos_label, task=task, features=features, baseline=baseline
     )  # fmt: skip
-    return found.columns, found.baseline
+    return found["columns"], found["baseline"]
 
 
 @pytest.fixture(autouse=True)
