@@ -5,7 +5,6 @@ missing extra is one clear line, where they are not installed.
 """
 
 import argparse
-import json
 import os
 import sys
 import warnings
@@ -18,7 +17,7 @@ from typing import Any
 
 from dp_metrics._html import rounded
 from dp_metrics.cli import CommandError, told_as
-from dp_metrics.cli.show import table
+from dp_metrics.cli.show import say, table
 from dp_metrics.cli.words import SEVERAL, add_option
 from dp_metrics.evaluation.datasets import EMBEDDED, Dataset, DatasetError, get_dataset, load_dataset
 from dp_metrics.evaluation.engine import ERROR_CAP, ResultRow, ResultsError, Study, StudyError
@@ -148,8 +147,7 @@ def demonstrate(options: argparse.Namespace) -> None:
         if not options.json:
             print(f"{_describe(dataset, described)}\n\nplot written to {plot}", flush=True)
             print(f"page of all of it at epsilon {_PAGE_EPSILON:g} written to {page}\n", flush=True)
-    if options.json:
-        print(json.dumps(document, indent=2, allow_nan=False), flush=True)
+    say(options, lambda: document, [])
 
 
 def _page_beside_the_truth(evaluation: Any) -> str:
