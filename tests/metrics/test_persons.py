@@ -264,6 +264,14 @@ def test_what_is_told_are_persons():
         dp.private_recall_score(Y[:40], P[:40], epsilon=0.2, **few)
 
 
+def test_limits_of_counts_are_numbers_of_persons():
+    told = released("private_confusion_matrix", **EQUAL)
+    lower, upper = told.noise_interval()
+    assert (lower <= told.value).all()
+    assert (told.value <= upper).all()
+    assert (upper - lower).max() < 20  # the noise has a standard deviation of 2.8 persons
+
+
 def test_limits_among_people_take_a_person_for_a_draw():
     """They are wider than if each record were of a person of its own."""
     persons = {"groups": PERSONS, "equal_groups": True}
