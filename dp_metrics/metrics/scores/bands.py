@@ -102,7 +102,7 @@ def area_limits(
     bins = len(noise.noisy) // 2
     negative, positive = as_floats(noise.numbers).reshape(2, bins)
     sizes = negative.sum(), positive.sum()
-    if min(sizes) <= FAR * _deviation_of_class(noise, bins):
+    if not are_far_from_noise(noise, FAR):
         return None
     plausible = nearest_with_sum(negative, sizes[0]), nearest_with_sum(positive, sizes[1])
     lower, upper = (
@@ -112,10 +112,12 @@ def area_limits(
     return lower, max(lower, upper)
 
 
-def _deviation_of_class(noise: CountsNoise, bins: int) -> float:
-    """Return the standard deviation of the noise of the size of a class."""
+def are_far_from_noise(noise: CountsNoise, deviations: float) -> bool:
+    """Return whether the noisy sizes of both classes exceed so many standard deviations of their noise."""
+    bins = len(noise.noisy) // 2
     of_class = np.repeat([1.0, 0.0], bins)
-    return float(np.sqrt(max(noise.covariance(of_class, of_class), 0.0)))
+    deviation = np.sqrt(max(noise.covariance(of_class, of_class), 0.0))
+    return bool((as_floats(noise.numbers).reshape(2, bins).sum(axis=1) > deviations * deviation).all())
 
 
 def _limit(
@@ -274,7 +276,7 @@ def precision_limits(
     bins = len(noise.noisy) // 2
     noisy = as_floats(noise.numbers).reshape(2, bins)
     sizes = noisy.sum(axis=1)
-    if sizes.min() <= FAR * _deviation_of_class(noise, bins):
+    if not are_far_from_noise(noise, FAR):
         return None
     pooled, _ = pooled_means(noisy, noise.expected)
 

@@ -69,7 +69,7 @@ _NO_PERSONS = (
 )
 Ends: TypeAlias = tuple[float, float]
 
-_FEW_BINS = 16  # with so few proved limits take little time
+_NEAR = 20.0  # standard deviations of its noise, below which a class is small for limits that are linear
 _POWERS = tuple(2**power for power in range(1, MOST_COLUMNS.bit_length()))
 
 
@@ -258,12 +258,12 @@ class ScoreTable:
         return asked.interval(found.lower, found.upper, self(released), found.note, of=f"The {self.about}")
 
     def _closer(self, quick: Ends | None, noise: CountsNoise, proved: Callable[[], Ends]) -> Ends:
-        """Return quick limits, proved ones where there are none, or of a small table what is closer of both.
+        """Return quick limits, proved ones where there are none, or near the noise what is closer of both.
 
-        Proved limits of an average precision nearly never miss, and in small tables some of them are closer.
+        Proved limits of an average precision nearly never miss, and of a small class some of them are closer.
         """
-        is_small = self.formula is formulas.average_precision and len(noise.noisy) <= 2 * _FEW_BINS
-        if quick is not None and (noise.units > 1 or not is_small):
+        is_near = self.formula is formulas.average_precision and not bands.are_far_from_noise(noise, _NEAR)
+        if quick is not None and (noise.units > 1 or not is_near):
             return quick
         low, high = proved()
         if quick is not None and max(low, quick[0]) <= min(high, quick[1]):
