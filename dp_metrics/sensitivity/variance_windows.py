@@ -28,7 +28,7 @@ _SQUARES = 2 * UNIT_BITS  # squares are in units of 2^-2148
 _LARGEST_WIDTH = 2.0**1000
 _KEPT_BITS = 700
 _LOST = 1e-180  # more than what a screen loses by that, and by what underflows
-_BLOCK = 1 << 16  # so many values at a time: the windows of all of them would take many times their memory
+_BLOCK = 1 << 15  # so many values at a time: the windows of all of them would take many times their memory
 _MOST_EXACT = 1 << 11  # so many windows are compared exactly, or else the centre moves on value by value
 
 
@@ -310,7 +310,7 @@ def _by_window(x: Floats, width: float) -> Fraction:
     Windows are told from the place in the middle, so that far values blur only those that hold them.
     """
     n = x.size
-    windows = _Windows(n, x, x[::-1], (n // 2, n - n // 2), (0, 0))
+    windows = _Windows(n, x, None, (n // 2, n - n // 2), (0, 0))
     found = (_windows(x, first, width) for first in range(0, n, _BLOCK))
     best = _least_clipped(windows, ((starts, n - ends) for starts, ends in found), width, exact_moments(x))
     return _by_value(x, width) if best is None else best.found()
@@ -453,6 +453,7 @@ class _Windows:
         Number of all values.
     low, high : ndarray
         The smallest values in ascending order, and the largest in descending order, as far as they are known.
+        No `high`: all are known, and what the upper tail keeps is what the lower one does, less the base.
     base : (int, int)
         The j and k of the window from which all others are told.
     sums : (int, int)
@@ -460,14 +461,15 @@ class _Windows:
     """
 
     def __init__(
-        self, n: int, low: Floats, high: Floats, base: tuple[int, int], sums: tuple[int, int]
+        self, n: int, low: Floats, high: Floats | None, base: tuple[int, int], sums: tuple[int, int]
     ) -> None:
-        self.n, self.low, self.high, self._base = n, low, high, base
+        self.n, self.low, self._base = n, low, base
+        self.high, self._all_known = (low[::-1] if high is None else high), high is None
         (total, squares), size = sums, n - sum(base)
         self._centre = rounded_quotient(total, size << UNIT_BITS) if size else float(low[base[0] - 1])
         centre = float_units(self._centre)
         self._sums = total - size * centre, squares - centre * (2 * total - size * centre)
-        self._all_hold_base = base[0] >= low.size and base[1] >= high.size
+        self._all_hold_base = base[0] >= low.size and base[1] >= self.high.size
         self._exponent: int | None = None
 
     def count_in(self, exponent: int) -> None:
@@ -477,10 +479,16 @@ class _Windows:
         bits = UNIT_BITS + exponent
         self._of_base = _float(total, bits), _float(squares, 2 * bits)
         with np.errstate(over="ignore", under="ignore", invalid="ignore"):
-            self._kept = []
-            for values, keep in zip((self.low, self.high), self._base, strict=True):
-                y = np.ldexp(values - self._centre, -exponent)
-                self._kept.append((_kept(y, keep), _kept(np.square(y, out=y), keep)))
+            self._kept_low = self._kept_of(self.low, self._base[0])
+            if not self._all_known:
+                self._kept_high = self._kept_of(self.high, self._base[1])
+
+    def _kept_of(self, values: Floats, keep: int) -> list[Floats]:
+        """Return what a tail keeps: sums of its values and of their squares, from the base outwards."""
+        assert self._exponent is not None
+        y = values - self._centre
+        np.ldexp(y, -self._exponent, out=y)
+        return [_kept(y, keep), _kept(np.square(y, out=y), keep)]
 
     def spread(self, low: Places, high: Places) -> tuple[Floats, Floats]:
         """Return m Var of windows that drop so many values, and what that may be off by.
@@ -507,8 +515,11 @@ class _Windows:
 
     def _add_parts(self, power: int, low: Places, high: Places) -> tuple[Floats, Floats]:
         """Return the sum of the three parts of each window, and that of their sizes."""
-        base = self._of_base[power]
-        of_low, of_high = _at(self._kept[0][power], low), _at(self._kept[1][power], high)
+        base, of_low = self._of_base[power], _at(self._kept_low[power], low)
+        if self._all_known:  # sums of their own would take twice the memory
+            of_high = -_at(self._kept_low[power], self.n - high)
+        else:
+            of_high = _at(self._kept_high[power], high)
         total = of_high + (of_low + base)
         if self._all_hold_base:
             return total, total  # nobody reads the second
@@ -573,8 +584,9 @@ def _prefix_sums(values: Floats) -> _PrefixSums:
 def _kept(values: Floats, keep: int) -> Floats:
     """Return for each j the sum of the first `keep` values less that of the first j, added outwards."""
     sums = np.zeros(values.size + 1)
-    sums[:keep] = np.cumsum(values[:keep][::-1])[::-1]
-    np.cumsum(-values[keep:], out=sums[keep + 1 :])
+    np.cumsum(values[:keep][::-1], out=sums[:keep][::-1])
+    np.cumsum(values[keep:], out=sums[keep + 1 :])
+    np.negative(sums[keep + 1 :], out=sums[keep + 1 :])
     return sums
 
 
