@@ -467,9 +467,9 @@ def private_top_k_accuracy_score(
 
     Notes
     -----
-    There two counts have noise, those of the missed and of the found
-    records: one record changes one of them, by 1. The ``drawn`` of a `Result` has both
-    noisy counts, as "sums".
+    By the default mechanism two counts have noise, those of the missed and of the found records: a record
+    that is replaced moves one of them up and the other down, by 1, and so does the noise where the number of
+    records is public. The ``drawn`` of a `Result` has both noisy counts.
 
     References
     ----------

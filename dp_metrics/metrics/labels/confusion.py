@@ -483,7 +483,6 @@ def private_balanced_accuracy_score(
     True
     """
     known = LabelSet.of(settings["labels"])
-    undefined = check_zero_division(zero_division, is_mean=True)
     undefined, chance = check_zero_division(zero_division, is_mean=True), 1 / known.size if adjusted else 0.0
     ratio = Ratio("recall", "macro", known.size, undefined=undefined, chance=chance)
     return asks(_of_ratio(ratio, known).query)
