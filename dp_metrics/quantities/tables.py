@@ -6,10 +6,11 @@ How sure noisy counts are is told by what was released and drawn, and by public 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache, partial
+from itertools import repeat
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -22,6 +23,7 @@ from dp_metrics.mechanisms import Mechanism
 from dp_metrics.mechanisms._laws import Limits
 from dp_metrics.mechanisms.geometric import COUNT_LIMIT, expected_error, expected_noise, largest_noise
 from dp_metrics.quantities.base import MOST_ERROR, Draw, Noise, Output, Quantity, Totals
+from dp_metrics.sensitivity.exact import BLOCK, in_blocks
 
 _MOST_ZERO_SUM = 256  # more cells get noise without a sum, which costs 0.2 % of accuracy and much less time
 _FEW = 4
@@ -259,6 +261,30 @@ class NoisyTable(Noise):
     def records(self, output: Output) -> Fraction | None:
         """Return the noisy number of records, which counts tell."""
         return Fraction(noisy_total(output.value, self.cells)) if self.is_shown else None
+
+
+def counts_of_cells(
+    blocks: Iterable[NDArray[Any]], size: int, units: NDArray[np.int64] | None, rows: int = BLOCK
+) -> NDArray[np.int64]:
+    """Return how many records lie in each cell, or how many units of theirs where each person counts once.
+
+    Parameters
+    ----------
+    blocks : iterable of ndarray
+        The place of each record's cell, for so many records at a time.
+    size : int
+        How many cells there are.
+    units : ndarray or None
+        As in `Records`.
+    rows : int, default=BLOCK
+        How many records are in a block.
+    """
+    counts = np.zeros(size, dtype=np.int64)
+    of_blocks = repeat(None) if units is None else in_blocks(units, rows)
+    for cells, of_each in zip(blocks, of_blocks, strict=False):
+        # sums of a block's units are below 2^53, so that floats hold them exactly
+        counts += np.bincount(cells, of_each, minlength=size).astype(np.int64)
+    return counts
 
 
 def split_table(noise: Noise, output: Output, tables: int) -> list[tuple[NoisyTable, Output]]:

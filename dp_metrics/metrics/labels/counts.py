@@ -5,7 +5,6 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import repeat
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -17,7 +16,15 @@ from dp_metrics.inputs.options import Floats
 from dp_metrics.mechanisms._laws import Limits
 from dp_metrics.metrics._metric import Metric
 from dp_metrics.metrics.labels.layouts import Counts, Layout, PartsOf, check_matrix, whole
-from dp_metrics.quantities.tables import SHOWN, WIDEST, CountsNoise, TableOf, few_records, too_few
+from dp_metrics.quantities.tables import (
+    SHOWN,
+    WIDEST,
+    CountsNoise,
+    TableOf,
+    counts_of_cells,
+    few_records,
+    too_few,
+)
 from dp_metrics.release import count_limits
 from dp_metrics.release.count_limits import NoisyRatio, RatioCells
 from dp_metrics.release.query import Query
@@ -430,15 +437,10 @@ def confusion_of(records: Records, labels: LabelSet) -> NDArray[np.int64]:
         If a record is invalid.
     """
     size = labels.size
-    matrix = np.zeros(size**2, dtype=np.int64)
     rows = max(BLOCK, size**2)  # adding up the cells should not take longer than finding them
     blocks = zip(*(in_blocks(array, rows) for array in records.arrays), strict=True)
-    units = repeat(None) if records.units is None else in_blocks(records.units, rows)
-    for (block, other), of_each in zip(blocks, units, strict=False):
-        codes = labels.codes(block, "y_true") * size + labels.codes(other, "y_pred")
-        # sums of a block's units are below 2^53, so that floats hold them exactly
-        matrix += np.bincount(codes, of_each, minlength=size**2).astype(np.int64)
-    return matrix.reshape(size, size)
+    cells = (labels.codes(block, "y_true") * size + labels.codes(other, "y_pred") for block, other in blocks)
+    return counts_of_cells(cells, size**2, records.units, rows).reshape(size, size)
 
 
 def _counts(

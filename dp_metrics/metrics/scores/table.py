@@ -5,7 +5,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
-from itertools import repeat
 from typing import Any, Self, TypeAlias
 
 import numpy as np
@@ -34,6 +33,7 @@ from dp_metrics.quantities.tables import (
     TableOf,
     as_floats,
     check_cells,
+    counts_of_cells,
     far_apart,
     few_records,
     plausible_counts,
@@ -44,7 +44,6 @@ from dp_metrics.release.count_limits import RatioCells
 from dp_metrics.release.query import Query
 from dp_metrics.release.released import APPROXIMATE, POPULATION_NOTE, Interval, PopulationQuestion
 from dp_metrics.release.result import ReleasedNumbers
-from dp_metrics.sensitivity.exact import in_blocks
 from dp_metrics.sensitivity.output_bounds import FINENESS
 
 _LIMITED: Mapping[Any, str] = {
@@ -127,15 +126,12 @@ def counted(records: Records, *, classes: TwoClasses, bins: ScoreBins) -> NDArra
 
     Where each person counts once, a record counts its units.
     """
-    table = np.zeros(2 * bins.size, dtype=np.int64)
     inner = bins.edges[1:-1]
-    blocks = classes.blocks(records, "y_score", _OUTSIDE if bins.is_unit else "")
-    units = repeat(None) if records.units is None else in_blocks(records.units)
-    for (is_positive, scores), of_each in zip(blocks, units, strict=False):
-        cells = np.searchsorted(inner, scores, side="right") + bins.size * is_positive
-        # sums of a block's units are below 2^53, so that floats hold them exactly
-        table += np.bincount(cells, of_each, minlength=table.size).astype(np.int64)
-    return table.reshape(2, bins.size)
+    cells = (
+        np.searchsorted(inner, scores, side="right") + bins.size * is_positive
+        for is_positive, scores in classes.blocks(records, "y_score", _OUTSIDE if bins.is_unit else "")
+    )
+    return counts_of_cells(cells, 2 * bins.size, records.units).reshape(2, bins.size)
 
 
 @dataclass(frozen=True, eq=False)
