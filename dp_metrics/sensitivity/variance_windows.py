@@ -22,6 +22,8 @@ from dp_metrics.sensitivity.exact import (
 )
 
 Places: TypeAlias = NDArray[np.intp]
+Moments: TypeAlias = tuple[int, int]
+"""Exact sums of values and of their squares."""
 Middle: TypeAlias = Callable[[], "MiddleValues"]
 
 _SQUARES = 2 * UNIT_BITS  # squares are in units of 2^-2148
@@ -106,7 +108,7 @@ class _Least:
 
 
 def _least_clipped(
-    windows: "_Windows", found: Iterable[tuple[Places, Places]], width: float, whole: tuple[int, int]
+    windows: "_Windows", found: Iterable[tuple[Places, Places]], width: float, whole: Moments
 ) -> _Least | None:
     """Return the least cost of windows, or None where floats leave too many in question.
 
@@ -147,12 +149,16 @@ def _least_clipped(
     )
     best = _Least(windows.n, width)
     for low, high in pairs:
-        kept = (of_all - a - b for of_all, a, b in zip(whole, of_low[low], of_high[high], strict=True))
-        best.look(windows.n - low - high, *kept)
+        best.look(windows.n - low - high, *_without(whole, of_low[low], of_high[high]))
     return best
 
 
-def _sums_at(values: Floats, places: set[int]) -> dict[int, tuple[int, int]]:
+def _without(whole: Moments, low: Moments, high: Moments) -> Moments:
+    """Return the sums of what a window keeps of a whole, from those of both tails that it drops."""
+    return whole[0] - low[0] - high[0], whole[1] - low[1] - high[1]
+
+
+def _sums_at(values: Floats, places: set[int]) -> dict[int, Moments]:
     """Return, for each place, the exact sums of the values before it and of their squares."""
     sums = {0: (0, 0)}
     for first, last in pairwise(sorted({0, *places})):
@@ -187,9 +193,8 @@ def _by_tails(aggregate: VarianceAggregate, width: float, middle: Middle | None)
             int(np.searchsorted(-high[:most], -(inside + width))),
         )
     whole = aggregate.total, aggregate.squares
-    of_low, of_high = exact_moments(low[: base[0]]), exact_moments(high[: base[1]])
-    kept = [of_all - a - b for of_all, a, b in zip(whole, of_low, of_high, strict=True)]
-    windows = _Windows(aggregate.n, low[:most], high[:most], base, (kept[0], kept[1]))
+    kept = _without(whole, exact_moments(low[: base[0]]), exact_moments(high[: base[1]]))
+    windows = _Windows(aggregate.n, low[:most], high[:most], base, kept)
     best = _least_clipped(windows, [found], width, whole)
     return best.found() if best is not None and _core_decides(aggregate, most, width, best) else None
 
@@ -397,11 +402,8 @@ def least_spreads(aggregate: VarianceAggregate, ranks: int) -> list[int]:
     low, high = aggregate.smallest[:ranks], aggregate.largest[:ranks]
     sums = _prefix_sums(low), _prefix_sums(high)
     base = min(ranks, n // 2), min(ranks, n - n // 2)
-    total, squares = (
-        whole - of_low[base[0]] - of_high[base[1]]
-        for whole, of_low, of_high in zip((aggregate.total, aggregate.squares), *sums, strict=True)
-    )
-    windows = _Windows(n, low, high, base, (total, squares))
+    dropped = ((totals[drops], squares[drops]) for (totals, squares), drops in zip(sums, base, strict=True))
+    windows = _Windows(n, low, high, base, _without((aggregate.total, aggregate.squares), *dropped))
     spreads = _spreads(aggregate, sums, [0], [0])
     last = min(ranks, n - 2)  # one value has no variance
     for first in range(1, last + 1, 256):
@@ -461,7 +463,7 @@ class _Windows:
     """
 
     def __init__(
-        self, n: int, low: Floats, high: Floats | None, base: tuple[int, int], sums: tuple[int, int]
+        self, n: int, low: Floats, high: Floats | None, base: tuple[int, int], sums: Moments
     ) -> None:
         self.n, self.low, self._base = n, low, base
         self.high, self._all_known = (low[::-1] if high is None else high), high is None

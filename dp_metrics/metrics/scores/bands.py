@@ -250,17 +250,13 @@ def precision_limits(
 
     Parameters
     ----------
-    noise : CountsNoise
-        Of the negative class by bin, then of the positive one.
-    miss : float
-        Probability with which either limit may miss.
-    among_people : bool, default=True
-        Whether it is that among all people; otherwise that of these records.
+    noise, miss, among_people
+        As in `area_limits`.
 
     Returns
     -------
     (float, float) or None
-        None where a class does not exceed its noise, as for an area.
+        None where a class does not exceed its noise.
 
     Notes
     -----
