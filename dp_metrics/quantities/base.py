@@ -234,6 +234,8 @@ class Noise:
 
     forgets: ClassVar[bool] = False
     """Whether it needs stats that do not look at the records again."""
+    units: int = 1
+    """As in `Quantity`."""
 
     @property
     def name(self) -> str:

@@ -716,7 +716,7 @@ _PUBLISHED = (
 
 def counts_persons(result: Any) -> bool:
     """Return whether each person counts once in a result, so that its numbers of records are of persons."""
-    return any(getattr(noise, "units", 1) > 1 for noise in getattr(result, "noises", ()))
+    return any(noise.units > 1 for noise in getattr(result, "noises", ()))
 
 
 def drawn_by(noises: Iterable[Noise]) -> str:
