@@ -267,7 +267,9 @@ def _shifted(released: ReleasedNumbers, low: float, high: float) -> float:
 
 def _above(values: NDArray[np.float64], low: float, high: float) -> Floats:
     """Return how far each value lies above the lower bound, rounded."""
-    return np.minimum(np.clip(values, low, high) - low, MAX_FLOAT)
+    above = np.clip(values, low, high)
+    above -= low
+    return np.clip(above, 0.0, MAX_FLOAT, out=above)
 
 
 def _width(low: float, high: float) -> float:

@@ -17,7 +17,6 @@ from numpy.typing import NDArray
 
 from dp_metrics.inputs.options import MAX_FLOAT, Floats
 from dp_metrics.sensitivity.exact import (
-    BLOCK,
     UNIT_BITS,
     VarianceAggregate,
     common_bits,
@@ -353,18 +352,21 @@ class _Column:
             scale = _BINS / (high - low)
             if not 0.0 < scale < math.inf:
                 return self.in_order
-            bins = np.empty(n, dtype=np.int16)
-            for start, block in zip(range(0, n, BLOCK), in_blocks(values), strict=True):
-                bins[start : start + BLOCK] = np.clip((block - low) * scale, 0, _BINS - 1)
-        ends = np.cumsum(np.bincount(bins, minlength=_BINS))
+            bins = [
+                np.clip((block - low) * scale, 0, _BINS - 1).astype(np.int16) for block in in_blocks(values)
+            ]
+        ends = np.cumsum(sum(np.bincount(block, minlength=_BINS) for block in bins))
         firsts, lasts = (np.searchsorted(ends, places, side="right") for places in zip(*runs, strict=True))
         is_wanted = np.zeros(_BINS, dtype=np.bool_)
         for first, last in zip(firsts.tolist(), lasts.tolist(), strict=True):
             is_wanted[first : last + 1] = True
-        (wanted,) = is_wanted.take(bins).nonzero()
-        if wanted.size * _SORTED_PART > n:
+        wanted = [
+            block[is_wanted.take(of_block).nonzero()]
+            for block, of_block in zip(in_blocks(values), bins, strict=True)
+        ]
+        if sum(map(len, wanted)) * _SORTED_PART > n:
             return self.in_order
-        found, some = np.zeros(n), np.clip(np.sort(values[wanted]), *self.ends)
+        found, some = np.zeros(n), np.clip(np.sort(np.concatenate(wanted)), *self.ends)
         behind = np.cumsum(np.diff(ends, prepend=0) * is_wanted)
         for first, last in zip(firsts.tolist(), lasts.tolist(), strict=True):
             size = int(ends[last] - (ends[first - 1] if first else 0))

@@ -218,8 +218,10 @@ def middle_values(x: Floats, in_order: Floats, outside: int, ends: tuple[float, 
     low, high = float(in_order[outside]), float(in_order[inside - 1])
     with np.errstate(over="ignore", invalid="ignore"):
         # a value that is not outside counts as the one next to them
-        sum_below = float(np.clip(x, ends[0], low).sum() - inside * low)
-        sum_above = float(np.clip(x, high, ends[1]).sum() - inside * high)
+        sum_below, sum_above = (
+            sum(float(np.clip(block, *within).sum()) for block in in_blocks(x)) - inside * end
+            for within, end in (((ends[0], low), low), ((high, ends[1]), high))
+        )
     return MiddleValues(outside, low, high, sum_below, sum_above)
 
 
