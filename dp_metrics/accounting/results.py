@@ -11,7 +11,7 @@ from dp_metrics._packages import import_extra
 from dp_metrics.accounting.spends import Spend
 
 # Layers above know how each kind of release is made again; this one is loaded when somebody asks.
-_READER = "dp_metrics.release.stored_answers"
+_READER = "dp_metrics.release.stored"
 
 
 @dataclass(frozen=True)

@@ -38,7 +38,7 @@ from dp_metrics.page.page import PrivateEvaluation, private_evaluate
 from dp_metrics.page.requirements import RequirementError, spelled
 from dp_metrics.release.query import Terms
 from dp_metrics.release.result import Result, with_result
-from dp_metrics.release.stored_questions import PER_RECORD, WEIGHTS
+from dp_metrics.release.stored import PER_RECORD, WEIGHTS
 
 _NO_RECORD, _NOTHING = "Found array with 0 sample", 5e-324
 _WHETHER_SPENT = "`dp-metrics budget` shows whether epsilon was spent"

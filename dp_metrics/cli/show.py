@@ -23,7 +23,7 @@ from dp_metrics.inputs.options import Relation
 from dp_metrics.page.page import PrivateEvaluation
 from dp_metrics.release.released import Interval, biases_in_words
 from dp_metrics.release.result import Result, counts_persons
-from dp_metrics.release.stored_questions import as_plain
+from dp_metrics.release.stored import as_plain
 
 _WIDEST, _DIGITS = 60, 6
 _ONE: dict[str, Any] = {"nargs": None, "default": None}

@@ -40,8 +40,7 @@ from dp_metrics.metrics.scores.table import ScoreTable
 from dp_metrics.release.query import Terms
 from dp_metrics.release.release import Release
 from dp_metrics.release.released import Interval, PopulationQuestion
-from dp_metrics.release.stored_answers import Answer
-from dp_metrics.release.stored_questions import Call
+from dp_metrics.release.stored import Answer, Call
 
 GAP = " difference"
 """The end of the name of the largest difference between groups."""

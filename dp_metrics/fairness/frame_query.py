@@ -36,7 +36,7 @@ from dp_metrics.quantities.tables import (
 )
 from dp_metrics.release.query import Query, Share, Source, Together, as_they_are
 from dp_metrics.release.result import ReleasedNumbers, Result
-from dp_metrics.release.stored_answers import read_shape
+from dp_metrics.release.stored import read_shape
 
 NO_RECORDS = "This group has no records."
 """The note of a group that all know to be empty."""

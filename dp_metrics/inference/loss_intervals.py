@@ -41,7 +41,7 @@ from dp_metrics.release.query import Query, Source, Terms
 from dp_metrics.release.release import Release
 from dp_metrics.release.released import POPULATION_NOTE, Interval
 from dp_metrics.release.result import ReleasedNumbers, arguments_of
-from dp_metrics.release.stored_questions import PER_RECORD, SETTINGS, Call
+from dp_metrics.release.stored import PER_RECORD, SETTINGS, Call
 from dp_metrics.sensitivity.exact import VarianceAggregate, float_units, rounded_quotient
 from dp_metrics.sensitivity.output_bounds import FINENESS, OutputBounds
 

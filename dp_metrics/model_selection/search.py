@@ -34,7 +34,7 @@ from dp_metrics.model_selection.scorers import (
     name_of,
     release_score,
 )
-from dp_metrics.release.stored_answers import is_kept, search_json, summary_json
+from dp_metrics.release.stored import is_kept, search_json, summary_json
 
 
 def _delegates(name: str) -> Callable[[Any], bool]:

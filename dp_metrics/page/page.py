@@ -38,8 +38,16 @@ from dp_metrics.page.requirements import Verdicts, checked, needed_releases, spe
 from dp_metrics.page.setting import LABELS, SCORES, Setting, given, names_of_features
 from dp_metrics.release.query import Source, Terms, Together
 from dp_metrics.release.release import Release
-from dp_metrics.release.stored_answers import Answer, answer_json, read_shape, restored
-from dp_metrics.release.stored_questions import DAMAGED, Call, public_records, question_json
+from dp_metrics.release.stored import (
+    DAMAGED,
+    Answer,
+    Call,
+    answer_json,
+    public_records,
+    question_json,
+    read_shape,
+    restored,
+)
 
 
 def rendered(page: PrivateEvaluation, sections: Sequence[Section], *, is_whole: bool = True) -> str:

@@ -10,7 +10,7 @@ from typing import Any, Self
 from dp_metrics.metrics.numbers import Number
 from dp_metrics.metrics.scores.released_scores import OVER_EXPECTED
 from dp_metrics.release.released import Interval
-from dp_metrics.release.stored_answers import NOT_STORED
+from dp_metrics.release.stored import NOT_STORED
 
 TOO_NOISY = "too noisy to tell"
 

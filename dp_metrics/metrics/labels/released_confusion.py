@@ -25,8 +25,7 @@ from dp_metrics.metrics.numbers import CONFIDENCE, Number, SharedLimits, table_o
 from dp_metrics.quantities.tables import far_apart
 from dp_metrics.release.released import Interval
 from dp_metrics.release.result import KeptCounts, Result
-from dp_metrics.release.stored_answers import NOT_STORED
-from dp_metrics.release.stored_questions import PER_RECORD
+from dp_metrics.release.stored import NOT_STORED, PER_RECORD
 
 F = TypeVar("F", bound=Callable[..., Any])
 R = TypeVar("R")
