@@ -1,4 +1,4 @@
-"""Where the spends of a budget are kept: in a SQLite database, in this process or in a file that many share.
+"""What the spends of a budget buy, and where both are kept: in SQLite, of one process or a file of many.
 
 A name is used once in a session: it buys, or is served what an earlier session stored. Otherwise two folds,
 or two rounds of a loop, would have one number. A session is no matter of a clock or of the number of a
@@ -7,6 +7,8 @@ process: it begins after the last spend that the ledger then had, and goes with 
 A ledger records a spend in one step with a check of its caller: nobody else can spend in between. What is
 checked is the caller's business.
 """
+
+from __future__ import annotations
 
 import json
 import os
@@ -20,12 +22,88 @@ from contextlib import AbstractContextManager, closing, contextmanager
 from dataclasses import dataclass, field, fields
 from datetime import UTC, datetime
 from fractions import Fraction
+from importlib import import_module
 from itertools import count
 from typing import Any, NamedTuple, NoReturn
 from urllib.parse import urlsplit
 
-from dp_metrics.accounting.results import StoredResult
+from dp_metrics._packages import import_extra
 from dp_metrics.accounting.spends import Check, Claim, Spend
+
+# Layers above know how each kind of release is made again; this one is loaded when somebody asks.
+_READER = "dp_metrics.release.stored"
+
+
+@dataclass(frozen=True)
+class StoredResult(Spend):
+    """A spend of a budget, with what it has bought.
+
+    Parameters
+    ----------
+    time, spend_name, epsilon, mechanism, neighboring
+        As in the history.
+    is_named : bool
+        Whether the name was given to the release, so that ``budget[spend_name]`` returns it.
+    value : float, str or None
+        The released number, or a short form of what is no number. None: nothing was stored. The spend counts
+        all the same.
+    may_be_named : bool
+        Whether the name may have been given: nobody tells where `spend` was called by hand, or by a version
+        that did not store this.
+    question, answer : str or None
+        JSON: what was asked for, and all of the release.
+    stored : datetime or None
+        When the answer was stored, in UTC; None: it never was.
+    is_earlier : bool
+        Whether the spend is of an earlier session than the one of this process: its answer may be served.
+    """
+
+    is_named: bool
+    value: float | str | None
+    may_be_named: bool = field(repr=False)
+    question: str | None = field(repr=False)
+    answer: str | None = field(repr=False)
+    stored: datetime | None = field(repr=False)
+    is_earlier: bool = field(repr=False)
+
+    @property
+    def result(self) -> Any:
+        """All of the release, of the type that it had; raises ValueError if it was not stored."""
+        if self.answer is None:
+            raise ValueError(self.no_value)
+        return import_module(_READER).restored(self.question, self.answer)
+
+    @property
+    def no_value(self) -> str:
+        """Why there is no release."""
+        name, when = self.spend_name, f"{self.time:%Y-%m-%d %H:%M} UTC"
+        if self.stored is not None:
+            return f"Of the release named {name!r} of {when} only a short form is stored: see results()."
+        return (
+            f"The spend named {name!r} of {when} has no stored value: the budget has no path, or it was "
+            "recorded by hand or by an earlier version, or its process ended, or the file was full, before "
+            "the value was stored. What it cost is not given back. For a new release choose another "
+            "spend_name."
+        )
+
+
+class StoredResults(tuple[StoredResult, ...]):
+    """All that a budget has bought, oldest first: a tuple, with ``to_frame()``."""
+
+    __slots__ = ()
+
+    def to_frame(self) -> Any:
+        """Return a data frame with a row for each spend; this imports pandas.
+
+        Returns
+        -------
+        pandas.DataFrame
+            The columns "spend_name", "time", "epsilon", "value", "mechanism" and "neighboring".
+        """
+        pandas = import_extra("pandas", "report")
+        columns = ["spend_name", "time", "epsilon", "value", "mechanism", "neighboring"]
+        rows = [[getattr(one, name) for name in columns] for one in self]
+        return pandas.DataFrame(rows, columns=columns)
 
 
 class BudgetState(NamedTuple):
@@ -61,7 +139,7 @@ class Session:
     served: set[str] = field(default_factory=set)
     seen: BudgetState = field(default_factory=BudgetState)
 
-    def join(self, other: "Session") -> None:
+    def join(self, other: Session) -> None:
         """Take over what a copy knows: together they are one session, from the first beginning on."""
         self.start = min(self.start, other.start)
         self.served |= other.served

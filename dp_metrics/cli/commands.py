@@ -33,8 +33,7 @@ from dp_metrics.inputs.arrays import Shape
 from dp_metrics.inputs.options import check_confidence
 from dp_metrics.metrics import Metric, row_of
 from dp_metrics.metrics.summary import Summary
-from dp_metrics.page.folder import check_folder
-from dp_metrics.page.page import PrivateEvaluation, private_evaluate
+from dp_metrics.page.page import PrivateEvaluation, check_folder, private_evaluate
 from dp_metrics.page.requirements import RequirementError, spelled
 from dp_metrics.release.query import Terms
 from dp_metrics.release.result import Result, with_result

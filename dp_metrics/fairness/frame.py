@@ -34,12 +34,11 @@ from dp_metrics.inputs.arrays import columns_of
 from dp_metrics.inputs.options import Relation, as_whole, check_choice, check_confidence, own_error_state
 from dp_metrics.metrics._pictures import draw_groups
 from dp_metrics.metrics.labels.released_confusion import ReleasedConfusion
-from dp_metrics.metrics.numbers import Number, SharedLimits, table_of
 from dp_metrics.metrics.scores.released_scores import OVER_EXPECTED, ReleasedScores, over_expected_numbers
 from dp_metrics.metrics.scores.table import ScoreTable
 from dp_metrics.release.query import Terms
 from dp_metrics.release.release import Release
-from dp_metrics.release.released import Interval, PopulationQuestion
+from dp_metrics.release.released import Interval, Number, PopulationQuestion, SharedLimits, table_of
 from dp_metrics.release.stored import Answer, Call
 
 GAP = " difference"
