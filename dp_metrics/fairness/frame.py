@@ -39,6 +39,7 @@ from dp_metrics.metrics.scores.table import ScoreTable
 from dp_metrics.release.query import Terms
 from dp_metrics.release.release import Release
 from dp_metrics.release.released import Interval, Number, PopulationQuestion, SharedLimits, table_of
+from dp_metrics.release.result import counts_persons
 from dp_metrics.release.stored import Answer, Call
 
 GAP = " difference"
@@ -295,6 +296,11 @@ class PrivateMetricFrame:
         except ValueError:
             return {}
         return {group: one.in_words() for group, one in limits.items()}
+
+    @property
+    def counts_persons(self) -> bool:
+        """Whether each person counts once, so that all sizes are numbers of persons, not of records."""
+        return any(counts_persons(cell.result) for entry in self._entries.values() for cell in entry.groups)
 
     def _each(self, value: Callable[[Entry], Any]) -> Any:
         """Return a value for each metric, or the value of the only one."""
