@@ -172,6 +172,23 @@ def test_a_released_summary_has_the_limits_of_single_metrics(labels, matrix):
 
 
 @pytest.mark.gate
+def test_each_labels_number_of_a_page_has_limits_of_its_own():
+    """No number on a page shares its confidence: limits of one label are closer than `average=None` has."""
+    summary = all_of_labels(range(3), "classification_report").update(*labels_of(THREE))
+    told = summary.release(1.0)
+    recalls = [told.numbers()[f"recall of {label!r}"] for label in range(3)]
+    for at, recall in enumerate(recalls):
+        assert recall.value == told.recall_score(average=None)[at]
+        for own, shared in (
+            (recall.noise_interval, told.noise_interval),
+            (recall.population_interval, told.population_interval),
+        ):
+            low, high = own()
+            lows, highs = shared("recall", average=None)
+            assert lows[at] < low < recall.value < high < highs[at]
+
+
+@pytest.mark.gate
 def test_a_mean_of_shares_near_one_is_covered():
     """Ten shares of .97 of 60 records each, in noise of deviation 4.7.
 

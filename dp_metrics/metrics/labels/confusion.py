@@ -35,10 +35,11 @@ def _ratio_query(
     if kind == "specificity" and average == "binary":  # of two labels it is the recall of the other one
         kind, place = "recall", 1 - place
     undefined = check_zero_division(zero_division, is_mean=average in ("macro", "weighted"))
-    return _of_ratio(Ratio(kind, average, known.size, place, undefined), known).query(shape)
+    return of_ratio(Ratio(kind, average, known.size, place, undefined), known).query(shape)
 
 
-def _of_ratio(ratio: Ratio, known: LabelSet) -> Confusion:
+def of_ratio(ratio: Ratio, known: LabelSet) -> Confusion:
+    """Return what a query of a ratio releases, and what it makes of that."""
     return Confusion(
         ratio.layout(),
         ratio,
@@ -270,7 +271,7 @@ def _share_query(kind: str, shape: Shape, *, pos_label: Any, labels: Any) -> Que
     """Return the query of the share of the records of which a label is the predicted one, or the true one."""
     known = LabelSet.of(labels)
     ratio = Ratio(kind, "binary", known.size, known.place(pos_label, "pos_label"))
-    return _of_ratio(ratio, known).query(shape)
+    return of_ratio(ratio, known).query(shape)
 
 
 @private(**OF_COUNTS)
@@ -485,7 +486,7 @@ def private_balanced_accuracy_score(
     known = LabelSet.of(settings["labels"])
     undefined, chance = check_zero_division(zero_division, is_mean=True), 1 / known.size if adjusted else 0.0
     ratio = Ratio("recall", "macro", known.size, undefined=undefined, chance=chance)
-    return asks(_of_ratio(ratio, known).query)
+    return asks(of_ratio(ratio, known).query)
 
 
 @private("sklearn.metrics.matthews_corrcoef", greater_is_better=True, **OF_COUNTS)

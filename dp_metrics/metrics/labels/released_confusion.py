@@ -20,9 +20,8 @@ from dp_metrics.metrics._settings import RatioOptions
 from dp_metrics.metrics.labels import confusion
 from dp_metrics.metrics.labels.confusion import LabelTable
 from dp_metrics.metrics.labels.counts import Confusion, confusion_for
-from dp_metrics.metrics.labels.layouts import Counts, Layout, sizes_of_labels
-from dp_metrics.quantities.tables import far_apart
-from dp_metrics.release.released import CONFIDENCE, Interval, Number, SharedLimits, table_of
+from dp_metrics.metrics.labels.layouts import Counts, Layout, Ratio, sizes_of_labels
+from dp_metrics.release.released import Interval, Number, table_of
 from dp_metrics.release.result import KeptCounts, Result
 from dp_metrics.release.stored import NOT_STORED, PER_RECORD
 
@@ -173,7 +172,7 @@ class ReleasedConfusion(HtmlRepr):
         ValueError, TypeError
             If the metric has no such limits, or an argument is invalid.
         """
-        return self._result_of(metric, options).noise_interval(confidence)
+        return self.result_of(metric, options).noise_interval(confidence)
 
     def population_interval(
         self,
@@ -204,7 +203,7 @@ class ReleasedConfusion(HtmlRepr):
         ValueError, TypeError
             If the metric has no such limits, or an argument is invalid.
         """
-        return self._result_of(metric, options).population_interval(confidence, sure)
+        return self.result_of(metric, options).population_interval(confidence, sure)
 
     def note(self, metric: Callable[..., Any] | str, **options: Any) -> str | None:
         """Return what must not be concluded from a metric of the counts: that it is mostly noise.
@@ -224,7 +223,7 @@ class ReleasedConfusion(HtmlRepr):
         ValueError, TypeError
             If there is no such metric, or an argument is invalid.
         """
-        result: Any = self._result_of(metric, options)
+        result: Any = self.result_of(metric, options)
         note: str | None = result.reading.note(result.parts, result.released)
         return note
 
@@ -260,15 +259,23 @@ class ReleasedConfusion(HtmlRepr):
         """
         return table_of(one.row() for one in self.numbers(pos_label=pos_label).values())
 
-    def _result_of(self, metric: Callable[..., Any] | str, options: Mapping[str, Any]) -> Result[Any]:
-        """Return the result of a metric of the counts that were released."""
+    def result_of(self, metric: Callable[..., Any] | str, options: Mapping[str, Any]) -> Result[Any]:
+        """Return the result of a metric with these options, made of the counts that were released."""
         row, fixed = row_of(metric)
         known, name = {**fixed, **options, "labels": self.labels}, row.name
         if name == "private_accuracy_score":  # the micro average of recalls
             known, row = {**known, "average": "micro"}, METRICS["private_recall_score"]
         if not isinstance(row.usual.reading, Confusion):
             raise TypeError(f"{name} is no metric of labels: the release holds counts of labels only.")
-        wanted = self._told(confusion_for(row, known), name)
+        return self._read(self._told(confusion_for(row, known), name), name)
+
+    def result_of_label(self, kind: str, label: Any) -> Result[Any]:
+        """Return the result of the recall, the precision or the F1 score of one label of however many."""
+        known = LabelSet.of(self.labels)
+        ratio = Ratio(kind, "binary", known.size, known.place(label, "label"))
+        return self._read(confusion.of_ratio(ratio, known), f"private_{kind}_score")
+
+    def _read(self, wanted: Confusion, name: str) -> Result[Any]:
         at = "" if self.threshold is None else f" at the threshold {self.threshold:g}"
         return replace(self.result, metric=name + at, reading=replace(wanted, layout=self.layout))
 
@@ -392,78 +399,37 @@ _OF_LABELS = ("recall", "precision", "f1")
 
 def _usual_numbers(told: ReleasedConfusion, pos_label: Any) -> Iterator[Number]:
     labels = told.labels.tolist()
+    asked: list[tuple[str, dict[str, Any]]] = [("accuracy", {}), ("balanced_accuracy", {})]
     if len(labels) == 2:
         one = {"pos_label": LabelSet.of(labels).known[1] if pos_label is None else pos_label}
-        asked: list[tuple[str, dict[str, Any]]] = [("accuracy", {}), ("balanced_accuracy", {})]
         names = ("recall", "precision", "specificity", "f1", "selection_rate", "prevalence")
         asked += [(name, one) for name in names]
     else:
-        asked = [("accuracy", {}), ("balanced_accuracy", {}), ("f1", {"average": "macro"})]
+        asked.append(("f1", {"average": "macro"}))
     for name, options in asked:
         yield number_of(told, name, options)
-    if len(labels) > _MOST_LABELS:
-        return
-    if len(labels) == 2:
-        for label in labels:
-            for name in _OF_LABELS:
-                yield number_of(told, name, {"pos_label": label, "average": "binary"}, label)
-        return
-    each: dict[str, Any] = {"average": None}
-    limits = {name: _limits_of(told, name, each) for name in _OF_LABELS}
-    notes = {name: _notes_of_labels(told, name, limits[name][0]) for name in _OF_LABELS}
-    for at, label in enumerate(labels):
+    for label in labels if len(labels) <= _MOST_LABELS else ():
         for name in _OF_LABELS:
-            found = [functools.partial(_of_label, one, at) for one in limits[name]]
-            value = float(getattr(told, f"{name}_score")(**each)[at])
-            yield _of_counts(told, name, value, notes[name][at], found, label)
+            yield _number(told, told.result_of_label(name, label), f"{name} of {label!r}", name, label)
 
 
 def number_of(
-    told: ReleasedConfusion,
-    metric: str,
-    options: dict[str, Any],
-    label: Any = None,
-    called: str | None = None,
+    told: ReleasedConfusion, metric: str, options: Mapping[str, Any], called: str | None = None
 ) -> Number:
     """Return a metric of labels with its limits."""
     name = called or metric.replace("_", " ") + (" (macro)" if options.get("average") == "macro" else "")
-    method = getattr(told, metric, None) or getattr(told, f"{metric}_score")
-    note, limits = told.note(metric, **options), _limits_of(told, metric, options)
-    return _of_counts(told, name, float(method(**options)), note, limits, label)
+    return _number(told, told.result_of(metric, options), name, name)
 
 
-def _of_counts(
-    told: ReleasedConfusion,
-    name: str,
-    value: float,
-    note: str | None,
-    limits: Sequence[Callable[[float], Interval]],
-    label: Any,
+def _number(
+    told: ReleasedConfusion, result: Result[Any], name: str, metric: str, label: Any = None
 ) -> Number:
+    """Return a result of the counts, which is one number, with its limits: each has them for itself."""
+    reading: Any = result.reading
     is_stored = told.result.note is None or NOT_STORED not in told.result.note
-    said = " ".join(filter(None, (note, None if is_stored else NOT_STORED))) or None
-    called = name if label is None else f"{name} of {label!r}"
-    return Number(called, value, name, said, label=label, _noise=limits[0], _people=limits[1])
-
-
-def _limits_of(told: ReleasedConfusion, metric: str, options: dict[str, Any]) -> list[SharedLimits]:
-    """Return the limits of the noise and among all people, of one number or of several."""
-    return [
-        SharedLimits(functools.partial(of, metric, **options))
-        for of in (told.noise_interval, told.population_interval)
-    ]
-
-
-def _notes_of_labels(told: ReleasedConfusion, metric: str, noise: SharedLimits) -> list[str | None]:
-    """Return what is said of a metric of each label, by the limits that tables show."""
-    if told.note(metric, average=None) is None:
-        return [None] * len(told.labels)
-    found = noise(CONFIDENCE)
-    return [far_apart(*ends) for ends in zip(found.lower.tolist(), found.upper.tolist(), strict=True)]
-
-
-def _of_label(limits: SharedLimits, at: int, confidence: float) -> Interval:
-    """Return the limits of the label in this place."""
-    found: Interval = limits(confidence)
-    estimate = None if found.estimate is None else float(found.estimate[at])
-    return replace(found, lower=float(found.lower[at]), upper=float(found.upper[at]), estimate=estimate)
+    notes = (reading.note(result.parts, result.released), None if is_stored else NOT_STORED)
+    note = " ".join(filter(None, notes)) or None
+    return Number(
+        name, float(result.value), metric, note, label=label,
+        _noise=result.noise_interval, _people=result.population_interval,
+    )  # fmt: skip
