@@ -63,10 +63,6 @@ class OrderOf(Number):
 
     merges = False
 
-    def is_monotonic(self, private_n: bool) -> bool:
-        """Return True."""
-        return True
-
     def facts(self, totals: Totals | None, ranks: int) -> BoundsFacts:
         """Return what is public of the output bounds; raise where the number of records is private."""
         if totals is None:
@@ -188,9 +184,9 @@ class NoisyCap(Noise):
         return f"{self.of_cap.name}, two-sided geometric noise"
 
     @property
-    def mechanisms(self) -> tuple[Mechanism, ...]:
+    def mechanism(self) -> Mechanism:  # type: ignore[override]
         """What draws the cap."""
-        return self.of_cap.mechanisms
+        return self.of_cap.mechanism
 
     def law(self, stats: CappedSumsStats, count: int | None = None) -> CappedSumsLaw:
         """Return the law of the cap and the sums."""
@@ -288,10 +284,6 @@ class RankingOf(Number):
     mostly_noise = 40
     noise_note = "an AUC comes out near 1, whatever the true one is."
 
-    def is_monotonic(self, private_n: bool) -> bool:
-        """Return False: the lower bounds may rise while the upper ones fall."""
-        return False
-
     def facts(self, totals: Totals | None, ranks: int) -> BoundsFacts:
         """Return what is public of the output bounds."""
         return ranking_facts(None if totals is None else totals.n)
@@ -348,6 +340,8 @@ class NoisyRanking(Noise):
     scale: float
     totals: Totals | None
     epsilon: Fraction
+
+    mechanism = None
 
     @property
     def name(self) -> str:

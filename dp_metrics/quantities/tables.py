@@ -208,6 +208,8 @@ class NoisyTable(Noise):
     others: int = 0
     units: int = 1
 
+    mechanism = None
+
     @property
     def name(self) -> str:
         """What draws, for the accountant's history."""

@@ -48,10 +48,6 @@ class VarianceOf(Number):
     most_ranks = 4096  # the windows of c ranks number c^2 / 2
     mostly_noise = 100
 
-    def is_monotonic(self, private_n: bool) -> bool:
-        """Return False: the lower bounds may rise while the upper ones fall."""
-        return False
-
     def facts(self, totals: Totals | None, ranks: int) -> BoundsFacts:
         """Return what is public of the output bounds."""
         return variance_facts(None if totals is None else totals.n, self.bounds, ranks)
