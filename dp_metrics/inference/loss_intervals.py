@@ -379,9 +379,9 @@ class OrderSearch(Mechanism):
         ratio = largest_ratio(share_of_rank(exact_epsilon(epsilon), monotonic=True))
         grid = self.grid(limit)
         if not self.downward:
-            return HazardLaw(grid, Runs.from_bounds(grid, output_bounds), ratio, True)
+            return HazardLaw(grid, Runs(grid, output_bounds), ratio, True)
         reversed_grid = ReversedGrid(grid)
-        runs = Runs.from_bounds(reversed_grid, _negated(output_bounds))
+        runs = Runs(reversed_grid, _negated(output_bounds))
         return DownwardLaw(HazardLaw(reversed_grid, runs, ratio, True))
 
 

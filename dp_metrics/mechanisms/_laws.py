@@ -283,7 +283,6 @@ class EvenGrid(Grid):
             return (values / 2 - self.lower / 2) / width * self.last
 
 
-@dataclass(frozen=True)
 class Runs:
     """Consecutive outputs with one score: run r holds the outputs edges[r] <= k < edges[r+1].
 
@@ -291,18 +290,22 @@ class Runs:
 
     Parameters
     ----------
+    grid : Grid
+        The outputs.
+    output_bounds : OutputBounds
+        Between consecutive ones of these lies a run.
+
+    Attributes
+    ----------
     edges : ndarray of shape (2 * ranks + 3,)
         Not decreasing, from the grid's first number to its last.
     levels : ndarray of shape (2 * ranks + 2,)
         s - 1/2 on each run: -(ranks+1), ..., -1 below the metric, 0, ..., ranks from it on.
+    counts : ndarray of shape (2 * ranks + 2,)
+        Number of outputs in each run.
     """
 
-    edges: Integers
-    levels: Integers
-
-    @classmethod
-    def from_bounds(cls, grid: Grid, output_bounds: OutputBounds) -> Runs:
-        """Count the outputs of a grid between consecutive output bounds."""
+    def __init__(self, grid: Grid, output_bounds: OutputBounds) -> None:
         ranks = output_bounds.ranks
         values = np.empty(2 * ranks + 1)
         values[:ranks] = output_bounds.lower[::-1]
@@ -314,12 +317,8 @@ class Runs:
         different = int(np.searchsorted(values, values[-1])) + 1
         np.minimum(grid.index_at_least(values[:different]), grid.last, out=edges[1 : different + 1])
         edges[different + 1 : -1] = edges[different]
-        return cls(edges, np.arange(-(ranks + 1), ranks + 1))
-
-    @cached_property
-    def counts(self) -> Integers:
-        """Number of outputs in each run."""
-        return self.edges[1:] - self.edges[:-1]
+        self.edges, self.levels = edges, np.arange(-(ranks + 1), ranks + 1)
+        self.counts: Integers = edges[1:] - edges[:-1]
 
 
 NOTHING = "We cannot limit this number: it may be all noise; take more records or a larger epsilon."

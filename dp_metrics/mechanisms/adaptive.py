@@ -279,7 +279,7 @@ def two_stage_limits(
 
 
 class AdaptiveLaw(ApproximateLaw):
-    """A mixture, over a drawn scale, of the laws of noise of that scale.
+    """A mixture, over a drawn scale, of the laws of noise of that scale; perhaps with the law in one stage.
 
     Parameters
     ----------
@@ -289,15 +289,28 @@ class AdaptiveLaw(ApproximateLaw):
         The clipped sums.
     second : SecondStage
         What is public of the second stage.
+    probability : Fraction
+        That there are two stages, by a public coin.
+    one : OutputLaw or None
+        The law in one stage, if there may be one.
 
     Notes
     -----
-    `given` is exact. For the mixture, 200 drawn scales and several hundred values of the noise stand for
-    cells of probability, at most 1/128 and 1/256, and ever smaller ones towards both ends.
+    `given` is exact, and so is `release`, which is one in two stages. For the mixture, 200 drawn scales and
+    several hundred values of the noise stand for cells of probability, at most 1/128 and 1/256, and ever
+    smaller ones towards both ends.
     """
 
-    def __init__(self, first: HazardLaw, extremes: Extremes, second: SecondStage) -> None:
+    def __init__(
+        self,
+        first: HazardLaw,
+        extremes: Extremes,
+        second: SecondStage,
+        probability: Fraction,
+        one: OutputLaw | None,
+    ) -> None:
         self.first, self.second, self._extremes = first, second, extremes
+        self.probability, self.one = probability, one
 
     def given(self, drawn: float) -> GeometricLaw | SumsLaw:
         """Return the exact law of the second stage, given what the first has drawn."""
@@ -328,32 +341,13 @@ class AdaptiveLaw(ApproximateLaw):
         drawn = self.first.grid.points(self.first.index_quantile(middle)).tolist()
         laws = [self.given(size).outcomes() for size in drawn]
         values = [values for values, _ in laws]
-        shares = [share * part for share, (_, part) in zip(mass.tolist(), laws, strict=True)]
+        of_two = float(self.probability)
+        shares = [of_two * share * part for share, (_, part) in zip(mass.tolist(), laws, strict=True)]
+        if self.one is not None:
+            middle, mass = cells(256, 36)
+            values.append(self.one.quantile(middle))
+            shares.append((1 - of_two) * mass)
         return np.concatenate(values), np.concatenate(shares)
-
-
-class CoinLaw(ApproximateLaw):
-    """The law of a release in two stages or in one, of which a public coin decides.
-
-    Parameters
-    ----------
-    probability : Fraction
-        Of two stages: public.
-    two : AdaptiveLaw
-        The law in two stages.
-    one : OutputLaw
-        The law in one.
-    """
-
-    def __init__(self, probability: Fraction, two: AdaptiveLaw, one: OutputLaw) -> None:
-        self.probability, self.two, self.one = probability, two, one
-
-    def outcomes(self) -> tuple[Floats, Floats]:
-        """Return outcomes that stand for the law, and the probability of each."""
-        middle, mass = cells(256, 36)
-        values, shares = self.two.outcomes()
-        part = float(self.probability)
-        return np.append(values, self.one.quantile(middle)), np.append(part * shares, (1 - part) * mass)
 
 
 def rounded(number: Fraction) -> float:

@@ -142,7 +142,7 @@ class AboveThreshold(Mechanism):
         """Return the law of `release`, by quadrature over the threshold."""
         eps1, eps2 = self._shares(check_epsilon(epsilon), output_bounds.monotonic)
         grid = self._grid(output_bounds.output_range)
-        return AboveThresholdLaw(grid, Runs.from_bounds(grid, output_bounds), eps1, eps2)
+        return AboveThresholdLaw(grid, Runs(grid, output_bounds), eps1, eps2)
 
     def _shares(self, epsilon: float, monotonic: bool) -> tuple[float, float]:
         split = self.split if self.split is not None else (2 / 3 if monotonic else 1 / 2)

@@ -618,9 +618,7 @@ def hazard_law(mechanism: Hazard, output_bounds: OutputBounds, epsilon: Fraction
         grid = default_grid(step, limit, output_bounds.record_limit)
     else:
         grid = _grid(mechanism.scale, step, limit, None)
-    return HazardLaw(
-        grid, Runs.from_bounds(grid, output_bounds), largest_ratio(share), output_bounds.monotonic
-    )
+    return HazardLaw(grid, Runs(grid, output_bounds), largest_ratio(share), output_bounds.monotonic)
 
 
 def default_grid(step: float, limit: float, record_limit: float | None = None) -> Grid:

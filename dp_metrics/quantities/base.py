@@ -25,7 +25,6 @@ from dp_metrics.mechanisms import MECHANISMS, Adaptive, Geometric, Mechanism
 from dp_metrics.mechanisms._laws import Limits, OutputLaw
 from dp_metrics.mechanisms.adaptive import (
     AdaptiveLaw,
-    CoinLaw,
     FirstStage,
     SecondStage,
     first_stage,
@@ -660,16 +659,20 @@ class TwoStages(OneStage):
         value, drawn = self._two(extremes, *stages).release(entropy)
         return Output(value, drawn, count)
 
-    def _two(self, extremes: Extremes, first: FirstStage, second: SecondStage) -> AdaptiveLaw:
-        bounds = extremes.bounds(first.rank, first.ranks)
-        return AdaptiveLaw(hazard_law(first.selection, bounds, first.epsilon), extremes, second)
+    def _two(
+        self, extremes: Extremes, first: FirstStage, second: SecondStage, one: OutputLaw | None = None
+    ) -> AdaptiveLaw:
+        bounds = self.statistic.bounds(*extremes.at_ranks(first.rank, first.ranks))
+        of_scale = hazard_law(first.selection, bounds, first.epsilon)
+        return AdaptiveLaw(of_scale, extremes, second, first.probability, one)
 
     def law(self, stats: Any, count: int | None) -> OutputLaw:
-        """Return the law of the number: in one stage, in two, or a `CoinLaw` of both."""
+        """Return the law of the number, in one stage or in two, or perhaps in either."""
         if (stages := self.stages(count)) is None:
             return super().law(stats, count)
-        two, probability = self._two(self._extremes(stats), *stages), stages[0].probability
-        return two if probability == 1 else CoinLaw(probability, two, super().law(stats, count))
+        probability = stages[0].probability
+        one = None if probability == 1 else super().law(stats, count)
+        return self._two(self._extremes(stats), *stages, one)
 
     def limits(self, output: Output, miss: float) -> Limits:
         """Return limits of the number before the noise, by the stages that were drawn."""

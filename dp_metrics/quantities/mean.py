@@ -444,7 +444,6 @@ class MeanStats:
             at_ranks=partial(order_statistic, values, limit),
             clipped=self._clipped,
             private_n=n if private_n else None,
-            known=ranks_known(count, self.capacity),
         )
 
     def _clipped(self, y: float) -> ClippedSum:

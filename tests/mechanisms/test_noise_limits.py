@@ -12,11 +12,13 @@ import pytest
 from helpers import (
     BOTH_RELATIONS,
     Prepared,
+    facts_of,
     loop_over,
     loss_bounds,
     loss_query,
     ranking_query,
     slow_but,
+    statistic_bounds,
     variance_query,
 )
 
@@ -54,7 +56,7 @@ def limits(mechanism, released, public, epsilon, miss=0.05):
 
 def wrong(law, mechanism, bounds, epsilon, *, known=None) -> tuple[float, float]:
     """Return the exact probabilities that the lower limit is too high, and that the upper one is too low."""
-    public = bounds.facts if known is None else known
+    public = facts_of(bounds) if known is None else known
     return misses_of(law, bounds.value, lambda released: limits(mechanism, released, public, epsilon))
 
 
@@ -149,7 +151,7 @@ def test_a_lower_limit_of_hazard_is_wrong_as_rarely_as_promised(name, cap):
     losses, epsilon = (LOSSES[name], 1.0) if cap is None else (np.minimum(LOSSES[name], cap), 0.3)
     mechanism, bounds = Hazard(), loss_bounds(losses, cap=cap, capacity=200)
     law = mechanism.output_distribution(bounds, epsilon)
-    for known in (simple(bounds.facts), bounds.facts):
+    for known in (simple(facts_of(bounds)), facts_of(bounds)):
         misses = wrong(law, mechanism, bounds, epsilon, known=known)
         two_sided = known.mean_ranks and cap is not None
         assert misses[0] <= (0.025 if two_sided else 0.05) * (1 + 1e-9)
@@ -161,7 +163,7 @@ def test_limits_hold_where_fewer_ranks_are_known_than_the_mechanism_asks_for():
     losses = np.r_[np.ones(10), np.zeros(190)]
     bounds = loss_bounds(losses, cap=1.0, capacity=4)
     asked = Hazard().count_ranks(0.5, n=200, monotonic=True, output_range=(0.0, 1.0))
-    assert bounds.facts.mean_ranks == 4 < asked
+    assert facts_of(bounds).mean_ranks == 4 < asked
     misses = wrong(Hazard().output_distribution(bounds, 0.5), Hazard(), bounds, 0.5)
     assert max(misses) <= 0.025 * (1 + 1e-9)
     assert misses[1] > 0.024
@@ -171,7 +173,7 @@ def test_a_lower_limit_is_wrong_exactly_as_often_for_zeros():
     """Then the outputs above have a hazard of 1, as long as the grid has ranks: the bound is attained."""
     bounds = loss_bounds(np.zeros(200), cap=None, capacity=200)
     for epsilon in (0.1, 1.0):
-        law, public = Hazard().output_distribution(bounds, epsilon), simple(bounds.facts)
+        law, public = Hazard().output_distribution(bounds, epsilon), simple(facts_of(bounds))
         j = cells_above(law, 0.05)
         misses = wrong(law, Hazard(), bounds, epsilon, known=public)
         # the limit is above 0 from output j + 1 on, of which 0 is number 0
@@ -331,9 +333,8 @@ def test_the_number_of_records_above_is_nearly_attained():
     most = records_above(law, 2, 100, 1.0, 0.05)
     assert records_above(law, 2, int(most) - 2, 1.0, 0.05) == math.inf  # of fewer ranks it is not known
     losses = np.r_[np.full(int(most), 1.0000001), np.zeros(500)]
-    bounds = (
-        loss_query(losses, 8.0).prepare(Adaptive(), Fraction(1)).stats.extremes(200, False).bounds(2, 100)
-    )
+    stats = loss_query(losses, 8.0).prepare(Adaptive(), Fraction(1)).stats
+    bounds = statistic_bounds(stats.extremes(200, False), 2, 100)
     number = int(law.grid.index_above(np.array([1.0]))[0]) - 1
     reached = float(Hazard(resolution=0.4).output_distribution(bounds, 1).index_cdf(np.array([number]))[0])
     assert 0.05 < reached < 0.05 * math.e  # a rank less: q^-4 = e times as likely
@@ -601,4 +602,4 @@ def test_both_limits_of_a_variance_with_bounds_are_wrong_as_rarely_as_promised(n
     assert max(found) <= 0.025 * (1 + 1e-9)
     if name == "uniform":
         released = float(law.quantile(np.array([0.5]))[0])
-        assert limits(Hazard(), released, bounds.facts, epsilon).upper < (0.4 if epsilon > 1 else 0.5)
+        assert limits(Hazard(), released, facts_of(bounds), epsilon).upper < (0.4 if epsilon > 1 else 0.5)

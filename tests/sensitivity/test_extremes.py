@@ -6,7 +6,15 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from helpers import BOTH_RELATIONS, check_neighbours, distances_of, loop_over, loss_query, variance_query
+from helpers import (
+    BOTH_RELATIONS,
+    check_neighbours,
+    distances_of,
+    loop_over,
+    loss_query,
+    statistic_bounds,
+    variance_query,
+)
 from hypothesis import given, strategies as st
 
 from dp_metrics.inputs.options import MAX_FLOAT, Relation
@@ -160,7 +168,7 @@ def test_order_statistics_of_neighbours_satisfy_definition_3_4(kind, relation):
             query = variance_query(values, (0.0, 3.0) if kind.startswith("bounded") else None)
         else:
             query = loss_query(values, 3.0 if kind.startswith("capped") else None)
-        return query.stats(50).extremes(50, relation.private_n).bounds(k, 7)
+        return statistic_bounds(query.stats(50).extremes(50, relation.private_n), k, 7)
 
     for k, rest in itertools.product((1, 4), itertools.combinations_with_replacement(domain, 4)):
         others = [(*rest, more) for more in domain]
