@@ -458,19 +458,7 @@ def cells(even: int, octaves: int) -> tuple[Floats, Floats]:
     return edges[:-1] + mass / 2, mass
 
 
-def laplace_quantiles(p: Floats) -> Floats:
-    """Return quantiles of the standard Laplace law, for p strictly between 0 and 1."""
-    quantiles: Floats = np.where(p < 0.5, np.log(2 * np.minimum(p, 0.5)), -np.log(2 * np.minimum(1 - p, 0.5)))
-    return quantiles
-
-
-def geometric_quantiles(p: Floats, rate: float) -> Floats:
-    """Return whole numbers near quantiles of two-sided geometric noise, none beyond `LARGEST_NOISE`."""
-    noise: Floats = np.rint(np.clip(laplace_quantiles(p) / rate, -LARGEST_NOISE, LARGEST_NOISE))
-    return noise
-
-
-_LEAST_EPSILON, _MOST_EPSILON = 1e-250, 700.0  # so that no weight is beyond the floats
+LEAST_EPSILON, _MOST_EPSILON = 1e-250, 700.0  # so that no weight is beyond the floats
 
 
 ENORMOUS = 1 << 900
@@ -484,13 +472,13 @@ class Staircase:
     A noise of k has probability proportional to exp(-epsilon * floor((abs(k) + steps - half) / steps)). Two
     noisy numbers whose true numbers differ by at most `steps` have stairs that differ by at most 1: so the
     noisy number is epsilon-differentially private, whatever `half` is. With one step this is two-sided
-    geometric noise.
+    geometric noise of rate epsilon.
 
     Parameters
     ----------
-    epsilon : Fraction
+    epsilon : Fraction or float
         What a release costs.
-    steps : int
+    steps : int, default=1
         By how much one record moves the number at most.
 
     References
@@ -499,12 +487,12 @@ class Staircase:
     doi:10.1109/TIT.2015.2504967, for the law and for `half`, which makes the mean absolute noise least.
     """
 
-    epsilon: Fraction
-    steps: int
+    epsilon: Fraction | float
+    steps: int = 1
 
     @property
     def _rate(self) -> float:
-        return min(max(float(self.epsilon), _LEAST_EPSILON), _MOST_EPSILON)
+        return min(max(float(self.epsilon), LEAST_EPSILON), _MOST_EPSILON)
 
     @cached_property
     def half(self) -> int:
@@ -523,9 +511,10 @@ class Staircase:
 
     def draw(self, entropy: Entropy) -> int:
         """Draw one noise, exactly."""
+        epsilon = Fraction(self.epsilon)
         if self.steps == 1:  # two-sided geometric noise, by the bits that it has everywhere else
-            return discrete_laplace(entropy, self.epsilon)
-        return staircase(entropy, self.epsilon, self.steps, self.half)
+            return discrete_laplace(entropy, epsilon)
+        return staircase(entropy, epsilon, self.steps, self.half)
 
     def cdf(self, k: Floats) -> Floats:
         """Return P(noise <= k) for whole numbers k, and so P(noise >= -k)."""
@@ -544,12 +533,12 @@ class Staircase:
     @property
     def expected(self) -> float:
         """The mean absolute noise."""
-        if float(self.epsilon) < _LEAST_EPSILON:
+        if float(self.epsilon) < LEAST_EPSILON:
             return math.inf
         middle = self.half * (self.half - 1) / 2
         # the mean size on the next stair; each later stair adds `steps`
         first = self.half + (self.steps - 1) / 2
-        return 2 * (middle + self._later * (first + self._later)) / self._weight
+        return 2 * (middle / self._weight + self._later / self._weight * (first + self._later))
 
     @property
     def deviation(self) -> float:
@@ -562,7 +551,7 @@ class Staircase:
 
     def largest(self, miss: float) -> int:
         """Return the smallest j >= 0 with P(noise > j) <= miss, or a little more where j is large."""
-        if float(self.epsilon) < _LEAST_EPSILON:
+        if float(self.epsilon) < LEAST_EPSILON:
             return ENORMOUS
         j = max(int(self._rare(np.array([miss]))[0]) - 1, 0)
         # the loop makes a few steps at most: the size above is off by its rounding

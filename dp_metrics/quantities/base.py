@@ -22,7 +22,7 @@ from dp_metrics._random import Entropy, is_chosen
 from dp_metrics.inputs.arrays import Records
 from dp_metrics.inputs.options import did_you_mean
 from dp_metrics.mechanisms import MECHANISMS, Adaptive, Geometric, Mechanism
-from dp_metrics.mechanisms._laws import Limits, OutputLaw
+from dp_metrics.mechanisms._laws import Limits, OutputLaw, Staircase
 from dp_metrics.mechanisms.adaptive import (
     AdaptiveLaw,
     FirstStage,
@@ -31,7 +31,7 @@ from dp_metrics.mechanisms.adaptive import (
     rounded,
     two_stage_limits,
 )
-from dp_metrics.mechanisms.geometric import SumsLaw, expected_error, expected_noise
+from dp_metrics.mechanisms.geometric import SumsLaw, expected_error
 from dp_metrics.mechanisms.hazard import hazard_law
 from dp_metrics.sensitivity.exact import UNIT_BITS
 from dp_metrics.sensitivity.output_bounds import FINENESS, BoundsFacts, Extremes, OutputBounds, Sums
@@ -586,7 +586,7 @@ class NoisySums(Noise):
 
     def too_noisy(self, records: Fraction) -> str | None:
         """Return a warning if a release about this number of records is mostly noise."""
-        noise = expected_noise(self.epsilon / self.public.sensitivity) / self.public.fineness
+        noise = Staircase(self.epsilon / self.public.sensitivity).expected / self.public.fineness
         return _too_large(expected_error(noise, records))
 
     def records(self, output: Output) -> Fraction | None:

@@ -17,8 +17,7 @@ from dp_metrics._random import Entropy, discrete_laplace
 from dp_metrics.inputs.arrays import Records
 from dp_metrics.inputs.options import Floats
 from dp_metrics.mechanisms import Hazard, Mechanism
-from dp_metrics.mechanisms._laws import ApproximateLaw, Limits, cells, geometric_quantiles
-from dp_metrics.mechanisms.geometric import largest_noise
+from dp_metrics.mechanisms._laws import ApproximateLaw, Limits, Staircase, cells
 from dp_metrics.mechanisms.hazard import HazardLaw, hazard_law, hazard_limits
 from dp_metrics.quantities.base import Draw, Noise, Number, OneStage, Output, Quantity, Totals, rehearse_law
 from dp_metrics.quantities.tables import CountsNoise, Rates, TableLaw
@@ -378,7 +377,7 @@ class NoisyRanking(Noise):
 
         `smaller` exceeds the size of whichever class is the smaller one by the noise of that class at most.
         """
-        return max(self.smaller(sizes) - largest_noise(self.rate, miss), 0)
+        return max(self.smaller(sizes) - Staircase(self.rate).largest(miss), 0)
 
     def given(self, smaller: int) -> Hazard:
         """Return the rule for a size of the smaller class."""
@@ -506,7 +505,7 @@ class RankingLaw(ApproximateLaw):
         """Return sizes of the smaller class, as drawn, and the probability of each."""
         found = defaultdict[int, float](float)
         middle, mass = cells(*_SIZE_CELLS)
-        noise = geometric_quantiles(middle, float(self.rule.rate))
+        noise = Staircase(self.rule.rate).quantiles(middle)
         noisy = [(int(away), share) for away, share in zip(noise.tolist(), mass.tolist(), strict=True)]
         for parts in product(noisy, repeat=len(self.sizes)):
             sizes = tuple(size + away for size, (away, _) in zip(self.sizes, parts, strict=True))

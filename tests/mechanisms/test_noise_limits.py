@@ -24,8 +24,8 @@ from helpers import (
 
 from dp_metrics.inputs.options import MAX_FLOAT, Relation
 from dp_metrics.mechanisms import Adaptive, Geometric, Hazard
-from dp_metrics.mechanisms._laws import Limits, nearest_index
-from dp_metrics.mechanisms.geometric import SumsLaw, largest_noise
+from dp_metrics.mechanisms._laws import Limits, Staircase, nearest_index
+from dp_metrics.mechanisms.geometric import SumsLaw
 from dp_metrics.mechanisms.hazard import _LeastFavourable, cells_above, records_above
 from dp_metrics.metrics.classification import share_of_records
 from dp_metrics.quantities.base import Totals
@@ -208,7 +208,7 @@ def test_limits_hold_for_weights_and_groups():
 
 @loop_over(("rate", "miss"), product([1e-7, 0.01, 0.5, 3.0, 40.0], [0.4, 0.025, 1e-9]))
 def test_the_largest_noise_is_the_first_that_is_rare_enough(rate, miss):
-    j = largest_noise(rate, miss)
+    j = Staircase(rate).largest(miss)
 
     def tail(k):
         return math.exp(-rate * (k + 1)) / (1 + math.exp(-rate))
@@ -227,12 +227,12 @@ def test_the_largest_noise_among_some_with_sum_0_is_that_of_the_exact_law():
         for miss in (0.2, 0.025, 0.001):
             j = largest_zero_sum_noise(rate, size, miss)
             assert weight[grid[0] > j].sum() <= miss < weight[grid[0] > j - 1].sum()
-            assert j <= largest_noise(rate, miss)
+            assert j <= Staircase(rate).largest(miss)
     for rate, miss in product((Fraction(1, 3000), Fraction(1, 10), Fraction(5)), (0.2, 0.01, 1e-6)):
-        assert largest_zero_sum_noise(rate, 2, miss) == largest_noise(2 * rate, miss)
+        assert largest_zero_sum_noise(rate, 2, miss) == Staircase(2 * rate).largest(miss)
     # too wide to transform: the first of them needs just more than 2^20 numbers
     for width in (12_000, 10**7):
-        assert largest_zero_sum_noise(Fraction(1, width), 3, 0.01) == largest_noise(1 / width, 0.01)
+        assert largest_zero_sum_noise(Fraction(1, width), 3, 0.01) == Staircase(1 / width).largest(0.01)
 
 
 @loop_over("epsilon", [0.1, 1.0, 3.0])
@@ -375,7 +375,7 @@ def test_noise_of_both_sums_within_its_limit_leaves_a_mean_with_a_cap_within_its
     mixture, exact = draw.law(losses.size), exact_mean(losses)
     for size in (0.05, 0.5, 2.0, 7.95):
         law, scale = mixture.given(size), mixture.scale(size)
-        away = largest_noise(law.rate, 0.475 * miss / 2)
+        away = Staircase(law.rate).largest(0.475 * miss / 2)
         first = draw.noise.stages(losses.size)[0]
         above = records_above(mixture.first, first.rank, first.ranks, scale, 0.05 * miss)
         for signs in product((-1, 0, 1), repeat=2):
@@ -406,7 +406,7 @@ def test_a_summary_that_keeps_few_losses_tells_no_number_of_those_above():
 def test_two_noisy_sums_tell_how_many_records_there_are_at_least():
     sums = sums_of(np.linspace(0, 1, 301))
     law = SumsLaw(sums, Fraction(1, 10**6))
-    away = largest_noise(law.rate, 0.02 / 2)
+    away = Staircase(law.rate).largest(0.02 / 2)
     fewest = law.fewest([value + away for value in sums.values], 0.02)
     assert 301 - 1e-3 < fewest < 301  # the room for the rounding is 2^-20 of a record
     assert law.fewest([0, 0], 0.02) == 1.0
@@ -459,7 +459,7 @@ def test_noise_of_two_sums_within_its_limit_leaves_the_mean_within_its_limits(lo
     sums = sums_of(losses)
     law = SumsLaw(sums, Fraction(1, 2))
     mean = losses.mean() if losses.size else 0.0
-    away = largest_noise(law.rate, 0.025 / 2)
+    away = Staircase(law.rate).largest(0.025 / 2)
     for noise in np.ndindex(5, 5):
         noisy = [value + (step - 2) * away // 2 for value, step in zip(sums.values, noise, strict=True)]
         lower, upper, _ = law.limits(noisy, 0.025)
@@ -555,7 +555,7 @@ def test_limits_of_an_area_are_wrong_as_rarely_as_promised_given_the_drawn_sizes
     positive, miss = positive.astype(bool), 0.1
     draw = ranking_query(positive, scores).prepare(Hazard(), Fraction(epsilon), relation=relation)
     rule, smaller = draw.noise, min(np.count_nonzero(positive), np.count_nonzero(~positive))
-    for size in (smaller // 2, smaller + largest_noise(rule.rate, 0.2 * miss)):
+    for size in (smaller // 2, smaller + Staircase(rule.rate).largest(0.2 * miss)):
         sizes = (size, size) if relation.private_n else (min(size, positive.size - size),)
         drawn = drawn_of(sizes, relation)
         assert rule.least(sizes, 0.2 * miss) <= smaller

@@ -13,7 +13,7 @@ from scipy.special import betaincinv
 from scipy.stats import binom
 
 import dp_metrics as dp
-from dp_metrics.mechanisms.geometric import largest_noise
+from dp_metrics.mechanisms._laws import Staircase
 from dp_metrics.release import count_limits as module
 from dp_metrics.release.count_limits import (
     NoisyRatio,
@@ -221,7 +221,7 @@ def test_the_table_has_the_variance_of_the_noise(rate, cells):
 
 @loop_over("rate", [0.01, 0.5, 4.0])
 def test_the_box_holds_the_counts_as_rarely_left_as_promised(rate):
-    j, miss = largest_noise(rate, EACH / 10), 0.8 * EACH
+    j, miss = Staircase(rate).largest(EACH / 10), 0.8 * EACH
     for a, b in ((3000, 200), (800, 5000)):
         assert module._box_limit(noisy(a, b, Fraction(rate)), EACH) <= betaincinv(a - j, b + j + 1, miss)
 
