@@ -127,6 +127,8 @@ class GeometricGrid(Grid):
         Number of the first output.
     size : int or None, default=None
         At most so many outputs.
+    turn : float, default=inf
+        The grid is even again from here to the limit, with outputs turn * step apart, if it gets so far.
     """
 
     scale: float
@@ -134,25 +136,40 @@ class GeometricGrid(Grid):
     limit: float
     first: int = 0
     size: int | None = None
+    turn: float = math.inf
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "scale", max(self.scale, _SMALLEST_SCALE))
         object.__setattr__(self, "step", max(self.step, _SMALLEST_STEP))
+        if not self.scale < self.turn < self.limit:
+            object.__setattr__(self, "turn", math.inf)
+
+    @property
+    def _top(self) -> float:
+        """Where the geometric part ends."""
+        return min(self.turn, self.limit)
 
     @cached_property
     def _end(self) -> int:
-        """The first k that reaches the limit or leaves the range of floats."""
+        """The first k that reaches that end or leaves the range of floats."""
         with np.errstate(over="ignore"):
-            ratio = np.float64(self.limit) / self.scale
+            ratio = np.float64(self._top) / self.scale
         k = max(int(min(math.log1p(ratio), _LARGEST_EXPONENT) / self.step) - 2, self.first + 1)
-        while k * self.step <= _LARGEST_EXPONENT and self._raw(np.array([k]))[0] < self.limit:
+        while k * self.step <= _LARGEST_EXPONENT and self._raw(np.array([k]))[0] < self._top:
             k += 1
         return k
+
+    @property
+    def _spacing(self) -> float:
+        return min(self.turn * self.step, MAX_FLOAT)
 
     @cached_property
     def last(self) -> int:
         """Number of the last output."""
-        return self._end if self.size is None else min(self._end, self.first + self.size - 1)
+        last = self._end
+        if self.turn < self.limit:
+            last += max(math.ceil((self.limit - self.turn) / self._spacing), 1)
+        return last if self.size is None else min(last, self.first + self.size - 1)
 
     def _raw(self, indices: Integers) -> Floats:
         values: Floats = self.scale * np.expm1(np.minimum(indices * self.step, _LARGEST_EXPONENT))
@@ -161,66 +178,29 @@ class GeometricGrid(Grid):
     def points(self, indices: Integers) -> Floats:
         """Return the outputs with these indices."""
         indices = np.asarray(indices)
-        return np.where(indices >= self._end, self.limit, np.minimum(self._raw(indices), self.limit))
+        low = np.where(indices >= self._end, self._top, np.minimum(self._raw(indices), self._top))
+        if self.turn > self.limit:
+            return low
+        with np.errstate(over="ignore"):
+            high = np.minimum(self.turn + (indices - self._end) * self._spacing, self.limit)
+        values = np.where(indices <= self._end, low, high)
+        return np.where(indices >= self.last, self.limit, values)
 
     def point(self, index: int) -> float:
         """Return the output with this index."""
+        if index > self._end and self.turn < self.limit:
+            return super().point(index)
         if index >= self._end:
-            return self.limit
+            return self._top
         # the same function of NumPy as for many: that of Python may differ in the last bit
-        return min(self.scale * float(np.expm1(min(index * self.step, _LARGEST_EXPONENT))), self.limit)
+        return min(self.scale * float(np.expm1(min(index * self.step, _LARGEST_EXPONENT))), self._top)
 
     def _estimate(self, values: Floats) -> Floats:
         with np.errstate(over="ignore"):
-            return np.log1p(np.maximum(values, 0.0) / self.scale) / self.step
-
-
-@dataclass(frozen=True)
-class BoundedGrid(Grid):
-    """Outputs of a geometric grid up to a turning point, and evenly spaced ones from there to the limit.
-
-    Parameters
-    ----------
-    scale, step : float
-        Of the geometric part.
-    turn : float
-        Where it ends, below the limit; the outputs above are turn * step apart.
-    limit : float
-        Public largest output.
-    """
-
-    scale: float
-    step: float
-    turn: float
-    limit: float
-
-    first = 0
-
-    @cached_property
-    def _low(self) -> GeometricGrid:
-        return GeometricGrid(self.scale, self.step, self.turn)
-
-    @cached_property
-    def _spacing(self) -> float:
-        return min(self.turn * self._low.step, MAX_FLOAT)
-
-    @cached_property
-    def last(self) -> int:
-        """Number of the last output."""
-        return self._low.last + max(math.ceil((self.limit - self.turn) / self._spacing), 1)
-
-    def points(self, indices: Integers) -> Floats:
-        """Return the outputs with these indices."""
-        indices = np.asarray(indices)
-        with np.errstate(over="ignore"):
-            high = self.turn + (indices - self._low.last) * self._spacing
-        values = np.where(indices <= self._low.last, self._low.points(indices), np.minimum(high, self.limit))
-        return np.where(indices >= self.last, self.limit, values)
-
-    def _estimate(self, values: Floats) -> Floats:
-        with np.errstate(over="ignore"):
-            high = self._low.last + (values - self.turn) / self._spacing
-        return np.where(values <= self.turn, self._low._estimate(values), high)
+            low = np.log1p(np.maximum(values, 0.0) / self.scale) / self.step
+            if self.turn > self.limit:
+                return low
+            return np.where(values <= self.turn, low, self._end + (values - self.turn) / self._spacing)
 
 
 @dataclass(frozen=True)

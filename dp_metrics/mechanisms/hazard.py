@@ -22,7 +22,6 @@ from dp_metrics._random import Entropy, LazyUniform
 from dp_metrics.inputs.options import MAX_FLOAT, Epsilon, Floats, exact_epsilon, own_error_state
 from dp_metrics.mechanisms._base import PUBLIC_END, TOO_FEW, UNBOUNDED, Mechanism, ceil_ranks, positive_number
 from dp_metrics.mechanisms._laws import (
-    BoundedGrid,
     GeometricGrid,
     Grid,
     GridLaw,
@@ -629,11 +628,8 @@ def default_grid(step: float, limit: float, record_limit: float | None = None) -
 @lru_cache(maxsize=256)
 def _grid(scale: float, step: float, limit: float, record_limit: float | None) -> Grid:
     """Return the public grid; its last output takes some searching."""
-    plain = GeometricGrid(scale=scale, step=step, limit=limit)
-    if record_limit is None or record_limit / _EVEN_FROM >= limit:
-        return plain
-    turn = record_limit / _EVEN_FROM
-    return BoundedGrid(scale, step, turn, limit) if turn > plain.scale else plain
+    turn = math.inf if record_limit is None else record_limit / _EVEN_FROM
+    return GeometricGrid(scale, step, limit, turn=turn)
 
 
 def share_of_rank(epsilon: Fraction, monotonic: bool) -> Fraction:
