@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property, partial
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -347,20 +347,24 @@ class InverseSensitivity(Mechanism):
     True
     """
 
+    _name: ClassVar[str] = "inverse_sensitivity"
+    _slope: ClassVar[float] = 0.0  # of the logarithm of the density, over epsilon, along one rank
+
     def count_ranks(
         self, epsilon: Epsilon, *, n: int | None, monotonic: bool, output_range: tuple[float, float]
     ) -> int:
         """Return 2 ln(1e12) / epsilon, where the weight of a rank has fallen to 1e-12."""
-        require_bounded(output_range, "inverse_sensitivity")
+        require_bounded(output_range, self._name)
         with np.errstate(divide="ignore", over="ignore"):
             return ceil_ranks(float(2 * np.log(1e12) / np.float64(check_epsilon(epsilon))), n)
 
     def output_distribution(self, output_bounds: OutputBounds, epsilon: Epsilon) -> IntervalLaw:
-        """Return the law of `release`: a constant density on each interval."""
+        """Return the law of `release`: on each interval a constant density, or a truncated exponential."""
         epsilon = check_epsilon(epsilon)
-        require_bounded(output_bounds.output_range, "inverse_sensitivity")
+        require_bounded(output_bounds.output_range, self._name)
+        # the factor that integrates exp(-epsilon x / 2) over an interval is common to all, so it drops out
         edges, log_weights, sides = intervals(output_bounds, epsilon)
-        return IntervalLaw(edges, log_weights, np.zeros(sides.size))
+        return IntervalLaw(edges, log_weights, sides * (self._slope * epsilon))
 
 
 def intervals(output_bounds: OutputBounds, epsilon: float) -> tuple[Floats, Floats, Floats]:
@@ -386,7 +390,7 @@ def intervals(output_bounds: OutputBounds, epsilon: float) -> tuple[Floats, Floa
 
 @own_error_state
 @dataclass(frozen=True, repr=False)
-class PiecewiseLaplace(Mechanism):
+class PiecewiseLaplace(InverseSensitivity):
     """Exponential mechanism on a distance that grows linearly between consecutive output bounds.
 
     Between U^(l-1) and U^l the distance grows from l - 1 to l, and likewise below; the density is
@@ -411,20 +415,8 @@ class PiecewiseLaplace(Mechanism):
     True
     """
 
-    def count_ranks(
-        self, epsilon: Epsilon, *, n: int | None, monotonic: bool, output_range: tuple[float, float]
-    ) -> int:
-        """Return as many ranks as the inverse sensitivity mechanism uses."""
-        require_bounded(output_range, "piecewise_laplace")
-        return InverseSensitivity().count_ranks(epsilon, n=n, monotonic=monotonic, output_range=output_range)
-
-    def output_distribution(self, output_bounds: OutputBounds, epsilon: Epsilon) -> IntervalLaw:
-        """Return the law of `release`: a truncated exponential on each interval."""
-        epsilon = check_epsilon(epsilon)
-        require_bounded(output_bounds.output_range, "piecewise_laplace")
-        # the factor that integrates exp(-epsilon x / 2) over an interval is common to all, so it drops out
-        edges, log_weights, sides = intervals(output_bounds, epsilon)
-        return IntervalLaw(edges, log_weights, sides * (epsilon / 2))
+    _name = "piecewise_laplace"
+    _slope = 0.5
 
 
 @own_error_state
