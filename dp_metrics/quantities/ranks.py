@@ -9,7 +9,6 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property, partial
 from itertools import product
-from typing import Self
 
 import numpy as np
 
@@ -20,7 +19,7 @@ from dp_metrics.mechanisms import Hazard, Mechanism
 from dp_metrics.mechanisms._laws import ApproximateLaw, Limits, Staircase, cells
 from dp_metrics.mechanisms.hazard import HazardLaw, hazard_law, hazard_limits
 from dp_metrics.quantities.base import Draw, Noise, Number, OneStage, Output, Quantity, Totals, rehearse_law
-from dp_metrics.quantities.tables import CountsNoise, Rates, TableLaw
+from dp_metrics.quantities.tables import CountsNoise, CountStats, Rates, TableLaw
 from dp_metrics.sensitivity.output_bounds import (
     BoundsFacts,
     OutputBounds,
@@ -75,11 +74,15 @@ class OrderOf(Number):
 
 @dataclass(frozen=True, repr=False, eq=False)
 class OrderStats:
-    """Private: the values; where the k-th of all lies, those of pieces do not tell, so they do not merge."""
+    """Private: the values; where the k-th of all lies, those of pieces do not tell, so they do not merge.
+
+    Of `CappedSumsOf` there are the sums as well, which wait for the cap.
+    """
 
     quantity: OrderOf
     totals: Totals
     x: Floats
+    sums: Callable[..., tuple[int, ...]] | None = None
 
     def bounds(self, ranks: int, private_n: bool) -> OutputBounds:
         """Return the output bounds of the order statistic."""
@@ -136,18 +139,9 @@ class CappedSumsOf(Quantity):
             OneStage(self.order, _SELECTION, totals, None, of_cap), rates, epsilon, self.least_records
         )
 
-    def stats(self, records: Records, totals: Totals, ranks: int, *, forget: bool = False) -> CappedSumsStats:
-        """Return the records."""
-        return CappedSumsStats(self, totals, records)
-
-
-@dataclass(frozen=True, repr=False, eq=False)
-class CappedSumsStats:
-    """Private: the records, whose sums wait for the cap."""
-
-    quantity: CappedSumsOf
-    totals: Totals
-    records: Records
+    def stats(self, records: Records, totals: Totals, ranks: int, *, forget: bool = False) -> OrderStats:
+        """Return the values, and the sums of the records."""
+        return replace(self.order.stats(records, totals, ranks), sums=partial(self.sums, records))
 
 
 @dataclass(frozen=True, eq=False)
@@ -187,15 +181,13 @@ class NoisyCap(Noise):
         """What draws the cap."""
         return self.of_cap.mechanism
 
-    def law(self, stats: CappedSumsStats, count: int | None = None) -> CappedSumsLaw:
+    def law(self, stats: OrderStats, count: int | None = None) -> CappedSumsLaw:
         """Return the law of the cap and the sums."""
-        order = self.of_cap.quantity
-        bounds = self.of_cap.bounds(order.stats(stats.records, stats.totals, self.of_cap.ranks))
-        first = hazard_law(_SELECTION, bounds, self.of_cap.epsilon)
-        sums = partial(stats.quantity.sums, stats.records)
-        return CappedSumsLaw(first, sums, self.rates, stats.records.arrays[0])
+        assert stats.sums is not None
+        first = hazard_law(_SELECTION, self.of_cap.bounds(stats), self.of_cap.epsilon)
+        return CappedSumsLaw(first, stats.sums, self.rates, stats.x)
 
-    def prepare(self, stats: CappedSumsStats) -> Draw:
+    def prepare(self, stats: OrderStats) -> Draw:
         """Return the draw."""
         return partial(self._draw, self.law(stats))
 
@@ -540,27 +532,16 @@ class CalibrationOf(Number):
         self, records: Records, totals: Totals, ranks: int, *, forget: bool = False
     ) -> CalibrationStats:
         """Return the sums by bin."""
-        return CalibrationStats(totals, self.excess(records)[0])
+        return CalibrationStats(totals, np.array(self.excess(records)[0], dtype=object))
 
 
-@dataclass(frozen=True, repr=False, eq=False)
-class CalibrationStats:
+class CalibrationStats(CountStats):
     """Private: for each public bin the sum of labels minus scores, in units of 2**-1074."""
-
-    totals: Totals
-    excess: tuple[int, ...]
-
-    capacity = None
 
     @property
     def total(self) -> int:
         """The error times n, in units of 2**-1074."""
-        return sum(map(abs, self.excess))
-
-    def merge(self, other: Self) -> Self:
-        """Return the sums of the records of both."""
-        excess = tuple(a + b for a, b in zip(self.excess, other.excess, strict=True))
-        return replace(self, totals=self.totals.merge(other.totals), excess=excess)
+        return sum(map(abs, self.counts))
 
     def bounds(self, ranks: int, private_n: bool) -> OutputBounds:
         """Return the output bounds of the error."""
