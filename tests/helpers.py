@@ -42,7 +42,7 @@ from dp_metrics.quantities.variance import VarianceOf
 from dp_metrics.release.query import Query, Source, Terms
 from dp_metrics.release.result import Result
 from dp_metrics.sensitivity.exact import VarianceAggregate, exact_sum
-from dp_metrics.sensitivity.output_bounds import BoundsFacts, Extremes, OutputBounds, Ranks
+from dp_metrics.sensitivity.output_bounds import BoundsFacts, OutputBounds, Ranks
 from dp_metrics.sensitivity.variance_bounds import far_distances, variance_bounds
 
 MAX = sys.float_info.max
@@ -108,12 +108,6 @@ def replaced(records: Sequence[float], position: int, record: float) -> list[flo
 def facts_of(bounds: OutputBounds) -> BoundsFacts:
     """Return all that is public of output bounds."""
     return BoundsFacts(**{field.name: getattr(bounds, field.name) for field in fields(BoundsFacts)})
-
-
-def statistic_bounds(extremes: Extremes, k: int, ranks: int) -> OutputBounds:
-    """Return the output bounds of the statistic of extreme records."""
-    facts = BoundsFacts(output_range=(0.0, extremes.limit), monotonic=not extremes.are_distances, n=None)
-    return facts.bounds(*extremes.at_ranks(k, ranks))
 
 
 def loss_bounds(

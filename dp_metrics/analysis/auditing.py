@@ -982,9 +982,6 @@ _OF_LAWS: dict[type, tuple[Callable[[Any], Any], Callable[[Any, Any], float]]] =
     SumsLaw: (type, _sums_loss),
     RankingLaw: (attrgetter("rule"), _ranking_loss),
     CappedSumsLaw: (attrgetter("rates", "first.grid"), _capped_loss),
-    AdaptiveLaw: (
-        attrgetter("first.grid", "first.q", "first.monotonic", "second", "probability"),
-        _adaptive_loss,
-    ),
+    AdaptiveLaw: (attrgetter("stages"), _adaptive_loss),
 }
 """What is public of each kind of law, and what compares two of which that is equal."""

@@ -23,16 +23,8 @@ from dp_metrics.inputs.arrays import Records
 from dp_metrics.inputs.options import did_you_mean
 from dp_metrics.mechanisms import MECHANISMS, Adaptive, Geometric, Mechanism
 from dp_metrics.mechanisms._laws import Limits, OutputLaw, Staircase
-from dp_metrics.mechanisms.adaptive import (
-    AdaptiveLaw,
-    FirstStage,
-    SecondStage,
-    first_stage,
-    rounded,
-    two_stage_limits,
-)
+from dp_metrics.mechanisms.adaptive import AdaptiveLaw, Stages, first_stage, rounded
 from dp_metrics.mechanisms.geometric import SumsLaw, expected_error
-from dp_metrics.mechanisms.hazard import hazard_law
 from dp_metrics.sensitivity.exact import UNIT_BITS
 from dp_metrics.sensitivity.output_bounds import FINENESS, BoundsFacts, Extremes, OutputBounds, Sums
 
@@ -612,32 +604,26 @@ class TwoStages(OneStage):
         """How many extreme records either way can use."""
         return max(self.bounds_ranks, self.count)
 
-    def stages(self, count: int | None) -> tuple[FirstStage, SecondStage] | None:
+    def stages(self, count: int | None) -> Stages | None:
         """Return the public numbers of both stages, given a noisy number of records; None if there is one."""
-        n, epsilon = count if self.totals is None else self.totals.size, self.epsilon
-        first = first_stage(self.mechanism, n, epsilon, self.quantity.are_distances)
+        n, are_distances = count if self.totals is None else self.totals.size, self.quantity.are_distances
+        first = first_stage(self.mechanism, n, self.epsilon, are_distances)
         if first is None:
             return None
         assert n is not None
-        largest = self.quantity.extremes_limit(self.totals)
-        if self.quantity.are_distances:
-            largest = rounded(Fraction(largest) ** 2)
+        end = self.quantity.extremes_limit(self.totals)
+        statistic = BoundsFacts(output_range=(0.0, end), monotonic=not are_distances, n=None)
         limit = self.quantity.facts(self.totals, 0).output_range[1]
-        return first, SecondStage(n, limit, largest, epsilon - first.epsilon)
-
-    @property
-    def statistic(self) -> BoundsFacts:
-        """What is public of the statistic of the extreme records."""
-        limit = self.quantity.extremes_limit(self.totals)
-        return BoundsFacts(output_range=(0.0, limit), monotonic=not self.quantity.are_distances, n=None)
+        largest = rounded(Fraction(end) ** 2) if are_distances else end
+        return Stages(first, statistic, n, limit, largest, self.epsilon - first.epsilon)
 
     def prepare(self, stats: Any) -> Draw:
         """Return the draw; output bounds, which take long for a variance, only if one stage is possible."""
         extremes, stages = self._extremes(stats), self.stages(1)
-        is_certain = self.totals is not None and stages is not None and stages[0].probability == 1
+        is_certain = self.totals is not None and stages is not None and stages.first.probability == 1
         alone = None if is_certain else super().prepare(stats)
         if stages is not None:
-            rehearse_law(stages[0].selection, stages[0].epsilon, self.statistic)
+            rehearse_law(stages.first.selection, stages.first.epsilon, stages.statistic)
         return partial(self._draw_either, extremes, alone, stages)
 
     def _extremes(self, stats: Any) -> Extremes:
@@ -648,54 +634,44 @@ class TwoStages(OneStage):
         self,
         extremes: Extremes,
         alone: Draw | None,
-        known: tuple[FirstStage, SecondStage] | None,
+        known: Stages | None,
         entropy: Entropy,
         count: int | None,
     ) -> Output:
         stages = known if count is None else self.stages(count)  # those of a public number are known before
-        if stages is None or not is_chosen(entropy, stages[0].probability):
+        if stages is None or not is_chosen(entropy, stages.first.probability):
             assert alone is not None
             return alone(entropy, count)
-        value, drawn = self._two(extremes, *stages).release(entropy)
+        value, drawn = AdaptiveLaw(stages, extremes).release(entropy)
         return Output(value, drawn, count)
-
-    def _two(
-        self, extremes: Extremes, first: FirstStage, second: SecondStage, one: OutputLaw | None = None
-    ) -> AdaptiveLaw:
-        bounds = self.statistic.bounds(*extremes.at_ranks(first.rank, first.ranks))
-        of_scale = hazard_law(first.selection, bounds, first.epsilon)
-        return AdaptiveLaw(of_scale, extremes, second, first.probability, one)
 
     def law(self, stats: Any, count: int | None) -> OutputLaw:
         """Return the law of the number, in one stage or in two, or perhaps in either."""
         if (stages := self.stages(count)) is None:
             return super().law(stats, count)
-        probability = stages[0].probability
-        one = None if probability == 1 else super().law(stats, count)
-        return self._two(self._extremes(stats), *stages, one)
+        one = None if stages.first.probability == 1 else super().law(stats, count)
+        return AdaptiveLaw(stages, self._extremes(stats), one)
 
     def limits(self, output: Output, miss: float) -> Limits:
         """Return limits of the number before the noise, by the stages that were drawn."""
         if (stages := self._drawn_by(output)) is None:
             return super().limits(output, miss)
         known = None if self.quantity.are_distances else ranks_known(self.count, self.capacity)
-        limits = two_stage_limits(*stages, self.statistic, known, output.value, output.drawn, miss)
-        return limits.within(0.0, stages[1].limit)
+        return stages.limits(known, output.value, output.drawn, miss).within(0.0, stages.limit)
 
     def clipped_share(self, output: Output) -> float:
         """Return about what share of a heavy mean clipping takes off, of the records the scale is for."""
         if (stages := self._drawn_by(output)) is None:
             return super().clipped_share(output)
-        first, second = stages
-        if not self.quantity.may_be_heavy or output.drawn["scale"] >= second.largest:
+        if not self.quantity.may_be_heavy or output.drawn["scale"] >= stages.largest:
             return 0.0
-        clipped = first.rank / max(second.n, 1)
-        return _missing_share(second.n * self.epsilon, clipped, second.largest, output.value)
+        clipped = stages.first.rank / max(stages.n, 1)
+        return _missing_share(stages.n * self.epsilon, clipped, stages.largest, output.value)
 
-    def _drawn_by(self, output: Output) -> tuple[FirstStage, SecondStage] | None:
+    def _drawn_by(self, output: Output) -> Stages | None:
         """Return the numbers of the two stages by which an output was drawn; None if it was one."""
         stages = self.stages(output.noisy_n)
-        is_one = stages is None or (stages[0].probability < 1 and "scale" not in output.drawn)
+        is_one = stages is None or (stages.first.probability < 1 and "scale" not in output.drawn)
         return None if is_one else stages
 
     def records(self, output: Output) -> Fraction | None:

@@ -147,21 +147,16 @@ class Extremes:
 
     Parameters
     ----------
-    limit : float
-        Public limit of the statistic.
-    are_distances : bool
-        Whether the square of the statistic, not the statistic, is what such a record adds to n times the
-        metric. A loss moves all output bounds in one direction between neighbours, a distance need not.
     at_ranks : callable
-        Given k and a number of ranks, the statistic of the k-th records from the ends and its bounds.
+        Given k and a number of ranks, the statistic of the k-th records from the ends and its bounds. Such a
+        record adds it, or of distances its square, to n times the metric. A loss moves all output bounds in
+        one direction between neighbours, a distance need not.
     clipped : callable
         The clipped sum for a positive statistic y: C is at least y, or the square of y if it is a distance.
     private_n : int or None
         The number of records, where it is private.
     """
 
-    limit: float
-    are_distances: bool
     at_ranks: Callable[[int, int], Ranks]
     clipped: Callable[[float], ClippedSum]
     private_n: int | None

@@ -403,10 +403,4 @@ def variance_extremes(
         unit = Fraction(1, total.denominator * most.denominator)
         return ClippedSum(total.numerator * most.denominator, most.numerator * total.denominator, unit)
 
-    return Extremes(
-        limit,
-        are_distances=True,
-        at_ranks=at_ranks,
-        clipped=clipped,
-        private_n=aggregate.n if private_n else None,
-    )
+    return Extremes(at_ranks, clipped, aggregate.n if private_n else None)

@@ -18,7 +18,6 @@ from helpers import (
     loss_query,
     ranking_query,
     slow_but,
-    statistic_bounds,
     variance_query,
 )
 
@@ -310,7 +309,7 @@ def test_more_records_exceed_the_drawn_level_as_rarely_as_promised(name, miss):
     losses = MANY_ABOVE[name]
     for epsilon in (0.3, 3.0):
         draw = loss_query(losses, 8.0).prepare(Adaptive(), Fraction(epsilon))
-        (first, _), law = draw.noise.stages(None), draw.law().first
+        first, law = draw.noise.stages(None).first, draw.law().first
 
         def is_wrong(number, law=law, first=first):
             level = float(law.grid.points(np.array([number]))[0])
@@ -327,14 +326,13 @@ def test_more_records_exceed_the_drawn_level_as_rarely_as_promised(name, miss):
 
 def test_the_number_of_records_above_is_nearly_attained():
     """Of j records just above a level, and zeros: one less than j at most would be wrong too often."""
-    law = Hazard(resolution=0.4).output_distribution(BoundsFacts(
-        output_range=(0.0, 8.0), monotonic=True, n=None
-    ).widest(), 1)  # fmt: skip
+    public = BoundsFacts(output_range=(0.0, 8.0), monotonic=True, n=None)
+    law = Hazard(resolution=0.4).output_distribution(public.widest(), 1)
     most = records_above(law, 2, 100, 1.0, 0.05)
     assert records_above(law, 2, int(most) - 2, 1.0, 0.05) == math.inf  # of fewer ranks it is not known
     losses = np.r_[np.full(int(most), 1.0000001), np.zeros(500)]
     stats = loss_query(losses, 8.0).prepare(Adaptive(), Fraction(1)).stats
-    bounds = statistic_bounds(stats.extremes(200, False), 2, 100)
+    bounds = public.bounds(*stats.extremes(200, False).at_ranks(2, 100))
     number = int(law.grid.index_above(np.array([1.0]))[0]) - 1
     reached = float(Hazard(resolution=0.4).output_distribution(bounds, 1).index_cdf(np.array([number]))[0])
     assert 0.05 < reached < 0.05 * math.e  # a rank less: q^-4 = e times as likely
@@ -376,7 +374,7 @@ def test_noise_of_both_sums_within_its_limit_leaves_a_mean_with_a_cap_within_its
     for size in (0.05, 0.5, 2.0, 7.95):
         law, scale = mixture.given(size), mixture.scale(size)
         away = Staircase(law.rate).largest(0.475 * miss / 2)
-        first = draw.noise.stages(losses.size)[0]
+        first = draw.noise.stages(losses.size).first
         above = records_above(mixture.first, first.rank, first.ranks, scale, 0.05 * miss)
         for signs in product((-1, 0, 1), repeat=2):
             sums = [value + sign * away for value, sign in zip(law.sums.values, signs, strict=True)]
