@@ -6,9 +6,9 @@ import math
 from abc import ABC, abstractmethod
 from dataclasses import Field, fields, is_dataclass
 from fractions import Fraction
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar
 
-from dp_metrics._random import Entropy, RandomState, check_entropy
+from dp_metrics._random import RandomState, check_entropy
 from dp_metrics.inputs.options import MAX_FLOAT, Epsilon, as_whole, check_positive, own_error_state
 from dp_metrics.mechanisms._laws import Limits, OutputLaw
 from dp_metrics.sensitivity.output_bounds import BoundsFacts, OutputBounds
@@ -42,13 +42,6 @@ NO_RATIO = (
     "bounds, take more records or a larger epsilon, or use a mean absolute error."
 )
 """Why limits of the noise are missing, and what to use instead: one sentence for each reason."""
-
-
-class DrawnLaw(OutputLaw, Protocol):
-    """An output law that draws the release."""
-
-    def release(self, entropy: Entropy) -> float:
-        """Draw an output."""
 
 
 class Mechanism(ABC):
@@ -87,7 +80,7 @@ class Mechanism(ABC):
         """
 
     @abstractmethod
-    def output_distribution(self, output_bounds: OutputBounds, epsilon: Epsilon) -> DrawnLaw:
+    def output_distribution(self, output_bounds: OutputBounds, epsilon: Epsilon) -> OutputLaw:
         """Return the law of `release`."""
 
     @own_error_state
@@ -103,7 +96,8 @@ class Mechanism(ABC):
         rng : None, int, RandomState or Generator, default=None
             None draws from the operating system; a seed gives a reproducible release that is not private.
         """
-        return self.output_distribution(output_bounds, epsilon).release(check_entropy(rng))
+        released: float = self.output_distribution(output_bounds, epsilon).release(check_entropy(rng))
+        return released
 
     def added_error(self, public: BoundsFacts, epsilon: Fraction) -> float | None:
         """Return the expected absolute noise as a share of the range, if noise of a public size is added."""

@@ -324,6 +324,9 @@ LARGEST_NOISE = 2.0**60  # An int64 holds this and the place on a grid that it i
 class OutputLaw(Protocol):
     """The law of one release. It describes private data: use it in studies, never publish it."""
 
+    def release(self, entropy: Entropy) -> Any:
+        """Draw an output, perhaps with what else is drawn under the same epsilon."""
+
     def cdf(self, t: ArrayLike) -> Floats:
         """Return P(release <= t)."""
 

@@ -30,7 +30,6 @@ from dp_metrics.sensitivity.output_bounds import (
 from dp_metrics.sensitivity.score_bounds import (
     RankedScores,
     calibration_bounds,
-    calibration_bounds_private_n,
     calibration_facts,
     calibration_sums,
     ranking_bounds,
@@ -545,5 +544,4 @@ class CalibrationStats(CountStats):
 
     def bounds(self, ranks: int, private_n: bool) -> OutputBounds:
         """Return the output bounds of the error."""
-        bounds = calibration_bounds_private_n if private_n else calibration_bounds
-        return bounds(self.total, self.totals.n, min(ranks, _MOST_RANKS))
+        return calibration_bounds(self.total, self.totals.n, min(ranks, _MOST_RANKS), private_n)

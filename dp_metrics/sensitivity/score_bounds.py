@@ -58,37 +58,30 @@ def calibration_facts(n: int | None) -> BoundsFacts:
     )
 
 
-def calibration_bounds(total: int, n: int, ranks: int) -> OutputBounds:
-    """Return the output bounds of T / n when records are replaced: (T -/+ 2 l) / n.
+def calibration_bounds(total: int, n: int, ranks: int, private_n: bool) -> OutputBounds:
+    """Return the output bounds of T / n, which is 0 for no record.
 
-    Between neighbours T moves by at most 2, so these interleave; rounded once each, as floats too. All of
-    them grow with T: the metric is monotonic.
+    When records are replaced they are (T -/+ 2 l) / n within [0, 1]: between neighbours T moves by at most 2,
+    so that these interleave; rounded once each, as floats too. All of them grow with T: the metric is
+    monotonic.
+
+    When records are added or removed L^l = (T - l) / (n + l) and U^l = (T + l) / (n - l) within [0, 1], and 1
+    from l = n on: with one record more or less, T and n move by at most 1 each, so that one more rank makes
+    up for it.
     """
-    several, scale = range(2, 2 * min(ranks, n) + 1, 2), n << UNIT_BITS
-    lower = rounded_quotients((max(total - rise * _ONE, 0) for rise in several), scale)
-    upper = rounded_quotients((min(total + rise * _ONE, scale) for rise in several), scale)
-    return calibration_facts(n).bounds(rounded_quotient(total, scale), lower, upper)
-
-
-def calibration_bounds_private_n(total: int, n: int, ranks: int) -> OutputBounds:
-    """Return the output bounds of T / n, 0 for no record, when records are added or removed.
-
-    L^l = (T - l) / (n + l) and U^l = (T + l) / (n - l) within [0, 1], and 1 from l = n on: with one record
-    more or less, T and n move by at most 1 each, so that one more rank makes up for it.
-    """
-    several = range(1, ranks + 1)
-    return calibration_facts(None).bounds(
-        rounded_quotient(total, n << UNIT_BITS) if n else 0.0,
-        rounded_quotients(
-            (max(total - rank * _ONE, 0) for rank in several), ((n + rank) << UNIT_BITS for rank in several)
-        ),
-        np.array(
-            [
-                min(rounded_quotient(total + rank * _ONE, (n - rank) << UNIT_BITS), 1.0) if rank < n else 1.0
-                for rank in several
-            ]
-        ),
+    moved, more = (1, 1) if private_n else (2, 0)
+    several = range(1, (ranks if private_n else min(ranks, n)) + 1)
+    left = range(1, min(ranks + 1, n)) if private_n else several
+    lower = rounded_quotients(
+        (max(total - moved * rank * _ONE, 0) for rank in several),
+        ((n + more * rank) << UNIT_BITS for rank in several),
     )
+    upper = np.ones(len(several))
+    upper[: len(left)] = rounded_quotients(
+        (total + moved * rank * _ONE for rank in left), ((n - more * rank) << UNIT_BITS for rank in left)
+    )
+    value = rounded_quotient(total, n << UNIT_BITS) if n else 0.0
+    return calibration_facts(None if private_n else n).bounds(value, lower, np.minimum(upper, 1.0))
 
 
 def calibration_sums(total: int, n: int) -> Sums:
