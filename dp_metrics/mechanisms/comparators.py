@@ -142,7 +142,7 @@ class AboveThreshold(Mechanism):
         """Return the law of `release`, by quadrature over the threshold."""
         eps1, eps2 = self._shares(check_epsilon(epsilon), output_bounds.monotonic)
         grid = self._grid(output_bounds.output_range)
-        return AboveThresholdLaw(grid, Runs(grid, output_bounds), eps1, eps2)
+        return AboveThresholdLaw(grid, output_bounds, eps1, eps2)
 
     def _shares(self, epsilon: float, monotonic: bool) -> tuple[float, float]:
         split = self.split if self.split is not None else (2 / 3 if monotonic else 1 / 2)
@@ -166,14 +166,14 @@ class AboveThresholdLaw(GridLaw):
     ----------
     grid : Grid
         Candidates.
-    runs : Runs
-        Levels of the score along the grid.
+    output_bounds : OutputBounds
+        What tells the score along the grid.
     eps1, eps2 : float
         The threshold is Expo(1/eps1), each candidate's noise Expo(1/eps2).
     """
 
-    def __init__(self, grid: Grid, runs: Runs, eps1: float, eps2: float) -> None:
-        self.grid = grid
+    def __init__(self, grid: Grid, output_bounds: OutputBounds, eps1: float, eps2: float) -> None:
+        self.grid, runs = grid, Runs(grid, output_bounds)
         keep = runs.counts > 0
         self.starts = runs.edges[:-1][keep]
         self.counts = runs.counts[keep]

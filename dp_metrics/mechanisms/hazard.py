@@ -48,12 +48,10 @@ class HazardLaw(GridLaw):
     ----------
     grid : Grid
         Public outputs.
-    runs : Runs
-        Levels of the score along the grid.
+    output_bounds : OutputBounds
+        What tells the score along the grid, and which of the two laws H applies.
     q : float
         Hazard ratio of neighbouring ranks, at least exp(-eps2) and at most 1.
-    monotonic : bool
-        Which of the two laws H applies.
 
     Notes
     -----
@@ -70,10 +68,10 @@ class HazardLaw(GridLaw):
     covers the bits of U not yet drawn.
     """
 
-    def __init__(self, grid: Grid, runs: Runs, q: float, monotonic: bool) -> None:
-        self.grid = grid
-        self.runs, self.q, self.monotonic = runs, q, monotonic
-        self.power = TAIL + 1 if monotonic else TAIL + 2  # kappa + 1
+    def __init__(self, grid: Grid, output_bounds: OutputBounds, q: float) -> None:
+        self.grid, self.q, self.monotonic = grid, q, output_bounds.monotonic
+        self.runs = runs = Runs(grid, output_bounds)
+        self.power = TAIL + 1 if self.monotonic else TAIL + 2  # kappa + 1
         self.below = Fraction(TAIL, TAIL + self.power)  # A = H(z0)
         ranks = runs.counts.size // 2
         self._margin = 8 * (2 * runs.counts.size + 16) * 2.0**-53
@@ -599,7 +597,7 @@ def hazard_law(mechanism: Hazard, output_bounds: OutputBounds, epsilon: Fraction
         grid = default_grid(step, limit, output_bounds.record_limit)
     else:
         grid = _grid(mechanism.scale, step, limit, None)
-    return HazardLaw(grid, Runs(grid, output_bounds), largest_ratio(share), output_bounds.monotonic)
+    return HazardLaw(grid, output_bounds, largest_ratio(share))
 
 
 def default_grid(step: float, limit: float, record_limit: float | None = None) -> Grid:
