@@ -122,9 +122,9 @@ def var_bounds(
     x: Iterable[float], *, capacity: int | None = None, bounds: tuple[float, float] | None = None
 ) -> OutputBounds:
     x = np.array(x, dtype=float)
-    return variance_bounds(
-        VarianceAggregate.from_data(x, capacity=x.size if capacity is None else capacity, bounds=bounds)
-    )
+    capacity = x.size if capacity is None else capacity
+    known = VarianceAggregate.from_data(x, capacity=capacity, bounds=bounds)
+    return variance_bounds(known, private_n=False)
 
 
 def distances_of(x: Floats, *public: Any) -> Ranks:
