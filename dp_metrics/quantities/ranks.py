@@ -33,7 +33,6 @@ from dp_metrics.sensitivity.score_bounds import (
     calibration_facts,
     calibration_sums,
     ranking_bounds,
-    ranking_bounds_private_n,
     ranking_facts,
 )
 
@@ -300,8 +299,7 @@ class RankingStats:
 
     def bounds(self, ranks: int, private_n: bool) -> OutputBounds:
         """Return the output bounds of the ranking loss."""
-        make = ranking_bounds_private_n if private_n else ranking_bounds
-        return make(self.ranked, min(ranks, _MOST_RANKS))
+        return ranking_bounds(self.ranked, min(ranks, _MOST_RANKS), private_n)
 
 
 @dataclass(frozen=True)

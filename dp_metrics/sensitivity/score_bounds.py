@@ -189,16 +189,31 @@ def _sum(*counts: NDArray[np.int64]) -> int:
     return sum(int(block.sum()) for array in counts for block in in_blocks(array))
 
 
-def ranking_bounds(scores: RankedScores, ranks: int) -> OutputBounds:
-    """Return the output bounds of the ranking loss when records are replaced.
+def ranking_bounds(scores: RankedScores, ranks: int, private_n: bool) -> OutputBounds:
+    """Return output bounds of the ranking loss: L the least quotients, and 1 - U those of the negated scores.
+
+    Not monotonic: a change that raises the loss can lower L. See `_replaced` and `_added_or_removed`.
+    """
+    n, quotients = (None, _added_or_removed) if private_n else (scores.n, _replaced)
+    ranks = ranks if n is None else min(ranks, n)
+    lower, upper, value = np.zeros(ranks), np.ones(ranks), 0.5
+    if scores.smaller:
+        most = min(ranks, scores.smaller - 1)
+        value = rounded_quotient(scores.total, scores.pairs)
+        lower[:most] = _least(quotients, scores, most)
+        upper[:most] = _least(quotients, scores.negated(), most, from_one=True)
+    return ranking_facts(n).bounds(value, lower, upper)
+
+
+def _replaced(scores: RankedScores, most: int) -> Iterator[tuple[int, Whole, Whole]]:
+    """Yield the quotients of which L^l is the least when records are replaced.
 
     With F(a, b) twice the loss without the a lowest positives and the b highest negatives, and P positives
     among n records,
 
         L^l = min over a + b = l of F(a, b) / (2 P' (n - P')),    P' from P - a to P + b, nearest to n / 2,
 
-    and 0 once a whole class can be replaced; 1 - U^l is L^l of the negated scores. Not monotonic: a change
-    that raises the loss can lower L.
+    and 0 once a whole class can be replaced; 1 - U^l is L^l of the negated scores.
 
     Notes
     -----
@@ -211,20 +226,15 @@ def ranking_bounds(scores: RankedScores, ranks: int) -> OutputBounds:
     for n = 1, where the loss is always 1/2, they are 0 and 1. Each bound is the least or largest of
     quotients of whole numbers, each rounded once.
     """
-    n = scores.n
-
-    def quotients(scores: RankedScores, most: int) -> Iterator[tuple[int, Whole, Whole]]:
-        p = scores.counts[0]
-        for b, losses in enumerate(scores.rows(most)):
-            a = np.arange(losses.size).astype(scores.whole)
-            chosen = np.minimum(np.maximum(p - a, n // 2), p + b)
-            yield b, losses, 2 * chosen * (n - chosen)
-
-    return _output_bounds(scores, min(ranks, n), quotients, n=n)
+    n, p = scores.n, scores.counts[0]
+    for b, losses in enumerate(scores.rows(most)):
+        a = np.arange(losses.size).astype(scores.whole)
+        chosen = np.minimum(np.maximum(p - a, n // 2), p + b)
+        yield b, losses, 2 * chosen * (n - chosen)
 
 
-def ranking_bounds_private_n(scores: RankedScores, ranks: int) -> OutputBounds:
-    """Return output bounds of the ranking loss when records are added or removed.
+def _added_or_removed(scores: RankedScores, most: int) -> Iterator[tuple[int, Whole, Whole]]:
+    """Yield the quotients of which L^l is the least when records are added or removed.
 
     With k records removed and l - k added, M(k) the least F(a, b) for a + b <= k, and D(k, l) twice the
     largest P' (n - 2k + l - P') for P' from P - k to P + l - k,
@@ -241,30 +251,15 @@ def ranking_bounds_private_n(scores: RankedScores, ranks: int) -> OutputBounds:
     D'(k + 1, l + 1) >= D(k, l), so L'^(l+1) <= L^l; and M(k) <= M'(k) and D(k, l + 1) >= D'(k, l), so
     L^(l+1) <= L'^l. That is Definition 3.4. The bounds are exact if one choice of records serves M and D.
     """
-
-    def quotients(scores: RankedScores, most: int) -> Iterator[tuple[int, Whole, Whole]]:
-        least = np.full(most + 1, scores.total, dtype=scores.whole)
-        for b, losses in enumerate(scores.rows(most)):
-            np.minimum(least[b:], losses, out=least[b:])
-        p = scores.counts[0]
-        for k, loss in enumerate(np.minimum.accumulate(least)):
-            added = np.arange(most + 1 - k).astype(scores.whole)
-            size = scores.n - k + added
-            chosen = np.minimum(np.maximum(p - k, size // 2), p + added)
-            yield k, np.full_like(added, loss), 2 * chosen * (size - chosen)
-
-    return _output_bounds(scores, ranks, quotients, n=None)
-
-
-def _output_bounds(scores: RankedScores, ranks: int, quotients: Quotients, *, n: int | None) -> OutputBounds:
-    """Return output bounds, L the least quotients, and 1 - U those of the negated scores."""
-    lower, upper, value = np.zeros(ranks), np.ones(ranks), 0.5
-    if scores.smaller:
-        most = min(ranks, scores.smaller - 1)
-        value = rounded_quotient(scores.total, scores.pairs)
-        lower[:most] = _least(quotients, scores, most)
-        upper[:most] = _least(quotients, scores.negated(), most, from_one=True)
-    return ranking_facts(n).bounds(value, lower, upper)
+    least = np.full(most + 1, scores.total, dtype=scores.whole)
+    for b, losses in enumerate(scores.rows(most)):
+        np.minimum(least[b:], losses, out=least[b:])
+    p = scores.counts[0]
+    for k, loss in enumerate(np.minimum.accumulate(least)):
+        added = np.arange(most + 1 - k).astype(scores.whole)
+        size = scores.n - k + added
+        chosen = np.minimum(np.maximum(p - k, size // 2), p + added)
+        yield k, np.full_like(added, loss), 2 * chosen * (size - chosen)
 
 
 def ranking_facts(n: int | None) -> BoundsFacts:
