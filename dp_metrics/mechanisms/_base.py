@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import Field, fields, is_dataclass
 from fractions import Fraction
 from typing import Any, ClassVar
@@ -124,6 +125,13 @@ class Mechanism(ABC):
             If the mechanism has no such limits.
         """
         raise ValueError(NO_LAW.format(type(self).__name__))
+
+    def _check(self, check: Callable[[Any, str], float], *names: str) -> None:
+        """Set these parameters to what a check makes of them; None stays where that is the default."""
+        for name in names:
+            value = getattr(self, name)
+            if value is not None or getattr(type(self), name) is not None:
+                object.__setattr__(self, name, check(value, name))
 
     def __repr__(self) -> str:
         kind: type = type(self)

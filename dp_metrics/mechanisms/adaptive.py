@@ -113,9 +113,7 @@ class Adaptive(Mechanism):
     share: float | None = None
 
     def __post_init__(self) -> None:
-        for name in ("threshold", "share"):
-            if getattr(self, name) is not None:
-                object.__setattr__(self, name, positive_number(getattr(self, name), name))
+        self._check(positive_number, "threshold", "share")
         if self.share is not None and self.share >= 1:
             raise ValueError("share must be below 1.")
 

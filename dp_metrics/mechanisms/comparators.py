@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property, partial
-from typing import Any, ClassVar, Self
+from typing import ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -99,21 +98,15 @@ class AboveThreshold(Mechanism):
     ranks: int | None = None
 
     def __post_init__(self) -> None:
-        for name in ("beta", "split", "scale"):
-            self._set(name, positive_number)
+        self._check(positive_number, "beta", "split", "scale")
         for name, least in (("first", 0), ("max_candidates", 2), ("ranks", 1)):
-            self._set(name, partial(whole_number, least=least))
+            self._check(partial(whole_number, least=least), name)
         if not self.beta > 1:
             raise ValueError("beta must be a finite number above 1.")
         if self.split is not None and not self.split < 1:
             raise ValueError("split must be None or lie strictly between 0 and 1.")
         if self.spacing not in ("geometric", "even"):
             raise ValueError("spacing must be 'geometric' or 'even'.")
-
-    def _set(self, name: str, check: Callable[[Any, str], float]) -> None:
-        value = getattr(self, name)
-        if value is not None or name in ("beta", "scale", "first"):
-            object.__setattr__(self, name, check(value, name))
 
     @classmethod
     def paper(cls, unit: float = 1.0) -> Self:

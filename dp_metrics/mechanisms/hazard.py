@@ -535,9 +535,7 @@ class Hazard(Mechanism):
     clips = True
 
     def __post_init__(self) -> None:
-        for name in ("resolution", "scale"):
-            if getattr(self, name) is not None:
-                object.__setattr__(self, name, positive_number(getattr(self, name), name))
+        self._check(positive_number, "resolution", "scale")
 
     @property
     def needs_count(self) -> bool:
