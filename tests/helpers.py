@@ -11,6 +11,7 @@ import re
 import sys
 from collections import Counter
 from collections.abc import Callable, Container, Iterable, Iterator, Sequence, Set
+from dataclasses import fields
 from fractions import Fraction
 from pathlib import Path
 from types import ModuleType
@@ -41,7 +42,7 @@ from dp_metrics.quantities.variance import VarianceOf
 from dp_metrics.release.query import Query, Source, Terms
 from dp_metrics.release.result import Result
 from dp_metrics.sensitivity.exact import VarianceAggregate, exact_sum
-from dp_metrics.sensitivity.output_bounds import OutputBounds, Ranks
+from dp_metrics.sensitivity.output_bounds import BoundsFacts, OutputBounds, Ranks
 from dp_metrics.sensitivity.variance_bounds import far_distances, variance_bounds
 
 MAX = sys.float_info.max
@@ -104,6 +105,11 @@ def replaced(records: Sequence[float], position: int, record: float) -> list[flo
     return other
 
 
+def facts_of(bounds: OutputBounds) -> BoundsFacts:
+    """Return all that is public of output bounds."""
+    return BoundsFacts(**{field.name: getattr(bounds, field.name) for field in fields(BoundsFacts)})
+
+
 def loss_bounds(
     losses: Iterable[float], *, capacity: int | None = None, cap: float | None = None
 ) -> OutputBounds:
@@ -116,9 +122,9 @@ def var_bounds(
     x: Iterable[float], *, capacity: int | None = None, bounds: tuple[float, float] | None = None
 ) -> OutputBounds:
     x = np.array(x, dtype=float)
-    return variance_bounds(
-        VarianceAggregate.from_data(x, capacity=x.size if capacity is None else capacity, bounds=bounds)
-    )
+    capacity = x.size if capacity is None else capacity
+    known = VarianceAggregate.from_data(x, capacity=capacity, bounds=bounds)
+    return variance_bounds(known, private_n=False)
 
 
 def distances_of(x: Floats, *public: Any) -> Ranks:

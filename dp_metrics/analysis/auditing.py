@@ -29,7 +29,7 @@ from dp_metrics.inference.loss_intervals import DownwardLaw, private_mean_interv
 from dp_metrics.inputs.options import Epsilon, Floats, check_confidence, check_epsilon, own_error_state
 from dp_metrics.mechanisms import AboveThreshold, Adaptive, Mechanism
 from dp_metrics.mechanisms._laws import GeometricLaw, Integers
-from dp_metrics.mechanisms.adaptive import AdaptiveLaw, CoinLaw
+from dp_metrics.mechanisms.adaptive import AdaptiveLaw
 from dp_metrics.mechanisms.comparators import AboveThresholdLaw, IntervalLaw, LaplaceLaw
 from dp_metrics.mechanisms.geometric import SpreadLaw, SumsLaw
 from dp_metrics.mechanisms.hazard import PEAK, TAIL, HazardLaw
@@ -657,11 +657,6 @@ def law_loss(a: Any, b: Any) -> float:
     return compare(a, b) if public(a) == public(b) else math.inf
 
 
-def _coin_loss(a: CoinLaw, b: CoinLaw) -> float:
-    """Return the loss of one stage or of two: a scale, or none, tells how the coin fell."""
-    return max(law_loss(a.two, b.two), law_loss(a.one, b.one))
-
-
 def _sums_loss(a: SumsLaw, b: SumsLaw) -> float:
     return law_loss(*(TableLaw(x.sums.values, ((len(x.sums.values), x.rate),)) for x in (a, b)))
 
@@ -757,13 +752,14 @@ _UNDERFLOW = -600.0  # logarithm of a probability
 
 
 def _adaptive_loss(a: AdaptiveLaw, b: AdaptiveLaw) -> float:
-    """Return the loss of the drawn scale and the release together.
+    """Return the loss of the drawn scale and the release together, or of one stage: no scale tells of that.
 
     Between the ends of the runs of either first stage its ratio of probabilities is monotone, and so is, but
     for rounding to the lattice, the difference of the clipped sums: outputs at and beside the ends of the
     runs are compared, and some in between.
     """
-    return max(joint_losses(a, b, _ends(a.first, b.first)))
+    of_one = 0.0 if a.one is None else law_loss(a.one, b.one)
+    return max(of_one, *joint_losses(a, b, _ends(a.first, b.first)))
 
 
 def _ends(first: HazardLaw, other: HazardLaw) -> Integers:
@@ -986,7 +982,6 @@ _OF_LAWS: dict[type, tuple[Callable[[Any], Any], Callable[[Any, Any], float]]] =
     SumsLaw: (type, _sums_loss),
     RankingLaw: (attrgetter("rule"), _ranking_loss),
     CappedSumsLaw: (attrgetter("rates", "first.grid"), _capped_loss),
-    AdaptiveLaw: (attrgetter("first.grid", "first.q", "first.monotonic", "second"), _adaptive_loss),
-    CoinLaw: (attrgetter("probability"), _coin_loss),
+    AdaptiveLaw: (attrgetter("stages"), _adaptive_loss),
 }
 """What is public of each kind of law, and what compares two of which that is equal."""

@@ -77,15 +77,6 @@ class Guess:
 
 
 @dataclass(frozen=True)
-class Example:
-    """Made data whose metric is the guess, and in words what they assume."""
-
-    data: Data
-    options: Mapping[str, Any]
-    assumes: str
-
-
-@dataclass(frozen=True)
 class _Family:
     """Data that depend on one number: along the span the metric rises, or falls, all the way.
 
@@ -100,31 +91,21 @@ class _Family:
     laws: tuple[str, str] = ("normal", "heavy-tailed (Student's t, 3 degrees)")
 
 
-class _Along:
-    """Finds where along its span a family of data has a wanted metric."""
+def _where(
+    wanted: float, span: tuple[float, float], make: Callable[[float], Data], value: Callable[[Data], float]
+) -> tuple[float | None, list[float]]:
+    """Return where along its span data have a wanted metric, or None; and the metric at both ends."""
 
-    def __init__(
-        self, make: Callable[[float], Data], value: Callable[[Data], float], span: tuple[float, float]
-    ):
-        self._make, self._value, self._span = make, value, span
-        self.ends = [self._at(end) for end in span]
+    def away(place: float) -> float:
+        difference = value(make(place)) - wanted
+        return difference / (abs(difference) + abs(wanted)) if difference else 0.0  # from -1 to 1
 
-    def _at(self, place: float) -> float:
-        return self._value(self._make(place))
+    ends = [value(make(end)) for end in span]
+    if not min(ends) <= wanted <= max(ends):
+        return None, ends
+    from scipy.optimize import brentq
 
-    def where(self, wanted: float) -> float | None:
-        """Return the place, or None if the wanted metric is not between the ends."""
-        if wanted in self.ends:
-            return self._span[self.ends.index(wanted)]
-        if not min(self.ends) < wanted < max(self.ends):
-            return None
-        from scipy.optimize import brentq
-
-        def away(place: float) -> float:
-            difference = self._at(place) - wanted
-            return difference / (abs(difference) + abs(wanted)) if difference else 0.0  # from -1 to 1
-
-        return float(brentq(away, *self._span, xtol=1e-7))
+    return float(brentq(away, *span, xtol=1e-7)), ends
 
 
 def _quantiles(law: str | None, p: Floats) -> Floats:
@@ -371,7 +352,7 @@ def examples_of(
     options: Mapping[str, Any],
     guess: Guess,
     value_of: Callable[[Mapping[str, Any], Data], float],
-) -> Example:
+) -> tuple[Data, Mapping[str, Any], str]:
     """Return public example data of a metric, made from a guess.
 
     Parameters
@@ -387,8 +368,9 @@ def examples_of(
 
     Returns
     -------
-    Example
-        The same for the same guess. Its metric is the guess up to one record, or for n above 10,000 to
+    tuple
+        The data, the options they take and in words what they assume: the same for the same guess. The metric
+        is the guess up to one record, or for n above 10,000 to
         within a few per cent, because only so many records are used to find the data.
 
     Raises
@@ -413,11 +395,10 @@ def examples_of(
         options = {**options, "labels": list(range(guess.number_of_classes))}
     reached = []
     for family in families:
-        few = min(guess.n, _FEW)
-        along = _Along(partial(family.make, guess, few, options), partial(value_of, options), family.span)
-        found = along.where(guess.value)
+        make = partial(family.make, guess, min(guess.n, _FEW), options)
+        found, ends = _where(guess.value, family.span, make, partial(value_of, options))
         if found is not None:
-            return Example(family.make(guess, guess.n, options, found), options, _told(guess, family))
-        reached += along.ends
+            return family.make(guess, guess.n, options, found), options, _told(guess, family)
+        reached += ends
     low, high = min(reached), max(reached)
     raise ValueError(f"guess must be from {low:.3g} to {high:.3g} for {row.name} of such records.")

@@ -28,7 +28,7 @@ from dp_metrics.inputs.options import (
     own_error_state,
 )
 from dp_metrics.mechanisms import Mechanism
-from dp_metrics.mechanisms._laws import LARGEST_NOISE, cells, outcomes_of
+from dp_metrics.mechanisms._laws import Staircase, cells, outcomes_of
 from dp_metrics.mechanisms.geometric import SumsLaw
 from dp_metrics.metrics import Metric, row_of
 from dp_metrics.quantities.base import Output
@@ -336,8 +336,8 @@ class _Records:
         def value_of(options: Mapping[str, Any], made: Data) -> float:
             return _Simulation(self._row.name, self._terms, *self._read(made, options)).truth
 
-        example = examples_of(self._row, self._options, guess, value_of)
-        return *self._read(example.data, example.options), example.assumes
+        data, options, assumes = examples_of(self._row, self._options, guess, value_of)
+        return *self._read(data, options), assumes
 
     def simulation(self, n: int, terms: Terms, error_cap: float) -> _Simulation:
         """Return a release of so many records, drawn many times; what is no whole number counts as 0."""
@@ -513,18 +513,10 @@ def simulated_noise(law: TableLaw, times: int, generator: Generator) -> tuple[Fl
     else:
         free = size - law.zero_sum  # of two numbers with one sum either noise tells the other, at both rates
         strata = np.stack([generator.permutation(times) for _ in range(free)], axis=1)
-        noise = two_sided(
-            (strata + generator.random(strata.shape)) / times, of_cells[:free] * (1 + law.zero_sum)
-        )
+        p, alone = (strata + generator.random(strata.shape)) / times, of_cells[:free] * (1 + law.zero_sum)
+        columns = [Staircase(rate).quantiles(part) for rate, part in zip(alone, p.T, strict=True)]
+        noise = np.stack(columns, axis=1)
         noise = np.hstack([noise, -noise]) if law.zero_sum else noise
     rarer = np.abs(noise) @ (of_release - of_cells)
     counts = np.exp(rarer.min() - rarer)
     return noise, counts / counts.sum()
-
-
-def two_sided(p: Floats, rates: Floats) -> Floats:
-    """Return quantiles of two-sided geometric noise: |k| >= j has the probability 2 q^j / (1 + q)."""
-    side = 2 * p - 1
-    tail = np.maximum(1 - np.abs(side), sys.float_info.min) * (1 + np.exp(-rates)) / 2
-    found: Floats = np.sign(side) * np.floor(np.minimum(-np.log(tail) / rates, LARGEST_NOISE))
-    return found

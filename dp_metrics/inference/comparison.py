@@ -35,8 +35,7 @@ from dp_metrics.inputs.options import (
     check_positive,
     own_error_state,
 )
-from dp_metrics.mechanisms._laws import ENORMOUS
-from dp_metrics.mechanisms.geometric import largest_noise, noise_cdf
+from dp_metrics.mechanisms._laws import ENORMOUS, Staircase
 from dp_metrics.metrics import METRICS, Metric, row_of
 from dp_metrics.quantities.mean import MeanOf, PublicWeights
 from dp_metrics.quantities.tables import IntegersOf
@@ -201,7 +200,7 @@ _BETWEEN = 1.01  # this exceeds the largest tail over all such shares, divided b
 
 def noise_reach(rate: float, miss: float) -> float:
     """Return the smallest whole j that the noise exceeds with at most this probability; perhaps infinite."""
-    reach = largest_noise(rate, miss)
+    reach = Staircase(rate).largest(miss)
     return math.inf if reach == ENORMOUS else float(reach)
 
 
@@ -249,7 +248,8 @@ def _two_sided_tail(k: int, difference: int, rate: float) -> float:
     # Hoeffding's inequality: what lies farther away has at most the probability _LEFT_OUT
     width = math.ceil(math.sqrt(0.5 * k * math.log(2.0 / _LEFT_OUT)))
     wins = np.arange(max(k // 2 - width, 0), min(k // 2 + width + 1, k) + 1, dtype=np.float64)
-    upper = float(binom.pmf(wins, k, 0.5) @ noise_cdf(2.0 * wins - far - k, rate))
+    with np.errstate(under="ignore"):
+        upper = float(binom.pmf(wins, k, 0.5) @ Staircase(rate).cdf(2.0 * wins - far - k))
     return 2.0 * (upper + _LEFT_OUT)
 
 
@@ -314,7 +314,8 @@ def _upper_tail(theta: float, difference: int, n: int, rate: float, most: float)
         less, factor = np.arange(0.0, _FEW, 0.25) / n, _BETWEEN
     first, laws = _laws_of_difference(n, theta, np.maximum(most - less, abs(theta)))
     values = np.arange(first, first + laws.shape[1], dtype=np.float64)
-    return factor * float((laws @ noise_cdf(values - difference, rate)).max()) + _ROUNDING
+    with np.errstate(under="ignore"):
+        return factor * float((laws @ Staircase(rate).cdf(values - difference)).max()) + _ROUNDING
 
 
 def _laws_of_difference(n: int, theta: float, shares: Floats) -> tuple[int, Floats]:

@@ -30,7 +30,7 @@ from dp_metrics.inputs.options import (
     own_error_state,
 )
 from dp_metrics.mechanisms._base import Mechanism, ceil_ranks
-from dp_metrics.mechanisms._laws import Grid, Integers, Runs, check_probability
+from dp_metrics.mechanisms._laws import Grid, Integers, check_probability
 from dp_metrics.mechanisms.hazard import PEAK, TAIL, HazardLaw, default_grid, largest_ratio, share_of_rank
 from dp_metrics.metrics._metric import asks
 from dp_metrics.metrics._settings import PopulationSettings, completed_signature
@@ -379,10 +379,8 @@ class OrderSearch(Mechanism):
         ratio = largest_ratio(share_of_rank(exact_epsilon(epsilon), monotonic=True))
         grid = self.grid(limit)
         if not self.downward:
-            return HazardLaw(grid, Runs.from_bounds(grid, output_bounds), ratio, True)
-        reversed_grid = ReversedGrid(grid)
-        runs = Runs.from_bounds(reversed_grid, _negated(output_bounds))
-        return DownwardLaw(HazardLaw(reversed_grid, runs, ratio, True))
+            return HazardLaw(grid, output_bounds, ratio)
+        return DownwardLaw(HazardLaw(ReversedGrid(grid), _negated(output_bounds), ratio))
 
 
 def hazard_miss(cells: Floats) -> Floats:

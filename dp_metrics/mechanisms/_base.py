@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import Field, fields, is_dataclass
 from fractions import Fraction
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar
 
-from dp_metrics._random import Entropy, RandomState, check_entropy
+from dp_metrics._random import RandomState, check_entropy
 from dp_metrics.inputs.options import MAX_FLOAT, Epsilon, as_whole, check_positive, own_error_state
 from dp_metrics.mechanisms._laws import Limits, OutputLaw
 from dp_metrics.sensitivity.output_bounds import BoundsFacts, OutputBounds
@@ -42,13 +43,6 @@ NO_RATIO = (
     "bounds, take more records or a larger epsilon, or use a mean absolute error."
 )
 """Why limits of the noise are missing, and what to use instead: one sentence for each reason."""
-
-
-class DrawnLaw(OutputLaw, Protocol):
-    """An output law that draws the release."""
-
-    def release(self, entropy: Entropy) -> float:
-        """Draw an output."""
 
 
 class Mechanism(ABC):
@@ -87,7 +81,7 @@ class Mechanism(ABC):
         """
 
     @abstractmethod
-    def output_distribution(self, output_bounds: OutputBounds, epsilon: Epsilon) -> DrawnLaw:
+    def output_distribution(self, output_bounds: OutputBounds, epsilon: Epsilon) -> OutputLaw:
         """Return the law of `release`."""
 
     @own_error_state
@@ -103,7 +97,8 @@ class Mechanism(ABC):
         rng : None, int, RandomState or Generator, default=None
             None draws from the operating system; a seed gives a reproducible release that is not private.
         """
-        return self.output_distribution(output_bounds, epsilon).release(check_entropy(rng))
+        released: float = self.output_distribution(output_bounds, epsilon).release(check_entropy(rng))
+        return released
 
     def added_error(self, public: BoundsFacts, epsilon: Fraction) -> float | None:
         """Return the expected absolute noise as a share of the range, if noise of a public size is added."""
@@ -130,6 +125,13 @@ class Mechanism(ABC):
             If the mechanism has no such limits.
         """
         raise ValueError(NO_LAW.format(type(self).__name__))
+
+    def _check(self, check: Callable[[Any, str], float], *names: str) -> None:
+        """Set these parameters to what a check makes of them; None stays where that is the default."""
+        for name in names:
+            value = getattr(self, name)
+            if value is not None or getattr(type(self), name) is not None:
+                object.__setattr__(self, name, check(value, name))
 
     def __repr__(self) -> str:
         kind: type = type(self)

@@ -127,6 +127,8 @@ class GeometricGrid(Grid):
         Number of the first output.
     size : int or None, default=None
         At most so many outputs.
+    turn : float, default=inf
+        The grid is even again from here to the limit, with outputs turn * step apart, if it gets so far.
     """
 
     scale: float
@@ -134,25 +136,40 @@ class GeometricGrid(Grid):
     limit: float
     first: int = 0
     size: int | None = None
+    turn: float = math.inf
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "scale", max(self.scale, _SMALLEST_SCALE))
         object.__setattr__(self, "step", max(self.step, _SMALLEST_STEP))
+        if not self.scale < self.turn < self.limit:
+            object.__setattr__(self, "turn", math.inf)
+
+    @property
+    def _top(self) -> float:
+        """Where the geometric part ends."""
+        return min(self.turn, self.limit)
 
     @cached_property
     def _end(self) -> int:
-        """The first k that reaches the limit or leaves the range of floats."""
+        """The first k that reaches that end or leaves the range of floats."""
         with np.errstate(over="ignore"):
-            ratio = np.float64(self.limit) / self.scale
+            ratio = np.float64(self._top) / self.scale
         k = max(int(min(math.log1p(ratio), _LARGEST_EXPONENT) / self.step) - 2, self.first + 1)
-        while k * self.step <= _LARGEST_EXPONENT and self._raw(np.array([k]))[0] < self.limit:
+        while k * self.step <= _LARGEST_EXPONENT and self._raw(np.array([k]))[0] < self._top:
             k += 1
         return k
+
+    @property
+    def _spacing(self) -> float:
+        return min(self.turn * self.step, MAX_FLOAT)
 
     @cached_property
     def last(self) -> int:
         """Number of the last output."""
-        return self._end if self.size is None else min(self._end, self.first + self.size - 1)
+        last = self._end
+        if self.turn < self.limit:
+            last += max(math.ceil((self.limit - self.turn) / self._spacing), 1)
+        return last if self.size is None else min(last, self.first + self.size - 1)
 
     def _raw(self, indices: Integers) -> Floats:
         values: Floats = self.scale * np.expm1(np.minimum(indices * self.step, _LARGEST_EXPONENT))
@@ -161,66 +178,29 @@ class GeometricGrid(Grid):
     def points(self, indices: Integers) -> Floats:
         """Return the outputs with these indices."""
         indices = np.asarray(indices)
-        return np.where(indices >= self._end, self.limit, np.minimum(self._raw(indices), self.limit))
+        low = np.where(indices >= self._end, self._top, np.minimum(self._raw(indices), self._top))
+        if self.turn > self.limit:
+            return low
+        with np.errstate(over="ignore"):
+            high = np.minimum(self.turn + (indices - self._end) * self._spacing, self.limit)
+        values = np.where(indices <= self._end, low, high)
+        return np.where(indices >= self.last, self.limit, values)
 
     def point(self, index: int) -> float:
         """Return the output with this index."""
+        if index > self._end and self.turn < self.limit:
+            return super().point(index)
         if index >= self._end:
-            return self.limit
+            return self._top
         # the same function of NumPy as for many: that of Python may differ in the last bit
-        return min(self.scale * float(np.expm1(min(index * self.step, _LARGEST_EXPONENT))), self.limit)
+        return min(self.scale * float(np.expm1(min(index * self.step, _LARGEST_EXPONENT))), self._top)
 
     def _estimate(self, values: Floats) -> Floats:
         with np.errstate(over="ignore"):
-            return np.log1p(np.maximum(values, 0.0) / self.scale) / self.step
-
-
-@dataclass(frozen=True)
-class BoundedGrid(Grid):
-    """Outputs of a geometric grid up to a turning point, and evenly spaced ones from there to the limit.
-
-    Parameters
-    ----------
-    scale, step : float
-        Of the geometric part.
-    turn : float
-        Where it ends, below the limit; the outputs above are turn * step apart.
-    limit : float
-        Public largest output.
-    """
-
-    scale: float
-    step: float
-    turn: float
-    limit: float
-
-    first = 0
-
-    @cached_property
-    def _low(self) -> GeometricGrid:
-        return GeometricGrid(self.scale, self.step, self.turn)
-
-    @cached_property
-    def _spacing(self) -> float:
-        return min(self.turn * self._low.step, MAX_FLOAT)
-
-    @cached_property
-    def last(self) -> int:
-        """Number of the last output."""
-        return self._low.last + max(math.ceil((self.limit - self.turn) / self._spacing), 1)
-
-    def points(self, indices: Integers) -> Floats:
-        """Return the outputs with these indices."""
-        indices = np.asarray(indices)
-        with np.errstate(over="ignore"):
-            high = self.turn + (indices - self._low.last) * self._spacing
-        values = np.where(indices <= self._low.last, self._low.points(indices), np.minimum(high, self.limit))
-        return np.where(indices >= self.last, self.limit, values)
-
-    def _estimate(self, values: Floats) -> Floats:
-        with np.errstate(over="ignore"):
-            high = self._low.last + (values - self.turn) / self._spacing
-        return np.where(values <= self.turn, self._low._estimate(values), high)
+            low = np.log1p(np.maximum(values, 0.0) / self.scale) / self.step
+            if self.turn > self.limit:
+                return low
+            return np.where(values <= self.turn, low, self._end + (values - self.turn) / self._spacing)
 
 
 @dataclass(frozen=True)
@@ -283,7 +263,6 @@ class EvenGrid(Grid):
             return (values / 2 - self.lower / 2) / width * self.last
 
 
-@dataclass(frozen=True)
 class Runs:
     """Consecutive outputs with one score: run r holds the outputs edges[r] <= k < edges[r+1].
 
@@ -291,18 +270,22 @@ class Runs:
 
     Parameters
     ----------
+    grid : Grid
+        The outputs.
+    output_bounds : OutputBounds
+        Between consecutive ones of these lies a run.
+
+    Attributes
+    ----------
     edges : ndarray of shape (2 * ranks + 3,)
         Not decreasing, from the grid's first number to its last.
     levels : ndarray of shape (2 * ranks + 2,)
         s - 1/2 on each run: -(ranks+1), ..., -1 below the metric, 0, ..., ranks from it on.
+    counts : ndarray of shape (2 * ranks + 2,)
+        Number of outputs in each run.
     """
 
-    edges: Integers
-    levels: Integers
-
-    @classmethod
-    def from_bounds(cls, grid: Grid, output_bounds: OutputBounds) -> Runs:
-        """Count the outputs of a grid between consecutive output bounds."""
+    def __init__(self, grid: Grid, output_bounds: OutputBounds) -> None:
         ranks = output_bounds.ranks
         values = np.empty(2 * ranks + 1)
         values[:ranks] = output_bounds.lower[::-1]
@@ -314,12 +297,8 @@ class Runs:
         different = int(np.searchsorted(values, values[-1])) + 1
         np.minimum(grid.index_at_least(values[:different]), grid.last, out=edges[1 : different + 1])
         edges[different + 1 : -1] = edges[different]
-        return cls(edges, np.arange(-(ranks + 1), ranks + 1))
-
-    @cached_property
-    def counts(self) -> Integers:
-        """Number of outputs in each run."""
-        return self.edges[1:] - self.edges[:-1]
+        self.edges, self.levels = edges, np.arange(-(ranks + 1), ranks + 1)
+        self.counts: Integers = edges[1:] - edges[:-1]
 
 
 NOTHING = "We cannot limit this number: it may be all noise; take more records or a larger epsilon."
@@ -344,6 +323,9 @@ LARGEST_NOISE = 2.0**60  # An int64 holds this and the place on a grid that it i
 
 class OutputLaw(Protocol):
     """The law of one release. It describes private data: use it in studies, never publish it."""
+
+    def release(self, entropy: Entropy) -> Any:
+        """Draw an output, perhaps with what else is drawn under the same epsilon."""
 
     def cdf(self, t: ArrayLike) -> Floats:
         """Return P(release <= t)."""
@@ -459,19 +441,7 @@ def cells(even: int, octaves: int) -> tuple[Floats, Floats]:
     return edges[:-1] + mass / 2, mass
 
 
-def laplace_quantiles(p: Floats) -> Floats:
-    """Return quantiles of the standard Laplace law, for p strictly between 0 and 1."""
-    quantiles: Floats = np.where(p < 0.5, np.log(2 * np.minimum(p, 0.5)), -np.log(2 * np.minimum(1 - p, 0.5)))
-    return quantiles
-
-
-def geometric_quantiles(p: Floats, rate: float) -> Floats:
-    """Return whole numbers near quantiles of two-sided geometric noise, none beyond `LARGEST_NOISE`."""
-    noise: Floats = np.rint(np.clip(laplace_quantiles(p) / rate, -LARGEST_NOISE, LARGEST_NOISE))
-    return noise
-
-
-_LEAST_EPSILON, _MOST_EPSILON = 1e-250, 700.0  # so that no weight is beyond the floats
+LEAST_EPSILON, _MOST_EPSILON = 1e-250, 700.0  # so that no weight is beyond the floats
 
 
 ENORMOUS = 1 << 900
@@ -485,13 +455,13 @@ class Staircase:
     A noise of k has probability proportional to exp(-epsilon * floor((abs(k) + steps - half) / steps)). Two
     noisy numbers whose true numbers differ by at most `steps` have stairs that differ by at most 1: so the
     noisy number is epsilon-differentially private, whatever `half` is. With one step this is two-sided
-    geometric noise.
+    geometric noise of rate epsilon.
 
     Parameters
     ----------
-    epsilon : Fraction
+    epsilon : Fraction or float
         What a release costs.
-    steps : int
+    steps : int, default=1
         By how much one record moves the number at most.
 
     References
@@ -500,12 +470,12 @@ class Staircase:
     doi:10.1109/TIT.2015.2504967, for the law and for `half`, which makes the mean absolute noise least.
     """
 
-    epsilon: Fraction
-    steps: int
+    epsilon: Fraction | float
+    steps: int = 1
 
     @property
     def _rate(self) -> float:
-        return min(max(float(self.epsilon), _LEAST_EPSILON), _MOST_EPSILON)
+        return min(max(float(self.epsilon), LEAST_EPSILON), _MOST_EPSILON)
 
     @cached_property
     def half(self) -> int:
@@ -524,9 +494,10 @@ class Staircase:
 
     def draw(self, entropy: Entropy) -> int:
         """Draw one noise, exactly."""
+        epsilon = Fraction(self.epsilon)
         if self.steps == 1:  # two-sided geometric noise, by the bits that it has everywhere else
-            return discrete_laplace(entropy, self.epsilon)
-        return staircase(entropy, self.epsilon, self.steps, self.half)
+            return discrete_laplace(entropy, epsilon)
+        return staircase(entropy, epsilon, self.steps, self.half)
 
     def cdf(self, k: Floats) -> Floats:
         """Return P(noise <= k) for whole numbers k, and so P(noise >= -k)."""
@@ -545,12 +516,12 @@ class Staircase:
     @property
     def expected(self) -> float:
         """The mean absolute noise."""
-        if float(self.epsilon) < _LEAST_EPSILON:
+        if float(self.epsilon) < LEAST_EPSILON:
             return math.inf
         middle = self.half * (self.half - 1) / 2
         # the mean size on the next stair; each later stair adds `steps`
         first = self.half + (self.steps - 1) / 2
-        return 2 * (middle + self._later * (first + self._later)) / self._weight
+        return 2 * (middle / self._weight + self._later / self._weight * (first + self._later))
 
     @property
     def deviation(self) -> float:
@@ -563,7 +534,7 @@ class Staircase:
 
     def largest(self, miss: float) -> int:
         """Return the smallest j >= 0 with P(noise > j) <= miss, or a little more where j is large."""
-        if float(self.epsilon) < _LEAST_EPSILON:
+        if float(self.epsilon) < LEAST_EPSILON:
             return ENORMOUS
         j = max(int(self._rare(np.array([miss]))[0]) - 1, 0)
         # the loop makes a few steps at most: the size above is off by its rounding

@@ -24,7 +24,7 @@ from dp_metrics.mechanisms._laws import (
     cells,
 )
 from dp_metrics.mechanisms.geometric import SumsLaw
-from dp_metrics.mechanisms.hazard import Hazard, HazardLaw, hazard_law, records_above
+from dp_metrics.mechanisms.hazard import Hazard, hazard_law, records_above
 from dp_metrics.sensitivity.exact import rounded_quotient
 from dp_metrics.sensitivity.output_bounds import BoundsFacts, ClippedSum, Extremes, ratio_sums
 
@@ -113,9 +113,7 @@ class Adaptive(Mechanism):
     share: float | None = None
 
     def __post_init__(self) -> None:
-        for name in ("threshold", "share"):
-            if getattr(self, name) is not None:
-                object.__setattr__(self, name, positive_number(getattr(self, name), name))
+        self._check(positive_number, "threshold", "share")
         if self.share is not None and self.share >= 1:
             raise ValueError("share must be below 1.")
 
@@ -182,11 +180,15 @@ def first_stage(
 
 
 @dataclass(frozen=True)
-class SecondStage:
-    """The public numbers of the second stage.
+class Stages:
+    """The public numbers of two stages.
 
     Parameters
     ----------
+    first : FirstStage
+        Those of the first.
+    statistic : BoundsFacts
+        What is public of the statistic that the first one draws.
     n : int
         Number of records, or an estimate of it.
     limit : float
@@ -194,15 +196,17 @@ class SecondStage:
     largest : float
         The C1 from which on nothing is clipped.
     epsilon : Fraction
-        What it costs.
+        What the second one costs.
     """
 
+    first: FirstStage
+    statistic: BoundsFacts
     n: int
     limit: float
     largest: float
     epsilon: Fraction
 
-    def law(self, clipped: ClippedSum, private_n: int | None) -> GeometricLaw | SumsLaw:
+    def second_law(self, clipped: ClippedSum, private_n: int | None) -> GeometricLaw | SumsLaw:
         """Return the exact law of the second stage, given the clipped sum."""
         total, most, unit = clipped
         if private_n is not None:
@@ -215,98 +219,91 @@ class SecondStage:
         lattice = Lattice(max(rounded(most * unit / (self.n * fineness)), math.ulp(0.0)), self.limit)
         return GeometricLaw(lattice, steps, Staircase(self.epsilon, fineness))
 
+    def limits(self, known: int | None, released: float, drawn: Mapping[str, Any], miss: float) -> Limits:
+        """Return limits of a number that was released in two stages.
 
-def two_stage_limits(
-    first: FirstStage,
-    second: SecondStage,
-    statistic: BoundsFacts,
-    known: int | None,
-    released: float,
-    drawn: Mapping[str, Any],
-    miss: float,
-) -> Limits:
-    """Return limits of a number that was released in two stages.
+        Parameters
+        ----------
+        known : int or None
+            Public number of the largest losses that were known; None of distances.
+        released : float
+            What was released.
+        drawn : mapping
+            What else was drawn.
+        miss : float
+            Probability, over the noise, with which a limit may be wrong.
 
-    Parameters
-    ----------
-    first, second : FirstStage, SecondStage
-        Public numbers of the stages.
-    statistic : BoundsFacts
-        What is public of the statistic that was drawn.
-    known : int or None
-        As in `Extremes`.
-    released : float
-        What was released.
-    drawn : mapping
-        What else was drawn.
-    miss : float
-        Probability, over the noise, with which a limit may be wrong.
+        Notes
+        -----
+        Given C1 the noise has a public law, and clipping only lowers a metric: whatever C1 is, what the noise
+        leaves of the clipped metric g is a lower limit of the metric f.
 
-    Notes
-    -----
-    Given C1 the noise has a public law, and clipping only lowers a metric: whatever C1 is, what the noise
-    leaves of the clipped metric g is a lower limit of the metric f.
+        **Upper limit.** Let B be the most that one record can add. Each of the K clipped records adds C1 to
+        n g and B at most to n f, with the centre of a clipped variance for the mean, which only adds to it: f
+        is at most g + (B - C1) K / n, and K is at most n g / C1. Of losses it is at most what `records_above`
+        tells.
+        """
+        scale = drawn["scale"]
+        if scale < _SMALLEST_LOSS:  # the public limit is: steps of the lattice may be subnormal, and rounded
+            return Limits(0.0, self.limit)
+        law = self.second_law(ClippedSum(0, 1, Fraction(scale)), 0 if "sums" in drawn else None)
 
-    **Upper limit.** Let B be the most that one record can add. Each of the K clipped records adds C1 to n g
-    and B at most to n f, with the centre of a clipped variance for the mean, which only adds to it: f is at
-    most g + (B - C1) K / n, and K is at most n g / C1. Of losses it is at most what `records_above` tells.
-    """
-    scale, limit = drawn["scale"], second.limit
-    if scale < _SMALLEST_LOSS:  # the public limit is: steps of the lattice may be subnormal, and rounded
-        return Limits(0.0, limit)
-    law = second.law(ClippedSum(0, 1, Fraction(scale)), 0 if "sums" in drawn else None)
+        def clipped(each: float) -> tuple[float, float, float]:
+            """Return limits of the clipped metric, and of the number of records from below."""
+            if isinstance(law, SumsLaw):
+                sums = drawn["sums"]
+                return (*law.limits(sums, each)[:2], law.fewest(sums, each))
+            # the clipped sum was rounded by half a step, and C1 by one more
+            return (*law.limits(released, each, rounding=1.5)[:2], self.n)
 
-    def clipped(each: float) -> tuple[float, float, float]:
-        """Return limits of the clipped metric, and of the number of records from below."""
-        if isinstance(law, SumsLaw):
-            sums = drawn["sums"]
-            return (*law.limits(sums, each)[:2], law.fewest(sums, each))
-        # the clipped sum was rounded by half a step, and C1 by one more
-        return (*law.limits(released, each, rounding=1.5)[:2], second.n)
-
-    if limit >= MAX_FLOAT and scale < second.largest:
-        return Limits(clipped(miss)[0], math.inf, UNBOUNDED)
-    of_count = 0.0 if known is None else _COUNT_MISS * miss
-    lower, upper, n = clipped((miss - of_count) / 2)
-    if scale < second.largest:
-        share = upper / scale
-        if known is not None:  # so many of the largest losses were known
-            of_first = hazard_law(first.selection, statistic.widest(), first.epsilon)
-            ranks = min(first.ranks, known - first.rank)
-            share = min(share, records_above(of_first, first.rank, ranks, scale, of_count) / n)
-        upper = min(upper + share * (second.largest - scale), limit)
-    return Limits(lower, upper, TOO_FEW if upper >= limit else "")
+        if self.limit >= MAX_FLOAT and scale < self.largest:
+            return Limits(clipped(miss)[0], math.inf, UNBOUNDED)
+        of_count = 0.0 if known is None else _COUNT_MISS * miss
+        lower, upper, n = clipped((miss - of_count) / 2)
+        if scale < self.largest:
+            share = upper / scale
+            if known is not None:  # so many of the largest losses were known
+                first = self.first
+                of_first = hazard_law(first.selection, self.statistic.widest(), first.epsilon)
+                ranks = min(first.ranks, known - first.rank)
+                share = min(share, records_above(of_first, first.rank, ranks, scale, of_count) / n)
+            upper = min(upper + share * (self.largest - scale), self.limit)
+        return Limits(lower, upper, TOO_FEW if upper >= self.limit else "")
 
 
 class AdaptiveLaw(ApproximateLaw):
-    """A mixture, over a drawn scale, of the laws of noise of that scale.
+    """A mixture, over a drawn scale, of the laws of noise of that scale; perhaps with the law in one stage.
 
     Parameters
     ----------
-    first : HazardLaw
-        Law of the order statistic that is drawn first.
+    stages : Stages
+        What is public.
     extremes : Extremes
-        The clipped sums.
-    second : SecondStage
-        What is public of the second stage.
+        The statistic that is drawn first, and the clipped sums.
+    one : OutputLaw or None, default=None
+        The law in one stage, if there may be one.
 
     Notes
     -----
-    `given` is exact. For the mixture, 200 drawn scales and several hundred values of the noise stand for
-    cells of probability, at most 1/128 and 1/256, and ever smaller ones towards both ends.
+    `given` is exact, and so is `release`, which is one in two stages. For the mixture, 200 drawn scales and
+    several hundred values of the noise stand for cells of probability, at most 1/128 and 1/256, and ever
+    smaller ones towards both ends.
     """
 
-    def __init__(self, first: HazardLaw, extremes: Extremes, second: SecondStage) -> None:
-        self.first, self.second, self._extremes = first, second, extremes
+    def __init__(self, stages: Stages, extremes: Extremes, one: OutputLaw | None = None) -> None:
+        first = stages.first
+        bounds = stages.statistic.bounds(*extremes.at_ranks(first.rank, first.ranks))
+        self.first = hazard_law(first.selection, bounds, first.epsilon)
+        self.stages, self._extremes, self.one = stages, extremes, one
 
     def given(self, drawn: float) -> GeometricLaw | SumsLaw:
         """Return the exact law of the second stage, given what the first has drawn."""
-        return self.second.law(self._clipped(drawn), self._extremes.private_n)
+        return self.stages.second_law(self._clipped(drawn), self._extremes.private_n)
 
     def release(self, entropy: Entropy) -> tuple[float, dict[str, Any]]:
         """Draw a release; with it C1, the "scale", and with a private n both noisy "sums"."""
         clipped = self._clipped(self.first.release(entropy))
-        law, drawn = self.second.law(clipped, self._extremes.private_n), {"scale": clipped.scale}
+        law, drawn = self.stages.second_law(clipped, self._extremes.private_n), {"scale": clipped.scale}
         if isinstance(law, GeometricLaw):
             return law.release(entropy), drawn
         value, noisy = law.release(entropy)
@@ -317,8 +314,8 @@ class AdaptiveLaw(ApproximateLaw):
         return self._clipped(drawn).scale
 
     def _clipped(self, drawn: float) -> ClippedSum:
-        if self._extremes.are_distances:
-            width = min(_WIDENED * drawn, self._extremes.limit)
+        if not self.stages.statistic.monotonic:  # it is of distances
+            width = min(_WIDENED * drawn, self.stages.statistic.output_range[1])
             return self._extremes.clipped(max(width, _SMALLEST_DISTANCE))
         return self._extremes.clipped(max(drawn, _SMALLEST_LOSS))
 
@@ -328,32 +325,13 @@ class AdaptiveLaw(ApproximateLaw):
         drawn = self.first.grid.points(self.first.index_quantile(middle)).tolist()
         laws = [self.given(size).outcomes() for size in drawn]
         values = [values for values, _ in laws]
-        shares = [share * part for share, (_, part) in zip(mass.tolist(), laws, strict=True)]
+        of_two = float(self.stages.first.probability)
+        shares = [of_two * share * part for share, (_, part) in zip(mass.tolist(), laws, strict=True)]
+        if self.one is not None:
+            middle, mass = cells(256, 36)
+            values.append(self.one.quantile(middle))
+            shares.append((1 - of_two) * mass)
         return np.concatenate(values), np.concatenate(shares)
-
-
-class CoinLaw(ApproximateLaw):
-    """The law of a release in two stages or in one, of which a public coin decides.
-
-    Parameters
-    ----------
-    probability : Fraction
-        Of two stages: public.
-    two : AdaptiveLaw
-        The law in two stages.
-    one : OutputLaw
-        The law in one.
-    """
-
-    def __init__(self, probability: Fraction, two: AdaptiveLaw, one: OutputLaw) -> None:
-        self.probability, self.two, self.one = probability, two, one
-
-    def outcomes(self) -> tuple[Floats, Floats]:
-        """Return outcomes that stand for the law, and the probability of each."""
-        middle, mass = cells(256, 36)
-        values, shares = self.two.outcomes()
-        part = float(self.probability)
-        return np.append(values, self.one.quantile(middle)), np.append(part * shares, (1 - part) * mass)
 
 
 def rounded(number: Fraction) -> float:

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property, partial
-from typing import Any, Self
+from typing import ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -99,21 +98,15 @@ class AboveThreshold(Mechanism):
     ranks: int | None = None
 
     def __post_init__(self) -> None:
-        for name in ("beta", "split", "scale"):
-            self._set(name, positive_number)
+        self._check(positive_number, "beta", "split", "scale")
         for name, least in (("first", 0), ("max_candidates", 2), ("ranks", 1)):
-            self._set(name, partial(whole_number, least=least))
+            self._check(partial(whole_number, least=least), name)
         if not self.beta > 1:
             raise ValueError("beta must be a finite number above 1.")
         if self.split is not None and not self.split < 1:
             raise ValueError("split must be None or lie strictly between 0 and 1.")
         if self.spacing not in ("geometric", "even"):
             raise ValueError("spacing must be 'geometric' or 'even'.")
-
-    def _set(self, name: str, check: Callable[[Any, str], float]) -> None:
-        value = getattr(self, name)
-        if value is not None or name in ("beta", "scale", "first"):
-            object.__setattr__(self, name, check(value, name))
 
     @classmethod
     def paper(cls, unit: float = 1.0) -> Self:
@@ -142,7 +135,7 @@ class AboveThreshold(Mechanism):
         """Return the law of `release`, by quadrature over the threshold."""
         eps1, eps2 = self._shares(check_epsilon(epsilon), output_bounds.monotonic)
         grid = self._grid(output_bounds.output_range)
-        return AboveThresholdLaw(grid, Runs.from_bounds(grid, output_bounds), eps1, eps2)
+        return AboveThresholdLaw(grid, output_bounds, eps1, eps2)
 
     def _shares(self, epsilon: float, monotonic: bool) -> tuple[float, float]:
         split = self.split if self.split is not None else (2 / 3 if monotonic else 1 / 2)
@@ -166,14 +159,14 @@ class AboveThresholdLaw(GridLaw):
     ----------
     grid : Grid
         Candidates.
-    runs : Runs
-        Levels of the score along the grid.
+    output_bounds : OutputBounds
+        What tells the score along the grid.
     eps1, eps2 : float
         The threshold is Expo(1/eps1), each candidate's noise Expo(1/eps2).
     """
 
-    def __init__(self, grid: Grid, runs: Runs, eps1: float, eps2: float) -> None:
-        self.grid = grid
+    def __init__(self, grid: Grid, output_bounds: OutputBounds, eps1: float, eps2: float) -> None:
+        self.grid, runs = grid, Runs(grid, output_bounds)
         keep = runs.counts > 0
         self.starts = runs.edges[:-1][keep]
         self.counts = runs.counts[keep]
@@ -347,20 +340,24 @@ class InverseSensitivity(Mechanism):
     True
     """
 
+    _name: ClassVar[str] = "inverse_sensitivity"
+    _slope: ClassVar[float] = 0.0  # of the logarithm of the density, over epsilon, along one rank
+
     def count_ranks(
         self, epsilon: Epsilon, *, n: int | None, monotonic: bool, output_range: tuple[float, float]
     ) -> int:
         """Return 2 ln(1e12) / epsilon, where the weight of a rank has fallen to 1e-12."""
-        require_bounded(output_range, "inverse_sensitivity")
+        require_bounded(output_range, self._name)
         with np.errstate(divide="ignore", over="ignore"):
             return ceil_ranks(float(2 * np.log(1e12) / np.float64(check_epsilon(epsilon))), n)
 
     def output_distribution(self, output_bounds: OutputBounds, epsilon: Epsilon) -> IntervalLaw:
-        """Return the law of `release`: a constant density on each interval."""
+        """Return the law of `release`: on each interval a constant density, or a truncated exponential."""
         epsilon = check_epsilon(epsilon)
-        require_bounded(output_bounds.output_range, "inverse_sensitivity")
+        require_bounded(output_bounds.output_range, self._name)
+        # the factor that integrates exp(-epsilon x / 2) over an interval is common to all, so it drops out
         edges, log_weights, sides = intervals(output_bounds, epsilon)
-        return IntervalLaw(edges, log_weights, np.zeros(sides.size))
+        return IntervalLaw(edges, log_weights, sides * (self._slope * epsilon))
 
 
 def intervals(output_bounds: OutputBounds, epsilon: float) -> tuple[Floats, Floats, Floats]:
@@ -386,7 +383,7 @@ def intervals(output_bounds: OutputBounds, epsilon: float) -> tuple[Floats, Floa
 
 @own_error_state
 @dataclass(frozen=True, repr=False)
-class PiecewiseLaplace(Mechanism):
+class PiecewiseLaplace(InverseSensitivity):
     """Exponential mechanism on a distance that grows linearly between consecutive output bounds.
 
     Between U^(l-1) and U^l the distance grows from l - 1 to l, and likewise below; the density is
@@ -411,20 +408,8 @@ class PiecewiseLaplace(Mechanism):
     True
     """
 
-    def count_ranks(
-        self, epsilon: Epsilon, *, n: int | None, monotonic: bool, output_range: tuple[float, float]
-    ) -> int:
-        """Return as many ranks as the inverse sensitivity mechanism uses."""
-        require_bounded(output_range, "piecewise_laplace")
-        return InverseSensitivity().count_ranks(epsilon, n=n, monotonic=monotonic, output_range=output_range)
-
-    def output_distribution(self, output_bounds: OutputBounds, epsilon: Epsilon) -> IntervalLaw:
-        """Return the law of `release`: a truncated exponential on each interval."""
-        epsilon = check_epsilon(epsilon)
-        require_bounded(output_bounds.output_range, "piecewise_laplace")
-        # the factor that integrates exp(-epsilon x / 2) over an interval is common to all, so it drops out
-        edges, log_weights, sides = intervals(output_bounds, epsilon)
-        return IntervalLaw(edges, log_weights, sides * (epsilon / 2))
+    _name = "piecewise_laplace"
+    _slope = 0.5
 
 
 @own_error_state

@@ -14,6 +14,7 @@ from dp_metrics.inputs.options import Epsilon, Floats, exact_epsilon, own_error_
 from dp_metrics.mechanisms._base import NOT_MONOTONE, Mechanism, require_bounded, require_public_n
 from dp_metrics.mechanisms._laws import (
     ENORMOUS,
+    LEAST_EPSILON,
     ApproximateLaw,
     EvenGrid,
     GeometricLaw,
@@ -25,7 +26,6 @@ from dp_metrics.sensitivity.exact import rounded_quotient
 from dp_metrics.sensitivity.output_bounds import FINENESS, BoundsFacts, OutputBounds, Sums
 
 _CELLS = {1: (256, 36), 2: (32, 12), 3: (12, 6)}  # even cells and octaves, by the number of noisy numbers
-_LEAST_RATE = 1e-260
 _MOST_TOGETHER = 2
 """Up to this epsilon a mean and its spread are drawn with the same noise, two-sided geometric.
 
@@ -132,7 +132,7 @@ def _noise(public: BoundsFacts | OutputBounds, epsilon: Fraction, change: int) -
     if epsilon > _MOST_TOGETHER:
         return Staircase((1 - _OF_SPREAD) * epsilon, change)
     # rounding two numbers, not one, may add a step to what they move by together
-    return Staircase(epsilon / (change + 1), 1)
+    return Staircase(epsilon / (change + 1))
 
 
 def spread_noise(of_mean: Staircase, epsilon: Fraction) -> Staircase:
@@ -149,26 +149,18 @@ def spread_noise(of_mean: Staircase, epsilon: Fraction) -> Staircase:
     return Staircase(_OF_SPREAD * epsilon, -(-of_mean.steps // 4))
 
 
-def noise_cdf(k: Floats, rate: float) -> Floats:
-    """Return P(noise <= k) for two-sided geometric noise of this rate, and so P(noise >= -k)."""
-    with np.errstate(under="ignore", over="ignore"):
-        tail = np.exp(-rate * np.where(k < 0, -k, k + 1)) / (1.0 + math.exp(-rate))
-    reached: Floats = np.where(k < 0, tail, 1.0 - tail)
-    return reached
-
-
 def noise_cells(rate: Fraction | float, even: int, octaves: int) -> tuple[Floats, Floats]:
     """Return numbers that stand for two-sided geometric noise of this rate, and the probability of each.
 
     Whole numbers are put together until they are as likely as a cell of `cell_edges`, and have their mean.
     With q = exp(-rate) noise beyond k >= 0 has the mean k + 1 + q / (1 - q).
     """
-    rate = max(float(rate), _LEAST_RATE)
+    rate = max(float(rate), LEAST_EPSILON)
     edges = cell_edges(even, octaves)
     log_tails = np.log(edges[(edges > 0.0) & (edges < 0.5)])
     ends = np.ceil(-(log_tails + math.log1p(math.exp(-rate))) / rate) - 1.0  # P(noise > end) is that, or less
     ends = np.unique(np.append(np.maximum(ends, 0.0), 0.0))
-    beyond = noise_cdf(-(ends + 1.0), rate)
+    beyond = Staircase(rate).cdf(-(ends + 1.0))
     mass = -np.diff(beyond, append=0.0)
     total = beyond * (ends + 1.0 + math.exp(-rate) / -math.expm1(-rate))
     with np.errstate(invalid="ignore"):
@@ -179,12 +171,6 @@ def noise_cells(rate: Fraction | float, even: int, octaves: int) -> tuple[Floats
     return numbers, np.concatenate([mass[::-1], [1.0 - 2.0 * beyond[0]], mass])
 
 
-def expected_noise(rate: Fraction | float) -> float:
-    """Return the mean absolute value of two-sided geometric noise of this rate, 1 / sinh(rate)."""
-    rate = float(rate)
-    return 2 * math.exp(-rate) / -math.expm1(-2 * rate) if rate > 0 else math.inf
-
-
 COUNT_LIMIT = 2.0**50
 """A noisy count beyond this, on either side of 0, is taken for it."""
 
@@ -193,25 +179,6 @@ def expected_error(noise: float, records: Fraction | float) -> float:
     """Return how far noise of this size moves a share of this number of records."""
     # a larger noisy number of records says no more, and may be no float
     return noise / float(min(records, COUNT_LIMIT)) if records > 0 else math.inf
-
-
-def largest_noise(rate: Fraction | float, miss: float) -> int:
-    """Return the smallest j >= 0 with P(noise > j) <= miss, for two-sided geometric noise of this rate.
-
-    With q = exp(-rate) that probability is q^(j + 1) / (1 + q), on either side.
-    """
-    rate = float(rate)
-    if rate < _LEAST_RATE:
-        return ENORMOUS
-
-    def log_tail(j: int) -> float:
-        return -rate * (j + 1) - math.log1p(math.exp(-rate))
-
-    j = max(math.ceil(-(math.log(miss) + math.log1p(math.exp(-rate))) / rate) - 2, 0)
-    # the loop makes a few steps at most: the quotient above is off by its rounding
-    while log_tail(j) > math.log(miss):
-        j += 1 + int(j * 2.0**-50)
-    return j
 
 
 def _rounding(low: Fraction, high: Fraction) -> Fraction:
@@ -306,7 +273,7 @@ class SumsLaw(ApproximateLaw):
 
     def _away(self, miss: float) -> float:
         """Return how far each noisy sum may lie from the sum before its rounding."""
-        return largest_noise(self.rate, miss / len(self.sums.rises)) + 0.5
+        return Staircase(self.rate).largest(miss / len(self.sums.rises)) + 0.5
 
     def outcomes(self) -> tuple[Floats, Floats]:
         """Return outcomes that stand for the law, and the probability of each."""

@@ -22,7 +22,6 @@ from dp_metrics._random import Entropy, LazyUniform
 from dp_metrics.inputs.options import MAX_FLOAT, Epsilon, Floats, exact_epsilon, own_error_state
 from dp_metrics.mechanisms._base import PUBLIC_END, TOO_FEW, UNBOUNDED, Mechanism, ceil_ranks, positive_number
 from dp_metrics.mechanisms._laws import (
-    BoundedGrid,
     GeometricGrid,
     Grid,
     GridLaw,
@@ -49,12 +48,10 @@ class HazardLaw(GridLaw):
     ----------
     grid : Grid
         Public outputs.
-    runs : Runs
-        Levels of the score along the grid.
+    output_bounds : OutputBounds
+        What tells the score along the grid, and which of the two laws H applies.
     q : float
         Hazard ratio of neighbouring ranks, at least exp(-eps2) and at most 1.
-    monotonic : bool
-        Which of the two laws H applies.
 
     Notes
     -----
@@ -71,10 +68,10 @@ class HazardLaw(GridLaw):
     covers the bits of U not yet drawn.
     """
 
-    def __init__(self, grid: Grid, runs: Runs, q: float, monotonic: bool) -> None:
-        self.grid = grid
-        self.runs, self.q, self.monotonic = runs, q, monotonic
-        self.power = TAIL + 1 if monotonic else TAIL + 2  # kappa + 1
+    def __init__(self, grid: Grid, output_bounds: OutputBounds, q: float) -> None:
+        self.grid, self.q, self.monotonic = grid, q, output_bounds.monotonic
+        self.runs = runs = Runs(grid, output_bounds)
+        self.power = TAIL + 1 if self.monotonic else TAIL + 2  # kappa + 1
         self.below = Fraction(TAIL, TAIL + self.power)  # A = H(z0)
         ranks = runs.counts.size // 2
         self._margin = 8 * (2 * runs.counts.size + 16) * 2.0**-53
@@ -393,13 +390,30 @@ def hazard_limits(law: Law, released: float, public: BoundsFacts, ranks: int, mi
     lower = float(grid.points(np.array([below]))[0]) if below > grid.first else public.output_range[0]
     if not is_sharp:
         return _one_sided(lower, end)
-    bounds = _LeastFavourable(law, public, ranks)
-    lower, _ = bounds.largest(lambda f: bounds.overshooting(f, place - 1) >= 1 - each, lower)
+    rank, n = np.arange(1.0, ranks + 1.0), math.inf if public.n is None else public.n
+    share = MAX_FLOAT if public.sensitivity is None else public.sensitivity
+
+    def reached(f: float, lowest: Floats, highest: Floats, number: int) -> float:
+        """Return P(number of the release <= this) of data with the mean f."""
+        bounds = public.bounds(f, np.clip(lowest, 0.0, f), np.clip(highest, f, end))
+        return float(law(bounds).index_cdf(np.array([number]))[0])
+
+    def is_overshot(f: float) -> bool:
+        """Return whether n equal losses are, or may be, overshot as rarely as is wanted."""
+        with np.errstate(over="ignore"):
+            highest = f + rank * share
+        return reached(f, f * np.maximum(1.0 - rank / n, 0.0), highest, place - 1) >= 1 - each
+
+    def is_undershot(f: float) -> bool:
+        """Return whether few losses at the cap are, or may be, undershot oftener than is wanted."""
+        return reached(f, f - rank * share, f + rank * ((end - f) / n), place) > each
+
+    lower, _ = _largest(is_overshot, lower, end)
     if lower >= end:
         return _one_sided(public.output_range[0], end)
     if not has_upper:
         return _one_sided(lower, end)
-    _, upper = bounds.largest(lambda f: bounds.undershooting(f, place) > each, 0.0)
+    _, upper = _largest(is_undershot, 0.0, end)
     if lower >= upper:
         return Limits(*public.output_range)
     return Limits(lower, upper, TOO_FEW if upper >= end else "")
@@ -443,54 +457,19 @@ def records_above(law: HazardLaw, k: int, ranks: int, level: float, miss: float)
     return k + rank - 1 if rank <= ranks else math.inf
 
 
-class _LeastFavourable:
-    """Laws of a mean f on the data for which its limits are worst.
-
-    Parameters
-    ----------
-    law, public, ranks
-        As in `hazard_limits`.
-    """
-
-    def __init__(self, law: Law, public: BoundsFacts, ranks: int) -> None:
-        self._law, self._public = law, public
-        self._rank = np.arange(1.0, ranks + 1.0)
-        self._n = math.inf if public.n is None else public.n
-        self._end = public.output_range[1]
-        self._share = MAX_FLOAT if public.sensitivity is None else public.sensitivity
-
-    def overshooting(self, f: float, place: int) -> float:
-        """Return P(number of the release <= place) of n equal losses, or a lower bound."""
-        lower = f * np.maximum(1.0 - self._rank / self._n, 0.0)
-        return self._reached(f, lower, self._shares(f), place)
-
-    def undershooting(self, f: float, place: int) -> float:
-        """Return P(number of the release <= place) of few losses at the cap, or an upper bound."""
-        upper = f + self._rank * ((self._end - f) / self._n)
-        return self._reached(f, f - self._rank * self._share, upper, place)
-
-    def _shares(self, f: float) -> Floats:
-        """Return f with 1, 2, ... shares of a record added."""
-        with np.errstate(over="ignore"):
-            return f + self._rank * self._share
-
-    def _reached(self, f: float, lower: Floats, upper: Floats, place: int) -> float:
-        bounds = self._public.bounds(f, np.clip(lower, 0.0, f), np.clip(upper, f, self._end))
-        return float(self._law(bounds).index_cdf(np.array([place]))[0])
-
-    def largest(self, holds: Callable[[float], bool], start: float) -> tuple[float, float]:
-        """Return a bracket of the largest mean, at least `start`, for which something holds."""
-        low, high = start, self._end
-        if holds(high):
-            return high, high
-        least = 1e-9 * self._end if self._end < MAX_FLOAT else 1e-300  # far smaller than any output but 0
-        step = max(start, least)
-        while low + step < high and holds(low + step):
-            low, step = low + step, 2 * step
-        high = min(low + step, high)
-        while high - low > _WIDTH * max(high, least) and low < (middle := low + (high - low) / 2) < high:
-            low, high = (middle, high) if holds(middle) else (low, middle)
-        return low, high
+def _largest(holds: Callable[[float], bool], start: float, end: float) -> tuple[float, float]:
+    """Return a bracket of the largest mean from `start` to `end` for which something holds."""
+    low, high = start, end
+    if holds(high):
+        return high, high
+    least = 1e-9 * end if end < MAX_FLOAT else 1e-300  # far smaller than any output but 0
+    step = max(start, least)
+    while low + step < high and holds(low + step):
+        low, step = low + step, 2 * step
+    high = min(low + step, high)
+    while high - low > _WIDTH * max(high, least) and low < (middle := low + (high - low) / 2) < high:
+        low, high = (middle, high) if holds(middle) else (low, middle)
+    return low, high
 
 
 _MANY_RECORDS = 10**9
@@ -556,9 +535,7 @@ class Hazard(Mechanism):
     clips = True
 
     def __post_init__(self) -> None:
-        for name in ("resolution", "scale"):
-            if getattr(self, name) is not None:
-                object.__setattr__(self, name, positive_number(getattr(self, name), name))
+        self._check(positive_number, "resolution", "scale")
 
     @property
     def needs_count(self) -> bool:
@@ -618,9 +595,7 @@ def hazard_law(mechanism: Hazard, output_bounds: OutputBounds, epsilon: Fraction
         grid = default_grid(step, limit, output_bounds.record_limit)
     else:
         grid = _grid(mechanism.scale, step, limit, None)
-    return HazardLaw(
-        grid, Runs.from_bounds(grid, output_bounds), largest_ratio(share), output_bounds.monotonic
-    )
+    return HazardLaw(grid, output_bounds, largest_ratio(share))
 
 
 def default_grid(step: float, limit: float, record_limit: float | None = None) -> Grid:
@@ -631,11 +606,8 @@ def default_grid(step: float, limit: float, record_limit: float | None = None) -
 @lru_cache(maxsize=256)
 def _grid(scale: float, step: float, limit: float, record_limit: float | None) -> Grid:
     """Return the public grid; its last output takes some searching."""
-    plain = GeometricGrid(scale=scale, step=step, limit=limit)
-    if record_limit is None or record_limit / _EVEN_FROM >= limit:
-        return plain
-    turn = record_limit / _EVEN_FROM
-    return BoundedGrid(scale, step, turn, limit) if turn > plain.scale else plain
+    turn = math.inf if record_limit is None else record_limit / _EVEN_FROM
+    return GeometricGrid(scale, step, limit, turn=turn)
 
 
 def share_of_rank(epsilon: Fraction, monotonic: bool) -> Fraction:

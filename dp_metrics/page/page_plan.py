@@ -23,7 +23,8 @@ from dp_metrics.inputs.arrays import ArgumentShape, Records, Shape, float_block,
 from dp_metrics.inputs.labels import LabelColumns, LabelSet, labels_and_probabilities
 from dp_metrics.inputs.losses import absolute_error
 from dp_metrics.inputs.options import MAX_FLOAT, Relation, as_real, check_bounds
-from dp_metrics.mechanisms.geometric import COUNT_LIMIT, expected_noise
+from dp_metrics.mechanisms._laws import Staircase
+from dp_metrics.mechanisms.geometric import COUNT_LIMIT
 from dp_metrics.metrics import METRICS, row_of
 from dp_metrics.metrics.labels.layouts import matrix_layout
 from dp_metrics.metrics.labels.released_confusion import ReleasedConfusion, counts_of_labels
@@ -664,7 +665,7 @@ def _value(result: Result[Any]) -> Any:
 def _of_counts(relation: Relation, cells: int) -> Error:
     """Return the expected error of a share of the records in two average cells of a table."""
     changed = 1 if relation.private_n else 2
-    return lambda epsilon, n: expected_noise(epsilon / changed) / (2 * n / cells)
+    return lambda epsilon, n: Staircase(epsilon / changed).expected / (2 * n / cells)
 
 
 def _of_area(relation: Relation, groups: int) -> Error:
@@ -673,7 +674,7 @@ def _of_area(relation: Relation, groups: int) -> Error:
 
     def error(epsilon: float, n: float) -> float:
         bins = columns_for(math.ceil(min(n / groups, 1e12)), Fraction(epsilon), by_group=groups > 1)
-        return expected_noise(epsilon / changed) * math.sqrt(bins / 6) / (n / groups / 2)
+        return Staircase(epsilon / changed).expected * math.sqrt(bins / 6) / (n / groups / 2)
 
     return error
 
@@ -729,7 +730,7 @@ def offered(public: PageForm) -> Iterator[Portion | Omission]:
     elif setting.baseline is not None:
         about = "on how many records either model is better"
         wins = partial(_compared, public)
-        yield Portion("comparison", about, _ONE, lambda epsilon, n: expected_noise(epsilon / 2) / n, wins)
+        yield Portion("comparison", about, _ONE, lambda epsilon, n: Staircase(epsilon / 2).expected / n, wins)
 
 
 def portions_of(public: PageForm) -> list[Portion]:
@@ -801,7 +802,7 @@ def _of_labels(public: PageForm) -> Iterator[Portion | Omission]:
             partial(_areas, public, by),
         ))  # fmt: skip
     most = 1 if kind == SCORES else 2
-    yield Portion("loss", "Brier score", _ONE, lambda epsilon, n: most * expected_noise(epsilon) / n,
+    yield Portion("loss", "Brier score", _ONE, lambda epsilon, n: most * Staircase(epsilon).expected / n,
                   partial(_plain, public, "brier_score_loss", kind))  # fmt: skip
 
 
@@ -851,7 +852,7 @@ def times_as_wide(evaluated: PageRelease) -> float | None:
     changed = 1 if public.relation.private_n else 2
 
     def variance(part: Fraction, tables: int) -> float:
-        noise = min(expected_noise(float(part) / changed), COUNT_LIMIT)  # of one count
+        noise = min(Staircase(float(part) / changed).expected, COUNT_LIMIT)  # of one count
         return 1 / (4 * n) + tables * public.labels.size * 2 * noise**2 / n**2
 
     return math.sqrt(variance(first.epsilon, public.by[0].groups.size) / variance(without, 1))

@@ -22,18 +22,9 @@ from dp_metrics._random import Entropy, is_chosen
 from dp_metrics.inputs.arrays import Records
 from dp_metrics.inputs.options import did_you_mean
 from dp_metrics.mechanisms import MECHANISMS, Adaptive, Geometric, Mechanism
-from dp_metrics.mechanisms._laws import Limits, OutputLaw
-from dp_metrics.mechanisms.adaptive import (
-    AdaptiveLaw,
-    CoinLaw,
-    FirstStage,
-    SecondStage,
-    first_stage,
-    rounded,
-    two_stage_limits,
-)
-from dp_metrics.mechanisms.geometric import SumsLaw, expected_error, expected_noise
-from dp_metrics.mechanisms.hazard import hazard_law
+from dp_metrics.mechanisms._laws import Limits, OutputLaw, Staircase
+from dp_metrics.mechanisms.adaptive import AdaptiveLaw, Stages, first_stage, rounded
+from dp_metrics.mechanisms.geometric import SumsLaw, expected_error
 from dp_metrics.sensitivity.exact import UNIT_BITS
 from dp_metrics.sensitivity.output_bounds import FINENESS, BoundsFacts, Extremes, OutputBounds, Sums
 
@@ -202,10 +193,6 @@ class Number(Quantity):
         """Return the public upper end of the range that mechanisms are told."""
         return self.facts(totals, 0).output_range[1]
 
-    def is_monotonic(self, private_n: bool) -> bool:
-        """Return whether between neighbours all output bounds move in one direction."""
-        return not private_n
-
     def sums(self, stats: Any = None) -> Sums:
         """Return the sums that tell the number; without stats those of no record, which are public."""
         raise NotImplementedError
@@ -237,15 +224,13 @@ class Noise:
     units: int = 1
     """As in `Quantity`."""
 
-    @property
-    def name(self) -> str:
-        """What draws, for the accountant's history."""
-        raise NotImplementedError
+    mechanism: Mechanism | None
+    """What draws, if it is a mechanism that a caller may choose."""
 
     @property
-    def mechanisms(self) -> tuple[Mechanism, ...]:
-        """The mechanisms that draw, if it is one that a caller may choose."""
-        return ()
+    def name(self) -> str:
+        """What draws, for the accountant's history: a mechanism with its parameters."""
+        return repr(self.mechanism)
 
     @property
     def ranks(self) -> int:
@@ -397,15 +382,15 @@ def noise_of(
     assert isinstance(quantity, Number)
     if isinstance(mechanism, Geometric) and totals is None and quantity.has_sums:
         return NoisySums(mechanism, epsilon, quantity, quantity.sums())
-    one = OneStage(quantity, mechanism, totals, capacity, epsilon)
     if isinstance(mechanism, Adaptive) and quantity.has_extremes:
         n = None if totals is None else totals.size
         # whether a summary holds all values of a variance must not depend on a private n
         is_known = not quantity.are_distances or capacity is None or (n is not None and n <= capacity)
         if is_known and (stage := first_stage(mechanism, n, epsilon, quantity.are_distances)) is not None:
             wanted = stage.rank + stage.ranks
-            return TwoStages(mechanism, one, wanted if n is None else min(wanted, n))
-    return one
+            count = wanted if n is None else min(wanted, n)
+            return TwoStages(quantity, mechanism, totals, capacity, epsilon, count)
+    return OneStage(quantity, mechanism, totals, capacity, epsilon)
 
 
 _AT_1000, _FALL = 0.19, 0.3
@@ -466,24 +451,8 @@ def _rehearsal(mechanism: Mechanism, epsilon: Fraction, facts: BoundsFacts) -> N
     mechanism.output_distribution(facts.widest(), epsilon)
 
 
-class NoiseOfMechanism(Noise):
-    """Noise by a mechanism that callers may choose."""
-
-    mechanism: Mechanism
-
-    @property
-    def name(self) -> str:
-        """The mechanism with its parameters."""
-        return repr(self.mechanism)
-
-    @property
-    def mechanisms(self) -> tuple[Mechanism, ...]:
-        """The mechanism."""
-        return (self.mechanism,)
-
-
 @dataclass(frozen=True, eq=False)
-class OneStage(NoiseOfMechanism):
+class OneStage(Noise):
     """One number, by any mechanism, from output bounds."""
 
     quantity: Number
@@ -497,26 +466,31 @@ class OneStage(NoiseOfMechanism):
         """Whether the mechanism reads a number of records that is private."""
         return self.totals is None and self.mechanism.needs_count
 
-    @cached_property
+    @property
     def ranks(self) -> int:
+        """How many extreme records it has to know."""
+        return self.bounds_ranks
+
+    @cached_property
+    def bounds_ranks(self) -> int:
         """How many ranks of output bounds the mechanism can use."""
         quantity, totals = self.quantity, self.totals
         ranks = self.mechanism.count_ranks(
             self.epsilon,
             n=None if totals is None else totals.size,
-            monotonic=quantity.is_monotonic(totals is None),
+            monotonic=quantity.facts(totals, 0).monotonic,
             output_range=(0.0, quantity.highest(totals)),
         )
         return ranks if quantity.most_ranks is None else min(ranks, quantity.most_ranks)
 
     def facts(self, count: int | None) -> BoundsFacts:
         """Return what is public of the output bounds, given a noisy number of records."""
-        facts = self.quantity.facts(self.totals, ranks_known(self.ranks, self.capacity))
+        facts = self.quantity.facts(self.totals, ranks_known(self.bounds_ranks, self.capacity))
         return replace(facts, n=count) if self.needs_count else facts
 
     def bounds(self, stats: Any) -> OutputBounds:
         """Return the output bounds: private."""
-        bounds: OutputBounds = stats.bounds(self.ranks, self.totals is None)
+        bounds: OutputBounds = stats.bounds(self.bounds_ranks, self.totals is None)
         return bounds
 
     def prepare(self, stats: Any) -> Draw:
@@ -564,7 +538,7 @@ class OneStage(NoiseOfMechanism):
 
 
 @dataclass(frozen=True, eq=False)
-class NoisySums(NoiseOfMechanism):
+class NoisySums(Noise):
     """A number of a private number of records, by the geometric mechanism, from noisy sums that tell it.
 
     Parameters
@@ -604,7 +578,7 @@ class NoisySums(NoiseOfMechanism):
 
     def too_noisy(self, records: Fraction) -> str | None:
         """Return a warning if a release about this number of records is mostly noise."""
-        noise = expected_noise(self.epsilon / self.public.sensitivity) / self.public.fineness
+        noise = Staircase(self.epsilon / self.public.sensitivity).expected / self.public.fineness
         return _too_large(expected_error(noise, records))
 
     def records(self, output: Output) -> Fraction | None:
@@ -613,118 +587,92 @@ class NoisySums(NoiseOfMechanism):
 
 
 @dataclass(frozen=True, eq=False)
-class TwoStages(NoiseOfMechanism):
+class TwoStages(OneStage):
     """A drawn scale, then noise of that size; or one stage, if a public coin or a noisy count says so.
 
     Parameters
     ----------
-    mechanism : Adaptive
-        The rule.
-    one : OneStage
-        How the number is drawn in one stage.
     count : int
         How many extreme records the first of two stages can use.
     """
 
     mechanism: Adaptive
-    one: OneStage
     count: int
-
-    @property
-    def needs_count(self) -> bool:
-        """Whether the number of records is private."""
-        return self.one.totals is None
 
     @property
     def ranks(self) -> int:
         """How many extreme records either way can use."""
-        return max(self.one.ranks, self.count)
+        return max(self.bounds_ranks, self.count)
 
-    def stages(self, count: int | None) -> tuple[FirstStage, SecondStage] | None:
+    def stages(self, count: int | None) -> Stages | None:
         """Return the public numbers of both stages, given a noisy number of records; None if there is one."""
-        n, epsilon = count if self.one.totals is None else self.one.totals.size, self.one.epsilon
-        first = first_stage(self.mechanism, n, epsilon, self.one.quantity.are_distances)
+        n, are_distances = count if self.totals is None else self.totals.size, self.quantity.are_distances
+        first = first_stage(self.mechanism, n, self.epsilon, are_distances)
         if first is None:
             return None
         assert n is not None
-        largest = self.one.quantity.extremes_limit(self.one.totals)
-        if self.one.quantity.are_distances:
-            largest = rounded(Fraction(largest) ** 2)
-        limit = self.one.quantity.facts(self.one.totals, 0).output_range[1]
-        return first, SecondStage(n, limit, largest, epsilon - first.epsilon)
-
-    @property
-    def statistic(self) -> BoundsFacts:
-        """What is public of the statistic of the extreme records."""
-        limit = self.one.quantity.extremes_limit(self.one.totals)
-        return BoundsFacts(output_range=(0.0, limit), monotonic=not self.one.quantity.are_distances, n=None)
+        end = self.quantity.extremes_limit(self.totals)
+        statistic = BoundsFacts(output_range=(0.0, end), monotonic=not are_distances, n=None)
+        limit = self.quantity.facts(self.totals, 0).output_range[1]
+        largest = rounded(Fraction(end) ** 2) if are_distances else end
+        return Stages(first, statistic, n, limit, largest, self.epsilon - first.epsilon)
 
     def prepare(self, stats: Any) -> Draw:
         """Return the draw; output bounds, which take long for a variance, only if one stage is possible."""
         extremes, stages = self._extremes(stats), self.stages(1)
-        is_certain = self.one.totals is not None and stages is not None and stages[0].probability == 1
-        alone = None if is_certain else self.one.prepare(stats)
+        is_certain = self.totals is not None and stages is not None and stages.first.probability == 1
+        alone = None if is_certain else super().prepare(stats)
         if stages is not None:
-            rehearse_law(stages[0].selection, stages[0].epsilon, self.statistic)
-        return partial(self._draw, extremes, alone, stages)
+            rehearse_law(stages.first.selection, stages.first.epsilon, stages.statistic)
+        return partial(self._draw_either, extremes, alone, stages)
 
     def _extremes(self, stats: Any) -> Extremes:
-        extremes: Extremes = stats.extremes(self.count, self.one.totals is None)
+        extremes: Extremes = stats.extremes(self.count, self.totals is None)
         return extremes
 
-    def _draw(
+    def _draw_either(
         self,
         extremes: Extremes,
         alone: Draw | None,
-        known: tuple[FirstStage, SecondStage] | None,
+        known: Stages | None,
         entropy: Entropy,
         count: int | None,
     ) -> Output:
         stages = known if count is None else self.stages(count)  # those of a public number are known before
-        if stages is None or not is_chosen(entropy, stages[0].probability):
+        if stages is None or not is_chosen(entropy, stages.first.probability):
             assert alone is not None
             return alone(entropy, count)
-        value, drawn = self._two(extremes, *stages).release(entropy)
+        value, drawn = AdaptiveLaw(stages, extremes).release(entropy)
         return Output(value, drawn, count)
 
-    def _two(self, extremes: Extremes, first: FirstStage, second: SecondStage) -> AdaptiveLaw:
-        bounds = extremes.bounds(first.rank, first.ranks)
-        return AdaptiveLaw(hazard_law(first.selection, bounds, first.epsilon), extremes, second)
-
     def law(self, stats: Any, count: int | None) -> OutputLaw:
-        """Return the law of the number: in one stage, in two, or a `CoinLaw` of both."""
+        """Return the law of the number, in one stage or in two, or perhaps in either."""
         if (stages := self.stages(count)) is None:
-            return self.one.law(stats, count)
-        two, probability = self._two(self._extremes(stats), *stages), stages[0].probability
-        return two if probability == 1 else CoinLaw(probability, two, self.one.law(stats, count))
+            return super().law(stats, count)
+        one = None if stages.first.probability == 1 else super().law(stats, count)
+        return AdaptiveLaw(stages, self._extremes(stats), one)
 
     def limits(self, output: Output, miss: float) -> Limits:
         """Return limits of the number before the noise, by the stages that were drawn."""
         if (stages := self._drawn_by(output)) is None:
-            return self.one.limits(output, miss)
-        known = None if self.one.quantity.are_distances else ranks_known(self.count, self.one.capacity)
-        limits = two_stage_limits(*stages, self.statistic, known, output.value, output.drawn, miss)
-        return limits.within(0.0, stages[1].limit)
+            return super().limits(output, miss)
+        known = None if self.quantity.are_distances else ranks_known(self.count, self.capacity)
+        return stages.limits(known, output.value, output.drawn, miss).within(0.0, stages.limit)
 
     def clipped_share(self, output: Output) -> float:
         """Return about what share of a heavy mean clipping takes off, of the records the scale is for."""
         if (stages := self._drawn_by(output)) is None:
-            return self.one.clipped_share(output)
-        first, second = stages
-        if not self.one.quantity.may_be_heavy or output.drawn["scale"] >= second.largest:
+            return super().clipped_share(output)
+        if not self.quantity.may_be_heavy or output.drawn["scale"] >= stages.largest:
             return 0.0
-        clipped = first.rank / max(second.n, 1)
-        return _missing_share(second.n * self.one.epsilon, clipped, second.largest, output.value)
+        clipped = stages.first.rank / max(stages.n, 1)
+        return _missing_share(stages.n * self.epsilon, clipped, stages.largest, output.value)
 
-    def _drawn_by(self, output: Output) -> tuple[FirstStage, SecondStage] | None:
+    def _drawn_by(self, output: Output) -> Stages | None:
         """Return the numbers of the two stages by which an output was drawn; None if it was one."""
         stages = self.stages(output.noisy_n)
-        is_one = stages is None or (stages[0].probability < 1 and "scale" not in output.drawn)
+        is_one = stages is None or (stages.first.probability < 1 and "scale" not in output.drawn)
         return None if is_one else stages
-
-    def too_noisy(self, records: Fraction) -> str | None:
-        """Return a warning if a release about this number of records is mostly noise."""
-        return self.one.quantity.too_noisy(self.one.epsilon, records)
 
     def records(self, output: Output) -> Fraction | None:
         """Return the number of records that both noisy sums tell, or the noisy one."""

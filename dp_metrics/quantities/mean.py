@@ -438,14 +438,8 @@ class MeanStats:
         if weight != n << UNIT_BITS:
             values = rounded_quotients((n * term for term in to_units(values)), weight)
         limit = self.quantity.extremes_limit(self.totals)
-        return Extremes(
-            limit,
-            are_distances=False,
-            at_ranks=partial(order_statistic, values, limit),
-            clipped=self._clipped,
-            private_n=n if private_n else None,
-            known=ranks_known(count, self.capacity),
-        )
+        at_ranks = partial(order_statistic, values, limit)
+        return Extremes(at_ranks, self._clipped, n if private_n else None)
 
     def _clipped(self, y: float) -> ClippedSum:
         n, weight = self.totals.size, self.totals.weight

@@ -9,7 +9,6 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property, partial
 from itertools import product
-from typing import Self
 
 import numpy as np
 
@@ -17,11 +16,10 @@ from dp_metrics._random import Entropy, discrete_laplace
 from dp_metrics.inputs.arrays import Records
 from dp_metrics.inputs.options import Floats
 from dp_metrics.mechanisms import Hazard, Mechanism
-from dp_metrics.mechanisms._laws import ApproximateLaw, Limits, cells, geometric_quantiles
-from dp_metrics.mechanisms.geometric import largest_noise
+from dp_metrics.mechanisms._laws import ApproximateLaw, Limits, Staircase, cells
 from dp_metrics.mechanisms.hazard import HazardLaw, hazard_law, hazard_limits
 from dp_metrics.quantities.base import Draw, Noise, Number, OneStage, Output, Quantity, Totals, rehearse_law
-from dp_metrics.quantities.tables import CountsNoise, Rates, TableLaw
+from dp_metrics.quantities.tables import CountsNoise, CountStats, Rates, TableLaw
 from dp_metrics.sensitivity.output_bounds import (
     BoundsFacts,
     OutputBounds,
@@ -32,11 +30,9 @@ from dp_metrics.sensitivity.output_bounds import (
 from dp_metrics.sensitivity.score_bounds import (
     RankedScores,
     calibration_bounds,
-    calibration_bounds_private_n,
     calibration_facts,
     calibration_sums,
     ranking_bounds,
-    ranking_bounds_private_n,
     ranking_facts,
 )
 
@@ -63,10 +59,6 @@ class OrderOf(Number):
 
     merges = False
 
-    def is_monotonic(self, private_n: bool) -> bool:
-        """Return True."""
-        return True
-
     def facts(self, totals: Totals | None, ranks: int) -> BoundsFacts:
         """Return what is public of the output bounds; raise where the number of records is private."""
         if totals is None:
@@ -80,11 +72,15 @@ class OrderOf(Number):
 
 @dataclass(frozen=True, repr=False, eq=False)
 class OrderStats:
-    """Private: the values; where the k-th of all lies, those of pieces do not tell, so they do not merge."""
+    """Private: the values; where the k-th of all lies, those of pieces do not tell, so they do not merge.
+
+    Of `CappedSumsOf` there are the sums as well, which wait for the cap.
+    """
 
     quantity: OrderOf
     totals: Totals
     x: Floats
+    sums: Callable[..., tuple[int, ...]] | None = None
 
     def bounds(self, ranks: int, private_n: bool) -> OutputBounds:
         """Return the output bounds of the order statistic."""
@@ -141,18 +137,9 @@ class CappedSumsOf(Quantity):
             OneStage(self.order, _SELECTION, totals, None, of_cap), rates, epsilon, self.least_records
         )
 
-    def stats(self, records: Records, totals: Totals, ranks: int, *, forget: bool = False) -> CappedSumsStats:
-        """Return the records."""
-        return CappedSumsStats(self, totals, records)
-
-
-@dataclass(frozen=True, repr=False, eq=False)
-class CappedSumsStats:
-    """Private: the records, whose sums wait for the cap."""
-
-    quantity: CappedSumsOf
-    totals: Totals
-    records: Records
+    def stats(self, records: Records, totals: Totals, ranks: int, *, forget: bool = False) -> OrderStats:
+        """Return the values, and the sums of the records."""
+        return replace(self.order.stats(records, totals, ranks), sums=partial(self.sums, records))
 
 
 @dataclass(frozen=True, eq=False)
@@ -188,19 +175,17 @@ class NoisyCap(Noise):
         return f"{self.of_cap.name}, two-sided geometric noise"
 
     @property
-    def mechanisms(self) -> tuple[Mechanism, ...]:
+    def mechanism(self) -> Mechanism:  # type: ignore[override]
         """What draws the cap."""
-        return self.of_cap.mechanisms
+        return self.of_cap.mechanism
 
-    def law(self, stats: CappedSumsStats, count: int | None = None) -> CappedSumsLaw:
+    def law(self, stats: OrderStats, count: int | None = None) -> CappedSumsLaw:
         """Return the law of the cap and the sums."""
-        order = self.of_cap.quantity
-        bounds = self.of_cap.bounds(order.stats(stats.records, stats.totals, self.of_cap.ranks))
-        first = hazard_law(_SELECTION, bounds, self.of_cap.epsilon)
-        sums = partial(stats.quantity.sums, stats.records)
-        return CappedSumsLaw(first, sums, self.rates, stats.records.arrays[0])
+        assert stats.sums is not None
+        first = hazard_law(_SELECTION, self.of_cap.bounds(stats), self.of_cap.epsilon)
+        return CappedSumsLaw(first, stats.sums, self.rates, stats.x)
 
-    def prepare(self, stats: CappedSumsStats) -> Draw:
+    def prepare(self, stats: OrderStats) -> Draw:
         """Return the draw."""
         return partial(self._draw, self.law(stats))
 
@@ -288,10 +273,6 @@ class RankingOf(Number):
     mostly_noise = 40
     noise_note = "an AUC comes out near 1, whatever the true one is."
 
-    def is_monotonic(self, private_n: bool) -> bool:
-        """Return False: the lower bounds may rise while the upper ones fall."""
-        return False
-
     def facts(self, totals: Totals | None, ranks: int) -> BoundsFacts:
         """Return what is public of the output bounds."""
         return ranking_facts(None if totals is None else totals.n)
@@ -318,8 +299,7 @@ class RankingStats:
 
     def bounds(self, ranks: int, private_n: bool) -> OutputBounds:
         """Return the output bounds of the ranking loss."""
-        make = ranking_bounds_private_n if private_n else ranking_bounds
-        return make(self.ranked, min(ranks, _MOST_RANKS))
+        return ranking_bounds(self.ranked, min(ranks, _MOST_RANKS), private_n)
 
 
 @dataclass(frozen=True)
@@ -348,6 +328,8 @@ class NoisyRanking(Noise):
     scale: float
     totals: Totals | None
     epsilon: Fraction
+
+    mechanism = None
 
     @property
     def name(self) -> str:
@@ -384,7 +366,7 @@ class NoisyRanking(Noise):
 
         `smaller` exceeds the size of whichever class is the smaller one by the noise of that class at most.
         """
-        return max(self.smaller(sizes) - largest_noise(self.rate, miss), 0)
+        return max(self.smaller(sizes) - Staircase(self.rate).largest(miss), 0)
 
     def given(self, smaller: int) -> Hazard:
         """Return the rule for a size of the smaller class."""
@@ -512,7 +494,7 @@ class RankingLaw(ApproximateLaw):
         """Return sizes of the smaller class, as drawn, and the probability of each."""
         found = defaultdict[int, float](float)
         middle, mass = cells(*_SIZE_CELLS)
-        noise = geometric_quantiles(middle, float(self.rule.rate))
+        noise = Staircase(self.rule.rate).quantiles(middle)
         noisy = [(int(away), share) for away, share in zip(noise.tolist(), mass.tolist(), strict=True)]
         for parts in product(noisy, repeat=len(self.sizes)):
             sizes = tuple(size + away for size, (away, _) in zip(self.sizes, parts, strict=True))
@@ -547,29 +529,17 @@ class CalibrationOf(Number):
         self, records: Records, totals: Totals, ranks: int, *, forget: bool = False
     ) -> CalibrationStats:
         """Return the sums by bin."""
-        return CalibrationStats(totals, self.excess(records)[0])
+        return CalibrationStats(totals, np.array(self.excess(records)[0], dtype=object))
 
 
-@dataclass(frozen=True, repr=False, eq=False)
-class CalibrationStats:
+class CalibrationStats(CountStats):
     """Private: for each public bin the sum of labels minus scores, in units of 2**-1074."""
-
-    totals: Totals
-    excess: tuple[int, ...]
-
-    capacity = None
 
     @property
     def total(self) -> int:
         """The error times n, in units of 2**-1074."""
-        return sum(map(abs, self.excess))
-
-    def merge(self, other: Self) -> Self:
-        """Return the sums of the records of both."""
-        excess = tuple(a + b for a, b in zip(self.excess, other.excess, strict=True))
-        return replace(self, totals=self.totals.merge(other.totals), excess=excess)
+        return sum(map(abs, self.counts))
 
     def bounds(self, ranks: int, private_n: bool) -> OutputBounds:
         """Return the output bounds of the error."""
-        bounds = calibration_bounds_private_n if private_n else calibration_bounds
-        return bounds(self.total, self.totals.n, min(ranks, _MOST_RANKS))
+        return calibration_bounds(self.total, self.totals.n, min(ranks, _MOST_RANKS), private_n)

@@ -20,8 +20,8 @@ from dp_metrics._random import Entropy, Generator, discrete_laplaces, zero_sum_l
 from dp_metrics.inputs.arrays import Records
 from dp_metrics.inputs.options import Floats
 from dp_metrics.mechanisms import Mechanism
-from dp_metrics.mechanisms._laws import Limits
-from dp_metrics.mechanisms.geometric import COUNT_LIMIT, expected_error, expected_noise, largest_noise
+from dp_metrics.mechanisms._laws import Limits, Staircase
+from dp_metrics.mechanisms.geometric import COUNT_LIMIT, expected_error
 from dp_metrics.quantities.base import MOST_ERROR, Draw, Noise, Output, Quantity, Totals
 from dp_metrics.sensitivity.exact import BLOCK, in_blocks
 
@@ -207,6 +207,8 @@ class NoisyTable(Noise):
     columns: int | None = None
     others: int = 0
     units: int = 1
+
+    mechanism = None
 
     @property
     def name(self) -> str:
@@ -491,7 +493,8 @@ class CountsNoise:
         """Expected absolute noise of the noisiest number; at most this where the noise has the sum 0."""
         rate = min(rate for _, rate in self.rates)
         # two numbers share one noise, with both signs
-        return expected_noise(2 * rate if self.zero_sum and self.together == 2 else rate) / self.units
+        noise = Staircase(2 * rate if self.zero_sum and self.together == 2 else rate)
+        return noise.expected / self.units
 
     def split(self, tables: int) -> list[Self]:
         """Return the noise of each of so many tables of one form: of their numbers, and rates, in turn."""
@@ -542,7 +545,7 @@ class CountsNoise:
         if self.zero_sum:
             away = [largest_zero_sum_noise(self.rates[0][1], self.together, each)] * len(self.noisy)
         else:
-            away = [one for size, rate in self.rates for one in [largest_noise(rate, each)] * size]
+            away = [one for size, rate in self.rates for one in [Staircase(rate).largest(each)] * size]
         centre = as_floats(self.noisy)
         return self._around(centre, away)
 
@@ -553,7 +556,7 @@ class CountsNoise:
             away = [largest_zero_sum_noise(rate, self.together, each, len(one)) for one in sums]
         else:
             away = [
-                largest_noise(rate, each) if len(one) == 1 else largest_noise_of_sum(rate, len(one), each)
+                Staircase(rate).largest(each) if len(one) == 1 else largest_noise_of_sum(rate, len(one), each)
                 for one in sums
             ]
         return self._around(as_floats([sum(self.noisy[place] for place in one) for one in sums]), away)
@@ -670,7 +673,7 @@ def largest_zero_sum_noise(rate: Fraction, size: int, miss: float, cells: int = 
     without it the limit is right, if too wide: that serves where the noise is too wide for a Fourier
     transform.
     """
-    alone = largest_noise(rate, miss) if cells == 1 else largest_noise_of_sum(rate, cells, miss)
+    alone = Staircase(rate).largest(miss) if cells == 1 else largest_noise_of_sum(rate, cells, miss)
     if alone > _LONGEST or miss < 100 * _SLACK:
         return alone
     width = (50 + 20 * math.sqrt(size)) / float(rate)

@@ -17,7 +17,6 @@ from dp_metrics.sensitivity.exact import VarianceAggregate, in_blocks
 from dp_metrics.sensitivity.output_bounds import BoundsFacts, Extremes, OutputBounds, Sums
 from dp_metrics.sensitivity.variance_bounds import (
     variance_bounds,
-    variance_bounds_private_n,
     variance_extremes,
     variance_facts,
     variance_sums,
@@ -47,10 +46,6 @@ class VarianceOf(Number):
     may_be_heavy = True
     most_ranks = 4096  # the windows of c ranks number c^2 / 2
     mostly_noise = 100
-
-    def is_monotonic(self, private_n: bool) -> bool:
-        """Return False: the lower bounds may rise while the upper ones fall."""
-        return False
 
     def facts(self, totals: Totals | None, ranks: int) -> BoundsFacts:
         """Return what is public of the output bounds."""
@@ -110,8 +105,7 @@ class VarianceStats:
 
     def bounds(self, ranks: int, private_n: bool) -> OutputBounds:
         """Return the output bounds at so many ranks, or at all that are known."""
-        make = variance_bounds_private_n if private_n else variance_bounds
-        return make(self.known.truncate(ranks))
+        return variance_bounds(self.known.truncate(ranks), private_n)
 
     def extremes(self, count: int, private_n: bool) -> Extremes:
         """Return the distances of the values, and the clipped sums: of a summary that holds them all."""

@@ -18,8 +18,8 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import erfcx, ndtr, ndtri
 
 from dp_metrics.inputs.options import Floats
-from dp_metrics.mechanisms._laws import GeometricLaw, Limits, cell_edges, nearest_index
-from dp_metrics.mechanisms.geometric import largest_noise, noise_cdf, spread_noise
+from dp_metrics.mechanisms._laws import GeometricLaw, Limits, Staircase, cell_edges, nearest_index
+from dp_metrics.mechanisms.geometric import spread_noise
 from dp_metrics.quantities.base import NoisyNumber
 from dp_metrics.quantities.tables import CountsNoise, largest_noise_of_sum
 
@@ -85,7 +85,8 @@ def noisy_binomial_limits(
 def noisy_binomial_cdf(count: int, n: int, p: float, rate: float) -> float:
     """Return P(X + N <= count), with an error below 1e-8 of it and 1e-17."""
     x, probabilities = binomial_law(n, p)
-    return float(probabilities @ noise_cdf(count - x, rate))
+    with np.errstate(under="ignore"):
+        return float(probabilities @ Staircase(rate).cdf(count - x))
 
 
 def _upper_limit(count: int, n: int, rate: float, miss: float) -> float:
@@ -634,7 +635,7 @@ def noise_limits(ratio: NoisyRatio, miss_low: float, miss_high: float) -> tuple[
     """
     if ratio.is_of_all:
         n, rate, a = cast(int, ratio.n), 2 * ratio.rates[0], min(max(ratio.a, -_MOST_COUNT), _MOST_COUNT)
-        ends = a - largest_noise(rate, miss_low), a + largest_noise(rate, miss_high)
+        ends = a - Staircase(rate).largest(miss_low), a + Staircase(rate).largest(miss_high)
         lower, upper = (min(max(end, 0), n) / n for end in ends)
         return lower, upper
     if max(abs(ratio.a), abs(ratio.b)) > _MOST_COUNT or ratio.reach > _LARGEST_TABLE:

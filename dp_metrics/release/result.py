@@ -742,7 +742,7 @@ def deployment(
         Public settings only. None for a mechanism that is not of this package: its author has to say what it
         promises.
     """
-    mechanisms = {type(mechanism) for noise in noises for mechanism in noise.mechanisms}
+    mechanisms = {type(noise.mechanism) for noise in noises if noise.mechanism is not None}
     if not all(one.__module__.startswith(_OF_THIS_PACKAGE) for one in mechanisms):
         return None
     if all(mechanism.is_exact for mechanism in mechanisms):

@@ -15,9 +15,9 @@ them by 1, whatever it is, and their quotient is the mean.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property, partial
+from functools import partial
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -51,9 +51,7 @@ class BoundsFacts(_Fields):
 
     def bounds(self, value: float, lower: Any, upper: Any) -> "OutputBounds":
         """Return output bounds of which this is public."""
-        made = OutputBounds(value, lower, upper, **vars(self))
-        vars(made)["facts"] = self
-        return made
+        return OutputBounds(value, lower, upper, **vars(self))
 
     def widest(self) -> "OutputBounds":
         """Return those of a made-up metric: it lies at the low end of the range, and may be anything."""
@@ -122,11 +120,6 @@ class OutputBounds(_Fields):
         """Number of ranks with bounds of their own."""
         return int(self.lower.size)
 
-    @cached_property
-    def facts(self) -> BoundsFacts:
-        """All that is public."""
-        return BoundsFacts(**{field.name: getattr(self, field.name) for field in fields(BoundsFacts)})
-
 
 class ClippedSum(NamedTuple):
     """A clipped sum, and what a record adds to it at most: whole numbers of one unit."""
@@ -154,36 +147,19 @@ class Extremes:
 
     Parameters
     ----------
-    limit : float
-        Public limit of the statistic.
-    are_distances : bool
-        Whether the square of the statistic, not the statistic, is what such a record adds to n times the
-        metric. A loss moves all output bounds in one direction between neighbours, a distance need not.
     at_ranks : callable
-        Given k and a number of ranks, the statistic of the k-th records from the ends and its bounds.
+        Given k and a number of ranks, the statistic of the k-th records from the ends and its bounds. Such a
+        record adds it, or of distances its square, to n times the metric. A loss moves all output bounds in
+        one direction between neighbours, a distance need not.
     clipped : callable
         The clipped sum for a positive statistic y: C is at least y, or the square of y if it is a distance.
     private_n : int or None
         The number of records, where it is private.
-    known : int or None, default=None
-        Public number of the largest losses that are known, if there are more; the next ones are taken for 0.
     """
 
-    limit: float
-    are_distances: bool
     at_ranks: Callable[[int, int], Ranks]
     clipped: Callable[[float], ClippedSum]
     private_n: int | None
-    known: int | None = None
-
-    @property
-    def facts(self) -> BoundsFacts:
-        """What is public of the statistic."""
-        return BoundsFacts(output_range=(0.0, self.limit), monotonic=not self.are_distances, n=None)
-
-    def bounds(self, k: int, ranks: int) -> OutputBounds:
-        """Return the output bounds of the statistic."""
-        return self.facts.bounds(*self.at_ranks(k, ranks))
 
 
 def order_statistic(values: Floats, limit: float, k: int, ranks: int) -> Ranks:

@@ -58,37 +58,30 @@ def calibration_facts(n: int | None) -> BoundsFacts:
     )
 
 
-def calibration_bounds(total: int, n: int, ranks: int) -> OutputBounds:
-    """Return the output bounds of T / n when records are replaced: (T -/+ 2 l) / n.
+def calibration_bounds(total: int, n: int, ranks: int, private_n: bool) -> OutputBounds:
+    """Return the output bounds of T / n, which is 0 for no record.
 
-    Between neighbours T moves by at most 2, so these interleave; rounded once each, as floats too. All of
-    them grow with T: the metric is monotonic.
+    When records are replaced they are (T -/+ 2 l) / n within [0, 1]: between neighbours T moves by at most 2,
+    so that these interleave; rounded once each, as floats too. All of them grow with T: the metric is
+    monotonic.
+
+    When records are added or removed L^l = (T - l) / (n + l) and U^l = (T + l) / (n - l) within [0, 1], and 1
+    from l = n on: with one record more or less, T and n move by at most 1 each, so that one more rank makes
+    up for it.
     """
-    several, scale = range(2, 2 * min(ranks, n) + 1, 2), n << UNIT_BITS
-    lower = rounded_quotients((max(total - rise * _ONE, 0) for rise in several), scale)
-    upper = rounded_quotients((min(total + rise * _ONE, scale) for rise in several), scale)
-    return calibration_facts(n).bounds(rounded_quotient(total, scale), lower, upper)
-
-
-def calibration_bounds_private_n(total: int, n: int, ranks: int) -> OutputBounds:
-    """Return the output bounds of T / n, 0 for no record, when records are added or removed.
-
-    L^l = (T - l) / (n + l) and U^l = (T + l) / (n - l) within [0, 1], and 1 from l = n on: with one record
-    more or less, T and n move by at most 1 each, so that one more rank makes up for it.
-    """
-    several = range(1, ranks + 1)
-    return calibration_facts(None).bounds(
-        rounded_quotient(total, n << UNIT_BITS) if n else 0.0,
-        rounded_quotients(
-            (max(total - rank * _ONE, 0) for rank in several), ((n + rank) << UNIT_BITS for rank in several)
-        ),
-        np.array(
-            [
-                min(rounded_quotient(total + rank * _ONE, (n - rank) << UNIT_BITS), 1.0) if rank < n else 1.0
-                for rank in several
-            ]
-        ),
+    moved, more = (1, 1) if private_n else (2, 0)
+    several = range(1, (ranks if private_n else min(ranks, n)) + 1)
+    left = range(1, min(ranks + 1, n)) if private_n else several
+    lower = rounded_quotients(
+        (max(total - moved * rank * _ONE, 0) for rank in several),
+        ((n + more * rank) << UNIT_BITS for rank in several),
     )
+    upper = np.ones(len(several))
+    upper[: len(left)] = rounded_quotients(
+        (total + moved * rank * _ONE for rank in left), ((n - more * rank) << UNIT_BITS for rank in left)
+    )
+    value = rounded_quotient(total, n << UNIT_BITS) if n else 0.0
+    return calibration_facts(None if private_n else n).bounds(value, lower, np.minimum(upper, 1.0))
 
 
 def calibration_sums(total: int, n: int) -> Sums:
@@ -196,16 +189,31 @@ def _sum(*counts: NDArray[np.int64]) -> int:
     return sum(int(block.sum()) for array in counts for block in in_blocks(array))
 
 
-def ranking_bounds(scores: RankedScores, ranks: int) -> OutputBounds:
-    """Return the output bounds of the ranking loss when records are replaced.
+def ranking_bounds(scores: RankedScores, ranks: int, private_n: bool) -> OutputBounds:
+    """Return output bounds of the ranking loss: L the least quotients, and 1 - U those of the negated scores.
+
+    Not monotonic: a change that raises the loss can lower L. See `_replaced` and `_added_or_removed`.
+    """
+    n, quotients = (None, _added_or_removed) if private_n else (scores.n, _replaced)
+    ranks = ranks if n is None else min(ranks, n)
+    lower, upper, value = np.zeros(ranks), np.ones(ranks), 0.5
+    if scores.smaller:
+        most = min(ranks, scores.smaller - 1)
+        value = rounded_quotient(scores.total, scores.pairs)
+        lower[:most] = _least(quotients, scores, most)
+        upper[:most] = _least(quotients, scores.negated(), most, from_one=True)
+    return ranking_facts(n).bounds(value, lower, upper)
+
+
+def _replaced(scores: RankedScores, most: int) -> Iterator[tuple[int, Whole, Whole]]:
+    """Yield the quotients of which L^l is the least when records are replaced.
 
     With F(a, b) twice the loss without the a lowest positives and the b highest negatives, and P positives
     among n records,
 
         L^l = min over a + b = l of F(a, b) / (2 P' (n - P')),    P' from P - a to P + b, nearest to n / 2,
 
-    and 0 once a whole class can be replaced; 1 - U^l is L^l of the negated scores. Not monotonic: a change
-    that raises the loss can lower L.
+    and 0 once a whole class can be replaced; 1 - U^l is L^l of the negated scores.
 
     Notes
     -----
@@ -218,20 +226,15 @@ def ranking_bounds(scores: RankedScores, ranks: int) -> OutputBounds:
     for n = 1, where the loss is always 1/2, they are 0 and 1. Each bound is the least or largest of
     quotients of whole numbers, each rounded once.
     """
-    n = scores.n
-
-    def quotients(scores: RankedScores, most: int) -> Iterator[tuple[int, Whole, Whole]]:
-        p = scores.counts[0]
-        for b, losses in enumerate(scores.rows(most)):
-            a = np.arange(losses.size).astype(scores.whole)
-            chosen = np.minimum(np.maximum(p - a, n // 2), p + b)
-            yield b, losses, 2 * chosen * (n - chosen)
-
-    return _output_bounds(scores, min(ranks, n), quotients, n=n)
+    n, p = scores.n, scores.counts[0]
+    for b, losses in enumerate(scores.rows(most)):
+        a = np.arange(losses.size).astype(scores.whole)
+        chosen = np.minimum(np.maximum(p - a, n // 2), p + b)
+        yield b, losses, 2 * chosen * (n - chosen)
 
 
-def ranking_bounds_private_n(scores: RankedScores, ranks: int) -> OutputBounds:
-    """Return output bounds of the ranking loss when records are added or removed.
+def _added_or_removed(scores: RankedScores, most: int) -> Iterator[tuple[int, Whole, Whole]]:
+    """Yield the quotients of which L^l is the least when records are added or removed.
 
     With k records removed and l - k added, M(k) the least F(a, b) for a + b <= k, and D(k, l) twice the
     largest P' (n - 2k + l - P') for P' from P - k to P + l - k,
@@ -248,30 +251,15 @@ def ranking_bounds_private_n(scores: RankedScores, ranks: int) -> OutputBounds:
     D'(k + 1, l + 1) >= D(k, l), so L'^(l+1) <= L^l; and M(k) <= M'(k) and D(k, l + 1) >= D'(k, l), so
     L^(l+1) <= L'^l. That is Definition 3.4. The bounds are exact if one choice of records serves M and D.
     """
-
-    def quotients(scores: RankedScores, most: int) -> Iterator[tuple[int, Whole, Whole]]:
-        least = np.full(most + 1, scores.total, dtype=scores.whole)
-        for b, losses in enumerate(scores.rows(most)):
-            np.minimum(least[b:], losses, out=least[b:])
-        p = scores.counts[0]
-        for k, loss in enumerate(np.minimum.accumulate(least)):
-            added = np.arange(most + 1 - k).astype(scores.whole)
-            size = scores.n - k + added
-            chosen = np.minimum(np.maximum(p - k, size // 2), p + added)
-            yield k, np.full_like(added, loss), 2 * chosen * (size - chosen)
-
-    return _output_bounds(scores, ranks, quotients, n=None)
-
-
-def _output_bounds(scores: RankedScores, ranks: int, quotients: Quotients, *, n: int | None) -> OutputBounds:
-    """Return output bounds, L the least quotients, and 1 - U those of the negated scores."""
-    lower, upper, value = np.zeros(ranks), np.ones(ranks), 0.5
-    if scores.smaller:
-        most = min(ranks, scores.smaller - 1)
-        value = rounded_quotient(scores.total, scores.pairs)
-        lower[:most] = _least(quotients, scores, most)
-        upper[:most] = _least(quotients, scores.negated(), most, from_one=True)
-    return ranking_facts(n).bounds(value, lower, upper)
+    least = np.full(most + 1, scores.total, dtype=scores.whole)
+    for b, losses in enumerate(scores.rows(most)):
+        np.minimum(least[b:], losses, out=least[b:])
+    p = scores.counts[0]
+    for k, loss in enumerate(np.minimum.accumulate(least)):
+        added = np.arange(most + 1 - k).astype(scores.whole)
+        size = scores.n - k + added
+        chosen = np.minimum(np.maximum(p - k, size // 2), p + added)
+        yield k, np.full_like(added, loss), 2 * chosen * (size - chosen)
 
 
 def ranking_facts(n: int | None) -> BoundsFacts:

@@ -72,57 +72,46 @@ def _squared_width(bounds: tuple[float, float]) -> int:
     return (high - low) ** 2
 
 
-def variance_bounds(aggregate: VarianceAggregate) -> OutputBounds:
-    """Return the output bounds of the population variance when records are replaced.
+def variance_bounds(aggregate: VarianceAggregate, private_n: bool) -> OutputBounds:
+    """Return the output bounds of the population variance.
 
-    L^l = (n-l)/n times the least variance of n-l consecutive sorted values. With bounds [a, b],
-    U^l = min(Var + l (b-a)^2 (n-1)/n^2, (b-a)^2/4). L and U can move in opposite directions between
-    neighbours, so variance is not monotonic, whatever section 4.1 of the paper says.
+    When records are replaced L^l = (n-l)/n times the least variance of n-l consecutive sorted values. With
+    bounds [a, b], U^l = min(Var + l (b-a)^2 (n-1)/n^2, (b-a)^2/4). L and U can move in opposite directions
+    between neighbours, so variance is not monotonic, whatever section 4.1 of the paper says.
+
+    When records are added or removed L^l = min over a of SS_a / (n + l - 2a), where SS_a is the least sum of
+    squares about the mean of n - a consecutive sorted values, to which l - a copies of their mean are added.
+    With bounds [a, b], W = b - a and SS the sum of squares about the mean, U^l = min(W^2/4, max((SS + l W^2)
+    /(n + l), SS/(n - l))), and W^2/4 from l = n on.
 
     References
     ----------
     Lemmas 5.1 to 5.3 of the paper; the upper bound here is tighter.
     """
-    n = aggregate.n
-    ranks = min(aggregate.capacity, n)
-    spreads = least_spreads(aggregate, ranks)
-    facts = variance_facts(n, aggregate.bounds, ranks)
-    upper = np.full(ranks, MAX_FLOAT)
-    if aggregate.bounds is not None:
-        spread = n * aggregate.squares - aggregate.total**2
-        rise = _squared_width(aggregate.bounds) * (n - 1)
-        upper = rounded_quotients((spread + rank * rise for rank in range(1, ranks + 1)), n * n * _SQUARES)
-        upper = np.minimum(upper, facts.output_range[1])
-    scale = n * _SQUARES
-    lower = padded(rounded_quotients(spreads[1:], range((n - 1) * scale, 0, -scale)), ranks)
-    return facts.bounds(rounded_quotient(spreads[0], n * scale), lower, upper)
-
-
-def variance_bounds_private_n(aggregate: VarianceAggregate) -> OutputBounds:
-    """Return the output bounds of the population variance when records are added or removed.
-
-    L^l = min over a of SS_a / (n + l - 2a), where SS_a is the least sum of squares about the mean of n - a
-    consecutive sorted values, to which l - a copies of their mean are added. With bounds [a, b], W = b - a
-    and SS the sum of squares about the mean, U^l = min(W^2/4, max((SS + l W^2)/(n + l), SS/(n - l))), and
-    W^2/4 from l = n on.
-    """
-    n, ranks = aggregate.n, aggregate.capacity
-    facts = variance_facts(None, aggregate.bounds, ranks)
+    n, ranks = aggregate.n, aggregate.capacity if private_n else min(aggregate.capacity, aggregate.n)
+    facts = variance_facts(None if private_n else n, aggregate.bounds, ranks)
     limit = facts.output_range[1]
     value, lower, upper = 0.0, np.zeros(ranks), np.full(ranks, limit)
     if n > 0:
-        spreads = least_spreads(aggregate, min(ranks, n))
-        value = rounded_quotient(spreads[0], n * n * _SQUARES)
-        lower = _least_diluted(spreads, n, ranks)
+        spreads, scale = least_spreads(aggregate, min(ranks, n)), n * _SQUARES
+        value = rounded_quotient(spreads[0], n * scale)
+        if private_n:
+            lower = _least_diluted(spreads, n, ranks)
+        else:
+            lower = padded(rounded_quotients(spreads[1:], range((n - 1) * scale, 0, -scale)), ranks)
     if aggregate.bounds is not None:
         width = _squared_width(aggregate.bounds)
         spread = n * aggregate.squares - aggregate.total**2  # n SS
-        within = range(1, min(ranks + 1, n))
-        added = rounded_quotients(
-            (spread + n * rank * width for rank in within), (n * (n + rank) * _SQUARES for rank in within)
-        )
-        removed = rounded_quotients(repeat(spread), (n * (n - rank) * _SQUARES for rank in within))
-        upper[: len(within)] = np.minimum(np.maximum(added, removed), limit)
+        within = range(1, min(ranks + 1, n) if private_n else ranks + 1)
+        if private_n:
+            sizes = [n * (n + rank) * _SQUARES for rank in within]
+            added = rounded_quotients((spread + n * rank * width for rank in within), sizes)
+            removed = rounded_quotients(repeat(spread), (n * (n - rank) * _SQUARES for rank in within))
+            highest = np.maximum(added, removed)
+        else:
+            rise = width * (n - 1)
+            highest = rounded_quotients((spread + rank * rise for rank in within), n * n * _SQUARES)
+        upper[: len(within)] = np.minimum(highest, limit)
     return facts.bounds(value, lower, upper)
 
 
@@ -403,10 +392,4 @@ def variance_extremes(
         unit = Fraction(1, total.denominator * most.denominator)
         return ClippedSum(total.numerator * most.denominator, most.numerator * total.denominator, unit)
 
-    return Extremes(
-        limit,
-        are_distances=True,
-        at_ranks=at_ranks,
-        clipped=clipped,
-        private_n=aggregate.n if private_n else None,
-    )
+    return Extremes(at_ranks, clipped, aggregate.n if private_n else None)

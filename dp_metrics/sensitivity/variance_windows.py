@@ -4,7 +4,7 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 from fractions import Fraction
 from itertools import accumulate, pairwise
-from typing import NamedTuple, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,7 +24,12 @@ from dp_metrics.sensitivity.exact import (
 Places: TypeAlias = NDArray[np.intp]
 Moments: TypeAlias = tuple[int, int]
 """Exact sums of values and of their squares."""
-Middle: TypeAlias = Callable[[], "MiddleValues"]
+MiddleValues: TypeAlias = tuple[int, float, float, float, float]
+"""How many values on either side are outside the middle, its two ends, and the sums of those below and above.
+
+The sums are each off by less than 2^-40 n times the largest size.
+"""
+Middle: TypeAlias = Callable[[], MiddleValues]
 
 _SQUARES = 2 * UNIT_BITS  # squares are in units of 2^-2148
 _LARGEST_WIDTH = 2.0**1000
@@ -199,19 +204,6 @@ def _by_tails(aggregate: VarianceAggregate, width: float, middle: Middle | None)
     return best.found() if best is not None and _core_decides(aggregate, most, width, best) else None
 
 
-class MiddleValues(NamedTuple):
-    """All values but the `outside` smallest and as many of the largest.
-
-    The sums are those of the values outside; each is off by less than 2^-40 n times the largest size.
-    """
-
-    outside: int
-    low: float
-    high: float
-    sum_below: float
-    sum_above: float
-
-
 def middle_values(x: Floats, in_order: Floats, outside: int, ends: tuple[float, float]) -> MiddleValues:
     """Return the middle of all values, which are clipped, in any order, and in their places next to it."""
     inside = x.size - outside
@@ -222,7 +214,7 @@ def middle_values(x: Floats, in_order: Floats, outside: int, ends: tuple[float, 
             sum(float(np.clip(block, *within).sum()) for block in in_blocks(x)) - inside * end
             for within, end in (((ends[0], low), low), ((high, ends[1]), high))
         )
-    return MiddleValues(outside, low, high, sum_below, sum_above)
+    return outside, low, high, sum_below, sum_above
 
 
 def _core_only_rises(middle: MiddleValues, aggregate: VarianceAggregate, width: float) -> bool:

@@ -171,17 +171,15 @@ def test_what_is_made_has_the_guessed_value_every_time(name, n):
     row, fixed = row_of(name)
     hints = {key: value for key, value in hinted(name).items() if key not in public}
     for law in laws_of(name):
-        examples = [
-            examples_of(
-                row, {**fixed, **public}, Guess(guess, n, law=law, **hints), lambda _, data: exact(*data)
-            )
-            for _ in range(2)
+        made = Guess(guess, n, law=law, **hints)
+        several = [
+            examples_of(row, {**fixed, **public}, made, lambda _, data: exact(*data))[0] for _ in range(2)
         ]
         # a label more or less; and above 10,000 records the farthest errors are larger
         slack = 0.002 if n == 4000 else 0.06 if law == "heavy" else 0.005
-        assert exact(*examples[0].data) == pytest.approx(guess, rel=slack)
-        assert {len(array) for array in examples[0].data} == {n}
-        assert all(np.array_equal(one, other) for one, other in zip(*(x.data for x in examples), strict=True))
+        assert exact(*several[0]) == pytest.approx(guess, rel=slack)
+        assert {len(array) for array in several[0]} == {n}
+        assert all(np.array_equal(one, other) for one, other in zip(*several, strict=True))
 
 
 def test_the_result_says_what_is_assumed():

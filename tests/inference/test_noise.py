@@ -17,8 +17,8 @@ from sklearn import metrics as sk
 import dp_metrics as dp
 from dp_metrics.exceptions import NoisyReleaseWarning
 from dp_metrics.inputs.options import Relation
-from dp_metrics.mechanisms._laws import NOTHING, Limits
-from dp_metrics.mechanisms.geometric import SumsLaw, largest_noise
+from dp_metrics.mechanisms._laws import NOTHING, Limits, Staircase
+from dp_metrics.mechanisms.geometric import SumsLaw
 from dp_metrics.metrics import FUNCTIONS, METRICS
 from dp_metrics.metrics.labels.counts import ratio_cells
 from dp_metrics.metrics.regression import _score_limits, _Scores, r2_from_parts
@@ -194,7 +194,7 @@ def test_counts_have_limits_however_large_the_noise_or_far_below_0_the_count_is(
 def test_the_probability_of_a_miss_is_divided_among_counts_and_sides():
     rates = ((2, Fraction(1, 5)), (1, Fraction(1, 20)))
     lower, upper, _ = CountsNoise((5000, 6000, 7000), rates, False).limits(0.06)
-    away = [largest_noise(rate, 0.01) for rate in (0.2, 0.2, 0.05)]
+    away = [Staircase(rate).largest(0.01) for rate in (0.2, 0.2, 0.05)]
     assert lower.tolist() == [5000 - away[0], 6000 - away[1], 7000 - away[2]]
     assert upper.tolist() == [5000 + away[0], 6000 + away[1], 7000 + away[2]]
     used = np.array([True, False, False])
@@ -203,7 +203,7 @@ def test_the_probability_of_a_miss_is_divided_among_counts_and_sides():
 
 def test_the_probability_of_a_miss_is_divided_between_the_limits_of_sums():
     sums = Sums((70, 30), 1, lambda x, y: x - y, 1.0, 0.4, (True, False))
-    away = largest_noise(1 / 3, 0.01) + 0.5
+    away = Staircase(1 / 3).largest(0.01) + 0.5
     assert SumsLaw(sums, Fraction(1, 3)).limits([70, 30], 0.02)[:2] == (40 - 2 * away, 40 + 2 * away)
 
 

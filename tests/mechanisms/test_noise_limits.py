@@ -12,6 +12,7 @@ import pytest
 from helpers import (
     BOTH_RELATIONS,
     Prepared,
+    facts_of,
     loop_over,
     loss_bounds,
     loss_query,
@@ -22,9 +23,9 @@ from helpers import (
 
 from dp_metrics.inputs.options import MAX_FLOAT, Relation
 from dp_metrics.mechanisms import Adaptive, Geometric, Hazard
-from dp_metrics.mechanisms._laws import Limits, nearest_index
-from dp_metrics.mechanisms.geometric import SumsLaw, largest_noise
-from dp_metrics.mechanisms.hazard import _LeastFavourable, cells_above, records_above
+from dp_metrics.mechanisms._laws import Limits, Staircase, nearest_index
+from dp_metrics.mechanisms.geometric import SumsLaw
+from dp_metrics.mechanisms.hazard import _largest, cells_above, records_above
 from dp_metrics.metrics.classification import share_of_records
 from dp_metrics.quantities.base import Totals
 from dp_metrics.quantities.ranks import NoisyRanking, RankingOf
@@ -54,7 +55,7 @@ def limits(mechanism, released, public, epsilon, miss=0.05):
 
 def wrong(law, mechanism, bounds, epsilon, *, known=None) -> tuple[float, float]:
     """Return the exact probabilities that the lower limit is too high, and that the upper one is too low."""
-    public = bounds.facts if known is None else known
+    public = facts_of(bounds) if known is None else known
     return misses_of(law, bounds.value, lambda released: limits(mechanism, released, public, epsilon))
 
 
@@ -106,7 +107,7 @@ def reached(z, law):
 
 def test_the_largest_mean_of_which_something_holds_is_found_from_any_start():
     for start in (0.0, 0.01, 3.0):
-        low, high = _LeastFavourable(None, facts(10), 1).largest(lambda f: f <= 5000.0, start)
+        low, high = _largest(lambda f: f <= 5000.0, start, MAX_FLOAT)
         assert 5000 * (1 - 1e-10) < low <= 5000 <= high < 5000 * (1 + 1e-10)
 
 
@@ -149,7 +150,7 @@ def test_a_lower_limit_of_hazard_is_wrong_as_rarely_as_promised(name, cap):
     losses, epsilon = (LOSSES[name], 1.0) if cap is None else (np.minimum(LOSSES[name], cap), 0.3)
     mechanism, bounds = Hazard(), loss_bounds(losses, cap=cap, capacity=200)
     law = mechanism.output_distribution(bounds, epsilon)
-    for known in (simple(bounds.facts), bounds.facts):
+    for known in (simple(facts_of(bounds)), facts_of(bounds)):
         misses = wrong(law, mechanism, bounds, epsilon, known=known)
         two_sided = known.mean_ranks and cap is not None
         assert misses[0] <= (0.025 if two_sided else 0.05) * (1 + 1e-9)
@@ -161,7 +162,7 @@ def test_limits_hold_where_fewer_ranks_are_known_than_the_mechanism_asks_for():
     losses = np.r_[np.ones(10), np.zeros(190)]
     bounds = loss_bounds(losses, cap=1.0, capacity=4)
     asked = Hazard().count_ranks(0.5, n=200, monotonic=True, output_range=(0.0, 1.0))
-    assert bounds.facts.mean_ranks == 4 < asked
+    assert facts_of(bounds).mean_ranks == 4 < asked
     misses = wrong(Hazard().output_distribution(bounds, 0.5), Hazard(), bounds, 0.5)
     assert max(misses) <= 0.025 * (1 + 1e-9)
     assert misses[1] > 0.024
@@ -171,7 +172,7 @@ def test_a_lower_limit_is_wrong_exactly_as_often_for_zeros():
     """Then the outputs above have a hazard of 1, as long as the grid has ranks: the bound is attained."""
     bounds = loss_bounds(np.zeros(200), cap=None, capacity=200)
     for epsilon in (0.1, 1.0):
-        law, public = Hazard().output_distribution(bounds, epsilon), simple(bounds.facts)
+        law, public = Hazard().output_distribution(bounds, epsilon), simple(facts_of(bounds))
         j = cells_above(law, 0.05)
         misses = wrong(law, Hazard(), bounds, epsilon, known=public)
         # the limit is above 0 from output j + 1 on, of which 0 is number 0
@@ -206,7 +207,7 @@ def test_limits_hold_for_weights_and_groups():
 
 @loop_over(("rate", "miss"), product([1e-7, 0.01, 0.5, 3.0, 40.0], [0.4, 0.025, 1e-9]))
 def test_the_largest_noise_is_the_first_that_is_rare_enough(rate, miss):
-    j = largest_noise(rate, miss)
+    j = Staircase(rate).largest(miss)
 
     def tail(k):
         return math.exp(-rate * (k + 1)) / (1 + math.exp(-rate))
@@ -225,12 +226,12 @@ def test_the_largest_noise_among_some_with_sum_0_is_that_of_the_exact_law():
         for miss in (0.2, 0.025, 0.001):
             j = largest_zero_sum_noise(rate, size, miss)
             assert weight[grid[0] > j].sum() <= miss < weight[grid[0] > j - 1].sum()
-            assert j <= largest_noise(rate, miss)
+            assert j <= Staircase(rate).largest(miss)
     for rate, miss in product((Fraction(1, 3000), Fraction(1, 10), Fraction(5)), (0.2, 0.01, 1e-6)):
-        assert largest_zero_sum_noise(rate, 2, miss) == largest_noise(2 * rate, miss)
+        assert largest_zero_sum_noise(rate, 2, miss) == Staircase(2 * rate).largest(miss)
     # too wide to transform: the first of them needs just more than 2^20 numbers
     for width in (12_000, 10**7):
-        assert largest_zero_sum_noise(Fraction(1, width), 3, 0.01) == largest_noise(1 / width, 0.01)
+        assert largest_zero_sum_noise(Fraction(1, width), 3, 0.01) == Staircase(1 / width).largest(0.01)
 
 
 @loop_over("epsilon", [0.1, 1.0, 3.0])
@@ -308,7 +309,7 @@ def test_more_records_exceed_the_drawn_level_as_rarely_as_promised(name, miss):
     losses = MANY_ABOVE[name]
     for epsilon in (0.3, 3.0):
         draw = loss_query(losses, 8.0).prepare(Adaptive(), Fraction(epsilon))
-        (first, _), law = draw.noise.stages(None), draw.law().first
+        first, law = draw.noise.stages(None).first, draw.law().first
 
         def is_wrong(number, law=law, first=first):
             level = float(law.grid.points(np.array([number]))[0])
@@ -325,15 +326,13 @@ def test_more_records_exceed_the_drawn_level_as_rarely_as_promised(name, miss):
 
 def test_the_number_of_records_above_is_nearly_attained():
     """Of j records just above a level, and zeros: one less than j at most would be wrong too often."""
-    law = Hazard(resolution=0.4).output_distribution(BoundsFacts(
-        output_range=(0.0, 8.0), monotonic=True, n=None
-    ).widest(), 1)  # fmt: skip
+    public = BoundsFacts(output_range=(0.0, 8.0), monotonic=True, n=None)
+    law = Hazard(resolution=0.4).output_distribution(public.widest(), 1)
     most = records_above(law, 2, 100, 1.0, 0.05)
     assert records_above(law, 2, int(most) - 2, 1.0, 0.05) == math.inf  # of fewer ranks it is not known
     losses = np.r_[np.full(int(most), 1.0000001), np.zeros(500)]
-    bounds = (
-        loss_query(losses, 8.0).prepare(Adaptive(), Fraction(1)).stats.extremes(200, False).bounds(2, 100)
-    )
+    stats = loss_query(losses, 8.0).prepare(Adaptive(), Fraction(1)).stats
+    bounds = public.bounds(*stats.extremes(200, False).at_ranks(2, 100))
     number = int(law.grid.index_above(np.array([1.0]))[0]) - 1
     reached = float(Hazard(resolution=0.4).output_distribution(bounds, 1).index_cdf(np.array([number]))[0])
     assert 0.05 < reached < 0.05 * math.e  # a rank less: q^-4 = e times as likely
@@ -374,8 +373,8 @@ def test_noise_of_both_sums_within_its_limit_leaves_a_mean_with_a_cap_within_its
     mixture, exact = draw.law(losses.size), exact_mean(losses)
     for size in (0.05, 0.5, 2.0, 7.95):
         law, scale = mixture.given(size), mixture.scale(size)
-        away = largest_noise(law.rate, 0.475 * miss / 2)
-        first = draw.noise.stages(losses.size)[0]
+        away = Staircase(law.rate).largest(0.475 * miss / 2)
+        first = draw.noise.stages(losses.size).first
         above = records_above(mixture.first, first.rank, first.ranks, scale, 0.05 * miss)
         for signs in product((-1, 0, 1), repeat=2):
             sums = [value + sign * away for value, sign in zip(law.sums.values, signs, strict=True)]
@@ -405,7 +404,7 @@ def test_a_summary_that_keeps_few_losses_tells_no_number_of_those_above():
 def test_two_noisy_sums_tell_how_many_records_there_are_at_least():
     sums = sums_of(np.linspace(0, 1, 301))
     law = SumsLaw(sums, Fraction(1, 10**6))
-    away = largest_noise(law.rate, 0.02 / 2)
+    away = Staircase(law.rate).largest(0.02 / 2)
     fewest = law.fewest([value + away for value in sums.values], 0.02)
     assert 301 - 1e-3 < fewest < 301  # the room for the rounding is 2^-20 of a record
     assert law.fewest([0, 0], 0.02) == 1.0
@@ -458,7 +457,7 @@ def test_noise_of_two_sums_within_its_limit_leaves_the_mean_within_its_limits(lo
     sums = sums_of(losses)
     law = SumsLaw(sums, Fraction(1, 2))
     mean = losses.mean() if losses.size else 0.0
-    away = largest_noise(law.rate, 0.025 / 2)
+    away = Staircase(law.rate).largest(0.025 / 2)
     for noise in np.ndindex(5, 5):
         noisy = [value + (step - 2) * away // 2 for value, step in zip(sums.values, noise, strict=True)]
         lower, upper, _ = law.limits(noisy, 0.025)
@@ -554,7 +553,7 @@ def test_limits_of_an_area_are_wrong_as_rarely_as_promised_given_the_drawn_sizes
     positive, miss = positive.astype(bool), 0.1
     draw = ranking_query(positive, scores).prepare(Hazard(), Fraction(epsilon), relation=relation)
     rule, smaller = draw.noise, min(np.count_nonzero(positive), np.count_nonzero(~positive))
-    for size in (smaller // 2, smaller + largest_noise(rule.rate, 0.2 * miss)):
+    for size in (smaller // 2, smaller + Staircase(rule.rate).largest(0.2 * miss)):
         sizes = (size, size) if relation.private_n else (min(size, positive.size - size),)
         drawn = drawn_of(sizes, relation)
         assert rule.least(sizes, 0.2 * miss) <= smaller
@@ -601,4 +600,4 @@ def test_both_limits_of_a_variance_with_bounds_are_wrong_as_rarely_as_promised(n
     assert max(found) <= 0.025 * (1 + 1e-9)
     if name == "uniform":
         released = float(law.quantile(np.array([0.5]))[0])
-        assert limits(Hazard(), released, bounds.facts, epsilon).upper < (0.4 if epsilon > 1 else 0.5)
+        assert limits(Hazard(), released, facts_of(bounds), epsilon).upper < (0.4 if epsilon > 1 else 0.5)

@@ -148,7 +148,7 @@ def test_the_definition_of_the_bounds_of_auc_gives_the_numbers_of_the_program(n)
     kinds = itertools.product([True, False], [0.0, 1.0])
     for records in itertools.combinations_with_replacement(kinds, n):
         is_positive, scores = (np.array(column) for column in zip(*records, strict=True))
-        computed = ranking_bounds(RankedScores.of(scores, is_positive), n)
+        computed = ranking_bounds(RankedScores.of(scores, is_positive), n, private_n=False)
         negated = [(p, -s) for p, s in records]
         assert computed.value == nearest(lowest_loss(records, 0)) == nearest(1 - lowest_loss(negated, 0))
         for rank in range(1, n + 1):

@@ -36,7 +36,7 @@ from dp_metrics.quantities.mean import ShareOf
 from dp_metrics.release import release as _release
 from dp_metrics.sensitivity.exact import VarianceAggregate
 from dp_metrics.sensitivity.output_bounds import FINENESS, ratio_sums
-from dp_metrics.sensitivity.variance_bounds import variance_bounds_private_n
+from dp_metrics.sensitivity.variance_bounds import variance_bounds
 
 RELATION = {"neighboring": "add_or_remove_one"}
 CAPACITY = 6
@@ -47,9 +47,8 @@ def loss_bounds(x, cap=None, capacity=CAPACITY):
 
 
 def var_bounds(x, bounds=None, capacity=CAPACITY):
-    return variance_bounds_private_n(
-        VarianceAggregate.from_data(np.array(x, dtype=float), capacity=capacity, bounds=bounds)
-    )
+    known = VarianceAggregate.from_data(np.array(x, dtype=float), capacity=capacity, bounds=bounds)
+    return variance_bounds(known, private_n=True)
 
 
 def mean(values):

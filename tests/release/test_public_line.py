@@ -31,7 +31,6 @@ from dp_metrics.quantities.mean import MeanStats
 from dp_metrics.quantities.ranks import (
     CalibrationStats,
     CappedSumsLaw,
-    CappedSumsStats,
     OrderStats,
     RankingStats,
 )
@@ -45,7 +44,7 @@ from dp_metrics.sensitivity.output_bounds import Extremes, OutputBounds
 
 ROOT = Path(__file__).parents[2]
 PRIVATE = (
-    Records, NamedColumns, Source, PreparedQuery, MeanStats, VarianceStats, OrderStats, CappedSumsStats,
+    Records, NamedColumns, Source, PreparedQuery, MeanStats, VarianceStats, OrderStats,
     CountStats, RankingStats, CalibrationStats, OutputBounds, Extremes, HazardLaw, LaplaceLaw, GeometricLaw,
     ApproximateLaw, TableLaw, CappedSumsLaw, VarianceAggregate,
 )  # fmt: skip

@@ -13,7 +13,7 @@ from scipy.special import betaincinv
 from scipy.stats import binom
 
 import dp_metrics as dp
-from dp_metrics.mechanisms.geometric import largest_noise
+from dp_metrics.mechanisms._laws import Staircase
 from dp_metrics.release import count_limits as module
 from dp_metrics.release.count_limits import (
     NoisyRatio,
@@ -96,7 +96,7 @@ def test_limits_are_those_of_the_reference():
     assert in_two[0] < lower < upper < in_two[1]  # which knows how many there are
     of_all = noisy(872, 128, rest=0, n=1000)
     assert ratio_limits(of_all, EACH, EACH) == (lower, upper)
-    away = largest_noise(1.0, EACH)
+    away = Staircase(1.0).largest(EACH)
     assert noise_limits(of_all, EACH, EACH) == ((872 - away) / 1000, (872 + away) / 1000)
     beyond = noise_limits(noisy(1001, -1, rest=0, n=1000), EACH, EACH)
     assert beyond == ((1001 - away) / 1000, 1.0)
@@ -240,7 +240,7 @@ def test_the_table_has_the_variance_of_the_noise(rate, cells):
 
 @loop_over("rate", [0.01, 0.5, 4.0])
 def test_the_box_holds_the_counts_as_rarely_left_as_promised(rate):
-    j, miss = largest_noise(rate, EACH / 10), 0.8 * EACH
+    j, miss = Staircase(rate).largest(EACH / 10), 0.8 * EACH
     for a, b in ((3000, 200), (800, 5000)):
         assert module._box_limit(noisy(a, b, Fraction(rate)), EACH) <= betaincinv(a - j, b + j + 1, miss)
 

@@ -27,15 +27,19 @@ def bounds_of(stats):
     return stats.bounds(10**6, False)
 
 
+def of_values(known):
+    return variance_bounds(known, private_n=False)
+
+
 # how to make one from data, what is read of these, and what its bounds are
 KINDS = {
     "loss": (mean_of(), abs, bounds_of),
     "capped loss": (mean_of(3.0), lambda x: np.minimum(abs(x), 3.0), bounds_of),
-    "variance": (lambda x, c: VarianceAggregate.from_data(x, capacity=c), np.array, variance_bounds),
+    "variance": (lambda x, c: VarianceAggregate.from_data(x, capacity=c), np.array, of_values),
     "bounded variance": (
         lambda x, c: VarianceAggregate.from_data(np.clip(x, -0.3, 3.3), capacity=c, bounds=(-0.3, 3.3)),
         lambda x: np.clip(x, -0.3, 3.3),
-        variance_bounds,
+        of_values,
     ),
 }
 

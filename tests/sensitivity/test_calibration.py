@@ -11,7 +11,6 @@ from dp_metrics.quantities.ranks import CalibrationStats
 from dp_metrics.sensitivity.exact import BLOCK, UNIT_BITS
 from dp_metrics.sensitivity.score_bounds import (
     calibration_bounds,
-    calibration_bounds_private_n,
     calibration_excess,
 )
 
@@ -23,7 +22,7 @@ def total(records, edges=HALF):
     y, scores = np.array(records, dtype=float).reshape(-1, 2).T
     excess, n = calibration_excess([(y == 1, scores)], edges)
     assert n == len(records)
-    return CalibrationStats(Totals.of(n), excess).total
+    return CalibrationStats(Totals.of(n), np.array(excess, dtype=object)).total
 
 
 def by_definition(records, edges=HALF):
@@ -51,7 +50,8 @@ def test_the_sum_is_exact_whatever_the_blocks():
     for cuts in ([1, BLOCK], [100, BLOCK], [5, 6, BLOCK + 1]):
         blocks = zip(np.split(y == 1, cuts), np.split(scores, cuts), strict=True)
         excess, n = calibration_excess(blocks, edges)
-        assert (CalibrationStats(Totals.of(n), excess).total, n) == (exact * 2**UNIT_BITS, scores.size)
+        stats = CalibrationStats(Totals.of(n), np.array(excess, dtype=object))
+        assert (stats.total, n) == (exact * 2**UNIT_BITS, scores.size)
 
 
 def test_a_record_moves_the_sum_by_at_most_2_and_by_1_if_it_comes_or_goes_and_both_are_attained():
@@ -66,14 +66,14 @@ def test_a_record_moves_the_sum_by_at_most_2_and_by_1_if_it_comes_or_goes_and_bo
 
 def test_output_bounds_in_exact_arithmetic():
     third, n = 3 << UNIT_BITS, 10  # T = 3
-    bounds = calibration_bounds(third, n, 50)
+    bounds = calibration_bounds(third, n, 50, False)
     assert (bounds.value, bounds.ranks, bounds.sensitivity) == (0.3, n, 0.2)
     assert bounds.lower.tolist() == [0.1] + [0.0] * 9
     assert bounds.upper.tolist() == [0.5, 0.7, 0.9] + [1.0] * 7
-    private = calibration_bounds_private_n(third, n, 12)
+    private = calibration_bounds(third, n, 12, True)
     assert not private.monotonic  # a record that comes may lower the error, or raise it
     assert private.lower.tolist() == [2 / 11, 1 / 12] + [0.0] * 10
     assert private.upper.tolist() == [4 / 9, 5 / 8, 6 / 7] + [1.0] * 9
     assert (private.n, private.sensitivity) == (None, None)
-    none = calibration_bounds_private_n(0, 0, 3)
+    none = calibration_bounds(0, 0, 3, True)
     assert (none.value, *none.lower, *none.upper) == (0, 0, 0, 0, 1, 1, 1)

@@ -3,14 +3,18 @@
 import itertools
 import math
 from fractions import Fraction
+from functools import partial
 
 import numpy as np
 import pytest
 from helpers import assert_same, check_neighbours, loop_over
 
-from dp_metrics.sensitivity.score_bounds import RankedScores, ranking_bounds, ranking_bounds_private_n
+from dp_metrics.sensitivity.score_bounds import RankedScores, ranking_bounds
 
-BOUNDS = {"replace_one": ranking_bounds, "add_or_remove_one": ranking_bounds_private_n}
+BOUNDS = {
+    "replace_one": partial(ranking_bounds, private_n=False),
+    "add_or_remove_one": partial(ranking_bounds, private_n=True),
+}
 each_relation = pytest.mark.parametrize("relation", BOUNDS)
 
 

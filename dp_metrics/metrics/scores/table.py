@@ -12,8 +12,7 @@ from numpy.typing import NDArray
 
 from dp_metrics.inputs.arrays import Records, Shape
 from dp_metrics.inputs.options import Floats, as_whole, check_edges
-from dp_metrics.mechanisms._laws import Limits
-from dp_metrics.mechanisms.geometric import expected_noise
+from dp_metrics.mechanisms._laws import Limits, Staircase
 from dp_metrics.metrics.scores import bands, curve_formulas as formulas
 from dp_metrics.metrics.scores.bands import (
     ANY_ORDER,
@@ -375,7 +374,7 @@ class ScoreTable:
             2, columns
         )
         rate = released.epsilon / (1 if released.neighboring.private_n else 2)  # of a `TableOf`
-        noise = expected_noise(rate / released.most_records)
+        noise = Staircase(rate / released.most_records).expected
         return ScoreCounts(self.bins.merged(columns), negative, positive, noisy.reshape(2, columns), noise)
 
 
