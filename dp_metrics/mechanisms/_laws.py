@@ -293,12 +293,9 @@ class Runs:
     ----------
     edges : ndarray of shape (2 * ranks + 3,)
         Not decreasing, from the grid's first number to its last.
-    levels : ndarray of shape (2 * ranks + 2,)
-        s - 1/2 on each run: -(ranks+1), ..., -1 below the metric, 0, ..., ranks from it on.
     """
 
     edges: Integers
-    levels: Integers
 
     @classmethod
     def from_bounds(cls, grid: Grid, output_bounds: OutputBounds) -> Runs:
@@ -314,7 +311,12 @@ class Runs:
         different = int(np.searchsorted(values, values[-1])) + 1
         np.minimum(grid.index_at_least(values[:different]), grid.last, out=edges[1 : different + 1])
         edges[different + 1 : -1] = edges[different]
-        return cls(edges, np.arange(-(ranks + 1), ranks + 1))
+        return cls(edges)
+
+    @cached_property
+    def levels(self) -> Integers:
+        """Return s - 1/2 on each run: -(ranks+1), ..., -1 below the metric, 0, ..., ranks from it on."""
+        return np.arange(self.edges.size - 1) - self.edges.size // 2
 
     @cached_property
     def counts(self) -> Integers:
