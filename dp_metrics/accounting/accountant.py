@@ -8,8 +8,14 @@ from fractions import Fraction
 from typing import Any
 
 from dp_metrics._html import card
-from dp_metrics.accounting.ledgers import FileLedger, Ledger, MemoryLedger, name_used
-from dp_metrics.accounting.results import StoredResult, StoredResults
+from dp_metrics.accounting.ledgers import (
+    FileLedger,
+    Ledger,
+    MemoryLedger,
+    StoredResult,
+    StoredResults,
+    name_used,
+)
 from dp_metrics.accounting.spends import Claim, Spend
 from dp_metrics.exceptions import budget_error, warn_caller
 from dp_metrics.inputs.options import Relation, check_flag, did_you_mean, exact_epsilon, rounded_down

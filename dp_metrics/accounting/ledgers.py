@@ -1,4 +1,4 @@
-"""Where the spends of a budget are kept: in a SQLite database, in this process or in a file that many share.
+"""Where the spends of a budget are kept, with what they bought: in SQLite, in this process or in a shared file.
 
 A name is used once in a session: it buys, or is served what an earlier session stored. Otherwise two folds,
 or two rounds of a loop, would have one number. A session is no matter of a clock or of the number of a
@@ -20,27 +20,91 @@ from contextlib import AbstractContextManager, closing, contextmanager
 from dataclasses import dataclass, field, fields
 from datetime import UTC, datetime
 from fractions import Fraction
+from importlib import import_module
 from itertools import count
-from typing import Any, NamedTuple, NoReturn
+from typing import Any, NoReturn
 from urllib.parse import urlsplit
 
-from dp_metrics.accounting.results import StoredResult
+from dp_metrics._packages import import_extra
 from dp_metrics.accounting.spends import Check, Claim, Spend
 
+# Layers above know how each kind of release is made again; this one is loaded when somebody asks.
+_READER = "dp_metrics.release.stored_answers"
 
-class BudgetState(NamedTuple):
-    """What was last seen of the budget.
+
+@dataclass(frozen=True)
+class StoredResult(Spend):
+    """A spend of a budget, with what it has bought.
 
     Parameters
     ----------
-    spent : Fraction
-        The sum of the spends.
-    entry : tuple
-        What the ledger records of the last of them, from its number on; the number 0 if there was none.
+    time, spend_name, epsilon, mechanism, neighboring
+        As in the history.
+    is_named : bool
+        Whether the name was given to the release, so that ``budget[spend_name]`` returns it.
+    value : float, str or None
+        The released number, or a short form of what is no number. None: nothing was stored. The spend counts
+        all the same.
+    may_be_named : bool
+        Whether the name may have been given: nobody tells where `spend` was called by hand, or by a version
+        that did not store this.
+    question, answer : str or None
+        JSON: what was asked for, and all of the release.
+    stored : datetime or None
+        When the answer was stored, in UTC; None: it never was.
+    is_earlier : bool
+        Whether the spend is of an earlier session than the one of this process: its answer may be served.
     """
 
-    spent: Fraction = Fraction(0)
-    entry: tuple[Any, ...] = (0,)
+    is_named: bool
+    value: float | str | None
+    may_be_named: bool = field(repr=False)
+    question: str | None = field(repr=False)
+    answer: str | None = field(repr=False)
+    stored: datetime | None = field(repr=False)
+    is_earlier: bool = field(repr=False)
+
+    @property
+    def result(self) -> Any:
+        """All of the release, of the type that it had; raises ValueError if it was not stored."""
+        if self.answer is None:
+            raise ValueError(self.no_value)
+        return import_module(_READER).restored(self.question, self.answer)
+
+    @property
+    def no_value(self) -> str:
+        """Why there is no release."""
+        name, when = self.spend_name, f"{self.time:%Y-%m-%d %H:%M} UTC"
+        if self.stored is not None:
+            return f"Of the release named {name!r} of {when} only a short form is stored: see results()."
+        return (
+            f"The spend named {name!r} of {when} has no stored value: the budget has no path, or it was "
+            "recorded by hand or by an earlier version, or its process ended, or the file was full, before "
+            "the value was stored. What it cost is not given back. For a new release choose another "
+            "spend_name."
+        )
+
+
+class StoredResults(tuple[StoredResult, ...]):
+    """All that a budget has bought, oldest first: a tuple, with ``to_frame()``."""
+
+    __slots__ = ()
+
+    def to_frame(self) -> Any:
+        """Return a data frame with a row for each spend; this imports pandas.
+
+        Returns
+        -------
+        pandas.DataFrame
+            The columns "spend_name", "time", "epsilon", "value", "mechanism" and "neighboring".
+        """
+        pandas = import_extra("pandas", "report")
+        columns = ["spend_name", "time", "epsilon", "value", "mechanism", "neighboring"]
+        rows = [[getattr(one, name) for name in columns] for one in self]
+        return pandas.DataFrame(rows, columns=columns)
+
+
+_NO_ENTRY = (0,)
 
 
 @dataclass
@@ -53,19 +117,23 @@ class Session:
         The number of the last spend when it began.
     served : set of str
         The names of stored answers that were served since.
-    seen : BudgetState, default=nothing
-        What was seen since.
+    spent : Fraction, default=0
+        The sum of the spends that was last seen.
+    entry : tuple
+        What the ledger records of the last of them, from its number on; the number 0 if there was none.
     """
 
     start: int
     served: set[str] = field(default_factory=set)
-    seen: BudgetState = field(default_factory=BudgetState)
+    spent: Fraction = Fraction(0)
+    entry: tuple[Any, ...] = _NO_ENTRY
 
     def join(self, other: "Session") -> None:
         """Take over what a copy knows: together they are one session, from the first beginning on."""
         self.start = min(self.start, other.start)
         self.served |= other.served
-        self.seen = max(other.seen, self.seen, key=lambda seen: (seen.entry[0], seen.spent))
+        latest = max(other, self, key=lambda session: (session.entry[0], session.spent))
+        self.spent, self.entry = latest.spent, latest.entry
 
 
 # Those of this process, by the identity of the file: its path may be spelled in several ways.
@@ -177,10 +245,10 @@ class Ledger:
             spent += epsilon
             self._known = _spelled(spent), spent
             db.execute("UPDATE budget SET spent = ?", (self._known[0],))
-            seen = BudgetState(spent, self._entry(db))
+            last = self._entry(db)
             db.execute("COMMIT")
             assert self._session is not None
-            self._session.seen = seen
+            self._session.spent, self._session.entry = spent, last
         if claim is not None:
             claim.number = number
 
@@ -267,17 +335,17 @@ class Ledger:
             self._fail(ValueError, _DAMAGED)
         session = self._session or _SESSIONS.get(identity)
         if session is not None:
-            before, last = session.seen, self._entry(db)
-            is_there = before.entry == last or before.entry == self._entry(db, before.entry[0])
-            if spent < before.spent or not is_there:
+            last = self._entry(db)
+            is_there = session.entry == last or session.entry == self._entry(db, session.entry[0])
+            if spent < session.spent or not is_there:
                 self._fail(ValueError, _ROLLED_BACK)
-            session.seen = BudgetState(spent, last)
+            session.spent, session.entry = spent, last
         return identity, spent
 
     def _entry(self, db: sqlite3.Connection, number: int = (1 << 63) - 1) -> tuple[Any, ...]:
         """Return what is recorded of the last spend up to a number."""
         last = f"SELECT id, {_COLUMNS} FROM history WHERE id <= ? ORDER BY id DESC LIMIT 1"
-        return db.execute(last, (number,)).fetchone() or BudgetState().entry
+        return db.execute(last, (number,)).fetchone() or _NO_ENTRY
 
     @contextmanager
     def _parsing(self) -> Iterator[None]:
@@ -362,8 +430,8 @@ class FileLedger(Ledger):
     def __getstate__(self) -> dict[str, Any]:
         # a Fraction would be pickled as a decimal, and Python refuses to convert long ones
         assert self._session is not None
-        spent, entry = self._session.seen
-        session = (self._session.start, set(self._session.served), _spelled(spent), entry)
+        one = self._session
+        session = (one.start, set(one.served), _spelled(one.spent), one.entry)
         return {
             "total": _spelled(self.total),
             "path": self.path,
@@ -374,7 +442,7 @@ class FileLedger(Ledger):
     def __setstate__(self, state: dict[str, Any]) -> None:
         start, served, spent, entry = state["_session"]
         with _LOCK:
-            session = joined(state["_identity"], Session(start, served, BudgetState(_number(spent), entry)))
+            session = joined(state["_identity"], Session(start, served, _number(spent), entry))
         self.__dict__.update(state, total=_number(state["total"]), _session=session)
 
     def _create_or_continue(self) -> None:
