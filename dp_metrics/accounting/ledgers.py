@@ -1,4 +1,4 @@
-"""Where the spends of a budget are kept, with what they bought: in SQLite, in this process or in a shared file.
+"""Where the spends of a budget are kept, with what they bought: in SQLite, in this process or in a file.
 
 A name is used once in a session: it buys, or is served what an earlier session stored. Otherwise two folds,
 or two rounds of a loop, would have one number. A session is no matter of a clock or of the number of a
