@@ -422,11 +422,6 @@ def as_vector(data: ArrayLike, name: str, *, relation: Relation = Relation.REPLA
     return array
 
 
-def check_vector(data: ArrayLike, name: str) -> Floats:
-    """Return one number per record as a finite float64 array of shape (n_samples,)."""
-    return float_block(as_vector(data, name), name)
-
-
 def loss_block(losses: NDArray[Any]) -> Floats:
     """Return per-record losses, which must be finite and non-negative, as float64."""
     values = float_block(losses, "losses")
@@ -845,7 +840,7 @@ def check_multioutput(multioutput: Any, n_outputs: int) -> Literal["raw_values"]
         return "raw_values" if multioutput == "raw_values" else None
     if multioutput is None:
         return None
-    weights = check_vector(multioutput, "multioutput")
+    weights = float_block(as_vector(multioutput, "multioutput"), "multioutput")
     if n_outputs == 1:
         raise ValueError("Custom weights are useful only in multi-output cases.")
     if weights.size != n_outputs:
