@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import partial
 from operator import attrgetter
-from typing import Any, ParamSpec, Self, Unpack
+from typing import Any, ParamSpec, Unpack
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -579,13 +579,6 @@ class RankSearch(OrderOf):
 
     noise_note = "expect a lower limit near 0, or an upper limit near max_loss or the largest float."
 
-    @classmethod
-    def of(cls, rank: int, q: Fraction, mechanism: OrderSearch, limit: float) -> Self:
-        """Return the search for the rank, counted from 1, that gives a limit of the quantile q."""
-        beyond = max(1 - q if mechanism.downward else q, _LEAST_SHARE)
-        needed = _NEEDED_FROM_LARGEST_FLOAT if mechanism.downward and limit == MAX_FLOAT else _NEEDED
-        return cls(loss_block, partial(_fixed, rank=rank), limit, mechanism, math.ceil(needed / beyond))
-
 
 def _fixed(n: int, *, rank: int) -> int:
     """Return a rank that was chosen for the public number of records already."""
@@ -622,12 +615,15 @@ def _possible(n: int, q: Fraction, epsilon: Fraction, miss: float, limit: float)
     records = n * float(eps2)
     resolution = _COARSEST if records * _COARSEST <= 2 else max(2 / records, _FINEST)
     found = []
-    for share, downward in ((float(q), False), (1 - float(q), True)):
+    for beyond, downward in ((q, False), (1 - q, True)):
         mechanism = OrderSearch(resolution, downward)
         ranks = mechanism.count_ranks(epsilon, n=n, monotonic=True, output_range=(0.0, limit))
-        rank = _largest_rank(n, share, largest_ratio(eps2), ranks, miss)
+        rank = _largest_rank(n, float(beyond), largest_ratio(eps2), ranks, miss)
         if rank:
-            found.append(RankSearch.of(n + 1 - rank if downward else rank, q, mechanism, limit))
+            needed = _NEEDED_FROM_LARGEST_FLOAT if downward and limit == MAX_FLOAT else _NEEDED
+            useful = math.ceil(needed / max(beyond, _LEAST_SHARE))
+            fixed = partial(_fixed, rank=n + 1 - rank if downward else rank)
+            found.append(RankSearch(loss_block, fixed, limit, mechanism, useful))
     return tuple(found)
 
 
