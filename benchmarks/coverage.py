@@ -37,7 +37,7 @@ from tqdm import tqdm
 
 import dp_metrics as dp
 from dp_metrics._random import made_up
-from dp_metrics.metrics.scores.net_benefit import benefit_limits, benefit_noise_limits
+from dp_metrics.metrics.scores.bands import benefit_limits, benefit_noise_limits
 from dp_metrics.quantities.tables import CountsNoise
 from dp_metrics.release.count_limits import NoisyRatio, person_limits
 

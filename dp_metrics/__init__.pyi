@@ -65,10 +65,12 @@ from .metrics.statistics import (
 )
 from .metrics.summary import Summary as Summary
 from .model_selection.best import private_best as private_best
-from .model_selection.release_count import count_releases as count_releases
 from .model_selection.scorers import (
     make_private_scorer as make_private_scorer,
 )
-from .model_selection.search import PrivateRandomizedSearch as PrivateRandomizedSearch
+from .model_selection.search import (
+    PrivateRandomizedSearch as PrivateRandomizedSearch,
+    count_releases as count_releases,
+)
 from .page.page import PrivateEvaluation as PrivateEvaluation, private_evaluate as private_evaluate
 from .release.result import with_result as with_result

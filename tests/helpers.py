@@ -35,8 +35,7 @@ from dp_metrics.inputs.options import Floats, Relation, exact_epsilon
 from dp_metrics.metrics.labels.counts import Confusion
 from dp_metrics.quantities.base import OneStage, Output, Totals, noise_of
 from dp_metrics.quantities.mean import MeanOf, ShareOf
-from dp_metrics.quantities.order import OrderOf
-from dp_metrics.quantities.ranks import CalibrationOf, RankingOf
+from dp_metrics.quantities.ranks import CalibrationOf, OrderOf, RankingOf
 from dp_metrics.quantities.tables import CountStats, IntegersOf, NestedOf, TableOf
 from dp_metrics.quantities.variance import VarianceOf
 from dp_metrics.release.query import Query, Source, Terms

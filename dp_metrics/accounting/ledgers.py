@@ -1,4 +1,4 @@
-"""Where the spends of a budget are kept, with what they bought: in SQLite, in this process or in a file.
+"""What the spends of a budget buy, and where both are kept: in SQLite, of one process or a file of many.
 
 A name is used once in a session: it buys, or is served what an earlier session stored. Otherwise two folds,
 or two rounds of a loop, would have one number. A session is no matter of a clock or of the number of a
@@ -7,6 +7,8 @@ process: it begins after the last spend that the ledger then had, and goes with 
 A ledger records a spend in one step with a check of its caller: nobody else can spend in between. What is
 checked is the caller's business.
 """
+
+from __future__ import annotations
 
 import json
 import os
@@ -29,7 +31,7 @@ from dp_metrics._packages import import_extra
 from dp_metrics.accounting.spends import Check, Claim, Spend
 
 # Layers above know how each kind of release is made again; this one is loaded when somebody asks.
-_READER = "dp_metrics.release.stored_answers"
+_READER = "dp_metrics.release.stored"
 
 
 @dataclass(frozen=True)
@@ -128,7 +130,7 @@ class Session:
     spent: Fraction = Fraction(0)
     entry: tuple[Any, ...] = _NO_ENTRY
 
-    def join(self, other: "Session") -> None:
+    def join(self, other: Session) -> None:
         """Take over what a copy knows: together they are one session, from the first beginning on."""
         self.start = min(self.start, other.start)
         self.served |= other.served

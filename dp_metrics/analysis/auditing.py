@@ -35,8 +35,7 @@ from dp_metrics.mechanisms.geometric import SpreadLaw, SumsLaw
 from dp_metrics.mechanisms.hazard import PEAK, TAIL, HazardLaw
 from dp_metrics.metrics import FUNCTIONS, METRICS, metric_named
 from dp_metrics.quantities.base import get_mechanism
-from dp_metrics.quantities.order import CappedSumsLaw
-from dp_metrics.quantities.ranks import RankingLaw
+from dp_metrics.quantities.ranks import CappedSumsLaw, RankingLaw
 from dp_metrics.quantities.tables import TableLaw
 from dp_metrics.release.release import PreparedQuery, prepared_releases
 from dp_metrics.sensitivity.exact import rounded_quotient

@@ -33,12 +33,11 @@ from dp_metrics.inputs.arrays import Shape
 from dp_metrics.inputs.options import check_confidence
 from dp_metrics.metrics import Metric, row_of
 from dp_metrics.metrics.summary import Summary
-from dp_metrics.page.folder import check_folder
-from dp_metrics.page.page import PrivateEvaluation, private_evaluate
+from dp_metrics.page.page import PrivateEvaluation, check_folder, private_evaluate
 from dp_metrics.page.requirements import RequirementError, spelled
 from dp_metrics.release.query import Terms
 from dp_metrics.release.result import Result, with_result
-from dp_metrics.release.stored_questions import PER_RECORD, WEIGHTS
+from dp_metrics.release.stored import PER_RECORD, WEIGHTS
 
 _NO_RECORD, _NOTHING = "Found array with 0 sample", 5e-324
 _WHETHER_SPENT = "`dp-metrics budget` shows whether epsilon was spent"

@@ -16,7 +16,7 @@ from dp_metrics.cli import CommandError, mistakes
 from dp_metrics.cli.show import add_json, say, table
 from dp_metrics.cli.words import SEVERAL, add_option, add_options, epsilon, given, metrics_typed
 from dp_metrics.metrics import METRICS, row_of
-from dp_metrics.release.stored_questions import WEIGHTS
+from dp_metrics.release.stored import WEIGHTS
 
 _GOALS = ("error", "width")
 _EPSILONS = (1.0, 0.1, 0.3, 3.0, 10.0)

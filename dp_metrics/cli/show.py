@@ -23,7 +23,7 @@ from dp_metrics.inputs.options import Relation
 from dp_metrics.page.page import PrivateEvaluation
 from dp_metrics.release.released import Interval, biases_in_words
 from dp_metrics.release.result import Result, counts_persons
-from dp_metrics.release.stored_questions import as_plain
+from dp_metrics.release.stored import as_plain
 
 _WIDEST, _DIGITS = 60, 6
 _ONE: dict[str, Any] = {"nargs": None, "default": None}
@@ -315,9 +315,10 @@ def _lines(released: Any, name: str, cost: str, limits: Limits, models: Mapping[
             yield f"left out: {left.about}. {left.why}"
     elif isinstance(released, PrivateMetricFrame):
         yield f"{name} by group {cost}"
+        counted = "persons" if released.counts_persons else "records"
         by_group = [
             (", ".join(map(str, group)) if isinstance(group, tuple) else str(group), _text(value), found,
-             "" if size is None else f"about {size:,.0f} records")
+             "" if size is None else f"about {size:,.0f} {counted}")
             for group, value, found, size in _rows(released, limits)
             if value is not None
         ]  # fmt: skip

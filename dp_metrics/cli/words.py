@@ -16,7 +16,7 @@ from typing import Any
 
 from dp_metrics.cli import CommandError, mistakes
 from dp_metrics.metrics import Metric, row_of
-from dp_metrics.release.stored_questions import RECORDS, WEIGHTS
+from dp_metrics.release.stored import RECORDS, WEIGHTS
 
 BOOLEANS = {
     spelled: word == "true" for word in ("true", "false") for spelled in (word, word.title(), word.upper())

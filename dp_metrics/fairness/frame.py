@@ -34,14 +34,13 @@ from dp_metrics.inputs.arrays import columns_of
 from dp_metrics.inputs.options import Relation, as_whole, check_choice, check_confidence, own_error_state
 from dp_metrics.metrics._pictures import draw_groups
 from dp_metrics.metrics.labels.released_confusion import ReleasedConfusion
-from dp_metrics.metrics.numbers import Number, SharedLimits, table_of
 from dp_metrics.metrics.scores.released_scores import OVER_EXPECTED, ReleasedScores, over_expected_numbers
 from dp_metrics.metrics.scores.table import ScoreTable
 from dp_metrics.release.query import Terms
 from dp_metrics.release.release import Release
-from dp_metrics.release.released import Interval, PopulationQuestion
-from dp_metrics.release.stored_answers import Answer
-from dp_metrics.release.stored_questions import Call
+from dp_metrics.release.released import Interval, Number, PopulationQuestion, SharedLimits, table_of
+from dp_metrics.release.result import counts_persons
+from dp_metrics.release.stored import Answer, Call
 
 GAP = " difference"
 """The end of the name of the largest difference between groups."""
@@ -297,6 +296,11 @@ class PrivateMetricFrame:
         except ValueError:
             return {}
         return {group: one.in_words() for group, one in limits.items()}
+
+    @property
+    def counts_persons(self) -> bool:
+        """Whether each person counts once, so that all sizes are numbers of persons, not of records."""
+        return any(counts_persons(cell.result) for entry in self._entries.values() for cell in entry.groups)
 
     def _each(self, value: Callable[[Entry], Any]) -> Any:
         """Return a value for each metric, or the value of the only one."""

@@ -17,9 +17,8 @@ from dp_metrics.inputs.labels import LabelSet
 from dp_metrics.inputs.options import Floats, Relation, check_choice, check_share, own_error_state
 from dp_metrics.mechanisms import Mechanism
 from dp_metrics.metrics import METRICS, Metric, row_of
-from dp_metrics.metrics.classification import ShareOfRecords
 from dp_metrics.metrics.labels.counts import Confusion, confusion_for
-from dp_metrics.metrics.labels.layouts import Counts, Layout, matrix_layout, right_or_wrong, whole
+from dp_metrics.metrics.labels.layouts import Counts, Layout, matrix_layout, one_of_two, whole
 from dp_metrics.metrics.scores.curve_formulas import ScoreCounts, TwoClasses, area_under_roc
 from dp_metrics.metrics.scores.table import ScoreTable, score_query
 from dp_metrics.quantities.base import get_mechanism
@@ -35,8 +34,8 @@ from dp_metrics.quantities.tables import (
     split_table,
 )
 from dp_metrics.release.query import Query, Share, Source, Together, as_they_are
-from dp_metrics.release.result import ReleasedNumbers, Result
-from dp_metrics.release.stored_answers import read_shape
+from dp_metrics.release.result import Result
+from dp_metrics.release.stored import read_shape
 
 NO_RECORDS = "This group has no records."
 """The note of a group that all know to be empty."""
@@ -571,25 +570,20 @@ def _is_share(query: Query) -> bool:
 
 def _share(metric: FrameMetric, query: Query, epsilon: Fraction, shape: Shape, sizes: Sizes) -> _Block:
     """Return the release of a share of the records: how many count, and how many do not."""
-    layout, without_records = right_or_wrong(), 0.0 if None in sizes else math.nan
-    result = query.reading
-    is_share = isinstance(result, ShareOfRecords) and result.is_mean
-    of_wrong = isinstance(result, ShareOfRecords) and result.rises
-    kind = Confusion if is_share else _NumberOfRecords
-    confusion = kind(
-        replace(layout, good=-layout.good if of_wrong else layout.good),  # which of the counts raise it
-        partial(_wrong_share, result=result, without_records=without_records),
-        LabelSet.of(None),
-        _all_records,
-        parts_of=partial(_right_or_wrong_first, wrong_first=of_wrong),
-    )
-    count = partial(_right_and_wrong, part=query.quantities[0])
-    table = Query((TableOf(layout.cells, layout.is_partition, count, shape.units),), query.reader)
+    result: Any = query.reading
+    confusion: Confusion = result.counts
+    if not result.is_share:
+        confusion = _NumberOfRecords(**{**vars(confusion), "formula": _number, "parts_of": None})
+    if None not in sizes:
+        confusion = replace(confusion, formula=partial(_unless_empty, formula=confusion.formula))
+    layout = one_of_two(int(np.argmin(confusion.layout.good)))  # frames that are stored have the last first
+    confusion, count = replace(confusion, layout=layout), partial(_last_first, part=query.quantities[0])
+    table = Query((TableOf(layout.cells, True, count, shape.units),), query.reader)
     return _counts(layout, {metric.name: (metric.row.name, confusion)}, table, epsilon, shape, sizes)
 
 
 class _NumberOfRecords(Confusion):
-    """How many records of a group are right or wrong, not which share of them."""
+    """How many records of a group count, not which share of them."""
 
     def limits(self, parts: Any, released: Any, miss: Any) -> Any:
         """Raise ValueError."""
@@ -603,25 +597,19 @@ class _NumberOfRecords(Confusion):
 _NO_SHARE = "A number of records has no limits by group: release the share of them, with normalize=True."
 
 
-def _right_or_wrong_first(counts: Counts, *, wrong_first: bool) -> tuple[Floats, Floats]:
-    right, wrong = counts.right, counts.missed
-    return (wrong, right) if wrong_first else (right, wrong)
+def _unless_empty(counts: Counts, *, formula: Callable[[Counts], float]) -> float:
+    """Return a share of records, or their number; NaN where all know that there are none."""
+    return formula(counts) if counts.n > 0 else math.nan
 
 
-def _right_and_wrong(records: Records, *, part: Any) -> NDArray[np.int64]:
+def _number(counts: Counts) -> float:
+    return float(counts.right[0])
+
+
+def _last_first(records: Records, *, part: Any) -> NDArray[np.int64]:
     counted = replace(records, sample_weight=records.units, units=None)
     counts: NDArray[np.int64] = part.stats(counted, part.totals(counted), 0).counts
     return counts[::-1]
-
-
-def _wrong_share(counts: Counts, *, result: Callable[[ReleasedNumbers], Any], without_records: float) -> Any:
-    wrong = float(counts.missed[0] / counts.n) if counts.n > 0 else without_records
-    # a share is read from nothing else that was released
-    return result(ReleasedNumbers([wrong], None, counts.n, Fraction(1), Relation.REPLACE_ONE))
-
-
-def _all_records(counts: Counts) -> Floats:
-    return np.array([counts.n])
 
 
 def _table(

@@ -44,7 +44,7 @@ from dp_metrics.release.count_limits import noisy_binomial_limits
 from dp_metrics.release.query import Query, Source, Terms
 from dp_metrics.release.released import POPULATION_NOTE, Interval
 from dp_metrics.release.result import ReleasedNumbers
-from dp_metrics.release.stored_questions import PER_RECORD
+from dp_metrics.release.stored import PER_RECORD
 from dp_metrics.sensitivity.exact import BLOCK, in_blocks
 
 _REFUSED = {

@@ -34,14 +34,14 @@ from dp_metrics.mechanisms._laws import Grid, Integers, Runs
 from dp_metrics.mechanisms.hazard import PEAK, TAIL, HazardLaw, default_grid, largest_ratio, share_of_rank
 from dp_metrics.metrics._metric import asks
 from dp_metrics.metrics._settings import PopulationSettings, completed_signature
-from dp_metrics.quantities.order import OF_SUMS, CappedSumsOf, OrderOf
+from dp_metrics.quantities.ranks import OF_SUMS, CappedSumsOf, OrderOf
 from dp_metrics.quantities.tables import IntegersOf
 from dp_metrics.release.count_limits import at_most, binomial_law, mean_half_width, normal_note
 from dp_metrics.release.query import Query, Source, Terms
 from dp_metrics.release.release import Release
 from dp_metrics.release.released import POPULATION_NOTE, Interval
 from dp_metrics.release.result import ReleasedNumbers, arguments_of
-from dp_metrics.release.stored_questions import PER_RECORD, SETTINGS, Call
+from dp_metrics.release.stored import PER_RECORD, SETTINGS, Call
 from dp_metrics.sensitivity.exact import VarianceAggregate, float_units, rounded_quotient
 from dp_metrics.sensitivity.output_bounds import FINENESS, OutputBounds
 

@@ -9,7 +9,7 @@ from typing import Any
 from dp_metrics.inputs.options import did_you_mean
 from dp_metrics.metrics._metric import FUNCTIONS, METRICS, Metric
 from dp_metrics.release.result import Result
-from dp_metrics.release.stored_answers import Answer
+from dp_metrics.release.stored import Answer
 
 __all__ = [
     "FUNCTIONS",

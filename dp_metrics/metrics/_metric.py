@@ -17,8 +17,7 @@ from dp_metrics.metrics._settings import completed_signature, shares_docstring
 from dp_metrics.release.query import Query, Source, Terms
 from dp_metrics.release.release import Release
 from dp_metrics.release.result import Result, arguments_of, set_result
-from dp_metrics.release.stored_answers import Answer, read_shape
-from dp_metrics.release.stored_questions import DAMAGED, PER_RECORD, SETTINGS, WEIGHTS, Call
+from dp_metrics.release.stored import DAMAGED, PER_RECORD, SETTINGS, WEIGHTS, Answer, Call, read_shape
 
 P = ParamSpec("P")
 R = TypeVar("R")

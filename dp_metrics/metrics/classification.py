@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, Unpack
 
@@ -25,12 +25,11 @@ from dp_metrics.inputs.labels import (
 from dp_metrics.inputs.losses import Loss, RecordLoss
 from dp_metrics.inputs.options import MAX_FLOAT, Floats, as_whole, check_max_loss
 from dp_metrics.mechanisms._laws import Limits
-from dp_metrics.mechanisms.geometric import COUNT_LIMIT
 from dp_metrics.metrics._metric import asks, private
 from dp_metrics.metrics._settings import MeanSettings
+from dp_metrics.metrics.labels.counts import Confusion
+from dp_metrics.metrics.labels.layouts import Ratio, one_of_two
 from dp_metrics.quantities.mean import MeanOf, ShareOf
-from dp_metrics.quantities.tables import SHOWN, CountsNoise, far_apart
-from dp_metrics.release.count_limits import NoisyRatio, noise_limits, noisy_binomial_limits, ratio_limits
 from dp_metrics.release.query import Query
 from dp_metrics.release.released import Interval, PopulationQuestion
 from dp_metrics.release.result import Monotone, ReleasedNumbers
@@ -78,11 +77,8 @@ def _mean_or_sum(released: ReleasedNumbers, normalize: bool, is_score: bool) -> 
     return float(min(mean * released.total_weight, MAX_FLOAT))
 
 
-_CLEAR = 200  # records times the rate of the noise: from there on limits are closer than `WIDEST`
-
-
 @dataclass(frozen=True)
-class ShareOfRecords(Monotone):
+class ShareOfRecords:
     """The share of the records that a loss of 0 or 1 counts, or of the others, or their number.
 
     Released are two counts, of those records and of the others; or, with weights, groups or another mechanism
@@ -90,55 +86,42 @@ class ShareOfRecords(Monotone):
 
     Parameters
     ----------
-    of_what : str
-        What records the share is of.
-    is_mean : bool
+    mean : Monotone
+        What makes the result of a share that was released.
+    counts : Confusion
+        What two counts tell of the share.
+    is_share : bool
         Whether the result is the share, not the number.
     """
 
-    of_what: str = "records"
-    is_mean: bool = True
+    mean: Monotone
+    counts: Confusion
+    is_share: bool
 
     def __call__(self, released: ReleasedNumbers) -> Any:
         """Return the result."""
-        if isinstance(released.values[0], float):
-            return super().__call__(released)
-        a, b = (float(min(max(count, 0), COUNT_LIMIT)) for count in self._own_first(released.values[0]))
-        if not self.is_mean:
-            return a
-        return a / (a + b) if a + b else float(not self.rises)  # of no record none is wrong
-
-    def _own_first(self, counts: tuple[int, int]) -> tuple[int, int]:
-        """Return the count that raises the result, and the other."""
-        return counts if self.rises else (counts[1], counts[0])
+        if _is_mean(released):
+            return self.mean(released)
+        if self.is_share:
+            return self.counts(released)
+        return float(self.counts.layout.counts(released.values[0], released.public_n).right[0])
 
     def limits(self, parts: Sequence[Any], released: ReleasedNumbers, miss: float) -> Limits:
-        """Return limits of the result: of a share of a private number of records those of a noisy ratio."""
-        (part,), n = parts, released.public_n
-        if isinstance(released.values[0], float):
-            return super().limits(parts, released, miss)
-        if n is None:
-            return Limits(*noise_limits(self._ratio(part), miss / 2, miss / 2)).within(0.0, 1.0)
-        own, whole = (0 if self.rises else 1), n if self.is_mean else 1
-        counts = part.limits_of(np.arange(2) == own, miss)
-        lower, upper = (min(float(end[own]), n) / whole for end in (counts.lower, counts.upper))
-        return Limits(lower, upper).within(0.0, n / whole)
+        """Return limits of the result; a number has a public n."""
+        told = self.mean if _is_mean(released) else self.counts
+        limits = told.limits(parts, released, miss)
+        if self.is_share or _is_mean(released):
+            return limits
+        lower, upper = (float(np.rint(end * released.public_n)) for end in limits[:2])
+        return Limits(lower, upper, limits.note)
 
     def note(self, parts: Sequence[Any], released: ReleasedNumbers) -> str | None:
         """Return what to say of a share by counts if limits of its noise are too far apart; see `WIDEST`."""
-        (part,), n = parts, released.public_n
-        if not self.is_mean or isinstance(released.values[0], float):
-            return None
-        if part.rates[0][1] * (sum(part.noisy) if n is None else n) > _CLEAR:
-            return None
-        lower, upper, _ = self.limits(parts, released, 1 - SHOWN)
-        return far_apart(lower, upper)
+        return self.counts.note(parts, released) if self.is_share and not _is_mean(released) else None
 
-    def _ratio(self, counts: CountsNoise) -> NoisyRatio:
-        """Return the noisy counts of a private n: of records that raise the result, and of the others."""
-        rate = counts.rates[0][1]
-        a, b = self._own_first((counts.noisy[0], counts.noisy[1]))
-        return NoisyRatio(a, b, (1, 1), (rate, rate), None, None)
+    def bias(self, clipped: Sequence[float]) -> str | None:
+        """Return which way the result usually errs."""
+        return self.mean.bias(clipped)
 
     def population(
         self, parts: Sequence[Any], released: ReleasedNumbers, asked: PopulationQuestion
@@ -150,31 +133,36 @@ class ShareOfRecords(Monotone):
         ValueError
             If the law of the released number is not known.
         """
-        (part,), miss, n = parts, asked.miss, released.public_n
-        if isinstance(released.values[0], float):
-            if part.even_range is not None:
-                raise ValueError(
-                    f"{asked.metric} with weights or groups has no interval for all people: the records "
-                    "must be independent draws from one population, one person each, that count alike."
-                )
+        if not _is_mean(released):
+            return self.counts.population(parts, released, asked)
+        if parts[0].even_range is not None:
             raise ValueError(
-                f"{asked.metric} has an interval for all people by mechanism='geometric', its default: no "
-                "other adds noise of a known size to the number of records."
+                f"{asked.metric} with weights or groups has no interval for all people: the records must be "
+                "independent draws from one population, one person each, that count alike."
             )
-        if n is None:
-            lower, upper = ratio_limits(self._ratio(part), miss, miss)
-        else:
-            count = min(max(self._own_first(part.noisy)[0], 0), n)
-            rate = float(2 * part.rates[0][1])  # of the one noise that both counts share
-            lower, upper = noisy_binomial_limits(count, n, rate, miss_low=miss, miss_high=miss)
-        share = replace(self, is_mean=True)(released)
-        return asked.interval(lower, upper, share, of=f"The share of {self.of_what}")
+        raise ValueError(
+            f"{asked.metric} has an interval for all people by mechanism='geometric', its default: no other "
+            "adds noise of a known size to the number of records."
+        )
+
+
+def _is_mean(released: ReleasedNumbers) -> bool:
+    """Return whether a share was released, not two counts."""
+    return isinstance(released.values[0], float)
 
 
 def share_of_records(normalize: Any, of_what: str, *, is_score: bool = False) -> ShareOfRecords:
     """Return what makes a result of the share of the records that a loss counts, as `mean_or_sum` does."""
-    mean = mean_or_sum(normalize, is_score=is_score)
-    return ShareOfRecords(mean.result, mean.rises, of_what, bool(normalize))
+    ratio = Ratio("recall", "binary", undefined=float(is_score))  # of no record none is wrong
+    counts = Confusion(
+        one_of_two(int(is_score)),
+        ratio,
+        LabelSet.of(None),
+        ratio.rests_on,
+        parts_of=ratio.parts,
+        of=f"The share of {of_what}",
+    )
+    return ShareOfRecords(mean_or_sum(normalize, is_score=is_score), counts, bool(normalize))
 
 
 def _log_loss_query(shape: Shape, *, labels: Any, max_loss: Any, normalize: Any) -> Query:

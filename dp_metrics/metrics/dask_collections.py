@@ -25,7 +25,7 @@ from dp_metrics.inputs.arrays import (
 )
 from dp_metrics.inputs.options import Relation
 from dp_metrics.release.query import Terms
-from dp_metrics.release.stored_questions import WEIGHTS, public_totals
+from dp_metrics.release.stored import WEIGHTS, public_totals
 from dp_metrics.sensitivity.exact import exact_sum
 
 try:

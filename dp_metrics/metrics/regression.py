@@ -36,7 +36,7 @@ from dp_metrics.mechanisms._laws import Limits
 from dp_metrics.metrics._metric import UNIT, asks, private
 from dp_metrics.metrics._settings import Bounds, ErrorSettings, MeanSettings, OrderSettings, RankSettings
 from dp_metrics.quantities.mean import MeanOf
-from dp_metrics.quantities.order import OrderOf
+from dp_metrics.quantities.ranks import OrderOf
 from dp_metrics.quantities.variance import VarianceOf
 from dp_metrics.release.query import Query
 from dp_metrics.release.released import usual_bias

@@ -17,7 +17,7 @@ from dp_metrics.metrics._metric import UNIT, asks, private
 from dp_metrics.metrics._settings import Bounds, MeanSettings, OrderSettings, Settings
 from dp_metrics.quantities.base import Quantity
 from dp_metrics.quantities.mean import MeanOf
-from dp_metrics.quantities.order import OrderOf
+from dp_metrics.quantities.ranks import OrderOf
 from dp_metrics.quantities.variance import VarianceOf
 from dp_metrics.release.query import Query
 from dp_metrics.release.result import Monotone, ReleasedNumbers

@@ -30,7 +30,7 @@ from dp_metrics.metrics._settings import shares_docstring
 from dp_metrics.quantities.base import Totals
 from dp_metrics.release.query import Query, Source, Terms
 from dp_metrics.release.result import Result, set_result
-from dp_metrics.release.stored_questions import SETTINGS, WEIGHTS, as_plain, public_totals
+from dp_metrics.release.stored import SETTINGS, WEIGHTS, as_plain, public_totals
 
 CAPACITY = 2048
 """Ranks that a summary keeps unless it is told otherwise."""

@@ -29,7 +29,7 @@ from dp_metrics.quantities.tables import CountStats
 from dp_metrics.release.query import Query, Source, Terms, as_they_are
 from dp_metrics.release.release import Release
 from dp_metrics.release.result import ReleasedNumbers
-from dp_metrics.release.stored_questions import PER_RECORD, Call
+from dp_metrics.release.stored import PER_RECORD, Call
 from dp_metrics.sensitivity.exact import float_units
 from dp_metrics.sensitivity.score_bounds import RankedScores
 

@@ -14,14 +14,12 @@ from dp_metrics._packages import __version__
 from dp_metrics.fairness.frame import PrivateMetricFrame
 from dp_metrics.inference.comparison import Comparison
 from dp_metrics.inputs.options import Relation
-from dp_metrics.metrics.numbers import CONFIDENCE, Number, finite
 from dp_metrics.metrics.scores.released_scores import ReleasedScores
 from dp_metrics.page.facts import PageFacts
 from dp_metrics.page.in_short import QUESTIONS, summary_of
-from dp_metrics.page.page_numbers import FOR_WHOM, HOW_GOOD
-from dp_metrics.page.page_plan import PageRelease, feature_of, labels_of, times_as_wide
-from dp_metrics.page.requirements import CANNOT_TELL, Verdicts, parsed
-from dp_metrics.page.shown import (
+from dp_metrics.page.page_numbers import (
+    FOR_WHOM,
+    HOW_GOOD,
     IN_UNITS,
     TOO_NOISY,
     WIDEST,
@@ -34,7 +32,9 @@ from dp_metrics.page.shown import (
     text_of,
     written,
 )
-from dp_metrics.release.released import APPROXIMATE, Interval
+from dp_metrics.page.page_plan import PageRelease, feature_of, labels_of, times_as_wide
+from dp_metrics.page.requirements import CANNOT_TELL, Verdicts, parsed
+from dp_metrics.release.released import APPROXIMATE, CONFIDENCE, Interval, Number, finite
 
 _WITHIN = " The other record is of the same group: groups and their sizes are public."
 

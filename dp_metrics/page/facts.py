@@ -7,10 +7,10 @@ from functools import cached_property
 from typing import Any
 
 from dp_metrics.inputs.options import Relation
-from dp_metrics.metrics.numbers import CONFIDENCE, Number
 from dp_metrics.page.page_numbers import numbers_of
 from dp_metrics.page.page_plan import EvaluationPlan, PageRelease
 from dp_metrics.page.requirements import Verdicts, checked
+from dp_metrics.release.released import CONFIDENCE, Number
 
 
 class PageFacts:

@@ -11,14 +11,12 @@ from typing import Any
 from dp_metrics.inference.comparison import Comparison
 from dp_metrics.inputs.labels import LabelSet
 from dp_metrics.inputs.options import Relation
-from dp_metrics.metrics.numbers import Number
 from dp_metrics.page.facts import PageFacts
-from dp_metrics.page.page_numbers import FOR_WHOM
+from dp_metrics.page.page_numbers import FOR_WHOM, is_told, limits_of, text_of, written
 from dp_metrics.page.page_plan import MEDIAN_LIMITS, WITHIN
 from dp_metrics.page.requirements import CANNOT_TELL, EACH, FAIL, PASS, expanded
 from dp_metrics.page.setting import LABELS, SCORES
-from dp_metrics.page.shown import is_told, limits_of, text_of, written
-from dp_metrics.release.released import Interval
+from dp_metrics.release.released import Interval, Number
 
 QUESTIONS = ("How good?", "For whom?", "How sure?", "Which is better?", "Cost and promise?")
 """What the five sentences answer."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import io
 import json
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -20,11 +22,9 @@ from dp_metrics.fairness.frame import PrivateMetricFrame
 from dp_metrics.fairness.groups import Groups, public_groups
 from dp_metrics.inputs.arrays import Records, asked_of_persons, columns_of, first_records, with_units
 from dp_metrics.inputs.options import Relation, check_flag, own_error_state
-from dp_metrics.metrics.numbers import CONFIDENCE, Number, table_of
 from dp_metrics.metrics.scores.released_scores import ReleasedScores
 from dp_metrics.page.contents import Section, Table, as_dict, deployment_of, rows_of, sections_of
 from dp_metrics.page.facts import PageFacts
-from dp_metrics.page.folder import write_folder
 from dp_metrics.page.in_short import check_words, header_of, summary_of, words_of
 from dp_metrics.page.page_plan import (
     EvaluationPlan,
@@ -38,8 +38,17 @@ from dp_metrics.page.requirements import Verdicts, checked, needed_releases, spe
 from dp_metrics.page.setting import LABELS, SCORES, Setting, given, names_of_features
 from dp_metrics.release.query import Source, Terms, Together
 from dp_metrics.release.release import Release
-from dp_metrics.release.stored_answers import Answer, answer_json, read_shape, restored
-from dp_metrics.release.stored_questions import DAMAGED, Call, public_records, question_json
+from dp_metrics.release.released import CONFIDENCE, Number, table_of
+from dp_metrics.release.stored import (
+    DAMAGED,
+    Answer,
+    Call,
+    answer_json,
+    public_records,
+    question_json,
+    read_shape,
+    restored,
+)
 
 
 def rendered(page: PrivateEvaluation, sections: Sequence[Section], *, is_whole: bool = True) -> str:
@@ -679,3 +688,81 @@ def restored_page(answer: Answer) -> PrivateEvaluation:
         raise ValueError(DAMAGED)
     plan = plan_of_page(page, division)
     return PrivateEvaluation(plan.combine(answer.results(plan)), form.get("released"))
+
+
+# ---- as a folder of plain files, for those who decide what may leave a secure environment ----
+
+_CHECKSUMS = "SHA256SUMS"
+_ABOUT = f"""\
+{{title}}
+
+{{promise}}
+
+numbers.csv  all numbers with their limits and notes, a row each
+page.md      the page as text
+page.json    the page with all that was released, as `PrivateEvaluation.from_json` reads it
+*.png        the pictures
+{_CHECKSUMS}   SHA-256 of each of these files; `sha256sum --check {_CHECKSUMS}` compares them
+"""
+
+
+_NOISY = """\
+Every number in these files is a noisy one, released with differential privacy at epsilon = {:g}. Rules for
+small counts are made for exact ones: here a small or a negative count tells of a person no more than that
+epsilon allows, as any other number does. Nothing was suppressed."""
+_SEEDED = "The noise of these numbers was drawn from a seed: they are NOT private. Treat them as exact ones."
+
+
+def check_folder(path: Path) -> None:
+    """Raise unless a folder can be made here, or is empty.
+
+    Raises
+    ------
+    FileExistsError
+        If something is there already: no file is written over, and none may be taken for one of the page.
+    """
+    if path.exists() and (not path.is_dir() or any(path.iterdir())):
+        raise FileExistsError(f"{path} is not an empty folder: a page is written to a folder of its own.")
+
+
+def write_folder(
+    path: Path,
+    title: str,
+    epsilon: float | None,
+    texts: Mapping[str, str],
+    pictures: Mapping[str, Callable[[Any], object]],
+) -> list[Path]:
+    """Write the files of a page, and last of all their checksums.
+
+    Parameters
+    ----------
+    path : Path
+        The folder.
+    title : str
+        Of the page.
+    epsilon : float or None
+        What the page cost; None of a page that was drawn from a seed.
+    texts : mapping of str to str
+        Files of text by name.
+    pictures : mapping of str to callable
+        By name what draws a picture on Axes of matplotlib.
+    """
+    check_folder(path)
+    promise = _SEEDED if epsilon is None else _NOISY.format(epsilon)
+    files = {"README.txt": _ABOUT.format(title=title, promise=promise).encode()}
+    files |= {name: text.encode() for name, text in texts.items()}
+    files |= {f"{name.replace(' ', '_')}.png": _png(draw) for name, draw in pictures.items()}
+    sums = [f"{hashlib.sha256(content).hexdigest()}  {name}\n" for name, content in files.items()]
+    files[_CHECKSUMS] = "".join(sums).encode()
+    path.mkdir(parents=True, exist_ok=True)
+    for name, content in files.items():
+        (path / name).write_bytes(content)
+    return [path / name for name in files]
+
+
+def _png(draw: Callable[[Any], object]) -> bytes:
+    figure = import_extra("matplotlib.figure", "report").Figure(layout="constrained")
+    draw(figure.subplots())
+    with io.BytesIO() as file:
+        figure.savefig(file, format="png", dpi=150, metadata={"Software": None})
+        return file.getvalue()

@@ -1,17 +1,19 @@
-"""The numbers of a page, each with how sure it is."""
+"""The numbers of a page, each with how sure it is, and how it is shown.
+
+A number has no more digits than its range supports, or is too noisy to tell.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
-from dataclasses import replace
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
+from typing import Any, Self
 
 from dp_metrics.fairness.frame import GAP, PrivateMetricFrame, group_in_words
 from dp_metrics.fairness.groups import Groups
 from dp_metrics.metrics.labels.released_confusion import ReleasedConfusion, number_of
-from dp_metrics.metrics.numbers import CONFIDENCE, Number
 from dp_metrics.metrics.scores.released_scores import OVER_EXPECTED, ReleasedScores
 from dp_metrics.page.page_plan import (
     MEDIAN_LIMITS,
@@ -23,8 +25,163 @@ from dp_metrics.page.page_plan import (
     feature_of,
 )
 from dp_metrics.page.setting import LABELS
-from dp_metrics.release.released import Interval
+from dp_metrics.release.released import CONFIDENCE, Interval, Number
 from dp_metrics.release.result import Monotone, ReleasedNumbers, Result, only
+from dp_metrics.release.stored import NOT_STORED
+
+TOO_NOISY = "too noisy to tell"
+
+IN_UNITS = ("median absolute error", "mae", "rmse", "mse")
+"""Metrics in the unit of the targets, or its square; all others are shares, or differ by 1 at most."""
+_ON_A_SCALE = IN_UNITS[:3]
+WIDEST = 0.5
+"""A share whose range is wider is too noisy to tell."""
+_MOST_DIGITS = 300  # of the smallest floats
+_LEAST = 1e-12  # half of a range, of its ends, that floats can tell
+
+
+def limits_of(number: Number) -> Interval | None:
+    """Return the range of a number: among all people, or else of its noise; None where there is none."""
+    people = known_limits(number.population_interval, number)
+    return known_limits(number.noise_interval, number) if people is None else people
+
+
+def known_limits(limits: Callable[[float], Interval], number: Number) -> Interval | None:
+    """Return these limits of a number; None where there are none."""
+    try:
+        return limits(number.confidence)
+    except (TypeError, ValueError):
+        return None
+
+
+def is_told(number: Number) -> bool:
+    """Return whether a number is shown: its range may be too wide to tell anything."""
+    if number.note not in (None, NOT_STORED) or math.isnan(number.value):
+        return False
+    limits = limits_of(number)
+    if limits is None:
+        return True
+    if number.metric in IN_UNITS:
+        return math.isfinite(limits.lower) or math.isfinite(limits.upper)
+    return bool(limits.upper - limits.lower <= WIDEST)
+
+
+def written(
+    value: float,
+    limits: Interval | None,
+    *,
+    is_share: bool = True,
+    times: int = 1,
+    apart_from: float = math.nan,
+) -> tuple[str, str]:
+    """Return a number and its range as text: the range rounded outwards, to a power of ten.
+
+    That is the largest one that is at most half the width; of a range that ends on one side the distance from
+    the number, and of a share .01, or .001 where the range is narrower.
+
+    Parameters
+    ----------
+    value : float
+        The number.
+    limits : Interval or None
+        Its range.
+    is_share : bool, default=True
+        Whether it is a share, or the like.
+    times : int, default=1
+        What both are multiplied by: a share times 100 is of a hundred.
+    apart_from : float, default=NaN
+        A bound: if it lies outside of the range, it does so as that is written, with more digits if need be.
+    """
+    if limits is None:
+        return f"{value * times:.2g}", ""
+    value, low, high = (float(one) * times for one in (value, limits.lower, limits.upper))
+    ends = [end for end in (low, high) if math.isfinite(end)]
+    half = (high - low) / 2 if len(ends) == 2 else max((abs(value - end) for end in ends), default=0)
+    half = max(half or abs(value), _LEAST * max(map(abs, (value, *ends))))
+    exponent = max(math.floor(math.log10(half)), -_MOST_DIGITS) if half > 0 else -3
+    if is_share:
+        exponent = round(math.log10(times)) - (2 if half >= 0.01 * times else 3)
+    down, up = _outwards(low, high, exponent)
+    while not low <= apart_from <= high and down <= apart_from * 10.0**-exponent <= up:
+        exponent -= 1
+        down, up = _outwards(low, high, exponent)
+    told = ["" if math.isinf(end) else _text(int(end), exponent) for end in (down, up)]
+    one_end = f"at least {told[0]}" if told[0] else f"at most {told[1]}" if told[1] else "no limit"
+    return _text(round(value * 10.0**-exponent), exponent), " to ".join(told) if all(told) else one_end
+
+
+def text_of(number: Number, limits: Interval | None = None, **how: Any) -> tuple[str, str]:
+    """Return a number and its range, or other limits, as text; see `written`."""
+    is_share = number.metric not in IN_UNITS
+    return written(number.value, limits or limits_of(number), is_share=is_share, **how)
+
+
+def _outwards(low: float, high: float, exponent: int) -> tuple[float, float]:
+    """Return the ends of a range in whole powers of ten."""
+    return _down(low * 10.0**-exponent), -_down(-high * 10.0**-exponent)
+
+
+def _down(number: float) -> float:
+    """Return the whole number below, but for what rounding of floats moves."""
+    return number if math.isinf(number) else float(math.floor(number + max(1e-9, abs(number) * 1e-12)))
+
+
+def _text(whole: int, exponent: int) -> str:
+    """Return so many times a power of ten, without zeros that nobody counts."""
+    if -9 <= exponent <= 9:
+        return f"{whole * 10**exponent:,}" if exponent >= 0 else f"{whole / 10**-exponent:,.{-exponent}f}"
+    return f"{whole * 10.0**exponent:.{len(str(abs(whole))) - 1}e}"
+
+
+@dataclass(frozen=True)
+class Dots:
+    """Where a range lies on the scale of a table, in hundredths of it, and the dot of its number.
+
+    Parameters
+    ----------
+    lower, upper : float
+        The ends of the range, or of the scale.
+    value : float or None
+        The number; None where it is too noisy to tell.
+    is_open : bool, default=False
+        Whether there is no upper limit.
+    """
+
+    lower: float
+    upper: float
+    value: float | None
+    is_open: bool = False
+
+    @classmethod
+    def of(cls, value: float, limits: Interval, end: float = 1.0, *, is_told: bool = True) -> Self:
+        """Return the picture of a number on a scale from 0 to this end."""
+        if not is_told:
+            return cls(0.0, 100.0, None)
+        lower, upper, at = (
+            round(100 * min(max(float(one) / end, 0.0), 1.0), 1)
+            for one in (limits.lower, limits.upper, value)
+        )
+        return cls(lower, upper, at, math.isinf(limits.upper))
+
+
+def scale_of(numbers: list[Number]) -> float:
+    """Return the end of the scale of those of these numbers that are in the unit of the targets."""
+    ends = [0.0]
+    for one in numbers:
+        limits = limits_of(one)
+        if one.metric in _ON_A_SCALE and limits is not None and is_told(one):
+            ends += [end for end in (one.value, limits.upper) if math.isfinite(end)]
+    return 1.1 * max(ends)
+
+
+def dots_of(number: Number, scale: float) -> Dots | None:
+    """Return the picture of a number: on a scale from 0 to 1, or to this end if it is in a unit."""
+    limits = limits_of(number)
+    end = 1.0 if number.metric not in IN_UNITS else scale if number.metric in _ON_A_SCALE else 0.0
+    if limits is None or not end > 0 or number.metric == OVER_EXPECTED:
+        return None
+    return Dots.of(number.value, limits, end, is_told=is_told(number))
+
 
 HOW_GOOD, FOR_WHOM = "How good", "For whom"
 

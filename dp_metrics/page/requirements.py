@@ -16,13 +16,12 @@ from dp_metrics._html import HtmlRepr, card
 from dp_metrics._random import SeededEntropy
 from dp_metrics.inputs.arrays import Records
 from dp_metrics.inputs.options import as_real, check_choice, check_confidence, did_you_mean
-from dp_metrics.metrics.numbers import Number
 from dp_metrics.page.page_numbers import EACH_ONCE, FOR_WHOM, METRICS, numbers_of
 from dp_metrics.page.page_plan import MEDIAN_LIMITS, EvaluationPlan, PageForm, PageRelease, plan_of_page
 from dp_metrics.page.setting import PROBABILITIES, SCORES
 from dp_metrics.release.query import Terms
 from dp_metrics.release.release import Release
-from dp_metrics.release.released import Interval
+from dp_metrics.release.released import Interval, Number
 
 PASS, FAIL, CANNOT_TELL = "pass", "fail", "cannot tell"
 

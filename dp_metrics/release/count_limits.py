@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property, lru_cache
 from itertools import accumulate
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias, cast
 
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
@@ -19,7 +19,7 @@ from scipy.special import erfcx, ndtr, ndtri
 
 from dp_metrics.inputs.options import Floats
 from dp_metrics.mechanisms._laws import GeometricLaw, Limits, cell_edges, nearest_index
-from dp_metrics.mechanisms.geometric import noise_cdf, spread_noise
+from dp_metrics.mechanisms.geometric import largest_noise, noise_cdf, spread_noise
 from dp_metrics.quantities.base import NoisyNumber
 from dp_metrics.quantities.tables import CountsNoise, largest_noise_of_sum
 
@@ -435,6 +435,12 @@ class NoisyRatio:
     dropped: float = _DROPPED
 
     @property
+    def is_of_all(self) -> bool:
+        """Whether a and b are all records, of a public number: their one noise has twice the rate."""
+        is_share = self.rest == 0 and self.cells == (1, 1) and self.weights[0] == self.weights[1]
+        return is_share and self.n is not None
+
+    @property
     def estimate(self) -> float:
         """The metric of the noisy counts; 1/2 where they tell nothing."""
         a, b = self.weights[0] * self.a, self.weights[1] * self.b
@@ -626,6 +632,11 @@ def noise_limits(ratio: NoisyRatio, miss_low: float, miss_high: float) -> tuple[
     Of no records, 0 / 0, any value is covered: the lower limit is above 0, and the upper one below 1, only
     with the probability of their misses. The upper limit is one minus the lower one of b.
     """
+    if ratio.is_of_all:
+        n, rate, a = cast(int, ratio.n), 2 * ratio.rates[0], min(max(ratio.a, -_MOST_COUNT), _MOST_COUNT)
+        ends = a - largest_noise(rate, miss_low), a + largest_noise(rate, miss_high)
+        lower, upper = (min(max(end, 0), n) / n for end in ends)
+        return lower, upper
     if max(abs(ratio.a), abs(ratio.b)) > _MOST_COUNT or ratio.reach > _LARGEST_TABLE:
         of_a, of_b = _corner_of_noise(ratio, miss_low), _corner_of_noise(ratio.swapped, miss_high)
     else:
@@ -736,7 +747,11 @@ def ratio_limits(ratio: NoisyRatio, miss_low: float, miss_high: float) -> tuple[
     The limits are those of R. J. Buehler (1957, doi:10.1080/01621459.1957.10501404); N is treated as in
     R. L. Berger and D. D. Boos (1994, doi:10.1080/01621459.1994.10476836).
     """
-    lower, upper = _people_limits(ratio, miss_low, miss_high, is_alone=True)
+    if ratio.is_of_all:
+        n, rate = cast(int, ratio.n), 2 * float(ratio.rates[0])
+        lower, upper = noisy_binomial_limits(ratio.a, n, rate, miss_low=miss_low, miss_high=miss_high)
+    else:
+        lower, upper = _people_limits(ratio, miss_low, miss_high, is_alone=True)
     least, most = noise_limits(ratio, miss_low, miss_high)
     return min(lower, least), max(upper, most)
 

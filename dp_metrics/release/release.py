@@ -26,8 +26,16 @@ from dp_metrics.inputs.options import Relation, warn_of_large_epsilon
 from dp_metrics.quantities.base import Draw, Noise, Output
 from dp_metrics.release.query import Query, Source, Terms, Together, each_query
 from dp_metrics.release.result import Result, drawn_by
-from dp_metrics.release.stored_answers import NOT_STORED, answer_json, is_kept, restored, summary_json
-from dp_metrics.release.stored_questions import Call, differences, question_json
+from dp_metrics.release.stored import (
+    NOT_STORED,
+    Call,
+    answer_json,
+    differences,
+    is_kept,
+    question_json,
+    restored,
+    summary_json,
+)
 
 _LARGEST_COUNT = 1 << 53
 

@@ -118,6 +118,13 @@ def test_what_is_printed_for_groups(file, run):
     assert lines[7] == "people: limits among all people like these, with confidence 90 %"
 
 
+def test_groups_of_persons_who_count_once_are_told_in_persons(file, run):
+    asked = ("score", file, "--metric", "recall", *OF_LABELS, *BY_SEX, "--groups", "person")
+    for more, counted in (((), "records"), (("--equal-groups", "true"), "persons")):
+        lines = run(*asked, *more).out.splitlines()
+        assert [line.split()[-1] for line in lines[3:5]] == [counted] * 2
+
+
 def test_limits_are_those_of_the_result_and_cost_nothing(file, people, run, same):
     kinds = ("people", "noise", "sure")
     asked = ("score", file, *ACCURACY[2:], "--confidence", "0.8", "--interval", *kinds)

@@ -18,7 +18,7 @@ import dp_metrics as dp
 from dp_metrics.inference.loss_intervals import mean_interval_query, mean_query
 from dp_metrics.inputs.arrays import ArgumentShape, Records, Shape, vector
 from dp_metrics.inputs.options import Relation
-from dp_metrics.quantities.order import cap_of
+from dp_metrics.quantities.ranks import cap_of
 from dp_metrics.release.count_limits import mean_half_width, normal_laplace_tail
 from dp_metrics.release.result import ReleasedNumbers
 from dp_metrics.sensitivity.output_bounds import FINENESS

@@ -7,7 +7,7 @@ import numpy as np
 from helpers import loop_over
 
 from dp_metrics.metrics import FUNCTIONS, METRICS
-from dp_metrics.release.stored_questions import PER_RECORD, RECORDS
+from dp_metrics.release.stored import PER_RECORD, RECORDS
 
 
 def asked(name):

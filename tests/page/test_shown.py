@@ -8,10 +8,9 @@ import pytest
 from helpers import loop_over, seeded
 
 import dp_metrics as dp
-from dp_metrics.metrics.numbers import Number
 from dp_metrics.page.contents import CANNOT_TELL
-from dp_metrics.page.shown import TOO_NOISY, Dots, dots_of, is_told, limits_of, scale_of, written
-from dp_metrics.release.released import Interval
+from dp_metrics.page.page_numbers import TOO_NOISY, Dots, dots_of, is_told, limits_of, scale_of, written
+from dp_metrics.release.released import Interval, Number
 
 rng = np.random.default_rng(0)
 N = 3000

@@ -15,7 +15,7 @@ from dp_metrics.analysis.auditing import AUDITED
 from dp_metrics.metrics import METRICS
 from dp_metrics.metrics.labels.released_confusion import ReleasedConfusion
 from dp_metrics.metrics.scores.released_scores import ReleasedScores
-from dp_metrics.release.stored_questions import PER_RECORD
+from dp_metrics.release.stored import PER_RECORD
 
 ROOT = Path(__file__).parents[2]
 TABLE = load_script(ROOT / "docs" / "metric_table.py").rst()

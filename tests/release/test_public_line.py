@@ -28,8 +28,13 @@ from dp_metrics.mechanisms.comparators import LaplaceLaw
 from dp_metrics.mechanisms.hazard import HazardLaw
 from dp_metrics.metrics._metric import WEIGHTS
 from dp_metrics.quantities.mean import MeanStats
-from dp_metrics.quantities.order import CappedSumsLaw, CappedSumsStats, OrderStats
-from dp_metrics.quantities.ranks import CalibrationStats, RankingStats
+from dp_metrics.quantities.ranks import (
+    CalibrationStats,
+    CappedSumsLaw,
+    CappedSumsStats,
+    OrderStats,
+    RankingStats,
+)
 from dp_metrics.quantities.tables import CountStats, TableLaw
 from dp_metrics.quantities.variance import VarianceStats
 from dp_metrics.release import release as release_module

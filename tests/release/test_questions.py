@@ -23,7 +23,7 @@ from dp_metrics import PrivacyAccountant, with_result
 from dp_metrics.exceptions import NoisyReleaseWarning, StoredReleaseWarning
 from dp_metrics.mechanisms import Hazard
 from dp_metrics.release.result import Result
-from dp_metrics.release.stored_questions import PER_RECORD, RECORDS, SETTINGS
+from dp_metrics.release.stored import PER_RECORD, RECORDS, SETTINGS
 
 N = 120
 RNG = np.random.default_rng(31)

@@ -7,7 +7,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 from cases import RELATIONS
-from helpers import loop_over, slow_but
+from helpers import loop_over, seeded, slow_but
 from hypothesis import example, given, settings, strategies as st
 from scipy.special import betaincinv
 from scipy.stats import binom
@@ -90,10 +90,29 @@ def test_limits_of_people_are_missed_as_rarely_as_promised(people, reach, finest
 def test_limits_are_those_of_the_reference():
     found = ratio_limits(noisy(40, 10), EACH, EACH), ratio_limits(noisy(160, 40, Fraction(1, 20)), EACH, EACH)
     assert np.ravel(found) == pytest.approx([0.65071, 0.91282, 0.61469, 0.99885], abs=1e-5)
-    in_two = ratio_limits(noisy(872, 128, rest=0, n=1000), EACH, EACH)
+    in_two = ratio_limits(noisy(872, 128, rest=0), EACH, EACH)
     assert in_two == pytest.approx((0.84926, 0.89246), abs=1e-5)
     lower, upper = noisy_binomial_limits(872, 1000, 1.0, miss_low=EACH, miss_high=EACH)
     assert in_two[0] < lower < upper < in_two[1]  # which knows how many there are
+    of_all = noisy(872, 128, rest=0, n=1000)
+    assert ratio_limits(of_all, EACH, EACH) == (lower, upper)
+    away = largest_noise(1.0, EACH)
+    assert noise_limits(of_all, EACH, EACH) == ((872 - away) / 1000, (872 + away) / 1000)
+    beyond = noise_limits(noisy(1001, -1, rest=0, n=1000), EACH, EACH)
+    assert beyond == ((1001 - away) / 1000, 1.0)
+
+
+def test_a_number_of_records_is_at_most_the_public_one_and_has_the_limits_of_the_share_times_it():
+    accuracy = dp.with_result(dp.private_accuracy_score)
+    for seed in range(20):
+        right, share = (
+            accuracy(TRUE[:30], PREDICTED[:30], normalize=how, epsilon=0.2, random_state=seeded(seed))
+            for how in (False, True)
+        )
+        assert right.value == pytest.approx(30 * share.value)
+        assert right.value <= 30
+        assert [*right.noise_interval()] == pytest.approx([30 * end for end in share.noise_interval()])
+        assert [*right.population_interval()] == [*share.population_interval()]
 
 
 @pytest.mark.parametrize(

@@ -33,7 +33,7 @@ from dp_metrics import PrivacyAccountant, with_result
 from dp_metrics.accounting.accountant import numbering
 from dp_metrics.accounting.ledgers import FileLedger
 from dp_metrics.exceptions import StoredReleaseWarning
-from dp_metrics.release import stored_answers as answers, stored_questions as codec
+from dp_metrics.release import stored
 from dp_metrics.release.query import _content
 
 RNG = np.random.default_rng(31)
@@ -82,8 +82,8 @@ def test_a_stored_result_of_each_mechanism_is_the_original(call, tmp_path):
 def test_what_is_public_of_a_call_is_read_once(path, monkeypatch):
     """That takes the longer the more records there are: whose they are is public, for example."""
     made = []
-    of = codec.Call.of
-    monkeypatch.setattr(codec.Call, "of", lambda *one, **more: made.append(1) or of(*one, **more))
+    of = stored.Call.of
+    monkeypatch.setattr(stored.Call, "of", lambda *one, **more: made.append(1) or of(*one, **more))
     ask(groups=np.arange(N) // 2, accountant=PrivacyAccountant(4, path))
     assert made == [1]
 
@@ -139,7 +139,7 @@ def test_a_new_process_needs_the_budget_only(path):
 
 
 def test_types_that_are_stored_are_those_of_the_table():
-    for place in codec.STORED_TYPES.values():
+    for place in stored.STORED_TYPES.values():
         kind = resolve_name(place)
         assert f"{kind.__module__}:{kind.__name__}" == place
 
@@ -490,8 +490,8 @@ def test_damaged_json_is_a_value_error(name, path):
     (kept,) = budget._ledger.kept()
     generator, refused = np.random.default_rng(0), 0
     for tree, restored in (
-        (json.loads(kept.question), lambda text: answers.restored(text, kept.answer)),
-        (json.loads(kept.answer), lambda text: answers.restored(kept.question, text)),
+        (json.loads(kept.question), lambda text: stored.restored(text, kept.answer)),
+        (json.loads(kept.answer), lambda text: stored.restored(kept.question, text)),
     ):
         known = list(places(tree))
         for place in generator.permutation(len(known))[:120]:
@@ -502,9 +502,9 @@ def test_damaged_json_is_a_value_error(name, path):
     assert refused > 30
     for text in ("", "{", "[]", "1", kept.answer[:-9], '{"schema": 1}', "[" * 5000):
         with pytest.raises(ValueError, match="damaged"):
-            answers.restored(kept.question, text)
+            stored.restored(kept.question, text)
     with pytest.raises(ValueError, match="stored by another version"):
-        answers.restored(kept.question, kept.answer.replace('"version": 2', '"version": 3'))
+        stored.restored(kept.question, kept.answer.replace('"version": 2', '"version": 3'))
 
 
 def test_a_field_of_another_type_is_found_when_it_is_read(path):
@@ -516,7 +516,7 @@ def test_a_field_of_another_type_is_found_when_it_is_read(path):
     assert {place[-1] for place in of_fields} >= {"n", "is_plain", "value", "drawn"}
     for place in of_fields:
         with pytest.raises(ValueError, match="damaged"):
-            answers.restored(kept.question, json.dumps(changed(tree, place, "x")))
+            stored.restored(kept.question, json.dumps(changed(tree, place, "x")))
 
 
 def test_public_values_come_back_as_they_were_and_no_others_are_written_or_read():
@@ -526,12 +526,12 @@ def test_public_values_come_back_as_they_were_and_no_others_are_written_or_read(
         np.arange(6.0).reshape(2, 3), np.array(["a", "bc"]), np.array([np.nan, -np.inf]),
         np.array([], dtype=np.int8), dp.mechanisms.Hazard(resolution=0.5), date(2026, 11, 23),
     ):  # fmt: skip
-        again = codec.decoded(json.loads(json.dumps(codec.encoded(value))))
+        again = stored.decoded(json.loads(json.dumps(stored.encoded(value))))
         assert type(again) is type(value)
         assert _content(again) == _content(value)
     for value in (object(), print, {1, 2}, b"x", Y.astype(object), PrivacyAccountant):
         with pytest.raises(TypeError):
-            codec.encoded(value)
+            stored.encoded(value)
     for value in ({"type": "object", "fields": {}}, {"function": "print"}, {"bytes": "x"}):
-        with pytest.raises(codec.MALFORMED):
-            codec.decoded(value)
+        with pytest.raises(stored.MALFORMED):
+            stored.decoded(value)

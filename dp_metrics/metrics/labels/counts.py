@@ -236,6 +236,8 @@ class Confusion:
         Whether these ratios rest on different records.
     is_agreement : bool
         Whether the metric is MCC or kappa, for which `agreement_limits` are proved.
+    of : str
+        What limits among all people are limits of; "": of the metric.
     """
 
     layout: Layout
@@ -248,6 +250,7 @@ class Confusion:
     of_ratios: Callable[[Floats], float] | None = None
     are_independent: bool = False
     is_agreement: bool = False
+    of: str = ""
 
     def query(self, shape: Shape) -> Query:
         """Return the query of the metric, which depends on the form of the records by how persons count."""
@@ -347,7 +350,7 @@ class Confusion:
                 NO_RATIO.format(asked.metric)
                 + (" It may have an approximate one: leave out sure." if asked.is_sure else _TOO_NOISY)
             )
-        return asked.interval(*limits, self(released), note)
+        return asked.interval(*limits, self(released), note, self.of)
 
     def _ratios(self, parts_of: PartsOf | None, noise: CountsNoise, n: int | None) -> list[NoisyRatio] | None:
         """Return the noisy counts of each ratio; None if counts of this layout do not tell them."""

@@ -138,6 +138,19 @@ def right_or_wrong() -> Layout:
     return Layout(((2, Fraction(1)),), True, of, _read_right, np.array([1, -1]))
 
 
+def one_of_two(place: int) -> Layout:
+    """Return the layout of two counts of records, of which the one in this place counts as right.
+
+    A quantity has them without a confusion matrix: `of` is not asked.
+    """
+    signs = np.where(np.arange(2) == place, 1, -1)
+    return replace(right_or_wrong(), read=partial(_read_one, place=place), good=signs)
+
+
+def _read_one(x: Floats, place: int) -> Counts:
+    return _read_right(x[[place, 1 - place]])
+
+
 def _with_others(matrix: NDArray[np.int64], of: Callable[[NDArray[np.int64]], Any]) -> NDArray[np.int64]:
     """Return counts of which no two have a record in common, and that of all other records."""
     counts = np.atleast_1d(of(matrix))

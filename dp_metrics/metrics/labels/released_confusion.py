@@ -21,12 +21,10 @@ from dp_metrics.metrics.labels import confusion
 from dp_metrics.metrics.labels.confusion import LabelTable
 from dp_metrics.metrics.labels.counts import Confusion, confusion_for
 from dp_metrics.metrics.labels.layouts import Counts, Layout, sizes_of_labels
-from dp_metrics.metrics.numbers import CONFIDENCE, Number, SharedLimits, table_of
 from dp_metrics.quantities.tables import far_apart
-from dp_metrics.release.released import Interval
+from dp_metrics.release.released import CONFIDENCE, Interval, Number, SharedLimits, table_of
 from dp_metrics.release.result import KeptCounts, Result
-from dp_metrics.release.stored_answers import NOT_STORED
-from dp_metrics.release.stored_questions import PER_RECORD
+from dp_metrics.release.stored import NOT_STORED, PER_RECORD
 
 F = TypeVar("F", bound=Callable[..., Any])
 R = TypeVar("R")

@@ -24,9 +24,16 @@ from dp_metrics.inputs.options import (
 from dp_metrics.metrics._pictures import draw_calibration, draw_net_benefit, draw_precision_recall, draw_roc
 from dp_metrics.metrics.labels.layouts import Counts, Layout, whole
 from dp_metrics.metrics.labels.released_confusion import ReleasedConfusion
-from dp_metrics.metrics.numbers import Number, table_of
 from dp_metrics.metrics.scores import curve_formulas as formulas
-from dp_metrics.metrics.scores.bands import ANY_ORDER, ORDERED, CalibrationBand, RocBand
+from dp_metrics.metrics.scores.bands import (
+    ANY_ORDER,
+    ORDERED,
+    CalibrationBand,
+    RocBand,
+    benefit_limits,
+    benefit_noise_limits,
+    over_expected_limits,
+)
 from dp_metrics.metrics.scores.curve_formulas import (
     CalibrationCurve,
     NetBenefitCurve,
@@ -34,7 +41,6 @@ from dp_metrics.metrics.scores.curve_formulas import (
     RocCurve,
     ScoreCounts,
 )
-from dp_metrics.metrics.scores.net_benefit import benefit_limits, benefit_noise_limits, over_expected_limits
 from dp_metrics.metrics.scores.table import MOST_BINS, ScoreTable
 from dp_metrics.quantities.tables import as_floats, too_few
 from dp_metrics.release.count_limits import RatioCells, noisy_ratio
@@ -43,8 +49,10 @@ from dp_metrics.release.released import (
     POPULATION_NOTE,
     SEVERAL,
     Interval,
+    Number,
     PopulationQuestion,
     how_sure,
+    table_of,
 )
 from dp_metrics.release.result import KeptCounts, Result
 
