@@ -24,7 +24,7 @@ from datetime import UTC, datetime
 from fractions import Fraction
 from importlib import import_module
 from itertools import count
-from typing import Any, NamedTuple, NoReturn
+from typing import Any, NoReturn
 from urllib.parse import urlsplit
 
 from dp_metrics._packages import import_extra
@@ -106,19 +106,7 @@ class StoredResults(tuple[StoredResult, ...]):
         return pandas.DataFrame(rows, columns=columns)
 
 
-class BudgetState(NamedTuple):
-    """What was last seen of the budget.
-
-    Parameters
-    ----------
-    spent : Fraction
-        The sum of the spends.
-    entry : tuple
-        What the ledger records of the last of them, from its number on; the number 0 if there was none.
-    """
-
-    spent: Fraction = Fraction(0)
-    entry: tuple[Any, ...] = (0,)
+_NO_ENTRY = (0,)
 
 
 @dataclass
@@ -131,19 +119,23 @@ class Session:
         The number of the last spend when it began.
     served : set of str
         The names of stored answers that were served since.
-    seen : BudgetState, default=nothing
-        What was seen since.
+    spent : Fraction, default=0
+        The sum of the spends that was last seen.
+    entry : tuple
+        What the ledger records of the last of them, from its number on; the number 0 if there was none.
     """
 
     start: int
     served: set[str] = field(default_factory=set)
-    seen: BudgetState = field(default_factory=BudgetState)
+    spent: Fraction = Fraction(0)
+    entry: tuple[Any, ...] = _NO_ENTRY
 
     def join(self, other: Session) -> None:
         """Take over what a copy knows: together they are one session, from the first beginning on."""
         self.start = min(self.start, other.start)
         self.served |= other.served
-        self.seen = max(other.seen, self.seen, key=lambda seen: (seen.entry[0], seen.spent))
+        latest = max(other, self, key=lambda session: (session.entry[0], session.spent))
+        self.spent, self.entry = latest.spent, latest.entry
 
 
 # Those of this process, by the identity of the file: its path may be spelled in several ways.
@@ -255,10 +247,10 @@ class Ledger:
             spent += epsilon
             self._known = _spelled(spent), spent
             db.execute("UPDATE budget SET spent = ?", (self._known[0],))
-            seen = BudgetState(spent, self._entry(db))
+            last = self._entry(db)
             db.execute("COMMIT")
             assert self._session is not None
-            self._session.seen = seen
+            self._session.spent, self._session.entry = spent, last
         if claim is not None:
             claim.number = number
 
@@ -345,17 +337,17 @@ class Ledger:
             self._fail(ValueError, _DAMAGED)
         session = self._session or _SESSIONS.get(identity)
         if session is not None:
-            before, last = session.seen, self._entry(db)
-            is_there = before.entry == last or before.entry == self._entry(db, before.entry[0])
-            if spent < before.spent or not is_there:
+            last = self._entry(db)
+            is_there = session.entry == last or session.entry == self._entry(db, session.entry[0])
+            if spent < session.spent or not is_there:
                 self._fail(ValueError, _ROLLED_BACK)
-            session.seen = BudgetState(spent, last)
+            session.spent, session.entry = spent, last
         return identity, spent
 
     def _entry(self, db: sqlite3.Connection, number: int = (1 << 63) - 1) -> tuple[Any, ...]:
         """Return what is recorded of the last spend up to a number."""
         last = f"SELECT id, {_COLUMNS} FROM history WHERE id <= ? ORDER BY id DESC LIMIT 1"
-        return db.execute(last, (number,)).fetchone() or BudgetState().entry
+        return db.execute(last, (number,)).fetchone() or _NO_ENTRY
 
     @contextmanager
     def _parsing(self) -> Iterator[None]:
@@ -440,8 +432,8 @@ class FileLedger(Ledger):
     def __getstate__(self) -> dict[str, Any]:
         # a Fraction would be pickled as a decimal, and Python refuses to convert long ones
         assert self._session is not None
-        spent, entry = self._session.seen
-        session = (self._session.start, set(self._session.served), _spelled(spent), entry)
+        one = self._session
+        session = (one.start, set(one.served), _spelled(one.spent), one.entry)
         return {
             "total": _spelled(self.total),
             "path": self.path,
@@ -452,7 +444,7 @@ class FileLedger(Ledger):
     def __setstate__(self, state: dict[str, Any]) -> None:
         start, served, spent, entry = state["_session"]
         with _LOCK:
-            session = joined(state["_identity"], Session(start, served, BudgetState(_number(spent), entry)))
+            session = joined(state["_identity"], Session(start, served, _number(spent), entry))
         self.__dict__.update(state, total=_number(state["total"]), _session=session)
 
     def _create_or_continue(self) -> None:

@@ -661,10 +661,6 @@ def _sums_loss(a: SumsLaw, b: SumsLaw) -> float:
     return law_loss(*(TableLaw(x.sums.values, ((len(x.sums.values), x.rate),)) for x in (a, b)))
 
 
-def _downward_loss(a: DownwardLaw, b: DownwardLaw) -> float:
-    return _hazard_loss(a.upward, b.upward)
-
-
 def _table_loss(a: TableLaw, b: TableLaw) -> float:
     """Return the loss of whole numbers with noise: attained where each is far to the right side."""
     return float(_moved(a, b))
@@ -972,7 +968,7 @@ def _log_tail(x: float) -> float:
 
 _OF_LAWS: dict[type, tuple[Callable[[Any], Any], Callable[[Any, Any], float]]] = {
     HazardLaw: (attrgetter("grid", "q", "monotonic"), _hazard_loss),
-    DownwardLaw: (type, _downward_loss),
+    DownwardLaw: (attrgetter("grid", "q", "monotonic"), _hazard_loss),
     AboveThresholdLaw: (attrgetter("grid", "eps1", "eps2"), _above_threshold_loss),
     IntervalLaw: (lambda law: (law.edges[0], law.edges[-1]), _interval_loss),
     LaplaceLaw: (attrgetter("output_range", "scale"), _laplace_loss),

@@ -46,8 +46,8 @@ CURVE = ["figure", "dataset", "column", "metric", "setting", "mechanism", "epsil
 """Columns that tell a point of a curve from every other."""
 
 
-class ResultsError(Exception):
-    """A file of results can't be used at all."""
+class StudyError(ValueError):
+    """A figure or mechanism is unknown, nothing is left to do, or a file of results can't be used at all."""
 
 
 class ResultRow(NamedTuple):
@@ -95,14 +95,14 @@ def read_results(path: Path, *, mend: bool = False) -> Any:
     """Return the rows of a file of results, each release once: a DataFrame, empty if there is no file.
 
     The last line of a run that was stopped may be incomplete. It is left out, with a warning; `mend` takes it
-    out of the file too, so that rows can be appended. A `ResultsError` says that this is no such file.
+    out of the file too, so that rows can be appended. A `StudyError` says that this is no such file.
     """
     try:
         text = path.read_text(encoding="utf-8", errors="replace") if path.exists() else ""
     except OSError as error:
-        raise ResultsError(f"can't read the results {path}: {error.strerror or error}") from error
+        raise StudyError(f"can't read the results {path}: {error.strerror or error}") from error
     if text and not text.startswith(_HEADER):
-        raise ResultsError(f"{path}: line 1 is not the header of a results file of this version")
+        raise StudyError(f"{path}: line 1 is not the header of a results file of this version")
     whole = text[: text.rfind("\n") + 1] or _HEADER
     if text and whole != text:
         print(
@@ -117,7 +117,7 @@ def read_results(path: Path, *, mend: bool = False) -> Any:
     try:
         frame = import_extra("pandas").read_csv(io.StringIO(whole), skip_blank_lines=False, **options)
     except ValueError as error:
-        raise ResultsError(f"{path} is damaged: {str(error).strip()}") from error
+        raise StudyError(f"{path} is damaged: {str(error).strip()}") from error
     return frame.drop_duplicates([*CURVE, "repeat"], ignore_index=True)
 
 
@@ -452,10 +452,6 @@ def asymmetry_of(output_bounds: OutputBounds, epsilon: float) -> float:
 
 FULL: Protocol = (0.1, 0.25, 0.5, 1.0, 2.0, 4.0), 100
 QUICK: Protocol = (0.1, 1.0, 4.0), 10
-
-
-class StudyError(ValueError):
-    """A figure or mechanism is unknown, or nothing is left to do."""
 
 
 @dataclass(frozen=True)

@@ -20,8 +20,8 @@ from dp_metrics.evaluation.engine import (
     SAMPLE_SIZE,
     STUDIES,
     ResultRow,
-    ResultsError,
     Study,
+    StudyError,
     summarise,
 )
 from dp_metrics.evaluation.population import Task
@@ -402,7 +402,7 @@ def write_report(results: Path) -> Path:
     path = results / engine.FILE_NAME if results.is_dir() else results
     rows = engine.read_results(path)
     if not len(rows):
-        raise ResultsError(f"there are no results in {path}; make some with: dp-metrics reproduce")
+        raise StudyError(f"there are no results in {path}; make some with: dp-metrics reproduce")
     page = path.with_name("report.html")
     page.write_text(report_page(rows), encoding="utf-8")
     return page

@@ -9,12 +9,12 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import partial
 from operator import attrgetter
-from typing import Any, ParamSpec, Self, Unpack
+from typing import Any, ParamSpec, Unpack
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from dp_metrics._random import Entropy
+from dp_metrics._random import Entropy, LazyUniform
 from dp_metrics.inputs.arrays import Records, Shape, loss_block, vector
 from dp_metrics.inputs.options import (
     MAX_FLOAT,
@@ -30,7 +30,7 @@ from dp_metrics.inputs.options import (
     own_error_state,
 )
 from dp_metrics.mechanisms._base import Mechanism, ceil_ranks
-from dp_metrics.mechanisms._laws import Grid, Integers, check_probability
+from dp_metrics.mechanisms._laws import Grid, Integers, Runs
 from dp_metrics.mechanisms.hazard import PEAK, TAIL, HazardLaw, default_grid, largest_ratio, share_of_rank
 from dp_metrics.metrics._metric import asks
 from dp_metrics.metrics._settings import PopulationSettings, completed_signature
@@ -357,7 +357,7 @@ class OrderSearch(Mechanism):
     resolution: float = 0.4
     downward: bool = False
 
-    is_exact = True  # the draw is that of `HazardLaw`, and minus a float is exact
+    is_exact = True  # the draw is that of `HazardLaw`
 
     def grid(self, limit: float) -> Grid:
         """Return the public grid, in ascending order."""
@@ -371,16 +371,42 @@ class OrderSearch(Mechanism):
         eps2 = float(share_of_rank(exact_epsilon(epsilon), monotonic=True))
         return ceil_ranks(math.log(max(1e4 * cells / PEAK, math.e)) / max(eps2, math.ulp(0.0)), n)
 
-    def output_distribution(self, output_bounds: OutputBounds, epsilon: Epsilon) -> HazardLaw | DownwardLaw:
+    def output_distribution(self, output_bounds: OutputBounds, epsilon: Epsilon) -> HazardLaw:
         """Return the exact law of `release`."""
         low, limit = output_bounds.output_range
         if low != 0.0 or not output_bounds.monotonic:
             raise ValueError("OrderSearch is for order statistics of numbers that are at least 0.")
         ratio = largest_ratio(share_of_rank(exact_epsilon(epsilon), monotonic=True))
         grid = self.grid(limit)
-        if not self.downward:
-            return HazardLaw(grid, output_bounds, ratio)
-        return DownwardLaw(HazardLaw(ReversedGrid(grid), _negated(output_bounds), ratio))
+        if self.downward:
+            return DownwardLaw(grid, output_bounds, ratio)
+        return HazardLaw(grid, output_bounds, ratio)
+
+
+class DownwardLaw(HazardLaw):
+    """The law of a search from above: the cells of the hazard are numbered from the last output down to 0."""
+
+    @staticmethod
+    def runs_of(grid: Grid, output_bounds: OutputBounds) -> Runs:
+        """Count the outputs between consecutive output bounds, from the last one down to number 0."""
+        edges = np.empty(2 * output_bounds.ranks + 3, dtype=np.int64)
+        edges[0], edges[-1] = 0, grid.last
+        nearest = np.append(output_bounds.upper[::-1], output_bounds.value)
+        above = np.append(grid.index_above(nearest), grid.index_at_least(output_bounds.lower))
+        edges[1:-1] = np.minimum(grid.last + 1 - above, grid.last)
+        return Runs(edges)
+
+    def release(self, entropy: Entropy) -> float:
+        """Draw an output."""
+        return self.grid.point(self.grid.last - self.draw(LazyUniform(entropy)))
+
+    def index_cdf(self, indices: Integers) -> Floats:
+        """Return P(number of the release <= k)."""
+        return 1.0 - super().index_cdf(self.grid.last - 1 - np.asarray(indices))
+
+    def index_quantile(self, p: Floats) -> Integers:
+        """Return the smallest k with P(number <= k) >= p."""
+        return self.grid.last - super().index_quantile(np.clip(np.nextafter(1.0 - p, 2.0), 0.0, 1.0))
 
 
 def hazard_miss(cells: Floats) -> Floats:
@@ -391,64 +417,6 @@ def hazard_miss(cells: Floats) -> Floats:
         return np.where(
             x <= 1, 1 - peak * np.minimum(x, 1) ** (TAIL + 1), (1 - peak) * np.maximum(x, 1) ** -TAIL
         )
-
-
-def _negated(output_bounds: OutputBounds) -> OutputBounds:
-    """Return the output bounds of minus the metric."""
-    low, high = output_bounds.output_range
-    lower, upper = -output_bounds.upper, -output_bounds.lower
-    return replace(
-        output_bounds, value=-output_bounds.value, lower=lower, upper=upper, output_range=(-high, -low)
-    )
-
-
-@dataclass(frozen=True)
-class ReversedGrid(Grid):
-    """Minus the outputs of a grid that starts with number 0, in reverse, so that they increase."""
-
-    grid: Grid
-
-    first = 0
-
-    @property
-    def last(self) -> int:
-        """Number of the last output, which is minus the first of the grid."""
-        return self.grid.last
-
-    def points(self, indices: Integers) -> Floats:
-        """Return the outputs with these indices."""
-        return -self.grid.points(self.last - np.asarray(indices))
-
-    def index_at_least(self, values: Floats) -> Integers:
-        """Return the number of the first output >= value, or last + 1."""
-        # -t >= value if t <= -value: all points before the first above it
-        return self.last + 1 - self.grid.index_above(-np.asarray(values, dtype=np.float64))
-
-
-class DownwardLaw:
-    """The law of a downward search: that of minus the output of a search upward.
-
-    Parameters
-    ----------
-    upward : HazardLaw
-        On the reversed grid.
-    """
-
-    def __init__(self, upward: HazardLaw) -> None:
-        self.upward = upward
-
-    def release(self, entropy: Entropy) -> float:
-        """Draw an output."""
-        return 0.0 - self.upward.release(entropy)  # subtracting leaves no negative zero
-
-    def cdf(self, t: ArrayLike) -> Floats:
-        """Return P(release <= t)."""
-        # P(-T <= t) = 1 - P(T < -t): T sits on grid points, so step just below -t
-        return 1.0 - self.upward.cdf(np.nextafter(-np.asarray(t, dtype=np.float64), -np.inf))
-
-    def quantile(self, p: ArrayLike) -> Floats:
-        """Return the smallest t with P(release <= t) >= p."""
-        return 0.0 - self.upward.quantile(np.clip(np.nextafter(1.0 - check_probability(p), 2.0), 0.0, 1.0))
 
 
 _CELLS = 320  # j: how far a limit lies beyond the output of its search
@@ -611,13 +579,6 @@ class RankSearch(OrderOf):
 
     noise_note = "expect a lower limit near 0, or an upper limit near max_loss or the largest float."
 
-    @classmethod
-    def of(cls, rank: int, q: Fraction, mechanism: OrderSearch, limit: float) -> Self:
-        """Return the search for the rank, counted from 1, that gives a limit of the quantile q."""
-        beyond = max(1 - q if mechanism.downward else q, _LEAST_SHARE)
-        needed = _NEEDED_FROM_LARGEST_FLOAT if mechanism.downward and limit == MAX_FLOAT else _NEEDED
-        return cls(loss_block, partial(_fixed, rank=rank), limit, mechanism, math.ceil(needed / beyond))
-
 
 def _fixed(n: int, *, rank: int) -> int:
     """Return a rank that was chosen for the public number of records already."""
@@ -654,12 +615,15 @@ def _possible(n: int, q: Fraction, epsilon: Fraction, miss: float, limit: float)
     records = n * float(eps2)
     resolution = _COARSEST if records * _COARSEST <= 2 else max(2 / records, _FINEST)
     found = []
-    for share, downward in ((float(q), False), (1 - float(q), True)):
+    for beyond, downward in ((q, False), (1 - q, True)):
         mechanism = OrderSearch(resolution, downward)
         ranks = mechanism.count_ranks(epsilon, n=n, monotonic=True, output_range=(0.0, limit))
-        rank = _largest_rank(n, share, largest_ratio(eps2), ranks, miss)
+        rank = _largest_rank(n, float(beyond), largest_ratio(eps2), ranks, miss)
         if rank:
-            found.append(RankSearch.of(n + 1 - rank if downward else rank, q, mechanism, limit))
+            needed = _NEEDED_FROM_LARGEST_FLOAT if downward and limit == MAX_FLOAT else _NEEDED
+            useful = math.ceil(needed / max(beyond, _LEAST_SHARE))
+            fixed = partial(_fixed, rank=n + 1 - rank if downward else rank)
+            found.append(RankSearch(loss_block, fixed, limit, mechanism, useful))
     return tuple(found)
 
 

@@ -422,11 +422,6 @@ def as_vector(data: ArrayLike, name: str, *, relation: Relation = Relation.REPLA
     return array
 
 
-def check_vector(data: ArrayLike, name: str) -> Floats:
-    """Return one number per record as a finite float64 array of shape (n_samples,)."""
-    return float_block(as_vector(data, name), name)
-
-
 def loss_block(losses: NDArray[Any]) -> Floats:
     """Return per-record losses, which must be finite and non-negative, as float64."""
     values = float_block(losses, "losses")
@@ -780,16 +775,22 @@ def _is_missing_id(label: Any) -> bool:
     return any(map(_is_missing_id, label)) if is_a(label, tuple) else is_missing(label)
 
 
-def asked_of_persons(groups: Any, max_records: Any, equal_groups: Any = False) -> dict[str, Any]:
+def asked_of_persons(arguments: Mapping[str, Any]) -> dict[str, Any]:
     """Return what is public of persons before a record is read: that there are some, and how they count.
+
+    Parameters
+    ----------
+    arguments : mapping
+        Those of a call; `groups`, `max_records` and `equal_groups` are looked at, if they are among them.
 
     Raises
     ------
     ValueError, TypeError
         If nothing tells whose the records are that are kept, or an option is invalid.
     """
-    is_equal = check_flag(equal_groups, "equal_groups")
-    if groups is None:
+    max_records = arguments.get("max_records")
+    is_equal = check_flag(arguments.get("equal_groups", False), "equal_groups")
+    if arguments.get("groups") is None:
         for name, is_given in (("max_records", max_records is not None), ("equal_groups", is_equal)):
             if is_given:
                 raise ValueError(f"{name} needs groups, which say whose records they are.")
@@ -845,7 +846,7 @@ def check_multioutput(multioutput: Any, n_outputs: int) -> Literal["raw_values"]
         return "raw_values" if multioutput == "raw_values" else None
     if multioutput is None:
         return None
-    weights = check_vector(multioutput, "multioutput")
+    weights = float_block(as_vector(multioutput, "multioutput"), "multioutput")
     if n_outputs == 1:
         raise ValueError("Custom weights are useful only in multi-output cases.")
     if weights.size != n_outputs:
@@ -893,7 +894,7 @@ def first_records(
         If an argument is invalid.
     """
     if is_all:  # a chunk without groups is refused by whoever knows of the others
-        asked_of_persons(groups, max_records, equal_groups)
+        asked_of_persons({"groups": groups, "max_records": max_records, "equal_groups": equal_groups})
     codes = check_groups(groups)
     shape, records = Records.of(data, relation=relation)
     # what has no dimension its reader refuses

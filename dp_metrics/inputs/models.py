@@ -280,6 +280,6 @@ def named_by_labels(response: Any, method: str, labels: Any) -> Any:
         return response
     names = tuple(map(name_key, LabelSet.of(labels).known.tolist()))
     if response.ndim == 1 and len(names) == 2 and response.dtype.kind == "f":
-        response = np.stack([-response if method == "decision_function" else 1 - response, response], axis=1)
+        response = _of_both(response[:, np.newaxis], method)
     has_all = response.ndim == 2 and response.shape[1] == len(names)
     return NamedColumns(response, names) if has_all else response

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -270,22 +270,24 @@ class Runs:
 
     Parameters
     ----------
-    grid : Grid
-        The outputs.
-    output_bounds : OutputBounds
-        Between consecutive ones of these lies a run.
+    edges : ndarray of shape (2 * ranks + 3,)
+        Not decreasing, from the grid's first number to its last.
 
     Attributes
     ----------
-    edges : ndarray of shape (2 * ranks + 3,)
-        Not decreasing, from the grid's first number to its last.
     levels : ndarray of shape (2 * ranks + 2,)
         s - 1/2 on each run: -(ranks+1), ..., -1 below the metric, 0, ..., ranks from it on.
     counts : ndarray of shape (2 * ranks + 2,)
         Number of outputs in each run.
     """
 
-    def __init__(self, grid: Grid, output_bounds: OutputBounds) -> None:
+    def __init__(self, edges: Integers) -> None:
+        self.edges, self.levels = edges, np.arange(edges.size - 1) - edges.size // 2
+        self.counts: Integers = edges[1:] - edges[:-1]
+
+    @classmethod
+    def of(cls, grid: Grid, output_bounds: OutputBounds) -> Self:
+        """Count the outputs of a grid between consecutive output bounds."""
         ranks = output_bounds.ranks
         values = np.empty(2 * ranks + 1)
         values[:ranks] = output_bounds.lower[::-1]
@@ -297,8 +299,7 @@ class Runs:
         different = int(np.searchsorted(values, values[-1])) + 1
         np.minimum(grid.index_at_least(values[:different]), grid.last, out=edges[1 : different + 1])
         edges[different + 1 : -1] = edges[different]
-        self.edges, self.levels = edges, np.arange(-(ranks + 1), ranks + 1)
-        self.counts: Integers = edges[1:] - edges[:-1]
+        return cls(edges)
 
 
 NOTHING = "We cannot limit this number: it may be all noise; take more records or a larger epsilon."

@@ -166,7 +166,7 @@ class AboveThresholdLaw(GridLaw):
     """
 
     def __init__(self, grid: Grid, output_bounds: OutputBounds, eps1: float, eps2: float) -> None:
-        self.grid, runs = grid, Runs(grid, output_bounds)
+        self.grid, runs = grid, Runs.of(grid, output_bounds)
         keep = runs.counts > 0
         self.starts = runs.edges[:-1][keep]
         self.counts = runs.counts[keep]

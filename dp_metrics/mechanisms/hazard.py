@@ -68,9 +68,11 @@ class HazardLaw(GridLaw):
     covers the bits of U not yet drawn.
     """
 
+    runs_of = Runs.of
+
     def __init__(self, grid: Grid, output_bounds: OutputBounds, q: float) -> None:
         self.grid, self.q, self.monotonic = grid, q, output_bounds.monotonic
-        self.runs = runs = Runs(grid, output_bounds)
+        self.runs = runs = self.runs_of(grid, output_bounds)
         self.power = TAIL + 1 if self.monotonic else TAIL + 2  # kappa + 1
         self.below = Fraction(TAIL, TAIL + self.power)  # A = H(z0)
         ranks = runs.counts.size // 2

@@ -137,7 +137,7 @@ class Summary(HtmlRepr):
         self._is_open = False  # true: a chunk without records has another form than the others
         self._is_weighted = False  # true: a chunk had weights, were they all 1
         self._persons: frozenset[Any] | None = None  # whose the records are; None: nobody told
-        asked_of_persons(True, *map(options.get, ("max_records", "equal_groups"), (None, False)))
+        asked_of_persons({**options, "groups": True})
         if options.get("equal_groups") and options.get("max_records") is None:
             raise ValueError("equal_groups=True of a summary needs max_records, the same for all chunks.")
         usual = self._before_chunks()  # raises for what is wrong with an option
@@ -390,7 +390,7 @@ class Summary(HtmlRepr):
         # of weights and persons the settings need to know that there are some
         given: dict[str, Any] = {**self._options, "sample_weight": None if weight is None else True}
         given["groups"] = None if self._persons is None else True
-        asked_of_persons(given["groups"], given.get("max_records"), given.get("equal_groups", False))
+        asked_of_persons(given)
         persons = None if self._persons is None else len(self._persons)
         totals = partial(public_totals, known.n, weight, persons)
         release = metric.release_on(terms, given, of_records=of_records or totals)

@@ -556,56 +556,47 @@ def _replaced(owner: Any, name: str, value: Any) -> Iterator[None]:
             delattr(owner, name)
 
 
-class _Silence:
-    """Discards warnings, logs and prints while any search is running, in whatever thread.
+_LOCK = threading.Lock()
+_SILENCES: list[contextlib.ExitStack] = []  # one and the same for each search that is running
+
+
+@contextlib.contextmanager
+def unobserved() -> Iterator[None]:
+    """Leave no trace of what trials warn of, log, print or draw from global generators, in whatever thread.
 
     All of these are global: searches in several threads share one silence, which ends with the last of them.
     """
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._searches = 0
-        self._effects = contextlib.ExitStack()
-
-    @contextlib.contextmanager
-    def __call__(self) -> Iterator[None]:
-        with self._lock:
-            if self._searches == 0:
-                self._begin()
-            self._searches += 1
-        try:
-            yield
-        finally:
-            with self._lock:
-                self._searches -= 1
-                if self._searches == 0:
-                    self._effects.close()
-
-    def _begin(self) -> None:
-        with contextlib.ExitStack() as effects:  # the stack ends what was begun if the rest fails
-            enter = effects.enter_context
-            enter(preserved_global_generators())
-            enter(warnings.catch_warnings())
-            warnings.simplefilter("ignore")
-            # an estimator may have filters of its own, and whoever records warnings does so in this function
-            warnings.showwarning = _ignore
-            nowhere: Any = _Nowhere()
-            # an estimator may keep a standard stream from before the search
-            for stream in {
-                id(s): s for s in (sys.stdout, sys.stderr, sys.__stdout__, sys.__stderr__)
-            }.values():
-                enter(_replaced(stream, "write", nowhere.write))
-            enter(contextlib.redirect_stdout(nowhere))
-            enter(contextlib.redirect_stderr(nowhere))
-            effects.callback(logging.disable, logging.root.manager.disable)
-            logging.disable(logging.CRITICAL)
-            # CRITICAL is not the highest level, and an estimator may enable logging
-            enter(_replaced(logging.Logger, "handle", _ignore))
-            self._effects = effects.pop_all()
+    with _LOCK:
+        _SILENCES.append(_SILENCES[0] if _SILENCES else _silence())
+    try:
+        yield
+    finally:
+        with _LOCK:
+            silence = _SILENCES.pop()
+            if not _SILENCES:
+                silence.close()
 
 
-unobserved = _Silence()
-"""Context in which trials run: what they warn of, log, print or draw from global generators has no trace."""
+def _silence() -> contextlib.ExitStack:
+    """Discard warnings, logs and prints until what is returned is closed."""
+    with contextlib.ExitStack() as effects:  # the stack ends what was begun if the rest fails
+        enter = effects.enter_context
+        enter(preserved_global_generators())
+        enter(warnings.catch_warnings())
+        warnings.simplefilter("ignore")
+        # an estimator may have filters of its own, and whoever records warnings does so in this function
+        warnings.showwarning = _ignore
+        nowhere: Any = _Nowhere()
+        # an estimator may keep a standard stream from before the search
+        for stream in {id(s): s for s in (sys.stdout, sys.stderr, sys.__stdout__, sys.__stderr__)}.values():
+            enter(_replaced(stream, "write", nowhere.write))
+        enter(contextlib.redirect_stdout(nowhere))
+        enter(contextlib.redirect_stderr(nowhere))
+        effects.callback(logging.disable, logging.root.manager.disable)
+        logging.disable(logging.CRITICAL)
+        # CRITICAL is not the highest level, and an estimator may enable logging
+        enter(_replaced(logging.Logger, "handle", _ignore))
+        return effects.pop_all()
 
 
 @contextlib.contextmanager

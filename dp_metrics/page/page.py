@@ -611,7 +611,7 @@ def private_evaluate(  # noqa: PLR0913 - options of a whole page
         epsilon=epsilon, neighboring=neighboring, accountant=accountant, random_state=random_state,
         spend_name=spend_name,
     )  # fmt: skip
-    asked_of_persons(groups, max_records, equal_groups)
+    asked_of_persons({"groups": groups, "max_records": max_records, "equal_groups": equal_groups})
     records = {**passed, "sensitive_features": sensitive_features, "groups": groups}
     release = page_release(setting, terms, records, features)
 

@@ -288,7 +288,7 @@ class Call:
         ValueError, TypeError
             If `max_records` is of no use, or no positive whole number.
         """
-        asked_of_persons(*_of_persons(arguments))
+        asked_of_persons(arguments)
         options = {name: value for name, value in arguments.items() if name not in _NO_OPTIONS}
         records = {name: value for name, value in arguments.items() if name in _OF_RECORDS}
         return cls(kind, {"options": {**options, **described}}, partial(public_records, records, features))
@@ -325,15 +325,10 @@ def public_records(
         # Which records are of one person is public, but not who they are: of ids a digest would let whoever
         # holds the file test guesses. So it is of their numbers, in the order of first appearance.
         public["groups"] = _digest(groups, "<i8")
-        public |= asked_of_persons(*_of_persons(arguments))["persons"]
+        public |= asked_of_persons(arguments)["persons"]
     if features is not None:
         public["sensitive_features"] = _digest(features(), "<i8")
     return public
-
-
-def _of_persons(arguments: Mapping[str, Any]) -> tuple[Any, Any, Any]:
-    """Return the arguments of `asked_of_persons`."""
-    return arguments.get("groups"), arguments.get("max_records"), arguments.get("equal_groups", False)
 
 
 def public_totals(n: int, weight: int | None = None, persons: int | None = None) -> dict[str, Any]:

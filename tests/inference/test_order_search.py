@@ -8,25 +8,11 @@ from helpers import Words, assert_follows, draw_many, loop_over, order_query
 from numpy.testing import assert_array_equal
 
 from dp_metrics.analysis import auditing
-from dp_metrics.inference.loss_intervals import OrderSearch, ReversedGrid, hazard_miss
+from dp_metrics.inference.loss_intervals import OrderSearch, hazard_miss
 from dp_metrics.inputs.options import MAX_FLOAT, Relation
 from dp_metrics.mechanisms import Mechanism
-from dp_metrics.mechanisms._laws import GeometricGrid, mean_absolute_error
+from dp_metrics.mechanisms._laws import mean_absolute_error
 from dp_metrics.sensitivity.output_bounds import OutputBounds
-
-SMALL = GeometricGrid(scale=1.0, step=0.3, limit=9.0)
-
-
-def test_a_reversed_grid_has_minus_the_points_in_reverse():
-    points = SMALL.points(np.arange(SMALL.last + 1))
-    backward = ReversedGrid(SMALL)
-    assert (backward.first, backward.last) == (0, SMALL.last)
-    own = backward.points(np.arange(backward.last + 1))
-    assert_array_equal(own, -points[::-1])
-    assert (np.diff(own) > 0).all()
-    tried = np.concatenate([own, np.nextafter(own, 9), np.nextafter(own, -99), [-50.0, 3.0, 0.0, -0.0]])
-    assert_array_equal(backward.index_at_least(tried), np.searchsorted(own, tried, side="left"))
-    assert_array_equal(backward.index_above(tried), np.searchsorted(own, tried, side="right"))
 
 
 def bounds_of(x, k, limit=MAX_FLOAT):
@@ -49,6 +35,21 @@ def test_a_search_from_above_draws_what_its_law_says():
     bounds = bounds_of(x, 6, limit=50.0)
     assert_follows(draw_many(search, bounds, 3.0, 2000, seed=3), search.output_distribution(bounds, 3.0))
     assert isinstance(search, Mechanism)
+
+
+def test_the_runs_from_above_are_those_of_minus_the_outputs_and_the_bounds():
+    """Ties of bounds with outputs, with each other and with both ends of the grid count as from below."""
+    grid = OrderSearch(1.0).grid(9.0)
+    points = grid.points(np.arange(grid.last + 1))
+    for x in ([0.0, 0.0, 1.0, 9.0, 9.0], [points[70], points[70], points[300], 5.0, points[-2]], [9.0] * 5):
+        for k in range(1, 6):
+            bounds = bounds_of(x, k, limit=9.0)
+            found = OrderSearch(1.0, downward=True).output_distribution(bounds, 2.0).runs.edges
+            first = np.append(-bounds.upper[::-1], -bounds.value)
+            above = np.searchsorted(-points[::-1], first, side="left")
+            below = np.searchsorted(-points[::-1], -bounds.lower, side="right")
+            wanted = np.minimum(np.concatenate([[0], above, below, [grid.last]]), grid.last)
+            assert_array_equal(found, wanted)
 
 
 def test_the_law_from_above_is_a_law_of_the_outputs():

@@ -133,7 +133,7 @@ def test_runs_hold_the_outputs_with_each_score(name, capacity):
         on_grid,
         var_bounds([0.1, 0.2, 0.2, 0.65, 0.0], bounds=(0, 1), capacity=capacity),
     ):
-        runs = Runs(grid, bounds)
+        runs = Runs.of(grid, bounds)
         assert (np.diff(runs.edges) >= 0).all()
         assert (runs.edges[0], runs.edges[-1]) == (grid.first, grid.last)
         levels = np.repeat(runs.levels, runs.counts)
