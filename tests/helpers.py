@@ -206,6 +206,19 @@ def loss_query(values, cap=None, weights=None, groups=None, *, loss=identity, ki
     return Known(kind(record_loss), values, sample_weight=weights, groups=groups)
 
 
+EXAMPLES = {
+    "mean": loss_bounds([0.0, 0.3, 0.7, 1.1]),
+    "capped mean": loss_bounds([0.0, 0.3, 0.7, 1.1], cap=2.0),
+    "capped mean, few ranks": loss_bounds([0.0, 0.3, 0.7, 1.1], cap=2.0, capacity=1),
+    "zero": loss_bounds([0.0, 0.0, 0.0], cap=2.0),
+    "at the cap": loss_bounds([2.0, 2.0, 2.0], cap=2.0),
+    "saturated": loss_bounds([MAX, MAX]),
+    "variance": var_bounds([0.0, 0.3, 0.7, 1.1]),
+    "bounded variance": var_bounds([0.0, 0.3, 0.7, 1.1], bounds=(0.0, 2.0)),
+}
+"""Output bounds on which laws are tried."""
+
+
 class AllRanks:
     """A mechanism that asks for as many ranks as there are, up to a capacity."""
 
