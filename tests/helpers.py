@@ -82,6 +82,16 @@ def nearest(value: Fraction) -> float:
         return MAX if value > 0 else -MAX
 
 
+def mean(values: Sequence[float]) -> Fraction:
+    """Return the exact mean, which is 0 of no values."""
+    return sum(map(Fraction, values)) / len(values) if values else Fraction(0)
+
+
+def variance(values: Sequence[float]) -> Fraction:
+    centre = mean(values)
+    return mean([(Fraction(v) - centre) ** 2 for v in values])
+
+
 def multisets(domain: Sequence[float], n: int) -> list[tuple[float, ...]]:
     return list(itertools.combinations_with_replacement(domain, n))
 
