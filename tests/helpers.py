@@ -83,6 +83,16 @@ def nearest(value: Fraction) -> float:
         return MAX if value > 0 else -MAX
 
 
+def mean(values: Sequence[float]) -> Fraction:
+    """Return the exact mean, which is 0 of no values."""
+    return sum(map(Fraction, values)) / len(values) if values else Fraction(0)
+
+
+def variance(values: Sequence[float]) -> Fraction:
+    centre = mean(values)
+    return mean([(Fraction(v) - centre) ** 2 for v in values])
+
+
 def multisets(domain: Sequence[float], n: int) -> list[tuple[float, ...]]:
     return list(itertools.combinations_with_replacement(domain, n))
 
@@ -210,6 +220,19 @@ def loss_query(values, cap=None, weights=None, groups=None, *, loss=identity, ki
     """Return the mean of losses, one for each value."""
     record_loss = RecordLoss(loss, reads=(np.asarray,), cap=cap)
     return Known(kind(record_loss), values, sample_weight=weights, groups=groups)
+
+
+EXAMPLES = {
+    "mean": loss_bounds([0.0, 0.3, 0.7, 1.1]),
+    "capped mean": loss_bounds([0.0, 0.3, 0.7, 1.1], cap=2.0),
+    "capped mean, few ranks": loss_bounds([0.0, 0.3, 0.7, 1.1], cap=2.0, capacity=1),
+    "zero": loss_bounds([0.0, 0.0, 0.0], cap=2.0),
+    "at the cap": loss_bounds([2.0, 2.0, 2.0], cap=2.0),
+    "saturated": loss_bounds([MAX, MAX]),
+    "variance": var_bounds([0.0, 0.3, 0.7, 1.1]),
+    "bounded variance": var_bounds([0.0, 0.3, 0.7, 1.1], bounds=(0.0, 2.0)),
+}
+"""Output bounds on which laws are tried."""
 
 
 class AllRanks:

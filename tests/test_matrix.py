@@ -35,9 +35,8 @@ from cases import (
     valid,
     variations,
     varied_data,
-    with_sentinel,
 )
-from helpers import MAX, REFUSED, NoEntropy, assert_refused, assert_same, bits, seeded, system_of
+from helpers import MAX, REFUSED, NoEntropy, assert_same, bits, seeded, system_of
 
 import dp_metrics as dp
 from dp_metrics import PrivacyAccountant, PrivacyBudgetError
@@ -67,7 +66,6 @@ CONTAINERS = {
     ),
 }
 SETTINGS = ("epsilon", "neighboring", "mechanism", "accountant", "random_state", "spend_name")
-NEED_A_LIMIT = ("inverse_sensitivity", "piecewise_laplace", "laplace", "geometric")
 MEANS = ("mse", "mse, 3 outputs", "mae", "mae, 2 outputs", "variance", "mean loss")
 EXACT = ("private_r2_score",)  # of one record R^2 is 0/0
 
@@ -257,18 +255,6 @@ def test_no_mechanism_is_the_default_mechanism(case):
         assert case(*data, mechanism=case.row.mechanism, random_state=seeded()) == expected
 
 
-@cases_where(lambda case: case.row.mechanism is not None, KINDS)
-def test_a_mechanism_that_needs_a_limit_says_which_argument_to_pass(case):
-    for mechanism in NEED_A_LIMIT:
-        if case.always_bounded:
-            assert case(*valid(case), mechanism=mechanism, random_state=seeded()) <= case.limit
-            continue
-        (argument,) = case.bounded
-        assert_refused(case, with_sentinel(case, 0), ValueError, argument, mechanism=mechanism)
-        with pytest.raises(NoEntropy.Drawn):
-            case(*valid(case), mechanism=mechanism, random_state=NoEntropy(), **case.bounded)
-
-
 @pytest.mark.parametrize("multioutput", ["raw_values", "uniform_average"])
 @each_kind
 def test_the_parts_of_epsilon_of_a_call_are_positive_and_add_up_to_it_exactly(case, multioutput):
@@ -440,32 +426,6 @@ def test_what_may_be_published_holds_no_record_and_no_private_number(case, tmp_p
             assert not any(re.search(secret, text) for secret in secrets)
         told = [re.search(rf"(?<![\w.]){n}(?![\w.])", text) is not None for text in shown]
         assert not any(told) if relation == ADD_OR_REMOVE else all(told[:2])
-
-
-DRAWN = ("value", "drawn", "note", "bias")  # or what follows from a number that was drawn
-
-
-def neighbours(case, relation):
-    """Return data that differ in their last record: it is another, or missing if their number is private."""
-    data = valid(case, 40)
-    others = [np.concatenate([array[:-1], array[:1]]) for array in valid(case, 40, seed=1)]
-    return data, [array[:-1] for array in data] if relation == ADD_OR_REMOVE else others
-
-
-@each_kind
-def test_what_is_said_beside_the_numbers_is_the_same_for_neighbours(case):
-    for relation in RELATIONS:
-        settings = served(case, relation)
-        if settings is None:
-            continue
-        said = []
-        for data in neighbours(case, relation):
-            accountant = PrivacyAccountant(1.0)
-            result = doors.result(case, data, epsilon=1.0, accountant=accountant, **settings)
-            facts = {name: fact for name, fact in result.to_dict().items() if name not in DRAWN}
-            (spend,) = accountant.history
-            said.append((facts, dataclasses.replace(spend, time=None)))
-        assert said[0] == said[1], relation
 
 
 @pytest.mark.gate

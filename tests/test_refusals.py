@@ -523,8 +523,7 @@ ROWS = [
      ]),
     (lambda: dp.private_mean_squared_log_error([1.0], [1.0], **SAFE, bounds=(-1, 1)), ValueError, "bounds"),
     (lambda ddof: dp.private_variance(np.arange(400.0), **SAFE, ddof=ddof),
-     ValueError, "ddof",
-     [400, 401, 400.0, NAN, INF, -INF, "1", None, True, [1], 1j, 10**400, -(10**400), Decimal(1)]),
+     ValueError, "ddof", [400, 401, 400.0]),
     (lambda q: dp.private_quantile([1.0], q, **SAFE, bounds=(0, 1)),
      ValueError, "Quantiles", [-0.1, 1.1, NAN, "0.5", None, True, [0.5]]),
     (lambda bounds: dp.private_quantile([1.0], 0.5, **SAFE, bounds=bounds),
@@ -908,10 +907,9 @@ ROWS = [
      [dp.private_roc_curve, dp.private_recall_score, dp.private_brier_score_loss]),
     (lambda: dp.private_evaluate(Y3, S3, **SAFE, labels=range(3)),
      ValueError, "pass probabilities as y_proba="),
-    (lambda score: dp.private_evaluate(Y, y_score=score, **SAFE, labels=[0, 1]),
-     ValueError, "outside", [S + 0.5, -S - 0.01, 98765 * S]),
-    (lambda score: dp.private_evaluate(Y, y_score=S, baseline=score, **SAFE, labels=[0, 1]),
-     ValueError, "outside", [S + 0.5, -S - 0.01, 98765 * S]),
+    (lambda name, score: dp.private_evaluate(Y, **{"y_score": S, name: score}, **SAFE, labels=[0, 1]),
+     ValueError, "outside",
+     list(itertools.product(("y_score", "baseline"), (S + 0.5, -S - 0.01, 98765 * S)))),
     (lambda proba, options: dp.private_evaluate(Y3, y_proba=proba, **SAFE, labels=range(3), **options),
      ValueError, "proba|labels must be two", [(4 * S3, {}), (S3, {"baseline": 4 * S3}), (S3[:, :2], {})]),
     (lambda true, options: dp.private_evaluate(true, **SAFE, labels=[0, 1], **options),
@@ -922,7 +920,6 @@ ROWS = [
     (lambda options: dp.private_evaluate(Y, **{"y_score": S, "labels": [0, 1], **SAFE, **options}),
      INVALID, lambda options: f"{[*options][-1]}|group_labels", [
          {"pos_label": 7},
-         {"split": {"labels": "1"}},
          {"sensitive_features": RACE},
          {"sensitive_features": RACE, "group_labels": ["a"]},
      ]),
@@ -985,14 +982,12 @@ ROWS = [
     (lambda options: search(**options),
      ValueError, ..., [
          ("too small to be divided by 3", {"epsilon": 5e-324}),
-         *(("expected_iter must be", {"expected_iter": wrong}) for wrong in (0.5, INF, NAN, "20", True)),
          ("random_state can't be fixed", {"metric_params": {"random_state": 0}}),
          ("accountant can't be fixed", {"metric_params": {"accountant": None}}),
          ("epsilon can't be fixed", {"metric_params": {"epsilon": 2.0}}),
          ("bounds must be", {"metric_params": {"bounds": (1, 0)}}),
          ("mechanism must be", {"metric_params": {"mechanism": "magic"}}),
          ("public upper limit", {"metric_params": {"mechanism": "laplace"}}),
-         ("response_method must be", {"response_method": "predict_log_proba"}),
          ("Invalid parameter 'beta'", {"grid": {"beta": [1]}}),
          ("Invalid parameter 'beta'", {"grid": [GRID, {"beta": [1]}]}),
          ("non-empty sequence", {"grid": {"alpha": []}}),
@@ -1085,7 +1080,6 @@ ROWS = [
          ("takes no mechanism", {"mechanism": "hazard"}),
          ("raw_values' cannot be compared", {"loss": "mae", "multioutput": "raw_values"}),
          ("bounds", {"loss": "mae", "bounds": (1, 0)}),
-         *(("max_difference", {"max_difference": wrong}) for wrong in (0, INF, "1")),
      ]),
     (lambda options: dp.private_compare([1.0, 2.0], *[[1.0, 1.0]] * 2, **SAFE, **options),
      TypeError, ..., [
@@ -1211,12 +1205,11 @@ WITHOUT_RECORDS = [
     # scorers, and plans of how many releases a tool makes
     (lambda name: dp.make_private_scorer(name, epsilon=1.0),
      ValueError, "There is no metric", ["neg_private_mean_loss", "neg_accuracy", "unheard_of"]),
-    (lambda name: dp.make_private_scorer(name, epsilon=1.0),
-     TypeError, "metric must be a private metric", ["private_mean_loss", "confusion_matrix", None, 3]),
     (lambda metric: dp.make_private_scorer(metric, epsilon=1.0),
      TypeError, r"^metric must be a private metric, a function of \(y_true, y_pred\)", [
          roc_auc_score, make_scorer(roc_auc_score), None, dp.private_mean_loss, dp.private_variance,
-         dp.private_quantile, lambda y_true, y_pred, **anything: 0.0,
+         dp.private_quantile, lambda y_true, y_pred, **anything: 0.0, "private_mean_loss", "confusion_matrix",
+         3,
      ]),
     (lambda: dp.make_private_scorer(own_error, epsilon=1.0),
      ValueError, "greater_is_better must be given for own_error"),
@@ -1448,8 +1441,10 @@ WITHOUT_RECORDS = [
      ValueError, lambda options: next(iter(options)), [
          {"beta": 1.0}, {"beta": NAN}, {"beta": INF}, {"split": 0.0}, {"split": 1.0}, {"split": NAN},
          {"scale": 0.0}, {"scale": INF}, {"spacing": "odd"}, {"first": -1}, {"max_candidates": 1},
-         {"ranks": 0},
+         {"ranks": 0}, {"max_candidates": 10.5}, {"first": 10**30}, {"first": None}, {"beta": None},
      ]),
+    (lambda resolution: dp.mechanisms.Hazard(resolution=resolution),
+     ValueError, "resolution", [True, "0.1", 10**400]),
     (lambda options: Adaptive(**options),
      INVALID, lambda options: next(iter(options)),
      [{"threshold": 0}, {"threshold": "300"}, {"share": 1.0}, {"share": -0.1}, {"share": NAN}]),
@@ -1460,11 +1455,7 @@ WITHOUT_RECORDS = [
      ValueError, "epsilon must be", list(
          itertools.product(
              (dp.PrivacyAccountant, BUDGET.require, lambda epsilon: BUDGET.spend(epsilon, "bad")),
-             (
-                 0, 0.0, -1.0, NAN, INF, 10**400, Fraction(0), Fraction(1, 10**400), True, np.True_, None,
-                 "1", 1j, [1.0], np.array(1.0),
-                 *map(Decimal, ("NaN", "sNaN", "Infinity", "-1", "1e400", "1e-999999999")),
-             ),
+             [*NO_POSITIVE, Fraction(0), Fraction(1, 10**400)],
          )
      )),
     (lambda bad: BUDGET.spend(0.5, **{"spend_name": "x", **bad}),
@@ -1489,26 +1480,13 @@ WITHOUT_RECORDS = [
          )),
      ]),
     (lambda plan, options: plan(dp.private_mean_loss, guess=(np.linspace(0, 1, 800),), **options),
-     INVALID, "statistic|random_state|accountant|n |error_cap|bounds|max_loss|mechanism|neighboring", list(
+     INVALID, "random_state|max_loss|mechanism|neighboring", list(
          itertools.product(
              PLANS,
              (
-                 {"statistic": "median"},
                  {"random_state": 0},
-                 {"accountant": None},
-                 {"n": 0},
-                 {"n": 2.5},
-                 {"n": True},
-                 {"n": [800]},
-                 {"error_cap": 0},
-                 {"error_cap": "a"},
-                 {"error_cap": NAN},
-                 {"error_cap": True},
-                 {"bounds": (0, 1)},
                  {"max_loss": -1},
                  {"mechanism": "laplace"},
-                 {"mechanism": "magic"},
-                 {"neighboring": "swap"},
                  {**PRIVATE_N, "groups": np.arange(800)},
              ),
          )
@@ -1554,15 +1532,7 @@ WITHOUT_RECORDS = [
          ("takes losses: guess must hold", "mean_loss", (S, S), {}),
      ]),
     (lambda error: dp.plan_release(dp.private_mean_loss, guess=(S,), error=error),
-     ValueError, "error|Nothing up to", [0, -1, NAN, INF, "1", True, 1e-12]),
-    (lambda kind, options: kind(**options),
-     ValueError, lambda kind, options: next(iter(options)), [
-         *((dp.mechanisms.Hazard, {"resolution": wrong}) for wrong in (True, "0.1", 10**400)),
-         (dp.mechanisms.AboveThreshold, {"max_candidates": 10.5}),
-         (dp.mechanisms.AboveThreshold, {"first": 10**30}),
-         (dp.mechanisms.AboveThreshold, {"first": None}),
-         (dp.mechanisms.AboveThreshold, {"beta": None}),
-     ]),
+     ValueError, "Nothing up to", [1e-12]),
     (lambda metric, options: kept(metric, Y, Y, **options).population_interval(sure=True),
      ValueError, ..., [
          ("several ratios", dp.private_confusion_matrix, {}),
@@ -1641,7 +1611,6 @@ WITHOUT_RECORDS = [
      INVALID, ..., [
          ("needs max_records", {"metric": "recall", "equal_groups": True}),
          ("max_records must be", {"metric": "recall", "max_records": 0}),
-         ("unexpected keyword", {"metric": "mse", "max_records": 2}),
      ]),
     (lambda metric, groups: Summary(metric).update(*PAIR[: 1 + (metric == "mse")], groups=groups),
      INVALID, "takes no groups|groups must be hashable labels|groups contains NaN",

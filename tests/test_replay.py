@@ -207,12 +207,6 @@ def page_of_persons(d, **settings):
     return dp.private_evaluate(d.y, d.a, y_score=d.p, labels=[0, 1], groups=d.person, **settings)
 
 
-def page_of_persons_who_count_once(d, **settings):
-    return dp.private_evaluate(
-        d.y, d.a, y_score=d.p, labels=[0, 1], groups=d.person, equal_groups=True, **settings
-    )
-
-
 def frame_of_persons(d, **settings):
     return dp.PrivateMetricFrame(
         metrics={"recall": "recall", "accuracy": "accuracy"}, y_true=d.y, y_pred=d.a, groups=d.person,
@@ -258,7 +252,7 @@ BOTH = {
 }
 PUBLIC_N = {
     "page of persons": page_of_persons,
-    "page of persons who count once": page_of_persons_who_count_once,
+    "page of persons who count once": partial(page_of_persons, equal_groups=True),
     "frame of persons who count once": frame_of_persons,
     "wins": lambda d, **settings: dp.private_compare(d.y, d.a, d.b, **settings),
     "difference": lambda d, **settings: dp.private_compare(d.y, d.a, d.b, max_difference=1, **settings),
@@ -303,17 +297,9 @@ COMMANDS = {
 def test_what_a_command_prints_is_the_same_for_neighbours(name, tmp_path, monkeypatch):
     def release(data, path):
         data.to_csv("people.csv", index=False)
-        words = [
-            name.split()[0],
-            "people.csv",
-            *COMMANDS[name].split(),
-            "--epsilon",
-            "1",
-            "--spend-name",
-            "it",
-        ]
+        words = f"{name.split()[0]} people.csv {COMMANDS[name]} --epsilon 1 --spend-name it --total 9".split()
         with redirect_stdout(StringIO()) as printed, redirect_stderr(StringIO()) as told:
-            code = main([*words, "--budget", str(path), "--total", "9"])
+            code = main([*words, "--budget", str(path)])
         return code, printed.getvalue(), told.getvalue()
 
     monkeypatch.chdir(tmp_path)

@@ -198,17 +198,6 @@ def test_the_result_says_what_is_assumed():
     assert dp.plan_release("mse", guess=(y, y + 1), epsilon=1.0).assumes == ""
 
 
-@pytest.mark.parametrize("name", slow_but(["f1"], ["f1", "mae", "roc_auc", "r2_score"]))
-def test_the_epsilon_of_a_guess_is_enough_and_one_step_less_is_not(name):
-    guess = {"guess": 0.7, "n": 3000}
-    epsilon = dp.plan_release(name, error=0.02, **guess).epsilon
-    assert float(f"{epsilon:.2g}") == epsilon
-    assert dp.plan_release(name, epsilon=epsilon, **guess).error <= 0.02
-    step = 10.0 ** (math.floor(math.log10(epsilon)) - 1)
-    least = dp.plan_release(name, epsilon=epsilon - step, **guess)
-    assert least.error + least.off_by > 0.02
-
-
 @loop_over(
     "error_at",
     [

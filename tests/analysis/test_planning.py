@@ -206,15 +206,23 @@ def test_single_errors_are_capped_in_the_means_and_not_in_the_quantiles():
     assert capped.quantiles == free.quantiles
 
 
+GUESSES = {
+    "mean_loss": {"guess": (LOSSES,)},
+    "rmse": {"guess": (np.zeros_like(LOSSES), LOSSES)},
+    **{name: {"guess": 0.7, "n": 3000} for name in ("f1", "mae", "roc_auc", "r2_score")},
+}
+
+
 @pytest.mark.parametrize("error", slow_but([0.1], [0.3, 0.1, 0.02]))
-def test_the_epsilon_of_a_plan_is_enough_and_hardly_more(error):
-    zeros = np.zeros_like(LOSSES)
-    for metric, data in ((dp.private_mean_loss, (LOSSES,)), (dp.private_rmse, (zeros, LOSSES))):
-        plan = dp.plan_release(metric, guess=data, error=error)
-        assert dp.plan_release(metric, guess=data, epsilon=plan.epsilon) == plan
-        assert plan.error + plan.off_by <= error
-        assert dp.plan_release(metric, guess=data, epsilon=plan.epsilon * 0.89).error > error
-        assert float(f"{plan.epsilon:.2g}") == plan.epsilon
+@pytest.mark.parametrize("name", slow_but(["mean_loss", "rmse", "f1"], GUESSES))
+def test_the_epsilon_of_a_plan_is_enough_and_one_step_less_is_not(name, error):
+    plan = dp.plan_release(name, error=error, **GUESSES[name])
+    assert dp.plan_release(name, epsilon=plan.epsilon, **GUESSES[name]) == plan
+    assert plan.error + plan.off_by <= error
+    assert float(f"{plan.epsilon:.2g}") == plan.epsilon
+    step = 10.0 ** (math.floor(math.log10(plan.epsilon)) - 1)
+    least = dp.plan_release(name, epsilon=plan.epsilon - step, **GUESSES[name])
+    assert least.error + least.off_by > error or plan.epsilon == 1e-4  # the first that is tried
 
 
 @pytest.mark.parametrize("name", slow_but(["mean_loss"], ["mean_loss", "rmse", "roc_auc"]))

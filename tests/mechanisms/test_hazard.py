@@ -10,6 +10,7 @@ from unittest import mock
 import numpy as np
 import pytest
 from helpers import (
+    EXAMPLES,
     MAX,
     Words,
     hostile_values,
@@ -139,18 +140,6 @@ def test_privacy_loss_on_hostile_floats_is_at_most_epsilon(data, record, positio
     with np.errstate(all="raise", under="ignore"):
         for a, b in (mean, variance):
             largest_loss(a, b, Hazard(resolution=0.5), epsilon, everywhere=False)
-
-
-EXAMPLES = {
-    "mean": loss_bounds([0.0, 0.3, 0.7, 1.1]),
-    "capped mean": loss_bounds([0.0, 0.3, 0.7, 1.1], cap=2.0),
-    "capped mean, few ranks": loss_bounds([0.0, 0.3, 0.7, 1.1], cap=2.0, capacity=1),
-    "zero": loss_bounds([0.0, 0.0, 0.0], cap=2.0),
-    "at the cap": loss_bounds([2.0, 2.0, 2.0], cap=2.0),
-    "saturated": loss_bounds([MAX, MAX]),
-    "variance": var_bounds([0.0, 0.3, 0.7, 1.1]),
-    "bounded variance": var_bounds([0.0, 0.3, 0.7, 1.1], bounds=(0.0, 2.0)),
-}
 
 
 @pytest.mark.parametrize("name", EXAMPLES)

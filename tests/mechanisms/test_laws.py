@@ -148,7 +148,8 @@ def entropies(kind):
     """Return sources that start with extreme words; rejection sampling would not end on constant ones."""
     if kind == "geometric":
         return [SeededEntropy(seed) for seed in range(4)]
-    return [Words([word], filling=word ^ 2**63) for word in (0, 1, 2**63, 2**64 - 1)]
+    constant = [Words([], filling=word) for word in (0, 2**63, 2**64 - 1)]
+    return [*constant, *(Words([word], filling=word ^ 2**63) for word in (0, 1, 2**63, 2**64 - 1))]
 
 
 EXTREME = {"finest": Hazard(resolution=1e-300), "coarsest": Hazard(resolution=1e300)}

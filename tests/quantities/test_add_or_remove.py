@@ -18,9 +18,11 @@ from helpers import (
     hostile_values,
     loop_over,
     loss_query,
+    mean,
     multisets,
     nearest,
     seeded,
+    variance,
     variance_query,
 )
 from hypothesis import given, strategies as st
@@ -49,15 +51,6 @@ def loss_bounds(x, cap=None, capacity=CAPACITY):
 def var_bounds(x, bounds=None, capacity=CAPACITY):
     known = VarianceAggregate.from_data(np.array(x, dtype=float), capacity=capacity, bounds=bounds)
     return variance_bounds(known, private_n=True)
-
-
-def mean(values):
-    return sum(map(Fraction, values)) / len(values) if values else Fraction(0)
-
-
-def variance(values):
-    centre = mean(values)
-    return mean([(Fraction(v) - centre) ** 2 for v in values])
 
 
 def data_sets(domain, up_to):

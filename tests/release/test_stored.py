@@ -23,6 +23,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from cases import CALLS, KINDS, RULES, valid
+from doors import release_of
 from helpers import all_of_labels, loop_over, new_session, slow_but
 from sklearn.linear_model import Ridge
 from sklearn.metrics import make_scorer
@@ -121,21 +122,13 @@ def test_results_lists_every_spend_with_its_value(path):
             iter(budget)
 
 
-STORED = {
-    "frame": partial(
-        dp.PrivateMetricFrame, metrics="recall", y_true=Y, y_pred=Y, sensitive_features=Y, group_labels=[0, 1]
-    ),
-    "comparison": partial(dp.private_compare, Y, SCORE, 1 - SCORE, loss="mae"),
-    "choice": partial(dp.private_best, Y, [SCORE, 1 - SCORE], metric="brier_score", labels=[0, 1]),
-}
-
-
 def test_a_new_process_needs_the_budget_only(path):
-    for name, ask in STORED.items():
-        ask(epsilon=1, accountant=PrivacyAccountant(4, path), spend_name=name)
-    process = start("print([repr(budget[name]) for name in sys.argv[2:]])", path, *STORED)
+    names = ("frame", "wins", "choice")
+    for name in names:
+        release_of(name)(epsilon=1, accountant=PrivacyAccountant(4, path), spend_name=name)
+    process = start("print([repr(budget[name]) for name in sys.argv[2:]])", path, *names)
     shown, said = process.communicate(timeout=100)
-    assert shown.strip() == repr([repr(PrivacyAccountant(4, path)[name]) for name in STORED]), said
+    assert shown.strip() == repr([repr(PrivacyAccountant(4, path)[name]) for name in names]), said
 
 
 def test_types_that_are_stored_are_those_of_the_table():
@@ -473,7 +466,7 @@ def changed(tree, at, value):
 
 DAMAGED = {
     "curve": partial(with_result(dp.private_roc_curve), Y, SCORE),
-    "wins": partial(dp.private_compare, Y, SCORE, 1 - SCORE, loss="mae"),
+    "wins": release_of("wins"),
     "frame": partial(
         dp.PrivateMetricFrame,
         metrics="roc_auc", y_true=Y, y_pred=SCORE, sensitive_features=Y, group_labels=[0, 1],

@@ -15,11 +15,13 @@ from helpers import (
     hostile_values,
     loop_over,
     loss_bounds,
+    mean,
     multisets,
     nearest,
     neighbour_pairs,
     replaced,
     var_bounds,
+    variance,
 )
 from hypothesis import example, given, strategies as st
 
@@ -32,19 +34,10 @@ BOUNDS = [
 ]  # fmt: skip
 
 
-def mean(values):
-    return sum(map(Fraction, values)) / len(values)
-
-
-def variance(values):
-    centre = mean(values)
-    return sum((Fraction(v) - centre) ** 2 for v in values) / len(values)
-
-
 def least_variance(x, rank):
     """Replace any records, so many, by the mean of the others, in exact arithmetic."""
     others = itertools.combinations(x, len(x) - rank)
-    return min(variance([*kept, *[mean(kept) if kept else Fraction(0)] * rank]) for kept in others)
+    return min(variance([*kept, *[mean(kept)] * rank]) for kept in others)
 
 
 # Small domains, every data set of which is tried; 0.1, 0.3 and 3.3 are not dyadic, so sums round.
