@@ -138,16 +138,6 @@ def test_a_stored_page_says_when_it_was_released(tmp_path, monkeypatch):
         page_of(**{**options, "title": "Another", "accountant": again})
 
 
-@pytest.mark.parametrize(
-    ("name", "word"),
-    [(name, bad) for name in WORDS for bad in (3, "", "two\nlines", "x" * 601)]
-    + [("unit_name", ("a", "b", "c"))],
-)
-def test_words_are_lines_of_text(name, word):
-    with pytest.raises(ValueError, match=f"{name} must be"):
-        page_of(**{name: word})
-
-
 def test_neither_the_time_nor_the_words_are_part_of_what_is_released():
     data = {"y_true": [0, 1, 1, 0]}
 
