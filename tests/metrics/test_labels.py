@@ -35,15 +35,6 @@ def ask(request):
     return without_noise
 
 
-@each_set
-def test_confusion_matrices(ask, labels):
-    y, p = made(labels)
-    for n, normalize in itertools.product((6, 200), (None, "true", "pred", "all")):
-        data, options = (y[:n], p[:n]), {"labels": labels, "normalize": normalize}
-        ours = ask("confusion_matrix", *data, **options)
-        np.testing.assert_allclose(ours, sk.confusion_matrix(*data, **options), atol=1e-6)
-
-
 @pytest.mark.gate
 @each_set
 @loop_over("ratio", RATIOS)
