@@ -297,22 +297,6 @@ def test_exchange_mirrors_and_what_tells_nothing_leaves_the_range():
     assert person_limits(6, ratio(-30, -2), 0.025) == (0.0, 1.0)
 
 
-def test_a_stored_release_counts_persons_again(tmp_path):
-    def ask(**more):
-        new_session()
-        budget = dp.PrivacyAccountant(5.0, path=tmp_path / "budget.db")
-        public = {"accountant": budget, "spend_name": "recall", "random_state": None, **EQUAL, **more}
-        return released("private_recall_score", **public), budget["recall"]
-
-    first, stored = ask()
-    assert (stored.value, stored.n, dict(stored.drawn)) == (first.value, 300, dict(first.drawn))
-    assert stored.population_interval() == first.population_interval()
-    with pytest.raises(ValueError, match="another question"):
-        ask(equal_groups=False)
-    with pytest.warns(dp.exceptions.StoredReleaseWarning):
-        assert ask()[0].value == first.value
-
-
 @loop_over("name", [name for name, row in METRICS.items() if name not in ONCE])
 def test_what_does_not_count_units_is_not_read_by_them(name):
     """Else all records of a person would be released with the noise of one."""

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from helpers import loop_over, new_session, slow_but
+from helpers import loop_over, slow_but
 from sklearn import metrics
 
 import dp_metrics as dp
@@ -143,25 +143,6 @@ def test_no_range_speaks_of_all_people_and_models_are_not_compared():
     for ask in (scores.calibration_band, scores.roc_band, scores.population_interval):
         with pytest.raises(ValueError, match="2 records of each person"):
             ask()
-
-
-def test_persons_are_part_of_the_question(tmp_path):
-    def ask(ids, **options):
-        budget = dp.PrivacyAccountant(10.0, tmp_path / "budget")
-        return dp.private_evaluate(
-            Y, y_score=SCORE, groups=ids, epsilon=2.0, accountant=budget, spend_name="page", **options
-        )
-
-    page = ask(IDS, max_records=2)
-    new_session()
-    with pytest.warns(dp.exceptions.StoredReleaseWarning):
-        stored = ask(IDS + 7, max_records=2)  # the same persons by other names
-    assert numbers(stored) == numbers(page)
-    assert stored.most_records == 2
-    for other, options in ((IDS[::-1], {"max_records": 2}), (IDS, {"max_records": 3}), (IDS, {})):
-        new_session()
-        with pytest.raises(ValueError, match="another question"):
-            ask(other, **options)
 
 
 def test_numbers_of_persons_are_those_of_records_weighted_by_their_person():
