@@ -86,6 +86,7 @@ RACES = ["a", "b", "c"]
 RACE = np.array(RACES)[Y3]
 TWO_FEATURES = pd.DataFrame({"race": RACE, "old": Y})
 THREE_EACH = np.arange(600) // 3
+ONCE_EACH = {"groups": THREE_EACH, "equal_groups": True}
 WORDS_OF_PAGES = (
     "title", "model_name", "data_description", "baseline_name", "score_name", "positive_meaning", "unit_name",
     "person_name",
@@ -793,6 +794,13 @@ ROWS = [
          ("inconsistent numbers of samples", {"true": np.array(1)}),
          ("membership='public'", {"membership": "public", **PRIVATE_N}),
          ("metrics must be", {"metrics": {}}),
+         ("equal_groups needs groups", {"equal_groups": True}),
+         ("cannot be used with", {**ONCE_EACH, **PRIVATE_N}),
+         ("counts persons", {**ONCE_EACH, "membership": "public"}),
+         *(
+             ("in counts of labels and scores only", {**ONCE_EACH, "metrics": metric, "pred": S})
+             for metric in (partial(dp.private_roc_auc_score, mechanism="hazard"), "brier_score")
+         ),
          ("epsilon is no option", {"metrics": partial(dp.private_mae, epsilon=1.0)}),
          ("pos_label", {"metrics": partial(dp.private_f1_score, pos_label=7)}),
          ("its rank would tell a private one", {"metrics": dp.private_median_absolute_error}),
@@ -810,6 +818,7 @@ ROWS = [
      ]),
     (lambda options: frame(**options),
      TypeError, ..., [
+         ("True or False", {**ONCE_EACH, "equal_groups": 1}),
          ("private metric of this package", {"metrics": roc_auc_score}),
          ("that take y_true and y_pred", {"metrics": dp.private_variance}),
          ("unexpected keyword", {"metrics": partial(dp.private_mae, color=1.0)}),
@@ -954,7 +963,7 @@ ROWS = [
          ("unit_name", ("a", "b", "c")),
      ]),
     (lambda options: dp.private_evaluate(
-         Y, **{"y_score": S, "groups": THREE_EACH, "equal_groups": True, **SAFE, **options}
+         Y, **{"y_score": S, **ONCE_EACH, **SAFE, **options}
      ),
      INVALID, ..., [
          ("equal_groups needs groups", {"groups": None}),
