@@ -259,17 +259,13 @@ def test_what_is_told_are_persons():
     assert told.n == 300
     assert float(np.sum(told.value)) == pytest.approx(300)
     assert sum(told.drawn["counts"]) == pytest.approx(300)
-    few = {"groups": PERSONS[:40], "equal_groups": True}
-    with pytest.warns(dp.exceptions.NoisyReleaseWarning, match="in a cell are 5.33 on average"):
-        dp.private_recall_score(Y[:40], P[:40], epsilon=0.2, **few)
-
-
-def test_limits_of_counts_are_numbers_of_persons():
-    told = released("private_confusion_matrix", **EQUAL)
     lower, upper = told.noise_interval()
     assert (lower <= told.value).all()
     assert (told.value <= upper).all()
     assert (upper - lower).max() < 20  # the noise has a standard deviation of 2.8 persons
+    few = {"groups": PERSONS[:40], "equal_groups": True}
+    with pytest.warns(dp.exceptions.NoisyReleaseWarning, match="in a cell are 5.33 on average"):
+        dp.private_recall_score(Y[:40], P[:40], epsilon=0.2, **few)
 
 
 def test_limits_among_people_take_a_person_for_a_draw():
