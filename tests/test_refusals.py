@@ -84,7 +84,13 @@ MODELS = "--y-true y --pred-a a --pred-b b"
 PAGE = "--y-true y --y-score p --labels well ill --pos-label ill"
 RACES = ["a", "b", "c"]
 RACE = np.array(RACES)[Y3]
+TWO_FEATURES = pd.DataFrame({"race": RACE, "old": Y})
 THREE_EACH = np.arange(600) // 3
+ONCE_EACH = {"groups": THREE_EACH, "equal_groups": True}
+WORDS_OF_PAGES = (
+    "title", "model_name", "data_description", "baseline_name", "score_name", "positive_meaning", "unit_name",
+    "person_name",
+)  # fmt: skip
 
 
 def kept(metric, *data, **options):
@@ -247,6 +253,9 @@ def frame(metrics=dp.private_recall_score, true=Y, pred=Y, by=RACE, **options):
 
 def framed(metrics=dp.private_recall_score, **options):
     return frame(metrics, **{"epsilon": 1e3, "accountant": None, "random_state": seeded(), **options})
+
+
+framed_by_two = partial(framed, by=TWO_FEATURES, group_labels=[RACES, [0, 1]])
 
 
 def replaced(data, position, value):
@@ -609,6 +618,9 @@ ROWS = [
     (lambda kind, other: kind.of(other),
      TypeError, "release a (confusion matrix|ROC curve).* by `with_result`", [
          *itertools.product((dp.ReleasedConfusion, dp.ReleasedScores), (None, np.eye(2), [1.0], "f1")),
+         # what does not hold all counts
+         (dp.ReleasedConfusion, kept(dp.private_f1_score, Y, Y)),
+         *((kind, kept(dp.private_mse, Y, Y)) for kind in (dp.ReleasedConfusion, dp.ReleasedScores)),
      ]),
     (lambda: scores().noise_interval(metric="recall"), ValueError, "metric must be"),
     (lambda at: scores().f1_score(at), ValueError, "finite number", [NAN, INF, None, True, "0.3"]),
@@ -781,6 +793,13 @@ ROWS = [
          ("inconsistent numbers of samples", {"true": np.array(1)}),
          ("membership='public'", {"membership": "public", **PRIVATE_N}),
          ("metrics must be", {"metrics": {}}),
+         ("equal_groups needs groups", {"equal_groups": True}),
+         ("cannot be used with", {**ONCE_EACH, **PRIVATE_N}),
+         ("counts persons", {**ONCE_EACH, "membership": "public"}),
+         *(
+             ("in counts of labels and scores only", {**ONCE_EACH, "metrics": metric, "pred": S})
+             for metric in (partial(dp.private_roc_auc_score, mechanism="hazard"), "brier_score")
+         ),
          ("epsilon is no option", {"metrics": partial(dp.private_mae, epsilon=1.0)}),
          ("pos_label", {"metrics": partial(dp.private_f1_score, pos_label=7)}),
          ("its rank would tell a private one", {"metrics": dp.private_median_absolute_error}),
@@ -798,6 +817,7 @@ ROWS = [
      ]),
     (lambda options: frame(**options),
      TypeError, ..., [
+         ("True or False", {**ONCE_EACH, "equal_groups": 1}),
          ("private metric of this package", {"metrics": roc_auc_score}),
          ("that take y_true and y_pred", {"metrics": dp.private_variance}),
          ("unexpected keyword", {"metrics": partial(dp.private_mae, color=1.0)}),
@@ -851,6 +871,11 @@ ROWS = [
     (lambda: framed(partial(dp.private_precision_score, average="weighted")).noise_interval(),
      ValueError, "limits of its noise"),
     (lambda: framed({"r": "recall", "f": "f1"}).noise_interval("f1"), ValueError, "one of 'r', 'f'"),
+    (lambda: framed_by_two().margin(0).margin(0), ValueError, "this frame has one"),
+    (lambda feature: framed_by_two().margin(feature),
+     ValueError, "from 0 to 1", [2, -1, 0.5, "sex", None]),
+    (lambda metric: framed_by_two(metric).margin(0),
+     ValueError, "no sum of the counts", [partial(dp.private_mse, bounds=(0, 1)), dp.private_roc_auc_score]),
     (lambda: framed(groups=THREE_EACH).population_interval(), ValueError, "up to 3 records of each person"),
     (lambda hold, race, old: frame(by=hold({"race": race, "old": old}), group_labels=[RACES, [False, True]]),
      ValueError, "^Input sensitive_features contains NaN: drop", [
@@ -869,6 +894,7 @@ ROWS = [
     (lambda name, options: dp.private_evaluate(Y, Y, **SAFE, **options),
      ValueError, lambda name, options: f"^{name} is of no use here", [
          ("bounds", {"labels": [0, 1], "bounds": (0, 1)}),
+         ("tolerance", {"labels": [0, 1], "tolerance": 1.0}),
          ("group_labels", {"labels": [0, 1], "group_labels": [0, 1]}),
          ("membership", {"labels": [0, 1], "membership": "public"}),
          ("edges", {"edges": [0, 0.5, 1], "task": "regression"}),
@@ -922,6 +948,35 @@ ROWS = [
          {"pos_label": 7},
          {"sensitive_features": RACE},
          {"sensitive_features": RACE, "group_labels": ["a"]},
+     ]),
+    (lambda tolerance: dp.private_evaluate(Y, Y, **SAFE, task="regression", tolerance=tolerance),
+     ValueError, "tolerance must be a positive, finite number", [0, -1, INF, NAN, "1", True]),
+    (lambda wrong: dp.private_evaluate(Y, Y, **SAFE, labels=[0, 1], requirements=wrong),
+     ValueError, "requirement|No page has",
+     [["recal >= 0.8"], "recal >= 0.8", {"recall": 0.8}, {"recall": (">=", "x")}]),
+    (lambda name, word: dp.private_evaluate(Y, y_score=S, **SAFE, **{name: word}),
+     ValueError, lambda name, word: f"{name} must be", [
+         *itertools.product(WORDS_OF_PAGES, (3, "", "two\nlines", "x" * 601)),
+         ("unit_name", ("a", "b", "c")),
+     ]),
+    (lambda options: dp.private_evaluate(
+         Y, **{"y_score": S, **ONCE_EACH, **SAFE, **options}
+     ),
+     INVALID, ..., [
+         ("equal_groups needs groups", {"groups": None}),
+         ("True or False", {"equal_groups": 1}),
+         ("there are targets", {"y_score": None, "y_pred": S, "task": "regression"}),
+         ("groups cannot be used with neighboring", PRIVATE_N),
+         ("max_records needs groups", {"groups": None, "equal_groups": False, "max_records": 2}),
+         ("inconsistent", {"groups": THREE_EACH[1:]}),
+     ]),
+    (lambda options: dp.private_evaluate(Y, Y, **SAFE, **{"labels": [0, 1], "crossed": False, **options}),
+     INVALID, ..., [
+         ("nothing to cross", {"sensitive_features": RACE, "group_labels": RACES}),
+         ("nothing to cross", {}),
+         ("True or False", {"sensitive_features": RACE, "group_labels": RACES, "crossed": "no"}),
+         ("never inferred", {"sensitive_features": TWO_FEATURES}),
+         ("of each of the sensitive", {"sensitive_features": TWO_FEATURES, "group_labels": [RACES]}),
      ]),
     (lambda options: dp.private_evaluate(
          Y[::10], y_score=S[::10], **SAFE | {"epsilon": 0.01}, labels=[0, 1], **options
@@ -1199,7 +1254,7 @@ WITHOUT_RECORDS = [
     (lambda text: dp.PrivateEvaluation.from_json(text),
      ValueError, "no page", ["", "{}", "[1]", '{"release": null, "budget": null}']),
     (lambda asked: parsed([asked]),
-     ValueError, "no requirement", ["recall", "recall=0.5", ">=1", "recall>=x"]),
+     ValueError, "no requirement", ["recall", "recall=0.5", ">=1", "recall>=x", 3]),
     (lambda: parsed(["recal in 'a'>=0.5"]), ValueError, r"No page has 'recal'\. Did you mean 'recall'\?"),
     (lambda: parsed(["recall>=0.5", "recall<=0.9"]), ValueError, "two requirements of 'recall'"),
     # scorers, and plans of how many releases a tool makes

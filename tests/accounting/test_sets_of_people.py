@@ -2,7 +2,6 @@
 
 import itertools
 import math
-from decimal import Decimal
 from fractions import Fraction
 from functools import partial
 from pathlib import Path
@@ -23,18 +22,6 @@ OTHER_RELATION = {"neighboring": "add_or_remove_one"}
 
 
 # Exact shares
-
-
-@loop_over("total", [0.1, 0.3, 0.7, 1.5, 3.0, Fraction(1, 3), Decimal("0.9")])
-def test_shares_are_spent_one_after_the_other_and_nothing_is_left(total):
-    exact = total if isinstance(total, Fraction) else Fraction(str(total))
-    for k in range(1, 31):
-        budget = PrivacyAccountant(total)
-        for _ in range(k):
-            budget.spend(exact / k, "share")
-        assert budget.remaining == 0.0
-        with pytest.raises(PrivacyBudgetError):
-            budget.require(Fraction(1, 10**200))
 
 
 @loop_over("door", [*sorted(KINDS), *NO_METRICS])

@@ -43,7 +43,10 @@ def test_several_features_are_called_as_their_columns(crossed, by, run):
             "--y-true y --y-pred a --labels 0 1 --baseline b",
             {"labels", "comparison"},
         ),
-        ("--y-true y --y-proba notp p --labels 0 1", {"labels", "scores", "loss"}),
+        (
+            "--y-true y --y-proba notp p --labels 0 1 --groups person --max-records 2",
+            {"labels", "scores", "loss"},
+        ),
         (
             "--y-true dose --y-pred guess --baseline rough --task regression",
             {"sides", "errors", "absolute error", "median error", "median limits", "comparison"},
@@ -54,6 +57,7 @@ def test_a_page_is_written_and_its_numbers_are_printed(argv, releases, run):
     shown = run(*f"{PAGE} {argv} --epsilon 8".split(), *AS_JSON).out
     page = written()
     assert ({*page.released}, page.epsilon) == (releases, 8)
+    assert (page.n, page.most_records) == ((1000, 2) if "--groups" in argv else (1500, 1))
     assert all(f"  {number.name} " in shown for number in page.values())
     assert "page written to page.json" in shown
 

@@ -151,14 +151,3 @@ def test_a_group_that_all_know_to_be_empty_adds_nothing():
     assert margin.by_group["f"] == pytest.approx(np.mean(P[here & (SEX == "f") & (Y == 1)] == 1))
     assert margin.note["x"] == "This group has no records."
     assert margin.group_sizes["x"] == 0
-
-
-def test_what_has_no_margins_is_refused():
-    with pytest.raises(ValueError, match="this frame has one"):
-        crossed().margin(0).margin(0)
-    for wrong in (2, -1, 0.5, "sex", None):
-        with pytest.raises(ValueError, match="from 0 to 1"):
-            crossed().margin(wrong)
-    for metric in (partial(dp.private_mse, bounds=(0, 1)), dp.private_roc_auc_score):
-        with pytest.raises(ValueError, match="no sum of the counts"):
-            crossed(metric).margin(0)

@@ -3,15 +3,13 @@
 import itertools
 import json
 import warnings
-from fractions import Fraction
 
 import numpy as np
 import pytest
 from cases import CASES, valid
-from helpers import MAX, kind_of, known_of, loop_over, result_as_if, seeded
+from helpers import MAX, kind_of, known_of, loop_over, result_as_if
 
 import dp_metrics as dp
-from dp_metrics._random import discrete_laplaces
 from dp_metrics.analysis.auditing import release_loss
 from dp_metrics.inference.comparison import (
     COMPARABLE,
@@ -147,14 +145,6 @@ def test_any_noise_makes_a_result():
         assert -1 <= released.lower <= released.upper <= 1
         assert released.noisy_difference == values[0]
         json.loads(released.to_json())
-
-
-def test_the_noise_is_two_sided_geometric_with_half_of_epsilon():
-    """Both noises are those of the exact sampler at rate epsilon / 2, in this order."""
-    found = private_compare([1] * 9, [1] * 9, [1] * 4 + [0] * 5, epsilon=0.3, random_state=seeded(3))
-    noise = discrete_laplaces(seeded(3), Fraction(3, 20), 2)
-    assert (found.noisy_difference, found.noisy_decided) == (5 + noise[0], 5 + noise[1])
-    assert any(noise)
 
 
 def test_blocks_of_records_are_compared_one_by_one():

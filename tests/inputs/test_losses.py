@@ -6,11 +6,14 @@ from functools import partial
 import numpy as np
 import pytest
 from helpers import HOSTILE, MAX, loop_over
+from sklearn import metrics as sk
 
+import dp_metrics as dp
 from dp_metrics.inputs import losses
 from dp_metrics.inputs.arrays import float_block
 from dp_metrics.inputs.losses import RecordLoss, absolute_error, clamp, largest_error, log_loss, squared_error
 
+RNG = np.random.default_rng(7)
 PINBALL = partial(losses.pinball_loss, alpha=0.3)
 OF_POSITIVE = losses.poisson_deviance, losses.squared_log_error, losses.absolute_percentage_error
 ALL = np.array([*HOSTILE, *(-value for value in HOSTILE)])
@@ -48,6 +51,22 @@ def test_the_cap_of_a_log_loss_is_the_loss_at_the_clipped_probability(dtype):
     assert ((found[2:] >= 0) & (found[2:] <= resolution * 1.01)).all()
 
 
+@loop_over("dtype", [np.float16, np.float32, np.float64])
+def test_a_released_log_loss_clips_probabilities_as_scikit_learn_does(dtype):
+    y, p = np.array([0, 1, 0, 1] * 50), np.array([1.0, 0.0, 0.25, 0.75] * 50, dtype=dtype)
+    near = {"rel": 1e-3 if dtype == np.float16 else 1e-6}
+    assert dp.private_log_loss(y, p, epsilon=1e11) == pytest.approx(sk.log_loss(y, p), **near)
+
+
+def test_only_the_probability_of_the_true_label_matters_and_rows_need_not_sum_to_one():
+    y, p = RNG.integers(0, 3, 300), RNG.dirichlet(np.ones(3), 300) / 2
+    of_true = p[np.arange(300), y]
+    other = RNG.random(p.shape)
+    other[np.arange(300), y] = of_true
+    for proba in (p, other):
+        assert dp.private_log_loss(y, proba, epsilon=1e11) == pytest.approx(-np.log(of_true).mean())
+
+
 def test_losses_whose_parts_overflow_are_those_of_their_limits():
     with np.errstate(all="ignore"):
         pinball = PINBALL(np.array([MAX, -MAX]), np.array([-MAX, MAX]))
@@ -59,9 +78,6 @@ def test_losses_whose_parts_overflow_are_those_of_their_limits():
 def record_loss(loss, **options):
     read = partial(float_block, name="y")
     return RecordLoss(loss, reads=(read, read), **options)
-
-
-RNG = np.random.default_rng(7)
 
 
 def numbers(*shape):

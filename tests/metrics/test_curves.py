@@ -197,7 +197,9 @@ def test_a_record_at_an_edge_is_at_or_above_its_threshold_whatever_the_edges():
 def test_of_two_columns_that_of_the_positive_label_is_read(function):
     y, score = records(60)
     columns = np.column_stack([score, 1 - score])
-    np.testing.assert_equal(exact(function, 1 - y, columns, pos_label=0), exact(function, y, score))
+    of_score = exact(function, y, score)
+    np.testing.assert_equal(exact(function, 1 - y, columns, pos_label=0), of_score)
+    np.testing.assert_equal(exact(function, y, columns[:, ::-1]), of_score)
 
 
 @pytest.mark.gate

@@ -258,17 +258,13 @@ def test_what_is_told_are_persons():
     assert told.n == 300
     assert float(np.sum(told.value)) == pytest.approx(300)
     assert sum(told.drawn["counts"]) == pytest.approx(300)
-    few = {"groups": PERSONS[:40], "equal_groups": True}
-    with pytest.warns(dp.exceptions.NoisyReleaseWarning, match="in a cell are 5.33 on average"):
-        dp.private_recall_score(Y[:40], P[:40], epsilon=0.2, **few)
-
-
-def test_limits_of_counts_are_numbers_of_persons():
-    told = released("private_confusion_matrix", **EQUAL)
     lower, upper = told.noise_interval()
     assert (lower <= told.value).all()
     assert (told.value <= upper).all()
     assert (upper - lower).max() < 20  # the noise has a standard deviation of 2.8 persons
+    few = {"groups": PERSONS[:40], "equal_groups": True}
+    with pytest.warns(dp.exceptions.NoisyReleaseWarning, match="in a cell are 5.33 on average"):
+        dp.private_recall_score(Y[:40], P[:40], epsilon=0.2, **few)
 
 
 def test_limits_among_people_take_a_person_for_a_draw():
@@ -294,22 +290,6 @@ def test_exchange_mirrors_and_what_tells_nothing_leaves_the_range():
     # about 1.96 standard deviations of 867 persons, .0143, and of the noise, .003
     assert (lower, upper) == pytest.approx((0.73964, 0.79646), abs=1e-5)
     assert person_limits(6, ratio(-30, -2), 0.025) == (0.0, 1.0)
-
-
-def test_a_stored_release_counts_persons_again(tmp_path):
-    def ask(**more):
-        new_session()
-        budget = dp.PrivacyAccountant(5.0, path=tmp_path / "budget.db")
-        public = {"accountant": budget, "spend_name": "recall", "random_state": None, **EQUAL, **more}
-        return released("private_recall_score", **public), budget["recall"]
-
-    first, stored = ask()
-    assert (stored.value, stored.n, dict(stored.drawn)) == (first.value, 300, dict(first.drawn))
-    assert stored.population_interval() == first.population_interval()
-    with pytest.raises(ValueError, match="another question"):
-        ask(equal_groups=False)
-    with pytest.warns(dp.exceptions.StoredReleaseWarning):
-        assert ask()[0].value == first.value
 
 
 @loop_over("name", [name for name, row in METRICS.items() if name not in ONCE])

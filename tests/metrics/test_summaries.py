@@ -482,17 +482,6 @@ def near(expected):
     return pytest.approx(expected)
 
 
-def test_only_what_holds_all_counts_tells_all():
-    for metric, kind in (
-        (dp.private_f1_score, dp.ReleasedConfusion),
-        (dp.private_mse, dp.ReleasedConfusion),
-        (dp.private_mse, dp.ReleasedScores),
-    ):
-        result = dp.with_result(metric)(BINARY, BINARY, epsilon=1.0)
-        with pytest.raises(TypeError, match=r"release a (confusion matrix|ROC curve)"):
-            kind.of(result)
-
-
 SCORES = {
     "plain": ({}, BINARY, SCORE),
     "names": (

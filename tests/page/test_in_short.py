@@ -6,7 +6,7 @@ import re
 
 import numpy as np
 import pytest
-from helpers import loop_over, new_session
+from helpers import loop_over
 
 import dp_metrics as dp
 from dp_metrics.analysis.auditing import release_loss
@@ -120,32 +120,6 @@ def test_other_kinds_of_pages_have_sentences_too():
     with pytest.warns(dp.exceptions.SeededReleaseWarning):
         seeded = page_of(random_state=0)
     assert seeded.summary[4].startswith("These numbers were drawn from a seed: they are NOT private")
-
-
-def test_a_stored_page_says_when_it_was_released(tmp_path, monkeypatch):
-    options = {"accountant": dp.PrivacyAccountant(10.0, tmp_path / "budget"), "spend_name": "page", **WORDS}
-    page = page_of(**options)
-    read = dp.PrivateEvaluation.from_json(page.to_json())
-    assert (read.released_at, read.header, read.summary) == (page.released_at, page.header, page.summary)
-    new_session()
-    again = dp.PrivacyAccountant(10.0, tmp_path / "budget")
-    with pytest.warns(dp.exceptions.StoredReleaseWarning):
-        stored = page_of(**{**options, "accountant": again})
-    assert stored.released_at == page.released_at
-    new_session()
-    again = dp.PrivacyAccountant(10.0, tmp_path / "budget")
-    with pytest.raises(ValueError, match="another question"):
-        page_of(**{**options, "title": "Another", "accountant": again})
-
-
-@pytest.mark.parametrize(
-    ("name", "word"),
-    [(name, bad) for name in WORDS for bad in (3, "", "two\nlines", "x" * 601)]
-    + [("unit_name", ("a", "b", "c"))],
-)
-def test_words_are_lines_of_text(name, word):
-    with pytest.raises(ValueError, match=f"{name} must be"):
-        page_of(**{name: word})
 
 
 def test_neither_the_time_nor_the_words_are_part_of_what_is_released():

@@ -1,10 +1,8 @@
 """A page about records of which several may be of one person, who is protected with all of them."""
 
-import json
-
 import numpy as np
 import pytest
-from helpers import loop_over, new_session, slow_but
+from helpers import loop_over, slow_but
 from sklearn import metrics
 
 import dp_metrics as dp
@@ -147,39 +145,6 @@ def test_no_range_speaks_of_all_people_and_models_are_not_compared():
             ask()
 
 
-def test_persons_are_part_of_the_question(tmp_path):
-    def ask(ids, **options):
-        budget = dp.PrivacyAccountant(10.0, tmp_path / "budget")
-        return dp.private_evaluate(
-            Y, y_score=SCORE, groups=ids, epsilon=2.0, accountant=budget, spend_name="page", **options
-        )
-
-    page = ask(IDS, max_records=2)
-    new_session()
-    with pytest.warns(dp.exceptions.StoredReleaseWarning):
-        stored = ask(IDS + 7, max_records=2)  # the same persons by other names
-    assert numbers(stored) == numbers(page)
-    assert stored.most_records == 2
-    for other, options in ((IDS[::-1], {"max_records": 2}), (IDS, {"max_records": 3}), (IDS, {})):
-        new_session()
-        with pytest.raises(ValueError, match="another question"):
-            ask(other, **options)
-
-
-def test_the_command_takes_the_column_of_persons(tmp_path, capsys):
-    import pandas as pd
-
-    from dp_metrics.cli.main import main
-
-    pd.DataFrame({"y": Y, "score": SCORE, "patient": IDS}).to_csv(tmp_path / "p.csv", index=False)
-    argv = ["evaluate", tmp_path / "p.csv", "--y-true", "y", "--y-score", "score", "--groups", "patient",
-            "--max-records", "2", "--epsilon", "2", "--output", tmp_path / "p.json", "--json"]  # fmt: skip
-    assert main([str(word) for word in argv]) == 0
-    told = json.loads(capsys.readouterr().out)
-    assert told["most_records"] == 2
-    assert told["n"] == sum(np.minimum(np.bincount(IDS), 2))
-
-
 def test_numbers_of_persons_are_those_of_records_weighted_by_their_person():
     once = {"groups": IDS, "equal_groups": True}
     page = dp.private_evaluate(Y, y_score=SCORE, epsilon=1e6, random_state=5, **once)
@@ -215,22 +180,3 @@ def test_numbers_of_persons_speak_of_people_and_are_stored_and_required():
     assert again[name].population_interval() == page[name].population_interval()
     assert numbers(again) == numbers(page)
     assert "each person once" in page.to_html()
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"groups": None}, "equal_groups needs groups"),
-        ({"equal_groups": 1}, "True or False"),
-        ({"y_score": None, "y_pred": SCORE, "task": "regression"}, "there are targets"),
-        ({"neighboring": "add_or_remove_one"}, "groups cannot be used with neighboring"),
-        ({"groups": None, "equal_groups": False, "max_records": 2}, "max_records needs groups"),
-        ({"groups": IDS[1:]}, "inconsistent"),
-    ],
-)
-def test_wrong_options_of_persons_cost_nothing(options, message):
-    budget = dp.PrivacyAccountant(9.0)
-    asked = {"y_score": SCORE, "epsilon": 4.0, "groups": IDS, "equal_groups": True, "accountant": budget}
-    with pytest.raises((TypeError, ValueError), match=message):
-        dp.private_evaluate(Y, **{**asked, **options})
-    assert budget.spent == 0

@@ -34,6 +34,7 @@ THREE = RNG.dirichlet([1, 1, 1], N)
 Y3 = RNG.integers(0, 3, N)
 GROUP = np.array(["a", "b"])[RNG.integers(0, 2, N)]
 TWO, BY_GROUP = {"labels": [0, 1]}, {"sensitive_features": GROUP, "group_labels": ["a", "b"]}
+pytestmark = pytest.mark.filterwarnings("ignore::dp_metrics.exceptions.NoisyReleaseWarning")
 
 
 def kinds(
@@ -46,13 +47,6 @@ def kinds(
         data, named, labels=labels, pos_label=pos_label, task=task, features=features, baseline=baseline
     )  # fmt: skip
     return found["columns"], found["baseline"]
-
-
-@pytest.fixture(autouse=True)
-def no_word_of_noise():
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", dp.exceptions.NoisyReleaseWarning)
-        yield
 
 
 # ---- what is recognised ------------------------------------------------------------------------------------

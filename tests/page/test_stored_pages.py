@@ -1,7 +1,6 @@
 """A page in a budget: the same page again at no cost, without a look at a record."""
 
 import math
-import warnings
 from dataclasses import replace
 
 import numpy as np
@@ -32,6 +31,7 @@ TWO_FEATURES = {
 KINDS = {
     "scores": (Y, {"y_score": SCORE, "labels": [0, 1], "baseline": 1 - SCORE, **BY_GROUP}),
     "default labels": (Y, {"y_score": SCORE, "threshold": 0.3}),
+    "words": (Y, {"y_score": SCORE, "title": "Readmission <within>", "unit_name": ("stay", "stays")}),
     "labels": (ANSWERS[Y], {"y_pred": ANSWERS[PRED], "labels": ["no", "yes"], "pos_label": "no", **BY_GROUP}),
     "edges": (Y, {"y_score": 10 * SCORE, "edges": [2, 4, 8], "threshold": 4, "labels": np.array([0, 1])}),
     "probabilities": (Y3, {"y_proba": THREE, "labels": range(3), "baseline": THREE[::-1], **TWO_FEATURES}),
@@ -44,12 +44,7 @@ EACH = [
     *((kind, {"membership": "public"}) for kind in ("labels", "targets")),
 ]
 
-
-@pytest.fixture(autouse=True)
-def no_word_of_noise():
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", dp.exceptions.NoisyReleaseWarning)
-        yield
+pytestmark = pytest.mark.filterwarnings("ignore::dp_metrics.exceptions.NoisyReleaseWarning")
 
 
 @pytest.fixture
@@ -129,7 +124,8 @@ OTHERS = [
     {"epsilon": 2.0}, {"labels": None}, {"pos_label": 0}, {"threshold": 0.4}, {"edges": [0.2, 0.5, 0.7]},
     {"membership": "public"}, {"group_labels": ["a", "b", "c"]}, {"split": {"scores": 1}}, {"n": 1000},
     {"neighboring": "add_or_remove_one"}, {"baseline": None}, {"y_pred": PRED},
-    {"y_score": None, "y_pred": PRED}, {"sensitive_features": None, "group_labels": None},
+    {"title": "Another"}, {"y_score": None, "y_pred": PRED},
+    {"sensitive_features": None, "group_labels": None},
 ]  # fmt: skip
 
 

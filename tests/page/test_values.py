@@ -222,24 +222,6 @@ def test_features_are_called_as_their_columns(names, called, crossed):
     assert "<i>" not in found.to_html() + found.to_markdown()
 
 
-@loop_over(
-    ("features", "crossed", "error", "match"),
-    [
-        (BY_GROUP, False, ValueError, "nothing to cross"),
-        ({}, False, ValueError, "nothing to cross"),
-        (BY_GROUP, "no", TypeError, "True or False"),
-        ({**TWO_FEATURES, "group_labels": None}, False, ValueError, "never inferred"),
-        ({**TWO_FEATURES, "group_labels": [["a", "b", "c"]]}, False, ValueError, "of each of the sensitive"),
-    ],
-)
-def test_features_that_cannot_be_told_one_by_one_are_refused(features, crossed, error, match):
-    accountant = dp.PrivacyAccountant(1.0)
-    spent = {"epsilon": 1.0, "accountant": accountant}
-    with pytest.raises(error, match=match):
-        dp.private_evaluate(Y, PRED, labels=[0, 1], **features, crossed=crossed, **spent)
-    assert accountant.spent == 0
-
-
 @loop_over("labels", [None, [2, 0, 1], np.array([0, 1, 2])])
 def test_probabilities_of_three_labels(labels):
     named = pd.DataFrame(THREE, columns=["0", "1", "2"]) if isinstance(labels, list) else THREE
@@ -300,16 +282,6 @@ def test_what_leads_a_page_of_targets_has_limits_on_both_sides():
     assert asked.verdicts.answer == "pass"
     costs = {part.name: part.epsilon for part in asked.plan.parts}
     assert costs["median error"] == costs["median limits"] == costs["sides"] == 2 * costs["absolute error"]
-
-
-@loop_over("tolerance", [0, -1, np.inf, np.nan, "1", True])
-def test_a_tolerance_is_a_positive_number_and_of_targets(tolerance):
-    budget = dp.PrivacyAccountant(1.0)
-    with pytest.raises(ValueError, match="tolerance must be a positive, finite number"):
-        page(TARGET, ESTIMATE, task="regression", tolerance=tolerance, epsilon=1.0, accountant=budget)
-    with pytest.raises(ValueError, match="tolerance is of no use here"):
-        page(Y, PRED, labels=[0, 1], tolerance=1.0, epsilon=1.0, accountant=budget)
-    assert budget.spent == 0
 
 
 @loop_over("kind", ["labels", "scores", "probabilities", "targets"])

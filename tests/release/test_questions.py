@@ -148,6 +148,10 @@ DOORS = {
         frame, {**LABELS, **GROUPED}, {**IN_GROUPS, "metrics": "recall", **KEPT}, ("groups",)
     ),
     "public frame": Door(frame, MAE, {**OF_SCORES, "membership": "public"}, IN_TWO),
+    "persons who count once": Door(
+        with_result(dp.private_recall_score), LABELS, {"equal_groups": True, **KEPT}, ("groups",)
+    ),
+    "page of persons": Door(page, SCORED, {"labels": [0, 1], **KEPT}, ("groups",)),
     "page": Door(page, {**SCORED, **GROUPED}, {"labels": [0, 1], **IN_GROUPS}),
     "public page": Door(page, SCORED, {"labels": [0, 1], **IN_GROUPS, "membership": "public"}, IN_TWO),
 }  # fmt: skip
@@ -208,6 +212,8 @@ def test_a_question_is_all_that_is_public_and_its_answer_says_all_again(name, pa
             fewer = {name: value[1:] for name, value in fewer.items()}
             differing += [(fewer, f"number of records was {N} and is {N - 1}")]
             differing += [({other: PUBLIC[other][2]}, f"{other} has other values") for other in one.public]
+            if "equal_groups" in one.options:
+                differing += [({"equal_groups": False}, "equal_groups")]
         if one.public and one.public[0] == "sample_weight":
             differing += [({other: None}, f"{other} was given and is None") for other in one.public]
         for change, said in differing if is_public else differing[:1]:
