@@ -172,7 +172,7 @@ class ReleasedConfusion(HtmlRepr):
         ValueError, TypeError
             If the metric has no such limits, or an argument is invalid.
         """
-        return self.result_of(metric, options).noise_interval(confidence)
+        return self._result_of(metric, options).noise_interval(confidence)
 
     def population_interval(
         self,
@@ -203,7 +203,7 @@ class ReleasedConfusion(HtmlRepr):
         ValueError, TypeError
             If the metric has no such limits, or an argument is invalid.
         """
-        return self.result_of(metric, options).population_interval(confidence, sure)
+        return self._result_of(metric, options).population_interval(confidence, sure)
 
     def note(self, metric: Callable[..., Any] | str, **options: Any) -> str | None:
         """Return what must not be concluded from a metric of the counts: that it is mostly noise.
@@ -223,7 +223,7 @@ class ReleasedConfusion(HtmlRepr):
         ValueError, TypeError
             If there is no such metric, or an argument is invalid.
         """
-        result: Any = self.result_of(metric, options)
+        result: Any = self._result_of(metric, options)
         note: str | None = result.reading.note(result.parts, result.released)
         return note
 
@@ -259,7 +259,7 @@ class ReleasedConfusion(HtmlRepr):
         """
         return table_of(one.row() for one in self.numbers(pos_label=pos_label).values())
 
-    def result_of(self, metric: Callable[..., Any] | str, options: Mapping[str, Any]) -> Result[Any]:
+    def _result_of(self, metric: Callable[..., Any] | str, options: Mapping[str, Any]) -> Result[Any]:
         """Return the result of a metric with these options, made of the counts that were released."""
         row, fixed = row_of(metric)
         known, name = {**fixed, **options, "labels": self.labels}, row.name
@@ -269,7 +269,7 @@ class ReleasedConfusion(HtmlRepr):
             raise TypeError(f"{name} is no metric of labels: the release holds counts of labels only.")
         return self._read(self._told(confusion_for(row, known), name), name)
 
-    def result_of_label(self, kind: str, label: Any) -> Result[Any]:
+    def _result_of_label(self, kind: str, label: Any) -> Result[Any]:
         """Return the result of the recall, the precision or the F1 score of one label of however many."""
         known = LabelSet.of(self.labels)
         ratio = Ratio(kind, "binary", known.size, known.place(label, "label"))
@@ -410,7 +410,7 @@ def _usual_numbers(told: ReleasedConfusion, pos_label: Any) -> Iterator[Number]:
         yield number_of(told, name, options)
     for label in labels if len(labels) <= _MOST_LABELS else ():
         for name in _OF_LABELS:
-            yield _number(told, told.result_of_label(name, label), f"{name} of {label!r}", name, label)
+            yield _number(told, told._result_of_label(name, label), f"{name} of {label!r}", name, label)
 
 
 def number_of(
@@ -418,7 +418,7 @@ def number_of(
 ) -> Number:
     """Return a metric of labels with its limits."""
     name = called or metric.replace("_", " ") + (" (macro)" if options.get("average") == "macro" else "")
-    return _number(told, told.result_of(metric, options), name, name)
+    return _number(told, told._result_of(metric, options), name, name)
 
 
 def _number(
