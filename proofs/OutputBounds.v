@@ -159,7 +159,7 @@ Qed.
 Fixpoint count (ok : nat -> bool) (c : nat) : nat :=
   match c with O => O | S c' => (if ok c then 1 else 0) + count ok c' end.
 
-(** [Runs.from_bounds]: at or above the metric, the number of ranks l = 1, ..., c with U^l < t; below it,
+(** [Runs.of]: at or above the metric, the number of ranks l = 1, ..., c with U^l < t; below it,
     minus one more than the number of those with t < L^l. *)
 Definition runs_level (c : nat) (b : bounds) (t : R) : Z :=
   if Rle_dec (value b) t then Z.of_nat (count (fun l => if Rlt_dec (upper b l) t then true else false) c)
