@@ -186,50 +186,110 @@ def plan(case, data, **settings):
     return dp.plan_release(case.function, guess=tuple(data), **{**case.options, **settings})
 
 
-# ---- everything that releases, on records of its own ------------------------------------------------------
-
-TRUE = np.arange(1200) % 2
-COLUMN, SCORES = TRUE[:, np.newaxis], np.resize([0.1, 0.9, 0.6, 0.4, 0.2], 1200)
+# ---- everything that releases but the metrics themselves --------------------------------------------------
 
 
-def searched(**settings):
-    search = dp.PrivateRandomizedSearch(
-        DummyClassifier(), {"strategy": ["prior", "stratified"]}, metric="accuracy", **settings
+def people(n=300, *, alike=False):
+    """Return records of two models and of groups: mixed ones, or all alike."""
+    rng = np.random.default_rng(0)
+    y, group, x = rng.integers(0, 2, n), rng.integers(0, 2, n), rng.normal(size=n)
+    a, b = (np.where(rng.random(n) < wrong, 1 - y, y) for wrong in (0.1, 0.3))
+    p, q = (np.clip(0.2 + 0.6 * one + 0.1 * rng.normal(size=n), 0, 1) for one in (a, b))
+    made = {"y": y, "a": a, "b": b, "p": p, "q": q, "x": x, "z": x / 2, "group": group}
+    if alike:
+        made = {name: np.repeat(column[:1], n) for name, column in made.items()}
+    return pd.DataFrame({**made, "person": np.arange(n) // 2})
+
+
+BY_GROUP = {"group_labels": [0, 1]}
+TRAINING = people(50)
+
+
+def frame_of_labels(d, **settings):
+    metrics = {"recall": "recall", "rate": "selection_rate"}
+    return dp.PrivateMetricFrame(
+        metrics=metrics, y_true=d.y, y_pred=d.a, sensitive_features=d.group, **BY_GROUP, **settings
     )
-    return search.fit(COLUMN, TRUE, X_val=COLUMN, y_val=TRUE)
 
 
-def scored(**settings):
-    return dp.make_private_scorer("accuracy", **settings)(DummyClassifier().fit(COLUMN, TRUE), COLUMN, TRUE)
+def page_of_labels(d, **settings):
+    required = {"requirements": ["recall >= 0.7", "recall in each group >= 0.5"]}
+    grouped = {"sensitive_features": d.group, **BY_GROUP}
+    return dp.private_evaluate(d.y, d.a, labels=[0, 1], baseline=d.b, **grouped, **required, **settings)
 
 
-UNSEEDED = {"search": searched, "scorer": scored}
+def page_of_persons(d, **settings):
+    return dp.private_evaluate(d.y, d.a, y_score=d.p, labels=[0, 1], groups=d.person, **settings)
+
+
+def frame_of_persons(d, **settings):
+    return dp.PrivateMetricFrame(
+        metrics={"recall": "recall", "accuracy": "accuracy"}, y_true=d.y, y_pred=d.a, groups=d.person,
+        equal_groups=True, sensitive_features=d.group, **BY_GROUP, **settings,
+    )  # fmt: skip
+
+
+def page_of_targets(d, **settings):
+    grouped = {"sensitive_features": d.group, **BY_GROUP}
+    return dp.private_evaluate(d.x, d.z, task="regression", **grouped, **settings)
+
+
+def summary(metric, *columns):
+    def release(d, *, epsilon, **settings):
+        parts = [[d[name][part] for name in columns] for part in (slice(0, 100), slice(100, None))]
+        first, second = (dp.Summary(metric).update(*part) for part in parts)
+        return first.merge(second).release(epsilon, **settings)
+
+    return release
+
+
+def searched(d, *, spend_name=None, **settings):
+    grid = {"strategy": ["prior", "stratified", "uniform"]}
+    tried = dp.PrivateRandomizedSearch(DummyClassifier(), grid, metric="accuracy", **settings)
+    tried.fit(TRAINING[["p"]], TRAINING.y, X_val=d[["p"]], y_val=d.y)
+    return tried.best_score_, tried.best_params_
+
+
+def scored(d, *, spend_name=None, **settings):
+    model = DummyClassifier().fit(TRAINING[["p"]], TRAINING.y)
+    return dp.make_private_scorer("accuracy", **settings)(model, d[["p"]], d.y)
+
+
+BOTH = {
+    "frame": frame_of_labels,
+    "page of labels": page_of_labels,
+    "page of scores": lambda d, **settings: dp.private_evaluate(d.y, y_score=d.p, baseline=d.q, **settings),
+    "page of targets": page_of_targets,
+    "summary of losses": summary("mae", "x", "z"),
+    "summary of values": summary("variance", "x"),
+    "summary of labels": summary("confusion_matrix", "y", "a"),
+    "summary of scores": summary("roc_curve", "y", "p"),
+}
+PUBLIC_N = {
+    "page of persons": page_of_persons,
+    "page of persons who count once": partial(page_of_persons, equal_groups=True),
+    "frame of persons who count once": frame_of_persons,
+    "wins": lambda d, **settings: dp.private_compare(d.y, d.a, d.b, **settings),
+    "difference": lambda d, **settings: dp.private_compare(d.y, d.a, d.b, max_difference=1, **settings),
+    "choice": lambda d, **settings: dp.private_best(d.y, [d.a, d.b], metric="accuracy", **settings),
+    "mean interval": lambda d, **settings: dp.private_mean_interval(d.p, max_loss=1, **settings),
+    "capped interval": lambda d, **settings: dp.private_mean_interval(abs(d.x), cap="private", **settings),
+    "quantile interval": lambda d, **settings: dp.private_quantile_interval(abs(d.x), 0.5, **settings),
+    "search": searched,
+    "scorer": scored,
+}
+"""What has no private number of records."""
+
+RELEASES = BOTH | PUBLIC_N
+"""Whatever releases but the metrics themselves, of records as `people` makes them."""
+
+UNSEEDED = {"search", "scorer"}
 """What takes no `random_state`."""
-
-NO_METRICS = {
-    "frame": partial(
-        dp.PrivateMetricFrame, metrics="recall", y_true=TRUE, y_pred=TRUE, sensitive_features=TRUE,
-        group_labels=[0, 1],
-    ),
-    "page": partial(dp.private_evaluate, TRUE, y_pred=TRUE, labels=[0, 1]),
-    "wins": partial(dp.private_compare, TRUE, TRUE, 1 - TRUE),
-    "difference": partial(dp.private_compare, TRUE, TRUE, 1 - TRUE, max_difference=1),
-    "choice": partial(dp.private_best, TRUE, [TRUE, 1 - TRUE], metric="accuracy"),
-    "mean interval": partial(dp.private_mean_interval, SCORES, max_loss=1),
-    "capped mean interval": partial(dp.private_mean_interval, SCORES, cap="private"),
-    "quantile interval": partial(dp.private_quantile_interval, SCORES, 0.5),
-    "summary of losses": dp.Summary("mae").update(TRUE, SCORES).release,
-    "summary of values": dp.Summary("variance").update(SCORES).release,
-    "summary of labels": dp.Summary("confusion_matrix").update(TRUE, TRUE).release,
-    "summary of scores": dp.Summary("roc_curve").update(TRUE, SCORES).release,
-    **UNSEEDED,
-}  # fmt: skip
-"""Whatever releases but the metrics themselves."""
 
 
 def release_of(name):
     """Return what releases with given settings: one of these, or a metric of the tests' table."""
-    if name in NO_METRICS:
-        return NO_METRICS[name]
+    if name in RELEASES:
+        return partial(RELEASES[name], people(1200))
     case = CASES[name]
     return partial(case.function, *valid(case, 60), **case.options, **case.bounded)

@@ -21,8 +21,8 @@ import numpy as np
 import pandas as pd
 import pytest
 from cases import ADD_OR_REMOVE, KINDS, RELATIONS, REPLACE, cases_where, each_kind, valid
+from doors import BOTH, PUBLIC_N, RELEASES, people
 from helpers import bits_of, new_session, seeded
-from sklearn.dummy import DummyClassifier
 
 import dp_metrics as dp
 from dp_metrics._random import OSEntropy
@@ -165,18 +165,6 @@ def test_a_metric_of_neighbours_looks_the_same_by_every_mechanism(case, tmp_path
 # ---- all else that releases --------------------------------------------------------------------------------
 
 
-def people(n=300, *, alike=False):
-    """Return records of two models and of groups: mixed ones, or all alike."""
-    rng = np.random.default_rng(0)
-    y, group, x = rng.integers(0, 2, n), rng.integers(0, 2, n), rng.normal(size=n)
-    a, b = (np.where(rng.random(n) < wrong, 1 - y, y) for wrong in (0.1, 0.3))
-    p, q = (np.clip(0.2 + 0.6 * one + 0.1 * rng.normal(size=n), 0, 1) for one in (a, b))
-    made = {"y": y, "a": a, "b": b, "p": p, "q": q, "x": x, "z": x / 2, "group": group}
-    if alike:
-        made = {name: np.repeat(column[:1], n) for name, column in made.items()}
-    return pd.DataFrame({**made, "person": np.arange(n) // 2})
-
-
 def neighbours(data, relation):
     """Return records, and the same without the last person, or with other records in her place."""
     first, last = data[:-2], data[-2:]
@@ -186,83 +174,6 @@ def neighbours(data, relation):
     return data, pd.concat([first, last.assign(**turned, x=1e300, z=-1e300)])
 
 
-BY_GROUP = {"group_labels": [0, 1]}
-TRAINING = people(50)
-
-
-def frame(d, **settings):
-    metrics = {"recall": "recall", "rate": "selection_rate"}
-    return dp.PrivateMetricFrame(
-        metrics=metrics, y_true=d.y, y_pred=d.a, sensitive_features=d.group, **BY_GROUP, **settings
-    )
-
-
-def page_of_labels(d, **settings):
-    required = {"requirements": ["recall >= 0.7", "recall in each group >= 0.5"]}
-    grouped = {"sensitive_features": d.group, **BY_GROUP}
-    return dp.private_evaluate(d.y, d.a, labels=[0, 1], baseline=d.b, **grouped, **required, **settings)
-
-
-def page_of_persons(d, **settings):
-    return dp.private_evaluate(d.y, d.a, y_score=d.p, labels=[0, 1], groups=d.person, **settings)
-
-
-def frame_of_persons(d, **settings):
-    return dp.PrivateMetricFrame(
-        metrics={"recall": "recall", "accuracy": "accuracy"}, y_true=d.y, y_pred=d.a, groups=d.person,
-        equal_groups=True, sensitive_features=d.group, **BY_GROUP, **settings,
-    )  # fmt: skip
-
-
-def page_of_targets(d, **settings):
-    grouped = {"sensitive_features": d.group, **BY_GROUP}
-    return dp.private_evaluate(d.x, d.z, task="regression", **grouped, **settings)
-
-
-def summary(metric, *columns):
-    def release(d, *, epsilon, **settings):
-        parts = [[d[name][part] for name in columns] for part in (slice(0, 100), slice(100, None))]
-        first, second = (dp.Summary(metric).update(*part) for part in parts)
-        return first.merge(second).release(epsilon, **settings)
-
-    return release
-
-
-def search(d, *, spend_name, **settings):
-    grid = {"strategy": ["prior", "stratified", "uniform"]}
-    tried = dp.PrivateRandomizedSearch(DummyClassifier(), grid, metric="accuracy", **settings)
-    tried.fit(TRAINING[["p"]], TRAINING.y, X_val=d[["p"]], y_val=d.y)
-    return tried.best_score_, tried.best_params_
-
-
-def scorer(d, *, spend_name, **settings):
-    model = DummyClassifier().fit(TRAINING[["p"]], TRAINING.y)
-    return dp.make_private_scorer("accuracy", **settings)(model, d[["p"]], d.y)
-
-
-BOTH = {
-    "frame": frame,
-    "page of labels": page_of_labels,
-    "page of scores": lambda d, **settings: dp.private_evaluate(d.y, y_score=d.p, baseline=d.q, **settings),
-    "page of targets": page_of_targets,
-    "summary of losses": summary("mae", "x", "z"),
-    "summary of values": summary("variance", "x"),
-    "summary of labels": summary("confusion_matrix", "y", "a"),
-    "summary of scores": summary("roc_curve", "y", "p"),
-}
-PUBLIC_N = {
-    "page of persons": page_of_persons,
-    "page of persons who count once": partial(page_of_persons, equal_groups=True),
-    "frame of persons who count once": frame_of_persons,
-    "wins": lambda d, **settings: dp.private_compare(d.y, d.a, d.b, **settings),
-    "difference": lambda d, **settings: dp.private_compare(d.y, d.a, d.b, max_difference=1, **settings),
-    "choice": lambda d, **settings: dp.private_best(d.y, [d.a, d.b], metric="accuracy", **settings),
-    "mean interval": lambda d, **settings: dp.private_mean_interval(d.p, max_loss=1, **settings),
-    "capped interval": lambda d, **settings: dp.private_mean_interval(abs(d.x), cap="private", **settings),
-    "quantile interval": lambda d, **settings: dp.private_quantile_interval(abs(d.x), 0.5, **settings),
-    "search": search,
-    "scorer": scorer,
-}
 OTHER_BITS = {
     ("choice", REPLACE): "visits candidates until a coin shows heads; how long that takes is not promised",
     ("summary of losses", ADD_OR_REMOVE): "the rate of the second draw follows from what the first released",
@@ -272,12 +183,12 @@ OTHER_BITS = {
 @pytest.mark.parametrize("alike", [True, pytest.param(False, marks=pytest.mark.gate)])
 @pytest.mark.parametrize(
     ("name", "relation"),
-    [*((name, relation) for name in BOTH for relation in RELATIONS), *((name, REPLACE) for name in PUBLIC_N)],
+    [*product(BOTH, RELATIONS), *product(PUBLIC_N, [REPLACE])],
 )
 def test_a_release_of_neighbours_looks_the_same(name, relation, alike, tmp_path):
     def release(data, path):
         told = {"neighboring": relation} if relation == ADD_OR_REMOVE else {}
-        return {**BOTH, **PUBLIC_N}[name](data, epsilon=1.0, **told, **paid(path))
+        return RELEASES[name](data, epsilon=1.0, **told, **paid(path))
 
     two = neighbours(people(alike=alike), relation)
     looks = assert_alike(release, two, tmp_path, same_bits=(name, relation) not in OTHER_BITS)

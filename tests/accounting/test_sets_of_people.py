@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from cases import KINDS
-from doors import NO_METRICS, release_of
+from doors import RELEASES, release_of
 from helpers import list_table, loop_over
 
 import dp_metrics as dp
@@ -24,7 +24,7 @@ OTHER_RELATION = {"neighboring": "add_or_remove_one"}
 # Exact shares
 
 
-@loop_over("door", [*sorted(KINDS), *NO_METRICS])
+@loop_over("door", [*sorted(KINDS), *RELEASES])
 def test_every_door_takes_exact_shares(door):
     release, budget = release_of(door), PrivacyAccountant(0.7)  # a third of it is no decimal
     for _ in range(3):

@@ -13,7 +13,7 @@ import doors
 import numpy as np
 import pytest
 from cases import KINDS
-from doors import NO_METRICS, UNSEEDED, release_of
+from doors import RELEASES, UNSEEDED, release_of
 from helpers import MAX, loop_over
 from hypothesis import example, given, settings, strategies as st
 
@@ -166,7 +166,7 @@ class Interrupted:
 @loop_over(
     ("name", "failure"),
     product(
-        [*sorted(KINDS), *(NO_METRICS.keys() - UNSEEDED)],
+        [*sorted(KINDS), *(RELEASES.keys() - UNSEEDED)],
         [KeyboardInterrupt, MemoryError, OSError, ValueError],
     ),
 )
@@ -180,7 +180,7 @@ def test_whatever_interrupts_a_draw_is_passed_on_as_it_is_and_the_spend_stays(na
     assert [spend.epsilon for spend in budget.history] == [5.0]
 
 
-@loop_over("name", ["accuracy", *NO_METRICS])
+@loop_over("name", ["accuracy", *RELEASES])
 @pytest.mark.usefixtures("large_epsilons_warn")
 def test_an_epsilon_above_10_is_hardly_private_and_the_warning_comes_before_the_spend(name):
     call, budget = release_of(name), dp.PrivacyAccountant(100)
