@@ -674,6 +674,10 @@ class TwoStages(OneStage):
         is_one = stages is None or (stages.first.probability < 1 and "scale" not in output.drawn)
         return None if is_one else stages
 
+    def too_noisy(self, records: Fraction) -> str | None:
+        """Return a warning if a release about this number of records is mostly noise, whose size is drawn."""
+        return self.quantity.too_noisy(self.epsilon, records)
+
     def records(self, output: Output) -> Fraction | None:
         """Return the number of records that both noisy sums tell, or the noisy one."""
         if "sums" in output.drawn:
