@@ -195,7 +195,7 @@ def test_one_repeat_takes_all_records_once(name):
     assert [(r.metric, r.epsilon, r.mechanism) for r in rows] == [*expected]
     again = rows_of(study, populations, (2.0,), repeats=1)
     both = zip([row for row in rows if row.epsilon == 2.0], again, strict=True)
-    # each run has noise of its own: on a grid 1 release in 30 is the same by chance, half of them in 1e-5 runs
+    # each run has noise of its own: on a grid 1 release in 30 is alike by chance, half of all in 1e-5 runs
     assert np.mean([one.release != other.release for one, other in both]) > 0.5
     for row in rows:
         assert (row.n, row.bounded, row.draw_seed, row.release_seed) == (200, not free, -1, -1)
