@@ -297,7 +297,7 @@ class Number:
 
 @dataclass(frozen=True)
 class SharedLimits:
-    """Limits of all labels or groups, which are found together: once with each confidence."""
+    """Limits of all groups, which are found together: once with each confidence."""
 
     limits: Callable[..., Any]
     known: dict[float, Any] = field(default_factory=dict)

@@ -23,7 +23,7 @@ from dp_metrics.metrics.labels.counts import Confusion, confusion_for
 from dp_metrics.metrics.labels.layouts import Counts, Layout, Ratio, sizes_of_labels
 from dp_metrics.release.released import Interval, Number, table_of
 from dp_metrics.release.result import KeptCounts, Result
-from dp_metrics.release.stored import NOT_STORED, PER_RECORD
+from dp_metrics.release.stored import PER_RECORD
 
 F = TypeVar("F", bound=Callable[..., Any])
 R = TypeVar("R")
@@ -410,7 +410,7 @@ def _usual_numbers(told: ReleasedConfusion, pos_label: Any) -> Iterator[Number]:
         yield number_of(told, name, options)
     for label in labels if len(labels) <= _MOST_LABELS else ():
         for name in _OF_LABELS:
-            yield _number(told, told._result_of_label(name, label), f"{name} of {label!r}", name, label)
+            yield _number(told._result_of_label(name, label), f"{name} of {label!r}", name, label)
 
 
 def number_of(
@@ -418,17 +418,13 @@ def number_of(
 ) -> Number:
     """Return a metric of labels with its limits."""
     name = called or metric.replace("_", " ") + (" (macro)" if options.get("average") == "macro" else "")
-    return _number(told, told._result_of(metric, options), name, name)
+    return _number(told._result_of(metric, options), name, name)
 
 
-def _number(
-    told: ReleasedConfusion, result: Result[Any], name: str, metric: str, label: Any = None
-) -> Number:
+def _number(result: Result[Any], name: str, metric: str, label: Any = None) -> Number:
     """Return a result of the counts, which is one number, with its limits: each has them for itself."""
     reading: Any = result.reading
-    is_stored = told.result.note is None or NOT_STORED not in told.result.note
-    notes = (reading.note(result.parts, result.released), None if is_stored else NOT_STORED)
-    note = " ".join(filter(None, notes)) or None
+    note = " ".join(filter(None, (reading.note(result.parts, result.released), result.more))) or None
     return Number(
         name, float(result.value), metric, note, label=label,
         _noise=result.noise_interval, _people=result.population_interval,
