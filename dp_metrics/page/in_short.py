@@ -199,7 +199,8 @@ def _how_sure(page: PageFacts) -> str:
             f"{said}; but those of {errors} are about these {units} only; means may have no upper limit, and "
             "come out too low as a rule"
         )
-    return f"{said}; {noisy} of {len(page.numbers)} numbers are too noisy to tell." if noisy else f"{said}."
+    are = "is" if noisy == 1 else "are"
+    return f"{said}; {noisy} of {len(page.numbers)} numbers {are} too noisy to tell." if noisy else f"{said}."
 
 
 def _which_is_better(page: PageFacts) -> str:

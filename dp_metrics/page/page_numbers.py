@@ -56,9 +56,11 @@ def known_limits(limits: Callable[[float], Interval], number: Number) -> Interva
 
 def is_told(number: Number) -> bool:
     """Return whether a number is shown: its range may be too wide to tell anything."""
-    if number.note not in (None, NOT_STORED) or math.isnan(number.value):
-        return False
     limits = limits_of(number)
+    # what limits say too, as of bins that are coarse, is no noise: they allow for it
+    noted = number.note not in (None, NOT_STORED) and (limits is None or number.note not in limits.note)
+    if noted or math.isnan(number.value):
+        return False
     if limits is None:
         return True
     if number.metric in IN_UNITS:
@@ -77,7 +79,8 @@ def written(
     """Return a number and its range as text: the range rounded outwards, to a power of ten.
 
     That is the largest one that is at most half the width; of a range that ends on one side the distance from
-    the number, and of a share .01, or .001 where the range is narrower.
+    the number, and of a share .01, or .001 where the range is narrower. A number in a unit that would be
+    rounded to 0 has one digit of its own.
 
     Parameters
     ----------
@@ -107,6 +110,8 @@ def written(
         down, up = _outwards(low, high, exponent)
     told = ["" if math.isinf(end) else _text(int(end), exponent) for end in (down, up)]
     one_end = f"at least {told[0]}" if told[0] else f"at most {told[1]}" if told[1] else "no limit"
+    if not is_share and abs(value) * 10.0**-exponent < 0.5 and value:  # 0 is another number
+        exponent = max(math.floor(math.log10(abs(value))), -_MOST_DIGITS)
     return _text(round(value * 10.0**-exponent), exponent), " to ".join(told) if all(told) else one_end
 
 
@@ -190,12 +195,32 @@ EACH_ONCE = ", each person once"
 _ONCE = ("accuracy", "balanced accuracy", "recall", "precision", "specificity", "f1", "f1 (macro)")
 _ONE = {"loss": "brier score", "absolute error": "mae", "median error": "median absolute error"}
 
-METRICS = frozenset({
-    "accuracy", "balanced accuracy", "recall", "precision", "specificity", "f1", "f1 (macro)", "roc auc",
-    "average precision", OVER_EXPECTED, "selection rate", "prevalence", "mse", "rmse", "r2", *SHARES,
-    *_ONE.values(),
-})  # fmt: skip
-"""The metrics of pages: a number is named by one, with " of " a label, " in " a group, or " difference"."""
+METRICS = {
+    "accuracy": "of all {units}, the share that is judged rightly",
+    "balanced accuracy": "the mean, over all labels, of the share that is judged rightly",
+    "recall": "of {units} {with_label}, the share that is found",
+    "precision": "of {units} that are given the label, the share that has it",
+    "specificity": "of {units} without the positive label, the share that is not given it",
+    "f1": "recall and precision in one number, their harmonic mean",
+    "f1 (macro)": "the mean of the F1 scores of all labels",
+    "roc auc": "of two {units}, one positive: how often this has the higher score; by chance 0.5",
+    "average precision": "the mean precision over all thresholds, weighted by the recall that each adds",
+    OVER_EXPECTED: "positive {units}, for each one that the scores expect; 1 is as expected",
+    "selection rate": "of all {units}, the share that is given the positive label",
+    "prevalence": "of all {units}, the share that has the positive label",
+    "brier score": "the mean squared distance of a probability and what happened; 0 is best",
+    "median absolute error": "half of the predictions are off by less",
+    "mae": "how far predictions are off on average",
+    "rmse": "how far predictions are off where large errors count more: the root of their mean square",
+    "mse": "the mean of the squares of errors",
+    "r2": "1 where predictions are exact, 0 where the mean of all targets is as good",
+    WITHIN: "of all predictions, the share that is off by no more than the tolerance",
+    "share too high": "of all predictions, the share that is above the truth",
+}
+"""The metrics of pages and what they mean.
+
+A number is named by one of them, with " of " a label, " in " a group, or " difference".
+"""
 
 
 def numbers_of(evaluated: PageRelease) -> list[Number]:
@@ -207,9 +232,9 @@ def numbers_of(evaluated: PageRelease) -> list[Number]:
     ]
     if evaluated.setting.tolerance is None:
         numbers = [one for one in numbers if one.metric != WITHIN]
-    gaps = sum(_is_gap(one) for one in numbers)
+    gaps = sum(is_gap(one) for one in numbers)
     numbers = [
-        replace(one, confidence=1 - (1 - CONFIDENCE) / gaps) if _is_gap(one) else one for one in numbers
+        replace(one, confidence=1 - (1 - CONFIDENCE) / gaps) if is_gap(one) else one for one in numbers
     ]
     return sorted(numbers, key=lambda one: one.section != HOW_GOOD)
 
@@ -236,7 +261,8 @@ def _numbers_of(release: str, told: Any, evaluated: PageRelease) -> Iterator[Num
         yield from _of_result(release, told, evaluated.released.get(MEDIAN_LIMITS))
 
 
-def _is_gap(number: Number) -> bool:
+def is_gap(number: Number) -> bool:
+    """Return whether that is a largest difference of groups."""
     return number.section == FOR_WHOM and number.group is None
 
 
