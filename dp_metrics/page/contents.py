@@ -271,7 +271,7 @@ def _in_trials(number: Number, evaluated: PageRelease) -> str:
     expected = evaluated.plan[number.release].expected_range
     if expected is None or number.metric == "r2":
         return ""
-    times = 0.5 if number.metric == "rmse" else 1.0  # the root of a number that is off by a small part
+    times = 2.0 if number.metric == "mse" else 1.0  # the square of a number that is off by a small part
     return " to ".join(f"{100 * times * end:.2g} %" for end in expected)
 
 
