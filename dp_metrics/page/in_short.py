@@ -75,7 +75,7 @@ def header_of(page: PageFacts, released: datetime | None) -> dict[str, str]:
         facts["Positive label"] = f"{positive}{meaning}"
     if setting.tolerance is not None:
         facts["Tolerance"] = f"{setting.tolerance:g}{_unit(page)}"
-    facts[several[:1].upper() + several[1:]] = "a private number" if page.n is None else f"{page.n:,}"
+    facts[_capital(several)] = "a private number" if page.n is None else f"{page.n:,}"
     facts["Protected"] = f"each {one}"
     if page.most_records > 1:
         facts["Protected"] = f"each {words['person_name']}, with all {several}: {page.most_records} at most"
@@ -120,7 +120,7 @@ def _how_good(page: PageFacts) -> str:
     if not any(told):  # a mean has no limit on one side as a rule
         told = [_off_by(page, "mae", "on average predictions are off by")]
     said = "; ".join(filter(None, told))
-    return f"{said[:1].upper()}{said[1:]}." if said else _TOO_NOISY
+    return f"{_capital(said)}." if said else _TOO_NOISY
 
 
 def _off_by(page: PageFacts, name: str, said: str) -> str | None:
@@ -144,6 +144,8 @@ _TOO_NOISY = "All is too noisy to tell how good the model is."
 def _for_whom(page: PageFacts) -> str:
     of_groups = [one for one in page.numbers.values() if one.section == FOR_WHOM]
     if not of_groups:
+        if page.evaluated.setting.has_groups:
+            return "Groups of people were given, but nothing was released about them."
         return "No groups of people were given."
     rules = [one for one in page.evaluated.setting.requirements if EACH in one]
     if rules:
@@ -204,9 +206,11 @@ def _how_sure(page: PageFacts) -> str:
 
 def _which_is_better(page: PageFacts) -> str:
     words, found = words_of(page), page.released.get("comparison")
-    if not isinstance(found, Comparison):
-        return "No other model was given, so nothing is compared."
     model, other = words["model_name"], words["baseline_name"]
+    if not isinstance(found, Comparison):
+        if page.evaluated.setting.baseline is None:
+            return "No other model was given, so nothing is compared."
+        return f"{_capital(other)} was given, but nothing was released that compares the two."
     if found.better is None:
         return f"Cannot tell whether {model} or {other} is better: no difference is sure."
     ahead = found.better == "A"
@@ -214,11 +218,15 @@ def _which_is_better(page: PageFacts) -> str:
     more = _with_range(abs(found.estimate), limits, times=100)
     verb = "beats" if ahead else "loses to"
     for_more, for_less = ("better", "worse") if ahead else ("worse", "better")
-    units, model = words["unit_name"][1], f"{model[:1].upper()}{model[1:]}"
+    units = words["unit_name"][1]
     return (
-        f"{model} {verb} {other}: of 100 {units}, it does {for_more} for {more} more than it does {for_less} "
-        "for."
+        f"{_capital(model)} {verb} {other}: of 100 {units}, it does {for_more} for {more} more than it does "
+        f"{for_less} for."
     )
+
+
+def _capital(text: str) -> str:
+    return f"{text[:1].upper()}{text[1:]}"
 
 
 def _cost(page: PageFacts) -> str:

@@ -94,6 +94,17 @@ def test_groups_differ_surely_or_nothing_is_said_of_them():
     assert re.match(r"Groups surely differ: the largest gap in .* is about [\d.]+ points of 100 \(", apart)
 
 
+def test_what_was_given_and_left_out_is_not_said_to_be_missing():
+    few = dp.private_evaluate(
+        Y[:60], y_score=SCORE[:60], sensitive_features=SEX[:60], group_labels=["f", "m"], epsilon=1.0
+    )
+    assert few.plan.left_out
+    assert few.summary[1] == "Groups of people were given, but nothing was released about them."
+    persons = page_of(baseline=OTHER, baseline_name="LACE", groups=np.arange(N) // 2)
+    assert persons.summary[3] == "LACE was given, but nothing was released that compares the two."
+    assert page_of(baseline=OTHER, split={"labels": 1}).summary[3].startswith("The other model was given")
+
+
 @pytest.mark.filterwarnings("ignore::dp_metrics.exceptions.SeededReleaseWarning")
 def test_other_kinds_of_pages_have_sentences_too():
     labels = rng.integers(0, 5, N)
