@@ -25,6 +25,7 @@ from dp_metrics.page.page_numbers import (
     WIDEST,
     Dots,
     dots_of,
+    is_of_records,
     is_told,
     known_limits,
     limits_of,
@@ -96,9 +97,9 @@ _ONLY_RECORDS = "About these records only, not about all people like these."
 _EITHER_WAY = "Either way."
 
 _HOW_GOOD = (
-    "What was released of all records, with ranges among all people like these, noise and chance included. "
-    "Each range has 95 % confidence for itself, not all of a page at once. Too noisy to tell: its range is "
-    "too wide."
+    "What was released of all records, with ranges among all people like these, noise and chance included, "
+    "unless a note says otherwise. Each range has 95 % confidence for itself, not all of a page at once. Too "
+    "noisy to tell: its range is too wide."
 )
 _WHOM = (
     "The same by group. Differences of noisy numbers are too large on average, the more so the smaller a "
@@ -359,7 +360,7 @@ def _value(number: Number) -> str:
 
 def _only(number: Number) -> str | None:
     """Return what a range says that is not about all people."""
-    return _ONLY_RECORDS if known_limits(number.population_interval, number) is None else None
+    return _ONLY_RECORDS if is_of_records(number) else None
 
 
 def _range(number: Number, notes: list[str]) -> Cell:

@@ -12,8 +12,16 @@ from dp_metrics.inference.comparison import Comparison
 from dp_metrics.inputs.labels import LabelSet
 from dp_metrics.inputs.options import Relation
 from dp_metrics.page.facts import PageFacts
-from dp_metrics.page.page_numbers import FOR_WHOM, is_told, limits_of, text_of, written
-from dp_metrics.page.page_plan import MEDIAN_LIMITS, WITHIN
+from dp_metrics.page.page_numbers import (
+    EACH_ONCE,
+    FOR_WHOM,
+    is_of_records,
+    is_told,
+    limits_of,
+    text_of,
+    written,
+)
+from dp_metrics.page.page_plan import WITHIN
 from dp_metrics.page.requirements import CANNOT_TELL, EACH, FAIL, PASS, expanded
 from dp_metrics.page.setting import LABELS, SCORES
 from dp_metrics.release.released import Interval, Number
@@ -187,21 +195,34 @@ def _groups(number: int) -> str:
 
 
 def _how_sure(page: PageFacts) -> str:
-    units = words_of(page)["unit_name"][1]
-    noisy = sum(not is_told(one) for one in page.numbers.values())
+    words, setting = words_of(page), page.evaluated.setting
+    units = words["unit_name"][1]
+    told = [one for one in page.numbers.values() if is_told(one)]
+    noisy = len(page.numbers) - len(told)
     said = f"Each range holds for all {units} like these with 95 % confidence, noise and chance included"
     if page.most_records > 1:
         said = (
             f"Each range is about these {units} only, with 95 % confidence: how far the noise may have moved "
             "the number"
         )
-    elif page.evaluated.setting.is_regression:
-        errors = "mean errors" if MEDIAN_LIMITS in page.released else "the median error and mean errors"
-        said = (
-            f"{said}; but those of {errors} are about these {units} only; means may have no upper limit, and "
-            "come out too low as a rule"
-        )
-    return f"{said}; {noisy} of {len(page.numbers)} numbers are too noisy to tell." if noisy else f"{said}."
+        if any(one.name.endswith(EACH_ONCE) for one in told):
+            said += f"; but those in which each {words['person_name']} counts once hold for all like these"
+    elif only := dict.fromkeys(_PLAIN.get(one.metric, one.metric) for one in told if is_of_records(one)):
+        said += f"; but those of {' and '.join(only)} are about these {units} only"
+    if any(one.bias for one in told):
+        limit = "" if setting.bounds is not None else " may have no upper limit, and"
+        said += f"; means{limit} come out too low if a few {units} make up much of them"
+    if noisy:
+        said += f"; {noisy} of {len(page.numbers)} numbers {'is' if noisy == 1 else 'are'} too noisy to tell"
+    return f"{said}."
+
+
+_PLAIN = {
+    "median absolute error": "the median error",
+    **dict.fromkeys(("mae", "mse", "rmse"), "mean errors"),
+    "brier score": "the Brier score",
+}
+"""What the metrics are called of which ranges may be about these records only."""
 
 
 def _which_is_better(page: PageFacts) -> str:

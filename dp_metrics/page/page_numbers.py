@@ -46,6 +46,11 @@ def limits_of(number: Number) -> Interval | None:
     return known_limits(number.noise_interval, number) if people is None else people
 
 
+def is_of_records(number: Number) -> bool:
+    """Return whether the range of a number, if there is one, is about these records only."""
+    return known_limits(number.population_interval, number) is None
+
+
 def known_limits(limits: Callable[[float], Interval], number: Number) -> Interval | None:
     """Return these limits of a number; None where there are none."""
     try:
