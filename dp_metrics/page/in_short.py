@@ -184,6 +184,8 @@ def _kept_or_broken(page: PageFacts, rule: str) -> str:
         range_ = "" if limits is None else " (about {} ({}))".format(*text_of(number, limits))
         answers[verdicts[name].answer].append(f"{name.partition(' in ')[2]}{range_}")
     broken, kept, unclear = answers.values()
+    if not broken and not kept:
+        return f'In {_groups(len(unclear))} we cannot tell whether the rule "{rule.strip()}" is kept.'
     told = [f"is broken in {', '.join(broken)}"] if broken else []
     told += [f"is kept in {_groups(len(kept))}"] if kept else []
     told += [f"in {_groups(len(unclear))} we cannot tell"] if unclear else []

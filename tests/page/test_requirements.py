@@ -203,6 +203,9 @@ def test_the_sentence_about_groups_says_where_a_rule_is_broken():
     told = said(0.9999)
     assert "is broken in 'm'" in told
     assert told.endswith("in 1 group we cannot tell.")
+    rules = ["recall in each group >= 0.9999"]
+    unclear = dp.private_evaluate(Y, Y, labels=[0, 1], **OF_GROUPS, requirements=rules, epsilon=2.0)
+    assert unclear.summary[1] == f'In 2 groups we cannot tell whether the rule "{rules[0]}" is kept.'
 
 
 def test_how_many_are_positive_is_no_difference_of_the_model():
