@@ -152,7 +152,9 @@ def parsed(requirements: Iterable[Any]) -> dict[str, tuple[str, float]]:
             name, sign, bound = ("", "", "") if found is None else found.groups()
             pair = sign, float(bound)
         except ValueError:
-            raise ValueError(f"{requirement!r} is no requirement such as 'recall>=0.8'.") from None
+            pair = "", math.nan
+        if math.isnan(pair[1]):
+            raise ValueError(f"{requirement!r} is no requirement such as 'recall>=0.8'.")
         metric = re.split(f" of | in | difference|{EACH_ONCE}", name)[0]
         if metric not in METRICS:
             raise ValueError(f"No page has {metric!r}.{did_you_mean(metric, METRICS)}")

@@ -152,6 +152,12 @@ def asked_of(verdicts):
     return [one.requirement for one in verdicts.values()]
 
 
+@loop_over("bound", ["nan", "-NaN", "80%", "0,8", ""])
+def test_a_bound_is_a_number(page, bound):
+    with pytest.raises(ValueError, match="is no requirement such as"):
+        page.check(f"recall >= {bound}")
+
+
 def test_what_cannot_be_told_says_what_it_takes():
     page = dp.private_evaluate(Y, PRED, labels=[0, 1], epsilon=2.0)
     value, (lower, _) = page["recall"].value, page["recall"].population_interval()
