@@ -158,6 +158,13 @@ def test_a_bound_is_a_number(page, bound):
         page.check(f"recall >= {bound}")
 
 
+@loop_over("bound", ["0.123456789", "1234567.25"])
+def test_a_bound_is_told_with_all_of_its_digits(page, bound):
+    (verdict,) = page.check(f"recall >= {bound}").values()
+    assert verdict.requirement == f"recall >= {bound}"
+    assert bound in verdict.why
+
+
 def test_what_cannot_be_told_says_what_it_takes():
     page = dp.private_evaluate(Y, PRED, labels=[0, 1], epsilon=2.0)
     value, (lower, _) = page["recall"].value, page["recall"].population_interval()
