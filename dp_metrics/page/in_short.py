@@ -78,11 +78,11 @@ def header_of(page: PageFacts, released: datetime | None) -> dict[str, str]:
     facts = {"Model": words["model_name"]} if words["model_name"] != _USUAL["model_name"] else {}
     if (positive := _positive(page)) is not None:
         if SCORES in setting.columns and LABELS not in setting.columns:
-            facts["Decision"] = f"positive if the {words['score_name']} is {setting.threshold:g} or more"
+            facts["Decision"] = f"positive if the {words['score_name']} is {setting.threshold:.15g} or more"
         meaning = f": {several} that {words['positive_meaning']}" if words["positive_meaning"] else ""
         facts["Positive label"] = f"{positive}{meaning}"
     if setting.tolerance is not None:
-        facts["Tolerance"] = f"{setting.tolerance:g}{_unit(page)}"
+        facts["Tolerance"] = f"{setting.tolerance:.15g}{_unit(page)}"
     facts[_capital(several)] = "a private number" if page.n is None else f"{page.n:,}"
     facts["Protected"] = f"each {one}"
     if page.most_records > 1:
@@ -121,7 +121,7 @@ def _how_good(page: PageFacts) -> str:
         right = _of_hundred(numbers["accuracy"])
         return _TOO_NOISY if right is None else f"Of 100 {units}, {model} reads {right} rightly."
     told = [_off_by(page, "median absolute error", "half of the predictions are off by less than")]
-    tolerance = f"within {page.evaluated.setting.tolerance or 0:g}{_unit(page)}"
+    tolerance = f"within {page.evaluated.setting.tolerance or 0:.15g}{_unit(page)}"
     for name, said in ((WITHIN, tolerance), ("share too high", "too high")):
         share = _of_hundred(numbers[name]) if name in numbers else None
         told.append(share and f"of 100 predictions {share} are {said}")

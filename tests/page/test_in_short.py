@@ -54,6 +54,15 @@ def test_every_form_of_a_page_has_the_same_heading_and_sentences():
     assert "epsilon 3 (7 of 10 are left), and promises each patient, for one stay:" in cost
 
 
+def test_public_numbers_have_all_digits_that_were_given():
+    page = page_of(threshold=0.123456789)
+    assert page.header["Decision"] == "positive if the score is 0.123456789 or more"
+    options = {"task": "regression", "epsilon": 3.0, "tolerance": 1234567.25}
+    targets = dp.private_evaluate(1e7 * TARGET, 1e7 * TARGET, **options)
+    assert targets.header["Tolerance"] == "1234567.25"
+    assert "are within 1234567.25" in targets.summary[0]
+
+
 def test_words_that_nobody_gave_read_well():
     page = page_of()
     assert list(page.header) == ["Decision", "Positive label", "Records", "Protected", "Privacy", "Released"]
