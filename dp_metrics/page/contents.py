@@ -314,7 +314,8 @@ def _of_tables(evaluated: PageRelease) -> Iterator[Table]:
         rows = [[Cell(str(name))] for name in names]
         for at, value in np.ndenumerate(labels.confusion_matrix()):
             range_ = replace(limits, lower=float(limits.lower[at]), upper=float(limits.upper[at]))
-            rows[at[0]].append(Cell("{} ({})".format(*written(float(value), range_, is_share=False))))
+            told = written(float(value), range_, is_share=False, least=1.0)
+            rows[at[0]].append(Cell("{} ({})".format(*told)))
         yield Table(_MATRIX, ["", *(f"predicted {name}" for name in names)], rows)
     scores = evaluated.released.get("scores")
     if isinstance(scores, ReleasedScores) and evaluated.setting.edges is None:

@@ -76,6 +76,7 @@ def written(
     limits: Interval | None,
     *,
     is_share: bool = True,
+    least: float = 0.0,
     times: int = 1,
     apart_from: float = math.nan,
 ) -> tuple[str, str]:
@@ -92,6 +93,8 @@ def written(
         Its range.
     is_share : bool, default=True
         Whether it is a share, or the like.
+    least : float, default=0
+        Half of the range that counts, even if it is narrower: 1 of counts, which are whole.
     times : int, default=1
         What both are multiplied by: a share times 100 is of a hundred.
     apart_from : float, default=NaN
@@ -102,7 +105,7 @@ def written(
     value, low, high = (float(one) * times for one in (value, limits.lower, limits.upper))
     ends = [end for end in (low, high) if math.isfinite(end)]
     half = (high - low) / 2 if len(ends) == 2 else max((abs(value - end) for end in ends), default=0)
-    half = max(half or abs(value), _LEAST * max(map(abs, (value, *ends))))
+    half = max(half or least or abs(value), least, _LEAST * max(map(abs, (value, *ends))))
     exponent = max(math.floor(math.log10(half)), -_MOST_DIGITS) if half > 0 else -3
     if is_share:
         exponent = round(math.log10(times)) - (2 if half >= 0.01 * times else 3)

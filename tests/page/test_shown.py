@@ -79,6 +79,15 @@ def test_ranges_that_end_on_one_side_or_are_of_any_size(value, limits, expected)
     assert expected is None or told == expected
 
 
+def test_counts_that_hardly_have_noise_are_whole_and_have_all_digits():
+    for ends, expected in (((4503, 4503), "4,503 to 4,503"), ((4503, 4504), "4,503 to 4,504")):
+        assert written(4503.0, between(*ends), is_share=False, least=1) == ("4,503", expected)
+    page = dp.private_evaluate(Y, y_pred=Y, labels=[0, 1], epsilon=10.0)
+    (matrix,) = (one for one in page.sections[1].tables if one.caption.startswith("Records by true label"))
+    positives = Y.sum()
+    assert int(matrix.rows[1][2].text.split(" (")[0]) == pytest.approx(positives, abs=9)
+
+
 @loop_over("bound", [0.795, 0.7999999, 0.8])
 def test_rounding_does_not_hide_on_which_side_of_a_bound_a_range_is(bound):
     above = written(0.81, between(math.nextafter(bound, 1), 0.83), apart_from=bound)[1]
