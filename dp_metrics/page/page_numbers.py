@@ -83,7 +83,7 @@ def written(
     """Return a number and its range as text: the range rounded outwards, to a power of ten.
 
     That is the largest one that is at most half the width; of a range that ends on one side the distance from
-    the number, and of a share .01, or .001 where the range is narrower.
+    the number, and of a share .01, or .001 where the range is narrower. The number has one digit at least.
 
     Parameters
     ----------
@@ -115,6 +115,8 @@ def written(
         down, up = _outwards(low, high, exponent)
     told = ["" if math.isinf(end) else _text(int(end), exponent) for end in (down, up)]
     one_end = f"at least {told[0]}" if told[0] else f"at most {told[1]}" if told[1] else "no limit"
+    if not is_share and value:  # one digit stays: a number that is not 0 does not become 0
+        exponent = min(exponent, max(math.floor(math.log10(abs(value))), -_MOST_DIGITS))
     return _text(round(value * 10.0**-exponent), exponent), " to ".join(told) if all(told) else one_end
 
 

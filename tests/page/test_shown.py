@@ -42,7 +42,9 @@ def test_a_range_in_units_is_rounded_outwards_and_has_no_digit_too_many():
         assert down - slack <= low <= low + width <= up + slack
         assert up - down <= 2 * width  # of which half is at least a step
         assert abs(as_number(told) - low - width / 3) <= width / 2
-        if "e" not in told:
+        assert as_number(told) != 0
+        has_one_digit = len(told.replace(",", "").lstrip("-0.").rstrip("0")) == 1
+        if "e" not in told and not has_one_digit:
             step = 10.0 ** -len(told.partition(".")[2])
             assert step > width / 20.1 or step == 1
 
@@ -72,6 +74,8 @@ def test_shares_have_two_digits_or_three(limits, times, expected):
         (1e300, (9e299, 1.1e300), ("1.0e+300", "9e+299 to 1.1e+300")),
         (5e-324, (0.0, 1e-320), None),
         (2.0, (-math.inf, math.inf), ("2", "no limit")),
+        (3.69, (0.0, 30.0), ("4", "0 to 30")),
+        (26.0, (0.0, 4000.0), ("30", "0 to 4,000")),
     ],
 )
 def test_ranges_that_end_on_one_side_or_are_of_any_size(value, limits, expected):
