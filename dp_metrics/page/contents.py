@@ -27,6 +27,7 @@ from dp_metrics.page.page_numbers import (
     Dots,
     dots_of,
     is_gap,
+    is_of_records,
     is_told,
     known_limits,
     limits_of,
@@ -100,14 +101,9 @@ _ONLY_RECORDS = "About these records only, not about all people like these."
 _EITHER_WAY = "Either way."
 
 _HOW_GOOD = (
-    "What was released of all records, with ranges among all people like these, noise and chance included. "
-    "Each range has 95 % confidence for itself, not all of a page at once. Too noisy to tell: its range is "
-    "too wide."
-)
-_OF_RECORDS = (
-    "What was released of all records, with ranges of the noise: they are about these records only. Those in "
-    "which each person counts once are about all people like these. Each range has 95 % confidence for "
-    "itself, not all of a page at once. Too noisy to tell: its range is too wide."
+    "What was released of all records, with ranges among all people like these, noise and chance included, "
+    "unless a note says otherwise. Each range has 95 % confidence for itself, not all of a page at once. Too "
+    "noisy to tell: its range is too wide."
 )
 _WHOM = (
     "The same by group. Differences of noisy numbers are too large on average, the more so the smaller a "
@@ -207,7 +203,7 @@ def sections_of(page: PageFacts, exact: Mapping[str, float] | None = None) -> li
     sections = [Section("In short", "", lines=[*zip(QUESTIONS, summary_of(page), strict=True)])]
     if page.verdicts is not None:
         sections.append(Section("Requirements", _REQUIRED, [_required(page.verdicts, page)]))
-    sections.append(Section(HOW_GOOD, _HOW_GOOD if page.most_records == 1 else _OF_RECORDS, tables))
+    sections.append(Section(HOW_GOOD, _HOW_GOOD, tables))
     more: list[Table] = []
     if groups := [one for one in numbers if one.section == FOR_WHOM]:
         features = list(dict.fromkeys(one.feature for one in groups))
@@ -328,7 +324,7 @@ def _in_trials(number: Number, evaluated: PageRelease) -> str:
     expected = evaluated.plan[number.release].expected_range
     if expected is None or number.metric == "r2":
         return ""
-    times = 0.5 if number.metric == "rmse" else 1.0  # the root of a number that is off by a small part
+    times = 2.0 if number.metric == "mse" else 1.0  # the square of a number that is off by a small part
     return " to ".join(f"{100 * times * end:.2g} %" for end in expected)
 
 
@@ -390,7 +386,8 @@ def _of_tables(evaluated: PageRelease) -> Iterator[Table]:
         rows = [[Cell(str(name))] for name in names]
         for at, value in np.ndenumerate(labels.confusion_matrix()):
             range_ = replace(limits, lower=float(limits.lower[at]), upper=float(limits.upper[at]))
-            rows[at[0]].append(Cell("{} ({})".format(*written(float(value), range_, is_share=False))))
+            told = written(float(value), range_, is_share=False, least=1.0)
+            rows[at[0]].append(Cell("{} ({})".format(*told)))
         yield Table(_MATRIX, ["", *(f"predicted {name}" for name in names)], rows)
     scores = evaluated.released.get("scores")
     if isinstance(scores, ReleasedScores) and evaluated.setting.edges is None:
@@ -436,7 +433,7 @@ def _value(number: Number) -> str:
 
 def _only(number: Number) -> str | None:
     """Return what a range says that is not about all people."""
-    return _ONLY_RECORDS if known_limits(number.population_interval, number) is None else None
+    return _ONLY_RECORDS if is_of_records(number) else None
 
 
 def _kind(number: Number) -> str:

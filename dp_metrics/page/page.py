@@ -77,7 +77,7 @@ def markdown(page: PrivateEvaluation, sections: Sequence[Section]) -> str:
     lines = [f"# {_escaped(words['title'])}", ""]
     if words["data_description"]:
         lines += [_escaped(words["data_description"]), ""]
-    lines += [f"- {name}: {_escaped(fact)}" for name, fact in page.header.items()]
+    lines += [f"- {_escaped(name)}: {_escaped(fact)}" for name, fact in page.header.items()]
     lines.append("")
     for section in sections:
         lines += _section(section)

@@ -46,6 +46,11 @@ def limits_of(number: Number) -> Interval | None:
     return known_limits(number.noise_interval, number) if people is None else people
 
 
+def is_of_records(number: Number) -> bool:
+    """Return whether the range of a number, if there is one, is about these records only."""
+    return known_limits(number.population_interval, number) is None
+
+
 def known_limits(limits: Callable[[float], Interval], number: Number) -> Interval | None:
     """Return these limits of a number; None where there are none."""
     try:
@@ -73,14 +78,14 @@ def written(
     limits: Interval | None,
     *,
     is_share: bool = True,
+    least: float = 0.0,
     times: int = 1,
     apart_from: float = math.nan,
 ) -> tuple[str, str]:
     """Return a number and its range as text: the range rounded outwards, to a power of ten.
 
     That is the largest one that is at most half the width; of a range that ends on one side the distance from
-    the number, and of a share .01, or .001 where the range is narrower. A number in a unit that would be
-    rounded to 0 has one digit of its own.
+    the number, and of a share .01, or .001 where the range is narrower. The number has one digit at least.
 
     Parameters
     ----------
@@ -90,6 +95,8 @@ def written(
         Its range.
     is_share : bool, default=True
         Whether it is a share, or the like.
+    least : float, default=0
+        Half of the range that counts, even if it is narrower: 1 of counts, which are whole.
     times : int, default=1
         What both are multiplied by: a share times 100 is of a hundred.
     apart_from : float, default=NaN
@@ -100,7 +107,7 @@ def written(
     value, low, high = (float(one) * times for one in (value, limits.lower, limits.upper))
     ends = [end for end in (low, high) if math.isfinite(end)]
     half = (high - low) / 2 if len(ends) == 2 else max((abs(value - end) for end in ends), default=0)
-    half = max(half or abs(value), _LEAST * max(map(abs, (value, *ends))))
+    half = max(half or least or abs(value), least, _LEAST * max(map(abs, (value, *ends))))
     exponent = max(math.floor(math.log10(half)), -_MOST_DIGITS) if half > 0 else -3
     if is_share:
         exponent = round(math.log10(times)) - (2 if half >= 0.01 * times else 3)
@@ -110,8 +117,8 @@ def written(
         down, up = _outwards(low, high, exponent)
     told = ["" if math.isinf(end) else _text(int(end), exponent) for end in (down, up)]
     one_end = f"at least {told[0]}" if told[0] else f"at most {told[1]}" if told[1] else "no limit"
-    if not is_share and abs(value) * 10.0**-exponent < 0.5 and value:  # 0 is another number
-        exponent = max(math.floor(math.log10(abs(value))), -_MOST_DIGITS)
+    if not is_share and value:  # one digit stays: a number that is not 0 does not become 0
+        exponent = min(exponent, max(math.floor(math.log10(abs(value))), -_MOST_DIGITS))
     return _text(round(value * 10.0**-exponent), exponent), " to ".join(told) if all(told) else one_end
 
 

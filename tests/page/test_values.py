@@ -269,8 +269,10 @@ def test_what_leads_a_page_of_targets_has_limits_on_both_sides():
     tried = {row[0].text: row[2].text for row in ways.rows}
     light, heavy = (100 * end for end in found.plan["absolute error"].expected_range)
     assert tried["mae"] == f"{light:.2g} % to {heavy:.2g} %"
-    least, half = (float(tried[name].split(" %")[0]) for name in ("mse", "rmse"))
-    assert half == pytest.approx(least / 2, rel=0.1)
+    # the range is that of the root, and a square is off by twice as much
+    of_root = [100 * end for end in found.plan["errors"].expected_range]
+    assert tried["rmse"] == " % to ".join(f"{end:.2g}" for end in of_root) + " %"
+    assert tried["mse"] == " % to ".join(f"{2 * end:.2g}" for end in of_root) + " %"
     assert tried["r2"] == tried["share too high"] == ""
     for name in [*found][:3]:
         lower, upper = found[name].population_interval()
