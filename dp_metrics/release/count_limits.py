@@ -21,7 +21,7 @@ from dp_metrics.inputs.options import Floats
 from dp_metrics.mechanisms._laws import GeometricLaw, Limits, Staircase, cell_edges, nearest_index
 from dp_metrics.mechanisms.geometric import spread_noise
 from dp_metrics.quantities.base import NoisyNumber
-from dp_metrics.quantities.tables import CountsNoise, largest_noise_of_sum
+from dp_metrics.quantities.tables import CountsNoise, as_floats, largest_noise_of_sum
 
 _EXPONENT = 40.0  # a count is farther from its mean than a window tells with probability exp(-40)
 _CUT_OFF = 2 * math.exp(-_EXPONENT)  # probability of the counts that a sum leaves out
@@ -777,7 +777,7 @@ def person_limits(units: int, ratio: NoisyRatio, miss: float) -> tuple[float, fl
     One record of each person, drawn at random, has sure limits: `ratio_limits`.
     """
     of_a, of_b, both = (moment / units**2 for moment in ratio.moments)
-    a, b = (np.array(count / units) for count in (ratio.a, ratio.b))
+    a, b = as_floats([ratio.a, ratio.b]) / units
     lower, upper = quick_ratio_limits(a, b, (of_a, of_b, both), miss)
     least, most = noise_limits(ratio, miss, miss)
     return min(float(lower), least), max(float(upper), most)
