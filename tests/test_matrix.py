@@ -407,6 +407,24 @@ def test_nothing_raises_after_the_spend(case, relation):
 
 
 @each_kind
+@pytest.mark.filterwarnings("ignore")
+def test_a_result_has_numbers_however_small_epsilon_is(case):
+    """Noise may be beyond all floats."""
+    mechanisms = dict.fromkeys((None, "geometric" if case.row.mechanism else None))
+    several = itertools.product(RELATIONS, (5e-324, 1e-300, 1.0), mechanisms, range(3))
+    for relation, epsilon, mechanism, seed in several:
+        settings = served(case, relation)
+        if settings is None:
+            continue
+        options = {**settings, **case.bounded, **case.by(mechanism), "epsilon": epsilon}
+        try:
+            result = doors.result(case, valid(case, 150), **options, random_state=seeded(seed))
+        except REFUSED:  # an epsilon whose parts are no floats
+            continue
+        assert np.isfinite(doors.picked(case, result.value)).all(), options
+
+
+@each_kind
 def test_what_may_be_published_holds_no_record_and_no_private_number(case, tmp_path):
     n = 211  # nothing else has this length
     data = [array.copy() for array in valid(case, n)]
