@@ -4,6 +4,7 @@ A property is one function. It is tried on one case of each kind in every run, a
 tests. What is peculiar to one metric, mechanism or door is tried in the folder of that.
 """
 
+import contextlib
 import dataclasses
 import inspect
 import itertools
@@ -408,7 +409,7 @@ def test_nothing_raises_after_the_spend(case, relation):
 
 @each_kind
 @pytest.mark.filterwarnings("ignore")
-def test_a_result_has_numbers_however_small_epsilon_is(case):
+def test_a_result_has_numbers_and_limits_or_a_reason_however_small_epsilon_is(case):
     """Noise may be beyond all floats."""
     mechanisms = dict.fromkeys((None, "geometric" if case.row.mechanism else None))
     several = itertools.product(RELATIONS, (5e-324, 1e-300, 1.0), mechanisms, range(3))
@@ -422,6 +423,10 @@ def test_a_result_has_numbers_however_small_epsilon_is(case):
         except REFUSED:  # an epsilon whose parts are no floats
             continue
         assert np.isfinite(doors.picked(case, result.value)).all(), options
+        for limits in (result.noise_interval, result.population_interval):
+            with contextlib.suppress(ValueError):  # some have none, and say why
+                for end in limits():
+                    assert not np.isnan(end).any(), options
 
 
 @each_kind
