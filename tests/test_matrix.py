@@ -409,15 +409,16 @@ def test_nothing_raises_after_the_spend(case, relation):
 
 @each_kind
 @pytest.mark.filterwarnings("ignore")
-def test_a_result_has_numbers_and_limits_or_a_reason_however_small_epsilon_is(case):
-    """Noise may be beyond all floats."""
+def test_a_result_has_numbers_and_limits_or_a_reason_whatever_epsilon_and_bounds_are(case):
+    """Noise may be beyond all floats, and bounds so close that a loss is none."""
+    close = {"bounds": (0.0, 1e-300)} if "bounds" in case.bounded else case.bounded
     mechanisms = dict.fromkeys((None, "geometric" if case.row.mechanism else None))
-    several = itertools.product(RELATIONS, (5e-324, 1e-300, 1.0), mechanisms, range(3))
-    for relation, epsilon, mechanism, seed in several:
+    several = itertools.product(RELATIONS, (5e-324, 1e-300, 1.0), mechanisms, (case.bounded, close), range(3))
+    for relation, epsilon, mechanism, limited, seed in several:
         settings = served(case, relation)
         if settings is None:
             continue
-        options = {**settings, **case.bounded, **case.by(mechanism), "epsilon": epsilon}
+        options = {**settings, **limited, **case.by(mechanism), "epsilon": epsilon}
         try:
             result = doors.result(case, valid(case, 150), **options, random_state=seeded(seed))
         except REFUSED:  # an epsilon whose parts are no floats

@@ -251,7 +251,8 @@ def mean_limits(mean: NoisyNumber, miss: float, *, is_sure: bool) -> Limits | No
     else:
         both = law.added, spread_noise(law.added, noise.epsilon)
         scales = [each.deviation / math.sqrt(2) / law.grid.last for each in both]
-        m, note = released / high, normal_note(n)
+        # bounds may be so close that no mean is above 0
+        m, note = released / high if high else 0.0, normal_note(n)
         half = mean_half_width(m, spread, n, (scales[0], scales[1]), 2 * miss)
         lower, upper = max(m - half, 0.0), min(m + half, 1.0)
     return Limits(high * lower, high * upper, note)
