@@ -8,14 +8,7 @@ from fractions import Fraction
 from typing import Any
 
 from dp_metrics._html import card
-from dp_metrics.accounting.ledgers import (
-    FileLedger,
-    Ledger,
-    MemoryLedger,
-    StoredResult,
-    StoredResults,
-    name_used,
-)
+from dp_metrics.accounting.ledgers import Ledger, StoredResult, StoredResults, name_used
 from dp_metrics.accounting.spends import Claim, Spend
 from dp_metrics.exceptions import budget_error, warn_caller
 from dp_metrics.inputs.options import Relation, check_flag, did_you_mean, exact_epsilon, rounded_down
@@ -135,7 +128,7 @@ class PrivacyAccountant:
         self.reuse = check_flag(reuse, "reuse")
         if path is None:
             _warn_of_reruns()
-        self._ledger: Ledger = MemoryLedger(total) if path is None else FileLedger(total, path)
+        self._ledger = Ledger(total, path)
 
     def spend(
         self,

@@ -15,7 +15,7 @@ import numpy as np
 
 from dp_metrics._html import rounded
 from dp_metrics.accounting import PrivacyAccountant
-from dp_metrics.accounting.ledgers import FileLedger
+from dp_metrics.accounting.ledgers import Ledger
 from dp_metrics.cli import CommandError, refusals, tell
 from dp_metrics.cli.words import SEVERAL, add_option, epsilon
 from dp_metrics.fairness.frame import PrivateMetricFrame
@@ -64,7 +64,7 @@ def opened_budget(typed: argparse.Namespace) -> PrivacyAccountant | None:
             if typed.total is None:
                 raise CommandError(f"there is no budget file {path}; to create it, pass --total T as well")
             PrivacyAccountant(typed.total).require(typed.epsilon)  # a budget that can't pay leaves no file
-        budget = PrivacyAccountant(FileLedger.total_of(path) if typed.total is None else typed.total, path)
+        budget = PrivacyAccountant(Ledger.total_of(path) if typed.total is None else typed.total, path)
         if typed.spend_name not in budget:  # what is stored under a name costs nothing
             budget.require(typed.epsilon)
     return budget
@@ -97,7 +97,7 @@ def run_budget(typed: argparse.Namespace) -> None:
     if not typed.file.is_file():
         raise CommandError(f"there is no budget file {typed.file}")
     with refusals():
-        budget = PrivacyAccountant(FileLedger.total_of(typed.file), typed.file)
+        budget = PrivacyAccountant(Ledger.total_of(typed.file), typed.file)
         history = budget.results()
     names = ("time", "epsilon", "spend_name", "value", "mechanism", "neighboring")
     spends = [{name: getattr(one, name) for name in names} for one in history]
