@@ -26,7 +26,14 @@ from scipy.special import roots_legendre
 from dp_metrics.fairness.frame import PrivateMetricFrame
 from dp_metrics.inference.comparison import private_compare
 from dp_metrics.inference.loss_intervals import DownwardLaw, private_mean_interval, private_quantile_interval
-from dp_metrics.inputs.options import Epsilon, Floats, check_confidence, check_epsilon, own_error_state
+from dp_metrics.inputs.options import (
+    Epsilon,
+    Floats,
+    check_choice,
+    check_confidence,
+    check_epsilon,
+    own_error_state,
+)
 from dp_metrics.mechanisms import AboveThreshold, Adaptive, Mechanism
 from dp_metrics.mechanisms._laws import GeometricLaw, Integers
 from dp_metrics.mechanisms.adaptive import AdaptiveLaw
@@ -530,7 +537,15 @@ def run_audit(
     -------
     dict of AuditResult
         The worst pair found, by what is audited, mechanism and epsilon.
+
+    Raises
+    ------
+    ValueError
+        If there is no such mechanism.
     """
+    known = ("adaptive", "hazard", "above_threshold", *_COMPARATORS, "noisy counts")
+    for one in mechanisms:
+        check_choice(one, "mechanisms", known)
     # a threshold as small as this lets few records go through both stages
     always: dict[str, Any] = {"adaptive": Adaptive(threshold=1e-9), "hazard": "hazard"}
     # a coarse beta keeps the exact comparison of all candidates quick; the mechanism is the same
