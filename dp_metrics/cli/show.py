@@ -175,20 +175,18 @@ class Limits(NamedTuple):
         """Return the limits by their kind, without those that there are none of; say why there are none."""
         found = {}
         for kind in dict.fromkeys(self.kinds or ["noise"]):
+            asked = more if kind == "noise" else {"sure": kind == "sure", **more}
+            limits = released.noise_interval if kind == "noise" else released.population_interval
             try:
-                if kind == "noise":
-                    found[kind] = released.noise_interval(confidence=self.confidence, **more)
-                else:
-                    sure = {"sure": kind == "sure", "confidence": self.confidence}
-                    found[kind] = released.population_interval(**sure, **more)
+                found[kind] = limits(confidence=self.confidence, **asked)
             except Exception as error:  # the number is paid for all the same
                 if self.kinds:
                     tell("warning", f"no limits of the kind {kind!r}: {error}")
         return found
 
     def fields(self, found: Mapping[str, Interval]) -> dict[str, Any]:
-        """Return limits as JSON can hold them; null where there are none."""
-        return {KINDS[kind][0]: _interval_fields(found.get(kind)) for kind in ("noise", *self.kinds)}
+        """Return limits as JSON calls them; None where there are none."""
+        return {KINDS[kind][0]: found.get(kind) for kind in ("noise", *self.kinds)}
 
     def shown(self, found: Mapping[str, Interval]) -> dict[str, str]:
         """Return limits by their kind in words; those of several numbers only if they were asked for."""
@@ -199,15 +197,13 @@ class Limits(NamedTuple):
         return KINDS[kind][1].format(self.confidence * 100)
 
 
-_USUAL = Limits()
+USUAL = Limits()
 
 
-def _interval_fields(interval: Interval | None) -> dict[str, Any] | None:
+def _interval_fields(interval: Interval) -> Any:
     """Return an interval as JSON can hold it."""
-    if interval is None:
-        return None
     fields = {name: getattr(interval, name) for name in ("lower", "upper", "confidence")}
-    return fields | ({"note": interval.note} if interval.note else {})
+    return as_plain(fields | ({"note": interval.note} if interval.note else {}))
 
 
 # Releases
@@ -221,7 +217,8 @@ def add_json(parser: argparse.ArgumentParser) -> None:
 def say(typed: argparse.Namespace, document: Callable[[], Any], lines: Iterable[str]) -> None:
     """Print a document as JSON, in which null is what is not finite, or lines: the one printer."""
     if typed.json:
-        finite = json.loads(json.dumps(as_plain(document())), parse_constant=lambda constant: None)
+        told = json.dumps(as_plain(document()), default=_interval_fields)
+        finite = json.loads(told, parse_constant=lambda constant: None)
         lines = [json.dumps(finite, indent=2)]
     for line in lines:
         print(line, flush=True)  # the next one may take its time
@@ -244,7 +241,7 @@ def show(
     name: str,
     typed: argparse.Namespace,
     budget: PrivacyAccountant | None,
-    limits: Limits = _USUAL,
+    limits: Limits,
 ) -> None:
     """Print a release: as JSON, or its cost, its numbers with their limits, and what must not be concluded.
 
@@ -258,7 +255,7 @@ def show(
         What was asked for, as JSON perhaps.
     budget : PrivacyAccountant or None
         What paid for it.
-    limits : Limits, default=those of the noise
+    limits : Limits
         Which to print.
     """
     models = {name: typed.columns[name] for name in ("pred_a", "pred_b") if name in typed.columns}
@@ -277,12 +274,11 @@ def show(
 def _fields(released: Any, limits: Limits) -> dict[str, Any]:
     """Return what JSON tells of a release."""
     if isinstance(released, Interval):
-        known = {"about": released.about, "estimate": released.estimate}
-        return {**(_interval_fields(released) or {}), **known}
+        return {**_interval_fields(released), "about": released.about, "estimate": released.estimate}
+    if isinstance(released, Result):
+        return {**released.to_dict(), **limits.fields(limits.of(released))}
     if not isinstance(released, PrivateMetricFrame):
-        is_one = isinstance(released, Result)
-        more = limits.fields(limits.of(released)) if is_one else {"better": released.better}
-        return {**json.loads(released.to_json()), **more}
+        return {**released.to_dict(), "better": released.better}
     (_, overall, of_all, _), *groups, (_, gap, gaps, _) = _rows(released, limits)
     return {
         "membership": released.membership,
