@@ -125,9 +125,8 @@ def _cost(released: Any, typed: argparse.Namespace, budget: PrivacyAccountant | 
 
 
 def _relation(released: Any) -> str:
-    if isinstance(released, PrivateEvaluation):
-        return released.evaluated.public.relation
-    return str(getattr(released, "neighboring", Relation.REPLACE_ONE.value))
+    of_page = getattr(released, "relation", Relation.REPLACE_ONE.value)
+    return str(getattr(released, "neighboring", of_page))
 
 
 def _exact(number: float) -> str:
