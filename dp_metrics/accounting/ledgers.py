@@ -4,8 +4,7 @@ A name is used once in a session: it buys, or is served what an earlier session 
 or two rounds of a loop, would have one number. A session is no matter of a clock or of the number of a
 process: it begins after the last spend that the ledger then had, and goes with pickled copies and forks.
 
-A ledger records a spend in one step with a check of its caller: nobody else can spend in between. What is
-checked is the caller's business.
+A ledger checks and records a spend in one step: nobody else can spend in between.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ import secrets
 import sqlite3
 import threading
 import time
-from collections.abc import Callable, Collection, Iterator, Sequence, Set
+from collections.abc import Collection, Iterator, Sequence, Set
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field, fields
 from datetime import UTC, datetime
@@ -29,6 +28,8 @@ from urllib.parse import urlsplit
 
 from dp_metrics._packages import import_extra
 from dp_metrics.accounting.spends import Claim, Spend
+from dp_metrics.exceptions import budget_error
+from dp_metrics.inputs.options import Relation, rounded_down
 
 # Layers above know how each kind of release is made again; this one is loaded when somebody asks.
 _READER = "dp_metrics.release.stored"
@@ -237,13 +238,12 @@ class Ledger:
         spend_name: str,
         mechanism: str | None,
         neighboring: str,
-        check: Callable[[Fraction, Set[str]], None],
         claim: Claim | None = None,
     ) -> None:
-        """Record a spend for good, unless the check raises; to all who share the ledger this is one step.
+        """Record a spend for good, if it fits; to all who share the ledger this is one step.
 
-        The check takes what is spent so far, and under which neighbouring relations. A claim is told the
-        number. Raise ValueError, before the check, if the claim's name is taken.
+        A claim is told the number. Raise ValueError if the claim's name is taken, or if the spends are under
+        another relation, and `PrivacyBudgetError` if too little is left.
         """
         self.refuse_if_forked()
         with self._connection() as db:
@@ -253,7 +253,9 @@ class Ledger:
                 taken = {name for (name,) in db.execute(like, (spend_name,))}
                 spend_name = _free_name(spend_name, claim, taken, self)
             spent = self._budget(db)[1]
-            check(spent, {name for (name,) in db.execute("SELECT DISTINCT neighboring FROM history")})
+            kept = {name for (name,) in db.execute("SELECT DISTINCT neighboring FROM history")}
+            _refuse_another_relation(neighboring, kept)
+            _refuse_too_much(epsilon, spent, self.total)
             entry = (datetime.now(UTC).isoformat(), spend_name, _spelled(epsilon), mechanism, neighboring)
             number = db.execute(f"INSERT INTO history ({_COLUMNS}) VALUES (?, ?, ?, ?, ?)", entry).lastrowid
             if claim is not None:
@@ -268,6 +270,11 @@ class Ledger:
             self._session.spent, self._session.entry = spent, last
         if claim is not None:
             claim.number = number
+
+    def require(self, epsilon: Fraction) -> None:
+        """Raise unless that much is left."""
+        self.refuse_if_forked()
+        _refuse_too_much(epsilon, self.spent(), self.total)
 
     def keep(self, number: int, answer: str | None, summary: str) -> None:
         """Add to a spend with a claim what was released, once and for all."""
@@ -519,6 +526,41 @@ class Ledger:
         if code == sqlite3.SQLITE_FULL or exact == sqlite3.SQLITE_IOERR_SHMSIZE:
             self._fail(OSError, _FULL, error)
         self._fail(OSError, f"cannot be used ({error})", error)
+
+
+def _refuse_too_much(asked: Fraction, spent: Fraction, total: Fraction) -> None:
+    left = total - spent
+    if asked > left:
+        raise budget_error(
+            f"epsilon={float(asked)!r} was asked for, but {float(spent)!r} of the total of "
+            f"{float(total)!r} is spent and only {rounded_down(left)!r} remains. {_remedy(left)}"
+        )
+
+
+def _remedy(left: Fraction) -> str:
+    if left:
+        return "Nothing was released. Pass a smaller epsilon, or ask for fewer numbers."
+    return (
+        "Nothing was released. What has been released may be used again, and costs nothing: results() lists "
+        "it. A further number about these records does."
+    )
+
+
+def _refuse_another_relation(asked: str, kept: Set[str]) -> None:
+    if Relation.WITHIN_GROUPS in kept:  # the weaker promise was there first, and "replace_one" keeps it too
+        kept, allowed = kept - {"replace_one"}, {"replace_one", Relation.WITHIN_GROUPS}
+    else:
+        allowed = {asked}
+    if kept <= allowed and asked in allowed:
+        return
+    also = ""
+    if asked == Relation.WITHIN_GROUPS and kept == {"replace_one"}:
+        also = ", or begin a new one with this spend: it then takes spends under 'replace_one' too"
+    raise ValueError(
+        f"neighboring={asked!r} was asked for, but this budget is kept under "
+        f"neighboring={' and '.join(sorted(map(repr, kept)))}, and epsilons under different neighbouring "
+        f"relations don't add up; use another PrivacyAccountant for it{also}."
+    )
 
 
 def name_used(spend_name: str, ledger: Ledger) -> ValueError:
