@@ -321,11 +321,8 @@ def _lines(released: Any, name: str, cost: str, limits: Limits, models: Mapping[
         yield from dict.fromkeys(filter(None, (*released.bias.values(), released.overall_bias)))
     elif isinstance(released, Result):
         value = released.value
-        yield (
-            f"{name} = {rounded(value)} {cost}"
-            if isinstance(value, float)
-            else f"{name} {cost}\n{_text(value)}"
-        )
+        is_one = isinstance(value, float)
+        yield f"{name} = {rounded(value)} {cost}" if is_one else f"{name} {cost}\n{_text(value)}"
         # a report that is text has its own words for its bias
         yield from filter(None, (released.note, None if isinstance(value, str) else released.bias))
         found = limits.of(released)
@@ -344,19 +341,13 @@ def _rows(frame: PrivateMetricFrame, limits: Limits) -> list[tuple[Any, Any, dic
     of_groups, sizes = limits.of(frame), frame.group_sizes or {}
     known = limits._replace(kinds=limits.kinds and [*of_groups])
     of_all, gaps = (known.of(frame, of=what) if of_groups else {} for what in ("overall", "difference"))
-    return [
-        ("overall", frame.overall, of_all, None),
-        *(
-            (
-                group,
-                value,
-                {kind: one[group] for kind, one in of_groups.items() if group in one},
-                sizes.get(group),
-            )
-            for group, value in frame.by_group.items()
-        ),
-        ("largest gap", next((one.estimate for one in gaps.values()), None), gaps, None),
-    ]
+    found = {
+        group: {kind: one[group] for kind, one in of_groups.items() if group in one}
+        for group in frame.by_group
+    }
+    by_group = [(group, value, found[group], sizes.get(group)) for group, value in frame.by_group.items()]
+    gap = next((one.estimate for one in gaps.values()), None)
+    return [("overall", frame.overall, of_all, None), *by_group, ("largest gap", gap, gaps, None)]
 
 
 # Cells and values
