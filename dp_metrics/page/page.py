@@ -77,7 +77,7 @@ def markdown(page: PrivateEvaluation, sections: Sequence[Section]) -> str:
     lines = [f"# {_escaped(words['title'])}", ""]
     if words["data_description"]:
         lines += [_escaped(words["data_description"]), ""]
-    lines += [f"- {name}: {_escaped(fact)}" for name, fact in page.header.items()]
+    lines += [f"- {_escaped(name)}: {_escaped(fact)}" for name, fact in page.header.items()]
     lines.append("")
     for section in sections:
         lines += _section(section)
@@ -86,8 +86,8 @@ def markdown(page: PrivateEvaluation, sections: Sequence[Section]) -> str:
 
 def _section(section: Section) -> Iterator[str]:
     yield from (f"## {section.title}", "", *([section.sentence, ""] if section.sentence else []))
-    for line in section.lines:
-        yield from (_escaped(line), "")
+    for head, line in section.lines:
+        yield from (f"**{_escaped(head)}** {_escaped(line)}" if head else _escaped(line), "")
     for table in section.tables:
         yield from _table(table)
 
@@ -97,7 +97,7 @@ def _table(table: Table) -> Iterator[str]:
     yield _row(table.columns)
     yield _row(["---"] * len(table.columns), escape=False)
     for row in table.rows:
-        yield _row([cell.text for cell in row])
+        yield _row([f"{cell.text}: {cell.small}" if cell.small else cell.text for cell in row])
     yield ""
     for at, note in enumerate(table.notes, 1):
         yield from (f"\\[{at}\\] {_escaped(note)}", "")

@@ -117,7 +117,8 @@ class PagePart:
     expected_error : float or None
         The expected error of a typical share that it tells; None without a number of records.
     expected_range : tuple of float or None, default=None
-        Of errors without limit, as a part of them, that error with light tails and with heavy ones.
+        Of errors without limit, as a part of them, that error with light tails and with heavy ones; of a mean
+        squared error that of its root.
     """
 
     name: str
@@ -692,7 +693,7 @@ def _of_loss(numbers: float) -> Error:
 
 _Laws: TypeAlias = tuple[tuple[float, float], tuple[float, float]]
 _MEAN: _Laws = ((0.0085, 0.85), (0.02, 0.65))  # of an absolute error
-_ROOT: _Laws = ((0.0085, 0.75), (0.09, 0.3))  # of a squared error, whose root is off by half as much
+_ROOT: _Laws = ((0.0085, 0.75), (0.09, 0.3))  # of the root of a squared error, which is off by twice as much
 
 
 def _between(laws: _Laws, numbers: float = 1) -> Callable[[float, float], tuple[float, float]]:
