@@ -34,7 +34,7 @@ from dp_metrics.inputs.options import check_confidence
 from dp_metrics.metrics import Metric, row_of
 from dp_metrics.metrics.summary import Summary
 from dp_metrics.page.page import PrivateEvaluation, check_folder, private_evaluate
-from dp_metrics.page.requirements import RequirementError, spelled
+from dp_metrics.page.requirements import RequirementError
 from dp_metrics.release.query import Terms
 from dp_metrics.release.result import Result, with_result
 from dp_metrics.release.stored import PER_RECORD, WEIGHTS
@@ -325,8 +325,6 @@ def run_evaluate(typed: argparse.Namespace) -> int:
     (typed.epsilon,) = typed.epsilon
     output = _output(typed)
     columns, options = _page_of(typed)
-    with mistakes():
-        required = spelled(options.get("requirements"))
 
     def page_of(y_true: Any, **more: Any) -> PrivateEvaluation:
         with told_as(CommandError, RequirementError):  # which numbers there are follows from no record
@@ -340,10 +338,9 @@ def run_evaluate(typed: argparse.Namespace) -> int:
             page.to_folder(typed.folder)
         if not typed.json:
             print(f"\npage written to {' and '.join(map(str, filter(None, (output, typed.folder))))}")
-    if not required:
+    if "requirements" not in options:
         return 0
-    with mistakes():
-        found = page.check(required, about=typed.about)
+    found = page.check(about=typed.about)
     if not typed.json:
         print(f"{found!r}\nall requirements: {found.answer}")
     return _EXIT_CODES[found.answer]
