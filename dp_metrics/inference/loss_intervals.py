@@ -127,7 +127,7 @@ def mean_interval_query(
     low, high : float, default=0.0, 1.0
         What a mean of 0, and a mean at the limit, is called in the interval.
     """
-    part = IntegersOf(partial(_sums, limit=limit), 2, FINENESS + 1)
+    part = IntegersOf(partial(_sums_of_records, limit=limit), 2, FINENESS + 1)
     public: dict[str, Any] = {
         "confidence": check_confidence(confidence),
         "about": about,
@@ -141,7 +141,11 @@ def _rank_of_cap(n: int) -> int:
     return math.ceil(_CAP * n)
 
 
-def _sums(records: Records, limit: float) -> tuple[int, int]:
+def _sums_of_records(records: Records, limit: float) -> tuple[int, int]:
+    return _sums(records.arrays[0], limit)
+
+
+def _sums(values: Floats, limit: float) -> tuple[int, int]:
     """Return the sums of v and of v (1 - v), for v = value / limit, in steps of the lattice.
 
     Notes
@@ -151,7 +155,7 @@ def _sums(records: Records, limit: float) -> tuple[int, int]:
     either sum to the nearest step, from the exact sums, adds less than 1 to its change. So the whole numbers
     move by less than FINENESS + 2, which is at most FINENESS + 1.
     """
-    aggregate = VarianceAggregate.from_data(records.arrays[0], capacity=0, bounds=(0.0, limit))
+    aggregate = VarianceAggregate.from_data(values, capacity=0, bounds=(0.0, limit))
     cap = float_units(limit)
     rest = cap * aggregate.total - aggregate.squares
     return _in_steps(aggregate.total, cap), _in_steps(rest, cap * cap)
@@ -316,8 +320,7 @@ def mean_query(_: Shape, *, max_loss: Any, cap: Any, confidence: Any, epsilon: A
         )
     reader = partial(_clipped, limit=limit_of(limit))
     if limit is None:
-        order = OrderOf(np.asarray, _rank_of_cap, MAX_FLOAT)
-        part = CappedSumsOf(order, _sums, 2, FINENESS + 1, _LEAST_RECORDS)
+        part = CappedSumsOf(np.asarray, _rank_of_cap, MAX_FLOAT, _sums, 2, FINENESS + 1, _LEAST_RECORDS)
         return Query((part,), reader, partial(_capped_interval, confidence=check_confidence(confidence)))
     about = f"The mean of the loss, clipped to max_loss, {POPULATION_NOTE}"
     return mean_interval_query(reader, confidence=confidence, about=about, limit=limit, high=limit)

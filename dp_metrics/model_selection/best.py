@@ -10,7 +10,7 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from dp_metrics._html import HtmlRepr
 from dp_metrics._random import Entropy, RandomState, permute_and_flip
@@ -22,10 +22,9 @@ from dp_metrics.mechanisms import Mechanism
 from dp_metrics.mechanisms._laws import Limits
 from dp_metrics.metrics import Metric, row_of
 from dp_metrics.model_selection.scorers import usual_responses
-from dp_metrics.quantities.base import Draw, Noise, Output, Quantity, Totals
+from dp_metrics.quantities.base import Draw, Noise, Output, Quantity, Stats, Totals
 from dp_metrics.quantities.mean import MeanOf
 from dp_metrics.quantities.ranks import RankingOf
-from dp_metrics.quantities.tables import CountStats
 from dp_metrics.release.query import Query, Source, Terms, as_they_are
 from dp_metrics.release.release import Release
 from dp_metrics.release.result import ReleasedNumbers
@@ -142,10 +141,10 @@ class LeastOf(Quantity):
         # a record that is replaced is one removed and one added
         return PermuteAndFlip(epsilon / (self.step if totals is None else 2 * self.step))
 
-    def stats(self, records: Records, totals: Totals, ranks: int, *, forget: bool = False) -> CountStats:
+    def find(self, records: Records) -> NDArray[Any]:
         """Return the total of each candidate."""
         values = [total(records.of_arguments(0, at)) for at, total in enumerate(self.totals_of, start=1)]
-        return CountStats(totals, np.array(values, dtype=object))
+        return np.array(values, dtype=object)
 
 
 @dataclass(frozen=True)
@@ -165,10 +164,10 @@ class PermuteAndFlip(Noise):
         """What draws, for the accountant's history."""
         return "permute-and-flip"
 
-    def prepare(self, stats: CountStats) -> Draw:
+    def prepare(self, stats: Stats) -> Draw:
         """Return the draw."""
-        least = min(stats.counts)
-        return partial(self._draw, tuple(self.rate * (value - least) for value in stats.counts))
+        least = min(stats.found)
+        return partial(self._draw, tuple(self.rate * (value - least) for value in stats.found))
 
     def _draw(self, exponents: tuple[Fraction, ...], entropy: Entropy, count: int | None) -> Output:
         return Output(permute_and_flip(entropy, exponents), {}, count)
@@ -238,7 +237,7 @@ def _sum_of_losses(records: Records, query: Query) -> int:
 def _wrong_pairs(records: Records, query: Query) -> int:
     """Return twice the number of pairs of two classes in the wrong order; equal scores count half."""
     (part,), checked = query.quantities, query.reader(records)
-    ranked: RankedScores = part.stats(checked, part.totals(checked), 0).ranked
+    ranked: RankedScores = part.stats(checked, part.totals(checked), 0).found
     return ranked.total
 
 

@@ -96,6 +96,36 @@ Draw: TypeAlias = Callable[[Entropy, int | None], Output]
 """Private: what is left of a release after the spend, given a noisy number of records. It cannot fail."""
 
 
+@dataclass(frozen=True, repr=False, eq=False)
+class Stats:
+    """Private: what a quantity found in records; of pieces that is added up, if the quantity merges.
+
+    Parameters
+    ----------
+    quantity : Quantity
+        What is released.
+    totals : Totals
+        How much the records count.
+    found : ndarray or RankedScores
+        Counts of records, other whole numbers that add up, or all values.
+    """
+
+    quantity: Any
+    totals: Totals
+    found: Any
+
+    capacity = None
+
+    def merge(self, other: Self) -> Self:
+        """Return those of the records of both."""
+        return replace(self, totals=self.totals.merge(other.totals), found=self.found + other.found)
+
+    def bounds(self, ranks: int, private_n: bool) -> OutputBounds:
+        """Return the output bounds of a number."""
+        bounds: OutputBounds = self.quantity.bounds(self, ranks, private_n)
+        return bounds
+
+
 class Quantity:
     """Public: one number about records, or several whole numbers that are released as one."""
 
@@ -105,6 +135,8 @@ class Quantity:
     """Whether it is the share of the records that have a loss."""
     is_table: ClassVar[bool] = False
     """Whether it is a table of counts of records."""
+    find: Callable[[Records], Any]
+    """Returns what `Stats` hold, of records whose form is valid; for stats of another type there is none."""
     units: int = 1
     """How many units the records of each person have together, where each person counts once."""
     are_distances: ClassVar[bool] = False
@@ -158,7 +190,7 @@ class Quantity:
         forget : bool, default=False
             Whether the records cannot be looked at again.
         """
-        raise NotImplementedError
+        return Stats(self, totals, self.find(records))
 
 
 class Number(Quantity):

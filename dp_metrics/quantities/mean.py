@@ -359,7 +359,7 @@ class MeanStats:
     terms: Terms | None
 
     @property
-    def counts(self) -> NDArray[np.int64]:
+    def found(self) -> NDArray[np.int64]:
         """Of a `ShareOf`, what the records with the loss 1 weigh in whole numbers, and what the others do."""
         ones, of_all = self.total >> UNIT_BITS, self.totals.weight >> UNIT_BITS
         return np.array([ones, of_all - ones])

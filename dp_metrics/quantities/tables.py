@@ -21,7 +21,7 @@ from dp_metrics.inputs.arrays import BLOCK, Records, in_blocks
 from dp_metrics.inputs.options import Floats
 from dp_metrics.mechanisms import Mechanism
 from dp_metrics.mechanisms._laws import COUNT_LIMIT, Limits, Staircase, expected_error
-from dp_metrics.quantities.base import MOST_ERROR, Draw, Noise, Output, Quantity, Totals
+from dp_metrics.quantities.base import MOST_ERROR, Draw, Noise, Output, Quantity, Stats, Totals
 from dp_metrics.sensitivity.exact import rounded_quotient
 
 _MOST_ZERO_SUM = 256  # more cells get noise without a sum, which costs 0.2 % of accuracy and much less time
@@ -48,7 +48,7 @@ class TableOf(Quantity):
         at most 1.
     is_partition : bool
         Whether each record lies in exactly one cell, of weight 1.
-    count : callable
+    find : callable
         The counts of `Records` whose form is valid.
     units : int, default=1
         How many units the records of each person have together, where each person counts once: each cell is
@@ -75,7 +75,7 @@ class TableOf(Quantity):
 
     cells: Cells
     is_partition: bool
-    count: Callable[[Records], NDArray[np.int64]]
+    find: Callable[[Records], NDArray[np.int64]]
     units: int = 1
 
     is_table = True
@@ -87,10 +87,6 @@ class TableOf(Quantity):
             self.cells, epsilon, self.units, private_n=private_n, is_partition=self.is_partition
         )
 
-    def stats(self, records: Records, totals: Totals, ranks: int, *, forget: bool = False) -> CountStats:
-        """Return the counts."""
-        return CountStats(totals, self.count(records))
-
 
 @dataclass(frozen=True, eq=False)
 class NestedOf(Quantity):
@@ -98,7 +94,7 @@ class NestedOf(Quantity):
 
     Parameters
     ----------
-    count : callable
+    find : callable
         The finest table of `Records` whose form is valid, of shape (rows, finest); each record lies in
         exactly one cell.
     rows, finest : int
@@ -115,7 +111,7 @@ class NestedOf(Quantity):
     **Privacy.** The number of columns depends on public numbers only; the merged table is one of `TableOf`.
     """
 
-    count: Callable[[Records], NDArray[np.int64]]
+    find: Callable[[Records], NDArray[np.int64]]
     rows: int
     finest: int
     columns: int | None = None
@@ -131,10 +127,6 @@ class NestedOf(Quantity):
         cells = ((self.rows * columns, Fraction(1)),)
         noise = noise_of_cells(cells, epsilon, self.units, private_n=totals is None, is_partition=True)
         return replace(noise, columns=columns)
-
-    def stats(self, records: Records, totals: Totals, ranks: int, *, forget: bool = False) -> CountStats:
-        """Return the finest table."""
-        return CountStats(totals, self.count(records))
 
 
 @dataclass(frozen=True, eq=False)
@@ -162,23 +154,9 @@ class IntegersOf(Quantity):
         rates = ((self.size, epsilon / self.sensitivity),)
         return NoisyTable(((self.size, Fraction(1)),), rates, zero_sum=False, is_shown=False)
 
-    def stats(self, records: Records, totals: Totals, ranks: int, *, forget: bool = False) -> CountStats:
+    def find(self, records: Records) -> NDArray[Any]:
         """Return the whole numbers, which may be of any size."""
-        return CountStats(totals, np.array(self.numbers(records), dtype=object))
-
-
-@dataclass(frozen=True, repr=False, eq=False)
-class CountStats:
-    """Private: counts of records, or other whole numbers that add up."""
-
-    totals: Totals
-    counts: NDArray[Any]
-
-    capacity = None
-
-    def merge(self, other: Self) -> Self:
-        """Return the counts of the records of both, in the same cells."""
-        return replace(self, totals=self.totals.merge(other.totals), counts=self.counts + other.counts)
+        return np.array(self.numbers(records), dtype=object)
 
 
 @dataclass(frozen=True)
@@ -214,12 +192,12 @@ class NoisyTable(Noise):
         """What draws, for the accountant's history."""
         return "two-sided geometric noise" + " with sum 0" * self.zero_sum
 
-    def law(self, stats: CountStats, count: int | None = None) -> TableLaw:
+    def law(self, stats: Stats, count: int | None = None) -> TableLaw:
         """Return the law of the noisy numbers."""
-        counts = stats.counts if self.columns is None else merged_columns(stats.counts, self.columns)
+        counts = stats.found if self.columns is None else merged_columns(stats.found, self.columns)
         return TableLaw(tuple(counts.ravel().tolist()), self.rates, self.zero_sum)
 
-    def prepare(self, stats: CountStats) -> Draw:
+    def prepare(self, stats: Stats) -> Draw:
         """Return the draw."""
         return partial(self._draw, self.law(stats))
 

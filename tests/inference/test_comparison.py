@@ -45,7 +45,7 @@ def win_plan(shape, **options):
 
 def counts(records):
     _, (stats,) = known_of(*compared(records))
-    return stats.counts.ravel()
+    return stats.found.ravel()
 
 
 def neighbours(n):
