@@ -16,7 +16,7 @@ from math import prod
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import brentq
 from scipy.stats import binom
 
@@ -46,7 +46,7 @@ from dp_metrics.inputs.options import (
 from dp_metrics.mechanisms._laws import ENORMOUS, Staircase
 from dp_metrics.metrics import METRICS, Metric, row_of
 from dp_metrics.quantities.mean import MeanOf, PublicWeights
-from dp_metrics.quantities.tables import IntegersOf
+from dp_metrics.quantities.tables import integers_of
 from dp_metrics.release.count_limits import noisy_binomial_limits
 from dp_metrics.release.query import Query, Source, Terms
 from dp_metrics.release.released import POPULATION_NOTE, Interval
@@ -565,7 +565,7 @@ def comparison_query(
     sure = check_confidence(confidence)
     public: dict[str, Any] = {"loss": losses.name, "n": n, "confidence": sure, "unit": unit}
     if max_difference is None:
-        part = IntegersOf(partial(_wins, losses=losses), 2, _SENSITIVITY)
+        part = integers_of(partial(_wins, losses=losses), 2, _SENSITIVITY)
         return Query((part,), losses.read, partial(_compared_wins, **public))
     limit = check_positive(max_difference, "max_difference", OR_NO_LIMIT)
     # no difference exceeds the cap of the losses
@@ -590,7 +590,7 @@ def _differences(records: Records, *, losses: PairedLosses, limit: float) -> Rec
     return replace(records, arrays=(np.concatenate(parts),), groups=None)
 
 
-def _wins(records: Records, *, losses: PairedLosses) -> tuple[int, int]:
+def _wins(records: Records, *, losses: PairedLosses) -> NDArray[np.int64]:
     """Return D, the records on which A is better less those on which B is, and m, those without a tie.
 
     Another record in the place of one moves (D, m) by (+-2, 0), (+-1, +-1) or not at all: by 2 at most,
@@ -601,7 +601,7 @@ def _wins(records: Records, *, losses: PairedLosses) -> tuple[int, int]:
         wins, defeats = int(np.count_nonzero(a < b)), int(np.count_nonzero(a > b))
         difference += wins - defeats
         decided += wins + defeats
-    return difference, decided
+    return np.array([difference, decided])
 
 
 def _rate(epsilon: float) -> float:

@@ -12,7 +12,7 @@ from operator import attrgetter
 from typing import Any, ParamSpec, Unpack
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from dp_metrics._random import Entropy, LazyUniform
 from dp_metrics.inputs.arrays import Records, Shape, loss_block, vector
@@ -35,7 +35,7 @@ from dp_metrics.mechanisms.hazard import PEAK, TAIL, HazardLaw, default_grid, la
 from dp_metrics.metrics._metric import asks
 from dp_metrics.metrics._settings import PopulationSettings, completed_signature
 from dp_metrics.quantities.ranks import OF_SUMS, CappedSumsOf, OrderOf
-from dp_metrics.quantities.tables import IntegersOf
+from dp_metrics.quantities.tables import integers_of
 from dp_metrics.release.count_limits import at_most, binomial_law, mean_half_width, normal_note
 from dp_metrics.release.query import Query, Source, Terms
 from dp_metrics.release.release import Release
@@ -127,7 +127,7 @@ def mean_interval_query(
     low, high : float, default=0.0, 1.0
         What a mean of 0, and a mean at the limit, is called in the interval.
     """
-    part = IntegersOf(partial(_sums_of_records, limit=limit), 2, FINENESS + 1)
+    part = integers_of(partial(_sums_of_records, limit=limit), 2, FINENESS + 1)
     public: dict[str, Any] = {
         "confidence": check_confidence(confidence),
         "about": about,
@@ -141,8 +141,8 @@ def _rank_of_cap(n: int) -> int:
     return math.ceil(_CAP * n)
 
 
-def _sums_of_records(records: Records, limit: float) -> tuple[int, int]:
-    return _sums(records.arrays[0], limit)
+def _sums_of_records(records: Records, limit: float) -> NDArray[np.int64]:
+    return np.array(_sums(records.arrays[0], limit))
 
 
 def _sums(values: Floats, limit: float) -> tuple[int, int]:

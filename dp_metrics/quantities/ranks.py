@@ -109,7 +109,7 @@ class CappedSumsOf(OrderOf):
     sums_at : callable
         The whole numbers of (values, limit=cap).
     size, sensitivity : int
-        As in `IntegersOf`, whatever the cap is.
+        As in `integers_of`, whatever the cap is.
     mostly_noise : int
         The n * epsilon below which the cap is expected to be useless.
     """

@@ -53,6 +53,8 @@ class TableOf(Quantity):
     units : int, default=1
         How many units the records of each person have together, where each person counts once: each cell is
         told as its units over these.
+    is_shown : bool, default=True
+        Whether the numbers are counts; see `integers_of`.
 
     Notes
     -----
@@ -77,15 +79,17 @@ class TableOf(Quantity):
     is_partition: bool
     find: Callable[[Records], NDArray[np.int64]]
     units: int = 1
+    is_shown: bool = True
 
     is_table = True
 
     def noise(self, mechanism: Mechanism, totals: Totals | None, epsilon: Fraction) -> NoisyTable:
         """Return noise in each cell, whatever the mechanism."""
         private_n = totals is None
-        return noise_of_cells(
+        noise = noise_of_cells(
             self.cells, epsilon, self.units, private_n=private_n, is_partition=self.is_partition
         )
+        return replace(noise, is_shown=self.is_shown)
 
 
 @dataclass(frozen=True, eq=False)
@@ -129,34 +133,19 @@ class NestedOf(Quantity):
         return replace(noise, columns=columns)
 
 
-@dataclass(frozen=True, eq=False)
-class IntegersOf(Quantity):
-    """Public: whole numbers that are released together, such as the wins of two models.
+def integers_of(find: Callable[[Records], NDArray[Any]], size: int, sensitivity: int) -> TableOf:
+    """Return what releases whole numbers together that are no counts, such as the wins of two models.
 
     Parameters
     ----------
-    numbers : callable
+    find : callable
         The whole numbers of `Records` whose form is valid.
     size : int
         How many there are.
     sensitivity : int
-        By how much the numbers of neighbours differ at most, summed over their absolute differences.
+        By how much the numbers change at most if a record is replaced, summed over their absolute changes.
     """
-
-    numbers: Callable[[Records], tuple[int, ...]]
-    size: int
-    sensitivity: int
-
-    merges = False
-
-    def noise(self, mechanism: Mechanism, totals: Totals | None, epsilon: Fraction) -> NoisyTable:
-        """Return noise in each number, whatever the mechanism."""
-        rates = ((self.size, epsilon / self.sensitivity),)
-        return NoisyTable(((self.size, Fraction(1)),), rates, zero_sum=False, is_shown=False)
-
-    def find(self, records: Records) -> NDArray[Any]:
-        """Return the whole numbers, which may be of any size."""
-        return np.array(self.numbers(records), dtype=object)
+    return TableOf(((size, Fraction(2, sensitivity)),), False, find, is_shown=False)
 
 
 @dataclass(frozen=True)
