@@ -43,6 +43,7 @@ from dp_metrics.inputs.arrays import (
     columns_of,
     is_missing,
     number_of_records,
+    quietly,
     rows_of,
     type_of_floats,
 )
@@ -494,13 +495,7 @@ def check_data(X: Any, y: Any, X_val: Any, y_val: Any, sample_weight_val: Any, *
     if n_validation == 0:
         X_val, y_val = rows_of(X, slice(1)), rows_of(_sliceable(y), slice(0))
     data = Data(X, y, X_val, y_val, sample_weight_val, n_validation == 0)
-    try:
-        copy.deepcopy(data)
-    except Exception:
-        copied = False
-    else:
-        copied = True
-    if not copied:  # raising outside the handler does not chain the original
+    if quietly(copy.deepcopy, data) is None:
         raise TypeError("X, y, X_val, y_val and the weights must be such that copy.deepcopy can copy them.")
     return data
 

@@ -19,7 +19,6 @@ from dp_metrics.inputs.arrays import Records, Shape
 from dp_metrics.inputs.models import has_method, known_labels, named_by_labels, response_method, response_of
 from dp_metrics.inputs.options import Relation, own_error_state
 from dp_metrics.mechanisms import Mechanism
-from dp_metrics.mechanisms._laws import Limits
 from dp_metrics.metrics import Metric, row_of
 from dp_metrics.model_selection.scorers import usual_responses
 from dp_metrics.quantities.base import Draw, Noise, Output, Quantity, Stats, Totals
@@ -60,7 +59,6 @@ _INSTEAD = {
         " Accuracy, Brier score and area under the ROC curve serve, for the same models.",
     ),
 }
-_NO_INTERVAL = "The index of a model has no limits of its noise."
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
@@ -171,10 +169,6 @@ class PermuteAndFlip(Noise):
 
     def _draw(self, exponents: tuple[Fraction, ...], entropy: Entropy, count: int | None) -> Output:
         return Output(permute_and_flip(entropy, exponents), {}, count)
-
-    def limits(self, output: Output, miss: float) -> Limits:
-        """Raise: there are none."""
-        raise ValueError(_NO_INTERVAL)
 
 
 def _choice(released: ReleasedNumbers, *, metric: str, candidates: int) -> Choice:

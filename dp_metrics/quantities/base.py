@@ -276,6 +276,10 @@ class Noise:
 
     def prepare(self, stats: Any) -> Draw:
         """Return what is left to do after the spend; raise now for whatever could fail."""
+        return partial(self._draw, self.law(stats, None))
+
+    def _draw(self, law: Any, entropy: Entropy, count: int | None) -> Output:
+        """Return what a law gives, which can be drawn from; a noise that prepares otherwise has none."""
         raise NotImplementedError
 
     def law(self, stats: Any, count: int | None) -> Any:
@@ -589,10 +593,6 @@ class NoisySums(Noise):
     def law(self, stats: Any, count: int | None) -> SumsLaw:
         """Return the law of the noisy sums."""
         return SumsLaw(self.quantity.sums(stats), self.epsilon)
-
-    def prepare(self, stats: Any) -> Draw:
-        """Return the draw."""
-        return partial(self._draw, self.law(stats, None))
 
     def _draw(self, law: SumsLaw, entropy: Entropy, count: int | None) -> Output:
         value, noisy = law.release(entropy)

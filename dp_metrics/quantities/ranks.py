@@ -175,10 +175,6 @@ class NoisyCap(Noise):
         first = hazard_law(_SELECTION, self.of_cap.bounds(stats), self.of_cap.epsilon)
         return CappedSumsLaw(first, self.quantity.sums_at, self.rates, stats.found)
 
-    def prepare(self, stats: Stats) -> Draw:
-        """Return the draw."""
-        return partial(self._draw, self.law(stats))
-
     def _draw(self, law: CappedSumsLaw, entropy: Entropy, count: int | None) -> Output:
         cap, sums = law.release(entropy)
         return Output((cap, *sums), {"cap": cap}, count)
@@ -368,7 +364,7 @@ class NoisyRanking(Noise):
         for smaller in (1, self.most):
             facts = self.quantity.facts(self.totals, self.ranks)
             rehearse_law(self.given(smaller), self.hazard_epsilon, facts)
-        return partial(self._draw, self.law(stats))
+        return super().prepare(stats)
 
     def _draw(self, law: RankingLaw, entropy: Entropy, count: int | None) -> Output:
         value, sizes = law.release(entropy)

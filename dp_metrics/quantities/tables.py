@@ -9,7 +9,7 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import lru_cache, partial
+from functools import lru_cache
 from itertools import repeat
 from typing import Any, ClassVar, Self
 
@@ -21,7 +21,7 @@ from dp_metrics.inputs.arrays import BLOCK, Records, in_blocks
 from dp_metrics.inputs.options import Floats
 from dp_metrics.mechanisms import Mechanism
 from dp_metrics.mechanisms._laws import COUNT_LIMIT, Limits, Staircase, expected_error
-from dp_metrics.quantities.base import MOST_ERROR, Draw, Noise, Output, Quantity, Stats, Totals
+from dp_metrics.quantities.base import MOST_ERROR, Noise, Output, Quantity, Stats, Totals
 from dp_metrics.sensitivity.exact import rounded_quotient
 
 _MOST_ZERO_SUM = 256  # more cells get noise without a sum, which costs 0.2 % of accuracy and much less time
@@ -185,10 +185,6 @@ class NoisyTable(Noise):
         """Return the law of the noisy numbers."""
         counts = stats.found if self.columns is None else merged_columns(stats.found, self.columns)
         return TableLaw(tuple(counts.ravel().tolist()), self.rates, self.zero_sum)
-
-    def prepare(self, stats: Stats) -> Draw:
-        """Return the draw."""
-        return partial(self._draw, self.law(stats))
 
     def _draw(self, law: TableLaw, entropy: Entropy, count: int | None) -> Output:
         noisy = law.release(entropy)
