@@ -55,6 +55,7 @@ _ORDINARY = {str, int, bool}
 _NUMBERS, _TEXT = "numbers", "text"
 _ZONES = "{} holds {}, and {} {}: nobody can tell which are the same. Give all a time zone, or none."
 _PASS_LABELS = "Pass labels, such as predict gives, and not probabilities or scores."
+_NOT_WHOLE = f"continuous targets: {{}} holds numbers that are not whole. {_PASS_LABELS}"
 
 
 class NotLabelsError(ValueError):
@@ -62,10 +63,6 @@ class NotLabelsError(ValueError):
 
     def __init__(self, given: str) -> None:
         super().__init__(f"Classification metrics can't handle {given}")
-
-
-def _not_whole(name: str) -> NotLabelsError:
-    return NotLabelsError(f"continuous targets: {name} holds numbers that are not whole. {_PASS_LABELS}")
 
 
 def as_listed(labels: Any, name: str) -> NDArray[Any]:
@@ -371,7 +368,9 @@ def _check_labels_of_block(block: NDArray[Any], name: str) -> None:
     if block.dtype.kind == "f":
         values = float_block(block, name)
         if (values != np.floor(values)).any():
-            raise _not_whole(name)
+            raise NotLabelsError(
+                f"continuous targets: {name} holds numbers that are not whole. {_PASS_LABELS}"
+            )
     elif block.dtype.kind in "mM" and np.isnat(block).any():
         raise ValueError(MISSING.format(name))
     elif block.dtype.kind == "O":

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from fractions import Fraction
 from functools import partial
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
@@ -29,7 +30,6 @@ from dp_metrics.release.release import Release
 from dp_metrics.release.result import ReleasedNumbers
 from dp_metrics.release.stored import PER_RECORD, Call
 from dp_metrics.sensitivity.exact import float_units
-from dp_metrics.sensitivity.score_bounds import RankedScores
 
 Total = Callable[[Records], int]
 """What a candidate loses on all records of a truth and a prediction: private, in whole units."""
@@ -213,26 +213,20 @@ def _total(row: Metric, query: Query, n: int | None) -> tuple[Total, int]:
             if (cap := part.record_loss.cap) is None:
                 limits = " or ".join(f"{name}=..." for name in ("bounds", "max_loss") if name in row.options)
                 raise ValueError(_NO_LIMIT.format(row.name, limits, _OTHERWISE))
-            return partial(_sum_of_losses, query=query), float_units(cap)
+            # the exact sum of the losses, each clipped to its cap
+            return partial(_lost, query=query, of_stats=attrgetter("total")), float_units(cap)
         if isinstance(part, RankingOf):
             if n is None:
                 raise ValueError(_PAIRS.format(row.name, _OTHERWISE))
-            return partial(_wrong_pairs, query=query), 2 * (n - 1)  # two for each pair of a record
+            # twice the number of pairs in the wrong order, equal scores counting half: two for each pair
+            return partial(_lost, query=query, of_stats=attrgetter("found.total")), 2 * (n - 1)
     raise ValueError(_NO_SENSITIVITY.format(row.name, _INSTEAD.get(row.name, ""), _OTHERWISE))
 
 
-def _sum_of_losses(records: Records, query: Query) -> int:
-    """Return the exact sum of the losses, each clipped to its cap, in units of 2**-1074."""
+def _lost(records: Records, query: Query, of_stats: Callable[[Any], int]) -> int:
+    """Return what a candidate loses on all records."""
     (part,), checked = query.quantities, query.reader(records)
-    total: int = part.stats(checked, part.totals(checked), 0).total
-    return total
-
-
-def _wrong_pairs(records: Records, query: Query) -> int:
-    """Return twice the number of pairs of two classes in the wrong order; equal scores count half."""
-    (part,), checked = query.quantities, query.reader(records)
-    ranked: RankedScores = part.stats(checked, part.totals(checked), 0).found
-    return ranked.total
+    return of_stats(part.stats(checked, part.totals(checked), 0))
 
 
 def _check_options(row: Metric, options: Mapping[str, Any]) -> None:
