@@ -204,8 +204,9 @@ class Predictions:
     def _csv_batches(self, progress: Progress) -> Iterator[Any]:
         reader = import_extra("pyarrow.csv", "cli")
         with _WatchedFile(self._path, progress, _DELIMITERS[self._delimiter]) as file:
-            yield from reader.open_csv(
-                file,
+            # the reader opens the file itself: its threads need no Python, which may end before they do
+            batches = reader.open_csv(
+                self._path,
                 read_options=reader.ReadOptions(block_size=_CSV_BLOCK),
                 # a blank line is a record that is missing: to ignore it would change their number
                 parse_options=reader.ParseOptions(
@@ -218,6 +219,11 @@ class Predictions:
                     strings_can_be_null=True,
                 ),
             )
+            for batch in batches:
+                file.read(_CSV_BLOCK)
+                yield batch
+            while file.read(_CSV_BLOCK):
+                pass
             if file.has_open_quote:
                 raise Refusal(
                     f"{self._path} has an odd number of quotation marks: it may be cut off; nothing was spent"

@@ -7,6 +7,7 @@ import io
 import json
 import locale
 import re
+import weakref
 from pathlib import Path
 
 import numpy as np
@@ -17,7 +18,7 @@ import pytest
 from helpers import loop_over
 
 import dp_metrics as dp
-from dp_metrics.cli import files
+from dp_metrics.cli import Refusal, files
 from dp_metrics.cli.main import main
 
 SECRET = "Zaphod987"
@@ -212,6 +213,25 @@ def test_a_bad_row_spends_nothing_and_is_not_shown(dialect, argv, row, message, 
     assert message in shown
     assert "300" not in shown  # the row
     assert budget.history == ()
+
+
+@loop_over("rows", ["1,0.5\n\n0,0.2\n", "1,0.5\n0\n", "1,0.5\n0,x\n", "1,0.5\n0,0.2\n"])
+def test_no_thread_reads_a_file_any_more_once_it_was_read_or_refused(rows, monkeypatch):
+    """A thread that still holds it when Python ends aborts it, and the exit code is another one."""
+    opened = []
+
+    class Watched(files._WatchedFile):
+        def __init__(self, *args):
+            super().__init__(*args)
+            opened.append(weakref.ref(self))
+
+    monkeypatch.setattr(files, "_WatchedFile", Watched)
+    Path("data.csv").write_text(f"y,p\n{rows}", encoding="utf-8")
+    for _ in range(100):
+        columns = {"y_true": [files.Column("y")], "y_pred": [files.Column("p")]}
+        with contextlib.suppress(Refusal):
+            files.Predictions(Path("data.csv"), columns).whole(lambda part: None)
+        assert opened[-1]() is None
 
 
 @loop_over("end", ["", "\n", "\r\n"])
