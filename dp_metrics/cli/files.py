@@ -263,10 +263,12 @@ class Predictions:
         """Raise unless each column is there once; say which there are, or something instead."""
         for name in self._columns:
             if self.there.count(name) != 1:
-                number = "no column" if name not in self.there else "more than one column"
                 names = textwrap.shorten(", ".join(map(repr, self.there)), _MOST_SHOWN, placeholder=" ...")
-                hint = instead or f"; it has {names}.{did_you_mean(name, self.there)}"
-                raise CommandError(f"{self._path} has {number} {name!r}{hint}")
+                there = instead or f"; it has {names}"
+                if name in self.there:
+                    raise CommandError(f"{self._path} has more than one column {name!r}{there}")
+                hint = "" if instead else f".{did_you_mean(name, self.there)}"
+                raise CommandError(f"{self._path} has no column {name!r}{there}{hint}")
 
     def _is_text(self, kind: Any) -> bool:
         of = self._pa.types

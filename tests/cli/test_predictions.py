@@ -291,7 +291,12 @@ def test_columns_and_their_types_are_looked_at_first(write, refused):
     Path("data.xlsx").write_text("")
     assert ".csv, .parquet" in refused("score", "data.xlsx", *MAE[2:], code=2)
     Path("data.csv").write_text("y,p\n")
-    assert "Found array with 0 sample(s)" in refused(*MAE)
+    shown = refused(*MAE)
+    assert "Found array with 0 sample(s)" in shown
+    assert "summary" not in shown  # which nobody has who typed a command
+    Path("data.csv").write_text("y,p,p\n")
+    shown = refused(*MAE, code=2)
+    assert shown.endswith("data.csv has more than one column 'p'; it has 'y', 'p', 'p'\n")
 
 
 @pytest.mark.parametrize("package", ["pyarrow", "tqdm"])
