@@ -1501,7 +1501,7 @@ WITHOUT_RECORDS = [
          ("^ddof=1 cannot be used", variance(ddof=1), PRIVATE_N),
          ("^ddof must be smaller", variance(ddof=3), {}),
          ("bounds", LOSSES, {"mechanism": "laplace"}),
-         ("update the summary first", Summary("mse"), {}),
+         ("there is no record yet", Summary("mse"), {}),
      ]),
     (lambda one, other: one.merge(other),
      ValueError, ..., [
