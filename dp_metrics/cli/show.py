@@ -126,7 +126,7 @@ def _cost(released: Any, typed: argparse.Namespace, budget: PrivacyAccountant | 
 
 def _relation(released: Any) -> str:
     if isinstance(released, PrivateEvaluation):
-        return released.evaluated.public.relation
+        return released.public.relation
     return str(getattr(released, "neighboring", Relation.REPLACE_ONE.value))
 
 

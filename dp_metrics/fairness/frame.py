@@ -20,7 +20,6 @@ from dp_metrics.fairness.frame_query import (
     NO_RECORDS,
     Cell,
     Entry,
-    FrameOptions,
     FrameResult,
     asked_of,
     frame_metrics,
@@ -29,7 +28,7 @@ from dp_metrics.fairness.frame_query import (
     read_frame,
 )
 from dp_metrics.fairness.groups import public_groups
-from dp_metrics.fairness.intervals import GroupLimits, InPeople, InRecords, OverExpected, check_what
+from dp_metrics.fairness.intervals import InPeople, InRecords, OverExpected, check_what
 from dp_metrics.inputs.arrays import columns_of
 from dp_metrics.inputs.options import Relation, as_whole, check_choice, check_confidence, own_error_state
 from dp_metrics.metrics._pictures import draw_groups
@@ -233,16 +232,24 @@ class PrivateMetricFrame:
             epsilon=epsilon, neighboring=neighboring, accountant=accountant, random_state=random_state,
             spend_name=spend_name,
         )  # fmt: skip
-        asked = FrameOptions(
-            metrics, group_labels, membership, overall_share, groups, max_records, equal_groups
-        )
-        data = {"y_true": y_true, "y_pred": y_pred, "sensitive_features": sensitive_features}
-        read = partial(read_frame, asked, **data, relation=terms.relation)
+        asked = {
+            "metrics": metrics, "y_true": y_true, "y_pred": y_pred, "sensitive_features": sensitive_features,
+            "group_labels": group_labels, "membership": membership, "overall_share": overall_share,
+            "groups": groups, "max_records": max_records, "equal_groups": equal_groups,
+        }  # fmt: skip
+        is_single = not isinstance(metrics, Mapping)
+        # of its data no more than is public
+        places = partial(_places, sensitive_features, group_labels) if membership == "public" else None
+        written = asked_of(frame_metrics(metrics))
+        call = partial(Call.of, "frame", asked, places, metrics=written, is_single=is_single)
+        disclosing = [] if groups is None else ["groups"]
+        release = Release(PrivateMetricFrame.__name__, terms, disclosing=disclosing, call=call)
         made = partial(
             frame_of, epsilon=float(terms.epsilon), relation=terms.relation, membership=membership,
-            is_single=not isinstance(metrics, Mapping),
+            is_single=is_single,
         )  # fmt: skip
-        vars(self).update(vars(frame_release(asked, terms, data).answer(read, made)))
+        frame = release.answer(partial(read_frame, asked, relation=terms.relation), made)
+        vars(self).update(vars(frame))
 
     def _show(
         self, result: FrameResult, *, epsilon: float, relation: Relation, membership: str, is_single: bool
@@ -666,7 +673,7 @@ class PrivateMetricFrame:
 
     def _intervals(
         self,
-        kind: type[GroupLimits],
+        kind: type[InRecords],
         metric: str | None,
         of: Any,
         confidence: float,
@@ -694,7 +701,7 @@ class PrivateMetricFrame:
         return found
 
     def _interval(
-        self, kind: type[GroupLimits], entry: Entry, *, of: Any, asked: PopulationQuestion, together: int
+        self, kind: type[InRecords], entry: Entry, *, of: Any, asked: PopulationQuestion, together: int
     ) -> Any:
         limits = kind(replace(asked, metric=entry.metric), self._known(entry), together)
         if of == "groups":
@@ -704,19 +711,6 @@ class PrivateMetricFrame:
         if isinstance(of, tuple):
             return limits.of_gap(of, _less(*(entry.values[self._groups.index(group)] for group in of)))
         return limits.of_gap(of, _difference(entry) if of == "difference" else _smallest_ratio(entry))
-
-
-def frame_release(asked: FrameOptions, terms: Terms, data: Mapping[str, Any]) -> Release:
-    """Return the release of a frame; of its data no more than is public."""
-    features = None
-    if asked.membership == "public":
-        features = partial(_places, data["sensitive_features"], asked.group_labels)
-    call = partial(
-        Call.of, "frame", {**data, **asked._asdict()}, features,
-        metrics=asked_of(frame_metrics(asked.metrics)), is_single=not isinstance(asked.metrics, Mapping),
-    )  # fmt: skip
-    disclosing = [] if asked.groups is None else ["groups"]
-    return Release(PrivateMetricFrame.__name__, terms, disclosing=disclosing, call=call)
 
 
 def _places(sensitive_features: Any, group_labels: Any) -> Any:

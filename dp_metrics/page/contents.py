@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 
-from dp_metrics._packages import __version__
 from dp_metrics.fairness.frame import PrivateMetricFrame
 from dp_metrics.inference.comparison import Comparison
 from dp_metrics.inputs.options import Relation
@@ -32,63 +31,9 @@ from dp_metrics.page.page_numbers import (
     text_of,
     written,
 )
-from dp_metrics.page.page_plan import PageRelease, feature_of, labels_of, times_as_wide
+from dp_metrics.page.page_plan import feature_of, labels_of, times_as_wide
 from dp_metrics.page.requirements import CANNOT_TELL, Verdicts, parsed
-from dp_metrics.release.released import APPROXIMATE, CONFIDENCE, Interval, Number, finite
-
-_WITHIN = " The other record is of the same group: groups and their sizes are public."
-
-
-def rows_of(page: PageFacts) -> list[dict[str, Any]]:
-    """Return the numbers of a page with their limits."""
-    return [
-        one.row()
-        | {"section": one.section, "release": one.release, "feature": one.feature, "shown": is_told(one)}
-        for one in page.numbers.values()
-    ]
-
-
-def as_dict(page: PageFacts, rows: list[dict[str, Any]]) -> dict[str, Any]:
-    """Return all that a page says with these numbers, without the release that it was made of."""
-    compared = page.released.get("comparison")
-    return {
-        "made_by": f"dp_metrics {__version__}",
-        "epsilon": page.epsilon,
-        "neighboring": page.relation,
-        "n": page.n,
-        "is_seeded": page.is_seeded,
-        "promise": promise(page.epsilon, page.relation, page.most_records),
-        "most_records": page.most_records,
-        "confidence": CONFIDENCE,
-        "tolerance": page.evaluated.setting.tolerance,
-        "numbers": rows,
-        "requirements": None if page.verdicts is None else page.verdicts.to_dict(),
-        "comparison": compared.to_dict() if isinstance(compared, Comparison) else None,
-        "plan": [
-            {"name": one.name, "about": one.about, "epsilon": float(one.epsilon),
-             "expected_error": finite(one.expected_error),
-             "expected_range": one.expected_range and [finite(end) for end in one.expected_range]}
-            for one in page.plan.parts
-        ],
-        "left_out": [{"about": one.about, "why": one.why} for one in page.plan.left_out],
-        "budget": page.budget,
-        "deployment": deployment_of(page),
-    }  # fmt: skip
-
-
-def deployment_of(page: PageFacts) -> dict[str, Any] | None:
-    """Return what the OpenDP deployment registry asks for; None where nothing can be promised."""
-    parts = [result.deployment for result in page.evaluated.results]
-    if any(one is None for one in parts):
-        return None
-    whole: dict[str, Any] = page.evaluated.results[0].to_dict()["deployment"]
-    whole["privacy_loss"]["privacy_parameters"] = {"epsilon": page.epsilon}
-    by = dict.fromkeys(one["implementation"]["mechanisms"] for one in parts if one is not None)
-    whole["implementation"]["mechanisms"] = " ".join(by)
-    if page.relation == Relation.WITHIN_GROUPS:
-        whole["privacy_loss"]["privacy_unit_details"] += _WITHIN
-    return whole
-
+from dp_metrics.release.released import APPROXIMATE, CONFIDENCE, Interval, Number
 
 _NONE = "none"
 _WIDER = 1.05  # less is not worth a word
@@ -169,15 +114,15 @@ def promise(epsilon: float, relation: str, most_records: int = 1) -> str:
 
 def sections_of(page: PageFacts, exact: Mapping[str, float] | None = None) -> list[Section]:
     """Return the sections of a page, in their order; for studies of public data with exact values beside."""
-    evaluated, numbers = page.evaluated, list(page.numbers.values())
+    numbers = list(page.numbers.values())
     good = [one for one in numbers if one.section == HOW_GOOD]
     of_all = [one for one in good if one.label is None]
-    tables = [_overall(of_all, evaluated, exact=exact)]
+    tables = [_overall(of_all, page, exact=exact)]
     if any(one.bias for one in of_all):
-        tables.append(_ways(of_all, evaluated))
+        tables.append(_ways(of_all, page))
     if of_labels := [one for one in good if one.label is not None]:
         tables.append(_by("label", "By label", of_labels))
-    tables += _of_tables(evaluated)
+    tables += _of_tables(page)
     said = [f"{question} {told}" for question, told in zip(QUESTIONS, summary_of(page), strict=True)]
     sections = [Section("In short", "", lines=said)]
     if page.verdicts is not None:
@@ -189,13 +134,13 @@ def sections_of(page: PageFacts, exact: Mapping[str, float] | None = None) -> li
         for feature in features:
             caption = "By group" if len(features) == 1 else "By all features together"
             if feature is not None:
-                caption = f"By {evaluated.setting.called(feature)}"
+                caption = f"By {page.public.setting.called(feature)}"
             here = [one for one in groups if one.group is not None and one.feature == feature]
-            tables.append(_by("group", caption, here, _sizes(evaluated, feature)))
+            tables.append(_by("group", caption, here, _sizes(page, feature)))
         gaps = [one for one in groups if one.group is None]
-        tables.append(_overall(gaps, evaluated, "Largest differences", exact))
+        tables.append(_overall(gaps, page, "Largest differences", exact))
         sections.append(Section(FOR_WHOM, _WHOM, tables))
-    compared = evaluated.released.get("comparison")
+    compared = page.released.get("comparison")
     if isinstance(compared, Comparison):
         sections.append(Section("Which is better", _WHICH, lines=_compared(compared)))
     sections.append(_left(page))
@@ -226,7 +171,7 @@ def _required(found: Verdicts, page: PageFacts) -> Table:
 
 def _overall(
     numbers: Sequence[Number],
-    evaluated: PageRelease,
+    page: PageFacts,
     caption: str = "All records",
     exact: Mapping[str, float] | None = None,
 ) -> Table:
@@ -236,9 +181,7 @@ def _overall(
     if exact is not None:
         columns["exact: NOT private"] = [Cell(f"{exact.get(one.name, math.nan):.4g}") for one in numbers]
     columns["released"] = [
-        Cell(
-            _value(one) + _marks(notes, one.note), not is_told(one), _tip(one, evaluated), dots_of(one, scale)
-        )
+        Cell(_value(one) + _marks(notes, one.note), not is_told(one), _tip(one, page), dots_of(one, scale))
         for one in numbers
     ]
     columns["range, 95 %"] = [_range(one, notes) for one in numbers]
@@ -253,11 +196,9 @@ def _scale(numbers: Sequence[Number], scale: float) -> str:
     return f"Dot: released. Line: range. Dotted: {TOO_NOISY}. Scale: {both}." if both else ""
 
 
-def _ways(numbers: Sequence[Number], evaluated: PageRelease) -> Table:
+def _ways(numbers: Sequence[Number], page: PageFacts) -> Table:
     """Return which way numbers err, and by how much means did in trials at this n and epsilon."""
-    rows = [
-        [Cell(one.name), Cell(one.bias or _EITHER_WAY), Cell(_in_trials(one, evaluated))] for one in numbers
-    ]
+    rows = [[Cell(one.name), Cell(one.bias or _EITHER_WAY), Cell(_in_trials(one, page))] for one in numbers]
     return Table("Which way these numbers err", ["", "errs", "in trials off by"], rows, [_TRIALS])
 
 
@@ -266,9 +207,9 @@ _TRIALS = (
 )
 
 
-def _in_trials(number: Number, evaluated: PageRelease) -> str:
+def _in_trials(number: Number, page: PageFacts) -> str:
     """Return by how much a mean loss was off where errors were known."""
-    expected = evaluated.plan[number.release].expected_range
+    expected = page.plan[number.release].expected_range
     if expected is None or number.metric == "r2":
         return ""
     times = 0.5 if number.metric == "rmse" else 1.0  # the root of a number that is off by a small part
@@ -302,9 +243,9 @@ def _by(
     return Table(f"{caption}, with ranges of 95 %", columns, cells, notes, _scale(numbers, scale))
 
 
-def _of_tables(evaluated: PageRelease) -> Iterator[Table]:
+def _of_tables(page: PageFacts) -> Iterator[Table]:
     """Return the confusion matrix, and how well probabilities are calibrated, where releases tell them."""
-    labels = labels_of(evaluated.released)
+    labels = labels_of(page.released)
     if labels is not None and labels.counts.matrix is not None:
         limits, names = (
             labels.noise_interval("confusion_matrix", confidence=CONFIDENCE),
@@ -315,8 +256,8 @@ def _of_tables(evaluated: PageRelease) -> Iterator[Table]:
             range_ = replace(limits, lower=float(limits.lower[at]), upper=float(limits.upper[at]))
             rows[at[0]].append(Cell("{} ({})".format(*written(float(value), range_, is_share=False))))
         yield Table(_MATRIX, ["", *(f"predicted {name}" for name in names)], rows)
-    scores = evaluated.released.get("scores")
-    if isinstance(scores, ReleasedScores) and evaluated.setting.edges is None:
+    scores = page.released.get("scores")
+    if isinstance(scores, ReleasedScores) and page.public.setting.edges is None:
         with suppress(ValueError):  # of persons with several records there are no limits
             band = scores.calibration_band(CONFIDENCE, _BINS)
             columns = (band.prob_pred, np.clip(band.prob_pred + band.gap, 0, 1), band.lower, band.upper)
@@ -400,17 +341,17 @@ def _compared(found: Comparison) -> list[str]:
     return [*lines, "Better on more records is no lower mean error, nor more positives found."]
 
 
-def _tip(number: Number, evaluated: PageRelease) -> str:
-    part, is_of_persons = evaluated.plan[number.release], evaluated.public.shape.most_records > 1
+def _tip(number: Number, page: PageFacts) -> str:
+    part, is_of_persons = page.plan[number.release], page.most_records > 1
     return (
         f"{number.metric}, from the release '{number.release}' ({part.about}), which cost epsilon "
         f"{float(part.epsilon):.3g} and protects each {'person' if is_of_persons else 'record'}"
     )
 
 
-def _sizes(evaluated: PageRelease, feature: int | None) -> Mapping[Any, float] | None:
+def _sizes(page: PageFacts, feature: int | None) -> Mapping[Any, float] | None:
     """Return the numbers of records of groups by one of several features, or by all; public ones exactly."""
-    for release, told in evaluated.released.items():
+    for release, told in page.released.items():
         by = feature_of(release)
         if isinstance(told, PrivateMetricFrame) and by in (None, feature):
             frame = told if feature is None or by == feature else told.margin(feature)
@@ -419,14 +360,13 @@ def _sizes(evaluated: PageRelease, feature: int | None) -> Mapping[Any, float] |
 
 
 def _left(page: PageFacts) -> Section:
-    evaluated = page.evaluated
-    rows = [[Cell(text) for text in row] for row in evaluated.plan.rows()]
+    rows = [[Cell(text) for text in row] for row in page.plan.rows()]
     tables = [Table("What this page cost", ["release", "epsilon", "tells", "expected error"], rows)]
-    if evaluated.plan.left_out:
-        left = [[Cell(one.about), Cell(one.why)] for one in evaluated.plan.left_out]
+    if page.plan.left_out:
+        left = [[Cell(one.about), Cell(one.why)] for one in page.plan.left_out]
         tables.append(Table("What was left out", ["", "why"], left))
     lines = [promise(page.epsilon, page.relation, page.most_records)]
-    wider = times_as_wide(evaluated)
+    wider = times_as_wide(page.public, page.plan)
     if wider is not None and wider > _WIDER:
         lines.append(f"The tables by group make ranges of all records about {wider - 1:.0%} wider.")
     if page.is_seeded:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import replace
-from datetime import datetime
 from typing import Any
 
 from dp_metrics.inference.comparison import Comparison
@@ -60,12 +59,12 @@ def check_words(given: Mapping[str, Any]) -> dict[str, Any]:
 
 def words_of(page: PageFacts) -> dict[str, Any]:
     """Return the words of a page."""
-    return {**_USUAL, **page.evaluated.setting.words}
+    return {**_USUAL, **page.public.setting.words}
 
 
-def header_of(page: PageFacts, released: datetime | None) -> dict[str, str]:
+def header_of(page: PageFacts) -> dict[str, str]:
     """Return what stands above a page: about what it is, by name."""
-    words, setting = words_of(page), page.evaluated.setting
+    words, setting = words_of(page), page.public.setting
     one, several = words["unit_name"]
     facts = {"Model": words["model_name"]} if words["model_name"] != _USUAL["model_name"] else {}
     if (positive := _positive(page)) is not None:
@@ -80,8 +79,8 @@ def header_of(page: PageFacts, released: datetime | None) -> dict[str, str]:
     if page.most_records > 1:
         facts["Protected"] = f"each {words['person_name']}, with all {several}: {page.most_records} at most"
     facts["Privacy"] = f"epsilon {page.epsilon:g} for this whole page"
-    if released is not None:
-        facts["Released"] = f"{released:%Y-%m-%d, %H:%M} UTC"
+    if page.released_at is not None:
+        facts["Released"] = f"{page.released_at:%Y-%m-%d, %H:%M} UTC"
     return facts
 
 
@@ -94,7 +93,7 @@ def _positive(page: PageFacts) -> Any:
     """Return the positive one of two labels; None where there are targets, or more labels."""
     if "recall" not in page.numbers:
         return None
-    setting = page.evaluated.setting
+    setting = page.public.setting
     return LabelSet.of(setting.labels).known.tolist()[1] if setting.pos_label is None else setting.pos_label
 
 
@@ -113,7 +112,7 @@ def _how_good(page: PageFacts) -> str:
         right = _of_hundred(numbers["accuracy"])
         return _TOO_NOISY if right is None else f"Of 100 {units}, {model} reads {right} rightly."
     told = [_off_by(page, "median absolute error", "half of the predictions are off by less than")]
-    tolerance = f"within {page.evaluated.setting.tolerance or 0:g}{_unit(page)}"
+    tolerance = f"within {page.public.setting.tolerance or 0:g}{_unit(page)}"
     for name, said in ((WITHIN, tolerance), ("share too high", "too high")):
         share = _of_hundred(numbers[name]) if name in numbers else None
         told.append(share and f"of 100 predictions {share} are {said}")
@@ -145,7 +144,7 @@ def _for_whom(page: PageFacts) -> str:
     of_groups = [one for one in page.numbers.values() if one.section == FOR_WHOM]
     if not of_groups:
         return "No groups of people were given."
-    rules = [one for one in page.evaluated.setting.requirements if EACH in one]
+    rules = [one for one in page.public.setting.requirements if EACH in one]
     if rules:
         return " ".join(_kept_or_broken(page, rule) for rule in rules)
     # how many are positive tells nothing of the model
@@ -193,7 +192,7 @@ def _how_sure(page: PageFacts) -> str:
             f"Each range is about these {units} only, with 95 % confidence: how far the noise may have moved "
             "the number"
         )
-    elif page.evaluated.setting.is_regression:
+    elif page.public.setting.is_regression:
         errors = "mean errors" if MEDIAN_LIMITS in page.released else "the median error and mean errors"
         said = (
             f"{said}; but those of {errors} are about these {units} only; means may have no upper limit, and "

@@ -17,7 +17,7 @@ from dp_metrics._random import SeededEntropy
 from dp_metrics.inputs.arrays import Records
 from dp_metrics.inputs.options import as_real, check_choice, check_confidence, did_you_mean
 from dp_metrics.page.page_numbers import EACH_ONCE, FOR_WHOM, METRICS, numbers_of
-from dp_metrics.page.page_plan import MEDIAN_LIMITS, EvaluationPlan, PageForm, PageRelease, plan_of_page
+from dp_metrics.page.page_plan import MEDIAN_LIMITS, EvaluationPlan, PageForm, plan_of_page
 from dp_metrics.page.setting import PROBABILITIES, SCORES
 from dp_metrics.release.query import Terms
 from dp_metrics.release.release import Release
@@ -258,7 +258,7 @@ def needed_releases(public: PageForm, plan: EvaluationPlan) -> frozenset[str]:
         If a requirement is of no number of this page, with what the page leaves out, and why; nothing is
         spent yet.
     """
-    numbers = {one.name: one for one in numbers_of(rehearsed(public, plan))}
+    numbers = {one.name: one for one in numbers_of(public.setting, rehearsed(public, plan))}
     try:
         asked = expanded(numbers, public.setting.requirements)
     except RequirementError as error:
@@ -268,10 +268,11 @@ def needed_releases(public: PageForm, plan: EvaluationPlan) -> frozenset[str]:
     return frozenset(needed | {MEDIAN_LIMITS} if "median error" in needed else needed)
 
 
-def rehearsed(public: PageForm, plan: EvaluationPlan) -> PageRelease:
-    """Return a page of this plan about made-up records, one of each group: it tells which numbers there are.
+def rehearsed(public: PageForm, plan: EvaluationPlan) -> Mapping[str, Any]:
+    """Return what a page of this plan releases about made-up records, one of each group.
 
-    No record is read for it, and what is drawn is thrown away: names must be known before the spend.
+    It tells which numbers there are. No record is read for it, and what is drawn is thrown away: names
+    must be known before the spend.
     """
     setting, sizes = public.setting, public.sizes
     groups: list[Any] = public.groups.labels if setting.has_groups else [()]
@@ -291,7 +292,8 @@ def rehearsed(public: PageForm, plan: EvaluationPlan) -> PageRelease:
     terms = Terms(public.epsilon, public.relation, entropy=SeededEntropy(0))
     with np.errstate(all="ignore"):
         prepared = Release("private_evaluate", terms).prepare_all(together, together.read(records))
-        released: PageRelease = together.combine([one.draw() for one in prepared])
+        told: dict[str, Any] = together.combine([one.draw() for one in prepared])
+    released: Mapping[str, Any] = told["released"]
     return released
 
 

@@ -17,7 +17,7 @@ from sklearn import metrics as sk
 
 import dp_metrics as dp
 from dp_metrics.analysis import auditing
-from dp_metrics.fairness.frame_query import FrameOptions, read_frame
+from dp_metrics.fairness.frame_query import read_frame
 from dp_metrics.inputs.options import Relation
 from dp_metrics.metrics import FUNCTIONS, METRICS
 
@@ -324,8 +324,12 @@ def test_the_exact_loss_of_a_frame_is_at_most_epsilon_and_attained(name, way):
 
 def planned(metrics, by=RACE, *, neighboring="replace_one", membership="private"):
     """Return the query of a frame."""
-    asked = FrameOptions(metrics, LABELS, membership)
-    return read_frame(asked, Y, PRED, by, relation=Relation(neighboring))[0]
+    asked = {
+        "metrics": metrics, "y_true": Y, "y_pred": PRED, "sensitive_features": by, "group_labels": LABELS,
+        "membership": membership, "overall_share": 0.2,
+        "groups": None, "max_records": None, "equal_groups": False,
+    }  # fmt: skip
+    return read_frame(asked, relation=Relation(neighboring))[0]
 
 
 @each_way
