@@ -134,8 +134,7 @@ def spelled(requirements: Any) -> tuple[str, ...]:
     if requirements is None:
         return ()
     if isinstance(requirements, Mapping):
-        asked = {name: _pair(name, one) for name, one in requirements.items()}
-        requirements = [f"{name} {sign} {bound!r}" for name, (sign, bound) in asked.items()]
+        requirements = [_as_text(name, pair) for name, pair in requirements.items()]
     if isinstance(requirements, str):
         requirements = [requirements]
     texts = tuple(requirements)
@@ -150,28 +149,29 @@ def parsed(requirements: Iterable[Any]) -> dict[str, tuple[str, float]]:
         found = _REQUIREMENT.fullmatch(requirement) if isinstance(requirement, str) else None
         try:
             name, sign, bound = ("", "", "") if found is None else found.groups()
-            pair = sign, float(bound)
+            value = float(bound)
         except ValueError:
-            raise ValueError(f"{requirement!r} is no requirement such as 'recall>=0.8'.") from None
+            value = math.nan
+        if math.isnan(value):
+            raise ValueError(f"{requirement!r} is no requirement such as 'recall>=0.8'.")
         metric = re.split(f" of | in | difference|{EACH_ONCE}", name)[0]
         if metric not in METRICS:
             raise ValueError(f"No page has {metric!r}.{did_you_mean(metric, METRICS)}")
         if name in asked:
             raise ValueError(_TWICE.format(name))
-        asked[name] = pair
+        asked[name] = sign, value
     return asked
 
 
-def _pair(name: str, asked: Any) -> tuple[str, float]:
-    """Return a sign and a bound, or raise."""
+def _as_text(name: str, pair: Any) -> str:
+    """Return the requirement of a number as text, or raise."""
     try:
-        sign, value = asked
-        known, bound = sign in _COMPARED, as_real(value)
+        sign, bound = pair
     except (TypeError, ValueError):
-        known, bound, sign = False, math.nan, ""
-    if not known or math.isnan(bound):
+        sign, bound = "", ""
+    if math.isnan(value := as_real(bound)):
         raise ValueError(f"The requirement of {name!r} must be a pair such as ('>=', 0.8).")
-    return sign, bound
+    return f"{name} {sign} {value!r}"
 
 
 def expanded(numbers: Mapping[str, Number], requirements: Any) -> dict[str, tuple[str, float]]:
