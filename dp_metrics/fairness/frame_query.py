@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dp_metrics.fairness.groups import Groups, by_group
-from dp_metrics.inputs.arrays import Records, Shape, columns_of, first_records
+from dp_metrics.inputs.arrays import Records, Shape
 from dp_metrics.inputs.labels import LabelSet
-from dp_metrics.inputs.options import Floats, Relation, check_choice, check_share, own_error_state
+from dp_metrics.inputs.options import Floats, Relation, check_choice, check_share
 from dp_metrics.mechanisms import Mechanism
 from dp_metrics.metrics import METRICS, Metric, row_of
 from dp_metrics.metrics.labels.counts import Confusion, confusion_for
@@ -32,7 +32,7 @@ from dp_metrics.quantities.tables import (
     plausible_counts,
     split_table,
 )
-from dp_metrics.release.query import Query, Share, Source, Together, as_they_are
+from dp_metrics.release.query import Query, Share, Together, as_they_are
 from dp_metrics.release.result import Result
 from dp_metrics.release.stored import read_shape
 
@@ -171,41 +171,6 @@ def _frame_metric(name: str, metric: Any) -> FrameMetric:
     if unknown := sorted(keywords.keys() - row.options.keys()):
         raise TypeError(f"{row.name}() got an unexpected keyword argument {unknown[0]!r}.")
     return FrameMetric(name, row, keywords, mechanism)
-
-
-@own_error_state
-def read_frame(asked: Mapping[str, Any], *, relation: Relation) -> tuple[Together, tuple[Source, ...], Any]:
-    """Return the query of a frame, what it has to know of the records, and the public form of these.
-
-    Parameters
-    ----------
-    asked : mapping
-        The arguments of `PrivateMetricFrame` by their names, but for the settings of a release.
-    relation : Relation
-        The neighbouring relation.
-
-    Raises
-    ------
-    TypeError, ValueError
-        If an option or a record is invalid.
-    """
-    membership, of_persons = asked["membership"], ("groups", "max_records", "equal_groups")
-    share = check_frame(
-        membership, asked["overall_share"], relation=relation, equal_groups=asked["equal_groups"]
-    )
-    chosen = frame_metrics(asked["metrics"])
-    columns = columns_of(asked["sensitive_features"])
-    shape, records, _ = first_records(
-        (asked["y_true"], asked["y_pred"], *columns),
-        names=("y_true", "y_pred", *["sensitive_features"] * len(columns)),
-        relation=relation,
-        **{name: asked[name] for name in of_persons},
-    )
-    by, sizes = Groups.of(asked["group_labels"], len(columns)), None
-    if membership == "public":  # the features are as public as the number of records
-        sizes = by.public_sizes(records)
-    query = plan_frame(chosen, shape, by, overall_share=share, sizes=sizes)
-    return query, query.read(records), {"shape": shape, "sizes": sizes}
 
 
 def check_frame(

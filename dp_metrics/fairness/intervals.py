@@ -114,13 +114,14 @@ class InRecords:
 
     def of_groups(self) -> dict[Hashable, Interval]:
         """Return the interval of each group, and say whether all hold at once."""
-        found = {}
-        for group, cell in self.cells.items():
-            counted = "persons" if counts_persons(cell.result) else "records"
-            records = cell.rests_on
-            rests = "" if records is None else f"It rests on about {in_words(records)} {counted}."
-            found[group] = self._of(cell, f"{self.asked.name} of the group {group!r}", rests, self._scope())
-        return found
+        return {group: self.of_group(group) for group in self.cells}
+
+    def of_group(self, group: Hashable) -> Interval:
+        """Return the interval of a group; see `of_groups`."""
+        cell = self.cells[group]
+        counted, records = "persons" if counts_persons(cell.result) else "records", cell.rests_on
+        rests = "" if records is None else f"It rests on about {in_words(records)} {counted}."
+        return self._of(cell, f"{self.asked.name} of the group {group!r}", rests, self._scope())
 
     def of_all(self, overall: Cell) -> Interval:
         """Return the interval of the metric of all records, which a result of its own tells."""

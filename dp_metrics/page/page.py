@@ -380,13 +380,23 @@ class PrivateEvaluation(PageFacts, Mapping[str, Number]):
         FileExistsError
             If there is something in the folder.
         """
+        folder = Path(path)
+        check_folder(folder)
+        promise = _SEEDED if self.is_seeded else _NOISY.format(self.epsilon)
         texts = {
+            "README.txt": _ABOUT.format(title=words_of(self)["title"], promise=promise),
             "numbers.csv": self.frame().to_csv(lineterminator="\n"),
             "page.md": self.to_markdown(),
             "page.json": self.to_json(),
         }
-        epsilon, title = None if self.is_seeded else self.epsilon, words_of(self)["title"]
-        return write_folder(Path(path), title, epsilon, texts, pictures_of(self))
+        files = {name: text.encode() for name, text in texts.items()}
+        files |= {f"{name.replace(' ', '_')}.png": _png(draw) for name, draw in pictures_of(self).items()}
+        sums = [f"{hashlib.sha256(content).hexdigest()}  {name}\n" for name, content in files.items()]
+        files[_CHECKSUMS] = "".join(sums).encode()
+        folder.mkdir(parents=True, exist_ok=True)
+        for name, content in files.items():
+            (folder / name).write_bytes(content)
+        return [folder / name for name in files]
 
     @classmethod
     def from_json(cls, text: str) -> PrivateEvaluation:
@@ -741,41 +751,6 @@ def check_folder(path: Path) -> None:
     """
     if path.exists() and (not path.is_dir() or any(path.iterdir())):
         raise FileExistsError(f"{path} is not an empty folder: a page is written to a folder of its own.")
-
-
-def write_folder(
-    path: Path,
-    title: str,
-    epsilon: float | None,
-    texts: Mapping[str, str],
-    pictures: Mapping[str, Callable[[Any], object]],
-) -> list[Path]:
-    """Write the files of a page, and last of all their checksums.
-
-    Parameters
-    ----------
-    path : Path
-        The folder.
-    title : str
-        Of the page.
-    epsilon : float or None
-        What the page cost; None of a page that was drawn from a seed.
-    texts : mapping of str to str
-        Files of text by name.
-    pictures : mapping of str to callable
-        By name what draws a picture on Axes of matplotlib.
-    """
-    check_folder(path)
-    promise = _SEEDED if epsilon is None else _NOISY.format(epsilon)
-    files = {"README.txt": _ABOUT.format(title=title, promise=promise).encode()}
-    files |= {name: text.encode() for name, text in texts.items()}
-    files |= {f"{name.replace(' ', '_')}.png": _png(draw) for name, draw in pictures.items()}
-    sums = [f"{hashlib.sha256(content).hexdigest()}  {name}\n" for name, content in files.items()]
-    files[_CHECKSUMS] = "".join(sums).encode()
-    path.mkdir(parents=True, exist_ok=True)
-    for name, content in files.items():
-        (path / name).write_bytes(content)
-    return [path / name for name in files]
 
 
 def _png(draw: Callable[[Any], object]) -> bytes:

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from dp_metrics._html import HtmlRepr, card
+from dp_metrics._html import card
 from dp_metrics.fairness.frame import PrivateMetricFrame, frame_of
 from dp_metrics.fairness.frame_query import FrameMetric, plan_frame
 from dp_metrics.fairness.groups import Groups
@@ -135,7 +135,7 @@ class Omission:
 
 
 @dataclass(frozen=True)
-class EvaluationPlan(HtmlRepr):
+class EvaluationPlan:
     """What a page releases, before anything is spent: public, for it follows from public numbers alone.
 
     Parameters

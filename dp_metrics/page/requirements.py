@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dp_metrics._html import HtmlRepr, card
+from dp_metrics._html import card
 from dp_metrics._random import SeededEntropy
 from dp_metrics.inputs.arrays import Records
 from dp_metrics.inputs.options import as_real, check_choice, check_confidence, did_you_mean
@@ -64,7 +64,7 @@ class Verdict:
 
 
 @dataclass(frozen=True, repr=False)
-class Verdicts(Mapping[str, Verdict], HtmlRepr):
+class Verdicts(Mapping[str, Verdict]):
     """The verdict of each requirement: all of them are right at once with the confidence.
 
     Parameters
