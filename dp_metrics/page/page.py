@@ -24,10 +24,10 @@ from dp_metrics.inference.comparison import Comparison
 from dp_metrics.inputs.arrays import Records, asked_of_persons, columns_of, first_records, with_units
 from dp_metrics.inputs.options import Relation, check_flag, own_error_state
 from dp_metrics.metrics.scores.released_scores import ReleasedScores
-from dp_metrics.page.contents import Section, Table, promise, sections_of
+from dp_metrics.page.contents import Section, Table, concluded, promise, sections_of
 from dp_metrics.page.facts import PageFacts
 from dp_metrics.page.in_short import check_words, header_of, summary_of, words_of
-from dp_metrics.page.page_numbers import is_told
+from dp_metrics.page.page_numbers import is_gap, is_told
 from dp_metrics.page.page_plan import (
     EvaluationPlan,
     PageForm,
@@ -78,7 +78,7 @@ def markdown(page: PrivateEvaluation, sections: Sequence[Section]) -> str:
     lines = [f"# {_escaped(words['title'])}", ""]
     if words["data_description"]:
         lines += [_escaped(words["data_description"]), ""]
-    lines += [f"- {name}: {_escaped(fact)}" for name, fact in page.header.items()]
+    lines += [f"- {_escaped(name)}: {_escaped(fact)}" for name, fact in page.header.items()]
     lines.append("")
     for section in sections:
         lines += _section(section)
@@ -87,8 +87,8 @@ def markdown(page: PrivateEvaluation, sections: Sequence[Section]) -> str:
 
 def _section(section: Section) -> Iterator[str]:
     yield from (f"## {section.title}", "", *([section.sentence, ""] if section.sentence else []))
-    for line in section.lines:
-        yield from (_escaped(line), "")
+    for head, line in section.lines:
+        yield from (f"**{_escaped(head)}** {_escaped(line)}" if head else _escaped(line), "")
     for table in section.tables:
         yield from _table(table)
 
@@ -98,7 +98,7 @@ def _table(table: Table) -> Iterator[str]:
     yield _row(table.columns)
     yield _row(["---"] * len(table.columns), escape=False)
     for row in table.rows:
-        yield _row([cell.text for cell in row])
+        yield _row([f"{cell.text}: {cell.small}" if cell.small else cell.text for cell in row])
     yield ""
     for at, note in enumerate(table.notes, 1):
         yield from (f"\\[{at}\\] {_escaped(note)}", "")
@@ -202,6 +202,7 @@ class PrivateEvaluation(PageFacts, Mapping[str, Number]):
         return [
             one.row()
             | {"section": one.section, "release": one.release, "feature": one.feature, "shown": is_told(one)}
+            | {"concluded": concluded(one, self.numbers) if is_gap(one) else None}
             for one in self.numbers.values()
         ]
 

@@ -45,6 +45,11 @@ def limits_of(number: Number) -> Interval | None:
     return known_limits(number.noise_interval, number) if people is None else people
 
 
+def is_of_records(number: Number) -> bool:
+    """Return whether the range of a number, if there is one, is about these records only."""
+    return known_limits(number.population_interval, number) is None
+
+
 def known_limits(limits: Callable[[float], Interval], number: Number) -> Interval | None:
     """Return these limits of a number; None where there are none."""
     try:
@@ -55,9 +60,11 @@ def known_limits(limits: Callable[[float], Interval], number: Number) -> Interva
 
 def is_told(number: Number) -> bool:
     """Return whether a number is shown: its range may be too wide to tell anything."""
-    if number.note not in (None, NOT_STORED) or math.isnan(number.value):
-        return False
     limits = limits_of(number)
+    # what limits say too, as of bins that are coarse, is no noise: they allow for it
+    noted = number.note not in (None, NOT_STORED) and (limits is None or number.note not in limits.note)
+    if noted or math.isnan(number.value):
+        return False
     if limits is None:
         return True
     if number.metric in IN_UNITS:
@@ -70,13 +77,14 @@ def written(
     limits: Interval | None,
     *,
     is_share: bool = True,
+    least: float = 0.0,
     times: int = 1,
     apart_from: float = math.nan,
 ) -> tuple[str, str]:
     """Return a number and its range as text: the range rounded outwards, to a power of ten.
 
     That is the largest one that is at most half the width; of a range that ends on one side the distance from
-    the number, and of a share .01, or .001 where the range is narrower.
+    the number, and of a share .01, or .001 where the range is narrower. The number has one digit at least.
 
     Parameters
     ----------
@@ -86,6 +94,8 @@ def written(
         Its range.
     is_share : bool, default=True
         Whether it is a share, or the like.
+    least : float, default=0
+        Half of the range that counts, even if it is narrower: 1 of counts, which are whole.
     times : int, default=1
         What both are multiplied by: a share times 100 is of a hundred.
     apart_from : float, default=NaN
@@ -96,7 +106,7 @@ def written(
     value, low, high = (float(one) * times for one in (value, limits.lower, limits.upper))
     ends = [end for end in (low, high) if math.isfinite(end)]
     half = (high - low) / 2 if len(ends) == 2 else max((abs(value - end) for end in ends), default=0)
-    half = max(half or abs(value), _LEAST * max(map(abs, (value, *ends))))
+    half = max(half or least or abs(value), least, _LEAST * max(map(abs, (value, *ends))))
     exponent = max(math.floor(math.log10(half)), -_MOST_DIGITS) if half > 0 else -3
     if is_share:
         exponent = round(math.log10(times)) - (2 if half >= 0.01 * times else 3)
@@ -106,6 +116,8 @@ def written(
         down, up = _outwards(low, high, exponent)
     told = ["" if math.isinf(end) else _text(int(end), exponent) for end in (down, up)]
     one_end = f"at least {told[0]}" if told[0] else f"at most {told[1]}" if told[1] else "no limit"
+    if not is_share and value:  # one digit stays: a number that is not 0 does not become 0
+        exponent = min(exponent, max(math.floor(math.log10(abs(value))), -_MOST_DIGITS))
     return _text(round(value * 10.0**-exponent), exponent), " to ".join(told) if all(told) else one_end
 
 
@@ -189,12 +201,32 @@ EACH_ONCE = ", each person once"
 _ONCE = ("accuracy", "balanced accuracy", "recall", "precision", "specificity", "f1", "f1 (macro)")
 _ONE = {"loss": "brier score", "absolute error": "mae", "median error": "median absolute error"}
 
-METRICS = frozenset({
-    "accuracy", "balanced accuracy", "recall", "precision", "specificity", "f1", "f1 (macro)", "roc auc",
-    "average precision", OVER_EXPECTED, "selection rate", "prevalence", "mse", "rmse", "r2", *SHARES,
-    *_ONE.values(),
-})  # fmt: skip
-"""The metrics of pages: a number is named by one, with " of " a label, " in " a group, or " difference"."""
+METRICS = {
+    "accuracy": "of all {units}, the share that is judged rightly",
+    "balanced accuracy": "the mean, over all labels, of the share that is judged rightly",
+    "recall": "of {units} {with_label}, the share that is found",
+    "precision": "of {units} that are given the label, the share that has it",
+    "specificity": "of {units} without the positive label, the share that is not given it",
+    "f1": "recall and precision in one number, their harmonic mean",
+    "f1 (macro)": "the mean of the F1 scores of all labels",
+    "roc auc": "of two {units}, one positive: how often this has the higher score; by chance 0.5",
+    "average precision": "the mean precision over all thresholds, weighted by the recall that each adds",
+    OVER_EXPECTED: "positive {units}, for each one that the scores expect; 1 is as expected",
+    "selection rate": "of all {units}, the share that is given the positive label",
+    "prevalence": "of all {units}, the share that has the positive label",
+    "brier score": "the mean squared distance of a probability and what happened; 0 is best",
+    "median absolute error": "half of the predictions are off by less",
+    "mae": "how far predictions are off on average",
+    "rmse": "how far predictions are off where large errors count more: the root of their mean square",
+    "mse": "the mean of the squares of errors",
+    "r2": "1 where predictions are exact, 0 where the mean of all targets is as good",
+    WITHIN: "of all predictions, the share that is off by no more than the tolerance",
+    "share too high": "of all predictions, the share that is above the truth",
+}
+"""The metrics of pages and what they mean.
+
+A number is named by one of them, with " of " a label, " in " a group, or " difference".
+"""
 
 
 def numbers_of(setting: Setting, released: Mapping[str, Any]) -> list[Number]:
@@ -206,9 +238,9 @@ def numbers_of(setting: Setting, released: Mapping[str, Any]) -> list[Number]:
     ]
     if setting.tolerance is None:
         numbers = [one for one in numbers if one.metric != WITHIN]
-    gaps = sum(_is_gap(one) for one in numbers)
+    gaps = sum(is_gap(one) for one in numbers)
     numbers = [
-        replace(one, confidence=1 - (1 - CONFIDENCE) / gaps) if _is_gap(one) else one for one in numbers
+        replace(one, confidence=1 - (1 - CONFIDENCE) / gaps) if is_gap(one) else one for one in numbers
     ]
     return sorted(numbers, key=lambda one: one.section != HOW_GOOD)
 
@@ -236,7 +268,8 @@ def _numbers_of(release: str, released: Mapping[str, Any], setting: Setting) -> 
         yield from _of_result(release, told, released.get(MEDIAN_LIMITS))
 
 
-def _is_gap(number: Number) -> bool:
+def is_gap(number: Number) -> bool:
+    """Return whether that is a largest difference of groups."""
     return number.section == FOR_WHOM and number.group is None
 
 

@@ -18,12 +18,19 @@ from dp_metrics.fairness.frame_query import FrameMetric, plan_frame
 from dp_metrics.fairness.groups import Groups
 from dp_metrics.inference.comparison import comparison_query, paired_losses
 from dp_metrics.inference.loss_intervals import quantile_query
-from dp_metrics.inputs.arrays import ArgumentShape, Records, Shape, float_block, probability_block, targets
+from dp_metrics.inputs.arrays import (
+    ArgumentShape,
+    Records,
+    Shape,
+    float_block,
+    in_blocks,
+    probability_block,
+    targets,
+)
 from dp_metrics.inputs.labels import LabelColumns, LabelSet, labels_and_probabilities
 from dp_metrics.inputs.losses import absolute_error
 from dp_metrics.inputs.options import MAX_FLOAT, Relation, as_real, check_bounds
-from dp_metrics.mechanisms._laws import Staircase
-from dp_metrics.mechanisms.geometric import COUNT_LIMIT
+from dp_metrics.mechanisms._laws import COUNT_LIMIT, Staircase
 from dp_metrics.metrics import METRICS, row_of
 from dp_metrics.metrics.labels.layouts import matrix_layout
 from dp_metrics.metrics.labels.released_confusion import ReleasedConfusion, counts_of_labels
@@ -37,7 +44,6 @@ from dp_metrics.quantities.tables import columns_for, in_words
 from dp_metrics.release.query import Query, Share, Together
 from dp_metrics.release.released import POPULATION_NOTE, Interval
 from dp_metrics.release.result import Result
-from dp_metrics.sensitivity.exact import in_blocks
 
 _DOUBLINGS = 200
 
@@ -102,7 +108,8 @@ class PagePart:
     expected_error : float or None
         The expected error of a typical share that it tells; None without a number of records.
     expected_range : tuple of float or None, default=None
-        Of errors without limit, as a part of them, that error with light tails and with heavy ones.
+        Of errors without limit, as a part of them, that error with light tails and with heavy ones; of a mean
+        squared error that of its root.
     """
 
     name: str
@@ -662,7 +669,7 @@ def _of_loss(numbers: float) -> Error:
 
 _Laws: TypeAlias = tuple[tuple[float, float], tuple[float, float]]
 _MEAN: _Laws = ((0.0085, 0.85), (0.02, 0.65))  # of an absolute error
-_ROOT: _Laws = ((0.0085, 0.75), (0.09, 0.3))  # of a squared error, whose root is off by half as much
+_ROOT: _Laws = ((0.0085, 0.75), (0.09, 0.3))  # of the root of a squared error, which is off by twice as much
 
 
 def _between(laws: _Laws, numbers: float = 1) -> Callable[[float, float], tuple[float, float]]:

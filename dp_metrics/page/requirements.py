@@ -218,7 +218,7 @@ def checked(numbers: Mapping[str, Number], requirements: Any, *, about: str, con
 
 
 def _verdict(number: Number, sign: str, bound: float, about: str, confidence: float) -> Verdict:
-    text, compared = f"{number.name} {sign} {bound:g}", _COMPARED[sign]
+    text, compared = f"{number.name} {sign} {_whole(bound)}", _COMPARED[sign]
     limits = number.population_interval if about == "people" else number.noise_interval
     try:
         interval = limits(confidence)
@@ -229,6 +229,11 @@ def _verdict(number: Number, sign: str, bound: float, about: str, confidence: fl
     return Verdict(text, answer, interval, interval.note, _why(number.value, sign, bound, interval, answer))
 
 
+def _whole(bound: float) -> str:
+    """Return a bound as it was given, with all of its digits."""
+    return f"{bound:.15g}"
+
+
 _SIDES = {">=": ("at {} or more", "below {}"), ">": ("above {}", "at {} or less")}
 _SIDES |= {"<=": (_SIDES[">"][1], _SIDES[">"][0]), "<": (_SIDES[">="][1], _SIDES[">="][0])}
 _MOST_TIMES = 100
@@ -237,16 +242,17 @@ _MOST_TIMES = 100
 def _why(value: float, sign: str, bound: float, interval: Interval, answer: str) -> str:
     """Return why a verdict is what it is; where nothing can be told, what would take to tell it."""
     if answer != CANNOT_TELL:
-        side = _SIDES[sign][answer == FAIL].format(f"{bound:g}")
+        side = _SIDES[sign][answer == FAIL].format(_whole(bound))
         return f"All of the range is {side}."
     end = interval.lower if value > bound else interval.upper
     reach, distance = abs(value - end), abs(value - bound)
     if not math.isfinite(reach):
-        return f"There is no limit on the other side of {bound:g}. Give public bounds, or ask for a median."
+        there = f"There is no limit on the other side of {_whole(bound)}."
+        return f"{there} Give public bounds, or ask for a median."
     # ranges shrink with the root of the number of records at most
     times = (reach / distance) ** 2 if distance else math.inf
     more = f"about {times:.2g}" if times <= _MOST_TIMES else f"more than {_MOST_TIMES}"
-    return f"{bound:g} lies within the range. If the number stays, it takes {more} times the records."
+    return f"{_whole(bound)} lies within the range. If the number stays, it takes {more} times the records."
 
 
 def needed_releases(public: PageForm, plan: EvaluationPlan) -> frozenset[str]:
