@@ -514,25 +514,13 @@ def _share(metric: FrameMetric, query: Query, epsilon: Fraction, shape: Shape, s
     result: Any = query.reading
     confusion: Confusion = result.counts
     if not result.is_share:
-        confusion = _NumberOfRecords(**{**vars(confusion), "formula": _number, "parts_of": None})
+        confusion = replace(confusion, formula=_number, parts_of=None, no_limits=_NO_SHARE)
     if None not in sizes:
         confusion = replace(confusion, formula=partial(_unless_empty, formula=confusion.formula))
     layout = one_of_two(int(np.argmin(confusion.layout.good)))  # frames that are stored have the last first
     confusion, count = replace(confusion, layout=layout), partial(_last_first, part=query.quantities[0])
     table = Query((TableOf(layout.cells, True, count, shape.units),), query.reader)
     return _counts(layout, {metric.name: (metric.row.name, confusion)}, table, epsilon, shape, sizes)
-
-
-class _NumberOfRecords(Confusion):
-    """How many records of a group count, not which share of them."""
-
-    def limits(self, parts: Any, released: Any, miss: Any) -> Any:
-        """Raise ValueError."""
-        raise ValueError(_NO_SHARE)
-
-    def population(self, parts: Any, released: Any, asked: Any) -> Any:
-        """Raise ValueError."""
-        raise ValueError(_NO_SHARE)
 
 
 _NO_SHARE = "A number of records has no limits by group: release the share of them, with normalize=True."
