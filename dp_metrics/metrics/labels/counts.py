@@ -21,6 +21,7 @@ from dp_metrics.quantities.tables import (
     WIDEST,
     CountsNoise,
     TableOf,
+    as_floats,
     counts_of_cells,
     few_records,
     too_few,
@@ -179,7 +180,7 @@ def linear_limits(
         [kind for kind in (of.right, of.missed, of.wrong, of.either) if kind is not None]
         for of in (
             layout.read(np.ones(layout.good.size)),
-            layout.read(np.array(noise.noisy, dtype=np.float64)),
+            layout.read(as_floats(noise.noisy)),
         )
     )
     together = max(float(kind.max()) for kind in cells)  # so many noisy counts are added up at most

@@ -420,7 +420,7 @@ class BinnedError(Monotone):
             if "sums" not in part.output.drawn:
                 return None
             n = min(part.noise.records(part.output), COUNT_LIMIT)
-        records = max(float(n), 1.0)
+        records = float(max(n, 1))
         most = min(math.sqrt(self.n_bins * each / (2 * math.pi * records)), 1.0)
         several = "" if each == 1 else f", up to {each} of one person"
         counted = f"{self.n_bins} bins, {in_words(records)} records{several}"
