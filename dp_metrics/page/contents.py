@@ -103,6 +103,12 @@ class Table:
     scale: str = ""
 
 
+def _of_text(
+    caption: str, columns: Sequence[str], rows: Sequence[Sequence[str]], notes: Sequence[str] = ()
+) -> Table:
+    return Table(caption, columns, [[Cell(text) for text in row] for row in rows], notes)
+
+
 @dataclass(frozen=True)
 class Section:
     """A section of a page; its lines follow the sentence, each with a question in front, or "" for none."""
@@ -151,14 +157,12 @@ def sections_of(page: PageFacts, exact: Mapping[str, float] | None = None) -> li
     if groups := [one for one in numbers if one.section == FOR_WHOM]:
         features = list(dict.fromkeys(one.feature for one in groups))
         crossed = None if None in features and len(features) > 1 else -1  # those have details of their own
-        alone = [
-            one for feature in features if feature != crossed for one in _by_feature(feature, groups, page)
-        ]
+        alone = [_by_feature(feature, groups, page) for feature in features if feature != crossed]
         gaps = [one for one in groups if one.group is None]
         alone.append(_overall([one for one in gaps if one.feature != crossed], page, exact, _DIFFERENCES))
         sections.append(Section(FOR_WHOM, _WHOM, alone))
         if crossed is None:
-            more += _by_feature(None, groups, page)
+            more.append(_by_feature(None, groups, page))
             more.append(_overall([one for one in gaps if one.feature is None], page, exact, _DIFFERENCES))
     compared = page.released.get("comparison")
     if isinstance(compared, Comparison):
@@ -170,13 +174,13 @@ def sections_of(page: PageFacts, exact: Mapping[str, float] | None = None) -> li
     return [*sections, Section("Words", "", [_words(page)])]
 
 
-def _by_feature(feature: int | None, groups: Sequence[Number], page: PageFacts) -> Iterator[Table]:
-    """Yield the table by one of several features, or by all together."""
+def _by_feature(feature: int | None, groups: Sequence[Number], page: PageFacts) -> Table:
+    """Return the table by one of several features, or by all together."""
     caption = "By group" if all(one.feature is None for one in groups) else "By all features together"
     if feature is not None:
         caption = f"By {page.public.setting.called(feature)}"
     here = [one for one in groups if one.group is not None and one.feature == feature]
-    yield _by("group", caption, here, _sizes(page, feature))
+    return _by("group", caption, here, _sizes(page, feature))
 
 
 def _required(found: Verdicts, page: PageFacts) -> Table:
@@ -251,8 +255,8 @@ def _scale(numbers: Sequence[Number], scale: float) -> str:
 
 def _ways(numbers: Sequence[Number], page: PageFacts) -> Table:
     """Return which way numbers err, and by how much means did in trials at this n and epsilon."""
-    rows = [[Cell(one.name), Cell(one.bias or _EITHER_WAY), Cell(_in_trials(one, page))] for one in numbers]
-    return Table("Which way these numbers err", ["", "errs", "in trials off by"], rows, [_TRIALS])
+    rows = [[one.name, one.bias or _EITHER_WAY, _in_trials(one, page)] for one in numbers]
+    return _of_text("Which way these numbers err", ["", "errs", "in trials off by"], rows, [_TRIALS])
 
 
 _TRIALS = (
@@ -275,10 +279,9 @@ def _of_noise(numbers: Sequence[Number]) -> Iterator[Table]:
     for one in numbers:
         limits = known_limits(one.noise_interval, one)
         if _only(one) is None and limits is not None and is_told(one):
-            value, ends = text_of(one, limits)
-            rows.append([Cell(one.name), Cell(value), Cell(ends)])
+            rows.append([one.name, *text_of(one, limits)])
     if rows:
-        yield Table(_NOISE_ALONE, ["", "released", "range, 95 %"], rows)
+        yield _of_text(_NOISE_ALONE, ["", "released", "range, 95 %"], rows)
 
 
 _THRESHOLDS = 4  # the limits of each take some time
@@ -320,10 +323,8 @@ def _of_tables(page: PageFacts) -> Iterator[Table]:
     """Return the confusion matrix, and how well probabilities are calibrated, where releases tell them."""
     labels = labels_of(page.released)
     if labels is not None and labels.counts.matrix is not None:
-        limits, names = (
-            labels.noise_interval("confusion_matrix", confidence=CONFIDENCE),
-            labels.labels.tolist(),
-        )
+        limits = labels.noise_interval("confusion_matrix", confidence=CONFIDENCE)
+        names = labels.labels.tolist()
         rows = [[Cell(str(name))] for name in names]
         for at, value in np.ndenumerate(labels.confusion_matrix()):
             range_ = replace(limits, lower=float(limits.lower[at]), upper=float(limits.upper[at]))
@@ -445,18 +446,12 @@ def _cost(page: PageFacts) -> Section:
     """Return what the page cost, what it promises, and what it does not."""
     words = words_of(page)
     rows = [
-        [
-            Cell(part.name),
-            Cell(f"{float(part.epsilon):.2g}"),
-            Cell(part.about),
-            Cell(_expected(part, page)),
-        ]
-        for part in page.plan.parts
+        [one.name, f"{float(one.epsilon):.2g}", one.about, _expected(one, page)] for one in page.plan.parts
     ]
-    tables = [Table("What this page cost", ["release", "epsilon", "tells", "noise to expect"], rows)]
+    tables = [_of_text("What this page cost", ["release", "epsilon", "tells", "noise to expect"], rows)]
     if page.plan.left_out:
-        left = [[Cell(one.about), Cell(one.why)] for one in page.plan.left_out]
-        tables.append(Table("What was left out", ["", "why"], left))
+        left = [[one.about, one.why] for one in page.plan.left_out]
+        tables.append(_of_text("What was left out", ["", "why"], left))
     units, person = words["unit_name"][1], words["person_name"]
     lines = [("", promise(page.epsilon, page.relation, page.most_records))]
     if page.is_seeded:
@@ -516,5 +511,5 @@ def _words(page: PageFacts) -> Table:
     for name, text in _GENERAL.items():
         if used.get(name, True):
             known[name] = text.format(units=words["unit_name"][1], person=words["person_name"])
-    rows = [[Cell(name), Cell(f"{text[:1].upper()}{text[1:]}")] for name, text in known.items() if text]
-    return Table("Words of this page", ["word", "meaning"], rows)
+    rows = [[name, f"{text[:1].upper()}{text[1:]}"] for name, text in known.items() if text]
+    return _of_text("Words of this page", ["word", "meaning"], rows)
