@@ -19,6 +19,7 @@ from dp_metrics._packages import __version__, import_extra
 from dp_metrics._random import RandomState
 from dp_metrics.accounting import PrivacyAccountant
 from dp_metrics.fairness.frame import PrivateMetricFrame
+from dp_metrics.fairness.frame_query import check_frame
 from dp_metrics.fairness.groups import Groups, public_groups
 from dp_metrics.inference.comparison import Comparison
 from dp_metrics.inputs.arrays import Records, asked_of_persons, columns_of, first_records, with_units
@@ -667,8 +668,7 @@ def private_evaluate(  # noqa: PLR0913 - options of a whole page
     public = partial(public_groups, features, group_labels) if is_public else None
     call = partial(Call, "page", {"page": setting.asked()}, partial(public_records, records, public))
     release = Release(_NAME, terms, disclosing=[] if groups is None else ["groups"], call=call)
-    if membership == "public" and terms.relation.private_n:
-        raise ValueError("membership='public' tells the number of records: use neighboring='replace_one'.")
+    check_frame(membership, overall_share=0, relation=terms.relation)
 
     def plan_and_records() -> tuple[Together, Records, dict[str, Any]]:
         columns = held(relation=terms.relation)

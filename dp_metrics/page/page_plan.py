@@ -472,11 +472,8 @@ def _judged(
 
 # Releases
 
-# the metrics by group that one table tells
-BY_GROUP = {
-    2: ("accuracy", "recall", "precision", "specificity", "selection_rate", "prevalence"),
-    0: ("accuracy", "balanced_accuracy"),
-}
+# the metrics by group that one table tells, besides the accuracy
+_OF_TWO_LABELS = ("recall", "precision", "specificity", "selection_rate", "prevalence")
 SIDES = "sides"
 WITHIN = "share within tolerance"
 SHARES = {WITHIN: "prevalence", "share too high": "selection_rate"}
@@ -558,9 +555,9 @@ def _labels(public: PageForm, by: ByFeatures | None, epsilon: Fraction) -> Toget
     options: dict[str, Any] = {"labels": labels.in_order}
     if labels.size == 2:
         options["pos_label"] = public.classes.known.tolist()[public.classes.positive]
-    names = BY_GROUP[2 if labels.size == 2 else 0]
+    names = _OF_TWO_LABELS if labels.size == 2 else ("balanced_accuracy",)
     metrics = [_metric("recall", "accuracy", **options, average="micro")]
-    metrics += [_metric(name, name, **options) for name in names[1:]]
+    metrics += [_metric(name, name, **options) for name in names]
     return _counts(public, ("y_true", LABELS), metrics, by, epsilon)
 
 
