@@ -901,7 +901,8 @@ ROWS = [
      ValueError, "tolerance must be a positive, finite number", [0, -1, INF, NAN, "1", True]),
     (lambda wrong: dp.private_evaluate(Y, Y, **SAFE, labels=[0, 1], requirements=wrong),
      ValueError, "requirement|No page has",
-     [["recal >= 0.8"], "recal >= 0.8", {"recall": 0.8}, {"recall": (">=", "x")}]),
+     [["recal >= 0.8"], "recal >= 0.8", "recall >= nan", "recall => 0.8", {"recall": 0.8},
+      {"recall": (">=", "x")}, {"recall": ("=>", 0.8)}, {"recall": (">=", NAN)}]),
     (lambda name, word: dp.private_evaluate(Y, y_score=S, **SAFE, **{name: word}),
      ValueError, lambda name, word: f"{name} must be", [
          *itertools.product(WORDS_OF_PAGES, (3, "", "two\nlines", "x" * 601)),
