@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import math
-from collections.abc import Callable, Hashable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from numbers import Real
@@ -402,7 +402,7 @@ class PrivateMetricFrame:
         scores: Mapping[Hashable, ReleasedScores] = {}
         with contextlib.suppress(ValueError):  # no metric is read from a table of scores
             scores = self.released_scores()
-        return {one.name: one for one in (*found, *_over_expected(scores))}
+        return {one.name: one for one in (*found, *_over_expected(self._groups, scores))}
 
     def frame(self) -> Any:
         """Return the numbers of the frame as a table, a row each; this imports pandas.
@@ -746,14 +746,16 @@ def _places(sensitive_features: Any, group_labels: Any) -> Any:
     return public_groups(columns_of(sensitive_features), group_labels)
 
 
-def _over_expected(scores: Mapping[Hashable, ReleasedScores]) -> Iterator[Number]:
+def _over_expected(groups: Sequence[Hashable], scores: Mapping[Hashable, ReleasedScores]) -> Iterator[Number]:
     """Return how many are positive over how many scores expect, of each group, and how far groups differ."""
-    known = [(group, number) for group, one in scores.items() for number in over_expected_numbers(one)]
+    known = {group: number for group, one in scores.items() for number in over_expected_numbers(one)}
     if not known:
         return
-    for group, one in known:
+    empty = Number("", math.nan, OVER_EXPECTED, NO_RECORDS, rests_on=0)
+    for group in groups:
+        one = known.get(group, empty)
         yield replace(one, name=f"{one.metric} in {group_in_words(group)}", group=group)
-    entry = Entry(OVER_EXPECTED, [Cell(one.value) for _, one in known], Cell(None))
+    entry = Entry(OVER_EXPECTED, [Cell(one.value) for one in known.values()], Cell(None))
     for of, value in (("difference", _difference(entry)), ("ratio", _smallest_ratio(entry))):
         noise, people = (
             partial(_range_over_expected, scores, of, value, of_whom) for of_whom in ("records", "people")
