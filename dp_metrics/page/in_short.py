@@ -15,6 +15,7 @@ from dp_metrics.page.facts import PageFacts
 from dp_metrics.page.page_numbers import (
     EACH_ONCE,
     FOR_WHOM,
+    HOW_GOOD,
     is_of_records,
     is_told,
     limits_of,
@@ -117,9 +118,8 @@ def _how_good(page: PageFacts) -> str:
                 f"Of 100 {units} that {meaning}, {model} flags {found}; of 100 that it flags, {right} "
                 f"{meaning}."
             )
-    if "accuracy" in numbers:
-        right = _of_hundred(numbers["accuracy"])
-        return _TOO_NOISY if right is None else f"Of 100 {units}, {model} reads {right} rightly."
+    if "accuracy" in numbers and (right := _of_hundred(numbers["accuracy"])) is not None:
+        return f"Of 100 {units}, {model} reads {right} rightly."
     told = [_off_by(page, "median absolute error", "half of the predictions are off by less than")]
     tolerance = f"within {page.evaluated.setting.tolerance or 0:.15g}{_unit(page)}"
     for name, said in ((WITHIN, tolerance), ("share too high", "too high")):
@@ -128,7 +128,17 @@ def _how_good(page: PageFacts) -> str:
     if not any(told):  # a mean has no limit on one side as a rule
         told = [_off_by(page, "mae", "on average predictions are off by")]
     said = "; ".join(filter(None, told))
-    return f"{_capital(said)}." if said else _TOO_NOISY
+    return f"{_capital(said)}." if said else _some_number(page)
+
+
+def _some_number(page: PageFacts) -> str:
+    """Return the first number of all records that is told, where it is none of those that lead."""
+    of_all = [one for one in page.numbers.values() if one.section == HOW_GOOD and one.label is None]
+    of_all = [one for one in of_all if one.metric not in ("selection rate", "prevalence")]
+    for one in of_all:
+        if is_told(one) and limits_of(one) is not None:
+            return "The {} is about {} ({}).".format(one.name, *text_of(one))
+    return _TOO_NOISY if of_all else "Nothing was released that tells how good the model is."
 
 
 def _off_by(page: PageFacts, name: str, said: str) -> str | None:

@@ -95,6 +95,18 @@ def test_what_is_too_noisy_shows_no_number():
     assert "numbers are too noisy to tell" in page.summary[2]
 
 
+@loop_over(
+    ("part", "said"),
+    [
+        ("scores", r"The roc auc is about 0\.\d+ \(0\.\d+ to [01]\.\d+\)\."),
+        ("loss", r"The brier score is about 0\.\d+ \(0\.\d+ to 0\.\d+\)\."),
+        ("comparison", r"Nothing was released that tells how good the model is\."),
+    ],
+)
+def test_a_page_without_labels_tells_what_it_has(part, said):
+    assert re.fullmatch(said, page_of(baseline=OTHER, split={part: 1}).summary[0])
+
+
 @pytest.mark.filterwarnings("ignore::dp_metrics.exceptions.SeededReleaseWarning")
 def test_groups_differ_surely_or_nothing_is_said_of_them():
     groups = {"sensitive_features": SEX, "group_labels": ["f", "m"], "random_state": 1}
