@@ -8,6 +8,7 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
+from dp_metrics.fairness.frame import GAP
 from dp_metrics.inference.comparison import Comparison
 from dp_metrics.inputs.labels import LabelSet
 from dp_metrics.inputs.options import Relation
@@ -181,7 +182,8 @@ def _for_whom(page: PageFacts) -> str:
         gap = _with_range(number.value, limits, _unit(page), is_share=False)
     else:
         gap = _with_range(number.value, limits, " points of 100", times=100)
-    return f"Groups surely differ: the largest gap in {number.metric} is {gap}."
+    by = number.name.partition(GAP)[2]  # the feature, where there are several
+    return f"Groups surely differ: the largest gap in {number.metric}{by} is {gap}."
 
 
 def _kept_or_broken(page: PageFacts, rule: str) -> str:

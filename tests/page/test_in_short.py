@@ -5,6 +5,7 @@ import math
 import re
 
 import numpy as np
+import pandas as pd
 import pytest
 from helpers import loop_over
 
@@ -113,6 +114,11 @@ def test_groups_differ_surely_or_nothing_is_said_of_them():
     alike, apart = page_of(**groups).summary[1], page_of(SKEWED, **groups).summary[1]
     assert alike.startswith("No sure difference between groups")
     assert re.match(r"Groups surely differ: the largest gap in .* is about [\d.]+ points of 100 \(", apart)
+    both = pd.DataFrame({"sex": SEX, "side": np.where(np.arange(N) % 2, "left", "right")})
+    page = page_of(
+        SKEWED, sensitive_features=both, group_labels=[["f", "m"], ["left", "right"]], crossed=False
+    )
+    assert re.match(r"Groups surely differ: the largest gap in [a-z ]+ by sex is about ", page.summary[1])
 
 
 def test_the_sentence_about_ranges_is_true_of_all_that_are_shown():
