@@ -58,18 +58,22 @@ class Column:
     ----------
     name : str
         Its name.
-    is_label : bool, default=False
-        Whether each cell holds a label or an id, and no number.
     labels : sequence or None, default=None
-        The public labels that cells are, of which none: any, or whole numbers from 0. None: they hold none.
+        The public labels that cells are; empty: any label or id. None: they are numbers.
     is_named : bool, default=False
         Whether the names of columns say which is which: those of labels may, and those of several features.
     """
 
     name: str
-    is_label: bool = False
     labels: Sequence[Any] | None = None
     is_named: bool = False
+
+    @property
+    def is_label(self) -> bool:
+        """Whether cells are read as labels or ids: not where all labels are numbers that floats hold."""
+        if not self.labels:
+            return self.labels is not None
+        return not all(isinstance(one, int | float) and abs(one) < _LARGEST_WHOLE for one in self.labels)
 
     @property
     def if_text(self) -> str:
@@ -100,17 +104,10 @@ def columns_of(
     labels : sequence or None, default=()
         The public labels. None: whole numbers from 0. Empty: any, which nobody can list.
     """
-    known = labels if isinstance(labels, list | tuple) else [0]
-    are_numbers = all(isinstance(label, int | float) and abs(label) < _LARGEST_WHOLE for label in known)
-    of_labels = {"is_label": not (known and are_numbers), "labels": () if are_numbers else known}
-    of_others = {"is_named": labels != ()}
-    kinds: dict[str, Any] = {
-        **dict.fromkeys(labelled, of_labels),
-        "groups": {"is_label": True},
-        "sample_weight": {},
-    }
+    known = tuple(labels) if isinstance(labels, list | tuple) else (0,)
+    held: dict[str, Any] = {**dict.fromkeys(labelled, known), "groups": (), "sample_weight": None}
     return {
-        argument: [Column(name, **kinds.get(argument, of_others)) for name in names]
+        argument: [Column(name, held.get(argument), labels != () and argument not in held) for name in names]
         for argument, names in named.items()
     }
 

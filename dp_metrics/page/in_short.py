@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import replace
-from datetime import datetime
 from typing import Any
 
 from dp_metrics.fairness.frame import GAP
@@ -70,12 +69,12 @@ def check_words(given: Mapping[str, Any]) -> dict[str, Any]:
 
 def words_of(page: PageFacts) -> dict[str, Any]:
     """Return the words of a page."""
-    return {**_USUAL, **page.evaluated.setting.words}
+    return {**_USUAL, **page.public.setting.words}
 
 
-def header_of(page: PageFacts, released: datetime | None) -> dict[str, str]:
+def header_of(page: PageFacts) -> dict[str, str]:
     """Return what stands above a page: about what it is, by name."""
-    words, setting = words_of(page), page.evaluated.setting
+    words, setting = words_of(page), page.public.setting
     one, several = words["unit_name"]
     facts = {"Model": words["model_name"]} if words["model_name"] != _USUAL["model_name"] else {}
     if (positive := _positive(page)) is not None:
@@ -90,8 +89,8 @@ def header_of(page: PageFacts, released: datetime | None) -> dict[str, str]:
     if page.most_records > 1:
         facts["Protected"] = f"each {words['person_name']}, with all {several}: {page.most_records} at most"
     facts["Privacy"] = f"epsilon {page.epsilon:g} for this whole page"
-    if released is not None:
-        facts["Released"] = f"{released:%Y-%m-%d, %H:%M} UTC"
+    if page.released_at is not None:
+        facts["Released"] = f"{page.released_at:%Y-%m-%d, %H:%M} UTC"
     return facts
 
 
@@ -104,7 +103,7 @@ def _positive(page: PageFacts) -> Any:
     """Return the positive one of two labels; None where there are targets, or more labels."""
     if "recall" not in page.numbers:
         return None
-    setting = page.evaluated.setting
+    setting = page.public.setting
     return LabelSet.of(setting.labels).known.tolist()[1] if setting.pos_label is None else setting.pos_label
 
 
@@ -122,7 +121,7 @@ def _how_good(page: PageFacts) -> str:
     if "accuracy" in numbers and (right := _of_hundred(numbers["accuracy"])) is not None:
         return f"Of 100 {units}, {model} reads {right} rightly."
     told = [_off_by(page, "median absolute error", "half of the predictions are off by less than")]
-    tolerance = f"within {page.evaluated.setting.tolerance or 0:.15g}{_unit(page)}"
+    tolerance = f"within {page.public.setting.tolerance or 0:.15g}{_unit(page)}"
     for name, said in ((WITHIN, tolerance), ("share too high", "too high")):
         share = _of_hundred(numbers[name]) if name in numbers else None
         told.append(share and f"of 100 predictions {share} are {said}")
@@ -163,10 +162,10 @@ _TOO_NOISY = "All is too noisy to tell how good the model is."
 def _for_whom(page: PageFacts) -> str:
     of_groups = [one for one in page.numbers.values() if one.section == FOR_WHOM]
     if not of_groups:
-        if page.evaluated.setting.has_groups:
+        if page.public.setting.has_groups:
             return "Groups of people were given, but nothing was released about them."
         return "No groups of people were given."
-    rules = [one for one in page.evaluated.setting.requirements if EACH in one]
+    rules = [one for one in page.public.setting.requirements if EACH in one]
     if rules:
         return " ".join(_kept_or_broken(page, rule) for rule in rules)
     # how many are positive tells nothing of the model
@@ -209,7 +208,7 @@ def _groups(number: int) -> str:
 
 
 def _how_sure(page: PageFacts) -> str:
-    words, setting = words_of(page), page.evaluated.setting
+    words, setting = words_of(page), page.public.setting
     units = words["unit_name"][1]
     told = [one for one in page.numbers.values() if is_told(one)]
     noisy = len(page.numbers) - len(told)
@@ -243,7 +242,7 @@ def _which_is_better(page: PageFacts) -> str:
     words, found = words_of(page), page.released.get("comparison")
     model, other = words["model_name"], words["baseline_name"]
     if not isinstance(found, Comparison):
-        if page.evaluated.setting.baseline is None:
+        if page.public.setting.baseline is None:
             return "No other model was given, so nothing is compared."
         return f"{_capital(other)} was given, but nothing was released that compares the two."
     if found.better is None:
