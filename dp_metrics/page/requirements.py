@@ -126,6 +126,7 @@ class Verdicts(Mapping[str, Verdict]):
 
 
 EACH = " in each group"
+_FORM = "requirements must be texts such as 'recall >= 0.8', or {'recall': ('>=', 0.8)}."
 _TWICE = "There are two requirements of {!r}: ask for one, and check the other one later."
 
 
@@ -137,6 +138,8 @@ def spelled(requirements: Any) -> tuple[str, ...]:
         requirements = [_as_text(name, pair) for name, pair in requirements.items()]
     if isinstance(requirements, str):
         requirements = [requirements]
+    if not isinstance(requirements, Iterable):
+        raise ValueError(_FORM)
     texts = tuple(requirements)
     parsed(texts)
     return texts
@@ -210,7 +213,7 @@ def checked(numbers: Mapping[str, Number], requirements: Any, *, about: str, con
     check_choice(about, "about", ("people", "records"))
     sure = check_confidence(confidence)
     if not requirements:
-        raise ValueError("requirements must be texts such as 'recall >= 0.8', or {'recall': ('>=', 0.8)}.")
+        raise ValueError(_FORM)
     asked = expanded(numbers, requirements)
     each = 1 - (1 - sure) / len(asked)
     verdicts = {name: _verdict(numbers[name], *pair, about, each) for name, pair in asked.items()}

@@ -158,6 +158,14 @@ def test_a_bound_is_a_number(page, bound):
         page.check(f"recall >= {bound}")
 
 
+def test_requirements_are_texts_or_a_mapping(page):
+    for asked in (5, 0.8, object()):
+        with pytest.raises(ValueError, match="must be texts such as"):
+            page.check(asked)
+        with pytest.raises(ValueError, match="must be texts such as"):
+            dp.private_evaluate(Y, PRED, labels=[0, 1], epsilon=2.0, requirements=asked)
+
+
 @loop_over("bound", ["0.123456789", "1234567.25"])
 def test_a_bound_is_told_with_all_of_its_digits(page, bound):
     (verdict,) = page.check(f"recall >= {bound}").values()
