@@ -46,6 +46,8 @@ def test_a_number_without_limits_cannot_tell():
     verdict = page.check({"mae": ("<=", 10.0)})["mae"]
     assert verdict.answer == "cannot tell"
     assert verdict.note
+    # a board reads it; the note names functions
+    assert verdict.why.startswith("Its range is about these records only, and tells nothing sure")
 
 
 def test_an_area_that_bins_hide_is_not_said_to_be_too_small():
