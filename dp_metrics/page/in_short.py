@@ -172,15 +172,15 @@ def _for_whom(page: PageFacts) -> str:
     sure, gaps = [], [one for one in of_groups if one.group is None and one.metric != "prevalence"]
     for one in gaps:
         limits = limits_of(one)  # all of them hold at once
-        if limits is not None and limits.lower > 0:
+        if limits is not None and limits.lower > 0 and is_told(one):
             sure.append((limits.lower, one, limits))
     if not sure:
         return "No sure difference between groups; that is no proof that they are alike."
     _, number, limits = max(sure, key=lambda one: float(one[0]))
     if number.metric == "mae":
-        gap = _with_range(number.value, limits, _unit(page), is_share=False)
+        gap = _with_range(number.value, limits, _unit(page), is_share=False, apart_from=0.0)
     else:
-        gap = _with_range(number.value, limits, " points of 100", times=100)
+        gap = _with_range(number.value, limits, " points of 100", times=100, apart_from=0.0)
     by = number.name.partition(GAP)[2]  # the feature, where there are several
     return f"Groups surely differ: the largest gap in {number.metric}{by} is {gap}."
 
@@ -249,7 +249,7 @@ def _which_is_better(page: PageFacts) -> str:
         return f"Cannot tell whether {model} or {other} is better: no difference is sure."
     ahead = found.better == "A"
     limits = found.interval if ahead else _times(found.interval, -1)
-    more = _with_range(abs(found.estimate), limits, times=100)
+    more = _with_range(abs(found.estimate), limits, times=100, apart_from=0.0)
     verb = "beats" if ahead else "loses to"
     for_more, for_less = ("better", "worse") if ahead else ("worse", "better")
     units = words["unit_name"][1]
