@@ -412,7 +412,7 @@ _BETTER = {
 
 def _compared(found: Comparison) -> list[tuple[str, str]]:
     """Return what a comparison tells."""
-    value, ends = written(found.estimate, found.interval)
+    value, ends = written(found.estimate, found.interval, apart_from=0.0)
     lines = [
         f"{_BETTER[found.better]} The share of records on which A is, less that on which B is: {value} "
         f"({ends}, 95 %, among all people like these)."
