@@ -19,12 +19,19 @@ from dp_metrics.fairness.frame_query import FrameMetric, plan_frame
 from dp_metrics.fairness.groups import Groups
 from dp_metrics.inference.comparison import comparison_query, paired_losses
 from dp_metrics.inference.loss_intervals import quantile_query
-from dp_metrics.inputs.arrays import ArgumentShape, Records, Shape, float_block, probability_block, targets
+from dp_metrics.inputs.arrays import (
+    ArgumentShape,
+    Records,
+    Shape,
+    float_block,
+    in_blocks,
+    probability_block,
+    targets,
+)
 from dp_metrics.inputs.labels import LabelColumns, LabelSet, labels_and_probabilities
 from dp_metrics.inputs.losses import absolute_error
 from dp_metrics.inputs.options import MAX_FLOAT, Relation, as_real, check_bounds
-from dp_metrics.mechanisms._laws import Staircase
-from dp_metrics.mechanisms.geometric import COUNT_LIMIT
+from dp_metrics.mechanisms._laws import COUNT_LIMIT, Staircase
 from dp_metrics.metrics import METRICS, row_of
 from dp_metrics.metrics.labels.layouts import matrix_layout
 from dp_metrics.metrics.labels.released_confusion import ReleasedConfusion, counts_of_labels
@@ -38,7 +45,6 @@ from dp_metrics.quantities.tables import columns_for, in_words
 from dp_metrics.release.query import Query, Share, Together
 from dp_metrics.release.released import POPULATION_NOTE, Interval
 from dp_metrics.release.result import Result
-from dp_metrics.sensitivity.exact import in_blocks
 
 _DOUBLINGS = 200
 

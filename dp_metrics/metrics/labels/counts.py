@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from dp_metrics.inputs.arrays import Records, Shape, check_same_length
+from dp_metrics.inputs.arrays import BLOCK, Records, Shape, check_same_length, in_blocks
 from dp_metrics.inputs.labels import LabelSet
 from dp_metrics.inputs.options import Floats
 from dp_metrics.mechanisms._laws import Limits
@@ -21,6 +21,7 @@ from dp_metrics.quantities.tables import (
     WIDEST,
     CountsNoise,
     TableOf,
+    as_floats,
     counts_of_cells,
     few_records,
     too_few,
@@ -30,7 +31,6 @@ from dp_metrics.release.count_limits import NoisyRatio, RatioCells
 from dp_metrics.release.query import Query
 from dp_metrics.release.released import APPROXIMATE, Interval, PopulationQuestion
 from dp_metrics.release.result import ReleasedNumbers
-from dp_metrics.sensitivity.exact import BLOCK, in_blocks
 
 NO_PERSONS = (
     "{} of persons who count once each (equal_groups=True) has approximate limits of what it is among all "
@@ -180,7 +180,7 @@ def linear_limits(
         [kind for kind in (of.right, of.missed, of.wrong, of.either) if kind is not None]
         for of in (
             layout.read(np.ones(layout.good.size)),
-            layout.read(np.array(noise.noisy, dtype=np.float64)),
+            layout.read(as_floats(noise.noisy)),
         )
     )
     together = max(float(kind.max()) for kind in cells)  # so many noisy counts are added up at most
