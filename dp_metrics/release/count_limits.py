@@ -18,7 +18,14 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import erfcx, ndtr, ndtri
 
 from dp_metrics.inputs.options import Floats
-from dp_metrics.mechanisms._laws import GeometricLaw, Limits, Staircase, cell_edges, nearest_index
+from dp_metrics.mechanisms._laws import (
+    COUNT_LIMIT,
+    GeometricLaw,
+    Limits,
+    Staircase,
+    cell_edges,
+    nearest_index,
+)
 from dp_metrics.mechanisms.geometric import spread_noise
 from dp_metrics.quantities.base import NoisyNumber
 from dp_metrics.quantities.tables import CountsNoise, as_floats, largest_noise_of_sum
@@ -581,11 +588,13 @@ class RatioCells(NamedTuple):
 
 def noisy_ratio(noise: CountsNoise, cells: RatioCells, n: int | None) -> NoisyRatio:
     """Return the noisy counts of a ratio, in their units, of n records where their number is public."""
-    ends = list(accumulate(size for size, _ in noise.rates))
+    ends, most = list(accumulate(size for size, _ in noise.rates)), int(COUNT_LIMIT) * noise.units
     a, b, _ = cells
+    # a larger noisy count says no more, and may be no float
+    in_a, in_b = (min(max(sum(noise.noisy[cell] for cell in side), -most), most) for side in (a, b))
     return NoisyRatio(
-        sum(noise.noisy[cell] for cell in a),
-        sum(noise.noisy[cell] for cell in b),
+        in_a,
+        in_b,
         (len(a), len(b)),
         (noise.rates[bisect_right(ends, a[0])][1], noise.rates[bisect_right(ends, b[0])][1]),
         noise.together - len(a) - len(b) if noise.zero_sum else None,

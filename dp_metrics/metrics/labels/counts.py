@@ -238,6 +238,8 @@ class Confusion:
         Whether the metric is MCC or kappa, for which `agreement_limits` are proved.
     of : str
         What limits among all people are limits of; "": of the metric.
+    no_limits : str
+        Why there are no limits; "": there are.
     """
 
     layout: Layout
@@ -251,6 +253,7 @@ class Confusion:
     are_independent: bool = False
     is_agreement: bool = False
     of: str = ""
+    no_limits: str = ""
 
     def query(self, shape: Shape) -> Query:
         """Return the query of the metric, which depends on the form of the records by how persons count."""
@@ -294,6 +297,8 @@ class Confusion:
             If the metric may be lower or higher within the box than at these corners.
         """
         noise, n = parts[0], released.public_n
+        if self.no_limits:
+            raise ValueError(self.no_limits)
         if not self.is_monotone and self._agreeing(noise, n) is None:
             raise ValueError(
                 "This metric has no limits of its noise here: more right records, or fewer errors, need "
@@ -327,6 +332,8 @@ class Confusion:
         ValueError
             If there is none, with the reason.
         """
+        if self.no_limits:
+            raise ValueError(self.no_limits)
         noise, n, note = parts[0], released.public_n, ""
         ratios, limits = self._ratios(self.parts_of, noise, n), None
         if noise.units > 1:  # a person's records are alike
