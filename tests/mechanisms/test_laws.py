@@ -158,7 +158,7 @@ EXTREME = {"finest": Hazard(resolution=1e-300), "coarsest": Hazard(resolution=1e
 @pytest.mark.parametrize("kind", CASES | EXTREME)
 def test_no_epsilon_no_random_bits_and_no_public_limit_raise(kind):
     mechanism = (CASES | EXTREME)[kind]
-    for epsilon, bounds in product((5e-324, 1e-300, 1e-12, 1.0, 1e9, 1e300, MAX), bounds_for(kind).values()):
+    for epsilon, bounds in product((5e-324, 1e-300, 1e-12, 1.0, 1e4, MAX), bounds_for(kind).values()):
         high = bounds.output_range[1]
         for entropy in entropies(kind):
             released = mechanism.release(bounds, epsilon, entropy)
