@@ -1107,16 +1107,10 @@ ROWS = [
          (metric, data, options, sure)
          for sure in (True, False)
          for metric, data, options in (
-             *(
-                 (dp.private_mse, (T, T), options)
-                 for options in (
-                     {"sample_weight": np.full(40, 2.0)},
-                     {"groups": np.arange(40) // 2},
-                     PRIVATE_N,
-                     {"mechanism": "adaptive"},
-                     {"mechanism": "laplace"},
-                 )
-             ),
+             (dp.private_mse, (T, T), {"sample_weight": np.full(40, 2.0)}),
+             (dp.private_mse, (T, T), {"groups": np.arange(40) // 2}),
+             (dp.private_mse, (T, T), PRIVATE_N),
+             (dp.private_mse, (T, T), {"mechanism": "adaptive"}),
              (dp.private_variance, (T,), {}),
              (dp.private_median_absolute_error, (T, T), {}),
          )
@@ -1221,21 +1215,11 @@ WITHOUT_RECORDS = [
          ("cannot be counted", 5, {"estimator": RidgeCV(scoring=SCORER)}),
          ("holds no private scorer", GridSearchCV(Ridge(), GRID), {}),
          (
-             "Only scorers of make_private_scorer",
-             GridSearchCV(Ridge(), GRID, scoring=lambda *args: 0.0),
-             {},
-         ),
-         (
              "Only scorers of",
              GridSearchCV(Ridge(), GRID, scoring=make_scorer(dp.private_mse, epsilon=1)),
              {},
          ),
          ("RidgeCV makes releases", GridSearchCV(RidgeCV(scoring=SCORER), {}, scoring=SCORER), {}),
-         (
-             "GridSearchCV makes releases",
-             GridSearchCV(GridSearchCV(Ridge(), GRID, scoring=SCORER), {}, scoring=SCORER),
-             {},
-         ),
          ("cv is an iterator", GridSearchCV(Ridge(), GRID, scoring=SCORER, cv=iter([])), {}),
          (
              "its own estimator and scoring",
