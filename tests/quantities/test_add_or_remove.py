@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 from cases import CASES, KINDS, valid
 from helpers import (
-    BOTH_RELATIONS,
     MAX,
     NoEntropy,
     loop_over,
@@ -23,16 +22,13 @@ from helpers import (
     two_sided,
     var_bounds,
     variance,
-    variance_query,
 )
 
 import dp_metrics as dp
 from dp_metrics._random import OSEntropy, SeededEntropy
 from dp_metrics.analysis.auditing import release_loss
 from dp_metrics.inputs.options import Relation
-from dp_metrics.mechanisms import Adaptive, Geometric, Hazard
-from dp_metrics.metrics import METRICS
-from dp_metrics.quantities.base import OneStage
+from dp_metrics.mechanisms import Adaptive, Geometric
 from dp_metrics.quantities.mean import ShareOf
 from dp_metrics.release import release as _release
 from dp_metrics.sensitivity.output_bounds import FINENESS, ratio_sums
@@ -188,22 +184,6 @@ def test_nothing_gives_the_number_of_records_away(case):
         assert not {"36", "37", "38"} & set(re.findall(r"\d+", str(caught.value)))
 
 
-@pytest.mark.gate
-@loop_over(("query", "limit"), [(loss_query, 9.0), (variance_query, (0.0, 9.0))])
-def test_output_bounds_have_as_many_ranks_whatever_the_number_of_records(query, limit):
-    for epsilon, limited in itertools.product((0.1, 10.0), (None, limit)):
-        several = [query(np.arange(float(n)), limited) for n in (0, 1, 2, 50, 3000)]
-        assert (
-            len(
-                {
-                    one.output_bounds(Hazard(), epsilon, relation=Relation.ADD_OR_REMOVE_ONE).ranks
-                    for one in several
-                }
-            )
-            == 1
-        )
-
-
 def test_entropy_of_the_count_comes_after_the_spend(monkeypatch):
     def refuse(self, size):
         raise NoEntropy.Drawn
@@ -213,19 +193,3 @@ def test_entropy_of_the_count_comes_after_the_spend(monkeypatch):
     with pytest.raises(NoEntropy.Drawn):
         dp.private_mse([1.0], [2.0], epsilon=0.5, accountant=accountant, **RELATION)
     assert accountant.spent == 0.5
-
-
-@pytest.mark.parametrize("relation", BOTH_RELATIONS)
-def test_a_calibration_error_tells_a_mechanism_the_number_of_records_only_where_that_is_public(relation):
-    told = []
-
-    class Told:
-        def count_ranks(self, epsilon, *, n, monotonic, output_range):
-            told.append((n, monotonic))
-            return 3
-
-    data = np.array([0, 1] * 20), np.full(40, 0.3)
-    _, query, source = METRICS["private_expected_calibration_error"].read(data, {}, relation=relation)
-    totals = None if relation.private_n else source.totals[0]
-    assert OneStage(query.quantities[0], Told(), totals, None, Fraction(1)).ranks == 3
-    assert told == [(None, False) if relation.private_n else (40, True)]
