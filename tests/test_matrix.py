@@ -4,6 +4,7 @@ A property is one function. It is tried on one case of each kind in every run, a
 tests. What is peculiar to one metric, mechanism or door is tried in the folder of that.
 """
 
+import contextlib
 import dataclasses
 import inspect
 import itertools
@@ -391,6 +392,29 @@ def test_nothing_raises_after_the_spend(case, relation):
             warnings.simplefilter("ignore", dp.exceptions.LargeEpsilonWarning)
             error = refusal(doors.call, case, data, **options)
         assert len(accountant.history) == (error is None), (error, epsilon, mechanism)
+
+
+@each_kind
+@pytest.mark.filterwarnings("ignore")
+def test_a_result_has_numbers_and_limits_or_a_reason_whatever_epsilon_and_bounds_are(case):
+    """Noise may be beyond all floats, and bounds so close that a loss is none."""
+    close = {"bounds": (0.0, 1e-300)} if "bounds" in case.bounded else case.bounded
+    mechanisms = dict.fromkeys((None, "geometric" if case.row.mechanism else None))
+    several = itertools.product(RELATIONS, (5e-324, 1e-300, 1.0), mechanisms, (case.bounded, close), range(3))
+    for relation, epsilon, mechanism, limited, seed in several:
+        settings = served(case, relation)
+        if settings is None:
+            continue
+        options = {**settings, **limited, **case.by(mechanism), "epsilon": epsilon}
+        try:
+            result = doors.result(case, valid(case, 150), **options, random_state=seeded(seed))
+        except REFUSED:  # an epsilon whose parts are no floats
+            continue
+        assert np.isfinite(doors.picked(case, result.value)).all(), options
+        for limits in (result.noise_interval, result.population_interval):
+            with contextlib.suppress(ValueError):  # some have none, and say why
+                for end in limits():
+                    assert not np.isnan(end).any(), options
 
 
 # ---- bad input ---------------------------------------------------------------------------------------------

@@ -894,7 +894,8 @@ ROWS = [
      ValueError, "tolerance must be a positive, finite number", [0, -1, INF, NAN, "1", True]),
     (lambda wrong: dp.private_evaluate(Y, Y, **SAFE, labels=[0, 1], requirements=wrong),
      ValueError, "requirement|No page has",
-     [["recal >= 0.8"], "recal >= 0.8", {"recall": 0.8}, {"recall": (">=", "x")}]),
+     [["recal >= 0.8"], "recal >= 0.8", "recall >= nan", "recall => 0.8", {"recall": 0.8},
+      {"recall": (">=", "x")}, {"recall": ("=>", 0.8)}, {"recall": (">=", NAN)}]),
     (lambda name, word: dp.private_evaluate(Y, y_score=S, **SAFE, **{name: word}),
      ValueError, lambda name, word: f"{name} must be", [
          *itertools.product(WORDS_OF_PAGES, (3, "", "two\nlines", "x" * 601)),
@@ -1478,7 +1479,7 @@ WITHOUT_RECORDS = [
          ("^ddof=1 cannot be used", variance(ddof=1), PRIVATE_N),
          ("^ddof must be smaller", variance(ddof=3), {}),
          ("bounds", LOSSES, {"mechanism": "laplace"}),
-         ("update the summary first", Summary("mse"), {}),
+         ("there is no record yet", Summary("mse"), {}),
      ]),
     (lambda one, other: one.merge(other),
      ValueError, ..., [

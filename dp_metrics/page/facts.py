@@ -2,73 +2,80 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
 from functools import cached_property
 from typing import Any
 
 from dp_metrics.inputs.options import Relation
 from dp_metrics.page.page_numbers import numbers_of
-from dp_metrics.page.page_plan import EvaluationPlan, PageRelease
+from dp_metrics.page.page_plan import EvaluationPlan, PageForm
 from dp_metrics.page.requirements import Verdicts, checked
 from dp_metrics.release.released import CONFIDENCE, Number
+from dp_metrics.release.result import Result
 
 
+@dataclass(eq=False, repr=False)
 class PageFacts:
-    """The released numbers of an evaluation, and what is public about them.
+    """All that a page is made of, and what is public about it.
 
     Parameters
     ----------
-    evaluated : PageRelease
-        What was released.
+    public : PageForm
+        The options, the form of the records, and what all of it cost.
+    plan : EvaluationPlan
+        How epsilon was divided, and what was left out.
+    released : mapping
+        What was released, by the names of the plan.
+    results : sequence of Result
+        The same as it was drawn.
+    released_at : datetime or None, default=None
+        When it was released, in UTC; None of a page that was stored by an earlier version.
+    budget : dict or None, default=None
+        What was "spent" and "remaining" of the budget when the page was made or read again.
     """
 
-    def __init__(self, evaluated: PageRelease) -> None:
-        self.evaluated = evaluated
-        self.budget: dict[str, float] | None = None
-
-    @property
-    def plan(self) -> EvaluationPlan:
-        """How epsilon was divided, and what was left out."""
-        return self.evaluated.plan
-
-    @property
-    def released(self) -> Mapping[str, Any]:
-        """What was released, by the names of the plan."""
-        return self.evaluated.released
+    public: PageForm
+    plan: EvaluationPlan
+    released: Mapping[str, Any]
+    results: Sequence[Result[Any]]
+    released_at: datetime | None = None
+    budget: dict[str, float] | None = field(default=None, init=False)
 
     @property
     def epsilon(self) -> float:
         """What all of it cost."""
-        return float(self.evaluated.public.epsilon)
+        return float(self.public.epsilon)
 
     @property
     def relation(self) -> str:
         """The neighbouring relation of the promise: within groups, where the sizes of these are public."""
-        public = self.evaluated.public
-        return (public.relation if public.sizes is None else Relation.WITHIN_GROUPS).value
+        relation = self.public.relation if self.public.sizes is None else Relation.WITHIN_GROUPS
+        return relation.value
 
     @property
     def n(self) -> int | None:
         """The number of records, where it is public."""
-        return self.evaluated.public.shape.n
+        return self.public.shape.n
 
     @property
     def most_records(self) -> int:
         """How many records one person has at most, who is protected with all of them."""
-        return self.evaluated.public.shape.most_records
+        return self.public.shape.most_records
 
     @property
     def is_seeded(self) -> bool:
         """Whether the noise can be drawn again, so that nothing is private."""
-        return all(result.deployment is None for result in self.evaluated.results)
+        return all(result.deployment is None for result in self.results)
 
     @cached_property
     def verdicts(self) -> Verdicts | None:
         """Whether the requirements that were stated before the spend are met; None where there are none."""
-        asked = self.evaluated.setting.requirements
+        asked = self.public.setting.requirements
         return checked(self.numbers, asked, about="people", confidence=CONFIDENCE) if asked else None
 
     @cached_property
     def numbers(self) -> dict[str, Number]:
         """The numbers by name."""
-        return {one.name: one for one in numbers_of(self.evaluated)}
+        return {one.name: one for one in numbers_of(self.public.setting, self.released)}
