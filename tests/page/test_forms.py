@@ -5,6 +5,7 @@ import itertools
 import json
 import math
 import pickle
+import re
 from html import unescape
 from importlib.resources import files
 
@@ -108,6 +109,16 @@ def test_text_of_users_is_text(shown, html):
     assert len(html) < 1_000_000
     for outside in ("http://", "https://", 'src="//', "@import", "url("):
         assert outside not in html
+
+
+def test_words_of_users_are_text_in_every_form():
+    names = ["title", "model_name", "data_description", "score_name", "positive_meaning", "person_name"]
+    words = {name: f"<script>{name}</script> [a](b) | *c*" for name in names}
+    unit = ("<script>one</script>", "<script>*many*</script>")
+    worded = page(**words, baseline_name="<script>", unit_name=unit)
+    markdown = worded.to_markdown()
+    assert "<script" not in worded.to_html() + markdown
+    assert not re.search(r"(?<!\\)(\*[a-z]|\[a\])", markdown.replace("**", ""))
 
 
 def test_a_seeded_page_says_that_it_is_not_private():

@@ -18,8 +18,7 @@ from numpy.typing import NDArray
 from scipy.special import ndtri
 
 from dp_metrics.inputs.options import Floats
-from dp_metrics.mechanisms._laws import ENORMOUS
-from dp_metrics.mechanisms.geometric import COUNT_LIMIT
+from dp_metrics.mechanisms._laws import COUNT_LIMIT, ENORMOUS
 from dp_metrics.metrics.scores.curve_formulas import FAR, RocCurve, ScoreCounts, pooled_means, roc
 from dp_metrics.quantities.tables import CountsNoise, as_floats, nearest_with_sum
 from dp_metrics.release import count_limits

@@ -15,8 +15,7 @@ from numpy.typing import ArrayLike
 from dp_metrics.inputs.arrays import Records, Shape, float_block
 from dp_metrics.inputs.labels import LabelColumns, encoded_block, labels_and_scores
 from dp_metrics.inputs.options import Floats, check_count
-from dp_metrics.mechanisms._laws import Limits
-from dp_metrics.mechanisms.geometric import COUNT_LIMIT
+from dp_metrics.mechanisms._laws import COUNT_LIMIT, Limits
 from dp_metrics.metrics._metric import asks, private
 from dp_metrics.metrics._settings import CountSettings, RankSettings, ScoreSettings
 from dp_metrics.metrics.scores import curve_formulas as formulas
