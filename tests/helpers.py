@@ -37,7 +37,7 @@ from dp_metrics.metrics.labels.counts import Confusion
 from dp_metrics.quantities.base import OneStage, Output, Totals, noise_of
 from dp_metrics.quantities.mean import MeanOf, ShareOf
 from dp_metrics.quantities.ranks import CalibrationOf, OrderOf, RankingOf
-from dp_metrics.quantities.tables import CountStats, IntegersOf, NestedOf, TableOf
+from dp_metrics.quantities.tables import CountStats, NestedOf, TableOf
 from dp_metrics.quantities.variance import VarianceOf
 from dp_metrics.release.query import Query, Source, Terms
 from dp_metrics.release.result import Result
@@ -469,7 +469,8 @@ def ranking_query(is_positive, scores) -> Known:
 
 def integers(*parts, sensitivity=2, n=1, **keywords) -> tuple[Query, Source]:
     """Return the plan of whole numbers, and their source."""
-    quantities = tuple(IntegersOf(tuple, len(values), sensitivity) for values in parts)
+    cells = [((len(values), Fraction(2, sensitivity)),) for values in parts]
+    quantities = tuple(TableOf(one, False, tuple, is_table=False) for one in cells)
     stats = [CountStats(Totals.of(n), np.array(values, dtype=object)) for values in parts]
     return Query(quantities, lambda records: records, **keywords), Source.of_stats(stats, 0)
 

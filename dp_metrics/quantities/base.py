@@ -103,7 +103,7 @@ class Quantity:
     """Whether stats of pieces of the records tell the stats of all."""
     is_share: ClassVar[bool] = False
     """Whether it is the share of the records that have a loss."""
-    is_table: ClassVar[bool] = False
+    is_table: bool = False
     """Whether it is a table of counts of records."""
     units: int = 1
     """How many units the records of each person have together, where each person counts once."""

@@ -40,7 +40,7 @@ Rates = tuple[tuple[int, Fraction], ...]
 
 @dataclass(frozen=True, eq=False)
 class TableOf(Quantity):
-    """Public: how many records lie in each public cell, released together.
+    """Public: how many records lie in each public cell, or other whole numbers, released together.
 
     Parameters
     ----------
@@ -54,6 +54,9 @@ class TableOf(Quantity):
     units : int, default=1
         How many units the records of each person have together, where each person counts once: each cell is
         told as its units over these.
+    is_table : bool, default=True
+        Whether the numbers are counts of records. Others, such as the wins of two models, may be of any size;
+        of what a record adds to them, or takes away, absolute values are meant.
 
     Notes
     -----
@@ -76,21 +79,21 @@ class TableOf(Quantity):
 
     cells: Cells
     is_partition: bool
-    count: Callable[[Records], NDArray[np.int64]]
+    count: Callable[[Records], Any]
     units: int = 1
-
-    is_table = True
+    is_table: bool = True
 
     def noise(self, mechanism: Mechanism, totals: Totals | None, epsilon: Fraction) -> NoisyTable:
         """Return noise in each cell, whatever the mechanism."""
-        private_n = totals is None
-        return noise_of_cells(
-            self.cells, epsilon, self.units, private_n=private_n, is_partition=self.is_partition
+        noise = noise_of_cells(
+            self.cells, epsilon, self.units, private_n=totals is None, is_partition=self.is_partition
         )
+        return noise if self.is_table else replace(noise, is_shown=False)
 
     def stats(self, records: Records, totals: Totals, ranks: int, *, forget: bool = False) -> CountStats:
         """Return the counts."""
-        return CountStats(totals, self.count(records))
+        counts = self.count(records)
+        return CountStats(totals, counts if self.is_table else np.array(counts, dtype=object))
 
 
 @dataclass(frozen=True, eq=False)
@@ -136,36 +139,6 @@ class NestedOf(Quantity):
     def stats(self, records: Records, totals: Totals, ranks: int, *, forget: bool = False) -> CountStats:
         """Return the finest table."""
         return CountStats(totals, self.count(records))
-
-
-@dataclass(frozen=True, eq=False)
-class IntegersOf(Quantity):
-    """Public: whole numbers that are released together, such as the wins of two models.
-
-    Parameters
-    ----------
-    numbers : callable
-        The whole numbers of `Records` whose form is valid.
-    size : int
-        How many there are.
-    sensitivity : int
-        By how much the numbers of neighbours differ at most, summed over their absolute differences.
-    """
-
-    numbers: Callable[[Records], tuple[int, ...]]
-    size: int
-    sensitivity: int
-
-    merges = False
-
-    def noise(self, mechanism: Mechanism, totals: Totals | None, epsilon: Fraction) -> NoisyTable:
-        """Return noise in each number, whatever the mechanism."""
-        rates = ((self.size, epsilon / self.sensitivity),)
-        return NoisyTable(((self.size, Fraction(1)),), rates, zero_sum=False, is_shown=False)
-
-    def stats(self, records: Records, totals: Totals, ranks: int, *, forget: bool = False) -> CountStats:
-        """Return the whole numbers, which may be of any size."""
-        return CountStats(totals, np.array(self.numbers(records), dtype=object))
 
 
 @dataclass(frozen=True, repr=False, eq=False)
