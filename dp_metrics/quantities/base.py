@@ -22,6 +22,7 @@ from dp_metrics._random import Entropy, is_chosen
 from dp_metrics.inputs.arrays import Records
 from dp_metrics.inputs.options import did_you_mean
 from dp_metrics.mechanisms import MECHANISMS, Adaptive, Geometric, Mechanism
+from dp_metrics.mechanisms._base import require_bounded
 from dp_metrics.mechanisms._laws import Limits, OutputLaw, Staircase
 from dp_metrics.mechanisms.adaptive import AdaptiveLaw, Stages, first_stage, rounded
 from dp_metrics.mechanisms.geometric import SumsLaw, expected_error
@@ -381,6 +382,7 @@ def noise_of(
         return own
     assert isinstance(quantity, Number)
     if isinstance(mechanism, Geometric) and totals is None and quantity.has_sums:
+        require_bounded((0.0, quantity.highest(None)), "geometric")
         return NoisySums(mechanism, epsilon, quantity, quantity.sums())
     if isinstance(mechanism, Adaptive) and quantity.has_extremes:
         n = None if totals is None else totals.size
