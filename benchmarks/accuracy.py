@@ -68,7 +68,7 @@ def tasks() -> Iterator[tuple[str, Population]]:
         for name in ("variance", "mse", "mae", "cross-entropy"):
             for task in STUDIES[name].tasks:
                 if task.title in REFERENCE:
-                    yield task.title, load_population(task, None, Path(cache), progress=False)
+                    yield task.title, load_population(task, None, Path(cache))
 
 
 def lognormal_incomes(n: int) -> Population:

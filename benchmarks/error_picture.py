@@ -87,7 +87,7 @@ def mse_of_bike_rentals() -> Panel:
     """Return the panel of a metric without bounds, which only the dashed lines get."""
     bounds = get_dataset("bike").bounds
     unbounded = replace(get_dataset("bike"), bounds=None)  # so that predictions are not clipped either
-    evaluation = evaluate_model(unbounded, *load_dataset("bike"), progress=False)
+    evaluation = evaluate_model(unbounded, *load_dataset("bike"))
     cap = losses.largest_error(losses.squared_error, bounds)
     values = populations_of(evaluation)["mse"].values
     return Panel(
@@ -100,7 +100,7 @@ def mse_of_bike_rentals() -> Panel:
 
 def log_loss_of_incomes() -> Panel:
     """Return the panel of a classifier."""
-    evaluation = evaluate_model(get_dataset("adult"), *load_dataset("adult"), progress=False)
+    evaluation = evaluate_model(get_dataset("adult"), *load_dataset("adult"))
     return Panel(
         "Log loss of a model, adult incomes",
         "all: public cap of 10 on one loss",

@@ -28,7 +28,7 @@ from sklearn.metrics import mean_squared_error
 from tables import print_table
 
 import dp_metrics as dp
-from dp_metrics.sensitivity.exact import BLOCK, in_blocks
+from dp_metrics.inputs.arrays import BLOCK, in_blocks
 
 Floats = NDArray[np.float64]
 Call: TypeAlias = Callable[..., Any]

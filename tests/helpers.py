@@ -9,9 +9,10 @@ import math
 import pickle
 import re
 import sys
+from bisect import bisect_left
 from collections import Counter
 from collections.abc import Callable, Container, Iterable, Iterator, Sequence, Set
-from dataclasses import fields
+from dataclasses import dataclass, fields
 from fractions import Fraction
 from pathlib import Path
 from types import ModuleType
@@ -34,12 +35,12 @@ from dp_metrics.inputs.arrays import Records
 from dp_metrics.inputs.losses import RecordLoss, identity
 from dp_metrics.inputs.options import Floats, Relation, exact_epsilon
 from dp_metrics.metrics.labels.counts import Confusion
-from dp_metrics.quantities.base import OneStage, Output, Totals, noise_of
+from dp_metrics.quantities.base import OneStage, Output, noise_of
 from dp_metrics.quantities.mean import MeanOf, ShareOf
 from dp_metrics.quantities.ranks import CalibrationOf, OrderOf, RankingOf
-from dp_metrics.quantities.tables import CountStats, TableOf
+from dp_metrics.quantities.tables import TableOf
 from dp_metrics.quantities.variance import VarianceOf
-from dp_metrics.release.query import Query, Source, Terms
+from dp_metrics.release.query import Terms
 from dp_metrics.release.result import Result
 from dp_metrics.sensitivity.exact import VarianceAggregate, exact_sum
 from dp_metrics.sensitivity.output_bounds import BoundsFacts, OutputBounds, Ranks
@@ -236,25 +237,15 @@ EXAMPLES = {
 """Output bounds on which laws are tried."""
 
 
-class AllRanks:
-    """A mechanism that asks for as many ranks as there are, up to a capacity."""
-
-    def __init__(self, capacity: int) -> None:
-        self._capacity = capacity
-
-    def count_ranks(self, epsilon, *, n, monotonic, output_range):
-        self.output_range = output_range
-        return min(n, self._capacity)
-
-
 def weighted_bounds(losses, weights, cap=None, groups=None, capacity: int = 10**6) -> OutputBounds:
     """Return the output bounds of a mean of losses with weights, or of groups of records."""
     losses = np.clip(np.array(losses, dtype=float), 0, MAX if cap is None else cap)
     weights = None if weights is None else np.array(weights, dtype=float)
-    mechanism = AllRanks(capacity)
     query = loss_query(losses, cap, weights, None if groups is None else np.array(groups))
-    output_bounds = query.output_bounds(mechanism, 1.0, relation=Relation.REPLACE_ONE)
-    assert output_bounds.output_range == mechanism.output_range  # public: known before the data are seen
+    ranks = min(query.totals.size, capacity)
+    output_bounds = query.stats(ranks).bounds(ranks, False)
+    # public: known before the data are seen
+    assert output_bounds.output_range == query.quantity.facts(query.totals, ranks).output_range
     return output_bounds
 
 
@@ -269,21 +260,6 @@ def check_neighbours(a: OutputBounds, b: OutputBounds) -> None:
     if a.monotonic:
         assert (change >= 0).all() or (change <= 0).all()
         assert (b.lower >= a.lower).all() or (b.lower <= a.lower).all()
-
-
-def order_statistic_bounds(x: Sequence[float], k: int) -> OutputBounds:
-    """Return the output bounds of the k-th smallest of values in [0, 1] (k from 1): a monotonic metric."""
-    n = len(x)
-    ladder = [0.0] * n + sorted(x) + [1.0] * n
-    middle = n + k - 1
-    return OutputBounds(
-        value=ladder[middle],
-        lower=np.array([ladder[middle - rank] for rank in range(1, n + 1)]),
-        upper=np.array([ladder[middle + rank] for rank in range(1, n + 1)]),
-        output_range=(0.0, 1.0),
-        monotonic=True,
-        n=n,
-    )
 
 
 def scores(output_bounds: OutputBounds, t: np.ndarray) -> np.ndarray:
@@ -441,6 +417,27 @@ def assert_follows(samples: np.ndarray, law, false_alarm: float = 1e-6) -> None:
     assert np.abs(law.cdf(np.nextafter(values, -np.inf)) - before).max() <= allowed
 
 
+@dataclass(frozen=True)
+class OfWhole:
+    """The law of whole numbers: the distribution function of a law on them, of any number."""
+
+    of_whole: Callable[[np.ndarray], np.ndarray]
+
+    def cdf(self, t):
+        return self.of_whole(np.floor(t))
+
+
+def two_sided(rate: float, reach: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return whole numbers on both sides of 0, and how likely two-sided geometric noise is each of them."""
+    places = np.arange(-reach, reach + 1)
+    return places, math.tanh(rate / 2) * np.exp(-rate * np.abs(places))
+
+
+def first_of(numbers: range, condition: Callable[[int], bool]) -> int:
+    """Return the first of some numbers from which on a condition holds, or the one behind the last."""
+    return numbers.start + bisect_left(numbers, True, key=condition)
+
+
 def list_table(path: Path) -> list[list[str]]:
     """Return the cells of the list-table of a page."""
     rows: list[list[str]] = []
@@ -466,14 +463,6 @@ def order_query(x, k, limit) -> Known:
 def ranking_query(is_positive, scores) -> Known:
     """Return the ranking loss of records of two classes."""
     return Known(RankingOf(1), np.asarray(is_positive).astype(np.intp), scores)
-
-
-def integers(*parts, sensitivity=2, n=1, **keywords) -> tuple[Query, Source]:
-    """Return the plan of whole numbers, and their source."""
-    cells = [((len(values), Fraction(2, sensitivity)),) for values in parts]
-    quantities = tuple(TableOf(one, False, tuple, is_table=False) for one in cells)
-    stats = [CountStats(Totals.of(n), np.array(values, dtype=object)) for values in parts]
-    return Query(quantities, lambda records: records, **keywords), Source.of_stats(stats, 0)
 
 
 class Echo(RegressorMixin, BaseEstimator):

@@ -374,7 +374,7 @@ def paged(kind, options, seed):
     columns |= {"others": rng.integers(0, 65, 900) / 64, "groups": columns["ids"] % 2}
     options = {name: columns.get(one, one) if isinstance(one, str) else one for name, one in options.items()}
     page = dp.private_evaluate(y, **options, epsilon=8, random_state=seed)
-    drawn = [[output.value, output.drawn] for one in page.evaluated.results for output in one.outputs]
+    drawn = [[output.value, output.drawn] for one in page.results for output in one.outputs]
     return [[part.name for part in page.plan.parts], drawn]
 
 

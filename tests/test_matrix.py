@@ -4,6 +4,7 @@ A property is one function. It is tried on one case of each kind in every run, a
 tests. What is peculiar to one metric, mechanism or door is tried in the folder of that.
 """
 
+import contextlib
 import dataclasses
 import inspect
 import itertools
@@ -36,7 +37,7 @@ from cases import (
     variations,
     varied_data,
 )
-from helpers import MAX, REFUSED, NoEntropy, assert_same, bits, seeded, system_of
+from helpers import MAX, REFUSED, NoEntropy, assert_same, bits, seeded
 
 import dp_metrics as dp
 from dp_metrics import PrivacyAccountant, PrivacyBudgetError
@@ -201,18 +202,6 @@ def test_a_release_is_a_float_within_the_public_range(case):
         assert case.lowest <= released <= case.limit, (epsilon, mechanism)
 
 
-@cases_where(lambda case: case.zero is not None)
-def test_zero_is_about_zero(case):
-    data = [np.zeros_like(a) for a in valid(case, 200)]
-    if case.always_bounded and data[-1].ndim == 2:
-        data[1][:, 0] = 1.0  # all probability on label 0
-    for settings in ({}, case.bounded):
-        released = case(*data, epsilon=1.0, random_state=seeded(), **settings)
-        # of 200 records, and added noise counts for a few of them
-        added = case.row.mechanism == "geometric"
-        assert abs(released - case.zero) < (0.05 if added else 0.02 if case.rooted else 1e-3)
-
-
 @pytest.mark.parametrize("name", MEANS)
 def test_losses_that_overflow_saturate(name):
     case = CASES[name]
@@ -346,18 +335,17 @@ def test_what_is_stored_is_what_was_released(case, tmp_path):
     assert bits(again) == bits(first)
 
 
-@each_kind
-def test_a_seed_fixes_a_release_and_without_one_it_is_fresh(case):
-    data = valid(case)
+@pytest.mark.parametrize("name", [*sorted(KINDS), *sorted(doors.RELEASES.keys() - doors.UNSEEDED)])
+def test_a_seed_fixes_a_release_and_without_one_it_is_fresh(name):
+    release = doors.release_of(name)
     for make in (lambda: 3, lambda: np.random.RandomState(3), lambda: np.random.default_rng(3)):
         with pytest.warns(dp.exceptions.SeededReleaseWarning, match="not private") as caught:
-            first, second = (
-                case.function(*data, epsilon=1.0, random_state=make(), **case.options) for _ in range(2)
-            )
-        assert {warning.filename for warning in caught} == {__file__}
-        np.testing.assert_equal(second, first)
+            first, second = (repr(release(epsilon=1.0, random_state=make())) for _ in range(2))
+        assert {warning.filename for warning in caught} in ({__file__}, {doors.__file__})
+        assert second == first
     # so many equal ones have probability below 1e-6: one value of a few noisy counts may be as likely as 0.6
-    assert len({doors.call(case, data) for _ in range(60)}) > 1
+    epsilon, times = (1e-9 if name == "choice" else 1.0), (60 if name in {*KINDS, "choice"} else 4)
+    assert len({repr(release(epsilon=epsilon)) for _ in range(times)}) > 1
 
 
 # ---- privacy -----------------------------------------------------------------------------------------------
@@ -407,57 +395,26 @@ def test_nothing_raises_after_the_spend(case, relation):
 
 
 @each_kind
-def test_what_may_be_published_holds_no_record_and_no_private_number(case, tmp_path):
-    n = 211  # nothing else has this length
-    data = [array.copy() for array in valid(case, n)]
-    for array, sentinel in zip(data, case.sentinels, strict=False):
-        if sentinel is not None:
-            array[1] = sentinel
-    secrets = [re.escape(f"{sentinel:.8g}") for sentinel in case.sentinels if sentinel is not None]
-    for relation in RELATIONS:
+@pytest.mark.filterwarnings("ignore")
+def test_a_result_has_numbers_and_limits_or_a_reason_whatever_epsilon_and_bounds_are(case):
+    """Noise may be beyond all floats, and bounds so close that a loss is none."""
+    close = {"bounds": (0.0, 1e-300)} if "bounds" in case.bounded else case.bounded
+    mechanisms = dict.fromkeys((None, "geometric" if case.row.mechanism else None))
+    several = itertools.product(RELATIONS, (5e-324, 1e-300, 1.0), mechanisms, (case.bounded, close), range(3))
+    for relation, epsilon, mechanism, limited, seed in several:
         settings = served(case, relation)
         if settings is None:
             continue
-        path = tmp_path / relation
-        with system_of(seeded()):  # a seeded release is not stored
-            first, again = doors.stored(case, data, path, epsilon=1e-3, **settings)
-        shown = [first.to_json(), again.to_json(), repr(first), first._repr_html_(), path.read_text("latin1")]
-        for text in shown:
-            assert not any(re.search(secret, text) for secret in secrets)
-        told = [re.search(rf"(?<![\w.]){n}(?![\w.])", text) is not None for text in shown]
-        assert not any(told) if relation == ADD_OR_REMOVE else all(told[:2])
-
-
-@pytest.mark.gate
-@pytest.mark.parametrize("relation", RELATIONS)
-@pytest.mark.parametrize("key", ["mse", "accuracy", "roc auc"])
-def test_a_page_holds_no_record_and_no_private_number(key, relation):
-    case, n = CASES[key], 2113
-    data = [array.copy() for array in valid(case, n)]
-    secret = 0.987654321 if key == "roc auc" else None if key == "accuracy" else 987654.25
-    if secret:
-        data[1][1] = secret
-    with system_of(seeded()):
-        page = doors.page(case, data, epsilon=1.0, neighboring=relation)
-    for text in (page.to_html(), page.to_markdown(), page.to_json(), repr(page)):
-        assert not re.search(r"98765\d|0\.98765", text)
-        assert relation == REPLACE or not re.search(r"(?<![\w.])2,?113(?![\w.])", text)
-
-
-@each_kind
-def test_no_record_is_refused_or_served_as_one_record_is_where_their_number_is_private(case):
-    settings = served(case, ADD_OR_REMOVE)
-    if settings is None:
-        return
-    for hold in CONTAINERS.values():
-        one, none = ([hold(array[:n]) for array in valid(case, 3)] for n in (1, 0))
-        errors = [
-            refusal(doors.call, case, data, epsilon=1.0, random_state=seeded(), **settings)
-            for data in (one, none)
-        ]
-        assert (errors[0] is None) == (errors[1] is None), errors
-        if "neighboring" in case.parameters:
-            assert refusal(doors.call, case, none, epsilon=1.0) is not None
+        options = {**settings, **limited, **case.by(mechanism), "epsilon": epsilon}
+        try:
+            result = doors.result(case, valid(case, 150), **options, random_state=seeded(seed))
+        except REFUSED:  # an epsilon whose parts are no floats
+            continue
+        assert np.isfinite(doors.picked(case, result.value)).all(), options
+        for limits in (result.noise_interval, result.population_interval):
+            with contextlib.suppress(ValueError):  # some have none, and say why
+                for end in limits():
+                    assert not np.isnan(end).any(), options
 
 
 # ---- bad input ---------------------------------------------------------------------------------------------

@@ -8,21 +8,19 @@ prints the worst loss / epsilon of each; a report of the tests keeps them as pro
 import itertools
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
-from fractions import Fraction
 from functools import partial
 from typing import Any
 
 import numpy as np
 import pytest
 from cases import ADD_OR_REMOVE as ADD, REPLACE
-from helpers import loss_query, slow_but
+from helpers import slow_but
 
 import dp_metrics as dp
 from dp_metrics.analysis import auditing
-from dp_metrics.analysis.auditing import AUDITED, joint_losses
+from dp_metrics.analysis.auditing import AUDITED
 from dp_metrics.mechanisms import MECHANISMS, AboveThreshold, Adaptive, Hazard, Mechanism
 from dp_metrics.metrics import METRICS
-from dp_metrics.quantities.base import noise_of
 from dp_metrics.sensitivity.output_bounds import OutputBounds
 
 TOLERANCE = 1e-9  # some laws are computed in floats: of drawn scales, and of comparators
@@ -410,18 +408,6 @@ class ChargedAsMonotonic(Mechanism):
 
     def output_distribution(self, output_bounds, epsilon):
         return self.inner.output_distribution(replace(output_bounds, monotonic=True), epsilon)
-
-
-def test_a_clipped_sum_keeps_the_claim_where_a_summary_keeps_one_record():
-    losses = []
-    for pair in all_pairs((0.0, 0.3, 1.0, 50.0), 4):
-        laws = []
-        for records in pair:
-            stats = loss_query(records).stats(1, forget=True)
-            noise = noise_of(BY["adaptive"], stats.quantity, stats.totals, 1, Fraction(3))
-            laws.append(noise.law(stats, None))
-        losses.append(max(joint_losses(*laws, np.arange(0, laws[0].first.grid.last, 20_000))) / 3.0)
-    assert max(losses) <= 1 + TOLERANCE
 
 
 def test_a_variance_is_not_monotonic():

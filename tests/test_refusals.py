@@ -392,6 +392,10 @@ WRONG = {
     "error_share": [0, 1, -1, NAN, "0.5", None],
     "overall_share": [1.0],
     "alpha": [-0.1, 1.1, NAN, "a", None, True],
+    "labels": [
+        *BAD_OPTIONS["labels"], b"ab", {"a", "b"}, {"a": 1}, [["a", "b"]], np.array([0, None], object),
+        [1j, 2j], object(), *([Decimal(nan), 1] for nan in ("NaN", "sNaN")),
+    ],
     "ddof": [NAN, INF, -INF, "1", None, True, [1], 1j, LARGE, -LARGE, Decimal(1)],
     "digits": [-1, 0, 18, None, 4.0, "x", True],
     "average": ["samples", "mean", 3],
@@ -408,6 +412,7 @@ WRONG = {
     "error": [0, -1, NAN, INF, "1", True],
     "cap": ["public", 1.0],
     "threshold": [NAN, "x"],
+    "width": [0.0],
     "split": [
         {}, [], "a", [1], {"nothing": 1}, {"labels": 0}, {"labels": -1}, {"labels": NAN}, {"labels": INF},
         {"labels": "1"},
@@ -537,7 +542,6 @@ ROWS = [
      ValueError, "Quantiles", [-0.1, 1.1, NAN, "0.5", None, True, [0.5]]),
     (lambda bounds: dp.private_quantile([1.0], 0.5, **SAFE, bounds=bounds),
      ValueError, "bounds", [None, (None, 1), (-INF, 1), (1, 0), (NAN, None), 3, (0, NAN), np.zeros((2, 2))]),
-    (lambda: dp.private_mean([1.0], **SAFE, bounds=None), ValueError, "bounds"),
     # metrics of labels
     (lambda true, pred: dp.private_accuracy_score(true, pred, **SAFE),
      INVALID, "Classification metrics|y_true|Found array|Mix of label", [
@@ -548,8 +552,6 @@ ROWS = [
          (np.array([]), np.array([])), ([[0, 1], [1]], [[0, 1], [1]]), ([{1}, {2}], [{1}, {2}]),
          ([[0, 1], [1, 1]], [0, 1]), (np.zeros((2, 2, 2)), np.zeros((2, 2, 2))), (3, 3), (None, None),
      ]),
-    (lambda: dp.private_f1_score(*WORDS, **SAFE, labels=["no", "yes"]),
-     ValueError, "pos_label=.* is not one of the public labels"),
     (lambda labels: dp.private_f1_score(*WORDS, **SAFE, pos_label="yes", labels=labels),
      ValueError,
      "must all be different|at least two labels|Target is multiclass but average='binary'|not one of",
@@ -560,39 +562,21 @@ ROWS = [
      ValueError, "label|NaN", [[0, 1, 987654], [0, 1, NAN], [0, 1, "98765"]]),
     (lambda labels: dp.private_classification_report([0, 1], [0, 1], **SAFE, target_names=labels),
      ValueError, "target_names|names of the labels", [["a"], ["a", "a"], ["a", "accuracy"]]),
-    (lambda metric, options: metric(Y, Y, **SAFE, **options),
-     INVALID,
-     "max_records must be an integer|inconsistent numbers|would be given away|takes no sample_weight"
-     "|equal_groups needs groups|equal_groups must be True or False|cannot be used with", [
-         (metric, {"groups": THREE_EACH, **options})
-         for metric in (dp.private_recall_score, dp.private_roc_auc_score)
-         for options in (
-             {"max_records": 0},
-             {"max_records": 1.5},
-             {"groups": THREE_EACH[1:]},
-             PRIVATE_N,
-             {"sample_weight": np.ones(Y.size)},
-         )
-     ] + [
-         (dp.private_recall_score, options)
-         for options in (
-             {"equal_groups": True},
-             {"groups": THREE_EACH, "equal_groups": 1},
-             {"groups": THREE_EACH, "equal_groups": True, **PRIVATE_N},
-         )
-     ]),
-    # metrics of probabilities and scores
-    (lambda options: dp.private_brier_score_loss(Y, S, **SAFE, **options),
-     ValueError, "label|scale_by_half",
-     [{"pos_label": 2}, {"scale_by_half": "yes"}, {"scale_by_half": None}, {"labels": [0, 1, 2]}]),
-    (lambda way: dp.private_roc_auc_score(Y, S, **SAFE, multi_class=way),
+    (lambda options, metric: metric(Y, Y, **SAFE, **options),
      ValueError, ..., [
-         ("each record is in K - 1 of the pairs", "ovo"), ("multi_class must be", "x"), ("multi_class", None),
+         (words, options, metric)
+         for metric in (dp.private_recall_score, dp.private_roc_auc_score)
+         for words, options in (
+             ("max_records needs groups", {"max_records": 2}),
+             ("inconsistent numbers", {"groups": THREE_EACH[1:]}),
+             ("would be given away", {"groups": THREE_EACH, **PRIVATE_N}),
+         )
      ]),
-    (lambda options: dp.private_roc_auc_score(Y, S, **SAFE, **options),
-     ValueError,
-     "^The number of classes in labels is different|y_true holds numbers, which are not in labels",
-     [{"labels": [0, 1, 2]}, {"labels": ["a", "b"]}]),
+    (lambda options: dp.private_recall_score(Y, Y, **SAFE, equal_groups=True, **options),
+     ValueError, "equal_groups needs groups|cannot be used with", [{}, {"groups": THREE_EACH, **PRIVATE_N}]),
+    # metrics of probabilities and scores
+    (lambda: dp.private_roc_auc_score(Y, S, **SAFE, multi_class="ovo"),
+     ValueError, "each record is in K - 1 of the pairs"),
     (lambda mechanism: dp.private_roc_auc_score(Y, S, **SAFE, **PRIVATE_N, mechanism=mechanism),
      ValueError, "public number of records", ["geometric", "laplace"]),
     (lambda y, score, words: dp.private_roc_auc_score(y, score, **SAFE),
@@ -605,9 +589,6 @@ ROWS = [
     (lambda metric, labels: metric(Y, S, **SAFE, labels=labels),
      ValueError, "labels must be two|label",
      [(metric, labels) for metric in TABLES for labels in ([0, 1, 2], ["no", "yes"])]),
-    (lambda metric, label: metric(Y, S, **SAFE, pos_label=label),
-     ValueError, "pos_label=.* is not one of the public labels",
-     [(metric, label) for metric in TABLES for label in (2, "1")]),
     (lambda metric: metric([0, 1], [-3.0, 0.5], **SAFE),
      ValueError, r"^y_score has values outside \[0, 1\]: pass edges=", TABLES[:3]),
     (lambda metric: metric([0, 1], [-3.0, 0.5], **SAFE),
@@ -636,7 +617,6 @@ ROWS = [
      ValueError, r"No edge of the released bins has a precision of 0\.9"),
     (lambda: scores().plot("lift"), ValueError, "kind must be"),
     (lambda: scores(-1.0, 0.0, 1.0).calibration_band(), ValueError, "need probabilities"),
-    (lambda: scores(-1.0, 0.0, 1.0).plot("calibration"), ValueError, "need probabilities"),
     (lambda: curve("private_roc_auc_score", mechanism="geometric").population_interval(),
      ValueError, "default mechanism"),
     (lambda: kept(dp.private_accuracy_score, Y, Y).band(), ValueError, "private_roc_curve or of"),
@@ -644,8 +624,6 @@ ROWS = [
      ValueError, "up to 200 records of each person"),
     (lambda: curve().noise_interval(), ValueError, r"or band\(\)"),
     (lambda: curve().population_interval(), ValueError, r"or band\(\)"),
-    (lambda: kept(dp.private_recall_score, Y, Y, groups=THREE_EACH).population_interval(),
-     ValueError, "up to 3 records of each person"),
     (lambda other: curve("private_calibration_curve", n_bins=10).band().error(other),
      ValueError, "n_bins=10", [
          kept(dp.private_expected_calibration_error, Y, S, n_bins=5),
@@ -657,8 +635,6 @@ ROWS = [
     (lambda ask: ask("recal"), ValueError, "Did you mean 'recall'", LIMITS_OF_COUNTS),
     (lambda ask: ask("log_loss"), TypeError, "private_log_loss is no metric of labels", LIMITS_OF_COUNTS),
     (lambda ask: ask("recall"), ValueError, "average setting", LIMITS_OF_COUNTS),
-    (lambda: confusion().noise_interval("matthews_corrcoef"), ValueError, r"Use recall, precision or F1\."),
-    (lambda: confusion().population_interval("accuracy", sure="approximate"), TypeError, "sure must be"),
     (lambda: confusion(9).plot(), ValueError, "whole matrix"),
     (lambda metric: row_of(metric, "loss"),
      TypeError, "loss must be a private metric of this package",
@@ -675,17 +651,6 @@ ROWS = [
          ([0, 1], ["0", "1"]), ([], [0, 1]), ([], ["a", "b"]), ([["a", "b"]], ["a", "b"]),
          ("ab", ["a", "b"]), (["a", "b"], [0, 1]),
      ]),
-    (lambda labels, p: dp.private_log_loss([0, 1], p, **SAFE, labels=labels),
-     ValueError, "label", [
-         *(
-             (labels, [[0.5, 0.5]] * 2)
-             for labels in (
-                 "ab", b"ab", 3, {"a", "b"}, [["a", "b"]], np.array([0, None], object), [1j, 2j], object(),
-             )
-         ),
-     ]),
-    (lambda p: dp.private_log_loss([0, 1], p, **SAFE),
-     ValueError, "predict_proba", [["a", "b"], [1, 2], np.array(["a", "b"])]),
     (lambda loss: dp.private_mean_loss([1.0, loss], **SAFE),
      ValueError, "^Negative values in data passed to `losses`", [-987654.25, -5e-324]),
     (lambda name: dp.private_accuracy_score(**{"y_true": Y, "y_pred": Y, name: Gradient()}, **SAFE),
@@ -732,14 +697,7 @@ ROWS = [
              r"labels=\[0, 2, 4, 6, 8, 10, \.\.\.\]: pass all",
              lambda: dp.private_confusion_matrix([-1], [0], **SAFE, labels=range(0, 2000, 2)),
          ),
-         (
-             "Pass labels, such as predict gives",
-             lambda: dp.private_accuracy_score([0, 1, 1, 0], [0.1, 0.9, 0.8, 0.3], **SAFE),
-         ),
      ]),
-    (lambda nan: dp.private_mse([Decimal(nan), 1], [1, 1], **SAFE), ValueError, "NaN", ["NaN", "sNaN"]),
-    (lambda nan: dp.private_log_loss([1, 1], [0.1, 0.2], labels=[Decimal(nan), 1], **SAFE),
-     ValueError, "labels must be", ["NaN", "sNaN"]),
     (lambda: dp.PrivateRandomizedSearch(Ridge(), {"alpha": [1.0]}, metric="mse", epsilon=1.0).fit(
          np.ones((3, 2)), ONES, X_val=np.ones((3, 2)), y_val=np.array(987654.25)
      ),
@@ -778,6 +736,7 @@ ROWS = [
     (lambda call, meant: call(),
      INVALID, lambda call, meant: f"Did you mean '{meant}", [
          (lambda: row_of("private_acuracy_score"), "private_acc"),
+         (lambda: dp.make_private_scorer("neg_accuracy", epsilon=1.0), "accuracy"),
          (lambda: dp.private_compare(Y, Y, Y, **SAFE, loss="mean_sqared_error"), "mean_squared_error"),
          (lambda: dp.private_mse(Y, Y, **SAFE, mechanism="adaptiv"), "adaptive"),
          (lambda: dp.private_mse(Y, Y, **SAFE, neighboring="replace-one"), "replace_one"),
@@ -793,7 +752,6 @@ ROWS = [
          ("inconsistent numbers of samples", {"true": np.array(1)}),
          ("membership='public'", {"membership": "public", **PRIVATE_N}),
          ("metrics must be", {"metrics": {}}),
-         ("equal_groups needs groups", {"equal_groups": True}),
          ("cannot be used with", {**ONCE_EACH, **PRIVATE_N}),
          ("counts persons", {**ONCE_EACH, "membership": "public"}),
          *(
@@ -801,13 +759,8 @@ ROWS = [
              for metric in (partial(dp.private_roc_auc_score, mechanism="hazard"), "brier_score")
          ),
          ("epsilon is no option", {"metrics": partial(dp.private_mae, epsilon=1.0)}),
-         ("pos_label", {"metrics": partial(dp.private_f1_score, pos_label=7)}),
          ("its rank would tell a private one", {"metrics": dp.private_median_absolute_error}),
          ("0 sample", {"metrics": "mae", "true": [], "pred": [], "by": [], "membership": "public"}),
-         (
-             "does not state how many columns",
-             {"metrics": "brier_score_loss", "pred": S2.tolist(), **PRIVATE_N},
-         ),
          ("^(?!.*3).*rectangular", {"metrics": "f1", "pred": [[1], [1, 0], [0]], **OF_THREE, **PRIVATE_N}),
          ("mechanism='hazard'", {"metrics": "roc_auc", "pred": 4 * S}),
          (
@@ -817,7 +770,6 @@ ROWS = [
      ]),
     (lambda options: frame(**options),
      TypeError, ..., [
-         ("True or False", {**ONCE_EACH, "equal_groups": 1}),
          ("private metric of this package", {"metrics": roc_auc_score}),
          ("that take y_true and y_pred", {"metrics": dp.private_variance}),
          ("unexpected keyword", {"metrics": partial(dp.private_mae, color=1.0)}),
@@ -852,7 +804,6 @@ ROWS = [
      ValueError, "two of the groups: 'a', 'b', 'c'", [["a"], ["a", "z"], [None, "a"]]),
     (lambda: framed().difference(method="largest"), ValueError, "method must be"),
     (lambda: framed({"recall": "recall", "error": "mae"}).plot("f1"), ValueError, "one of 'recall', 'error'"),
-    (lambda: framed().plot(confidence=1), ValueError, "confidence"),
     (lambda name: framed({"auc": partial(dp.private_roc_auc_score, mechanism="hazard")}).released_scores(
          name
      ),
@@ -862,14 +813,13 @@ ROWS = [
          ("metric must be one of 'recall'", {"metric": "auc"}),
          ("of must be", {"of": "gap"}),
      ]),
+    (lambda: kept(dp.private_confusion_matrix, Y, Y).population_interval(), ValueError, "several ratios"),
     (lambda metric: framed(metric).population_interval(sure=True),
      ValueError, "precision_score has no|all people",
      [partial(dp.private_precision_score, average="weighted"), partial(dp.private_log_loss, max_loss=2)]),
     (lambda ask: ask(framed(partial(dp.private_zero_one_loss, normalize=False), membership="public")),
      ValueError, "normalize=True",
      [lambda made: made.population_interval(), lambda made: made.noise_interval()]),
-    (lambda: framed(partial(dp.private_precision_score, average="weighted")).noise_interval(),
-     ValueError, "limits of its noise"),
     (lambda: framed({"r": "recall", "f": "f1"}).noise_interval("f1"), ValueError, "one of 'r', 'f'"),
     (lambda: framed_by_two().margin(0).margin(0), ValueError, "this frame has one"),
     (lambda feature: framed_by_two().margin(feature),
@@ -913,8 +863,6 @@ ROWS = [
      TypeError, "baseline must predict what the model does", [(MODEL, LINE), (LINE, MODEL)]),
     (lambda model, task: dp.private_evaluate(model, X, Y, **SAFE, task=task),
      ValueError, "contradict each other", [(MODEL, "regression"), (LINE, "classification")]),
-    (lambda pos_label: dp.private_evaluate(MODEL, X, Y, **SAFE, pos_label=pos_label),
-     ValueError, "pos_label='malignant' is not one of the public labels", ["malignant"]),
     (lambda options: dp.private_evaluate(Y, **SAFE, **options),
      ValueError, "contradict each other", [
          {"y_pred": Y, "labels": [0, 1], "task": "regression"},
@@ -953,7 +901,8 @@ ROWS = [
      ValueError, "tolerance must be a positive, finite number", [0, -1, INF, NAN, "1", True]),
     (lambda wrong: dp.private_evaluate(Y, Y, **SAFE, labels=[0, 1], requirements=wrong),
      ValueError, "requirement|No page has",
-     [["recal >= 0.8"], "recal >= 0.8", {"recall": 0.8}, {"recall": (">=", "x")}]),
+     [["recal >= 0.8"], "recal >= 0.8", "recall >= nan", "recall => 0.8", {"recall": 0.8},
+      {"recall": (">=", "x")}, {"recall": ("=>", 0.8)}, {"recall": (">=", NAN)}]),
     (lambda name, word: dp.private_evaluate(Y, y_score=S, **SAFE, **{name: word}),
      ValueError, lambda name, word: f"{name} must be", [
          *itertools.product(WORDS_OF_PAGES, (3, "", "two\nlines", "x" * 601)),
@@ -964,17 +913,14 @@ ROWS = [
      ),
      INVALID, ..., [
          ("equal_groups needs groups", {"groups": None}),
-         ("True or False", {"equal_groups": 1}),
          ("there are targets", {"y_score": None, "y_pred": S, "task": "regression"}),
          ("groups cannot be used with neighboring", PRIVATE_N),
-         ("max_records needs groups", {"groups": None, "equal_groups": False, "max_records": 2}),
          ("inconsistent", {"groups": THREE_EACH[1:]}),
      ]),
     (lambda options: dp.private_evaluate(Y, Y, **SAFE, **{"labels": [0, 1], "crossed": False, **options}),
      INVALID, ..., [
          ("nothing to cross", {"sensitive_features": RACE, "group_labels": RACES}),
          ("nothing to cross", {}),
-         ("True or False", {"sensitive_features": RACE, "group_labels": RACES, "crossed": "no"}),
          ("never inferred", {"sensitive_features": TWO_FEATURES}),
          ("of each of the sensitive", {"sensitive_features": TWO_FEATURES, "group_labels": [RACES]}),
      ]),
@@ -1004,7 +950,6 @@ ROWS = [
          ("takes no sample_weight", {"sample_weight": np.ones(600)}),
          ("takes no mechanism", {"mechanism": "laplace"}),
          ("inconsistent", {"candidates": [Y, Y[1:]]}),
-         ("no metric", {"metric": "acuracy"}),
      ]),
     (lambda options: best(**options),
      TypeError, ..., [
@@ -1023,22 +968,16 @@ ROWS = [
      [[NAN] * 600, [*S[:-1], INF], [*S[:-1].tolist(), "x"], S2]),
     (lambda: scorer("log_loss")(MODEL, X, np.where(Y, "eggs 98765", "ham")),
      ValueError, "not in labels|numbers"),
-    (lambda: scorer()(LINE, X, np.where(S > 0.5, NAN, 1.0)), ValueError, "Input y_true contains NaN"),
-    (lambda: scorer()(LINE, X, WORDS[0]), ValueError, "dtype='numeric'|could not convert"),
     (lambda: scorer().set_params(metric_params={"random_state": 0})(LINE, X, Y), ValueError, "random_state"),
     (lambda: scorer(own_error, greater_is_better=False)(LINE, X, Y, sample_weight=np.ones(600)),
      TypeError, "^own_error takes no sample_weight; score the records without"),
     (lambda: scorer(own_error, greater_is_better=False, response_method=["decision_function"])(LINE, X, Y),
      AttributeError, "LinearRegression has none of the attributes decision_function"),
-    (lambda: scorer("log_loss")(LinearSVC().fit(X, Y), X, Y),
-     AttributeError, "LinearSVC has none of the attributes predict_proba"),
     (lambda: scorer("average_precision")(LinearSVC().fit(X, Y), X, Y),
      AttributeError, r"pass response_method='decision_function' and edges=\["),
     (lambda options: search(**options),
      ValueError, ..., [
          ("too small to be divided by 3", {"epsilon": 5e-324}),
-         ("random_state can't be fixed", {"metric_params": {"random_state": 0}}),
-         ("accountant can't be fixed", {"metric_params": {"accountant": None}}),
          ("epsilon can't be fixed", {"metric_params": {"epsilon": 2.0}}),
          ("bounds must be", {"metric_params": {"bounds": (1, 0)}}),
          ("mechanism must be", {"metric_params": {"mechanism": "magic"}}),
@@ -1157,7 +1096,6 @@ ROWS = [
     (lambda y, pred: dp.private_compare(y, S2[:2], pred, **SAFE, loss="log_loss"),
      ValueError, "not in labels|columns of|different|values in",
      [([98765, 1], S2[:2]), ([0, 1], [0.98765, 98.765])]),
-    (lambda: dp.private_compare(["98765"], ["a"], [1], **SAFE, loss="zero_one"), INVALID, "Mix of label"),
     (lambda loss, limit: dp.private_compare(
          [1.0, 2.0], [1.0, 1.0], [1.0, 1.0],
          **SAFE,
@@ -1170,10 +1108,6 @@ ROWS = [
              (None, 1.0),
          )
      )),
-    (lambda limit: dp.private_compare(
-         [0, 1], [0, 1], [1, 1], **SAFE | {"epsilon": 200.0}, max_difference=limit
-     ),
-     dp.PrivacyBudgetError, "Nothing was released", [None, 1.0]),
     (lambda metric, data, options, sure: kept(
          metric, *data, **{"bounds": (-2.0, 2.0), "mechanism": "geometric", **options}
      ).population_interval(sure=sure),
@@ -1200,14 +1134,9 @@ ROWS = [
          ("minimum of 1", {"losses": []}),
          ("needs max_loss, .* or cap='private', .* neither was given", {"max_loss": None}),
          ("both was given", {"cap": "private"}),
-         *(("cap must be one of", {"max_loss": None, "cap": cap}) for cap in ("public", 1.0)),
-         ("max_loss", {"max_loss": 0}),
-         ("confidence", {"confidence": 95}),
-         ("epsilon", {"epsilon": -1}),
          ("takes no sample_weight", {"sample_weight": [1, 1]}),
          ("takes no groups", {"groups": [1, 2]}),
          ("needs neighboring='replace_one'", PRIVATE_N),
-         ("neighboring must be one of", {"neighboring": "none"}),
      ]),
     (lambda options: dp.private_quantile_interval(
          **{"losses": [0.5] * 99, "q": 0.5, **SAFE, "epsilon": 5.0, **options}
@@ -1216,8 +1145,6 @@ ROWS = [
          ("Negative values", {"losses": [-1.0] * 99}),
          ("infinity", {"losses": [INF] * 99}),
          *(("q must lie", {"q": q}) for q in (0, 1.0, "a")),
-         ("max_loss", {"max_loss": -1}),
-         ("confidence", {"confidence": 0}),
          ("takes no sample_weight", {"sample_weight": [1] * 99}),
          ("takes no groups", {"groups": [1] * 99}),
          ("needs neighboring='replace_one'", PRIVATE_N),
@@ -1258,8 +1185,6 @@ WITHOUT_RECORDS = [
     (lambda: parsed(["recal in 'a'>=0.5"]), ValueError, r"No page has 'recal'\. Did you mean 'recall'\?"),
     (lambda: parsed(["recall>=0.5", "recall<=0.9"]), ValueError, "two requirements of 'recall'"),
     # scorers, and plans of how many releases a tool makes
-    (lambda name: dp.make_private_scorer(name, epsilon=1.0),
-     ValueError, "There is no metric", ["neg_private_mean_loss", "neg_accuracy", "unheard_of"]),
     (lambda metric: dp.make_private_scorer(metric, epsilon=1.0),
      TypeError, r"^metric must be a private metric, a function of \(y_true, y_pred\)", [
          roc_auc_score, make_scorer(roc_auc_score), None, dp.private_mean_loss, dp.private_variance,
@@ -1353,7 +1278,6 @@ WITHOUT_RECORDS = [
     (lambda: search(metric=of_two_relations, greater_is_better=False),
      ValueError, "different neighbouring relations"),
     (lambda: search(metric=own_numbers, greater_is_better=True), TypeError, "array|scalar"),
-    (lambda: search(metric_params={"bound": 2.0}), TypeError, "unexpected keyword argument 'bound'"),
     # the command line, whose file holds nothing but secrets: it is not read
     (lambda line: typed("score", line),
      Typed, ..., [
@@ -1364,21 +1288,14 @@ WITHOUT_RECORDS = [
          ("--total needs --budget", f"{MAE} --total 1"),
          ("no budget file none.sqlite; to create it, pass --total T", f"{MAE} --budget none.sqlite"),
          ("mechanism must be one of", f"{MAE} --mechanism magic"),
-         ("neighboring must be", f"{MAE} --neighboring none"),
          ("bounds", f"{MAE} --mechanism laplace"),
          ("unrecognized arguments: --mechanism", f"{F1} --mechanism laplace"),
-         ("max_records needs groups", f"{F1} --max-records 2"),
          ("average='samples'", f"{F1} --average samples"),
          ("--normalize takes true or false, not '1'", f"{ACCURACY} --normalize 1"),
-         ("error_share must lie", f"{R2} --error-share 2"),
          ("takes no sample_weight: a weighted variance", f"{R2} --sample-weight p"),
          ("groups cannot be used", f"{MAE} --groups p --neighboring add_or_remove_one"),
          ("bounds must", f"{MAE} --sensitive p --group-labels 0 1 --bounds x"),
          ("ddof must be", "--metric std --column y --epsilon 1 --ddof x"),
-         (
-             "Quantiles must be in the range",
-             "--metric quantile --column y --epsilon 1 --bounds '[0,1]' --q 7",
-         ),
           ("required: --column, --bounds", "--metric mean --y-true y --epsilon 1"),
           ("required: --column", "--metric std --epsilon 1"),
           ("required: --y-true, --y-pred", "--metric mae --column y --epsilon 1"),
@@ -1411,10 +1328,8 @@ WITHOUT_RECORDS = [
          ("pass loss='zero_one'", f"{MODELS} --epsilon 1 --loss accuracy"),
          ("is of one column", f"{MODELS} --epsilon 1 --loss mean"),
          ("'magic'", f"{MODELS} --epsilon 1 --loss magic"),
-         ("takes no normalize", f"{MODELS} --epsilon 1 --normalize false"),
          ("unrecognized arguments: --colour", f"{MODELS} --epsilon 1 --colour 1"),
          ("bounds must be", f"{MODELS} --epsilon 1 --loss mae --bounds '[1,0]'"),
-         ("max_records needs groups", f"{MODELS} --epsilon 1 --max-records 2"),
          ("max_records must be", f"{MODELS} --epsilon 1 --groups p --max-records 0"),
          ("positive, finite number", f"{MODELS} --epsilon 1 --max-difference 0"),
          ("strictly between 0 and 1", f"{MODELS} --epsilon 1 --confidence 1"),
@@ -1484,7 +1399,7 @@ WITHOUT_RECORDS = [
     (lambda: kept(dp.private_mse, T, T, mechanism="above_threshold").noise_interval(),
      ValueError, "cannot limit what AboveThreshold releases"),
     (lambda options: kept(dp.private_f1_score, Y3, Y3, labels=[0, 1, 2], **options).noise_interval(),
-     ValueError, "need not make it larger",
+     ValueError, r"need not make it larger.*Use recall, precision or F1\.",
      [{"average": "weighted"}, {"average": "macro", "zero_division": NAN}]),
     (lambda options: kept(dp.private_accuracy_score, Y, Y, **options).population_interval(),
      ValueError, "with weights or groups|mechanism='geometric'", [
@@ -1526,7 +1441,6 @@ WITHOUT_RECORDS = [
      ),
      ValueError, ..., [
          ("no limits of what it is", "mse", {"positives": None}),
-         ("width", "recall", {"width": 0.0}),
          ("Nothing up to 1,000,000 is enough", "recall", {"width": 1e-6}),
          ("Did you mean 'recall'", "reccall", {"positives": None}),
          *(("all but one", "recall", given) for given in (
@@ -1535,26 +1449,17 @@ WITHOUT_RECORDS = [
          )),
      ]),
     (lambda plan, options: plan(dp.private_mean_loss, guess=(np.linspace(0, 1, 800),), **options),
-     INVALID, "random_state|max_loss|mechanism|neighboring", list(
-         itertools.product(
-             PLANS,
-             (
-                 {"random_state": 0},
-                 {"max_loss": -1},
-                 {"mechanism": "laplace"},
-                 {**PRIVATE_N, "groups": np.arange(800)},
-             ),
-         )
-     )),
+     INVALID, "random_state|groups cannot", [
+         (plan, options)
+         for plan in PLANS
+         for options in ({"random_state": 0}, {**PRIVATE_N, "groups": np.arange(800)})
+     ]),
     (lambda options, plan: plan("accuracy", **{"guess": 0.8, **options}),
      ValueError, ..., [
          (words, options, plan)
          for plan in PLANS
          for words, options in (
-             ("all but one", {}),
-             ("n must be from 2", {"n": 1}),
-             ("n must be from 2", {"n": 2_000_000}),
-             ("n must be from 2", {"n": [100]}),
+             *(("n must be from 2", {"n": n}) for n in (1, 2_000_000, [100])),
              ("guess must be a finite", {"n": 100, "guess": NAN}),
              ("guess must be a finite", {"n": 100, "guess": "0.8"}),
              ("guess must be from 0 to 1", {"n": 100, "guess": 1.5}),
@@ -1588,10 +1493,6 @@ WITHOUT_RECORDS = [
      ]),
     (lambda error: dp.plan_release(dp.private_mean_loss, guess=(S,), error=error),
      ValueError, "Nothing up to", [1e-12]),
-    (lambda metric, options: kept(metric, Y, Y, **options).population_interval(sure=True),
-     ValueError, ..., [
-         ("several ratios", dp.private_confusion_matrix, {}),
-     ]),
     # summaries, and collections of Dask
     (lambda summary, options: summary.release(**{**SAFE, **options}),
      ValueError, ..., [
@@ -1601,7 +1502,7 @@ WITHOUT_RECORDS = [
          ("^ddof=1 cannot be used", variance(ddof=1), PRIVATE_N),
          ("^ddof must be smaller", variance(ddof=3), {}),
          ("bounds", LOSSES, {"mechanism": "laplace"}),
-         ("update the summary first", Summary("mse"), {}),
+         ("there is no record yet", Summary("mse"), {}),
      ]),
     (lambda one, other: one.merge(other),
      ValueError, ..., [
@@ -1636,24 +1537,19 @@ WITHOUT_RECORDS = [
     (lambda option: Summary("mse", **{option: None}),
      TypeError, lambda option: f"^private_mse.. got an unexpected keyword argument '{option}'",
      ["max_loss", "labels", "y_true", "ddof"]),
-    (lambda value: Summary("log_loss", labels=value),
-     INVALID, "labels", [object(), {1, 2}, {"a": 1}, b"x", 1j, [[b"x"]]]),
     (lambda: Summary("f1").update(Y, Y).release(**SAFE, mechanism="hazard"), TypeError, "noise of its own"),
     (lambda: Summary("mse", epsilon=1.0, capacity=7), ValueError, "and not both"),
     (lambda: Summary("mse").update([1.0]), TypeError, "^Pass y_true and y_pred for each chunk"),
-    (lambda: Summary("f1").update([1], [1], sample_weight=[1]), ValueError, "takes no sample_weight"),
     (lambda name, options: Summary(CASES[name].function, **options).update(*valid(CASES[name], 3)),
      ValueError, lambda name, options: next(iter(options)), [
-         ("mse", {"bounds": (1, 0)}),
-         ("mse, 3 outputs", {"multioutput": "other"}), ("mean loss", {"max_loss": -1}),
-         ("pinball", {"alpha": 2}), ("log loss", {"labels": [0, 1, 2]}), ("brier", {"pos_label": 7}),
-         ("mean", {"bounds": None}),
+         ("mse", {"bounds": (1, 0)}), ("mse, 3 outputs", {"multioutput": "other"}),
+         ("pinball", {"alpha": 2}), ("log loss", {"labels": [0, 1, 2]}), ("mean", {"bounds": None}),
      ]),
     (lambda options: Summary("roc_curve", **options),
      ValueError, lambda options: next(iter(options)),
-     [{"labels": [0, 1, 2]}, {"pos_label": 3}, {"edges": [0, 1]}, {"edges": [0, 2, 1]}, {"bins": 3}]),
+     [{"labels": [0, 1, 2]}, {"pos_label": 3}, {"edges": [0, 1]}, {"bins": 3}]),
     (lambda: scores().calibration_curve(0), ValueError, "n_bins"),
-    (lambda: scores(-1.0, 0.0, 1.0).calibration_curve(), ValueError, "probabilities"),
+    (lambda: scores(-1.0, 0.0, 1.0).calibration_curve(), ValueError, "need probabilities"),
     (lambda case, at, wrong: getattr(dp, case.name)(
          *replaced([da.ones(2, chunks=1)] * len(case.row.data), at, wrong), **{**SAFE, **case.options}
      ),
@@ -1682,9 +1578,6 @@ WITHOUT_RECORDS = [
          ("sample_weight must be a dask", {"sample_weight": np.ones(4)}),
          (r"^private_mse\(\) got an unexpected keyword argument 'capacity'$", {"capacity": 9}),
      ]),
-    (lambda: dp.private_mse(LAZY, LAZY), TypeError, r"missing a required .*argument: 'epsilon'$"),
-    (lambda: dp.private_r2_score(LAZY, LAZY, **{**SAFE, "epsilon": 5e-324}, error_share=0.1),
-     ValueError, "too small to be divided"),
     # studies
     (lambda: clipped_mean(S, epsilon=0.0), ValueError, "epsilon"),
     (lambda name: get_dataset(name),

@@ -2,23 +2,15 @@
 
 import os
 import sys
-from collections.abc import Set
 from decimal import Decimal
 from fractions import Fraction
 from typing import Any
 
 from dp_metrics._html import card
-from dp_metrics.accounting.ledgers import (
-    FileLedger,
-    Ledger,
-    MemoryLedger,
-    StoredResult,
-    StoredResults,
-    name_used,
-)
+from dp_metrics.accounting.ledgers import Ledger, StoredResult, StoredResults, name_used
 from dp_metrics.accounting.spends import Claim, Spend
-from dp_metrics.exceptions import budget_error, warn_caller
-from dp_metrics.inputs.options import Relation, check_flag, did_you_mean, exact_epsilon, rounded_down
+from dp_metrics.exceptions import warn_caller
+from dp_metrics.inputs.options import check_flag, did_you_mean, exact_epsilon, rounded_down
 
 
 class PrivacyAccountant:
@@ -135,7 +127,7 @@ class PrivacyAccountant:
         self.reuse = check_flag(reuse, "reuse")
         if path is None:
             _warn_of_reruns()
-        self._ledger: Ledger = MemoryLedger(total) if path is None else FileLedger(total, path)
+        self._ledger = Ledger(total, path)
 
     def spend(
         self,
@@ -181,12 +173,7 @@ class PrivacyAccountant:
         for name, text in texts.items():
             if not isinstance(text, str):
                 raise TypeError(f"{name} must be a str.")
-
-        def check(spent: Fraction, relations: Set[str]) -> None:
-            _refuse_another_relation(neighboring, relations)
-            _refuse_too_much(asked, spent, self._ledger)
-
-        self._ledger.record(asked, spend_name, mechanism, neighboring, check, claim)
+        self._ledger.record(asked, spend_name, mechanism, neighboring, claim)
 
     def require(self, epsilon: float | Fraction | Decimal) -> None:
         """Raise unless that much is left; nothing is recorded or reserved.
@@ -202,9 +189,7 @@ class PrivacyAccountant:
         PrivacyBudgetError
             If less than epsilon remains. Other errors are those of `spend`.
         """
-        asked = exact_epsilon(epsilon)
-        self._ledger.refuse_if_forked()
-        _refuse_too_much(asked, self._ledger.spent(), self._ledger)
+        self._ledger.require(exact_epsilon(epsilon))
 
     def results(self) -> StoredResults:
         """Return all that was bought, oldest first; looking costs nothing.
@@ -392,42 +377,7 @@ def keep(accountant: PrivacyAccountant, claim: Claim, answer: str | None, summar
         accountant._ledger.keep(claim.number, answer, summary)
 
 
-def _refuse_too_much(asked: Fraction, spent: Fraction, ledger: Ledger) -> None:
-    left = ledger.total - spent
-    if asked > left:
-        raise budget_error(
-            f"epsilon={float(asked)!r} was asked for, but {float(spent)!r} of the total of "
-            f"{float(ledger.total)!r} is spent and only {rounded_down(left)!r} remains. {_remedy(left)}"
-        )
-
-
 def check_accountant(accountant: Any) -> None:
     """Raise unless this is a budget, or None."""
     if not (accountant is None or isinstance(accountant, PrivacyAccountant)):
         raise TypeError("accountant must be None or a PrivacyAccountant.")
-
-
-def _remedy(left: Fraction) -> str:
-    if left:
-        return "Nothing was released. Pass a smaller epsilon, or ask for fewer numbers."
-    return (
-        "Nothing was released. What has been released may be used again, and costs nothing: results() lists "
-        "it. A further number about these records does."
-    )
-
-
-def _refuse_another_relation(asked: str, kept: Set[str]) -> None:
-    if Relation.WITHIN_GROUPS in kept:  # the weaker promise was there first, and "replace_one" keeps it too
-        kept, allowed = kept - {"replace_one"}, {"replace_one", Relation.WITHIN_GROUPS}
-    else:
-        allowed = {asked}
-    if kept <= allowed and asked in allowed:
-        return
-    also = ""
-    if asked == Relation.WITHIN_GROUPS and kept == {"replace_one"}:
-        also = ", or begin a new one with this spend: it then takes spends under 'replace_one' too"
-    raise ValueError(
-        f"neighboring={asked!r} was asked for, but this budget is kept under "
-        f"neighboring={' and '.join(sorted(map(repr, kept)))}, and epsilons under different neighbouring "
-        f"relations don't add up; use another PrivacyAccountant for it{also}."
-    )

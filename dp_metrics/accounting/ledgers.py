@@ -4,8 +4,7 @@ A name is used once in a session: it buys, or is served what an earlier session 
 or two rounds of a loop, would have one number. A session is no matter of a clock or of the number of a
 process: it begins after the last spend that the ledger then had, and goes with pickled copies and forks.
 
-A ledger records a spend in one step with a check of its caller: nobody else can spend in between. What is
-checked is the caller's business.
+A ledger checks and records a spend in one step: nobody else can spend in between.
 """
 
 from __future__ import annotations
@@ -17,8 +16,8 @@ import secrets
 import sqlite3
 import threading
 import time
-from collections.abc import Collection, Iterator, Sequence
-from contextlib import AbstractContextManager, closing, contextmanager
+from collections.abc import Collection, Iterator, Sequence, Set
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field, fields
 from datetime import UTC, datetime
 from fractions import Fraction
@@ -28,7 +27,9 @@ from typing import Any, NoReturn
 from urllib.parse import urlsplit
 
 from dp_metrics._packages import import_extra
-from dp_metrics.accounting.spends import Check, Claim, Spend
+from dp_metrics.accounting.spends import Claim, Spend
+from dp_metrics.exceptions import budget_error
+from dp_metrics.inputs.options import Relation, rounded_down
 
 # Layers above know how each kind of release is made again; this one is loaded when somebody asks.
 _READER = "dp_metrics.release.stored"
@@ -191,31 +192,45 @@ if hasattr(os, "register_at_fork"):
 
 
 class Ledger:
-    """A record of spends that only grows: a SQLite database, wherever it is.
+    """A record of spends that only grows: a SQLite database, in memory or in a file.
+
+    One in memory cannot be pickled, and a forked child may only read its copy. A file is created if it does
+    not exist, and else continued; its random identity tells it from a file put in its place. Unpickling does
+    neither: where the file has gone, a new one would be a second budget. With a connection per use, any
+    process may spend.
 
     Parameters
     ----------
     total : Fraction
-        What may be spent altogether.
+        What may be spent altogether, which a file must have been created with.
+    path : str, os.PathLike or None, default=None
+        The file; None: in memory.
     """
 
     path: str | None = None
+    _memory: sqlite3.Connection | None = None  # the only connection of a ledger that is in no file
     _identity: str | None = None  # unknown until the ledger has been opened
     _session: Session | None = None  # it begins then
     _known = _NOTHING  # the last sum: a long one parses slowly, and most often nobody else has spent
 
-    def __init__(self, total: Fraction) -> None:
+    def __init__(self, total: Fraction, path: str | os.PathLike[str] | None = None) -> None:
         self.total = total
+        if path is not None:
+            self.path = _resolved(path)
+            self._create_or_continue()
+            return
+        self._memory = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
+        self._pid, self._session = os.getpid(), Session(0)
+        self._fill(self._memory)
 
-    def _connection(self) -> AbstractContextManager[sqlite3.Connection]:
-        """Return a connection under the lock; what is not committed is taken back."""
-        raise NotImplementedError
-
-    def _check_place(self) -> None:
-        """Raise unless the ledger is still where it was, under one name."""
+    def __del__(self) -> None:
+        if self._memory is not None:
+            self._memory.close()  # Python 3.13 warns of one that is left to the collector
 
     def refuse_if_forked(self) -> None:
-        """Raise RuntimeError if this is a forked child that must not spend."""
+        """Raise RuntimeError in a forked child that has a copy of a ledger in memory."""
+        if self._memory is not None and os.getpid() != self._pid:
+            raise RuntimeError(_WITHOUT_PATH.format("be used in a forked process"))
 
     def record(
         self,
@@ -223,12 +238,12 @@ class Ledger:
         spend_name: str,
         mechanism: str | None,
         neighboring: str,
-        check: Check,
         claim: Claim | None = None,
     ) -> None:
-        """Record a spend for good, unless the check raises; to all who share the ledger this is one step.
+        """Record a spend for good, if it fits; to all who share the ledger this is one step.
 
-        A claim is told the number. Raise ValueError, before the check, if the claim's name is taken.
+        A claim is told the number. Raise ValueError if the claim's name is taken, or if the spends are under
+        another relation, and `PrivacyBudgetError` if too little is left.
         """
         self.refuse_if_forked()
         with self._connection() as db:
@@ -238,7 +253,9 @@ class Ledger:
                 taken = {name for (name,) in db.execute(like, (spend_name,))}
                 spend_name = _free_name(spend_name, claim, taken, self)
             spent = self._budget(db)[1]
-            check(spent, {name for (name,) in db.execute("SELECT DISTINCT neighboring FROM history")})
+            kept = {name for (name,) in db.execute("SELECT DISTINCT neighboring FROM history")}
+            _refuse_another_relation(neighboring, kept)
+            _refuse_too_much(epsilon, spent, self.total)
             entry = (datetime.now(UTC).isoformat(), spend_name, _spelled(epsilon), mechanism, neighboring)
             number = db.execute(f"INSERT INTO history ({_COLUMNS}) VALUES (?, ?, ?, ?, ?)", entry).lastrowid
             if claim is not None:
@@ -253,6 +270,11 @@ class Ledger:
             self._session.spent, self._session.entry = spent, last
         if claim is not None:
             claim.number = number
+
+    def require(self, epsilon: Fraction) -> None:
+        """Raise unless that much is left."""
+        self.refuse_if_forked()
+        _refuse_too_much(epsilon, self.spent(), self.total)
 
     def keep(self, number: int, answer: str | None, summary: str) -> None:
         """Add to a spend with a claim what was released, once and for all."""
@@ -313,7 +335,7 @@ class Ledger:
         """Make the tables, in one transaction: a process killed inside it leaves an empty file."""
         db.execute(f"PRAGMA application_id={_APPLICATION_ID}")
         db.execute(f"PRAGMA user_version={_VERSION}")
-        for table in _TABLES:
+        for table in (*_TABLES, _TABLE_OF_RELEASES):
             db.execute(table)
         first = (secrets.token_hex(16), _spelled(self.total), _NOTHING[0])
         db.execute("INSERT INTO budget VALUES (?, ?, ?)", first)
@@ -359,64 +381,6 @@ class Ledger:
     def _fail(self, kind: type[Exception], what: str, cause: Exception | None = None) -> NoReturn:
         raise kind(f"The budget file {self.path!r} {what}; nothing was released.") from cause
 
-
-class MemoryLedger(Ledger):
-    """A ledger in this process: it cannot be pickled, and a forked child may only read its copy.
-
-    Parameters
-    ----------
-    total : Fraction
-        The total of the budget.
-    """
-
-    def __init__(self, total: Fraction) -> None:
-        self._db = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
-        super().__init__(total)
-        self._pid, self._session = os.getpid(), Session(0)
-        self._fill(self._db)
-        self._db.execute(_TABLE_OF_RELEASES)
-
-    def __del__(self) -> None:
-        self._db.close()  # Python 3.13 warns of one that is left to the collector
-
-    def refuse_if_forked(self) -> None:
-        """Raise RuntimeError in a forked child, which has a copy of the ledger."""
-        if os.getpid() != self._pid:
-            raise RuntimeError(_WITHOUT_PATH.format("be used in a forked process"))
-
-    @contextmanager
-    def _connection(self) -> Iterator[sqlite3.Connection]:
-        with _LOCK:
-            self._db.rollback()  # of what an error or an interrupt cut short
-            yield self._db
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        reason = _WITHOUT_PATH.format("be pickled")
-        # a tool with several processes adds its own error behind, and Python shows the first cause first
-        raise TypeError(reason) from TypeError(reason)
-
-
-class FileLedger(Ledger):
-    """A ledger in a file, whose random identity tells it from a file put in its place.
-
-    The file is created if it does not exist, and else continued. Unpickling does neither: where the file has
-    gone, a new one would be a second budget. With a connection per use, any process may spend.
-
-    Parameters
-    ----------
-    total : Fraction
-        The total of the budget, which the file must have been created with.
-    path : str or os.PathLike
-        The file.
-    """
-
-    path: str
-
-    def __init__(self, total: Fraction, path: str | os.PathLike[str]) -> None:
-        super().__init__(total)
-        self.path = _resolved(path)
-        self._create_or_continue()
-
     @classmethod
     def total_of(cls, path: str | os.PathLike[str]) -> Fraction:
         """Return the total that an existing file was created with; what else it holds is not yet checked."""
@@ -430,6 +394,10 @@ class FileLedger(Ledger):
                 return _number(total)
 
     def __getstate__(self) -> dict[str, Any]:
+        if self.path is None:
+            reason = _WITHOUT_PATH.format("be pickled")
+            # a tool with several processes adds its own error behind, and Python shows the first cause first
+            raise TypeError(reason) from TypeError(reason)
         # a Fraction would be pickled as a decimal, and Python refuses to convert long ones
         assert self._session is not None
         one = self._session
@@ -491,6 +459,13 @@ class FileLedger(Ledger):
 
     @contextmanager
     def _connection(self, mode: str = "rw") -> Iterator[sqlite3.Connection]:
+        """Open a connection under the lock; what is not committed is taken back."""
+        if self.path is None:
+            assert self._memory is not None
+            with _LOCK:
+                self._memory.rollback()  # of what an error or an interrupt cut short
+                yield self._memory
+            return
         place = pathlib.Path(self.path).as_uri()
         if urlsplit(place).netloc:  # a path of Windows, which SQLite would call a malformed one
             self._fail(OSError, "is on another machine or a device; put it on a local disk")
@@ -515,6 +490,9 @@ class FileLedger(Ledger):
         return False
 
     def _check_place(self) -> None:
+        """Raise unless the file is still where it was, under one name."""
+        if self.path is None:
+            return
         # SQLite's log of recent spends goes by the name: under a second name they are invisible. The path is
         # asked, because closing a descriptor of the file would drop the locks that SQLite holds on it.
         try:
@@ -529,6 +507,7 @@ class FileLedger(Ledger):
             )
 
     def _explain(self, error: sqlite3.Error) -> NoReturn:
+        assert self.path is not None
         exact = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR)
         code = exact & 0xFF  # the upper bits hold the extension
         if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_PROTOCOL):
@@ -547,6 +526,41 @@ class FileLedger(Ledger):
         if code == sqlite3.SQLITE_FULL or exact == sqlite3.SQLITE_IOERR_SHMSIZE:
             self._fail(OSError, _FULL, error)
         self._fail(OSError, f"cannot be used ({error})", error)
+
+
+def _refuse_too_much(asked: Fraction, spent: Fraction, total: Fraction) -> None:
+    left = total - spent
+    if asked > left:
+        raise budget_error(
+            f"epsilon={float(asked)!r} was asked for, but {float(spent)!r} of the total of "
+            f"{float(total)!r} is spent and only {rounded_down(left)!r} remains. {_remedy(left)}"
+        )
+
+
+def _remedy(left: Fraction) -> str:
+    if left:
+        return "Nothing was released. Pass a smaller epsilon, or ask for fewer numbers."
+    return (
+        "Nothing was released. What has been released may be used again, and costs nothing: results() lists "
+        "it. A further number about these records does."
+    )
+
+
+def _refuse_another_relation(asked: str, kept: Set[str]) -> None:
+    if Relation.WITHIN_GROUPS in kept:  # the weaker promise was there first, and "replace_one" keeps it too
+        kept, allowed = kept - {"replace_one"}, {"replace_one", Relation.WITHIN_GROUPS}
+    else:
+        allowed = {asked}
+    if kept <= allowed and asked in allowed:
+        return
+    also = ""
+    if asked == Relation.WITHIN_GROUPS and kept == {"replace_one"}:
+        also = ", or begin a new one with this spend: it then takes spends under 'replace_one' too"
+    raise ValueError(
+        f"neighboring={asked!r} was asked for, but this budget is kept under "
+        f"neighboring={' and '.join(sorted(map(repr, kept)))}, and epsilons under different neighbouring "
+        f"relations don't add up; use another PrivacyAccountant for it{also}."
+    )
 
 
 def name_used(spend_name: str, ledger: Ledger) -> ValueError:

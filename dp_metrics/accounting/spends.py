@@ -2,14 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Set
 from dataclasses import dataclass
 from datetime import datetime
-from fractions import Fraction
-from typing import TypeAlias
-
-Check: TypeAlias = Callable[[Fraction, Set[str]], None]
-"""Takes what is spent so far, and under which neighbouring relations; raises unless one more spend fits."""
 
 
 @dataclass(frozen=True, slots=True)

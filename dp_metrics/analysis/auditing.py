@@ -10,13 +10,14 @@ from __future__ import annotations
 
 import math
 import warnings
+from bisect import bisect_right
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Context, Decimal
 from fractions import Fraction
 from functools import partial
-from itertools import pairwise, product
-from operator import attrgetter
+from itertools import accumulate, pairwise, product
+from operator import attrgetter, mul
 from typing import Any
 
 import numpy as np
@@ -26,7 +27,14 @@ from scipy.special import roots_legendre
 from dp_metrics.fairness.frame import PrivateMetricFrame
 from dp_metrics.inference.comparison import private_compare
 from dp_metrics.inference.loss_intervals import DownwardLaw, private_mean_interval, private_quantile_interval
-from dp_metrics.inputs.options import Epsilon, Floats, check_confidence, check_epsilon, own_error_state
+from dp_metrics.inputs.options import (
+    Epsilon,
+    Floats,
+    check_choice,
+    check_confidence,
+    check_epsilon,
+    own_error_state,
+)
 from dp_metrics.mechanisms import AboveThreshold, Adaptive, Mechanism
 from dp_metrics.mechanisms._laws import GeometricLaw, Integers
 from dp_metrics.mechanisms.adaptive import AdaptiveLaw
@@ -530,7 +538,15 @@ def run_audit(
     -------
     dict of AuditResult
         The worst pair found, by what is audited, mechanism and epsilon.
+
+    Raises
+    ------
+    ValueError
+        If there is no such mechanism.
     """
+    known = ("adaptive", "hazard", "above_threshold", *_COMPARATORS, "noisy counts")
+    for one in mechanisms:
+        check_choice(one, "mechanisms", known)
     # a threshold as small as this lets few records go through both stages
     always: dict[str, Any] = {"adaptive": Adaptive(threshold=1e-9), "hazard": "hazard"}
     # a coarse beta keeps the exact comparison of all candidates quick; the mechanism is the same
@@ -776,24 +792,19 @@ def joint_losses(a: AdaptiveLaw, b: AdaptiveLaw, numbers: Integers) -> list[floa
     ]
 
 
-class _Hazard:
-    """Lambda of one law as exact integers: multiples of an unnamed unit that both laws share.
+def _cumulated(law: HazardLaw, ranks: int) -> tuple[list[int], list[int], list[int], int]:
+    """Return Lambda of one law as exact integers: where its runs begin, their weights, its sums, and one.
 
-    With q = m / 2^s and at most `ranks` - 1 ranks, q^ranks times a weight is q^j with 0 <= j <= 2 ranks,
-    and so an integer over 2^(2 ranks s).
+    They are multiples of an unnamed unit that both laws share: with q = m / 2^s and at most `ranks` - 1
+    ranks, q^ranks times a weight is q^j with 0 <= j <= 2 ranks, and so an integer over 2^(2 ranks s).
     """
-
-    def __init__(self, law: HazardLaw, ranks: int) -> None:
-        m, denominator = law.q.as_integer_ratio()
-        s = denominator.bit_length() - 1
-        powers = [m**j << (s * (2 * ranks - j)) for j in range(2 * ranks + 1)]
-        keep = law.runs.counts > 0
-        self.edges: list[int] = law.runs.edges[:-1][keep].tolist()
-        self.weights = [powers[ranks - level] for level in law.runs.levels[keep].tolist()]
-        self.sums = [0]
-        for count, weight in zip(law.runs.counts[keep].tolist(), self.weights, strict=True):
-            self.sums.append(self.sums[-1] + count * weight)
-        self.one = powers[ranks]
+    m, denominator = law.q.as_integer_ratio()
+    s = denominator.bit_length() - 1
+    powers = [m**j << (s * (2 * ranks - j)) for j in range(2 * ranks + 1)]
+    keep = law.runs.counts > 0
+    weights = [powers[ranks - level] for level in law.runs.levels[keep].tolist()]
+    grown = map(mul, law.runs.counts[keep].tolist(), weights)
+    return law.runs.edges[:-1][keep].tolist(), weights, [*accumulate(grown, initial=0)], powers[ranks]
 
 
 def _hazard_loss(a: HazardLaw, b: HazardLaw) -> float:
@@ -805,10 +816,8 @@ def _hazard_logs(a: HazardLaw, b: HazardLaw) -> tuple[Decimal, Decimal]:
     if a.grid != b.grid or a.q != b.q or a.monotonic != b.monotonic:
         return Decimal("Infinity"), Decimal("Infinity")
     ranks = max(a.runs.counts.size, b.runs.counts.size) // 2
-    first, second = _Hazard(a, ranks), _Hazard(b, ranks)
-    peak = PEAK * first.one
     worst, ratios = [1.0, 1.0], [(1, 1), (1, 1)]
-    for ratio in _hazard_ratios(first, second, a, peak):
+    for ratio in _hazard_ratios(a, b, ranks):
         direction = 0 if ratio[0] >= ratio[1] else 1
         size = rounded_quotient(max(ratio), min(ratio))
         if size > worst[direction]:
@@ -817,31 +826,29 @@ def _hazard_logs(a: HazardLaw, b: HazardLaw) -> tuple[Decimal, Decimal]:
     return up, down
 
 
-def _hazard_ratios(first: _Hazard, second: _Hazard, law: HazardLaw, peak: int) -> Iterator[tuple[int, int]]:
+def _hazard_ratios(a: HazardLaw, b: HazardLaw, ranks: int) -> Iterator[tuple[int, int]]:
     """Yield the likelihood ratio wherever it can be largest, as a numerator and a denominator."""
-    edges = sorted({*first.edges, *second.edges, law.grid.last})
-    i = j = 0
-    for start, end in pairwise(edges):
-        while i + 1 < len(first.edges) and first.edges[i + 1] <= start:
-            i += 1
-        while j + 1 < len(second.edges) and second.edges[j + 1] <= start:
-            j += 1
-        w, v = first.weights[i], second.weights[j]
-        x = first.sums[i] + (start - first.edges[i]) * w
-        y = second.sums[j] + (start - second.edges[j]) * v
+    edges, weights, sums, one = _cumulated(a, ranks)
+    other_edges, other_weights, other_sums, _ = _cumulated(b, ranks)
+    peak, power = PEAK * one, a.power
+    for start, end in pairwise(sorted({*edges, *other_edges, a.grid.last})):
+        i, j = (bisect_right(some, start) - 1 for some in (edges, other_edges))
+        w, v = weights[i], other_weights[j]
+        x = sums[i] + (start - edges[i]) * w
+        y = other_sums[j] + (start - other_edges[j]) * v
         cells = end - start
         if x == y == 0:  # the limit from the right
-            yield w**law.power, v**law.power
+            yield w**power, v**power
         else:
-            yield _density_ratio(x, y, w, v, peak, law.power)
-        yield _density_ratio(x + cells * w, y + cells * v, w, v, peak, law.power)
+            yield _density_ratio(x, y, w, v, peak, power)
+        yield _density_ratio(x + cells * w, y + cells * v, w, v, peak, power)
         # the ratio may be extreme where either Lambda passes z0; the weight keeps all numbers whole
         if x < peak < x + cells * w:
-            yield _density_ratio(peak * w, y * w + (peak - x) * v, w, v, peak * w, law.power)
+            yield _density_ratio(peak * w, y * w + (peak - x) * v, w, v, peak * w, power)
         if y < peak < y + cells * v:
-            yield _density_ratio(x * v + (peak - y) * w, peak * v, w, v, peak * v, law.power)
+            yield _density_ratio(x * v + (peak - y) * w, peak * v, w, v, peak * v, power)
     # the last output is released where no other crosses
-    tails = [_tail(hazard.sums[-1], peak, law) for hazard in (first, second)]
+    tails = [_tail(total[-1], peak, a) for total in (sums, other_sums)]
     yield tails[0][0] * tails[1][1], tails[0][1] * tails[1][0]
 
 

@@ -239,11 +239,12 @@ def plan_release(  # noqa: PLR0913 - each may be known of the data
     asked = check_confidence(confidence)
     is_open = law is None and not _is_data(guess) and "law" in hints_of(row)
     records = [
-        _Records(row, options, terms, guess, {**hints, "law": one}) for one in (LAWS if is_open else (law,))
+        _records_of(row, options, terms, guess, {**hints, "law": one})
+        for one in (LAWS if is_open else (law,))
     ]
     goals = [name for name, value in (("error", error), ("width", width)) if value is not None]
-    if n is None and (epsilon is None or not goals):
-        n = records[0].length
+    if n is None and (epsilon is None or not goals) and _is_data(guess):
+        n = len(array_of(guess[0]))
     if len(goals) == 2 or [n, epsilon, goals or None].count(None) != 1:
         raise ValueError("Pass all but one of n, epsilon, and error or width: the plan has the last one.")
     for name, value in (("error", error), ("width", width)):
@@ -251,7 +252,11 @@ def plan_release(  # noqa: PLR0913 - each may be known of the data
             check_positive(value, name)
 
     def simulations(size: int, eps: float) -> list[_Simulation]:
-        return [one.simulation(size, replace(terms, epsilon=exact_epsilon(eps)), cap) for one in records]
+        priced, made = replace(terms, epsilon=exact_epsilon(eps)), []
+        for read in records:
+            query, source, assumes = read(as_whole(size) or 0)  # what is no whole number counts as 0
+            made.append(_Simulation(PreparedQuery.of(row.name, priced, query, source), cap, assumes))
+        return made
 
     def plan(size: int, eps: float) -> ReleasePlan:
         plans = sorted((one.plan(asked) for one in simulations(size, eps)), key=lambda one: one.error)
@@ -300,49 +305,37 @@ def _is_data(guess: Any) -> bool:
     return isinstance(guess, tuple | list)
 
 
-class _Records:
-    """Public records, as they were given or made from a guess, in any number."""
+def _records_of(
+    row: Metric, options: Mapping[str, Any], terms: Terms, guess: Any, hints: Mapping[str, Any]
+) -> Callable[[int], tuple[Query, Source, str]]:
+    """Return what reads public records, given or made from a guess, in any number; the last ones are kept.
 
-    def __init__(
-        self, row: Metric, options: Mapping[str, Any], terms: Terms, guess: Any, hints: Mapping[str, Any]
-    ) -> None:
-        self._row, self._options, self._terms, self._hints = row, options, terms, hints
-        self._guess, self._data = guess, list(guess) if _is_data(guess) else None
-        self._of_last_size = lru_cache(maxsize=1)(self._of_size)
-        if self._data is None:
-            return
-        if given := [name for name, hint in hints.items() if hint is not None]:
-            raise ValueError(f"{given[0]} is for a guess of the value: leave it out where there are records.")
-        if len(self._data) != len(row.data):
-            raise TypeError(f"{row.name} takes {' and '.join(row.data)}: guess must hold these.")
-        self._read(self._data, options)  # they have one length
+    It tells in words what they assume.
+    """
 
-    @property
-    def length(self) -> int | None:
-        """The number of records that are given."""
-        return None if self._data is None else len(array_of(self._data[0]))
+    def read(data: Sequence[Any], public: Mapping[str, Any]) -> tuple[Query, Source]:
+        return row.read(data, public, relation=terms.relation)[1:]
 
-    def _read(self, data: Sequence[Any], options: Mapping[str, Any]) -> tuple[Query, Source]:
-        return self._row.read(data, options, relation=self._terms.relation)[1:]
+    def value_of(public: Mapping[str, Any], data: Data) -> float:
+        return _Simulation(PreparedQuery.of(row.name, terms, *read(data, public))).truth
 
-    def _of_size(self, n: int) -> tuple[Query, Source, str]:
-        """Return so many records, read, and what they assume."""
-        if self._data is not None:
-            if n < 1:
-                raise ValueError("n must be None or a positive integer.")
-            return *self._read(*_resized(self._data, self._options, n)), ""
-        guess = Guess(self._guess, n, **self._hints)
+    def made(n: int) -> tuple[Query, Source, str]:
+        data, public, assumes = examples_of(row, options, Guess(guess, n, **hints), value_of)
+        return *read(data, public), assumes
 
-        def value_of(options: Mapping[str, Any], made: Data) -> float:
-            return _Simulation(self._row.name, self._terms, *self._read(made, options)).truth
+    def given(n: int) -> tuple[Query, Source, str]:
+        if n < 1:
+            raise ValueError("n must be None or a positive integer.")
+        return *read(*_resized(guess, options, n)), ""
 
-        data, options, assumes = examples_of(self._row, self._options, guess, value_of)
-        return *self._read(data, options), assumes
-
-    def simulation(self, n: int, terms: Terms, error_cap: float) -> _Simulation:
-        """Return a release of so many records, drawn many times; what is no whole number counts as 0."""
-        query, source, assumes = self._of_last_size(as_whole(n) or 0)
-        return _Simulation(self._row.name, terms, query, source, error_cap, assumes)
+    if not _is_data(guess):
+        return lru_cache(maxsize=1)(made)
+    if hinted := [name for name, hint in hints.items() if hint is not None]:
+        raise ValueError(f"{hinted[0]} is for a guess of the value: leave it out where there are records.")
+    if len(guess) != len(row.data):
+        raise TypeError(f"{row.name} takes {' and '.join(row.data)}: guess must hold these.")
+    read(guess, options)  # they have one length
+    return lru_cache(maxsize=1)(given)
 
 
 def _resized(
@@ -365,35 +358,23 @@ def _resized(
 class _Simulation:
     """A release of public records that is prepared as a call prepares it, and drawn many times."""
 
-    def __init__(
-        self,
-        name: str,
-        terms: Terms,
-        query: Query,
-        source: Source,
-        error_cap: float = math.inf,
-        assumes: str = "",
-    ) -> None:
-        self._prepared = PreparedQuery.of(name, terms, query, source)
-        self._error_cap, self._assumes = error_cap, assumes
-        self._laws = self._prepared.laws(max(source.n, 1))
+    def __init__(self, prepared: PreparedQuery, error_cap: float = math.inf, assumes: str = "") -> None:
+        self._prepared, self._error_cap, self._assumes = prepared, error_cap, assumes
+        self._laws = prepared.laws(max(prepared.source.n, 1))
         self._is_random = len(self._laws) > 1 or isinstance(self._laws[0], TableLaw)
 
     @cached_property
     def truth(self) -> float:
         """What the result is without noise; raises if it is not one number."""
         pairs = zip(self._laws, self._prepared.stats, strict=True)
-        exact, limits = zip(*(_exact(law, stats, self._private_n) for law, stats in pairs), strict=True)
+        private_n = self._prepared.terms.relation.private_n
+        exact, limits = zip(*(_exact(law, stats, private_n) for law, stats in pairs), strict=True)
         truth = self._result(exact)
         if not isinstance(truth, numbers.Real):
             raise ValueError(_ONE_AT_A_TIME.format(self._prepared.metric))
         if truth == 0 and MAX_FLOAT in limits:
             raise ValueError("The metric of these data is 0, and so is error_cap times it: pass a limit.")
         return float(truth)
-
-    @property
-    def _private_n(self) -> bool:
-        return self._prepared.terms.relation.private_n
 
     def _result(self, values: Sequence[Any]) -> Any:
         prepared = self._prepared

@@ -23,7 +23,7 @@ from dp_metrics.accounting import PrivacyAccountant
 from dp_metrics.cli import CommandError, mistakes, refusals, tell, told_as
 from dp_metrics.cli.demonstration import add_data, demonstrate, writable
 from dp_metrics.cli.files import MEDS, Column, Columns, Predictions, Progress, add_file, columns_of
-from dp_metrics.cli.show import Limits, add_limits, add_payer, opened_budget, printed, show
+from dp_metrics.cli.show import USUAL, Limits, add_limits, add_payer, opened_budget, printed, show
 from dp_metrics.cli.words import SEVERAL, add_option, add_options, flag, given, metrics_typed, value_of
 from dp_metrics.exceptions import PrivacyBudgetError
 from dp_metrics.fairness.frame import PrivateMetricFrame
@@ -34,7 +34,7 @@ from dp_metrics.inputs.options import check_confidence
 from dp_metrics.metrics import Metric, row_of
 from dp_metrics.metrics.summary import Summary
 from dp_metrics.page.page import PrivateEvaluation, check_folder, private_evaluate
-from dp_metrics.page.requirements import RequirementError, spelled
+from dp_metrics.page.requirements import RequirementError
 from dp_metrics.release.query import Terms
 from dp_metrics.release.result import Result, with_result
 from dp_metrics.release.stored import PER_RECORD, WEIGHTS
@@ -43,24 +43,31 @@ _NO_RECORD, _NOTHING = "Found array with 0 sample", 5e-324
 _WHETHER_SPENT = "`dp-metrics budget` shows whether epsilon was spent"
 
 
-def bought(
+def release(
     typed: argparse.Namespace,
+    name: str,
     call: Callable[..., Any],
     columns: Columns,
+    *,
+    limits: Limits = USUAL,
     summarise: Callable[..., Any] | None = None,
     check: Callable[[Predictions], object] = lambda records: None,
-) -> tuple[Any, PrivacyAccountant | None]:
-    """Return a release, stored or new, and the budget that paid for it: the one path of all commands.
+) -> Any:
+    """Print a release, stored or new, and return it: the one path of all commands.
 
     Parameters
     ----------
     typed : Namespace
         The file, what the release costs, and who pays.
+    name : str
+        What the function is called.
     call : callable
         Returns the release, of the columns by their names, the settings and `epsilon`, `accountant` and
         `spend_name`.
     columns : mapping of str to sequence of Column
         The columns of each argument.
+    limits : Limits, default=those of the noise
+        Which to print.
     summarise : callable or None, default=None
         The same, of records that come in chunks.
     check : callable, default=nothing
@@ -93,7 +100,8 @@ def bought(
                 released = call(**records.whole(progress), accountant=budget, **paid)
     for warning in caught:
         tell("warning", warning.message)
-    return released, budget
+    show(released, name, typed, budget, limits)
+    return released
 
 
 @contextmanager
@@ -199,27 +207,25 @@ def run_score(typed: argparse.Namespace) -> None:
     settings = {"neighboring": options.pop("neighboring")} if "neighboring" in options else {}
     groups, labels = _groups(typed)
     columns = _columns_of(typed, row, options)
-    call: Callable[..., Any]
     if groups:
         if len(row.data) == 1 or "sample_weight" in columns:
             raise CommandError("--sensitive-features needs --y-true and --y-pred, and no --sample-weight")
         of_persons = {name: options.pop(name) for name in PER_RECORD & options.keys()}
         metrics = partial(row.function, **options)
-        call = partial(PrivateMetricFrame, metrics=metrics, **labels, **settings, **of_persons)
+        framed = partial(PrivateMetricFrame, metrics=metrics, **labels, **settings, **of_persons)
         named = {"y_pred" if name == row.data[1] else name: read for name, read in columns.items()}
-        released, budget = bought(typed, call, named | groups)
-    else:
-        if row.mechanism is not None:
-            # the question is that of the function
-            settings["mechanism"] = options.pop("mechanism", row.mechanism)
-        # two stages of distances need all values, and a summary has but its capacity of them
-        has_stages = row.usual.are_distances and settings["mechanism"] == "adaptive"
-        merges = row.usual.merges and not has_stages and not columns.keys() & {*WEIGHTS}
-        summarise = partial(_summarised, row, options, settings) if merges else None
-        call = with_result(partial(row.function, **options, **settings))
-        check = partial(_check, row, options, {"epsilon": typed.epsilon, **settings})
-        released, budget = bought(typed, call, columns, summarise, check)
-    show(released, row.name, typed, budget, limits)
+        release(typed, row.name, framed, named | groups, limits=limits)
+        return
+    if row.mechanism is not None:
+        # the question is that of the function
+        settings["mechanism"] = options.pop("mechanism", row.mechanism)
+    # two stages of distances need all values, and a summary has but its capacity of them
+    has_stages = row.usual.are_distances and settings["mechanism"] == "adaptive"
+    merges = row.usual.merges and not has_stages and not columns.keys() & {*WEIGHTS}
+    call = with_result(partial(row.function, **options, **settings))
+    summarise = partial(_summarised, row, options, settings) if merges else None
+    check = partial(_check, row, options, {"epsilon": typed.epsilon, **settings})
+    release(typed, row.name, call, columns, limits=limits, summarise=summarise, check=check)
 
 
 def _check(
@@ -227,7 +233,6 @@ def _check(
 ) -> None:
     """Raise if a setting does not suit a metric with these options, of however many records."""
     forms, terms = records.forms(), Terms.of(**settings)
-    row.release_on(terms, {**options, **dict.fromkeys(PER_RECORD & forms.keys(), True)})
     n = None if terms.relation.private_n else sys.maxsize
     row.planned(Shape(tuple(forms[name] for name in row.data), n), options).most_ranks(terms)
 
@@ -320,27 +325,22 @@ def run_evaluate(typed: argparse.Namespace) -> int:
     (typed.epsilon,) = typed.epsilon
     output = _output(typed)
     columns, options = _page_of(typed)
-    with mistakes():
-        required = spelled(options.get("requirements"))
 
     def page_of(y_true: Any, **more: Any) -> PrivateEvaluation:
         with told_as(CommandError, RequirementError):  # which numbers there are follows from no record
             page: PrivateEvaluation = private_evaluate(y_true, **options, **more)
         return page
 
-    page, budget = bought(typed, page_of, columns)
-    page.with_budget(budget)
-    show(page, private_evaluate.__name__, typed, budget)
+    page = release(typed, private_evaluate.__name__, page_of, columns)
     with printed():
         output.write_text(_WRITERS[output.suffix.lower()](page), encoding="utf-8")
         if typed.folder:
             page.to_folder(typed.folder)
         if not typed.json:
             print(f"\npage written to {' and '.join(map(str, filter(None, (output, typed.folder))))}")
-    if not required:
+    if "requirements" not in options:
         return 0
-    with mistakes():
-        found = page.check(required, about=typed.about)
+    found = page.check(about=typed.about)
     if not typed.json:
         print(f"{found!r}\nall requirements: {found.answer}")
     return _EXIT_CODES[found.answer]
@@ -406,8 +406,7 @@ def run_compare(typed: argparse.Namespace) -> None:
     row, fixed = row_of(asked.pop("loss", "zero_one"), "loss")
     options = fixed | given(typed, row.function)
     call = partial(private_compare, **{**options, **asked, "loss": row.name})
-    found, budget = bought(typed, call, _columns_of(typed, row, options))
-    show(found, private_compare.__name__, typed, budget)
+    release(typed, private_compare.__name__, call, _columns_of(typed, row, options))
 
 
 def add_interval(parser: argparse.ArgumentParser, _words: Sequence[str]) -> None:
@@ -428,5 +427,4 @@ def run_interval(typed: argparse.Namespace) -> None:
     if "q" in typed and "cap" in typed:
         raise CommandError("--cap is of the mean: an interval for a quantile needs no cap")
     call = partial(function, **given(typed, function))
-    found, budget = bought(typed, call, columns_of(typed.columns))
-    show(found, function.__name__, typed, budget)
+    release(typed, function.__name__, call, columns_of(typed.columns))

@@ -58,18 +58,22 @@ class Column:
     ----------
     name : str
         Its name.
-    is_label : bool, default=False
-        Whether each cell holds a label or an id, and no number.
     labels : sequence or None, default=None
-        The public labels that cells are, of which none: any, or whole numbers from 0. None: they hold none.
+        The public labels that cells are; empty: any label or id. None: they are numbers.
     is_named : bool, default=False
         Whether the names of columns say which is which: those of labels may, and those of several features.
     """
 
     name: str
-    is_label: bool = False
     labels: Sequence[Any] | None = None
     is_named: bool = False
+
+    @property
+    def is_label(self) -> bool:
+        """Whether cells are read as labels or ids: not where all labels are numbers that floats hold."""
+        if not self.labels:
+            return self.labels is not None
+        return not all(isinstance(one, int | float) and abs(one) < _LARGEST_WHOLE for one in self.labels)
 
     @property
     def if_text(self) -> str:
@@ -100,17 +104,10 @@ def columns_of(
     labels : sequence or None, default=()
         The public labels. None: whole numbers from 0. Empty: any, which nobody can list.
     """
-    known = labels if isinstance(labels, list | tuple) else [0]
-    are_numbers = all(isinstance(label, int | float) and abs(label) < _LARGEST_WHOLE for label in known)
-    of_labels = {"is_label": not (known and are_numbers), "labels": () if are_numbers else known}
-    of_others = {"is_named": labels != ()}
-    kinds: dict[str, Any] = {
-        **dict.fromkeys(labelled, of_labels),
-        "groups": {"is_label": True},
-        "sample_weight": {},
-    }
+    known = tuple(labels) if isinstance(labels, list | tuple) else (0,)
+    held: dict[str, Any] = {**dict.fromkeys(labelled, known), "groups": (), "sample_weight": None}
     return {
-        argument: [Column(name, **kinds.get(argument, of_others)) for name in names]
+        argument: [Column(name, held.get(argument), labels != () and argument not in held) for name in names]
         for argument, names in named.items()
     }
 
@@ -204,8 +201,9 @@ class Predictions:
     def _csv_batches(self, progress: Progress) -> Iterator[Any]:
         reader = import_extra("pyarrow.csv", "cli")
         with _WatchedFile(self._path, progress, _DELIMITERS[self._delimiter]) as file:
-            yield from reader.open_csv(
-                file,
+            # the reader opens the file itself: its threads need no Python, which may end before they do
+            batches = reader.open_csv(
+                self._path,
                 read_options=reader.ReadOptions(block_size=_CSV_BLOCK),
                 # a blank line is a record that is missing: to ignore it would change their number
                 parse_options=reader.ParseOptions(
@@ -218,6 +216,11 @@ class Predictions:
                     strings_can_be_null=True,
                 ),
             )
+            for batch in batches:
+                file.read(_CSV_BLOCK)
+                yield batch
+            while file.read(_CSV_BLOCK):
+                pass
             if file.has_open_quote:
                 raise Refusal(
                     f"{self._path} has an odd number of quotation marks: it may be cut off; nothing was spent"
@@ -257,10 +260,12 @@ class Predictions:
         """Raise unless each column is there once; say which there are, or something instead."""
         for name in self._columns:
             if self.there.count(name) != 1:
-                number = "no column" if name not in self.there else "more than one column"
                 names = textwrap.shorten(", ".join(map(repr, self.there)), _MOST_SHOWN, placeholder=" ...")
-                hint = instead or f"; it has {names}.{did_you_mean(name, self.there)}"
-                raise CommandError(f"{self._path} has {number} {name!r}{hint}")
+                there = instead or f"; it has {names}"
+                if name in self.there:
+                    raise CommandError(f"{self._path} has more than one column {name!r}{there}")
+                hint = "" if instead else f".{did_you_mean(name, self.there)}"
+                raise CommandError(f"{self._path} has no column {name!r}{there}{hint}")
 
     def _is_text(self, kind: Any) -> bool:
         of = self._pa.types

@@ -15,7 +15,7 @@ import numpy as np
 
 from dp_metrics._html import rounded
 from dp_metrics.accounting import PrivacyAccountant
-from dp_metrics.accounting.ledgers import FileLedger
+from dp_metrics.accounting.ledgers import Ledger
 from dp_metrics.cli import CommandError, refusals, tell
 from dp_metrics.cli.words import SEVERAL, add_option, epsilon
 from dp_metrics.fairness.frame import PrivateMetricFrame
@@ -64,7 +64,7 @@ def opened_budget(typed: argparse.Namespace) -> PrivacyAccountant | None:
             if typed.total is None:
                 raise CommandError(f"there is no budget file {path}; to create it, pass --total T as well")
             PrivacyAccountant(typed.total).require(typed.epsilon)  # a budget that can't pay leaves no file
-        budget = PrivacyAccountant(FileLedger.total_of(path) if typed.total is None else typed.total, path)
+        budget = PrivacyAccountant(Ledger.total_of(path) if typed.total is None else typed.total, path)
         if typed.spend_name not in budget:  # what is stored under a name costs nothing
             budget.require(typed.epsilon)
     return budget
@@ -97,7 +97,7 @@ def run_budget(typed: argparse.Namespace) -> None:
     if not typed.file.is_file():
         raise CommandError(f"there is no budget file {typed.file}")
     with refusals():
-        budget = PrivacyAccountant(FileLedger.total_of(typed.file), typed.file)
+        budget = PrivacyAccountant(Ledger.total_of(typed.file), typed.file)
         history = budget.results()
     names = ("time", "epsilon", "spend_name", "value", "mechanism", "neighboring")
     spends = [{name: getattr(one, name) for name in names} for one in history]
@@ -125,9 +125,8 @@ def _cost(released: Any, typed: argparse.Namespace, budget: PrivacyAccountant | 
 
 
 def _relation(released: Any) -> str:
-    if isinstance(released, PrivateEvaluation):
-        return released.evaluated.public.relation
-    return str(getattr(released, "neighboring", Relation.REPLACE_ONE.value))
+    of_page = getattr(released, "relation", Relation.REPLACE_ONE.value)
+    return str(getattr(released, "neighboring", of_page))
 
 
 def _exact(number: float) -> str:
@@ -175,20 +174,18 @@ class Limits(NamedTuple):
         """Return the limits by their kind, without those that there are none of; say why there are none."""
         found = {}
         for kind in dict.fromkeys(self.kinds or ["noise"]):
+            asked = more if kind == "noise" else {"sure": kind == "sure", **more}
+            limits = released.noise_interval if kind == "noise" else released.population_interval
             try:
-                if kind == "noise":
-                    found[kind] = released.noise_interval(confidence=self.confidence, **more)
-                else:
-                    sure = {"sure": kind == "sure", "confidence": self.confidence}
-                    found[kind] = released.population_interval(**sure, **more)
+                found[kind] = limits(confidence=self.confidence, **asked)
             except Exception as error:  # the number is paid for all the same
                 if self.kinds:
                     tell("warning", f"no limits of the kind {kind!r}: {error}")
         return found
 
     def fields(self, found: Mapping[str, Interval]) -> dict[str, Any]:
-        """Return limits as JSON can hold them; null where there are none."""
-        return {KINDS[kind][0]: _interval_fields(found.get(kind)) for kind in ("noise", *self.kinds)}
+        """Return limits as JSON calls them; None where there are none."""
+        return {KINDS[kind][0]: found.get(kind) for kind in ("noise", *self.kinds)}
 
     def shown(self, found: Mapping[str, Interval]) -> dict[str, str]:
         """Return limits by their kind in words; those of several numbers only if they were asked for."""
@@ -199,15 +196,13 @@ class Limits(NamedTuple):
         return KINDS[kind][1].format(self.confidence * 100)
 
 
-_USUAL = Limits()
+USUAL = Limits()
 
 
-def _interval_fields(interval: Interval | None) -> dict[str, Any] | None:
+def _interval_fields(interval: Interval) -> Any:
     """Return an interval as JSON can hold it."""
-    if interval is None:
-        return None
     fields = {name: getattr(interval, name) for name in ("lower", "upper", "confidence")}
-    return fields | ({"note": interval.note} if interval.note else {})
+    return as_plain(fields | ({"note": interval.note} if interval.note else {}))
 
 
 # Releases
@@ -221,7 +216,8 @@ def add_json(parser: argparse.ArgumentParser) -> None:
 def say(typed: argparse.Namespace, document: Callable[[], Any], lines: Iterable[str]) -> None:
     """Print a document as JSON, in which null is what is not finite, or lines: the one printer."""
     if typed.json:
-        finite = json.loads(json.dumps(as_plain(document())), parse_constant=lambda constant: None)
+        told = json.dumps(as_plain(document()), default=_interval_fields)
+        finite = json.loads(told, parse_constant=lambda constant: None)
         lines = [json.dumps(finite, indent=2)]
     for line in lines:
         print(line, flush=True)  # the next one may take its time
@@ -244,7 +240,7 @@ def show(
     name: str,
     typed: argparse.Namespace,
     budget: PrivacyAccountant | None,
-    limits: Limits = _USUAL,
+    limits: Limits,
 ) -> None:
     """Print a release: as JSON, or its cost, its numbers with their limits, and what must not be concluded.
 
@@ -258,7 +254,7 @@ def show(
         What was asked for, as JSON perhaps.
     budget : PrivacyAccountant or None
         What paid for it.
-    limits : Limits, default=those of the noise
+    limits : Limits
         Which to print.
     """
     models = {name: typed.columns[name] for name in ("pred_a", "pred_b") if name in typed.columns}
@@ -277,12 +273,11 @@ def show(
 def _fields(released: Any, limits: Limits) -> dict[str, Any]:
     """Return what JSON tells of a release."""
     if isinstance(released, Interval):
-        known = {"about": released.about, "estimate": released.estimate}
-        return {**(_interval_fields(released) or {}), **known}
+        return {**_interval_fields(released), "about": released.about, "estimate": released.estimate}
+    if isinstance(released, Result):
+        return {**released.to_dict(), **limits.fields(limits.of(released))}
     if not isinstance(released, PrivateMetricFrame):
-        is_one = isinstance(released, Result)
-        more = limits.fields(limits.of(released)) if is_one else {"better": released.better}
-        return {**json.loads(released.to_json()), **more}
+        return {**released.to_dict(), "better": released.better}
     (_, overall, of_all, _), *groups, (_, gap, gaps, _) = _rows(released, limits)
     return {
         "membership": released.membership,
@@ -326,11 +321,8 @@ def _lines(released: Any, name: str, cost: str, limits: Limits, models: Mapping[
         yield from dict.fromkeys(filter(None, (*released.bias.values(), released.overall_bias)))
     elif isinstance(released, Result):
         value = released.value
-        yield (
-            f"{name} = {rounded(value)} {cost}"
-            if isinstance(value, float)
-            else f"{name} {cost}\n{_text(value)}"
-        )
+        is_one = isinstance(value, float)
+        yield f"{name} = {rounded(value)} {cost}" if is_one else f"{name} {cost}\n{_text(value)}"
         # a report that is text has its own words for its bias
         yield from filter(None, (released.note, None if isinstance(value, str) else released.bias))
         found = limits.of(released)
@@ -349,19 +341,13 @@ def _rows(frame: PrivateMetricFrame, limits: Limits) -> list[tuple[Any, Any, dic
     of_groups, sizes = limits.of(frame), frame.group_sizes or {}
     known = limits._replace(kinds=limits.kinds and [*of_groups])
     of_all, gaps = (known.of(frame, of=what) if of_groups else {} for what in ("overall", "difference"))
-    return [
-        ("overall", frame.overall, of_all, None),
-        *(
-            (
-                group,
-                value,
-                {kind: one[group] for kind, one in of_groups.items() if group in one},
-                sizes.get(group),
-            )
-            for group, value in frame.by_group.items()
-        ),
-        ("largest gap", next((one.estimate for one in gaps.values()), None), gaps, None),
-    ]
+    found = {
+        group: {kind: one[group] for kind, one in of_groups.items() if group in one}
+        for group in frame.by_group
+    }
+    by_group = [(group, value, found[group], sizes.get(group)) for group, value in frame.by_group.items()]
+    gap = next((one.estimate for one in gaps.values()), None)
+    return [("overall", frame.overall, of_all, None), *by_group, ("largest gap", gap, gaps, None)]
 
 
 # Cells and values

@@ -33,17 +33,6 @@ class DatasetError(Exception):
 
 
 @dataclass(frozen=True)
-class OpenML:
-    """How to get a data set from OpenML and turn it into the form of the file."""
-
-    query: Mapping[str, Any]  # arguments of `sklearn.datasets.fetch_openml`
-    rename: Mapping[str, str] = field(default_factory=dict)  # the file's name of a column, by OpenML's
-    # the file's number for each value that OpenML spells out, by the file's name of the column
-    codes: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
-    missing: str = ""  # how the file writes a missing value
-
-
-@dataclass(frozen=True)
 class Dataset:
     """What is publicly known about a data set, and how to read it."""
 
@@ -62,7 +51,12 @@ class Dataset:
     model: Literal["xgboost", "mlp", "cnn"] = "xgboost"  # the model that is trained on it
     train_rows: int | None = None  # number of first records for training; None: a random split
     shape: tuple[int, ...] = ()  # shape of one image; empty for a table
-    openml: OpenML | None = None  # source of a file that is not there
+    # arguments of `sklearn.datasets.fetch_openml`, the source of a file that is not there
+    openml: Mapping[str, Any] | None = None
+    rename: Mapping[str, str] = field(default_factory=dict)  # the file's name of a column, by OpenML's
+    # the file's number for each value that OpenML spells out, by the file's name of the column
+    codes: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    missing: str = ""  # how the file writes a missing value
     columns: tuple[tuple[str, tuple[float, float]], ...] = ()  # variances studied, and public bounds
 
     def fault(self, message: str) -> DatasetError:
@@ -130,18 +124,16 @@ def _frame(dataset: Dataset) -> Any:
     assert dataset.openml is not None
     print(f"{dataset.name}: no file {dataset.file_name}, asking OpenML (kept in its cache)", file=sys.stderr)
     with dataset.reading("can't be fetched from OpenML", _advice(dataset)):
-        return datasets.fetch_openml(**dataset.openml.query, as_frame=True).frame
+        return datasets.fetch_openml(**dataset.openml, as_frame=True).frame
 
 
 def _fetched(dataset: Dataset) -> Any:
     """Return what OpenML has as the file would be read; categories become numbers where they are."""
-    source = dataset.openml
-    assert source is not None
-    table = _frame(dataset).rename(columns=dict(source.rename))
-    for name, codes in source.codes.items():
+    table = _frame(dataset).rename(columns=dict(dataset.rename))
+    for name, codes in dataset.codes.items():
         if name in table.columns:
             table[name] = table[name].astype(str).map(dict(codes))  # an unheard-of spelling: an empty cell
-    text = table.to_csv(index=False, na_rep=source.missing)
+    text = table.to_csv(index=False, na_rep=dataset.missing)
     return import_extra("pandas").read_csv(io.StringIO(text), skipinitialspace=True)
 
 
@@ -212,26 +204,6 @@ def _bundled_digits(dataset: Dataset, data_dir: Folder) -> Loaded:
 
 
 _YES = {"True": 1.0, "False": 0.0, "1": 1.0, "0": 0.0}
-_BIKE = OpenML(
-    {"name": "Bike_Sharing_Demand", "version": 2},
-    rename={
-        "year": "yr", "month": "mnth", "hour": "hr", "weather": "weathersit", "feel_temp": "atemp",
-        "humidity": "hum", "count": "cnt",
-    },
-    codes={
-        "season": {"spring": 1.0, "summer": 2.0, "fall": 3.0, "winter": 4.0},
-        "weathersit": {"clear": 1.0, "misty": 2.0, "rain": 3.0, "heavy_rain": 4.0},
-        "holiday": _YES,
-        "workingday": _YES,
-    },
-)  # fmt: skip
-_ABALONE = OpenML(
-    {"data_id": 183},
-    rename={
-        "Whole_weight": "Whole weight", "Shucked_weight": "Shucked weight",
-        "Viscera_weight": "Viscera weight", "Shell_weight": "Shell weight", "Class_number_of_rings": "Rings",
-    },
-)  # fmt: skip
 _ALL = (
     Dataset(
         "synthetic", "regression", "y", 20_000, "generated: smooth signal, Student-t noise", "BSD-3-Clause",
@@ -244,24 +216,40 @@ _ALL = (
     Dataset(
         "diamonds", "regression", "price", 53_940, "ggplot2 table `diamonds`", "MIT (of ggplot2)",
         read_table_data, bounds=(0.0, 50_000.0), file_name="diamonds.csv.gz",
-        openml=OpenML({"data_id": 42225}), columns=(("price", (0.0, 50_000.0)),),
+        openml={"data_id": 42225}, columns=(("price", (0.0, 50_000.0)),),
     ),
     Dataset(
         "abalone", "regression", "Rings", 4_177, "UCI no. 1, doi 10.24432/C55C7W", "CC BY 4.0",
-        read_table_data, bounds=(0.0, 50.0), file_name="abalone.csv.gz", shift=1.5, openml=_ABALONE,
+        read_table_data, bounds=(0.0, 50.0), file_name="abalone.csv.gz", shift=1.5, openml={"data_id": 183},
+        rename={
+            "Whole_weight": "Whole weight", "Shucked_weight": "Shucked weight",
+            "Viscera_weight": "Viscera weight", "Shell_weight": "Shell weight",
+            "Class_number_of_rings": "Rings",
+        },
         columns=(("Rings", (0.0, 50.0)),),
     ),
     Dataset(
         "bike", "regression", "cnt", 17_379, "UCI no. 275, doi 10.24432/C5W894", "CC BY 4.0",
         read_table_data, bounds=(0.0, 5_000.0), file_name="bike_hour.csv.gz",
         # casual + registered == cnt in every row: keeping them would give the target away.
-        drop=("casual", "registered", "instant", "dteday"), openml=_BIKE,
+        drop=("casual", "registered", "instant", "dteday"),
+        openml={"name": "Bike_Sharing_Demand", "version": 2},
+        rename={
+            "year": "yr", "month": "mnth", "hour": "hr", "weather": "weathersit", "feel_temp": "atemp",
+            "humidity": "hum", "count": "cnt",
+        },
+        codes={
+            "season": {"spring": 1.0, "summer": 2.0, "fall": 3.0, "winter": 4.0},
+            "weathersit": {"clear": 1.0, "misty": 2.0, "rain": 3.0, "heavy_rain": 4.0},
+            "holiday": _YES,
+            "workingday": _YES,
+        },
         columns=(("cnt", (0.0, 5_000.0)),),
     ),
     Dataset(
         "adult", "binary", "income", 48_842, "UCI no. 2, doi 10.24432/C5XW20", "CC BY 4.0",
         read_table_data, file_name="adult.csv.gz", classes=("<=50K", ">50K"),
-        openml=OpenML({"data_id": 1590}, rename={"class": "income"}, missing="?"),
+        openml={"data_id": 1590}, rename={"class": "income"}, missing="?",
         columns=(("age", (0.0, 125.0)), ("hours-per-week", (0.0, 168.0))),
     ),
     Dataset(
@@ -272,7 +260,7 @@ _ALL = (
     Dataset(
         "mnist", "multiclass", "class", 70_000, "yann.lecun.com/exdb/mnist (arrays x_train, y_train, ...)",
         "CC BY-SA 3.0", read_image_data, file_name="mnist.npz", model="mlp", train_rows=60_000,
-        shape=(28, 28), openml=OpenML({"name": "mnist_784", "version": 1}),
+        shape=(28, 28), openml={"name": "mnist_784", "version": 1},
     ),
     Dataset(
         "cifar10", "multiclass", "class", 30_000,

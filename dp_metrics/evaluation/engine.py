@@ -297,15 +297,11 @@ SIMULATIONS_PER_REPEAT = 3
 _VALUE, _RANKS = 1000.0, 100  # the simulated output bounds have this value and number of ranks
 
 
-@dataclass(frozen=True)
-class Repeat:
-    """A piece of work: one repeat of a task at one epsilon, and the rivals still to be computed in it."""
+Repeat: TypeAlias = "tuple[Study, float, int]"
+"""A piece of work: a study of one task, with the rivals still to be computed, its epsilon and its number.
 
-    study: Study
-    task: Task | None  # None: output bounds are simulated
-    epsilon: float  # nan: output bounds are simulated
-    number: int  # counted from 0
-    rivals: tuple[Rival, ...]
+Where output bounds are simulated there is no task, and epsilon is nan; numbers count from 0.
+"""
 
 
 def seed_of(*parts: object) -> int:
@@ -318,12 +314,12 @@ def plan(
 ) -> list[Repeat]:
     """Return what is left to do of a study; `done` has the keys of the rows that there are."""
     epsilons, repeats = protocol
-    work = []
+    work: list[Repeat] = []
     if study.kind == "simulated":
         known = {(key[5], key[7]) for key in done if key[0] == study.name}
         for i in range(SIMULATIONS_PER_REPEAT * repeats):
             left = tuple(rival for rival in study.rivals if (rival.mechanism, i) not in known)
-            work.append(Repeat(study, None, math.nan, i, left))
+            work.append((replace(study, rivals=left), math.nan, i))
     for task, epsilon, i in product(study.tasks, epsilons, range(repeats)):
         free = populations[task].bounds is None
         key = study.name, task.dataset, task.column, task.metric
@@ -333,8 +329,8 @@ def plan(
             if not (free and (rival.needs_bounds or rival.setting == "bounded"))
             and (*key, rival.setting, rival.mechanism, epsilon, i) not in done
         )
-        work.append(Repeat(study, task, epsilon, i, left))
-    return [repeat for repeat in work if repeat.rivals]
+        work.append((replace(study, tasks=(task,), rivals=left), epsilon, i))
+    return [repeat for repeat in work if repeat[0].rivals]
 
 
 def run(
@@ -343,10 +339,10 @@ def run(
     """Yield the rows of each repeat as it is done, in this process or in several others."""
     joblib = import_extra("joblib")
     calls = (
-        joblib.delayed(_drawn)(repeat, repeat.task, populations[repeat.task])
-        if repeat.task
-        else joblib.delayed(_simulated)(repeat)
-        for repeat in work
+        joblib.delayed(_drawn)(study, epsilon, number, populations[study.tasks[0]])
+        if study.tasks
+        else joblib.delayed(_simulated)(study, number)
+        for study, epsilon, number in work
     )
     try:
         yield from joblib.Parallel(jobs, return_as="generator_unordered")(calls)
@@ -356,20 +352,20 @@ def run(
         ) from error
 
 
-def _drawn(repeat: Repeat, task: Task, population: Population) -> list[ResultRow]:
-    names = (repeat.study.name, task.dataset, task.column, task.metric, repeat.epsilon, repeat.number)
-    whole = repeat.study.kind == "whole"
+def _drawn(study: Study, epsilon: float, number: int, population: Population) -> list[ResultRow]:
+    (task,), whole = study.tasks, study.kind == "whole"
+    names = (study.name, task.dataset, task.column, task.metric, epsilon, number)
     draw_seed, records = -1, population.values
     if not whole:
         draw_seed = seed_of("draw", *names)
         records = population.draw(SAMPLE_SIZE, np.random.default_rng(draw_seed))
     true_value, sampling_error = population.truth(records)
     rows = []
-    for rival in repeat.rivals:
+    for rival in study.rivals:
         told = rival.bounded and population.bounds is not None
         row = ResultRow(
-            figure=repeat.study.name, dataset=task.dataset, column=task.column, metric=task.metric,
-            setting=rival.setting, mechanism=rival.mechanism, epsilon=repeat.epsilon, repeat=repeat.number,
+            figure=study.name, dataset=task.dataset, column=task.column, metric=task.metric,
+            setting=rival.setting, mechanism=rival.mechanism, epsilon=epsilon, repeat=number,
             n=len(records), bounded=int(told), draw_seed=draw_seed,
             release_seed=-1 if whole else seed_of("release", *names, rival.mechanism, rival.setting),
             split_seed=-1 if task.metric == "variance" else SPLIT_SEED,
@@ -377,29 +373,29 @@ def _drawn(repeat: Repeat, task: Task, population: Population) -> list[ResultRow
         )  # fmt: skip
         if rival.mechanism == "clipped_mean":
             release = clipped_mean(
-                records, epsilon=repeat.epsilon, limit=population.bounds[1] if population.bounds else None,
+                records, epsilon=epsilon, limit=population.bounds[1] if population.bounds else None,
                 variance=task.metric == "variance", rng=SeededEntropy(row.release_seed),
             )  # fmt: skip
             rows.append(row._replace(release=release, error=abs(release - true_value)))
         else:
             mechanism = rival.make(population.paper_unit(len(records)))
-            noise, stats = population.prepared(records, mechanism, repeat.epsilon, bounded=told)
+            noise, stats = population.prepared(records, mechanism, epsilon, bounded=told)
             release = noise.prepare(stats)(_entropy(row), None).value
-            is_exact = whole or repeat.number < EXACT_REPEATS
+            is_exact = whole or number < EXACT_REPEATS
             rows.append(_released(row, release, noise.law(stats, None) if is_exact else None))
     return rows
 
 
-def _simulated(repeat: Repeat) -> list[ResultRow]:
-    kind, epsilon, output_bounds = simulate_bounds(repeat.number)
+def _simulated(study: Study, number: int) -> list[ResultRow]:
+    kind, epsilon, output_bounds = simulate_bounds(number)
     row = ResultRow(
-        figure=repeat.study.name, dataset="simulated", metric=kind, epsilon=epsilon, repeat=repeat.number,
+        figure=study.name, dataset="simulated", metric=kind, epsilon=epsilon, repeat=number,
         setting=f"asymmetry={asymmetry_of(output_bounds, epsilon):.6f}", n=SAMPLE_SIZE, bounded=1,
-        draw_seed=seed_of("simulated bounds", repeat.number), true_value=output_bounds.value,
+        draw_seed=seed_of("simulated bounds", number), true_value=output_bounds.value,
     )  # fmt: skip
     rows = []
-    for rival in repeat.rivals:
-        seed = seed_of("simulated release", repeat.number, rival.mechanism)
+    for rival in study.rivals:
+        seed = seed_of("simulated release", number, rival.mechanism)
         law = rival.make(1.0).output_distribution(output_bounds, epsilon)
         rival_row = row._replace(mechanism=rival.mechanism, release_seed=seed)
         rows.append(_released(rival_row, law.release(_entropy(rival_row)), law))

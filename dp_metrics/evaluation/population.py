@@ -53,9 +53,7 @@ class Evaluation:
     max_loss: float | None = None  # public cap of a log loss, from clipped margins; None: the metric's own
 
 
-def evaluate_model(
-    dataset: Dataset, features: Any, target: NDArray[Any], *, progress: bool = True
-) -> Evaluation:
+def evaluate_model(dataset: Dataset, features: Any, target: NDArray[Any]) -> Evaluation:
     """Train the model of a data set on its training part and predict the others.
 
     Regression predictions are clipped to the public bounds, if any; binary margins are clipped to [-10, 10],
@@ -70,12 +68,12 @@ def evaluate_model(
     x_train, x_test, y_train, y_test = parts
     if dataset.model != "xgboost":
         logits_of: Callable[..., Floats] = _mlp_logits if dataset.model == "mlp" else _cnn_logits
-        logits = logits_of(x_train, y_train, x_test, progress=progress)
+        logits = logits_of(x_train, y_train, x_test)
         proba = softmax(np.clip(logits, -_IMAGE_LOGIT_BOUND, _IMAGE_LOGIT_BOUND), axis=1)
         return Evaluation(dataset, y_test, proba, largest_log_loss(proba.shape[1], _IMAGE_LOGIT_BOUND))
     xgboost, regression = import_extra("xgboost"), dataset.task == "regression"
     model_class = xgboost.XGBRegressor if regression else xgboost.XGBClassifier
-    model = _fit(model_class, x_train, y_train, label=dataset.name, progress=progress)
+    model = _fit(model_class, x_train, y_train, dataset.name)
     # Margins, not probabilities, of a classifier: xgboost's probabilities are float32 and reach 0 and 1.
     # Those of a regressor are its predictions.
     prediction = np.asarray(model.predict(x_test, output_margin=True), dtype=np.float64)
@@ -88,9 +86,9 @@ def evaluate_model(
     return Evaluation(dataset, y_test, softmax(prediction, axis=1))
 
 
-def _fit(model_class: Any, features: Any, target: NDArray[Any], *, label: str, progress: bool) -> Any:
+def _fit(model_class: Any, features: Any, target: NDArray[Any], label: str) -> Any:
     rounds = 100  # xgboost's default n_estimators=None means 100; the progress bar needs the number
-    with _bar(rounds, f"training on {label}", "round", progress) as bar:
+    with _bar(rounds, f"training on {label}", "round") as bar:
 
         def after_iteration(self: Any, model: Any, epoch: int, evals_log: Any) -> bool:
             bar.update()
@@ -104,12 +102,11 @@ def _fit(model_class: Any, features: Any, target: NDArray[Any], *, label: str, p
         return model.fit(features, target)
 
 
-def _bar(total: int, label: str, unit: str, progress: bool) -> Any:
-    tqdm = import_extra("tqdm").tqdm
-    return tqdm(total=total, desc=label, unit=unit, file=sys.stderr, disable=not progress)
+def _bar(total: int, label: str, unit: str) -> Any:
+    return import_extra("tqdm").tqdm(total=total, desc=label, unit=unit, file=sys.stderr)
 
 
-def _mlp_logits(x_train: Any, y_train: Any, x_test: Any, *, progress: bool) -> Floats:
+def _mlp_logits(x_train: Any, y_train: Any, x_test: Any) -> Floats:
     """Train one hidden layer of 128 relu units for 5 epochs; return the logits of the test images.
 
     `predict_proba` rounds small probabilities to float32, so the logits are computed from the fitted
@@ -119,8 +116,7 @@ def _mlp_logits(x_train: Any, y_train: Any, x_test: Any, *, progress: bool) -> F
     from sklearn.neural_network import MLPClassifier
 
     scaled = np.asarray(x_train.reshape(len(x_train), -1) / np.float32(255), dtype=np.float32)
-    if progress:
-        print("training a perceptron, 5 epochs", file=sys.stderr, flush=True)
+    print("training a perceptron, 5 epochs", file=sys.stderr, flush=True)
     model = MLPClassifier(hidden_layer_sizes=(128,), activation="relu", max_iter=5, random_state=MODEL_SEED)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # 5 epochs are what is asked for
@@ -131,7 +127,7 @@ def _mlp_logits(x_train: Any, y_train: Any, x_test: Any, *, progress: bool) -> F
     return np.asarray(layer @ model.coefs_[-1].astype(np.float64) + model.intercepts_[-1])
 
 
-def _cnn_logits(x_train: Any, y_train: Any, x_test: Any, *, progress: bool) -> Floats:
+def _cnn_logits(x_train: Any, y_train: Any, x_test: Any) -> Floats:
     """Train three convolutions and three dense layers; results also depend on the version of torch."""
     torch = import_extra("torch")
     nn = torch.nn
@@ -154,7 +150,7 @@ def _cnn_logits(x_train: Any, y_train: Any, x_test: Any, *, progress: bool) -> F
     optimizer = torch.optim.Adam(model.parameters(), lr=1e-3)
     inputs, labels = images(x_train), torch.from_numpy(np.asarray(y_train, dtype=np.int64))
     steps = _CNN_EPOCHS * -(-len(x_train) // _CNN_BATCH)
-    with _bar(steps, "training the CNN", "batch", progress) as bar:
+    with _bar(steps, "training the CNN", "batch") as bar:
         for _ in range(_CNN_EPOCHS):
             for batch in torch.randperm(len(x_train), generator=generator).split(_CNN_BATCH):
                 optimizer.zero_grad()
@@ -258,26 +254,23 @@ def _origin(dataset: Dataset, data_dir: Path | None) -> list[Any]:
     return [_FORMAT, data, dataset.bounds, SPLIT_SEED, MODEL_SEED, package_versions()]
 
 
-def _trained(name: str, origin: list[Any], data_dir: Path | None, progress: bool) -> dict[str, Population]:
-    evaluation = evaluate_model(get_dataset(name), *load_dataset(name, data_dir), progress=progress)
-    return populations_of(evaluation)
+def _trained(name: str, origin: list[Any], data_dir: Path | None) -> dict[str, Population]:
+    return populations_of(evaluate_model(get_dataset(name), *load_dataset(name, data_dir)))
 
 
-def model_populations(
-    dataset: Dataset, data_dir: Path | None, cache: Path, *, progress: bool = True
-) -> dict[str, Population]:
+def model_populations(dataset: Dataset, data_dir: Path | None, cache: Path) -> dict[str, Population]:
     """Return `populations_of` the model of a data set, kept in the folder `cache`, or by training it."""
     memory = import_extra("joblib").Memory(cache, verbose=0)
-    kept = memory.cache(_trained, ignore=["data_dir", "progress"])
-    found: dict[str, Population] = kept(dataset.name, _origin(dataset, data_dir), data_dir, progress)
+    kept = memory.cache(_trained, ignore=["data_dir"])
+    found: dict[str, Population] = kept(dataset.name, _origin(dataset, data_dir), data_dir)
     return found
 
 
-def load_population(task: Task, data_dir: Path | None, cache: Path, *, progress: bool = True) -> Population:
+def load_population(task: Task, data_dir: Path | None, cache: Path) -> Population:
     """Return the population of a task; trains its model if its losses are not cached."""
     dataset = get_dataset(task.dataset)
     if task.metric != "variance":
-        return model_populations(dataset, data_dir, cache, progress=progress)[task.metric]
+        return model_populations(dataset, data_dir, cache)[task.metric]
     bounds = dict(dataset.columns).get(task.column, dataset.bounds)
     values = read_column(task.dataset, task.column, data_dir)
     return Population("variance", values if bounds is None else np.clip(values, *bounds), bounds)

@@ -481,7 +481,7 @@ def reproduce(
     populations = {task: population.load_population(task, data_dir, output / "losses") for task in tasks}
     protocol, done = engine.QUICK if quick else engine.FULL, engine.keys_of(rows)
     work = [one for study in studies for one in engine.plan(study, populations, protocol, done)]
-    total = sum(len(repeat.rivals) for repeat in work)
+    total = sum(len(study.rivals) for study, _, _ in work)
     if done:
         _say(f"{len(done)} releases are in {path} already; {total} are left to do")
     tqdm = import_extra("tqdm").tqdm

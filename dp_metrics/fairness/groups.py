@@ -3,6 +3,7 @@
 import math
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
+from itertools import product
 from typing import Any, Self
 
 import numpy as np
@@ -140,9 +141,7 @@ class Groups:
     @property
     def labels(self) -> list[Hashable]:
         """The groups, in the order of `group_labels`; tuples where there are several features."""
-        names: list[tuple[Any, ...]] = [()]
-        for labels in self.sets:
-            names = [(*name, label) for name in names for label in labels.in_order.tolist()]
+        names = product(*(labels.in_order.tolist() for labels in self.sets))
         return [name[0] if len(name) == 1 else name for name in names]
 
     def coded(self, records: Records) -> Records:

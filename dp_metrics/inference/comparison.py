@@ -25,7 +25,15 @@ from dp_metrics._html import HtmlRepr
 from dp_metrics._random import RandomState
 from dp_metrics.accounting import PrivacyAccountant
 from dp_metrics.inference.loss_intervals import mean_interval_query, population_release, value_of
-from dp_metrics.inputs.arrays import Records, Shape, as_numbers, check_same_length, first_records
+from dp_metrics.inputs.arrays import (
+    BLOCK,
+    Records,
+    Shape,
+    as_numbers,
+    check_same_length,
+    first_records,
+    in_blocks,
+)
 from dp_metrics.inputs.labels import NotLabelsError
 from dp_metrics.inputs.losses import RecordLoss, clamp
 from dp_metrics.inputs.options import (
@@ -45,7 +53,6 @@ from dp_metrics.release.query import Query, Source, Terms
 from dp_metrics.release.released import POPULATION_NOTE, Interval
 from dp_metrics.release.result import ReleasedNumbers
 from dp_metrics.release.stored import PER_RECORD
-from dp_metrics.sensitivity.exact import BLOCK, in_blocks
 
 _REFUSED = {
     "private_rmse": "a record has no root mean squared error of its own; pass loss='mse', or 'mae'",

@@ -33,7 +33,7 @@ of each record, who is protected with all of them. (The groups that a frame comp
 
 import math
 import numbers
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import date, datetime, timedelta
@@ -381,6 +381,15 @@ def check_not_empty(array: NDArray[Any], *, relation: Relation) -> None:
         raise ValueError("Found array with 0 sample(s) while a minimum of 1 is required.")
     if array.ndim == 2 and array.shape[1] == 0:
         raise ValueError("Found array with 0 feature(s) while a minimum of 1 is required.")
+
+
+BLOCK = 1 << 14
+"""Records handled at once: small enough for the cache, large enough to hide the cost of a call."""
+
+
+def in_blocks(values: NDArray[Any], rows: int = BLOCK) -> Iterator[NDArray[Any]]:
+    """Yield views of so many records at a time."""
+    return (values[start : start + rows] for start in range(0, len(values), rows))
 
 
 def float_block(block: NDArray[Any], name: str) -> Floats:

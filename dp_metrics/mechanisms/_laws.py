@@ -559,6 +559,16 @@ class Staircase:
         return np.maximum(size - 1.0, 0.0)
 
 
+COUNT_LIMIT = 2.0**50
+"""A noisy count beyond this, on either side of 0, is taken for it."""
+
+
+def expected_error(noise: float, records: Fraction | float) -> float:
+    """Return how far noise of this size moves a share of this number of records."""
+    # a larger noisy number of records says no more, and may be no float
+    return noise / float(min(records, COUNT_LIMIT)) if records > 0 else math.inf
+
+
 class GeometricLaw(GridLaw):
     """The law of the geometric mechanism: staircase noise, clamped to a grid.
 

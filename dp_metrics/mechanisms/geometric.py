@@ -171,16 +171,6 @@ def noise_cells(rate: Fraction | float, even: int, octaves: int) -> tuple[Floats
     return numbers, np.concatenate([mass[::-1], [1.0 - 2.0 * beyond[0]], mass])
 
 
-COUNT_LIMIT = 2.0**50
-"""A noisy count beyond this, on either side of 0, is taken for it."""
-
-
-def expected_error(noise: float, records: Fraction | float) -> float:
-    """Return how far noise of this size moves a share of this number of records."""
-    # a larger noisy number of records says no more, and may be no float
-    return noise / float(min(records, COUNT_LIMIT)) if records > 0 else math.inf
-
-
 def _rounding(low: Fraction, high: Fraction) -> Fraction:
     """Return how much more than the stated sensitivity a metric may move between neighbours.
 

@@ -102,9 +102,8 @@ class ShareOfRecords:
         """Return the result."""
         if _is_mean(released):
             return self.mean(released)
-        if self.is_share:
-            return self.counts(released)
-        return float(self.counts.layout.counts(released.values[0], released.public_n).right[0])
+        counts = self.counts.layout.counts(released.values[0], released.public_n)
+        return self.counts.formula(counts) if self.is_share else float(counts.right[0])
 
     def limits(self, parts: Sequence[Any], released: ReleasedNumbers, miss: float) -> Limits:
         """Return limits of the result; a number has a public n."""

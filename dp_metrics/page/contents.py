@@ -5,26 +5,26 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from dp_metrics._packages import __version__
-from dp_metrics.fairness.frame import PrivateMetricFrame
+from dp_metrics.fairness.frame import PrivateMetricFrame, group_in_words
 from dp_metrics.inference.comparison import Comparison
 from dp_metrics.inputs.options import Relation
 from dp_metrics.metrics.scores.released_scores import ReleasedScores
-from dp_metrics.page.facts import PageFacts
-from dp_metrics.page.in_short import QUESTIONS, summary_of
+from dp_metrics.page.in_short import QUESTIONS, PageFacts, words_of
 from dp_metrics.page.page_numbers import (
     FOR_WHOM,
     HOW_GOOD,
     IN_UNITS,
+    METRICS,
     TOO_NOISY,
     WIDEST,
     Dots,
     dots_of,
+    is_of_records,
     is_told,
     known_limits,
     limits_of,
@@ -32,77 +32,25 @@ from dp_metrics.page.page_numbers import (
     text_of,
     written,
 )
-from dp_metrics.page.page_plan import PageRelease, feature_of, labels_of, times_as_wide
-from dp_metrics.page.requirements import CANNOT_TELL, Verdicts, parsed
-from dp_metrics.release.released import APPROXIMATE, CONFIDENCE, Interval, Number, finite
+from dp_metrics.page.page_plan import SIDES, PagePart, feature_of, labels_of, times_as_wide
+from dp_metrics.page.requirements import CANNOT_TELL, FAIL, PASS, Verdicts, parsed
+from dp_metrics.page.setting import SCORES
+from dp_metrics.release.released import APPROXIMATE, CONFIDENCE, Interval, Number
 
-_WITHIN = " The other record is of the same group: groups and their sizes are public."
-
-
-def rows_of(page: PageFacts) -> list[dict[str, Any]]:
-    """Return the numbers of a page with their limits."""
-    return [
-        one.row()
-        | {"section": one.section, "release": one.release, "feature": one.feature, "shown": is_told(one)}
-        for one in page.numbers.values()
-    ]
-
-
-def as_dict(page: PageFacts, rows: list[dict[str, Any]]) -> dict[str, Any]:
-    """Return all that a page says with these numbers, without the release that it was made of."""
-    compared = page.released.get("comparison")
-    return {
-        "made_by": f"dp_metrics {__version__}",
-        "epsilon": page.epsilon,
-        "neighboring": page.relation,
-        "n": page.n,
-        "is_seeded": page.is_seeded,
-        "promise": promise(page.epsilon, page.relation, page.most_records),
-        "most_records": page.most_records,
-        "confidence": CONFIDENCE,
-        "tolerance": page.evaluated.setting.tolerance,
-        "numbers": rows,
-        "requirements": None if page.verdicts is None else page.verdicts.to_dict(),
-        "comparison": compared.to_dict() if isinstance(compared, Comparison) else None,
-        "plan": [
-            {"name": one.name, "about": one.about, "epsilon": float(one.epsilon),
-             "expected_error": finite(one.expected_error),
-             "expected_range": one.expected_range and [finite(end) for end in one.expected_range]}
-            for one in page.plan.parts
-        ],
-        "left_out": [{"about": one.about, "why": one.why} for one in page.plan.left_out],
-        "budget": page.budget,
-        "deployment": deployment_of(page),
-    }  # fmt: skip
-
-
-def deployment_of(page: PageFacts) -> dict[str, Any] | None:
-    """Return what the OpenDP deployment registry asks for; None where nothing can be promised."""
-    parts = [result.deployment for result in page.evaluated.results]
-    if any(one is None for one in parts):
-        return None
-    whole: dict[str, Any] = page.evaluated.results[0].to_dict()["deployment"]
-    whole["privacy_loss"]["privacy_parameters"] = {"epsilon": page.epsilon}
-    by = dict.fromkeys(one["implementation"]["mechanisms"] for one in parts if one is not None)
-    whole["implementation"]["mechanisms"] = " ".join(by)
-    if page.relation == Relation.WITHIN_GROUPS:
-        whole["privacy_loss"]["privacy_unit_details"] += _WITHIN
-    return whole
-
-
-_NONE = "none"
+_NONE, NOISE = "none", "noise"
 _WIDER = 1.05  # less is not worth a word
 _ONLY_RECORDS = "About these records only, not about all people like these."
 _EITHER_WAY = "Either way."
 
 _HOW_GOOD = (
-    "What was released of all records, with ranges among all people like these, noise and chance included. "
-    "Each range has 95 % confidence for itself, not all of a page at once. Too noisy to tell: its range is "
-    "too wide."
+    "What was released of all records, with ranges among all people like these, noise and chance included, "
+    "unless a note says otherwise. Each range has 95 % confidence for itself, not all of a page at once. Too "
+    "noisy to tell: its range is too wide."
 )
 _WHOM = (
     "The same by group. Differences of noisy numbers are too large on average, the more so the smaller a "
-    "group is: their ranges tell what is sure, and hold all at once."
+    "group is: their ranges tell what is sure, and hold all at once. No sure difference is no proof "
+    "that groups are alike."
 )
 _REQUIRED = (
     "Set with the spend, before anything was known of the records. Each is about all people like these; all "
@@ -111,20 +59,36 @@ _REQUIRED = (
 _WHICH = "On how many records either model is better: A is the model of this page, B the baseline."
 _CALIBRATION = "Share of positives by predicted probability: alike where a model is calibrated"
 _MATRIX = "Records by true label (rows) and predicted label, with the range of the noise"
-_MORE = (
-    "How far the noise alone may have moved numbers: those of these records lie here, with 95 % confidence."
+_NOISE_ALONE = "Noise alone: the exact numbers of these records lie here; of other people nothing follows"
+_AT_THRESHOLDS = (
+    "By other thresholds, from the counts of scores, which have noise of their own; none is advised"
 )
-_LEFT = "What this page cost, and what it promises to the people in the records."
+_COST = "What this page cost, and what it promises to the people in the records."
 
 
 @dataclass(frozen=True)
 class Cell:
-    """A cell of a table: its text, whether that is all noise, what else is said of it, and its picture."""
+    """A cell of a table.
+
+    Parameters
+    ----------
+    text : str
+        What stands there.
+    kind : str, default=""
+        "noise" where that is all there is; of a verdict what it is.
+    tip : str, default=""
+        What else is said of the cell.
+    dots : Dots or None, default=None
+        Its picture.
+    small : str, default=""
+        What the text means, in plain words.
+    """
 
     text: str
-    is_noise: bool = False
+    kind: str = ""
     tip: str = ""
     dots: Dots | None = None
+    small: str = ""
 
 
 @dataclass(frozen=True)
@@ -138,14 +102,20 @@ class Table:
     scale: str = ""
 
 
+def _of_text(
+    caption: str, columns: Sequence[str], rows: Sequence[Sequence[str]], notes: Sequence[str] = ()
+) -> Table:
+    return Table(caption, columns, [[Cell(text) for text in row] for row in rows], notes)
+
+
 @dataclass(frozen=True)
 class Section:
-    """A section of a page."""
+    """A section of a page; its lines follow the sentence, each with a question in front, or "" for none."""
 
     title: str
     sentence: str
     tables: Sequence[Table] = ()
-    lines: Sequence[str] = field(default=())
+    lines: Sequence[tuple[str, str]] = ()
 
 
 _CHANGED = {
@@ -169,42 +139,47 @@ def promise(epsilon: float, relation: str, most_records: int = 1) -> str:
 
 def sections_of(page: PageFacts, exact: Mapping[str, float] | None = None) -> list[Section]:
     """Return the sections of a page, in their order; for studies of public data with exact values beside."""
-    evaluated, numbers = page.evaluated, list(page.numbers.values())
+    numbers = list(page.numbers.values())
     good = [one for one in numbers if one.section == HOW_GOOD]
     of_all = [one for one in good if one.label is None]
-    tables = [_overall(of_all, evaluated, exact=exact)]
+    tables = [_overall(of_all, page, exact)]
     if any(one.bias for one in of_all):
-        tables.append(_ways(of_all, evaluated))
+        tables.append(_ways(of_all, page))
     if of_labels := [one for one in good if one.label is not None]:
         tables.append(_by("label", "By label", of_labels))
-    tables += _of_tables(evaluated)
-    said = [f"{question} {told}" for question, told in zip(QUESTIONS, summary_of(page), strict=True)]
-    sections = [Section("In short", "", lines=said)]
+    tables += _of_tables(page)
+    sections = [Section("In short", "", lines=[*zip(QUESTIONS, page.summary, strict=True)])]
     if page.verdicts is not None:
         sections.append(Section("Requirements", _REQUIRED, [_required(page.verdicts, page)]))
     sections.append(Section(HOW_GOOD, _HOW_GOOD, tables))
+    more: list[Table] = []
     if groups := [one for one in numbers if one.section == FOR_WHOM]:
-        tables = []
         features = list(dict.fromkeys(one.feature for one in groups))
-        for feature in features:
-            caption = "By group" if len(features) == 1 else "By all features together"
-            if feature is not None:
-                caption = f"By {evaluated.setting.called(feature)}"
-            here = [one for one in groups if one.group is not None and one.feature == feature]
-            tables.append(_by("group", caption, here, _sizes(evaluated, feature)))
+        crossed = None if None in features and len(features) > 1 else -1  # those have details of their own
+        alone = [_by_feature(feature, groups, page) for feature in features if feature != crossed]
         gaps = [one for one in groups if one.group is None]
-        tables.append(_overall(gaps, evaluated, "Largest differences", exact))
-        sections.append(Section(FOR_WHOM, _WHOM, tables))
-    compared = evaluated.released.get("comparison")
+        alone.append(_overall([one for one in gaps if one.feature != crossed], page, exact, _DIFFERENCES))
+        sections.append(Section(FOR_WHOM, _WHOM, alone))
+        if crossed is None:
+            more.append(_by_feature(None, groups, page))
+            more.append(_overall([one for one in gaps if one.feature is None], page, exact, _DIFFERENCES))
+    compared = page.released.get("comparison")
     if isinstance(compared, Comparison):
         sections.append(Section("Which is better", _WHICH, lines=_compared(compared)))
-    sections.append(_left(page))
-    noise = [
-        one
-        for one in of_all
-        if _only(one) is None and known_limits(one.noise_interval, one) is not None and is_told(one)
-    ]
-    return [*sections, Section("More numbers", _MORE, [_of_noise(noise)])] if noise else sections
+    sections.append(_cost(page))
+    more = [*_of_noise(of_all), *more, *_at_thresholds(page)]
+    if more:
+        sections.append(Section("More numbers", "", more))
+    return [*sections, Section("Words", "", [_words(page)])]
+
+
+def _by_feature(feature: int | None, groups: Sequence[Number], page: PageFacts) -> Table:
+    """Return the table by one of several features, or by all together."""
+    caption = "By group" if all(one.feature is None for one in groups) else "By all features together"
+    if feature is not None:
+        caption = f"By {page.public.setting.called(feature)}"
+    here = [one for one in groups if one.group is not None and one.feature == feature]
+    return _by("group", caption, here, _sizes(page, feature))
 
 
 def _required(found: Verdicts, page: PageFacts) -> Table:
@@ -219,30 +194,54 @@ def _required(found: Verdicts, page: PageFacts) -> Table:
             value, ends = text_of(number, one.interval, apart_from=bound)
             wide = TOO_NOISY if one.answer == CANNOT_TELL else ends
             text = f"{value} ({ends})" if is_told(number) else wide
-        measured = Cell(text, not is_told(number))
-        rows.append([Cell(one.requirement), measured, Cell(one.answer), Cell(one.why)])
+        verdict = Cell(f"{_MARKS[one.answer]} {one.answer}", one.answer.partition(" ")[0])
+        rows.append([Cell(one.requirement), Cell(text, _kind(number)), verdict, Cell(one.why)])
     return Table(f"All together: {found.answer}", ["required", "measured", "verdict", "why"], rows)
+
+
+_MARKS = {PASS: "✓", FAIL: "✗", CANNOT_TELL: "?"}
+_DIFFERENCES = "What may be concluded about differences"
 
 
 def _overall(
     numbers: Sequence[Number],
-    evaluated: PageRelease,
-    caption: str = "All records",
+    page: PageFacts,
     exact: Mapping[str, float] | None = None,
+    caption: str = "All records",
 ) -> Table:
+    """Return a table with a row for each number, of all records or of a difference of groups."""
     notes: list[str] = []
-    scale = scale_of([*numbers])
-    columns = {"": [Cell(one.name) for one in numbers]}
+    are_gaps, scale = caption == _DIFFERENCES, scale_of([*numbers])
+    columns = {"": [Cell(one.name, small="" if are_gaps else meaning(one.metric, page)) for one in numbers]}
     if exact is not None:
         columns["exact: NOT private"] = [Cell(f"{exact.get(one.name, math.nan):.4g}") for one in numbers]
-    columns["released"] = [
+    columns["largest, released" if are_gaps else "released"] = [
         Cell(
-            _value(one) + _marks(notes, one.note), not is_told(one), _tip(one, evaluated), dots_of(one, scale)
+            _value(one) + _marks(notes, None if are_gaps else one.note), _kind(one),
+            _tip(one, page), dots_of(one, scale),
         )
         for one in numbers
-    ]
+    ]  # fmt: skip
     columns["range, 95 %"] = [_range(one, notes) for one in numbers]
+    if are_gaps:
+        columns["concluded"] = [Cell(concluded(one, page.numbers)) for one in numbers]
     return Table(caption, [*columns], [*zip(*columns.values(), strict=True)], notes, _scale(numbers, scale))
+
+
+def concluded(gap: Number, numbers: Mapping[str, Number]) -> str:
+    """Return what may be concluded of the largest difference of groups in a metric."""
+    limits = limits_of(gap)
+    if limits is None or not is_told(gap):
+        return f"{TOO_NOISY[:1].upper()}{TOO_NOISY[1:]}."
+    if limits.lower <= 0:
+        return "Cannot tell: the range holds 0."
+    groups = [one for one in numbers.values() if one.section == FOR_WHOM and one.group is not None]
+    here = [one for one in groups if (one.metric, one.feature) == (gap.metric, gap.feature)]
+    here = [one for one in here if not math.isnan(one.value)]  # no one is in some groups
+    low, high = (group_in_words(of(here, key=lambda one: one.value).group) for of in (min, max))
+    # of three groups and more it is not sure which two differ
+    which = f"lower in {low}" if len(here) == 2 else f"measured lowest in {low}, highest in {high}"
+    return f"A sure difference: {which}. It does not tell why."
 
 
 def _scale(numbers: Sequence[Number], scale: float) -> str:
@@ -253,12 +252,10 @@ def _scale(numbers: Sequence[Number], scale: float) -> str:
     return f"Dot: released. Line: range. Dotted: {TOO_NOISY}. Scale: {both}." if both else ""
 
 
-def _ways(numbers: Sequence[Number], evaluated: PageRelease) -> Table:
+def _ways(numbers: Sequence[Number], page: PageFacts) -> Table:
     """Return which way numbers err, and by how much means did in trials at this n and epsilon."""
-    rows = [
-        [Cell(one.name), Cell(one.bias or _EITHER_WAY), Cell(_in_trials(one, evaluated))] for one in numbers
-    ]
-    return Table("Which way these numbers err", ["", "errs", "in trials off by"], rows, [_TRIALS])
+    rows = [[one.name, one.bias or _EITHER_WAY, _in_trials(one, page)] for one in numbers]
+    return _of_text("Which way these numbers err", ["", "errs", "in trials off by"], rows, [_TRIALS])
 
 
 _TRIALS = (
@@ -266,22 +263,41 @@ _TRIALS = (
 )
 
 
-def _in_trials(number: Number, evaluated: PageRelease) -> str:
+def _in_trials(number: Number, page: PageFacts) -> str:
     """Return by how much a mean loss was off where errors were known."""
-    expected = evaluated.plan[number.release].expected_range
+    expected = page.plan[number.release].expected_range
     if expected is None or number.metric == "r2":
         return ""
-    times = 0.5 if number.metric == "rmse" else 1.0  # the root of a number that is off by a small part
+    times = 2.0 if number.metric == "mse" else 1.0  # the square of a number that is off by a small part
     return " to ".join(f"{100 * times * end:.2g} %" for end in expected)
 
 
-def _of_noise(numbers: Sequence[Number]) -> Table:
-    """Return how far the noise may have moved numbers."""
+def _of_noise(numbers: Sequence[Number]) -> Iterator[Table]:
+    """Yield how far the noise may have moved numbers of which a page has ranges among all people as well."""
     rows = []
     for one in numbers:
-        value, ends = text_of(one, one.noise_interval(CONFIDENCE))
-        rows.append([Cell(one.name), Cell(value), Cell(ends)])
-    return Table("Noise alone", ["", "released", "range, 95 %"], rows)
+        limits = known_limits(one.noise_interval, one)
+        if _only(one) is None and limits is not None and is_told(one):
+            rows.append([one.name, *text_of(one, limits)])
+    if rows:
+        yield _of_text(_NOISE_ALONE, ["", "released", "range, 95 %"], rows)
+
+
+_THRESHOLDS = 4  # the limits of each take some time
+
+
+def _at_thresholds(page: PageFacts) -> Iterator[Table]:
+    """Yield what other thresholds of the released scores would give."""
+    scores, setting = page.released.get(SCORES), page.public.setting
+    if not isinstance(scores, ReleasedScores):
+        return
+    inner, notes, rows = scores.counts.edges[1:-1], list[str](), dict[str, list[Cell]]()
+    names = ("selection rate", "recall", "precision")
+    for wanted in np.linspace(inner[0], inner[-1], _THRESHOLDS + 2)[1:-1]:
+        labels = scores.at_threshold(wanted)
+        told, called = labels.numbers(pos_label=setting.pos_label), f"{labels.threshold:.3g}"
+        rows[called] = [Cell(called), *(_with_range(told[name], notes, 0.0) for name in names)]
+    yield Table(_AT_THRESHOLDS, ["threshold", *names], [*rows.values()], notes)
 
 
 def _by(
@@ -302,21 +318,20 @@ def _by(
     return Table(f"{caption}, with ranges of 95 %", columns, cells, notes, _scale(numbers, scale))
 
 
-def _of_tables(evaluated: PageRelease) -> Iterator[Table]:
+def _of_tables(page: PageFacts) -> Iterator[Table]:
     """Return the confusion matrix, and how well probabilities are calibrated, where releases tell them."""
-    labels = labels_of(evaluated.released)
+    labels = labels_of(page.released)
     if labels is not None and labels.counts.matrix is not None:
-        limits, names = (
-            labels.noise_interval("confusion_matrix", confidence=CONFIDENCE),
-            labels.labels.tolist(),
-        )
+        limits = labels.noise_interval("confusion_matrix", confidence=CONFIDENCE)
+        names = labels.labels.tolist()
         rows = [[Cell(str(name))] for name in names]
         for at, value in np.ndenumerate(labels.confusion_matrix()):
             range_ = replace(limits, lower=float(limits.lower[at]), upper=float(limits.upper[at]))
-            rows[at[0]].append(Cell("{} ({})".format(*written(float(value), range_, is_share=False))))
+            told = written(float(value), range_, is_share=False, least=1.0)
+            rows[at[0]].append(Cell("{} ({})".format(*told)))
         yield Table(_MATRIX, ["", *(f"predicted {name}" for name in names)], rows)
-    scores = evaluated.released.get("scores")
-    if isinstance(scores, ReleasedScores) and evaluated.setting.edges is None:
+    scores = page.released.get("scores")
+    if isinstance(scores, ReleasedScores) and page.public.setting.edges is None:
         with suppress(ValueError):  # of persons with several records there are no limits
             band = scores.calibration_band(CONFIDENCE, _BINS)
             columns = (band.prob_pred, np.clip(band.prob_pred + band.gap, 0, 1), band.lower, band.upper)
@@ -333,7 +348,7 @@ _BINS = 5
 def _share(value: float, limits: Interval) -> Cell:
     is_told = limits.upper - limits.lower <= WIDEST
     text = "{} ({})".format(*written(value, limits)) if is_told else TOO_NOISY
-    return Cell(text, not is_told, limits.about, Dots.of(value, limits, is_told=is_told))
+    return Cell(text, "" if is_told else NOISE, limits.about, Dots.of(value, limits, is_told=is_told))
 
 
 def _marks(lines: list[str], *notes: str | None) -> str:
@@ -359,23 +374,30 @@ def _value(number: Number) -> str:
 
 def _only(number: Number) -> str | None:
     """Return what a range says that is not about all people."""
-    return _ONLY_RECORDS if known_limits(number.population_interval, number) is None else None
+    return _ONLY_RECORDS if is_of_records(number) else None
+
+
+def _kind(number: Number) -> str:
+    return "" if is_told(number) else NOISE
 
 
 def _range(number: Number, notes: list[str]) -> Cell:
     """Return the range of a number; what is not about all people says so."""
     limits = limits_of(number)
     if limits is None or not is_told(number):
-        return Cell(_NONE if limits is None else TOO_NOISY, not is_told(number))
-    return Cell(text_of(number)[1] + _marks(notes, _only(number), limits.note), False, limits.about)
+        return Cell(_NONE if limits is None else TOO_NOISY, _kind(number))
+    # what would be released of groups that are alike is told by `PrivateMetricFrame.population_interval`
+    is_approximate = APPROXIMATE if APPROXIMATE in limits.note else None
+    note = is_approximate if number.section == FOR_WHOM else limits.note
+    return Cell(text_of(number)[1] + _marks(notes, _only(number), note), "", limits.about)
 
 
 def _with_range(number: Number, notes: list[str], scale: float) -> Cell:
     limits, dots = limits_of(number), dots_of(number, scale)
     if not is_told(number) or limits is None:
-        return Cell(_value(number) + _marks(notes, number.note, number.bias), not is_told(number), dots=dots)
+        return Cell(_value(number), _kind(number), number.note or "", dots)
     value, ends = text_of(number)
-    return Cell(f"{value} ({ends}){_marks(notes, number.bias, _only(number))}", False, limits.about, dots)
+    return Cell(f"{value} ({ends}){_marks(notes, number.bias, _only(number))}", "", limits.about, dots)
 
 
 _BETTER = {
@@ -385,7 +407,7 @@ _BETTER = {
 }
 
 
-def _compared(found: Comparison) -> list[str]:
+def _compared(found: Comparison) -> list[tuple[str, str]]:
     """Return what a comparison tells."""
     value, ends = written(found.estimate, found.interval)
     lines = [
@@ -397,20 +419,21 @@ def _compared(found: Comparison) -> list[str]:
             "If the two were equal, a lead like this would come up in at most "
             f"{math.ceil(1000 * found.p_value):,} of 1,000 tests."
         )
-    return [*lines, "Better on more records is no lower mean error, nor more positives found."]
+    lines.append("Better on more records is no lower mean error, nor more positives found.")
+    return [("", line) for line in lines]
 
 
-def _tip(number: Number, evaluated: PageRelease) -> str:
-    part, is_of_persons = evaluated.plan[number.release], evaluated.public.shape.most_records > 1
+def _tip(number: Number, page: PageFacts) -> str:
+    part, is_of_persons = page.plan[number.release], page.most_records > 1
     return (
         f"{number.metric}, from the release '{number.release}' ({part.about}), which cost epsilon "
         f"{float(part.epsilon):.3g} and protects each {'person' if is_of_persons else 'record'}"
     )
 
 
-def _sizes(evaluated: PageRelease, feature: int | None) -> Mapping[Any, float] | None:
+def _sizes(page: PageFacts, feature: int | None) -> Mapping[Any, float] | None:
     """Return the numbers of records of groups by one of several features, or by all; public ones exactly."""
-    for release, told in evaluated.released.items():
+    for release, told in page.released.items():
         by = feature_of(release)
         if isinstance(told, PrivateMetricFrame) and by in (None, feature):
             frame = told if feature is None or by == feature else told.margin(feature)
@@ -418,20 +441,74 @@ def _sizes(evaluated: PageRelease, feature: int | None) -> Mapping[Any, float] |
     return None
 
 
-def _left(page: PageFacts) -> Section:
-    evaluated = page.evaluated
-    rows = [[Cell(text) for text in row] for row in evaluated.plan.rows()]
-    tables = [Table("What this page cost", ["release", "epsilon", "tells", "expected error"], rows)]
-    if evaluated.plan.left_out:
-        left = [[Cell(one.about), Cell(one.why)] for one in evaluated.plan.left_out]
-        tables.append(Table("What was left out", ["", "why"], left))
-    lines = [promise(page.epsilon, page.relation, page.most_records)]
-    wider = times_as_wide(evaluated)
-    if wider is not None and wider > _WIDER:
-        lines.append(f"The tables by group make ranges of all records about {wider - 1:.0%} wider.")
+def _cost(page: PageFacts) -> Section:
+    """Return what the page cost, what it promises, and what it does not."""
+    words = words_of(page)
+    rows = [
+        [one.name, f"{float(one.epsilon):.2g}", one.about, _expected(one, page)] for one in page.plan.parts
+    ]
+    tables = [_of_text("What this page cost", ["release", "epsilon", "tells", "noise to expect"], rows)]
+    if page.plan.left_out:
+        left = [[one.about, one.why] for one in page.plan.left_out]
+        tables.append(_of_text("What was left out", ["", "why"], left))
+    units, person = words["unit_name"][1], words["person_name"]
+    lines = [("", promise(page.epsilon, page.relation, page.most_records))]
     if page.is_seeded:
-        lines.insert(0, "These numbers were drawn from a seed: they are NOT private.")
+        lines.insert(0, ("", "These numbers were drawn from a seed: they are NOT private."))
+    public = f"how many {units} each {person} has, which is public; " if page.most_records > 1 else ""
+    lines.append(("Not covered:", _NOT_COVERED.format(person=person, units=units, public=public)))
+    wider = times_as_wide(page.public, page.plan)
+    if wider is not None and wider > _WIDER:
+        lines.append(
+            ("", f"The tables by group make ranges of all records about {100 * (wider - 1):.0f} % wider.")
+        )
     if page.budget is not None:
         spent, remaining = page.budget["spent"], page.budget["remaining"]
-        lines.append(f"Of the budget {spent:g} is spent, with this page, and {remaining:g} is left.")
-    return Section("What is left", _LEFT, tables, lines=lines)
+        lines.append(("", f"Of the budget {spent:g} is spent, with this page, and {remaining:g} is left."))
+    return Section("Cost and promise", _COST, tables, lines)
+
+
+_NOT_COVERED = (
+    "what the page tells of every {person} alike, and would tell without you; the people on whose data the "
+    "model was trained; {public}anything else that is published of these {units}."
+)
+
+
+def _expected(part: PagePart, page: PageFacts) -> str:
+    """Return how far noise moves a typical number: a share in points of 100, or an error as a part of it."""
+    is_share = not page.public.setting.is_regression or part.name.startswith((SIDES, "comparison"))
+    ends = [end for end in part.expected_range or (part.expected_error,) if end is not None]
+    told = " to ".join(f"{100 * end:.2g}{'' if is_share else ' %'}" for end in ends)
+    return f"about {told} {'points of 100' if is_share else 'of the number'}" if told else ""
+
+
+_GENERAL = {
+    "range": "Where the true number lies, with 95 % confidence. Of all {units} like these that holds if "
+    "those at hand were drawn by chance.",
+    "noise": "Random numbers, added on purpose: they hide what any one {person} changes.",
+    "epsilon": "How much a page may depend on one {person}: 0 is not at all.",
+    TOO_NOISY: "The range is so wide that the number says nothing.",
+    CANNOT_TELL: "The range holds numbers that meet the rule and numbers that do not. It is no pass.",
+}
+
+
+def meaning(metric: str, page: PageFacts) -> str:
+    """Return what a metric is, in the words of a page."""
+    words = words_of(page)
+    positive = words["positive_meaning"]
+    with_label = f"that {positive}" if positive else "with the label"
+    return METRICS.get(metric, "").format(units=words["unit_name"][1], with_label=with_label)
+
+
+def _words(page: PageFacts) -> Table:
+    """Return what words mean, of those that the page uses and has not explained where they stand."""
+    numbers, words = page.numbers.values(), words_of(page)
+    beside = {one.metric for one in numbers if one.section == HOW_GOOD and one.label is None}
+    metrics = dict.fromkeys(one.metric for one in numbers)
+    known = {name: meaning(name, page) for name in metrics if name not in beside}
+    used = {TOO_NOISY: not all(map(is_told, numbers)), CANNOT_TELL: page.verdicts is not None}
+    for name, text in _GENERAL.items():
+        if used.get(name, True):
+            known[name] = text.format(units=words["unit_name"][1], person=words["person_name"])
+    rows = [[name, f"{text[:1].upper()}{text[1:]}"] for name, text in known.items() if text]
+    return _of_text("Words of this page", ["word", "meaning"], rows)

@@ -6,7 +6,7 @@ A number has no more digits than its range supports, or is too noisy to tell.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Self
@@ -21,10 +21,9 @@ from dp_metrics.page.page_plan import (
     SHARES,
     SIDES,
     WITHIN,
-    PageRelease,
     feature_of,
 )
-from dp_metrics.page.setting import LABELS
+from dp_metrics.page.setting import LABELS, Setting
 from dp_metrics.release.released import CONFIDENCE, Interval, Number
 from dp_metrics.release.result import Monotone, ReleasedNumbers, Result, only
 from dp_metrics.release.stored import NOT_STORED
@@ -46,6 +45,11 @@ def limits_of(number: Number) -> Interval | None:
     return known_limits(number.noise_interval, number) if people is None else people
 
 
+def is_of_records(number: Number) -> bool:
+    """Return whether the range of a number, if there is one, is about these records only."""
+    return known_limits(number.population_interval, number) is None
+
+
 def known_limits(limits: Callable[[float], Interval], number: Number) -> Interval | None:
     """Return these limits of a number; None where there are none."""
     try:
@@ -56,9 +60,11 @@ def known_limits(limits: Callable[[float], Interval], number: Number) -> Interva
 
 def is_told(number: Number) -> bool:
     """Return whether a number is shown: its range may be too wide to tell anything."""
-    if number.note not in (None, NOT_STORED) or math.isnan(number.value):
-        return False
     limits = limits_of(number)
+    # what limits say too, as of bins that are coarse, is no noise: they allow for it
+    noted = number.note not in (None, NOT_STORED) and (limits is None or number.note not in limits.note)
+    if noted or math.isnan(number.value):
+        return False
     if limits is None:
         return True
     if number.metric in IN_UNITS:
@@ -71,13 +77,14 @@ def written(
     limits: Interval | None,
     *,
     is_share: bool = True,
+    least: float = 0.0,
     times: int = 1,
     apart_from: float = math.nan,
 ) -> tuple[str, str]:
     """Return a number and its range as text: the range rounded outwards, to a power of ten.
 
     That is the largest one that is at most half the width; of a range that ends on one side the distance from
-    the number, and of a share .01, or .001 where the range is narrower.
+    the number, and of a share .01, or .001 where the range is narrower. The number has one digit at least.
 
     Parameters
     ----------
@@ -87,6 +94,8 @@ def written(
         Its range.
     is_share : bool, default=True
         Whether it is a share, or the like.
+    least : float, default=0
+        Half of the range that counts, even if it is narrower: 1 of counts, which are whole.
     times : int, default=1
         What both are multiplied by: a share times 100 is of a hundred.
     apart_from : float, default=NaN
@@ -97,7 +106,7 @@ def written(
     value, low, high = (float(one) * times for one in (value, limits.lower, limits.upper))
     ends = [end for end in (low, high) if math.isfinite(end)]
     half = (high - low) / 2 if len(ends) == 2 else max((abs(value - end) for end in ends), default=0)
-    half = max(half or abs(value), _LEAST * max(map(abs, (value, *ends))))
+    half = max(half or least or abs(value), least, _LEAST * max(map(abs, (value, *ends))))
     exponent = max(math.floor(math.log10(half)), -_MOST_DIGITS) if half > 0 else -3
     if is_share:
         exponent = round(math.log10(times)) - (2 if half >= 0.01 * times else 3)
@@ -107,6 +116,8 @@ def written(
         down, up = _outwards(low, high, exponent)
     told = ["" if math.isinf(end) else _text(int(end), exponent) for end in (down, up)]
     one_end = f"at least {told[0]}" if told[0] else f"at most {told[1]}" if told[1] else "no limit"
+    if not is_share and value:  # one digit stays: a number that is not 0 does not become 0
+        exponent = min(exponent, max(math.floor(math.log10(abs(value))), -_MOST_DIGITS))
     return _text(round(value * 10.0**-exponent), exponent), " to ".join(told) if all(told) else one_end
 
 
@@ -190,62 +201,84 @@ EACH_ONCE = ", each person once"
 _ONCE = ("accuracy", "balanced accuracy", "recall", "precision", "specificity", "f1", "f1 (macro)")
 _ONE = {"loss": "brier score", "absolute error": "mae", "median error": "median absolute error"}
 
-METRICS = frozenset({
-    "accuracy", "balanced accuracy", "recall", "precision", "specificity", "f1", "f1 (macro)", "roc auc",
-    "average precision", OVER_EXPECTED, "selection rate", "prevalence", "mse", "rmse", "r2", *SHARES,
-    *_ONE.values(),
-})  # fmt: skip
-"""The metrics of pages: a number is named by one, with " of " a label, " in " a group, or " difference"."""
+METRICS = {
+    "accuracy": "of all {units}, the share that is judged rightly",
+    "balanced accuracy": "the mean, over all labels, of the share that is judged rightly",
+    "recall": "of {units} {with_label}, the share that is found",
+    "precision": "of {units} that are given the label, the share that has it",
+    "specificity": "of {units} without the positive label, the share that is not given it",
+    "f1": "recall and precision in one number, their harmonic mean",
+    "f1 (macro)": "the mean of the F1 scores of all labels",
+    "roc auc": "of two {units}, one positive: how often this has the higher score; by chance 0.5",
+    "average precision": "the mean precision over all thresholds, weighted by the recall that each adds",
+    OVER_EXPECTED: "positive {units}, for each one that the scores expect; 1 is as expected",
+    "selection rate": "of all {units}, the share that is given the positive label",
+    "prevalence": "of all {units}, the share that has the positive label",
+    "brier score": "the mean squared distance of a probability and what happened; 0 is best",
+    "median absolute error": "half of the predictions are off by less",
+    "mae": "how far predictions are off on average",
+    "rmse": "how far predictions are off where large errors count more: the root of their mean square",
+    "mse": "the mean of the squares of errors",
+    "r2": "1 where predictions are exact, 0 where the mean of all targets is as good",
+    WITHIN: "of all predictions, the share that is off by no more than the tolerance",
+    "share too high": "of all predictions, the share that is above the truth",
+}
+"""The metrics of pages and what they mean.
+
+A number is named by one of them, with " of " a label, " in " a group, or " difference".
+"""
 
 
-def numbers_of(evaluated: PageRelease) -> list[Number]:
+def numbers_of(setting: Setting, released: Mapping[str, Any]) -> list[Number]:
     """Return the numbers that a page shows, in their order."""
     numbers = [
         replace(one, release=release, section=one.section or HOW_GOOD)
-        for release, told in evaluated.released.items()
-        for one in _numbers_of(release, told, evaluated)
+        for release in released
+        for one in _numbers_of(release, released, setting)
     ]
-    if evaluated.setting.tolerance is None:
+    if setting.tolerance is None:
         numbers = [one for one in numbers if one.metric != WITHIN]
-    gaps = sum(_is_gap(one) for one in numbers)
+    gaps = sum(is_gap(one) for one in numbers)
     numbers = [
-        replace(one, confidence=1 - (1 - CONFIDENCE) / gaps) if _is_gap(one) else one for one in numbers
+        replace(one, confidence=1 - (1 - CONFIDENCE) / gaps) if is_gap(one) else one for one in numbers
     ]
     return sorted(numbers, key=lambda one: one.section != HOW_GOOD)
 
 
-def _numbers_of(release: str, told: Any, evaluated: PageRelease) -> Iterator[Number]:
+def _numbers_of(release: str, released: Mapping[str, Any], setting: Setting) -> Iterator[Number]:
     """Return the numbers of what was released by this name."""
+    told = released[release]
     if isinstance(told, ReleasedConfusion):
-        yield from _of_labels(release, told, evaluated)
+        yield from _of_labels(release, told, setting)
     elif isinstance(told, ReleasedScores):
-        is_unit = evaluated.setting.edges is None
+        is_unit = setting.edges is None
         yield from (one for one in told.numbers().values() if is_unit or one.metric != OVER_EXPECTED)
     elif isinstance(told, PrivateMetricFrame):
         feature, is_of_counts = feature_of(release), release.startswith((LABELS, SIDES))
         if is_of_counts and not feature:  # of all records the table by the first feature tells
-            yield from _of_labels(release, told.released_labels(), evaluated)
+            yield from _of_labels(release, told.released_labels(), setting)
         elif release.startswith("absolute error") and not feature:
             yield told.numbers()["mae"]
         group = next(iter(told.by_group))
         for place in range(len(group) if is_of_counts and isinstance(group, tuple) else 0):
             # sums over the other features tell each feature alone
-            yield from _of_frame(told.margin(place), place, evaluated)
-        yield from _of_frame(told, feature, evaluated)
+            yield from _of_frame(told.margin(place), place, setting)
+        yield from _of_frame(told, feature, setting)
     elif isinstance(told, Result):
-        yield from _of_result(release, told, evaluated.released.get(MEDIAN_LIMITS))
+        yield from _of_result(release, told, released.get(MEDIAN_LIMITS))
 
 
-def _is_gap(number: Number) -> bool:
+def is_gap(number: Number) -> bool:
+    """Return whether that is a largest difference of groups."""
     return number.section == FOR_WHOM and number.group is None
 
 
-def _of_labels(release: str, told: ReleasedConfusion, evaluated: PageRelease) -> Iterator[Number]:
+def _of_labels(release: str, told: ReleasedConfusion, setting: Setting) -> Iterator[Number]:
     if release.startswith(SIDES):
         for name, metric in SHARES.items():
             yield number_of(told, metric, {"pos_label": 1}, called=name)
         return
-    for one in told.numbers(pos_label=evaluated.setting.pos_label).values():
+    for one in told.numbers(pos_label=setting.pos_label).values():
         if release != PERSONS:
             yield one
         elif one.label is None and one.metric in _ONCE:
@@ -295,11 +328,11 @@ def _plain(name: str, told: Result[Any]) -> Number:
     )  # fmt: skip
 
 
-def _of_frame(frame: PrivateMetricFrame, feature: int | None, evaluated: PageRelease) -> Iterator[Number]:
+def _of_frame(frame: PrivateMetricFrame, feature: int | None, setting: Setting) -> Iterator[Number]:
     """Return the numbers of groups, by one of several features perhaps, and the largest differences."""
     by, is_clear = "", True
     if feature is not None:  # which is named where others have one of its labels too
-        by, asked = evaluated.setting.called(feature), evaluated.setting.group_labels
+        by, asked = setting.called(feature), setting.group_labels
         labels = [{*map(repr, groups.labels)} for groups in Groups.apart(asked, len(asked))]
         is_clear = not any(labels[feature] & other for at, other in enumerate(labels) if at != feature)
     for one in frame.numbers().values():

@@ -12,12 +12,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dp_metrics._html import HtmlRepr, card
+from dp_metrics._html import card
 from dp_metrics._random import SeededEntropy
 from dp_metrics.inputs.arrays import Records
 from dp_metrics.inputs.options import as_real, check_choice, check_confidence, did_you_mean
 from dp_metrics.page.page_numbers import EACH_ONCE, FOR_WHOM, METRICS, numbers_of
-from dp_metrics.page.page_plan import MEDIAN_LIMITS, EvaluationPlan, PageForm, PageRelease, plan_of_page
+from dp_metrics.page.page_plan import MEDIAN_LIMITS, EvaluationPlan, PageForm, plan_of_page
 from dp_metrics.page.setting import PROBABILITIES, SCORES
 from dp_metrics.release.query import Terms
 from dp_metrics.release.release import Release
@@ -64,7 +64,7 @@ class Verdict:
 
 
 @dataclass(frozen=True, repr=False)
-class Verdicts(Mapping[str, Verdict], HtmlRepr):
+class Verdicts(Mapping[str, Verdict]):
     """The verdict of each requirement: all of them are right at once with the confidence.
 
     Parameters
@@ -134,8 +134,7 @@ def spelled(requirements: Any) -> tuple[str, ...]:
     if requirements is None:
         return ()
     if isinstance(requirements, Mapping):
-        asked = {name: _pair(name, one) for name, one in requirements.items()}
-        requirements = [f"{name} {sign} {bound!r}" for name, (sign, bound) in asked.items()]
+        requirements = [_as_text(name, pair) for name, pair in requirements.items()]
     if isinstance(requirements, str):
         requirements = [requirements]
     texts = tuple(requirements)
@@ -150,28 +149,29 @@ def parsed(requirements: Iterable[Any]) -> dict[str, tuple[str, float]]:
         found = _REQUIREMENT.fullmatch(requirement) if isinstance(requirement, str) else None
         try:
             name, sign, bound = ("", "", "") if found is None else found.groups()
-            pair = sign, float(bound)
+            value = float(bound)
         except ValueError:
-            raise ValueError(f"{requirement!r} is no requirement such as 'recall>=0.8'.") from None
+            value = math.nan
+        if math.isnan(value):
+            raise ValueError(f"{requirement!r} is no requirement such as 'recall>=0.8'.")
         metric = re.split(f" of | in | difference|{EACH_ONCE}", name)[0]
         if metric not in METRICS:
             raise ValueError(f"No page has {metric!r}.{did_you_mean(metric, METRICS)}")
         if name in asked:
             raise ValueError(_TWICE.format(name))
-        asked[name] = pair
+        asked[name] = sign, value
     return asked
 
 
-def _pair(name: str, asked: Any) -> tuple[str, float]:
-    """Return a sign and a bound, or raise."""
+def _as_text(name: str, pair: Any) -> str:
+    """Return the requirement of a number as text, or raise."""
     try:
-        sign, value = asked
-        known, bound = sign in _COMPARED, as_real(value)
+        sign, bound = pair
     except (TypeError, ValueError):
-        known, bound, sign = False, math.nan, ""
-    if not known or math.isnan(bound):
+        sign, bound = "", ""
+    if math.isnan(value := as_real(bound)):
         raise ValueError(f"The requirement of {name!r} must be a pair such as ('>=', 0.8).")
-    return sign, bound
+    return f"{name} {sign} {value!r}"
 
 
 def expanded(numbers: Mapping[str, Number], requirements: Any) -> dict[str, tuple[str, float]]:
@@ -218,7 +218,7 @@ def checked(numbers: Mapping[str, Number], requirements: Any, *, about: str, con
 
 
 def _verdict(number: Number, sign: str, bound: float, about: str, confidence: float) -> Verdict:
-    text, compared = f"{number.name} {sign} {bound:g}", _COMPARED[sign]
+    text, compared = f"{number.name} {sign} {_whole(bound)}", _COMPARED[sign]
     limits = number.population_interval if about == "people" else number.noise_interval
     try:
         interval = limits(confidence)
@@ -229,6 +229,11 @@ def _verdict(number: Number, sign: str, bound: float, about: str, confidence: fl
     return Verdict(text, answer, interval, interval.note, _why(number.value, sign, bound, interval, answer))
 
 
+def _whole(bound: float) -> str:
+    """Return a bound as it was given, with all of its digits."""
+    return f"{bound:.15g}"
+
+
 _SIDES = {">=": ("at {} or more", "below {}"), ">": ("above {}", "at {} or less")}
 _SIDES |= {"<=": (_SIDES[">"][1], _SIDES[">"][0]), "<": (_SIDES[">="][1], _SIDES[">="][0])}
 _MOST_TIMES = 100
@@ -237,16 +242,17 @@ _MOST_TIMES = 100
 def _why(value: float, sign: str, bound: float, interval: Interval, answer: str) -> str:
     """Return why a verdict is what it is; where nothing can be told, what would take to tell it."""
     if answer != CANNOT_TELL:
-        side = _SIDES[sign][answer == FAIL].format(f"{bound:g}")
+        side = _SIDES[sign][answer == FAIL].format(_whole(bound))
         return f"All of the range is {side}."
     end = interval.lower if value > bound else interval.upper
     reach, distance = abs(value - end), abs(value - bound)
     if not math.isfinite(reach):
-        return f"There is no limit on the other side of {bound:g}. Give public bounds, or ask for a median."
+        there = f"There is no limit on the other side of {_whole(bound)}."
+        return f"{there} Give public bounds, or ask for a median."
     # ranges shrink with the root of the number of records at most
     times = (reach / distance) ** 2 if distance else math.inf
     more = f"about {times:.2g}" if times <= _MOST_TIMES else f"more than {_MOST_TIMES}"
-    return f"{bound:g} lies within the range. If the number stays, it takes {more} times the records."
+    return f"{_whole(bound)} lies within the range. If the number stays, it takes {more} times the records."
 
 
 def needed_releases(public: PageForm, plan: EvaluationPlan) -> frozenset[str]:
@@ -258,7 +264,7 @@ def needed_releases(public: PageForm, plan: EvaluationPlan) -> frozenset[str]:
         If a requirement is of no number of this page, with what the page leaves out, and why; nothing is
         spent yet.
     """
-    numbers = {one.name: one for one in numbers_of(rehearsed(public, plan))}
+    numbers = {one.name: one for one in numbers_of(public.setting, rehearsed(public, plan))}
     try:
         asked = expanded(numbers, public.setting.requirements)
     except RequirementError as error:
@@ -268,10 +274,11 @@ def needed_releases(public: PageForm, plan: EvaluationPlan) -> frozenset[str]:
     return frozenset(needed | {MEDIAN_LIMITS} if "median error" in needed else needed)
 
 
-def rehearsed(public: PageForm, plan: EvaluationPlan) -> PageRelease:
-    """Return a page of this plan about made-up records, one of each group: it tells which numbers there are.
+def rehearsed(public: PageForm, plan: EvaluationPlan) -> Mapping[str, Any]:
+    """Return what a page of this plan releases about made-up records, one of each group.
 
-    No record is read for it, and what is drawn is thrown away: names must be known before the spend.
+    It tells which numbers there are. No record is read for it, and what is drawn is thrown away: names
+    must be known before the spend.
     """
     setting, sizes = public.setting, public.sizes
     groups: list[Any] = public.groups.labels if setting.has_groups else [()]
@@ -291,7 +298,8 @@ def rehearsed(public: PageForm, plan: EvaluationPlan) -> PageRelease:
     terms = Terms(public.epsilon, public.relation, entropy=SeededEntropy(0))
     with np.errstate(all="ignore"):
         prepared = Release("private_evaluate", terms).prepare_all(together, together.read(records))
-        released: PageRelease = together.combine([one.draw() for one in prepared])
+        told: dict[str, Any] = together.combine([one.draw() for one in prepared])
+    released: Mapping[str, Any] = told["released"]
     return released
 
 

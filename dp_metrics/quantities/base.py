@@ -23,9 +23,9 @@ from dp_metrics.inputs.arrays import Records
 from dp_metrics.inputs.options import did_you_mean
 from dp_metrics.mechanisms import MECHANISMS, Adaptive, Geometric, Mechanism
 from dp_metrics.mechanisms._base import require_bounded
-from dp_metrics.mechanisms._laws import Limits, OutputLaw, Staircase
+from dp_metrics.mechanisms._laws import Limits, OutputLaw, Staircase, expected_error
 from dp_metrics.mechanisms.adaptive import AdaptiveLaw, Stages, first_stage, rounded
-from dp_metrics.mechanisms.geometric import SumsLaw, expected_error
+from dp_metrics.mechanisms.geometric import SumsLaw
 from dp_metrics.sensitivity.exact import UNIT_BITS
 from dp_metrics.sensitivity.output_bounds import FINENESS, BoundsFacts, Extremes, OutputBounds, Sums
 

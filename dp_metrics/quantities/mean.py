@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dp_metrics._random import Entropy
-from dp_metrics.inputs.arrays import Records
+from dp_metrics.inputs.arrays import BLOCK, Records, in_blocks
 from dp_metrics.inputs.losses import RecordLoss, clamp, with_largest
 from dp_metrics.inputs.options import MAX_FLOAT, Floats, limit_of
 from dp_metrics.mechanisms import Geometric, Mechanism
@@ -32,7 +32,6 @@ from dp_metrics.quantities.base import (
 )
 from dp_metrics.quantities.tables import noise_of_cells
 from dp_metrics.sensitivity.exact import (
-    BLOCK,
     LEVEL_BITS,
     LEVELS,
     UNIT_BITS,
@@ -44,7 +43,6 @@ from dp_metrics.sensitivity.exact import (
     exact_difference,
     exact_sum,
     float_units,
-    in_blocks,
     in_units,
     largest_of_both,
     largest_pairs,
@@ -260,6 +258,18 @@ class ShareOf(MeanOf):
             return None
         cells = ((2, Fraction(1)),)
         return noise_of_cells(cells, epsilon, private_n=totals is None, is_partition=True)
+
+    def stats(self, records: Records, totals: Totals, ranks: int, *, forget: bool = False) -> MeanStats:
+        """Count the records with the loss 1, where two counts are all that is released."""
+        if ranks or not totals.is_plain:
+            return super().stats(records, totals, ranks, forget=forget)
+        terms = self._terms(self._arrays(records), PublicWeights.of(records))
+        ones = sum(int(block.sum()) for block, _ in terms)
+        nothing = np.empty(0)
+        return MeanStats(
+            quantity=self, totals=totals, capacity=0 if forget else None, total=ones << UNIT_BITS,
+            largest=nothing, headroom=(nothing, nothing), by_level=None, terms=None,
+        )  # fmt: skip
 
 
 @dataclass(frozen=True, eq=False)

@@ -17,13 +17,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dp_metrics._random import Entropy, Generator, discrete_laplaces, zero_sum_laplaces
-from dp_metrics.inputs.arrays import Records
+from dp_metrics.inputs.arrays import BLOCK, Records, in_blocks
 from dp_metrics.inputs.options import Floats
 from dp_metrics.mechanisms import Mechanism
-from dp_metrics.mechanisms._laws import Limits, Staircase
-from dp_metrics.mechanisms.geometric import COUNT_LIMIT, expected_error
+from dp_metrics.mechanisms._laws import COUNT_LIMIT, Limits, Staircase, expected_error
 from dp_metrics.quantities.base import MOST_ERROR, Draw, Noise, Output, Quantity, Totals
-from dp_metrics.sensitivity.exact import BLOCK, in_blocks
+from dp_metrics.sensitivity.exact import rounded_quotient
 
 _MOST_ZERO_SUM = 256  # more cells get noise without a sum, which costs 0.2 % of accuracy and much less time
 _FEW = 4
@@ -432,7 +431,10 @@ class CountsNoise:
     @property
     def numbers(self) -> tuple[Any, ...]:
         """The noisy numbers that are told."""
-        return self.noisy if self.units == 1 else tuple([number / self.units for number in self.noisy])
+        if self.units == 1:
+            return self.noisy
+        # noise may be larger than any float at the smallest epsilon
+        return tuple([rounded_quotient(number, self.units) for number in self.noisy])
 
     @property
     def expected(self) -> float:

@@ -9,10 +9,10 @@ from typing import Self
 
 import numpy as np
 
-from dp_metrics.inputs.arrays import Records, float_block
+from dp_metrics.inputs.arrays import Records, float_block, in_blocks
 from dp_metrics.inputs.options import MAX_FLOAT, Floats
 from dp_metrics.quantities.base import Number, Totals
-from dp_metrics.sensitivity.exact import VarianceAggregate, in_blocks
+from dp_metrics.sensitivity.exact import VarianceAggregate
 from dp_metrics.sensitivity.output_bounds import BoundsFacts, Extremes, OutputBounds, Sums
 from dp_metrics.sensitivity.variance_bounds import (
     variance_bounds,

@@ -18,10 +18,17 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import erfcx, ndtr, ndtri
 
 from dp_metrics.inputs.options import Floats
-from dp_metrics.mechanisms._laws import GeometricLaw, Limits, Staircase, cell_edges, nearest_index
+from dp_metrics.mechanisms._laws import (
+    COUNT_LIMIT,
+    GeometricLaw,
+    Limits,
+    Staircase,
+    cell_edges,
+    nearest_index,
+)
 from dp_metrics.mechanisms.geometric import spread_noise
 from dp_metrics.quantities.base import NoisyNumber
-from dp_metrics.quantities.tables import CountsNoise, largest_noise_of_sum
+from dp_metrics.quantities.tables import CountsNoise, as_floats, largest_noise_of_sum
 
 _EXPONENT = 40.0  # a count is farther from its mean than a window tells with probability exp(-40)
 _CUT_OFF = 2 * math.exp(-_EXPONENT)  # probability of the counts that a sum leaves out
@@ -251,7 +258,8 @@ def mean_limits(mean: NoisyNumber, miss: float, *, is_sure: bool) -> Limits | No
     else:
         both = law.added, spread_noise(law.added, noise.epsilon)
         scales = [each.deviation / math.sqrt(2) / law.grid.last for each in both]
-        m, note = released / high, normal_note(n)
+        # bounds may be so close that no mean is above 0
+        m, note = released / high if high else 0.0, normal_note(n)
         half = mean_half_width(m, spread, n, (scales[0], scales[1]), 2 * miss)
         lower, upper = max(m - half, 0.0), min(m + half, 1.0)
     return Limits(high * lower, high * upper, note)
@@ -580,11 +588,13 @@ class RatioCells(NamedTuple):
 
 def noisy_ratio(noise: CountsNoise, cells: RatioCells, n: int | None) -> NoisyRatio:
     """Return the noisy counts of a ratio, in their units, of n records where their number is public."""
-    ends = list(accumulate(size for size, _ in noise.rates))
+    ends, most = list(accumulate(size for size, _ in noise.rates)), int(COUNT_LIMIT) * noise.units
     a, b, _ = cells
+    # a larger noisy count says no more, and may be no float
+    in_a, in_b = (min(max(sum(noise.noisy[cell] for cell in side), -most), most) for side in (a, b))
     return NoisyRatio(
-        sum(noise.noisy[cell] for cell in a),
-        sum(noise.noisy[cell] for cell in b),
+        in_a,
+        in_b,
         (len(a), len(b)),
         (noise.rates[bisect_right(ends, a[0])][1], noise.rates[bisect_right(ends, b[0])][1]),
         noise.together - len(a) - len(b) if noise.zero_sum else None,
@@ -777,7 +787,7 @@ def person_limits(units: int, ratio: NoisyRatio, miss: float) -> tuple[float, fl
     One record of each person, drawn at random, has sure limits: `ratio_limits`.
     """
     of_a, of_b, both = (moment / units**2 for moment in ratio.moments)
-    a, b = (np.array(count / units) for count in (ratio.a, ratio.b))
+    a, b = as_floats([ratio.a, ratio.b]) / units
     lower, upper = quick_ratio_limits(a, b, (of_a, of_b, both), miss)
     least, most = noise_limits(ratio, miss, miss)
     return min(float(lower), least), max(float(upper), most)

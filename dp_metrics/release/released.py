@@ -295,20 +295,6 @@ class Number:
         return row
 
 
-@dataclass(frozen=True)
-class SharedLimits:
-    """Limits of all groups, which are found together: once with each confidence."""
-
-    limits: Callable[..., Any]
-    known: dict[float, Any] = field(default_factory=dict)
-
-    def __call__(self, confidence: float) -> Any:
-        """Return the limits."""
-        if confidence not in self.known:
-            self.known[confidence] = self.limits(confidence=confidence)
-        return self.known[confidence]
-
-
 _COLUMNS = (
     *("metric", "label", "group", "value", "people_lower", "people_upper", "noise_lower", "noise_upper"),
     *("rests_on", "note", "bias", "people_note", "noise_note"),

@@ -11,21 +11,19 @@ data merge in any order into the same bits as those of the whole.
 """
 
 import math
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from itertools import repeat
-from typing import Any, Self, TypeAlias
+from typing import Self, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
+from dp_metrics.inputs.arrays import BLOCK, in_blocks
 from dp_metrics.inputs.options import MAX_FLOAT, Floats
 
 UNIT_BITS = 1074
 """A value v is the whole number v * 2**UNIT_BITS of units."""
-
-BLOCK = 1 << 14
-"""Records handled at once: small enough for the cache, large enough to hide the cost of a call."""
 
 _SUM_BITS = 48
 _REST_FROM = 12
@@ -235,11 +233,6 @@ def exact_moments(values: Floats) -> tuple[int, int]:
         of_block = blocks.moments(block, _largest_size(block))
         total, squares = total + of_block[0], squares + of_block[1]
     return total, squares
-
-
-def in_blocks(values: NDArray[Any], rows: int = BLOCK) -> Iterator[NDArray[Any]]:
-    """Yield views of so many records at a time."""
-    return (values[start : start + rows] for start in range(0, len(values), rows))
 
 
 class BlockSums:

@@ -17,8 +17,9 @@ from typing import Any, Self, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from dp_metrics.inputs.arrays import in_blocks
 from dp_metrics.inputs.options import Floats
-from dp_metrics.sensitivity.exact import UNIT_BITS, exact_sum, in_blocks, rounded_quotient, rounded_quotients
+from dp_metrics.sensitivity.exact import UNIT_BITS, exact_sum, rounded_quotient, rounded_quotients
 from dp_metrics.sensitivity.output_bounds import FINENESS, BoundsFacts, OutputBounds, Sums
 
 _ONE = 1 << UNIT_BITS

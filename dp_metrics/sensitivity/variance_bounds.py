@@ -15,13 +15,13 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from dp_metrics.inputs.arrays import in_blocks
 from dp_metrics.inputs.options import MAX_FLOAT, Floats
 from dp_metrics.sensitivity.exact import (
     UNIT_BITS,
     VarianceAggregate,
     common_bits,
     float_units,
-    in_blocks,
     rounded_quotient,
     rounded_quotients,
     to_units,
@@ -150,6 +150,9 @@ def _least_diluted(spreads: list[int], n: int, ranks: int) -> Floats:
     return lower
 
 
+_LARGEST_SUM = 1e300
+
+
 def variance_sums(aggregate: VarianceAggregate) -> Sums:
     """Return the three sums of a variance of values with public bounds.
 
@@ -174,6 +177,8 @@ def variance_sums(aggregate: VarianceAggregate) -> Sums:
 
 
 def _bezier_variance(first: Floats, middle: Floats, last: Floats, *, width: float) -> Floats:
+    # noise may be beyond all floats at the smallest epsilon: sums and quotients of these are finite
+    first, middle, last = (np.clip(part, -_LARGEST_SUM, _LARGEST_SUM) for part in (first, middle, last))
     whole = np.maximum(first + middle + last, FINENESS)
     mean, square = np.clip((middle / 2 + last) / whole, 0.0, 1.0), last / whole
     # a distribution on [0, 1] has the most variance, given its mean, if it lives on the ends

@@ -9,13 +9,13 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from dp_metrics.inputs.arrays import in_blocks
 from dp_metrics.inputs.options import MAX_FLOAT, Floats
 from dp_metrics.sensitivity.exact import (
     UNIT_BITS,
     VarianceAggregate,
     exact_moments,
     float_units,
-    in_blocks,
     rounded_quotient,
     to_squared_units,
     to_units,

@@ -14,9 +14,9 @@ import dp_metrics as dp
 from dp_metrics.analysis import auditing
 from dp_metrics.analysis.auditing import AUDITED, _candidate_probabilities, law_loss
 from dp_metrics.cli.main import main
+from dp_metrics.inputs.arrays import BLOCK
 from dp_metrics.mechanisms import AboveThreshold, Hazard
 from dp_metrics.metrics import METRICS
-from dp_metrics.sensitivity.exact import BLOCK
 
 ONES = np.ones(10)
 ZEROS = np.zeros(10)

@@ -90,6 +90,14 @@ def test_requirements_are_exit_codes(required, code, told, run):
     assert told in run(*OF_SCORES, "--epsilon", 2, *AS_JSON, "--require", *required, code=code).out
 
 
+def test_a_page_of_public_groups_promises_less_and_says_so(run):
+    words = f"{PAGE} --y-true y --y-pred a --labels 0 1 --sensitive sex --group-labels f m --epsilon 8"
+    for membership, promised in (("private", "replace one"), ("public", "replace one within groups")):
+        shown = run(*words.split(), *AS_JSON, "--membership", membership).out
+        assert shown.startswith(f"private_evaluate (epsilon 8, 1,500 records, {promised}); ")
+        assert written().relation == promised.replace(" ", "_")
+
+
 @loop_over(
     ("required", "told"),
     [

@@ -64,3 +64,7 @@ def test_a_plan_finds_the_epsilon_or_the_number_of_records(run):
     found = dp.plan_release("recall", guess=0.9, positives=0.3, n=600, error=0.001)
     (told,) = document["plans"]
     assert (told["metric"], told["epsilon"], told["width"]) == ("recall=0.9", found.epsilon, found.width)
+
+
+def test_an_audit_of_no_known_mechanism_is_refused(refused):
+    assert "Did you mean 'laplace'?" in refused("audit", "--mechanism", "hazard", "laplac", code=2)

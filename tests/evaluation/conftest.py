@@ -18,32 +18,14 @@ def no_network(monkeypatch):
 def make_row():
     """Return a function that makes a row of results out of what matters in a test."""
 
+    usual = ResultRow(
+        "mse", "bike", metric="mse", mechanism="hazard", epsilon=1.0, n=1000, bounded=1, draw_seed=1,
+        release_seed=2, split_seed=0, true_value=2.0, release=2.5, expected_error=0.4, overshoot=1e-9,
+        sampling_error=0.1, versions="numpy=2", revision="abc",
+    )  # fmt: skip
+
     def make(**changes):
-        row = {
-            "figure": "mse",
-            "dataset": "bike",
-            "column": "",
-            "metric": "mse",
-            "setting": "",
-            "mechanism": "hazard",
-            "epsilon": 1.0,
-            "repeat": 0,
-            "n": 1000,
-            "bounded": 1,
-            "draw_seed": 1,
-            "release_seed": 2,
-            "split_seed": 0,
-            "true_value": 2.0,
-            "release": 2.5,
-            "error": 0.5,
-            "expected_error": 0.4,
-            "overshoot": 1e-9,
-            "sampling_error": 0.1,
-            "versions": "numpy=2",
-            "revision": "abc",
-        }
-        row |= changes
-        row["error"] = abs(row["release"] - row["true_value"])
-        return ResultRow(**row)
+        row = usual._replace(**changes)
+        return row._replace(error=abs(row.release - row.true_value))
 
     return make

@@ -29,7 +29,7 @@ def trained(monkeypatch):
     """Count trainings, without doing any."""
     calls = []
 
-    def evaluate(dataset, features, target, *, progress):
+    def evaluate(dataset, features, target):
         calls.append(dataset.name)
         if dataset.task == "regression":
             return Evaluation(dataset, np.array([1.0, 2.0, 70.0]), np.array([1.5, 2.0, 0.0]))

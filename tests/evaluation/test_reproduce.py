@@ -22,7 +22,7 @@ def small(monkeypatch, tmp_path):
         x = rng.normal(size=(300, 3))
         return x, 50.0 + 10.0 * x[:, 0]
 
-    def evaluate(dataset, features, target, *, progress):
+    def evaluate(dataset, features, target):
         return Evaluation(dataset, target[:200], np.full(200, 50.0))
 
     bounded = dataclasses.replace(DATASETS["synthetic"], loader=load, bounds=(0.0, 100.0))

@@ -239,16 +239,6 @@ def test_nothing_fails_after_the_spend(name, epsilon, losses):
     assert [spend.epsilon for spend in accountant.history] == [epsilon]
 
 
-@pytest.mark.filterwarnings("ignore::dp_metrics.exceptions.NoisyReleaseWarning")
-@loop_over("name", ["private cap", "cap 2", "quantile, cap None"])
-def test_a_seed_fixes_an_interval_and_without_one_it_is_fresh(name):
-    interval, losses = INTERVALS[name][0], 0.5 + np.arange(300) / 300
-    with pytest.warns(dp.exceptions.SeededReleaseWarning):
-        first, second = (interval(losses, epsilon=2.0, random_state=4) for _ in range(2))
-    assert first == second
-    assert len({interval(losses, epsilon=2.0).lower for _ in range(8)}) > 1
-
-
 # ---- what a released mean is among all people --------------------------------------------------------------
 
 N = 2000

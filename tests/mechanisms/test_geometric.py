@@ -9,7 +9,7 @@ from itertools import product
 
 import numpy as np
 import pytest
-from helpers import assert_follows, loop_over, loss_bounds, loss_query
+from helpers import OfWhole, assert_follows, loop_over, loss_bounds, loss_query
 from hypothesis import given, strategies as st
 
 import dp_metrics as dp
@@ -224,7 +224,7 @@ def test_both_numbers_have_noise_of_their_own_with_the_stated_law(epsilon):
     means, spreads = np.array([law.release_both(entropy) for _ in range(1500)]).T
     assert_follows(means, law)
     noise, added = np.rint(spreads * law.grid.last) - law.place, law.of_spread
-    assert_follows(noise, type("Law", (), {"cdf": staticmethod(lambda k: added.cdf(np.floor(k)))}))
+    assert_follows(noise, OfWhole(added.cdf))
     assert abs(np.corrcoef(means, noise)[0, 1]) < 5 / math.sqrt(1500)
 
 

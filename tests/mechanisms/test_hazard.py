@@ -13,6 +13,7 @@ from helpers import (
     EXAMPLES,
     MAX,
     Words,
+    first_of,
     hostile_values,
     loss_bounds,
     loss_query,
@@ -85,12 +86,12 @@ class Exact:
 
     def first_above(self, u):
         """Return the first number with u < P(number of the release <= number)."""
-        low, high = self.first - 1, self.last
-        while high - low > 1:
-            middle = (low + high) // 2
-            n, d = self.cdf(middle)
-            low, high = (low, middle) if u * d < n else (middle, high)
-        return high
+
+        def is_above(number):
+            n, d = self.cdf(number)
+            return u * d < n
+
+        return first_of(range(self.first, self.last), is_above)
 
     def interesting(self):
         """Return the outputs next to a change of score, and some others."""

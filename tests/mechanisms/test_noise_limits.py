@@ -13,11 +13,13 @@ from helpers import (
     BOTH_RELATIONS,
     Prepared,
     facts_of,
+    first_of,
     loop_over,
     loss_bounds,
     loss_query,
     ranking_query,
     slow_but,
+    two_sided,
     variance_query,
 )
 
@@ -72,14 +74,9 @@ def misses_of(law, value, limits_of: Callable[[float], Limits]) -> tuple[float, 
     def ends(number):
         return limits_of(float(law.grid.points(np.array([number]))[0]))[:2]
 
-    def first(is_reached: Callable[[tuple[float, float]], bool]) -> int:
-        low, high = law.grid.first - 1, law.grid.last + 1
-        while high - low > 1:
-            middle = (low + high) // 2
-            low, high = (low, middle) if is_reached(ends(middle)) else (middle, high)
-        return high
-
-    above, at_least = first(lambda e: e[0] > value), first(lambda e: e[1] >= value)
+    numbers = range(law.grid.first, law.grid.last + 1)
+    above = first_of(numbers, lambda number: ends(number)[0] > value)
+    at_least = first_of(numbers, lambda number: ends(number)[1] >= value)
     cdf = law.index_cdf(np.array([above - 1, at_least - 1]))
     return 1.0 - float(cdf[0]), float(cdf[1])
 
@@ -311,17 +308,15 @@ def test_more_records_exceed_the_drawn_level_as_rarely_as_promised(name, miss):
         draw = loss_query(losses, 8.0).prepare(Adaptive(), Fraction(epsilon))
         first, law = draw.noise.stages(None).first, draw.law().first
 
-        def is_wrong(number, law=law, first=first):
+        def is_right(number, law=law, first=first):
             level = float(law.grid.points(np.array([number]))[0])
-            return np.count_nonzero(losses > level) > records_above(law, first.rank, first.ranks, level, miss)
+            above = records_above(law, first.rank, first.ranks, level, miss)
+            return np.count_nonzero(losses > level) <= above
 
-        low, high = law.grid.first - 1, law.grid.last
-        while high - low > 1:  # the wrong ones are the lowest
-            middle = (low + high) // 2
-            low, high = (middle, high) if is_wrong(middle) else (low, middle)
+        last_wrong = first_of(range(law.grid.first, law.grid.last), is_right) - 1
         numbers = np.linspace(law.grid.first, law.grid.last, 50).astype(int)
-        assert all(is_wrong(number) == (number <= low) for number in numbers)
-        assert float(law.index_cdf(np.array([low]))[0]) <= miss * (1 + 1e-9)
+        assert all(is_right(number) == (number > last_wrong) for number in numbers)
+        assert float(law.index_cdf(np.array([last_wrong]))[0]) <= miss * (1 + 1e-9)
 
 
 def test_the_number_of_records_above_is_nearly_attained():
@@ -482,9 +477,7 @@ def test_limits_of_a_share_of_two_noisy_counts_are_wrong_as_rarely_as_promised(c
         told = ReleasedNumbers((noisy,), None, None, Fraction(epsilon), Relation.ADD_OR_REMOVE_ONE)
         return reading.limits([CountsNoise(noisy, rates, False)], told, miss)
 
-    share, reach = wrong / max(wrong + right, 1), math.ceil(12 / epsilon)
-    places = np.arange(-reach, reach + 1)
-    mass = math.tanh(epsilon / 2) * np.exp(-epsilon * np.abs(places))
+    share, (places, mass) = wrong / max(wrong + right, 1), two_sided(epsilon, math.ceil(12 / epsilon))
     missed = np.full(2, 1 - mass.sum() ** 2)
     for (i, p), (j, q) in product(zip(places, mass, strict=True), repeat=2):
         lower, upper, _ = limits_of((wrong + int(i), right + int(j)))
@@ -572,16 +565,13 @@ def test_the_least_size_of_a_class_is_wrong_as_rarely_as_promised(sizes, relatio
     """By the exact law of the noise, independent in both sizes where n is private."""
     totals = None if relation.private_n else Totals.of(sum(sizes))
     rule = NoisyRanking(RankingOf(1), 0.01, totals, Fraction(20))
-    reach = np.arange(-40, 41)
-    mass = math.tanh(0.5) * np.exp(-np.abs(reach.astype(float)))
+    noises = [*zip(*(part.tolist() for part in two_sided(1.0, 40)), strict=True)]
     for miss in (0.2, 0.01, 0.001):
         wrong = 0.0
-        for i, p in zip(reach.tolist(), mass.tolist(), strict=True):
-            others = zip(reach.tolist(), mass.tolist(), strict=True) if relation.private_n else [(0, 1.0)]
-            for j, q in others:
-                noisy = (sizes[0] + i, sizes[1] + j)[: 1 + relation.private_n]
-                # the bounds of an empty class are those of a class of one
-                wrong += p * q * (rule.least(noisy, miss) > max(min(sizes), 1))
+        for (i, p), (j, q) in product(noises, noises if relation.private_n else [(0, 1.0)]):
+            noisy = (sizes[0] + i, sizes[1] + j)[: 1 + relation.private_n]
+            # the bounds of an empty class are those of a class of one
+            wrong += p * q * (rule.least(noisy, miss) > max(min(sizes), 1))
         assert wrong <= miss
 
 

@@ -1,16 +1,14 @@
 """Staircase noise: its law against brute force, its sampler bit by bit, and its privacy."""
 
 import math
-from collections import Counter
 from fractions import Fraction
 from itertools import pairwise, product
 from unittest import mock
 
 import numpy as np
 import pytest
-from helpers import Words, loop_over
+from helpers import OfWhole, Words, assert_follows, loop_over
 from hypothesis import given, strategies as st
-from scipy import stats
 
 from dp_metrics import _random
 from dp_metrics._random import SeededEntropy, is_chosen, staircase
@@ -75,16 +73,8 @@ def test_the_mean_noise_is_the_stated_share_of_laplace_noise():
 
 @loop_over(("epsilon", "steps"), [(Fraction(1, 2), 3), (Fraction(2), 10), (Fraction(5), 40)])
 def test_draws_follow_the_law(epsilon, steps):
-    """Chi-squared; a false alarm once in a million."""
-    law, entropy, size = Staircase(epsilon, steps), SeededEntropy(1), 8000
-    k, mass = brute_force(law)
-    likely = mass * size >= 5
-    drawn = Counter(law.draw(entropy) for _ in range(size))
-    observed = np.array([drawn[int(x)] for x in k[likely]])
-    expected = size * mass[likely]
-    rest, others = size - observed.sum(), max(size - expected.sum(), 1e-9)
-    statistic = ((observed - expected) ** 2 / expected).sum() + (rest - others) ** 2 / max(others, 1.0)
-    assert statistic < stats.chi2(likely.sum()).isf(1e-6)
+    law, entropy = Staircase(epsilon, steps), SeededEntropy(1)
+    assert_follows(np.array([law.draw(entropy) for _ in range(8000)]), OfWhole(law.cdf))
 
 
 @given(

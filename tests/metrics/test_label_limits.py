@@ -148,6 +148,24 @@ def test_limits_among_people_contain_those_of_the_noise_and_neither_is_a_point(m
             assert np.all(low < high)
 
 
+def test_noise_beyond_all_floats_leaves_limits_of_every_ratio():
+    for seed in range(20):
+        tiny = {"epsilon": 5e-324, "random_state": seeded(seed)}
+        one = {**tiny, "neighboring": "add_or_remove_one"}
+        labels = dp.ReleasedConfusion.of(released(dp.private_confusion_matrix, THREE, **one))
+        scores = dp.ReleasedScores.of(dp.with_result(dp.private_roc_curve)(*labels_of(TWO), **tiny))
+        asked = [
+            *(
+                partial(labels.population_interval, name, average="macro")
+                for name in ("recall", "specificity")
+            ),
+            *(partial(scores.net_benefit, 0.5, of=of) for of in ("records", "people")),
+        ]
+        for limits in asked:
+            lower, upper = limits()
+            assert np.all(lower <= upper), (seed, limits)
+
+
 @pytest.mark.gate
 @loop_over("labels", [2, 3, 5])
 @loop_over("matrix", [False, True])

@@ -15,7 +15,7 @@ from helpers import assert_refused, loop_over
 
 import dp_metrics as dp
 from dp_metrics import Summary
-from dp_metrics.sensitivity.exact import BLOCK
+from dp_metrics.inputs.arrays import BLOCK
 
 MANY = 2_000_000
 MEGABYTE = 1_000_000

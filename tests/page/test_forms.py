@@ -5,6 +5,7 @@ import itertools
 import json
 import math
 import pickle
+import re
 from html import unescape
 from importlib.resources import files
 
@@ -110,6 +111,16 @@ def test_text_of_users_is_text(shown, html):
         assert outside not in html
 
 
+def test_words_of_users_are_text_in_every_form():
+    names = ["title", "model_name", "data_description", "score_name", "positive_meaning", "person_name"]
+    words = {name: f"<script>{name}</script> [a](b) | *c*" for name in names}
+    unit = ("<script>one</script>", "<script>*many*</script>")
+    worded = page(**words, baseline_name="<script>", unit_name=unit)
+    markdown = worded.to_markdown()
+    assert "<script" not in worded.to_html() + markdown
+    assert not re.search(r"(?<!\\)(\*[a-z]|\[a\])", markdown.replace("**", ""))
+
+
 def test_a_seeded_page_says_that_it_is_not_private():
     with pytest.warns(dp.exceptions.SeededReleaseWarning):
         seeded = page("targets", random_state=1)
@@ -179,3 +190,17 @@ def test_a_page_of_the_comparison_alone_has_a_frame_without_rows():
     assert [*made] == []
     assert [*made.frame().columns] == [*page(split={"loss": 1}).frame().columns]
     assert made.to_html()
+
+
+def test_a_page_of_scores_is_shown_where_a_group_is_publicly_empty():
+    """All metrics by group have a number of it, which is none."""
+    score = np.tile([0.2, 0.4, 0.6, 0.8], 500)
+    sex = np.repeat(["a", "b"], 1000)
+    groups = {"sensitive_features": sex, "group_labels": ["a", "b", "never"], "membership": "public"}
+    released = dp.private_evaluate(np.tile([0, 0, 1, 1], 500), y_score=score, epsilon=10.0, **groups)
+    for metric in ("roc auc", "observed over expected"):
+        number = released[f"{metric} in 'never'"]
+        assert math.isnan(number.value)
+        assert number.note == "This group has no records."
+        assert released.check([f"{metric} in each group >= 0.1"]).answer == "cannot tell"
+    assert "never" in released.to_markdown()

@@ -54,6 +54,15 @@ def test_every_form_of_a_page_has_the_same_heading_and_sentences():
     assert "epsilon 3 (7 of 10 are left), and promises each patient, for one stay:" in cost
 
 
+def test_public_numbers_have_all_digits_that_were_given():
+    page = page_of(threshold=0.123456789)
+    assert page.header["Decision"] == "positive if the score is 0.123456789 or more"
+    options = {"task": "regression", "epsilon": 3.0, "tolerance": 1234567.25}
+    targets = dp.private_evaluate(1e7 * TARGET, 1e7 * TARGET, **options)
+    assert targets.header["Tolerance"] == "1234567.25"
+    assert "are within 1234567.25" in targets.summary[0]
+
+
 def test_words_that_nobody_gave_read_well():
     page = page_of()
     assert list(page.header) == ["Decision", "Positive label", "Records", "Protected", "Privacy", "Released"]
@@ -94,6 +103,31 @@ def test_groups_differ_surely_or_nothing_is_said_of_them():
     assert re.match(r"Groups surely differ: the largest gap in .* is about [\d.]+ points of 100 \(", apart)
 
 
+def test_the_sentence_about_ranges_is_true_of_all_that_are_shown():
+    hidden = page_of(neighboring="add_or_remove_one").summary[2]
+    assert hidden.endswith("; but those of the Brier score are about these records only.")
+    options = {"task": "regression", "epsilon": 3.0, "neighboring": "add_or_remove_one"}
+    targets = dp.private_evaluate(TARGET, TARGET + rng.standard_normal(N), **options)
+    assert "the median error" not in targets.summary[2]  # it is not told
+    assert re.search("; 1 of 5 numbers is too noisy to tell", targets.summary[2])
+    persons = page_of(groups=np.arange(N) // 2, equal_groups=True, person_name="patient")
+    once = "; but those in which each patient counts once hold for all like these"
+    assert once in persons.summary[2]
+    (intro,) = (one.sentence for one in persons.sections if one.title == "How good")
+    assert "among all people like these, noise and chance included, unless a note says otherwise." in intro
+
+
+def test_what_was_given_and_left_out_is_not_said_to_be_missing():
+    few = dp.private_evaluate(
+        Y[:60], y_score=SCORE[:60], sensitive_features=SEX[:60], group_labels=["f", "m"], epsilon=1.0
+    )
+    assert few.plan.left_out
+    assert few.summary[1] == "Groups of people were given, but nothing was released about them."
+    persons = page_of(baseline=OTHER, baseline_name="LACE", groups=np.arange(N) // 2)
+    assert persons.summary[3] == "LACE was given, but nothing was released that compares the two."
+    assert page_of(baseline=OTHER, split={"labels": 1}).summary[3].startswith("The other model was given")
+
+
 @pytest.mark.filterwarnings("ignore::dp_metrics.exceptions.SeededReleaseWarning")
 def test_other_kinds_of_pages_have_sentences_too():
     labels = rng.integers(0, 5, N)
@@ -111,7 +145,10 @@ def test_other_kinds_of_pages_have_sentences_too():
     assert targets.header["Tolerance"] == "3 days"
     assert targets.to_dict()["tolerance"] == 3
     assert "but those of mean errors are about these records only" in targets.summary[2]
-    assert "come out too low as a rule" in targets.summary[2]
+    few = "come out too low if a few records make up much of them"  # as the table says of squared errors
+    assert f"; means may have no upper limit, and {few}" in targets.summary[2]
+    within = dp.private_evaluate(TARGET, guess, **of_targets, bounds=(0, 100))
+    assert f"; means {few}" in within.summary[2]
     # as pages were divided before there were limits of the median
     shares = {"errors": 2, "absolute error": 1, "median error": 1}
     before = dp.private_evaluate(TARGET, guess, **of_targets, split=shares)

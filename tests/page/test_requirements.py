@@ -77,7 +77,7 @@ def test_all_metrics_of_pages_can_be_required():
         numbers = dp.private_evaluate(*data, epsilon=20, **options).numbers
         shown |= {one.metric for one in numbers.values()}
         assert parsed(f"{name}>=0" for name in numbers).keys() == numbers.keys()
-    assert shown == METRICS
+    assert shown == METRICS.keys()
     asked = parsed([" recall in 'a' < .5 ", "f1 (macro)>0", "roc auc difference <= .1"])
     assert [*asked.values()] == [("<", 0.5), (">", 0.0), ("<=", 0.1)]
 
@@ -152,6 +152,19 @@ def asked_of(verdicts):
     return [one.requirement for one in verdicts.values()]
 
 
+@loop_over("bound", ["nan", "-NaN", "80%", "0,8", ""])
+def test_a_bound_is_a_number(page, bound):
+    with pytest.raises(ValueError, match="is no requirement such as"):
+        page.check(f"recall >= {bound}")
+
+
+@loop_over("bound", ["0.123456789", "1234567.25"])
+def test_a_bound_is_told_with_all_of_its_digits(page, bound):
+    (verdict,) = page.check(f"recall >= {bound}").values()
+    assert verdict.requirement == f"recall >= {bound}"
+    assert bound in verdict.why
+
+
 def test_what_cannot_be_told_says_what_it_takes():
     page = dp.private_evaluate(Y, PRED, labels=[0, 1], epsilon=2.0)
     value, (lower, _) = page["recall"].value, page["recall"].population_interval()
@@ -203,6 +216,9 @@ def test_the_sentence_about_groups_says_where_a_rule_is_broken():
     told = said(0.9999)
     assert "is broken in 'm'" in told
     assert told.endswith("in 1 group we cannot tell.")
+    rules = ["recall in each group >= 0.9999"]
+    unclear = dp.private_evaluate(Y, Y, labels=[0, 1], **OF_GROUPS, requirements=rules, epsilon=2.0)
+    assert unclear.summary[1] == f'In 2 groups we cannot tell whether the rule "{rules[0]}" is kept.'
 
 
 def test_how_many_are_positive_is_no_difference_of_the_model():

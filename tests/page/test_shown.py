@@ -42,7 +42,9 @@ def test_a_range_in_units_is_rounded_outwards_and_has_no_digit_too_many():
         assert down - slack <= low <= low + width <= up + slack
         assert up - down <= 2 * width  # of which half is at least a step
         assert abs(as_number(told) - low - width / 3) <= width / 2
-        if "e" not in told:
+        assert as_number(told) != 0
+        has_one_digit = len(told.replace(",", "").lstrip("-0.").rstrip("0")) == 1
+        if "e" not in told and not has_one_digit:
             step = 10.0 ** -len(told.partition(".")[2])
             assert step > width / 20.1 or step == 1
 
@@ -72,11 +74,24 @@ def test_shares_have_two_digits_or_three(limits, times, expected):
         (1e300, (9e299, 1.1e300), ("1.0e+300", "9e+299 to 1.1e+300")),
         (5e-324, (0.0, 1e-320), None),
         (2.0, (-math.inf, math.inf), ("2", "no limit")),
+        (17.3, (0.0, 900.0), ("20", "0 to 900")),  # of 0 nobody would think of 17
+        (-0.3, (-900.0, 900.0), ("-0.3", "-900 to 900")),
+        (3.69, (0.0, 30.0), ("4", "0 to 30")),
+        (26.0, (0.0, 4000.0), ("30", "0 to 4,000")),
     ],
 )
 def test_ranges_that_end_on_one_side_or_are_of_any_size(value, limits, expected):
     told = written(value, between(*limits), is_share=False)
     assert expected is None or told == expected
+
+
+def test_counts_that_hardly_have_noise_are_whole_and_have_all_digits():
+    for ends, expected in (((4503, 4503), "4,503 to 4,503"), ((4503, 4504), "4,503 to 4,504")):
+        assert written(4503.0, between(*ends), is_share=False, least=1) == ("4,503", expected)
+    page = dp.private_evaluate(Y, y_pred=Y, labels=[0, 1], epsilon=10.0)
+    (matrix,) = (one for one in page.sections[1].tables if one.caption.startswith("Records by true label"))
+    positives = Y.sum()
+    assert int(matrix.rows[1][2].text.split(" (")[0]) == pytest.approx(positives, abs=9)
 
 
 @loop_over("bound", [0.795, 0.7999999, 0.8])
@@ -91,6 +106,8 @@ def test_what_is_too_noisy_to_tell():
     assert is_told(number(0.5, between(0.3, 0.8)))
     assert not is_told(number(0.5, between(0.2, 0.8)))
     assert not is_told(number(0.5, between(0.4, 0.6), note="mostly noise"))
+    coarse = Interval(0.4, 0.6, 0.95, "", "Approximate. Bins too coarse.")
+    assert is_told(number(0.5, coarse, note="Bins too coarse."))  # for which these limits allow
     assert not is_told(number(math.nan, between(0.4, 0.6)))
     assert is_told(number(50.0, between(10.0, math.inf), "mae"))
     assert not is_told(number(50.0, between(-math.inf, math.inf), "mae"))
@@ -131,17 +148,96 @@ def test_numbers_that_are_too_noisy_are_in_json_only(noisy):
     for row in of_groups.tables[0].rows:
         for metric, cell in zip(of_groups.tables[0].columns[2:], row[2:], strict=True):
             one = noisy[f"{metric} in {row[0].text!r}"]
-            assert cell.text.startswith(TOO_NOISY) == cell.is_noise == (not is_told(one))
-            assert (cell.dots.value is None) == cell.is_noise
+            assert cell.text.startswith(TOO_NOISY) == (cell.kind == "noise") == (not is_told(one))
+            assert (cell.dots.value is None) == (cell.kind == "noise")
     (required,) = [section for section in noisy.sections if section.title == "Requirements"]
     told = {row[0].text: (row[1].text, row[2].text) for row in required.tables[0].rows}
-    assert told["specificity in 'b' >= 0.7"] == (TOO_NOISY, CANNOT_TELL)
+    assert told["specificity in 'b' >= 0.7"] == (TOO_NOISY, f"? {CANNOT_TELL}")
     shown, answer = told["recall in 'b' >= 0.2"]
     assert re.fullmatch(r"0\.\d\d to 1\.00", shown)  # of what is decided the range, without a number
-    assert answer == "pass"
+    assert answer == "✓ pass"
     for text in (noisy.to_html(), noisy.to_markdown()):
         assert TOO_NOISY in text
         assert f"{hidden.value:.3f}" not in text
+
+
+AGE = np.array(["young", "middle", "old"])[np.arange(N) % 3]
+OF_BOTH = {
+    "sensitive_features": np.column_stack([AGE, GROUP]),
+    "group_labels": [["young", "middle", "old"], ["a", "b"]],
+}
+
+
+@pytest.fixture(scope="module")
+def crossed():
+    """Return a page on which old people are found more often, by a threshold of their own."""
+    options = {"y_score": np.where(AGE == "old", SCORE**0.25, SCORE), "positive_meaning": "<came> back"}
+    return dp.private_evaluate(Y, epsilon=20.0, random_state=seeded(), unit_name="stay", **options, **OF_BOTH)
+
+
+def tables_of(page, title):
+    (section,) = [one for one in page.sections if one.title == title]
+    return {table.caption.partition(",")[0]: table for table in section.tables}
+
+
+def test_of_differences_a_page_says_what_is_sure_and_names_two_groups_only_if_there_are_no_more(crossed):
+    found = tables_of(crossed, "For whom")["What may be concluded about differences"]
+    said = {row[0].text: row[-1].text for row in found.rows}
+    for name, text in said.items():
+        lower, upper = limits_of(crossed[name])
+        assert text.startswith("A sure difference: " if lower > 0 else ("Cannot tell", "Too noisy")), (
+            name,
+            upper,
+        )
+    ends = "measured lowest in 'young', highest in 'old'", "measured lowest in 'middle', highest in 'old'"
+    assert said["recall difference by feature 1"] in [
+        f"A sure difference: {one}. It does not tell why." for one in ends
+    ]
+    rows = {row["name"]: row["concluded"] for row in crossed.to_dict()["numbers"]}
+    assert {name: rows[name] for name in said} == said
+    assert rows["recall"] is None
+    two = {"sensitive_features": AGE == "old", "group_labels": [False, True]}
+    alike = dp.private_evaluate(Y, y_score=np.where(AGE == "old", SCORE**0.25, SCORE), epsilon=20.0, **two)
+    found = tables_of(alike, "For whom")["What may be concluded about differences"]
+    said = {row[0].text: row[-1].text for row in found.rows}
+    assert said["recall difference"] == "A sure difference: lower in False. It does not tell why."
+    assert said["prevalence difference"] == "Cannot tell: the range holds 0."
+
+
+def test_a_page_has_few_notes_however_many_groups_there_are(crossed, noisy):
+    for page in (crossed, noisy):
+        notes = {note for section in page.sections for table in section.tables for note in table.notes}
+        assert len(notes) <= 5
+        assert not any("alike" in note for note in notes)
+
+
+def test_other_thresholds_are_told_as_by_the_released_scores(crossed):
+    (table,) = (
+        one for name, one in tables_of(crossed, "More numbers").items() if name.startswith("By other")
+    )
+    assert len(table.rows) == 4
+    for threshold, *cells in table.rows:
+        at = crossed.released["scores"].at_threshold(float(threshold.text))
+        assert f"{at.threshold:.3g}" == threshold.text
+        for name, cell in zip(table.columns[1:], cells, strict=True):
+            one = at.numbers()[name]
+            told = cell.text.split(" (")[0]
+            assert told == TOO_NOISY if not is_told(one) else abs(float(told) - one.value) <= 0.005
+
+
+def test_what_words_mean_is_told_of_those_that_a_page_has(crossed, noisy):
+    told = {row[0].text: row[1].text for row in tables_of(crossed, "Words")["Words of this page"].rows}
+    assert CANNOT_TELL not in told  # there are no requirements
+    assert told["epsilon"] == "How much a page may depend on one person: 0 is not at all."
+    rows = tables_of(crossed, "How good")["All records"].rows
+    beside = {row[0].text: row[0].small for row in rows}
+    assert beside["recall"] == "of stays that <came> back, the share that is found"
+    assert not beside.keys() & told.keys()
+    assert all(beside.values())
+    of_noisy = {row[0].text for row in tables_of(noisy, "Words")["Words of this page"].rows}
+    assert {CANNOT_TELL, TOO_NOISY} <= of_noisy
+    assert "of stays that &lt;came&gt; back" in crossed.to_html()
+    assert "of stays that &lt;came&gt; back" in crossed.to_markdown()
 
 
 def test_dots_are_lines_and_circles_within_cells_and_no_images(noisy):

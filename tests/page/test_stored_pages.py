@@ -158,7 +158,7 @@ def test_a_page_that_cannot_be_kept_is_shown(path, monkeypatch):
     def full(*arguments):
         raise OSError("no space left")
 
-    monkeypatch.setattr("dp_metrics.accounting.ledgers.FileLedger.keep", full)
+    monkeypatch.setattr("dp_metrics.accounting.ledgers.Ledger.keep", full)
     budget = PrivacyAccountant(5, path)
     page = ask(budget, Y, **SCORES)
     assert all(math.isfinite(one.value) for one in page.numbers.values())

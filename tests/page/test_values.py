@@ -36,6 +36,10 @@ EVERY = loop_over("way", WAYS)
 NEAR = 2e-3
 
 
+def sections(page):
+    return {one.title: one for one in page.sections}
+
+
 def page(*data, **options):
     return dp.private_evaluate(*data, **{"epsilon": NO_NOISE, **options})
 
@@ -189,10 +193,11 @@ def test_of_several_features_a_page_tells_what_pages_about_each_alone_and_about_
         check(found, {here: one.value}, abs=5e-3)
         told.add(here)
     assert {*found} == told
-    tables = found.sections[2].tables
+    tables = sections(found)["For whom"].tables
     captions = [table.caption.partition(",")[0] for table in tables]
-    all_together = ["By all features together"] * crossed
-    assert captions == ["By feature 1", "By feature 2", *all_together, "Largest differences"]
+    assert captions == ["By feature 1", "By feature 2", "What may be concluded about differences"]
+    details = [table.caption.partition(",")[0] for table in sections(found)["More numbers"].tables]
+    assert (["By all features together", captions[-1]] == details[1:3]) == crossed
     for table, values in zip(tables, (GROUP, age), strict=False):
         sizes = {label: f"{np.sum(values == label):,}" for label in np.unique(values).tolist()}
         assert {row[0].text: row[1].text for row in table.rows} == sizes
@@ -216,7 +221,7 @@ def test_features_are_called_as_their_columns(names, called, crossed):
         recall = sk.recall_score(Y[people.iloc[:, at] == "c"], PRED[people.iloc[:, at] == "c"])
         check(found, {f"recall in {name} 'c'": recall}, abs=5e-3)
         assert found[f"recall difference by {name}"].feature == at
-        assert found.sections[2].tables[at].caption.startswith(f"By {name},")
+        assert sections(found)["For whom"].tables[at].caption.startswith(f"By {name},")
     again = dp.PrivateEvaluation.from_json(found.to_json())
     assert [*again] == [*found]
     assert "<i>" not in found.to_html() + found.to_markdown()
@@ -258,12 +263,16 @@ def test_regression(way, bounds, tolerance):
 def test_what_leads_a_page_of_targets_has_limits_on_both_sides():
     found = page(TARGET, ESTIMATE, task="regression", epsilon=6.0, tolerance=0.2)
     assert [*found][:3] == ["median absolute error", "share within tolerance", "share too high"]
-    (ways,) = (one for one in found.sections[1].tables if one.caption == "Which way these numbers err")
+    (ways,) = (
+        one for one in sections(found)["How good"].tables if one.caption == "Which way these numbers err"
+    )
     tried = {row[0].text: row[2].text for row in ways.rows}
     light, heavy = (100 * end for end in found.plan["absolute error"].expected_range)
     assert tried["mae"] == f"{light:.2g} % to {heavy:.2g} %"
-    least, half = (float(tried[name].split(" %")[0]) for name in ("mse", "rmse"))
-    assert half == pytest.approx(least / 2, rel=0.1)
+    # the range is that of the root, and a square is off by twice as much
+    of_root = [100 * end for end in found.plan["errors"].expected_range]
+    assert tried["rmse"] == " % to ".join(f"{end:.2g}" for end in of_root) + " %"
+    assert tried["mse"] == " % to ".join(f"{2 * end:.2g}" for end in of_root) + " %"
     assert tried["r2"] == tried["share too high"] == ""
     for name in [*found][:3]:
         lower, upper = found[name].population_interval()

@@ -22,6 +22,7 @@ from helpers import (
     multisets,
     nearest,
     seeded,
+    two_sided,
     variance,
     variance_query,
 )
@@ -155,10 +156,9 @@ def test_the_noise_of_two_counts_is_that_of_epsilon():
     noise, stats = query.prepared(Geometric(), relation=Relation.ADD_OR_REMOVE_ONE)
     draw, entropy = noise.prepare(stats), SeededEntropy(11)
     drawn = Counter(draw(entropy, None).value for _ in range(size))
-    mass = {k: math.tanh(epsilon / 2) * math.exp(-epsilon * abs(k)) for k in range(-3, 4)}
-    for i, j in np.ndindex(7, 7):
-        p = mass[i - 3] * mass[j - 3]
-        assert abs(drawn[i + 4, j + 27] - size * p) < 5 * math.sqrt(size * p * (1 - p)) + 1
+    for (i, p), (j, q) in itertools.product(zip(*two_sided(epsilon, 3), strict=True), repeat=2):
+        both = p * q
+        assert abs(drawn[7 + i, 30 + j] - size * both) < 5 * math.sqrt(size * both * (1 - both)) + 1
 
 
 @pytest.mark.gate

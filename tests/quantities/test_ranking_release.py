@@ -5,14 +5,14 @@ from functools import partial
 
 import numpy as np
 import pytest
-from helpers import assert_follows, facts_of, ranking_query, seeded
+from helpers import OfWhole, assert_follows, facts_of, ranking_query, seeded
 
 import dp_metrics as dp
 from dp_metrics import private_roc_auc_score
 from dp_metrics.analysis import auditing
 from dp_metrics.inputs.options import Relation
 from dp_metrics.mechanisms import Hazard
-from dp_metrics.mechanisms._laws import ApproximateLaw
+from dp_metrics.mechanisms._laws import Staircase
 from dp_metrics.quantities.base import Totals
 from dp_metrics.quantities.ranks import NoisyRanking, RankingLaw, RankingOf
 
@@ -58,17 +58,6 @@ def some_records(n=200, share=0.2, seed=0):
     return labels, rng.normal(labels * 1.5).round(2)
 
 
-class TwoSided(ApproximateLaw):
-    """The law of two-sided geometric noise."""
-
-    def __init__(self, rate):
-        self.rate = rate
-
-    def outcomes(self):
-        k = np.arange(-2000, 2001)
-        return k.astype(float), np.exp(-self.rate * np.abs(k))
-
-
 @pytest.mark.parametrize("relation", BOTH)
 def test_releases_follow_the_law_and_the_sizes_are_noisy(relation):
     labels, scores = some_records()
@@ -82,7 +71,7 @@ def test_releases_follow_the_law_and_the_sizes_are_noisy(relation):
     assert all([*sizes] == names for sizes in drawn)
     for name, size in zip(names, (40, 160), strict=False):
         noise = np.array([sizes[name] for sizes in drawn], dtype=float) - size
-        assert_follows(noise, TwoSided(1 / 40))  # of rate epsilon / 20
+        assert_follows(noise, OfWhole(Staircase(1 / 40).cdf))  # of rate epsilon / 20
 
 
 @pytest.mark.parametrize("relation", BOTH)

@@ -9,7 +9,8 @@ import pytest
 from helpers import MAX, check_neighbours, hostile_losses, loop_over, loss_query, nearest, weighted_bounds
 from hypothesis import given, strategies as st
 
-from dp_metrics.sensitivity.exact import BLOCK, exact_difference, largest_pairs
+from dp_metrics.inputs.arrays import BLOCK
+from dp_metrics.sensitivity.exact import exact_difference, largest_pairs
 
 
 def assert_extremes(bounds, terms, limits, total):

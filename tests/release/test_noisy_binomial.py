@@ -6,7 +6,7 @@ from itertools import product
 
 import numpy as np
 import pytest
-from helpers import loop_over, loss_query
+from helpers import first_of, loop_over, loss_query
 from scipy.stats import binom
 
 from dp_metrics.quantities.base import get_mechanism
@@ -136,11 +136,7 @@ def first_place(law, n, mean, side):
         end = noisy_mean_limits(law, law.grid.point(number), n, EACH)[side]
         return end > mean if side == 0 else end < mean
 
-    low, high = -1, law.grid.last + 1
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if misses(middle) else (middle, high)
-    return high
+    return first_of(range(law.grid.last + 1), misses)
 
 
 @pytest.mark.gate

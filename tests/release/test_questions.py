@@ -184,7 +184,7 @@ def free_answers(release):
     """Return all that a release tells without arguments, but for pictures, and lists in place of tuples."""
     found = {"itself": repr(release)}
     for name in () if isinstance(release, str) else dir(release):
-        if not name.startswith("_") and name not in ("plot", "evaluated"):
+        if not name.startswith("_") and name not in ("plot", "public", "results"):
             try:
                 one = getattr(release, name)
                 found[name] = re.sub(" at 0x[0-9a-f]+", "", repr(one() if callable(one) else one))

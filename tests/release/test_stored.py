@@ -32,7 +32,7 @@ from sklearn.model_selection import cross_val_score
 import dp_metrics as dp
 from dp_metrics import PrivacyAccountant, with_result
 from dp_metrics.accounting.accountant import numbering
-from dp_metrics.accounting.ledgers import FileLedger
+from dp_metrics.accounting.ledgers import Ledger
 from dp_metrics.exceptions import StoredReleaseWarning
 from dp_metrics.release import stored
 from dp_metrics.release.query import _content
@@ -162,7 +162,7 @@ def test_a_full_disk_loses_no_number(path, monkeypatch):
     def full(*arguments):
         raise OSError("no space left")
 
-    monkeypatch.setattr(FileLedger, "keep", full)
+    monkeypatch.setattr(Ledger, "keep", full)
     budget = PrivacyAccountant(4, path)
     settings = {"max_loss": 1.0, "epsilon": 1, "accountant": budget}
     with warnings.catch_warnings():
@@ -412,9 +412,9 @@ def test_a_process_killed_between_spend_and_value_leaves_a_spend_without_a_value
 
 
 def test_who_asks_while_another_draws_is_refused_at_once_and_served_later(path, monkeypatch):
-    keep, waiting = FileLedger.keep, []
+    keep, waiting = Ledger.keep, []
     with monkeypatch.context() as patch:
-        patch.setattr(FileLedger, "keep", lambda *release: waiting.append(release))
+        patch.setattr(Ledger, "keep", lambda *release: waiting.append(release))
         number = ask(accountant=PrivacyAccountant(4, path))
     new_session()
     with pytest.raises(ValueError, match="no stored value"):

@@ -9,9 +9,10 @@ import pytest
 from helpers import hostile_values, loop_over, loss_query
 from hypothesis import given, settings, strategies as st
 
+from dp_metrics.inputs.arrays import BLOCK
 from dp_metrics.quantities.base import Totals
 from dp_metrics.quantities.tables import CountStats
-from dp_metrics.sensitivity.exact import BLOCK, UNIT_BITS, VarianceAggregate, exact_sum, to_units
+from dp_metrics.sensitivity.exact import UNIT_BITS, VarianceAggregate, exact_sum, to_units
 from dp_metrics.sensitivity.output_bounds import order_statistic_bounds
 from dp_metrics.sensitivity.variance_bounds import variance_bounds
 

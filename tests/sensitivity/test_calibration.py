@@ -6,9 +6,10 @@ from fractions import Fraction
 import numpy as np
 from helpers import multisets
 
+from dp_metrics.inputs.arrays import BLOCK
 from dp_metrics.quantities.base import Totals
 from dp_metrics.quantities.ranks import CalibrationStats
-from dp_metrics.sensitivity.exact import BLOCK, UNIT_BITS
+from dp_metrics.sensitivity.exact import UNIT_BITS
 from dp_metrics.sensitivity.score_bounds import (
     calibration_bounds,
     calibration_excess,

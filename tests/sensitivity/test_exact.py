@@ -8,8 +8,8 @@ import pytest
 from helpers import MAX, hostile_values, loop_over, nearest, slow_but
 from hypothesis import given, strategies as st
 
+from dp_metrics.inputs.arrays import BLOCK
 from dp_metrics.sensitivity.exact import (
-    BLOCK,
     UNIT_BITS,
     common_bits,
     exact_moments,

@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from dp_metrics.inputs.arrays import Records, Shape, check_same_length
+from dp_metrics.inputs.arrays import BLOCK, Records, Shape, check_same_length, in_blocks
 from dp_metrics.inputs.labels import LabelSet
 from dp_metrics.inputs.options import Floats
 from dp_metrics.mechanisms._laws import Limits
@@ -21,6 +21,7 @@ from dp_metrics.quantities.tables import (
     WIDEST,
     CountsNoise,
     TableOf,
+    as_floats,
     counts_of_cells,
     few_records,
     too_few,
@@ -30,7 +31,6 @@ from dp_metrics.release.count_limits import NoisyRatio, RatioCells
 from dp_metrics.release.query import Query
 from dp_metrics.release.released import APPROXIMATE, Interval, PopulationQuestion
 from dp_metrics.release.result import ReleasedNumbers
-from dp_metrics.sensitivity.exact import BLOCK, in_blocks
 
 NO_PERSONS = (
     "{} of persons who count once each (equal_groups=True) has approximate limits of what it is among all "
@@ -180,7 +180,7 @@ def linear_limits(
         [kind for kind in (of.right, of.missed, of.wrong, of.either) if kind is not None]
         for of in (
             layout.read(np.ones(layout.good.size)),
-            layout.read(np.array(noise.noisy, dtype=np.float64)),
+            layout.read(as_floats(noise.noisy)),
         )
     )
     together = max(float(kind.max()) for kind in cells)  # so many noisy counts are added up at most
@@ -238,6 +238,8 @@ class Confusion:
         Whether the metric is MCC or kappa, for which `agreement_limits` are proved.
     of : str
         What limits among all people are limits of; "": of the metric.
+    no_limits : str
+        Why there are no limits; "": there are.
     """
 
     layout: Layout
@@ -251,6 +253,7 @@ class Confusion:
     are_independent: bool = False
     is_agreement: bool = False
     of: str = ""
+    no_limits: str = ""
 
     def query(self, shape: Shape) -> Query:
         """Return the query of the metric, which depends on the form of the records by how persons count."""
@@ -294,6 +297,8 @@ class Confusion:
             If the metric may be lower or higher within the box than at these corners.
         """
         noise, n = parts[0], released.public_n
+        if self.no_limits:
+            raise ValueError(self.no_limits)
         if not self.is_monotone and self._agreeing(noise, n) is None:
             raise ValueError(
                 "This metric has no limits of its noise here: more right records, or fewer errors, need "
@@ -327,6 +332,8 @@ class Confusion:
         ValueError
             If there is none, with the reason.
         """
+        if self.no_limits:
+            raise ValueError(self.no_limits)
         noise, n, note = parts[0], released.public_n, ""
         ratios, limits = self._ratios(self.parts_of, noise, n), None
         if noise.units > 1:  # a person's records are alike

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from scipy.special import ndtri
 
 from dp_metrics.inputs.options import Floats
+from dp_metrics.mechanisms._laws import COUNT_LIMIT, ENORMOUS
 from dp_metrics.metrics.scores.curve_formulas import FAR, RocCurve, ScoreCounts, pooled_means, roc
 from dp_metrics.quantities.tables import CountsNoise, as_floats, nearest_with_sum
 from dp_metrics.release import count_limits
@@ -237,7 +238,8 @@ def limits_around(
     than those of the positives it is that of the other roles, and one number does not tell which is so. So
     the larger one is taken.
     """
-    sizes = max(positive, 1.0), max(negative, 1.0)
+    # noise may be beyond all floats
+    sizes = [min(max(size, 1.0), COUNT_LIMIT) for size in (positive, negative)]
     variance = np.maximum(hanley_mcneil(_GRID, *sizes), hanley_mcneil(_GRID, *sizes[::-1]))
     sampling = float(ndtri(miss)) ** 2 * variance
     reach = np.where(area >= _GRID, area - noise[0], noise[1] - area)
@@ -850,7 +852,8 @@ def benefit_noise_limits(counts: NoisyRatio, n: int, weight: float, miss: float)
     as either limit is away.
     """
     if counts.reach > _LARGEST_REACH:
-        away = counts.largest_noise(0, miss / 2) + weight * counts.largest_noise(1, miss / 2)
+        of_a, of_b = (min(counts.largest_noise(place, miss / 2), ENORMOUS) for place in (0, 1))
+        away = of_a + weight * of_b
     else:
         table = counts.table().law
         width = 2 * counts.slack + 1

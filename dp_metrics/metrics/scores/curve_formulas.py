@@ -13,14 +13,13 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from dp_metrics.inputs.arrays import Records, Shape, float_block
+from dp_metrics.inputs.arrays import Records, Shape, float_block, in_blocks
 from dp_metrics.inputs.labels import LabelColumns, LabelSet, encoded_block, labels_and_scores
 from dp_metrics.inputs.options import Floats
 from dp_metrics.quantities.base import Quantity
 from dp_metrics.quantities.tables import nearest_with_sum
 from dp_metrics.release.query import Query
 from dp_metrics.release.result import ReleasedNumbers
-from dp_metrics.sensitivity.exact import in_blocks
 
 
 @dataclass(frozen=True, eq=False)

@@ -15,8 +15,7 @@ from numpy.typing import ArrayLike
 from dp_metrics.inputs.arrays import Records, Shape, float_block
 from dp_metrics.inputs.labels import LabelColumns, encoded_block, labels_and_scores
 from dp_metrics.inputs.options import Floats, check_count
-from dp_metrics.mechanisms._laws import Limits
-from dp_metrics.mechanisms.geometric import COUNT_LIMIT
+from dp_metrics.mechanisms._laws import COUNT_LIMIT, Limits
 from dp_metrics.metrics._metric import asks, private
 from dp_metrics.metrics._settings import CountSettings, RankSettings, ScoreSettings
 from dp_metrics.metrics.scores import curve_formulas as formulas
@@ -421,7 +420,7 @@ class BinnedError(Monotone):
             if "sums" not in part.output.drawn:
                 return None
             n = min(part.noise.records(part.output), COUNT_LIMIT)
-        records = max(float(n), 1.0)
+        records = float(max(n, 1))
         most = min(math.sqrt(self.n_bins * each / (2 * math.pi * records)), 1.0)
         several = "" if each == 1 else f", up to {each} of one person"
         counted = f"{self.n_bins} bins, {in_words(records)} records{several}"

@@ -493,10 +493,10 @@ class ReleasedScores(HtmlRepr):
 
     def numbers(self) -> dict[str, Number]:
         """Return the areas, and of probabilities observed over expected, with their limits, by name."""
-        note = self.result.note
         found = [
             Number(
-                metric.replace("_", " "), getattr(self, f"{metric}_score")(), metric.replace("_", " "), note,
+                metric.replace("_", " "), getattr(self, f"{metric}_score")(), metric.replace("_", " "),
+                self._limited(metric).note,
                 _noise=partial(self.noise_interval, metric=metric),
                 _people=partial(self.population_interval, metric=metric),
             )
