@@ -38,7 +38,7 @@ from dp_metrics.metrics.labels.counts import Confusion
 from dp_metrics.quantities.base import OneStage, Output, noise_of
 from dp_metrics.quantities.mean import MeanOf, ShareOf
 from dp_metrics.quantities.ranks import CalibrationOf, OrderOf, RankingOf
-from dp_metrics.quantities.tables import NestedOf, TableOf
+from dp_metrics.quantities.tables import TableOf
 from dp_metrics.quantities.variance import VarianceOf
 from dp_metrics.release.query import Terms
 from dp_metrics.release.result import Result
@@ -154,13 +154,14 @@ def kind_of(row) -> str:
     if len(kinds) > 1:
         return "joint"
     (kind,) = kinds
+    if kind is TableOf and plan.quantities[0].finest is not None:
+        return "scores"
     if kind is TableOf:
         return "confusion" if isinstance(plan.reading, Confusion) else "bins"
     return {
         MeanOf: "mean",
         ShareOf: "mean",
         VarianceOf: "variance",
-        NestedOf: "scores",
         CalibrationOf: "bins",
     }.get(kind, "other")
 

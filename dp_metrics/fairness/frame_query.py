@@ -24,7 +24,6 @@ from dp_metrics.quantities.base import get_mechanism
 from dp_metrics.quantities.tables import (
     Cells,
     CountsNoise,
-    NestedOf,
     TableOf,
     as_floats,
     check_cells,
@@ -390,8 +389,9 @@ def _scores(
     part: Any = query.quantities[0]
     table = query.reading
     assert isinstance(table, ScoreTable)
+    ((size, weight),) = part.cells
     check_cells(
-        part.rows * part.finest * len(sizes),
+        size * len(sizes),
         f"The table of {len(sizes):,} groups and {part.finest:,} bins of scores",
         "Pass fewer groups or edges.",
     )
@@ -401,7 +401,7 @@ def _scores(
         metrics[metric.name] = metric.row.name, one.reading
     of_group = Query((replace(part, groups=1),), query.reader)
     count, groups = partial(_counts_by_group, query=of_group, groups=len(sizes)), len(sizes)
-    of_all = NestedOf(count, part.rows * groups, part.finest, part.columns, groups, part.units)
+    of_all = replace(part, cells=((size * groups, weight),), count=count, groups=groups)
     return _table(of_all, metrics, of_group, epsilon, shape, sizes)
 
 
@@ -542,7 +542,7 @@ def _last_first(records: Records, *, part: Any) -> NDArray[np.int64]:
 
 
 def _table(
-    table: TableOf | NestedOf,
+    table: TableOf,
     metrics: Tables,
     query: Query,
     epsilon: Fraction,

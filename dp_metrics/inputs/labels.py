@@ -8,7 +8,6 @@ import reprlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
-from functools import partial
 from itertools import repeat
 from numbers import Number
 from typing import Any, Self
@@ -43,7 +42,6 @@ from dp_metrics.inputs.arrays import (
     kind_of_times,
     moment_of,
     name_key,
-    numbers_or,
     quietly,
     refuse_unread,
     unstated_columns,
@@ -203,7 +201,7 @@ def as_labels(
         no_numbers = f"{name} holds labels that are no numbers: pass {option}=[...], the public label set."
         if array.dtype.kind in "mM":
             raise ValueError(no_numbers)
-        return numbers_or(no_numbers, partial(as_vector, array, name, relation=relation))
+        return as_vector(array, name, relation=relation, no_numbers=no_numbers)
     if array.dtype.kind in "biufcUmM" and _sorts_of(array) not in map(_sort_in_arrays, labels):
         # the type of an array is public, so that this one is refused without a record too
         listed = reprlib.repr(labels.tolist())

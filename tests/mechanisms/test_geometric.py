@@ -234,3 +234,11 @@ def test_nothing_fails_after_the_spend_and_limits_are_within_the_range():
             ):
                 assert 0 <= lower <= upper <= cap
             assert result.to_json()
+
+
+@loop_over("relation", ["replace_one", "add_or_remove_one"])
+def test_bounds_of_which_no_float_is_the_limit_are_refused_whatever_is_public(relation):
+    x, settings = np.arange(100.0), {"epsilon": 1.0, "neighboring": relation, "mechanism": "geometric"}
+    for metric, data in ((dp.private_mse, (x, x)), (dp.private_variance, (x,))):
+        with pytest.raises(ValueError, match="needs a metric with a public upper limit"):
+            metric(*data, bounds=(-1e200, 1e200), **settings)

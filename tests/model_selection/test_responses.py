@@ -17,7 +17,7 @@ from dp_metrics import PrivateRandomizedSearch, private_accuracy_score, private_
 from dp_metrics.inputs.labels import as_listed, places_among
 from dp_metrics.metrics import METRICS, NAMES, metric_of
 from dp_metrics.model_selection import _trials
-from dp_metrics.model_selection._trials import PublicModel, check_records, read_response, valid_response
+from dp_metrics.model_selection._trials import check_records, public_classes, read_response, valid_response
 
 RAISES = telling("array", "bool", "eq", "float", "hash", "iter", "len", "ne")
 NOT_AS_OTHERS = [
@@ -53,9 +53,9 @@ def test_one_record_changes_no_other_of_a_response_that_is_a_list(method):
 
 
 def judged(metric, method, response, y):
-    model = PublicModel(DummyClassifier(), y, 6, (method,))
-    response = read_response(response, method, model, model, y)
-    return valid_response(functools.partial(metric), response, np.array(y), model.classes_)
+    classes = public_classes(DummyClassifier(), y, (method,))
+    response = read_response(response, method, None, classes, y)
+    return valid_response(functools.partial(metric), response, np.array(y), classes)
 
 
 @pytest.mark.parametrize("kind", ["Float32", "float32[pyarrow]"])

@@ -28,7 +28,6 @@ from dp_metrics.quantities.tables import (
     SHOWN,
     Cells,
     CountsNoise,
-    NestedOf,
     TableOf,
     as_floats,
     check_cells,
@@ -391,7 +390,8 @@ def score_query(
     classes, known = TwoClasses.of(labels, pos_label), ScoreBins.of(edges)
     table = ScoreTable(known, known.columns(bins), formula, classes)
     count = partial(counted, classes=classes, bins=known)
-    part = NestedOf(count, 2, known.size, table.columns, units=shape.units)
+    cells = ((2 * known.size, Fraction(1)),)
+    part = TableOf(cells, True, count, shape.units, finest=known.size, columns=table.columns)
     return classes.query(shape, name="y_score", part=part, result=table)
 
 
