@@ -18,8 +18,8 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import erfcx, ndtr, ndtri
 
 from dp_metrics.inputs.options import Floats
-from dp_metrics.mechanisms._laws import GeometricLaw, Limits, Staircase, cell_edges, nearest_index
-from dp_metrics.mechanisms.geometric import COUNT_LIMIT, spread_noise
+from dp_metrics.mechanisms._laws import COUNT_LIMIT, GeometricLaw, Limits, Staircase, cell_edges, nearest_index
+from dp_metrics.mechanisms.geometric import spread_noise
 from dp_metrics.quantities.base import NoisyNumber
 from dp_metrics.quantities.tables import CountsNoise, as_floats, largest_noise_of_sum
 
