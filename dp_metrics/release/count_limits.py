@@ -18,7 +18,14 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import erfcx, ndtr, ndtri
 
 from dp_metrics.inputs.options import Floats
-from dp_metrics.mechanisms._laws import COUNT_LIMIT, GeometricLaw, Limits, Staircase, cell_edges, nearest_index
+from dp_metrics.mechanisms._laws import (
+    COUNT_LIMIT,
+    GeometricLaw,
+    Limits,
+    Staircase,
+    cell_edges,
+    nearest_index,
+)
 from dp_metrics.mechanisms.geometric import spread_noise
 from dp_metrics.quantities.base import NoisyNumber
 from dp_metrics.quantities.tables import CountsNoise, as_floats, largest_noise_of_sum
@@ -103,9 +110,8 @@ def _upper_limit(count: int, n: int, rate: float, miss: float) -> float:
     return halved(is_likely, 1.0)[1]
 
 
-def halved(is_below: Callable[[float], bool], high: float) -> tuple[float, float]:
-    """Return two close numbers from 0 to `high`, of which the first is below what is looked for."""
-    low = 0.0
+def halved(is_below: Callable[[float], bool], high: float, low: float = 0.0) -> tuple[float, float]:
+    """Return two close numbers from `low` to `high`, of which the first is below what is looked for."""
     for _ in range(_HALVINGS):
         middle = (low + high) / 2
         low, high = (middle, high) if is_below(middle) else (low, middle)

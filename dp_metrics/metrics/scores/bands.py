@@ -896,7 +896,7 @@ def benefit_limits(counts: NoisyRatio, n: int, weight: float, miss: float) -> tu
     return least(1, -weight, 1.0), -least(-1, -1.0, weight)
 
 
-_LARGEST_LOGARITHM, _HALVINGS = 20.0, 60  # of a ratio
+_LARGEST_LOGARITHM = 20.0  # of a ratio
 
 
 def over_expected_limits(
@@ -940,10 +940,7 @@ def over_expected_limits(
             return 0.0
         if not is_beyond(math.exp(high)):
             return math.inf
-        for _ in range(_HALVINGS):
-            middle = (low + high) / 2
-            low, high = (low, middle) if is_beyond(math.exp(middle)) else (middle, high)
-        return math.exp(high)
+        return math.exp(count_limits.halved(lambda x: not is_beyond(math.exp(x)), high, low)[1])
 
     def is_likely(ratio: float) -> bool:
         value, far = away(ratio, edges[1:])
