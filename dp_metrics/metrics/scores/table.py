@@ -243,7 +243,7 @@ class ScoreTable:
     ) -> tuple[float, float]:
         """Return proved limits for these records."""
         each = miss / (2 * self._shares(released))
-        return self._by_shares(parts, released, lambda ratio: count_limits.noise_limits(ratio, each, each))
+        return self._by_shares(parts, released, partial(count_limits.noise_limits, miss=each))
 
     def _by_shares(
         self, parts: Sequence[Any], released: ReleasedNumbers, limits_of: RatioLimits
@@ -296,7 +296,7 @@ class ScoreTable:
             inside = np.flatnonzero(places == place)
             ratio = RatioCells((places.size + inside).tolist(), inside.tolist(), (1.0, 1.0))
             lower[place], upper[place] = count_limits.ratio_limits(
-                count_limits.noisy_ratio(noise, ratio, n), each, each
+                count_limits.noisy_ratio(noise, ratio, n), each
             )
         cells, shares = self._cells(places, n_bins), (lower, upper)
         return bands.calibration_band(noise, cells, of_cells, prob_pred, asked, n, _OF_GAPS, shares).at(here)
@@ -311,7 +311,7 @@ class ScoreTable:
 
     def _sure(self, released: ReleasedNumbers, asked: PopulationQuestion) -> RatioLimits:
         each = asked.miss / self._shares(released)
-        return lambda ratio: count_limits.edge_limits(ratio, each)
+        return partial(count_limits.edge_limits, miss=each)
 
     def _shares(self, released: ReleasedNumbers) -> int:
         """Return how many shares are limited: of each class at each edge, and perhaps that of positives."""
