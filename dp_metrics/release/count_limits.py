@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property, lru_cache
 from itertools import accumulate
-from typing import Any, NamedTuple, TypeAlias, cast
+from typing import Any, TypeAlias, cast
 
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
@@ -574,18 +574,27 @@ def _table_of(
     return NoiseTable(np.outer(of_a / of_all, of_b) * sliding_window_view(others, 2 * blocks + 1))
 
 
-class RatioCells(NamedTuple):
-    """Which counts make a metric A / (A + B): those that add to A, and to B, and how much each adds."""
+def noisy_ratio(
+    noise: CountsNoise,
+    a: Sequence[int],
+    b: Sequence[int],
+    n: int | None,
+    weights: tuple[float, float] = (1.0, 1.0),
+) -> NoisyRatio:
+    """Return the noisy counts of a metric A / (A + B), in their units.
 
-    a: list[int]
-    b: list[int]
-    weights: tuple[float, float]
-
-
-def noisy_ratio(noise: CountsNoise, cells: RatioCells, n: int | None) -> NoisyRatio:
-    """Return the noisy counts of a ratio, in their units, of n records where their number is public."""
+    Parameters
+    ----------
+    noise : CountsNoise
+        Of all counts.
+    a, b : sequence of int
+        Places of the counts that add to A, and to B.
+    n : int or None
+        Number of all records, where it is public.
+    weights : (float, float), default=(1.0, 1.0)
+        How much each count in a, and in b, adds.
+    """
     ends, most = list(accumulate(size for size, _ in noise.rates)), int(COUNT_LIMIT) * noise.units
-    a, b, _ = cells
     # a larger noisy count says no more, and may be no float
     in_a, in_b = (min(max(sum(noise.noisy[cell] for cell in side), -most), most) for side in (a, b))
     return NoisyRatio(
@@ -595,7 +604,7 @@ def noisy_ratio(noise: CountsNoise, cells: RatioCells, n: int | None) -> NoisyRa
         (noise.rates[bisect_right(ends, a[0])][1], noise.rates[bisect_right(ends, b[0])][1]),
         noise.together - len(a) - len(b) if noise.zero_sum else None,
         None if n is None else n * noise.units,
-        cells.weights,
+        weights,
     )
 
 

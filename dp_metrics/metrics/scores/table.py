@@ -39,7 +39,6 @@ from dp_metrics.quantities.tables import (
     too_few,
 )
 from dp_metrics.release import count_limits
-from dp_metrics.release.count_limits import RatioCells
 from dp_metrics.release.query import Query
 from dp_metrics.release.released import APPROXIMATE, POPULATION_NOTE, Interval, PopulationQuestion
 from dp_metrics.release.result import ReleasedNumbers
@@ -253,10 +252,8 @@ class ScoreTable:
         if self.formula is formulas.area_under_roc:
             return bands.area_between(*lines, self.ties)
         noise, bins = parts[0], self._edges(released).size - 1
-        positives = RatioCells([*range(bins, 2 * bins)], [*range(bins)], (1.0, 1.0))
-        return bands.precision_between(
-            *lines, limits_of(count_limits.noisy_ratio(noise, positives, released.public_n))
-        )
+        positives = count_limits.noisy_ratio(noise, range(bins, 2 * bins), range(bins), released.public_n)
+        return bands.precision_between(*lines, limits_of(positives))
 
     def _noted(self, ends: tuple[float, float], released: ReleasedNumbers, *, is_proved: bool) -> Limits:
         limits = Limits(*ends).within(0.0, 1.0)
@@ -294,10 +291,8 @@ class ScoreTable:
         lower, upper = np.zeros(n_bins), np.ones(n_bins)
         for place in np.flatnonzero(here):
             inside = np.flatnonzero(places == place)
-            ratio = RatioCells((places.size + inside).tolist(), inside.tolist(), (1.0, 1.0))
-            lower[place], upper[place] = count_limits.ratio_limits(
-                count_limits.noisy_ratio(noise, ratio, n), each
-            )
+            share = count_limits.noisy_ratio(noise, (places.size + inside).tolist(), inside.tolist(), n)
+            lower[place], upper[place] = count_limits.ratio_limits(share, each)
         cells, shares = self._cells(places, n_bins), (lower, upper)
         return bands.calibration_band(noise, cells, of_cells, prob_pred, asked, n, _OF_GAPS, shares).at(here)
 
@@ -414,24 +409,21 @@ class SoftBins:
 
     def query(self, shape: Shape, classes: TwoClasses) -> Query:
         """Return the query of a calibration curve."""
-        part = TableOf(self.cells, True, partial(_counted, bins=self, classes=classes))
+        part = TableOf(self.cells, True, partial(self.counts, classes=classes))
         return classes.query(shape, name="y_prob", part=part, result=self)
 
     def counts(self, records: Records, classes: TwoClasses) -> NDArray[np.int64]:
         """Return the counts of the cells, in steps: by end, class and bin."""
-        table = np.zeros((2, 2, self.n_bins), dtype=np.int64)
+        size = 2 * self.n_bins
+        table = np.zeros((2, size), dtype=np.int64)
         for is_positive, scores in classes.blocks(records, "y_prob", OUTSIDE.format("y_prob")):
-            table += self._added(is_positive, scores)
+            bins = np.searchsorted(even_edges(self.n_bins), scores)
+            part = np.clip(scores * self.n_bins - bins, 0.0, 1.0)
+            rows, upper = bins + self.n_bins * is_positive, np.rint(part * FINENESS)
+            # the sums of a block are whole numbers below 2^53
+            sums = [np.bincount(rows, steps, minlength=size) for steps in (FINENESS - upper, upper)]
+            table += np.array(sums).astype(np.int64)
         return table.ravel()
-
-    def _added(self, is_positive: NDArray[np.bool_], scores: Floats) -> NDArray[np.int64]:
-        bins = np.searchsorted(even_edges(self.n_bins), scores)
-        part = np.clip(scores * self.n_bins - bins, 0.0, 1.0)
-        upper = np.rint(part * FINENESS)
-        rows, size = bins + self.n_bins * is_positive, 2 * self.n_bins
-        # the sums of a block are whole numbers below 2^53
-        sums = [np.bincount(rows, steps, minlength=size) for steps in (FINENESS - upper, upper)]
-        return np.array(sums).astype(np.int64).reshape(2, 2, self.n_bins)
 
     def note(self, parts: Sequence[Any], released: ReleasedNumbers) -> str | None:
         """Return what to say if limits of the noise of a share that is shown are too far apart: `WIDEST`."""
@@ -470,7 +462,3 @@ class SoftBins:
         records, lower = (low + high).sum(axis=0), np.arange(self.n_bins) / self.n_bins
         scores = records * lower + high.sum(axis=0) / self.n_bins
         return formulas.shown(records, (low + high)[1], scores)
-
-
-def _counted(records: Records, *, bins: SoftBins, classes: TwoClasses) -> NDArray[np.int64]:
-    return bins.counts(records, classes)
