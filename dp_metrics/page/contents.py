@@ -14,8 +14,7 @@ from dp_metrics.fairness.frame import PrivateMetricFrame, group_in_words
 from dp_metrics.inference.comparison import Comparison
 from dp_metrics.inputs.options import Relation
 from dp_metrics.metrics.scores.released_scores import ReleasedScores
-from dp_metrics.page.facts import PageFacts
-from dp_metrics.page.in_short import QUESTIONS, summary_of, words_of
+from dp_metrics.page.in_short import QUESTIONS, PageFacts, words_of
 from dp_metrics.page.page_numbers import (
     FOR_WHOM,
     HOW_GOOD,
@@ -149,7 +148,7 @@ def sections_of(page: PageFacts, exact: Mapping[str, float] | None = None) -> li
     if of_labels := [one for one in good if one.label is not None]:
         tables.append(_by("label", "By label", of_labels))
     tables += _of_tables(page)
-    sections = [Section("In short", "", lines=[*zip(QUESTIONS, summary_of(page), strict=True)])]
+    sections = [Section("In short", "", lines=[*zip(QUESTIONS, page.summary, strict=True)])]
     if page.verdicts is not None:
         sections.append(Section("Requirements", _REQUIRED, [_required(page.verdicts, page)]))
     sections.append(Section(HOW_GOOD, _HOW_GOOD, tables))

@@ -1,29 +1,32 @@
-"""What a page says first: about what it is, and five sentences for readers who know no statistics."""
+"""What is public of a page, and what it says first: five sentences for readers who know no statistics."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from functools import cached_property
 from typing import Any
 
 from dp_metrics.inference.comparison import Comparison
 from dp_metrics.inputs.labels import LabelSet
 from dp_metrics.inputs.options import Relation
-from dp_metrics.page.facts import PageFacts
 from dp_metrics.page.page_numbers import (
     EACH_ONCE,
     FOR_WHOM,
     is_of_records,
     is_told,
     limits_of,
+    numbers_of,
     text_of,
     written,
 )
-from dp_metrics.page.page_plan import WITHIN
-from dp_metrics.page.requirements import CANNOT_TELL, EACH, FAIL, PASS, expanded
+from dp_metrics.page.page_plan import WITHIN, EvaluationPlan, PageForm
+from dp_metrics.page.requirements import CANNOT_TELL, EACH, FAIL, PASS, Verdicts, checked, expanded
 from dp_metrics.page.setting import LABELS, SCORES
-from dp_metrics.release.released import Interval, Number
+from dp_metrics.release.released import CONFIDENCE, Interval, Number
+from dp_metrics.release.result import Result
 
 QUESTIONS = ("How good?", "For whom?", "How sure?", "Which is better?", "Cost and promise?")
 """What the five sentences answer."""
@@ -65,36 +68,101 @@ def check_words(given: Mapping[str, Any]) -> dict[str, Any]:
     return words
 
 
+@dataclass(eq=False, repr=False)
+class PageFacts:
+    """All that a page is made of, and what is public about it.
+
+    Parameters
+    ----------
+    public : PageForm
+        The options, the form of the records, and what all of it cost.
+    plan : EvaluationPlan
+        How epsilon was divided, and what was left out.
+    released : mapping
+        What was released, by the names of the plan.
+    results : sequence of Result
+        The same as it was drawn.
+    released_at : datetime or None, default=None
+        When it was released, in UTC; None of a page that was stored by an earlier version.
+    budget : dict or None, default=None
+        What was "spent" and "remaining" of the budget when the page was made or read again.
+    """
+
+    public: PageForm
+    plan: EvaluationPlan
+    released: Mapping[str, Any]
+    results: Sequence[Result[Any]]
+    released_at: datetime | None = None
+    budget: dict[str, float] | None = field(default=None, init=False)
+
+    @property
+    def epsilon(self) -> float:
+        """What all of it cost."""
+        return float(self.public.epsilon)
+
+    @property
+    def relation(self) -> str:
+        """The neighbouring relation of the promise: within groups, where the sizes of these are public."""
+        relation = self.public.relation if self.public.sizes is None else Relation.WITHIN_GROUPS
+        return relation.value
+
+    @property
+    def n(self) -> int | None:
+        """The number of records, where it is public."""
+        return self.public.shape.n
+
+    @property
+    def most_records(self) -> int:
+        """How many records one person has at most, who is protected with all of them."""
+        return self.public.shape.most_records
+
+    @property
+    def is_seeded(self) -> bool:
+        """Whether the noise can be drawn again, so that nothing is private."""
+        return all(result.deployment is None for result in self.results)
+
+    @cached_property
+    def verdicts(self) -> Verdicts | None:
+        """Whether the requirements that were stated before the spend are met; None where there are none."""
+        asked = self.public.setting.requirements
+        return checked(self.numbers, asked, about="people", confidence=CONFIDENCE) if asked else None
+
+    @cached_property
+    def numbers(self) -> dict[str, Number]:
+        """The numbers by name."""
+        return {one.name: one for one in numbers_of(self.public.setting, self.released)}
+
+    @property
+    def header(self) -> dict[str, str]:
+        """About what the page is, by name."""
+        words, setting = words_of(self), self.public.setting
+        (one, several), score, person = (words[name] for name in ("unit_name", "score_name", "person_name"))
+        facts = {"Model": words["model_name"]} if words["model_name"] != _USUAL["model_name"] else {}
+        if (positive := _positive(self)) is not None:
+            if SCORES in setting.columns and LABELS not in setting.columns:
+                facts["Decision"] = f"positive if the {score} is {setting.threshold:.15g} or more"
+            meaning = f": {several} that {words['positive_meaning']}" if words["positive_meaning"] else ""
+            facts["Positive label"] = f"{positive}{meaning}"
+        if setting.tolerance is not None:
+            facts["Tolerance"] = f"{setting.tolerance:.15g}{_unit(self)}"
+        facts[_capital(several)] = "a private number" if self.n is None else f"{self.n:,}"
+        facts["Protected"] = f"each {one}"
+        if self.most_records > 1:
+            facts["Protected"] = f"each {person}, with all {several}: {self.most_records} at most"
+        facts["Privacy"] = f"epsilon {self.epsilon:g} for this whole page"
+        if self.released_at is not None:
+            facts["Released"] = f"{self.released_at:%Y-%m-%d, %H:%M} UTC"
+        return facts
+
+    @property
+    def summary(self) -> list[str]:
+        """Return the five sentences: how good, for whom, how sure, which is better, cost and promise."""
+        return [_how_good(self), _for_whom(self), _how_sure(self), _which_is_better(self), _cost(self)]
+
+
 def words_of(page: PageFacts) -> dict[str, Any]:
     """Return the words of a page."""
     return {**_USUAL, **page.public.setting.words}
-
-
-def header_of(page: PageFacts) -> dict[str, str]:
-    """Return what stands above a page: about what it is, by name."""
-    words, setting = words_of(page), page.public.setting
-    one, several = words["unit_name"]
-    facts = {"Model": words["model_name"]} if words["model_name"] != _USUAL["model_name"] else {}
-    if (positive := _positive(page)) is not None:
-        if SCORES in setting.columns and LABELS not in setting.columns:
-            facts["Decision"] = f"positive if the {words['score_name']} is {setting.threshold:.15g} or more"
-        meaning = f": {several} that {words['positive_meaning']}" if words["positive_meaning"] else ""
-        facts["Positive label"] = f"{positive}{meaning}"
-    if setting.tolerance is not None:
-        facts["Tolerance"] = f"{setting.tolerance:.15g}{_unit(page)}"
-    facts[_capital(several)] = "a private number" if page.n is None else f"{page.n:,}"
-    facts["Protected"] = f"each {one}"
-    if page.most_records > 1:
-        facts["Protected"] = f"each {words['person_name']}, with all {several}: {page.most_records} at most"
-    facts["Privacy"] = f"epsilon {page.epsilon:g} for this whole page"
-    if page.released_at is not None:
-        facts["Released"] = f"{page.released_at:%Y-%m-%d, %H:%M} UTC"
-    return facts
-
-
-def summary_of(page: PageFacts) -> list[str]:
-    """Return the five sentences, in the order of `QUESTIONS`."""
-    return [_how_good(page), _for_whom(page), _how_sure(page), _which_is_better(page), _cost(page)]
 
 
 def _positive(page: PageFacts) -> Any:

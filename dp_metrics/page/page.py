@@ -26,8 +26,7 @@ from dp_metrics.inputs.arrays import Records, asked_of_persons, columns_of, firs
 from dp_metrics.inputs.options import Relation, check_flag, own_error_state
 from dp_metrics.metrics.scores.released_scores import ReleasedScores
 from dp_metrics.page.contents import Section, Table, concluded, promise, sections_of
-from dp_metrics.page.facts import PageFacts
-from dp_metrics.page.in_short import check_words, header_of, summary_of, words_of
+from dp_metrics.page.in_short import PageFacts, check_words, words_of
 from dp_metrics.page.page_numbers import is_gap, is_told
 from dp_metrics.page.page_plan import (
     EvaluationPlan,
@@ -180,16 +179,6 @@ class PrivateEvaluation(PageFacts, Mapping[str, Number]):
     verdicts : Verdicts or None
         Whether the requirements that were stated before the spend are met; None where there are none.
     """
-
-    @property
-    def header(self) -> dict[str, str]:
-        """About what the page is, by name."""
-        return header_of(self)
-
-    @property
-    def summary(self) -> list[str]:
-        """Return the five sentences: how good, for whom, how sure, which is better, cost and promise."""
-        return summary_of(self)
 
     def with_budget(self, accountant: PrivacyAccountant | None) -> Self:
         """Note what the budget has, and return the page."""
