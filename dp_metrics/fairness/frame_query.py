@@ -17,7 +17,7 @@ from dp_metrics.inputs.options import Floats, Relation, check_choice, check_shar
 from dp_metrics.mechanisms import Mechanism
 from dp_metrics.metrics import METRICS, Metric, row_of
 from dp_metrics.metrics.labels.counts import Confusion, confusion_for
-from dp_metrics.metrics.labels.layouts import Counts, Layout, matrix_layout, one_of_two, whole
+from dp_metrics.metrics.labels.layouts import Counts, Layout, matrix_layout, right_or_wrong, whole
 from dp_metrics.metrics.scores.curve_formulas import ScoreCounts, TwoClasses, area_under_roc
 from dp_metrics.metrics.scores.table import ScoreTable, score_query
 from dp_metrics.quantities.base import get_mechanism
@@ -346,14 +346,14 @@ def _read(made: Confusion | ScoreTable, row: Floats, noisy: Floats, noise: float
     if isinstance(made, Confusion):
         return made.layout.read(row).agreeing()
     negative, positive = row.reshape(2, -1)
-    return ScoreCounts(made.bins.merged(negative.size), negative, positive, noisy.reshape(2, -1), noise)
+    return ScoreCounts(made.merged(negative.size), negative, positive, noisy.reshape(2, -1), noise)
 
 
 def _bins_of(metric: FrameMetric, query: Query) -> tuple[Any, ...]:
     """Return what metrics of scores must have in common to be read from one table."""
     table, classes = query.reading, TwoClasses.of(*map(metric.options.get, ("labels", "pos_label")))
     assert isinstance(table, ScoreTable)
-    return repr(classes.known.tolist()), classes.positive, table.columns, table.bins.edges.tobytes()
+    return repr(classes.known.tolist()), classes.positive, table.columns, table.edges.tobytes()
 
 
 def _of_scores(metric: FrameMetric, shape: Shape) -> Query | None:
@@ -517,7 +517,8 @@ def _share(metric: FrameMetric, query: Query, epsilon: Fraction, shape: Shape, s
         confusion = replace(confusion, formula=_number, parts_of=None, no_limits=_NO_SHARE)
     if None not in sizes:
         confusion = replace(confusion, formula=partial(_unless_empty, formula=confusion.formula))
-    layout = one_of_two(int(np.argmin(confusion.layout.good)))  # frames that are stored have the last first
+    place = int(np.argmin(confusion.layout.good))  # frames that are stored have the last first
+    layout = right_or_wrong(place)
     confusion, count = replace(confusion, layout=layout), partial(_last_first, part=query.quantities[0])
     table = Query((TableOf(layout.cells, True, count, shape.units),), query.reader)
     return _counts(layout, {metric.name: (metric.row.name, confusion)}, table, epsilon, shape, sizes)

@@ -48,7 +48,7 @@ from dp_metrics.mechanisms._laws import ENORMOUS, Staircase
 from dp_metrics.metrics import METRICS, Metric, row_of
 from dp_metrics.quantities.mean import MeanOf, PublicWeights
 from dp_metrics.quantities.tables import TableOf
-from dp_metrics.release.count_limits import noisy_binomial_limits
+from dp_metrics.release.count_limits import largest_share
 from dp_metrics.release.query import Query, Source, Terms
 from dp_metrics.release.released import POPULATION_NOTE, Interval
 from dp_metrics.release.result import ReleasedNumbers
@@ -290,8 +290,7 @@ def wins_interval(
     """
     allowed = 1.0 - confidence
     for_share = min(LEAST_P, allowed / 10.0)
-    counted = min(max(decided, 0), n)
-    _, most = noisy_binomial_limits(counted, n, rate, miss_low=0.0, miss_high=for_share)
+    most = largest_share(decided, n, rate, for_share)
     miss = min((allowed - for_share) / 2.0, _LARGEST_MISS)
     # clamped, like a count: whatever the noise, the interval is not empty, and its tails are the same
     noisy = _clipped(difference, n)

@@ -27,7 +27,7 @@ from dp_metrics.quantities.tables import (
     too_few,
 )
 from dp_metrics.release import count_limits
-from dp_metrics.release.count_limits import NoisyRatio, RatioCells
+from dp_metrics.release.count_limits import NoisyRatio
 from dp_metrics.release.query import Query
 from dp_metrics.release.released import APPROXIMATE, Interval, PopulationQuestion
 from dp_metrics.release.result import ReleasedNumbers
@@ -49,8 +49,13 @@ _FAR = 5.0  # standard deviations of their noise, by which counts are to exceed 
 OfRates: TypeAlias = Callable[[float, float, float], float]
 
 
-def ratio_cells(layout: Layout, parts_of: PartsOf | None) -> list[RatioCells] | None:
-    """Return the counts of each ratio that a metric is made of; None if it is made otherwise."""
+def ratio_cells(
+    layout: Layout, parts_of: PartsOf | None
+) -> list[tuple[list[int], list[int], tuple[float, float]]] | None:
+    """Return the ratios A / (A + B) that a metric is made of; None if it is made otherwise.
+
+    Of each the places of the counts that add to A, and to B, and how much each of them adds.
+    """
     if parts_of is None:
         return None
     cells: list[dict[int, dict[int, float]]] = [{}, {}]  # to A and to B, by ratio: what each count adds
@@ -68,7 +73,7 @@ def ratio_cells(layout: Layout, parts_of: PartsOf | None) -> list[RatioCells] | 
         is_once = layout.is_partition or _is_once(layout, [*of_a, *of_b])
         if not is_once or any(len(one) != 1 for one in weights) or of_a.keys() & of_b.keys():
             return None
-        found.append(RatioCells([*of_a], [*of_b], (weights[0].pop(), weights[1].pop())))
+        found.append(([*of_a], [*of_b], (weights[0].pop(), weights[1].pop())))
     return found
 
 
@@ -146,7 +151,7 @@ def combined(
 
     if any(ratio.a + ratio.b < _FAR * ratio.deviation for ratio in ratios):
         return None
-    each = [count_limits.ratio_limits(ratio, miss, miss) for ratio in ratios]
+    each = [count_limits.ratio_limits(ratio, miss) for ratio in ratios]
     estimates = [ratio.estimate for ratio in ratios]
     if is_mean:
         far = [-float(ndtri(miss)) * ratio.deviation_of_estimate for ratio in ratios]
@@ -319,7 +324,7 @@ class Confusion:
                 "not make it larger. Use recall, precision or F1."
             )
         ratios = self._ratios(self.parts_of, noise, n)
-        found = self._of_shares(ratios, self._agreeing(noise, n), _within_noise, miss / 2)
+        found = self._of_shares(ratios, self._agreeing(noise, n), count_limits.noise_limits, miss / 2)
         if found is not None:
             return Limits(*found).within(self.lowest, 1.0)
         good = self.layout.good
@@ -365,7 +370,8 @@ class Confusion:
                 low, high, _ = self.limits(parts, released, 2 * asked.miss)
                 limits = min(limits[0], low), max(limits[1], high)
         else:
-            limits, note = self._of_shares(ratios, self._agreeing(noise, n), _sure, asked.miss), ""
+            rates, note = self._agreeing(noise, n), ""
+            limits = self._of_shares(ratios, rates, count_limits.ratio_limits, asked.miss)
         if limits is None:
             raise ValueError(
                 NO_RATIO.format(asked.metric)
@@ -376,7 +382,9 @@ class Confusion:
     def _ratios(self, parts_of: PartsOf | None, noise: CountsNoise, n: int | None) -> list[NoisyRatio] | None:
         """Return the noisy counts of each ratio; None if counts of this layout do not tell them."""
         cells = ratio_cells(self.layout, parts_of)
-        return None if cells is None else [count_limits.noisy_ratio(noise, one, n) for one in cells]
+        if cells is None:
+            return None
+        return [count_limits.noisy_ratio(noise, a, b, n, weights) for a, b, weights in cells]
 
     def _of_two(self, noise: CountsNoise, n: int | None) -> list[NoisyRatio] | None:
         """Return the three shares that tell the whole matrix of two labels, if that is released."""
@@ -423,14 +431,6 @@ class Confusion:
         if ratios is not None:  # such limits of F1 over ten labels covered less than 93 %
             return None
         return linear_limits(self.formula, self.layout, noise, n, miss, self.lowest)
-
-
-def _within_noise(ratio: NoisyRatio, miss: float) -> tuple[float, float]:
-    return count_limits.noise_limits(ratio, miss, miss)
-
-
-def _sure(ratio: NoisyRatio, miss: float) -> tuple[float, float]:
-    return count_limits.ratio_limits(ratio, miss, miss)
 
 
 _TOO_NOISY = " An approximate one needs counts far above their noise."
