@@ -409,21 +409,8 @@ class SoftBins:
 
     def query(self, shape: Shape, classes: TwoClasses) -> Query:
         """Return the query of a calibration curve."""
-        part = TableOf(self.cells, True, partial(self.counts, classes=classes))
+        part = TableOf(self.cells, True, partial(_soft_counts, n_bins=self.n_bins, classes=classes))
         return classes.query(shape, name="y_prob", part=part, result=self)
-
-    def counts(self, records: Records, classes: TwoClasses) -> NDArray[np.int64]:
-        """Return the counts of the cells, in steps: by end, class and bin."""
-        size = 2 * self.n_bins
-        table = np.zeros((2, size), dtype=np.int64)
-        for is_positive, scores in classes.blocks(records, "y_prob", OUTSIDE.format("y_prob")):
-            bins = np.searchsorted(even_edges(self.n_bins), scores)
-            part = np.clip(scores * self.n_bins - bins, 0.0, 1.0)
-            rows, upper = bins + self.n_bins * is_positive, np.rint(part * FINENESS)
-            # the sums of a block are whole numbers below 2^53
-            sums = [np.bincount(rows, steps, minlength=size) for steps in (FINENESS - upper, upper)]
-            table += np.array(sums).astype(np.int64)
-        return table.ravel()
 
     def note(self, parts: Sequence[Any], released: ReleasedNumbers) -> str | None:
         """Return what to say if limits of the noise of a share that is shown are too far apart: `WIDEST`."""
@@ -462,3 +449,17 @@ class SoftBins:
         records, lower = (low + high).sum(axis=0), np.arange(self.n_bins) / self.n_bins
         scores = records * lower + high.sum(axis=0) / self.n_bins
         return formulas.shown(records, (low + high)[1], scores)
+
+
+def _soft_counts(records: Records, *, n_bins: int, classes: TwoClasses) -> NDArray[np.int64]:
+    """Return the counts of the cells, in steps: by end, class and bin."""
+    size = 2 * n_bins
+    table = np.zeros((2, size), dtype=np.int64)
+    for is_positive, scores in classes.blocks(records, "y_prob", OUTSIDE.format("y_prob")):
+        bins = np.searchsorted(even_edges(n_bins), scores)
+        part = np.clip(scores * n_bins - bins, 0.0, 1.0)
+        rows, upper = bins + n_bins * is_positive, np.rint(part * FINENESS)
+        # the sums of a block are whole numbers below 2^53
+        sums = [np.bincount(rows, steps, minlength=size) for steps in (FINENESS - upper, upper)]
+        table += np.array(sums).astype(np.int64)
+    return table.ravel()
