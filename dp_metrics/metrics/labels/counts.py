@@ -124,9 +124,16 @@ def agreement_limits(of_rates: OfRates, limits: Sequence[tuple[float, float]]) -
 
 
 def combined(
-    function: Callable[..., Any], ratios: Sequence[NoisyRatio], miss: float, *, is_mean: bool
+    function: Callable[..., Any],
+    ratios: Sequence[NoisyRatio],
+    miss: float,
+    *,
+    is_mean: bool,
+    lowest: float = 0.0,
 ) -> tuple[float, float] | None:
     """Return approximate limits of a function of metrics A / (A + B) whose estimates are independent.
+
+    The function is from `lowest` to 1.
 
     None where some A + B does not exceed its noise by far: there limits of means over ten labels covered
     55 % instead of 95 %.
@@ -148,7 +155,7 @@ def combined(
             for (low, high), x, d in zip(each, estimates, far, strict=True)
         ]
     lower, upper = count_limits.combined_limits(np.vectorize(function), estimates, each)
-    return (min(max(lower, 0.0), 1.0), min(max(upper, 0.0), 1.0)) if is_mean else (lower, upper)
+    return max(lower, lowest), min(upper, 1.0)
 
 
 def linear_limits(
@@ -288,6 +295,13 @@ class Confusion:
                 few = wide if wide.size == records.size else (few | (records == records.min())) & wide.any()
         return few_records(added, records, few) if few.any() else None
 
+    @property
+    def lowest(self) -> float:
+        """The least that the metric can be: below 0 for agreement, and for a mean less what chance gives."""
+        if self.is_agreement:
+            return -1.0
+        return 0.0 if self.of_ratios is None else float(self.of_ratios(np.zeros(self.labels.size)))
+
     def limits(self, parts: Sequence[Any], released: ReleasedNumbers, miss: float) -> Limits:
         """Return limits of ratios that all hold, or the metric at two corners of the box of the exact counts.
 
@@ -307,7 +321,7 @@ class Confusion:
         ratios = self._ratios(self.parts_of, noise, n)
         found = self._of_shares(ratios, self._agreeing(noise, n), _within_noise, miss / 2)
         if found is not None:
-            return Limits(*found).within(-1.0 if self.is_agreement else 0.0, 1.0)
+            return Limits(*found).within(self.lowest, 1.0)
         good = self.layout.good
         low, high, _ = noise.limits_of(good != 0, miss)
         if released.public_n is not None:
@@ -399,14 +413,16 @@ class Confusion:
     ) -> tuple[float, float] | None:
         rates = self._of_two(noise, n)
         if rates is not None:
-            return combined(of_two_labels(self.formula), rates, miss, is_mean=False)
+            return combined(of_two_labels(self.formula), rates, miss, is_mean=False, lowest=self.lowest)
         if ratios is not None and self.are_independent:
             of_ratios = self.of_ratios
             assert of_ratios is not None
-            return combined(lambda *shares: of_ratios(np.array(shares)), ratios, miss, is_mean=True)
+            return combined(
+                lambda *shares: of_ratios(np.array(shares)), ratios, miss, is_mean=True, lowest=self.lowest
+            )
         if ratios is not None:  # such limits of F1 over ten labels covered less than 93 %
             return None
-        return linear_limits(self.formula, self.layout, noise, n, miss, -1.0 if self.is_agreement else 0.0)
+        return linear_limits(self.formula, self.layout, noise, n, miss, self.lowest)
 
 
 def _within_noise(ratio: NoisyRatio, miss: float) -> tuple[float, float]:
