@@ -1084,7 +1084,7 @@ ROWS = [
          )
      )),
     (lambda proba: dp.private_compare([0, 1], proba, proba, **SAFE),
-     ValueError, "To compare probabilities pass loss='log_loss'",
+     ValueError, "To compare probabilities use log_loss",
      [[0.25, 0.75], [[0.75, 0.25], [0.25, 0.75]]]),
     (lambda y, pred: dp.private_compare(y, S2[:2], pred, **SAFE, loss="log_loss"),
      ValueError, "not in labels|columns of|different|values in",

@@ -34,7 +34,6 @@ from dp_metrics.inputs.arrays import (
     first_records,
     in_blocks,
 )
-from dp_metrics.inputs.labels import NotLabelsError
 from dp_metrics.inputs.losses import RecordLoss, clamp
 from dp_metrics.inputs.options import (
     OR_NO_LIMIT,
@@ -809,14 +808,7 @@ def private_compare(  # noqa: PLR0913 - data, options, and settings of a release
         if persons is not None:
             records, unit, n = replace(records, groups=persons), "persons", int(persons.max(initial=-1)) + 1
         query = comparison_query(losses, n, max_difference=max_difference, confidence=confidence, unit=unit)
-        failure = None
-        try:
-            known = query.read(records)
-        except NotLabelsError as error:
-            failure = ValueError(f"{error} To compare probabilities pass loss='log_loss' or 'brier_score'.")
-        if failure is not None:
-            raise failure
-        return query, known, None
+        return query, query.read(records), None
 
     found: Comparison = release.answer(read, value_of)
     return found
