@@ -75,7 +75,7 @@ def kept(path):
 def all_of(found):
     """Return all that can be seen of what a release returned."""
     if isinstance(found, dp.PrivateEvaluation):
-        return found.to_json() + found.to_markdown(), bits_of(found.evaluated)
+        return found.to_json() + found.to_markdown(), bits_of([found.released, found.results])
     return repr(found), bits_of(found)
 
 

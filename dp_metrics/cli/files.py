@@ -201,8 +201,9 @@ class Predictions:
     def _csv_batches(self, progress: Progress) -> Iterator[Any]:
         reader = import_extra("pyarrow.csv", "cli")
         with _WatchedFile(self._path, progress, _DELIMITERS[self._delimiter]) as file:
-            yield from reader.open_csv(
-                file,
+            # the reader opens the file itself: its threads need no Python, which may end before they do
+            batches = reader.open_csv(
+                self._path,
                 read_options=reader.ReadOptions(block_size=_CSV_BLOCK),
                 # a blank line is a record that is missing: to ignore it would change their number
                 parse_options=reader.ParseOptions(
@@ -215,6 +216,11 @@ class Predictions:
                     strings_can_be_null=True,
                 ),
             )
+            for batch in batches:
+                file.read(_CSV_BLOCK)
+                yield batch
+            while file.read(_CSV_BLOCK):
+                pass
             if file.has_open_quote:
                 raise Refusal(
                     f"{self._path} has an odd number of quotation marks: it may be cut off; nothing was spent"
@@ -254,10 +260,12 @@ class Predictions:
         """Raise unless each column is there once; say which there are, or something instead."""
         for name in self._columns:
             if self.there.count(name) != 1:
-                number = "no column" if name not in self.there else "more than one column"
                 names = textwrap.shorten(", ".join(map(repr, self.there)), _MOST_SHOWN, placeholder=" ...")
-                hint = instead or f"; it has {names}.{did_you_mean(name, self.there)}"
-                raise CommandError(f"{self._path} has {number} {name!r}{hint}")
+                there = instead or f"; it has {names}"
+                if name in self.there:
+                    raise CommandError(f"{self._path} has more than one column {name!r}{there}")
+                hint = "" if instead else f".{did_you_mean(name, self.there)}"
+                raise CommandError(f"{self._path} has no column {name!r}{there}{hint}")
 
     def _is_text(self, kind: Any) -> bool:
         of = self._pa.types

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import math
-from collections.abc import Callable, Hashable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from numbers import Real
@@ -20,25 +20,25 @@ from dp_metrics.fairness.frame_query import (
     NO_RECORDS,
     Cell,
     Entry,
-    FrameOptions,
     FrameResult,
     asked_of,
+    check_frame,
     frame_metrics,
     margin_of,
     plan_again,
-    read_frame,
+    plan_frame,
 )
-from dp_metrics.fairness.groups import public_groups
-from dp_metrics.fairness.intervals import GroupLimits, InPeople, InRecords, OverExpected, check_what
-from dp_metrics.inputs.arrays import columns_of
+from dp_metrics.fairness.groups import Groups, public_groups
+from dp_metrics.fairness.intervals import InPeople, InRecords, OverExpected, check_what
+from dp_metrics.inputs.arrays import columns_of, first_records
 from dp_metrics.inputs.options import Relation, as_whole, check_choice, check_confidence, own_error_state
 from dp_metrics.metrics._pictures import draw_groups
 from dp_metrics.metrics.labels.released_confusion import ReleasedConfusion
 from dp_metrics.metrics.scores.released_scores import OVER_EXPECTED, ReleasedScores, over_expected_numbers
 from dp_metrics.metrics.scores.table import ScoreTable
-from dp_metrics.release.query import Terms
+from dp_metrics.release.query import Source, Terms, Together
 from dp_metrics.release.release import Release
-from dp_metrics.release.released import Interval, Number, PopulationQuestion, SharedLimits, table_of
+from dp_metrics.release.released import Interval, Number, PopulationQuestion, table_of
 from dp_metrics.release.result import counts_persons
 from dp_metrics.release.stored import Answer, Call
 
@@ -233,22 +233,51 @@ class PrivateMetricFrame:
             epsilon=epsilon, neighboring=neighboring, accountant=accountant, random_state=random_state,
             spend_name=spend_name,
         )  # fmt: skip
-        asked = FrameOptions(
-            metrics, group_labels, membership, overall_share, groups, max_records, equal_groups
-        )
-        data = {"y_true": y_true, "y_pred": y_pred, "sensitive_features": sensitive_features}
-        read = partial(read_frame, asked, **data, relation=terms.relation)
+        asked = {
+            "metrics": metrics, "y_true": y_true, "y_pred": y_pred, "sensitive_features": sensitive_features,
+            "group_labels": group_labels, "membership": membership, "overall_share": overall_share,
+            "groups": groups, "max_records": max_records, "equal_groups": equal_groups,
+        }  # fmt: skip
+        is_single, chosen = not isinstance(metrics, Mapping), frame_metrics(metrics)
+        # of its data no more than is public
+        places = partial(_places, sensitive_features, group_labels) if membership == "public" else None
+        call = partial(Call.of, "frame", asked, places, metrics=asked_of(chosen), is_single=is_single)
+        disclosing = [] if groups is None else ["groups"]
+        release = Release(PrivateMetricFrame.__name__, terms, disclosing=disclosing, call=call)
         made = partial(
             frame_of, epsilon=float(terms.epsilon), relation=terms.relation, membership=membership,
-            is_single=not isinstance(metrics, Mapping),
+            is_single=is_single,
         )  # fmt: skip
-        vars(self).update(vars(frame_release(asked, terms, data).answer(read, made)))
+
+        @own_error_state
+        def read() -> tuple[Together, tuple[Source, ...], dict[str, Any]]:
+            share = check_frame(membership, overall_share, relation=terms.relation, equal_groups=equal_groups)
+            columns = columns_of(sensitive_features)
+            shape, records, _ = first_records(
+                (y_true, y_pred, *columns),
+                names=("y_true", "y_pred", *["sensitive_features"] * len(columns)),
+                relation=terms.relation,
+                groups=groups,
+                max_records=max_records,
+                equal_groups=equal_groups,
+            )
+            by, sizes = Groups.of(group_labels, len(columns)), None
+            if membership == "public":  # the features are as public as the number of records
+                sizes = by.public_sizes(records)
+            query = plan_frame(chosen, shape, by, overall_share=share, sizes=sizes)
+            return query, query.read(records), {"shape": shape, "sizes": sizes}
+
+        vars(self).update(vars(release.answer(read, made)))
 
     def _show(
         self, result: FrameResult, *, epsilon: float, relation: Relation, membership: str, is_single: bool
     ) -> None:
         """Set the attributes."""
-        self._is_single, self._entries, self._groups = is_single, result.entries, result.labels
+        self._settings = {
+            "epsilon": epsilon, "relation": relation, "membership": membership, "is_single": is_single,
+        }  # fmt: skip
+        self._result, self._is_single = result, is_single
+        self._entries, self._groups = result.entries, result.labels
         self.epsilon, self.membership = epsilon, membership
         self.neighboring = (Relation.WITHIN_GROUPS if membership == "public" else relation).value
         self.by_group = self._by_group(lambda cell: cell.value)
@@ -356,14 +385,7 @@ class PrivateMetricFrame:
             features = f"from 0 to {len(several[0]) - 1}" if several else "of several: this frame has one"
             raise ValueError(f"feature must be the place of one of the features, {features}.")
         labels = list(dict.fromkeys(group[feature] for group in several))
-        sizes = None if self.group_sizes is None else list(self.group_sizes.values())
-        result = FrameResult(self._entries, sizes, self._groups)
-        is_public = self.membership == "public"
-        return frame_of(
-            margin_of(result, feature, labels), epsilon=self.epsilon, membership=self.membership,
-            relation=Relation.REPLACE_ONE if is_public else Relation(self.neighboring),
-            is_single=self._is_single,
-        )  # fmt: skip
+        return frame_of(margin_of(self._result, feature, labels), **self._settings)
 
     def numbers(self) -> dict[str, Number]:
         """Return the numbers of the frame with their limits, by name.
@@ -380,7 +402,7 @@ class PrivateMetricFrame:
         scores: Mapping[Hashable, ReleasedScores] = {}
         with contextlib.suppress(ValueError):  # no metric is read from a table of scores
             scores = self.released_scores()
-        return {one.name: one for one in (*found, *_over_expected(scores))}
+        return {one.name: one for one in (*found, *_over_expected(self._groups, scores))}
 
     def frame(self) -> Any:
         """Return the numbers of the frame as a table, a row each; this imports pandas.
@@ -399,24 +421,35 @@ class PrivateMetricFrame:
         if not all(isinstance(value, Real) for value in entry.values):
             return
         name = (key or entry.metric.removeprefix("private_").removesuffix("_score")).replace("_", " ")
-        asked = [partial(limits, key or None) for limits in (self.noise_interval, self.population_interval)]
 
-        def told(of: str) -> dict[str, Any]:
-            noise, people = (partial(_told_of, limits, of) for limits in asked)
+        def told(of: str, group: Hashable = None) -> dict[str, Any]:
+            noise, people = (partial(self._told_of, kind, key, of, group) for kind in (InRecords, InPeople))
             return {"_noise": noise, "_people": people}
 
         if (of_all := entry.overall).value is not None:
             yield Number(name, float(of_all.value), name, of_all.note, of_all.bias, **told("overall"))
-        noise, people = map(SharedLimits, asked)
         for group, cell in zip(self._groups, entry.groups, strict=True):
             yield Number(
                 f"{name} in {group_in_words(group)}", float(cell.value), name, cell.note, cell.bias,
-                group=group, rests_on=cell.rests_on, _noise=partial(_in_group, noise, group),
-                _people=partial(_in_group, people, group),
+                group=group, rests_on=cell.rests_on, **told("group", group),
             )  # fmt: skip
         note = next((cell.note for cell in entry.groups if cell.note), None)
         yield Number(f"{name}{GAP}", _difference(entry), name, note, **told("difference"))
         yield Number(f"{name} ratio", _smallest_ratio(entry), name, note, **told("ratio"))
+
+    @own_error_state
+    def _told_of(
+        self, kind: type[InRecords], key: str, of: str, group: Hashable, confidence: float
+    ) -> Interval:
+        """Return limits of what there is a number of."""
+        entry = self._entries[key]
+        limits = self._limits(kind, entry, PopulationQuestion.of("", confidence, sure=False))
+        if of != "group":
+            interval: Interval = self._interval(limits, entry, of)
+            return interval
+        if group not in limits.cells:
+            raise ValueError(NO_RECORDS)
+        return limits.of_group(group)
 
     def plot(self, metric: str | None = None, ax: Any = None, *, confidence: float | None = 0.95) -> Any:
         """Draw a bar for each group, with the limits of its noise; this imports matplotlib.
@@ -573,7 +606,6 @@ class PrivateMetricFrame:
         check_choice(method, "method", _METHODS)
         return self._each(partial(_smallest_ratio, method=method))
 
-    @own_error_state
     def population_interval(
         self,
         metric: str | None = None,
@@ -622,7 +654,6 @@ class PrivateMetricFrame:
         """
         return self._intervals(InPeople, metric, of, confidence, sure=sure, simultaneous=simultaneous)
 
-    @own_error_state
     def noise_interval(
         self,
         metric: str | None = None,
@@ -666,7 +697,7 @@ class PrivateMetricFrame:
 
     def _intervals(
         self,
-        kind: type[GroupLimits],
+        kind: type[InRecords],
         metric: str | None,
         of: Any,
         confidence: float,
@@ -678,7 +709,10 @@ class PrivateMetricFrame:
         metrics = 1 if metric is not None else len(self._entries)
         groups = len(self._known(next(iter(self._entries.values()))))
         together = metrics * (groups if what == "groups" else 1) if simultaneous else 0
-        limits = partial(self._interval, kind, of=what, asked=asked, together=together)
+
+        def limits(entry: Entry) -> Any:
+            return self._interval(self._limits(kind, entry, asked, together), entry, what)
+
         if metric is not None and metric not in self._entries:
             raise ValueError(f"metric must be one of {', '.join(map(repr, self._entries))}.")
         if metric is not None or self._is_single:
@@ -693,10 +727,12 @@ class PrivateMetricFrame:
             raise refused[0]
         return found
 
-    def _interval(
-        self, kind: type[GroupLimits], entry: Entry, *, of: Any, asked: PopulationQuestion, together: int
-    ) -> Any:
-        limits = kind(replace(asked, metric=entry.metric), self._known(entry), together)
+    def _limits(
+        self, kind: type[InRecords], entry: Entry, asked: PopulationQuestion, together: int = 0
+    ) -> InRecords:
+        return kind(replace(asked, metric=entry.metric), self._known(entry), together)
+
+    def _interval(self, limits: InRecords, entry: Entry, of: Any) -> Any:
         if of == "groups":
             return limits.of_groups()
         if of == "overall":
@@ -706,31 +742,20 @@ class PrivateMetricFrame:
         return limits.of_gap(of, _difference(entry) if of == "difference" else _smallest_ratio(entry))
 
 
-def frame_release(asked: FrameOptions, terms: Terms, data: Mapping[str, Any]) -> Release:
-    """Return the release of a frame; of its data no more than is public."""
-    features = None
-    if asked.membership == "public":
-        features = partial(_places, data["sensitive_features"], asked.group_labels)
-    call = partial(
-        Call.of, "frame", {**data, **asked._asdict()}, features,
-        metrics=asked_of(frame_metrics(asked.metrics)), is_single=not isinstance(asked.metrics, Mapping),
-    )  # fmt: skip
-    disclosing = [] if asked.groups is None else ["groups"]
-    return Release(PrivateMetricFrame.__name__, terms, disclosing=disclosing, call=call)
-
-
 def _places(sensitive_features: Any, group_labels: Any) -> Any:
     return public_groups(columns_of(sensitive_features), group_labels)
 
 
-def _over_expected(scores: Mapping[Hashable, ReleasedScores]) -> Iterator[Number]:
+def _over_expected(groups: Sequence[Hashable], scores: Mapping[Hashable, ReleasedScores]) -> Iterator[Number]:
     """Return how many are positive over how many scores expect, of each group, and how far groups differ."""
-    known = [(group, number) for group, one in scores.items() for number in over_expected_numbers(one)]
+    known = {group: number for group, one in scores.items() for number in over_expected_numbers(one)}
     if not known:
         return
-    for group, one in known:
+    empty = Number("", math.nan, OVER_EXPECTED, NO_RECORDS, rests_on=0)
+    for group in groups:
+        one = known.get(group, empty)
         yield replace(one, name=f"{one.metric} in {group_in_words(group)}", group=group)
-    entry = Entry(OVER_EXPECTED, [Cell(one.value) for _, one in known], Cell(None))
+    entry = Entry(OVER_EXPECTED, [Cell(one.value) for one in known.values()], Cell(None))
     for of, value in (("difference", _difference(entry)), ("ratio", _smallest_ratio(entry))):
         noise, people = (
             partial(_range_over_expected, scores, of, value, of_whom) for of_whom in ("records", "people")
@@ -749,18 +774,6 @@ def _range_over_expected(
 def group_in_words(group: Hashable) -> str:
     """Return how the name of a number calls a group."""
     return " and ".join(map(repr, group)) if isinstance(group, tuple) else repr(group)
-
-
-def _in_group(limits: SharedLimits, group: Hashable, confidence: float) -> Interval:
-    found: dict[Hashable, Interval] = limits(confidence)
-    if group not in found:
-        raise ValueError(NO_RECORDS)
-    return found[group]
-
-
-def _told_of(limits: Callable[..., Any], of: str, confidence: float) -> Interval:
-    interval: Interval = limits(of=of, confidence=confidence)
-    return interval
 
 
 def _size(records: float | None) -> str:

@@ -4,28 +4,26 @@ import math
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import partial
-from itertools import islice
-from typing import Any, NamedTuple
+from functools import cache, partial
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dp_metrics.fairness.groups import Groups, by_group
-from dp_metrics.inputs.arrays import Records, Shape, columns_of, first_records
+from dp_metrics.inputs.arrays import Records, Shape
 from dp_metrics.inputs.labels import LabelSet
-from dp_metrics.inputs.options import Floats, Relation, check_choice, check_share, own_error_state
+from dp_metrics.inputs.options import Floats, Relation, check_choice, check_share
 from dp_metrics.mechanisms import Mechanism
 from dp_metrics.metrics import METRICS, Metric, row_of
 from dp_metrics.metrics.labels.counts import Confusion, confusion_for
-from dp_metrics.metrics.labels.layouts import Counts, Layout, matrix_layout, one_of_two, whole
+from dp_metrics.metrics.labels.layouts import Counts, Layout, matrix_layout, right_or_wrong, whole
 from dp_metrics.metrics.scores.curve_formulas import ScoreCounts, TwoClasses, area_under_roc
 from dp_metrics.metrics.scores.table import ScoreTable, score_query
 from dp_metrics.quantities.base import get_mechanism
 from dp_metrics.quantities.tables import (
     Cells,
     CountsNoise,
-    NestedOf,
     TableOf,
     as_floats,
     check_cells,
@@ -33,7 +31,7 @@ from dp_metrics.quantities.tables import (
     plausible_counts,
     split_table,
 )
-from dp_metrics.release.query import Query, Share, Source, Together, as_they_are
+from dp_metrics.release.query import Query, Share, Together, as_they_are
 from dp_metrics.release.result import Result
 from dp_metrics.release.stored import read_shape
 
@@ -151,24 +149,6 @@ Tables = Mapping[str, tuple[str, Confusion | ScoreTable]]
 """Public: by name, the name of the function of each metric of one table, and what makes it of the counts."""
 
 
-class _Block(NamedTuple):
-    """Public: some of the queries of a frame.
-
-    Parameters
-    ----------
-    shares : list of Share
-        The queries.
-    pieces : list of int or str
-        The records of each: those of a group, by its place, "all", or "coded", all with their groups.
-    combine : callable
-        The entries, of a result of each.
-    """
-
-    shares: list[Share]
-    pieces: list[int | str]
-    combine: Callable[[Sequence[Result[Any]]], FrameResult]
-
-
 def frame_metrics(metrics: Any) -> list[FrameMetric]:
     """Return the metrics that a caller named: functions of this package, or partials of them."""
     several = metrics if isinstance(metrics, Mapping) else {"": metrics}
@@ -190,53 +170,6 @@ def _frame_metric(name: str, metric: Any) -> FrameMetric:
     if unknown := sorted(keywords.keys() - row.options.keys()):
         raise TypeError(f"{row.name}() got an unexpected keyword argument {unknown[0]!r}.")
     return FrameMetric(name, row, keywords, mechanism)
-
-
-class FrameOptions(NamedTuple):
-    """Public: what a caller asks of a frame, as in `PrivateMetricFrame`.
-
-    The groups that are compared are those of `sensitive_features`; `groups` are persons, who may have several
-    records each.
-    """
-
-    metrics: Any
-    group_labels: Any
-    membership: str = "private"
-    overall_share: float = 0.2
-    groups: Any = None
-    max_records: Any = None
-    equal_groups: Any = False
-
-
-@own_error_state
-def read_frame(
-    asked: FrameOptions, y_true: Any, y_pred: Any, sensitive_features: Any, *, relation: Relation
-) -> tuple[Together, tuple[Source, ...], Any]:
-    """Return the query of a frame, what it has to know of the records, and the public form of these.
-
-    Raises
-    ------
-    TypeError, ValueError
-        If an option or a record is invalid.
-    """
-    share = check_frame(
-        asked.membership, asked.overall_share, relation=relation, equal_groups=asked.equal_groups
-    )
-    chosen = frame_metrics(asked.metrics)
-    columns = columns_of(sensitive_features)
-    shape, records, _ = first_records(
-        (y_true, y_pred, *columns),
-        names=("y_true", "y_pred", *["sensitive_features"] * len(columns)),
-        relation=relation,
-        groups=asked.groups,
-        max_records=asked.max_records,
-        equal_groups=asked.equal_groups,
-    )
-    by, sizes = Groups.of(asked.group_labels, len(columns)), None
-    if asked.membership == "public":  # the features are as public as the number of records
-        sizes = by.public_sizes(records)
-    query = plan_frame(chosen, shape, by, overall_share=share, sizes=sizes)
-    return query, query.read(records), {"shape": shape, "sizes": sizes}
 
 
 def check_frame(
@@ -312,16 +245,15 @@ def plan_frame(
     blocks = [_labels(members, share * len(members), shape, known) for members in tables.values()]
     blocks += [_scores(members, share * len(members), shape, known) for members in scored.values()]
     blocks += [_other(one, share, shape, known, overall_share) for one in others]
-    wanted = tuple(piece for block in blocks for piece in block.pieces)
-    names = tuple(one.name for one in metrics)
-    combine = tuple((len(one.shares), one.combine) for one in blocks)
-    shares = [share for block in blocks for share in block.shares]
-    most = shape.most_records
-    return Together(
-        tuple(replace(share, query=replace(share.query, most_records=most)) for share in shares),
-        partial(_pieces, groups=groups, wanted=wanted, relation=_of_groups(known)),
-        partial(_of_frame, blocks=combine, names=names, labels=tuple(groups.labels), sizes=sizes),
-        None if sizes is None else Relation.WITHIN_GROUPS,
+    names, most = tuple(one.name for one in metrics), shape.most_records
+    prepare = partial(_prepared, groups=groups, relation=_of_groups(known))
+    whole = Together.of(blocks, prepare, None if sizes is None else Relation.WITHIN_GROUPS)
+    return replace(
+        whole,
+        shares=tuple(replace(share, query=replace(share.query, most_records=most)) for share in whole.shares),
+        combine=partial(
+            _of_frame, blocks=whole.combine, names=names, labels=tuple(groups.labels), sizes=sizes
+        ),
     )
 
 
@@ -330,28 +262,36 @@ def _of_groups(sizes: Sizes) -> Relation:
     return Relation.ADD_OR_REMOVE_ONE if None in sizes else Relation.REPLACE_ONE
 
 
-def _pieces(
-    records: Records, *, groups: Groups, wanted: Sequence[int | str], relation: Relation
-) -> list[Records]:
-    """Return the records of each share of a frame; see `_Block`."""
+Prepared: TypeAlias = tuple[Records, Callable[[], list[Records]]]
+"""Private: all records with their groups, and what returns those of each group, which is asked if need be."""
+
+
+def _prepared(records: Records, *, groups: Groups, relation: Relation) -> Prepared:
     coded = groups.coded(records)
-    pieces: dict[int | str, Records] = {"all": coded.of_arguments(0, 1), "coded": coded}
-    if {*wanted} - {*pieces}:
-        pieces |= enumerate(by_group(coded, groups.size, relation))
-    return [pieces[piece] for piece in wanted]
+    return coded, cache(partial(by_group, coded, groups.size, relation))
+
+
+def _coded(prepared: Prepared) -> list[Records]:
+    return [prepared[0]]
+
+
+def _of_places(prepared: Prepared, *, places: Sequence[int], with_all: bool = False) -> list[Records]:
+    """Return the records of the groups in these places, after those of all."""
+    coded, each = prepared
+    first = [coded.of_arguments(0, 1)] if with_all else []
+    return [*first, *(each()[place] for place in places)]
 
 
 def _of_frame(
     results: Sequence[Result[Any]],
     *,
-    blocks: Sequence[tuple[int, Callable[[Sequence[Result[Any]]], FrameResult]]],
+    blocks: Callable[[Sequence[Result[Any]]], list[FrameResult]],
     names: Sequence[str],
     labels: Sequence[Hashable],
     sizes: Sequence[int] | None,
 ) -> FrameResult:
     """Return the entries of all metrics, in their order."""
-    left = iter(results)
-    made = [combine(list(islice(left, size))) for size, combine in blocks]
+    made = blocks(results)
     entries = {name: entry for one in made for name, entry in one.entries.items()}
     # tables come first, which tell the sizes best
     told = [one.sizes for one in made if one.sizes is not None] if sizes is None else [sizes]
@@ -367,7 +307,7 @@ def _shared_layout(confusions: Sequence[Confusion], labels: LabelSet) -> Layout:
 
 def _labels(
     members: Sequence[tuple[FrameMetric, Confusion]], epsilon: Fraction, shape: Shape, sizes: Sizes
-) -> _Block:
+) -> Together:
     """Return the release of metrics of one set of labels."""
     confusion = members[0][1]
     labels = confusion.labels
@@ -386,7 +326,7 @@ def _labels(
 
 def _counts(
     layout: Layout, metrics: Tables, query: Query, epsilon: Fraction, shape: Shape, sizes: Sizes
-) -> _Block:
+) -> Together:
     """Return the release of metrics of these counts, which the query takes of the records of a group."""
     count = partial(_counts_by_group, query=query, groups=len(sizes))
     of_all = TableOf(layout.cells * len(sizes), layout.is_partition, count, shape.units)
@@ -406,14 +346,14 @@ def _read(made: Confusion | ScoreTable, row: Floats, noisy: Floats, noise: float
     if isinstance(made, Confusion):
         return made.layout.read(row).agreeing()
     negative, positive = row.reshape(2, -1)
-    return ScoreCounts(made.bins.merged(negative.size), negative, positive, noisy.reshape(2, -1), noise)
+    return ScoreCounts(made.merged(negative.size), negative, positive, noisy.reshape(2, -1), noise)
 
 
 def _bins_of(metric: FrameMetric, query: Query) -> tuple[Any, ...]:
     """Return what metrics of scores must have in common to be read from one table."""
     table, classes = query.reading, TwoClasses.of(*map(metric.options.get, ("labels", "pos_label")))
     assert isinstance(table, ScoreTable)
-    return repr(classes.known.tolist()), classes.positive, table.columns, table.bins.edges.tobytes()
+    return repr(classes.known.tolist()), classes.positive, table.columns, table.edges.tobytes()
 
 
 def _of_scores(metric: FrameMetric, shape: Shape) -> Query | None:
@@ -443,14 +383,15 @@ def _of_scores(metric: FrameMetric, shape: Shape) -> Query | None:
 
 def _scores(
     members: Sequence[tuple[FrameMetric, Query]], epsilon: Fraction, shape: Shape, sizes: Sizes
-) -> _Block:
+) -> Together:
     """Return the release of metrics of scores that have the same classes and bins."""
     query = members[0][1]
     part: Any = query.quantities[0]
     table = query.reading
     assert isinstance(table, ScoreTable)
+    ((size, weight),) = part.cells
     check_cells(
-        part.rows * part.finest * len(sizes),
+        size * len(sizes),
         f"The table of {len(sizes):,} groups and {part.finest:,} bins of scores",
         "Pass fewer groups or edges.",
     )
@@ -460,13 +401,13 @@ def _scores(
         metrics[metric.name] = metric.row.name, one.reading
     of_group = Query((replace(part, groups=1),), query.reader)
     count, groups = partial(_counts_by_group, query=of_group, groups=len(sizes)), len(sizes)
-    of_all = NestedOf(count, part.rows * groups, part.finest, part.columns, groups, part.units)
+    of_all = replace(part, cells=((size * groups, weight),), find=count, groups=groups)
     return _table(of_all, metrics, of_group, epsilon, shape, sizes)
 
 
 def _other(
     metric: FrameMetric, epsilon: Fraction, shape: Shape, sizes: Sizes, overall_share: Fraction
-) -> _Block:
+) -> Together:
     """Return the releases of any other metric: one table if it is a share of the records."""
     hidden, name = None in sizes, metric.row.name
     # the options must suit the sizes of the groups, even where these are private
@@ -488,15 +429,15 @@ def _other(
         each /= 2
     # the smallest group has at most as many records as the mean one, which is public
     mean = None if shape.n is None else Fraction(shape.n, len(sizes))
-    pieces: list[int | str] = [place for place, size in enumerate(sizes) if size != 0]
+    places = tuple(place for place, size in enumerate(sizes) if size != 0)
     shares = [Share(queries[size], each, relation, name, mean) for size in sizes if size != 0]
     if overall_share:
         of_all = metric.planned(shape)
         shares.insert(0, Share(of_all, epsilon * overall_share, shape.relation, name))
-        pieces.insert(0, "all")
     with_all = bool(overall_share)
+    reader = partial(_of_places, places=places, with_all=with_all)
     combine = partial(_of_each, name=metric.name, metric=name, query=usual, sizes=sizes, with_all=with_all)
-    return _Block(shares, pieces, combine)
+    return Together(tuple(shares), reader, combine)
 
 
 def _of_each(
@@ -568,30 +509,19 @@ def _is_share(query: Query) -> bool:
     return not others and part.is_share
 
 
-def _share(metric: FrameMetric, query: Query, epsilon: Fraction, shape: Shape, sizes: Sizes) -> _Block:
+def _share(metric: FrameMetric, query: Query, epsilon: Fraction, shape: Shape, sizes: Sizes) -> Together:
     """Return the release of a share of the records: how many count, and how many do not."""
     result: Any = query.reading
     confusion: Confusion = result.counts
     if not result.is_share:
-        confusion = _NumberOfRecords(**{**vars(confusion), "formula": _number, "parts_of": None})
+        confusion = replace(confusion, formula=_number, parts_of=None, no_limits=_NO_SHARE)
     if None not in sizes:
         confusion = replace(confusion, formula=partial(_unless_empty, formula=confusion.formula))
-    layout = one_of_two(int(np.argmin(confusion.layout.good)))  # frames that are stored have the last first
+    place = int(np.argmin(confusion.layout.good))  # frames that are stored have the last first
+    layout = right_or_wrong(place)
     confusion, count = replace(confusion, layout=layout), partial(_last_first, part=query.quantities[0])
     table = Query((TableOf(layout.cells, True, count, shape.units),), query.reader)
     return _counts(layout, {metric.name: (metric.row.name, confusion)}, table, epsilon, shape, sizes)
-
-
-class _NumberOfRecords(Confusion):
-    """How many records of a group count, not which share of them."""
-
-    def limits(self, parts: Any, released: Any, miss: Any) -> Any:
-        """Raise ValueError."""
-        raise ValueError(_NO_SHARE)
-
-    def population(self, parts: Any, released: Any, asked: Any) -> Any:
-        """Raise ValueError."""
-        raise ValueError(_NO_SHARE)
 
 
 _NO_SHARE = "A number of records has no limits by group: release the share of them, with normalize=True."
@@ -613,24 +543,25 @@ def _last_first(records: Records, *, part: Any) -> NDArray[np.int64]:
 
 
 def _table(
-    table: TableOf | NestedOf,
+    table: TableOf,
     metrics: Tables,
     query: Query,
     epsilon: Fraction,
     shape: Shape,
     sizes: Sizes,
-) -> _Block:
+) -> Together:
     """Return one table of counts for all groups, or with public membership a table for each.
 
     The query counts the records of a group.
     """
     combine = partial(_of_table, metrics=metrics, sizes=sizes)
     if None not in sizes:
-        places: list[int | str] = [place for place, size in enumerate(sizes) if size]
-        return _Block([Share(query, epsilon, Relation.REPLACE_ONE, _FRAME)] * len(places), places, combine)
+        places = tuple(place for place, size in enumerate(sizes) if size)
+        shares = (Share(query, epsilon, Relation.REPLACE_ONE, _FRAME),) * len(places)
+        return Together(shares, partial(_of_places, places=places), combine)
     # records with their groups, of which the query of a group reads the rest
     of_all = Query((table,), as_they_are)
-    return _Block([Share(of_all, epsilon, shape.relation, _FRAME)], ["coded"], combine)
+    return Together((Share(of_all, epsilon, shape.relation, _FRAME),), _coded, combine)
 
 
 def _counts_by_group(coded: Records, *, query: Query, groups: int) -> NDArray[np.int64]:

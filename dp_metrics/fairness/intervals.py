@@ -3,7 +3,6 @@
 All follow from the noise of each group, which is public. Limits of a gap combine limits of groups.
 """
 
-from abc import ABC, abstractmethod
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import permutations
@@ -40,8 +39,8 @@ def check_what(of: Any, groups: Sequence[Hashable]) -> "str | Pair":
 
 
 @dataclass(frozen=True)
-class GroupLimits(ABC):
-    """What tells limits of a metric by group.
+class InRecords:
+    """Limits of a metric by group: of the exact ones of these records, which the noise may have moved.
 
     Parameters
     ----------
@@ -67,17 +66,24 @@ class GroupLimits(ABC):
         """Probability with which an interval may miss."""
         return (1 - self.asked.confidence) / max(self.together, 1)
 
-    @abstractmethod
     def told(self, result: Result[Any], confidence: float) -> Interval:
         """Return the interval that the result of a group tells."""
+        if not self.asked.is_sure and isinstance(result.reading, ScoreTable):
+            result = replace(result, reading=replace(result.reading, is_sure=False))
+        return replace(result, metric=self.asked.metric).noise_interval(confidence)
 
     def is_even(self, result: Result[Any]) -> bool:
-        """Return whether either limit of that is known to miss with at most half of the probability."""
-        return False
+        """Return whether either limit of that misses with at most half of the probability.
 
-    @abstractmethod
+        Those of a number that a mechanism released may have all of it on one side.
+        """
+        if isinstance(result.reading, ScoreTable):
+            return True
+        return isinstance(result.reading, Confusion) and not result.reading.is_agreement
+
     def about(self, what: str, note: str) -> str:
         """Return what limits of this with this note are about."""
+        return f"The exact {what} of these records, without the noise."
 
     @property
     def adds_squares(self) -> bool:
@@ -108,20 +114,14 @@ class GroupLimits(ABC):
 
     def of_groups(self) -> dict[Hashable, Interval]:
         """Return the interval of each group, and say whether all hold at once."""
-        confidence = self.asked.confidence
-        found, alone = {}, confidence if self.together <= 1 else 1 - self.miss
-        for (group, cell), result in zip(self.cells.items(), self.results, strict=True):
-            one, records = self.told(result, alone), cell.rests_on
-            counted = "persons" if counts_persons(result) else "records"
-            rests = "" if records is None else f"It rests on about {in_words(records)} {counted}."
-            found[group] = replace(
-                one,
-                confidence=confidence,
-                about=self.about(f"{self.asked.name} of the group {group!r}", one.note),
-                note=" ".join(filter(None, [rests, self._scope(), one.note])),
-                estimate=cell.value,
-            )
-        return found
+        return {group: self.of_group(group) for group in self.cells}
+
+    def of_group(self, group: Hashable) -> Interval:
+        """Return the interval of a group; see `of_groups`."""
+        cell = self.cells[group]
+        counted, records = "persons" if counts_persons(cell.result) else "records", cell.rests_on
+        rests = "" if records is None else f"It rests on about {in_words(records)} {counted}."
+        return self._of(cell, f"{self.asked.name} of the group {group!r}", rests, self._scope())
 
     def of_all(self, overall: Cell) -> Interval:
         """Return the interval of the metric of all records, which a result of its own tells."""
@@ -129,14 +129,17 @@ class GroupLimits(ABC):
             raise ValueError(
                 f"{self.asked.name} of all records has no limits: nothing that was released tells them."
             )
-        one = self.told(overall.result, 1 - self.miss)
-        notes = [self._scope() if self.together > 1 else "", one.note]
+        return self._of(overall, self.asked.name, self._scope() if self.together > 1 else "")
+
+    def _of(self, cell: Cell, what: str, *notes: str) -> Interval:
+        """Return the interval of a cell, with these notes before its own."""
+        one = self.told(cell.result, 1 - self.miss)
         return replace(
             one,
             confidence=self.asked.confidence,
-            about=self.about(self.asked.name, one.note),
-            note=" ".join(filter(None, notes)),
-            estimate=overall.value,
+            about=self.about(what, one.note),
+            note=" ".join(filter(None, [*notes, one.note])),
+            estimate=cell.value,
         )
 
     def _scope(self) -> str:
@@ -202,13 +205,13 @@ class GroupLimits(ABC):
 
 
 @dataclass(frozen=True)
-class OverExpected(GroupLimits):
+class OverExpected(InRecords):
     """Limits of how many are positive over how many scores expect, of groups with a table of scores each.
 
     Parameters
     ----------
     asked, cells, together
-        As in `GroupLimits`; the results are `ReleasedScores`.
+        As in `InRecords`; the results are `ReleasedScores`.
     of : {"people", "records"}, default="people"
         As in `ReleasedScores.observed_over_expected`.
     """
@@ -219,6 +222,10 @@ class OverExpected(GroupLimits):
         """Return the interval that the scores of a group tell."""
         scores: ReleasedScores = result
         return scores.observed_over_expected(confidence, of=self.of)
+
+    def is_even(self, result: Any) -> bool:
+        """Return whether either limit of that is known to miss with at most half of the probability."""
+        return False
 
     def about(self, what: str, note: str) -> str:
         """Return what limits of this with this note are about."""
@@ -245,7 +252,7 @@ def _gap(told: Sequence[Gap], ends: Sequence[Interval]) -> Gap:
     return lower, upper
 
 
-class InPeople(GroupLimits):
+class InPeople(InRecords):
     """Limits of what the metric is among all people like the records.
 
     Those of a gap are the hull with limits of the noise, which hold as well: people's limits within those of
@@ -285,26 +292,3 @@ class InPeople(GroupLimits):
         """Return what gap between these groups would be released if they were alike."""
         places = [place for place, group in enumerate(self.cells) if group in groups]
         return gap_where_alike(self.results, places)
-
-
-class InRecords(GroupLimits):
-    """Limits of the exact metric of these records, which the noise may have moved."""
-
-    def told(self, result: Result[Any], confidence: float) -> Interval:
-        """Return the interval that the result of a group tells."""
-        if not self.asked.is_sure and isinstance(result.reading, ScoreTable):
-            result = replace(result, reading=replace(result.reading, is_sure=False))
-        return replace(result, metric=self.asked.metric).noise_interval(confidence)
-
-    def is_even(self, result: Result[Any]) -> bool:
-        """Return whether either limit of that misses with at most half of the probability.
-
-        Those of a number that a mechanism released may have all of it on one side.
-        """
-        if isinstance(result.reading, ScoreTable):
-            return True
-        return isinstance(result.reading, Confusion) and not result.reading.is_agreement
-
-    def about(self, what: str, note: str) -> str:
-        """Return what limits of this with this note are about."""
-        return f"The exact {what} of these records, without the noise."

@@ -402,7 +402,7 @@ class Summary(HtmlRepr):
                 return replace(query, unstated=self._left_open()), source, form
             if source.n == 0:
                 raise ValueError(
-                    "Found array with 0 sample(s) while a minimum of 1 is required: update the summary first."
+                    "Found array with 0 sample(s) while a minimum of 1 is required: there is no record yet."
                 )
             if weight == 0:
                 raise ValueError(NO_WEIGHT)

@@ -378,8 +378,9 @@ class Candidates:
     ) -> float:
         """Fit a candidate on X, y and return its private score on X_val, y_val, or -inf if it fails.
 
-        The known classes and the labels are public, and have been scored before the spend: a candidate may
-        know fewer, and then one validation record of another class would decide whether it fails.
+        The known classes are public, and a response of theirs has been scored with the labels before the
+        spend: a candidate may know fewer, and then one validation record of another class would decide
+        whether it fails.
         """
         try:
             with _settings_kept():
@@ -408,8 +409,10 @@ class Candidates:
         return -math.inf if math.isnan(score) else score
 
 
-def public_classes(estimator: Any, y: Any, methods: tuple[str, ...], labels: Any = None) -> Any:
-    """Return the sorted classes of whatever responds by these methods; None of numbers.
+def public_classes(
+    estimator: Any, y: Any, methods: tuple[str, ...], labels: Any = None
+) -> NDArray[Any] | None:
+    """Return the sorted labels that are public in a search; None of numbers.
 
     Parameters
     ----------
@@ -427,18 +430,19 @@ def public_classes(estimator: Any, y: Any, methods: tuple[str, ...], labels: Any
     ValueError
         If the metric needs several classes and y has one.
     """
-    if not is_classifier(estimator) and "predict" in methods:
+    if "predict" in methods and not is_classifier(estimator):
         return None
-    classes = np.unique(y) if labels is None else sorted_labels(as_listed(labels, "labels"))
+    classes = np.unique(np.asarray(y)) if labels is None else sorted_labels(as_listed(labels, "labels"))
     if classes.size < 2 and "predict" not in methods:
         raise ValueError("The metric needs a y with at least two classes, but y has 1 class.")
     return classes
 
 
 def public_response(method: str, classes: Any, y: Any, n: int) -> NDArray[Any]:
-    """Return one response to n records alike, so that a metric can judge the targets by themselves.
+    """Return one response to n records alike, so that a metric can judge their targets by themselves.
 
-    Ones, which every metric of numbers takes, or the first class; the same probability for each; zeros.
+    It predicts ones, which every metric of numbers takes, or the first class; of each class the same
+    probability, or the score 0.
     """
     if method == "predict":
         one = 1.0 if classes is None else classes[0]

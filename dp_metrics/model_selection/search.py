@@ -6,7 +6,6 @@ import copy
 import math
 from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
-from types import SimpleNamespace
 from typing import Any
 
 from sklearn import model_selection
@@ -258,20 +257,19 @@ class PrivateRandomizedSearch(MetaEstimatorMixin, BaseEstimator):
         data = check_data(X, y, X_val, y_val, sample_weight_val, allow_nan=_allows_nan(self.estimator))
         # Rehearse with a public response: every error of the validation records shows now, before the spend.
         # The number is not released, so it costs nothing; from here on no record makes anything fail.
-        labels = scorer.function.keywords.get("labels")
-        classes = public_classes(self.estimator, y, methods, labels)
+        known = public_classes(self.estimator, y, methods, scorer.function.keywords.get("labels"))
+        labels = labels_for(scorer, lambda: known)
         # the history of the rehearsal tells under which relation the metric is private, and what it costs
         rehearsal = PrivacyAccountant(MAX_FLOAT)
         warn_of_large_epsilon(total)
-        response = public_response(methods[0], classes, y, number_of_records(data.y_val))
-        labels = labels_for(scorer, SimpleNamespace(classes_=classes))
+        response = public_response(methods[0], known, y, number_of_records(data.y_val))
         rehearsed = self._scorer(total, rehearsal)
         release_score(rehearsed, labels, methods[0], response, data.y_val, sample_weight_val)
         claim = self._spend(total, rehearsal.history)
 
         def trial() -> tuple[float, dict[str, Any]]:
             params = candidates.draw()
-            return candidates.score(params, scorer, data, classes, labels), params
+            return candidates.score(params, scorer, data, known, labels), params
 
         with unobserved():
             self.best_score_, self.best_params_ = best_of_geometric(trial, success, OSEntropy())
@@ -436,7 +434,6 @@ def count_releases(
     Examples
     --------
     >>> from fractions import Fraction
-    from types import SimpleNamespace
     >>> from sklearn.linear_model import Ridge
     >>> from sklearn.model_selection import GridSearchCV
     >>> from dp_metrics import PrivacyAccountant, count_releases, make_private_scorer

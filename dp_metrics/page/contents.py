@@ -10,13 +10,11 @@ from typing import Any
 
 import numpy as np
 
-from dp_metrics._packages import __version__
 from dp_metrics.fairness.frame import PrivateMetricFrame, group_in_words
 from dp_metrics.inference.comparison import Comparison
 from dp_metrics.inputs.options import Relation
 from dp_metrics.metrics.scores.released_scores import ReleasedScores
-from dp_metrics.page.facts import PageFacts
-from dp_metrics.page.in_short import QUESTIONS, summary_of, words_of
+from dp_metrics.page.in_short import QUESTIONS, PageFacts, words_of
 from dp_metrics.page.page_numbers import (
     FOR_WHOM,
     HOW_GOOD,
@@ -35,65 +33,10 @@ from dp_metrics.page.page_numbers import (
     text_of,
     written,
 )
-from dp_metrics.page.page_plan import SIDES, PagePart, PageRelease, feature_of, labels_of, times_as_wide
+from dp_metrics.page.page_plan import SIDES, PagePart, feature_of, labels_of, times_as_wide
 from dp_metrics.page.requirements import CANNOT_TELL, FAIL, PASS, Verdicts, parsed
 from dp_metrics.page.setting import SCORES
-from dp_metrics.release.released import APPROXIMATE, CONFIDENCE, Interval, Number, finite
-
-_WITHIN = " The other record is of the same group: groups and their sizes are public."
-
-
-def rows_of(page: PageFacts) -> list[dict[str, Any]]:
-    """Return the numbers of a page with their limits."""
-    return [
-        one.row()
-        | {"section": one.section, "release": one.release, "feature": one.feature, "shown": is_told(one)}
-        | {"concluded": concluded(one, page.numbers) if is_gap(one) else None}
-        for one in page.numbers.values()
-    ]
-
-
-def as_dict(page: PageFacts, rows: list[dict[str, Any]]) -> dict[str, Any]:
-    """Return all that a page says with these numbers, without the release that it was made of."""
-    compared = page.released.get("comparison")
-    return {
-        "made_by": f"dp_metrics {__version__}",
-        "epsilon": page.epsilon,
-        "neighboring": page.relation,
-        "n": page.n,
-        "is_seeded": page.is_seeded,
-        "promise": promise(page.epsilon, page.relation, page.most_records),
-        "most_records": page.most_records,
-        "confidence": CONFIDENCE,
-        "tolerance": page.evaluated.setting.tolerance,
-        "numbers": rows,
-        "requirements": None if page.verdicts is None else page.verdicts.to_dict(),
-        "comparison": compared.to_dict() if isinstance(compared, Comparison) else None,
-        "plan": [
-            {"name": one.name, "about": one.about, "epsilon": float(one.epsilon),
-             "expected_error": finite(one.expected_error),
-             "expected_range": one.expected_range and [finite(end) for end in one.expected_range]}
-            for one in page.plan.parts
-        ],
-        "left_out": [{"about": one.about, "why": one.why} for one in page.plan.left_out],
-        "budget": page.budget,
-        "deployment": deployment_of(page),
-    }  # fmt: skip
-
-
-def deployment_of(page: PageFacts) -> dict[str, Any] | None:
-    """Return what the OpenDP deployment registry asks for; None where nothing can be promised."""
-    parts = [result.deployment for result in page.evaluated.results]
-    if any(one is None for one in parts):
-        return None
-    whole: dict[str, Any] = page.evaluated.results[0].to_dict()["deployment"]
-    whole["privacy_loss"]["privacy_parameters"] = {"epsilon": page.epsilon}
-    by = dict.fromkeys(one["implementation"]["mechanisms"] for one in parts if one is not None)
-    whole["implementation"]["mechanisms"] = " ".join(by)
-    if page.relation == Relation.WITHIN_GROUPS:
-        whole["privacy_loss"]["privacy_unit_details"] += _WITHIN
-    return whole
-
+from dp_metrics.release.released import APPROXIMATE, CONFIDENCE, Interval, Number
 
 _NONE, NOISE = "none", "noise"
 _WIDER = 1.05  # less is not worth a word
@@ -160,6 +103,12 @@ class Table:
     scale: str = ""
 
 
+def _of_text(
+    caption: str, columns: Sequence[str], rows: Sequence[Sequence[str]], notes: Sequence[str] = ()
+) -> Table:
+    return Table(caption, columns, [[Cell(text) for text in row] for row in rows], notes)
+
+
 @dataclass(frozen=True)
 class Section:
     """A section of a page; its lines follow the sentence, each with a question in front, or "" for none."""
@@ -191,16 +140,16 @@ def promise(epsilon: float, relation: str, most_records: int = 1) -> str:
 
 def sections_of(page: PageFacts, exact: Mapping[str, float] | None = None) -> list[Section]:
     """Return the sections of a page, in their order; for studies of public data with exact values beside."""
-    evaluated, numbers = page.evaluated, list(page.numbers.values())
+    numbers = list(page.numbers.values())
     good = [one for one in numbers if one.section == HOW_GOOD]
     of_all = [one for one in good if one.label is None]
-    tables = [_overall(of_all, page, exact)]
+    tables = [_overall("All records", of_all, page, exact)]
     if any(one.bias for one in of_all):
-        tables.append(_ways(of_all, evaluated))
+        tables.append(_ways(of_all, page))
     if of_labels := [one for one in good if one.label is not None]:
         tables.append(_by("label", "By label", of_labels))
-    tables += _of_tables(evaluated)
-    sections = [Section("In short", "", lines=[*zip(QUESTIONS, summary_of(page), strict=True)])]
+    tables += _of_tables(page)
+    sections = [Section("In short", "", lines=[*zip(QUESTIONS, page.summary, strict=True)])]
     if page.verdicts is not None:
         sections.append(Section("Requirements", _REQUIRED, [_required(page.verdicts, page)]))
     sections.append(Section(HOW_GOOD, _HOW_GOOD, tables))
@@ -208,16 +157,14 @@ def sections_of(page: PageFacts, exact: Mapping[str, float] | None = None) -> li
     if groups := [one for one in numbers if one.section == FOR_WHOM]:
         features = list(dict.fromkeys(one.feature for one in groups))
         crossed = None if None in features and len(features) > 1 else -1  # those have details of their own
-        alone = [
-            one for feature in features if feature != crossed for one in _by_feature(feature, groups, page)
-        ]
+        alone = [_by_feature(feature, groups, page) for feature in features if feature != crossed]
         gaps = [one for one in groups if one.group is None]
-        alone.append(_overall([one for one in gaps if one.feature != crossed], page, exact, _DIFFERENCES))
+        alone.append(_overall(_DIFFERENCES, [one for one in gaps if one.feature != crossed], page, exact))
         sections.append(Section(FOR_WHOM, _WHOM, alone))
         if crossed is None:
-            more += _by_feature(None, groups, page)
-            more.append(_overall([one for one in gaps if one.feature is None], page, exact, _DIFFERENCES))
-    compared = evaluated.released.get("comparison")
+            more.append(_by_feature(None, groups, page))
+            more.append(_overall(_DIFFERENCES, [one for one in gaps if one.feature is None], page, exact))
+    compared = page.released.get("comparison")
     if isinstance(compared, Comparison):
         sections.append(Section("Which is better", _WHICH, lines=_compared(compared)))
     sections.append(_cost(page))
@@ -227,13 +174,13 @@ def sections_of(page: PageFacts, exact: Mapping[str, float] | None = None) -> li
     return [*sections, Section("Words", "", [_words(page)])]
 
 
-def _by_feature(feature: int | None, groups: Sequence[Number], page: PageFacts) -> Iterator[Table]:
-    """Yield the table by one of several features, or by all together."""
+def _by_feature(feature: int | None, groups: Sequence[Number], page: PageFacts) -> Table:
+    """Return the table by one of several features, or by all together."""
     caption = "By group" if all(one.feature is None for one in groups) else "By all features together"
     if feature is not None:
-        caption = f"By {page.evaluated.setting.called(feature)}"
+        caption = f"By {page.public.setting.called(feature)}"
     here = [one for one in groups if one.group is not None and one.feature == feature]
-    yield _by("group", caption, here, _sizes(page.evaluated, feature))
+    return _by("group", caption, here, _sizes(page, feature))
 
 
 def _required(found: Verdicts, page: PageFacts) -> Table:
@@ -258,28 +205,30 @@ _DIFFERENCES = "What may be concluded about differences"
 
 
 def _overall(
-    numbers: Sequence[Number],
-    page: PageFacts,
-    exact: Mapping[str, float] | None = None,
-    caption: str = "All records",
+    caption: str, numbers: Sequence[Number], page: PageFacts, exact: Mapping[str, float] | None = None
 ) -> Table:
-    """Return a table with a row for each number, of all records or of a difference of groups."""
+    """Return a table with a row for each number: of all records, or the largest differences of groups."""
     notes: list[str] = []
-    are_gaps, scale = caption == _DIFFERENCES, scale_of([*numbers])
-    columns = {"": [Cell(one.name, small="" if are_gaps else meaning(one.metric, page)) for one in numbers]}
+    scale = scale_of([*numbers])
+    columns = {"": [Cell(one.name, small=_beside(one, page)) for one in numbers]}
     if exact is not None:
         columns["exact: NOT private"] = [Cell(f"{exact.get(one.name, math.nan):.4g}") for one in numbers]
-    columns["largest, released" if are_gaps else "released"] = [
+    columns["released"] = [
         Cell(
-            _value(one) + _marks(notes, None if are_gaps else one.note), _kind(one),
-            _tip(one, page.evaluated), dots_of(one, scale),
+            _value(one) + _marks(notes, None if is_gap(one) else one.note), _kind(one), _tip(one, page),
+            dots_of(one, scale),
         )
         for one in numbers
     ]  # fmt: skip
     columns["range, 95 %"] = [_range(one, notes) for one in numbers]
-    if are_gaps:
+    if all(map(is_gap, numbers)):
         columns["concluded"] = [Cell(concluded(one, page.numbers)) for one in numbers]
     return Table(caption, [*columns], [*zip(*columns.values(), strict=True)], notes, _scale(numbers, scale))
+
+
+def _beside(number: Number, page: PageFacts) -> str:
+    """Return what a metric means, where it stands by itself."""
+    return "" if is_gap(number) else meaning(number.metric, page)
 
 
 def concluded(gap: Number, numbers: Mapping[str, Number]) -> str:
@@ -306,12 +255,10 @@ def _scale(numbers: Sequence[Number], scale: float) -> str:
     return f"Dot: released. Line: range. Dotted: {TOO_NOISY}. Scale: {both}." if both else ""
 
 
-def _ways(numbers: Sequence[Number], evaluated: PageRelease) -> Table:
+def _ways(numbers: Sequence[Number], page: PageFacts) -> Table:
     """Return which way numbers err, and by how much means did in trials at this n and epsilon."""
-    rows = [
-        [Cell(one.name), Cell(one.bias or _EITHER_WAY), Cell(_in_trials(one, evaluated))] for one in numbers
-    ]
-    return Table("Which way these numbers err", ["", "errs", "in trials off by"], rows, [_TRIALS])
+    rows = [[one.name, one.bias or _EITHER_WAY, _in_trials(one, page)] for one in numbers]
+    return _of_text("Which way these numbers err", ["", "errs", "in trials off by"], rows, [_TRIALS])
 
 
 _TRIALS = (
@@ -319,9 +266,9 @@ _TRIALS = (
 )
 
 
-def _in_trials(number: Number, evaluated: PageRelease) -> str:
+def _in_trials(number: Number, page: PageFacts) -> str:
     """Return by how much a mean loss was off where errors were known."""
-    expected = evaluated.plan[number.release].expected_range
+    expected = page.plan[number.release].expected_range
     if expected is None or number.metric == "r2":
         return ""
     times = 2.0 if number.metric == "mse" else 1.0  # the square of a number that is off by a small part
@@ -334,10 +281,9 @@ def _of_noise(numbers: Sequence[Number]) -> Iterator[Table]:
     for one in numbers:
         limits = known_limits(one.noise_interval, one)
         if _only(one) is None and limits is not None and is_told(one):
-            value, ends = text_of(one, limits)
-            rows.append([Cell(one.name), Cell(value), Cell(ends)])
+            rows.append([one.name, *text_of(one, limits)])
     if rows:
-        yield Table(_NOISE_ALONE, ["", "released", "range, 95 %"], rows)
+        yield _of_text(_NOISE_ALONE, ["", "released", "range, 95 %"], rows)
 
 
 _THRESHOLDS = 4  # the limits of each take some time
@@ -345,7 +291,7 @@ _THRESHOLDS = 4  # the limits of each take some time
 
 def _at_thresholds(page: PageFacts) -> Iterator[Table]:
     """Yield what other thresholds of the released scores would give."""
-    scores, setting = page.released.get(SCORES), page.evaluated.setting
+    scores, setting = page.released.get(SCORES), page.public.setting
     if not isinstance(scores, ReleasedScores):
         return
     inner, notes, rows = scores.counts.edges[1:-1], list[str](), dict[str, list[Cell]]()
@@ -375,22 +321,20 @@ def _by(
     return Table(f"{caption}, with ranges of 95 %", columns, cells, notes, _scale(numbers, scale))
 
 
-def _of_tables(evaluated: PageRelease) -> Iterator[Table]:
+def _of_tables(page: PageFacts) -> Iterator[Table]:
     """Return the confusion matrix, and how well probabilities are calibrated, where releases tell them."""
-    labels = labels_of(evaluated.released)
+    labels = labels_of(page.released)
     if labels is not None and labels.counts.matrix is not None:
-        limits, names = (
-            labels.noise_interval("confusion_matrix", confidence=CONFIDENCE),
-            labels.labels.tolist(),
-        )
+        limits = labels.noise_interval("confusion_matrix", confidence=CONFIDENCE)
+        names = labels.labels.tolist()
         rows = [[Cell(str(name))] for name in names]
         for at, value in np.ndenumerate(labels.confusion_matrix()):
             range_ = replace(limits, lower=float(limits.lower[at]), upper=float(limits.upper[at]))
             told = written(float(value), range_, is_share=False, least=1.0)
             rows[at[0]].append(Cell("{} ({})".format(*told)))
         yield Table(_MATRIX, ["", *(f"predicted {name}" for name in names)], rows)
-    scores = evaluated.released.get("scores")
-    if isinstance(scores, ReleasedScores) and evaluated.setting.edges is None:
+    scores = page.released.get("scores")
+    if isinstance(scores, ReleasedScores) and page.public.setting.edges is None:
         with suppress(ValueError):  # of persons with several records there are no limits
             band = scores.calibration_band(CONFIDENCE, _BINS)
             columns = (band.prob_pred, np.clip(band.prob_pred + band.gap, 0, 1), band.lower, band.upper)
@@ -468,7 +412,7 @@ _BETTER = {
 
 def _compared(found: Comparison) -> list[tuple[str, str]]:
     """Return what a comparison tells."""
-    value, ends = written(found.estimate, found.interval)
+    value, ends = written(found.estimate, found.interval, apart_from=0.0)
     lines = [
         f"{_BETTER[found.better]} The share of records on which A is, less that on which B is: {value} "
         f"({ends}, 95 %, among all people like these)."
@@ -482,17 +426,17 @@ def _compared(found: Comparison) -> list[tuple[str, str]]:
     return [("", line) for line in lines]
 
 
-def _tip(number: Number, evaluated: PageRelease) -> str:
-    part, is_of_persons = evaluated.plan[number.release], evaluated.public.shape.most_records > 1
+def _tip(number: Number, page: PageFacts) -> str:
+    part, is_of_persons = page.plan[number.release], page.most_records > 1
     return (
         f"{number.metric}, from the release '{number.release}' ({part.about}), which cost epsilon "
         f"{float(part.epsilon):.3g} and protects each {'person' if is_of_persons else 'record'}"
     )
 
 
-def _sizes(evaluated: PageRelease, feature: int | None) -> Mapping[Any, float] | None:
+def _sizes(page: PageFacts, feature: int | None) -> Mapping[Any, float] | None:
     """Return the numbers of records of groups by one of several features, or by all; public ones exactly."""
-    for release, told in evaluated.released.items():
+    for release, told in page.released.items():
         by = feature_of(release)
         if isinstance(told, PrivateMetricFrame) and by in (None, feature):
             frame = told if feature is None or by == feature else told.margin(feature)
@@ -502,27 +446,21 @@ def _sizes(evaluated: PageRelease, feature: int | None) -> Mapping[Any, float] |
 
 def _cost(page: PageFacts) -> Section:
     """Return what the page cost, what it promises, and what it does not."""
-    evaluated, words = page.evaluated, words_of(page)
+    words = words_of(page)
     rows = [
-        [
-            Cell(part.name),
-            Cell(f"{float(part.epsilon):.2g}"),
-            Cell(part.about),
-            Cell(_expected(part, evaluated)),
-        ]
-        for part in evaluated.plan.parts
+        [one.name, f"{float(one.epsilon):.2g}", one.about, _expected(one, page)] for one in page.plan.parts
     ]
-    tables = [Table("What this page cost", ["release", "epsilon", "tells", "noise to expect"], rows)]
-    if evaluated.plan.left_out:
-        left = [[Cell(one.about), Cell(one.why)] for one in evaluated.plan.left_out]
-        tables.append(Table("What was left out", ["", "why"], left))
+    tables = [_of_text("What this page cost", ["release", "epsilon", "tells", "noise to expect"], rows)]
+    if page.plan.left_out:
+        left = [[one.about, one.why] for one in page.plan.left_out]
+        tables.append(_of_text("What was left out", ["", "why"], left))
     units, person = words["unit_name"][1], words["person_name"]
     lines = [("", promise(page.epsilon, page.relation, page.most_records))]
     if page.is_seeded:
         lines.insert(0, ("", "These numbers were drawn from a seed: they are NOT private."))
     public = f"how many {units} each {person} has, which is public; " if page.most_records > 1 else ""
     lines.append(("Not covered:", _NOT_COVERED.format(person=person, units=units, public=public)))
-    wider = times_as_wide(evaluated)
+    wider = times_as_wide(page.public, page.plan)
     if wider is not None and wider > _WIDER:
         lines.append(
             ("", f"The tables by group make ranges of all records about {100 * (wider - 1):.0f} % wider.")
@@ -539,9 +477,9 @@ _NOT_COVERED = (
 )
 
 
-def _expected(part: PagePart, evaluated: PageRelease) -> str:
+def _expected(part: PagePart, page: PageFacts) -> str:
     """Return how far noise moves a typical number: a share in points of 100, or an error as a part of it."""
-    is_share = not evaluated.setting.is_regression or part.name.startswith((SIDES, "comparison"))
+    is_share = not page.public.setting.is_regression or part.name.startswith((SIDES, "comparison"))
     ends = [end for end in part.expected_range or (part.expected_error,) if end is not None]
     told = " to ".join(f"{100 * end:.2g}{'' if is_share else ' %'}" for end in ends)
     return f"about {told} {'points of 100' if is_share else 'of the number'}" if told else ""
@@ -575,5 +513,5 @@ def _words(page: PageFacts) -> Table:
     for name, text in _GENERAL.items():
         if used.get(name, True):
             known[name] = text.format(units=words["unit_name"][1], person=words["person_name"])
-    rows = [[Cell(name), Cell(f"{text[:1].upper()}{text[1:]}")] for name, text in known.items() if text]
-    return Table("Words of this page", ["word", "meaning"], rows)
+    rows = [[name, f"{text[:1].upper()}{text[1:]}"] for name, text in known.items() if text]
+    return _of_text("Words of this page", ["word", "meaning"], rows)

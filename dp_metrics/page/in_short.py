@@ -1,30 +1,34 @@
-"""What a page says first: about what it is, and five sentences for readers who know no statistics."""
+"""What is public of a page, and what it says first: five sentences for readers who know no statistics."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import datetime
+from functools import cached_property
 from typing import Any
 
+from dp_metrics.fairness.frame import GAP
 from dp_metrics.inference.comparison import Comparison
 from dp_metrics.inputs.labels import LabelSet
 from dp_metrics.inputs.options import Relation
-from dp_metrics.page.facts import PageFacts
 from dp_metrics.page.page_numbers import (
     EACH_ONCE,
     FOR_WHOM,
+    HOW_GOOD,
     is_of_records,
     is_told,
     limits_of,
+    numbers_of,
     text_of,
     written,
 )
-from dp_metrics.page.page_plan import WITHIN
-from dp_metrics.page.requirements import CANNOT_TELL, EACH, FAIL, PASS, expanded
+from dp_metrics.page.page_plan import WITHIN, EvaluationPlan, PageForm
+from dp_metrics.page.requirements import CANNOT_TELL, EACH, FAIL, PASS, Verdicts, checked, expanded
 from dp_metrics.page.setting import LABELS, SCORES
-from dp_metrics.release.released import Interval, Number
+from dp_metrics.release.released import CONFIDENCE, Interval, Number
+from dp_metrics.release.result import Result
 
 QUESTIONS = ("How good?", "For whom?", "How sure?", "Which is better?", "Cost and promise?")
 """What the five sentences answer."""
@@ -66,43 +70,108 @@ def check_words(given: Mapping[str, Any]) -> dict[str, Any]:
     return words
 
 
+@dataclass(eq=False, repr=False)
+class PageFacts:
+    """All that a page is made of, and what is public about it.
+
+    Parameters
+    ----------
+    public : PageForm
+        The options, the form of the records, and what all of it cost.
+    plan : EvaluationPlan
+        How epsilon was divided, and what was left out.
+    released : mapping
+        What was released, by the names of the plan.
+    results : sequence of Result
+        The same as it was drawn.
+    released_at : datetime or None, default=None
+        When it was released, in UTC; None of a page that was stored by an earlier version.
+    budget : dict or None, default=None
+        What was "spent" and "remaining" of the budget when the page was made or read again.
+    """
+
+    public: PageForm
+    plan: EvaluationPlan
+    released: Mapping[str, Any]
+    results: Sequence[Result[Any]]
+    released_at: datetime | None = None
+    budget: dict[str, float] | None = field(default=None, init=False)
+
+    @property
+    def epsilon(self) -> float:
+        """What all of it cost."""
+        return float(self.public.epsilon)
+
+    @property
+    def relation(self) -> str:
+        """The neighbouring relation of the promise: within groups, where the sizes of these are public."""
+        relation = self.public.relation if self.public.sizes is None else Relation.WITHIN_GROUPS
+        return relation.value
+
+    @property
+    def n(self) -> int | None:
+        """The number of records, where it is public."""
+        return self.public.shape.n
+
+    @property
+    def most_records(self) -> int:
+        """How many records one person has at most, who is protected with all of them."""
+        return self.public.shape.most_records
+
+    @property
+    def is_seeded(self) -> bool:
+        """Whether the noise can be drawn again, so that nothing is private."""
+        return all(result.deployment is None for result in self.results)
+
+    @cached_property
+    def verdicts(self) -> Verdicts | None:
+        """Whether the requirements that were stated before the spend are met; None where there are none."""
+        asked = self.public.setting.requirements
+        return checked(self.numbers, asked, about="people", confidence=CONFIDENCE) if asked else None
+
+    @cached_property
+    def numbers(self) -> dict[str, Number]:
+        """The numbers by name."""
+        return {one.name: one for one in numbers_of(self.public.setting, self.released)}
+
+    @property
+    def header(self) -> dict[str, str]:
+        """About what the page is, by name."""
+        words, setting = words_of(self), self.public.setting
+        (one, several), score, person = (words[name] for name in ("unit_name", "score_name", "person_name"))
+        facts = {"Model": words["model_name"]} if words["model_name"] != _USUAL["model_name"] else {}
+        if (positive := _positive(self)) is not None:
+            if SCORES in setting.columns and LABELS not in setting.columns:
+                facts["Decision"] = f"positive if the {score} is {setting.threshold:.15g} or more"
+            meaning = f": {several} that {words['positive_meaning']}" if words["positive_meaning"] else ""
+            facts["Positive label"] = f"{positive}{meaning}"
+        if setting.tolerance is not None:
+            facts["Tolerance"] = f"{setting.tolerance:.15g}{_unit(self)}"
+        facts[_capital(several)] = "a private number" if self.n is None else f"{self.n:,}"
+        facts["Protected"] = f"each {one}"
+        if self.most_records > 1:
+            facts["Protected"] = f"each {person}, with all {several}: {self.most_records} at most"
+        facts["Privacy"] = f"epsilon {self.epsilon:g} for this whole page"
+        if self.released_at is not None:
+            facts["Released"] = f"{self.released_at:%Y-%m-%d, %H:%M} UTC"
+        return facts
+
+    @property
+    def summary(self) -> list[str]:
+        """Return the five sentences: how good, for whom, how sure, which is better, cost and promise."""
+        return [_how_good(self), _for_whom(self), _how_sure(self), _which_is_better(self), _cost(self)]
+
+
 def words_of(page: PageFacts) -> dict[str, Any]:
     """Return the words of a page."""
-    return {**_USUAL, **page.evaluated.setting.words}
-
-
-def header_of(page: PageFacts, released: datetime | None) -> dict[str, str]:
-    """Return what stands above a page: about what it is, by name."""
-    words, setting = words_of(page), page.evaluated.setting
-    one, several = words["unit_name"]
-    facts = {"Model": words["model_name"]} if words["model_name"] != _USUAL["model_name"] else {}
-    if (positive := _positive(page)) is not None:
-        if SCORES in setting.columns and LABELS not in setting.columns:
-            facts["Decision"] = f"positive if the {words['score_name']} is {setting.threshold:.15g} or more"
-        meaning = f": {several} that {words['positive_meaning']}" if words["positive_meaning"] else ""
-        facts["Positive label"] = f"{positive}{meaning}"
-    if setting.tolerance is not None:
-        facts["Tolerance"] = f"{setting.tolerance:.15g}{_unit(page)}"
-    facts[_capital(several)] = "a private number" if page.n is None else f"{page.n:,}"
-    facts["Protected"] = f"each {one}"
-    if page.most_records > 1:
-        facts["Protected"] = f"each {words['person_name']}, with all {several}: {page.most_records} at most"
-    facts["Privacy"] = f"epsilon {page.epsilon:g} for this whole page"
-    if released is not None:
-        facts["Released"] = f"{released:%Y-%m-%d, %H:%M} UTC"
-    return facts
-
-
-def summary_of(page: PageFacts) -> list[str]:
-    """Return the five sentences, in the order of `QUESTIONS`."""
-    return [_how_good(page), _for_whom(page), _how_sure(page), _which_is_better(page), _cost(page)]
+    return {**_USUAL, **page.public.setting.words}
 
 
 def _positive(page: PageFacts) -> Any:
     """Return the positive one of two labels; None where there are targets, or more labels."""
     if "recall" not in page.numbers:
         return None
-    setting = page.evaluated.setting
+    setting = page.public.setting
     return LabelSet.of(setting.labels).known.tolist()[1] if setting.pos_label is None else setting.pos_label
 
 
@@ -117,18 +186,27 @@ def _how_good(page: PageFacts) -> str:
                 f"Of 100 {units} that {meaning}, {model} flags {found}; of 100 that it flags, {right} "
                 f"{meaning}."
             )
-    if "accuracy" in numbers:
-        right = _of_hundred(numbers["accuracy"])
-        return _TOO_NOISY if right is None else f"Of 100 {units}, {model} reads {right} rightly."
+    if "accuracy" in numbers and (right := _of_hundred(numbers["accuracy"])) is not None:
+        return f"Of 100 {units}, {model} reads {right} rightly."
     told = [_off_by(page, "median absolute error", "half of the predictions are off by less than")]
-    tolerance = f"within {page.evaluated.setting.tolerance or 0:.15g}{_unit(page)}"
+    tolerance = f"within {page.public.setting.tolerance or 0:.15g}{_unit(page)}"
     for name, said in ((WITHIN, tolerance), ("share too high", "too high")):
         share = _of_hundred(numbers[name]) if name in numbers else None
         told.append(share and f"of 100 predictions {share} are {said}")
     if not any(told):  # a mean has no limit on one side as a rule
         told = [_off_by(page, "mae", "on average predictions are off by")]
     said = "; ".join(filter(None, told))
-    return f"{_capital(said)}." if said else _TOO_NOISY
+    return f"{_capital(said)}." if said else _some_number(page)
+
+
+def _some_number(page: PageFacts) -> str:
+    """Return the first number of all records that is told, where it is none of those that lead."""
+    of_all = [one for one in page.numbers.values() if one.section == HOW_GOOD and one.label is None]
+    of_all = [one for one in of_all if one.metric not in ("selection rate", "prevalence")]
+    for one in of_all:
+        if is_told(one) and limits_of(one) is not None:
+            return "The {} is about {} ({}).".format(one.name, *text_of(one))
+    return _TOO_NOISY if of_all else "Nothing was released that tells how good the model is."
 
 
 def _off_by(page: PageFacts, name: str, said: str) -> str | None:
@@ -152,26 +230,27 @@ _TOO_NOISY = "All is too noisy to tell how good the model is."
 def _for_whom(page: PageFacts) -> str:
     of_groups = [one for one in page.numbers.values() if one.section == FOR_WHOM]
     if not of_groups:
-        if page.evaluated.setting.has_groups:
+        if page.public.setting.has_groups:
             return "Groups of people were given, but nothing was released about them."
         return "No groups of people were given."
-    rules = [one for one in page.evaluated.setting.requirements if EACH in one]
+    rules = [one for one in page.public.setting.requirements if EACH in one]
     if rules:
         return " ".join(_kept_or_broken(page, rule) for rule in rules)
     # how many are positive tells nothing of the model
     sure, gaps = [], [one for one in of_groups if one.group is None and one.metric != "prevalence"]
     for one in gaps:
         limits = limits_of(one)  # all of them hold at once
-        if limits is not None and limits.lower > 0:
+        if limits is not None and limits.lower > 0 and is_told(one):
             sure.append((limits.lower, one, limits))
     if not sure:
         return "No sure difference between groups; that is no proof that they are alike."
     _, number, limits = max(sure, key=lambda one: float(one[0]))
     if number.metric == "mae":
-        gap = _with_range(number.value, limits, _unit(page), is_share=False)
+        gap = _with_range(number.value, limits, _unit(page), is_share=False, apart_from=0.0)
     else:
-        gap = _with_range(number.value, limits, " points of 100", times=100)
-    return f"Groups surely differ: the largest gap in {number.metric} is {gap}."
+        gap = _with_range(number.value, limits, " points of 100", times=100, apart_from=0.0)
+    by = number.name.partition(GAP)[2]  # the feature, where there are several
+    return f"Groups surely differ: the largest gap in {number.metric}{by} is {gap}."
 
 
 def _kept_or_broken(page: PageFacts, rule: str) -> str:
@@ -197,7 +276,7 @@ def _groups(number: int) -> str:
 
 
 def _how_sure(page: PageFacts) -> str:
-    words, setting = words_of(page), page.evaluated.setting
+    words, setting = words_of(page), page.public.setting
     units = words["unit_name"][1]
     told = [one for one in page.numbers.values() if is_told(one)]
     noisy = len(page.numbers) - len(told)
@@ -231,14 +310,14 @@ def _which_is_better(page: PageFacts) -> str:
     words, found = words_of(page), page.released.get("comparison")
     model, other = words["model_name"], words["baseline_name"]
     if not isinstance(found, Comparison):
-        if page.evaluated.setting.baseline is None:
+        if page.public.setting.baseline is None:
             return "No other model was given, so nothing is compared."
         return f"{_capital(other)} was given, but nothing was released that compares the two."
     if found.better is None:
         return f"Cannot tell whether {model} or {other} is better: no difference is sure."
     ahead = found.better == "A"
     limits = found.interval if ahead else _times(found.interval, -1)
-    more = _with_range(abs(found.estimate), limits, times=100)
+    more = _with_range(abs(found.estimate), limits, times=100, apart_from=0.0)
     verb = "beats" if ahead else "loses to"
     for_more, for_less = ("better", "worse") if ahead else ("worse", "better")
     units = words["unit_name"][1]

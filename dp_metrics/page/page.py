@@ -19,17 +19,18 @@ from dp_metrics._packages import __version__, import_extra
 from dp_metrics._random import RandomState
 from dp_metrics.accounting import PrivacyAccountant
 from dp_metrics.fairness.frame import PrivateMetricFrame
+from dp_metrics.fairness.frame_query import check_frame
 from dp_metrics.fairness.groups import Groups, public_groups
+from dp_metrics.inference.comparison import Comparison
 from dp_metrics.inputs.arrays import Records, asked_of_persons, columns_of, first_records, with_units
 from dp_metrics.inputs.options import Relation, check_flag, own_error_state
 from dp_metrics.metrics.scores.released_scores import ReleasedScores
-from dp_metrics.page.contents import Section, Table, as_dict, deployment_of, rows_of, sections_of
-from dp_metrics.page.facts import PageFacts
-from dp_metrics.page.in_short import check_words, header_of, summary_of, words_of
+from dp_metrics.page.contents import Section, Table, concluded, promise, sections_of
+from dp_metrics.page.in_short import PageFacts, check_words, words_of
+from dp_metrics.page.page_numbers import is_gap, is_told
 from dp_metrics.page.page_plan import (
     EvaluationPlan,
     PageForm,
-    PageRelease,
     labels_of,
     plan_of_page,
     planned,
@@ -38,7 +39,7 @@ from dp_metrics.page.requirements import Verdicts, checked, needed_releases, spe
 from dp_metrics.page.setting import LABELS, SCORES, Setting, given, names_of_features
 from dp_metrics.release.query import Source, Terms, Together
 from dp_metrics.release.release import Release
-from dp_metrics.release.released import CONFIDENCE, Number, table_of
+from dp_metrics.release.released import CONFIDENCE, Number, finite, table_of
 from dp_metrics.release.stored import (
     DAMAGED,
     Answer,
@@ -118,21 +119,21 @@ _BY_GROUP = {LABELS: ("recall", "precision", "accuracy"), SCORES: ("",), "absolu
 _ONLY = {SCORES: "roc auc", "absolute error": "mae"}
 
 
-def pictures_of(evaluated: PageRelease) -> dict[str, Callable[[Any], Any]]:
+def pictures_of(page: PageFacts) -> dict[str, Callable[[Any], Any]]:
     """Return what draws each picture of a page on Axes, by its name."""
     pictures: dict[str, Callable[[Any], Any]] = {}
-    if (labels := labels_of(evaluated.released)) is not None and labels.counts.matrix is not None:
+    if (labels := labels_of(page.released)) is not None and labels.counts.matrix is not None:
         pictures["confusion matrix"] = labels.plot
-    for release, told in evaluated.released.items():
+    for release, told in page.released.items():
         about, _, by = release.partition(" by ")
         if isinstance(told, PrivateMetricFrame):
             for metric in [name for name in _BY_GROUP.get(about, ()) if name in told._entries][:2]:
                 pictures[f"{_ONLY.get(about, metric)} by {by}"] = partial(told.plot, metric or None)
         elif isinstance(told, ReleasedScores):
             # the band of very many records takes long, and is too narrow to be seen; of persons there is none
-            has_band = evaluated.public.shape.most_records == 1
+            has_band = page.most_records == 1
             has_band = has_band and told.counts.total.sum() <= _MOST_WITH_BAND
-            kinds = ["roc", "precision_recall", *["calibration"] * (evaluated.setting.edges is None)]
+            kinds = ["roc", "precision_recall", *["calibration"] * (page.public.setting.edges is None)]
             for kind in kinds:
                 plot = partial(told.plot, kind, confidence=CONFIDENCE if has_band else None)
                 pictures[kind.replace("_", " ")] = plot
@@ -141,6 +142,7 @@ def pictures_of(evaluated: PageRelease) -> dict[str, Callable[[Any], Any]]:
 
 _SCHEMA = "dp_metrics.evaluation"
 _NAME = "private_evaluate"
+_WITHIN = " The other record is of the same group: groups and their sizes are public."
 
 
 @own_error_state
@@ -151,8 +153,8 @@ class PrivateEvaluation(PageFacts, Mapping[str, Number]):
 
     Parameters
     ----------
-    evaluated : PageRelease
-        What was released.
+    public, plan, released, results, released_at
+        What was released; see `PageFacts`.
 
     Attributes
     ----------
@@ -178,20 +180,6 @@ class PrivateEvaluation(PageFacts, Mapping[str, Number]):
         Whether the requirements that were stated before the spend are met; None where there are none.
     """
 
-    def __init__(self, evaluated: PageRelease, released: datetime | None = None) -> None:
-        super().__init__(evaluated)
-        self.released_at = released
-
-    @property
-    def header(self) -> dict[str, str]:
-        """About what the page is, by name."""
-        return header_of(self, self.released_at)
-
-    @property
-    def summary(self) -> list[str]:
-        """Return the five sentences: how good, for whom, how sure, which is better, cost and promise."""
-        return summary_of(self)
-
     def with_budget(self, accountant: PrivacyAccountant | None) -> Self:
         """Note what the budget has, and return the page."""
         with suppress(OSError, ValueError):  # the file may have gone since: the page is paid for all the same
@@ -201,7 +189,12 @@ class PrivateEvaluation(PageFacts, Mapping[str, Number]):
 
     @cached_property
     def _rows(self) -> list[dict[str, Any]]:
-        return rows_of(self)
+        return [
+            one.row()
+            | {"section": one.section, "release": one.release, "feature": one.feature, "shown": is_told(one)}
+            | {"concluded": concluded(one, self.numbers) if is_gap(one) else None}
+            for one in self.numbers.values()
+        ]
 
     @cached_property
     def sections(self) -> list[Section]:
@@ -253,7 +246,7 @@ class PrivateEvaluation(PageFacts, Mapping[str, Number]):
         ValueError
             If a name or a requirement is not known.
         """
-        asked = self.evaluated.setting.requirements if requirements is None else requirements
+        asked = self.public.setting.requirements if requirements is None else requirements
         return checked(self.numbers, asked, about=about, confidence=confidence)
 
     def frame(self) -> Any:
@@ -287,7 +280,7 @@ class PrivateEvaluation(PageFacts, Mapping[str, Number]):
         ValueError
             If the page has no such picture.
         """
-        pictures = pictures_of(self.evaluated)
+        pictures = pictures_of(self)
         if not pictures or name not in (None, *pictures):
             raise ValueError(f"This page has the pictures {', '.join(map(repr, pictures)) or 'none'}.")
         return pictures[name or next(iter(pictures))](ax)
@@ -313,22 +306,49 @@ class PrivateEvaluation(PageFacts, Mapping[str, Number]):
 
     def to_dict(self) -> dict[str, Any]:
         """Return all that the page says as lists, mappings, numbers and text; NaN and infinity are None."""
-        words, said = words_of(self), {"header": self.header, "summary": self.summary}
-        about = {"title": words["title"], "description": words["data_description"], **said}
-        return {"schema": _SCHEMA, "version": 2, **about, **as_dict(self, [dict(row) for row in self._rows])}
+        words, compared = words_of(self), self.released.get("comparison")
+        return {
+            "schema": _SCHEMA,
+            "version": 2,
+            "title": words["title"],
+            "description": words["data_description"],
+            "header": self.header,
+            "summary": self.summary,
+            "made_by": f"dp_metrics {__version__}",
+            "epsilon": self.epsilon,
+            "neighboring": self.relation,
+            "n": self.n,
+            "is_seeded": self.is_seeded,
+            "promise": promise(self.epsilon, self.relation, self.most_records),
+            "most_records": self.most_records,
+            "confidence": CONFIDENCE,
+            "tolerance": self.public.setting.tolerance,
+            "numbers": [dict(row) for row in self._rows],
+            "requirements": None if self.verdicts is None else self.verdicts.to_dict(),
+            "comparison": compared.to_dict() if isinstance(compared, Comparison) else None,
+            "plan": [
+                {"name": one.name, "about": one.about, "epsilon": float(one.epsilon),
+                 "expected_error": finite(one.expected_error),
+                 "expected_range": one.expected_range and [finite(end) for end in one.expected_range]}
+                for one in self.plan.parts
+            ],
+            "left_out": [{"about": one.about, "why": one.why} for one in self.plan.left_out],
+            "budget": self.budget,
+            "deployment": self.deployment,
+        }  # fmt: skip
 
     def to_json(self, path: str | Path | None = None) -> str:
         """Return all that the page says as JSON, and write it if there is a path.
 
         `from_json` makes the page of it again. The form is that of ``evaluation.schema.json`` in the package.
         """
-        public = self.evaluated.public
+        public = self.public
         question = question_json(
             Call("page", {"page": public.setting.asked()}), metric=_NAME, epsilon=public.epsilon,
             neighboring=public.relation.value, mechanism=None,
         )  # fmt: skip
         form = {"shape": public.shape, "sizes": public.sizes, "plan": self.plan, "released": self.released_at}
-        answer = answer_json("page", form, self.evaluated.results)
+        answer = answer_json("page", form, self.results)
         release = None if question is None or answer is None else [json.loads(question), json.loads(answer)]
         return _written(json.dumps({**self.to_dict(), "release": release}, allow_nan=False, indent=1), path)
 
@@ -351,13 +371,23 @@ class PrivateEvaluation(PageFacts, Mapping[str, Number]):
         FileExistsError
             If there is something in the folder.
         """
+        folder = Path(path)
+        check_folder(folder)
+        promise = _SEEDED if self.is_seeded else _NOISY.format(self.epsilon)
         texts = {
+            "README.txt": _ABOUT.format(title=words_of(self)["title"], promise=promise),
             "numbers.csv": self.frame().to_csv(lineterminator="\n"),
             "page.md": self.to_markdown(),
             "page.json": self.to_json(),
         }
-        epsilon, title = None if self.is_seeded else self.epsilon, words_of(self)["title"]
-        return write_folder(Path(path), title, epsilon, texts, pictures_of(self.evaluated))
+        files = {name: text.encode() for name, text in texts.items()}
+        files |= {f"{name.replace(' ', '_')}.png": _png(draw) for name, draw in pictures_of(self).items()}
+        sums = [f"{hashlib.sha256(content).hexdigest()}  {name}\n" for name, content in files.items()]
+        files[_CHECKSUMS] = "".join(sums).encode()
+        folder.mkdir(parents=True, exist_ok=True)
+        for name, content in files.items():
+            (folder / name).write_bytes(content)
+        return [folder / name for name in files]
 
     @classmethod
     def from_json(cls, text: str) -> PrivateEvaluation:
@@ -383,7 +413,16 @@ class PrivateEvaluation(PageFacts, Mapping[str, Number]):
     @property
     def deployment(self) -> dict[str, Any] | None:
         """What the OpenDP deployment registry asks for; None where nothing can be promised."""
-        return deployment_of(self)
+        parts = [result.deployment for result in self.results]
+        if any(one is None for one in parts):
+            return None
+        whole: dict[str, Any] = self.results[0].to_dict()["deployment"]
+        whole["privacy_loss"]["privacy_parameters"] = {"epsilon": self.epsilon}
+        by = dict.fromkeys(one["implementation"]["mechanisms"] for one in parts if one is not None)
+        whole["implementation"]["mechanisms"] = " ".join(by)
+        if self.relation == Relation.WITHIN_GROUPS:
+            whole["privacy_loss"]["privacy_unit_details"] += _WITHIN
+        return whole
 
 
 def _written(text: str, path: str | Path | None) -> str:
@@ -613,7 +652,12 @@ def private_evaluate(  # noqa: PLR0913 - options of a whole page
     )  # fmt: skip
     asked_of_persons({"groups": groups, "max_records": max_records, "equal_groups": equal_groups})
     records = {**passed, "sensitive_features": sensitive_features, "groups": groups}
-    release = page_release(setting, terms, records, features)
+    is_public = setting.membership == "public" and setting.has_groups
+    # of its data no more than is public
+    public = partial(public_groups, features, group_labels) if is_public else None
+    call = partial(Call, "page", {"page": setting.asked()}, partial(public_records, records, public))
+    release = Release(_NAME, terms, disclosing=[] if groups is None else ["groups"], call=call)
+    check_frame(membership, overall_share=0, relation=terms.relation)
 
     def plan_and_records() -> tuple[Together, Records, dict[str, Any]]:
         columns = held(relation=terms.relation)
@@ -622,9 +666,14 @@ def private_evaluate(  # noqa: PLR0913 - options of a whole page
         )
         if equal_groups and persons is not None and shape.most_records > 1:
             shape, records = with_units(shape, records, persons, max_records)
-        sizes = _sizes(setting, records)
+        sizes, places = None, setting.places("feature")
+        if is_public:
+            by = Groups.of(group_labels, len(places))
+            sizes = by.public_sizes(records.of_arguments(0, 0, *places))
         form = PageForm(setting, shape, terms.relation, sizes, terms.epsilon)
-        division = division_of(form)
+        division = planned(form)
+        if setting.requirements:  # they have more of epsilon
+            division = planned(form, needed_releases(form, division))
         stored = {"shape": shape, "sizes": sizes, "plan": division, "released": at}
         return plan_of_page(form, division), records, stored
 
@@ -636,39 +685,8 @@ def private_evaluate(  # noqa: PLR0913 - options of a whole page
         # what could not be released is refused here too
         division: EvaluationPlan = plan_and_records()[-1]["plan"]
         return division
-    return release.answer(read, partial(PrivateEvaluation, released=at)).with_budget(accountant)
-
-
-def division_of(form: PageForm) -> EvaluationPlan:
-    """Return how a page divides epsilon, more of it for what requirements need."""
-    division = planned(form)
-    if not form.setting.requirements:
-        return division
-    return planned(form, needed_releases(form, division))
-
-
-def page_release(
-    setting: Setting, terms: Terms, data: Mapping[str, Any], features: Sequence[Any] = ()
-) -> Release:
-    """Return the release of a page; of its data no more than is public."""
-    public = None
-    if setting.membership == "public" and setting.has_groups:
-        public = partial(public_groups, features, setting.group_labels)
-    call = partial(Call, "page", {"page": setting.asked()}, partial(public_records, data, public))
-    disclosing = [] if data.get("groups") is None else ["groups"]
-    release = Release("private_evaluate", terms, disclosing=disclosing, call=call)
-    if setting.membership == "public" and terms.relation.private_n:
-        raise ValueError("membership='public' tells the number of records: use neighboring='replace_one'.")
-    return release
-
-
-def _sizes(setting: Setting, records: Records) -> tuple[int, ...] | None:
-    """Return the sizes of groups, where these are public."""
-    if setting.membership != "public" or not setting.has_groups:
-        return None
-    places = setting.places("feature")
-    groups = Groups.of(setting.group_labels, len(places))
-    return groups.public_sizes(records.of_arguments(0, 0, *places))
+    page = release.answer(read, lambda told: PrivateEvaluation(**told, released_at=at))
+    return page.with_budget(accountant)
 
 
 def restored_page(answer: Answer) -> PrivateEvaluation:
@@ -687,7 +705,7 @@ def restored_page(answer: Answer) -> PrivateEvaluation:
     if not isinstance(division, EvaluationPlan):
         raise ValueError(DAMAGED)
     plan = plan_of_page(page, division)
-    return PrivateEvaluation(plan.combine(answer.results(plan)), form.get("released"))
+    return PrivateEvaluation(**plan.combine(answer.results(plan)), released_at=form.get("released"))
 
 
 # ---- as a folder of plain files, for those who decide what may leave a secure environment ----
@@ -723,41 +741,6 @@ def check_folder(path: Path) -> None:
     """
     if path.exists() and (not path.is_dir() or any(path.iterdir())):
         raise FileExistsError(f"{path} is not an empty folder: a page is written to a folder of its own.")
-
-
-def write_folder(
-    path: Path,
-    title: str,
-    epsilon: float | None,
-    texts: Mapping[str, str],
-    pictures: Mapping[str, Callable[[Any], object]],
-) -> list[Path]:
-    """Write the files of a page, and last of all their checksums.
-
-    Parameters
-    ----------
-    path : Path
-        The folder.
-    title : str
-        Of the page.
-    epsilon : float or None
-        What the page cost; None of a page that was drawn from a seed.
-    texts : mapping of str to str
-        Files of text by name.
-    pictures : mapping of str to callable
-        By name what draws a picture on Axes of matplotlib.
-    """
-    check_folder(path)
-    promise = _SEEDED if epsilon is None else _NOISY.format(epsilon)
-    files = {"README.txt": _ABOUT.format(title=title, promise=promise).encode()}
-    files |= {name: text.encode() for name, text in texts.items()}
-    files |= {f"{name.replace(' ', '_')}.png": _png(draw) for name, draw in pictures.items()}
-    sums = [f"{hashlib.sha256(content).hexdigest()}  {name}\n" for name, content in files.items()]
-    files[_CHECKSUMS] = "".join(sums).encode()
-    path.mkdir(parents=True, exist_ok=True)
-    for name, content in files.items():
-        (path / name).write_bytes(content)
-    return [path / name for name in files]
 
 
 def _png(draw: Callable[[Any], object]) -> bytes:

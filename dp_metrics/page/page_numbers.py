@@ -6,7 +6,7 @@ A number has no more digits than its range supports, or is too noisy to tell.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Self
@@ -21,10 +21,9 @@ from dp_metrics.page.page_plan import (
     SHARES,
     SIDES,
     WITHIN,
-    PageRelease,
     feature_of,
 )
-from dp_metrics.page.setting import LABELS
+from dp_metrics.page.setting import LABELS, Setting
 from dp_metrics.release.released import CONFIDENCE, Interval, Number
 from dp_metrics.release.result import Monotone, ReleasedNumbers, Result, only
 from dp_metrics.release.stored import NOT_STORED
@@ -123,9 +122,10 @@ def written(
 
 
 def text_of(number: Number, limits: Interval | None = None, **how: Any) -> tuple[str, str]:
-    """Return a number and its range, or other limits, as text; see `written`."""
-    is_share = number.metric not in IN_UNITS
-    return written(number.value, limits or limits_of(number), is_share=is_share, **how)
+    """Return a number and its range, or other limits, as text; see `written`. A sure gap is apart from 0."""
+    is_gap = number.section == FOR_WHOM and number.group is None
+    how = {"is_share": number.metric not in IN_UNITS, "apart_from": 0.0 if is_gap else math.nan, **how}
+    return written(number.value, limits or limits_of(number), **how)
 
 
 def _outwards(low: float, high: float, exponent: int) -> tuple[float, float]:
@@ -230,14 +230,14 @@ A number is named by one of them, with " of " a label, " in " a group, or " diff
 """
 
 
-def numbers_of(evaluated: PageRelease) -> list[Number]:
+def numbers_of(setting: Setting, released: Mapping[str, Any]) -> list[Number]:
     """Return the numbers that a page shows, in their order."""
     numbers = [
         replace(one, release=release, section=one.section or HOW_GOOD)
-        for release, told in evaluated.released.items()
-        for one in _numbers_of(release, told, evaluated)
+        for release in released
+        for one in _numbers_of(release, released, setting)
     ]
-    if evaluated.setting.tolerance is None:
+    if setting.tolerance is None:
         numbers = [one for one in numbers if one.metric != WITHIN]
     gaps = sum(is_gap(one) for one in numbers)
     numbers = [
@@ -246,26 +246,27 @@ def numbers_of(evaluated: PageRelease) -> list[Number]:
     return sorted(numbers, key=lambda one: one.section != HOW_GOOD)
 
 
-def _numbers_of(release: str, told: Any, evaluated: PageRelease) -> Iterator[Number]:
+def _numbers_of(release: str, released: Mapping[str, Any], setting: Setting) -> Iterator[Number]:
     """Return the numbers of what was released by this name."""
+    told = released[release]
     if isinstance(told, ReleasedConfusion):
-        yield from _of_labels(release, told, evaluated)
+        yield from _of_labels(release, told, setting)
     elif isinstance(told, ReleasedScores):
-        is_unit = evaluated.setting.edges is None
+        is_unit = setting.edges is None
         yield from (one for one in told.numbers().values() if is_unit or one.metric != OVER_EXPECTED)
     elif isinstance(told, PrivateMetricFrame):
         feature, is_of_counts = feature_of(release), release.startswith((LABELS, SIDES))
         if is_of_counts and not feature:  # of all records the table by the first feature tells
-            yield from _of_labels(release, told.released_labels(), evaluated)
+            yield from _of_labels(release, told.released_labels(), setting)
         elif release.startswith("absolute error") and not feature:
             yield told.numbers()["mae"]
         group = next(iter(told.by_group))
         for place in range(len(group) if is_of_counts and isinstance(group, tuple) else 0):
             # sums over the other features tell each feature alone
-            yield from _of_frame(told.margin(place), place, evaluated)
-        yield from _of_frame(told, feature, evaluated)
+            yield from _of_frame(told.margin(place), place, setting)
+        yield from _of_frame(told, feature, setting)
     elif isinstance(told, Result):
-        yield from _of_result(release, told, evaluated.released.get(MEDIAN_LIMITS))
+        yield from _of_result(release, told, released.get(MEDIAN_LIMITS))
 
 
 def is_gap(number: Number) -> bool:
@@ -273,12 +274,12 @@ def is_gap(number: Number) -> bool:
     return number.section == FOR_WHOM and number.group is None
 
 
-def _of_labels(release: str, told: ReleasedConfusion, evaluated: PageRelease) -> Iterator[Number]:
+def _of_labels(release: str, told: ReleasedConfusion, setting: Setting) -> Iterator[Number]:
     if release.startswith(SIDES):
         for name, metric in SHARES.items():
             yield number_of(told, metric, {"pos_label": 1}, called=name)
         return
-    for one in told.numbers(pos_label=evaluated.setting.pos_label).values():
+    for one in told.numbers(pos_label=setting.pos_label).values():
         if release != PERSONS:
             yield one
         elif one.label is None and one.metric in _ONCE:
@@ -328,11 +329,11 @@ def _plain(name: str, told: Result[Any]) -> Number:
     )  # fmt: skip
 
 
-def _of_frame(frame: PrivateMetricFrame, feature: int | None, evaluated: PageRelease) -> Iterator[Number]:
+def _of_frame(frame: PrivateMetricFrame, feature: int | None, setting: Setting) -> Iterator[Number]:
     """Return the numbers of groups, by one of several features perhaps, and the largest differences."""
     by, is_clear = "", True
     if feature is not None:  # which is named where others have one of its labels too
-        by, asked = evaluated.setting.called(feature), evaluated.setting.group_labels
+        by, asked = setting.called(feature), setting.group_labels
         labels = [{*map(repr, groups.labels)} for groups in Groups.apart(asked, len(asked))]
         is_clear = not any(labels[feature] & other for at, other in enumerate(labels) if at != feature)
     for one in frame.numbers().values():

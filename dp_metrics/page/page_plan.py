@@ -7,13 +7,12 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import partial
-from itertools import islice
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dp_metrics._html import HtmlRepr, card
+from dp_metrics._html import card
 from dp_metrics.fairness.frame import PrivateMetricFrame, frame_of
 from dp_metrics.fairness.frame_query import FrameMetric, plan_frame
 from dp_metrics.fairness.groups import Groups
@@ -52,21 +51,6 @@ Error: TypeAlias = Callable[[float, float], float]
 """Of an epsilon and a number of records, an expected error."""
 
 
-class Block(NamedTuple):
-    """Public: one release of a page.
-
-    Parameters
-    ----------
-    columns : tuple of str
-        What it looks at, by the names that a `PageForm` has for columns and for what is made of them.
-    plan : Together
-        The release, which combines to what tells it all.
-    """
-
-    columns: tuple[str, ...]
-    plan: Together
-
-
 @dataclass(frozen=True)
 class Portion:
     """A release that a page may hold.
@@ -85,7 +69,8 @@ class Portion:
     between : callable or None, default=None
         Of the same, that error with light tails and with heavy ones; None: it does not depend on tails.
     block : callable
-        What makes the release, of its epsilon.
+        The release, of its epsilon: its reader has the records with all columns, and it combines to what
+        tells it all.
     without : Portion or None, default=None
         What to release where there are too few records for this.
     instead : str, default=""
@@ -96,7 +81,7 @@ class Portion:
     about: str
     weight: int
     error: Error
-    block: Callable[[Fraction], Block]
+    block: Callable[[Fraction], Together]
     without: Portion | None = None
     between: Callable[[float, float], tuple[float, float]] | None = None
     instead: str = ""
@@ -157,7 +142,7 @@ class Omission:
 
 
 @dataclass(frozen=True)
-class EvaluationPlan(HtmlRepr):
+class EvaluationPlan:
     """What a page releases, before anything is spent: public, for it follows from public numbers alone.
 
     Parameters
@@ -385,14 +370,11 @@ class PageForm:
         return next(kind for kind in kinds if kind in self.setting.columns)
 
     @property
-    def places(self) -> dict[str, tuple[int, ...]]:
-        """The places of columns: of each kind, and of the features of each release by group."""
-        kinds = {kind: tuple(self.setting.places(kind)) for kind in self.setting.columns}
-        return kinds | {by.name: by.columns for by in self.by}
-
-    @property
     def made(self) -> dict[str, Callable[[Records], list[NDArray[Any]]]]:
-        """What is made of columns: predicted labels, those of the baseline, and which way targets err."""
+        """What is made of columns: predicted labels, those of the baseline, and which way targets err.
+
+        It stands behind the columns, in this order.
+        """
         setting = self.setting
         if setting.is_regression:
             return {
@@ -408,13 +390,19 @@ class PageForm:
             made["baseline"] = self._labels_of(setting.baseline, setting.places("baseline")[0])
         return made
 
+    def places(self, columns: Sequence[str]) -> tuple[int, ...]:
+        """Return the places of columns, by their kinds, and of what is made of columns."""
+        found = {kind: self.setting.places(kind) for kind in self.setting.columns}
+        behind = len(self.setting.columns)
+        found |= {name: [behind + at] for at, name in enumerate(self.made)}
+        if self.setting.is_regression:
+            found[SIDES] = [behind, behind + 1]
+        return tuple(at for name in columns for at in found[name])
+
     def of(self, *columns: str) -> Shape:
         """Return the form of these columns."""
-        places, made = self.places, self.made
-        forms: list[ArgumentShape] = []
-        for name in columns:
-            forms += [ArgumentShape()] if name in made else [self.shape.arguments[at] for at in places[name]]
-        return replace(self.shape, arguments=tuple(forms))
+        forms = (*self.shape.arguments, ArgumentShape(), ArgumentShape())
+        return replace(self.shape, arguments=tuple(forms[at] for at in self.places(columns)))
 
     def _labels_of(self, kind: str, place: int) -> Callable[[Records], list[NDArray[Any]]]:
         """Return what makes labels of predictions of a kind."""
@@ -431,32 +419,6 @@ class PageForm:
         """Return which column of the probabilities in this place belongs to which label."""
         form = self.shape.arguments[place]
         return LabelColumns.of(self.setting.labels, form, self.setting.names[place])
-
-
-class PageRelease(NamedTuple):
-    """All that a page is made of; public.
-
-    Parameters
-    ----------
-    public : PageForm
-        The options, the form of the records, and what all of it cost.
-    plan : EvaluationPlan
-        How epsilon was divided.
-    released : mapping
-        By the name of the release, the object that tells what was released.
-    results : sequence of Result
-        What was released.
-    """
-
-    public: PageForm
-    plan: EvaluationPlan
-    released: Mapping[str, Any]
-    results: Sequence[Result[Any]]
-
-    @property
-    def setting(self) -> Setting:
-        """The options."""
-        return self.public.setting
 
 
 # What is made of columns
@@ -510,11 +472,8 @@ def _judged(
 
 # Releases
 
-# the metrics by group that one table tells
-BY_GROUP = {
-    2: ("accuracy", "recall", "precision", "specificity", "selection_rate", "prevalence"),
-    0: ("accuracy", "balanced_accuracy"),
-}
+# the metrics by group that one table tells, besides the accuracy
+_OF_TWO_LABELS = ("recall", "precision", "specificity", "selection_rate", "prevalence")
 SIDES = "sides"
 WITHIN = "share within tolerance"
 SHARES = {WITHIN: "prevalence", "share too high": "selection_rate"}
@@ -522,11 +481,18 @@ SHARES = {WITHIN: "prevalence", "share too high": "selection_rate"}
 
 
 def _block(
-    query: Query, columns: tuple[str, ...], relation: Relation, metric: str = _PAGE, tell: Any = None
-) -> Block:
+    public: PageForm, query: Query, columns: tuple[str, ...], metric: str = _PAGE, tell: Any = None
+) -> Together:
     """Return the release of one query; None: its result tells it all."""
-    plan = Together((Share(query, Fraction(1), relation, metric),), _alone, partial(_told, tell=tell))
-    return Block(columns, plan)
+    share = Share(query, Fraction(1), public.relation, metric)
+    reader = _reader(public, public.places(columns), _alone)
+    return Together((share,), reader, partial(_told, tell=tell))
+
+
+def _reader(
+    public: PageForm, places: tuple[int, ...], reader: Callable[[Records], Sequence[Records]]
+) -> Callable[[Records], Sequence[Records]]:
+    return partial(_of_columns, places=places, has_units=public.shape.units > 1, reader=reader)
 
 
 def _alone(records: Records) -> list[Records]:
@@ -551,14 +517,15 @@ def _frame(
     *,
     sizes: tuple[int, ...] | None = None,
     overall: Fraction = Fraction(0),
-) -> Block:
+) -> Together:
     """Return the release of metrics by group."""
     plan = plan_frame(metrics, public.of(*columns), by.groups, overall_share=overall, sizes=sizes)
     tell = partial(
         _told_of_groups, combine=plan.combine, epsilon=float(epsilon), relation=public.relation,
         is_single=len(metrics) == 1, membership="private" if sizes is None else "public",
     )  # fmt: skip
-    return Block((*columns, by.name), replace(plan, combine=tell))
+    places = (*public.places(columns), *by.columns)
+    return replace(plan, reader=_reader(public, places, plan.reader), combine=tell)
 
 
 def _told_of_groups(
@@ -573,35 +540,35 @@ def _counts(
     metrics: Sequence[FrameMetric],
     by: ByFeatures | None,
     epsilon: Fraction,
-) -> Block:
+) -> Together:
     """Return one table of counts of labels; by group what these metrics make of it."""
     if by is not None:
         # one table tells sizes and overall values as well: it is the same where membership is public
         return _frame(public, metrics, columns, by, epsilon)
     query = counts_of_labels(matrix_layout(public.labels.size), public.labels).query(public.shape)
-    return _block(query, columns, public.relation, tell=ReleasedConfusion.of)
+    return _block(public, query, columns, tell=ReleasedConfusion.of)
 
 
-def _labels(public: PageForm, by: ByFeatures | None, epsilon: Fraction) -> Block:
+def _labels(public: PageForm, by: ByFeatures | None, epsilon: Fraction) -> Together:
     """Return the table of true and predicted labels: all metrics of labels."""
     labels = public.labels
     options: dict[str, Any] = {"labels": labels.in_order}
     if labels.size == 2:
         options["pos_label"] = public.classes.known.tolist()[public.classes.positive]
-    names = BY_GROUP[2 if labels.size == 2 else 0]
+    names = _OF_TWO_LABELS if labels.size == 2 else ("balanced_accuracy",)
     metrics = [_metric("recall", "accuracy", **options, average="micro")]
-    metrics += [_metric(name, name, **options) for name in names[1:]]
+    metrics += [_metric(name, name, **options) for name in names]
     return _counts(public, ("y_true", LABELS), metrics, by, epsilon)
 
 
-def _sides(public: PageForm, by: ByFeatures | None, epsilon: Fraction) -> Block:
+def _sides(public: PageForm, by: ByFeatures | None, epsilon: Fraction) -> Together:
     """Return the table of predictions within the tolerance by predictions that are too high."""
     options = {"labels": public.labels.in_order, "pos_label": 1}
     metrics = [_metric(row, name, **options) for name, row in SHARES.items()]
     return _counts(public, (SIDES,), metrics, by, epsilon)
 
 
-def _limits_of_median(public: PageForm, epsilon: Fraction) -> Block:
+def _limits_of_median(public: PageForm, epsilon: Fraction) -> Together:
     """Return two order statistics of the absolute error, which limit its median among all people."""
     values, largest = absolute_errors(check_bounds(public.setting.bounds))
     groups = max((by.groups.size for by in public.by), default=1)  # without any all people are one
@@ -612,7 +579,7 @@ def _limits_of_median(public: PageForm, epsilon: Fraction) -> Block:
         confidence=1 - 0.05 / max(1, len(public.setting.requirements) * groups),
         reader=partial(targets, columns=1), values=values,
     )  # fmt: skip
-    return _block(query, ("y_true", TARGETS), public.relation, "private_quantile_interval", _called_median)
+    return _block(public, query, ("y_true", TARGETS), "private_quantile_interval", _called_median)
 
 
 def _called_median(result: Result[Any]) -> Interval:
@@ -620,46 +587,46 @@ def _called_median(result: Result[Any]) -> Interval:
     return replace(found, about=f"The median absolute error {POPULATION_NOTE}")
 
 
-def _scores(public: PageForm, epsilon: Fraction) -> Block:
+def _scores(public: PageForm, epsilon: Fraction) -> Together:
     """Return the table of classes by bins of scores: curves, areas and metrics at thresholds."""
     columns = ("y_true", SCORES)
     options = {**_two_labels(public), "edges": public.setting.edges, "bins": None}
     query = score_query(area_under_roc, public.of(*columns), **options)
-    return _block(query, columns, public.relation, tell=ReleasedScores.of)
+    return _block(public, query, columns, tell=ReleasedScores.of)
 
 
 def _two_labels(public: PageForm) -> dict[str, Any]:
     return {"labels": public.setting.labels, "pos_label": public.setting.pos_label}
 
 
-def _areas(public: PageForm, by: ByFeatures, epsilon: Fraction) -> Block:
+def _areas(public: PageForm, by: ByFeatures, epsilon: Fraction) -> Together:
     """Return the table of groups by classes by bins: areas and curves of each group."""
     area = FrameMetric("", METRICS["private_roc_auc_score"], _two_labels(public), None)
     return _frame(public, [area], ("y_true", SCORES), by, epsilon, sizes=by.sizes)
 
 
-def _errors(public: PageForm, by: ByFeatures, epsilon: Fraction) -> Block:
+def _errors(public: PageForm, by: ByFeatures, epsilon: Fraction) -> Together:
     """Return the mean absolute error of each group and of all records."""
     metrics = [_metric("mae", "", bounds=public.setting.bounds)]
     columns = ("y_true", TARGETS)
     return _frame(public, metrics, columns, by, epsilon, sizes=by.sizes, overall=_OVERALL)
 
 
-def _plain(public: PageForm, name: str, kind: str, epsilon: Fraction) -> Block:
+def _plain(public: PageForm, name: str, kind: str, epsilon: Fraction) -> Together:
     """Return the release of one metric."""
     columns = ("y_true", kind)
     options = {**_two_labels(public), "bounds": public.setting.bounds}
     metric = _metric(name, "", **options)
-    return _block(metric.planned(public.of(*columns)), columns, public.relation, metric.row.name)
+    return _block(public, metric.planned(public.of(*columns)), columns, metric.row.name)
 
 
-def _compared(public: PageForm, epsilon: Fraction) -> Block:
+def _compared(public: PageForm, epsilon: Fraction) -> Together:
     """Return the comparison with the other model: on how many records either is better."""
     is_regression, bounds = public.setting.is_regression, {"bounds": public.setting.bounds}
     columns = ("y_true", TARGETS if is_regression else LABELS, "baseline")
     loss, options = ("mae", bounds) if is_regression else ("zero_one", {})
     query = comparison_query(paired_losses(loss, public.of(*columns), options), public.shape.n)
-    return _block(query, columns, Relation.REPLACE_ONE, "private_compare", _value)
+    return _block(public, query, columns, "private_compare", _value)
 
 
 def _value(result: Result[Any]) -> Any:
@@ -814,7 +781,7 @@ def _of_labels(public: PageForm) -> Iterator[Portion | Omission]:
 
 
 def _counted(
-    public: PageForm, name: str, about: str, weights: tuple[int, int], block: Callable[..., Block]
+    public: PageForm, name: str, about: str, weights: tuple[int, int], block: Callable[..., Together]
 ) -> Iterator[Portion]:
     """Yield a table of counts, with these weights without groups and by group."""
     cells = matrix_layout(public.labels.size).good.size
@@ -842,14 +809,14 @@ def planned(public: PageForm, favoured: Collection[str] = ()) -> EvaluationPlan:
     return replace(plan, left_out=(*plan.left_out, *left))
 
 
-def times_as_wide(evaluated: PageRelease) -> float | None:
+def times_as_wide(public: PageForm, plan: EvaluationPlan) -> float | None:
     """Return about how many times as wide groups make the range of a share of half of all records.
 
     That is made of the counts of right labels; without groups these have the usual part of epsilon. None
     without a table of labels by group, and where ranges among all people there are none.
     """
-    public, n = evaluated.public, evaluated.plan.n
-    first = next((one for one in evaluated.plan.parts if one.name.startswith("labels by ")), None)
+    n = plan.n
+    first = next((one for one in plan.parts if one.name.startswith("labels by ")), None)
     if first is None or n is None or public.shape.most_records > 1:
         return None
     alone = {one.name: one.weight for one in portions_of(public) if " by " not in one.name} | {
@@ -870,59 +837,55 @@ def plan_of_page(public: PageForm, plan: EvaluationPlan) -> Together:
 
     That is stored with a page, for a later version may divide otherwise. Where a person has up to k records,
     each release has its epsilon / k for one of them; see `Query`. Where each person counts once the units of
-    all records of one are what `TableOf` pays for.
+    all records of one are what `TableOf` pays for. It combines to what `PageFacts` are made of.
     """
     portions = portions_of(public)
     portions += [one.without for one in portions if one.without is not None]
     makers = {one.name: one.block for one in portions}
     blocks = {part.name: makers[part.name](part.epsilon) for part in plan.parts}
-    shares = tuple(
-        replace(
-            share,
-            epsilon=share.epsilon * plan[name].epsilon / public.epsilon,
-            query=replace(share.query, most_records=1 if name == PERSONS else public.shape.most_records),
-        )
+    scaled = [
+        replace(block, shares=tuple(
+            replace(
+                share,
+                epsilon=share.epsilon * plan[name].epsilon / public.epsilon,
+                query=replace(share.query, most_records=1 if name == PERSONS else public.shape.most_records),
+            )
+            for share in block.shares
+        ))
         for name, block in blocks.items()
-        for share in block.plan.shares
-    )
-    wanted = tuple((name == PERSONS, block.columns, block.plan.reader) for name, block in blocks.items())
-    made = {name: (len(one.plan.shares), one.plan.combine) for name, one in blocks.items()}
-    reader = partial(_pieces, wanted=wanted, places=public.places, made=public.made)
-    kept = replace(public, shape=public.shape.of_any_records())
-    combine = partial(_evaluated, public=kept, plan=plan, made=made)
+    ]  # fmt: skip
     # a page that knows the sizes of groups shows and stores them, whatever it releases by group
-    return Together(shares, reader, combine, None if public.sizes is None else Relation.WITHIN_GROUPS)
+    relation = None if public.sizes is None else Relation.WITHIN_GROUPS
+    whole = Together.of(scaled, partial(_with_made, made=public.made), relation)
+    kept = replace(public, shape=public.shape.of_any_records())
+    combine = partial(_evaluated, blocks=whole.combine, names=tuple(blocks), public=kept, plan=plan)
+    return replace(whole, combine=combine)
 
 
-def _pieces(
+def _with_made(records: Records, *, made: Mapping[str, Callable[[Records], list[NDArray[Any]]]]) -> Records:
+    """Return records with what is made of their columns behind these."""
+    arrays = [array for make in made.values() for array in make(records)]
+    states = (*records.states_columns, *[True] * len(arrays))
+    return replace(records, arrays=(*records.arrays, *arrays), states_columns=states)
+
+
+def _of_columns(
     records: Records,
     *,
-    wanted: Sequence[tuple[bool, tuple[str, ...], Callable[[Records], Sequence[Records]]]],
-    places: Mapping[str, tuple[int, ...]],
-    made: Mapping[str, Callable[[Records], list[NDArray[Any]]]],
-) -> list[Records]:
-    """Return the records of each share of a page; where each person counts once with their units."""
-    known: dict[str, list[tuple[NDArray[Any], bool]]] = {}
-    for name in {column: None for _, columns, _ in wanted for column in columns}:
-        if name in made:
-            known[name] = [(array, True) for array in made[name](records)]
-        else:
-            known[name] = [(records.arrays[at], records.states_columns[at]) for at in places[name]]
-    pieces: list[Records] = []
-    for has_units, columns, reader in wanted:
-        arrays, stated = zip(*(one for name in columns for one in known[name]), strict=True)
-        units = records.units if has_units else None
-        pieces += reader(replace(records, arrays=arrays, states_columns=stated, units=units))
-    return pieces
+    places: tuple[int, ...],
+    has_units: bool,
+    reader: Callable[[Records], Sequence[Records]],
+) -> Sequence[Records]:
+    """Return the records of a release, with the units where each person counts once."""
+    chosen = records.of_arguments(*places)
+    return reader(chosen if has_units else replace(chosen, units=None))
 
 
 def _evaluated(
     results: Sequence[Result[Any]],
     *,
-    public: PageForm,
-    plan: EvaluationPlan,
-    made: Mapping[str, tuple[int, Callable[[Sequence[Result[Any]]], Any]]],
-) -> PageRelease:
-    left = iter(results)
-    released = {name: combine(list(islice(left, size))) for name, (size, combine) in made.items()}
-    return PageRelease(public, plan, released, results)
+    blocks: Callable[[Sequence[Result[Any]]], list[Any]],
+    names: tuple[str, ...],
+    **public: Any,
+) -> dict[str, Any]:
+    return {**public, "released": dict(zip(names, blocks(results), strict=True)), "results": results}

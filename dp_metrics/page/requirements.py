@@ -12,12 +12,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dp_metrics._html import HtmlRepr, card
+from dp_metrics._html import card
 from dp_metrics._random import SeededEntropy
 from dp_metrics.inputs.arrays import Records
 from dp_metrics.inputs.options import as_real, check_choice, check_confidence, did_you_mean
-from dp_metrics.page.page_numbers import EACH_ONCE, FOR_WHOM, METRICS, numbers_of
-from dp_metrics.page.page_plan import MEDIAN_LIMITS, EvaluationPlan, PageForm, PageRelease, plan_of_page
+from dp_metrics.page.page_numbers import EACH_ONCE, FOR_WHOM, METRICS, is_of_records, limits_of, numbers_of
+from dp_metrics.page.page_plan import MEDIAN_LIMITS, EvaluationPlan, PageForm, plan_of_page
 from dp_metrics.page.setting import PROBABILITIES, SCORES
 from dp_metrics.release.query import Terms
 from dp_metrics.release.release import Release
@@ -64,7 +64,7 @@ class Verdict:
 
 
 @dataclass(frozen=True, repr=False)
-class Verdicts(Mapping[str, Verdict], HtmlRepr):
+class Verdicts(Mapping[str, Verdict]):
     """The verdict of each requirement: all of them are right at once with the confidence.
 
     Parameters
@@ -126,6 +126,7 @@ class Verdicts(Mapping[str, Verdict], HtmlRepr):
 
 
 EACH = " in each group"
+_FORM = "requirements must be texts such as 'recall >= 0.8', or {'recall': ('>=', 0.8)}."
 _TWICE = "There are two requirements of {!r}: ask for one, and check the other one later."
 
 
@@ -134,10 +135,11 @@ def spelled(requirements: Any) -> tuple[str, ...]:
     if requirements is None:
         return ()
     if isinstance(requirements, Mapping):
-        asked = {name: _pair(name, one) for name, one in requirements.items()}
-        requirements = [f"{name} {sign} {bound!r}" for name, (sign, bound) in asked.items()]
+        requirements = [_as_text(name, pair) for name, pair in requirements.items()]
     if isinstance(requirements, str):
         requirements = [requirements]
+    if not isinstance(requirements, Iterable):
+        raise ValueError(_FORM)
     texts = tuple(requirements)
     parsed(texts)
     return texts
@@ -150,30 +152,29 @@ def parsed(requirements: Iterable[Any]) -> dict[str, tuple[str, float]]:
         found = _REQUIREMENT.fullmatch(requirement) if isinstance(requirement, str) else None
         try:
             name, sign, bound = ("", "", "") if found is None else found.groups()
-            pair = sign, float(bound)
+            value = float(bound)
         except ValueError:
-            pair = "", math.nan
-        if math.isnan(pair[1]):
+            value = math.nan
+        if math.isnan(value):
             raise ValueError(f"{requirement!r} is no requirement such as 'recall>=0.8'.")
         metric = re.split(f" of | in | difference|{EACH_ONCE}", name)[0]
         if metric not in METRICS:
             raise ValueError(f"No page has {metric!r}.{did_you_mean(metric, METRICS)}")
         if name in asked:
             raise ValueError(_TWICE.format(name))
-        asked[name] = pair
+        asked[name] = sign, value
     return asked
 
 
-def _pair(name: str, asked: Any) -> tuple[str, float]:
-    """Return a sign and a bound, or raise."""
+def _as_text(name: str, pair: Any) -> str:
+    """Return the requirement of a number as text, or raise."""
     try:
-        sign, value = asked
-        known, bound = sign in _COMPARED, as_real(value)
+        sign, bound = pair
     except (TypeError, ValueError):
-        known, bound, sign = False, math.nan, ""
-    if not known or math.isnan(bound):
+        sign, bound = "", ""
+    if math.isnan(value := as_real(bound)):
         raise ValueError(f"The requirement of {name!r} must be a pair such as ('>=', 0.8).")
-    return sign, bound
+    return f"{name} {sign} {value!r}"
 
 
 def expanded(numbers: Mapping[str, Number], requirements: Any) -> dict[str, tuple[str, float]]:
@@ -212,11 +213,14 @@ def checked(numbers: Mapping[str, Number], requirements: Any, *, about: str, con
     check_choice(about, "about", ("people", "records"))
     sure = check_confidence(confidence)
     if not requirements:
-        raise ValueError("requirements must be texts such as 'recall >= 0.8', or {'recall': ('>=', 0.8)}.")
+        raise ValueError(_FORM)
     asked = expanded(numbers, requirements)
     each = 1 - (1 - sure) / len(asked)
     verdicts = {name: _verdict(numbers[name], *pair, about, each) for name, pair in asked.items()}
     return Verdicts(verdicts, about, sure)
+
+
+_OF_RECORDS = "Its range is about these records only, and tells nothing sure of all people like these."
 
 
 def _verdict(number: Number, sign: str, bound: float, about: str, confidence: float) -> Verdict:
@@ -225,7 +229,8 @@ def _verdict(number: Number, sign: str, bound: float, about: str, confidence: fl
     try:
         interval = limits(confidence)
     except (TypeError, ValueError) as error:
-        return Verdict(text, CANNOT_TELL, None, str(error), str(error))
+        is_known = about == "people" and is_of_records(number) and limits_of(number) is not None
+        return Verdict(text, CANNOT_TELL, None, str(error), _OF_RECORDS if is_known else str(error))
     meets = {compared(interval.lower, bound), compared(interval.upper, bound)}
     answer = PASS if meets == {True} else FAIL if meets == {False} else CANNOT_TELL
     return Verdict(text, answer, interval, interval.note, _why(number.value, sign, bound, interval, answer))
@@ -266,7 +271,7 @@ def needed_releases(public: PageForm, plan: EvaluationPlan) -> frozenset[str]:
         If a requirement is of no number of this page, with what the page leaves out, and why; nothing is
         spent yet.
     """
-    numbers = {one.name: one for one in numbers_of(rehearsed(public, plan))}
+    numbers = {one.name: one for one in numbers_of(public.setting, rehearsed(public, plan))}
     try:
         asked = expanded(numbers, public.setting.requirements)
     except RequirementError as error:
@@ -276,10 +281,11 @@ def needed_releases(public: PageForm, plan: EvaluationPlan) -> frozenset[str]:
     return frozenset(needed | {MEDIAN_LIMITS} if "median error" in needed else needed)
 
 
-def rehearsed(public: PageForm, plan: EvaluationPlan) -> PageRelease:
-    """Return a page of this plan about made-up records, one of each group: it tells which numbers there are.
+def rehearsed(public: PageForm, plan: EvaluationPlan) -> Mapping[str, Any]:
+    """Return what a page of this plan releases about made-up records, one of each group.
 
-    No record is read for it, and what is drawn is thrown away: names must be known before the spend.
+    It tells which numbers there are. No record is read for it, and what is drawn is thrown away: names
+    must be known before the spend.
     """
     setting, sizes = public.setting, public.sizes
     groups: list[Any] = public.groups.labels if setting.has_groups else [()]
@@ -299,7 +305,8 @@ def rehearsed(public: PageForm, plan: EvaluationPlan) -> PageRelease:
     terms = Terms(public.epsilon, public.relation, entropy=SeededEntropy(0))
     with np.errstate(all="ignore"):
         prepared = Release("private_evaluate", terms).prepare_all(together, together.read(records))
-        released: PageRelease = together.combine([one.draw() for one in prepared])
+        told: dict[str, Any] = together.combine([one.draw() for one in prepared])
+    released: Mapping[str, Any] = told["released"]
     return released
 
 

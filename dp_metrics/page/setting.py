@@ -212,12 +212,12 @@ def given(
         records = {"y_true": y_true}
         labels = known_labels(model) if labels is None else labels
         pos_label, positive = _positive(labels, pos_label)
-        kind, answer = _answer_of(model, x, y_true, positive, labels, task)
+        kind, answer = _answer(model, x, y_true, positive, labels, task)
         kinds, held = [kind], [answer]
         if baseline is not None:
             if not has_method(baseline, "predict"):
                 raise TypeError("baseline must be a fitted estimator, as the model is.")
-            other, answer = _answer_of(baseline, x, y_true, positive, labels, task)
+            other, answer = _answer(baseline, x, y_true, positive, labels, task)
             if (other == TARGETS) != (kind == TARGETS):
                 raise TypeError("baseline must predict what the model does: labels, or targets.")
             held.append(answer)
@@ -248,11 +248,25 @@ def _model_and_data(data: tuple[Any, ...], named: Mapping[str, Any]) -> tuple[An
     return data[0], data[1], data[2]
 
 
-def _answer(model: Any, x: Any, y_true: Any, labels: Any, pos_label: Any) -> tuple[str, Read]:
+def _answer(
+    model: Any, x: Any, y_true: Any, positive: Any, labels: Any, task: str | None
+) -> tuple[str, Read]:
     """Return of what kind a fitted estimator's predictions are, and what asks for them."""
-    is_regressor = estimator_type(model) == "regressor"
-    if is_regressor or not has_method(model, "predict_proba"):
-        return TARGETS if is_regressor else LABELS, partial(response_of, model, "predict", x, y_true)
+    stated, kind, answer = estimator_type(model), LABELS, partial(response_of, model, "predict", x, y_true)
+    if stated == "regressor":
+        kind = TARGETS
+    elif has_method(model, "predict_proba"):
+        kind, answer = _probabilities(model, x, y_true, positive, labels)
+    elif stated != "classifier" and known_labels(model) is None:  # somebody's own, which does not say
+        call = "private_evaluate(model, X, y"
+        kind = kinds_of({"y_pred": 1}, labels, task, _OPEN.format("A model", call, call))["y_pred"]
+    if task is not None and (task == "regression") != (kind == TARGETS):
+        raise ValueError(_TWO_TASKS.format(task, type(model).__name__))
+    return kind, answer
+
+
+def _probabilities(model: Any, x: Any, y_true: Any, positive: Any, labels: Any) -> tuple[str, Any]:
+    """Return what asks for the probabilities of labels, or of the positive one of two, and of which kind."""
     labels = known_labels(model) if labels is None else labels
     if labels is None:
         raise ValueError(f"{type(model).__name__} has no classes_: pass labels=[...], all that there may be.")
@@ -260,7 +274,7 @@ def _answer(model: Any, x: Any, y_true: Any, labels: Any, pos_label: Any) -> tup
     answer = partial(response_of, model, "predict_proba", x, y_true, labels=labels)
     if known.size != 2:
         return PROBABILITIES, partial(_named, answer, known.known)
-    place = 1 if pos_label is None else known.sorted_place(pos_label, "pos_label")
+    place = 1 if positive is None else known.sorted_place(positive, "pos_label")
     return SCORES, lambda *, relation: answer(relation=relation)[:, place]
 
 
@@ -278,20 +292,6 @@ def _positive(labels: Any, pos_label: Any) -> tuple[Any, Any]:
         return pos_label, None
     positive = known.known.tolist()[1] if pos_label is None else pos_label
     return pos_label if known.is_sorted else positive, positive
-
-
-def _answer_of(
-    model: Any, x: Any, y_true: Any, positive: Any, labels: Any, task: str | None
-) -> tuple[str, Read]:
-    """Return of what kind a fitted estimator's predictions are, and what makes them."""
-    kind, answer = _answer(model, x, y_true, labels, positive)
-    says_labels = estimator_type(model) == "classifier" or known_labels(model) is not None
-    if kind == LABELS and not says_labels:  # somebody's own, which does not say
-        call = "private_evaluate(model, X, y"
-        kind = kinds_of({"y_pred": 1}, labels, task, _OPEN.format("A model", call, call))["y_pred"]
-    if task is not None and (task == "regression") != (kind == TARGETS):
-        raise ValueError(_TWO_TASKS.format(task, type(model).__name__))
-    return kind, answer
 
 
 def _predictions(data: tuple[Any, ...], named: Mapping[str, Any]) -> tuple[Any, dict[str, Any]]:

@@ -109,7 +109,8 @@ class CappedSumsOf(OrderOf):
     sums_at : callable
         The whole numbers of (values, limit=cap).
     size, sensitivity : int
-        As in `integers_of`, whatever the cap is.
+        How many numbers there are, and by how much those of neighbours differ at most, summed over their
+        absolute differences, whatever the cap is.
     mostly_noise : int
         The n * epsilon below which the cap is expected to be useless.
     """

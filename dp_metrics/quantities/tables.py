@@ -39,7 +39,7 @@ Rates = tuple[tuple[int, Fraction], ...]
 
 @dataclass(frozen=True, eq=False)
 class TableOf(Quantity):
-    """Public: how many records lie in each public cell, released together.
+    """Public: how many records lie in each public cell, or other whole numbers, released together.
 
     Parameters
     ----------
@@ -53,8 +53,17 @@ class TableOf(Quantity):
     units : int, default=1
         How many units the records of each person have together, where each person counts once: each cell is
         told as its units over these.
-    is_shown : bool, default=True
-        Whether the numbers are counts; see `integers_of`.
+    is_table : bool, default=True
+        Whether the numbers are counts of records. Others, such as the wins of two models, may be of any size;
+        of what a record adds to them, or takes away, absolute values are meant.
+    finest : int or None, default=None
+        Number of columns that are counted, neighbours of which are merged before the release, so that the
+        cells are a partition in rows of so many; None: nothing is merged.
+    columns : int or None, default=None
+        Number of columns that are left, which divides the finest; None: what `columns_for` says, of public
+        numbers only.
+    groups : int or None, default=None
+        Of how many groups of a frame there are rows; None: of all records.
 
     Notes
     -----
@@ -77,75 +86,26 @@ class TableOf(Quantity):
 
     cells: Cells
     is_partition: bool
-    find: Callable[[Records], NDArray[np.int64]]
+    find: Callable[[Records], NDArray[Any]]
     units: int = 1
-    is_shown: bool = True
-
-    is_table = True
-
-    def noise(self, mechanism: Mechanism, totals: Totals | None, epsilon: Fraction) -> NoisyTable:
-        """Return noise in each cell, whatever the mechanism."""
-        private_n = totals is None
-        noise = noise_of_cells(
-            self.cells, epsilon, self.units, private_n=private_n, is_partition=self.is_partition
-        )
-        return replace(noise, is_shown=self.is_shown)
-
-
-@dataclass(frozen=True, eq=False)
-class NestedOf(Quantity):
-    """Public: how many records lie in each public cell, in fine columns that are merged before the release.
-
-    Parameters
-    ----------
-    find : callable
-        The finest table of `Records` whose form is valid, of shape (rows, finest); each record lies in
-        exactly one cell.
-    rows, finest : int
-        Its shape.
-    columns : int or None, default=None
-        Number of columns to release, which divides the finest; None: what `columns_for` says.
-    groups : int or None, default=None
-        Of how many groups of a frame there are rows; None: of all records.
-    units : int, default=1
-        As in `TableOf`.
-
-    Notes
-    -----
-    **Privacy.** The number of columns depends on public numbers only; the merged table is one of `TableOf`.
-    """
-
-    find: Callable[[Records], NDArray[np.int64]]
-    rows: int
-    finest: int
+    is_table: bool = True
+    finest: int | None = None
     columns: int | None = None
     groups: int | None = None
-    units: int = 1
-
-    is_table = True
 
     def noise(self, mechanism: Mechanism, totals: Totals | None, epsilon: Fraction) -> NoisyTable:
         """Return noise in each cell that is left, whatever the mechanism."""
-        mean = None if totals is None else totals.n // (self.groups or 1)
-        columns = self.columns or columns_for(mean, epsilon, by_group=self.groups is not None)
-        cells = ((self.rows * columns, Fraction(1)),)
-        noise = noise_of_cells(cells, epsilon, self.units, private_n=totals is None, is_partition=True)
-        return replace(noise, columns=columns)
-
-
-def integers_of(find: Callable[[Records], NDArray[Any]], size: int, sensitivity: int) -> TableOf:
-    """Return what releases whole numbers together that are no counts, such as the wins of two models.
-
-    Parameters
-    ----------
-    find : callable
-        The whole numbers of `Records` whose form is valid.
-    size : int
-        How many there are.
-    sensitivity : int
-        By how much the numbers change at most if a record is replaced, summed over their absolute changes.
-    """
-    return TableOf(((size, Fraction(2, sensitivity)),), False, find, is_shown=False)
+        cells, columns = self.cells, None
+        if self.finest is not None:
+            mean = None if totals is None else totals.n // (self.groups or 1)
+            columns = self.columns or columns_for(mean, epsilon, by_group=self.groups is not None)
+            ((size, weight),) = cells
+            cells = ((size // self.finest * columns, weight),)
+        private_n = totals is None
+        noise = noise_of_cells(
+            cells, epsilon, self.units, private_n=private_n, is_partition=self.is_partition
+        )
+        return replace(noise, is_shown=self.is_table, columns=columns)
 
 
 @dataclass(frozen=True)

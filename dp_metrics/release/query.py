@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, is_dataclass, replace
 from fractions import Fraction
 from functools import partial
+from itertools import islice
 from types import MethodType
 from typing import Any, Self, TypeAlias
 
@@ -368,7 +369,7 @@ class Together(Comparable):
     shares : tuple of Share
         The queries, in the order in which they are drawn.
     reader : callable
-        The `Records` of each share, of all `Records`.
+        The `Records` of each share, of all `Records`, or of what `of` prepares of them.
     combine : callable
         The result, of the `Result` of each share.
     relation : Relation or None, default=None
@@ -376,15 +377,46 @@ class Together(Comparable):
     """
 
     shares: tuple[Share, ...]
-    reader: Callable[[Records], Sequence[Records]]
+    reader: Callable[[Any], Sequence[Records]]
     combine: Callable[[Sequence[Result[Any]]], Any]
     relation: Relation | None = None
+
+    @classmethod
+    def of(
+        cls, blocks: Sequence[Together], prepare: Callable[[Records], Any], relation: Relation | None = None
+    ) -> Self:
+        """Return several as one, which combines to the list of what each of them does.
+
+        Parameters
+        ----------
+        blocks : sequence of Together
+            In the order in which they are drawn.
+        prepare : callable
+            What the readers of the blocks have, of all `Records`.
+        relation : Relation or None, default=None
+            As for the class.
+        """
+        shares = tuple([share for one in blocks for share in one.shares])
+        reader = partial(_read_each, prepare=prepare, blocks=blocks)
+        return cls(shares, reader, partial(_combine_each, blocks=blocks), relation)
 
     def read(self, records: Records) -> tuple[Source, ...]:
         """Return where the stats of each share come from; see `Query.read`."""
         with np.errstate(all="ignore"):
             pieces = self.reader(records)
             return tuple(share.query.read(piece) for share, piece in zip(self.shares, pieces, strict=True))
+
+
+def _read_each(
+    records: Records, *, prepare: Callable[[Records], Any], blocks: Sequence[Together]
+) -> list[Records]:
+    prepared = prepare(records)
+    return [piece for one in blocks for piece in one.reader(prepared)]
+
+
+def _combine_each(results: Sequence[Result[Any]], *, blocks: Sequence[Together]) -> list[Any]:
+    left = iter(results)
+    return [one.combine(list(islice(left, len(one.shares)))) for one in blocks]
 
 
 def each_query(

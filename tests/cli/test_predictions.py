@@ -7,6 +7,7 @@ import io
 import json
 import locale
 import re
+import weakref
 from pathlib import Path
 
 import numpy as np
@@ -17,7 +18,7 @@ import pytest
 from helpers import loop_over
 
 import dp_metrics as dp
-from dp_metrics.cli import files
+from dp_metrics.cli import Refusal, files
 from dp_metrics.cli.main import main
 
 SECRET = "Zaphod987"
@@ -214,6 +215,25 @@ def test_a_bad_row_spends_nothing_and_is_not_shown(dialect, argv, row, message, 
     assert budget.history == ()
 
 
+@loop_over("rows", ["1,0.5\n\n0,0.2\n", "1,0.5\n0\n", "1,0.5\n0,x\n", "1,0.5\n0,0.2\n"])
+def test_no_thread_reads_a_file_any_more_once_it_was_read_or_refused(rows, monkeypatch):
+    """A thread that still holds it when Python ends aborts it, and the exit code is another one."""
+    opened = []
+
+    class Watched(files._WatchedFile):
+        def __init__(self, *args):
+            super().__init__(*args)
+            opened.append(weakref.ref(self))
+
+    monkeypatch.setattr(files, "_WatchedFile", Watched)
+    Path("data.csv").write_text(f"y,p\n{rows}", encoding="utf-8")
+    for _ in range(100):
+        columns = {"y_true": [files.Column("y")], "y_pred": [files.Column("p")]}
+        with contextlib.suppress(Refusal):
+            files.Predictions(Path("data.csv"), columns).whole(lambda part: None)
+        assert opened[-1]() is None
+
+
 @loop_over("end", ["", "\n", "\r\n"])
 def test_a_last_line_without_a_line_break_is_a_record(end, run):
     Path("data.csv").write_bytes(b"y,p\n" + b"1,1\n" * 99 + b"1,0" + end.encode())
@@ -271,7 +291,12 @@ def test_columns_and_their_types_are_looked_at_first(write, refused):
     Path("data.xlsx").write_text("")
     assert ".csv, .parquet" in refused("score", "data.xlsx", *MAE[2:], code=2)
     Path("data.csv").write_text("y,p\n")
-    assert "Found array with 0 sample(s)" in refused(*MAE)
+    shown = refused(*MAE)
+    assert "Found array with 0 sample(s)" in shown
+    assert "summary" not in shown  # which nobody has who typed a command
+    Path("data.csv").write_text("y,p,p\n")
+    shown = refused(*MAE, code=2)
+    assert shown.endswith("data.csv has more than one column 'p'; it has 'y', 'p', 'p'\n")
 
 
 @pytest.mark.parametrize("package", ["pyarrow", "tqdm"])

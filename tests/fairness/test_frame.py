@@ -17,9 +17,8 @@ from sklearn import metrics as sk
 
 import dp_metrics as dp
 from dp_metrics.analysis import auditing
-from dp_metrics.fairness.frame_query import FrameOptions, read_frame
-from dp_metrics.inputs.options import Relation
 from dp_metrics.metrics import FUNCTIONS, METRICS
+from dp_metrics.release.release import prepared_releases
 
 RNG = np.random.default_rng(0)
 N = 600
@@ -322,10 +321,11 @@ def test_the_exact_loss_of_a_frame_is_at_most_epsilon_and_attained(name, way):
     assert (0.15 if name == "losses" else 0.99) * 3.0 <= max(losses) <= 3.0 * (1 + 1e-12)
 
 
-def planned(metrics, by=RACE, *, neighboring="replace_one", membership="private"):
+def planned(metrics, by=RACE, **way):
     """Return the query of a frame."""
-    asked = FrameOptions(metrics, LABELS, membership)
-    return read_frame(asked, Y, PRED, by, relation=Relation(neighboring))[0]
+    with prepared_releases() as seen:
+        frame(metrics, by=by, **way)
+    return seen[0][0]
 
 
 @each_way

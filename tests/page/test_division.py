@@ -234,7 +234,7 @@ def test_a_page_says_by_how_much_groups_widen_the_ranges_of_all_records(n, group
             page = dp.private_evaluate(y, y_score=np.where(rng.random(n) < 0.5, y, 0.5), epsilon=1.0, **by)
             interval = page["accuracy"].population_interval()
             widths[of].append(interval.upper - interval.lower)
-    told = times_as_wide(page.evaluated)
+    told = times_as_wide(page.public, page.plan)
     assert least < told < most
     assert np.median(widths[groups]) / np.median(widths[1]) == pytest.approx(told, rel=0.15)
     assert ("make ranges of all records about" in page.to_markdown()) == (told > 1.05)

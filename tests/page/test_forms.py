@@ -190,3 +190,17 @@ def test_a_page_of_the_comparison_alone_has_a_frame_without_rows():
     assert [*made] == []
     assert [*made.frame().columns] == [*page(split={"loss": 1}).frame().columns]
     assert made.to_html()
+
+
+def test_a_page_of_scores_is_shown_where_a_group_is_publicly_empty():
+    """All metrics by group have a number of it, which is none."""
+    score = np.tile([0.2, 0.4, 0.6, 0.8], 500)
+    sex = np.repeat(["a", "b"], 1000)
+    groups = {"sensitive_features": sex, "group_labels": ["a", "b", "never"], "membership": "public"}
+    released = dp.private_evaluate(np.tile([0, 0, 1, 1], 500), y_score=score, epsilon=10.0, **groups)
+    for metric in ("roc auc", "observed over expected"):
+        number = released[f"{metric} in 'never'"]
+        assert math.isnan(number.value)
+        assert number.note == "This group has no records."
+        assert released.check([f"{metric} in each group >= 0.1"]).answer == "cannot tell"
+    assert "never" in released.to_markdown()

@@ -117,5 +117,5 @@ def test_what_holds_private_values_does_not_show_its_fields():
     assert named == {
         "CountsNoise", "Totals", "PublicWeights", "Query", "Share", "Together", "Terms",
         "Call", "Answer", "Interval", "KeptCounts", "Monotone", "PopulationQuestion", "Result",
-        "ReleasedNumbers", "NoisyRatio", "NoiseTable", "Number", "SharedLimits",
+        "ReleasedNumbers", "NoisyRatio", "NoiseTable", "Number",
     }  # fmt: skip

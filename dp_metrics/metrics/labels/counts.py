@@ -27,7 +27,7 @@ from dp_metrics.quantities.tables import (
     too_few,
 )
 from dp_metrics.release import count_limits
-from dp_metrics.release.count_limits import NoisyRatio, RatioCells
+from dp_metrics.release.count_limits import NoisyRatio
 from dp_metrics.release.query import Query
 from dp_metrics.release.released import APPROXIMATE, Interval, PopulationQuestion
 from dp_metrics.release.result import ReleasedNumbers
@@ -49,8 +49,13 @@ _FAR = 5.0  # standard deviations of their noise, by which counts are to exceed 
 OfRates: TypeAlias = Callable[[float, float, float], float]
 
 
-def ratio_cells(layout: Layout, parts_of: PartsOf | None) -> list[RatioCells] | None:
-    """Return the counts of each ratio that a metric is made of; None if it is made otherwise."""
+def ratio_cells(
+    layout: Layout, parts_of: PartsOf | None
+) -> list[tuple[list[int], list[int], tuple[float, float]]] | None:
+    """Return the ratios A / (A + B) that a metric is made of; None if it is made otherwise.
+
+    Of each the places of the counts that add to A, and to B, and how much each of them adds.
+    """
     if parts_of is None:
         return None
     cells: list[dict[int, dict[int, float]]] = [{}, {}]  # to A and to B, by ratio: what each count adds
@@ -68,7 +73,7 @@ def ratio_cells(layout: Layout, parts_of: PartsOf | None) -> list[RatioCells] | 
         is_once = layout.is_partition or _is_once(layout, [*of_a, *of_b])
         if not is_once or any(len(one) != 1 for one in weights) or of_a.keys() & of_b.keys():
             return None
-        found.append(RatioCells([*of_a], [*of_b], (weights[0].pop(), weights[1].pop())))
+        found.append(([*of_a], [*of_b], (weights[0].pop(), weights[1].pop())))
     return found
 
 
@@ -124,9 +129,16 @@ def agreement_limits(of_rates: OfRates, limits: Sequence[tuple[float, float]]) -
 
 
 def combined(
-    function: Callable[..., Any], ratios: Sequence[NoisyRatio], miss: float, *, is_mean: bool
+    function: Callable[..., Any],
+    ratios: Sequence[NoisyRatio],
+    miss: float,
+    *,
+    is_mean: bool,
+    lowest: float = 0.0,
 ) -> tuple[float, float] | None:
     """Return approximate limits of a function of metrics A / (A + B) whose estimates are independent.
+
+    The function is from `lowest` to 1.
 
     None where some A + B does not exceed its noise by far: there limits of means over ten labels covered
     55 % instead of 95 %.
@@ -139,7 +151,7 @@ def combined(
 
     if any(ratio.a + ratio.b < _FAR * ratio.deviation for ratio in ratios):
         return None
-    each = [count_limits.ratio_limits(ratio, miss, miss) for ratio in ratios]
+    each = [count_limits.ratio_limits(ratio, miss) for ratio in ratios]
     estimates = [ratio.estimate for ratio in ratios]
     if is_mean:
         far = [-float(ndtri(miss)) * ratio.deviation_of_estimate for ratio in ratios]
@@ -148,7 +160,7 @@ def combined(
             for (low, high), x, d in zip(each, estimates, far, strict=True)
         ]
     lower, upper = count_limits.combined_limits(np.vectorize(function), estimates, each)
-    return (min(max(lower, 0.0), 1.0), min(max(upper, 0.0), 1.0)) if is_mean else (lower, upper)
+    return max(lower, lowest), min(upper, 1.0)
 
 
 def linear_limits(
@@ -238,6 +250,8 @@ class Confusion:
         Whether the metric is MCC or kappa, for which `agreement_limits` are proved.
     of : str
         What limits among all people are limits of; "": of the metric.
+    no_limits : str
+        Why there are no limits; "": there are.
     """
 
     layout: Layout
@@ -251,6 +265,7 @@ class Confusion:
     are_independent: bool = False
     is_agreement: bool = False
     of: str = ""
+    no_limits: str = ""
 
     def query(self, shape: Shape) -> Query:
         """Return the query of the metric, which depends on the form of the records by how persons count."""
@@ -285,6 +300,13 @@ class Confusion:
                 few = wide if wide.size == records.size else (few | (records == records.min())) & wide.any()
         return few_records(added, records, few) if few.any() else None
 
+    @property
+    def lowest(self) -> float:
+        """The least that the metric can be: below 0 for agreement, and for a mean less what chance gives."""
+        if self.is_agreement:
+            return -1.0
+        return 0.0 if self.of_ratios is None else float(self.of_ratios(np.zeros(self.labels.size)))
+
     def limits(self, parts: Sequence[Any], released: ReleasedNumbers, miss: float) -> Limits:
         """Return limits of ratios that all hold, or the metric at two corners of the box of the exact counts.
 
@@ -294,15 +316,17 @@ class Confusion:
             If the metric may be lower or higher within the box than at these corners.
         """
         noise, n = parts[0], released.public_n
+        if self.no_limits:
+            raise ValueError(self.no_limits)
         if not self.is_monotone and self._agreeing(noise, n) is None:
             raise ValueError(
                 "This metric has no limits of its noise here: more right records, or fewer errors, need "
                 "not make it larger. Use recall, precision or F1."
             )
         ratios = self._ratios(self.parts_of, noise, n)
-        found = self._of_shares(ratios, self._agreeing(noise, n), _within_noise, miss / 2)
+        found = self._of_shares(ratios, self._agreeing(noise, n), count_limits.noise_limits, miss / 2)
         if found is not None:
-            return Limits(*found).within(-1.0 if self.is_agreement else 0.0, 1.0)
+            return Limits(*found).within(self.lowest, 1.0)
         good = self.layout.good
         low, high, _ = noise.limits_of(good != 0, miss)
         if released.public_n is not None:
@@ -327,6 +351,8 @@ class Confusion:
         ValueError
             If there is none, with the reason.
         """
+        if self.no_limits:
+            raise ValueError(self.no_limits)
         noise, n, note = parts[0], released.public_n, ""
         ratios, limits = self._ratios(self.parts_of, noise, n), None
         if noise.units > 1:  # a person's records are alike
@@ -344,7 +370,8 @@ class Confusion:
                 low, high, _ = self.limits(parts, released, 2 * asked.miss)
                 limits = min(limits[0], low), max(limits[1], high)
         else:
-            limits, note = self._of_shares(ratios, self._agreeing(noise, n), _sure, asked.miss), ""
+            rates, note = self._agreeing(noise, n), ""
+            limits = self._of_shares(ratios, rates, count_limits.ratio_limits, asked.miss)
         if limits is None:
             raise ValueError(
                 NO_RATIO.format(asked.metric)
@@ -355,7 +382,9 @@ class Confusion:
     def _ratios(self, parts_of: PartsOf | None, noise: CountsNoise, n: int | None) -> list[NoisyRatio] | None:
         """Return the noisy counts of each ratio; None if counts of this layout do not tell them."""
         cells = ratio_cells(self.layout, parts_of)
-        return None if cells is None else [count_limits.noisy_ratio(noise, one, n) for one in cells]
+        if cells is None:
+            return None
+        return [count_limits.noisy_ratio(noise, a, b, n, weights) for a, b, weights in cells]
 
     def _of_two(self, noise: CountsNoise, n: int | None) -> list[NoisyRatio] | None:
         """Return the three shares that tell the whole matrix of two labels, if that is released."""
@@ -392,22 +421,16 @@ class Confusion:
     ) -> tuple[float, float] | None:
         rates = self._of_two(noise, n)
         if rates is not None:
-            return combined(of_two_labels(self.formula), rates, miss, is_mean=False)
+            return combined(of_two_labels(self.formula), rates, miss, is_mean=False, lowest=self.lowest)
         if ratios is not None and self.are_independent:
             of_ratios = self.of_ratios
             assert of_ratios is not None
-            return combined(lambda *shares: of_ratios(np.array(shares)), ratios, miss, is_mean=True)
+            return combined(
+                lambda *shares: of_ratios(np.array(shares)), ratios, miss, is_mean=True, lowest=self.lowest
+            )
         if ratios is not None:  # such limits of F1 over ten labels covered less than 93 %
             return None
-        return linear_limits(self.formula, self.layout, noise, n, miss, -1.0 if self.is_agreement else 0.0)
-
-
-def _within_noise(ratio: NoisyRatio, miss: float) -> tuple[float, float]:
-    return count_limits.noise_limits(ratio, miss, miss)
-
-
-def _sure(ratio: NoisyRatio, miss: float) -> tuple[float, float]:
-    return count_limits.ratio_limits(ratio, miss, miss)
+        return linear_limits(self.formula, self.layout, noise, n, miss, self.lowest)
 
 
 _TOO_NOISY = " An approximate one needs counts far above their noise."

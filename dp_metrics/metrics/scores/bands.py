@@ -18,11 +18,11 @@ from numpy.typing import NDArray
 from scipy.special import ndtri
 
 from dp_metrics.inputs.options import Floats
-from dp_metrics.mechanisms._laws import COUNT_LIMIT
+from dp_metrics.mechanisms._laws import COUNT_LIMIT, ENORMOUS
 from dp_metrics.metrics.scores.curve_formulas import FAR, RocCurve, ScoreCounts, pooled_means, roc
 from dp_metrics.quantities.tables import CountsNoise, as_floats, nearest_with_sum
 from dp_metrics.release import count_limits
-from dp_metrics.release.count_limits import NoisyRatio, RatioCells, least_likely
+from dp_metrics.release.count_limits import NoisyRatio, least_likely
 from dp_metrics.release.released import POPULATION_NOTE, PopulationQuestion
 from dp_metrics.release.result import Result
 
@@ -642,11 +642,11 @@ def roc_limits(
     inner = edges_of_limits(bins)
     # edge by edge: the noise of both classes has one law there
     shares = [
-        RatioCells([*range(start + edge, start + bins)], [*range(start, start + edge)], (1.0, 1.0))
+        count_limits.noisy_ratio(noise, range(start + edge, start + bins), range(start, start + edge), n)
         for edge in inner
         for start in (0, bins)
     ]
-    limits = np.array([limits_of(count_limits.noisy_ratio(noise, share, n)) for share in shares])
+    limits = np.array([*map(limits_of, shares)])
     sides = [
         (np.maximum.accumulate(low[::-1]), np.minimum.accumulate(high)[::-1])
         for low, high in limits.reshape(-1, 2, 2).transpose(1, 2, 0)
@@ -852,7 +852,8 @@ def benefit_noise_limits(counts: NoisyRatio, n: int, weight: float, miss: float)
     as either limit is away.
     """
     if counts.reach > _LARGEST_REACH:
-        away = counts.largest_noise(0, miss / 2) + weight * counts.largest_noise(1, miss / 2)
+        of_a, of_b = (min(counts.largest_noise(place, miss / 2), ENORMOUS) for place in (0, 1))
+        away = of_a + weight * of_b
     else:
         table = counts.table().law
         width = 2 * counts.slack + 1
@@ -895,7 +896,7 @@ def benefit_limits(counts: NoisyRatio, n: int, weight: float, miss: float) -> tu
     return least(1, -weight, 1.0), -least(-1, -1.0, weight)
 
 
-_LARGEST_LOGARITHM, _HALVINGS = 20.0, 60  # of a ratio
+_LARGEST_LOGARITHM = 20.0  # of a ratio
 
 
 def over_expected_limits(
@@ -939,10 +940,7 @@ def over_expected_limits(
             return 0.0
         if not is_beyond(math.exp(high)):
             return math.inf
-        for _ in range(_HALVINGS):
-            middle = (low + high) / 2
-            low, high = (low, middle) if is_beyond(math.exp(middle)) else (middle, high)
-        return math.exp(high)
+        return math.exp(count_limits.halved(lambda x: not is_beyond(math.exp(x)), high, low)[1])
 
     def is_likely(ratio: float) -> bool:
         value, far = away(ratio, edges[1:])

@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
-from typing import Any, Self, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,7 +28,6 @@ from dp_metrics.quantities.tables import (
     SHOWN,
     Cells,
     CountsNoise,
-    NestedOf,
     TableOf,
     as_floats,
     check_cells,
@@ -39,7 +38,6 @@ from dp_metrics.quantities.tables import (
     too_few,
 )
 from dp_metrics.release import count_limits
-from dp_metrics.release.count_limits import RatioCells
 from dp_metrics.release.query import Query
 from dp_metrics.release.released import APPROXIMATE, POPULATION_NOTE, Interval, PopulationQuestion
 from dp_metrics.release.result import ReleasedNumbers
@@ -71,66 +69,33 @@ _NEAR = 20.0  # standard deviations of its noise, below which a class is small f
 _POWERS = tuple(2**power for power in range(1, MOST_COLUMNS.bit_length()))
 
 
-@dataclass(frozen=True, eq=False)
-class ScoreBins:
-    """Public bins of scores: a bin holds the scores from its lower edge up to below its upper one.
+def finest_edges(edges: Any) -> Floats:
+    """Return the edges of bins that a caller gives, or of the usual ones of [0, 1], which may be merged.
 
-    Parameters
-    ----------
-    edges : ndarray of shape (n_bins + 1,)
-        Strictly increasing: the finest bins. Outside of them scores are counted in the first or last bin.
-    is_unit : bool
-        Whether these are the usual bins of [0, 1], of which neighbours may be merged, and other scores are
-        refused.
+    Half of a turn of a cosine in even steps: between even in the probability and even in its logit. A bin
+    holds the scores from its lower edge up to below its upper one; scores outside are counted in the first or
+    the last bin.
     """
-
-    edges: Floats
-    is_unit: bool
-
-    @classmethod
-    def of(cls, edges: Any) -> Self:
-        """Return the bins with the edges that a caller gives, or the usual ones.
-
-        Half of a turn of a cosine in even steps: between even in the probability and even in its logit.
-        """
-        given = check_edges(edges)
-        if given is not None:
-            check_cells(2 * (given.size - 1), "The table of two classes by these edges", "Pass fewer edges.")
-            return cls(given, False)
-        steps = (1.0 - np.cos(np.linspace(0.0, np.pi, MOST_COLUMNS + 1))) / 2.0
-        return cls(np.rint(steps * _DIGITS) / _DIGITS, True)
-
-    @property
-    def size(self) -> int:
-        """Number of the finest bins."""
-        return int(self.edges.size) - 1
-
-    def columns(self, bins: Any) -> int | None:
-        """Return the number of bins to release; None to choose by the public size and epsilon."""
-        if not self.is_unit:
-            if bins is not None:
-                raise ValueError("bins cannot be used with edges, which say how many there are.")
-            return self.size
-        if bins is not None and as_whole(bins) not in _POWERS:
-            raise ValueError(f"bins must be None or one of {_POWERS}, so that bins nest.")
-        return as_whole(bins)
-
-    def merged(self, columns: int) -> Floats:
-        """Return the edges of so many bins."""
-        return self.edges[:: self.size // columns]
+    given = check_edges(edges)
+    if given is not None:
+        check_cells(2 * (given.size - 1), "The table of two classes by these edges", "Pass fewer edges.")
+        return given
+    steps = (1.0 - np.cos(np.linspace(0.0, np.pi, MOST_COLUMNS + 1))) / 2.0
+    return np.rint(steps * _DIGITS) / _DIGITS
 
 
-def counted(records: Records, *, classes: TwoClasses, bins: ScoreBins) -> NDArray[np.int64]:
+def counted(records: Records, *, classes: TwoClasses, edges: Floats, outside: str) -> NDArray[np.int64]:
     """Return how many records lie in each of the finest bins: the negative, then the positive class.
 
-    Where each person counts once, a record counts its units.
+    Where each person counts once, a record counts its units. With `outside`, which says why, scores that are
+    not in [0, 1] are refused.
     """
-    inner = bins.edges[1:-1]
+    inner, size = edges[1:-1], edges.size - 1
     cells = (
-        np.searchsorted(inner, scores, side="right") + bins.size * is_positive
-        for is_positive, scores in classes.blocks(records, "y_score", _OUTSIDE if bins.is_unit else "")
+        np.searchsorted(inner, scores, side="right") + size * is_positive
+        for is_positive, scores in classes.blocks(records, "y_score", outside)
     )
-    return counts_of_cells(cells, 2 * bins.size, records.units).reshape(2, bins.size)
+    return counts_of_cells(cells, 2 * size, records.units).reshape(2, size)
 
 
 @dataclass(frozen=True, eq=False)
@@ -139,8 +104,8 @@ class ScoreTable:
 
     Parameters
     ----------
-    bins : ScoreBins
-        The public bins.
+    edges : ndarray of shape (n_bins + 1,)
+        Public and strictly increasing: of the finest bins.
     columns : int or None
         How many of them are released; None: as many as the public size and epsilon deserve.
     formula : callable
@@ -153,7 +118,7 @@ class ScoreTable:
         Whether limits of the noise are proved.
     """
 
-    bins: ScoreBins
+    edges: Floats
     columns: int | None
     formula: Callable[[ScoreCounts], Any]
     classes: TwoClasses
@@ -276,7 +241,7 @@ class ScoreTable:
     ) -> tuple[float, float]:
         """Return proved limits for these records."""
         each = miss / (2 * self._shares(released))
-        return self._by_shares(parts, released, lambda ratio: count_limits.noise_limits(ratio, each, each))
+        return self._by_shares(parts, released, partial(count_limits.noise_limits, miss=each))
 
     def _by_shares(
         self, parts: Sequence[Any], released: ReleasedNumbers, limits_of: RatioLimits
@@ -286,10 +251,8 @@ class ScoreTable:
         if self.formula is formulas.area_under_roc:
             return bands.area_between(*lines, self.ties)
         noise, bins = parts[0], self._edges(released).size - 1
-        positives = RatioCells([*range(bins, 2 * bins)], [*range(bins)], (1.0, 1.0))
-        return bands.precision_between(
-            *lines, limits_of(count_limits.noisy_ratio(noise, positives, released.public_n))
-        )
+        positives = count_limits.noisy_ratio(noise, range(bins, 2 * bins), range(bins), released.public_n)
+        return bands.precision_between(*lines, limits_of(positives))
 
     def _noted(self, ends: tuple[float, float], released: ReleasedNumbers, *, is_proved: bool) -> Limits:
         limits = Limits(*ends).within(0.0, 1.0)
@@ -327,16 +290,14 @@ class ScoreTable:
         lower, upper = np.zeros(n_bins), np.ones(n_bins)
         for place in np.flatnonzero(here):
             inside = np.flatnonzero(places == place)
-            ratio = RatioCells((places.size + inside).tolist(), inside.tolist(), (1.0, 1.0))
-            lower[place], upper[place] = count_limits.ratio_limits(
-                count_limits.noisy_ratio(noise, ratio, n), each, each
-            )
+            share = count_limits.noisy_ratio(noise, (places.size + inside).tolist(), inside.tolist(), n)
+            lower[place], upper[place] = count_limits.ratio_limits(share, each)
         cells, shares = self._cells(places, n_bins), (lower, upper)
         return bands.calibration_band(noise, cells, of_cells, prob_pred, asked, n, _OF_GAPS, shares).at(here)
 
     def _cells(self, places: NDArray[np.intp], n_bins: int) -> BinnedCells:
         """Return which records the cells count, of probabilities, given which released bin lies in which."""
-        edges = self.bins.merged(places.size).copy()
+        edges = self.merged(places.size).copy()
         edges[0], edges[-1] = 0.0, 1.0  # scores beyond are counted in the first and the last bin
         is_positive = np.repeat([False, True], places.size)
         least, most = (np.tile(one, 2) for one in (edges[:-1], edges[1:]))
@@ -344,7 +305,7 @@ class ScoreTable:
 
     def _sure(self, released: ReleasedNumbers, asked: PopulationQuestion) -> RatioLimits:
         each = asked.miss / self._shares(released)
-        return lambda ratio: count_limits.edge_limits(ratio, each)
+        return partial(count_limits.edge_limits, miss=each)
 
     def _shares(self, released: ReleasedNumbers) -> int:
         """Return how many shares are limited: of each class at each edge, and perhaps that of positives."""
@@ -352,7 +313,11 @@ class ScoreTable:
         return of_curve + (self.formula is formulas.average_precision)
 
     def _edges(self, released: ReleasedNumbers) -> Floats:
-        return self.bins.merged(len(released.values[0]) // 2)
+        return self.merged(len(released.values[0]) // 2)
+
+    def merged(self, columns: int) -> Floats:
+        """Return the edges of so many bins."""
+        return self.edges[:: (self.edges.size - 1) // columns]
 
     def check_records(self, parts: Sequence[Any], metric: str) -> None:
         """Raise where each person counts once: the law of a count of persons is not known."""
@@ -375,7 +340,7 @@ class ScoreTable:
         )
         rate = released.epsilon / (1 if released.neighboring.private_n else 2)  # of a `TableOf`
         noise = Staircase(rate / released.most_records).expected
-        return ScoreCounts(self.bins.merged(columns), negative, positive, noisy.reshape(2, columns), noise)
+        return ScoreCounts(self.merged(columns), negative, positive, noisy.reshape(2, columns), noise)
 
 
 def score_query(
@@ -388,10 +353,18 @@ def score_query(
     bins: Any,
 ) -> Query:
     """Return the query of a result that follows from a table of scores."""
-    classes, known = TwoClasses.of(labels, pos_label), ScoreBins.of(edges)
-    table = ScoreTable(known, known.columns(bins), formula, classes)
-    count = partial(counted, classes=classes, bins=known)
-    part = NestedOf(count, 2, known.size, table.columns, units=shape.units)
+    classes, finest = TwoClasses.of(labels, pos_label), finest_edges(edges)
+    columns, size = as_whole(bins), finest.size - 1
+    if edges is not None:
+        if bins is not None:
+            raise ValueError("bins cannot be used with edges, which say how many there are.")
+        columns = size
+    elif bins is not None and columns not in _POWERS:
+        raise ValueError(f"bins must be None or one of {_POWERS}, so that bins nest.")
+    table = ScoreTable(finest, columns, formula, classes)
+    count = partial(counted, classes=classes, edges=finest, outside=_OUTSIDE if edges is None else "")
+    cells = ((2 * size, Fraction(1)),)
+    part = TableOf(cells, True, count, shape.units, finest=size, columns=columns)
     return classes.query(shape, name="y_score", part=part, result=table)
 
 
@@ -436,24 +409,8 @@ class SoftBins:
 
     def query(self, shape: Shape, classes: TwoClasses) -> Query:
         """Return the query of a calibration curve."""
-        part = TableOf(self.cells, True, partial(_counted, bins=self, classes=classes))
+        part = TableOf(self.cells, True, partial(_soft_counts, n_bins=self.n_bins, classes=classes))
         return classes.query(shape, name="y_prob", part=part, result=self)
-
-    def counts(self, records: Records, classes: TwoClasses) -> NDArray[np.int64]:
-        """Return the counts of the cells, in steps: by end, class and bin."""
-        table = np.zeros((2, 2, self.n_bins), dtype=np.int64)
-        for is_positive, scores in classes.blocks(records, "y_prob", OUTSIDE.format("y_prob")):
-            table += self._added(is_positive, scores)
-        return table.ravel()
-
-    def _added(self, is_positive: NDArray[np.bool_], scores: Floats) -> NDArray[np.int64]:
-        bins = np.searchsorted(even_edges(self.n_bins), scores)
-        part = np.clip(scores * self.n_bins - bins, 0.0, 1.0)
-        upper = np.rint(part * FINENESS)
-        rows, size = bins + self.n_bins * is_positive, 2 * self.n_bins
-        # the sums of a block are whole numbers below 2^53
-        sums = [np.bincount(rows, steps, minlength=size) for steps in (FINENESS - upper, upper)]
-        return np.array(sums).astype(np.int64).reshape(2, 2, self.n_bins)
 
     def note(self, parts: Sequence[Any], released: ReleasedNumbers) -> str | None:
         """Return what to say if limits of the noise of a share that is shown are too far apart: `WIDEST`."""
@@ -494,5 +451,15 @@ class SoftBins:
         return formulas.shown(records, (low + high)[1], scores)
 
 
-def _counted(records: Records, *, bins: SoftBins, classes: TwoClasses) -> NDArray[np.int64]:
-    return bins.counts(records, classes)
+def _soft_counts(records: Records, *, n_bins: int, classes: TwoClasses) -> NDArray[np.int64]:
+    """Return the counts of the cells, in steps: by end, class and bin."""
+    size = 2 * n_bins
+    table = np.zeros((2, size), dtype=np.int64)
+    for is_positive, scores in classes.blocks(records, "y_prob", OUTSIDE.format("y_prob")):
+        bins = np.searchsorted(even_edges(n_bins), scores)
+        part = np.clip(scores * n_bins - bins, 0.0, 1.0)
+        rows, upper = bins + n_bins * is_positive, np.rint(part * FINENESS)
+        # the sums of a block are whole numbers below 2^53
+        sums = [np.bincount(rows, steps, minlength=size) for steps in (FINENESS - upper, upper)]
+        table += np.array(sums).astype(np.int64)
+    return table.ravel()
