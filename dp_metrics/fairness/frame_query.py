@@ -347,14 +347,14 @@ def _read(made: Confusion | ScoreTable, row: Floats, noisy: Floats, noise: float
     if isinstance(made, Confusion):
         return made.layout.read(row).agreeing()
     negative, positive = row.reshape(2, -1)
-    return ScoreCounts(made.bins.merged(negative.size), negative, positive, noisy.reshape(2, -1), noise)
+    return ScoreCounts(made.merged(negative.size), negative, positive, noisy.reshape(2, -1), noise)
 
 
 def _bins_of(metric: FrameMetric, query: Query) -> tuple[Any, ...]:
     """Return what metrics of scores must have in common to be read from one table."""
     table, classes = query.reading, TwoClasses.of(*map(metric.options.get, ("labels", "pos_label")))
     assert isinstance(table, ScoreTable)
-    return repr(classes.known.tolist()), classes.positive, table.columns, table.bins.edges.tobytes()
+    return repr(classes.known.tolist()), classes.positive, table.columns, table.edges.tobytes()
 
 
 def _of_scores(metric: FrameMetric, shape: Shape) -> Query | None:

@@ -26,14 +26,14 @@ from dp_metrics.metrics.scores.curve_formulas import (
     precision_recall,
     records_above,
 )
-from dp_metrics.metrics.scores.table import ScoreBins, ScoreTable
+from dp_metrics.metrics.scores.table import ScoreTable, usual_edges
 from dp_metrics.quantities.tables import CountsNoise
 from dp_metrics.release.result import ReleasedNumbers
 
 CURVES = (dp.private_roc_curve, dp.private_precision_recall_curve)
 NUMBERS = (dp.private_average_precision_score, dp.private_expected_calibration_error)
 HUGE = 1e11
-EDGES = ScoreBins.of(None).edges
+EDGES = usual_edges()
 
 
 def exact(function, *data, **options):
@@ -152,7 +152,7 @@ def test_the_average_precision_is_off_by_less_than_that_of_counts_plausible_one_
     table = np.round(np.diff(cumulative, axis=1) * [[2910], [90]])
     n, exact = int(table.sum()), average_precision(ScoreCounts(edges, *table))
     noise = CountsNoise((0,) * table.size, ((table.size, rate),), zero_sum=True)
-    read, found = ScoreTable(ScoreBins.of(None), None, average_precision, TwoClasses.of(None, None)), []
+    read, found = ScoreTable(EDGES, None, average_precision, TwoClasses.of(None, None)), []
     for drawn in noise.simulated(np.random.default_rng(0), 400):
         counts = read.counts(
             ReleasedNumbers([table.ravel() + drawn], n, None, 2 * rate, Relation.REPLACE_ONE)

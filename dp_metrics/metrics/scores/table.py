@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
-from typing import Any, Self, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -71,66 +71,40 @@ _NEAR = 20.0  # standard deviations of its noise, below which a class is small f
 _POWERS = tuple(2**power for power in range(1, MOST_COLUMNS.bit_length()))
 
 
-@dataclass(frozen=True, eq=False)
-class ScoreBins:
-    """Public bins of scores: a bin holds the scores from its lower edge up to below its upper one.
+def usual_edges() -> Floats:
+    """Return the edges of the finest of the usual bins of [0, 1], of which neighbours may be merged.
 
-    Parameters
-    ----------
-    edges : ndarray of shape (n_bins + 1,)
-        Strictly increasing: the finest bins. Outside of them scores are counted in the first or last bin.
-    is_unit : bool
-        Whether these are the usual bins of [0, 1], of which neighbours may be merged, and other scores are
-        refused.
+    Half of a turn of a cosine in even steps: between even in the probability and even in its logit.
     """
-
-    edges: Floats
-    is_unit: bool
-
-    @classmethod
-    def of(cls, edges: Any) -> Self:
-        """Return the bins with the edges that a caller gives, or the usual ones.
-
-        Half of a turn of a cosine in even steps: between even in the probability and even in its logit.
-        """
-        given = check_edges(edges)
-        if given is not None:
-            check_cells(2 * (given.size - 1), "The table of two classes by these edges", "Pass fewer edges.")
-            return cls(given, False)
-        steps = (1.0 - np.cos(np.linspace(0.0, np.pi, MOST_COLUMNS + 1))) / 2.0
-        return cls(np.rint(steps * _DIGITS) / _DIGITS, True)
-
-    @property
-    def size(self) -> int:
-        """Number of the finest bins."""
-        return int(self.edges.size) - 1
-
-    def columns(self, bins: Any) -> int | None:
-        """Return the number of bins to release; None to choose by the public size and epsilon."""
-        if not self.is_unit:
-            if bins is not None:
-                raise ValueError("bins cannot be used with edges, which say how many there are.")
-            return self.size
-        if bins is not None and as_whole(bins) not in _POWERS:
-            raise ValueError(f"bins must be None or one of {_POWERS}, so that bins nest.")
-        return as_whole(bins)
-
-    def merged(self, columns: int) -> Floats:
-        """Return the edges of so many bins."""
-        return self.edges[:: self.size // columns]
+    steps = (1.0 - np.cos(np.linspace(0.0, np.pi, MOST_COLUMNS + 1))) / 2.0
+    edges: Floats = np.rint(steps * _DIGITS) / _DIGITS
+    return edges
 
 
-def counted(records: Records, *, classes: TwoClasses, bins: ScoreBins) -> NDArray[np.int64]:
+def _columns(bins: Any, edges: Floats | None) -> int | None:
+    """Return the number of bins to release; None to choose by the public size and epsilon."""
+    if edges is not None:
+        check_cells(2 * (edges.size - 1), "The table of two classes by these edges", "Pass fewer edges.")
+        if bins is not None:
+            raise ValueError("bins cannot be used with edges, which say how many there are.")
+        return edges.size - 1
+    if bins is not None and as_whole(bins) not in _POWERS:
+        raise ValueError(f"bins must be None or one of {_POWERS}, so that bins nest.")
+    return as_whole(bins)
+
+
+def counted(records: Records, *, classes: TwoClasses, edges: Floats, outside: str) -> NDArray[np.int64]:
     """Return how many records lie in each of the finest bins: the negative, then the positive class.
 
-    Where each person counts once, a record counts its units.
+    Where each person counts once, a record counts its units. Scores outside [0, 1] are refused where
+    `outside` says what to do with them.
     """
-    inner = bins.edges[1:-1]
+    inner, size = edges[1:-1], edges.size - 1
     cells = (
-        np.searchsorted(inner, scores, side="right") + bins.size * is_positive
-        for is_positive, scores in classes.blocks(records, "y_score", _OUTSIDE if bins.is_unit else "")
+        np.searchsorted(inner, scores, side="right") + size * is_positive
+        for is_positive, scores in classes.blocks(records, "y_score", outside)
     )
-    return counts_of_cells(cells, 2 * bins.size, records.units).reshape(2, bins.size)
+    return counts_of_cells(cells, 2 * size, records.units).reshape(2, size)
 
 
 @dataclass(frozen=True, eq=False)
@@ -139,8 +113,9 @@ class ScoreTable:
 
     Parameters
     ----------
-    bins : ScoreBins
-        The public bins.
+    edges : ndarray of shape (n_bins + 1,)
+        Public edges of the finest bins, strictly increasing: a bin holds the scores from its lower edge up to
+        below its upper one, and the first and the last one also the scores outside.
     columns : int or None
         How many of them are released; None: as many as the public size and epsilon deserve.
     formula : callable
@@ -153,7 +128,7 @@ class ScoreTable:
         Whether limits of the noise are proved.
     """
 
-    bins: ScoreBins
+    edges: Floats
     columns: int | None
     formula: Callable[[ScoreCounts], Any]
     classes: TwoClasses
@@ -336,7 +311,7 @@ class ScoreTable:
 
     def _cells(self, places: NDArray[np.intp], n_bins: int) -> BinnedCells:
         """Return which records the cells count, of probabilities, given which released bin lies in which."""
-        edges = self.bins.merged(places.size).copy()
+        edges = self.merged(places.size).copy()
         edges[0], edges[-1] = 0.0, 1.0  # scores beyond are counted in the first and the last bin
         is_positive = np.repeat([False, True], places.size)
         least, most = (np.tile(one, 2) for one in (edges[:-1], edges[1:]))
@@ -351,8 +326,12 @@ class ScoreTable:
         of_curve = 2 * len(bands.edges_of_limits(self._edges(released).size - 1))
         return of_curve + (self.formula is formulas.average_precision)
 
+    def merged(self, columns: int) -> Floats:
+        """Return the edges of so many bins."""
+        return self.edges[:: (self.edges.size - 1) // columns]
+
     def _edges(self, released: ReleasedNumbers) -> Floats:
-        return self.bins.merged(len(released.values[0]) // 2)
+        return self.merged(len(released.values[0]) // 2)
 
     def check_records(self, parts: Sequence[Any], metric: str) -> None:
         """Raise where each person counts once: the law of a count of persons is not known."""
@@ -375,7 +354,7 @@ class ScoreTable:
         )
         rate = released.epsilon / (1 if released.neighboring.private_n else 2)  # of a `TableOf`
         noise = Staircase(rate / released.most_records).expected
-        return ScoreCounts(self.bins.merged(columns), negative, positive, noisy.reshape(2, columns), noise)
+        return ScoreCounts(self.merged(columns), negative, positive, noisy.reshape(2, columns), noise)
 
 
 def score_query(
@@ -388,10 +367,11 @@ def score_query(
     bins: Any,
 ) -> Query:
     """Return the query of a result that follows from a table of scores."""
-    classes, known = TwoClasses.of(labels, pos_label), ScoreBins.of(edges)
-    table = ScoreTable(known, known.columns(bins), formula, classes)
-    count = partial(counted, classes=classes, bins=known)
-    part = NestedOf(count, 2, known.size, table.columns, units=shape.units)
+    classes, given = TwoClasses.of(labels, pos_label), check_edges(edges)
+    columns, finest = _columns(bins, given), usual_edges() if given is None else given
+    count = partial(counted, classes=classes, edges=finest, outside=_OUTSIDE if given is None else "")
+    part = NestedOf(count, 2, finest.size - 1, columns, units=shape.units)
+    table = ScoreTable(finest, columns, formula, classes)
     return classes.query(shape, name="y_score", part=part, result=table)
 
 
