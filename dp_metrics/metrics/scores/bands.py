@@ -635,10 +635,14 @@ def roc_limits(
 
 @dataclass(frozen=True, eq=False)
 class BinnedCells:
-    """Public: which records each cell of a table counts.
+    """A table of noisy counts: how many records each cell has, and which ones it counts, which is public.
 
     Parameters
     ----------
+    noise : CountsNoise
+        The noisy counts, and their noise.
+    counts : ndarray of shape (n_cells,)
+        Plausible numbers of records.
     place : ndarray of shape (n_cells,)
         The place of their bin.
     is_positive : ndarray of shape (n_cells,)
@@ -646,17 +650,21 @@ class BinnedCells:
     least, most : ndarray of shape (n_cells,)
         Between which numbers the scores lie for which they count.
     bins : int
-        How many bins there are.
-    unit : int, default=1
-        What a record counts.
+        How many bins there are, each of as many cells.
     """
 
+    noise: CountsNoise
+    counts: Floats
     place: NDArray[np.intp]
     is_positive: NDArray[np.bool_]
     least: Floats
     most: Floats
     bins: int
-    unit: int = 1
+
+    @property
+    def noisy(self) -> Floats:
+        """The noisy numbers of records."""
+        return as_floats(self.noise.numbers)
 
     def sums(self, values: Floats) -> Floats:
         """Return the sum of these values of the cells over each bin."""
@@ -669,11 +677,11 @@ class BinnedCells:
         np.maximum.at(most, self.place, self.most)
         return least, most
 
-    def means(self, counts: Floats) -> Floats:
-        """Return between which numbers the mean score of each bin lies, given plausible counts."""
-        records, ends = self.sums(counts), self.range()
+    def means(self) -> Floats:
+        """Return between which numbers the mean score of each bin lies, by the plausible counts."""
+        records, ends = self.sums(self.counts), self.range()
         some = np.where(records > 0, records, 1.0)
-        means = [self.sums(counts * one) / some for one in (self.least, self.most)]
+        means = [self.sums(self.counts * one) / some for one in (self.least, self.most)]
         return np.where(records > 0, np.clip(means, *ends), ends)
 
 
@@ -695,32 +703,22 @@ def middles(n_bins: int) -> Floats:
     return middles
 
 
-def share_limits(noise: CountsNoise, cells: BinnedCells, miss: float) -> tuple[Floats, Floats]:
+def share_limits(cells: BinnedCells, miss: float) -> tuple[Floats, Floats]:
     """Return approximate limits of the share of positives in each bin among all people.
 
-    Parameters
-    ----------
-    noise : CountsNoise
-        Of the cells, of which each bin has as many.
-    cells : BinnedCells
-        The cells.
-    miss : float
-        Probability with which each limit may miss.
+    Either limit may miss with this probability.
     """
-    counts = as_floats(noise.noisy) / cells.unit
-    negative, positive = (cells.sums(counts * (cells.is_positive == kind)) for kind in (False, True))
+    negative, positive = (cells.sums(cells.noisy * (cells.is_positive == kind)) for kind in (False, True))
     other, one = ((cells.place == 0) & (cells.is_positive == kind) for kind in (False, True))
-    other, one = other / cells.unit, one / cells.unit
-    of_one, of_other, both = (noise.covariance(*pair) for pair in ((one, one), (other, other), (one, other)))
+    pairs = (one, one), (other, other), (one, other)
+    of_one, of_other, both = (cells.noise.covariance(*pair) for pair in pairs)
     lower, upper = count_limits.quick_ratio_limits(positive, negative, (of_one, of_other, both), miss)
     is_told = positive + negative > FAR * max(of_one + of_other + 2 * both, 0.0) ** 0.5
     return np.where(is_told, lower, 0.0), np.where(is_told, upper, 1.0)
 
 
 def calibration_band(
-    noise: CountsNoise,
     cells: BinnedCells,
-    counts: Floats,
     prob_pred: Floats,
     asked: PopulationQuestion,
     public_n: int | None,
@@ -731,12 +729,8 @@ def calibration_band(
 
     Parameters
     ----------
-    noise : CountsNoise
-        Of the cells.
     cells : BinnedCells
-        The cells.
-    counts : ndarray of shape (n_cells,)
-        Plausible numbers of records of the cells.
+        The counts.
     prob_pred : ndarray of shape (n_bins,)
         The mean score of each bin.
     asked : PopulationQuestion
@@ -755,51 +749,48 @@ def calibration_band(
     as its upper end for the lower limit of the gap, and as its lower end for the upper one. What is shown of
     a share reaches as far as those limits: the diagonal leaves no bar of a bin whose gap may be 0.
     """
-    records, each = cells.sums(counts), asked.miss / cells.bins
-    low, high = share_limits(noise, cells, each) if shares is None else shares
-    lower, upper = _gap_limits(noise, cells, each)
-    excess, total, (of_excess, _, _) = _excess(noise, cells, (cells.least + cells.most) / 2)
+    each = asked.miss / cells.bins
+    low, high = share_limits(cells, each) if shares is None else shares
+    lower, upper = _gap_limits(cells, each)
+    excess, total, (of_excess, _, _) = _excess(cells, (cells.least + cells.most) / 2)
     gap = np.clip(excess / np.maximum(total, 1.0), lower, upper)
     is_told = bool((cells.least == cells.most).all())
-    known = np.array([prob_pred, prob_pred]) if is_told else cells.means(counts)
+    known = np.array([prob_pred, prob_pred]) if is_told else cells.means()
     lowest = np.clip(np.minimum(low, known[1] + lower), 0.0, 1.0)
     highest = np.clip(np.maximum(high, known[0] + upper), 0.0, 1.0)
     return CalibrationBand(
         prob_pred, lowest, highest, gap, lower, upper, known, asked.confidence, _CALIBRATION, note,
-        records=records,
-        positives=cells.sums(counts * cells.is_positive),
+        records=cells.sums(cells.counts),
+        positives=cells.sums(cells.counts * cells.is_positive),
         excess=excess if is_told else None,
         noise=of_excess**0.5,
         public_n=public_n,
     )  # fmt: skip
 
 
-def _excess(
-    noise: CountsNoise, cells: BinnedCells, scores: Floats
-) -> tuple[Floats, Floats, tuple[Floats, Floats, Floats]]:
+def _excess(cells: BinnedCells, scores: Floats) -> tuple[Floats, Floats, tuple[Floats, Floats, Floats]]:
     """Return the noisy sums of labels minus scores, numbers of records, and the moments of their noise."""
-    counts, weights = as_floats(noise.noisy) / cells.unit, (cells.is_positive - scores) / cells.unit
-    moments = np.zeros((3, cells.bins))
+    noise, weights, moments = cells.noise, cells.is_positive - scores, np.zeros((3, cells.bins))
     for place in range(cells.bins):
-        here = cells.place == place
-        one, other = here * weights, here / cells.unit
+        other = (cells.place == place).astype(np.float64)
+        one = other * weights
         moments[:, place] = [noise.covariance(*pair) for pair in ((one, one), (one, other), (other, other))]
     of_excess, both, of_total = moments
-    excess = cells.sums(counts * (cells.is_positive - scores))
-    return excess, cells.sums(counts), (np.maximum(of_excess, 0.0), both, of_total)
+    excess = cells.sums(cells.noisy * weights)
+    return excess, cells.sums(cells.noisy), (np.maximum(of_excess, 0.0), both, of_total)
 
 
-def _gap_limits(noise: CountsNoise, cells: BinnedCells, miss: float) -> tuple[Floats, Floats]:
+def _gap_limits(cells: BinnedCells, miss: float) -> tuple[Floats, Floats]:
     """Return approximate limits of shares of positives less mean scores, whatever these are.
 
     With the gap x, excess - x total has the mean 0 whatever the number of records is. Its error is taken to
     be normal, with the variance of labels that are positive with the probability score + x and a quarter for
     that they are whole, plus Laplace noise of the variance that the noise has.
     """
-    (least, most), records, of_sides = cells.range(), as_floats(noise.noisy) / cells.unit, []
+    (least, most), of_sides = cells.range(), []
     for scores in (cells.most, cells.least):
-        excess, total, (of_excess, both, of_total) = _excess(noise, cells, scores)
-        score = np.clip(cells.sums(records * scores) / np.maximum(total, 1.0), least, most)
+        excess, total, (of_excess, both, of_total) = _excess(cells, scores)
+        score = np.clip(cells.sums(cells.noisy * scores) / np.maximum(total, 1.0), least, most)
         of_sides.append((excess, of_excess, both, score))
 
     def error(x: Floats, is_upper: bool) -> tuple[Floats, Floats, Floats]:

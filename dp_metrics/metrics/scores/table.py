@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import partial
 from typing import Any, TypeAlias
@@ -292,10 +292,9 @@ class ScoreTable:
         """Return the band of the calibration curve among all people: of released bins, or of even ones."""
         self.check_records(parts, asked.metric)
         noise, counts, n = parts[0], self.counts(released), released.public_n
-        of_cells = np.concatenate([counts.negative, counts.positive])
         if n_bins is None:
-            cells = self._cells(np.arange(counts.negative.size), counts.negative.size)
-            return bands.calibration_band(noise, cells, of_cells, counts.middles, asked, n, APPROXIMATE)
+            cells = _binned(noise, counts, np.arange(counts.negative.size), counts.negative.size)
+            return bands.calibration_band(cells, counts.middles, asked, n, APPROXIMATE)
         places, records = formulas.even_bins(counts, n_bins)
         here, each, prob_pred = formulas.are_shown(records), asked.miss / n_bins, bands.middles(n_bins)
         prob_pred[here] = formulas.calibration(counts, n_bins).prob_pred
@@ -306,16 +305,8 @@ class ScoreTable:
             lower[place], upper[place] = count_limits.ratio_limits(
                 count_limits.noisy_ratio(noise, ratio, n), each, each
             )
-        cells, shares = self._cells(places, n_bins), (lower, upper)
-        return bands.calibration_band(noise, cells, of_cells, prob_pred, asked, n, _OF_GAPS, shares).at(here)
-
-    def _cells(self, places: NDArray[np.intp], n_bins: int) -> BinnedCells:
-        """Return which records the cells count, of probabilities, given which released bin lies in which."""
-        edges = self.merged(places.size).copy()
-        edges[0], edges[-1] = 0.0, 1.0  # scores beyond are counted in the first and the last bin
-        is_positive = np.repeat([False, True], places.size)
-        least, most = (np.tile(one, 2) for one in (edges[:-1], edges[1:]))
-        return BinnedCells(np.tile(places, 2), is_positive, least, most, n_bins)
+        cells, shares = _binned(noise, counts, places, n_bins), (lower, upper)
+        return bands.calibration_band(cells, prob_pred, asked, n, _OF_GAPS, shares).at(here)
 
     def _sure(self, released: ReleasedNumbers, asked: PopulationQuestion) -> RatioLimits:
         each = asked.miss / self._shares(released)
@@ -355,6 +346,16 @@ class ScoreTable:
         rate = released.epsilon / (1 if released.neighboring.private_n else 2)  # of a `TableOf`
         noise = Staircase(rate / released.most_records).expected
         return ScoreCounts(self.merged(columns), negative, positive, noisy.reshape(2, columns), noise)
+
+
+def _binned(noise: CountsNoise, counts: ScoreCounts, places: NDArray[np.intp], n_bins: int) -> BinnedCells:
+    """Return the counts, of probabilities, given which released bin lies in which bin."""
+    edges = counts.edges.copy()
+    edges[0], edges[-1] = 0.0, 1.0  # scores beyond are counted in the first and the last bin
+    is_positive = np.repeat([False, True], places.size)
+    least, most = (np.tile(one, 2) for one in (edges[:-1], edges[1:]))
+    of_cells = np.concatenate([counts.negative, counts.positive])
+    return BinnedCells(noise, of_cells, np.tile(places, 2), is_positive, least, most, n_bins)
 
 
 def score_query(
@@ -416,7 +417,7 @@ class SoftBins:
 
     def query(self, shape: Shape, classes: TwoClasses) -> Query:
         """Return the query of a calibration curve."""
-        part = TableOf(self.cells, True, partial(_counted, bins=self, classes=classes))
+        part = TableOf(self.cells, True, partial(self.counts, classes=classes))
         return classes.query(shape, name="y_prob", part=part, result=self)
 
     def counts(self, records: Records, classes: TwoClasses) -> NDArray[np.int64]:
@@ -451,14 +452,14 @@ class SoftBins:
         self, parts: Sequence[Any], released: ReleasedNumbers, asked: PopulationQuestion
     ) -> CalibrationBand:
         """Return the band of the calibration curve among all people."""
-        noise: CountsNoise = parts[0]
+        noise = replace(parts[0], units=FINENESS)
         counts, prob_pred = self._ends(released), bands.middles(self.n_bins)
         prob_pred[formulas.are_shown(counts.sum(axis=(0, 1)))] = self(released).prob_pred
         end, is_positive, place = np.indices(counts.shape).reshape(3, -1)
         scores = (place + end) / self.n_bins
-        cells = BinnedCells(place, is_positive == 1, scores, scores, self.n_bins, FINENESS)
+        cells = BinnedCells(noise, counts.ravel(), place, is_positive == 1, scores, scores, self.n_bins)
         note = " ".join(filter(None, (APPROXIMATE, self.note(parts, released))))
-        return bands.calibration_band(noise, cells, counts.ravel(), prob_pred, asked, released.public_n, note)
+        return bands.calibration_band(cells, prob_pred, asked, released.public_n, note)
 
     def _ends(self, released: ReleasedNumbers) -> Floats:
         """Return the plausible records by end, class and bin."""
@@ -472,7 +473,3 @@ class SoftBins:
         records, lower = (low + high).sum(axis=0), np.arange(self.n_bins) / self.n_bins
         scores = records * lower + high.sum(axis=0) / self.n_bins
         return formulas.shown(records, (low + high)[1], scores)
-
-
-def _counted(records: Records, *, bins: SoftBins, classes: TwoClasses) -> NDArray[np.int64]:
-    return bins.counts(records, classes)
