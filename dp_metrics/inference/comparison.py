@@ -290,7 +290,7 @@ def wins_interval(
     allowed = 1.0 - confidence
     for_share = min(LEAST_P, allowed / 10.0)
     counted = min(max(decided, 0), n)
-    _, most = noisy_binomial_limits(counted, n, rate, miss_low=0.0, miss_high=for_share)
+    _, most = noisy_binomial_limits(counted, n, rate, for_share)
     miss = min((allowed - for_share) / 2.0, _LARGEST_MISS)
     # clamped, like a count: whatever the noise, the interval is not empty, and its tails are the same
     noisy = _clipped(difference, n)

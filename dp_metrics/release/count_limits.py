@@ -55,9 +55,7 @@ def binomial_law(n: int, p: float) -> tuple[Floats, Floats]:
     return x.ravel(), law[0]
 
 
-def noisy_binomial_limits(
-    count: int, n: int, rate: float, *, miss_low: float, miss_high: float
-) -> tuple[float, float]:
+def noisy_binomial_limits(count: int, n: int, rate: float, miss: float) -> tuple[float, float]:
     """Return the limits of p that a noisy count X + N gives, X binomial of n and p.
 
     Parameters
@@ -68,15 +66,15 @@ def noisy_binomial_limits(
         Number of trials, at least 1.
     rate : float
         The noise N has probability proportional to exp(-rate |k|).
-    miss_low, miss_high : float
+    miss : float
         Largest probability, at most 1/2, that the lower limit exceeds p, and that p exceeds the upper one.
-        0: the limit is 0, or 1.
+        0: the limits are 0 and 1.
 
     Returns
     -------
     lower, upper : float
-        The p for which the noisy count is at least `count` with probability `miss_low`, and the p for which
-        it is at most `count` with probability `miss_high`; both rounded outward.
+        The p for which the noisy count is at least `count` with this probability, and the p for which it is
+        at most `count` with this probability; both rounded outward.
 
     Notes
     -----
@@ -86,7 +84,7 @@ def noisy_binomial_limits(
     z = n there is no upper limit but 1, because the noise is at most 0 with probability above 1/2.
     """
     count = min(max(count, 0), n)
-    return 1.0 - _upper_limit(n - count, n, rate, miss_low), _upper_limit(count, n, rate, miss_high)
+    return 1.0 - _upper_limit(n - count, n, rate, miss), _upper_limit(count, n, rate, miss)
 
 
 def noisy_binomial_cdf(count: int, n: int, p: float, rate: float) -> float:
@@ -98,7 +96,7 @@ def noisy_binomial_cdf(count: int, n: int, p: float, rate: float) -> float:
 
 def _upper_limit(count: int, n: int, rate: float, miss: float) -> float:
     """Return the largest p with P(X + N <= count) >= miss, rounded up."""
-    if count == n or miss == 0:
+    if count == n:
         return 1.0
 
     def is_likely(p: float) -> bool:
@@ -587,14 +585,14 @@ def _law_of_sum(cells: int, rate: Fraction, reach: int) -> Floats:
 
 
 @lru_cache(maxsize=1024)  # a page and a range of groups ask again for many
-def noise_limits(ratio: NoisyRatio, miss_low: float, miss_high: float) -> tuple[float, float]:
+def noise_limits(ratio: NoisyRatio, miss: float) -> tuple[float, float]:
     """Return limits of the metric A / (A + B) of these records: how far the noise may have moved it.
 
     Parameters
     ----------
     ratio : NoisyRatio
         What was released.
-    miss_low, miss_high : float
+    miss : float
         Probability, above 0, with which the lower limit may exceed the metric, and the metric the upper one.
 
     Returns
@@ -615,16 +613,16 @@ def noise_limits(ratio: NoisyRatio, miss_low: float, miss_high: float) -> tuple[
     """
     if ratio.is_of_all:
         n, rate, a = cast(int, ratio.n), 2 * ratio.rates[0], min(max(ratio.a, -_MOST_COUNT), _MOST_COUNT)
-        ends = a - Staircase(rate).largest(miss_low), a + Staircase(rate).largest(miss_high)
-        lower, upper = (min(max(end, 0), n) / n for end in ends)
+        away = Staircase(rate).largest(miss)
+        lower, upper = (min(max(end, 0), n) / n for end in (a - away, a + away))
         return lower, upper
     if max(abs(ratio.a), abs(ratio.b)) > _MOST_COUNT or ratio.reach > _LARGEST_TABLE:
-        of_a, of_b = _corner_of_noise(ratio, miss_low), _corner_of_noise(ratio.swapped, miss_high)
+        of_a, of_b = _corner_of_noise(ratio, miss), _corner_of_noise(ratio.swapped, miss)
     else:
-        fine = replace(ratio, dropped=min(_DROPPED, _OF_DROPPED * min(miss_low, miss_high)))
+        fine = replace(ratio, dropped=min(_DROPPED, _OF_DROPPED * miss))
         table = fine.table()
-        of_a = _noise_quantile(fine, table, miss_low)
-        of_b = _noise_quantile(fine.swapped, table.swapped, miss_high)
+        of_a = _noise_quantile(fine, table, miss)
+        of_b = _noise_quantile(fine.swapped, table.swapped, miss)
     most = 1.0 - of_b
     if most - of_a < 4e-16:  # a point, but for rounding
         most = of_a
@@ -690,14 +688,14 @@ def _corner(ratio: NoisyRatio, miss: float) -> tuple[int, int]:
     return ratio.a - ratio.largest_noise(0, each), max(ratio.b + ratio.largest_noise(1, each), 0)
 
 
-def ratio_limits(ratio: NoisyRatio, miss_low: float, miss_high: float) -> tuple[float, float]:
+def ratio_limits(ratio: NoisyRatio, miss: float) -> tuple[float, float]:
     """Return limits of a metric A / (A + B), which rises with p, the share of a in a and b among all people.
 
     Parameters
     ----------
     ratio : NoisyRatio
         Records are drawn independently from one population; of those in a or b the share p of people is in a.
-    miss_low, miss_high : float
+    miss : float
         Probability, above 0, with which the lower limit may exceed the metric, and the metric the upper one.
 
     Returns
@@ -730,10 +728,10 @@ def ratio_limits(ratio: NoisyRatio, miss_low: float, miss_high: float) -> tuple[
     """
     if ratio.is_of_all:
         n, rate = cast(int, ratio.n), 2 * float(ratio.rates[0])
-        lower, upper = noisy_binomial_limits(ratio.a, n, rate, miss_low=miss_low, miss_high=miss_high)
+        lower, upper = noisy_binomial_limits(ratio.a, n, rate, miss)
     else:
-        lower, upper = _people_limits(ratio, miss_low, miss_high, is_alone=True)
-    least, most = noise_limits(ratio, miss_low, miss_high)
+        lower, upper = _people_limits(ratio, miss, is_alone=True)
+    least, most = noise_limits(ratio, miss)
     return min(lower, least), max(upper, most)
 
 
@@ -759,7 +757,7 @@ def person_limits(units: int, ratio: NoisyRatio, miss: float) -> tuple[float, fl
     of_a, of_b, both = (moment / units**2 for moment in ratio.moments)
     a, b = as_floats([ratio.a, ratio.b]) / units
     lower, upper = quick_ratio_limits(a, b, (of_a, of_b, both), miss)
-    least, most = noise_limits(ratio, miss, miss)
+    least, most = noise_limits(ratio, miss)
     return min(float(lower), least), max(float(upper), most)
 
 
@@ -770,19 +768,17 @@ def edge_limits(ratio: NoisyRatio, miss: float) -> tuple[float, float]:
     `ratio_limits` makes bands up to a quarter wider. Where b is below 0 it ends in points; nobody is shown
     one of them alone.
     """
-    return _people_limits(ratio, miss, miss, is_alone=False)
+    return _people_limits(ratio, miss, is_alone=False)
 
 
-def _people_limits(
-    ratio: NoisyRatio, miss_low: float, miss_high: float, *, is_alone: bool
-) -> tuple[float, float]:
+def _people_limits(ratio: NoisyRatio, miss: float, *, is_alone: bool) -> tuple[float, float]:
     total = max(abs(ratio.a), abs(ratio.b), 1)
     if ratio.reach > _LARGEST_REACH or total > _MOST_RECORDS:
-        of_a, of_b = _box_limit(ratio, miss_low), _box_limit(ratio.swapped, miss_high)
+        of_a, of_b = _box_limit(ratio, miss), _box_limit(ratio.swapped, miss)
     else:
         table = ratio.table()
-        of_a = _lower_limit(ratio, table, miss_low, is_alone=is_alone)
-        of_b = _lower_limit(ratio.swapped, table.swapped, miss_high, is_alone=is_alone)
+        of_a = _lower_limit(ratio, table, miss, is_alone=is_alone)
+        of_b = _lower_limit(ratio.swapped, table.swapped, miss, is_alone=is_alone)
     return ratio.metric(of_a), ratio.metric(1.0 - of_b)
 
 

@@ -305,7 +305,7 @@ UNLIKE = partial(frame, dp.private_recall_score, np.where(BY == "b", 0, PRED))
 def test_gaps_among_people_follow_from_the_limits_of_all_groups():
     made = UNLIKE()
     near, wide = (
-        np.array([ratio_limits(one, each, each) for one in ratios_of(made)]) for each in (0.1 / 4, 0.1 / 12)
+        np.array([ratio_limits(one, each) for one in ratios_of(made)]) for each in (0.1 / 4, 0.1 / 12)
     )
     gap = made.population_interval(of="difference", confidence=0.9, sure=True)
     lower = wide[:, 0].max() - wide[:, 1].min()
@@ -331,7 +331,7 @@ def test_an_approximate_gap_adds_up_squares_and_says_so():
     values = [made.by_group[group] for group in LABELS]
 
     def mover(i, j, each):
-        (low_p, high_p), (low_q, high_q) = (ratio_limits(ratios_of(made)[at], each, each) for at in (i, j))
+        (low_p, high_p), (low_q, high_q) = (ratio_limits(ratios_of(made)[at], each) for at in (i, j))
         p, q = values[i], values[j]
         return p - q - np.hypot(p - low_p, high_q - q), p - q + np.hypot(high_p - p, q - low_q)
 

@@ -18,12 +18,12 @@ def test_a_share_is_between_the_limits_of_a_noisy_binomial_count():
     count = round(1000 * result.value)
     for confidence in (0.95, 0.99):
         each = (1 - confidence) / 2
-        expected = noisy_binomial_limits(count, 1000, 1.0, miss_low=each, miss_high=each)
+        expected = noisy_binomial_limits(count, 1000, 1.0, each)
         assert tuple(result.population_interval(confidence)) == pytest.approx(expected)
     interval = result.population_interval()
     assert (interval.estimate, interval.confidence, interval.note) == (result.value, 0.95, "")
     assert interval.about.endswith("from whom the records were drawn independently. These limits are sure.")
-    known = noisy_binomial_limits(872, 1000, 1.0, miss_low=0.025, miss_high=0.025)
+    known = noisy_binomial_limits(872, 1000, 1.0, 0.025)
     assert known == pytest.approx((0.84952, 0.89225), abs=5e-6)
 
 
@@ -41,7 +41,7 @@ def test_results_know_all_that_is_needed(metric, predictions, share, normalize):
     result = dp.with_result(metric)(TRUE, predictions, normalize=normalize, **options, **HUGE)
     interval = result.population_interval()
     assert interval.estimate == share
-    expected = noisy_binomial_limits(round(1000 * share), 1000, 1000.0, miss_low=0.025, miss_high=0.025)
+    expected = noisy_binomial_limits(round(1000 * share), 1000, 1000.0, 0.025)
     assert (interval.lower, interval.upper) == expected
     assert ("wrong" in interval.about) == (metric is dp.private_zero_one_loss)
 

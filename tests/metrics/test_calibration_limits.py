@@ -99,7 +99,7 @@ def test_limits_of_even_bins_of_a_table_hold_for_all_people_at_once():
         np.testing.assert_array_equal(band.prob_pred, scores.calibration_curve(4).prob_pred)
         inside = np.flatnonzero(scores.counts.middles < 0.25)
         share = RatioCells((8 + inside).tolist(), inside.tolist(), (1.0, 1.0))
-        low, high = ratio_limits(noisy_ratio(scores.result.parts[0], share, 3000), 0.025 / 4, 0.025 / 4)
+        low, high = ratio_limits(noisy_ratio(scores.result.parts[0], share, 3000), 0.025 / 4)
         assert band.lower[0] <= low < high <= band.upper[0]
     assert missed <= 3
 

@@ -57,9 +57,9 @@ def test_limits_of_all_groups_are_those_of_the_sums_of_their_counts(ratio):
         sum(counts[at] for at in a), sum(counts[at] for at in b), (len(a), len(b)), (Fraction(1),) * 2,
         8 - len(a) - len(b), None, (2.0, 1.0) if ratio == "f1" else (1.0, 1.0),
     )  # fmt: skip
-    assert tuple(metric.limits((noise,), released, 0.1))[:2] == pytest.approx(noise_limits(sums, 0.05, 0.05))
+    assert tuple(metric.limits((noise,), released, 0.1))[:2] == pytest.approx(noise_limits(sums, 0.05))
     of_people = metric.population((noise,), released, PopulationQuestion(ratio, 0.9, is_sure=True))
-    assert tuple(of_people) == pytest.approx(ratio_limits(sums, 0.05, 0.05))
+    assert tuple(of_people) == pytest.approx(ratio_limits(sums, 0.05))
 
 
 def test_records_are_counted_twice_within_a_group_only():

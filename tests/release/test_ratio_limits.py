@@ -54,7 +54,7 @@ def misses(size, p, rate, rest, left_out, each):
     kept = order[: np.searchsorted(np.cumsum(law.ravel()[order]), 1 - left_out) + 1]
     below = above = 0.0
     for a, b in zip(*np.unravel_index(kept, law.shape), strict=True):
-        lower, upper = ratio_limits(noisy(int(a) - reach, int(b) - reach, rate, rest=rest), each, each)
+        lower, upper = ratio_limits(noisy(int(a) - reach, int(b) - reach, rate, rest=rest), each)
         below, above = below + law[a, b] * (lower > p), above + law[a, b] * (upper < p)
     return below, above, 1 - law.ravel()[kept].sum()
 
@@ -88,17 +88,17 @@ def test_limits_of_people_are_missed_as_rarely_as_promised(people, reach, finest
 
 
 def test_limits_are_those_of_the_reference():
-    found = ratio_limits(noisy(40, 10), EACH, EACH), ratio_limits(noisy(160, 40, Fraction(1, 20)), EACH, EACH)
+    found = ratio_limits(noisy(40, 10), EACH), ratio_limits(noisy(160, 40, Fraction(1, 20)), EACH)
     assert np.ravel(found) == pytest.approx([0.65071, 0.91282, 0.61469, 0.99885], abs=1e-5)
-    in_two = ratio_limits(noisy(872, 128, rest=0), EACH, EACH)
+    in_two = ratio_limits(noisy(872, 128, rest=0), EACH)
     assert in_two == pytest.approx((0.84926, 0.89246), abs=1e-5)
-    lower, upper = noisy_binomial_limits(872, 1000, 1.0, miss_low=EACH, miss_high=EACH)
+    lower, upper = noisy_binomial_limits(872, 1000, 1.0, EACH)
     assert in_two[0] < lower < upper < in_two[1]  # which knows how many there are
     of_all = noisy(872, 128, rest=0, n=1000)
-    assert ratio_limits(of_all, EACH, EACH) == (lower, upper)
+    assert ratio_limits(of_all, EACH) == (lower, upper)
     away = Staircase(1.0).largest(EACH)
-    assert noise_limits(of_all, EACH, EACH) == ((872 - away) / 1000, (872 + away) / 1000)
-    beyond = noise_limits(noisy(1001, -1, rest=0, n=1000), EACH, EACH)
+    assert noise_limits(of_all, EACH) == ((872 - away) / 1000, (872 + away) / 1000)
+    beyond = noise_limits(noisy(1001, -1, rest=0, n=1000), EACH)
     assert beyond == ((1001 - away) / 1000, 1.0)
 
 
@@ -143,7 +143,7 @@ def test_limits_of_the_noise_are_missed_as_rarely_as_promised(a, b, cells, rest,
     is_clear = law[reach, reach] >= 1 - 2 * EACH
     for z_a, z_b in zip(*np.unravel_index(kept, law.shape), strict=True):
         seen = noisy(a + int(z_a) - reach, b + int(z_b) - reach, Fraction(rate), cells=cells, rest=rest)
-        lower, upper = noise_limits(seen, EACH, EACH)
+        lower, upper = noise_limits(seen, EACH)
         assert 0.0 <= lower <= upper <= 1.0
         assert is_clear or lower < upper - 1e-9  # no point, as if all were known
         for truth, ends in missed.items():
@@ -155,12 +155,12 @@ def test_limits_of_the_noise_are_missed_as_rarely_as_promised(a, b, cells, rest,
 
 
 def test_limits_of_the_noise_are_those_of_the_reference():
-    found = noise_limits(noisy(40, 10), EACH, EACH), noise_limits(noisy(40, -12), EACH, EACH)
+    found = noise_limits(noisy(40, 10), EACH), noise_limits(noisy(40, -12), EACH)
     assert np.ravel(found) == pytest.approx([0.73469, 0.87234, 0.90698, 1.0], abs=1e-5)
-    assert noise_limits(noisy(-5, -5), EACH, EACH) == (0.0, 1.0)
-    of_f1 = noise_limits(replace(noisy(40, 10), weights=(2.0, 1.0)), EACH, EACH)
+    assert noise_limits(noisy(-5, -5), EACH) == (0.0, 1.0)
+    of_f1 = noise_limits(replace(noisy(40, 10), weights=(2.0, 1.0)), EACH)
     assert of_f1 == pytest.approx((0.84706, 0.93182), abs=1e-5)
-    assert ratio_limits(noisy(40, -12), EACH, EACH)[0] == pytest.approx(0.86116, abs=1e-5)
+    assert ratio_limits(noisy(40, -12), EACH)[0] == pytest.approx(0.86116, abs=1e-5)
 
 
 @settings(max_examples=40)
@@ -172,13 +172,13 @@ def test_limits_of_the_noise_are_those_of_the_reference():
     st.sampled_from([None, 0, 3]),
 )
 def test_what_is_shown_of_people_holds_the_limits_of_the_noise(a, b, rate, miss, rest):
-    of_f1 = noise_limits(replace(noisy(a, b, Fraction(20)), weights=(2.0, 1.0)), miss, miss)
+    of_f1 = noise_limits(replace(noisy(a, b, Fraction(20)), weights=(2.0, 1.0)), miss)
     assert of_f1[0] <= of_f1[1]  # mostly one point, which rounding must not turn around
     ratio = noisy(a, b, Fraction(rate), rest=rest)
-    (low, high), (least, most) = noise_limits(ratio, miss, miss), ratio_limits(ratio, miss, miss)
+    (low, high), (least, most) = noise_limits(ratio, miss), ratio_limits(ratio, miss)
     assert 0.0 <= least <= low <= high <= most <= 1.0
     for limits, (lower, upper) in ((noise_limits, (low, high)), (ratio_limits, (least, most))):
-        mirrored = limits(ratio.swapped, miss, miss)
+        mirrored = limits(ratio.swapped, miss)
         assert mirrored == pytest.approx((1 - upper, 1 - lower), abs=1e-12)
     lower, upper = edge_limits(ratio, miss)
     assert 0.0 <= lower <= upper <= 1.0
@@ -188,8 +188,8 @@ def test_rare_noise_makes_no_point_of_what_is_shown_of_people():
     """Limits of people alone are 1 or near it: counts so far off are so rare that nothing need be true."""
     far_off = noisy(60, -12, Fraction(1, 20), rest=None, n=30), noisy(20, -60, rest=None)
     for ratio, miss in ((far_off[0], 0.2), (far_off[1], 0.2), (noisy(8, -60, Fraction(2), n=200), EACH)):
-        lower, upper = ratio_limits(ratio, miss, miss)
-        assert lower == noise_limits(ratio, miss, miss)[0] < 0.95
+        lower, upper = ratio_limits(ratio, miss)
+        assert lower == noise_limits(ratio, miss)[0] < 0.95
         assert upper == 1.0
 
 
@@ -220,7 +220,7 @@ def test_what_blocks_tell_of_an_order_is_never_too_little(p, rho, s, size, rest)
 
 
 def test_a_public_number_of_records_helps():
-    known, unknown = (ratio_limits(noisy(30, 20, n=n), EACH, EACH) for n in (40, None))
+    known, unknown = (ratio_limits(noisy(30, 20, n=n), EACH) for n in (40, None))
     assert unknown[0] < known[0] < known[1] < unknown[1]
 
 
@@ -248,14 +248,14 @@ def test_the_box_holds_the_counts_as_rarely_left_as_promised(rate):
 def test_without_noise_they_are_clopper_and_pearsons_and_with_more_they_end():
     for a, b in ((5, 2), (0, 24), (24, 0), (300, 40), (40_000, 100)):
         low, high = clopper_pearson(a, b)
-        lower, upper = ratio_limits(noisy(a, b, Fraction(60)), EACH, EACH)
+        lower, upper = ratio_limits(noisy(a, b, Fraction(60)), EACH)
         assert lower <= low
         assert upper >= high
         assert upper - lower == pytest.approx(high - low, rel=0.05 if a < 10 else 0.02)
     rates = Fraction(1, 10**4), Fraction(1, 10**30), Fraction(1, 10**400), Fraction(3000)
     counts = (10**9, 10**8), (10**60, 10**60), (-(10**400), 10**400), (50, 0)
     for limits, rate, (a, b) in itertools.product((ratio_limits, noise_limits), rates, counts):
-        lower, upper = limits(noisy(a, b, rate), EACH, EACH)
+        lower, upper = limits(noisy(a, b, rate), EACH)
         assert 0.0 <= lower <= upper <= 1.0
 
 
@@ -302,7 +302,7 @@ def test_the_noise_is_that_of_the_release(kind, labels, options, a, b, ratio):
     by_hand = noisy(sum(counts[i] for i in a), sum(counts[i] for i in b), **ratio)
     of = f1_of if (kind, options.get("average")) == ("f1", None) else unchanged
     found = [np.ravel(end)[0] for end in result.population_interval()]
-    assert found == pytest.approx([of(end) for end in ratio_limits(by_hand, each, each)], abs=1e-10)
+    assert found == pytest.approx([of(end) for end in ratio_limits(by_hand, each)], abs=1e-10)
 
 
 @loop_over("neighboring", RELATIONS)

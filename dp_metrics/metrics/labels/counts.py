@@ -139,7 +139,7 @@ def combined(
 
     if any(ratio.a + ratio.b < _FAR * ratio.deviation for ratio in ratios):
         return None
-    each = [count_limits.ratio_limits(ratio, miss, miss) for ratio in ratios]
+    each = [count_limits.ratio_limits(ratio, miss) for ratio in ratios]
     estimates = [ratio.estimate for ratio in ratios]
     if is_mean:
         far = [-float(ndtri(miss)) * ratio.deviation_of_estimate for ratio in ratios]
@@ -305,7 +305,7 @@ class Confusion:
                 "not make it larger. Use recall, precision or F1."
             )
         ratios = self._ratios(self.parts_of, noise, n)
-        found = self._of_shares(ratios, self._agreeing(noise, n), _within_noise, miss / 2)
+        found = self._of_shares(ratios, self._agreeing(noise, n), count_limits.noise_limits, miss / 2)
         if found is not None:
             return Limits(*found).within(-1.0 if self.is_agreement else 0.0, 1.0)
         good = self.layout.good
@@ -351,7 +351,8 @@ class Confusion:
                 low, high, _ = self.limits(parts, released, 2 * asked.miss)
                 limits = min(limits[0], low), max(limits[1], high)
         else:
-            limits, note = self._of_shares(ratios, self._agreeing(noise, n), _sure, asked.miss), ""
+            sure = count_limits.ratio_limits
+            limits, note = self._of_shares(ratios, self._agreeing(noise, n), sure, asked.miss), ""
         if limits is None:
             raise ValueError(
                 NO_RATIO.format(asked.metric)
@@ -407,14 +408,6 @@ class Confusion:
         if ratios is not None:  # such limits of F1 over ten labels covered less than 93 %
             return None
         return linear_limits(self.formula, self.layout, noise, n, miss, -1.0 if self.is_agreement else 0.0)
-
-
-def _within_noise(ratio: NoisyRatio, miss: float) -> tuple[float, float]:
-    return count_limits.noise_limits(ratio, miss, miss)
-
-
-def _sure(ratio: NoisyRatio, miss: float) -> tuple[float, float]:
-    return count_limits.ratio_limits(ratio, miss, miss)
 
 
 _TOO_NOISY = " An approximate one needs counts far above their noise."

@@ -251,7 +251,7 @@ class ScoreTable:
     ) -> tuple[float, float]:
         """Return proved limits for these records."""
         each = miss / (2 * self._shares(released))
-        return self._by_shares(parts, released, lambda ratio: count_limits.noise_limits(ratio, each, each))
+        return self._by_shares(parts, released, lambda ratio: count_limits.noise_limits(ratio, each))
 
     def _by_shares(
         self, parts: Sequence[Any], released: ReleasedNumbers, limits_of: RatioLimits
@@ -303,7 +303,7 @@ class ScoreTable:
             inside = np.flatnonzero(places == place)
             ratio = RatioCells((places.size + inside).tolist(), inside.tolist(), (1.0, 1.0))
             lower[place], upper[place] = count_limits.ratio_limits(
-                count_limits.noisy_ratio(noise, ratio, n), each, each
+                count_limits.noisy_ratio(noise, ratio, n), each
             )
         cells, shares = _binned(noise, counts, places, n_bins), (lower, upper)
         return bands.calibration_band(cells, prob_pred, asked, n, _OF_GAPS, shares).at(here)
