@@ -730,7 +730,7 @@ def ratio_limits(ratio: NoisyRatio, miss: float) -> tuple[float, float]:
         n, rate = cast(int, ratio.n), 2 * float(ratio.rates[0])
         lower, upper = noisy_binomial_limits(ratio.a, n, rate, miss)
     else:
-        lower, upper = _people_limits(ratio, miss, is_alone=True)
+        lower, upper = edge_limits(ratio, miss, is_alone=True)
     least, most = noise_limits(ratio, miss)
     return min(lower, least), max(upper, most)
 
@@ -761,17 +761,13 @@ def person_limits(units: int, ratio: NoisyRatio, miss: float) -> tuple[float, fl
     return min(float(lower), least), max(float(upper), most)
 
 
-def edge_limits(ratio: NoisyRatio, miss: float) -> tuple[float, float]:
+def edge_limits(ratio: NoisyRatio, miss: float, *, is_alone: bool = False) -> tuple[float, float]:
     """Return limits as `ratio_limits` does, of one of many shares along a curve; each may be missed so often.
 
     They are in the order of (a - s) / (a + b), with s of 2 standard deviations whatever the miss: that of
     `ratio_limits` makes bands up to a quarter wider. Where b is below 0 it ends in points; nobody is shown
-    one of them alone.
+    one of them alone; `ratio_limits` asks for what may be.
     """
-    return _people_limits(ratio, miss, is_alone=False)
-
-
-def _people_limits(ratio: NoisyRatio, miss: float, *, is_alone: bool) -> tuple[float, float]:
     total = max(abs(ratio.a), abs(ratio.b), 1)
     if ratio.reach > _LARGEST_REACH or total > _MOST_RECORDS:
         of_a, of_b = _box_limit(ratio, miss), _box_limit(ratio.swapped, miss)

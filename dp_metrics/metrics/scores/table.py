@@ -200,7 +200,8 @@ class ScoreTable:
         """
         self._check_limited("no limits of its noise here")
         quick = None if self.is_sure else self._quick(parts, miss / 2, among_people=False)
-        ends = self._closer(quick, parts[0], lambda: self._of_records(parts, released, miss))
+        of_noise = self._each(count_limits.noise_limits, released, miss / 2)
+        ends = self._closer(quick, parts[0], lambda: self._by_shares(parts, released, of_noise))
         return self._noted(ends, released, is_proved=quick is None)
 
     def population(
@@ -219,9 +220,12 @@ class ScoreTable:
             quick, of_these = (self._quick(parts, asked.miss, among_people=kind) for kind in (True, False))
         if quick is None:
             self.check_records(parts, asked.metric)
-        sure = self._sure(released, asked)
+        sure, of_noise = (
+            self._each(each, released, asked.miss)
+            for each in (count_limits.edge_limits, count_limits.noise_limits)
+        )
         people = self._closer(quick, parts[0], lambda: self._by_shares(parts, released, sure))
-        records = self._closer(of_these, parts[0], lambda: self._of_records(parts, released, 2 * asked.miss))
+        records = self._closer(of_these, parts[0], lambda: self._by_shares(parts, released, of_noise))
         # limits among people that are within those of the noise would puzzle, and the hull of both holds too
         ends = min(people[0], records[0]), max(people[1], records[1])
         found = self._noted(ends, released, is_proved=quick is None)
@@ -245,13 +249,6 @@ class ScoreTable:
         if self.formula is formulas.average_precision:
             return bands.precision_limits(parts[0], miss, among_people=among_people)
         return bands.area_limits(parts[0], miss, ties=self.ties, among_people=among_people)
-
-    def _of_records(
-        self, parts: Sequence[Any], released: ReleasedNumbers, miss: float
-    ) -> tuple[float, float]:
-        """Return proved limits for these records."""
-        each = miss / (2 * self._shares(released))
-        return self._by_shares(parts, released, lambda ratio: count_limits.noise_limits(ratio, each))
 
     def _by_shares(
         self, parts: Sequence[Any], released: ReleasedNumbers, limits_of: RatioLimits
@@ -278,7 +275,7 @@ class ScoreTable:
     def band(self, parts: Sequence[Any], released: ReleasedNumbers, asked: PopulationQuestion) -> RocBand:
         """Return the band of the ROC curve among all people, for scores in their public bins."""
         self.check_records(parts, asked.metric)
-        sure = self._sure(released, asked)
+        sure = self._each(count_limits.edge_limits, released, asked.miss)
         lines = bands.roc_limits(parts[0], released.public_n, self._edges(released), sure)
         return RocBand(*lines, asked.confidence, f"The ROC curve of the scores in bins {POPULATION_NOTE}")
 
@@ -308,14 +305,10 @@ class ScoreTable:
         cells, shares = _binned(noise, counts, places, n_bins), (lower, upper)
         return bands.calibration_band(cells, prob_pred, asked, n, _OF_GAPS, shares).at(here)
 
-    def _sure(self, released: ReleasedNumbers, asked: PopulationQuestion) -> RatioLimits:
-        each = asked.miss / self._shares(released)
-        return lambda ratio: count_limits.edge_limits(ratio, each)
-
-    def _shares(self, released: ReleasedNumbers) -> int:
-        """Return how many shares are limited: of each class at each edge, and perhaps that of positives."""
+    def _each(self, limits_of: Callable[..., Ends], released: ReleasedNumbers, miss: float) -> RatioLimits:
+        """Return the limits of one of many shares: of each class at each edge, and perhaps of positives."""
         of_curve = 2 * len(bands.edges_of_limits(self._edges(released).size - 1))
-        return of_curve + (self.formula is formulas.average_precision)
+        return partial(limits_of, miss=miss / (of_curve + (self.formula is formulas.average_precision)))
 
     def merged(self, columns: int) -> Floats:
         """Return the edges of so many bins."""
