@@ -122,14 +122,15 @@ class Layout:
         return replace(
             self,
             cells=self.cells * groups,
-            read=partial(_read_all_groups, read=self.read, groups=groups),
+            read=partial(read_sums, read=self.read, places=np.tile(np.arange(self.good.size), groups)),
             good=np.tile(self.good, groups),
             groups=groups,
         )
 
 
-def _read_all_groups(x: Floats, read: Callable[[Floats], Counts], groups: int) -> Counts:
-    return read(x.reshape(groups, -1).sum(axis=0))
+def read_sums(x: Floats, *, read: Callable[[Floats], Counts], places: NDArray[np.intp]) -> Counts:
+    """Return what sums of counts tell, each of those with its place."""
+    return read(np.bincount(places, x).astype(np.float64))
 
 
 def right_or_wrong() -> Layout:
@@ -143,12 +144,8 @@ def one_of_two(place: int) -> Layout:
 
     A quantity has them without a confusion matrix: `of` is not asked.
     """
-    signs = np.where(np.arange(2) == place, 1, -1)
-    return replace(right_or_wrong(), read=partial(_read_one, place=place), good=signs)
-
-
-def _read_one(x: Floats, place: int) -> Counts:
-    return _read_right(x[[place, 1 - place]])
+    read = partial(read_sums, read=_read_right, places=np.array([place, 1 - place]))
+    return replace(right_or_wrong(), read=read, good=np.where(np.arange(2) == place, 1, -1))
 
 
 def _with_others(matrix: NDArray[np.int64], of: Callable[[NDArray[np.int64]], Any]) -> NDArray[np.int64]:
