@@ -38,7 +38,7 @@ from dp_metrics.metrics.labels.counts import Confusion
 from dp_metrics.quantities.base import OneStage, Output, noise_of
 from dp_metrics.quantities.mean import MeanOf, ShareOf
 from dp_metrics.quantities.ranks import CalibrationOf, OrderOf, RankingOf
-from dp_metrics.quantities.tables import NestedOf, TableOf
+from dp_metrics.quantities.tables import TableOf
 from dp_metrics.quantities.variance import VarianceOf
 from dp_metrics.release.query import Terms
 from dp_metrics.release.result import Result
@@ -122,20 +122,24 @@ def facts_of(bounds: OutputBounds) -> BoundsFacts:
 
 
 def loss_bounds(
-    losses: Iterable[float], *, capacity: int | None = None, cap: float | None = None
+    losses: Iterable[float], *, capacity: int | None = None, cap: float | None = None, private_n: bool = False
 ) -> OutputBounds:
     losses = np.array(losses, dtype=float)
     ranks = losses.size if capacity is None else capacity
-    return loss_query(losses, cap).stats(ranks).bounds(ranks, False)
+    return loss_query(losses, cap).stats(ranks).bounds(ranks, private_n)
 
 
 def var_bounds(
-    x: Iterable[float], *, capacity: int | None = None, bounds: tuple[float, float] | None = None
+    x: Iterable[float],
+    *,
+    capacity: int | None = None,
+    bounds: tuple[float, float] | None = None,
+    private_n: bool = False,
 ) -> OutputBounds:
     x = np.array(x, dtype=float)
     capacity = x.size if capacity is None else capacity
     known = VarianceAggregate.from_data(x, capacity=capacity, bounds=bounds)
-    return variance_bounds(known, private_n=False)
+    return variance_bounds(known, private_n=private_n)
 
 
 def distances_of(x: Floats, *public: Any) -> Ranks:
@@ -150,13 +154,14 @@ def kind_of(row) -> str:
     if len(kinds) > 1:
         return "joint"
     (kind,) = kinds
+    if kind is TableOf and plan.quantities[0].finest is not None:
+        return "scores"
     if kind is TableOf:
         return "confusion" if isinstance(plan.reading, Confusion) else "bins"
     return {
         MeanOf: "mean",
         ShareOf: "mean",
         VarianceOf: "variance",
-        NestedOf: "scores",
         CalibrationOf: "bins",
     }.get(kind, "other")
 
@@ -318,6 +323,15 @@ def messages(error: BaseException | None) -> Iterator[str]:
     while error is not None:
         yield f"{error} {error.args!r}"
         error = error.__cause__ or error.__context__
+
+
+def telling(*names: str) -> Any:
+    """Return an object that quotes a record whatever of these it is asked."""
+
+    def fail(self, *_, **__):
+        raise RuntimeError("987654.25")
+
+    return object.__new__(type("Tells", (), {f"__{name}__": fail for name in names}))
 
 
 def new_session() -> None:

@@ -16,12 +16,13 @@ import sys
 import warnings
 import zlib
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import partial
 from itertools import product
 from pathlib import Path
 
 import dask
-import dask.array as da
+import doors
 import numpy as np
 import pytest
 from cases import (
@@ -240,11 +241,10 @@ def dask_collections():
 
 def in_dask(call, weighted, seed):
     """Return a release of Dask collections, computed in this thread."""
-    data = [da.from_array(array, chunks=(80, *array.shape[1:])) for array in records(call.name)]
-    weight = {"sample_weight": da.from_array(weights(300), chunks=80)} if weighted else {}
-    settings = {**call.options, **call.neighboring, **weight}
+    weight = {"sample_weight": weights(300)} if weighted else {}
+    settings = {**call.options, **call.neighboring, **weight, "epsilon": 1, "random_state": seed}
     with dask.config.set(scheduler="synchronous"):
-        return call.case.function(*data, epsilon=1, random_state=seed, **settings)
+        return doors.dask(replace(call.case, pick=None), records(call.name), **settings)
 
 
 # ---- scorers, searches, frames -----------------------------------------------------------------------------

@@ -28,7 +28,7 @@ import polars as pl
 import pyarrow as pa
 import pytest
 from cases import BAD_RECORDS, CASES, LEGAL_LABELS, MIXED_LABELS, PRIVATE_N, valid, with_sentinel
-from helpers import BAD_OPTIONS, NoEntropy, all_of_labels, all_of_scores, kind_of, messages, seeded
+from helpers import BAD_OPTIONS, NoEntropy, all_of_labels, all_of_scores, kind_of, messages, seeded, telling
 from scipy import sparse
 from sklearn.ensemble import HistGradientBoostingRegressor
 from sklearn.experimental import enable_halving_search_cv  # noqa: F401
@@ -237,13 +237,6 @@ class Odd:
         return False
 
     __hash__ = None
-
-
-class Gradient:
-    """Of a library whose arrays want to be detached first."""
-
-    def __array__(self, dtype=None, copy=None):
-        raise RuntimeError("Can't convert 98765")
 
 
 def frame(metrics=dp.private_recall_score, true=Y, pred=Y, by=RACE, **options):
@@ -653,10 +646,10 @@ ROWS = [
      ]),
     (lambda loss: dp.private_mean_loss([1.0, loss], **SAFE),
      ValueError, "^Negative values in data passed to `losses`", [-987654.25, -5e-324]),
-    (lambda name: dp.private_accuracy_score(**{"y_true": Y, "y_pred": Y, name: Gradient()}, **SAFE),
+    (lambda name: dp.private_accuracy_score(**{"y_true": Y, "y_pred": Y, name: telling("array")}, **SAFE),
      TypeError, "^What was given cannot be made a NumPy array: convert it",
      ["y_true", "y_pred", "sample_weight", "groups"]),
-    (lambda: frame(by=Gradient()), TypeError, "^What was given cannot be made a NumPy array: convert it"),
+    (lambda: frame(by=telling("array")), TypeError, "^What was given cannot be made a NumPy array: convert"),
     (lambda call: call([np.zeros((3, 98765)), np.zeros((3, 2))]),
      ValueError, "of different shapes", [
          lambda rows: dp.private_confusion_matrix(["a", "b"], rows, labels=["a", "b"], **SAFE),
@@ -1091,7 +1084,7 @@ ROWS = [
          )
      )),
     (lambda proba: dp.private_compare([0, 1], proba, proba, **SAFE),
-     ValueError, "To compare probabilities pass loss='log_loss'",
+     ValueError, "To compare probabilities use log_loss",
      [[0.25, 0.75], [[0.75, 0.25], [0.25, 0.75]]]),
     (lambda y, pred: dp.private_compare(y, S2[:2], pred, **SAFE, loss="log_loss"),
      ValueError, "not in labels|columns of|different|values in",
@@ -1115,16 +1108,10 @@ ROWS = [
          (metric, data, options, sure)
          for sure in (True, False)
          for metric, data, options in (
-             *(
-                 (dp.private_mse, (T, T), options)
-                 for options in (
-                     {"sample_weight": np.full(40, 2.0)},
-                     {"groups": np.arange(40) // 2},
-                     PRIVATE_N,
-                     {"mechanism": "adaptive"},
-                     {"mechanism": "laplace"},
-                 )
-             ),
+             (dp.private_mse, (T, T), {"sample_weight": np.full(40, 2.0)}),
+             (dp.private_mse, (T, T), {"groups": np.arange(40) // 2}),
+             (dp.private_mse, (T, T), PRIVATE_N),
+             (dp.private_mse, (T, T), {"mechanism": "adaptive"}),
              (dp.private_variance, (T,), {}),
              (dp.private_median_absolute_error, (T, T), {}),
          )
@@ -1229,21 +1216,11 @@ WITHOUT_RECORDS = [
          ("cannot be counted", 5, {"estimator": RidgeCV(scoring=SCORER)}),
          ("holds no private scorer", GridSearchCV(Ridge(), GRID), {}),
          (
-             "Only scorers of make_private_scorer",
-             GridSearchCV(Ridge(), GRID, scoring=lambda *args: 0.0),
-             {},
-         ),
-         (
              "Only scorers of",
              GridSearchCV(Ridge(), GRID, scoring=make_scorer(dp.private_mse, epsilon=1)),
              {},
          ),
          ("RidgeCV makes releases", GridSearchCV(RidgeCV(scoring=SCORER), {}, scoring=SCORER), {}),
-         (
-             "GridSearchCV makes releases",
-             GridSearchCV(GridSearchCV(Ridge(), GRID, scoring=SCORER), {}, scoring=SCORER),
-             {},
-         ),
          ("cv is an iterator", GridSearchCV(Ridge(), GRID, scoring=SCORER, cv=iter([])), {}),
          (
              "its own estimator and scoring",

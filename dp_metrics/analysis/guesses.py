@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, TypeAlias
 
@@ -80,11 +80,11 @@ class Guess:
 class _Family:
     """Data that depend on one number: along the span the metric rises, or falls, all the way.
 
-    `make` takes the guess, the number of records, the public options and that number. `laws` are the words
-    for light and for heavy tails.
+    `make` takes the guess, the public options and that number. `laws` are the words for light and for heavy
+    tails.
     """
 
-    make: Callable[[Guess, int, Mapping[str, Any], float], Data]
+    make: Callable[[Guess, Mapping[str, Any], float], Data]
     span: tuple[float, float]
     assumes: str
     hints: tuple[str, ...]
@@ -128,50 +128,50 @@ def _middle(options: Mapping[str, Any], centre: float) -> tuple[float, float]:
     return (lower + upper) / 2, (upper - lower) / 6
 
 
-def _errors(guess: Guess, n: int, place: float) -> Floats:
-    return _quantiles(guess.law, _even(n)) * float(10.0**place)
+def _errors(guess: Guess, place: float) -> Floats:
+    return _quantiles(guess.law, _even(guess.n)) * float(10.0**place)
 
 
-def _sizes(guess: Guess, n: int, place: float) -> Floats:
-    return _quantiles(guess.law, (1.0 + _even(n)) / 2) * float(10.0**place)
+def _sizes(guess: Guess, place: float) -> Floats:
+    return _quantiles(guess.law, (1.0 + _even(guess.n)) / 2) * float(10.0**place)
 
 
-def _about(guess: Guess, n: int, options: Mapping[str, Any], place: float, *, centre: float = 0.0) -> Data:
-    true = np.full(n, _middle(options, centre)[0])
-    return true, true + _errors(guess, n, place)
+def _about(guess: Guess, options: Mapping[str, Any], place: float, *, centre: float = 0.0) -> Data:
+    true = np.full(guess.n, _middle(options, centre)[0])
+    return true, true + _errors(guess, place)
 
 
-def _logarithmic(guess: Guess, n: int, options: Mapping[str, Any], place: float) -> Data:
-    predicted = np.full(n, _middle(options, 100.0)[0])
-    moved = np.log1p(predicted) + _errors(guess, n, place)
+def _logarithmic(guess: Guess, options: Mapping[str, Any], place: float) -> Data:
+    predicted = np.full(guess.n, _middle(options, 100.0)[0])
+    moved = np.log1p(predicted) + _errors(guess, place)
     return np.expm1(np.clip(moved, 0.0, 700.0)), predicted
 
 
-def _counted(guess: Guess, n: int, options: Mapping[str, Any], place: float) -> Data:
-    return np.maximum(100.0 + _errors(guess, n, place), 0.0), np.full(n, 100.0)
+def _counted(guess: Guess, options: Mapping[str, Any], place: float) -> Data:
+    return np.maximum(100.0 + _errors(guess, place), 0.0), np.full(guess.n, 100.0)
 
 
-def _explained(guess: Guess, n: int, options: Mapping[str, Any], place: float) -> Data:
+def _explained(guess: Guess, options: Mapping[str, Any], place: float) -> Data:
     centre, spread = _middle(options, 0.0)
-    true = centre + spread * _quantiles("normal", _even(n))
-    return true, true + made_up().permutation(spread * _errors(guess, n, place))
+    true = centre + spread * _quantiles("normal", _even(guess.n))
+    return true, true + made_up().permutation(spread * _errors(guess, place))
 
 
-def _spread(guess: Guess, n: int, options: Mapping[str, Any], place: float) -> Data:
-    return (_middle(options, 0.0)[0] + _errors(guess, n, place),)
+def _spread(guess: Guess, options: Mapping[str, Any], place: float) -> Data:
+    return (_middle(options, 0.0)[0] + _errors(guess, place),)
 
 
-def _moved(guess: Guess, n: int, options: Mapping[str, Any], place: float) -> Data:
+def _moved(guess: Guess, options: Mapping[str, Any], place: float) -> Data:
     centre, spread = _middle(options, 0.0)
-    return (centre + 6 * spread * place + spread * _quantiles(guess.law, _even(n)),)
+    return (centre + 6 * spread * place + spread * _quantiles(guess.law, _even(guess.n)),)
 
 
-def _above(guess: Guess, n: int, options: Mapping[str, Any], place: float) -> Data:
-    return (options["bounds"][0] + _sizes(guess, n, place),)
+def _above(guess: Guess, options: Mapping[str, Any], place: float) -> Data:
+    return (options["bounds"][0] + _sizes(guess, place),)
 
 
-def _sized(guess: Guess, n: int, options: Mapping[str, Any], place: float) -> Data:
-    return (_sizes(guess, n, place),)
+def _sized(guess: Guess, options: Mapping[str, Any], place: float) -> Data:
+    return (_sizes(guess, place),)
 
 
 def _whole(shares: Floats, n: int) -> NDArray[np.int64]:
@@ -189,47 +189,47 @@ def _labelled(table: Floats, n: int) -> Data:
     return np.repeat(true.ravel(), counts.ravel()), np.repeat(predicted.ravel(), counts.ravel())
 
 
-def _as_predicted(guess: Guess, n: int, options: Mapping[str, Any], place: float) -> Data:
+def _as_predicted(guess: Guess, options: Mapping[str, Any], place: float) -> Data:
     """Labels of which a guessed share is predicted to be label 1, as many of them right as can be at most."""
     true, predicted = float(guess.shares[1]), guess.predicted_positives
     assert predicted is not None
     least, most = max(0.0, true + predicted - 1.0), min(true, predicted)
     right = least + (1.0 - place) * (most - least)
     missed, wrong = true - right, predicted - right
-    return _labelled(np.array([[1.0 - true - wrong, wrong], [missed, right]]), n)
+    return _labelled(np.array([[1.0 - true - wrong, wrong], [missed, right]]), guess.n)
 
 
-def _by_chance(guess: Guess, n: int, options: Mapping[str, Any], place: float) -> Data:
+def _by_chance(guess: Guess, options: Mapping[str, Any], place: float) -> Data:
     shares = guess.shares
-    return _labelled((1.0 - place) * np.diag(shares) + place * np.outer(shares, shares), n)
+    return _labelled((1.0 - place) * np.diag(shares) + place * np.outer(shares, shares), guess.n)
 
 
-def _alike(guess: Guess, n: int, options: Mapping[str, Any], place: float) -> Data:
-    return _labelled(np.diag([1.0 - place, place]), n)
+def _alike(guess: Guess, options: Mapping[str, Any], place: float) -> Data:
+    return _labelled(np.diag([1.0 - place, place]), guess.n)
 
 
-def _as_often(guess: Guess, n: int, options: Mapping[str, Any], place: float) -> Data:
+def _as_often(guess: Guess, options: Mapping[str, Any], place: float) -> Data:
     shares, others = guess.shares, guess.number_of_classes - 1
     wrong = place * np.tile(shares[:, np.newaxis] / others, len(shares))
     np.fill_diagonal(wrong, (1.0 - place) * shares)
-    return _labelled(wrong, n)
+    return _labelled(wrong, guess.n)
 
 
-def _listed_at_the_end(guess: Guess, n: int, options: Mapping[str, Any], place: float) -> Data:
-    true = np.repeat(np.arange(guess.number_of_classes), _whole(guess.shares, n))
-    last = np.floor((np.arange(n) + 1) * place) > np.floor(np.arange(n) * place)
-    scores = np.tile(np.linspace(0.4, 0.6, guess.number_of_classes), (n, 1))
-    scores[np.arange(n), true] = np.where(last, 0.0, 1.0)
+def _listed_at_the_end(guess: Guess, options: Mapping[str, Any], place: float) -> Data:
+    true = np.repeat(np.arange(guess.number_of_classes), _whole(guess.shares, guess.n))
+    last = np.floor((np.arange(guess.n) + 1) * place) > np.floor(np.arange(guess.n) * place)
+    scores = np.tile(np.linspace(0.4, 0.6, guess.number_of_classes), (guess.n, 1))
+    scores[np.arange(guess.n), true] = np.where(last, 0.0, 1.0)
     return true, scores
 
 
-def _scored(guess: Guess, n: int, options: Mapping[str, Any], place: float) -> Data:
+def _scored(guess: Guess, options: Mapping[str, Any], place: float) -> Data:
     """Labels with their probabilities given a normal score, which is higher for the label by `place`."""
-    counts, shares, size = _whole(guess.shares, n), guess.shares, abs(place)
+    counts, shares, size = _whole(guess.shares, guess.n), guess.shares, abs(place)
     true = np.repeat(np.arange(len(shares)), counts)
     if len(shares) > 2:
-        scores = made_up().standard_normal((n, len(shares)))
-        scores[np.arange(n), true] += place
+        scores = made_up().standard_normal((guess.n, len(shares)))
+        scores[np.arange(guess.n), true] += place
         logits = _stretch(guess) * (size * scores + np.log(shares))
         odds = np.exp(logits - logits.max(axis=1, keepdims=True))
         return true, odds / odds.sum(axis=1, keepdims=True)
@@ -245,10 +245,10 @@ def _stretch(guess: Guess) -> float:
     return 2.0 if guess.law == "heavy" else 1.0
 
 
-def _shifted(guess: Guess, n: int, options: Mapping[str, Any], place: float) -> Data:
+def _shifted(guess: Guess, options: Mapping[str, Any], place: float) -> Data:
     from scipy.special import expit, logit
 
-    true, proba = _scored(guess, n, options, 1.0)
+    true, proba = _scored(guess, options, 1.0)
     return true, expit(logit(proba) + place)
 
 
@@ -393,12 +393,12 @@ def examples_of(
             )
     if "labels" in row.options:
         options = {**options, "labels": list(range(guess.number_of_classes))}
-    reached = []
+    reached, few = [], replace(guess, n=min(guess.n, _FEW))
     for family in families:
-        make = partial(family.make, guess, min(guess.n, _FEW), options)
+        make = partial(family.make, few, options)
         found, ends = _where(guess.value, family.span, make, partial(value_of, options))
         if found is not None:
-            return family.make(guess, guess.n, options, found), options, _told(guess, family)
+            return family.make(guess, options, found), options, _told(guess, family)
         reached += ends
     low, high = min(reached), max(reached)
     raise ValueError(f"guess must be from {low:.3g} to {high:.3g} for {row.name} of such records.")

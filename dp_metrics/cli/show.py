@@ -2,11 +2,9 @@
 
 import argparse
 import json
-import math
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from decimal import ROUND_CEILING, ROUND_FLOOR, Context
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -189,7 +187,9 @@ class Limits(NamedTuple):
 
     def shown(self, found: Mapping[str, Interval]) -> dict[str, str]:
         """Return limits by their kind in words; those of several numbers only if they were asked for."""
-        return {kind: _ends(one) for kind, one in found.items() if self.kinds or isinstance(one.lower, float)}
+        return {
+            kind: one.in_words() for kind, one in found.items() if self.kinds or isinstance(one.lower, float)
+        }
 
     def words(self, kind: str) -> str:
         """Return what limits of a kind are limits of."""
@@ -377,21 +377,6 @@ def _short(value: Any) -> str:
     text = "none" if value is None else repr(value) if isinstance(value, float) else str(value)
     line = "".join(letter if letter.isprintable() else " " for letter in text)
     return line if len(line) <= _WIDEST else f"{line[: _WIDEST - 3]}..."
-
-
-def _ends(interval: Interval) -> str:
-    """Return limits, of which those of one number are rounded so that they still hold."""
-    if isinstance(interval.lower, float):
-        down, up = partial(_outwards, rounding=ROUND_FLOOR), partial(_outwards, rounding=ROUND_CEILING)
-        return interval.in_words(down, up)
-    return interval.in_words(_text)
-
-
-def _outwards(limit: float, rounding: str) -> str:
-    """Return a limit rounded away from the value, so that it still holds."""
-    if not math.isfinite(limit):
-        return rounded(limit)
-    return f"{Context(prec=_DIGITS, rounding=rounding).create_decimal_from_float(limit):g}"
 
 
 def _text(value: Any) -> str:

@@ -57,7 +57,8 @@ class Dataset:
     # the file's number for each value that OpenML spells out, by the file's name of the column
     codes: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     missing: str = ""  # how the file writes a missing value
-    columns: tuple[tuple[str, tuple[float, float]], ...] = ()  # variances studied, and public bounds
+    # public bounds of the columns whose variance is studied
+    columns: Mapping[str, tuple[float, float]] = field(default_factory=dict)
 
     def fault(self, message: str) -> DatasetError:
         """Return the error that says what is wrong with these data."""
@@ -104,7 +105,7 @@ def table_of(dataset: Dataset, data_dir: Folder) -> Any:
         with dataset.reading(f"{path} is damaged or unreadable"):
             table = import_extra("pandas").read_csv(path)
     # OpenML's copy has no column that would have to be dropped
-    needed = [dataset.target, *dict(dataset.columns), *(() if path is None else dataset.drop)]
+    needed = [dataset.target, *dataset.columns, *(() if path is None else dataset.drop)]
     origin = "OpenML" if path is None else str(path)
     missing = [column for column in dict.fromkeys(needed) if column not in table.columns]
     if missing:
@@ -216,7 +217,7 @@ _ALL = (
     Dataset(
         "diamonds", "regression", "price", 53_940, "ggplot2 table `diamonds`", "MIT (of ggplot2)",
         read_table_data, bounds=(0.0, 50_000.0), file_name="diamonds.csv.gz",
-        openml={"data_id": 42225}, columns=(("price", (0.0, 50_000.0)),),
+        openml={"data_id": 42225}, columns={"price": (0.0, 50_000.0)},
     ),
     Dataset(
         "abalone", "regression", "Rings", 4_177, "UCI no. 1, doi 10.24432/C55C7W", "CC BY 4.0",
@@ -226,7 +227,7 @@ _ALL = (
             "Viscera_weight": "Viscera weight", "Shell_weight": "Shell weight",
             "Class_number_of_rings": "Rings",
         },
-        columns=(("Rings", (0.0, 50.0)),),
+        columns={"Rings": (0.0, 50.0)},
     ),
     Dataset(
         "bike", "regression", "cnt", 17_379, "UCI no. 275, doi 10.24432/C5W894", "CC BY 4.0",
@@ -244,13 +245,13 @@ _ALL = (
             "holiday": _YES,
             "workingday": _YES,
         },
-        columns=(("cnt", (0.0, 5_000.0)),),
+        columns={"cnt": (0.0, 5_000.0)},
     ),
     Dataset(
         "adult", "binary", "income", 48_842, "UCI no. 2, doi 10.24432/C5XW20", "CC BY 4.0",
         read_table_data, file_name="adult.csv.gz", classes=("<=50K", ">50K"),
         openml={"data_id": 1590}, rename={"class": "income"}, missing="?",
-        columns=(("age", (0.0, 125.0)), ("hours-per-week", (0.0, 168.0))),
+        columns={"age": (0.0, 125.0), "hours-per-week": (0.0, 168.0)},
     ),
     Dataset(
         "diabetes", "binary", "diabetes", 100_000,

@@ -466,7 +466,7 @@ class Study:
 
 
 _VARIANCE = (
-    *(Task(name, "variance", column) for name, dataset in DATASETS.items() for column, _ in dataset.columns),
+    *(Task(name, "variance", column) for name, dataset in DATASETS.items() for column in dataset.columns),
     Task("synthetic", "variance", "y"),
 )
 _CLASSIFIED = tuple(Task(name, "log_loss") for name in ("adult", "diabetes", "mnist", "cifar10", "digits"))

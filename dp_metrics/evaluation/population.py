@@ -271,6 +271,6 @@ def load_population(task: Task, data_dir: Path | None, cache: Path) -> Populatio
     dataset = get_dataset(task.dataset)
     if task.metric != "variance":
         return model_populations(dataset, data_dir, cache)[task.metric]
-    bounds = dict(dataset.columns).get(task.column, dataset.bounds)
+    bounds = dataset.columns.get(task.column, dataset.bounds)
     values = read_column(task.dataset, task.column, data_dir)
     return Population("variance", values if bounds is None else np.clip(values, *bounds), bounds)

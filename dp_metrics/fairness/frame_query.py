@@ -17,14 +17,13 @@ from dp_metrics.inputs.options import Floats, Relation, check_choice, check_shar
 from dp_metrics.mechanisms import Mechanism
 from dp_metrics.metrics import METRICS, Metric, row_of
 from dp_metrics.metrics.labels.counts import Confusion, confusion_for
-from dp_metrics.metrics.labels.layouts import Counts, Layout, matrix_layout, one_of_two, whole
+from dp_metrics.metrics.labels.layouts import Counts, Layout, matrix_layout, right_or_wrong, whole
 from dp_metrics.metrics.scores.curve_formulas import ScoreCounts, TwoClasses, area_under_roc
 from dp_metrics.metrics.scores.table import ScoreTable, score_query
 from dp_metrics.quantities.base import get_mechanism
 from dp_metrics.quantities.tables import (
     Cells,
     CountsNoise,
-    NestedOf,
     TableOf,
     as_floats,
     check_cells,
@@ -390,8 +389,9 @@ def _scores(
     part: Any = query.quantities[0]
     table = query.reading
     assert isinstance(table, ScoreTable)
+    ((size, weight),) = part.cells
     check_cells(
-        part.rows * part.finest * len(sizes),
+        size * len(sizes),
         f"The table of {len(sizes):,} groups and {part.finest:,} bins of scores",
         "Pass fewer groups or edges.",
     )
@@ -401,7 +401,7 @@ def _scores(
         metrics[metric.name] = metric.row.name, one.reading
     of_group = Query((replace(part, groups=1),), query.reader)
     count, groups = partial(_counts_by_group, query=of_group, groups=len(sizes)), len(sizes)
-    of_all = NestedOf(count, part.rows * groups, part.finest, part.columns, groups, part.units)
+    of_all = replace(part, cells=((size * groups, weight),), count=count, groups=groups)
     return _table(of_all, metrics, of_group, epsilon, shape, sizes)
 
 
@@ -517,7 +517,8 @@ def _share(metric: FrameMetric, query: Query, epsilon: Fraction, shape: Shape, s
         confusion = replace(confusion, formula=_number, parts_of=None, no_limits=_NO_SHARE)
     if None not in sizes:
         confusion = replace(confusion, formula=partial(_unless_empty, formula=confusion.formula))
-    layout = one_of_two(int(np.argmin(confusion.layout.good)))  # frames that are stored have the last first
+    place = int(np.argmin(confusion.layout.good))  # frames that are stored have the last first
+    layout = right_or_wrong(place)
     confusion, count = replace(confusion, layout=layout), partial(_last_first, part=query.quantities[0])
     table = Query((TableOf(layout.cells, True, count, shape.units),), query.reader)
     return _counts(layout, {metric.name: (metric.row.name, confusion)}, table, epsilon, shape, sizes)
@@ -542,7 +543,7 @@ def _last_first(records: Records, *, part: Any) -> NDArray[np.int64]:
 
 
 def _table(
-    table: TableOf | NestedOf,
+    table: TableOf,
     metrics: Tables,
     query: Query,
     epsilon: Fraction,

@@ -15,7 +15,6 @@ from dp_metrics.inputs.labels import LabelSet
 from dp_metrics.inputs.options import Floats, Relation
 from dp_metrics.metrics.labels.counts import Confusion, ratio_cells
 from dp_metrics.quantities.tables import CountsNoise, as_floats, check_cells
-from dp_metrics.release.count_limits import RatioCells
 from dp_metrics.release.result import Result
 
 _TIMES = 1_000
@@ -60,24 +59,26 @@ def gaps_where_alike(results: Sequence[Result[Any]], compared: Sequence[int]) ->
     cells = ratio_cells(result.layout, result.parts_of) if isinstance(result, Confusion) else None
     if not isinstance(result, Confusion) or cells is None or len(cells) != 1:
         return None
+    in_a, in_b, weights = cells[0]
+    sides = in_a, in_b
     counts = [part for one in results for part in one.parts]
     told = np.array([as_floats(one.numbers) for one in counts])
     generator = made_up()
-    records = _of_sides(np.maximum(told, 0.0), cells[0])[:, compared]  # in a, and in b
+    records = _of_sides(np.maximum(told, 0.0), sides)[:, compared]  # in a, and in b
     share = records[0].sum() / max(records.sum(), 1.0)
     sizes = np.round(records.sum(axis=0)).astype(np.int64)
-    noise = _of_sides(_noise(counts, told.shape, generator)[:, compared], cells[0])
+    noise = _of_sides(_noise(counts, told.shape, generator)[:, compared], sides)
     right = generator.binomial(sizes, share, size=noise.shape[1:])
-    a, b = np.maximum(np.stack([right, sizes - right]) + noise, 0.0) * np.reshape(cells[0].weights, (2, 1, 1))
+    a, b = np.maximum(np.stack([right, sizes - right]) + noise, 0.0) * np.reshape(weights, (2, 1, 1))
     undefined = float(result.formula(result.layout.read(np.zeros(told.shape[1]))))
     values = np.divide(a, a + b, out=np.full_like(a, undefined), where=a + b > 0)
     gaps: Floats = values.max(axis=1) - values.min(axis=1)
     return gaps
 
 
-def _of_sides(counts: Floats, cells: RatioCells) -> Floats:
+def _of_sides(counts: Floats, sides: tuple[list[int], list[int]]) -> Floats:
     """Return the sums of the counts in a, and of those in b."""
-    return np.stack([counts[..., side].sum(axis=-1) for side in (cells.a, cells.b)])
+    return np.stack([counts[..., side].sum(axis=-1) for side in sides])
 
 
 def _noise(counts: Sequence[CountsNoise], form: tuple[int, int], generator: Generator) -> Floats:

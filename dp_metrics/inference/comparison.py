@@ -11,6 +11,7 @@ import json
 import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
+from fractions import Fraction
 from functools import partial
 from math import prod
 from typing import Any
@@ -33,7 +34,6 @@ from dp_metrics.inputs.arrays import (
     first_records,
     in_blocks,
 )
-from dp_metrics.inputs.labels import NotLabelsError
 from dp_metrics.inputs.losses import RecordLoss, clamp
 from dp_metrics.inputs.options import (
     OR_NO_LIMIT,
@@ -46,8 +46,8 @@ from dp_metrics.inputs.options import (
 from dp_metrics.mechanisms._laws import ENORMOUS, Staircase
 from dp_metrics.metrics import METRICS, Metric, row_of
 from dp_metrics.quantities.mean import MeanOf, PublicWeights
-from dp_metrics.quantities.tables import IntegersOf
-from dp_metrics.release.count_limits import noisy_binomial_limits
+from dp_metrics.quantities.tables import TableOf
+from dp_metrics.release.count_limits import largest_share
 from dp_metrics.release.query import Query, Source, Terms
 from dp_metrics.release.released import POPULATION_NOTE, Interval
 from dp_metrics.release.result import ReleasedNumbers
@@ -289,8 +289,7 @@ def wins_interval(
     """
     allowed = 1.0 - confidence
     for_share = min(LEAST_P, allowed / 10.0)
-    counted = min(max(decided, 0), n)
-    _, most = noisy_binomial_limits(counted, n, rate, for_share)
+    most = largest_share(decided, n, rate, for_share)
     miss = min((allowed - for_share) / 2.0, _LARGEST_MISS)
     # clamped, like a count: whatever the noise, the interval is not empty, and its tails are the same
     noisy = _clipped(difference, n)
@@ -565,7 +564,8 @@ def comparison_query(
     sure = check_confidence(confidence)
     public: dict[str, Any] = {"loss": losses.name, "n": n, "confidence": sure, "unit": unit}
     if max_difference is None:
-        part = IntegersOf(partial(_wins, losses=losses), 2, _SENSITIVITY)
+        cells = ((2, Fraction(2, _SENSITIVITY)),)
+        part = TableOf(cells, False, partial(_wins, losses=losses), is_table=False)
         return Query((part,), losses.read, partial(_compared_wins, **public))
     limit = check_positive(max_difference, "max_difference", OR_NO_LIMIT)
     # no difference exceeds the cap of the losses
@@ -808,14 +808,7 @@ def private_compare(  # noqa: PLR0913 - data, options, and settings of a release
         if persons is not None:
             records, unit, n = replace(records, groups=persons), "persons", int(persons.max(initial=-1)) + 1
         query = comparison_query(losses, n, max_difference=max_difference, confidence=confidence, unit=unit)
-        failure = None
-        try:
-            known = query.read(records)
-        except NotLabelsError as error:
-            failure = ValueError(f"{error} To compare probabilities pass loss='log_loss' or 'brier_score'.")
-        if failure is not None:
-            raise failure
-        return query, known, None
+        return query, query.read(records), None
 
     found: Comparison = release.answer(read, value_of)
     return found

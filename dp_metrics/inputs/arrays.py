@@ -40,7 +40,6 @@ from datetime import date, datetime, timedelta
 from decimal import Decimal
 from enum import Enum
 from fractions import Fraction
-from functools import partial
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -166,13 +165,6 @@ COMPLEX = "Complex data not supported: pass real numbers."
 _NO_LABELS = "as predict_proba gives them, not labels"
 
 
-class NotNumbersError(ValueError):
-    """What was given is text, or other objects that are never read as numbers."""
-
-    def __init__(self, given: str) -> None:
-        super().__init__(_NOT_NUMERIC.format(given))
-
-
 def states_columns(data: Any) -> bool:
     """Return whether a container says how many columns it has even where it holds no record: no list does."""
     with suppress(Exception):  # a container may raise what it likes, and quote what it holds
@@ -279,15 +271,17 @@ def _has_zone(of_column: Any) -> bool:
     return any(getattr(of_column, name, None) is not None for name in ("time_zone", "tz"))
 
 
-def as_floats(array: NDArray[Any], name: str) -> Floats:
+def as_floats(array: NDArray[Any], name: str, no_numbers: str = _NOT_NUMERIC) -> Floats:
     """Return numbers of any type as float64, each converted by itself; NaN and infinity remain.
+
+    Text, and other objects that are never read as numbers, are refused with the message `no_numbers`.
 
     Raises
     ------
     TypeError, ValueError
         If the type is not one of real numbers; for an array of objects, if an object is no real number.
     """
-    _refuse_type(array.dtype.type)
+    _refuse_type(array.dtype.type, no_numbers)
     floats: Floats
     if array.dtype.kind != "O":
         floats = array.astype(np.float64)
@@ -295,30 +289,30 @@ def as_floats(array: NDArray[Any], name: str) -> Floats:
     elements = array.ravel().tolist()
     kinds = set(map(type, elements))
     for kind in kinds:
-        _refuse_type(kind)
+        _refuse_type(kind, no_numbers)
     if all(kind in _PLAIN or issubclass(kind, _NUMPYS_NUMBERS) for kind in kinds):
         with suppress(OverflowError, ValueError):  # a Decimal may be a signaling NaN
             floats = array.astype(np.float64)
             return floats
-    each = [one if type(one) is float else _number(one, name) for one in elements]
+    each = [one if type(one) is float else _number(one, name, no_numbers) for one in elements]
     return np.array(each, dtype=np.float64).reshape(array.shape)
 
 
-def _refuse_type(kind: type) -> None:
+def _refuse_type(kind: type, no_numbers: str) -> None:
     """Raise if what is of a type is never read as a real number, though NumPy or Python would."""
     if issubclass(kind, _TEXT):
-        raise NotNumbersError("arrays of bytes/strings")
+        raise ValueError(no_numbers.format("arrays of bytes/strings"))
     if issubclass(kind, _COMPLEX):
         raise ValueError(COMPLEX)
     if issubclass(kind, (*TIMES, np.void)):
         raise TypeError(_NOT_NUMERIC.format("dates, time spans or records"))
 
 
-def _number(element: Any, name: str) -> float:
+def _number(element: Any, name: str, no_numbers: str) -> float:
     """Return one object as a float, or raise because of what that object is."""
     if is_missing(element):
         return math.nan
-    failure: Exception = NotNumbersError("what was given")
+    failure: Exception = ValueError(no_numbers.format("what was given"))
     if quietly(np.ndim, element) != 0:
         failure = ValueError(_RAGGED)
     elif (number := quietly(float, element)) is not None:
@@ -362,8 +356,8 @@ def quietly(function: Callable[[Any], Any], element: Any) -> Any:
         return None
 
 
-def as_numbers(data: Any, name: str, *, relation: Relation) -> NDArray[Any]:
-    """Return real numbers as an array of one or two dimensions.
+def as_numbers(data: Any, name: str, *, relation: Relation, no_numbers: str = _NOT_NUMERIC) -> NDArray[Any]:
+    """Return real numbers as an array of one or two dimensions; `no_numbers`: as of `as_floats`.
 
     It is the container's own, uncopied, if it has one, and of float64 otherwise.
     """
@@ -371,7 +365,7 @@ def as_numbers(data: Any, name: str, *, relation: Relation) -> NDArray[Any]:
     if array.ndim not in (1, 2):
         raise ValueError(f"{name} should be a 1d or 2d array, got a {array.ndim}d array instead.")
     if array.dtype.kind not in "biuf" or array.itemsize > 8:
-        array = as_floats(array, name)
+        array = as_floats(array, name, no_numbers)
     check_not_empty(array, relation=relation)
     return array
 
@@ -420,12 +414,18 @@ def rows_of(data: Any, rows: NDArray[np.intp] | slice) -> Any:
     return data[rows] if isinstance(rows, slice) or hasattr(data, "shape") else [data[row] for row in rows]
 
 
-def as_vector(data: ArrayLike, name: str, *, relation: Relation = Relation.REPLACE_ONE) -> NDArray[Any]:
+def as_vector(
+    data: ArrayLike,
+    name: str,
+    *,
+    relation: Relation = Relation.REPLACE_ONE,
+    no_numbers: str = _NOT_NUMERIC,
+) -> NDArray[Any]:
     """Return one number per record as an array of shape (n_samples,).
 
     A column vector of shape (n_samples, 1) is flattened. With a private n, no record at all is legal.
     """
-    array = flattened(as_numbers(data, name, relation=relation))
+    array = flattened(as_numbers(data, name, relation=relation, no_numbers=no_numbers))
     if array.ndim == 2:
         raise ValueError(SEVERAL_COLUMNS.format(name))
     return array
@@ -467,10 +467,8 @@ def check_one_number(lengths: Mapping[str, int], *, relation: Relation = Relatio
 
 def as_probabilities(array: NDArray[Any], *, relation: Relation = Relation.REPLACE_ONE) -> NDArray[Any]:
     """Return probabilities in columns; a single one holds the probability of the second label."""
-    read = numbers_or(
-        f"y_proba should hold probabilities, {_NO_LABELS}.",
-        partial(as_numbers, array, "y_proba", relation=relation),
-    )
+    no_numbers = f"y_proba should hold probabilities, {_NO_LABELS}."
+    read = as_numbers(array, "y_proba", relation=relation, no_numbers=no_numbers)
     return read[:, np.newaxis] if read.ndim == 1 else read
 
 
@@ -496,20 +494,11 @@ def as_scores(
     ndarray of shape (n_samples,) or (n_samples, n_columns)
         For one column, or two as `predict_proba` gives them, the scores of the label of this position.
     """
-    read = numbers_or(
-        f"{name} should hold scores, as decision_function or predict_proba gives them, not labels.",
-        partial(as_numbers, array, name, relation=relation),
-    )
+    no_numbers = f"{name} should hold scores, as decision_function or predict_proba gives them, not labels."
+    read = as_numbers(array, name, relation=relation, no_numbers=no_numbers)
     if read.ndim == 2 and read.shape[1] <= 2:
         return read[:, positive if read.shape[1] == 2 else 0]
     return read
-
-
-def numbers_or(message: str, read: Callable[[], NDArray[Any]]) -> NDArray[Any]:
-    """Return what is read, or raise with this message if there are no numbers to be read."""
-    with suppress(NotNumbersError):
-        return read()
-    raise ValueError(message)
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,6 @@ import reprlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
-from functools import partial
 from itertools import repeat
 from numbers import Number
 from typing import Any, Self
@@ -43,7 +42,6 @@ from dp_metrics.inputs.arrays import (
     kind_of_times,
     moment_of,
     name_key,
-    numbers_or,
     quietly,
     refuse_unread,
     unstated_columns,
@@ -54,18 +52,9 @@ _EXACT_AS_FLOATS = 2**53
 _ORDINARY = {str, int, bool}
 _NUMBERS, _TEXT = "numbers", "text"
 _ZONES = "{} holds {}, and {} {}: nobody can tell which are the same. Give all a time zone, or none."
-_PASS_LABELS = "Pass labels, such as predict gives, and not probabilities or scores."
-
-
-class NotLabelsError(ValueError):
-    """What was given cannot be the labels of records."""
-
-    def __init__(self, given: str) -> None:
-        super().__init__(f"Classification metrics can't handle {given}")
-
-
-def _not_whole(name: str) -> NotLabelsError:
-    return NotLabelsError(f"continuous targets: {name} holds numbers that are not whole. {_PASS_LABELS}")
+_CANNOT = "Classification metrics can't handle {}"
+_OF_PROBABILITIES = "To compare probabilities use log_loss or brier_score."
+_PASS_LABELS = f"Pass labels, such as predict gives, and not probabilities or scores. {_OF_PROBABILITIES}"
 
 
 def as_listed(labels: Any, name: str) -> NDArray[Any]:
@@ -203,7 +192,7 @@ def as_labels(
         no_numbers = f"{name} holds labels that are no numbers: pass {option}=[...], the public label set."
         if array.dtype.kind in "mM":
             raise ValueError(no_numbers)
-        return numbers_or(no_numbers, partial(as_vector, array, name, relation=relation))
+        return as_vector(array, name, relation=relation, no_numbers=no_numbers)
     if array.dtype.kind in "biufcUmM" and _sorts_of(array) not in map(_sort_in_arrays, labels):
         # the type of an array is public, so that this one is refused without a record too
         listed = reprlib.repr(labels.tolist())
@@ -279,7 +268,8 @@ def as_label_pairs(
     check_same_length({"y_true": true, "y_pred": pred}, relation=relation)
     true, pred = flattened(true), flattened(pred)
     if true.shape[1:] != pred.shape[1:]:
-        raise NotLabelsError("a mix of targets with one and several outputs.")
+        given = f"a mix of targets with one and several outputs. {_OF_PROBABILITIES}"
+        raise ValueError(_CANNOT.format(given))
     if "O" not in (true.dtype.kind, pred.dtype.kind):
         _check_same_sorts(true, pred)  # the types of arrays are public, and refused without a record too
         return true, pred
@@ -371,7 +361,8 @@ def _check_labels_of_block(block: NDArray[Any], name: str) -> None:
     if block.dtype.kind == "f":
         values = float_block(block, name)
         if (values != np.floor(values)).any():
-            raise _not_whole(name)
+            given = f"continuous targets: {name} holds numbers that are not whole. {_PASS_LABELS}"
+            raise ValueError(_CANNOT.format(given))
     elif block.dtype.kind in "mM" and np.isnat(block).any():
         raise ValueError(MISSING.format(name))
     elif block.dtype.kind == "O":

@@ -241,16 +241,12 @@ class LabelSettings(CountSettings, total=False):
     equal_groups: bool
 
 
-class RatioOptions(TypedDict, total=False):
-    """Options of a ratio of counts of labels, or of one for each."""
+class RatioSettings(LabelSettings, total=False):
+    """Keywords of a release of counts of which a ratio is made, or one for each label."""
 
     pos_label: Any
     average: str | None
     zero_division: float | str
-
-
-class RatioSettings(LabelSettings, RatioOptions, total=False):
-    """Keywords of a release of counts of which such a ratio is made."""
 
 
 class ScoreSettings(CountSettings, total=False):

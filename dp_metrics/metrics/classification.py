@@ -28,7 +28,7 @@ from dp_metrics.mechanisms._laws import Limits
 from dp_metrics.metrics._metric import asks, private
 from dp_metrics.metrics._settings import MeanSettings
 from dp_metrics.metrics.labels.counts import Confusion
-from dp_metrics.metrics.labels.layouts import Ratio, one_of_two
+from dp_metrics.metrics.labels.layouts import Ratio, right_or_wrong
 from dp_metrics.quantities.mean import MeanOf, ShareOf
 from dp_metrics.release.query import Query
 from dp_metrics.release.released import Interval, PopulationQuestion
@@ -154,7 +154,7 @@ def share_of_records(normalize: Any, of_what: str, *, is_score: bool = False) ->
     """Return what makes a result of the share of the records that a loss counts, as `mean_or_sum` does."""
     ratio = Ratio("recall", "binary", undefined=float(is_score))  # of no record none is wrong
     counts = Confusion(
-        one_of_two(int(is_score)),
+        right_or_wrong(int(is_score)),
         ratio,
         LabelSet.of(None),
         ratio.rests_on,

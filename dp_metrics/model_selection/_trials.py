@@ -53,7 +53,6 @@ from dp_metrics.metrics import metric_of
 from dp_metrics.metrics.labels.counts import Confusion
 from dp_metrics.model_selection.scorers import (
     PrivateScorer,
-    labels_for,
     relation_of,
     release_score,
     wants_probabilities,
@@ -162,7 +161,7 @@ def _kind(of: type) -> str:
 _NO_NUMBERS = (str, bytes, complex, np.complexfloating)
 
 
-def read_response(response: Any, method: str, model: Any, public_model: Any, y: Any) -> Any:
+def read_response(response: Any, method: str, model: Any, known: Any, y: Any) -> Any:
     """Return a model's response to records as an array, with what cannot be read made None or NaN.
 
     Parameters
@@ -171,8 +170,10 @@ def read_response(response: Any, method: str, model: Any, public_model: Any, y: 
         What the model responded. A sparse matrix is returned as it is.
     method : str
         By which of its methods.
-    model, public_model : object
-        The classes of the first, or else of the second, tell how many columns a list of rows should have.
+    model : object
+        What responded: its classes tell how many columns a list of rows should have.
+    known : ndarray or None
+        Else the public labels do.
     y : array-like
         Public targets, which tell the columns of predictions.
     """
@@ -183,7 +184,7 @@ def read_response(response: Any, method: str, model: Any, public_model: Any, y: 
         records = np.asarray(response)
         if records.dtype.kind != "O" or records.ndim == 0:
             return records
-    shape = _shape_of_record(method, model, public_model, y)
+    shape = _shape_of_record(method, model, known, y)
     columns = math.prod(shape)
     array = np.empty((len(records), columns), dtype=object)
     for row, record in zip(array, records, strict=True):
@@ -193,12 +194,12 @@ def read_response(response: Any, method: str, model: Any, public_model: Any, y: 
     return array if method == "predict" else _numbers(array).astype(type_of_floats(response, array))
 
 
-def _shape_of_record(method: str, model: Any, public_model: Any, y: Any) -> tuple[int, ...]:
+def _shape_of_record(method: str, model: Any, known: Any, y: Any) -> tuple[int, ...]:
     if method == "predict":
         shape = np.asarray(y).shape[1:]
         return () if math.prod(shape) == 1 else shape
     own = getattr(model, "classes_", None)
-    classes = len(own if isinstance(own, np.ndarray) else public_model.classes_)
+    classes = len(own if isinstance(own, np.ndarray) else known)
     return () if method == "decision_function" and classes == 2 else (classes,)
 
 
@@ -381,12 +382,13 @@ class Candidates:
         return clone(self._estimator).set_params(**clone(params, safe=False))
 
     def score(
-        self, params: dict[str, Any], scorer: PrivateScorer, data: "Data", public_model: "PublicModel"
+        self, params: dict[str, Any], scorer: PrivateScorer, data: "Data", known: Any, labels: Any
     ) -> float:
         """Fit a candidate on X, y and return its private score on X_val, y_val, or -inf if it fails.
 
-        The classes are those of the public model, which has been scored before the spend: a candidate may
-        know fewer, and then one validation record of another class would decide whether it fails.
+        The known classes are public, and a response of theirs has been scored with the labels before the
+        spend: a candidate may know fewer, and then one validation record of another class would decide
+        whether it fails.
         """
         try:
             with _settings_kept():
@@ -394,11 +396,10 @@ class Candidates:
                 model = self.make(params).fit(own.X, own.y)
                 method = response_method(model, self._methods)
                 response = ask(model, method, own.X_val)
-                response = read_response(response, method, model, public_model, data.y)
-                classes, known = (getattr(one, "classes_", None) for one in (model, public_model))
+                response = read_response(response, method, model, known, data.y)
+                classes = getattr(model, "classes_", None)
                 if method != "predict" and isinstance(classes, np.ndarray) and known is not None:
                     response = columns_by_label(response, method, classes, known)
-                labels = labels_for(scorer, public_model)
                 response = valid_response(scorer.function, response, data.y, labels)
                 if relation_of(scorer).private_n:
                     response = as_float64(response)
@@ -414,8 +415,10 @@ class Candidates:
         return -math.inf if math.isnan(score) else score
 
 
-class PublicModel:
-    """Responds to every record alike, so that a metric can judge the validation targets by themselves.
+def public_classes(
+    estimator: Any, y: Any, methods: tuple[str, ...], labels: Any = None
+) -> NDArray[Any] | None:
+    """Return the sorted labels that are public in a search; None of numbers.
 
     Parameters
     ----------
@@ -423,8 +426,6 @@ class PublicModel:
         What is searched.
     y : array-like of shape (n_samples,) or (n_samples, n_outputs)
         Targets of the training records.
-    n_validation : int
-        Number of validation records.
     methods : tuple of str
         Responses that the metric takes.
     labels : array-like or None, default=None
@@ -435,31 +436,24 @@ class PublicModel:
     ValueError
         If the metric needs several classes and y has one.
     """
+    if "predict" in methods and not is_classifier(estimator):
+        return None
+    classes = np.unique(np.asarray(y)) if labels is None else sorted_labels(as_listed(labels, "labels"))
+    if classes.size < 2 and "predict" not in methods:
+        raise ValueError("The metric needs a y with at least two classes, but y has 1 class.")
+    return classes
 
-    def __init__(
-        self, estimator: Any, y: Any, n_validation: int, methods: tuple[str, ...], labels: Any = None
-    ) -> None:
-        y = np.asarray(y)
-        self._shape = (n_validation, *y.shape[1:])
-        if is_classifier(estimator) or "predict" not in methods:
-            self.classes_ = np.unique(y) if labels is None else sorted_labels(as_listed(labels, "labels"))
-            if self.classes_.size < 2 and "predict" not in methods:
-                raise ValueError("The metric needs a y with at least two classes, but y has 1 class.")
 
-    def predict(self, X: Any) -> Any:
-        """Return ones, which every metric of numbers takes, or the first class."""
-        if hasattr(self, "classes_"):
-            return np.full(self._shape, self.classes_[0])
-        return np.ones(self._shape)
+def public_response(method: str, classes: Any, y: Any, n: int) -> NDArray[Any]:
+    """Return one response to n records alike, so that a metric can judge their targets by themselves.
 
-    def predict_proba(self, X: Any) -> Any:
-        """Return the same probability for each class."""
-        return np.full((self._shape[0], self.classes_.size), 1.0 / self.classes_.size)
-
-    def decision_function(self, X: Any) -> Any:
-        """Return zeros."""
-        columns = () if self.classes_.size == 2 else (self.classes_.size,)
-        return np.zeros((self._shape[0], *columns))
+    It predicts ones, which every metric of numbers takes, or the first class; of each class the same
+    probability, or the score 0.
+    """
+    if method == "predict":
+        return np.full((n, *np.asarray(y).shape[1:]), 1.0 if classes is None else classes[0])
+    columns = () if method == "decision_function" and classes.size == 2 else (classes.size,)
+    return np.full((n, *columns), 1.0 / classes.size if method == "predict_proba" else 0.0)
 
 
 class Data(NamedTuple):

@@ -220,7 +220,7 @@ class PrivateScorer(BaseEstimator):
         if not self._has_warned and models_are_fitted():
             warn_caller(_TRAINING_FOLDS, TrainingFoldsWarning)
             self._has_warned = True
-        labels = labels_for(self, estimator)
+        labels = labels_for(self, lambda: known_labels(estimator))
         response = response_of(estimator, method, X, y, labels=labels, relation=relation_of(self))
         return release_score(self, labels, method, response, y, sample_weight)
 
@@ -449,9 +449,9 @@ def release_score(
     return sign * float(metric(y, response, epsilon=scorer.epsilon, accountant=budget, **keywords))
 
 
-def labels_for(scorer: PrivateScorer, estimator: Any) -> Any:
-    """Return the public labels that a scorer judges by: its own, or those that the model was trained on."""
+def labels_for(scorer: PrivateScorer, known: Callable[[], Any]) -> Any:
+    """Return the public labels that a scorer judges by: its own, or else those that are known."""
     if not takes(scorer.function, "labels"):
         return None
     given = scorer.function.keywords.get("labels")
-    return known_labels(estimator) if given is None else given
+    return known() if given is None else given

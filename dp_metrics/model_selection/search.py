@@ -18,7 +18,6 @@ from dp_metrics._random import OSEntropy, preserved_global_generators
 from dp_metrics.accounting.accountant import PrivacyAccountant, check_accountant, claimed
 from dp_metrics.accounting.spends import Claim, Spend
 from dp_metrics.inputs.arrays import number_of_records
-from dp_metrics.inputs.models import response_method
 from dp_metrics.inputs.options import (
     MAX_FLOAT,
     as_real,
@@ -32,9 +31,10 @@ from dp_metrics.metrics import metric_of
 from dp_metrics.model_selection._trials import (
     COST,
     Candidates,
-    PublicModel,
     best_of_geometric,
     check_data,
+    public_classes,
+    public_response,
     unobserved,
 )
 from dp_metrics.model_selection.scorers import (
@@ -255,22 +255,21 @@ class PrivateRandomizedSearch(MetaEstimatorMixin, BaseEstimator):
         with unobserved():
             candidates = Candidates(self.estimator, self.param_distributions, methods)
         data = check_data(X, y, X_val, y_val, sample_weight_val, allow_nan=_allows_nan(self.estimator))
-        # Rehearse with a public model: every error of the validation records shows now, before the spend.
+        # Rehearse with a public response: every error of the validation records shows now, before the spend.
         # The number is not released, so it costs nothing; from here on no record makes anything fail.
-        labels = scorer.function.keywords.get("labels")
-        public_model = PublicModel(self.estimator, y, number_of_records(data.y_val), methods, labels)
+        known = public_classes(self.estimator, y, methods, scorer.function.keywords.get("labels"))
+        labels = labels_for(scorer, lambda: known)
         # the history of the rehearsal tells under which relation the metric is private, and what it costs
         rehearsal = PrivacyAccountant(MAX_FLOAT)
         warn_of_large_epsilon(total)
-        method = response_method(public_model, methods)
-        response, rehearsed = getattr(public_model, method)(data.X_val), self._scorer(total, rehearsal)
-        labels = labels_for(rehearsed, public_model)
-        release_score(rehearsed, labels, method, response, data.y_val, sample_weight_val)
+        response = public_response(methods[0], known, y, number_of_records(data.y_val))
+        rehearsed = self._scorer(total, rehearsal)
+        release_score(rehearsed, labels, methods[0], response, data.y_val, sample_weight_val)
         claim = self._spend(total, rehearsal.history)
 
         def trial() -> tuple[float, dict[str, Any]]:
             params = candidates.draw()
-            return candidates.score(params, scorer, data, public_model), params
+            return candidates.score(params, scorer, data, known, labels), params
 
         with unobserved():
             self.best_score_, self.best_params_ = best_of_geometric(trial, success, OSEntropy())

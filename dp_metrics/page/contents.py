@@ -24,6 +24,7 @@ from dp_metrics.page.page_numbers import (
     WIDEST,
     Dots,
     dots_of,
+    is_gap,
     is_of_records,
     is_told,
     known_limits,
@@ -142,7 +143,7 @@ def sections_of(page: PageFacts, exact: Mapping[str, float] | None = None) -> li
     numbers = list(page.numbers.values())
     good = [one for one in numbers if one.section == HOW_GOOD]
     of_all = [one for one in good if one.label is None]
-    tables = [_overall(of_all, page, exact)]
+    tables = [_overall("All records", of_all, page, exact)]
     if any(one.bias for one in of_all):
         tables.append(_ways(of_all, page))
     if of_labels := [one for one in good if one.label is not None]:
@@ -158,11 +159,11 @@ def sections_of(page: PageFacts, exact: Mapping[str, float] | None = None) -> li
         crossed = None if None in features and len(features) > 1 else -1  # those have details of their own
         alone = [_by_feature(feature, groups, page) for feature in features if feature != crossed]
         gaps = [one for one in groups if one.group is None]
-        alone.append(_overall([one for one in gaps if one.feature != crossed], page, exact, _DIFFERENCES))
+        alone.append(_overall(_DIFFERENCES, [one for one in gaps if one.feature != crossed], page, exact))
         sections.append(Section(FOR_WHOM, _WHOM, alone))
         if crossed is None:
             more.append(_by_feature(None, groups, page))
-            more.append(_overall([one for one in gaps if one.feature is None], page, exact, _DIFFERENCES))
+            more.append(_overall(_DIFFERENCES, [one for one in gaps if one.feature is None], page, exact))
     compared = page.released.get("comparison")
     if isinstance(compared, Comparison):
         sections.append(Section("Which is better", _WHICH, lines=_compared(compared)))
@@ -204,28 +205,30 @@ _DIFFERENCES = "What may be concluded about differences"
 
 
 def _overall(
-    numbers: Sequence[Number],
-    page: PageFacts,
-    exact: Mapping[str, float] | None = None,
-    caption: str = "All records",
+    caption: str, numbers: Sequence[Number], page: PageFacts, exact: Mapping[str, float] | None = None
 ) -> Table:
-    """Return a table with a row for each number, of all records or of a difference of groups."""
+    """Return a table with a row for each number: of all records, or the largest differences of groups."""
     notes: list[str] = []
-    are_gaps, scale = caption == _DIFFERENCES, scale_of([*numbers])
-    columns = {"": [Cell(one.name, small="" if are_gaps else meaning(one.metric, page)) for one in numbers]}
+    scale = scale_of([*numbers])
+    columns = {"": [Cell(one.name, small=_beside(one, page)) for one in numbers]}
     if exact is not None:
         columns["exact: NOT private"] = [Cell(f"{exact.get(one.name, math.nan):.4g}") for one in numbers]
-    columns["largest, released" if are_gaps else "released"] = [
+    columns["released"] = [
         Cell(
-            _value(one) + _marks(notes, None if are_gaps else one.note), _kind(one),
-            _tip(one, page), dots_of(one, scale),
+            _value(one) + _marks(notes, None if is_gap(one) else one.note), _kind(one), _tip(one, page),
+            dots_of(one, scale),
         )
         for one in numbers
     ]  # fmt: skip
     columns["range, 95 %"] = [_range(one, notes) for one in numbers]
-    if are_gaps:
+    if all(map(is_gap, numbers)):
         columns["concluded"] = [Cell(concluded(one, page.numbers)) for one in numbers]
     return Table(caption, [*columns], [*zip(*columns.values(), strict=True)], notes, _scale(numbers, scale))
+
+
+def _beside(number: Number, page: PageFacts) -> str:
+    """Return what a metric means, where it stands by itself."""
+    return "" if is_gap(number) else meaning(number.metric, page)
 
 
 def concluded(gap: Number, numbers: Mapping[str, Number]) -> str:
@@ -409,7 +412,7 @@ _BETTER = {
 
 def _compared(found: Comparison) -> list[tuple[str, str]]:
     """Return what a comparison tells."""
-    value, ends = written(found.estimate, found.interval)
+    value, ends = written(found.estimate, found.interval, apart_from=0.0)
     lines = [
         f"{_BETTER[found.better]} The share of records on which A is, less that on which B is: {value} "
         f"({ends}, 95 %, among all people like these)."

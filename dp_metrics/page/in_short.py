@@ -9,12 +9,14 @@ from datetime import datetime
 from functools import cached_property
 from typing import Any
 
+from dp_metrics.fairness.frame import GAP
 from dp_metrics.inference.comparison import Comparison
 from dp_metrics.inputs.labels import LabelSet
 from dp_metrics.inputs.options import Relation
 from dp_metrics.page.page_numbers import (
     EACH_ONCE,
     FOR_WHOM,
+    HOW_GOOD,
     is_of_records,
     is_told,
     limits_of,
@@ -184,9 +186,8 @@ def _how_good(page: PageFacts) -> str:
                 f"Of 100 {units} that {meaning}, {model} flags {found}; of 100 that it flags, {right} "
                 f"{meaning}."
             )
-    if "accuracy" in numbers:
-        right = _of_hundred(numbers["accuracy"])
-        return _TOO_NOISY if right is None else f"Of 100 {units}, {model} reads {right} rightly."
+    if "accuracy" in numbers and (right := _of_hundred(numbers["accuracy"])) is not None:
+        return f"Of 100 {units}, {model} reads {right} rightly."
     told = [_off_by(page, "median absolute error", "half of the predictions are off by less than")]
     tolerance = f"within {page.public.setting.tolerance or 0:.15g}{_unit(page)}"
     for name, said in ((WITHIN, tolerance), ("share too high", "too high")):
@@ -195,7 +196,17 @@ def _how_good(page: PageFacts) -> str:
     if not any(told):  # a mean has no limit on one side as a rule
         told = [_off_by(page, "mae", "on average predictions are off by")]
     said = "; ".join(filter(None, told))
-    return f"{_capital(said)}." if said else _TOO_NOISY
+    return f"{_capital(said)}." if said else _some_number(page)
+
+
+def _some_number(page: PageFacts) -> str:
+    """Return the first number of all records that is told, where it is none of those that lead."""
+    of_all = [one for one in page.numbers.values() if one.section == HOW_GOOD and one.label is None]
+    of_all = [one for one in of_all if one.metric not in ("selection rate", "prevalence")]
+    for one in of_all:
+        if is_told(one) and limits_of(one) is not None:
+            return "The {} is about {} ({}).".format(one.name, *text_of(one))
+    return _TOO_NOISY if of_all else "Nothing was released that tells how good the model is."
 
 
 def _off_by(page: PageFacts, name: str, said: str) -> str | None:
@@ -229,16 +240,17 @@ def _for_whom(page: PageFacts) -> str:
     sure, gaps = [], [one for one in of_groups if one.group is None and one.metric != "prevalence"]
     for one in gaps:
         limits = limits_of(one)  # all of them hold at once
-        if limits is not None and limits.lower > 0:
+        if limits is not None and limits.lower > 0 and is_told(one):
             sure.append((limits.lower, one, limits))
     if not sure:
         return "No sure difference between groups; that is no proof that they are alike."
     _, number, limits = max(sure, key=lambda one: float(one[0]))
     if number.metric == "mae":
-        gap = _with_range(number.value, limits, _unit(page), is_share=False)
+        gap = _with_range(number.value, limits, _unit(page), is_share=False, apart_from=0.0)
     else:
-        gap = _with_range(number.value, limits, " points of 100", times=100)
-    return f"Groups surely differ: the largest gap in {number.metric} is {gap}."
+        gap = _with_range(number.value, limits, " points of 100", times=100, apart_from=0.0)
+    by = number.name.partition(GAP)[2]  # the feature, where there are several
+    return f"Groups surely differ: the largest gap in {number.metric}{by} is {gap}."
 
 
 def _kept_or_broken(page: PageFacts, rule: str) -> str:
@@ -305,7 +317,7 @@ def _which_is_better(page: PageFacts) -> str:
         return f"Cannot tell whether {model} or {other} is better: no difference is sure."
     ahead = found.better == "A"
     limits = found.interval if ahead else _times(found.interval, -1)
-    more = _with_range(abs(found.estimate), limits, times=100)
+    more = _with_range(abs(found.estimate), limits, times=100, apart_from=0.0)
     verb = "beats" if ahead else "loses to"
     for_more, for_less = ("better", "worse") if ahead else ("worse", "better")
     units = words["unit_name"][1]

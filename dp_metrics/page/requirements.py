@@ -16,7 +16,7 @@ from dp_metrics._html import card
 from dp_metrics._random import SeededEntropy
 from dp_metrics.inputs.arrays import Records
 from dp_metrics.inputs.options import as_real, check_choice, check_confidence, did_you_mean
-from dp_metrics.page.page_numbers import EACH_ONCE, FOR_WHOM, METRICS, numbers_of
+from dp_metrics.page.page_numbers import EACH_ONCE, FOR_WHOM, METRICS, is_of_records, limits_of, numbers_of
 from dp_metrics.page.page_plan import MEDIAN_LIMITS, EvaluationPlan, PageForm, plan_of_page
 from dp_metrics.page.setting import PROBABILITIES, SCORES
 from dp_metrics.release.query import Terms
@@ -126,6 +126,7 @@ class Verdicts(Mapping[str, Verdict]):
 
 
 EACH = " in each group"
+_FORM = "requirements must be texts such as 'recall >= 0.8', or {'recall': ('>=', 0.8)}."
 _TWICE = "There are two requirements of {!r}: ask for one, and check the other one later."
 
 
@@ -137,6 +138,8 @@ def spelled(requirements: Any) -> tuple[str, ...]:
         requirements = [_as_text(name, pair) for name, pair in requirements.items()]
     if isinstance(requirements, str):
         requirements = [requirements]
+    if not isinstance(requirements, Iterable):
+        raise ValueError(_FORM)
     texts = tuple(requirements)
     parsed(texts)
     return texts
@@ -210,11 +213,14 @@ def checked(numbers: Mapping[str, Number], requirements: Any, *, about: str, con
     check_choice(about, "about", ("people", "records"))
     sure = check_confidence(confidence)
     if not requirements:
-        raise ValueError("requirements must be texts such as 'recall >= 0.8', or {'recall': ('>=', 0.8)}.")
+        raise ValueError(_FORM)
     asked = expanded(numbers, requirements)
     each = 1 - (1 - sure) / len(asked)
     verdicts = {name: _verdict(numbers[name], *pair, about, each) for name, pair in asked.items()}
     return Verdicts(verdicts, about, sure)
+
+
+_OF_RECORDS = "Its range is about these records only, and tells nothing sure of all people like these."
 
 
 def _verdict(number: Number, sign: str, bound: float, about: str, confidence: float) -> Verdict:
@@ -223,7 +229,8 @@ def _verdict(number: Number, sign: str, bound: float, about: str, confidence: fl
     try:
         interval = limits(confidence)
     except (TypeError, ValueError) as error:
-        return Verdict(text, CANNOT_TELL, None, str(error), str(error))
+        is_known = about == "people" and is_of_records(number) and limits_of(number) is not None
+        return Verdict(text, CANNOT_TELL, None, str(error), _OF_RECORDS if is_known else str(error))
     meets = {compared(interval.lower, bound), compared(interval.upper, bound)}
     answer = PASS if meets == {True} else FAIL if meets == {False} else CANNOT_TELL
     return Verdict(text, answer, interval, interval.note, _why(number.value, sign, bound, interval, answer))

@@ -22,6 +22,7 @@ from dp_metrics._random import Entropy, is_chosen
 from dp_metrics.inputs.arrays import Records
 from dp_metrics.inputs.options import did_you_mean
 from dp_metrics.mechanisms import MECHANISMS, Adaptive, Geometric, Mechanism
+from dp_metrics.mechanisms._base import require_bounded
 from dp_metrics.mechanisms._laws import Limits, OutputLaw, Staircase, expected_error
 from dp_metrics.mechanisms.adaptive import AdaptiveLaw, Stages, first_stage, rounded
 from dp_metrics.mechanisms.geometric import SumsLaw
@@ -103,7 +104,7 @@ class Quantity:
     """Whether stats of pieces of the records tell the stats of all."""
     is_share: ClassVar[bool] = False
     """Whether it is the share of the records that have a loss."""
-    is_table: ClassVar[bool] = False
+    is_table: bool = False
     """Whether it is a table of counts of records."""
     units: int = 1
     """How many units the records of each person have together, where each person counts once."""
@@ -381,6 +382,7 @@ def noise_of(
         return own
     assert isinstance(quantity, Number)
     if isinstance(mechanism, Geometric) and totals is None and quantity.has_sums:
+        require_bounded((0.0, quantity.highest(None)), "geometric")
         return NoisySums(mechanism, epsilon, quantity, quantity.sums())
     if isinstance(mechanism, Adaptive) and quantity.has_extremes:
         n = None if totals is None else totals.size

@@ -19,7 +19,6 @@ from dp_metrics.inputs.arrays import BLOCK, Records, in_blocks
 from dp_metrics.inputs.losses import RecordLoss, clamp, with_largest
 from dp_metrics.inputs.options import MAX_FLOAT, Floats, limit_of
 from dp_metrics.mechanisms import Geometric, Mechanism
-from dp_metrics.mechanisms._base import NEEDS_LIMIT
 from dp_metrics.mechanisms.geometric import SpreadLaw
 from dp_metrics.quantities.base import (
     Draw,
@@ -152,9 +151,7 @@ class MeanOf(Number):
 
     def sums(self, stats: MeanStats | None = None) -> Sums:
         """Return the sum of the losses, and what is left of it to the cap."""
-        cap = self.record_loss.cap
-        if cap is None:
-            raise ValueError(NEEDS_LIMIT.format("geometric"))
+        cap = limit_of(self.record_loss.cap)
         total, n = (0, 0) if stats is None else (stats.total, stats.totals.n)
         return ratio_sums(total, max(float_units(cap), 1), n, cap, cap)
 

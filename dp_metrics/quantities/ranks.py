@@ -114,7 +114,8 @@ class CappedSumsOf(Quantity):
     sums : callable
         The whole numbers of (records, limit=cap).
     size, sensitivity : int
-        As in `IntegersOf`, whatever the cap is.
+        How many numbers there are, and by how much those of neighbours differ at most, summed over their
+        absolute differences, whatever the cap is.
     least_records : int
         The n * epsilon below which the cap is expected to be useless.
     """

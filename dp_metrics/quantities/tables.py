@@ -39,7 +39,7 @@ Rates = tuple[tuple[int, Fraction], ...]
 
 @dataclass(frozen=True, eq=False)
 class TableOf(Quantity):
-    """Public: how many records lie in each public cell, released together.
+    """Public: how many records lie in each public cell, or other whole numbers, released together.
 
     Parameters
     ----------
@@ -53,6 +53,17 @@ class TableOf(Quantity):
     units : int, default=1
         How many units the records of each person have together, where each person counts once: each cell is
         told as its units over these.
+    is_table : bool, default=True
+        Whether the numbers are counts of records. Others, such as the wins of two models, may be of any size;
+        of what a record adds to them, or takes away, absolute values are meant.
+    finest : int or None, default=None
+        Number of columns that are counted, neighbours of which are merged before the release, so that the
+        cells are a partition in rows of so many; None: nothing is merged.
+    columns : int or None, default=None
+        Number of columns that are left, which divides the finest; None: what `columns_for` says, of public
+        numbers only.
+    groups : int or None, default=None
+        Of how many groups of a frame there are rows; None: of all records.
 
     Notes
     -----
@@ -75,96 +86,31 @@ class TableOf(Quantity):
 
     cells: Cells
     is_partition: bool
-    count: Callable[[Records], NDArray[np.int64]]
+    count: Callable[[Records], Any]
     units: int = 1
-
-    is_table = True
-
-    def noise(self, mechanism: Mechanism, totals: Totals | None, epsilon: Fraction) -> NoisyTable:
-        """Return noise in each cell, whatever the mechanism."""
-        private_n = totals is None
-        return noise_of_cells(
-            self.cells, epsilon, self.units, private_n=private_n, is_partition=self.is_partition
-        )
-
-    def stats(self, records: Records, totals: Totals, ranks: int, *, forget: bool = False) -> CountStats:
-        """Return the counts."""
-        return CountStats(totals, self.count(records))
-
-
-@dataclass(frozen=True, eq=False)
-class NestedOf(Quantity):
-    """Public: how many records lie in each public cell, in fine columns that are merged before the release.
-
-    Parameters
-    ----------
-    count : callable
-        The finest table of `Records` whose form is valid, of shape (rows, finest); each record lies in
-        exactly one cell.
-    rows, finest : int
-        Its shape.
-    columns : int or None, default=None
-        Number of columns to release, which divides the finest; None: what `columns_for` says.
-    groups : int or None, default=None
-        Of how many groups of a frame there are rows; None: of all records.
-    units : int, default=1
-        As in `TableOf`.
-
-    Notes
-    -----
-    **Privacy.** The number of columns depends on public numbers only; the merged table is one of `TableOf`.
-    """
-
-    count: Callable[[Records], NDArray[np.int64]]
-    rows: int
-    finest: int
+    is_table: bool = True
+    finest: int | None = None
     columns: int | None = None
     groups: int | None = None
-    units: int = 1
-
-    is_table = True
 
     def noise(self, mechanism: Mechanism, totals: Totals | None, epsilon: Fraction) -> NoisyTable:
         """Return noise in each cell that is left, whatever the mechanism."""
-        mean = None if totals is None else totals.n // (self.groups or 1)
-        columns = self.columns or columns_for(mean, epsilon, by_group=self.groups is not None)
-        cells = ((self.rows * columns, Fraction(1)),)
-        noise = noise_of_cells(cells, epsilon, self.units, private_n=totals is None, is_partition=True)
-        return replace(noise, columns=columns)
+        cells, columns = self.cells, None
+        if self.finest is not None:
+            mean = None if totals is None else totals.n // (self.groups or 1)
+            columns = self.columns or columns_for(mean, epsilon, by_group=self.groups is not None)
+            ((size, weight),) = cells
+            cells = ((size // self.finest * columns, weight),)
+        private_n = totals is None
+        noise = noise_of_cells(
+            cells, epsilon, self.units, private_n=private_n, is_partition=self.is_partition
+        )
+        return replace(noise, is_shown=self.is_table, columns=columns)
 
     def stats(self, records: Records, totals: Totals, ranks: int, *, forget: bool = False) -> CountStats:
-        """Return the finest table."""
-        return CountStats(totals, self.count(records))
-
-
-@dataclass(frozen=True, eq=False)
-class IntegersOf(Quantity):
-    """Public: whole numbers that are released together, such as the wins of two models.
-
-    Parameters
-    ----------
-    numbers : callable
-        The whole numbers of `Records` whose form is valid.
-    size : int
-        How many there are.
-    sensitivity : int
-        By how much the numbers of neighbours differ at most, summed over their absolute differences.
-    """
-
-    numbers: Callable[[Records], tuple[int, ...]]
-    size: int
-    sensitivity: int
-
-    merges = False
-
-    def noise(self, mechanism: Mechanism, totals: Totals | None, epsilon: Fraction) -> NoisyTable:
-        """Return noise in each number, whatever the mechanism."""
-        rates = ((self.size, epsilon / self.sensitivity),)
-        return NoisyTable(((self.size, Fraction(1)),), rates, zero_sum=False, is_shown=False)
-
-    def stats(self, records: Records, totals: Totals, ranks: int, *, forget: bool = False) -> CountStats:
-        """Return the whole numbers, which may be of any size."""
-        return CountStats(totals, np.array(self.numbers(records), dtype=object))
+        """Return the counts."""
+        counts = self.count(records)
+        return CountStats(totals, counts if self.is_table else np.array(counts, dtype=object))
 
 
 @dataclass(frozen=True, repr=False, eq=False)

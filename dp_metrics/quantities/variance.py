@@ -11,7 +11,6 @@ import numpy as np
 
 from dp_metrics.inputs.arrays import Records, float_block, in_blocks
 from dp_metrics.inputs.options import MAX_FLOAT, Floats
-from dp_metrics.mechanisms._base import NEEDS_LIMIT
 from dp_metrics.quantities.base import Number, Totals
 from dp_metrics.sensitivity.exact import VarianceAggregate
 from dp_metrics.sensitivity.output_bounds import BoundsFacts, Extremes, OutputBounds, Sums
@@ -64,8 +63,6 @@ class VarianceOf(Number):
 
     def sums(self, stats: VarianceStats | None = None) -> Sums:
         """Return the three sums that tell the variance."""
-        if self.bounds is None:
-            raise ValueError(NEEDS_LIMIT.format("geometric"))
         nothing = VarianceAggregate.from_data(np.empty(0), capacity=0, bounds=self.bounds)
         return variance_sums(nothing if stats is None else stats.known)
 

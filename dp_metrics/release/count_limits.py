@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property, lru_cache
 from itertools import accumulate
-from typing import Any, NamedTuple, TypeAlias, cast
+from typing import Any, TypeAlias, cast
 
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
@@ -68,12 +68,11 @@ def noisy_binomial_limits(count: int, n: int, rate: float, miss: float) -> tuple
         The noise N has probability proportional to exp(-rate |k|).
     miss : float
         Largest probability, at most 1/2, that the lower limit exceeds p, and that p exceeds the upper one.
-        0: the limits are 0 and 1.
 
     Returns
     -------
     lower, upper : float
-        The p for which the noisy count is at least `count` with this probability, and the p for which it is
+        The p for which the noisy count is at least `count` with probability `miss`, and the p for which it is
         at most `count` with this probability; both rounded outward.
 
     Notes
@@ -83,8 +82,7 @@ def noisy_binomial_limits(count: int, n: int, rate: float, miss: float) -> tuple
     counting failures. Clamping changes neither: P(X + N <= z) is that of the clamped count for z < n, and for
     z = n there is no upper limit but 1, because the noise is at most 0 with probability above 1/2.
     """
-    count = min(max(count, 0), n)
-    return 1.0 - _upper_limit(n - count, n, rate, miss), _upper_limit(count, n, rate, miss)
+    return 1.0 - largest_share(n - count, n, rate, miss), largest_share(count, n, rate, miss)
 
 
 def noisy_binomial_cdf(count: int, n: int, p: float, rate: float) -> float:
@@ -94,9 +92,10 @@ def noisy_binomial_cdf(count: int, n: int, p: float, rate: float) -> float:
         return float(probabilities @ Staircase(rate).cdf(count - x))
 
 
-def _upper_limit(count: int, n: int, rate: float, miss: float) -> float:
-    """Return the largest p with P(X + N <= count) >= miss, rounded up."""
-    if count == n:
+def largest_share(count: int, n: int, rate: float, miss: float) -> float:
+    """Return the largest p with P(X + N <= count) >= miss, rounded up: see `noisy_binomial_limits`."""
+    count = max(count, 0)
+    if count >= n:
         return 1.0
 
     def is_likely(p: float) -> bool:
@@ -546,18 +545,27 @@ def _table_of(
     return NoiseTable(np.outer(of_a / of_all, of_b) * sliding_window_view(others, 2 * blocks + 1))
 
 
-class RatioCells(NamedTuple):
-    """Which counts make a metric A / (A + B): those that add to A, and to B, and how much each adds."""
+def noisy_ratio(
+    noise: CountsNoise,
+    a: Sequence[int],
+    b: Sequence[int],
+    n: int | None,
+    weights: tuple[float, float] = (1.0, 1.0),
+) -> NoisyRatio:
+    """Return the noisy counts of a metric A / (A + B), in their units.
 
-    a: list[int]
-    b: list[int]
-    weights: tuple[float, float]
-
-
-def noisy_ratio(noise: CountsNoise, cells: RatioCells, n: int | None) -> NoisyRatio:
-    """Return the noisy counts of a ratio, in their units, of n records where their number is public."""
+    Parameters
+    ----------
+    noise : CountsNoise
+        Of all counts.
+    a, b : sequence of int
+        Places of the counts that add to A, and to B.
+    n : int or None
+        Number of all records, where it is public.
+    weights : (float, float), default=(1.0, 1.0)
+        How much each count in a, and in b, adds.
+    """
     ends, most = list(accumulate(size for size, _ in noise.rates)), int(COUNT_LIMIT) * noise.units
-    a, b, _ = cells
     # a larger noisy count says no more, and may be no float
     in_a, in_b = (min(max(sum(noise.noisy[cell] for cell in side), -most), most) for side in (a, b))
     return NoisyRatio(
@@ -567,7 +575,7 @@ def noisy_ratio(noise: CountsNoise, cells: RatioCells, n: int | None) -> NoisyRa
         (noise.rates[bisect_right(ends, a[0])][1], noise.rates[bisect_right(ends, b[0])][1]),
         noise.together - len(a) - len(b) if noise.zero_sum else None,
         None if n is None else n * noise.units,
-        cells.weights,
+        weights,
     )
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from decimal import ROUND_CEILING, ROUND_FLOOR, Context
 from typing import Any, Self
 
 import numpy as np
@@ -101,12 +102,16 @@ class Interval(HtmlRepr):
         text = f"[{ends}] with confidence {self._confidence}. {self.about}"
         return f"{text} {self.note}" if self.note else text
 
-    def in_words(
-        self, lower: Callable[[Any], str] | None = None, upper: Callable[[Any], str] | None = None
-    ) -> str:
-        """Return the limits for people, each written by a function, and say where there is none."""
-        written = lower or rounded
-        low, high = written(self.lower), (upper or written)(self.upper)
+    def in_words(self, written: Callable[[Any], str] | None = None) -> str:
+        """Return the limits for people, each written by a function, and say where there is none.
+
+        Without a function they have six digits; those of one number are rounded away from it, so that they
+        still hold.
+        """
+        if written is None:
+            low, high = _outwards(self.lower, ROUND_FLOOR), _outwards(self.upper, ROUND_CEILING)
+        else:
+            low, high = map(written, self)
         if np.ndim(self.lower) or np.ndim(self.upper):
             return f"{low} to {high}"
         if np.isinf(self.upper):
@@ -136,6 +141,14 @@ def _opened(limit: Any, sign: float) -> Any:
         opened: Floats = np.where(sign * limit >= MAX_FLOAT, sign * np.inf, limit)
         return opened
     return sign * np.inf if sign * limit >= MAX_FLOAT else limit
+
+
+def _outwards(limit: Any, rounding: str) -> str:
+    if isinstance(limit, np.ndarray):
+        return np.array2string(limit, precision=6, suppress_small=True, separator=", ")
+    if not (isinstance(limit, float) and math.isfinite(limit)):
+        return rounded(limit)
+    return f"{Context(prec=6, rounding=rounding).create_decimal_from_float(limit):g}"
 
 
 def _text(limit: Any) -> str:

@@ -150,7 +150,6 @@ def _least_diluted(spreads: list[int], n: int, ranks: int) -> Floats:
     return lower
 
 
-_SQUARABLE = 1e154  # numbers below have a square that is a float
 _LARGEST_SUM = 1e300
 
 
@@ -184,9 +183,7 @@ def _bezier_variance(first: Floats, middle: Floats, last: Floats, *, width: floa
     mean, square = np.clip((middle / 2 + last) / whole, 0.0, 1.0), last / whole
     # a distribution on [0, 1] has the most variance, given its mean, if it lives on the ends
     share = np.clip(square - mean**2, 0.0, mean * (1.0 - mean))
-    # Python raises for the square of a larger width, and a share of 0 must not meet an infinite one
-    squared = share * width**2 if width < _SQUARABLE else share * width * width
-    variance: Floats = np.minimum(squared, MAX_FLOAT)
+    variance: Floats = share * width**2  # which is finite: a mechanism that adds noise refuses wider bounds
     return variance
 
 

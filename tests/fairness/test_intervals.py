@@ -72,8 +72,8 @@ def ratios_of(made):
     """Return the noisy counts of each group of a frame of one metric that is one ratio."""
     found = []
     for one in results_of(made):
-        (cells,) = ratio_cells(one.reading.layout, one.reading.parts_of)
-        found.append(noisy_ratio(one.parts[0], cells, one.released.public_n))
+        ((a, b, weights),) = ratio_cells(one.reading.layout, one.reading.parts_of)
+        found.append(noisy_ratio(one.parts[0], a, b, one.released.public_n, weights))
     return found
 
 

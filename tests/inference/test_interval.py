@@ -1,11 +1,12 @@
 """What an interval shows of itself."""
 
+import math
+
 import numpy as np
 import pytest
 from helpers import MAX, loop_over
 
 import dp_metrics as dp
-from dp_metrics.cli.show import _ends
 from dp_metrics.page.requirements import Verdict, Verdicts
 from dp_metrics.release.released import Interval
 
@@ -46,12 +47,19 @@ def test_a_limit_at_the_largest_float_is_none_wherever_it_is_shown(lower, upper)
     words = {(True, True): "0.25 to 0.5", (True, False): "at least 0.25", (False, True): "at most 0.5"}
     checked = Verdict("mse <= 1", "cannot tell", interval, "")
     result = Verdicts({"mse": checked}, "people", 0.95)
-    for text in (interval.in_words(), _ends(interval), result.rows()[0][2]):
+    for text in (interval.in_words(), result.rows()[0][2]):
         assert text == words.get(has, "no limit")
     for text in (str(interval), str(several), interval._repr_html_(), several._repr_html_()):
         assert ("no limit" in text) == (not all(has))
     for text in (str(interval), interval._repr_html_(), repr(interval), repr(result)):
         assert "e+308" not in text
+
+
+def test_limits_in_words_still_hold():
+    interval = Interval(0.12345678, 0.98765432, 0.95, "It.")
+    assert interval.in_words() == "0.123456 to 0.987655"
+    assert interval.in_words("{:.2f}".format) == "0.12 to 0.99"
+    assert Interval(-1 / 3, math.inf, 0.95, "It.").in_words() == "at least -0.333334"
 
 
 def test_a_limit_that_is_the_largest_float_from_above_stays():

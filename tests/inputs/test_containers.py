@@ -9,7 +9,7 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
-from helpers import bits, loop_over, messages, objects, seeded
+from helpers import bits, loop_over, messages, objects, seeded, telling
 
 import dp_metrics as dp
 
@@ -215,15 +215,6 @@ ASKED = (
     "getattribute", "getattr", "eq", "ne", "lt", "gt", "hash", "bool", "float", "int", "index", "complex",
     "str", "repr", "format", "len", "iter", "getitem", "contains", "array",
 )  # fmt: skip
-
-
-def telling(*names):
-    """Return an object that quotes a record whatever of these it is asked."""
-
-    def fail(self, *_, **__):
-        raise RuntimeError("987654.25")
-
-    return object.__new__(type("Tells", (), {f"__{name}__": fail for name in names}))
 
 
 TELLING = {name: telling(name) for name in ASKED} | {"all": telling(*ASKED)}

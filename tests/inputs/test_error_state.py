@@ -19,7 +19,7 @@ import pandas as pd
 import pytest
 import sklearn
 from cases import CASES, KINDS, valid
-from doors import stored
+from doors import RELEASES, UNSEEDED, people, stored
 from helpers import bits, seeded
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import cross_val_score
@@ -38,6 +38,7 @@ X = RNG.normal(size=(N, 2))
 Y, SCORE = (X[:, 0] + RNG.normal(size=N) > 0).astype(int), 1 / (1 + np.exp(-X[:, 0]))
 PRED, GROUP = (SCORE > 0.5).astype(int), np.array(["a", "b"])[np.arange(N) % 2]
 HUGE, TINY = RNG.random(N) * 1e300, RNG.random(N) * 1e-300  # squares overflow, and quotients underflow
+PEOPLE = people(1200).assign(x=np.resize(HUGE, 1200), z=np.resize(TINY, 1200))
 EPSILON = Fraction(1, 3)  # of no decimal
 
 
@@ -105,26 +106,14 @@ def of_huge_errors(**paid):
     return bits(released.value), released.noise_interval()
 
 
-def of_frame(metric, pred, membership, **paid):
+def of_frame(membership, **paid):
     frame = dp.PrivateMetricFrame(
-        metrics=metric, y_true=Y, y_pred=pred, sensitive_features=pd.Series(GROUP),
+        metrics="mse", y_true=Y, y_pred=HUGE, sensitive_features=pd.Series(GROUP),
         group_labels=["a", "b", "nobody"], membership=membership, **paid,
     )  # fmt: skip
     gaps = [ask(way) for ask in (frame.difference, frame.ratio) for way in ("between_groups", "to_overall")]
     ends = frame.overall, frame.group_max(), frame.group_min()
     return [*frame.by_group.values(), *gaps, *ends, frame.note, frame.by_group.to_frame().to_json()]
-
-
-def of_page(**paid):
-    page = dp.private_evaluate(model(), X, Y, sensitive_features=GROUP, group_labels=["a", "b"], **paid)
-    page.to_html()
-    page.released_at = None  # the time of day
-    return page.to_json()
-
-
-def of_summary(make, column, **paid):
-    first, second = (make().update(part) for part in (column[::2], column[1::2]))
-    return pickle.loads(pickle.dumps(first.merge(second))).release(**paid)
 
 
 def of_stored(**paid):
@@ -153,22 +142,12 @@ CALLS = {
     "weights": partial(of_metric, "mse", sample_weight=np.arange(N) % 3 + 1.0),
     "smallest epsilon": partial(of_metric, "variance", epsilon=1e-300, mechanism="hazard"),
     "limits of huge errors": of_huge_errors,
-    "private frame": partial(of_frame, "recall", PRED, "private"),
-    "frame of errors": partial(of_frame, "mse", HUGE, "private"),
-    "page": of_page,
-    "wins": partial(dp.private_compare, Y, SCORE, 1 - SCORE, loss="brier"),
+    "frame of errors": partial(of_frame, "private"),
     "mean difference": partial(dp.private_compare, HUGE, TINY, -HUGE, loss="mse", max_difference=1e300),
-    "choice": partial(
+    "choice of errors": partial(
         dp.private_best, HUGE, [TINY, -HUGE], metric="mean_absolute_percentage_error", max_loss=1e300
     ),
-    "interval of a mean": partial(dp.private_mean_interval, HUGE, cap="private"),
-    "interval of a quantile": lambda **paid: dp.private_quantile_interval(
-        HUGE, 0.5, **{**paid, "epsilon": 5.0}
-    ),
-    "summary of losses": partial(of_summary, partial(dp.Summary, dp.private_mean_loss), HUGE),
-    "summary of a variance": partial(
-        of_summary, partial(dp.Summary, "variance"), HUGE, neighboring="add_or_remove_one"
-    ),
+    **{name: partial(RELEASES[name], PEOPLE) for name in RELEASES.keys() - UNSEEDED},
     "stored release": of_stored,
     "scorer": of_scorer,
     **{name: lambda call=call, **paid: call() for name, call in FREE.items()},
@@ -179,6 +158,9 @@ def outcome(name):
     """Return what a call gives, to the last bit, and what it cost."""
     budget = dp.PrivacyAccountant(10)
     found = CALLS[name](epsilon=EPSILON, accountant=budget, random_state=seeded())
+    if hasattr(found, "to_html"):
+        found.to_html()
+        found.released_at = None  # the time of day
     if hasattr(found, "to_json"):
         found = found.to_json()
     return bits(vars(found) if hasattr(found, "__dict__") else found), budget.spent

@@ -14,14 +14,11 @@ from hypothesis import given, strategies as st
 
 import dp_metrics as dp
 from dp_metrics._random import SeededEntropy
-from dp_metrics.analysis.auditing import law_loss
-from dp_metrics.inputs import losses
 from dp_metrics.inputs.options import Relation
 from dp_metrics.mechanisms import Geometric, geometric
 from dp_metrics.mechanisms._laws import Staircase
 from dp_metrics.mechanisms.geometric import SpreadLaw, noise_cells
 from dp_metrics.quantities.base import get_mechanism
-from dp_metrics.quantities.mean import ShareOf
 from dp_metrics.sensitivity.exact import UNIT_BITS, level_from, level_units
 from dp_metrics.sensitivity.output_bounds import FINENESS
 
@@ -31,20 +28,6 @@ def _law(metric_query, epsilon=1.0):
     return mechanism.output_distribution(
         metric_query.output_bounds(mechanism, epsilon, relation=Relation.REPLACE_ONE), epsilon
     )
-
-
-@loop_over("n", [1, 2, 7, 1000, 12345])
-def test_a_share_is_two_counts_at_full_epsilon(n):
-    rng = np.random.default_rng(n)
-    for _ in range(20):
-        wrong = rng.random(n) < rng.random()
-        other = wrong.copy()
-        other[0] = not other[0]
-        shares = (loss_query(w, 1.0, loss=losses.zero_one_loss, kind=ShareOf) for w in (wrong, other))
-        a, b = (share.prepare(Geometric(), Fraction(3, 10)).law() for share in shares)
-        assert a.values == (wrong.sum(), n - wrong.sum())
-        assert (a.rates, a.zero_sum) == (((2, Fraction(3, 20)),), True)
-        assert law_loss(a, b) == 0.3
 
 
 def test_rounding_to_the_lattice_costs_one_step_more_and_no_epsilon():
@@ -251,3 +234,11 @@ def test_nothing_fails_after_the_spend_and_limits_are_within_the_range():
             ):
                 assert 0 <= lower <= upper <= cap
             assert result.to_json()
+
+
+@loop_over("relation", ["replace_one", "add_or_remove_one"])
+def test_bounds_of_which_no_float_is_the_limit_are_refused_whatever_is_public(relation):
+    x, settings = np.arange(100.0), {"epsilon": 1.0, "neighboring": relation, "mechanism": "geometric"}
+    for metric, data in ((dp.private_mse, (x, x)), (dp.private_variance, (x,))):
+        with pytest.raises(ValueError, match="needs a metric with a public upper limit"):
+            metric(*data, bounds=(-1e200, 1e200), **settings)

@@ -158,7 +158,7 @@ EXTREME = {"finest": Hazard(resolution=1e-300), "coarsest": Hazard(resolution=1e
 @pytest.mark.parametrize("kind", CASES | EXTREME)
 def test_no_epsilon_no_random_bits_and_no_public_limit_raise(kind):
     mechanism = (CASES | EXTREME)[kind]
-    for epsilon, bounds in product((5e-324, 1e-300, 1e-12, 1.0, 1e9, 1e300, MAX), bounds_for(kind).values()):
+    for epsilon, bounds in product((5e-324, 1e-300, 1e-12, 1.0, 1e4, MAX), bounds_for(kind).values()):
         high = bounds.output_range[1]
         for entropy in entropies(kind):
             released = mechanism.release(bounds, epsilon, entropy)
@@ -252,14 +252,6 @@ def test_the_density_falls_by_half_epsilon_per_rank(mechanism, distance, name):
             wide = t > law.edges[:-1]
             np.testing.assert_allclose(law.cdf(t[wide]), (reached / of_each.sum())[wide], atol=1e-12)
         assert law.cdf(np.array([-1e-9, bounds.output_range[1]])).tolist() == [0, 1]
-
-
-@pytest.mark.parametrize("mechanism", [InverseSensitivity(), PiecewiseLaplace()])
-def test_the_number_of_ranks_leaves_out_a_weight_of_1e_12(mechanism):
-    public = {"monotonic": True, "output_range": (0.0, 1.0)}
-    assert mechanism.count_ranks(0.5, n=10**6, **public) == math.ceil(4 * math.log(1e12))
-    assert mechanism.count_ranks(0.5, n=7, **public) == 7
-    assert mechanism.count_ranks(MAX, n=7, **public) == 1
 
 
 @pytest.mark.parametrize("name", ["mean", "zero", "variance"])

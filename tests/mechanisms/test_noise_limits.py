@@ -140,20 +140,6 @@ LOSSES = {
 }
 
 
-@pytest.mark.gate
-@pytest.mark.parametrize("cap", [None, 10.0])
-@pytest.mark.parametrize("name", slow_but(["zeros", "Pareto"], LOSSES))
-def test_a_lower_limit_of_hazard_is_wrong_as_rarely_as_promised(name, cap):
-    losses, epsilon = (LOSSES[name], 1.0) if cap is None else (np.minimum(LOSSES[name], cap), 0.3)
-    mechanism, bounds = Hazard(), loss_bounds(losses, cap=cap, capacity=200)
-    law = mechanism.output_distribution(bounds, epsilon)
-    for known in (simple(facts_of(bounds)), facts_of(bounds)):
-        misses = wrong(law, mechanism, bounds, epsilon, known=known)
-        two_sided = known.mean_ranks and cap is not None
-        assert misses[0] <= (0.025 if two_sided else 0.05) * (1 + 1e-9)
-        assert misses[1] <= (0.025 * (1 + 1e-9) if two_sided else 0.0)
-
-
 def test_limits_hold_where_fewer_ranks_are_known_than_the_mechanism_asks_for():
     """As of a summary: a release is lower then, and an upper limit that did not know was wrong in 27 %."""
     losses = np.r_[np.ones(10), np.zeros(190)]
@@ -188,20 +174,6 @@ def test_an_upper_limit_is_wrong_almost_as_often_as_allowed(n, epsilon):
     assert 0.0245 <= misses[1] <= 0.025 * (1 + 1e-9)
 
 
-@pytest.mark.slow
-def test_limits_hold_for_weights_and_groups():
-    rng = np.random.default_rng(1)
-    for weights, groups in (
-        (rng.random(60), None),
-        (None, np.arange(60) // 3),
-        (rng.random(60), np.arange(60) // 4),
-    ):
-        query = loss_query(rng.random(60) ** 4, 1.0, weights, groups)
-        bounds = query.output_bounds(Hazard(), Fraction(1))
-        law = Hazard().output_distribution(bounds, 1.0)
-        assert max(wrong(law, Hazard(), bounds, 1.0)) <= 0.025 * (1 + 1e-9)
-
-
 @loop_over(("rate", "miss"), product([1e-7, 0.01, 0.5, 3.0, 40.0], [0.4, 0.025, 1e-9]))
 def test_the_largest_noise_is_the_first_that_is_rare_enough(rate, miss):
     j = Staircase(rate).largest(miss)
@@ -229,17 +201,6 @@ def test_the_largest_noise_among_some_with_sum_0_is_that_of_the_exact_law():
     # too wide to transform: the first of them needs just more than 2^20 numbers
     for width in (12_000, 10**7):
         assert largest_zero_sum_noise(Fraction(1, width), 3, 0.01) == Staircase(1 / width).largest(0.01)
-
-
-@loop_over("epsilon", [0.1, 1.0, 3.0])
-def test_limits_of_geometric_noise_are_wrong_as_rarely_as_promised(epsilon):
-    for x in (RNG.random(50), np.zeros(50), np.ones(50)):
-        bounds = loss_query(x, 1.0).output_bounds(Geometric(), epsilon)
-        law = Geometric().output_distribution(bounds, epsilon)
-        found = wrong(law, Geometric(), bounds, epsilon)
-        assert max(found) <= 0.025 * (1 + 1e-9)
-        if 0 < bounds.value < 1 and epsilon >= 1:
-            assert min(found) > 0.0249  # and no wider than they have to be
 
 
 def sums_of(losses):
@@ -434,18 +395,6 @@ def test_limits_of_a_clipped_variance_are_wrong_as_rarely_as_promised(x, bounds)
         assert max(found) <= (0.025 if bounds else 0.05) * (1 + 1e-9)
 
 
-@pytest.mark.gate
-@loop_over(("name", "epsilon"), product(VALUES, [0.1, 10.0]))
-def test_a_lower_limit_of_a_variance_is_wrong_as_rarely_as_promised(name, epsilon):
-    bounds = variance_query(VALUES[name]).output_bounds(
-        Hazard(), Fraction(epsilon), relation=Relation.REPLACE_ONE
-    )
-    law = Hazard().output_distribution(bounds, epsilon)
-    missed, _ = wrong(law, Hazard(), bounds, epsilon)
-    assert missed <= 0.05 * (1 + 1e-9)
-    assert name != "all 0" or epsilon < 1 or missed > 0.049  # at n * epsilon of 30 nothing is known
-
-
 @loop_over("losses", [np.zeros(0), np.zeros(30), np.ones(30), np.linspace(0, 1, 31)])
 def test_noise_of_two_sums_within_its_limit_leaves_the_mean_within_its_limits(losses):
     """Whoever draws no more than the largest noise finds the exact mean between the limits."""
@@ -576,18 +525,56 @@ def test_the_least_size_of_a_class_is_wrong_as_rarely_as_promised(sizes, relatio
 
 
 ENDS = {**CLUSTERS, "few at one end": np.r_[np.full(290, -1.0), np.full(10, 1.0)], "one": np.ones(1)}
+SHARES = np.random.default_rng(1).random(60)
+# a query, its mechanism and epsilon
+ONE_STAGE = {
+    **{f"mean, {name}": (loss_query(x), Hazard(), 1.0) for name, x in LOSSES.items()},
+    **{
+        f"capped mean, {name}": (loss_query(np.minimum(x, 10.0), 10.0), Hazard(), 0.3)
+        for name, x in LOSSES.items()
+    },
+    "weights": (loss_query(SHARES**4, 1.0, SHARES), Hazard(), 1.0),
+    "persons": (loss_query(SHARES**4, 1.0, None, np.arange(60) // 3), Hazard(), 1.0),
+    "weights and persons": (loss_query(SHARES**4, 1.0, SHARES, np.arange(60) // 4), Hazard(), 1.0),
+    **{
+        f"geometric, {epsilon}, {x[0]:.1f}": (loss_query(x, 1.0), Geometric(), epsilon)
+        for epsilon in (0.1, 1.0, 3.0)
+        for x in (RNG.random(50), np.zeros(50), np.ones(50))
+    },
+    **{
+        f"variance, {epsilon}, {name}": (variance_query(x), Hazard(), epsilon)
+        for epsilon in (0.1, 10.0)
+        for name, x in VALUES.items()
+    },
+    **{
+        f"bounded variance, {epsilon}, {name}": (variance_query(x, (-1.0, 1.0)), Hazard(), epsilon)
+        for epsilon in (0.3, 3.0)
+        for name, x in ENDS.items()
+    },
+}
+SLOW = [name for name in ONE_STAGE if name.startswith(("weights", "persons", "bounded variance, 3.0"))]
+SLOW += [f"{kind}, {name}" for kind in ("mean", "capped mean") for name in ("equal", "one spike", "uniform")]
 
 
 @pytest.mark.gate
-@loop_over("name", ENDS)
-@pytest.mark.parametrize("epsilon", slow_but([0.3], [0.3, 3.0]))
-def test_both_limits_of_a_variance_with_bounds_are_wrong_as_rarely_as_promised(name, epsilon):
-    """By hazard: a variance moves as a mean does. A few values at one end are nearly the worst data."""
-    query = variance_query(ENDS[name], (-1.0, 1.0))
-    bounds = query.output_bounds(Hazard(), Fraction(epsilon))
-    law = Hazard().output_distribution(bounds, epsilon)
-    found = wrong(law, Hazard(), bounds, epsilon)
-    assert max(found) <= 0.025 * (1 + 1e-9)
-    if name == "uniform":
+@pytest.mark.parametrize("name", slow_but(ONE_STAGE.keys() - SLOW, [*ONE_STAGE]))
+def test_limits_of_one_stage_are_wrong_as_rarely_as_promised(name):
+    """Without a public limit, or where it is not known that it is a mean, there is a lower limit only."""
+    query, mechanism, epsilon = ONE_STAGE[name]
+    bounds = query.output_bounds(mechanism, Fraction(epsilon))
+    law = mechanism.output_distribution(bounds, epsilon)
+    for public in (facts_of(bounds), simple(facts_of(bounds))):
+        found = wrong(law, mechanism, bounds, epsilon, known=public)
+        is_bounded = bounds.output_range[1] < MAX_FLOAT
+        if is_bounded and (public.mean_ranks or name.startswith("geometric")):
+            assert max(found) <= 0.025 * (1 + 1e-9)
+        else:
+            assert found[0] <= 0.05 * (1 + 1e-9)
+            assert found[1] == 0.0
+    if name.startswith("geometric") and 0 < bounds.value < 1 and epsilon >= 1:
+        assert min(found) > 0.0249  # and no wider than they have to be
+    if name == "variance, 10.0, all 0":  # at an epsilon of 0.1 nothing is known
+        assert found[0] > 0.049
+    if name == "bounded variance, 0.3, uniform":
         released = float(law.quantile(np.array([0.5]))[0])
-        assert limits(Hazard(), released, facts_of(bounds), epsilon).upper < (0.4 if epsilon > 1 else 0.5)
+        assert limits(mechanism, released, facts_of(bounds), epsilon).upper < 0.5

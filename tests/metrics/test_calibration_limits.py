@@ -10,7 +10,7 @@ from scipy.special import expit
 
 import dp_metrics as dp
 from dp_metrics.metrics.scores.bands import error_by_chance
-from dp_metrics.release.count_limits import RatioCells, noisy_ratio, ratio_limits
+from dp_metrics.release.count_limits import noisy_ratio, ratio_limits
 
 TASKS = {  # scores, and the probability of a positive of such a score; none was used to choose a rule
     "rare and calibrated": (lambda rng, n: rng.beta(1, 60, n), lambda s: s),
@@ -98,8 +98,8 @@ def test_limits_of_even_bins_of_a_table_hold_for_all_people_at_once():
         assert (band.upper - band.lower < 0.3).all()
         np.testing.assert_array_equal(band.prob_pred, scores.calibration_curve(4).prob_pred)
         inside = np.flatnonzero(scores.counts.middles < 0.25)
-        share = RatioCells((8 + inside).tolist(), inside.tolist(), (1.0, 1.0))
-        low, high = ratio_limits(noisy_ratio(scores.result.parts[0], share, 3000), 0.025 / 4)
+        share = noisy_ratio(scores.result.parts[0], (8 + inside).tolist(), inside.tolist(), 3000)
+        low, high = ratio_limits(share, 0.025 / 4)
         assert band.lower[0] <= low < high <= band.upper[0]
     assert missed <= 3
 

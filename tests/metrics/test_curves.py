@@ -26,14 +26,14 @@ from dp_metrics.metrics.scores.curve_formulas import (
     precision_recall,
     records_above,
 )
-from dp_metrics.metrics.scores.table import ScoreTable, usual_edges
+from dp_metrics.metrics.scores.table import ScoreTable, finest_edges
 from dp_metrics.quantities.tables import CountsNoise
 from dp_metrics.release.result import ReleasedNumbers
 
 CURVES = (dp.private_roc_curve, dp.private_precision_recall_curve)
 NUMBERS = (dp.private_average_precision_score, dp.private_expected_calibration_error)
 HUGE = 1e11
-EDGES = usual_edges()
+EDGES = finest_edges(None)
 
 
 def exact(function, *data, **options):

@@ -1,5 +1,6 @@
 """What metrics of labels are among all people: means over labels, MCC, kappa, and released summaries."""
 
+import itertools
 from fractions import Fraction
 from functools import partial
 
@@ -65,6 +66,28 @@ def test_a_mean_over_labels_is_surely_between_the_means_of_all_limits():
         assert of_mean == pytest.approx(tuple(recall.population_interval(sure=sure)))
         shifted = [(end - 1 / 3) / (2 / 3) for end in of_mean]
         assert adjusted.population_interval(sure=sure) == pytest.approx(shifted)
+
+
+@loop_over("matrix", [TWO[:, ::-1], np.roll(THREE, 1, axis=1), np.full((3, 3), 100)])
+def test_a_mean_less_chance_has_the_limits_of_the_mean_where_it_is_below_chance(matrix):
+    """It is no more than a shifted and stretched mean, and its range goes below 0."""
+    chance = 1 / len(matrix)
+    for sure in (True, False):
+        mean, adjusted = (
+            released(dp.private_balanced_accuracy_score, matrix, adjusted=one, **HUGE)
+            for one in (False, True)
+        )
+        shifted = [(end - chance) / (1 - chance) for end in mean.population_interval(sure=sure)]
+        assert [*adjusted.population_interval(sure=sure)] == pytest.approx(shifted, abs=1e-6)
+
+
+@loop_over("metric", [dp.private_matthews_corrcoef, dp.private_cohen_kappa_score, dp.private_f1_score])
+def test_approximate_limits_are_within_the_range_of_a_metric(metric):
+    options = {"average": "macro"} if metric is dp.private_f1_score else {}
+    for matrix, seed in itertools.product(([[200, 0], [0, 200]], [[0, 200], [200, 0]]), range(20)):
+        told = released(metric, np.array(matrix), epsilon=1.0, random_state=seeded(seed), **options)
+        lower, upper = told.population_interval()
+        assert (0.0 if options else -1.0) <= lower < upper <= 1.0
 
 
 @loop_over(

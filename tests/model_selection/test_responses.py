@@ -8,6 +8,7 @@ from decimal import Decimal
 import numpy as np
 import pandas as pd
 import pytest
+from helpers import telling
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.dummy import DummyClassifier
 
@@ -16,21 +17,12 @@ from dp_metrics import PrivateRandomizedSearch, private_accuracy_score, private_
 from dp_metrics.inputs.labels import as_listed, places_among
 from dp_metrics.metrics import METRICS, NAMES, metric_of
 from dp_metrics.model_selection import _trials
-from dp_metrics.model_selection._trials import PublicModel, check_records, read_response, valid_response
+from dp_metrics.model_selection._trials import check_records, public_classes, read_response, valid_response
 
-
-class Raises:
-    """An object that raises whatever is asked of it, with a message that holds a value."""
-
-    def _raise(self, *args, **options):
-        raise RuntimeError("the value is 7316717653")
-
-    __array__ = __bool__ = __eq__ = __float__ = __hash__ = __iter__ = __len__ = __ne__ = _raise
-
-
+RAISES = telling("array", "bool", "eq", "float", "hash", "iter", "len", "ne")
 NOT_AS_OTHERS = [
     "x", None, math.nan, 10**400, 0.5, 1 + 2j, b"x", Decimal("sNaN"), [0.5], [0.5, 0.25, 0.25],
-    np.float64(0.3), np.array([]), pd.NA, Raises(),
+    np.float64(0.3), np.array([]), pd.NA, RAISES,
 ]  # fmt: skip
 USUAL = {  # what a model responds to each of the others, and the training targets
     "predict": [(0.5, [1.0, 2.0]), (1, [0, 1]), (2**60 + 1, [0, 1]), ("ham", ["ham", "spam"])],
@@ -61,9 +53,9 @@ def test_one_record_changes_no_other_of_a_response_that_is_a_list(method):
 
 
 def judged(metric, method, response, y):
-    model = PublicModel(DummyClassifier(), y, 6, (method,))
-    response = read_response(response, method, model, model, y)
-    return valid_response(functools.partial(metric), response, np.array(y), model.classes_)
+    classes = public_classes(DummyClassifier(), y, (method,))
+    response = read_response(response, method, None, classes, y)
+    return valid_response(functools.partial(metric), response, np.array(y), classes)
 
 
 @pytest.mark.parametrize("kind", ["Float32", "float32[pyarrow]"])
@@ -136,7 +128,7 @@ class Says(ClassifierMixin, BaseEstimator):
 def test_one_prediction_of_a_list_does_not_decide_a_search(metric, monkeypatch):
     monkeypatch.setattr(_trials, "geometric", lambda entropy, success: 2)
     y = np.array([0, *[1] * 49])
-    for first in (1, "1", None, 10**400, Raises()):
+    for first in (1, "1", None, 10**400, RAISES):
         search = PrivateRandomizedSearch(Says(first), {}, metric=metric, epsilon=1e6, refit=False)
         search.fit(y[:, np.newaxis], y, X_val=np.ones((50, 1)), y_val=np.ones(50, int))
         assert search.best_score_ > 0.95
@@ -158,7 +150,7 @@ TOO_MUCH = [1e39, -1e39, math.inf, np.float32(math.inf), Decimal("Infinity"), 10
 
 @pytest.mark.parametrize("as_list", [True, False], ids=["list", "objects"])
 def test_a_validation_record_that_models_refuse_is_refused_before_the_spend(as_list):
-    for element in (*TOO_MUCH, 1 + 2j, np.complex64(1), Raises()):
+    for element in (*TOO_MUCH, 1 + 2j, np.complex64(1), RAISES):
         rows = [[1.0, 2.0]] * 3 + [[1.0, element]]
         if not as_list:
             rows = np.empty((4, 2), dtype=object)
@@ -166,7 +158,7 @@ def test_a_validation_record_that_models_refuse_is_refused_before_the_spend(as_l
             rows[3, 1] = element
         with pytest.raises(ValueError, match="X_val") as caught:
             check_records([[1.0, 2.0]], rows, allow_nan=True)
-        assert "7316717653" not in str(caught.value)
+        assert "987654" not in str(caught.value)
         assert caught.value.__cause__ is caught.value.__context__ is None
         if any(element is one for one in TOO_MUCH[:3]):  # which the training records may hold as well
             check_records([[1.0, element]], rows, allow_nan=True)

@@ -449,7 +449,7 @@ def test_a_candidate_that_fails_ranks_last(trials):
 
 
 def test_a_score_that_is_no_number_ranks_last(trials):
-    scores = iter([0.0, math.nan, -1e300, math.nan])  # the first judges the records, with a public model
+    scores = iter([0.0, math.nan, -1e300, math.nan])  # the first judges the records, with a public response
     trials(3)
     search = searched(metric=lambda y, p, *, epsilon, accountant=None: next(scores), greater_is_better=True)
     assert search.best_score_ == -1e300

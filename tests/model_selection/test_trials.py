@@ -7,10 +7,9 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from helpers import Words, assert_follows, loss_bounds
-from scipy import stats
+from helpers import Words, loss_bounds
 
-from dp_metrics._random import SeededEntropy, geometric
+from dp_metrics._random import geometric
 from dp_metrics.inputs.options import rounded_down
 from dp_metrics.mechanisms import Hazard
 from dp_metrics.model_selection import _trials
@@ -162,18 +161,6 @@ def test_the_geometric_draw_compares_integers():
         ([0], "1/3", 1), ([1, 2, 3, 0], "1/3", 3), ([1, 2], "2/3", 1), ([2, 1], "2/3", 2), ([], 1, 1)
     ):  # fmt: skip
         assert geometric(Words([word << 62 for word in bits]), Fraction(success)) == count
-
-
-@pytest.mark.gate
-@pytest.mark.parametrize("success", [Fraction(1, 20), Fraction(1, 2), Fraction(2, 5)])
-def test_as_many_trials_are_made_as_the_geometric_law_says(success):
-    """No cap: with a success probability of 1/2 one of 512 runs has 10 trials or more."""
-    entropy, counts = SeededEntropy(1), []
-    for _ in range(5_000):
-        made = itertools.count()
-        best_of_geometric(lambda made=made: (float(next(made)), None), success, entropy)
-        counts.append(next(made))
-    assert_follows(np.array(counts), stats.geom(float(success)))
 
 
 # The share

@@ -5,6 +5,7 @@ import math
 import re
 
 import numpy as np
+import pandas as pd
 import pytest
 from helpers import loop_over
 
@@ -95,12 +96,29 @@ def test_what_is_too_noisy_shows_no_number():
     assert "numbers are too noisy to tell" in page.summary[2]
 
 
+@loop_over(
+    ("part", "said"),
+    [
+        ("scores", r"The roc auc is about 0\.\d+ \(0\.\d+ to [01]\.\d+\)\."),
+        ("loss", r"The brier score is about 0\.\d+ \(0\.\d+ to 0\.\d+\)\."),
+        ("comparison", r"Nothing was released that tells how good the model is\."),
+    ],
+)
+def test_a_page_without_labels_tells_what_it_has(part, said):
+    assert re.fullmatch(said, page_of(baseline=OTHER, split={part: 1}).summary[0])
+
+
 @pytest.mark.filterwarnings("ignore::dp_metrics.exceptions.SeededReleaseWarning")
 def test_groups_differ_surely_or_nothing_is_said_of_them():
     groups = {"sensitive_features": SEX, "group_labels": ["f", "m"], "random_state": 1}
     alike, apart = page_of(**groups).summary[1], page_of(SKEWED, **groups).summary[1]
     assert alike.startswith("No sure difference between groups")
     assert re.match(r"Groups surely differ: the largest gap in .* is about [\d.]+ points of 100 \(", apart)
+    both = pd.DataFrame({"sex": SEX, "side": np.where(np.arange(N) % 2, "left", "right")})
+    page = page_of(
+        SKEWED, sensitive_features=both, group_labels=[["f", "m"], ["left", "right"]], crossed=False
+    )
+    assert re.match(r"Groups surely differ: the largest gap in [a-z ]+ by sex is about ", page.summary[1])
 
 
 def test_the_sentence_about_ranges_is_true_of_all_that_are_shown():

@@ -46,6 +46,8 @@ def test_a_number_without_limits_cannot_tell():
     verdict = page.check({"mae": ("<=", 10.0)})["mae"]
     assert verdict.answer == "cannot tell"
     assert verdict.note
+    # a board reads it; the note names functions
+    assert verdict.why.startswith("Its range is about these records only, and tells nothing sure")
 
 
 def test_an_area_that_bins_hide_is_not_said_to_be_too_small():
@@ -156,6 +158,14 @@ def asked_of(verdicts):
 def test_a_bound_is_a_number(page, bound):
     with pytest.raises(ValueError, match="is no requirement such as"):
         page.check(f"recall >= {bound}")
+
+
+def test_requirements_are_texts_or_a_mapping(page):
+    for asked in (5, 0.8, object()):
+        with pytest.raises(ValueError, match="must be texts such as"):
+            page.check(asked)
+        with pytest.raises(ValueError, match="must be texts such as"):
+            dp.private_evaluate(Y, PRED, labels=[0, 1], epsilon=2.0, requirements=asked)
 
 
 @loop_over("bound", ["0.123456789", "1234567.25"])

@@ -9,7 +9,16 @@ from helpers import loop_over, seeded
 
 import dp_metrics as dp
 from dp_metrics.page.contents import CANNOT_TELL
-from dp_metrics.page.page_numbers import TOO_NOISY, Dots, dots_of, is_told, limits_of, scale_of, written
+from dp_metrics.page.page_numbers import (
+    TOO_NOISY,
+    Dots,
+    dots_of,
+    is_told,
+    limits_of,
+    scale_of,
+    text_of,
+    written,
+)
 from dp_metrics.release.released import Interval, Number
 
 rng = np.random.default_rng(0)
@@ -100,6 +109,15 @@ def test_rounding_does_not_hide_on_which_side_of_a_bound_a_range_is(bound):
     assert float(above.split(" to ")[0]) > bound
     within = written(0.81, between(bound - 0.01, 0.83), apart_from=bound)[1]
     assert re.fullmatch(r"0\.\d\d to 0\.\d\d", within)
+
+
+def test_a_sure_difference_is_not_shown_to_reach_0():
+    limits = between(0.004, 0.1)
+    gap = Number("recall difference", 0.05, "recall", section="For whom", _people=lambda confidence: limits)
+    assert text_of(gap) == ("0.050", "0.004 to 0.100")
+    assert text_of(number(0.05, limits)) == ("0.05", "0.00 to 0.10")
+    hundredths = written(0.05, limits, times=100, apart_from=0.0)  # as the sentences say it
+    assert hundredths == ("5.0", "0.4 to 10.0")
 
 
 def test_what_is_too_noisy_to_tell():

@@ -1,5 +1,7 @@
 """The proofs in Coq speak of this code: the same constants, nothing left open, a true list of theorems."""
 
+import ast
+import inspect
 import itertools
 import math
 import os
@@ -23,6 +25,7 @@ from helpers import (
     weighted_bounds,
 )
 
+from dp_metrics import private_mse
 from dp_metrics.mechanisms.adaptive import _LARGEST_SHARE, _LEAST_SHARE
 from dp_metrics.mechanisms.hazard import PEAK, TAIL, Hazard, largest_ratio, share_of_rank
 from dp_metrics.quantities.ranks import CLASS_SHARE
@@ -242,6 +245,23 @@ def test_the_code_that_comments_name_is_there():
             assert re.search(rf"^(?:def|class) {defined}\b", code.read_text("utf-8"), re.MULTILINE), name
         for file in re.findall(r"[a-z_]+\.py\b", text):
             assert [*(ROOT / "dp_metrics").rglob(file), *(ROOT / "tests").rglob(file)], (name, file)
+
+
+def test_the_code_and_the_files_that_the_readme_names_are_there():
+    text = (PROOFS / "README.md").read_text(encoding="utf-8")
+    files = {*re.findall(r"`([\w.]+/[\w./]+)`", text)}
+    assert len(files) > 10
+    assert [name for name in sorted(files) if not (ROOT / name).exists()] == []
+    code = dict.fromkeys(inspect.signature(private_mse).parameters, "")
+    for path in (ROOT / "dp_metrics").rglob("*.py"):
+        for node in ast.parse(path.read_text(encoding="utf-8")).body:
+            targets = node.targets if isinstance(node, ast.Assign) else [node]
+            code |= {getattr(one, "name", getattr(one, "id", "")): ast.unparse(node) for one in targets}
+    column = "".join(re.findall(r"^\| `\w+` \| `\w+\.v` \|.*\|(.*)\|$", text, re.MULTILINE))
+    named = {*re.findall(r"`([\w.]+)(?:=[^`]*)?`", column)} - {"_random.py"}
+    assert len(named) > 50
+    for thing, _, own in (name.partition(".") for name in named):
+        assert re.search(rf"\b{own}\b", code[thing]) or not own, (thing, own)
 
 
 def test_the_readme_lists_theorems_that_exist_and_are_asked_for_their_axioms():

@@ -27,7 +27,6 @@ from dp_metrics.metrics.labels.layouts import (
 )
 from dp_metrics.quantities import tables as count_table
 from dp_metrics.quantities.tables import (
-    NestedOf,
     TableLaw,
     TableOf,
     columns_for,
@@ -214,9 +213,8 @@ def test_the_columns_are_the_power_of_two_that_is_nearest_to_the_rule():
 )
 def test_a_record_counts_once_whatever_the_columns(relation, rate):
     def law_in(columns, epsilon):
-        nested = Known(
-            NestedOf(lambda records: np.ones((2, 128), dtype=np.int64), 2, 128, columns), np.ones(256)
-        )
+        cells, table = ((256, Fraction(1)),), np.ones((2, 128), dtype=np.int64)
+        nested = Known(TableOf(cells, True, lambda records: table, finest=128, columns=columns), np.ones(256))
         noise, stats = nested.prepared(None, epsilon, relation=relation)
         return noise.law(stats)
 

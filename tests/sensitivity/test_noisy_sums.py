@@ -32,10 +32,9 @@ def test_all_sums_together_tell_the_number_of_records():
         assert [sum(one.values) for one in made] == [n * one.fineness for one in made]
 
 
-@loop_over("width", [1.0, 3.0, 1e160])
+@loop_over("width", [1.0, 3.0, 1e150])
 def test_noisy_sums_tell_no_more_variance_than_their_mean_allows(width):
     # one record at 0, minus one in the middle, three at the upper end: the mean is 5/6
     sums = (np.array([part * float(FINENESS)]) for part in (1, -1, 3))
-    with np.errstate(over="ignore"):
-        found = sums_of([0.0, width], width).combine(*sums)
-        assert found[0] == pytest.approx(min(5 / 36 * width * width, np.finfo(float).max))
+    found = sums_of([0.0, width], width).combine(*sums)
+    assert found[0] == pytest.approx(5 / 36 * width**2)

@@ -133,6 +133,8 @@ def test_mean_bounds_of_hostile_floats_are_exact_and_neighbours_agree(
         assert a.upper[rank - 1] == (MAX if cap is None else nearest(mean(ordered[rank:] + [cap] * rank)))
     assert a.output_range == (0.0, MAX if cap is None else cap)
     check_neighbours(a, b)
+    both = losses, [*losses, record]
+    check_neighbours(*(loss_bounds(x, cap=cap, capacity=capacity, private_n=True) for x in both))
 
 
 @given(
@@ -164,6 +166,7 @@ def test_variance_bounds_of_hostile_floats_are_exact_and_neighbours_agree(
         rise = None if bounds is None else exact + rank * width * (n - 1) / n**2
         assert a.upper[rank - 1] == (MAX if rise is None else nearest(min(rise, width / 4)))
     check_neighbours(a, b)
+    check_neighbours(*(var_bounds(one, capacity=capacity, private_n=True) for one in (x, [*x, record])))
 
 
 WINDOWS = {

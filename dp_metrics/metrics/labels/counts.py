@@ -27,7 +27,7 @@ from dp_metrics.quantities.tables import (
     too_few,
 )
 from dp_metrics.release import count_limits
-from dp_metrics.release.count_limits import NoisyRatio, RatioCells
+from dp_metrics.release.count_limits import NoisyRatio
 from dp_metrics.release.query import Query
 from dp_metrics.release.released import APPROXIMATE, Interval, PopulationQuestion
 from dp_metrics.release.result import ReleasedNumbers
@@ -49,8 +49,13 @@ _FAR = 5.0  # standard deviations of their noise, by which counts are to exceed 
 OfRates: TypeAlias = Callable[[float, float, float], float]
 
 
-def ratio_cells(layout: Layout, parts_of: PartsOf | None) -> list[RatioCells] | None:
-    """Return the counts of each ratio that a metric is made of; None if it is made otherwise."""
+def ratio_cells(
+    layout: Layout, parts_of: PartsOf | None
+) -> list[tuple[list[int], list[int], tuple[float, float]]] | None:
+    """Return the ratios A / (A + B) that a metric is made of; None if it is made otherwise.
+
+    Of each the places of the counts that add to A, and to B, and how much each of them adds.
+    """
     if parts_of is None:
         return None
     cells: list[dict[int, dict[int, float]]] = [{}, {}]  # to A and to B, by ratio: what each count adds
@@ -68,7 +73,7 @@ def ratio_cells(layout: Layout, parts_of: PartsOf | None) -> list[RatioCells] | 
         is_once = layout.is_partition or _is_once(layout, [*of_a, *of_b])
         if not is_once or any(len(one) != 1 for one in weights) or of_a.keys() & of_b.keys():
             return None
-        found.append(RatioCells([*of_a], [*of_b], (weights[0].pop(), weights[1].pop())))
+        found.append(([*of_a], [*of_b], (weights[0].pop(), weights[1].pop())))
     return found
 
 
@@ -124,9 +129,16 @@ def agreement_limits(of_rates: OfRates, limits: Sequence[tuple[float, float]]) -
 
 
 def combined(
-    function: Callable[..., Any], ratios: Sequence[NoisyRatio], miss: float, *, is_mean: bool
+    function: Callable[..., Any],
+    ratios: Sequence[NoisyRatio],
+    miss: float,
+    *,
+    is_mean: bool,
+    lowest: float = 0.0,
 ) -> tuple[float, float] | None:
     """Return approximate limits of a function of metrics A / (A + B) whose estimates are independent.
+
+    The function is from `lowest` to 1.
 
     None where some A + B does not exceed its noise by far: there limits of means over ten labels covered
     55 % instead of 95 %.
@@ -148,7 +160,7 @@ def combined(
             for (low, high), x, d in zip(each, estimates, far, strict=True)
         ]
     lower, upper = count_limits.combined_limits(np.vectorize(function), estimates, each)
-    return (min(max(lower, 0.0), 1.0), min(max(upper, 0.0), 1.0)) if is_mean else (lower, upper)
+    return max(lower, lowest), min(upper, 1.0)
 
 
 def linear_limits(
@@ -288,6 +300,13 @@ class Confusion:
                 few = wide if wide.size == records.size else (few | (records == records.min())) & wide.any()
         return few_records(added, records, few) if few.any() else None
 
+    @property
+    def lowest(self) -> float:
+        """The least that the metric can be: below 0 for agreement, and for a mean less what chance gives."""
+        if self.is_agreement:
+            return -1.0
+        return 0.0 if self.of_ratios is None else float(self.of_ratios(np.zeros(self.labels.size)))
+
     def limits(self, parts: Sequence[Any], released: ReleasedNumbers, miss: float) -> Limits:
         """Return limits of ratios that all hold, or the metric at two corners of the box of the exact counts.
 
@@ -307,7 +326,7 @@ class Confusion:
         ratios = self._ratios(self.parts_of, noise, n)
         found = self._of_shares(ratios, self._agreeing(noise, n), count_limits.noise_limits, miss / 2)
         if found is not None:
-            return Limits(*found).within(-1.0 if self.is_agreement else 0.0, 1.0)
+            return Limits(*found).within(self.lowest, 1.0)
         good = self.layout.good
         low, high, _ = noise.limits_of(good != 0, miss)
         if released.public_n is not None:
@@ -351,8 +370,8 @@ class Confusion:
                 low, high, _ = self.limits(parts, released, 2 * asked.miss)
                 limits = min(limits[0], low), max(limits[1], high)
         else:
-            sure = count_limits.ratio_limits
-            limits, note = self._of_shares(ratios, self._agreeing(noise, n), sure, asked.miss), ""
+            rates, note = self._agreeing(noise, n), ""
+            limits = self._of_shares(ratios, rates, count_limits.ratio_limits, asked.miss)
         if limits is None:
             raise ValueError(
                 NO_RATIO.format(asked.metric)
@@ -363,7 +382,9 @@ class Confusion:
     def _ratios(self, parts_of: PartsOf | None, noise: CountsNoise, n: int | None) -> list[NoisyRatio] | None:
         """Return the noisy counts of each ratio; None if counts of this layout do not tell them."""
         cells = ratio_cells(self.layout, parts_of)
-        return None if cells is None else [count_limits.noisy_ratio(noise, one, n) for one in cells]
+        if cells is None:
+            return None
+        return [count_limits.noisy_ratio(noise, a, b, n, weights) for a, b, weights in cells]
 
     def _of_two(self, noise: CountsNoise, n: int | None) -> list[NoisyRatio] | None:
         """Return the three shares that tell the whole matrix of two labels, if that is released."""
@@ -400,14 +421,16 @@ class Confusion:
     ) -> tuple[float, float] | None:
         rates = self._of_two(noise, n)
         if rates is not None:
-            return combined(of_two_labels(self.formula), rates, miss, is_mean=False)
+            return combined(of_two_labels(self.formula), rates, miss, is_mean=False, lowest=self.lowest)
         if ratios is not None and self.are_independent:
             of_ratios = self.of_ratios
             assert of_ratios is not None
-            return combined(lambda *shares: of_ratios(np.array(shares)), ratios, miss, is_mean=True)
+            return combined(
+                lambda *shares: of_ratios(np.array(shares)), ratios, miss, is_mean=True, lowest=self.lowest
+            )
         if ratios is not None:  # such limits of F1 over ten labels covered less than 93 %
             return None
-        return linear_limits(self.formula, self.layout, noise, n, miss, -1.0 if self.is_agreement else 0.0)
+        return linear_limits(self.formula, self.layout, noise, n, miss, self.lowest)
 
 
 _TOO_NOISY = " An approximate one needs counts far above their noise."

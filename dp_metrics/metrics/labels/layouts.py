@@ -133,19 +133,13 @@ def read_sums(x: Floats, *, read: Callable[[Floats], Counts], places: NDArray[np
     return read(np.bincount(places, x).astype(np.float64))
 
 
-def right_or_wrong() -> Layout:
-    """Return the layout of the records predicted right, and the others."""
-    of = partial(_with_others, of=np.trace)
-    return Layout(((2, Fraction(1)),), True, of, _read_right, np.array([1, -1]))
+def right_or_wrong(place: int = 0) -> Layout:
+    """Return the layout of the records predicted right, which are counted in this place, and the others.
 
-
-def one_of_two(place: int) -> Layout:
-    """Return the layout of two counts of records, of which the one in this place counts as right.
-
-    A quantity has them without a confusion matrix: `of` is not asked.
+    A quantity that has both counts without a confusion matrix may have the others first.
     """
-    read = partial(read_sums, read=_read_right, places=np.array([place, 1 - place]))
-    return replace(right_or_wrong(), read=read, good=np.where(np.arange(2) == place, 1, -1))
+    of, read = partial(_with_others, of=np.trace), partial(_read_right, place=place)
+    return Layout(((2, Fraction(1)),), True, of, read, np.where(np.arange(2) == place, 1, -1))
 
 
 def _with_others(matrix: NDArray[np.int64], of: Callable[[NDArray[np.int64]], Any]) -> NDArray[np.int64]:
@@ -154,8 +148,9 @@ def _with_others(matrix: NDArray[np.int64], of: Callable[[NDArray[np.int64]], An
     return np.append(counts, matrix.sum() - counts.sum())
 
 
-def _read_right(x: Floats) -> Counts:
-    return Counts(right=x[:1], missed=x[1:], wrong=x[1:], n=float(x.sum()))
+def _read_right(x: Floats, place: int) -> Counts:
+    right, others = x[[place]], x[[1 - place]]
+    return Counts(right=right, missed=others, wrong=others, n=float(x.sum()))
 
 
 def check_matrix(labels: int) -> None:

@@ -2,30 +2,25 @@
 
 from __future__ import annotations
 
-import functools
 import inspect
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, Self, TypeVar, Unpack, cast
+from typing import Any, Self, TypeVar
 
-import numpy as np
 from numpy.typing import NDArray
 
 from dp_metrics._html import HtmlRepr, card
 from dp_metrics.inputs.labels import LabelSet
-from dp_metrics.inputs.options import Floats, own_error_state
-from dp_metrics.metrics import FUNCTIONS, METRICS, row_of
+from dp_metrics.inputs.options import own_error_state
+from dp_metrics.metrics import METRICS, row_of
 from dp_metrics.metrics._pictures import draw_confusion
-from dp_metrics.metrics._settings import RatioOptions
 from dp_metrics.metrics.labels import confusion
-from dp_metrics.metrics.labels.confusion import LabelTable
 from dp_metrics.metrics.labels.counts import Confusion, confusion_for
 from dp_metrics.metrics.labels.layouts import Counts, Layout, Ratio, sizes_of_labels
 from dp_metrics.release.released import Interval, Number, table_of
 from dp_metrics.release.result import KeptCounts, Result
 from dp_metrics.release.stored import PER_RECORD
 
-F = TypeVar("F", bound=Callable[..., Any])
 R = TypeVar("R")
 
 _TOO_LITTLE = (
@@ -43,20 +38,25 @@ def _unchanged(counts: Counts) -> Counts:
     return counts
 
 
-def _takes_options(method: F) -> F:
-    """Show, and check, the options of the metric of this name, as a method of released counts takes them."""
-    name, written = f"private_{method.__name__}", inspect.signature(method)
+def _of_counts(metric: Callable[..., R]) -> Callable[..., R]:
+    """Return the method that makes of released counts what a metric of labels does, with its options."""
+    name, written = metric.__name__, inspect.signature(metric)
     options = METRICS[name].options.keys() - PER_RECORD - {"labels"}
-    shown = [one for one in inspect.signature(FUNCTIONS[name]).parameters.values() if one.name in options]
-    signature = written.replace(parameters=[written.parameters["self"], *shown])
+    shown = [one for one in written.parameters.values() if one.name in options]
+    this = inspect.Parameter("self", inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    signature = written.replace(parameters=[this, *shown])
 
-    @functools.wraps(method)
-    def checked(*args: Any, **options: Any) -> Any:
-        signature.bind(*args, **options)
-        return method(*args, **options)
+    def method(self: ReleasedConfusion, **options: Any) -> R:
+        signature.bind(self, **options)
+        told = self._told(confusion_for(METRICS[name], {**options, "labels": self.labels}), name)
+        value: R = told.formula(self.counts)
+        return value
 
-    checked.__signature__ = signature  # type: ignore[attr-defined]
-    return cast(F, checked)
+    method.__name__ = name.removeprefix("private_")
+    method.__qualname__ = f"ReleasedConfusion.{method.__name__}"
+    method.__doc__ = f"Return what `{name}` makes of the counts, with its options."
+    method.__signature__ = signature  # type: ignore[attr-defined]
+    return method
 
 
 @own_error_state
@@ -279,13 +279,6 @@ class ReleasedConfusion(HtmlRepr):
         at = "" if self.threshold is None else f" at the threshold {self.threshold:g}"
         return replace(self.result, metric=name + at, reading=replace(wanted, layout=self.layout))
 
-    def _score(self, metric: Callable[..., R], **options: Any) -> R:
-        name = metric.__name__
-        wanted = self._told(confusion_for(METRICS[name], {**options, "labels": self.labels}), name)
-        with np.errstate(all="ignore"):
-            value: R = wanted.formula(self.counts)
-        return value
-
     def _told(self, wanted: Confusion, name: str) -> Confusion:
         """Return what a metric makes of counts; raise if it needs more of them than were released."""
         if wanted.needs_matrix and self.counts.matrix is None:
@@ -322,75 +315,20 @@ class ReleasedConfusion(HtmlRepr):
         limits = self.noise_interval("confusion_matrix", confidence=sure, normalize=normalize)
         return draw_confusion(matrix, self.labels.tolist(), limits, ax, is_told=confidence is not None)
 
-    # One method for each metric of labels; tests/project/test_every_door.py holds their options to those.
+    # One for each metric of labels; tests/project/test_every_door.py holds their options to those.
 
-    def balanced_accuracy_score(self, *, adjusted: bool = False, zero_division: float | str = 0.0) -> float:
-        """Return what `private_balanced_accuracy_score` makes of the counts, with its options."""
-        return self._score(
-            confusion.private_balanced_accuracy_score, adjusted=adjusted, zero_division=zero_division
-        )
-
-    def classification_report(
-        self,
-        *,
-        target_names: Sequence[str] | None = None,
-        digits: int = 2,
-        output_dict: bool = False,
-        zero_division: float | str = 0.0,
-    ) -> str | LabelTable:
-        """Return what `private_classification_report` makes of the counts, with its options."""
-        return self._score(
-            confusion.private_classification_report,
-            target_names=target_names,
-            digits=digits,
-            output_dict=output_dict,
-            zero_division=zero_division,
-        )
-
-    def cohen_kappa_score(self, *, weights: str | None = None) -> float:
-        """Return what `private_cohen_kappa_score` makes of the counts, with its options."""
-        return self._score(confusion.private_cohen_kappa_score, weights=weights)
-
-    def confusion_matrix(self, *, normalize: str | None = None) -> Floats:
-        """Return what `private_confusion_matrix` makes of the counts, with its options."""
-        return self._score(confusion.private_confusion_matrix, normalize=normalize)
-
-    @_takes_options
-    def f1_score(self, **options: Unpack[RatioOptions]) -> float | Floats:
-        """Return what `private_f1_score` makes of the counts, with its options."""
-        return self._score(confusion.private_f1_score, **options)
-
-    @_takes_options
-    def jaccard_score(self, **options: Unpack[RatioOptions]) -> float | Floats:
-        """Return what `private_jaccard_score` makes of the counts, with its options."""
-        return self._score(confusion.private_jaccard_score, **options)
-
-    def matthews_corrcoef(self) -> float:
-        """Return what `private_matthews_corrcoef` makes of the counts."""
-        return self._score(confusion.private_matthews_corrcoef)
-
-    @_takes_options
-    def precision_score(self, **options: Unpack[RatioOptions]) -> float | Floats:
-        """Return what `private_precision_score` makes of the counts, with its options."""
-        return self._score(confusion.private_precision_score, **options)
-
-    def prevalence(self, *, pos_label: Any = 1) -> float:
-        """Return what `private_prevalence` makes of the counts, with its options."""
-        return self._score(confusion.private_prevalence, pos_label=pos_label)
-
-    @_takes_options
-    def recall_score(self, **options: Unpack[RatioOptions]) -> float | Floats:
-        """Return what `private_recall_score` makes of the counts, with its options."""
-        return self._score(confusion.private_recall_score, **options)
-
-    def selection_rate(self, *, pos_label: Any = 1) -> float:
-        """Return what `private_selection_rate` makes of the counts, with its options."""
-        return self._score(confusion.private_selection_rate, pos_label=pos_label)
-
-    @_takes_options
-    def specificity_score(self, **options: Unpack[RatioOptions]) -> float | Floats:
-        """Return what `private_specificity_score` makes of the counts, with its options."""
-        return self._score(confusion.private_specificity_score, **options)
+    balanced_accuracy_score = _of_counts(confusion.private_balanced_accuracy_score)
+    classification_report = _of_counts(confusion.private_classification_report)
+    cohen_kappa_score = _of_counts(confusion.private_cohen_kappa_score)
+    confusion_matrix = _of_counts(confusion.private_confusion_matrix)
+    f1_score = _of_counts(confusion.private_f1_score)
+    jaccard_score = _of_counts(confusion.private_jaccard_score)
+    matthews_corrcoef = _of_counts(confusion.private_matthews_corrcoef)
+    precision_score = _of_counts(confusion.private_precision_score)
+    prevalence = _of_counts(confusion.private_prevalence)
+    recall_score = _of_counts(confusion.private_recall_score)
+    selection_rate = _of_counts(confusion.private_selection_rate)
+    specificity_score = _of_counts(confusion.private_specificity_score)
 
 
 _MOST_LABELS = 20  # whose recall, precision and F1 are numbers of their own

@@ -21,7 +21,7 @@ from dp_metrics.mechanisms._laws import COUNT_LIMIT, ENORMOUS
 from dp_metrics.metrics.scores.curve_formulas import FAR, RocCurve, ScoreCounts, pooled_means, roc
 from dp_metrics.quantities.tables import CountsNoise, as_floats, nearest_with_sum
 from dp_metrics.release import count_limits
-from dp_metrics.release.count_limits import NoisyRatio, RatioCells, likely_limits
+from dp_metrics.release.count_limits import NoisyRatio, likely_limits
 from dp_metrics.release.released import POPULATION_NOTE, PopulationQuestion
 from dp_metrics.release.result import Result
 
@@ -615,11 +615,11 @@ def roc_limits(
     inner = edges_of_limits(bins)
     # edge by edge: the noise of both classes has one law there
     shares = [
-        RatioCells([*range(start + edge, start + bins)], [*range(start, start + edge)], (1.0, 1.0))
+        count_limits.noisy_ratio(noise, range(start + edge, start + bins), range(start, start + edge), n)
         for edge in inner
         for start in (0, bins)
     ]
-    limits = np.array([limits_of(count_limits.noisy_ratio(noise, share, n)) for share in shares])
+    limits = np.array([*map(limits_of, shares)])
     sides = [
         (np.maximum.accumulate(low[::-1]), np.minimum.accumulate(high)[::-1])
         for low, high in limits.reshape(-1, 2, 2).transpose(1, 2, 0)

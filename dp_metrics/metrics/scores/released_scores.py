@@ -41,7 +41,7 @@ from dp_metrics.metrics.scores.curve_formulas import (
 )
 from dp_metrics.metrics.scores.table import MOST_BINS, ScoreTable
 from dp_metrics.quantities.tables import as_floats, too_few
-from dp_metrics.release.count_limits import RatioCells, noisy_ratio
+from dp_metrics.release.count_limits import noisy_ratio
 from dp_metrics.release.released import (
     APPROXIMATE,
     POPULATION_NOTE,
@@ -412,7 +412,7 @@ class ReleasedScores(HtmlRepr):
         at = float(self.counts.edges[edge])
         weight, above = at / (1 - at), np.arange(edge, bins)
         (noise,) = self.result.parts
-        ratio = noisy_ratio(noise, RatioCells((bins + above).tolist(), above.tolist(), (1.0, 1.0)), n)
+        ratio = noisy_ratio(noise, (bins + above).tolist(), above.tolist(), n)
         limits = benefit_limits if of == "people" else benefit_noise_limits
         lower, upper = limits(ratio, n, weight, miss)
         estimate = min(max((ratio.a - weight * ratio.b) / n, -weight), 1.0)

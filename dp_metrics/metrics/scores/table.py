@@ -28,7 +28,6 @@ from dp_metrics.quantities.tables import (
     SHOWN,
     Cells,
     CountsNoise,
-    NestedOf,
     TableOf,
     as_floats,
     check_cells,
@@ -39,7 +38,6 @@ from dp_metrics.quantities.tables import (
     too_few,
 )
 from dp_metrics.release import count_limits
-from dp_metrics.release.count_limits import RatioCells
 from dp_metrics.release.query import Query
 from dp_metrics.release.released import APPROXIMATE, POPULATION_NOTE, Interval, PopulationQuestion
 from dp_metrics.release.result import ReleasedNumbers
@@ -71,33 +69,26 @@ _NEAR = 20.0  # standard deviations of its noise, below which a class is small f
 _POWERS = tuple(2**power for power in range(1, MOST_COLUMNS.bit_length()))
 
 
-def usual_edges() -> Floats:
-    """Return the edges of the finest of the usual bins of [0, 1], of which neighbours may be merged.
+def finest_edges(edges: Any) -> Floats:
+    """Return the edges of bins that a caller gives, or of the usual ones of [0, 1], which may be merged.
 
-    Half of a turn of a cosine in even steps: between even in the probability and even in its logit.
+    Half of a turn of a cosine in even steps: between even in the probability and even in its logit. A bin
+    holds the scores from its lower edge up to below its upper one; scores outside are counted in the first or
+    the last bin.
     """
+    given = check_edges(edges)
+    if given is not None:
+        check_cells(2 * (given.size - 1), "The table of two classes by these edges", "Pass fewer edges.")
+        return given
     steps = (1.0 - np.cos(np.linspace(0.0, np.pi, MOST_COLUMNS + 1))) / 2.0
-    edges: Floats = np.rint(steps * _DIGITS) / _DIGITS
-    return edges
-
-
-def _columns(bins: Any, edges: Floats | None) -> int | None:
-    """Return the number of bins to release; None to choose by the public size and epsilon."""
-    if edges is not None:
-        check_cells(2 * (edges.size - 1), "The table of two classes by these edges", "Pass fewer edges.")
-        if bins is not None:
-            raise ValueError("bins cannot be used with edges, which say how many there are.")
-        return edges.size - 1
-    if bins is not None and as_whole(bins) not in _POWERS:
-        raise ValueError(f"bins must be None or one of {_POWERS}, so that bins nest.")
-    return as_whole(bins)
+    return np.rint(steps * _DIGITS) / _DIGITS
 
 
 def counted(records: Records, *, classes: TwoClasses, edges: Floats, outside: str) -> NDArray[np.int64]:
     """Return how many records lie in each of the finest bins: the negative, then the positive class.
 
-    Where each person counts once, a record counts its units. Scores outside [0, 1] are refused where
-    `outside` says what to do with them.
+    Where each person counts once, a record counts its units. With `outside`, which says why, scores that are
+    not in [0, 1] are refused.
     """
     inner, size = edges[1:-1], edges.size - 1
     cells = (
@@ -114,8 +105,7 @@ class ScoreTable:
     Parameters
     ----------
     edges : ndarray of shape (n_bins + 1,)
-        Public edges of the finest bins, strictly increasing: a bin holds the scores from its lower edge up to
-        below its upper one, and the first and the last one also the scores outside.
+        Public and strictly increasing: of the finest bins.
     columns : int or None
         How many of them are released; None: as many as the public size and epsilon deserve.
     formula : callable
@@ -258,10 +248,8 @@ class ScoreTable:
         if self.formula is formulas.area_under_roc:
             return bands.area_between(*lines, self.ties)
         noise, bins = parts[0], self._edges(released).size - 1
-        positives = RatioCells([*range(bins, 2 * bins)], [*range(bins)], (1.0, 1.0))
-        return bands.precision_between(
-            *lines, limits_of(count_limits.noisy_ratio(noise, positives, released.public_n))
-        )
+        positives = count_limits.noisy_ratio(noise, range(bins, 2 * bins), range(bins), released.public_n)
+        return bands.precision_between(*lines, limits_of(positives))
 
     def _noted(self, ends: tuple[float, float], released: ReleasedNumbers, *, is_proved: bool) -> Limits:
         limits = Limits(*ends).within(0.0, 1.0)
@@ -298,10 +286,8 @@ class ScoreTable:
         lower, upper = np.zeros(n_bins), np.ones(n_bins)
         for place in np.flatnonzero(here):
             inside = np.flatnonzero(places == place)
-            ratio = RatioCells((places.size + inside).tolist(), inside.tolist(), (1.0, 1.0))
-            lower[place], upper[place] = count_limits.ratio_limits(
-                count_limits.noisy_ratio(noise, ratio, n), each
-            )
+            share = count_limits.noisy_ratio(noise, (places.size + inside).tolist(), inside.tolist(), n)
+            lower[place], upper[place] = count_limits.ratio_limits(share, each)
         cells, shares = _binned(noise, counts, places, n_bins), (lower, upper)
         return bands.calibration_band(cells, prob_pred, asked, n, _OF_GAPS, shares).at(here)
 
@@ -361,11 +347,18 @@ def score_query(
     bins: Any,
 ) -> Query:
     """Return the query of a result that follows from a table of scores."""
-    classes, given = TwoClasses.of(labels, pos_label), check_edges(edges)
-    columns, finest = _columns(bins, given), usual_edges() if given is None else given
-    count = partial(counted, classes=classes, edges=finest, outside=_OUTSIDE if given is None else "")
-    part = NestedOf(count, 2, finest.size - 1, columns, units=shape.units)
+    classes, finest = TwoClasses.of(labels, pos_label), finest_edges(edges)
+    columns, size = as_whole(bins), finest.size - 1
+    if edges is not None:
+        if bins is not None:
+            raise ValueError("bins cannot be used with edges, which say how many there are.")
+        columns = size
+    elif bins is not None and columns not in _POWERS:
+        raise ValueError(f"bins must be None or one of {_POWERS}, so that bins nest.")
     table = ScoreTable(finest, columns, formula, classes)
+    count = partial(counted, classes=classes, edges=finest, outside=_OUTSIDE if edges is None else "")
+    cells = ((2 * size, Fraction(1)),)
+    part = TableOf(cells, True, count, shape.units, finest=size, columns=columns)
     return classes.query(shape, name="y_score", part=part, result=table)
 
 
@@ -410,24 +403,8 @@ class SoftBins:
 
     def query(self, shape: Shape, classes: TwoClasses) -> Query:
         """Return the query of a calibration curve."""
-        part = TableOf(self.cells, True, partial(self.counts, classes=classes))
+        part = TableOf(self.cells, True, partial(_soft_counts, n_bins=self.n_bins, classes=classes))
         return classes.query(shape, name="y_prob", part=part, result=self)
-
-    def counts(self, records: Records, classes: TwoClasses) -> NDArray[np.int64]:
-        """Return the counts of the cells, in steps: by end, class and bin."""
-        table = np.zeros((2, 2, self.n_bins), dtype=np.int64)
-        for is_positive, scores in classes.blocks(records, "y_prob", OUTSIDE.format("y_prob")):
-            table += self._added(is_positive, scores)
-        return table.ravel()
-
-    def _added(self, is_positive: NDArray[np.bool_], scores: Floats) -> NDArray[np.int64]:
-        bins = np.searchsorted(even_edges(self.n_bins), scores)
-        part = np.clip(scores * self.n_bins - bins, 0.0, 1.0)
-        upper = np.rint(part * FINENESS)
-        rows, size = bins + self.n_bins * is_positive, 2 * self.n_bins
-        # the sums of a block are whole numbers below 2^53
-        sums = [np.bincount(rows, steps, minlength=size) for steps in (FINENESS - upper, upper)]
-        return np.array(sums).astype(np.int64).reshape(2, 2, self.n_bins)
 
     def note(self, parts: Sequence[Any], released: ReleasedNumbers) -> str | None:
         """Return what to say if limits of the noise of a share that is shown are too far apart: `WIDEST`."""
@@ -466,3 +443,17 @@ class SoftBins:
         records, lower = (low + high).sum(axis=0), np.arange(self.n_bins) / self.n_bins
         scores = records * lower + high.sum(axis=0) / self.n_bins
         return formulas.shown(records, (low + high)[1], scores)
+
+
+def _soft_counts(records: Records, *, n_bins: int, classes: TwoClasses) -> NDArray[np.int64]:
+    """Return the counts of the cells, in steps: by end, class and bin."""
+    size = 2 * n_bins
+    table = np.zeros((2, size), dtype=np.int64)
+    for is_positive, scores in classes.blocks(records, "y_prob", OUTSIDE.format("y_prob")):
+        bins = np.searchsorted(even_edges(n_bins), scores)
+        part = np.clip(scores * n_bins - bins, 0.0, 1.0)
+        rows, upper = bins + n_bins * is_positive, np.rint(part * FINENESS)
+        # the sums of a block are whole numbers below 2^53
+        sums = [np.bincount(rows, steps, minlength=size) for steps in (FINENESS - upper, upper)]
+        table += np.array(sums).astype(np.int64)
+    return table.ravel()
