@@ -55,6 +55,7 @@ def error_query(
     max_loss: Any = None,
     check: Check | None = None,
     several: bool = True,
+    function: Callable[[float], float] | None = None,
 ) -> Query:
     """Return the query of the mean of a loss, averaged over the outputs, or with "raw_values" of each output.
 
@@ -70,21 +71,17 @@ def error_query(
         Raises for blocks of targets and predictions outside the loss's domain, one record at a time.
     several : bool, default=True
         Whether more than one output is allowed.
+    function : callable or None, default=None
+        Made of the mean of each output, before these are averaged: each is released.
     """
     columns, weights, form = _outputs(shape, multioutput)
     if len(columns) > 1 and not several:
         raise ValueError("y_true and y_pred should be 1d arrays.")
-    if isinstance(weights, str):
+    if function is not None or isinstance(weights, str):
         parts = _each(_record_loss(loss, bounds, None, max_loss, check), columns)
-        return Query(parts, reading=Monotone(partial(_of_each, output_weights=weights)), **form)
+        of_each = partial(_of_each, output_weights=weights, function=function or float)
+        return Query(parts, reading=Monotone(of_each), **form)
     return Query((MeanOf(_record_loss(loss, bounds, weights, max_loss, check)),), form["reader"])
-
-
-def root_query(loss: Loss, shape: Shape, *, bounds: Any, multioutput: Any) -> Query:
-    """Return the query of the root of the mean loss of each output, and of the average of the roots."""
-    columns, weights, form = _outputs(shape, multioutput)
-    roots = Monotone(partial(_of_each, output_weights=weights, function=math.sqrt))
-    return Query(_each(_record_loss(loss, bounds), columns), reading=roots, **form)
 
 
 def r2_query(shape: Shape, *, bounds: Any, multioutput: Any, error_share: Any) -> Query:
@@ -110,7 +107,7 @@ def r2_from_parts(error: float, variance: float) -> float:
 
 
 def _of_each(
-    released: ReleasedNumbers, output_weights: OutputWeights, function: Callable[[float], float] = float
+    released: ReleasedNumbers, output_weights: OutputWeights, function: Callable[[float], float]
 ) -> Any:
     """Return a function of the number of each output, or the average."""
     return _combined([*map(function, released.values)], output_weights)
@@ -266,7 +263,7 @@ def private_rmse(y_true: ArrayLike, y_pred: ArrayLike, **settings: Unpack[ErrorS
     >>> 0.4 < rmse < 0.85  # exactly 0.612
     True
     """
-    return asks(root_query, losses.squared_error, **settings)
+    return asks(error_query, losses.squared_error, function=math.sqrt, **settings)
 
 
 private_root_mean_squared_error = private_rmse

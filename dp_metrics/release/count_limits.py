@@ -107,8 +107,9 @@ def largest_share(count: int, n: int, rate: float, miss: float) -> float:
     return halved(is_likely, 1.0)[1]
 
 
-def halved(is_below: Callable[[float], bool], high: float, low: float = 0.0) -> tuple[float, float]:
-    """Return two close numbers from `low` to `high`, of which the first is below what is looked for."""
+def halved(is_below: Callable[[float], bool], high: float) -> tuple[float, float]:
+    """Return two close numbers from 0 to `high`, of which the first is below what is looked for."""
+    low = 0.0
     for _ in range(_HALVINGS):
         middle = (low + high) / 2
         low, high = (middle, high) if is_below(middle) else (low, middle)
@@ -280,74 +281,44 @@ def quick_ratio_limits(
     (1 - p) a - p b has the mean 0 whatever the number of records is. Its error is taken to be normal, by the
     sample, plus Laplace noise of the variance that the noise has.
     """
-
-    def lower(a: Floats, b: Floats, of_a: float, of_b: float, both: float) -> Floats:
-        total = a + b
-
-        def error(p: Floats) -> tuple[Floats, Floats, Floats]:
-            noise = (1 - p) ** 2 * of_a + p * p * of_b - 2 * p * (1 - p) * both
-            return a - p * total, np.maximum(total, 0) * p * (1 - p), noise
-
-        return np.where(total > 0, least_likely(error, np.zeros_like(a), np.ones_like(a), miss), 0.0)
-
     of_a, of_b, both = moments
     a, b = np.maximum(a, 0.0), np.maximum(b, 0.0)  # a count below 0 would make no share likely
-    return lower(a, b, of_a, of_b, both), 1.0 - lower(b, a, of_b, of_a, both)
+    total = a + b
+
+    def error(p: Floats, _: bool) -> tuple[Floats, Floats, Floats]:
+        noise = (1 - p) ** 2 * of_a + p * p * of_b - 2 * p * (1 - p) * both
+        return a - p * total, total * p * (1 - p), noise
+
+    lower, upper = likely_limits(error, np.zeros_like(total), np.ones_like(total), miss)
+    return np.where(total > 0, lower, 0.0), np.where(total > 0, upper, 1.0)
 
 
-def quick_gap_limit(
-    excess: Floats, total: Floats, score: Floats, moments: tuple[Floats, Floats, Floats], miss: float
-) -> Floats:
-    """Return an approximate lower limit of a share of positives less a mean score, among all people: arrays.
-
-    Parameters
-    ----------
-    excess, total : ndarray
-        Noisy sums of labels minus scores, and numbers of records, as drawn.
-    score : ndarray
-        The mean score, from 0 to 1.
-    moments : tuple of ndarray
-        The variance of the noise of `excess`, its covariance with that of `total`, and the variance of that.
-    miss : float
-        Probability with which the limit may miss.
-
-    Notes
-    -----
-    With the gap x, excess - x total has the mean 0 whatever the number of records is. Its error is taken to
-    be normal, with the variance of labels that are positive with the probability score + x and a quarter for
-    that they are whole, plus Laplace noise of the variance that the noise has.
-    """
-    of_excess, both, of_total = moments
-
-    def error(x: Floats) -> tuple[Floats, Floats, Floats]:
-        share = np.clip(score + x, 0.0, 1.0)
-        variance = np.maximum(total, 0.0) * share * (1 - share) + 0.25
-        return excess - x * total, variance, of_excess - 2 * x * both + x * x * of_total
-
-    return least_likely(error, -np.ones_like(score), np.ones_like(score), miss)
-
-
-def least_likely(
-    error: Callable[[Floats], tuple[Floats, Floats, Floats]], low: Floats, high: Floats, miss: float
-) -> Floats:
-    """Return the least numbers between these, of which the error is as likely as `miss` to be so large.
+def likely_limits(
+    error: Callable[[Floats, bool], tuple[Floats, Floats, Floats]], low: Floats, high: Floats, miss: float
+) -> tuple[Floats, Floats]:
+    """Return the least and the largest numbers of which the error is as likely as `miss` to be so large.
 
     Parameters
     ----------
     error : callable
-        What is off by chance if these are the numbers, its variance by the sample, and by the noise.
+        What is off by chance if these are the numbers, its variance by the sample, and by the noise; it falls
+        as they grow. The second argument says whether an upper limit is asked for, not a lower one.
     low, high : ndarray
         The range of each.
     miss : float
         The probability.
     """
-    for _ in range(_HALVINGS):
-        x = (low + high) / 2
-        away, variance, noise = error(x)
-        tail = normal_laplace_tail(np.abs(away), np.sqrt(variance), np.sqrt(np.maximum(noise, 0.0) / 2))
-        is_likely = np.where(away < 0, 1 - tail / 2, tail / 2) > miss
-        low, high = np.where(is_likely, low, x), np.where(is_likely, x, high)
-    return low
+    ends = []
+    for is_upper, likely, beyond in ((False, high, low), (True, low, high)):
+        for _ in range(_HALVINGS):
+            x = (likely + beyond) / 2
+            away, variance, noise = error(x, is_upper)
+            tail = normal_laplace_tail(np.abs(away), np.sqrt(variance), np.sqrt(np.maximum(noise, 0.0) / 2))
+            is_towards = away > 0 if is_upper else away < 0
+            is_likely = np.where(is_towards, 1 - tail / 2, tail / 2) > miss
+            likely, beyond = np.where(is_likely, x, likely), np.where(is_likely, beyond, x)
+        ends.append(beyond)
+    return ends[0], ends[1]
 
 
 def combined_limits(
@@ -650,8 +621,8 @@ def noise_limits(ratio: NoisyRatio, miss: float) -> tuple[float, float]:
     """
     if ratio.is_of_all:
         n, rate, a = cast(int, ratio.n), 2 * ratio.rates[0], min(max(ratio.a, -_MOST_COUNT), _MOST_COUNT)
-        ends = a - Staircase(rate).largest(miss), a + Staircase(rate).largest(miss)
-        lower, upper = (min(max(end, 0), n) / n for end in ends)
+        away = Staircase(rate).largest(miss)
+        lower, upper = (min(max(end, 0), n) / n for end in (a - away, a + away))
         return lower, upper
     if max(abs(ratio.a), abs(ratio.b)) > _MOST_COUNT or ratio.reach > _LARGEST_TABLE:
         of_a, of_b = _corner_of_noise(ratio, miss), _corner_of_noise(ratio.swapped, miss)
@@ -767,7 +738,7 @@ def ratio_limits(ratio: NoisyRatio, miss: float) -> tuple[float, float]:
         n, rate = cast(int, ratio.n), 2 * float(ratio.rates[0])
         lower, upper = noisy_binomial_limits(ratio.a, n, rate, miss)
     else:
-        lower, upper = _people_limits(ratio, miss, is_alone=True)
+        lower, upper = edge_limits(ratio, miss, is_alone=True)
     least, most = noise_limits(ratio, miss)
     return min(lower, least), max(upper, most)
 
@@ -798,17 +769,13 @@ def person_limits(units: int, ratio: NoisyRatio, miss: float) -> tuple[float, fl
     return min(float(lower), least), max(float(upper), most)
 
 
-def edge_limits(ratio: NoisyRatio, miss: float) -> tuple[float, float]:
+def edge_limits(ratio: NoisyRatio, miss: float, *, is_alone: bool = False) -> tuple[float, float]:
     """Return limits as `ratio_limits` does, of one of many shares along a curve; each may be missed so often.
 
     They are in the order of (a - s) / (a + b), with s of 2 standard deviations whatever the miss: that of
     `ratio_limits` makes bands up to a quarter wider. Where b is below 0 it ends in points; nobody is shown
-    one of them alone.
+    one of them alone; `ratio_limits` asks for what may be.
     """
-    return _people_limits(ratio, miss, is_alone=False)
-
-
-def _people_limits(ratio: NoisyRatio, miss: float, *, is_alone: bool) -> tuple[float, float]:
     total = max(abs(ratio.a), abs(ratio.b), 1)
     if ratio.reach > _LARGEST_REACH or total > _MOST_RECORDS:
         of_a, of_b = _box_limit(ratio, miss), _box_limit(ratio.swapped, miss)

@@ -441,7 +441,7 @@ def _content(value: Any) -> Any:
     if is_dataclass(value) and not isinstance(value, type):
         return type(value), *(_content(getattr(value, one.name)) for one in fields(value) if one.compare)
     if isinstance(value, partial):
-        return partial, value.func, _content(value.args), _content(value.keywords)
+        return partial, _content(value.func), _content(value.args), _content(value.keywords)
     if isinstance(value, MethodType):
         return MethodType, value.__func__, _content(value.__self__)
     if isinstance(value, np.ndarray):

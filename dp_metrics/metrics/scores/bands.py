@@ -8,7 +8,6 @@ At a threshold t the net benefit is (TP - w FP) / n, w = t / (1 - t): A. J. Vick
 doi:10.1177/0272989X06295361). The number n of records is public.
 """
 
-import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, TypeAlias
@@ -22,7 +21,7 @@ from dp_metrics.mechanisms._laws import COUNT_LIMIT, ENORMOUS
 from dp_metrics.metrics.scores.curve_formulas import FAR, RocCurve, ScoreCounts, pooled_means, roc
 from dp_metrics.quantities.tables import CountsNoise, as_floats, nearest_with_sum
 from dp_metrics.release import count_limits
-from dp_metrics.release.count_limits import NoisyRatio, least_likely
+from dp_metrics.release.count_limits import NoisyRatio, likely_limits
 from dp_metrics.release.released import POPULATION_NOTE, PopulationQuestion
 from dp_metrics.release.result import Result
 
@@ -41,7 +40,6 @@ ORDERED: Ties = (0.5, 1.0)
 _LENT = 0.5  # records of each class that are taken to lie as the other class does
 _TINY = 1e-100  # records: divides where there are none
 _GRID = np.linspace(0.0, 1.0, 2001)
-_STEPS = 100  # of a step of the grid, between which the end of a limit is looked for
 
 
 def half_of_tied(counts: ScoreCounts) -> float:
@@ -111,11 +109,11 @@ def area_limits(
     if not are_far_from_noise(noise, FAR):
         return None
     plausible = nearest_with_sum(negative, sizes[0]), nearest_with_sum(positive, sizes[1])
-    lower, upper = (
-        _limit(noise, miss, plausible, tie, is_upper=is_upper, among_people=among_people)
-        for tie, is_upper in zip(ties, (False, True), strict=True)
+    errors = [_error_of_area(noise, plausible, tie, among_people=among_people) for tie in ties]
+    lower, upper = likely_limits(
+        lambda theta, is_upper: errors[is_upper](theta), np.zeros(()), np.ones(()), miss
     )
-    return lower, max(lower, upper)
+    return float(lower), max(float(lower), float(upper))
 
 
 def are_far_from_noise(noise: CountsNoise, deviations: float) -> bool:
@@ -126,16 +124,10 @@ def are_far_from_noise(noise: CountsNoise, deviations: float) -> bool:
     return bool((as_floats(noise.numbers).reshape(2, bins).sum(axis=1) > deviations * deviation).all())
 
 
-def _limit(
-    noise: CountsNoise,
-    miss: float,
-    plausible: tuple[Floats, Floats],
-    tie: float,
-    *,
-    is_upper: bool,
-    among_people: bool,
-) -> float:
-    """Return a limit of the area in which `tie` of each pair within a bin is won."""
+def _error_of_area(
+    noise: CountsNoise, plausible: tuple[Floats, Floats], tie: float, *, among_people: bool
+) -> Callable[[Floats], tuple[Floats, Floats, Floats]]:
+    """Return the error, for `likely_limits`, of the area in which `tie` of each pair in a bin is won."""
     (negatives, positives), bins = plausible, plausible[0].size
     raw_negatives, raw_positives = as_floats(noise.numbers).reshape(2, bins)
     size, other = float(positives.sum()), float(negatives.sum())
@@ -149,26 +141,13 @@ def _limit(
     records = effective_size(negatives, positives, won) if among_people else np.inf
     linear = [noise.covariance(*each) for each in ((slopes, slopes), (slopes, both), (both, both))]
 
-    def is_likely(theta: Floats) -> NDArray[np.bool_]:
-        """Return whether such an area, or a likelier one for this side, makes the noisy pairs likely."""
+    def error(theta: Floats) -> tuple[Floats, Floats, Floats]:
         of_noise = linear[0] - 2 * theta * linear[1] + theta**2 * linear[2]
         of_noise += variance**2 * ((won**2).sum() - 2 * theta * won.sum() + theta**2 * bins**2)
-        added = np.sqrt(np.maximum(of_noise, 0.0) / 2) / (size * other)
-        sampling = np.maximum(theta * (1 - theta), 0.0) / records
-        beyond = (theta - area if is_upper else area - theta) * pairs / (size * other)
-        tail = count_limits.normal_laplace_tail(np.abs(beyond), np.sqrt(sampling), added) / 2
-        return np.where(beyond > 0, tail, 1.0) > miss
+        away = (area - theta) * pairs / (size * other)
+        return away, theta * (1 - theta) / records, of_noise / (size * other) ** 2
 
-    grid = _GRID
-    for _ in range(2):
-        inside = np.flatnonzero(is_likely(grid))
-        if not inside.size:  # noise has moved the area out of [0, 1]
-            return 1.0 if area > 1 else 0.0
-        end = int(inside[-1 if is_upper else 0])
-        steps = (end, end + 1) if is_upper else (end - 1, end)
-        low, high = (float(grid[min(max(step, 0), grid.size - 1)]) for step in steps)
-        grid = np.linspace(low, high, _STEPS + 1)
-    return high if is_upper else low
+    return error
 
 
 def _won(bins: int, tie: float) -> Floats:
@@ -280,28 +259,22 @@ def precision_limits(
     if not are_far_from_noise(noise, FAR):
         return None
     pooled, _ = pooled_means(noisy, noise.expected)
-
-    def limit(*, is_upper: bool) -> float:
-        """Return the lower limit, or how far the upper one is from 1."""
-        means = pooled if is_upper else noisy
+    of_sides = []
+    for is_upper, means in ((False, noisy), (True, pooled)):
         plausible = np.stack([nearest_with_sum(*each) for each in zip(means, sizes, strict=True)])
         records = plausible + _LENT * (plausible / sizes[:, np.newaxis])[::-1]
         value, _ = precision_slopes(plausible, is_upper=is_upper)
         _, slopes = precision_slopes(records, is_upper=is_upper)
         sampling = float((records * slopes**2).sum()) if among_people else 0.0
-        of_noise = max(noise.covariance(slopes.ravel(), slopes.ravel()), 0.0)
-        from_end = 1.0 - value if is_upper else value
-        return float(
-            count_limits.least_likely(
-                lambda x: (from_end - x, np.array(sampling), np.array(of_noise)),
-                np.zeros(()),
-                np.ones(()),
-                miss,
-            )
-        )
+        of_noise = noise.covariance(slopes.ravel(), slopes.ravel())
+        of_sides.append((value, np.array(sampling), np.array(of_noise)))
 
-    lower = limit(is_upper=False)
-    return lower, max(1.0 - limit(is_upper=True), lower)
+    def error(x: Floats, is_upper: bool) -> tuple[Floats, Floats, Floats]:
+        value, sampling, of_noise = of_sides[is_upper]
+        return value - x, sampling, of_noise
+
+    lower, upper = likely_limits(error, np.zeros(()), np.ones(()), miss)
+    return float(lower), max(float(upper), float(lower))
 
 
 def precision_slopes(records: Floats, *, is_upper: bool) -> tuple[float, Floats]:
@@ -662,10 +635,14 @@ def roc_limits(
 
 @dataclass(frozen=True, eq=False)
 class BinnedCells:
-    """Public: which records each cell of a table counts.
+    """A table of noisy counts: how many records each cell has, and which ones it counts, which is public.
 
     Parameters
     ----------
+    noise : CountsNoise
+        The noisy counts, and their noise.
+    counts : ndarray of shape (n_cells,)
+        Plausible numbers of records.
     place : ndarray of shape (n_cells,)
         The place of their bin.
     is_positive : ndarray of shape (n_cells,)
@@ -673,25 +650,25 @@ class BinnedCells:
     least, most : ndarray of shape (n_cells,)
         Between which numbers the scores lie for which they count.
     bins : int
-        How many bins there are.
-    unit : int, default=1
-        What a record counts.
+        How many bins there are, each of as many cells.
     """
 
+    noise: CountsNoise
+    counts: Floats
     place: NDArray[np.intp]
     is_positive: NDArray[np.bool_]
     least: Floats
     most: Floats
     bins: int
-    unit: int = 1
+
+    @property
+    def noisy(self) -> Floats:
+        """The noisy numbers of records."""
+        return as_floats(self.noise.numbers)
 
     def sums(self, values: Floats) -> Floats:
         """Return the sum of these values of the cells over each bin."""
         return np.bincount(self.place, values, self.bins).astype(np.float64)
-
-    def turned(self) -> "BinnedCells":
-        """Return the cells with the other class as the positive one: scores are those of that."""
-        return replace(self, is_positive=~self.is_positive, least=1.0 - self.most, most=1.0 - self.least)
 
     def range(self) -> tuple[Floats, Floats]:
         """Return between which numbers the scores of each bin lie."""
@@ -700,11 +677,11 @@ class BinnedCells:
         np.maximum.at(most, self.place, self.most)
         return least, most
 
-    def means(self, counts: Floats) -> Floats:
-        """Return between which numbers the mean score of each bin lies, given plausible counts."""
-        records, ends = self.sums(counts), self.range()
+    def means(self) -> Floats:
+        """Return between which numbers the mean score of each bin lies, by the plausible counts."""
+        records, ends = self.sums(self.counts), self.range()
         some = np.where(records > 0, records, 1.0)
-        means = [self.sums(counts * one) / some for one in (self.least, self.most)]
+        means = [self.sums(self.counts * one) / some for one in (self.least, self.most)]
         return np.where(records > 0, np.clip(means, *ends), ends)
 
 
@@ -726,32 +703,22 @@ def middles(n_bins: int) -> Floats:
     return middles
 
 
-def share_limits(noise: CountsNoise, cells: BinnedCells, miss: float) -> tuple[Floats, Floats]:
+def share_limits(cells: BinnedCells, miss: float) -> tuple[Floats, Floats]:
     """Return approximate limits of the share of positives in each bin among all people.
 
-    Parameters
-    ----------
-    noise : CountsNoise
-        Of the cells, of which each bin has as many.
-    cells : BinnedCells
-        The cells.
-    miss : float
-        Probability with which each limit may miss.
+    Either limit may miss with this probability.
     """
-    counts = as_floats(noise.noisy) / cells.unit
-    negative, positive = (cells.sums(counts * (cells.is_positive == kind)) for kind in (False, True))
+    negative, positive = (cells.sums(cells.noisy * (cells.is_positive == kind)) for kind in (False, True))
     other, one = ((cells.place == 0) & (cells.is_positive == kind) for kind in (False, True))
-    other, one = other / cells.unit, one / cells.unit
-    of_one, of_other, both = (noise.covariance(*pair) for pair in ((one, one), (other, other), (one, other)))
+    pairs = (one, one), (other, other), (one, other)
+    of_one, of_other, both = (cells.noise.covariance(*pair) for pair in pairs)
     lower, upper = count_limits.quick_ratio_limits(positive, negative, (of_one, of_other, both), miss)
     is_told = positive + negative > FAR * max(of_one + of_other + 2 * both, 0.0) ** 0.5
     return np.where(is_told, lower, 0.0), np.where(is_told, upper, 1.0)
 
 
 def calibration_band(
-    noise: CountsNoise,
     cells: BinnedCells,
-    counts: Floats,
     prob_pred: Floats,
     asked: PopulationQuestion,
     public_n: int | None,
@@ -762,12 +729,8 @@ def calibration_band(
 
     Parameters
     ----------
-    noise : CountsNoise
-        Of the cells.
     cells : BinnedCells
-        The cells.
-    counts : ndarray of shape (n_cells,)
-        Plausible numbers of records of the cells.
+        The counts.
     prob_pred : ndarray of shape (n_bins,)
         The mean score of each bin.
     asked : PopulationQuestion
@@ -786,47 +749,60 @@ def calibration_band(
     as its upper end for the lower limit of the gap, and as its lower end for the upper one. What is shown of
     a share reaches as far as those limits: the diagonal leaves no bar of a bin whose gap may be 0.
     """
-    records, each = cells.sums(counts), asked.miss / cells.bins
-    low, high = share_limits(noise, cells, each) if shares is None else shares
-    lower, upper = _gap_limit(noise, cells, each), -_gap_limit(noise, cells.turned(), each)
-    excess, total, (of_excess, _, _) = _excess(noise, cells, (cells.least + cells.most) / 2)
+    each = asked.miss / cells.bins
+    low, high = share_limits(cells, each) if shares is None else shares
+    lower, upper = _gap_limits(cells, each)
+    excess, total, (of_excess, _, _) = _excess(cells, (cells.least + cells.most) / 2)
     gap = np.clip(excess / np.maximum(total, 1.0), lower, upper)
     is_told = bool((cells.least == cells.most).all())
-    known = np.array([prob_pred, prob_pred]) if is_told else cells.means(counts)
+    known = np.array([prob_pred, prob_pred]) if is_told else cells.means()
     lowest = np.clip(np.minimum(low, known[1] + lower), 0.0, 1.0)
     highest = np.clip(np.maximum(high, known[0] + upper), 0.0, 1.0)
     return CalibrationBand(
         prob_pred, lowest, highest, gap, lower, upper, known, asked.confidence, _CALIBRATION, note,
-        records=records,
-        positives=cells.sums(counts * cells.is_positive),
+        records=cells.sums(cells.counts),
+        positives=cells.sums(cells.counts * cells.is_positive),
         excess=excess if is_told else None,
         noise=of_excess**0.5,
         public_n=public_n,
     )  # fmt: skip
 
 
-def _excess(
-    noise: CountsNoise, cells: BinnedCells, scores: Floats
-) -> tuple[Floats, Floats, tuple[Floats, Floats, Floats]]:
+def _excess(cells: BinnedCells, scores: Floats) -> tuple[Floats, Floats, tuple[Floats, Floats, Floats]]:
     """Return the noisy sums of labels minus scores, numbers of records, and the moments of their noise."""
-    counts, weights = as_floats(noise.noisy) / cells.unit, (cells.is_positive - scores) / cells.unit
-    moments = np.zeros((3, cells.bins))
+    noise, weights, moments = cells.noise, cells.is_positive - scores, np.zeros((3, cells.bins))
     for place in range(cells.bins):
-        here = cells.place == place
-        one, other = here * weights, here / cells.unit
+        other = (cells.place == place).astype(np.float64)
+        one = other * weights
         moments[:, place] = [noise.covariance(*pair) for pair in ((one, one), (one, other), (other, other))]
     of_excess, both, of_total = moments
-    excess = cells.sums(counts * (cells.is_positive - scores))
-    return excess, cells.sums(counts), (np.maximum(of_excess, 0.0), both, of_total)
+    excess = cells.sums(cells.noisy * weights)
+    return excess, cells.sums(cells.noisy), (np.maximum(of_excess, 0.0), both, of_total)
 
 
-def _gap_limit(noise: CountsNoise, cells: BinnedCells, miss: float) -> Floats:
-    """Return approximate lower limits of shares of positives less mean scores, whatever these are."""
-    excess, total, moments = _excess(noise, cells, cells.most)
-    least, most = cells.range()
-    score = cells.sums(as_floats(noise.noisy) / cells.unit * cells.most) / np.maximum(total, 1.0)
-    limit = count_limits.quick_gap_limit(excess, total, np.clip(score, least, most), moments, miss)
-    return np.where(total > FAR * np.sqrt(np.maximum(moments[2], 0.0)), np.maximum(limit, -most), -most)
+def _gap_limits(cells: BinnedCells, miss: float) -> tuple[Floats, Floats]:
+    """Return approximate limits of shares of positives less mean scores, whatever these are.
+
+    With the gap x, excess - x total has the mean 0 whatever the number of records is. Its error is taken to
+    be normal, with the variance of labels that are positive with the probability score + x and a quarter for
+    that they are whole, plus Laplace noise of the variance that the noise has.
+    """
+    (least, most), of_sides = cells.range(), []
+    for scores in (cells.most, cells.least):
+        excess, total, (of_excess, both, of_total) = _excess(cells, scores)
+        score = np.clip(cells.sums(cells.noisy * scores) / np.maximum(total, 1.0), least, most)
+        of_sides.append((excess, of_excess, both, score))
+
+    def error(x: Floats, is_upper: bool) -> tuple[Floats, Floats, Floats]:
+        excess, of_excess, both, score = of_sides[is_upper]
+        share = np.clip(score + x, 0.0, 1.0)
+        variance = np.maximum(total, 0.0) * share * (1 - share) + 0.25
+        return excess - x * total, variance, of_excess - 2 * x * both + x * x * of_total
+
+    lower, upper = likely_limits(error, -np.ones_like(least), np.ones_like(least), miss)
+    is_told = total > FAR * np.sqrt(np.maximum(of_total, 0.0))
+    lower = np.where(is_told, np.maximum(lower, -most), -most)
+    return lower, np.where(is_told, np.minimum(upper, 1.0 - least), 1.0 - least)
 
 
 _LARGEST_REACH = 1 << 18  # beyond, the law of a sum takes too long
@@ -885,18 +861,11 @@ def benefit_limits(counts: NoisyRatio, n: int, weight: float, miss: float) -> tu
     value, more = counts.a - weight * counts.b, 1 + weight**2
     square = max(counts.a, 0) + weight**2 * max(counts.b, 0) + more
 
-    def least(sign: int, low: float, high: float) -> float:
-        """Return the lower limit of the benefit, or of minus the benefit."""
+    def error(u: Floats, _: bool) -> tuple[Floats, Floats, Floats]:
+        return value - n * u, np.maximum(square - n * u**2, more), np.full_like(u, noise)
 
-        def error(u: Floats) -> tuple[Floats, Floats, Floats]:
-            return sign * value - n * u, np.maximum(square - n * u**2, more), np.full_like(u, noise)
-
-        return float(least_likely(error, np.array(low), np.array(high), miss))
-
-    return least(1, -weight, 1.0), -least(-1, -1.0, weight)
-
-
-_LARGEST_LOGARITHM = 20.0  # of a ratio
+    lower, upper = likely_limits(error, np.array(-weight), np.array(1.0), miss)
+    return float(lower), float(upper)
 
 
 def over_expected_limits(
@@ -924,30 +893,15 @@ def over_expected_limits(
     """
     counts, bins = as_floats(noise.numbers), edges.size - 1
     present, positive = np.maximum(counts, 0.0), np.repeat([0.0, 1.0], bins)
-    reach = -float(ndtri(miss))
 
-    def away(ratio: float, scores: Floats) -> tuple[float, float]:
-        weights = positive - ratio * np.concatenate([scores, scores])
+    def error(x: Floats, is_upper: bool) -> tuple[Floats, Floats, Floats]:
+        """Return that of the ratio x / (1 - x), times 1 - x."""
+        weights = (1.0 - x) * positive - x * np.tile(edges[:-1] if is_upper else edges[1:], 2)
         variance = max(noise.covariance(weights, weights), 0.0)
         if of_people:
             variance += float(present @ weights**2)
-        return float(counts @ weights), reach * math.sqrt(variance)
+        return np.array(counts @ weights), np.array(variance), np.zeros(())
 
-    def first(is_beyond: Callable[[float], bool]) -> float:
-        """Return where this begins to hold: 0 where it always does, infinity where it does nowhere."""
-        low, high = -_LARGEST_LOGARITHM, _LARGEST_LOGARITHM
-        if is_beyond(math.exp(low)):
-            return 0.0
-        if not is_beyond(math.exp(high)):
-            return math.inf
-        return math.exp(count_limits.halved(lambda x: not is_beyond(math.exp(x)), high, low)[1])
-
-    def is_likely(ratio: float) -> bool:
-        value, far = away(ratio, edges[1:])
-        return value <= far
-
-    def is_too_large(ratio: float) -> bool:
-        value, far = away(ratio, edges[:-1])
-        return value < -far
-
-    return first(is_likely), first(is_too_large)
+    lower, upper = likely_limits(error, np.zeros(()), np.ones(()), miss)
+    with np.errstate(divide="ignore"):
+        return float(lower / (1.0 - lower)), float(upper / (1.0 - upper))

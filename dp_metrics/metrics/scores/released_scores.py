@@ -10,11 +10,9 @@ from functools import partial
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dp_metrics._html import HtmlRepr
 from dp_metrics.inputs.options import (
-    Floats,
     as_real,
     check_choice,
     check_confidence,
@@ -22,7 +20,7 @@ from dp_metrics.inputs.options import (
     own_error_state,
 )
 from dp_metrics.metrics._pictures import draw_calibration, draw_net_benefit, draw_precision_recall, draw_roc
-from dp_metrics.metrics.labels.layouts import Counts, Layout, whole
+from dp_metrics.metrics.labels.layouts import Layout, read_sums, whole
 from dp_metrics.metrics.labels.released_confusion import ReleasedConfusion
 from dp_metrics.metrics.scores import curve_formulas as formulas
 from dp_metrics.metrics.scores.bands import (
@@ -290,10 +288,11 @@ class ReleasedScores(HtmlRepr):
         is_above = np.tile(np.arange(bins) >= edge, 2)
         places = (2 * is_positive + is_above) if is_second else (3 - 2 * is_positive - is_above)
         # a table of scores is counted from scores: `of` is not asked
+        matrix = whole(2)
         return replace(
-            whole(2),
+            matrix,
             cells=((2 * bins, Fraction(1)),),
-            read=partial(_read_cells, places=places),
+            read=partial(read_sums, read=matrix.read, places=places),
             good=np.where(is_positive == is_above, 1, -1),
         )
 
@@ -667,8 +666,3 @@ def over_expected_numbers(scores: ReleasedScores) -> list[Number]:
         return []
     noise, people = (partial(scores.observed_over_expected, of=of) for of in ("records", "people"))
     return [Number(OVER_EXPECTED, noise().estimate, OVER_EXPECTED, _noise=noise, _people=people)]
-
-
-def _read_cells(x: Floats, places: NDArray[np.intp]) -> Counts:
-    """Return the counts of a matrix of two labels: each cell is the sum of those with its place."""
-    return whole(2).read(np.bincount(places, x, minlength=4).astype(np.float64))

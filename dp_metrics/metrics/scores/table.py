@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import partial
 from typing import Any, TypeAlias
@@ -190,7 +190,8 @@ class ScoreTable:
         """
         self._check_limited("no limits of its noise here")
         quick = None if self.is_sure else self._quick(parts, miss / 2, among_people=False)
-        ends = self._closer(quick, parts[0], lambda: self._of_records(parts, released, miss))
+        of_noise = self._each(count_limits.noise_limits, released, miss / 2)
+        ends = self._closer(quick, parts[0], lambda: self._by_shares(parts, released, of_noise))
         return self._noted(ends, released, is_proved=quick is None)
 
     def population(
@@ -209,9 +210,12 @@ class ScoreTable:
             quick, of_these = (self._quick(parts, asked.miss, among_people=kind) for kind in (True, False))
         if quick is None:
             self.check_records(parts, asked.metric)
-        sure = self._sure(released, asked)
+        sure, of_noise = (
+            self._each(each, released, asked.miss)
+            for each in (count_limits.edge_limits, count_limits.noise_limits)
+        )
         people = self._closer(quick, parts[0], lambda: self._by_shares(parts, released, sure))
-        records = self._closer(of_these, parts[0], lambda: self._of_records(parts, released, 2 * asked.miss))
+        records = self._closer(of_these, parts[0], lambda: self._by_shares(parts, released, of_noise))
         # limits among people that are within those of the noise would puzzle, and the hull of both holds too
         ends = min(people[0], records[0]), max(people[1], records[1])
         found = self._noted(ends, released, is_proved=quick is None)
@@ -236,13 +240,6 @@ class ScoreTable:
             return bands.precision_limits(parts[0], miss, among_people=among_people)
         return bands.area_limits(parts[0], miss, ties=self.ties, among_people=among_people)
 
-    def _of_records(
-        self, parts: Sequence[Any], released: ReleasedNumbers, miss: float
-    ) -> tuple[float, float]:
-        """Return proved limits for these records."""
-        each = miss / (2 * self._shares(released))
-        return self._by_shares(parts, released, partial(count_limits.noise_limits, miss=each))
-
     def _by_shares(
         self, parts: Sequence[Any], released: ReleasedNumbers, limits_of: RatioLimits
     ) -> tuple[float, float]:
@@ -266,7 +263,7 @@ class ScoreTable:
     def band(self, parts: Sequence[Any], released: ReleasedNumbers, asked: PopulationQuestion) -> RocBand:
         """Return the band of the ROC curve among all people, for scores in their public bins."""
         self.check_records(parts, asked.metric)
-        sure = self._sure(released, asked)
+        sure = self._each(count_limits.edge_limits, released, asked.miss)
         lines = bands.roc_limits(parts[0], released.public_n, self._edges(released), sure)
         return RocBand(*lines, asked.confidence, f"The ROC curve of the scores in bins {POPULATION_NOTE}")
 
@@ -280,10 +277,9 @@ class ScoreTable:
         """Return the band of the calibration curve among all people: of released bins, or of even ones."""
         self.check_records(parts, asked.metric)
         noise, counts, n = parts[0], self.counts(released), released.public_n
-        of_cells = np.concatenate([counts.negative, counts.positive])
         if n_bins is None:
-            cells = self._cells(np.arange(counts.negative.size), counts.negative.size)
-            return bands.calibration_band(noise, cells, of_cells, counts.middles, asked, n, APPROXIMATE)
+            cells = _binned(noise, counts, np.arange(counts.negative.size), counts.negative.size)
+            return bands.calibration_band(cells, counts.middles, asked, n, APPROXIMATE)
         places, records = formulas.even_bins(counts, n_bins)
         here, each, prob_pred = formulas.are_shown(records), asked.miss / n_bins, bands.middles(n_bins)
         prob_pred[here] = formulas.calibration(counts, n_bins).prob_pred
@@ -292,32 +288,20 @@ class ScoreTable:
             inside = np.flatnonzero(places == place)
             share = count_limits.noisy_ratio(noise, (places.size + inside).tolist(), inside.tolist(), n)
             lower[place], upper[place] = count_limits.ratio_limits(share, each)
-        cells, shares = self._cells(places, n_bins), (lower, upper)
-        return bands.calibration_band(noise, cells, of_cells, prob_pred, asked, n, _OF_GAPS, shares).at(here)
+        cells, shares = _binned(noise, counts, places, n_bins), (lower, upper)
+        return bands.calibration_band(cells, prob_pred, asked, n, _OF_GAPS, shares).at(here)
 
-    def _cells(self, places: NDArray[np.intp], n_bins: int) -> BinnedCells:
-        """Return which records the cells count, of probabilities, given which released bin lies in which."""
-        edges = self.merged(places.size).copy()
-        edges[0], edges[-1] = 0.0, 1.0  # scores beyond are counted in the first and the last bin
-        is_positive = np.repeat([False, True], places.size)
-        least, most = (np.tile(one, 2) for one in (edges[:-1], edges[1:]))
-        return BinnedCells(np.tile(places, 2), is_positive, least, most, n_bins)
-
-    def _sure(self, released: ReleasedNumbers, asked: PopulationQuestion) -> RatioLimits:
-        each = asked.miss / self._shares(released)
-        return partial(count_limits.edge_limits, miss=each)
-
-    def _shares(self, released: ReleasedNumbers) -> int:
-        """Return how many shares are limited: of each class at each edge, and perhaps that of positives."""
+    def _each(self, limits_of: Callable[..., Ends], released: ReleasedNumbers, miss: float) -> RatioLimits:
+        """Return the limits of one of many shares: of each class at each edge, and perhaps of positives."""
         of_curve = 2 * len(bands.edges_of_limits(self._edges(released).size - 1))
-        return of_curve + (self.formula is formulas.average_precision)
-
-    def _edges(self, released: ReleasedNumbers) -> Floats:
-        return self.merged(len(released.values[0]) // 2)
+        return partial(limits_of, miss=miss / (of_curve + (self.formula is formulas.average_precision)))
 
     def merged(self, columns: int) -> Floats:
         """Return the edges of so many bins."""
         return self.edges[:: (self.edges.size - 1) // columns]
+
+    def _edges(self, released: ReleasedNumbers) -> Floats:
+        return self.merged(len(released.values[0]) // 2)
 
     def check_records(self, parts: Sequence[Any], metric: str) -> None:
         """Raise where each person counts once: the law of a count of persons is not known."""
@@ -341,6 +325,16 @@ class ScoreTable:
         rate = released.epsilon / (1 if released.neighboring.private_n else 2)  # of a `TableOf`
         noise = Staircase(rate / released.most_records).expected
         return ScoreCounts(self.merged(columns), negative, positive, noisy.reshape(2, columns), noise)
+
+
+def _binned(noise: CountsNoise, counts: ScoreCounts, places: NDArray[np.intp], n_bins: int) -> BinnedCells:
+    """Return the counts, of probabilities, given which released bin lies in which bin."""
+    edges = counts.edges.copy()
+    edges[0], edges[-1] = 0.0, 1.0  # scores beyond are counted in the first and the last bin
+    is_positive = np.repeat([False, True], places.size)
+    least, most = (np.tile(one, 2) for one in (edges[:-1], edges[1:]))
+    of_cells = np.concatenate([counts.negative, counts.positive])
+    return BinnedCells(noise, of_cells, np.tile(places, 2), is_positive, least, most, n_bins)
 
 
 def score_query(
@@ -428,14 +422,14 @@ class SoftBins:
         self, parts: Sequence[Any], released: ReleasedNumbers, asked: PopulationQuestion
     ) -> CalibrationBand:
         """Return the band of the calibration curve among all people."""
-        noise: CountsNoise = parts[0]
+        noise = replace(parts[0], units=FINENESS)
         counts, prob_pred = self._ends(released), bands.middles(self.n_bins)
         prob_pred[formulas.are_shown(counts.sum(axis=(0, 1)))] = self(released).prob_pred
         end, is_positive, place = np.indices(counts.shape).reshape(3, -1)
         scores = (place + end) / self.n_bins
-        cells = BinnedCells(place, is_positive == 1, scores, scores, self.n_bins, FINENESS)
+        cells = BinnedCells(noise, counts.ravel(), place, is_positive == 1, scores, scores, self.n_bins)
         note = " ".join(filter(None, (APPROXIMATE, self.note(parts, released))))
-        return bands.calibration_band(noise, cells, counts.ravel(), prob_pred, asked, released.public_n, note)
+        return bands.calibration_band(cells, prob_pred, asked, released.public_n, note)
 
     def _ends(self, released: ReleasedNumbers) -> Floats:
         """Return the plausible records by end, class and bin."""
