@@ -94,7 +94,7 @@ def test_metrics_of_labels_lie_between_their_limits_unless_the_noise_is_rare(siz
         inside = ((allowed.lower <= own) & (own <= allowed.upper))[signs != 0].all()
     else:  # of one ratio or several
         ratios = [noisy_ratio(moved, a, b, released.public_n, weights) for a, b, weights in cells]
-        exact = [[own[side].sum() for side in (one.a, one.b)] for one in cells]
+        exact = [[own[side].sum() for side in (a, b)] for a, b, _ in cells]
         inside = all(
             min(rarity(ratio, *two), rarity(ratio.swapped, *two[::-1])) > 0.1 / len(cells)
             for ratio, two in zip(ratios, exact, strict=True)
