@@ -456,7 +456,7 @@ def _exact(law: Any, stats: Any, private_n: bool) -> tuple[Any, float]:
     The finest table is the truth, because what merging its columns costs is part of the error.
     """
     if isinstance(law, TableLaw):
-        return stats.counts.ravel(), 1.0
+        return stats.found.ravel(), 1.0
     if isinstance(law, SumsLaw):
         return law.sums.value, law.sums.limit
     if not hasattr(stats, "bounds"):

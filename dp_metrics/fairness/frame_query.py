@@ -401,7 +401,7 @@ def _scores(
         metrics[metric.name] = metric.row.name, one.reading
     of_group = Query((replace(part, groups=1),), query.reader)
     count, groups = partial(_counts_by_group, query=of_group, groups=len(sizes)), len(sizes)
-    of_all = replace(part, cells=((size * groups, weight),), count=count, groups=groups)
+    of_all = replace(part, cells=((size * groups, weight),), find=count, groups=groups)
     return _table(of_all, metrics, of_group, epsilon, shape, sizes)
 
 
@@ -538,7 +538,7 @@ def _number(counts: Counts) -> float:
 
 def _last_first(records: Records, *, part: Any) -> NDArray[np.int64]:
     counted = replace(records, sample_weight=records.units, units=None)
-    counts: NDArray[np.int64] = part.stats(counted, part.totals(counted), 0).counts
+    counts: NDArray[np.int64] = part.stats(counted, part.totals(counted), 0).found
     return counts[::-1]
 
 
@@ -568,7 +568,7 @@ def _counts_by_group(coded: Records, *, query: Query, groups: int) -> NDArray[np
     """Return the table of each group, one below the other, as the query of one group counts it."""
     part: Any = query.quantities[0]
     pieces = by_group(coded, groups, Relation.ADD_OR_REMOVE_ONE)
-    return np.concatenate([part.count(query.reader(piece)) for piece in pieces])
+    return np.concatenate([part.find(query.reader(piece)) for piece in pieces])
 
 
 def _of_table(results: Sequence[Result[Any]], *, metrics: Tables, sizes: Sizes) -> FrameResult:

@@ -17,7 +17,7 @@ from math import prod
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import brentq
 from scipy.stats import binom
 
@@ -590,7 +590,7 @@ def _differences(records: Records, *, losses: PairedLosses, limit: float) -> Rec
     return replace(records, arrays=(np.concatenate(parts),), groups=None)
 
 
-def _wins(records: Records, *, losses: PairedLosses) -> tuple[int, int]:
+def _wins(records: Records, *, losses: PairedLosses) -> NDArray[np.int64]:
     """Return D, the records on which A is better less those on which B is, and m, those without a tie.
 
     Another record in the place of one moves (D, m) by (+-2, 0), (+-1, +-1) or not at all: by 2 at most,
@@ -601,7 +601,7 @@ def _wins(records: Records, *, losses: PairedLosses) -> tuple[int, int]:
         wins, defeats = int(np.count_nonzero(a < b)), int(np.count_nonzero(a > b))
         difference += wins - defeats
         decided += wins + defeats
-    return difference, decided
+    return np.array([difference, decided])
 
 
 def _rate(epsilon: float) -> float:

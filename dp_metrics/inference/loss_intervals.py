@@ -12,7 +12,7 @@ from operator import attrgetter
 from typing import Any, ParamSpec, Unpack
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from dp_metrics._random import Entropy, LazyUniform
 from dp_metrics.inputs.arrays import Records, Shape, loss_block, vector
@@ -128,7 +128,7 @@ def mean_interval_query(
         What a mean of 0, and a mean at the limit, is called in the interval.
     """
     cells = ((2, Fraction(2, FINENESS + 1)),)
-    part = TableOf(cells, False, partial(_sums, limit=limit), is_table=False)
+    part = TableOf(cells, False, partial(_sums_of_records, limit=limit), is_table=False)
     public: dict[str, Any] = {
         "confidence": check_confidence(confidence),
         "about": about,
@@ -142,7 +142,11 @@ def _rank_of_cap(n: int) -> int:
     return math.ceil(_CAP * n)
 
 
-def _sums(records: Records, limit: float) -> tuple[int, int]:
+def _sums_of_records(records: Records, limit: float) -> NDArray[np.int64]:
+    return np.array(_sums(records.arrays[0], limit))
+
+
+def _sums(values: Floats, limit: float) -> tuple[int, int]:
     """Return the sums of v and of v (1 - v), for v = value / limit, in steps of the lattice.
 
     Notes
@@ -152,7 +156,7 @@ def _sums(records: Records, limit: float) -> tuple[int, int]:
     either sum to the nearest step, from the exact sums, adds less than 1 to its change. So the whole numbers
     move by less than FINENESS + 2, which is at most FINENESS + 1.
     """
-    aggregate = VarianceAggregate.from_data(records.arrays[0], capacity=0, bounds=(0.0, limit))
+    aggregate = VarianceAggregate.from_data(values, capacity=0, bounds=(0.0, limit))
     cap = float_units(limit)
     rest = cap * aggregate.total - aggregate.squares
     return _in_steps(aggregate.total, cap), _in_steps(rest, cap * cap)
@@ -317,8 +321,7 @@ def mean_query(_: Shape, *, max_loss: Any, cap: Any, confidence: Any, epsilon: A
         )
     reader = partial(_clipped, limit=limit_of(limit))
     if limit is None:
-        order = OrderOf(np.asarray, _rank_of_cap, MAX_FLOAT)
-        part = CappedSumsOf(order, _sums, 2, FINENESS + 1, _LEAST_RECORDS)
+        part = CappedSumsOf(np.asarray, _rank_of_cap, MAX_FLOAT, _sums, 2, FINENESS + 1, _LEAST_RECORDS)
         return Query((part,), reader, partial(_capped_interval, confidence=check_confidence(confidence)))
     about = f"The mean of the loss, clipped to max_loss, {POPULATION_NOTE}"
     return mean_interval_query(reader, confidence=confidence, about=about, limit=limit, high=limit)

@@ -154,7 +154,7 @@ def response_of(
     known = classes if labels is None else LabelSet.of(labels).known
     if relation.private_n and known is None and method == "predict_proba":
         raise ValueError(_NO_COLUMNS.format(type(model).__name__))
-    stated = _no_response(method, known if classes is None else classes, y)
+    stated = no_response(method, known if classes is None else classes, y)
     if number_of_records(records) == 0:
         response = stated  # most models refuse to predict nothing, and a metric does too if n is public
     else:
@@ -172,7 +172,7 @@ def response_of(
     return columns_by_label(response, method, classes, known)
 
 
-def _no_response(method: str, classes: NDArray[Any] | None, y: Any) -> NDArray[Any]:
+def no_response(method: str, classes: NDArray[Any] | None, y: Any) -> NDArray[Any]:
     """Return the response to no record, with the columns that it has for any number of records."""
     if classes is None or method == "predict":
         kind = np.float64 if classes is None else classes.dtype

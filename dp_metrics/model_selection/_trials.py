@@ -43,11 +43,12 @@ from dp_metrics.inputs.arrays import (
     columns_of,
     is_missing,
     number_of_records,
+    quietly,
     rows_of,
     type_of_floats,
 )
 from dp_metrics.inputs.labels import as_listed, places_among, sorted_labels
-from dp_metrics.inputs.models import FAR, as_float64, ask, columns_by_label, response_method
+from dp_metrics.inputs.models import FAR, as_float64, ask, columns_by_label, no_response, response_method
 from dp_metrics.inputs.options import Floats, Relation
 from dp_metrics.metrics import metric_of
 from dp_metrics.metrics.labels.counts import Confusion
@@ -161,7 +162,7 @@ def _kind(of: type) -> str:
 _NO_NUMBERS = (str, bytes, complex, np.complexfloating)
 
 
-def read_response(response: Any, method: str, model: Any, known: Any, y: Any) -> Any:
+def read_response(response: Any, method: str, classes: Any, y: Any) -> Any:
     """Return a model's response to records as an array, with what cannot be read made None or NaN.
 
     Parameters
@@ -170,10 +171,8 @@ def read_response(response: Any, method: str, model: Any, known: Any, y: Any) ->
         What the model responded. A sparse matrix is returned as it is.
     method : str
         By which of its methods.
-    model : object
-        What responded: its classes tell how many columns a list of rows should have.
-    known : ndarray or None
-        Else the public labels do.
+    classes : ndarray or None
+        Those of the model, or else the public ones, which tell how many columns a list of rows should have.
     y : array-like
         Public targets, which tell the columns of predictions.
     """
@@ -184,23 +183,16 @@ def read_response(response: Any, method: str, model: Any, known: Any, y: Any) ->
         records = np.asarray(response)
         if records.dtype.kind != "O" or records.ndim == 0:
             return records
-    shape = _shape_of_record(method, model, known, y)
+    shape = no_response(method, classes, np.asarray(y)).shape[1:]
     columns = math.prod(shape)
+    if method == "predict" and columns == 1:
+        shape = ()
     array = np.empty((len(records), columns), dtype=object)
     for row, record in zip(array, records, strict=True):
         for column, element in enumerate(_elements(record, columns)):
             row[column] = element  # NumPy would look into a list of them
     array = array.reshape(len(records), *shape)
     return array if method == "predict" else _numbers(array).astype(type_of_floats(response, array))
-
-
-def _shape_of_record(method: str, model: Any, known: Any, y: Any) -> tuple[int, ...]:
-    if method == "predict":
-        shape = np.asarray(y).shape[1:]
-        return () if math.prod(shape) == 1 else shape
-    own = getattr(model, "classes_", None)
-    classes = len(own if isinstance(own, np.ndarray) else known)
-    return () if method == "decision_function" and classes == 2 else (classes,)
 
 
 def _elements(record: Any, columns: int) -> list[Any]:
@@ -396,9 +388,11 @@ class Candidates:
                 model = self.make(params).fit(own.X, own.y)
                 method = response_method(model, self._methods)
                 response = ask(model, method, own.X_val)
-                response = read_response(response, method, model, known, data.y)
                 classes = getattr(model, "classes_", None)
-                if method != "predict" and isinstance(classes, np.ndarray) and known is not None:
+                if not isinstance(classes, np.ndarray):
+                    classes = known
+                response = read_response(response, method, classes, data.y)
+                if method != "predict" and known is not None:
                     response = columns_by_label(response, method, classes, known)
                 response = valid_response(scorer.function, response, data.y, labels)
                 if relation_of(scorer).private_n:
@@ -451,9 +445,10 @@ def public_response(method: str, classes: Any, y: Any, n: int) -> NDArray[Any]:
     probability, or the score 0.
     """
     if method == "predict":
-        return np.full((n, *np.asarray(y).shape[1:]), 1.0 if classes is None else classes[0])
-    columns = () if method == "decision_function" and classes.size == 2 else (classes.size,)
-    return np.full((n, *columns), 1.0 / classes.size if method == "predict_proba" else 0.0)
+        one = 1.0 if classes is None else classes[0]
+    else:
+        one = 1.0 / classes.size if method == "predict_proba" else 0.0
+    return np.full((n, *no_response(method, classes, np.asarray(y)).shape[1:]), one)
 
 
 class Data(NamedTuple):
@@ -504,13 +499,7 @@ def check_data(X: Any, y: Any, X_val: Any, y_val: Any, sample_weight_val: Any, *
     if n_validation == 0:
         X_val, y_val = rows_of(X, slice(1)), rows_of(_sliceable(y), slice(0))
     data = Data(X, y, X_val, y_val, sample_weight_val, n_validation == 0)
-    try:
-        copy.deepcopy(data)
-    except Exception:
-        copied = False
-    else:
-        copied = True
-    if not copied:  # raising outside the handler does not chain the original
+    if quietly(copy.deepcopy, data) is None:
         raise TypeError("X, y, X_val, y_val and the weights must be such that copy.deepcopy can copy them.")
     return data
 

@@ -7,10 +7,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from fractions import Fraction
 from functools import partial
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from dp_metrics._html import HtmlRepr
 from dp_metrics._random import Entropy, RandomState, permute_and_flip
@@ -19,19 +20,16 @@ from dp_metrics.inputs.arrays import Records, Shape
 from dp_metrics.inputs.models import has_method, known_labels, named_by_labels, response_method, response_of
 from dp_metrics.inputs.options import Relation, own_error_state
 from dp_metrics.mechanisms import Mechanism
-from dp_metrics.mechanisms._laws import Limits
 from dp_metrics.metrics import Metric, row_of
 from dp_metrics.model_selection.scorers import usual_responses
-from dp_metrics.quantities.base import Draw, Noise, Output, Quantity, Totals
+from dp_metrics.quantities.base import Draw, Noise, Output, Quantity, Stats, Totals
 from dp_metrics.quantities.mean import MeanOf
 from dp_metrics.quantities.ranks import RankingOf
-from dp_metrics.quantities.tables import CountStats
 from dp_metrics.release.query import Query, Source, Terms, as_they_are
 from dp_metrics.release.release import Release
 from dp_metrics.release.result import ReleasedNumbers
 from dp_metrics.release.stored import PER_RECORD, Call
 from dp_metrics.sensitivity.exact import float_units
-from dp_metrics.sensitivity.score_bounds import RankedScores
 
 Total = Callable[[Records], int]
 """What a candidate loses on all records of a truth and a prediction: private, in whole units."""
@@ -61,7 +59,6 @@ _INSTEAD = {
         " Accuracy, Brier score and area under the ROC curve serve, for the same models.",
     ),
 }
-_NO_INTERVAL = "The index of a model has no limits of its noise."
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
@@ -142,10 +139,10 @@ class LeastOf(Quantity):
         # a record that is replaced is one removed and one added
         return PermuteAndFlip(epsilon / (self.step if totals is None else 2 * self.step))
 
-    def stats(self, records: Records, totals: Totals, ranks: int, *, forget: bool = False) -> CountStats:
+    def find(self, records: Records) -> NDArray[Any]:
         """Return the total of each candidate."""
         values = [total(records.of_arguments(0, at)) for at, total in enumerate(self.totals_of, start=1)]
-        return CountStats(totals, np.array(values, dtype=object))
+        return np.array(values, dtype=object)
 
 
 @dataclass(frozen=True)
@@ -165,17 +162,13 @@ class PermuteAndFlip(Noise):
         """What draws, for the accountant's history."""
         return "permute-and-flip"
 
-    def prepare(self, stats: CountStats) -> Draw:
+    def prepare(self, stats: Stats) -> Draw:
         """Return the draw."""
-        least = min(stats.counts)
-        return partial(self._draw, tuple(self.rate * (value - least) for value in stats.counts))
+        least = min(stats.found)
+        return partial(self._draw, tuple(self.rate * (value - least) for value in stats.found))
 
     def _draw(self, exponents: tuple[Fraction, ...], entropy: Entropy, count: int | None) -> Output:
         return Output(permute_and_flip(entropy, exponents), {}, count)
-
-    def limits(self, output: Output, miss: float) -> Limits:
-        """Raise: there are none."""
-        raise ValueError(_NO_INTERVAL)
 
 
 def _choice(released: ReleasedNumbers, *, metric: str, candidates: int) -> Choice:
@@ -220,26 +213,20 @@ def _total(row: Metric, query: Query, n: int | None) -> tuple[Total, int]:
             if (cap := part.record_loss.cap) is None:
                 limits = " or ".join(f"{name}=..." for name in ("bounds", "max_loss") if name in row.options)
                 raise ValueError(_NO_LIMIT.format(row.name, limits, _OTHERWISE))
-            return partial(_sum_of_losses, query=query), float_units(cap)
+            # the exact sum of the losses, each clipped to its cap
+            return partial(_lost, query=query, of_stats=attrgetter("total")), float_units(cap)
         if isinstance(part, RankingOf):
             if n is None:
                 raise ValueError(_PAIRS.format(row.name, _OTHERWISE))
-            return partial(_wrong_pairs, query=query), 2 * (n - 1)  # two for each pair of a record
+            # twice the number of pairs in the wrong order, equal scores counting half: two for each pair
+            return partial(_lost, query=query, of_stats=attrgetter("found.total")), 2 * (n - 1)
     raise ValueError(_NO_SENSITIVITY.format(row.name, _INSTEAD.get(row.name, ""), _OTHERWISE))
 
 
-def _sum_of_losses(records: Records, query: Query) -> int:
-    """Return the exact sum of the losses, each clipped to its cap, in units of 2**-1074."""
+def _lost(records: Records, query: Query, of_stats: Callable[[Any], int]) -> int:
+    """Return what a candidate loses on all records."""
     (part,), checked = query.quantities, query.reader(records)
-    total: int = part.stats(checked, part.totals(checked), 0).total
-    return total
-
-
-def _wrong_pairs(records: Records, query: Query) -> int:
-    """Return twice the number of pairs of two classes in the wrong order; equal scores count half."""
-    (part,), checked = query.quantities, query.reader(records)
-    ranked: RankedScores = part.stats(checked, part.totals(checked), 0).ranked
-    return ranked.total
+    return of_stats(part.stats(checked, part.totals(checked), 0))
 
 
 def _check_options(row: Metric, options: Mapping[str, Any]) -> None:

@@ -97,6 +97,36 @@ Draw: TypeAlias = Callable[[Entropy, int | None], Output]
 """Private: what is left of a release after the spend, given a noisy number of records. It cannot fail."""
 
 
+@dataclass(frozen=True, repr=False, eq=False)
+class Stats:
+    """Private: what a quantity found in records; of pieces that is added up, if the quantity merges.
+
+    Parameters
+    ----------
+    quantity : Quantity
+        What is released.
+    totals : Totals
+        How much the records count.
+    found : ndarray or RankedScores
+        Counts of records, other whole numbers that add up, or all values.
+    """
+
+    quantity: Any
+    totals: Totals
+    found: Any
+
+    capacity = None
+
+    def merge(self, other: Self) -> Self:
+        """Return those of the records of both."""
+        return replace(self, totals=self.totals.merge(other.totals), found=self.found + other.found)
+
+    def bounds(self, ranks: int, private_n: bool) -> OutputBounds:
+        """Return the output bounds of a number."""
+        bounds: OutputBounds = self.quantity.bounds(self, ranks, private_n)
+        return bounds
+
+
 class Quantity:
     """Public: one number about records, or several whole numbers that are released as one."""
 
@@ -106,6 +136,8 @@ class Quantity:
     """Whether it is the share of the records that have a loss."""
     is_table: bool = False
     """Whether it is a table of counts of records."""
+    find: Callable[[Records], Any]
+    """Returns what `Stats` hold, of records whose form is valid; for stats of another type there is none."""
     units: int = 1
     """How many units the records of each person have together, where each person counts once."""
     are_distances: ClassVar[bool] = False
@@ -159,7 +191,7 @@ class Quantity:
         forget : bool, default=False
             Whether the records cannot be looked at again.
         """
-        raise NotImplementedError
+        return Stats(self, totals, self.find(records))
 
 
 class Number(Quantity):
@@ -245,6 +277,10 @@ class Noise:
 
     def prepare(self, stats: Any) -> Draw:
         """Return what is left to do after the spend; raise now for whatever could fail."""
+        return partial(self._draw, self.law(stats, None))
+
+    def _draw(self, law: Any, entropy: Entropy, count: int | None) -> Output:
+        """Return what a law gives, which can be drawn from; a noise that prepares otherwise has none."""
         raise NotImplementedError
 
     def law(self, stats: Any, count: int | None) -> Any:
@@ -559,10 +595,6 @@ class NoisySums(Noise):
     def law(self, stats: Any, count: int | None) -> SumsLaw:
         """Return the law of the noisy sums."""
         return SumsLaw(self.quantity.sums(stats), self.epsilon)
-
-    def prepare(self, stats: Any) -> Draw:
-        """Return the draw."""
-        return partial(self._draw, self.law(stats, None))
 
     def _draw(self, law: SumsLaw, entropy: Entropy, count: int | None) -> Output:
         value, noisy = law.release(entropy)

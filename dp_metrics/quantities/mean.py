@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property, partial
-from itertools import accumulate, islice, starmap
+from itertools import accumulate, islice, pairwise, starmap
 from operator import add, sub
 from typing import Any, Self, TypeAlias
 
@@ -356,7 +356,7 @@ class MeanStats:
     terms: Terms | None
 
     @property
-    def counts(self) -> NDArray[np.int64]:
+    def found(self) -> NDArray[np.int64]:
         """Of a `ShareOf`, what the records with the loss 1 weigh in whole numbers, and what the others do."""
         ones, of_all = self.total >> UNIT_BITS, self.totals.weight >> UNIT_BITS
         return np.array([ones, of_all - ones])
@@ -522,16 +522,8 @@ def _group_sums(terms: Floats, groups: NDArray[np.intp]) -> Floats:
     never exceeds the sum of their limits.
     """
     order = np.argsort(groups, kind="stable")
-    ends = np.cumsum(np.bincount(groups)).tolist()
-    in_order = terms[order].tolist()
-
-    def sums() -> Iterator[float]:
-        start = 0
-        for end in ends:
-            yield _saturated_sum(in_order[start:end])
-            start = end
-
-    return np.fromiter(sums(), dtype=np.float64, count=len(ends))
+    edges, in_order = [0, *np.cumsum(np.bincount(groups)).tolist()], terms[order].tolist()
+    return np.array([_saturated_sum(in_order[start:end]) for start, end in pairwise(edges)])
 
 
 def _saturated_sum(values: list[float]) -> float:

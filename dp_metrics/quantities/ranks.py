@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property, partial
 from itertools import product
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dp_metrics._random import Entropy, discrete_laplace
 from dp_metrics.inputs.arrays import Records
@@ -18,8 +20,17 @@ from dp_metrics.inputs.options import Floats
 from dp_metrics.mechanisms import Hazard, Mechanism
 from dp_metrics.mechanisms._laws import ApproximateLaw, Limits, Staircase, cells
 from dp_metrics.mechanisms.hazard import HazardLaw, hazard_law, hazard_limits
-from dp_metrics.quantities.base import Draw, Noise, Number, OneStage, Output, Quantity, Totals, rehearse_law
-from dp_metrics.quantities.tables import CountsNoise, CountStats, Rates, TableLaw
+from dp_metrics.quantities.base import (
+    Draw,
+    Noise,
+    Number,
+    OneStage,
+    Output,
+    Stats,
+    Totals,
+    rehearse_law,
+)
+from dp_metrics.quantities.tables import CountsNoise, Rates, TableLaw
 from dp_metrics.sensitivity.output_bounds import (
     BoundsFacts,
     OutputBounds,
@@ -65,27 +76,13 @@ class OrderOf(Number):
             raise ValueError(_RANK)
         return order_statistic_facts(totals.n, self.limit)
 
-    def stats(self, records: Records, totals: Totals, ranks: int, *, forget: bool = False) -> OrderStats:
-        """Return the values, clipped."""
-        return OrderStats(self, totals, np.clip(self.values(*records.arrays), 0.0, self.limit))
+    def find(self, records: Records) -> Floats:
+        """Return the values, clipped; where the k-th of all lies, those of pieces do not tell."""
+        return np.clip(self.values(*records.arrays), 0.0, self.limit)
 
-
-@dataclass(frozen=True, repr=False, eq=False)
-class OrderStats:
-    """Private: the values; where the k-th of all lies, those of pieces do not tell, so they do not merge.
-
-    Of `CappedSumsOf` there are the sums as well, which wait for the cap.
-    """
-
-    quantity: OrderOf
-    totals: Totals
-    x: Floats
-    sums: Callable[..., tuple[int, ...]] | None = None
-
-    def bounds(self, ranks: int, private_n: bool) -> OutputBounds:
+    def bounds(self, stats: Stats, ranks: int, private_n: bool) -> OutputBounds:
         """Return the output bounds of the order statistic."""
-        rank, limit = self.quantity.rank(self.x.size), self.quantity.limit
-        return order_statistic_bounds(self.x, rank, ranks, limit)
+        return order_statistic_bounds(stats.found, self.rank(stats.found.size), ranks, self.limit)
 
 
 OF_SUMS = Fraction(2, 3)
@@ -104,29 +101,29 @@ def cap_of(drawn: float) -> float:
 
 
 @dataclass(frozen=True, eq=False)
-class CappedSumsOf(Quantity):
+class CappedSumsOf(OrderOf):
     """Public: an order statistic that becomes a cap, and sums of what is clipped to it.
 
     Parameters
     ----------
-    order : OrderOf
-        The order statistic.
-    sums : callable
-        The whole numbers of (records, limit=cap).
+    sums_at : callable
+        The whole numbers of (values, limit=cap).
     size, sensitivity : int
         How many numbers there are, and by how much those of neighbours differ at most, summed over their
         absolute differences, whatever the cap is.
-    least_records : int
+    mostly_noise : int
         The n * epsilon below which the cap is expected to be useless.
     """
 
-    order: OrderOf
-    sums: Callable[..., tuple[int, ...]]
+    sums_at: Callable[..., tuple[int, ...]]
     size: int
     sensitivity: int
-    least_records: int
+    mostly_noise: int  # type: ignore[misc]
 
-    merges = False
+    noise_note = (
+        "a private cap may come out far too low, and the mean with it: give a public cap, or take more "
+        "records or a larger epsilon."
+    )
 
     def noise(self, mechanism: Mechanism, totals: Totals | None, epsilon: Fraction) -> NoisyCap:
         """Return noise of the cap and of the sums, whatever the mechanism."""
@@ -134,13 +131,7 @@ class CappedSumsOf(Quantity):
         if float(of_cap) == 0.0:
             raise ValueError("epsilon is too small to be divided between the cap and the mean.")
         rates = ((self.size, OF_SUMS * epsilon / self.sensitivity),)
-        return NoisyCap(
-            OneStage(self.order, _SELECTION, totals, None, of_cap), rates, epsilon, self.least_records
-        )
-
-    def stats(self, records: Records, totals: Totals, ranks: int, *, forget: bool = False) -> OrderStats:
-        """Return the values, and the sums of the records."""
-        return replace(self.order.stats(records, totals, ranks), sums=partial(self.sums, records))
+        return NoisyCap(self, OneStage(self, _SELECTION, totals, None, of_cap), rates, epsilon)
 
 
 @dataclass(frozen=True, eq=False)
@@ -149,14 +140,14 @@ class NoisyCap(Noise):
 
     Parameters
     ----------
+    quantity : CappedSumsOf
+        What is released.
     of_cap : OneStage
         How the cap is drawn, at a third of epsilon.
     rates : tuple of (int, Fraction)
         Of the noise of the sums.
     epsilon : Fraction
         What both cost together.
-    least_records : int
-        As in `CappedSumsOf`.
 
     Notes
     -----
@@ -165,10 +156,10 @@ class NoisyCap(Noise):
     of epsilon. Both add up by basic composition; the shares are fractions whose sum is epsilon.
     """
 
+    quantity: CappedSumsOf
     of_cap: OneStage
     rates: Rates
     epsilon: Fraction
-    least_records: int
 
     @property
     def name(self) -> str:
@@ -180,15 +171,10 @@ class NoisyCap(Noise):
         """What draws the cap."""
         return self.of_cap.mechanism
 
-    def law(self, stats: OrderStats, count: int | None = None) -> CappedSumsLaw:
+    def law(self, stats: Stats, count: int | None = None) -> CappedSumsLaw:
         """Return the law of the cap and the sums."""
-        assert stats.sums is not None
         first = hazard_law(_SELECTION, self.of_cap.bounds(stats), self.of_cap.epsilon)
-        return CappedSumsLaw(first, stats.sums, self.rates, stats.x)
-
-    def prepare(self, stats: OrderStats) -> Draw:
-        """Return the draw."""
-        return partial(self._draw, self.law(stats))
+        return CappedSumsLaw(first, self.quantity.sums_at, self.rates, stats.found)
 
     def _draw(self, law: CappedSumsLaw, entropy: Entropy, count: int | None) -> Output:
         cap, sums = law.release(entropy)
@@ -200,14 +186,7 @@ class NoisyCap(Noise):
 
     def too_noisy(self, records: Fraction) -> str | None:
         """Return a warning if so few records are expected to have no useful cap."""
-        times_epsilon = records * self.epsilon
-        if times_epsilon >= self.least_records:
-            return None
-        return (
-            f"n * epsilon is {float(times_epsilon):.3g}. Below {self.least_records} a private cap may come "
-            "out far too low, and the mean with it: give a public cap, or take more records or a larger "
-            "epsilon."
-        )
+        return self.quantity.too_noisy(self.epsilon, records)
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -218,8 +197,8 @@ class CappedSumsLaw:
     ----------
     first : HazardLaw
         The law of what becomes the cap.
-    sums : callable
-        The whole numbers, of limit=cap.
+    sums_at : callable
+        As in `CappedSumsOf`.
     rates : tuple of (int, Fraction)
         Of their noise.
     values : ndarray
@@ -227,13 +206,13 @@ class CappedSumsLaw:
     """
 
     first: HazardLaw
-    sums: Callable[..., tuple[int, ...]]
+    sums_at: Callable[..., tuple[int, ...]]
     rates: Rates
     values: Floats
 
     def given(self, drawn: float) -> TableLaw:
         """Return the law of the sums, given what was drawn for the cap."""
-        return TableLaw(self.sums(limit=cap_of(drawn)), self.rates)
+        return TableLaw(self.sums_at(self.values, limit=cap_of(drawn)), self.rates)
 
     def release(self, entropy: Entropy) -> tuple[float, list[int]]:
         """Draw the cap and the sums."""
@@ -284,23 +263,18 @@ class RankingOf(Number):
             return None
         return NoisyRanking(self, mechanism.scale or _SCALE, totals, epsilon)
 
-    def stats(self, records: Records, totals: Totals, ranks: int, *, forget: bool = False) -> RankingStats:
-        """Return the scores in order, by class, of places of labels and scores."""
+    def find(self, records: Records) -> RankedScores:
+        """Return the scores in order, by class, of places of labels and scores.
+
+        All records are compared with each other, so that those of pieces do not tell.
+        """
         codes, scores = records.arrays
         column = scores if self.column is None else scores[:, self.column]
-        return RankingStats(totals, RankedScores.of(column, codes == self.positive))
+        return RankedScores.of(column, codes == self.positive)
 
-
-@dataclass(frozen=True, repr=False, eq=False)
-class RankingStats:
-    """Private: the scores of both classes; all records are compared with each other: they do not merge."""
-
-    totals: Totals
-    ranked: RankedScores
-
-    def bounds(self, ranks: int, private_n: bool) -> OutputBounds:
+    def bounds(self, stats: Stats, ranks: int, private_n: bool) -> OutputBounds:
         """Return the output bounds of the ranking loss."""
-        return ranking_bounds(self.ranked, min(ranks, _MOST_RANKS), private_n)
+        return ranking_bounds(stats.found, min(ranks, _MOST_RANKS), private_n)
 
 
 @dataclass(frozen=True)
@@ -380,18 +354,18 @@ class NoisyRanking(Noise):
         finest = OneStage(self.quantity, self.given(self.most), self.totals, None, self.hazard_epsilon)
         return min(finest.ranks, _MOST_RANKS)
 
-    def law(self, stats: RankingStats, count: int | None = None) -> RankingLaw:
+    def law(self, stats: Stats, count: int | None = None) -> RankingLaw:
         """Return the law of the sizes and the loss."""
-        positives, negatives = stats.ranked.counts
+        positives, negatives = stats.found.counts
         sizes = (positives, negatives) if self.totals is None else (positives,)
         return RankingLaw(self, stats.bounds(self.ranks, self.totals is None), sizes)
 
-    def prepare(self, stats: RankingStats) -> Draw:
+    def prepare(self, stats: Stats) -> Draw:
         """Return the draw, after laws of a made-up number at the coarsest and the finest resolution."""
         for smaller in (1, self.most):
             facts = self.quantity.facts(self.totals, self.ranks)
             rehearse_law(self.given(smaller), self.hazard_epsilon, facts)
-        return partial(self._draw, self.law(stats))
+        return super().prepare(stats)
 
     def _draw(self, law: RankingLaw, entropy: Entropy, count: int | None) -> Output:
         value, sizes = law.release(entropy)
@@ -522,25 +496,20 @@ class CalibrationOf(Number):
         """Return what is public of the output bounds."""
         return calibration_facts(None if totals is None else totals.n)
 
-    def sums(self, stats: CalibrationStats | None = None) -> Sums:
+    def sums(self, stats: Stats | None = None) -> Sums:
         """Return the sums that tell the error."""
-        return calibration_sums(*(0, 0) if stats is None else (stats.total, stats.totals.n))
+        return calibration_sums(*(0, 0) if stats is None else (total_gap(stats.found), stats.totals.n))
 
-    def stats(
-        self, records: Records, totals: Totals, ranks: int, *, forget: bool = False
-    ) -> CalibrationStats:
+    def find(self, records: Records) -> NDArray[Any]:
         """Return the sums by bin."""
-        return CalibrationStats(totals, np.array(self.excess(records)[0], dtype=object))
+        return np.array(self.excess(records)[0], dtype=object)
 
-
-class CalibrationStats(CountStats):
-    """Private: for each public bin the sum of labels minus scores, in units of 2**-1074."""
-
-    @property
-    def total(self) -> int:
-        """The error times n, in units of 2**-1074."""
-        return sum(map(abs, self.counts))
-
-    def bounds(self, ranks: int, private_n: bool) -> OutputBounds:
+    def bounds(self, stats: Stats, ranks: int, private_n: bool) -> OutputBounds:
         """Return the output bounds of the error."""
-        return calibration_bounds(self.total, self.totals.n, min(ranks, _MOST_RANKS), private_n)
+        total = total_gap(stats.found)
+        return calibration_bounds(total, stats.totals.n, min(ranks, _MOST_RANKS), private_n)
+
+
+def total_gap(excess: Iterable[int]) -> int:
+    """Return the calibration error times n, of the sums of labels minus scores by bin, in their units."""
+    return sum(map(abs, excess))

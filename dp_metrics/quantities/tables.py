@@ -9,7 +9,7 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import lru_cache, partial
+from functools import lru_cache
 from itertools import repeat
 from typing import Any, ClassVar, Self
 
@@ -21,7 +21,7 @@ from dp_metrics.inputs.arrays import BLOCK, Records, in_blocks
 from dp_metrics.inputs.options import Floats
 from dp_metrics.mechanisms import Mechanism
 from dp_metrics.mechanisms._laws import COUNT_LIMIT, Limits, Staircase, expected_error
-from dp_metrics.quantities.base import MOST_ERROR, Draw, Noise, Output, Quantity, Totals
+from dp_metrics.quantities.base import MOST_ERROR, Noise, Output, Quantity, Stats, Totals
 from dp_metrics.sensitivity.exact import rounded_quotient
 
 _MOST_ZERO_SUM = 256  # more cells get noise without a sum, which costs 0.2 % of accuracy and much less time
@@ -48,7 +48,7 @@ class TableOf(Quantity):
         at most 1.
     is_partition : bool
         Whether each record lies in exactly one cell, of weight 1.
-    count : callable
+    find : callable
         The counts of `Records` whose form is valid.
     units : int, default=1
         How many units the records of each person have together, where each person counts once: each cell is
@@ -86,7 +86,7 @@ class TableOf(Quantity):
 
     cells: Cells
     is_partition: bool
-    count: Callable[[Records], Any]
+    find: Callable[[Records], NDArray[Any]]
     units: int = 1
     is_table: bool = True
     finest: int | None = None
@@ -106,25 +106,6 @@ class TableOf(Quantity):
             cells, epsilon, self.units, private_n=private_n, is_partition=self.is_partition
         )
         return replace(noise, is_shown=self.is_table, columns=columns)
-
-    def stats(self, records: Records, totals: Totals, ranks: int, *, forget: bool = False) -> CountStats:
-        """Return the counts."""
-        counts = self.count(records)
-        return CountStats(totals, counts if self.is_table else np.array(counts, dtype=object))
-
-
-@dataclass(frozen=True, repr=False, eq=False)
-class CountStats:
-    """Private: counts of records, or other whole numbers that add up."""
-
-    totals: Totals
-    counts: NDArray[Any]
-
-    capacity = None
-
-    def merge(self, other: Self) -> Self:
-        """Return the counts of the records of both, in the same cells."""
-        return replace(self, totals=self.totals.merge(other.totals), counts=self.counts + other.counts)
 
 
 @dataclass(frozen=True)
@@ -160,14 +141,10 @@ class NoisyTable(Noise):
         """What draws, for the accountant's history."""
         return "two-sided geometric noise" + " with sum 0" * self.zero_sum
 
-    def law(self, stats: CountStats, count: int | None = None) -> TableLaw:
+    def law(self, stats: Stats, count: int | None = None) -> TableLaw:
         """Return the law of the noisy numbers."""
-        counts = stats.counts if self.columns is None else merged_columns(stats.counts, self.columns)
+        counts = stats.found if self.columns is None else merged_columns(stats.found, self.columns)
         return TableLaw(tuple(counts.ravel().tolist()), self.rates, self.zero_sum)
-
-    def prepare(self, stats: CountStats) -> Draw:
-        """Return the draw."""
-        return partial(self._draw, self.law(stats))
 
     def _draw(self, law: TableLaw, entropy: Entropy, count: int | None) -> Output:
         noisy = law.release(entropy)

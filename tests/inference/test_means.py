@@ -75,7 +75,7 @@ def known_sums(row):
     query = mean_interval_query(UNREAD, confidence=0.5, about="")
     _, (stats,) = known_of(query, query.read(Records((np.array(row),))))
     (quantity,) = query.quantities
-    return [*stats.counts.ravel()], quantity.sensitivity
+    return [*stats.found.ravel()], 2 / quantity.cells[0][1]
 
 
 def test_rounding_both_sums_can_cost_a_step_and_the_noise_allows_for_it():

@@ -54,7 +54,7 @@ def test_one_record_changes_no_other_of_a_response_that_is_a_list(method):
 
 def judged(metric, method, response, y):
     classes = public_classes(DummyClassifier(), y, (method,))
-    response = read_response(response, method, None, classes, y)
+    response = read_response(response, method, classes, y)
     return valid_response(functools.partial(metric), response, np.array(y), classes)
 
 

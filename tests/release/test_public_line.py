@@ -26,14 +26,10 @@ from dp_metrics.mechanisms._laws import ApproximateLaw, GeometricLaw
 from dp_metrics.mechanisms.comparators import LaplaceLaw
 from dp_metrics.mechanisms.hazard import HazardLaw
 from dp_metrics.metrics._metric import WEIGHTS
+from dp_metrics.quantities.base import Stats
 from dp_metrics.quantities.mean import MeanStats
-from dp_metrics.quantities.ranks import (
-    CalibrationStats,
-    CappedSumsLaw,
-    OrderStats,
-    RankingStats,
-)
-from dp_metrics.quantities.tables import CountStats, TableLaw
+from dp_metrics.quantities.ranks import CappedSumsLaw
+from dp_metrics.quantities.tables import TableLaw
 from dp_metrics.quantities.variance import VarianceStats
 from dp_metrics.release.query import Source
 from dp_metrics.release.release import PreparedQuery, prepared_releases
@@ -42,8 +38,8 @@ from dp_metrics.sensitivity.output_bounds import Extremes, OutputBounds
 
 ROOT = Path(__file__).parents[2]
 PRIVATE = (
-    Records, NamedColumns, Source, PreparedQuery, MeanStats, VarianceStats, OrderStats,
-    CountStats, RankingStats, CalibrationStats, OutputBounds, Extremes, HazardLaw, LaplaceLaw, GeometricLaw,
+    Records, NamedColumns, Source, PreparedQuery, MeanStats, VarianceStats, Stats,
+    OutputBounds, Extremes, HazardLaw, LaplaceLaw, GeometricLaw,
     ApproximateLaw, TableLaw, CappedSumsLaw, VarianceAggregate,
 )  # fmt: skip
 NO_METRIC = ("private_mean_interval", "private_quantile_interval", "private_compare")

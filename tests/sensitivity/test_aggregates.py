@@ -10,8 +10,7 @@ from helpers import bits_of, hostile_values, loop_over, loss_query
 from hypothesis import given, settings, strategies as st
 
 from dp_metrics.inputs.arrays import BLOCK
-from dp_metrics.quantities.base import Totals
-from dp_metrics.quantities.tables import CountStats
+from dp_metrics.quantities.base import Stats, Totals
 from dp_metrics.sensitivity.exact import UNIT_BITS, VarianceAggregate, exact_sum, to_units
 from dp_metrics.sensitivity.output_bounds import order_statistic_bounds
 from dp_metrics.sensitivity.variance_bounds import variance_bounds
@@ -162,6 +161,6 @@ def test_fewer_ranks_of_an_order_statistic_are_the_first_of_many(k):
 
 
 def test_counts_that_are_merged_add_up():
-    one, other = (CountStats(Totals.of(sum(c)), np.array(c)) for c in ([1, 2], [0, 2]))
+    one, other = (Stats(None, Totals.of(sum(c)), np.array(c)) for c in ([1, 2], [0, 2]))
     merged = one.merge(other)
-    assert (merged.totals.n, merged.counts.tolist()) == (5, [1, 4])
+    assert (merged.totals.n, merged.found.tolist()) == (5, [1, 4])

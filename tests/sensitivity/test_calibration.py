@@ -7,8 +7,7 @@ import numpy as np
 from helpers import multisets
 
 from dp_metrics.inputs.arrays import BLOCK
-from dp_metrics.quantities.base import Totals
-from dp_metrics.quantities.ranks import CalibrationStats
+from dp_metrics.quantities.ranks import total_gap
 from dp_metrics.sensitivity.exact import UNIT_BITS
 from dp_metrics.sensitivity.score_bounds import (
     calibration_bounds,
@@ -23,7 +22,7 @@ def total(records, edges=HALF):
     y, scores = np.array(records, dtype=float).reshape(-1, 2).T
     excess, n = calibration_excess([(y == 1, scores)], edges)
     assert n == len(records)
-    return CalibrationStats(Totals.of(n), np.array(excess, dtype=object)).total
+    return total_gap(excess)
 
 
 def by_definition(records, edges=HALF):
@@ -51,8 +50,7 @@ def test_the_sum_is_exact_whatever_the_blocks():
     for cuts in ([1, BLOCK], [100, BLOCK], [5, 6, BLOCK + 1]):
         blocks = zip(np.split(y == 1, cuts), np.split(scores, cuts), strict=True)
         excess, n = calibration_excess(blocks, edges)
-        stats = CalibrationStats(Totals.of(n), np.array(excess, dtype=object))
-        assert (stats.total, n) == (exact * 2**UNIT_BITS, scores.size)
+        assert (total_gap(excess), n) == (exact * 2**UNIT_BITS, scores.size)
 
 
 def test_a_record_moves_the_sum_by_at_most_2_and_by_1_if_it_comes_or_goes_and_both_are_attained():
