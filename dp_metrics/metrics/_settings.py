@@ -249,7 +249,7 @@ class RatioSettings(LabelSettings, total=False):
     zero_division: float | str
 
 
-class ScoreSettings(CountSettings, total=False):
+class ScoreSettings(LabelSettings, total=False):
     """Keywords of a release of a table of scores.
 
     Parameters
@@ -269,10 +269,8 @@ class ScoreSettings(CountSettings, total=False):
         n epsilon = 10,000 on next to 0.9 (n epsilon)^(1/2), up to 128; 32 where n is private.
     """
 
-    labels: ArrayLike | None
     edges: ArrayLike | None
     bins: int | None
-    equal_groups: bool
 
 
 class PopulationSettings(Payment, total=False):
