@@ -22,6 +22,8 @@ import dp_metrics as dp
 from dp_metrics import PrivacyAccountant, with_result
 from dp_metrics.exceptions import NoisyReleaseWarning, StoredReleaseWarning
 from dp_metrics.mechanisms import Hazard
+from dp_metrics.quantities.tables import TableOf
+from dp_metrics.release.query import Query, as_they_are
 from dp_metrics.release.result import Result
 from dp_metrics.release.stored import PER_RECORD, RECORDS, SETTINGS
 
@@ -447,3 +449,23 @@ def test_two_models_have_the_stored_answer_without_being_asked(path):
     ask(model, SCORE[:, np.newaxis], Y, baseline=model, accountant=PrivacyAccountant(9, path))
     with pytest.warns(StoredReleaseWarning):
         ask(model, Counted(), Counted(), baseline=model, accountant=later(path))
+
+
+@dataclass(frozen=True)
+class Counts:
+    """Count records in a manner that an array tells."""
+
+    weights: np.ndarray
+
+    def find(self, records):
+        return self.weights
+
+
+@pytest.mark.parametrize("of", [lambda counts: counts.find, lambda counts: partial(counts.find)])
+def test_queries_are_equal_if_what_they_count_by_is_a_method_of_equal_objects(of):
+    one, same, other = (
+        Query((TableOf(((2, Fraction(1)),), True, of(Counts(np.array([1, last])))),), as_they_are)
+        for last in (2, 2, 3)
+    )
+    assert one == same != other
+    assert hash(one) == hash(same)
