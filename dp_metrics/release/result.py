@@ -848,8 +848,12 @@ def arguments_of(
     function: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]
 ) -> dict[str, Any]:
     """Return all arguments of a call by name, with the defaults; raise TypeError as the call would."""
-    try:
-        call = _signature(function).bind(*args, **kwargs)
+    positional, needed, defaults = _parameters(function)
+    given = {**dict(zip(positional, args, strict=False)), **kwargs}
+    if len(given) == len(args) + len(kwargs) and needed <= given.keys() <= defaults.keys():
+        return {**defaults, **given}
+    try:  # this is slower, and says what is wrong
+        call = inspect.signature(function).bind(*args, **kwargs)
     except TypeError as error:
         problem = str(error).replace("too many", "takes options by their names only: too many")
     else:
@@ -858,4 +862,12 @@ def arguments_of(
     raise TypeError(f"{function.__name__}() {problem}")  # with no other error in its context
 
 
-_signature = lru_cache(maxsize=256)(inspect.signature)
+@lru_cache(maxsize=256)
+def _parameters(function: Callable[..., Any]) -> tuple[list[str], set[str], dict[str, Any]]:
+    """Return the names of what may be given by its place, of what must be given, and all defaults by name."""
+    shown = inspect.signature(function).parameters.values()
+    return (
+        [one.name for one in shown if one.kind is not one.KEYWORD_ONLY],
+        {one.name for one in shown if one.default is one.empty},
+        {one.name: one.default for one in shown},
+    )
