@@ -19,6 +19,7 @@ from dp_metrics.cli.words import SEVERAL, add_option, epsilon
 from dp_metrics.fairness.frame import PrivateMetricFrame
 from dp_metrics.inputs.options import Relation
 from dp_metrics.page.page import PrivateEvaluation
+from dp_metrics.page.page_numbers import TOO_NOISY, is_told
 from dp_metrics.release.released import Interval, biases_in_words
 from dp_metrics.release.result import Result, counts_persons
 from dp_metrics.release.stored import as_plain
@@ -300,7 +301,7 @@ def _lines(released: Any, name: str, cost: str, limits: Limits, models: Mapping[
     if isinstance(released, PrivateEvaluation):
         numbers = released.numbers.values()
         rows = [
-            (one.name, f"{one.value:.4g}", limits.of(one), "(mostly noise)" if one.note else "")
+            (one.name, f"{one.value:.4g}", limits.of(one), "" if is_told(one) else f"({TOO_NOISY})")
             for one in numbers
         ]
         yield f"{name} {cost}"

@@ -7,6 +7,7 @@ import pytest
 from helpers import loop_over
 
 import dp_metrics as dp
+from dp_metrics.page.page_numbers import is_told
 
 PAGE, SCORES = "evaluate data.csv", "--y-true truth --y-score s --labels well ill --pos-label ill"
 GROUPS = "--sensitive sex ward --group-labels f m --group-labels 1 2"
@@ -60,6 +61,13 @@ def test_a_page_is_written_and_its_numbers_are_printed(argv, releases, run):
     assert (page.n, page.most_records) == ((1000, 2) if "--groups" in argv else (1500, 1))
     assert all(f"  {number.name} " in shown for number in page.values())
     assert "page written to page.json" in shown
+
+
+def test_what_the_page_is_too_noisy_to_tell_is_marked_among_printed_numbers(run):
+    shown = run(*OF_SCORES, "--epsilon", 0.3, *AS_JSON).out.splitlines()
+    page = written()
+    marked = {line.strip().partition("  ")[0] for line in shown if line.endswith("(too noisy to tell)")}
+    assert marked == {name for name, one in page.items() if not is_told(one)} != set()
 
 
 def test_numbers_are_those_of_the_function(people, run):
