@@ -13,6 +13,7 @@ import numpy as np
 from dp_metrics.fairness.frame import PrivateMetricFrame, group_in_words
 from dp_metrics.inference.comparison import Comparison
 from dp_metrics.inputs.options import Relation
+from dp_metrics.metrics.labels.released_confusion import ReleasedConfusion
 from dp_metrics.metrics.scores.released_scores import ReleasedScores
 from dp_metrics.page.in_short import QUESTIONS, PageFacts, words_of
 from dp_metrics.page.page_numbers import (
@@ -59,6 +60,7 @@ _REQUIRED = (
 )
 _WHICH = "On how many records either model is better: A is the model of this page, B the baseline."
 _CALIBRATION = "Share of positives by predicted probability: alike where a model is calibrated"
+_OF_THOUSAND = "Of 1,000 {} like these, by true label (rows) and predicted label; all ranges hold at once"
 _MATRIX = "Records by true label (rows) and predicted label, with the range of the noise"
 _NOISE_ALONE = "Noise alone: the exact numbers of these records lie here; of other people nothing follows"
 _AT_THRESHOLDS = (
@@ -325,14 +327,7 @@ def _of_tables(page: PageFacts) -> Iterator[Table]:
     """Return the confusion matrix, and how well probabilities are calibrated, where releases tell them."""
     labels = labels_of(page.released)
     if labels is not None and labels.counts.matrix is not None:
-        limits = labels.noise_interval("confusion_matrix", confidence=CONFIDENCE)
-        names = labels.labels.tolist()
-        rows = [[Cell(str(name))] for name in names]
-        for at, value in np.ndenumerate(labels.confusion_matrix()):
-            range_ = replace(limits, lower=float(limits.lower[at]), upper=float(limits.upper[at]))
-            told = written(float(value), range_, is_share=False, least=1.0)
-            rows[at[0]].append(Cell("{} ({})".format(*told)))
-        yield Table(_MATRIX, ["", *(f"predicted {name}" for name in names)], rows)
+        yield _of_matrix(labels, page)
     scores = page.released.get("scores")
     if isinstance(scores, ReleasedScores) and page.public.setting.edges is None:
         with suppress(ValueError):  # of persons with several records there are no limits
@@ -343,6 +338,25 @@ def _of_tables(page: PageFacts) -> Iterator[Table]:
                 for at, share, low, high in zip(*(one.tolist() for one in columns), strict=True)
             ]
             yield Table(_CALIBRATION, ["predicted", "share of positives"], rows)
+
+
+def _of_matrix(labels: ReleasedConfusion, page: PageFacts) -> Table:
+    """Return how many of 1,000 have each two labels, or of these records where no more can be told."""
+    names, caption = labels.labels.tolist(), _OF_THOUSAND.format(words_of(page)["unit_name"][1])
+    matrix: Any = 1000 * labels.confusion_matrix(normalize="all")
+    try:
+        limits = labels.population_interval("confusion_matrix", normalize="all", confidence=CONFIDENCE)
+        lower, upper = 1000 * limits.lower, 1000 * limits.upper
+    except ValueError:  # of persons with several records
+        caption, matrix = _MATRIX, labels.confusion_matrix()
+        limits = labels.noise_interval("confusion_matrix", confidence=CONFIDENCE)
+        lower, upper = limits.lower, limits.upper
+    rows = [[Cell(str(name))] for name in names]
+    for at, value in np.ndenumerate(matrix):
+        range_ = replace(limits, lower=float(lower[at]), upper=float(upper[at]))
+        told = written(float(value), range_, is_share=False, least=1.0)
+        rows[at[0]].append(Cell("{} ({})".format(*told)))
+    return Table(caption, ["", *(f"predicted {name}" for name in names)], rows)
 
 
 _BINS = 5

@@ -3,6 +3,8 @@
 import numpy as np
 import pytest
 from helpers import loop_over, seeded
+from scipy.stats import binomtest
+from sklearn import metrics as sk
 
 import dp_metrics as dp
 from dp_metrics.release.count_limits import noisy_binomial_limits
@@ -46,3 +48,30 @@ def test_results_know_all_that_is_needed(metric, predictions, share, normalize):
     expected = noisy_binomial_limits(round(1000 * share), 1000, 1000.0, 0.025)
     assert (interval.lower, interval.upper) == pytest.approx(expected, rel=1e-12)
     assert ("wrong" in interval.about) == (metric is dp.private_zero_one_loss)
+
+
+@loop_over("normalize", ["true", "pred", "all"])
+def test_each_share_of_a_matrix_has_the_limits_of_a_binomial_count_and_all_hold_at_once(normalize):
+    result = dp.with_result(dp.private_confusion_matrix)(TRUE, PREDICTED, normalize=normalize, **HUGE)
+    interval = result.population_interval()
+    counts = sk.confusion_matrix(TRUE, PREDICTED)
+    of = np.broadcast_to(
+        counts.sum(axis={"true": 1, "pred": 0, "all": None}[normalize], keepdims=True), (2, 2)
+    )
+    for at, count in np.ndenumerate(counts):
+        exact = binomtest(int(count), int(of[at])).proportion_ci(1 - 0.05 / 4)
+        # where the total is noisy too, a little of the miss is kept for that
+        assert exact.low - 1e-3 <= interval.lower[at] <= exact.low + 1e-6
+        assert exact.high - 1e-6 <= interval.upper[at] <= exact.high + 1e-3
+    assert interval.about.endswith("These limits are sure.")
+
+
+def test_numbers_of_a_matrix_and_shares_of_very_many_labels_have_no_limits_among_people():
+    labels = np.arange(1000) % 21
+    for data, options in (
+        ((TRUE, PREDICTED), {}),
+        ((labels, labels), {"normalize": "all", "labels": range(21)}),
+    ):
+        result = dp.with_result(dp.private_confusion_matrix)(*data, **options, **HUGE)
+        with pytest.raises(ValueError, match="no interval for all people"):
+            result.population_interval()

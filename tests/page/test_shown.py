@@ -98,9 +98,22 @@ def test_counts_that_hardly_have_noise_are_whole_and_have_all_digits():
     for ends, expected in (((4503, 4503), "4,503 to 4,503"), ((4503, 4504), "4,503 to 4,504")):
         assert written(4503.0, between(*ends), is_share=False, least=1) == ("4,503", expected)
     page = dp.private_evaluate(Y, y_pred=Y, labels=[0, 1], epsilon=10.0)
+    (matrix,) = (
+        one for one in page.sections[1].tables if one.caption.startswith("Of 1,000 records like these")
+    )
+    told, ends = matrix.rows[1][2].text.rstrip(")").split(" (")
+    assert int(told) == pytest.approx(1000 * Y.mean(), abs=10)
+    limits = page.released["labels"].population_interval("confusion_matrix", normalize="all")
+    low, high = map(int, ends.split(" to "))
+    assert low <= 1000 * limits.lower[1, 1] <= 1000 * limits.upper[1, 1] <= high <= low + 100
+
+
+def test_of_persons_with_several_records_the_matrix_is_one_of_these_records():
+    page = dp.private_evaluate(
+        Y, y_pred=Y, labels=[0, 1], epsilon=10.0, groups=np.arange(N) // 2, max_records=2
+    )
     (matrix,) = (one for one in page.sections[1].tables if one.caption.startswith("Records by true label"))
-    positives = Y.sum()
-    assert int(matrix.rows[1][2].text.split(" (")[0]) == pytest.approx(positives, abs=9)
+    assert int(matrix.rows[1][2].text.split(" (")[0].replace(",", "")) == pytest.approx(Y.sum(), abs=30)
 
 
 @loop_over("bound", [0.795, 0.7999999, 0.8])

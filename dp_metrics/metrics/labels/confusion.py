@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, TypeAlias, Unpack
 
@@ -22,6 +22,7 @@ from dp_metrics.metrics.labels.counts import OF_COUNTS, Confusion
 from dp_metrics.metrics.labels.layouts import Counts, Ratio
 from dp_metrics.quantities.tables import CountsNoise
 from dp_metrics.release.query import Query
+from dp_metrics.release.released import Interval, PopulationQuestion
 from dp_metrics.release.result import ReleasedNumbers
 
 
@@ -356,6 +357,9 @@ def private_prevalence(
     return asks(_share_query, "prevalence", pos_label=pos_label, labels=settings["labels"])
 
 
+_MOST_LIMITED = 20  # labels: limits of each of their pairs take a while
+
+
 @dataclass(frozen=True, eq=False)
 class _Matrix(Confusion):
     """A confusion matrix, with limits for each cell."""
@@ -376,6 +380,20 @@ class _Matrix(Confusion):
         )
         most = released.public_n if self.normalize is None else 1
         return Limits(lower, upper).within(0.0, math.inf if most is None else most)
+
+    def population(
+        self, parts: Sequence[Any], released: ReleasedNumbers, asked: PopulationQuestion
+    ) -> Interval:
+        """Return the interval of each share among all people; all hold at once.
+
+        Raises
+        ------
+        ValueError
+            If the matrix is not normalized, or has very many labels.
+        """
+        found, size = super().population(parts, released, asked), self.labels.size
+        lower, upper = (np.reshape(end, (size, size)) for end in (found.lower, found.upper))
+        return replace(found, lower=lower, upper=upper)
 
     def _sums(self, noise: CountsNoise, miss: float) -> Limits:
         """Return limits of the cells where each is the sum of several noisy counts, as of scores."""
@@ -435,9 +453,13 @@ def private_confusion_matrix(
     check_choice(normalize, "normalize", (None, "true", "pred", "all"))
     formula = partial(layouts.normalized, normalize=normalize)
     shares = partial(layouts.sums_of_shares, normalize=normalize)
+    parts_of = None
+    if normalize is not None and known.size <= _MOST_LIMITED:
+        parts_of = partial(layouts.cells_and_others, normalize=normalize)
     confusion = _Matrix(
-        layouts.whole(known.size), formula, known, shares, needs_matrix=True, normalize=normalize
-    )
+        layouts.whole(known.size), formula, known, shares, parts_of=parts_of, needs_matrix=True,
+        normalize=normalize,
+    )  # fmt: skip
     return asks(confusion.query)
 
 

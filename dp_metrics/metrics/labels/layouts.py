@@ -269,6 +269,17 @@ def _errors(matrix: NDArray[np.int64], kind: str) -> NDArray[np.int64]:
     return of_kind
 
 
+_OF_WHAT = {"true": 1, "pred": 0, "all": None}
+"""Over which axes of a matrix the records are added up that its shares are of."""
+
+
+def cells_and_others(counts: Counts, *, normalize: str) -> tuple[Floats, Floats]:
+    """Return each cell of the matrix, one row after the other, and the others of what its share is of."""
+    assert counts.matrix is not None
+    total = counts.matrix.sum(axis=_OF_WHAT[normalize], keepdims=True)
+    return counts.matrix.ravel(), (total - counts.matrix).ravel()
+
+
 def normalized(counts: Counts, *, normalize: str | None, others: Floats | None = None) -> Floats:
     """Return the matrix, or shares of its rows, its columns or all of it.
 
@@ -279,7 +290,7 @@ def normalized(counts: Counts, *, normalize: str | None, others: Floats | None =
     assert matrix is not None
     if normalize is None:
         return matrix
-    axis = {"true": 1, "pred": 0, "all": None}[normalize]
+    axis = _OF_WHAT[normalize]
     total = (matrix if others is None else others).sum(axis=axis, keepdims=True)
     if others is not None:
         total = matrix + (total - others)
