@@ -433,6 +433,7 @@ def private_confusion_matrix(
     A record lies in one cell, so that two cells change by 1 if it is replaced. The noise of all cells is
     drawn under the condition that its sum is 0 (up to 256 cells; independent beyond).
     With K labels there are K^2 cells of noise: for macro averages over many labels ask for the metric itself.
+    With `normalize` the `Result` has limits of each share among all people, for at most 20 labels.
 
     References
     ----------
