@@ -58,7 +58,6 @@ _REQUIRED = (
     "Set with the spend, before anything was known of the records. Each is about all people like these; all "
     'verdicts but "cannot tell" are right at once with 95 % confidence. Cannot tell is no pass.'
 )
-_WHICH = "On how many records either model is better: A is the model of this page, B the baseline."
 _CALIBRATION = "Share of positives by predicted probability: alike where a model is calibrated"
 _OF_THOUSAND = "Of 1,000 {} like these, by true label (rows) and predicted label; all ranges hold at once"
 _MATRIX = "Records by true label (rows) and predicted label, with the range of the noise"
@@ -168,7 +167,7 @@ def sections_of(page: PageFacts, exact: Mapping[str, float] | None = None) -> li
             more.append(_overall(_DIFFERENCES, [one for one in gaps if one.feature is None], page, exact))
     compared = page.released.get("comparison")
     if isinstance(compared, Comparison):
-        sections.append(Section("Which is better", _WHICH, lines=_compared(compared)))
+        sections.append(Section("Which is better", "", lines=_compared(compared, page)))
     sections.append(_cost(page))
     more = [*_of_noise(of_all), *more, *_at_thresholds(page)]
     if more:
@@ -417,18 +416,14 @@ def _with_range(number: Number, notes: list[str], scale: float) -> Cell:
     return Cell(f"{value} ({ends}){_marks(notes, number.bias, _only(number))}", "", limits.about, dots)
 
 
-_BETTER = {
-    "A": "A is better on more records.",
-    "B": "B is better on more records.",
-    None: "No sure difference.",
-}
-
-
-def _compared(found: Comparison) -> list[tuple[str, str]]:
+def _compared(found: Comparison, page: PageFacts) -> list[tuple[str, str]]:
     """Return what a comparison tells."""
-    value, ends = written(found.estimate, found.interval, apart_from=0.0)
+    words, (value, ends) = words_of(page), written(found.estimate, found.interval, apart_from=0.0)
+    units, model, other = words["unit_name"][1], words["model_name"], words["baseline_name"]
+    ahead = {"A": model, "B": other}.get(found.better or "")
+    said = f"{ahead[:1].upper()}{ahead[1:]} is better on more {units}." if ahead else "No sure difference."
     lines = [
-        f"{_BETTER[found.better]} The share of records on which A is, less that on which B is: {value} "
+        f"{said} The share of {units} on which {model} is better, less that on which {other} is: {value} "
         f"({ends}, 95 %, among all people like these)."
     ]
     if found.p_value is not None:
@@ -436,7 +431,7 @@ def _compared(found: Comparison) -> list[tuple[str, str]]:
             "If the two were equal, a lead like this would come up in at most "
             f"{math.ceil(1000 * found.p_value):,} of 1,000 tests."
         )
-    lines.append("Better on more records is no lower mean error, nor more positives found.")
+    lines.append(f"Better on more {units} is no lower mean error, nor more positives found.")
     return [("", line) for line in lines]
 
 

@@ -186,3 +186,12 @@ def test_neither_the_time_nor_the_words_are_part_of_what_is_released():
         )
 
     assert 0.99 < release_loss(released, data, {"y_true": [0, 1, 1, 1]}, epsilon=1.0) <= 1 + 1e-12
+
+
+def test_models_are_called_by_their_names_where_they_are_compared():
+    page = page_of(baseline=OTHER, **WORDS)
+    (told,) = (one for one in page.sections if one.title == "Which is better")
+    (_, first), *_ = told.lines
+    better = {"A": "Readmit *2* is better on more stays.", "B": "LACE is better on more stays."}
+    assert first.startswith(better.get(page.released["comparison"].better, "No sure difference."))
+    assert "stays on which Readmit *2* is better, less that on which LACE is:" in first
