@@ -258,7 +258,7 @@ def _why(value: float, sign: str, bound: float, interval: Interval, answer: str)
         return f"{there} Give public bounds, or ask for a median."
     # ranges shrink with the root of the number of records at most
     times = (reach / distance) ** 2 if distance else math.inf
-    more = f"about {times:.2g}" if times <= _MOST_TIMES else f"more than {_MOST_TIMES}"
+    more = f"about {max(times, 1.1):.2g}" if times <= _MOST_TIMES else f"more than {_MOST_TIMES}"
     return f"{_whole(bound)} lies within the range. If the number stays, it takes {more} times the records."
 
 

@@ -183,6 +183,8 @@ def test_what_cannot_be_told_says_what_it_takes():
     assert found.answer == "cannot tell"
     assert "lies within the range. If the number stays, it takes about 4 times the records." in found.why
     assert "more than 100 times" in page.check({"recall": (">=", value)})["recall"].why
+    nearly = page.check([f"recall >= {lower + (value - lower) / 100!r}"])["recall"]
+    assert "it takes about 1.1 times the records" in nearly.why  # not 1 times
 
 
 def test_every_form_of_a_page_has_the_verdicts_and_a_stored_one_too(tmp_path):
