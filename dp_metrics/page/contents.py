@@ -287,7 +287,7 @@ def _of_noise(numbers: Sequence[Number]) -> Iterator[Table]:
         yield _of_text(_NOISE_ALONE, ["", "released", "range, 95 %"], rows)
 
 
-_THRESHOLDS = 4  # the limits of each take some time
+_THRESHOLDS = 3  # the limits of each take some time
 
 
 def _at_thresholds(page: PageFacts) -> Iterator[Table]:

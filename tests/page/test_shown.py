@@ -246,7 +246,7 @@ def test_other_thresholds_are_told_as_by_the_released_scores(crossed):
     (table,) = (
         one for name, one in tables_of(crossed, "More numbers").items() if name.startswith("By other")
     )
-    assert len(table.rows) == 4
+    assert len(table.rows) == 3
     for threshold, *cells in table.rows:
         at = crossed.released["scores"].at_threshold(float(threshold.text))
         assert f"{at.threshold:.3g}" == threshold.text
