@@ -157,14 +157,9 @@ def sections_of(page: PageFacts, exact: Mapping[str, float] | None = None) -> li
     more: list[Table] = []
     if groups := [one for one in numbers if one.section == FOR_WHOM]:
         features = list(dict.fromkeys(one.feature for one in groups))
-        crossed = None if None in features and len(features) > 1 else -1  # those have details of their own
-        alone = [_by_feature(feature, groups, page) for feature in features if feature != crossed]
-        gaps = [one for one in groups if one.group is None]
-        alone.append(_overall(_DIFFERENCES, [one for one in gaps if one.feature != crossed], page, exact))
-        sections.append(Section(FOR_WHOM, _WHOM, alone))
-        if crossed is None:
-            more.append(_by_feature(None, groups, page))
-            more.append(_overall(_DIFFERENCES, [one for one in gaps if one.feature is None], page, exact))
+        alone = [one for one in features if one is not None] or features  # groups of all together are details
+        sections.append(Section(FOR_WHOM, _WHOM, _by_features(alone, groups, page, exact)))
+        more = _by_features([one for one in features if one not in alone], groups, page, exact)
     compared = page.released.get("comparison")
     if isinstance(compared, Comparison):
         sections.append(Section("Which is better", "", lines=_compared(compared, page)))
@@ -173,6 +168,18 @@ def sections_of(page: PageFacts, exact: Mapping[str, float] | None = None) -> li
     if more:
         sections.append(Section("More numbers", "", more))
     return [*sections, Section("Words", "", [_words(page)])]
+
+
+def _by_features(
+    features: Sequence[int | None],
+    groups: Sequence[Number],
+    page: PageFacts,
+    exact: Mapping[str, float] | None,
+) -> list[Table]:
+    """Return the tables by these features, and what may be concluded of them; none of no feature."""
+    gaps = [one for one in groups if one.group is None and one.feature in features]
+    tables = [_by_feature(feature, groups, page) for feature in features]
+    return [*tables, _overall(_DIFFERENCES, gaps, page, exact)] if features else []
 
 
 def _by_feature(feature: int | None, groups: Sequence[Number], page: PageFacts) -> Table:
