@@ -11,7 +11,6 @@ import json
 import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
-from fractions import Fraction
 from functools import partial
 from math import prod
 from typing import Any
@@ -46,7 +45,7 @@ from dp_metrics.inputs.options import (
 from dp_metrics.mechanisms._laws import ENORMOUS, Staircase
 from dp_metrics.metrics import METRICS, Metric, row_of
 from dp_metrics.quantities.mean import MeanOf, PublicWeights
-from dp_metrics.quantities.tables import TableOf
+from dp_metrics.quantities.tables import integers_of
 from dp_metrics.release.count_limits import largest_share
 from dp_metrics.release.query import Query, Source, Terms
 from dp_metrics.release.released import POPULATION_NOTE, Interval
@@ -564,8 +563,7 @@ def comparison_query(
     sure = check_confidence(confidence)
     public: dict[str, Any] = {"loss": losses.name, "n": n, "confidence": sure, "unit": unit}
     if max_difference is None:
-        cells = ((2, Fraction(2, _SENSITIVITY)),)
-        part = TableOf(cells, False, partial(_wins, losses=losses), is_table=False)
+        part = integers_of(partial(_wins, losses=losses), 2, _SENSITIVITY)
         return Query((part,), losses.read, partial(_compared_wins, **public))
     limit = check_positive(max_difference, "max_difference", OR_NO_LIMIT)
     # no difference exceeds the cap of the losses

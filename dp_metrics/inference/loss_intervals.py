@@ -35,7 +35,7 @@ from dp_metrics.mechanisms.hazard import PEAK, TAIL, HazardLaw, default_grid, la
 from dp_metrics.metrics._metric import asks
 from dp_metrics.metrics._settings import PopulationSettings, completed_signature
 from dp_metrics.quantities.ranks import OF_SUMS, CappedSumsOf, OrderOf
-from dp_metrics.quantities.tables import TableOf
+from dp_metrics.quantities.tables import integers_of
 from dp_metrics.release.count_limits import at_most, binomial_law, mean_half_width, normal_note
 from dp_metrics.release.query import Query, Source, Terms
 from dp_metrics.release.release import Release
@@ -127,8 +127,7 @@ def mean_interval_query(
     low, high : float, default=0.0, 1.0
         What a mean of 0, and a mean at the limit, is called in the interval.
     """
-    cells = ((2, Fraction(2, FINENESS + 1)),)
-    part = TableOf(cells, False, partial(_sums_of_records, limit=limit), is_table=False)
+    part = integers_of(partial(_sums_of_records, limit=limit), 2, FINENESS + 1)
     public: dict[str, Any] = {
         "confidence": check_confidence(confidence),
         "about": about,

@@ -54,8 +54,8 @@ class TableOf(Quantity):
         How many units the records of each person have together, where each person counts once: each cell is
         told as its units over these.
     is_table : bool, default=True
-        Whether the numbers are counts of records. Others, such as the wins of two models, may be of any size;
-        of what a record adds to them, or takes away, absolute values are meant.
+        Whether the numbers are counts of records. Others are made by `integers_of`, whose weights hold where
+        a record is replaced.
     finest : int or None, default=None
         Number of columns that are counted, neighbours of which are merged before the release, so that the
         cells are a partition in rows of so many; None: nothing is merged.
@@ -95,6 +95,8 @@ class TableOf(Quantity):
 
     def noise(self, mechanism: Mechanism, totals: Totals | None, epsilon: Fraction) -> NoisyTable:
         """Return noise in each cell that is left, whatever the mechanism."""
+        if totals is None and not self.is_table:  # their weights are for a record that is replaced
+            raise ValueError("Whole numbers that are no counts need a public number of records.")
         cells, columns = self.cells, None
         if self.finest is not None:
             mean = None if totals is None else totals.n // (self.groups or 1)
@@ -106,6 +108,22 @@ class TableOf(Quantity):
             cells, epsilon, self.units, private_n=private_n, is_partition=self.is_partition
         )
         return replace(noise, is_shown=self.is_table, columns=columns)
+
+
+def integers_of(find: Callable[[Records], NDArray[Any]], size: int, sensitivity: int) -> TableOf:
+    """Return whole numbers of a public number of records, such as the wins of two models.
+
+    Parameters
+    ----------
+    find : callable
+        The whole numbers of `Records` whose form is valid.
+    size : int
+        How many there are.
+    sensitivity : int
+        By how much the numbers differ at most if a record is replaced, summed over absolute differences.
+        Times their weight that is 2, which `TableOf` pays for.
+    """
+    return TableOf(((size, Fraction(2, sensitivity)),), False, find, is_table=False)
 
 
 @dataclass(frozen=True)

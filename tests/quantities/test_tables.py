@@ -16,6 +16,7 @@ import dp_metrics as dp
 from dp_metrics._random import SeededEntropy
 from dp_metrics.analysis.auditing import law_loss
 from dp_metrics.inputs.options import Relation
+from dp_metrics.mechanisms import Geometric
 from dp_metrics.metrics.labels.layouts import (
     Counts,
     Ratio,
@@ -26,6 +27,7 @@ from dp_metrics.metrics.labels.layouts import (
     whole,
 )
 from dp_metrics.quantities import tables as count_table
+from dp_metrics.quantities.base import Totals
 from dp_metrics.quantities.tables import (
     TableLaw,
     TableOf,
@@ -122,6 +124,15 @@ def noise_of_parts(law, parts):
     entropy = SeededEntropy(3)
     noisy = np.array([law.release(entropy) for _ in range(300)])
     return (noisy - np.array(law.values)).reshape(300, parts, -1).sum(axis=2)
+
+
+def test_whole_numbers_have_noise_of_their_sensitivity_and_none_where_records_are_added():
+    numbers = count_table.integers_of(lambda records: records.arrays[0], 2, 5)
+    noise = numbers.noise(Geometric(), Totals.of(7), Fraction(1, 2))
+    assert noise.rates == ((2, Fraction(1, 10)),)
+    assert not noise.zero_sum
+    with pytest.raises(ValueError, match="need a public number of records"):
+        numbers.noise(Geometric(), None, Fraction(1, 2))
 
 
 def test_zero_sum_noise_goes_over_the_whole_table_however_its_cells_are_listed():
