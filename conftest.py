@@ -1,6 +1,7 @@
-"""Examples of docstrings and pages ask the operating system for noise; tests give them the same in every run.
+"""No test depends on luck: the words that the operating system would give have a seed, the name of the test.
 
-By the exact laws, a right release lies outside the range that an example states in up to 6 of 10,000 runs.
+So what passes once passes wherever the code is the same. By the exact laws, a right release lies outside the
+range that an example states for up to 6 of 10,000 seeds.
 """
 
 import os
@@ -16,18 +17,47 @@ import pytest
 
 from dp_metrics._random import OSEntropy
 
+_os_words = OSEntropy.words
+_generator = np.random.default_rng(0)
+
+
+def _words(entropy, size):
+    """Return words that depend on what has been named last, and on how many were drawn since."""
+    return _generator.integers(0, 2**64, size=size, dtype=np.uint64)
+
+
+OSEntropy.words = _words
+
+
+def _start_from(name):
+    global _generator
+    _generator = np.random.default_rng(zlib.crc32(name.encode()))
+
+
+def pytest_pycollect_makemodule(module_path):
+    """Start the words of what a module releases when it is imported."""
+    _start_from(module_path.name)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_fixture_setup(fixturedef):
+    """Start the words of a fixture, whichever test asks for it first."""
+    _start_from(fixturedef.argname)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_call(item):
+    """Start the words of a test or an example."""
+    _start_from(item.name)
+
 
 @pytest.fixture
-def same_words(request, monkeypatch):
-    """Let unseeded releases draw words that depend on the name of the test only."""
-    generator = np.random.default_rng(zlib.crc32(request.node.name.encode()))
-    monkeypatch.setattr(
-        OSEntropy, "words", lambda self, size: generator.integers(0, 2**64, size=size, dtype=np.uint64)
-    )
+def operating_system_words(monkeypatch):
+    """Draw from the operating system, as the package does."""
+    monkeypatch.setattr(OSEntropy, "words", _os_words)
 
 
 @pytest.fixture(autouse=True)
-def _examples_draw_the_same_words_and_leave_no_files(request):
+def _examples_leave_no_files(request):
     if isinstance(request.node, pytest.DoctestItem):
-        request.getfixturevalue("same_words")
         request.getfixturevalue("monkeypatch").chdir(request.getfixturevalue("tmp_path"))

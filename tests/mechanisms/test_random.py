@@ -24,6 +24,7 @@ from dp_metrics._random import (
 LAST_WORD = 2**64 - 1
 
 
+@pytest.mark.usefixtures("operating_system_words")
 def test_operating_system_entropy_has_no_state_and_asks_for_every_draw(monkeypatch):
     asked = []
 

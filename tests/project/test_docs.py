@@ -154,7 +154,7 @@ def test_every_page_shows_its_pictures_without_an_error_and_fits_a_desk_and_a_te
 
 @pytest.mark.gate
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)  # each draws words of its own
-def test_the_examples_of_a_page_run(page, same_words, tmp_path, monkeypatch):
+def test_the_examples_of_a_page_run(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
