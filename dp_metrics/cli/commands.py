@@ -396,7 +396,10 @@ def add_compare(parser: argparse.ArgumentParser, words: Sequence[str]) -> None:
     for row in metrics_typed(words, "--loss", "zero_one"):
         if len(row.data) == 1:
             raise CommandError(f"{row.name} is of one column: compare takes a loss of two predictions")
-        add_options(parser, row.function, row.options.keys() - {*WEIGHTS} | {"mechanism"})
+        for name in ("normalize", "mechanism"):
+            if name == "mechanism" or name in row.options:  # typed, it is refused with the reason
+                add_option(parser, row.function, name, help=argparse.SUPPRESS)
+        add_options(parser, row.function, row.options.keys() - {*WEIGHTS})
     add_payer(parser, private_compare)
 
 

@@ -361,7 +361,7 @@ def add_file(parser: argparse.ArgumentParser, nargs: str | None = None) -> None:
     Options
     -------
     predictions
-        file: .csv, .parquet or .pq; `evaluate` without one demonstrates
+        file: .csv, .parquet or .pq
     delimiter
         what stands between the cells of a CSV file: ',' (default), ';', '|' or tab
     decimal
