@@ -250,8 +250,9 @@ def _not_among(labels: NDArray[Any], name: str, option: str, label: Any) -> Valu
         hint = ", which is the default. Pass labels=[...], one for each column."
     else:
         hint = (
-            ", which is the default. Pass labels=[1, 2] (and pos_label=2) if they are 1 and 2, "
-            "labels=[0, 1, 2] (and average='macro') if they are 0 to 2."
+            ", which is the default. Pass all labels that there may be, such as labels=[1, 2] or "
+            "labels=[0, 1, 2]; and, where the metric has such an option, pos_label=2 for the first, "
+            "average='macro' or multi_class='ovr' for the second."
         )
     return ValueError(refusal + hint)
 
