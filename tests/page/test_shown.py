@@ -97,6 +97,8 @@ def test_ranges_that_end_on_one_side_or_are_of_any_size(value, limits, expected)
 def test_counts_that_hardly_have_noise_are_whole_and_have_all_digits():
     for ends, expected in (((4503, 4503), "4,503 to 4,503"), ((4503, 4504), "4,503 to 4,504")):
         assert written(4503.0, between(*ends), is_share=False, least=1) == ("4,503", expected)
+    for value, expected in ((0.08, "0"), (0.7, "1"), (3.2, "3")):  # of 1,000 people
+        assert written(value, between(0, 6.3), is_share=False, least=1) == (expected, "0 to 7")
     page = dp.private_evaluate(Y, y_pred=Y, labels=[0, 1], epsilon=10.0)
     (matrix,) = (
         one for one in page.sections[1].tables if one.caption.startswith("Of 1,000 records like these")
