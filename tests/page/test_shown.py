@@ -258,6 +258,14 @@ def test_other_thresholds_are_told_as_by_the_released_scores(crossed):
             assert told == TOO_NOISY if not is_told(one) else abs(float(told) - one.value) <= 0.005
 
 
+def test_parts_of_epsilon_add_up_as_they_are_written():
+    page = dp.private_evaluate(
+        Y, y_pred=Y, baseline=1 - Y, labels=[0, 1], epsilon=1, split={"labels": 7, "comparison": 1}
+    )
+    rows = tables_of(page, "Cost and promise")["What this page cost"].rows
+    assert [row[1].text for row in rows] == ["0.875", "0.125"]
+
+
 def test_what_words_mean_is_told_of_those_that_a_page_has(crossed, noisy):
     told = {row[0].text: row[1].text for row in tables_of(crossed, "Words")["Words of this page"].rows}
     assert CANNOT_TELL not in told  # there are no requirements
