@@ -152,8 +152,8 @@ Tables = Mapping[str, tuple[str, Confusion | ScoreTable]]
 def frame_metrics(metrics: Any) -> list[FrameMetric]:
     """Return the metrics that a caller named: functions of this package, or partials of them."""
     several = metrics if isinstance(metrics, Mapping) else {"": metrics}
-    if not several:
-        raise ValueError("metrics must be a private metric or a dict of several.")
+    if not several or isinstance(metrics, list | tuple):
+        raise ValueError("metrics must be a private metric or a dict of several, by what you call them.")
     return [_frame_metric(str(name), metric) for name, metric in several.items()]
 
 

@@ -1,7 +1,7 @@
 """Which group each record belongs to, and which gaps would be released if there was none."""
 
 import math
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
 from typing import Any, Self
@@ -200,8 +200,11 @@ def _of_each(group_labels: Any, features: int) -> list[Any]:
     if group_labels is None:
         raise ValueError("group_labels must be the public labels of the groups: they are never inferred.")
     listed = [group_labels] if features == 1 and not _is_nested(group_labels) else list(group_labels)
-    if not len(listed) == features > 0:
-        raise ValueError("group_labels must hold the labels of each of the sensitive_features.")
+    if isinstance(group_labels, Mapping) or not len(listed) == features > 0:
+        raise ValueError(
+            "group_labels must hold the labels of each of the sensitive_features: a list of lists, in the "
+            "order of the columns, such as [['f', 'm'], ['young', 'old']]."
+        )
     return listed
 
 
