@@ -729,6 +729,9 @@ ROWS = [
     (lambda call, meant: call(),
      INVALID, lambda call, meant: f"Did you mean '{meant}", [
          (lambda: row_of("private_acuracy_score"), "private_acc"),
+         (lambda: row_of("acc"), "accuracy"),
+         (lambda: row_of("mape"), "mean_absolute_percentage_error"),
+         (lambda: dp.private_evaluate(Y, y_score=S, **SAFE, requirements=["sensitivity >= 0.8"]), "recall"),
          (lambda: dp.make_private_scorer("neg_accuracy", epsilon=1.0), "accuracy"),
          (lambda: dp.private_compare(Y, Y, Y, **SAFE, loss="mean_sqared_error"), "mean_squared_error"),
          (lambda: dp.private_mse(Y, Y, **SAFE, mechanism="adaptiv"), "adaptive"),
