@@ -120,6 +120,7 @@ def test_a_page_of_public_groups_promises_less_and_says_so(run):
         (["recall in 'f' >= 0.5"], """Did you mean "recall of 'ill'"?"""),
         (["recall in each group >= 0.5"], "'recall in each group' is no number of this page"),
         (["recal >= 0.5"], "Did you mean 'recall'?"),
+        (["recall >= 50"], "'recall' is from 0 to 1: a requirement of 50 would be met always, or never"),
         (["recall >= 0.5", "recall >= 0.6"], "two requirements of 'recall'"),
     ],
 )
