@@ -281,6 +281,13 @@ def test_what_words_mean_is_told_of_those_that_a_page_has(crossed, noisy):
     assert "of stays that &lt;came&gt; back" in crossed.to_markdown()
 
 
+def test_a_name_that_a_page_does_not_have_is_answered_with_the_closest_one(noisy):
+    assert "roc_auc" not in noisy
+    assert noisy.get("roc_auc") is None
+    with pytest.raises(KeyError, match=r"no number 'roc_auc'.*Did you mean 'roc auc'"):
+        noisy["roc_auc"]
+
+
 def test_dots_are_lines_and_circles_within_cells_and_no_images(noisy):
     html = noisy.to_html()
     assert "<img" not in html
