@@ -67,8 +67,8 @@ def is_told(number: Number) -> bool:
         return False
     if limits is None:
         return True
-    if number.metric in IN_UNITS:
-        return math.isfinite(limits.lower) or math.isfinite(limits.upper)
+    if number.metric in IN_UNITS:  # none is below 0, nor a difference of two, so that 0 is no limit
+        return limits.lower > 0 or math.isfinite(limits.upper)
     return bool(limits.upper - limits.lower <= WIDEST)
 
 

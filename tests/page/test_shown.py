@@ -143,6 +143,7 @@ def test_what_is_too_noisy_to_tell():
     assert is_told(number(0.5, coarse, note="Bins too coarse."))  # for which these limits allow
     assert not is_told(number(math.nan, between(0.4, 0.6)))
     assert is_told(number(50.0, between(10.0, math.inf), "mae"))
+    assert not is_told(number(0.01, between(0.0, math.inf), "mae"))  # such as a difference of two
     assert not is_told(number(50.0, between(-math.inf, math.inf), "mae"))
     assert not is_told(number(0.5, between(-math.inf, 1.0), "r2"))
     assert is_told(Number("", 3.0, "mae"))  # nothing says how noisy it is
