@@ -197,6 +197,7 @@ class Limits(NamedTuple):
         return KINDS[kind][1].format(self.confidence * 100)
 
 
+_OUTSIDE = "The release lies outside: it usually errs to that side, for which these limits allow."
 USUAL = Limits()
 
 
@@ -328,8 +329,10 @@ def _lines(released: Any, name: str, cost: str, limits: Limits, models: Mapping[
         yield from filter(None, (released.note, None if isinstance(value, str) else released.bias))
         found = limits.of(released)
         for kind, ends in limits.shown(found).items():
-            note = f" ({found[kind].note})" if found[kind].note and kind != "noise" else ""
-            yield f"{limits.words(kind)}: {ends}{note}"
+            note = found[kind].note if kind != "noise" else ""
+            if is_one and (value < found[kind].lower or value > found[kind].upper):
+                note = f"{_OUTSIDE} {note}".rstrip()
+            yield f"{limits.words(kind)}: {ends}{f' ({note})' if note else ''}"
     else:
         yield f"{name} {cost}"
         if models:

@@ -87,6 +87,21 @@ def test_what_a_summary_knows_is_never_held_whole(name, write, run):
     assert whole.called != (kind_of(case.row) in ("mean", "confusion", "scores"))
 
 
+def test_a_release_beside_its_own_limits_is_no_surprise(write, run):
+    random = np.random.default_rng(0)
+    columns = {
+        "y": random.integers(0, 2, 3000),
+        "chance": random.random(3000),
+        "a": random.integers(0, 2, 3000),
+    }
+    path, told = write("data.csv", columns), "(The release lies outside: it usually errs to that side"
+    shown = run("score", path, "--metric", "roc_auc", "--y-true", "y", "--y-score", "chance", "--epsilon", 1)
+    value = float(shown.out.split()[2])
+    assert value < float(shown.out.split("with probability 95 %: ")[1].split()[0])
+    assert told in shown.out
+    assert told not in run(*ACCURACY).out
+
+
 @pytest.fixture(params=["csv", "parquet"])
 def file(request, people):
     return f"data.{request.param}"
