@@ -746,6 +746,7 @@ ROWS = [
          ("not in group_labels", {"by": np.array(["98765 Main Street", *RACE[1:]], object)}),
          ("each of the sensitive_features", {"group_labels": [RACES, ["f", "m"]]}),
          ("a list of lists, in the order", {"group_labels": {"race": RACES}}),
+         ("group_labels must be a list or", {"group_labels": {*RACES}}),
          ("inconsistent numbers of samples", {"true": np.array(1)}),
          ("membership='public'", {"membership": "public", **PRIVATE_N}),
          ("metrics must be", {"metrics": {}}),

@@ -62,12 +62,12 @@ def as_listed(labels: Any, name: str) -> NDArray[Any]:
     refuse_unread(labels)
     is_list = isinstance(labels, Sequence) and not isinstance(labels, str | bytes)
     if not is_list and not hasattr(labels, "__array__"):
-        raise ValueError(f"{name} must be None or a 1d array of the public labels.")
+        raise ValueError(f"{name} must be a list or a 1d array of the public labels.")
     if is_list and any(isinstance(moment_of(label), Moment) for label in labels):
         return _as_objects(labels)  # NumPy would give all of them one unit
     array = np.asarray(labels) if is_list else array_of(labels)
     if array.ndim != 1 or array.dtype.kind not in "biufUOmM":
-        raise ValueError(f"{name} must be None or a 1d array of the public labels.")
+        raise ValueError(f"{name} must be a list or a 1d array of the public labels.")
     if array.dtype.kind in "mM":
         # pandas lists its own times
         return _as_objects(array if array is labels or not hasattr(labels, "tolist") else labels.tolist())
