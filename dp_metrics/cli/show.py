@@ -6,6 +6,7 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -161,7 +162,7 @@ class Limits(NamedTuple):
     Parameters
     ----------
     kinds : sequence of str, default=()
-        Of `KINDS`. Empty: those of the noise, where there are any, of what is one number.
+        Of `KINDS`. Empty: those of the noise, where there are any.
     confidence : float, default=0.95
         Of each of them.
     """
@@ -185,12 +186,6 @@ class Limits(NamedTuple):
     def fields(self, found: Mapping[str, Interval]) -> dict[str, Any]:
         """Return limits as JSON calls them; None where there are none."""
         return {KINDS[kind][0]: found.get(kind) for kind in ("noise", *self.kinds)}
-
-    def shown(self, found: Mapping[str, Interval]) -> dict[str, str]:
-        """Return limits by their kind in words; those of several numbers only if they were asked for."""
-        return {
-            kind: one.in_words() for kind, one in found.items() if self.kinds or isinstance(one.lower, float)
-        }
 
     def words(self, kind: str) -> str:
         """Return what limits of a kind are limits of."""
@@ -326,10 +321,11 @@ def _lines(released: Any, name: str, cost: str, limits: Limits, models: Mapping[
         yield f"{name} = {rounded(value)} {cost}" if is_one else f"{name} {cost}\n{_text(value)}"
         # a report that is text has its own words for its bias
         yield from filter(None, (released.note, None if isinstance(value, str) else released.bias))
-        found = limits.of(released)
-        for kind, ends in limits.shown(found).items():
-            note = f" ({found[kind].note})" if found[kind].note and kind != "noise" else ""
-            yield f"{limits.words(kind)}: {ends}{note}"
+        for kind, found in limits.of(released).items():
+            at_once = ", all at once" if np.ndim(found.lower) else ""
+            note = f" ({found.note})" if found.note and kind != "noise" else ""
+            of_rows = "\n" if np.ndim(found.lower) > 1 else " "
+            yield f"{limits.words(kind)}{at_once}:{of_rows}{found.in_words()}{note}"
     else:
         yield f"{name} {cost}"
         if models:
@@ -356,20 +352,20 @@ def _rows(frame: PrivateMetricFrame, limits: Limits) -> list[tuple[Any, Any, dic
 
 def _table(rows: Sequence[tuple[str, str, Any, str]], limits: Limits) -> Iterator[str]:
     """Yield a table of values with their limits, and what the limits are."""
-    shown = [limits.shown(found) for _, _, found, _ in rows]
-    kinds = dict.fromkeys(kind for one in shown for kind in one)
+    kinds = dict.fromkeys(kind for _, _, found, _ in rows for kind in found)
     cells = [
-        (name, value, *(one.get(kind, "") for kind in kinds), beside)
-        for (name, value, _, beside), one in zip(rows, shown, strict=True)
+        (name, value, *(found[kind].in_words() if kind in found else "" for kind in kinds), beside)
+        for name, value, found, beside in rows
     ]
     yield table([("", "value", *kinds, ""), *cells], indent="  ")
     yield from (f"{kind}: {limits.words(kind)}" for kind in kinds)
 
 
 def table(rows: Sequence[Sequence[str]], indent: str = "") -> str:
-    """Return rows of cells, aligned."""
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    lines = ("  ".join(map(str.ljust, row, widths)) for row in rows)
+    """Return rows of cells, aligned, as are the lines of a cell that has several."""
+    parts = [part for row in rows for part in zip_longest(*(cell.split("\n") for cell in row), fillvalue="")]
+    widths = [max(map(len, column)) for column in zip(*parts, strict=True)]
+    lines = ("  ".join(map(str.ljust, part, widths)) for part in parts)
     return "\n".join(f"{indent}{line}".rstrip() for line in lines)
 
 

@@ -3,6 +3,7 @@
 import io
 import itertools
 import json
+import re
 import tracemalloc
 from functools import partial
 from unittest import mock
@@ -55,9 +56,7 @@ def test_a_file_tells_what_the_function_gives(case, write, run, same):
         assert text.startswith(case.name)
         if result.n is not None:
             assert "(epsilon 2, 200 records, replace one); no budget was charged\n" in text
-        limits = shown["noise_interval"]
-        is_one = limits is not None and not isinstance(limits["lower"], list)
-        assert ("limits of the exact value" in text) == is_one
+        assert ("limits of the exact value" in text) == (shown["noise_interval"] is not None)
 
 
 UNLIMITED = [("mse", name, {}, relation) for name in ("adaptive", "hazard", "above_threshold")
@@ -149,6 +148,23 @@ def test_limits_are_those_of_the_result_and_cost_nothing(file, people, run, same
     assert lower - 1e-5 < low <= lower < upper <= high < upper + 1e-5
 
 
+def test_limits_of_several_numbers_are_printed_without_being_asked_for(file, run):
+    several = ("score", file, *OF_LABELS, "--metric")
+    recalls = run(*several, "recall", "--average", "null").out.splitlines()
+    assert recalls[-1].startswith(
+        "limits of the exact value for these records, with probability 95 %, all at"
+    )
+    assert re.search(r" once: \[0\.[0-9, .]+\] to \[0\.[0-9, .]+\]$", recalls[-1])
+    assert " once: [" in run(*several, "recall", "--average", "null", "--interval", "people").out
+    matrix = run(*several, "confusion_matrix").out.splitlines()
+    assert matrix[3].endswith(" with probability 95 %, all at once:")
+    assert " to [[" in "".join(matrix[4:])
+    first, second = run(*several, "confusion_matrix", *BY_SEX).out.splitlines()[2:4]  # of all
+    places = [place.start() for place in re.finditer(r"\[\[", first)]
+    assert len(places) == 2
+    assert all(second[place : place + 2] == " [" for place in places)
+
+
 def test_limits_that_there_are_none_of_or_that_fail_lose_no_number(file, run, monkeypatch):
     paid = ("--budget", "b.sqlite", "--total", "1", "--spend-name", "mse")
     mse = ("score", file, "--metric", "mse", "--y-true", "y", "--y-pred", "q", "--epsilon", "1", *paid)
@@ -160,9 +176,6 @@ def test_limits_that_there_are_none_of_or_that_fail_lose_no_number(file, run, mo
     assert document["population_interval"] is None
     assert document["noise_interval"]["lower"] <= document["value"]
     assert document["budget"]["spent"] == 1.0
-    recall = ("score", file, "--metric", "recall", *OF_LABELS, "--average", "null")
-    assert "limits" not in run(*recall).out  # of arrays, if nobody asked for them
-    assert "%: [" in run(*recall, "--interval", "people").out
     for kind in (Result, dp.PrivateMetricFrame):
         monkeypatch.setattr(kind, "population_interval", lambda *args, **kwargs: {}["unexpected"])
     for more in ((), BY_SEX):
