@@ -19,13 +19,13 @@ from dp_metrics._html import rounded
 from dp_metrics.cli import CommandError, told_as
 from dp_metrics.cli.show import say, table
 from dp_metrics.cli.words import SEVERAL, add_option
-from dp_metrics.evaluation.datasets import EMBEDDED, Dataset, DatasetError, get_dataset, load_dataset
-from dp_metrics.evaluation.engine import ERROR_CAP, ResultRow, Study, StudyError
+from dp_metrics.evaluation.datasets import EMBEDDED, Dataset, StudyError, get_dataset, load_dataset
+from dp_metrics.evaluation.engine import ERROR_CAP, ResultRow, Study
 
 OUTPUT = Path("dp-metrics-output")
 _MOST_JOBS = 61 if os.name == "nt" else 1024  # Windows waits for no more processes at once
 
-_clear_errors = partial(told_as, CommandError, DatasetError, StudyError)
+_clear_errors = partial(told_as, CommandError, StudyError)
 """Makes one clear line of what is wrong with data, results or a study."""
 
 

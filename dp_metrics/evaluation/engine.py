@@ -28,7 +28,7 @@ import numpy as np
 
 from dp_metrics._packages import import_extra
 from dp_metrics._random import Entropy, OSEntropy, RandomState, SeededEntropy, check_entropy
-from dp_metrics.evaluation.datasets import DATASETS, get_dataset
+from dp_metrics.evaluation.datasets import DATASETS, StudyError, get_dataset
 from dp_metrics.evaluation.population import SPLIT_SEED, Population, Task
 from dp_metrics.inputs.options import Floats, check_epsilon, limit_of
 from dp_metrics.mechanisms import AboveThreshold, InverseSensitivity, Laplace, Mechanism, OutputLaw
@@ -44,10 +44,6 @@ ERROR_CAP = 10.0
 
 CURVE = ["figure", "dataset", "column", "metric", "setting", "mechanism", "epsilon"]
 """Columns that tell a point of a curve from every other."""
-
-
-class StudyError(ValueError):
-    """A figure or mechanism is unknown, nothing is left to do, or a file of results can't be used at all."""
 
 
 class ResultRow(NamedTuple):
@@ -508,8 +504,8 @@ STUDIES: dict[str, Study] = {
 def select_studies(figures: Sequence[str], datasets: Sequence[str], mechanisms: Sequence[str]) -> list[Study]:
     """Return the studies that were asked for, reduced to some data sets and mechanisms.
 
-    No figures or no mechanisms: all. A `StudyError` or `DatasetError` says that a name is unknown (and lists
-    those that exist) or that nothing is left.
+    No figures or no mechanisms: all. A `StudyError` says that a name is unknown (and lists those that exist)
+    or that nothing is left.
     """
     for what, asked, known in (("figure", figures, STUDIES), ("mechanism", mechanisms, RIVALS)):
         unknown = [name for name in asked if name not in known]
