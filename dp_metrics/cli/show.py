@@ -21,7 +21,7 @@ from dp_metrics.fairness.frame import PrivateMetricFrame
 from dp_metrics.inputs.options import Relation
 from dp_metrics.page.page import PrivateEvaluation
 from dp_metrics.page.page_numbers import TOO_NOISY, is_told
-from dp_metrics.release.released import Interval, biases_in_words
+from dp_metrics.release.released import Interval
 from dp_metrics.release.result import Result, counts_persons
 from dp_metrics.release.stored import as_plain
 
@@ -301,20 +301,20 @@ def _lines(released: Any, name: str, cost: str, limits: Limits, models: Mapping[
         ]
         yield f"{name} {cost}"
         yield from _table(rows, limits)
-        yield from biases_in_words({one.name: one.bias for one in numbers})
+        yield from _behind_names([(one.name, one.bias) for one in numbers])
         for left in released.plan.left_out:
             yield f"left out: {left.about}. {left.why}"
     elif isinstance(released, PrivateMetricFrame):
         yield f"{name} by group {cost}"
         counted = "persons" if released.counts_persons else "records"
         by_group = [
-            (", ".join(map(str, group)) if isinstance(group, tuple) else str(group), _text(value), found,
-             "" if size is None else f"about {size:,.0f} {counted}")
+            (_named(group), _text(value), found, "" if size is None else f"about {size:,.0f} {counted}")
             for group, value, found, size in _rows(released, limits)
             if value is not None
-        ]  # fmt: skip
+        ]
         yield from _table(by_group, limits)
-        yield from dict.fromkeys(filter(None, (*released.bias.values(), released.overall_bias)))
+        yield from _behind_names([("overall", released.overall_note), *released.note.items()])
+        yield from _behind_names([("overall", released.overall_bias), *released.bias.items()])
     elif isinstance(released, Result):
         value = released.value
         is_one = isinstance(value, float)
@@ -348,6 +348,17 @@ def _rows(frame: PrivateMetricFrame, limits: Limits) -> list[tuple[Any, Any, dic
 
 
 # Cells and values
+
+
+def _named(group: Any) -> str:
+    return ", ".join(map(str, group)) if isinstance(group, tuple) else str(group)
+
+
+def _behind_names(said: Sequence[tuple[Any, str | None]]) -> Iterator[str]:
+    """Yield each sentence once, behind the names of the numbers that it is about."""
+    for sentence in dict.fromkeys(of_one for _, of_one in said if of_one is not None):
+        names = ", ".join(_named(name) for name, of_one in said if of_one == sentence)
+        yield f"{names}: {sentence[0].lower()}{sentence[1:]}"
 
 
 def _table(rows: Sequence[tuple[str, str, Any, str]], limits: Limits) -> Iterator[str]:

@@ -194,6 +194,14 @@ def test_what_must_not_be_concluded_is_told_beside_the_number(write, run):
     assert shown.err.count("\n") == 1
 
 
+def test_what_must_not_be_concluded_of_groups_is_told_behind_their_names(file, run):
+    mostly_noise = run("score", file, "--metric", "recall", *OF_LABELS[:-1], 0.01, *BY_SEX).out
+    assert "\nf: mostly noise: this rests on about " in mostly_noise
+    assert "usually too low" not in mostly_noise
+    of_errors = run("score", file, "--metric", "mse", *OF_LABELS, *BY_SEX).out
+    assert re.search("\n[a-z, ]*m[, f]*: usually too low", of_errors)
+
+
 def test_names_and_labels_that_the_terminal_cannot_show_lose_no_release(write, monkeypatch):
     path = write("data.csv", {"y": [1, 0] * 500, "a": [1, 0] * 500, "sex": ["f\u00e9", "m"] * 500})
     dp.PrivacyAccountant(1, "b.sqlite").spend(0.5, "caf\u00e9")
