@@ -44,7 +44,7 @@ import dp_metrics as dp
 from dp_metrics import Summary
 from dp_metrics.cli.main import main
 from dp_metrics.evaluation.datasets import StudyError, get_dataset
-from dp_metrics.evaluation.engine import clipped_mean, select_studies
+from dp_metrics.evaluation.engine import select_studies
 from dp_metrics.inputs.losses import RecordLoss
 from dp_metrics.mechanisms import Adaptive
 from dp_metrics.metrics import FUNCTIONS, row_of
@@ -1556,7 +1556,6 @@ WITHOUT_RECORDS = [
          (r"^private_mse\(\) got an unexpected keyword argument 'capacity'$", {"capacity": 9}),
      ]),
     # studies
-    (lambda: clipped_mean(S, epsilon=0.0), ValueError, "epsilon"),
     (lambda name: get_dataset(name),
      StudyError, "unknown data set 'iris'; there are: synthetic, digits, diamonds, .*, cifar10", ["iris"]),
     (lambda asked: select_studies(*asked),
