@@ -21,7 +21,7 @@ from dp_metrics.fairness.frame import PrivateMetricFrame
 from dp_metrics.inputs.options import Relation
 from dp_metrics.page.page import PrivateEvaluation
 from dp_metrics.page.page_numbers import TOO_NOISY, is_told
-from dp_metrics.release.released import Interval
+from dp_metrics.release.released import APPROXIMATE, Interval
 from dp_metrics.release.result import Result, counts_persons
 from dp_metrics.release.stored import as_plain
 
@@ -362,14 +362,17 @@ def _behind_names(said: Sequence[tuple[Any, str | None]]) -> Iterator[str]:
 
 
 def _table(rows: Sequence[tuple[str, str, Any, str]], limits: Limits) -> Iterator[str]:
-    """Yield a table of values with their limits, and what the limits are."""
+    """Yield a table of values with their limits, what the limits are, and which of them are not proved."""
     kinds = dict.fromkeys(kind for _, _, found, _ in rows for kind in found)
     cells = [
         (name, value, *(found[kind].in_words() if kind in found else "" for kind in kinds), beside)
         for name, value, found, beside in rows
     ]
     yield table([("", "value", *kinds, ""), *cells], indent="  ")
-    yield from (f"{kind}: {limits.words(kind)}" for kind in kinds)
+    for kind in kinds:
+        yield f"{kind}: {limits.words(kind)}"
+        notes = [(name, found[kind].note) for name, _, found, _ in rows if kind in found]
+        yield from _behind_names([(name, APPROXIMATE) for name, note in notes if APPROXIMATE in note])
 
 
 def table(rows: Sequence[Sequence[str]], indent: str = "") -> str:

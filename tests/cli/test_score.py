@@ -117,6 +117,18 @@ def test_what_is_printed_for_groups(file, run):
     assert lines[7] == "people: limits among all people like these, with confidence 90 %"
 
 
+def test_limits_of_groups_that_are_not_proved_are_named(file, run):
+    of_scores = ("score", file, "--metric", "roc_auc", "--y-true", "y", "--y-score", "p", "--epsilon", "1")
+    said = "approximate: the confidence was measured on simulated and real data, not proved."
+    assert f"\nm, f, largest gap: {said}" in run(*of_scores, *BY_SEX).out
+    recall = ("score", file, "--metric", "recall", *OF_LABELS, *BY_SEX)
+    assert said not in run(*recall).out
+    lines = run(*recall, "--interval", "people", "sure").out.splitlines()
+    assert lines[6:9:2] == [f"{kind}limits among all people like these, with confidence 95 %" for kind in
+                            ("people: ", "sure: sure ")]  # fmt: skip
+    assert lines[7] == f"largest gap: {said}"
+
+
 def test_groups_of_persons_who_count_once_are_told_in_persons(file, run):
     asked = ("score", file, "--metric", "recall", *OF_LABELS, *BY_SEX, "--groups", "person")
     for more, counted in (((), "records"), (("--equal-groups", "true"), "persons")):
