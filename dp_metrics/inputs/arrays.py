@@ -162,7 +162,7 @@ SEVERAL_COLUMNS = (
     "column is a question of its own, call the metric once for each, at a part of epsilon."
 )
 COMPLEX = "Complex data not supported: pass real numbers."
-_NO_LABELS = "as predict_proba gives them, not labels"
+NO_LABELS = "as predict_proba gives them, not labels"
 
 
 def states_columns(data: Any) -> bool:
@@ -465,40 +465,12 @@ def check_one_number(lengths: Mapping[str, int], *, relation: Relation = Relatio
     raise ValueError(f"Found input variables with inconsistent numbers of samples: {told}.")
 
 
-def as_probabilities(array: NDArray[Any], *, relation: Relation = Relation.REPLACE_ONE) -> NDArray[Any]:
-    """Return probabilities in columns; a single one holds the probability of the second label."""
-    no_numbers = f"y_proba should hold probabilities, {_NO_LABELS}."
-    read = as_numbers(array, "y_proba", relation=relation, no_numbers=no_numbers)
-    return read[:, np.newaxis] if read.ndim == 1 else read
-
-
 def probability_block(block: NDArray[Any]) -> Floats:
     """Return probabilities as float64; they must lie in [0, 1]."""
     values = float_block(block, "y_proba")
     if values.size and not (values.min() >= 0 and values.max() <= 1):
-        raise ValueError(f"y_proba should contain values in [0, 1] only: probabilities, {_NO_LABELS}.")
+        raise ValueError(f"y_proba should contain values in [0, 1] only: probabilities, {NO_LABELS}.")
     return values
-
-
-def as_scores(
-    array: NDArray[Any],
-    name: str = "y_score",
-    *,
-    relation: Relation = Relation.REPLACE_ONE,
-    positive: int = 1,
-) -> NDArray[Any]:
-    """Return scores, any numbers that grow with how likely a label is.
-
-    Returns
-    -------
-    ndarray of shape (n_samples,) or (n_samples, n_columns)
-        For one column, or two as `predict_proba` gives them, the scores of the label of this position.
-    """
-    no_numbers = f"{name} should hold scores, as decision_function or predict_proba gives them, not labels."
-    read = as_numbers(array, name, relation=relation, no_numbers=no_numbers)
-    if read.ndim == 2 and read.shape[1] <= 2:
-        return read[:, positive if read.shape[1] == 2 else 0]
-    return read
 
 
 @dataclass(frozen=True)

@@ -15,12 +15,10 @@ from dp_metrics.inputs.arrays import Shape, check_same_columns, float_block, pro
 from dp_metrics.inputs.labels import (
     LabelColumns,
     LabelSet,
-    differing_block,
-    encoded_block,
-    label_pairs,
     labels_and_numbers,
     labels_and_probabilities,
     unstated_labels,
+    wrong_labels,
 )
 from dp_metrics.inputs.losses import Loss, RecordLoss
 from dp_metrics.inputs.options import MAX_FLOAT, Floats, as_whole, check_max_loss
@@ -52,14 +50,14 @@ def _mean_query(
     **more: Any,
 ) -> Query:
     """Return the query of the mean of a loss of the codes of labels, and of probabilities."""
-    reads = (codes or partial(encoded_block, labels=columns.labels), probability_block)
+    reads = (codes or columns.labels.sorted_codes, probability_block)
     part = MeanOf(RecordLoss(loss, reads=reads, cap=cap))
     reader = partial(labels_and_probabilities, columns=columns)
     return Query((part,), reader, unstated=unstated_labels(labels, shape.arguments[1]), **more)
 
 
-def _is_positive(block: NDArray[Any], *, labels: NDArray[Any], positive: int) -> NDArray[np.intp]:
-    matches: NDArray[np.bool_] = encoded_block(block, labels) == positive
+def _is_positive(block: NDArray[Any], *, labels: LabelSet, positive: int) -> NDArray[np.intp]:
+    matches: NDArray[np.bool_] = labels.sorted_codes(block) == positive
     return matches.astype(np.intp)
 
 
@@ -229,7 +227,7 @@ def private_log_loss(
 
 def _brier_query(shape: Shape, *, labels: Any, pos_label: Any, scale_by_half: Any) -> Query:
     columns = LabelColumns.of(labels, shape.arguments[1], "y_proba", positive=pos_label)
-    positive = 1 if pos_label is None else LabelSet.of(columns.labels).place(pos_label, "pos_label")
+    positive = 1 if pos_label is None else columns.labels.sorted_place(pos_label, "pos_label")
     if scale_by_half != "auto" and not isinstance(scale_by_half, bool):
         raise ValueError("scale_by_half must be True, False or 'auto'.")
     half = columns.columns <= 2 if scale_by_half == "auto" else bool(scale_by_half)
@@ -287,15 +285,10 @@ def private_brier_score_loss(
     return asks(_brier_query, labels=labels, pos_label=pos_label, scale_by_half=scale_by_half)
 
 
-def _wrong(true: NDArray[Any], pred: NDArray[Any]) -> Floats:
-    return losses.zero_one_loss(differing_block(true, pred))
-
-
 def _zero_one_query(shape: Shape, *, normalize: Any, is_score: bool = False) -> Query:
     check_same_columns(*(one.names for one in shape.arguments))
-    # labels are checked as they are compared
-    record_loss = RecordLoss(_wrong, reads=(np.asarray, np.asarray), cap=1.0)
-    reader = partial(label_pairs, columns=shape.columns())
+    record_loss = RecordLoss(losses.zero_one_loss, reads=(np.asarray,), cap=1.0)
+    reader = partial(wrong_labels, columns=shape.columns())
     of_what = "right labels" if is_score else "wrong labels"
     result = share_of_records(normalize, of_what, is_score=is_score)
     return Query((ShareOf(record_loss),), reader, result)
@@ -398,7 +391,7 @@ def _top_k_query(shape: Shape, *, k: Any, normalize: Any, labels: Any) -> Query:
             "labels, compare them with a public threshold and use private_accuracy_score."
         )
     columns = LabelColumns.of(labels, form, "y_score", fewest=2)
-    reads = (partial(encoded_block, labels=columns.labels), partial(float_block, name="y_score"))
+    reads = (columns.labels.sorted_codes, partial(float_block, name="y_score"))
     loss = RecordLoss(partial(_misses, k=number), reads=reads, cap=1.0)
     reader = partial(labels_and_numbers, columns=columns)
     of_what = "records with the true label among the k likeliest"

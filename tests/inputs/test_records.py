@@ -43,7 +43,7 @@ def test_bounds_are_any_increasing_pair_of_finite_numbers(bounds):
     ],
 )
 def test_labels_are_sorted_and_default_to_the_columns(labels, columns, expected):
-    assert LabelColumns.of(labels, ArgumentShape(columns), "y_proba").labels.tolist() == expected
+    assert LabelColumns.of(labels, ArgumentShape(columns), "y_proba").labels.known.tolist() == expected
 
 
 @loop_over("dtype", [np.float16, np.float32, np.float64, np.int64, np.uint8, bool])
