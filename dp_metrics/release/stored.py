@@ -29,7 +29,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dp_metrics.accounting.accountant import PrivacyAccountant, keep
-from dp_metrics.accounting.spends import Claim
+from dp_metrics.accounting.ledgers import Claim
 from dp_metrics.exceptions import warn_caller
 from dp_metrics.inputs.arrays import (
     ArgumentShape,
