@@ -742,7 +742,6 @@ ROWS = [
          ("sensitive_features contains a label that is not in group_labels", {"group_labels": ["a", "b"]}),
          ("not in group_labels", {"by": np.array(["98765 Main Street", *RACE[1:]], object)}),
          ("each of the sensitive_features", {"group_labels": [RACES, ["f", "m"]]}),
-         ("inconsistent numbers of samples", {"true": np.array(1)}),
          ("membership='public'", {"membership": "public", **PRIVATE_N}),
          ("metrics must be", {"metrics": {}}),
          ("cannot be used with", {**ONCE_EACH, **PRIVATE_N}),
@@ -764,6 +763,7 @@ ROWS = [
     (lambda options: frame(**options),
      TypeError, ..., [
          ("private metric of this package", {"metrics": roc_auc_score}),
+         ("one entry per record", {"true": np.array(1)}),
          ("that take y_true and y_pred", {"metrics": dp.private_variance}),
          ("unexpected keyword", {"metrics": partial(dp.private_mae, color=1.0)}),
          (r"collect\(\)", {"by": pl.LazyFrame({"race": RACE, "old": Y}), "group_labels": [RACES, [0, 1]]}),

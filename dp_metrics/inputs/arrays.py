@@ -440,21 +440,16 @@ def loss_block(losses: NDArray[Any]) -> Floats:
 
 
 def check_same_length(arguments: Mapping[str, Any], *, relation: Relation = Relation.REPLACE_ONE) -> None:
-    """Raise unless all arrays, by what they are called, are of one length; None is none."""
-    lengths = {name: sum(np.shape(array)[:1]) for name, array in arguments.items() if array is not None}
-    check_one_number(lengths, relation=relation)
-
-
-def check_one_number(lengths: Mapping[str, int], *, relation: Relation = Relation.REPLACE_ONE) -> None:
     """Raise unless all arguments have one number of records, naming two that have not.
 
     Parameters
     ----------
-    lengths : mapping
-        Numbers of records by what the argument is called.
+    arguments : mapping
+        What holds records by what it is called; None holds none.
     relation : Relation, default=Relation.REPLACE_ONE
         A private number of records is not in the message.
     """
+    lengths = {name: number_of_records(held) for name, held in arguments.items() if held is not None}
     first = next(iter(lengths), "")
     other = next((name for name, length in lengths.items() if length != lengths[first]), None)
     if other is None:
