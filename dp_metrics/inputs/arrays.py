@@ -541,7 +541,8 @@ class Shape:
     def of_any_records(self) -> Self:
         """Return what may be kept with a release: lists do not state columns where n is private.
 
-        An empty list has none, so that its columns would tell whether there are records.
+        An empty list has none, so that its columns would tell whether there are records. Nothing that is
+        released depends on them, nor on the type of its numbers, and so does nothing that is stored.
         """
         if self.n is not None:
             return self

@@ -387,11 +387,14 @@ class LabelColumns:
         Number of columns: one for each label, or one of two labels.
     order : tuple of int or None
         Where the column of each sorted label stands; None: in this order. Records in several orders merge.
+    unstated : str or None
+        Why neither labels nor a container tell the columns of a private number of records; None: one does.
     """
 
     labels: LabelSet
     columns: int
     order: tuple[int, ...] | None = field(compare=False)
+    unstated: str | None = field(default=None, compare=False)
 
     @classmethod
     def of(
@@ -429,7 +432,10 @@ class LabelColumns:
             )
         of_one = None if positive is None else listed.sorted_place(positive, "pos_label")
         order = None if form.names is None else _order(form.names, listed, columns, name, of_one)
-        return cls(listed, columns, order)
+        unstated = None
+        if labels is None:
+            unstated = unstated_columns(Shape((form,)), remedy="labels=[...], or an array, which has a shape")
+        return cls(listed, columns, order, unstated)
 
     def array(self, records: Records) -> NDArray[Any]:
         """Return the second argument of records, not yet looked at, its columns as the sorted labels."""
@@ -516,10 +522,3 @@ def labels_and_scores(
 def _labelled(records: Records, columns: LabelColumns, scores: Mapping[str, NDArray[Any]]) -> Records:
     true = columns.labels.array(records.arrays[0], relation=records.relation)
     return checked_records(records, {"y_true": true, **scores})
-
-
-def unstated_labels(labels: NDArray[Any] | None, y_score: ArgumentShape) -> str | None:
-    """Return why probabilities or scores without labels cannot hold a private number of records, or None."""
-    if labels is not None:
-        return None
-    return unstated_columns(Shape((y_score,)), remedy="labels=[...], or an array, which has a shape")

@@ -17,7 +17,6 @@ from dp_metrics.inputs.labels import (
     LabelSet,
     labels_and_numbers,
     labels_and_probabilities,
-    unstated_labels,
     wrong_labels,
 )
 from dp_metrics.inputs.losses import Loss, RecordLoss
@@ -40,9 +39,7 @@ OF_PROBABILITIES: Mapping[str, Any] = {
 
 
 def _mean_query(
-    shape: Shape,
     columns: LabelColumns,
-    labels: Any,
     loss: Loss,
     cap: float,
     *,
@@ -53,7 +50,7 @@ def _mean_query(
     reads = (codes or columns.labels.sorted_codes, probability_block)
     part = MeanOf(RecordLoss(loss, reads=reads, cap=cap))
     reader = partial(labels_and_probabilities, columns=columns)
-    return Query((part,), reader, unstated=unstated_labels(labels, shape.arguments[1]), **more)
+    return Query((part,), reader, unstated=columns.unstated, **more)
 
 
 def _is_positive(block: NDArray[Any], *, labels: LabelSet, positive: int) -> NDArray[np.intp]:
@@ -167,7 +164,7 @@ def _log_loss_query(shape: Shape, *, labels: Any, max_loss: Any, normalize: Any)
     cap = losses.log_loss_cap(form.resolution, check_max_loss(max_loss))
     loss = partial(losses.log_loss, resolution=form.resolution)
     columns = LabelColumns.of(labels, form, "y_proba")
-    return _mean_query(shape, columns, labels, loss, cap, reading=mean_or_sum(normalize))
+    return _mean_query(columns, loss, cap, reading=mean_or_sum(normalize))
 
 
 @private(
@@ -233,7 +230,7 @@ def _brier_query(shape: Shape, *, labels: Any, pos_label: Any, scale_by_half: An
     half = columns.columns <= 2 if scale_by_half == "auto" else bool(scale_by_half)
     codes = partial(_is_positive, labels=columns.labels, positive=positive) if columns.columns == 1 else None
     loss, cap = partial(losses.brier_loss, half=half), losses.brier_loss_cap(half)
-    return _mean_query(shape, columns, labels, loss, cap, codes=codes)
+    return _mean_query(columns, loss, cap, codes=codes)
 
 
 @private(
@@ -396,7 +393,7 @@ def _top_k_query(shape: Shape, *, k: Any, normalize: Any, labels: Any) -> Query:
     reader = partial(labels_and_numbers, columns=columns)
     of_what = "records with the true label among the k likeliest"
     result = share_of_records(normalize, of_what, is_score=True)
-    return Query((ShareOf(loss),), reader, result, unstated=unstated_labels(labels, form))
+    return Query((ShareOf(loss),), reader, result, unstated=columns.unstated)
 
 
 def _misses(codes: NDArray[np.intp], scores: Floats, *, k: int) -> Floats:
