@@ -29,7 +29,7 @@ from dp_metrics.inputs.arrays import (
     Records,
     Shape,
     as_numbers,
-    check_same_length,
+    checked_records,
     first_records,
     in_blocks,
 )
@@ -183,12 +183,8 @@ def paired_losses(loss: Any, shape: Shape, options: Mapping[str, Any]) -> Paired
 
 def _numbers(records: Records) -> Records:
     """Return numbers of one or two dimensions, for a loss that the caller gave."""
-    true, pred = (
-        as_numbers(array, name, relation=Relation.REPLACE_ONE)
-        for array, name in zip(records.arrays, ("y_true", "y_pred"), strict=True)
-    )
-    check_same_length({"y_true": true, "y_pred": pred})
-    return replace(records, arrays=(true, pred))
+    pairs = zip(("y_true", "y_pred"), records.arrays, strict=True)
+    return checked_records(records, {name: as_numbers(array, name) for name, array in pairs})
 
 
 LEAST_P = 0.001

@@ -356,17 +356,15 @@ def quietly(function: Callable[[Any], Any], element: Any) -> Any:
         return None
 
 
-def as_numbers(data: Any, name: str, *, relation: Relation, no_numbers: str = _NOT_NUMERIC) -> NDArray[Any]:
+def as_numbers(data: Any, name: str, no_numbers: str = _NOT_NUMERIC) -> NDArray[Any]:
     """Return real numbers as an array of one or two dimensions; `no_numbers`: as of `as_floats`.
 
     It is the container's own, uncopied, if it has one, and of float64 otherwise.
     """
     array = array_of(data)
-    if array.ndim not in (1, 2):
-        raise ValueError(f"{name} should be a 1d or 2d array, got a {array.ndim}d array instead.")
+    check_columns(array, name)
     if array.dtype.kind not in "biuf" or array.itemsize > 8:
         array = as_floats(array, name, no_numbers)
-    check_not_empty(array, relation=relation)
     return array
 
 
@@ -375,10 +373,10 @@ def flattened(array: NDArray[Any]) -> NDArray[Any]:
     return array[:, 0] if array.ndim == 2 and array.shape[1] == 1 else array
 
 
-def check_not_empty(array: NDArray[Any], *, relation: Relation) -> None:
-    """Raise for an array without columns or, where the number of records is public, without rows."""
-    if array.shape[0] == 0 and not relation.private_n:
-        raise ValueError("Found array with 0 sample(s) while a minimum of 1 is required.")
+def check_columns(array: NDArray[Any], name: str, expected: str = "1d or 2d") -> None:
+    """Raise unless an array has one or two dimensions, and columns."""
+    if array.ndim not in (1, 2):
+        raise ValueError(f"{name} should be a {expected} array, got a {array.ndim}d array instead.")
     if array.ndim == 2 and array.shape[1] == 0:
         raise ValueError("Found array with 0 feature(s) while a minimum of 1 is required.")
 
@@ -414,18 +412,9 @@ def rows_of(data: Any, rows: NDArray[np.intp] | slice) -> Any:
     return data[rows] if isinstance(rows, slice) or hasattr(data, "shape") else [data[row] for row in rows]
 
 
-def as_vector(
-    data: ArrayLike,
-    name: str,
-    *,
-    relation: Relation = Relation.REPLACE_ONE,
-    no_numbers: str = _NOT_NUMERIC,
-) -> NDArray[Any]:
-    """Return one number per record as an array of shape (n_samples,).
-
-    A column vector of shape (n_samples, 1) is flattened. With a private n, no record at all is legal.
-    """
-    array = flattened(as_numbers(data, name, relation=relation, no_numbers=no_numbers))
+def as_vector(data: ArrayLike, name: str, no_numbers: str = _NOT_NUMERIC) -> NDArray[Any]:
+    """Return one number per record as an array of shape (n_samples,), of which one column is flattened."""
+    array = flattened(as_numbers(data, name, no_numbers))
     if array.ndim == 2:
         raise ValueError(SEVERAL_COLUMNS.format(name))
     return array
@@ -690,13 +679,12 @@ def check_sample_weight(
     """
     if sample_weight is None:
         return None
-    given = as_numbers(sample_weight, "sample_weight", relation=relation)
-    weights = flattened(float_block(given, "sample_weight"))
+    weights = flattened(float_block(as_numbers(sample_weight, "sample_weight"), "sample_weight"))
     if weights.ndim != 1:  # in the words of scikit-learn
         raise ValueError("Sample weights must be 1D array or scalar")
     if (weights < 0).any():
         raise ValueError("Negative values in data passed to `sample_weight`.")
-    if not relation.private_n and not weights.any():
+    if weights.size and not relation.private_n and not weights.any():
         raise ValueError(NO_WEIGHT)
     return weights
 
@@ -892,8 +880,7 @@ def with_units(
 
 def vector(records: Records, *, name: str) -> Records:
     """Return one number per record."""
-    array = as_vector(records.arrays[0], name, relation=records.relation)
-    return checked_records(records, {name: array})
+    return checked_records(records, {name: as_vector(records.arrays[0], name)})
 
 
 def targets(records: Records, *, columns: int) -> Records:
@@ -902,7 +889,7 @@ def targets(records: Records, *, columns: int) -> Records:
     Empty lists, which do not tell the number of outputs, have so many columns.
     """
     true, pred = (
-        flattened(as_numbers(records.array(at, columns), name, relation=records.relation))
+        flattened(as_numbers(records.array(at, columns), name))
         for at, name in enumerate(("y_true", "y_pred"))
     )
     checked = checked_records(records, {"y_true": true, "y_pred": pred})
@@ -915,8 +902,13 @@ def targets(records: Records, *, columns: int) -> Records:
 
 
 def checked_records(records: Records, arrays: Mapping[str, NDArray[Any]]) -> Records:
-    """Return the records with these arrays, of valid shapes, and with valid weights and groups."""
+    """Return the records with these arrays, of valid shapes, and with valid weights and groups.
+
+    Where their number is public, there is one at least.
+    """
     weights = check_sample_weight(records.sample_weight, records.relation)
     groups = check_groups(records.groups)
     check_same_length({**arrays, "sample_weight": weights, "groups": groups}, relation=records.relation)
+    if not records.relation.private_n and 0 in map(len, arrays.values()):
+        raise ValueError("Found array with 0 sample(s) while a minimum of 1 is required.")
     return replace(records, arrays=tuple(arrays.values()), sample_weight=weights, groups=groups)

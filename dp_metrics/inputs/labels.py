@@ -29,7 +29,7 @@ from dp_metrics.inputs.arrays import (
     array_of,
     as_numbers,
     as_vector,
-    check_not_empty,
+    check_columns,
     check_same_length,
     checked_records,
     exact,
@@ -46,7 +46,6 @@ from dp_metrics.inputs.arrays import (
     refuse_unread,
     unstated_columns,
 )
-from dp_metrics.inputs.options import Relation
 
 _EXACT_AS_FLOATS = 2**53
 _ORDINARY = {str, int, bool}
@@ -165,9 +164,7 @@ class LabelSet:
         place: int = self.places.tolist().index(self.place(label, name))
         return place
 
-    def array(
-        self, data: ArrayLike, name: str = "y_true", *, relation: Relation = Relation.REPLACE_ONE
-    ) -> NDArray[Any]:
+    def array(self, data: ArrayLike, name: str = "y_true") -> NDArray[Any]:
         """Return each record's label, which should be one of these, as an array of shape (n_samples,).
 
         The records may be looked at again, even after the spend. So objects, which may answer otherwise then,
@@ -180,12 +177,12 @@ class LabelSet:
             )
             if array.dtype.kind in "mM":
                 raise ValueError(no_numbers)
-            return as_vector(array, name, relation=relation, no_numbers=no_numbers)
+            return as_vector(array, name, no_numbers)
         if array.dtype.kind in "biufcUmM" and _sorts_of(array) not in map(_sort_in_arrays, self.known):
             # the type of an array is public, so that this one is refused without a record too
             listed = reprlib.repr(self.known.tolist())
             raise ValueError(f"{name} holds {_sorts_of(array)}, which are not in {self.name}={listed}.")
-        y = flattened(_as_any_labels(array, name, relation))
+        y = flattened(_as_any_labels(array, name))
         if y.ndim != 1:
             raise ValueError(SEVERAL_COLUMNS.format(name))
         return self.known[self.sorted_codes(y, name)] if y.dtype.kind == "O" else y
@@ -309,7 +306,7 @@ def _sort_in_arrays(label: Any) -> str:
     return _NUMBERS if is_a(label, Number) else ""
 
 
-def _as_any_labels(data: Any, name: str, relation: Relation) -> NDArray[Any]:
+def _as_any_labels(data: Any, name: str) -> NDArray[Any]:
     """Return labels of any type as an array of one or two dimensions, uncopied if they are in one.
 
     What is not in one goes into an array of objects, so that one record's type cannot change how another is
@@ -318,9 +315,7 @@ def _as_any_labels(data: Any, name: str, relation: Relation) -> NDArray[Any]:
     array = array_of(data)
     if array.dtype.kind not in "biufUmM":
         array = array.astype(object)
-    if array.ndim not in (1, 2):
-        raise ValueError(f"{name} should be a 1d array, got a {array.ndim}d array instead.")
-    check_not_empty(array, relation=relation)
+    check_columns(array, name, "1d")
     return array
 
 
@@ -480,7 +475,7 @@ def wrong_labels(records: Records, *, columns: int) -> Records:
     The records may be looked at again, even after the spend, when objects may answer otherwise.
     """
     arrays = {"y_true": records.array(0, columns), "y_pred": records.array(1, columns)}
-    true, pred = (flattened(_as_any_labels(y, name, records.relation)) for name, y in arrays.items())
+    true, pred = (flattened(_as_any_labels(y, name)) for name, y in arrays.items())
     check_same_length({"y_true": true, "y_pred": pred}, relation=records.relation)
     if true.shape[1:] != pred.shape[1:]:
         given = f"a mix of targets with one and several outputs. {_OF_PROBABILITIES}"
@@ -494,13 +489,13 @@ def wrong_labels(records: Records, *, columns: int) -> Records:
 def labels_and_probabilities(records: Records, *, columns: LabelColumns) -> Records:
     """Return labels, and probabilities in columns; a single one holds that of the second label."""
     no_numbers = f"y_proba should hold probabilities, {NO_LABELS}."
-    read = as_numbers(columns.array(records), "y_proba", relation=records.relation, no_numbers=no_numbers)
+    read = as_numbers(columns.array(records), "y_proba", no_numbers)
     return _labelled(records, columns, {"y_proba": read[:, np.newaxis] if read.ndim == 1 else read})
 
 
 def labels_and_numbers(records: Records, *, columns: LabelColumns) -> Records:
     """Return labels, and scores of shape (n_samples, n_columns), whatever their number."""
-    scores = as_numbers(columns.array(records), "y_score", relation=records.relation)
+    scores = as_numbers(columns.array(records), "y_score")
     return _labelled(records, columns, {"y_score": scores})
 
 
@@ -513,12 +508,12 @@ def labels_and_scores(
     label in the place `positive`; else a column for each label.
     """
     no_numbers = f"{name} should hold scores, as decision_function or predict_proba gives them, not labels."
-    read = as_numbers(columns.array(records), name, relation=records.relation, no_numbers=no_numbers)
+    read = as_numbers(columns.array(records), name, no_numbers)
     if read.ndim == 2 and read.shape[1] <= 2:
         read = read[:, positive if read.shape[1] == 2 else 0]
     return _labelled(records, columns, {name: read})
 
 
 def _labelled(records: Records, columns: LabelColumns, scores: Mapping[str, NDArray[Any]]) -> Records:
-    true = columns.labels.array(records.arrays[0], relation=records.relation)
+    true = columns.labels.array(records.arrays[0])
     return checked_records(records, {"y_true": true, **scores})

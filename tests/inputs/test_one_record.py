@@ -77,7 +77,7 @@ def of_equal_labels(data):
 
 
 READERS = {
-    "numbers": partial(as_numbers, name="y", relation=Relation.REPLACE_ONE),
+    "numbers": partial(as_numbers, name="y"),
     "probabilities": partial(of_labels, labels_and_probabilities),
     "scores": partial(of_labels, labels_and_scores),
     "labels that are numbers": LabelSet.of([0, 1]).array,

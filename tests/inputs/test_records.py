@@ -9,7 +9,7 @@ from helpers import MAX, loop_over
 import dp_metrics as dp
 from dp_metrics.inputs.arrays import ArgumentShape, as_numbers, float_block
 from dp_metrics.inputs.labels import LabelColumns
-from dp_metrics.inputs.options import Relation, check_bounds, check_epsilon, check_max_loss
+from dp_metrics.inputs.options import check_bounds, check_epsilon, check_max_loss
 
 ONE_HALF = [0.5, np.float32(0.5), Fraction(1, 2)]
 
@@ -50,7 +50,7 @@ def test_labels_are_sorted_and_default_to_the_columns(labels, columns, expected)
 @loop_over("hold", [np.asarray, pd.Series])
 def test_arrays_of_numbers_are_never_copied_as_a_whole(dtype, hold):
     data = hold(np.zeros(10, dtype=dtype))
-    read = as_numbers(data, "x", relation=Relation.REPLACE_ONE)
+    read = as_numbers(data, "x")
     assert np.shares_memory(read, np.asarray(data))
     assert np.shares_memory(float_block(read, "x"), read) == (dtype is np.float64)
     assert float_block(read[::2], "x").flags.c_contiguous
