@@ -474,7 +474,7 @@ ROWS = [
         (
             lambda kind: CASES["mse"](*valid(CASES["mse"], 6), **SAFE, sample_weight=spoilt_weights(kind)),
             error,
-            "sample_weight|Found array|Complex data|rectangular|not compatible|Sparse data",
+            "sample_weight|1D array|Complex data|rectangular|not compatible|Sparse data|inconsistent",
             [kind for kind in BAD_RECORDS if kind != "None" and BAD_RECORDS[kind][1] == error],
         )
         for error in (ValueError, TypeError, INVALID)

@@ -154,12 +154,11 @@ class Groups:
             If a feature is invalid.
         """
         codes = np.zeros(1, dtype=np.intp)
-        for labels, column in zip(self.sets, records.arrays[2:], strict=True):
-            places = labels.codes(labels.array(column, _NAME), _NAME)
+        for at, labels in enumerate(self.sets, start=2):
+            places = labels.codes(labels.array(records.array(at), _NAME), _NAME)
             codes = codes * labels.size + places
         arrays = zip(("y_true", "y_pred", _NAME), (*records.arrays[:2], codes), strict=True)
-        checked = checked_records(records, dict(arrays))
-        return replace(checked, states_columns=(*records.states_columns[:2], True))
+        return checked_records(records, dict(arrays))
 
     def public_sizes(self, records: Records) -> tuple[int, ...]:
         """Return how many records each group has, where membership is public; see `coded`."""

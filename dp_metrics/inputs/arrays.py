@@ -374,11 +374,9 @@ def flattened(array: NDArray[Any]) -> NDArray[Any]:
 
 
 def check_columns(array: NDArray[Any], name: str, expected: str = "1d or 2d") -> None:
-    """Raise unless an array has one or two dimensions, and columns."""
+    """Raise unless an array has one or two dimensions."""
     if array.ndim not in (1, 2):
         raise ValueError(f"{name} should be a {expected} array, got a {array.ndim}d array instead.")
-    if array.ndim == 2 and array.shape[1] == 0:
-        raise ValueError("Found array with 0 feature(s) while a minimum of 1 is required.")
 
 
 BLOCK = 1 << 14
@@ -481,7 +479,9 @@ class ArgumentShape:
 
     @classmethod
     def of(cls, container: Any, array: NDArray[Any]) -> Self:
-        """Return the form of a container, given what it holds as an array."""
+        """Return the form of a container, given what it holds as an array; raise if that has no column."""
+        if array.ndim == 2 and array.shape[1] == 0:
+            raise ValueError("Found array with 0 feature(s) while a minimum of 1 is required.")
         if type(container) is np.ndarray and container.dtype == np.float64:
             return cls(container.shape[1] if container.ndim == 2 else 1, names=())
         stated = states_columns(container)
@@ -539,6 +539,9 @@ class Shape:
         return replace(self, arguments=tuple(x if x.states_columns else unstated for x in self.arguments))
 
 
+_UNTOLD: NDArray[Any] = np.empty((0, 0), dtype=object)
+
+
 @dataclass(frozen=True, repr=False, eq=False)
 class Records:
     """Private: what a caller passed, an array for each argument, whose contents nobody has looked at.
@@ -546,9 +549,7 @@ class Records:
     Parameters
     ----------
     arrays : tuple of ndarray
-        What the containers hold.
-    states_columns : tuple of bool
-        Whether each container says how many columns it has even where it holds no record.
+        What the containers hold; of an empty list, which does not tell its columns, an array without any.
     sample_weight : array-like or None, default=None
         Public weights of the records.
     groups : array-like or None, default=None
@@ -560,7 +561,6 @@ class Records:
     """
 
     arrays: tuple[NDArray[Any], ...]
-    states_columns: tuple[bool, ...] = ()
     sample_weight: ArrayLike | None = None
     groups: ArrayLike | None = None
     relation: Relation = Relation.REPLACE_ONE
@@ -586,25 +586,23 @@ class Records:
         arrays = tuple(map(array_of, data))
         forms = tuple(map(ArgumentShape.of, data, arrays))
         n = None if relation.private_n or not arrays[0].ndim else len(arrays[0])
-        stated = tuple(form.states_columns for form in forms)
-        return Shape(forms, n), cls(arrays, stated, sample_weight, groups, relation)
+        held = zip(arrays, forms, strict=True)
+        arrays = tuple(_UNTOLD if form.columns is None else array for array, form in held)
+        return Shape(forms, n), cls(arrays, sample_weight, groups, relation)
 
     @classmethod
     def none(cls, arguments: int) -> Self:
         """Return no records of so many arguments, of no type."""
-        nothing = (np.empty(0, dtype=object),) * arguments
-        return cls(nothing, (False,) * arguments, relation=Relation.ADD_OR_REMOVE_ONE)
+        return cls((_UNTOLD,) * arguments, relation=Relation.ADD_OR_REMOVE_ONE)
 
     def of_arguments(self, *places: int) -> Self:
         """Return the records with some of the arguments only."""
-        arrays = tuple(self.arrays[place] for place in places)
-        return replace(self, arrays=arrays, states_columns=tuple(self.states_columns[at] for at in places))
+        return replace(self, arrays=tuple(self.arrays[place] for place in places))
 
     def array(self, place: int, columns: int = 1) -> NDArray[Any]:
         """Return the array of an argument; that of an empty list has so many columns."""
         array = self.arrays[place]
-        is_untold = not self.states_columns[place] and array.shape == (0,)
-        return array.reshape(0, columns) if is_untold and columns > 1 else array
+        return array.reshape(0, columns) if array.shape == _UNTOLD.shape else array
 
 
 def type_of_floats(container: Any, array: NDArray[Any]) -> Any:
@@ -880,7 +878,7 @@ def with_units(
 
 def vector(records: Records, *, name: str) -> Records:
     """Return one number per record."""
-    return checked_records(records, {name: as_vector(records.arrays[0], name)})
+    return checked_records(records, {name: as_vector(records.array(0), name)})
 
 
 def targets(records: Records, *, columns: int) -> Records:

@@ -515,5 +515,5 @@ def labels_and_scores(
 
 
 def _labelled(records: Records, columns: LabelColumns, scores: Mapping[str, NDArray[Any]]) -> Records:
-    true = columns.labels.array(records.arrays[0])
+    true = columns.labels.array(records.array(0))
     return checked_records(records, {"y_true": true, **scores})

@@ -865,8 +865,7 @@ def plan_of_page(public: PageForm, plan: EvaluationPlan) -> Together:
 def _with_made(records: Records, *, made: Mapping[str, Callable[[Records], list[NDArray[Any]]]]) -> Records:
     """Return records with what is made of their columns behind these."""
     arrays = [array for make in made.values() for array in make(records)]
-    states = (*records.states_columns, *[True] * len(arrays))
-    return replace(records, arrays=(*records.arrays, *arrays), states_columns=states)
+    return replace(records, arrays=(*records.arrays, *arrays))
 
 
 def _of_columns(

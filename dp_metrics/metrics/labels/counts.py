@@ -444,8 +444,8 @@ def label_codes(records: Records, *, labels: LabelSet) -> Records:
     ValueError
         If the shapes differ or are invalid.
     """
-    pairs = zip(("y_true", "y_pred"), records.arrays, strict=True)
-    return checked_records(records, {name: labels.array(array, name) for name, array in pairs})
+    both = enumerate(("y_true", "y_pred"))
+    return checked_records(records, {name: labels.array(records.array(at), name) for at, name in both})
 
 
 def confusion_of(records: Records, labels: LabelSet) -> NDArray[np.int64]:
