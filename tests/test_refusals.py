@@ -474,7 +474,7 @@ ROWS = [
         (
             lambda kind: CASES["mse"](*valid(CASES["mse"], 6), **SAFE, sample_weight=spoilt_weights(kind)),
             error,
-            "sample_weight|Found array|Complex data|rectangular|not compatible|Sparse data",
+            "sample_weight|1D array|Complex data|rectangular|not compatible|Sparse data|inconsistent",
             [kind for kind in BAD_RECORDS if kind != "None" and BAD_RECORDS[kind][1] == error],
         )
         for error in (ValueError, TypeError, INVALID)
@@ -747,7 +747,6 @@ ROWS = [
          ("each of the sensitive_features", {"group_labels": [RACES, ["f", "m"]]}),
          ("a list of lists, in the order", {"group_labels": {"race": RACES}}),
          ("group_labels must be a list or", {"group_labels": {*RACES}}),
-         ("inconsistent numbers of samples", {"true": np.array(1)}),
          ("membership='public'", {"membership": "public", **PRIVATE_N}),
          ("metrics must be", {"metrics": {}}),
          ("a dict of several", {"metrics": ["accuracy", "recall"]}),
@@ -771,6 +770,7 @@ ROWS = [
      TypeError, ..., [
          ("private metric of this package", {"metrics": roc_auc_score}),
          ("is a dict: pass a data frame", {"by": {"race": RACE, "old": Y}, "group_labels": [RACES, [0, 1]]}),
+         ("one entry per record", {"true": np.array(1)}),
          ("that take y_true and y_pred", {"metrics": dp.private_variance}),
          ("unexpected keyword", {"metrics": partial(dp.private_mae, color=1.0)}),
          (r"collect\(\)", {"by": pl.LazyFrame({"race": RACE, "old": Y}), "group_labels": [RACES, [0, 1]]}),

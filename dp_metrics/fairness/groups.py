@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dp_metrics._random import Generator, made_up
-from dp_metrics.inputs.arrays import Records, check_same_length
+from dp_metrics.inputs.arrays import Records, checked_records
 from dp_metrics.inputs.labels import LabelSet
 from dp_metrics.inputs.options import Floats, Relation
 from dp_metrics.metrics.labels.counts import Confusion, ratio_cells
@@ -154,14 +154,11 @@ class Groups:
             If a feature is invalid.
         """
         codes = np.zeros(1, dtype=np.intp)
-        for labels, column in zip(self.sets, records.arrays[2:], strict=True):
-            places = labels.codes(labels.array(column, _NAME, relation=records.relation), _NAME)
+        for at, labels in enumerate(self.sets, start=2):
+            places = labels.codes(labels.array(records.array(at), _NAME), _NAME)
             codes = codes * labels.size + places
-        arrays = (*records.arrays[:2], codes)
-        check_same_length(
-            dict(zip(("y_true", "y_pred", _NAME), arrays, strict=True)), relation=records.relation
-        )
-        return replace(records, arrays=arrays, states_columns=(*records.states_columns[:2], True))
+        arrays = zip(("y_true", "y_pred", _NAME), (*records.arrays[:2], codes), strict=True)
+        return checked_records(records, dict(arrays))
 
     def public_sizes(self, records: Records) -> tuple[int, ...]:
         """Return how many records each group has, where membership is public; see `coded`."""
