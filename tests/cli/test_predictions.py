@@ -39,11 +39,6 @@ def value(run):
     return lambda *argv: json.loads(run(*argv).out)["value"]
 
 
-@pytest.fixture
-def small_blocks(monkeypatch):
-    monkeypatch.setattr(files, "_CSV_BLOCK", 1 << 12)
-
-
 # ---- cells -------------------------------------------------------------------------------------------------
 
 EQUAL = [
