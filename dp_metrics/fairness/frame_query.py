@@ -478,8 +478,8 @@ def _of_each(
             records[group] = 0.0
             continue
         one = next(left)
-        told = _records(one, size)
-        cells[group] = _told(one, _counting(_classes(one, size), told))
+        told, counting = _counting(one, size)
+        cells[group] = _told(one, counting)
         if told is not None:
             records[group] = float(told)
     return FrameResult({name: Entry(metric, cells, overall)}, records if len(records) == len(sizes) else None)
@@ -489,30 +489,20 @@ def _told(result: Result[Any], rests_on: int | None = None) -> Cell:
     return Cell(result.value, result.note, result.bias, rests_on, result)
 
 
-def _records(result: Result[Any], size: int | None) -> int | None:
-    """Return the number of records of a group: the public one, or the noisy one if the release tells it."""
-    told = result.records if size is None else size
-    if told is None and (areas := _classes(result, size)):
-        told = sum(areas[0])
-    return None if told is None else max(round(told), 0)
+def _counting(result: Result[Any], size: int | None) -> tuple[int | None, int | None]:
+    """Return the number of records of a group, and how many count: of areas those of the smallest class.
 
-
-def _counting(areas: Sequence[tuple[int, int]], records: int | None) -> int | None:
-    """Return the size of the smallest class of areas; of any other metric the number of records."""
-    return max(min(map(min, areas)), 0) if areas else records
-
-
-def _classes(result: Result[Any], size: int | None) -> list[tuple[int, int]]:
-    """Return the noisy sizes of the two classes of each area that was released."""
-    drawn: Any = result.drawn
-    if "positives" not in drawn:
-        return []
-    is_one = not isinstance(drawn["positives"], list)
-    positives = [drawn["positives"]] if is_one else drawn["positives"]
-    if size is not None:
-        return [(one, size - one) for one in positives]
-    negatives = [drawn["negatives"]] if is_one else drawn["negatives"]
-    return list(zip(positives, negatives, strict=True))
+    That is the public number, or the noisy one if the release tells it.
+    """
+    told, smallest = result.records if size is None else size, None
+    if "positives" in result.drawn:  # of each area that was released; whole numbers of any size
+        of_class = {name: np.atleast_1d(np.array(told, dtype=object)) for name, told in result.drawn.items()}
+        positives = of_class["positives"]
+        negatives = of_class["negatives"] if size is None else size - positives
+        told = positives[0] + negatives[0] if told is None else told
+        smallest = max(np.minimum(positives, negatives).min(), 0)
+    records = None if told is None else max(round(told), 0)
+    return records, records if smallest is None else smallest
 
 
 def _undefined(query: Query, result: Result[Any]) -> Any:
