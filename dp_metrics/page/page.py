@@ -348,7 +348,7 @@ class PrivateEvaluation(PageFacts, Mapping[str, Number]):
         public = self.public
         question = question_json(
             Call("page", {"page": public.setting.asked()}), metric=_NAME, epsilon=public.epsilon,
-            neighboring=public.relation.value, mechanism=None,
+            neighboring=public.shape.relation.value, mechanism=None,
         )  # fmt: skip
         form = {"shape": public.shape, "sizes": public.sizes, "plan": self.plan, "released": self.released_at}
         answer = answer_json("page", form, self.results)
@@ -673,7 +673,7 @@ def private_evaluate(  # noqa: PLR0913 - options of a whole page
         if is_public:
             by = Groups.of(group_labels, len(places))
             sizes = by.public_sizes(records.of_arguments(0, 0, *places))
-        form = PageForm(setting, shape, terms.relation, sizes, terms.epsilon)
+        form = PageForm(setting, shape, sizes, terms.epsilon)
         division = planned(form)
         if setting.requirements:  # they have more of epsilon
             division = planned(form, needed_releases(form, division))
@@ -695,15 +695,8 @@ def private_evaluate(  # noqa: PLR0913 - options of a whole page
 def restored_page(answer: Answer) -> PrivateEvaluation:
     """Return a stored release again."""
     asked, form = answer.asked, answer.form
-    setting = Setting.of(asked["page"])
-    shape, sizes = read_shape(form["shape"]), form["sizes"]
-    page = PageForm(
-        setting,
-        shape,
-        Relation(asked["neighboring"]),
-        None if sizes is None else tuple(sizes),
-        asked["epsilon"],
-    )
+    sizes = None if form["sizes"] is None else tuple(form["sizes"])
+    page = PageForm(Setting.of(asked["page"]), read_shape(form["shape"]), sizes, asked["epsilon"])
     division = form["plan"]
     if not isinstance(division, EvaluationPlan):
         raise ValueError(DAMAGED)

@@ -311,12 +311,12 @@ def rehearsed(public: PageForm, plan: EvaluationPlan) -> Mapping[str, Any]:
         setting.baseline if kind == "baseline" else kind for kind in setting.columns if kind != "feature"
     ]
     columns = [_made_up(public, kind, len(groups)) for kind in kinds]
-    _, records = Records.of((*columns, *map(list, features)), relation=public.relation)
+    _, records = Records.of((*columns, *map(list, features)), relation=public.shape.relation)
     n = None if public.shape.n is None else len(groups)
     # so few records have no limits of a median, which are no number of their own
     plan = replace(plan, parts=tuple(part for part in plan.parts if part.name != MEDIAN_LIMITS))
     together = plan_of_page(replace(public, shape=replace(public.shape, n=n), sizes=sizes), plan)
-    terms = Terms(public.epsilon, public.relation, entropy=SeededEntropy(0))
+    terms = Terms(public.epsilon, public.shape.relation, entropy=SeededEntropy(0))
     with np.errstate(all="ignore"):
         prepared = Release("private_evaluate", terms).prepare_all(together, together.read(records))
         told: dict[str, Any] = together.combine([one.draw() for one in prepared])
