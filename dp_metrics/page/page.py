@@ -75,9 +75,9 @@ _MEANING = re.compile(r"([\\`*_{}\[\]()#+!|~$])")
 def markdown(page: PrivateEvaluation, sections: Sequence[Section]) -> str:
     """Return the page as Markdown."""
     words = words_of(page)
-    lines = [f"# {_escaped(words['title'])}", ""]
-    if words["data_description"]:
-        lines += [_escaped(words["data_description"]), ""]
+    lines = [f"# {_escaped(words.title)}", ""]
+    if words.data_description:
+        lines += [_escaped(words.data_description), ""]
     lines += [f"- {_escaped(name)}: {_escaped(fact)}" for name, fact in page.header.items()]
     lines.append("")
     for section in sections:
@@ -310,8 +310,8 @@ class PrivateEvaluation(PageFacts, Mapping[str, Number]):
         return {
             "schema": _SCHEMA,
             "version": 2,
-            "title": words["title"],
-            "description": words["data_description"],
+            "title": words.title,
+            "description": words.data_description,
             "header": self.header,
             "summary": self.summary,
             "made_by": f"dp_metrics {__version__}",
@@ -319,7 +319,7 @@ class PrivateEvaluation(PageFacts, Mapping[str, Number]):
             "neighboring": self.relation,
             "n": self.n,
             "is_seeded": self.is_seeded,
-            "promise": promise(self.epsilon, self.relation, self.most_records),
+            "promise": promise(self),
             "most_records": self.most_records,
             "confidence": CONFIDENCE,
             "tolerance": self.public.setting.tolerance,
@@ -375,7 +375,7 @@ class PrivateEvaluation(PageFacts, Mapping[str, Number]):
         check_folder(folder)
         promise = _SEEDED if self.is_seeded else _NOISY.format(self.epsilon)
         texts = {
-            "README.txt": _ABOUT.format(title=words_of(self)["title"], promise=promise),
+            "README.txt": _ABOUT.format(title=words_of(self).title, promise=promise),
             "numbers.csv": self.frame().to_csv(lineterminator="\n"),
             "page.md": self.to_markdown(),
             "page.json": self.to_json(),

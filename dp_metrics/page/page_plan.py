@@ -341,6 +341,11 @@ class PageForm:
         return TwoClasses.of(self.setting.labels, self.setting.pos_label)
 
     @property
+    def positive(self) -> Any:
+        """The positive one of two labels."""
+        return self.classes.known.tolist()[self.classes.positive]
+
+    @property
     def groups(self) -> Groups:
         """The groups of people, by all features together."""
         return Groups.of(self.setting.group_labels, len(self.setting.places("feature")))
@@ -560,7 +565,7 @@ def _labels(public: PageForm, by: ByFeatures | None, epsilon: Fraction) -> Toget
     labels = public.labels
     options: dict[str, Any] = {"labels": labels.in_order}
     if labels.size == 2:
-        options["pos_label"] = public.classes.known.tolist()[public.classes.positive]
+        options["pos_label"] = public.positive
     names = _OF_TWO_LABELS if labels.size == 2 else ("balanced_accuracy",)
     metrics = [_metric("recall", "accuracy", **options, average="micro")]
     metrics += [_metric(name, name, **options) for name in names]
