@@ -34,24 +34,15 @@ from dp_metrics.quantities.tables import (
 )
 from dp_metrics.release.query import Query, Share, Together, as_they_are
 from dp_metrics.release.result import Result
-from dp_metrics.release.stored import read_shape
+from dp_metrics.release.stored import PER_RECORD, SETTINGS, read_shape
 
 NO_RECORDS = "This group has no records."
 """The note of a group that all know to be empty."""
 
 _FRAME = "PrivateMetricFrame"
 
-_REFUSED = (
-    "epsilon",
-    "accountant",
-    "random_state",
-    "neighboring",
-    "spend_name",
-    "sample_weight",
-    "groups",
-    "max_records",
-    "equal_groups",
-)
+_OF_FRAMES = (SETTINGS | PER_RECORD) - {"mechanism", "dry_run"}
+"""What a frame has, and its metrics cannot have by themselves."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -193,11 +184,10 @@ def _frame_metric(name: str, metric: Any) -> FrameMetric:
     row, keywords = row_of(metric, "each of metrics")
     if len(row.data) != 2:
         raise TypeError(f"A frame has metrics that take y_true and y_pred, but {row.name} takes one column.")
-    for refused in _REFUSED:
-        if refused in keywords:
-            raise ValueError(
-                f"{refused} is no option of a metric in a frame: pass it to the frame, if it takes it."
-            )
+    if refused := sorted(keywords.keys() & _OF_FRAMES):
+        raise ValueError(
+            f"{refused[0]} is no option of a metric in a frame: pass it to the frame, if it takes it."
+        )
     mechanism = keywords.pop("mechanism", None) if row.mechanism else None
     if unknown := sorted(keywords.keys() - row.options.keys()):
         raise TypeError(f"{row.name}() got an unexpected keyword argument {unknown[0]!r}.")
