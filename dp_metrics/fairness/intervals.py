@@ -33,9 +33,10 @@ def check_what(of: Any, groups: Sequence[Hashable]) -> "str | Pair":
     """Return what is asked for: one of the words, or two of the groups."""
     if isinstance(of, str) and of in _WHAT:
         return of
-    if isinstance(of, tuple | list) and len(of) == 2 and all(group in groups for group in of):
+    is_pair = isinstance(of, tuple | list) and len(of) == 2 and of[0] != of[1]
+    if is_pair and all(group in groups for group in of):
         return of[0], of[1]
-    raise ValueError(f"of must be one of {', '.join(map(repr, _WHAT))}, or a pair of groups.")
+    raise ValueError(f"of must be one of {', '.join(map(repr, _WHAT))}, or a pair of two groups.")
 
 
 @dataclass(frozen=True)
