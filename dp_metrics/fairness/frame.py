@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import math
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from operator import methodcaller
@@ -698,22 +698,24 @@ def _told(key: str, entry: Entry) -> Iterator[Number]:
     yield from _gaps(name, entry, next((cell.note for cell in entry.groups.values() if cell.note), None))
 
 
+_KINDS: tuple[Callable[..., InRecords], ...] = (InRecords, InPeople)
+
+
 def _gaps(
-    name: str, entry: Entry, note: str | None = None, *kinds: Callable[..., InRecords]
+    name: str, entry: Entry, note: str | None = None, kinds: Iterable[Callable[..., InRecords]] = _KINDS
 ) -> Iterator[Number]:
     """Return how far groups differ in a metric."""
     for of, value in (("difference", entry.difference()), ("ratio", entry.ratio())):
-        yield Number(f"{name} {of}", value, name, note, **_limits(entry, methodcaller("of", of), *kinds))
+        yield Number(f"{name} {of}", value, name, note, **_limits(entry, methodcaller("of", of), kinds))
 
 
 def _limits(
     entry: Entry,
     ask: Callable[[InRecords], Interval],
-    of_records: Callable[..., InRecords] = InRecords,
-    of_people: Callable[..., InRecords] = InPeople,
+    kinds: Iterable[Callable[..., InRecords]] = _KINDS,
 ) -> dict[str, Any]:
-    """Return what has the limits of a number, as its arguments: each of these asks."""
-    noise, people = (partial(_range, kind, entry, ask) for kind in (of_records, of_people))
+    """Return what has the limits of a number, as its arguments: those of each kind are asked this."""
+    noise, people = (partial(_range, kind, entry, ask) for kind in kinds)
     return {"_noise": noise, "_people": people}
 
 
@@ -734,8 +736,8 @@ def _over_expected(groups: Sequence[Hashable], scores: Mapping[Hashable, Release
         one = known.get(group, empty)
         yield replace(one, name=f"{one.metric} in {group_in_words(group)}", group=group)
     cells = {group: Cell(one.value, result=scores[group]) for group, one in known.items()}
-    kinds = (partial(OverExpected, whom=whom) for whom in ("records", "people"))
-    yield from _gaps(OVER_EXPECTED, Entry("observed_over_expected", cells, Cell(None)), None, *kinds)
+    kinds = [partial(OverExpected, whom=whom) for whom in ("records", "people")]
+    yield from _gaps(OVER_EXPECTED, Entry("observed_over_expected", cells, Cell(None)), kinds=kinds)
 
 
 def group_in_words(group: Hashable) -> str:

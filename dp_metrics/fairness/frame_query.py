@@ -67,12 +67,10 @@ class FrameMetric:
     mechanism: str | Mechanism | None
 
     def planned(self, shape: Shape) -> Query:
-        """Return the query of records of a public form, with the mechanism of each part."""
+        """Return the query of records of a public form, with the mechanism that was chosen."""
         query = self.row.planned(shape, self.options)
-        if self.mechanism is not None:
-            return replace(query, mechanisms=(self.mechanism,) * len(query.quantities))
-        own = query.mechanisms or (None,) * len(query.quantities)
-        return replace(query, mechanisms=tuple(self.row.mechanism if one is None else one for one in own))
+        chosen = () if self.mechanism is None else (self.mechanism,) * len(query.quantities)
+        return replace(query, mechanisms=chosen or query.mechanisms)
 
 
 class Cell(NamedTuple):
