@@ -38,7 +38,7 @@ from dp_metrics.metrics.scores.released_scores import OVER_EXPECTED, ReleasedSco
 from dp_metrics.metrics.scores.table import ScoreTable
 from dp_metrics.release.query import Source, Terms, Together
 from dp_metrics.release.release import Release
-from dp_metrics.release.released import Interval, Number, PopulationQuestion, table_of
+from dp_metrics.release.released import CONFIDENCE, Interval, Number, PopulationQuestion, table_of
 from dp_metrics.release.result import counts_persons
 from dp_metrics.release.stored import Answer, Call
 
@@ -240,7 +240,7 @@ class PrivateMetricFrame:
         }  # fmt: skip
         is_single, chosen = not isinstance(metrics, Mapping), frame_metrics(metrics)
         # of its data no more than is public
-        places = partial(_places, sensitive_features, group_labels) if membership == "public" else None
+        places = partial(public_groups, sensitive_features, group_labels) if membership == "public" else None
         call = partial(Call.of, "frame", asked, places, metrics=asked_of(chosen), is_single=is_single)
         disclosing = [] if groups is None else ["groups"]
         release = Release(PrivateMetricFrame.__name__, terms, disclosing=disclosing, call=call)
@@ -307,7 +307,10 @@ class PrivateMetricFrame:
             facts |= {f"note of {name}": note for name, note in self.overall_note.items()}
             facts |= {f"bias of {name}": bias for name, bias in self.overall_bias.items()}
         facts["epsilon"] = self.epsilon
-        limits = {name: self._limits_shown(name) for name in self._entries}
+        limits = {
+            name: {group: one.in_words() for group, one in self._limits_of(name).items()}
+            for name in self._entries
+        }
         rows = [
             [group, *([] if self._is_single else [name]), cell.value, limits[name].get(group, ""),
              _size(cell.rests_on), _size((self.group_sizes or {}).get(group)), cell.note, cell.bias]
@@ -317,12 +320,12 @@ class PrivateMetricFrame:
         columns = ["group", *([] if self._is_single else ["metric"]), "value", "limits of the noise, 95 %"]
         return card("PrivateMetricFrame", facts, [*columns, "rests on", "group size", "note", "bias"], rows)
 
-    def _limits_shown(self, name: str) -> dict[Hashable, str]:
-        try:
-            limits = self.noise_interval(name)
-        except ValueError:
-            return {}
-        return {group: one.in_words() for group, one in limits.items()}
+    def _limits_of(self, name: str, confidence: float = CONFIDENCE) -> dict[Hashable, Interval]:
+        """Return the limits of the noise of each group that has some: a metric may have none."""
+        limits: dict[Hashable, Interval] = {}
+        with contextlib.suppress(ValueError):
+            limits = self.noise_interval(name, confidence=confidence)
+        return limits
 
     @property
     def counts_persons(self) -> bool:
@@ -447,12 +450,9 @@ class PrivateMetricFrame:
             If matplotlib is missing.
         """
         name = next(iter(self._entries)) if metric is None else metric
-        entry, limits = self._entry(name), {}
+        entry = self._entry(name)
         entry.numbers  # noqa: B018 - whether they are numbers
-        if confidence is not None:
-            sure = check_confidence(confidence)
-            with contextlib.suppress(ValueError):  # a metric may have no limits
-                limits = self.noise_interval(name, confidence=sure)
+        limits = {} if confidence is None else self._limits_of(name, check_confidence(confidence))
         ends, cells = [limits.get(group) for group in self._groups], entry.groups.values()
         values, is_noise = [cell.value for cell in cells], [cell.note is not None for cell in cells]
         title = f"{name or entry.metric.removeprefix('private_')}, epsilon {self.epsilon:g}"
@@ -676,10 +676,6 @@ class PrivateMetricFrame:
         if not found:
             raise refused[0]
         return found if metric is None and not self._is_single else next(iter(found.values()))
-
-
-def _places(sensitive_features: Any, group_labels: Any) -> Any:
-    return public_groups(columns_of(sensitive_features), group_labels)
 
 
 def _told(key: str, entry: Entry) -> Iterator[Number]:

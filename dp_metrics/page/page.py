@@ -654,7 +654,7 @@ def private_evaluate(  # noqa: PLR0913 - options of a whole page
     records = {**passed, "sensitive_features": sensitive_features, "groups": groups}
     is_public = setting.membership == "public" and setting.has_groups
     # of its data no more than is public
-    public = partial(public_groups, features, group_labels) if is_public else None
+    public = partial(public_groups, sensitive_features, group_labels) if is_public else None
     call = partial(Call, "page", {"page": setting.asked()}, partial(public_records, records, public))
     release = Release(_NAME, terms, disclosing=[] if groups is None else ["groups"], call=call)
     check_frame(membership, overall_share=0, relation=terms.relation)
