@@ -405,9 +405,10 @@ class PrivateMetricFrame:
             difference and ratio. Limits follow when they are asked for.
         """
         found = [one for name, entry in self._entries.items() for one in _told(name, entry)]
+        scores: Mapping[Hashable, ReleasedScores] = {}
         with contextlib.suppress(ValueError):  # no metric is read from a table of scores
-            found += _over_expected(self._groups, self.released_scores())
-        return {one.name: one for one in found}
+            scores = self.released_scores()
+        return {one.name: one for one in (*found, *_over_expected(self._groups, scores))}
 
     def frame(self) -> Any:
         """Return the numbers of the frame as a table, a row each; this imports pandas.

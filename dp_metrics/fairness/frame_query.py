@@ -173,8 +173,8 @@ Tables = Mapping[str, tuple[str, Confusion | ScoreTable]]
 def frame_metrics(metrics: Any) -> list[FrameMetric]:
     """Return the metrics that a caller named: functions of this package, or partials of them."""
     several = metrics if isinstance(metrics, Mapping) else {"": metrics}
-    if not several:
-        raise ValueError("metrics must be a private metric or a dict of several.")
+    if not several or isinstance(metrics, list | tuple):
+        raise ValueError("metrics must be a private metric or a dict of several, by what you call them.")
     return [_frame_metric(str(name), metric) for name, metric in several.items()]
 
 
@@ -426,7 +426,7 @@ def _other(
     relation = _of_groups(sizes)
     relation.refuse(disclosing)
     here = [(place, size) for place, size in enumerate(sizes.values()) if size != 0]
-    queries = {size: metric.planned(replace(shape, n=size)) for _, size in here}
+    queries = {size: metric.planned(replace(shape, n=size)) for size in {size for _, size in here}}
     usual = queries[here[0][1]]
     if metric.mechanism is None and _is_share(usual):
         return _share(metric, usual, epsilon, shape, sizes)

@@ -461,7 +461,7 @@ def _sizes(page: PageFacts, feature: int | None) -> Mapping[Any, float] | None:
 def _cost(page: PageFacts) -> Section:
     """Return what the page cost, what it promises, and what it does not."""
     rows = [
-        [one.name, f"{float(one.epsilon):.2g}", one.about, _expected(one, page)] for one in page.plan.parts
+        [one.name, f"{float(one.epsilon):.3g}", one.about, _expected(one, page)] for one in page.plan.parts
     ]
     tables = [_of_text("What this page cost", ["release", "epsilon", "tells", "noise to expect"], rows)]
     if page.plan.left_out:

@@ -23,7 +23,7 @@ from dp_metrics.fairness.frame_query import check_frame
 from dp_metrics.fairness.groups import Groups, public_groups
 from dp_metrics.inference.comparison import Comparison
 from dp_metrics.inputs.arrays import Records, asked_of_persons, columns_of, first_records, with_units
-from dp_metrics.inputs.options import Relation, check_flag, own_error_state
+from dp_metrics.inputs.options import Relation, check_flag, did_you_mean, own_error_state
 from dp_metrics.metrics.scores.released_scores import ReleasedScores
 from dp_metrics.page.contents import Section, Table, concluded, promise, sections_of
 from dp_metrics.page.in_short import PageFacts, check_words, words_of
@@ -203,6 +203,9 @@ class PrivateEvaluation(PageFacts, Mapping[str, Number]):
 
     def __getitem__(self, name: str) -> Number:
         """Return a number by its name."""
+        if name not in self.numbers:
+            meant = did_you_mean(name, self.numbers)
+            raise KeyError(f"The page has no number {name!r}; list(page) has all names.{meant}")
         return self.numbers[name]
 
     def __iter__(self) -> Iterator[str]:

@@ -332,7 +332,7 @@ class PageForm:
         """The public labels."""
         if self.setting.labels is None and PROBABILITIES in self.setting.columns:
             (at,) = self.setting.places(PROBABILITIES)
-            return LabelSet.of(self._columns(at).labels)
+            return self._columns(at).labels
         return LabelSet.of(self.setting.labels)
 
     @property
@@ -451,7 +451,7 @@ def _above(
 
 def _most_probable(records: Records, *, place: int, columns: LabelColumns) -> list[NDArray[Any]]:
     """Return the labels with the largest probabilities, the first of those that tie."""
-    pair, labels = records.of_arguments(0, place), columns.labels
+    pair, labels = records.of_arguments(0, place), columns.labels.known
     proba = labels_and_probabilities(pair, columns=columns).arrays[1]
     parts = [labels[np.argmax(probability_block(block), axis=1)] for block in in_blocks(proba)]
     return [np.concatenate([labels[:0], *parts])]
@@ -877,8 +877,7 @@ def plan_of_page(public: PageForm, plan: EvaluationPlan) -> Together:
 def _with_made(records: Records, *, made: Mapping[str, Callable[[Records], list[NDArray[Any]]]]) -> Records:
     """Return records with what is made of their columns behind these."""
     arrays = [array for make in made.values() for array in make(records)]
-    states = (*records.states_columns, *[True] * len(arrays))
-    return replace(records, arrays=(*records.arrays, *arrays), states_columns=states)
+    return replace(records, arrays=(*records.arrays, *arrays))
 
 
 def _evaluated(
