@@ -133,6 +133,16 @@ def mean_loss(x=(1.0,), sample_weight=None, **options):
 # The same bits
 
 
+@pytest.mark.filterwarnings("ignore")
+def test_chunks_without_weights_weigh_1_beside_others():
+    def released(of_others):
+        summary = mean_loss([1.0, 4.0], [3.0, 0.5]).update([2.0, 6.0], sample_weight=of_others)
+        merged = mean_loss([1.0, 4.0], [3.0, 0.5]).merge(mean_loss([2.0, 6.0], of_others))
+        return [one.release(1.0, random_state=0) for one in (summary, merged)]
+
+    assert released(None) == released([1.0, 1.0])
+
+
 @pytest.mark.gate
 @each_way
 @settings(max_examples=25)
