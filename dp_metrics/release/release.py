@@ -171,12 +171,12 @@ class Release:
                 "Nothing is spent. Choose another spend_name; budget[name] returns what is stored."
             )
         found = restored(kept.question, kept.answer or "")
-        use_name(budget, name)
         warn_caller(
             f"{name!r} was stored on {when}: that release is returned, at no cost; records and predictions "
             "were not read. New data and new models need a new spend_name.",
             StoredReleaseWarning,
         )
+        use_name(budget, name)  # not where somebody has made the warning an error: nothing was returned
         return found
 
     def _kept(
