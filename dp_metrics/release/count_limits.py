@@ -745,7 +745,7 @@ def ratio_limits(ratio: NoisyRatio, miss: float) -> tuple[float, float]:
 
 
 def person_limits(units: int, ratio: NoisyRatio, miss: float) -> tuple[float, float]:
-    """Return approximate limits of a / (a + b) among all people, of whom each counts once.
+    """Return approximate limits of a ratio among all people, of whom each counts once.
 
     Parameters
     ----------
@@ -767,7 +767,7 @@ def person_limits(units: int, ratio: NoisyRatio, miss: float) -> tuple[float, fl
     a, b = as_floats([ratio.a, ratio.b]) / units
     lower, upper = quick_ratio_limits(a, b, (of_a, of_b, both), miss)
     least, most = noise_limits(ratio, miss)
-    return min(float(lower), least), max(float(upper), most)
+    return min(ratio.metric(float(lower)), least), max(ratio.metric(float(upper)), most)
 
 
 def edge_limits(ratio: NoisyRatio, miss: float, *, is_alone: bool = False) -> tuple[float, float]:
