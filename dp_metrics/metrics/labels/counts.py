@@ -43,7 +43,7 @@ NO_RATIO = (
     "(average=None), or for the recall or precision of one, alone."
 )
 
-_SHARES = 100  # steps of a search for the one extreme of a function
+_ROUNDING = 1e-12  # that of a metric is smaller
 _FAR = 5.0  # standard deviations of their noise, by which counts are to exceed it
 
 OfRates: TypeAlias = Callable[[float, float, float], float]
@@ -115,17 +115,11 @@ def agreement_limits(of_rates: OfRates, limits: Sequence[tuple[float, float]]) -
     Both inverses are convex in o, so that at given recalls either has one extreme between the limits of o at
     most: a maximum where J > 0, and a minimum where J < 0. Both rise with r and with s.
     """
-    ends = []
-    for place, best in ((0, min), (1, max)):
-        recall, of_others, shares = limits[0][place], limits[1][place], limits[2]
-        sign = 1.0 if recall + of_others >= 1 else -1.0
-        low, high = shares
-        for _ in range(_SHARES):
-            one, two = low + (high - low) / 3, high - (high - low) / 3
-            rises = sign * of_rates(recall, of_others, one) < sign * of_rates(recall, of_others, two)
-            low, high = (one, high) if rises else (low, two)
-        ends.append(best(of_rates(recall, of_others, share) for share in (*shares, low, high)))
-    return ends[0], ends[1]
+    (least, most), (of_others_least, of_others_most), shares = limits
+    of_share = np.vectorize(of_rates)
+    lower = count_limits.least_between(lambda share: of_share(least, of_others_least, share), *shares)
+    upper = -count_limits.least_between(lambda share: -of_share(most, of_others_most, share), *shares)
+    return max(lower - _ROUNDING, -1.0), min(upper + _ROUNDING, 1.0)
 
 
 def combined(
@@ -159,7 +153,7 @@ def combined(
             (min(low, x - d), max(high, x + d))
             for (low, high), x, d in zip(each, estimates, far, strict=True)
         ]
-    lower, upper = count_limits.combined_limits(np.vectorize(function), estimates, each)
+    lower, upper = count_limits.combined_limits(np.vectorize(function), estimates, each, is_monotone=is_mean)
     return max(lower, lowest), min(upper, 1.0)
 
 
@@ -421,7 +415,13 @@ class Confusion:
     ) -> tuple[float, float] | None:
         rates = self._of_two(noise, n)
         if rates is not None:
-            return combined(of_two_labels(self.formula), rates, miss, is_mean=False, lowest=self.lowest)
+            found = combined(of_two_labels(self.formula), rates, miss, is_mean=False, lowest=self.lowest)
+            if found is not None and self.is_agreement:
+                # at the least agreement all shares are off the same way, and squares of errors fall short
+                sure = self._of_shares(None, rates, count_limits.ratio_limits, miss)
+                assert sure is not None
+                return (sure[0], found[1]) if sure[0] <= self.lowest else found
+            return found
         if ratios is not None and self.are_independent:
             of_ratios = self.of_ratios
             assert of_ratios is not None
