@@ -47,7 +47,7 @@ from dp_metrics.evaluation.datasets import DatasetError, get_dataset
 from dp_metrics.evaluation.engine import StudyError, clipped_mean, select_studies
 from dp_metrics.inputs.losses import RecordLoss
 from dp_metrics.mechanisms import Adaptive
-from dp_metrics.metrics import FUNCTIONS, row_of
+from dp_metrics.metrics import METRICS, row_of
 from dp_metrics.page.requirements import parsed
 from dp_metrics.quantities.base import get_mechanism
 
@@ -111,7 +111,7 @@ def confusion(k=3):
 
 @cache
 def curve(name="private_roc_curve", **options):
-    return kept(FUNCTIONS[name], Y, S, **options)
+    return kept(METRICS[name].function, Y, S, **options)
 
 
 def best(metric="accuracy", y_true=Y, candidates=(Y, 1 - Y), **options):
@@ -324,7 +324,7 @@ def words_of_spoilt(case, position, kind):
 ROW = np.ones((1, 98765))
 MASKED = np.ma.array([0, 1, 1], mask=[0, 0, 1])
 
-TABLES = [FUNCTIONS[f"private_{name}"] for name in (
+TABLES = [METRICS[f"private_{name}"].function for name in (
     "roc_curve", "precision_recall_curve", "average_precision_score", "calibration_curve",
     "expected_calibration_error",
 )]  # fmt: skip

@@ -19,7 +19,7 @@ from dp_metrics.exceptions import NoisyReleaseWarning
 from dp_metrics.inputs.options import Relation
 from dp_metrics.mechanisms._laws import NOTHING, Limits, Staircase
 from dp_metrics.mechanisms.geometric import SumsLaw
-from dp_metrics.metrics import FUNCTIONS, METRICS
+from dp_metrics.metrics import METRICS
 from dp_metrics.metrics.labels.counts import ratio_cells
 from dp_metrics.metrics.regression import _score_limits, _Scores, r2_from_parts
 from dp_metrics.quantities.tables import CountsNoise
@@ -35,7 +35,7 @@ WITH = [name for name in METRICS if not name.endswith(("_curve", "_report"))]
 def released(name, n=40, **options):
     row = METRICS[name]
     data = row.from_unit(np.random.default_rng(0).random(n) ** 2)
-    return dp.with_result(FUNCTIONS[name])(*data, **{"epsilon": 1.0, **row.required, **options})
+    return dp.with_result(METRICS[name].function)(*data, **{"epsilon": 1.0, **row.required, **options})
 
 
 BOTH = ("replace_one", "add_or_remove_one")
@@ -43,7 +43,7 @@ CASES = [
     (name, relation)
     for name in WITH
     for relation in BOTH
-    if relation == BOTH[0] or "neighboring" in inspect.signature(FUNCTIONS[name]).parameters
+    if relation == BOTH[0] or "neighboring" in inspect.signature(METRICS[name].function).parameters
 ]
 
 
