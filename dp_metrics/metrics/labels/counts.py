@@ -312,15 +312,16 @@ class Confusion:
         noise, n = parts[0], released.public_n
         if self.no_limits:
             raise ValueError(self.no_limits)
-        if not self.is_monotone and self._agreeing(noise, n) is None:
+        shares = self._shares(noise, n)
+        if not self.is_monotone and (shares is None or not self.is_agreement):
             raise ValueError(
                 "This metric has no limits of its noise here: more right records, or fewer errors, need "
                 "not make it larger. Use recall, precision or F1."
             )
-        ratios = self._ratios(self.parts_of, noise, n)
-        found = self._of_shares(ratios, self._agreeing(noise, n), count_limits.noise_limits, miss / 2)
-        if found is not None:
-            return Limits(*found).within(self.lowest, 1.0)
+        if shares is not None:
+            return Limits(*self._of_shares(shares, count_limits.noise_limits, miss / 2)).within(
+                self.lowest, 1.0
+            )
         good = self.layout.good
         low, high, _ = noise.limits_of(good != 0, miss)
         if released.public_n is not None:
@@ -348,30 +349,34 @@ class Confusion:
         if self.no_limits:
             raise ValueError(self.no_limits)
         noise, n, note = parts[0], released.public_n, ""
-        ratios, limits = self._ratios(self.parts_of, noise, n), None
+        shares, limits = self._shares(noise, n), None
         if noise.units > 1:  # a person's records are alike
-            of_person = partial(count_limits.person_limits, noise.units)
-            limits = self._of_shares(ratios, None, of_person, asked.miss)
-            if limits is None or asked.is_sure:
+            if shares is None or self.is_agreement or asked.is_sure:
                 raise ValueError(NO_PERSONS.format(asked.metric))
+            of_person = partial(count_limits.person_limits, noise.units)
+            limits = self._of_shares(shares, of_person, asked.miss)
             return asked.interval(*limits, self(released), APPROXIMATE)
         # a ratio has no narrower limits than the sure ones
-        if not asked.is_sure and isinstance(self(released), float) and not (ratios and not self.of_ratios):
-            limits, note = self._approximate(ratios, noise, n, asked.miss), APPROXIMATE
+        is_ratio = shares is not None and self.of_ratios is None and not self.is_agreement
+        if not asked.is_sure and isinstance(self(released), float) and not is_ratio:
+            limits, note = self._approximate(shares, noise, n, asked.miss), APPROXIMATE
         if limits is not None:
             # limits among people within those of the noise would puzzle
             with contextlib.suppress(ValueError):
                 low, high, _ = self.limits(parts, released, 2 * asked.miss)
                 limits = min(limits[0], low), max(limits[1], high)
-        else:
-            rates, note = self._agreeing(noise, n), ""
-            limits = self._of_shares(ratios, rates, count_limits.ratio_limits, asked.miss)
+        elif shares is not None:
+            limits, note = self._of_shares(shares, count_limits.ratio_limits, asked.miss), ""
         if limits is None:
             raise ValueError(
                 NO_RATIO.format(asked.metric)
                 + (" It may have an approximate one: leave out sure." if asked.is_sure else _TOO_NOISY)
             )
         return asked.interval(*limits, self(released), note, self.of)
+
+    def _shares(self, noise: CountsNoise, n: int | None) -> list[NoisyRatio] | None:
+        """Return the noisy counts of the shares that tell the metric; None if this layout has none."""
+        return self._of_two(noise, n) if self.is_agreement else self._ratios(self.parts_of, noise, n)
 
     def _ratios(self, parts_of: PartsOf | None, noise: CountsNoise, n: int | None) -> list[NoisyRatio] | None:
         """Return the noisy counts of each ratio; None if counts of this layout do not tell them."""
@@ -386,24 +391,16 @@ class Confusion:
             return None
         return self._ratios(rates_of_two_labels, noise, n)
 
-    def _agreeing(self, noise: CountsNoise, n: int | None) -> list[NoisyRatio] | None:
-        """Return these shares if the metric is MCC or kappa."""
-        return self._of_two(noise, n) if self.is_agreement else None
-
     def _of_shares(
         self,
-        ratios: list[NoisyRatio] | None,
-        rates: list[NoisyRatio] | None,
+        shares: list[NoisyRatio],
         limits_of: Callable[[NoisyRatio, float], tuple[float, float]],
         miss: float,
-    ) -> tuple[Any, Any] | None:
-        """Return limits of the metric from those of its ratios, or of three shares of two labels."""
-        shares = rates if ratios is None else ratios
-        if shares is None:
-            return None
+    ) -> tuple[Any, Any]:
+        """Return limits of the metric from those of the shares that tell it, which all hold."""
         each = miss / len(shares)
         of_each = [limits_of(share, each) for share in shares]
-        if ratios is None:
+        if self.is_agreement:
             return agreement_limits(of_two_labels(self.formula), of_each)
         lower, upper = (np.array(end) for end in zip(*of_each, strict=True))
         if self.of_ratios is not None:
@@ -411,24 +408,23 @@ class Confusion:
         return (lower, upper) if len(shares) > 1 else (float(lower[0]), float(upper[0]))
 
     def _approximate(
-        self, ratios: list[NoisyRatio] | None, noise: CountsNoise, n: int | None, miss: float
+        self, shares: list[NoisyRatio] | None, noise: CountsNoise, n: int | None, miss: float
     ) -> tuple[float, float] | None:
         rates = self._of_two(noise, n)
         if rates is not None:
             found = combined(of_two_labels(self.formula), rates, miss, is_mean=False, lowest=self.lowest)
             if found is not None and self.is_agreement:
                 # at the least agreement all shares are off the same way, and squares of errors fall short
-                sure = self._of_shares(None, rates, count_limits.ratio_limits, miss)
-                assert sure is not None
-                return (sure[0], found[1]) if sure[0] <= self.lowest else found
+                lower, _ = self._of_shares(rates, count_limits.ratio_limits, miss)
+                return (lower, found[1]) if lower <= self.lowest else found
             return found
-        if ratios is not None and self.are_independent:
+        if shares is not None and self.are_independent:
             of_ratios = self.of_ratios
             assert of_ratios is not None
             return combined(
-                lambda *shares: of_ratios(np.array(shares)), ratios, miss, is_mean=True, lowest=self.lowest
+                lambda *ratios: of_ratios(np.array(ratios)), shares, miss, is_mean=True, lowest=self.lowest
             )
-        if ratios is not None:  # such limits of F1 over ten labels covered less than 93 %
+        if shares is not None:  # such limits of F1 over ten labels covered less than 93 %
             return None
         return linear_limits(self.formula, self.layout, noise, n, miss, self.lowest)
 
