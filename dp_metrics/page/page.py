@@ -507,7 +507,7 @@ def private_evaluate(  # noqa: PLR0913 - options of a whole page
         The positive one of two labels, to which `y_score` belongs; None: the second in sorted order, where
         `labels` are sorted.
     threshold : float, default=0.5
-        A score from here on makes the positive label, where no labels are passed.
+        A score from here on makes the positive label, where no labels are passed; between the `edges`.
     edges : array-like or None, default=None
         Public edges of bins of scores that are no probabilities; see `private_roc_curve`.
     bounds : tuple of float or None, default=None
@@ -648,6 +648,10 @@ def private_evaluate(  # noqa: PLR0913 - options of a whole page
         requirements=spelled(requirements), tolerance=tolerance, equal_groups=equal_groups,
         crossed=check_flag(crossed, "crossed"), feature_names=names_of_features(sensitive_features),
     )  # fmt: skip
+    if edges is not None and not min(edges) < threshold < max(edges):
+        raise ValueError(
+            f"threshold={float(threshold):g} lies outside of edges: pass the score that makes a label."
+        )
     at = datetime.now(UTC).replace(microsecond=0)
     terms = Terms.of(
         epsilon=epsilon, neighboring=neighboring, accountant=accountant, random_state=random_state,
