@@ -164,14 +164,14 @@ class InRecords:
         for group in compared:
             if group not in self.cells:
                 raise ValueError(f"The group {group!r} has no records: it has no interval.")
-        ends = self.ends(of)
+        # a metric that is more than one number is refused here
         if isinstance(of, tuple):
             what, estimate = f"{name} of {of[0]!r} less that of {of[1]!r}", self.entry.less(*of)
         elif of == "difference":
             what, estimate = f"largest difference of the {name}", self.entry.difference()
         else:
             what, estimate = f"smallest ratio of the {name}", self.entry.ratio()
-        scope = self._scope() if self.together > 1 else ""
+        ends, scope = self.ends(of), self._scope() if self.together > 1 else ""
         notes = [ends.note, scope, "" if of == "ratio" else self.note(compared)]
         about, note = self.about(what, ends.note), " ".join(filter(None, notes))
         return Interval(ends.lower, ends.upper, self.asked.confidence, about, note, estimate)
