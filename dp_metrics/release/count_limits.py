@@ -174,8 +174,6 @@ def _most_likely(z: float, n: int, p: float, noise: tuple[Floats, Floats, float]
 _INFLATION = 3.2718  # the sum of two standard Laplace variables exceeds this with probability 5 %
 _LEAST_NOISE = 1e-100
 _LEAST = 1e-300
-_STEPS = 17
-_ZOOMS = 6  # each makes the steps an eighth
 _NORMAL = (
     "The normal approximation makes the confidence approximate: it is lower where the mean rests on a few "
     "records with large values."
@@ -324,7 +322,7 @@ def likely_limits(
 
 
 def combined_limits(
-    function: Callable[..., Floats],
+    function: Callable[..., Any],
     estimates: Sequence[float],
     limits: Sequence[tuple[float, float]],
     *,
@@ -335,7 +333,7 @@ def combined_limits(
     Parameters
     ----------
     function : callable
-        Of numbers or arrays.
+        Of numbers.
     estimates : sequence of float
         The estimates, each moved into its limits.
     limits : sequence of (float, float)
@@ -353,28 +351,29 @@ def combined_limits(
     middle, down, up = float(function(*inside)), 0.0, 0.0
     for place, (low, high) in enumerate(limits):
 
-        def moved(x: Any, sign: float = 1.0, place: int = place) -> Any:
-            return sign * function(*inside[:place], x, *inside[place + 1 :])
+        def moved(x: float, sign: float = 1.0, place: int = place) -> float:
+            return sign * float(function(*inside[:place], x, *inside[place + 1 :]))
 
-        if is_monotone:
-            values = [moved(low), moved(high)]
-            least, most = min(values), max(values)
-        else:
-            least = least_between(moved, low, high)
-            most = -least_between(partial(moved, sign=-1.0), low, high)
-        down += max(middle - float(least), 0.0) ** 2
-        up += max(float(most) - middle, 0.0) ** 2
+        least, most = (
+            sign * least_between(partial(moved, sign=sign), low, high, is_monotone=is_monotone)
+            for sign in (1.0, -1.0)
+        )
+        down += max(middle - least, 0.0) ** 2
+        up += max(most - middle, 0.0) ** 2
     return middle - down**0.5, middle + up**0.5
 
 
-def least_between(function: Callable[[Floats], Floats], low: float, high: float) -> float:
+def least_between(
+    function: Callable[[float], float], low: float, high: float, *, is_monotone: bool = False
+) -> float:
     """Return the least value between two numbers of a function with one extreme there at most."""
-    for _ in range(_ZOOMS):
-        x = np.linspace(low, high, _STEPS)
-        values = function(x)
-        best = int(np.argmin(values))
-        low, high = x[max(best - 1, 0)], x[min(best + 1, _STEPS - 1)]
-    return float(values[best])
+    ends = min(function(low), function(high))
+    if is_monotone or low == high:
+        return ends
+    from scipy.optimize import minimize_scalar  # which takes its time to import
+
+    inside = minimize_scalar(function, bounds=(low, high), method="bounded", options={"xatol": _CLOSE})
+    return min(ends, float(inside.fun))
 
 
 Sizes: TypeAlias = NDArray[np.int64]

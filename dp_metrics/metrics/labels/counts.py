@@ -116,9 +116,8 @@ def agreement_limits(of_rates: OfRates, limits: Sequence[tuple[float, float]]) -
     most: a maximum where J > 0, and a minimum where J < 0. Both rise with r and with s.
     """
     (least, most), (of_others_least, of_others_most), shares = limits
-    of_share = np.vectorize(of_rates)
-    lower = count_limits.least_between(lambda share: of_share(least, of_others_least, share), *shares)
-    upper = -count_limits.least_between(lambda share: -of_share(most, of_others_most, share), *shares)
+    lower = count_limits.least_between(lambda share: of_rates(least, of_others_least, share), *shares)
+    upper = -count_limits.least_between(lambda share: -of_rates(most, of_others_most, share), *shares)
     return max(lower - _ROUNDING, -1.0), min(upper + _ROUNDING, 1.0)
 
 
@@ -153,7 +152,7 @@ def combined(
             (min(low, x - d), max(high, x + d))
             for (low, high), x, d in zip(each, estimates, far, strict=True)
         ]
-    lower, upper = count_limits.combined_limits(np.vectorize(function), estimates, each, is_monotone=is_mean)
+    lower, upper = count_limits.combined_limits(function, estimates, each, is_monotone=is_mean)
     return max(lower, lowest), min(upper, 1.0)
 
 
@@ -413,7 +412,7 @@ class Confusion:
         rates = self._of_two(noise, n)
         if rates is not None:
             found = combined(of_two_labels(self.formula), rates, miss, is_mean=False, lowest=self.lowest)
-            if found is not None and self.is_agreement:
+            if found is not None and found[0] < 0 and self.is_agreement:
                 # at the least agreement all shares are off the same way, and squares of errors fall short
                 lower, _ = self._of_shares(rates, count_limits.ratio_limits, miss)
                 return (lower, found[1]) if lower <= self.lowest else found
