@@ -531,19 +531,15 @@ def summary_json(value: Any) -> str:
 def _plain_form(form: Any) -> Any:
     """Return a form in which shapes are dictionaries."""
     if isinstance(form, Shape):
-        # A list does not state its columns, and may be empty: with a private number of records nothing that
-        # is released depends on them, and so does nothing that is stored.
         arguments = [
-            (None if form.n is None and not one.states_columns else one.columns, one.states_columns)
-            + ((one.resolution,) if form.n is not None or one.states_columns else (None,))
-            for one in form.arguments
+            [one.columns, one.states_columns, one.resolution] for one in form.of_any_records().arguments
         ]
-        several = {
-            name: number
-            for name, number in (("most_records", form.most_records), ("units", form.units))
-            if number > 1
+        return {
+            "arguments": arguments,
+            "n": form.n,
+            "most_records": form.most_records,
+            "units": form.units,
         }
-        return {"arguments": [list(one) for one in arguments], "n": form.n, **several}
     if isinstance(form, Mapping):
         return {name: _plain_form(one) for name, one in form.items()}
     return form
