@@ -460,19 +460,14 @@ class CountsNoise:
             both -= float(variances[0] * x.sum() * y.sum()) / self.together
         return both / self.units**2
 
-    def limits(self, miss: float) -> Limits:
-        """Return limits of the numbers before the noise: two arrays."""
-        return self.limits_of(np.ones(len(self.noisy), dtype=bool), miss)
-
-    def limits_of(self, used: Any, miss: float) -> Limits:
-        """Return limits of all numbers; only those of used numbers hold."""
-        each = miss / (2 * int(np.count_nonzero(used)))
+    def limits(self, miss: float, used: Any = None) -> Limits:
+        """Return limits of the numbers before the noise: two arrays; only those of used numbers hold."""
+        each = miss / (2 * (len(self.noisy) if used is None else int(np.count_nonzero(used))))
         if self.zero_sum:
             away = [largest_zero_sum_noise(self.rates[0][1], self.together, each)] * len(self.noisy)
         else:
             away = [one for size, rate in self.rates for one in [Staircase(rate).largest(each)] * size]
-        centre = as_floats(self.noisy)
-        return self._around(centre, away)
+        return self._around(as_floats(self.noisy), away)
 
     def limits_of_sums(self, sums: Sequence[Sequence[int]], miss: float) -> Limits:
         """Return limits of sums of numbers of one rate; each is listed by the places of its numbers."""

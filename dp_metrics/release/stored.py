@@ -43,7 +43,7 @@ from dp_metrics.inputs.arrays import (
 from dp_metrics.inputs.options import Relation
 from dp_metrics.mechanisms import MECHANISMS
 from dp_metrics.quantities.base import Output, Totals
-from dp_metrics.release.query import Query, Terms, Together, each_query
+from dp_metrics.release.query import Query, Terms, Together
 from dp_metrics.release.released import Interval
 from dp_metrics.release.result import Result
 from dp_metrics.sensitivity.exact import UNIT_BITS
@@ -474,8 +474,8 @@ class Answer:
         """Return the result of a query, or of each of several, that is made again of what was drawn."""
         asked = self.asked
         terms = Terms(asked["epsilon"], Relation(asked["neighboring"]), asked["mechanism"])
-        queries = each_query(asked["metric"], terms, query)
-        return [_result(*one[:3], drawn) for one, drawn in zip(queries, self.drawn, strict=True)]
+        each = query.each(asked["metric"], terms)
+        return [_result(*one[:3], drawn) for one, drawn in zip(each, self.drawn, strict=True)]
 
 
 def answer_json(kind: str, form: Any, results: Sequence[Result[Any]]) -> str | None:
