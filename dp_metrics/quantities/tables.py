@@ -488,16 +488,13 @@ class CountsNoise:
         return Limits(*(np.maximum(end, 0.0) / self.units for end in (centre - reach, centre + reach)))
 
     def simulated(self, generator: Generator, times: int) -> Floats:
-        """Return draws of the noise, a row each: of the law of a release, but in floats: not private.
+        """Return draws of the noise, a row each, that of the others included, if all has the sum 0.
 
-        Raises
-        ------
-        ValueError
-            If the noise has the sum 0 with others: simulate all of it.
+        They are of the law of a release, but in floats: not private.
         """
-        if self.others:
-            raise ValueError("The noise has the sum 0 with that of other numbers.")
         rates = np.repeat([float(rate) for _, rate in self.rates], [size for size, _ in self.rates])
+        if self.zero_sum:
+            rates = np.full(self.together, rates[0])
         kept: list[Floats] = []
         while sum(map(len, kept)) < times:
             # the difference of two geometric numbers has the two-sided law
