@@ -1,7 +1,7 @@
 """Which group each record belongs to, and which gaps would be released if there was none."""
 
 import math
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
 from typing import Any, Self
@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dp_metrics._random import Generator, made_up
-from dp_metrics.inputs.arrays import Records, check_same_length
+from dp_metrics.inputs.arrays import Records, checked_records
 from dp_metrics.inputs.labels import LabelSet
 from dp_metrics.inputs.options import Floats, Relation
 from dp_metrics.metrics.labels.counts import Confusion, ratio_cells
@@ -151,14 +151,11 @@ class Groups:
             If a feature is invalid.
         """
         codes = np.zeros(1, dtype=np.intp)
-        for labels, column in zip(self.sets, records.arrays[2:], strict=True):
-            places = labels.codes(labels.array(column, _NAME, relation=records.relation), _NAME)
+        for at, labels in enumerate(self.sets, start=2):
+            places = labels.codes(labels.array(records.array(at), _NAME), _NAME)
             codes = codes * labels.size + places
-        arrays = (*records.arrays[:2], codes)
-        check_same_length(
-            dict(zip(("y_true", "y_pred", _NAME), arrays, strict=True)), relation=records.relation
-        )
-        return replace(records, arrays=arrays, states_columns=(*records.states_columns[:2], True))
+        arrays = zip(("y_true", "y_pred", _NAME), (*records.arrays[:2], codes), strict=True)
+        return checked_records(records, dict(arrays))
 
     def public_sizes(self, records: Records) -> tuple[int, ...]:
         """Return how many records each group has, where membership is public; see `coded`."""
@@ -197,8 +194,11 @@ def _of_each(group_labels: Any, features: int) -> list[Any]:
     if group_labels is None:
         raise ValueError("group_labels must be the public labels of the groups: they are never inferred.")
     listed = [group_labels] if features == 1 and not _is_nested(group_labels) else list(group_labels)
-    if not len(listed) == features > 0:
-        raise ValueError("group_labels must hold the labels of each of the sensitive_features.")
+    if isinstance(group_labels, Mapping) or not len(listed) == features > 0:
+        raise ValueError(
+            "group_labels must hold the labels of each of the sensitive_features: a list of lists, in the "
+            "order of the columns, such as [['f', 'm'], ['young', 'old']]."
+        )
     return listed
 
 

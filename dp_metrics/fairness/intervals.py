@@ -3,14 +3,14 @@
 All follow from the noise of each group, which is public. Limits of a gap combine limits of groups.
 """
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
 from itertools import permutations
 from typing import Any, TypeAlias
 
 import numpy as np
 
-from dp_metrics.fairness.frame_query import Cell
+from dp_metrics.fairness.frame_query import NO_RECORDS, Cell, Entry
 from dp_metrics.fairness.groups import gap_where_alike
 from dp_metrics.mechanisms._laws import Limits
 from dp_metrics.metrics.labels.counts import Confusion
@@ -46,15 +46,20 @@ class InRecords:
     ----------
     asked : PopulationQuestion
         The metric, and the confidence of each interval, or of all of them together where they are several.
-    cells : mapping
-        The cell of each group that has records, with its result.
+    entry : Entry
+        Its cells.
     together : int, default=0
         How many intervals are to hold at once; 0: each holds for itself.
     """
 
     asked: PopulationQuestion
-    cells: Mapping[Hashable, Cell]
+    entry: Entry
     together: int = 0
+
+    @property
+    def cells(self) -> dict[Hashable, Cell]:
+        """The cell of each group that has records, with its result."""
+        return self.entry.known
 
     @property
     def results(self) -> list[Any]:
@@ -112,19 +117,24 @@ class InRecords:
             for value, one in zip([cell.value for cell in self.cells.values()], self.results, strict=True)
         ]
 
-    def of_groups(self) -> dict[Hashable, Interval]:
-        """Return the interval of each group, and say whether all hold at once."""
-        return {group: self.of_group(group) for group in self.cells}
+    def of(self, what: "str | Pair") -> Any:
+        """Return the interval of each group, or the one of all records, of a gap or of a pair."""
+        if what == "groups":
+            return {group: self.of_group(group) for group in self.cells}
+        return self.of_all() if what == "overall" else self.of_gap(what)
 
     def of_group(self, group: Hashable) -> Interval:
-        """Return the interval of a group; see `of_groups`."""
+        """Return the interval of a group, and say whether those of all hold at once."""
+        if group not in self.cells:
+            raise ValueError(NO_RECORDS)
         cell = self.cells[group]
         counted, records = "persons" if counts_persons(cell.result) else "records", cell.rests_on
         rests = "" if records is None else f"It rests on about {in_words(records)} {counted}."
         return self._of(cell, f"{self.asked.name} of the group {group!r}", rests, self._scope())
 
-    def of_all(self, overall: Cell) -> Interval:
+    def of_all(self) -> Interval:
         """Return the interval of the metric of all records, which a result of its own tells."""
+        overall = self.entry.overall
         if overall.result is None:
             raise ValueError(
                 f"{self.asked.name} of all records has no limits: nothing that was released tells them."
@@ -148,16 +158,19 @@ class InRecords:
             return f"All {self.together} intervals hold at once with this confidence."
         return _ALONE if len(self.results) > 1 else ""
 
-    def of_gap(self, of: "str | Pair", estimate: float) -> Interval:
+    def of_gap(self, of: "str | Pair") -> Interval:
         """Return the interval of a gap, with what else is to be said of it; see `ends`."""
         name, compared = self.asked.name, of if isinstance(of, tuple) else tuple(self.cells)
         for group in compared:
             if group not in self.cells:
                 raise ValueError(f"The group {group!r} has no records: it has no interval.")
         ends = self.ends(of)
-        what = f"largest difference of the {name}" if of == "difference" else f"smallest ratio of the {name}"
         if isinstance(of, tuple):
-            what = f"{name} of {of[0]!r} less that of {of[1]!r}"
+            what, estimate = f"{name} of {of[0]!r} less that of {of[1]!r}", self.entry.less(*of)
+        elif of == "difference":
+            what, estimate = f"largest difference of the {name}", self.entry.difference()
+        else:
+            what, estimate = f"smallest ratio of the {name}", self.entry.ratio()
         scope = self._scope() if self.together > 1 else ""
         notes = [ends.note, scope, "" if of == "ratio" else self.note(compared)]
         about, note = self.about(what, ends.note), " ".join(filter(None, notes))
@@ -177,7 +190,7 @@ class InRecords:
         the upper one has to hold for one pair only, and the lower one for all K (K - 1).
         """
         if isinstance(of, tuple):
-            two = replace(self, cells={group: self.cells[group] for group in of})
+            two = replace(self, entry=self.entry._replace(groups={group: self.cells[group] for group in of}))
             if two.adds_squares:
                 return Limits(*_gap(two.told_by_counts(), two.limits(self.miss)), APPROXIMATE)
             # the difference is missed only where one of the four limits is wrong
@@ -210,18 +223,18 @@ class OverExpected(InRecords):
 
     Parameters
     ----------
-    asked, cells, together
+    asked, entry, together
         As in `InRecords`; the results are `ReleasedScores`.
-    of : {"people", "records"}, default="people"
+    whom : {"people", "records"}, default="people"
         As in `ReleasedScores.observed_over_expected`.
     """
 
-    of: str = "people"
+    whom: str = "people"
 
     def told(self, result: Any, confidence: float) -> Interval:
         """Return the interval that the scores of a group tell."""
         scores: ReleasedScores = result
-        return scores.observed_over_expected(confidence, of=self.of)
+        return scores.observed_over_expected(confidence, of=self.whom)
 
     def is_even(self, result: Any) -> bool:
         """Return whether either limit of that is known to miss with at most half of the probability."""
@@ -229,7 +242,7 @@ class OverExpected(InRecords):
 
     def about(self, what: str, note: str) -> str:
         """Return what limits of this with this note are about."""
-        whom = f"{POPULATION_NOTE} {how_sure(APPROXIMATE)}" if self.of == "people" else "of these records."
+        whom = f"{POPULATION_NOTE} {how_sure(APPROXIMATE)}" if self.whom == "people" else "of these records."
         return f"The {what} {whom}"
 
 
@@ -263,7 +276,7 @@ class InPeople(InRecords):
         """Return the hull with such limits of the noise, or the limits themselves where there are none."""
         ends = super().ends(of)
         try:
-            low, high, note = InRecords(self.asked, self.cells, self.together).ends(of)
+            low, high, note = InRecords(self.asked, self.entry, self.together).ends(of)
         except ValueError:
             return ends
         return Limits(min(ends.lower, low), max(ends.upper, high), ends.note or note)

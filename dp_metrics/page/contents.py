@@ -464,7 +464,7 @@ def _cost(page: PageFacts) -> Section:
     """Return what the page cost, what it promises, and what it does not."""
     words = words_of(page)
     rows = [
-        [one.name, f"{float(one.epsilon):.2g}", one.about, _expected(one, page)] for one in page.plan.parts
+        [one.name, f"{float(one.epsilon):.3g}", one.about, _expected(one, page)] for one in page.plan.parts
     ]
     tables = [_of_text("What this page cost", ["release", "epsilon", "tells", "noise to expect"], rows)]
     if page.plan.left_out:

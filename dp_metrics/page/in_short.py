@@ -105,7 +105,7 @@ class PageFacts:
     @property
     def relation(self) -> str:
         """The neighbouring relation of the promise: within groups, where the sizes of these are public."""
-        relation = self.public.relation if self.public.sizes is None else Relation.WITHIN_GROUPS
+        relation = self.public.shape.relation if self.public.sizes is None else Relation.WITHIN_GROUPS
         return relation.value
 
     @property
