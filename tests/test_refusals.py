@@ -811,7 +811,7 @@ ROWS = [
     (lambda options: framed({"recall": "recall", "f1": "f1"}).population_interval(**options),
      ValueError, ..., [
          ("metric must be one of 'recall'", {"metric": "auc"}),
-         ("of must be", {"of": "gap"}),
+         ("of must be", {"of": "gap"}), ("a pair of two groups", {"of": ("a", "a")}),
      ]),
     (lambda: kept(dp.private_confusion_matrix, Y, Y).population_interval(), ValueError, "several ratios"),
     (lambda metric: framed(metric).population_interval(sure=True),

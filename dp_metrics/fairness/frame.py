@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import math
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from operator import methodcaller
@@ -38,7 +38,7 @@ from dp_metrics.metrics.scores.released_scores import OVER_EXPECTED, ReleasedSco
 from dp_metrics.metrics.scores.table import ScoreTable
 from dp_metrics.release.query import Source, Terms, Together
 from dp_metrics.release.release import Release
-from dp_metrics.release.released import Interval, Number, PopulationQuestion, table_of
+from dp_metrics.release.released import CONFIDENCE, Interval, Number, PopulationQuestion, table_of
 from dp_metrics.release.result import counts_persons
 from dp_metrics.release.stored import Answer, Call
 
@@ -240,7 +240,7 @@ class PrivateMetricFrame:
         }  # fmt: skip
         is_single, chosen = not isinstance(metrics, Mapping), frame_metrics(metrics)
         # of its data no more than is public
-        places = partial(_places, sensitive_features, group_labels) if membership == "public" else None
+        places = partial(public_groups, sensitive_features, group_labels) if membership == "public" else None
         call = partial(Call.of, "frame", asked, places, metrics=asked_of(chosen), is_single=is_single)
         disclosing = [] if groups is None else ["groups"]
         release = Release(PrivateMetricFrame.__name__, terms, disclosing=disclosing, call=call)
@@ -307,7 +307,10 @@ class PrivateMetricFrame:
             facts |= {f"note of {name}": note for name, note in self.overall_note.items()}
             facts |= {f"bias of {name}": bias for name, bias in self.overall_bias.items()}
         facts["epsilon"] = self.epsilon
-        limits = {name: self._limits_shown(name) for name in self._entries}
+        limits = {
+            name: {group: one.in_words() for group, one in self._limits_of(name).items()}
+            for name in self._entries
+        }
         rows = [
             [group, *([] if self._is_single else [name]), cell.value, limits[name].get(group, ""),
              _size(cell.rests_on), _size((self.group_sizes or {}).get(group)), cell.note, cell.bias]
@@ -317,12 +320,12 @@ class PrivateMetricFrame:
         columns = ["group", *([] if self._is_single else ["metric"]), "value", "limits of the noise, 95 %"]
         return card("PrivateMetricFrame", facts, [*columns, "rests on", "group size", "note", "bias"], rows)
 
-    def _limits_shown(self, name: str) -> dict[Hashable, str]:
-        try:
-            limits = self.noise_interval(name)
-        except ValueError:
-            return {}
-        return {group: one.in_words() for group, one in limits.items()}
+    def _limits_of(self, name: str, confidence: float = CONFIDENCE) -> dict[Hashable, Interval]:
+        """Return the limits of the noise of each group that has some: a metric may have none."""
+        limits: dict[Hashable, Interval] = {}
+        with contextlib.suppress(ValueError):
+            limits = self.noise_interval(name, confidence=confidence)
+        return limits
 
     @property
     def counts_persons(self) -> bool:
@@ -402,9 +405,10 @@ class PrivateMetricFrame:
             difference and ratio. Limits follow when they are asked for.
         """
         found = [one for name, entry in self._entries.items() for one in _told(name, entry)]
+        scores: Mapping[Hashable, ReleasedScores] = {}
         with contextlib.suppress(ValueError):  # no metric is read from a table of scores
-            found += _over_expected(self._groups, self.released_scores())
-        return {one.name: one for one in found}
+            scores = self.released_scores()
+        return {one.name: one for one in (*found, *_over_expected(self._groups, scores))}
 
     def frame(self) -> Any:
         """Return the numbers of the frame as a table, a row each; this imports pandas.
@@ -447,12 +451,9 @@ class PrivateMetricFrame:
             If matplotlib is missing.
         """
         name = next(iter(self._entries)) if metric is None else metric
-        entry, limits = self._entry(name), {}
+        entry = self._entry(name)
         entry.numbers  # noqa: B018 - whether they are numbers
-        if confidence is not None:
-            sure = check_confidence(confidence)
-            with contextlib.suppress(ValueError):  # a metric may have no limits
-                limits = self.noise_interval(name, confidence=sure)
+        limits = {} if confidence is None else self._limits_of(name, check_confidence(confidence))
         ends, cells = [limits.get(group) for group in self._groups], entry.groups.values()
         values, is_noise = [cell.value for cell in cells], [cell.note is not None for cell in cells]
         title = f"{name or entry.metric.removeprefix('private_')}, epsilon {self.epsilon:g}"
@@ -678,10 +679,6 @@ class PrivateMetricFrame:
         return found if metric is None and not self._is_single else next(iter(found.values()))
 
 
-def _places(sensitive_features: Any, group_labels: Any) -> Any:
-    return public_groups(columns_of(sensitive_features), group_labels)
-
-
 def _told(key: str, entry: Entry) -> Iterator[Number]:
     """Return the numbers of a metric; none of one that is more than one number."""
     if not entry.is_number:
@@ -698,22 +695,24 @@ def _told(key: str, entry: Entry) -> Iterator[Number]:
     yield from _gaps(name, entry, next((cell.note for cell in entry.groups.values() if cell.note), None))
 
 
+_KINDS: tuple[Callable[..., InRecords], ...] = (InRecords, InPeople)
+
+
 def _gaps(
-    name: str, entry: Entry, note: str | None = None, *kinds: Callable[..., InRecords]
+    name: str, entry: Entry, note: str | None = None, kinds: Iterable[Callable[..., InRecords]] = _KINDS
 ) -> Iterator[Number]:
     """Return how far groups differ in a metric."""
     for of, value in (("difference", entry.difference()), ("ratio", entry.ratio())):
-        yield Number(f"{name} {of}", value, name, note, **_limits(entry, methodcaller("of", of), *kinds))
+        yield Number(f"{name} {of}", value, name, note, **_limits(entry, methodcaller("of", of), kinds))
 
 
 def _limits(
     entry: Entry,
     ask: Callable[[InRecords], Interval],
-    of_records: Callable[..., InRecords] = InRecords,
-    of_people: Callable[..., InRecords] = InPeople,
+    kinds: Iterable[Callable[..., InRecords]] = _KINDS,
 ) -> dict[str, Any]:
-    """Return what has the limits of a number, as its arguments: each of these asks."""
-    noise, people = (partial(_range, kind, entry, ask) for kind in (of_records, of_people))
+    """Return what has the limits of a number, as its arguments: those of each kind are asked this."""
+    noise, people = (partial(_range, kind, entry, ask) for kind in kinds)
     return {"_noise": noise, "_people": people}
 
 
@@ -734,8 +733,8 @@ def _over_expected(groups: Sequence[Hashable], scores: Mapping[Hashable, Release
         one = known.get(group, empty)
         yield replace(one, name=f"{one.metric} in {group_in_words(group)}", group=group)
     cells = {group: Cell(one.value, result=scores[group]) for group, one in known.items()}
-    kinds = (partial(OverExpected, whom=whom) for whom in ("records", "people"))
-    yield from _gaps(OVER_EXPECTED, Entry("observed_over_expected", cells, Cell(None)), None, *kinds)
+    kinds = [partial(OverExpected, whom=whom) for whom in ("records", "people")]
+    yield from _gaps(OVER_EXPECTED, Entry("observed_over_expected", cells, Cell(None)), kinds=kinds)
 
 
 def group_in_words(group: Hashable) -> str:

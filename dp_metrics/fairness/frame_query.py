@@ -32,24 +32,15 @@ from dp_metrics.quantities.tables import (
 )
 from dp_metrics.release.query import Query, Share, Together, as_they_are
 from dp_metrics.release.result import Result
-from dp_metrics.release.stored import read_shape
+from dp_metrics.release.stored import PER_RECORD, SETTINGS, read_shape
 
 NO_RECORDS = "This group has no records."
 """The note of a group that all know to be empty."""
 
 _FRAME = "PrivateMetricFrame"
 
-_REFUSED = (
-    "epsilon",
-    "accountant",
-    "random_state",
-    "neighboring",
-    "spend_name",
-    "sample_weight",
-    "groups",
-    "max_records",
-    "equal_groups",
-)
+_OF_FRAMES = (SETTINGS | PER_RECORD) - {"mechanism", "dry_run"}
+"""What a frame has, and its metrics cannot have by themselves."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,12 +65,10 @@ class FrameMetric:
     mechanism: str | Mechanism | None
 
     def planned(self, shape: Shape) -> Query:
-        """Return the query of records of a public form, with the mechanism of each part."""
+        """Return the query of records of a public form, with the mechanism that was chosen."""
         query = self.row.planned(shape, self.options)
-        if self.mechanism is not None:
-            return replace(query, mechanisms=(self.mechanism,) * len(query.quantities))
-        own = query.mechanisms or (None,) * len(query.quantities)
-        return replace(query, mechanisms=tuple(self.row.mechanism if one is None else one for one in own))
+        chosen = () if self.mechanism is None else (self.mechanism,) * len(query.quantities)
+        return replace(query, mechanisms=chosen or query.mechanisms)
 
 
 class Cell(NamedTuple):
@@ -191,11 +180,10 @@ def _frame_metric(name: str, metric: Any) -> FrameMetric:
     row, keywords = row_of(metric, "each of metrics")
     if len(row.data) != 2:
         raise TypeError(f"A frame has metrics that take y_true and y_pred, but {row.name} takes one column.")
-    for refused in _REFUSED:
-        if refused in keywords:
-            raise ValueError(
-                f"{refused} is no option of a metric in a frame: pass it to the frame, if it takes it."
-            )
+    if refused := sorted(keywords.keys() & _OF_FRAMES):
+        raise ValueError(
+            f"{refused[0]} is no option of a metric in a frame: pass it to the frame, if it takes it."
+        )
     mechanism = keywords.pop("mechanism", None) if row.mechanism else None
     if unknown := sorted(keywords.keys() - row.options.keys()):
         raise TypeError(f"{row.name}() got an unexpected keyword argument {unknown[0]!r}.")
@@ -436,7 +424,7 @@ def _other(
     relation = _of_groups(sizes)
     relation.refuse(disclosing)
     here = [(place, size) for place, size in enumerate(sizes.values()) if size != 0]
-    queries = {size: metric.planned(replace(shape, n=size)) for _, size in here}
+    queries = {size: metric.planned(replace(shape, n=size)) for size in {size for _, size in here}}
     usual = queries[here[0][1]]
     if metric.mechanism is None and _is_share(usual):
         return _share(metric, usual, epsilon, shape, sizes)

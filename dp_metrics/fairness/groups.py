@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dp_metrics._random import Generator, made_up
-from dp_metrics.inputs.arrays import Records, checked_records
+from dp_metrics.inputs.arrays import Records, checked_records, columns_of
 from dp_metrics.inputs.labels import LabelSet
 from dp_metrics.inputs.options import Floats, Relation
 from dp_metrics.metrics.labels.counts import Confusion, ratio_cells
@@ -181,8 +181,9 @@ def by_group(coded: Records, groups: int, relation: Relation) -> list[Records]:
     ]
 
 
-def public_groups(features: Sequence[Any], group_labels: Any) -> NDArray[np.intp]:
+def public_groups(sensitive_features: Any, group_labels: Any) -> NDArray[np.intp]:
     """Return the place of each record's group, where membership is public; no other column is looked at."""
+    features = columns_of(sensitive_features)
     groups = Groups.of(group_labels, len(features))
     _, records = Records.of((features[0], features[0], *features), relation=Relation.REPLACE_ONE)
     codes: NDArray[np.intp] = groups.coded(records).arrays[2]

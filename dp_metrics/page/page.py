@@ -75,9 +75,9 @@ _MEANING = re.compile(r"([\\`*_{}\[\]()#+!|~$])")
 def markdown(page: PrivateEvaluation, sections: Sequence[Section]) -> str:
     """Return the page as Markdown."""
     words = words_of(page)
-    lines = [f"# {_escaped(words['title'])}", ""]
-    if words["data_description"]:
-        lines += [_escaped(words["data_description"]), ""]
+    lines = [f"# {_escaped(words.title)}", ""]
+    if words.data_description:
+        lines += [_escaped(words.data_description), ""]
     lines += [f"- {_escaped(name)}: {_escaped(fact)}" for name, fact in page.header.items()]
     lines.append("")
     for section in sections:
@@ -313,8 +313,8 @@ class PrivateEvaluation(PageFacts, Mapping[str, Number]):
         return {
             "schema": _SCHEMA,
             "version": 2,
-            "title": words["title"],
-            "description": words["data_description"],
+            "title": words.title,
+            "description": words.data_description,
             "header": self.header,
             "summary": self.summary,
             "made_by": f"dp_metrics {__version__}",
@@ -322,7 +322,7 @@ class PrivateEvaluation(PageFacts, Mapping[str, Number]):
             "neighboring": self.relation,
             "n": self.n,
             "is_seeded": self.is_seeded,
-            "promise": promise(self.epsilon, self.relation, self.most_records),
+            "promise": promise(self),
             "most_records": self.most_records,
             "confidence": CONFIDENCE,
             "tolerance": self.public.setting.tolerance,
@@ -378,7 +378,7 @@ class PrivateEvaluation(PageFacts, Mapping[str, Number]):
         check_folder(folder)
         promise = _SEEDED if self.is_seeded else _NOISY.format(self.epsilon)
         texts = {
-            "README.txt": _ABOUT.format(title=words_of(self)["title"], promise=promise),
+            "README.txt": _ABOUT.format(title=words_of(self).title, promise=promise),
             "numbers.csv": self.frame().to_csv(lineterminator="\n"),
             "page.md": self.to_markdown(),
             "page.json": self.to_json(),
@@ -661,7 +661,7 @@ def private_evaluate(  # noqa: PLR0913 - options of a whole page
     records = {**passed, "sensitive_features": sensitive_features, "groups": groups}
     is_public = setting.membership == "public" and setting.has_groups
     # of its data no more than is public
-    public = partial(public_groups, features, group_labels) if is_public else None
+    public = partial(public_groups, sensitive_features, group_labels) if is_public else None
     call = partial(Call, "page", {"page": setting.asked()}, partial(public_records, records, public))
     release = Release(_NAME, terms, disclosing=[] if groups is None else ["groups"], call=call)
     check_frame(membership, overall_share=0, relation=terms.relation)

@@ -124,8 +124,8 @@ def written(
 
 def text_of(number: Number, limits: Interval | None = None, **how: Any) -> tuple[str, str]:
     """Return a number and its range, or other limits, as text; see `written`. A sure gap is apart from 0."""
-    is_gap = number.section == FOR_WHOM and number.group is None
-    how = {"is_share": number.metric not in IN_UNITS, "apart_from": 0.0 if is_gap else math.nan, **how}
+    apart_from = 0.0 if is_gap(number) else math.nan
+    how = {"is_share": number.metric not in IN_UNITS, "apart_from": apart_from, **how}
     return written(number.value, limits or limits_of(number), **how)
 
 

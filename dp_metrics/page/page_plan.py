@@ -341,6 +341,11 @@ class PageForm:
         return TwoClasses.of(self.setting.labels, self.setting.pos_label)
 
     @property
+    def positive(self) -> Any:
+        """The positive one of two labels."""
+        return self.classes.known.tolist()[self.classes.positive]
+
+    @property
     def groups(self) -> Groups:
         """The groups of people, by all features together."""
         return Groups.of(self.setting.group_labels, len(self.setting.places("feature")))
@@ -560,7 +565,7 @@ def _labels(public: PageForm, by: ByFeatures | None, epsilon: Fraction) -> Toget
     labels = public.labels
     options: dict[str, Any] = {"labels": labels.in_order}
     if labels.size == 2:
-        options["pos_label"] = public.classes.known.tolist()[public.classes.positive]
+        options["pos_label"] = public.positive
     names = _OF_TWO_LABELS if labels.size == 2 else ("balanced_accuracy",)
     metrics = [_metric("recall", "accuracy", **options, average="micro")]
     metrics += [_metric(name, name, **options) for name in names]
@@ -644,17 +649,20 @@ def _value(result: Result[Any]) -> Any:
 
 def _of_counts(relation: Relation, cells: int) -> Error:
     """Return the expected error of a share of the records in two average cells of a table."""
-    changed = 1 if relation.private_n else 2
-    return lambda epsilon, n: Staircase(epsilon / changed).expected / (2 * n / cells)
+    return lambda epsilon, n: _noise(relation, epsilon) / (2 * n / cells)
+
+
+def _noise(relation: Relation, epsilon: float) -> float:
+    """Return the expected noise of one count: a record that is replaced changes two of them."""
+    return Staircase(epsilon if relation.private_n else epsilon / 2).expected
 
 
 def _of_area(relation: Relation, groups: int) -> Error:
     """Return the expected error of an area under the ROC curve, of classes of equal size."""
-    changed = 1 if relation.private_n else 2
 
     def error(epsilon: float, n: float) -> float:
         bins = columns_for(math.ceil(min(n / groups, 1e12)), Fraction(epsilon), by_group=groups > 1)
-        return Staircase(epsilon / changed).expected * math.sqrt(bins / 6) / (n / groups / 2)
+        return _noise(relation, epsilon) * math.sqrt(bins / 6) / (n / groups / 2)
 
     return error
 
@@ -709,8 +717,7 @@ def offered(public: PageForm) -> Iterator[Portion | Omission]:
         yield Omission("Which model is better", _NO_PRIVATE_N if relation.private_n else _OF_PERSONS)
     elif setting.baseline is not None:
         about = "on how many records either model is better"
-        wins = partial(_compared, public)
-        yield Portion("comparison", about, _ONE, lambda epsilon, n: Staircase(epsilon / 2).expected / n, wins)
+        yield Portion("comparison", about, _ONE, _of_counts(relation, 2), partial(_compared, public))
 
 
 def portions_of(public: PageForm) -> list[Portion]:
@@ -829,10 +836,9 @@ def times_as_wide(public: PageForm, plan: EvaluationPlan) -> float | None:
         LABELS: _SEVERAL
     }
     without = public.epsilon * Fraction(alone[LABELS], sum(alone.values()))
-    changed = 1 if public.shape.relation.private_n else 2
 
     def variance(part: Fraction, tables: int) -> float:
-        noise = min(Staircase(float(part) / changed).expected, COUNT_LIMIT)  # of one count
+        noise = min(_noise(public.shape.relation, float(part)), COUNT_LIMIT)
         return 1 / (4 * n) + tables * public.labels.size * 2 * noise**2 / n**2
 
     return math.sqrt(variance(first.epsilon, public.by[0].groups.size) / variance(without, 1))
