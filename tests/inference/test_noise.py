@@ -83,14 +83,14 @@ def test_metrics_of_labels_lie_between_their_limits_unless_the_noise_is_rare(siz
     result = dp.with_result(getattr(dp, f"private_{function}"))(true, pred, epsilon=1.0, **options)
     (part,), metric, released = result.parts, result.reading, result.released
     signs, own = metric.layout.good, np.array(metric.layout.of(matrix))
-    away = part.limits_of(signs != 0, 0.2).upper - np.maximum(part.noisy, 0)
+    away = part.limits(0.2, signs != 0).upper - np.maximum(part.noisy, 0)
     reach = int(np.max(away))
     shift = data.draw(st.lists(st.integers(-reach, reach), min_size=own.size, max_size=own.size))
     if part.zero_sum:  # the noise of a public number of records moves as many in as out
         shift[-1] = -sum(shift[:-1])
     moved = CountsNoise(tuple((own + shift).tolist()), part.rates, part.zero_sum)
     if (cells := ratio_cells(metric.layout, metric.parts_of)) is None:
-        allowed = moved.limits_of(signs != 0, 0.2)
+        allowed = moved.limits(0.2, signs != 0)
         inside = ((allowed.lower <= own) & (own <= allowed.upper))[signs != 0].all()
     else:  # of one ratio or several
         ratios = [noisy_ratio(moved, a, b, released.public_n, weights) for a, b, weights in cells]
@@ -200,7 +200,7 @@ def test_the_probability_of_a_miss_is_divided_among_counts_and_sides():
     assert lower.tolist() == [5000 - away[0], 6000 - away[1], 7000 - away[2]]
     assert upper.tolist() == [5000 + away[0], 6000 + away[1], 7000 + away[2]]
     used = np.array([True, False, False])
-    assert CountsNoise((5000, 6000, 7000), rates, False).limits_of(used, 0.02).lower[0] == 5000 - away[0]
+    assert CountsNoise((5000, 6000, 7000), rates, False).limits(0.02, used).lower[0] == 5000 - away[0]
 
 
 def test_the_probability_of_a_miss_is_divided_between_the_limits_of_sums():

@@ -322,7 +322,7 @@ class Confusion:
                 self.lowest, 1.0
             )
         good = self.layout.good
-        low, high, _ = noise.limits_of(good != 0, miss)
+        low, high, _ = noise.limits(miss, good != 0)
         if released.public_n is not None:
             low, high = (np.minimum(end, released.public_n) for end in (low, high))
         worst, best = np.where(good > 0, low, high), np.where(good > 0, high, low)
