@@ -24,9 +24,6 @@ import pytest
 from cases import CASES, PRIVATE_N, RELATIONS, valid
 from dask.distributed import Client, LocalCluster
 from helpers import (
-    BAD_OPTIONS,
-    REFUSED,
-    NoEntropy,
     assert_refused,
     bits_of,
     loop_over,
@@ -208,46 +205,6 @@ def counted(calls, data):
         )
         for array in data
     ]
-
-
-BAD = {
-    **{name: values[:3] for name, values in BAD_OPTIONS.items()},
-    "neighboring": ["remove"],
-    "mechanism": ["gaussian", dp.mechanisms.Hazard],
-    "accountant": [1.0],
-    "random_state": ["1"],
-    "multioutput": ["variance_weighted", [1.0]],
-    "ddof": [math.nan],
-    "error_share": [1.0],
-    "split": [{"mse": 1}],
-    "groups": [[1] * 40],
-    "unheard_of": [1],
-}
-
-
-@each_kind
-def test_what_would_be_refused_in_the_end_is_refused_before_anything_is_computed(case):
-    calls = []
-    data = counted(calls, valid(case))
-    known = {*inspect.signature(getattr(dp, case.name)).parameters, "groups", "unheard_of"}
-    for parameter in BAD.keys() & known:
-        for value in BAD[parameter]:
-            options = {"accountant": PrivacyAccountant(1.0), "epsilon": 1.0, parameter: value}
-            with pytest.raises(REFUSED, match=f"{parameter}|ustom weights"):
-                case(*data, **options)
-    with pytest.raises(dp.PrivacyBudgetError):
-        case(*data, epsilon=0.5, accountant=PrivacyAccountant(0.4), random_state=NoEntropy())
-    if not case.always_bounded and "bounds" not in case.options:
-        for mechanism in ("laplace", "geometric"):
-            with pytest.raises(ValueError, match="pass bounds"):
-                case(*data, epsilon=0.5, mechanism=mechanism)
-    if case.row.mechanism is not None:
-        with pytest.raises(ValueError, match="public number of records"):
-            case(*data, epsilon=0.5, mechanism="laplace", **PRIVATE_N, **case.bounded)
-    if len(data) > 1:
-        with pytest.raises(TypeError, match="must be a dask"):
-            case(*data[:-1], np.ones(40), epsilon=1.0)
-    assert calls == []
 
 
 @each_kind
