@@ -43,8 +43,8 @@ from sklearn.svm import LinearSVC
 import dp_metrics as dp
 from dp_metrics import Summary
 from dp_metrics.cli.main import main
-from dp_metrics.evaluation.datasets import DatasetError, get_dataset
-from dp_metrics.evaluation.engine import StudyError, clipped_mean, select_studies
+from dp_metrics.evaluation.datasets import StudyError, get_dataset
+from dp_metrics.evaluation.engine import select_studies
 from dp_metrics.inputs.losses import RecordLoss
 from dp_metrics.mechanisms import Adaptive
 from dp_metrics.metrics import FUNCTIONS, row_of
@@ -497,7 +497,7 @@ ROWS = [
         (
             lambda kind: CASES["mse"](*valid(CASES["mse"], 6), **SAFE, sample_weight=spoilt_weights(kind)),
             error,
-            "sample_weight|Found array|Complex data|rectangular|not compatible|Sparse data",
+            "sample_weight|1D array|Complex data|rectangular|not compatible|Sparse data|inconsistent",
             [kind for kind in BAD_RECORDS if kind != "None" and BAD_RECORDS[kind][1] == error],
         )
         for error in (ValueError, TypeError, INVALID)
@@ -756,6 +756,9 @@ ROWS = [
     (lambda call, meant: call(),
      INVALID, lambda call, meant: f"Did you mean '{meant}", [
          (lambda: row_of("private_acuracy_score"), "private_acc"),
+         (lambda: row_of("acc"), "accuracy"),
+         (lambda: row_of("mape"), "mean_absolute_percentage_error"),
+         (lambda: dp.private_evaluate(Y, y_score=S, **SAFE, requirements=["sensitivity >= 0.8"]), "recall"),
          (lambda: dp.make_private_scorer("neg_accuracy", epsilon=1.0), "accuracy"),
          (lambda: dp.private_compare(Y, Y, Y, **SAFE, loss="mean_sqared_error"), "mean_squared_error"),
          (lambda: dp.private_mse(Y, Y, **SAFE, mechanism="adaptiv"), "adaptive"),
@@ -769,9 +772,11 @@ ROWS = [
          ("sensitive_features contains a label that is not in group_labels", {"group_labels": ["a", "b"]}),
          ("not in group_labels", {"by": np.array(["98765 Main Street", *RACE[1:]], object)}),
          ("each of the sensitive_features", {"group_labels": [RACES, ["f", "m"]]}),
-         ("inconsistent numbers of samples", {"true": np.array(1)}),
+         ("a list of lists, in the order", {"group_labels": {"race": RACES}}),
+         ("group_labels must be a list or", {"group_labels": {*RACES}}),
          ("membership='public'", {"membership": "public", **PRIVATE_N}),
          ("metrics must be", {"metrics": {}}),
+         ("a dict of several", {"metrics": ["accuracy", "recall"]}),
          ("cannot be used with", {**ONCE_EACH, **PRIVATE_N}),
          ("counts persons", {**ONCE_EACH, "membership": "public"}),
          *(
@@ -791,6 +796,8 @@ ROWS = [
     (lambda options: frame(**options),
      TypeError, ..., [
          ("private metric of this package", {"metrics": roc_auc_score}),
+         ("is a dict: pass a data frame", {"by": {"race": RACE, "old": Y}, "group_labels": [RACES, [0, 1]]}),
+         ("one entry per record", {"true": np.array(1)}),
          ("that take y_true and y_pred", {"metrics": dp.private_variance}),
          ("unexpected keyword", {"metrics": partial(dp.private_mae, color=1.0)}),
          (r"collect\(\)", {"by": pl.LazyFrame({"race": RACE, "old": Y}), "group_labels": [RACES, [0, 1]]}),
@@ -831,7 +838,7 @@ ROWS = [
     (lambda options: framed({"recall": "recall", "f1": "f1"}).population_interval(**options),
      ValueError, ..., [
          ("metric must be one of 'recall'", {"metric": "auc"}),
-         ("of must be", {"of": "gap"}),
+         ("of must be", {"of": "gap"}), ("a pair of two groups", {"of": ("a", "a")}),
      ]),
     (lambda: kept(dp.private_confusion_matrix, Y, Y).population_interval(), ValueError, "several ratios"),
     (lambda metric: framed(metric).population_interval(sure=True),
@@ -871,6 +878,9 @@ ROWS = [
          ("pos_label", {"pos_label": 1, "task": "regression"}),
          ("pos_label", {"pos_label": 1, "labels": [0, 1, 2]}),
      ]),
+    (lambda options: dp.private_evaluate(Y, y_score=S, **SAFE, labels=[0, 1], **options),
+     ValueError, "threshold=.* lies outside of edges",
+     [{"edges": [3, 4, 5]}, {"edges": [0, 1, 2], "threshold": 2}]),
     (lambda data, options: dp.private_evaluate(*data, **SAFE, labels=[0, 1], **options),
      TypeError, "y_proba",
      [((), {}), ((Y,), {}), ((Y, S, Y), {}), ((Y, Y), {"y_pred": Y}), ((Y,), {"y_score": S, "y_proba": S})]),
@@ -1583,16 +1593,15 @@ WITHOUT_RECORDS = [
          (r"^private_mse\(\) got an unexpected keyword argument 'capacity'$", {"capacity": 9}),
      ]),
     # studies
-    (lambda: clipped_mean(S, epsilon=0.0), ValueError, "epsilon"),
     (lambda name: get_dataset(name),
-     DatasetError, "unknown data set 'iris'; there are: synthetic, digits, diamonds, .*, cifar10", ["iris"]),
+     StudyError, "unknown data set 'iris'; there are: synthetic, digits, diamonds, .*, cifar10", ["iris"]),
     (lambda asked: select_studies(*asked),
      StudyError, ..., [
          ("unknown figure 'fig1'; there are: variance, cross-entropy, mse", [["fig1"], [], []]),
          ("unknown mechanism 'gauss'; there are: adaptive, hazard", [[], [], ["gauss"]]),
          ("none of these figures", [["mse"], ["adult"], []]),
+         ("unknown data set 'iris'; there are: synthetic", [[], ["iris"], []]),
      ]),
-    (lambda: select_studies([], ["iris"], []), DatasetError, "unknown data set 'iris'; there are: synthetic"),
     (lambda other: dp.with_result(other),
      TypeError, "with_result takes a metric of dp_metrics", [
          "private_mse", None, [], np.mean, own_error, dp.with_result(dp.private_mse), dp.private_compare,

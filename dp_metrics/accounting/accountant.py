@@ -7,8 +7,7 @@ from fractions import Fraction
 from typing import Any
 
 from dp_metrics._html import card
-from dp_metrics.accounting.ledgers import Ledger, StoredResult, StoredResults, name_used
-from dp_metrics.accounting.spends import Claim, Spend
+from dp_metrics.accounting.ledgers import Claim, Ledger, Spend, StoredResult, StoredResults, name_used
 from dp_metrics.exceptions import warn_caller
 from dp_metrics.inputs.options import check_flag, did_you_mean, exact_epsilon, rounded_down
 
@@ -173,7 +172,7 @@ class PrivacyAccountant:
         for name, text in texts.items():
             if not isinstance(text, str):
                 raise TypeError(f"{name} must be a str.")
-        self._ledger.record(asked, spend_name, mechanism, neighboring, claim)
+        self._ledger.record(asked, spend_name, mechanism, neighboring, claim, is_numbering=self._is_numbering)
 
     def require(self, epsilon: float | Fraction | Decimal) -> None:
         """Raise unless that much is left; nothing is recorded or reserved.
@@ -364,11 +363,6 @@ def answer_named(accountant: PrivacyAccountant, spend_name: str) -> StoredResult
 def use_name(accountant: PrivacyAccountant, spend_name: str) -> None:
     """Note that a stored answer is served; raise ValueError if it was before in this session."""
     accountant._ledger.serve(spend_name)
-
-
-def claimed(accountant: PrivacyAccountant, question: str | None, *, is_named: bool) -> Claim:
-    """Return what a release says of itself when it is paid for."""
-    return Claim(question, is_named, accountant._is_numbering)
 
 
 def keep(accountant: PrivacyAccountant, claim: Claim, answer: str | None, summary: str) -> None:

@@ -16,7 +16,7 @@ import secrets
 import sqlite3
 import threading
 import time
-from collections.abc import Collection, Iterator, Sequence, Set
+from collections.abc import Iterator, Sequence, Set
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field, fields
 from datetime import UTC, datetime
@@ -27,12 +27,41 @@ from typing import Any, NoReturn
 from urllib.parse import urlsplit
 
 from dp_metrics._packages import import_extra
-from dp_metrics.accounting.spends import Claim, Spend
 from dp_metrics.exceptions import budget_error
 from dp_metrics.inputs.options import Relation, rounded_down
 
 # Layers above know how each kind of release is made again; this one is loaded when somebody asks.
 _READER = "dp_metrics.release.stored"
+
+
+@dataclass(frozen=True, slots=True)
+class Spend:
+    """One entry of `PrivacyAccountant.history`; `time` is in UTC, `epsilon` rounded to a float."""
+
+    time: datetime
+    spend_name: str
+    epsilon: float
+    mechanism: str | None
+    neighboring: str
+
+
+@dataclass
+class Claim:
+    """What a release says of itself when it is paid for.
+
+    Parameters
+    ----------
+    question : str or None
+        What was asked for, as JSON of public things; None: it cannot be written down.
+    is_named : bool
+        Whether the name was given, so that no other spend may have it.
+    number : int or None, default=None
+        The number of the spend in its ledger, as soon as it is paid.
+    """
+
+    question: str | None
+    is_named: bool
+    number: int | None = None
 
 
 @dataclass(frozen=True)
@@ -239,11 +268,14 @@ class Ledger:
         mechanism: str | None,
         neighboring: str,
         claim: Claim | None = None,
+        *,
+        is_numbering: bool = False,
     ) -> None:
         """Record a spend for good, if it fits; to all who share the ledger this is one step.
 
-        A claim is told the number. Raise ValueError if the claim's name is taken, or if the spends are under
-        another relation, and `PrivacyBudgetError` if too little is left.
+        A claim is told the number; its name gets the next number behind it if the budget is numbering. Raise
+        ValueError if the claim's name is taken, or if the spends are under another relation, and
+        `PrivacyBudgetError` if too little is left.
         """
         self.refuse_if_forked()
         with self._connection() as db:
@@ -251,7 +283,10 @@ class Ledger:
             if claim is not None and claim.is_named:
                 like = f"SELECT label {_WITH_RELEASES} instr(label, ?) = 1 AND is_named IS NOT 0"
                 taken = {name for (name,) in db.execute(like, (spend_name,))}
-                spend_name = _free_name(spend_name, claim, taken, self)
+                if is_numbering:
+                    spend_name = next(one for i in count(1) if (one := f"{spend_name} #{i}") not in taken)
+                elif spend_name in taken:
+                    raise name_used(spend_name, self)
             spent = self._budget(db)[1]
             kept = {name for (name,) in db.execute("SELECT DISTINCT neighboring FROM history")}
             _refuse_another_relation(neighboring, kept)
@@ -573,15 +608,6 @@ def name_used(spend_name: str, ledger: Ledger) -> ValueError:
         f"nothing is spent. {stored} For a new release choose another spend_name; scorers made by "
         "make_private_scorer number their names."
     )
-
-
-def _free_name(name: str, claim: Claim, taken: Collection[str], ledger: Ledger) -> str:
-    """Return the name of a claim, or its first number that is free; raise if the name is taken."""
-    if claim.is_numbered:
-        return next(one for number in count(1) if (one := f"{name} #{number}") not in taken)
-    if name in taken:
-        raise name_used(name, ledger)
-    return name
 
 
 def _kept(row: Sequence[Any], session: Session) -> StoredResult:

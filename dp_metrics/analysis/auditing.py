@@ -656,10 +656,9 @@ def _shares(ordered: Floats, points: Floats) -> tuple[Floats, Floats, Floats]:
 
 def _gain(p: Floats, q: Floats, size: int) -> Floats:
     """Return the log ratio that an event promises, discounted by its sampling error."""
-    with np.errstate(divide="ignore", invalid="ignore"):
-        low = p - 3.3 * np.sqrt(p * (1 - p) / size) - 5.0 / size
-        high = q + 3.3 * np.sqrt(q * (1 - q) / size) + 5.0 / size
-        return np.where(low > 0, np.log(np.maximum(low, 1e-300) / high), -np.inf)
+    low = p - 3.3 * np.sqrt(p * (1 - p) / size) - 5.0 / size
+    high = q + 3.3 * np.sqrt(q * (1 - q) / size) + 5.0 / size
+    return np.where(low > 0, np.log(np.maximum(low, 1e-300) / high), -np.inf)
 
 
 # The laws of two data sets
@@ -670,37 +669,35 @@ def law_loss(a: Any, b: Any) -> float:
     if type(a) not in _OF_LAWS or type(b) is not type(a):
         raise TypeError(f"No exact comparison of {type(a).__name__} with {type(b).__name__}.")
     public, compare = _OF_LAWS[type(a)]
-    return compare(a, b) if public(a) == public(b) else math.inf
+    return float(compare(a, b)) if public(a) == public(b) else math.inf
 
 
 def _sums_loss(a: SumsLaw, b: SumsLaw) -> float:
     return law_loss(*(TableLaw(x.sums.values, ((len(x.sums.values), x.rate),)) for x in (a, b)))
 
 
-def _table_loss(a: TableLaw, b: TableLaw) -> float:
-    """Return the loss of whole numbers with noise: attained where each is far to the right side."""
-    return float(_moved(a, b))
+def _table_loss(a: TableLaw, b: TableLaw) -> Fraction:
+    """Return the loss of whole numbers with noise: by how much they differ, each in units of its noise.
 
-
-def _moved(a: TableLaw, b: TableLaw) -> Fraction:
-    """Return by how much whole numbers differ, each in units of its noise."""
+    It is attained where each is far to the right side.
+    """
     rates = [rate for size, rate in a.rates for _ in range(size)]
     differences = zip(rates, a.values, b.values, strict=True)
     return sum((rate * abs(x - y) for rate, x, y in differences), Fraction(0))
 
 
-def _lattice_loss(a: GeometricLaw, b: GeometricLaw) -> float:
+def _lattice_loss(a: GeometricLaw, b: GeometricLaw) -> Fraction:
     """Return the loss of staircase noise: so many stairs as lie between the centres, rounded up.
 
     Far beyond both centres either stair can be the first that is counted, unless the grid ends before: then
     the loss is smaller, and the clamped ends attain at least the stairs that lie between the centres.
     """
-    return float(_stairs(a.added, a.centre - b.centre))
+    return _stairs(a.added, a.centre - b.centre)
 
 
-def _spread_loss(a: SpreadLaw, b: SpreadLaw) -> float:
+def _spread_loss(a: SpreadLaw, b: SpreadLaw) -> Fraction:
     """Return the loss of a mean and its spread: attained, but for the ends of the grid of the mean."""
-    return float(_stairs(a.added, a.centre - b.centre) + _stairs(a.of_spread, a.place - b.place))
+    return _stairs(a.added, a.centre - b.centre) + _stairs(a.of_spread, a.place - b.place)
 
 
 def _stairs(noise: Any, move: int) -> Fraction:
@@ -716,7 +713,7 @@ def _decimal(exact: Fraction) -> Decimal:
     return _DECIMALS.divide(Decimal(exact.numerator), Decimal(exact.denominator))
 
 
-def _ranking_loss(a: RankingLaw, b: RankingLaw) -> float:
+def _ranking_loss(a: RankingLaw, b: RankingLaw) -> Decimal:
     """Return the loss of the noisy sizes of the classes and the release together.
 
     Given the noisy sizes, both are drawn by one rule; that depends on the smaller size only. So for each of
@@ -728,7 +725,7 @@ def _ranking_loss(a: RankingLaw, b: RankingLaw) -> float:
         up, down = _hazard_logs(a.given(smaller), b.given(smaller))
         for steps, log in ((max(logs), up), (-min(logs), down)):
             worst = max(worst, _DECIMALS.add(_decimal(a.rule.rate * steps), log))
-    return float(worst)
+    return worst
 
 
 def _logs_of_sizes(a: RankingLaw, b: RankingLaw) -> dict[int, list[int]]:
@@ -744,7 +741,7 @@ def _logs_of_sizes(a: RankingLaw, b: RankingLaw) -> dict[int, list[int]]:
     return found
 
 
-def _capped_loss(a: CappedSumsLaw, b: CappedSumsLaw) -> float:
+def _capped_loss(a: CappedSumsLaw, b: CappedSumsLaw) -> Decimal:
     """Return the loss of a cap and of sums of what is clipped to it, together.
 
     The worst cap and the worst sums are found apart: no outcome has a larger loss. For a record that changes,
@@ -756,8 +753,8 @@ def _capped_loss(a: CappedSumsLaw, b: CappedSumsLaw) -> float:
     values = np.concatenate([a.values, b.values])
     numbers = np.append(_ends(first, other), first.grid.index_at_least(values))
     caps = first.grid.points(np.unique(np.clip(numbers, first.grid.first, first.grid.last))).tolist()
-    of_sums = max(_moved(a.given(drawn), b.given(drawn)) for drawn in caps)
-    return float(_DECIMALS.add(max(up, down), _decimal(of_sums)))
+    of_sums = max(_table_loss(a.given(drawn), b.given(drawn)) for drawn in caps)
+    return _DECIMALS.add(max(up, down), _decimal(of_sums))
 
 
 _UNDERFLOW = -600.0  # logarithm of a probability
@@ -807,8 +804,8 @@ def _cumulated(law: HazardLaw, ranks: int) -> tuple[list[int], list[int], list[i
     return law.runs.edges[:-1][keep].tolist(), weights, [*accumulate(grown, initial=0)], powers[ranks]
 
 
-def _hazard_loss(a: HazardLaw, b: HazardLaw) -> float:
-    return float(max(_hazard_logs(a, b)))
+def _hazard_loss(a: HazardLaw, b: HazardLaw) -> Decimal:
+    return max(_hazard_logs(a, b))
 
 
 def _hazard_logs(a: HazardLaw, b: HazardLaw) -> tuple[Decimal, Decimal]:
@@ -931,12 +928,11 @@ def _candidate_probabilities(law: AboveThresholdLaw) -> Floats:
     u = (middle + half * x).ravel()
     passed = (half * w).ravel() * r * u ** (round(r) - 1)
     probabilities = []
-    with np.errstate(divide="ignore", under="ignore"):
-        for score, count in zip(law.scores.tolist(), law.counts.tolist(), strict=True):
-            halt = np.minimum(u * np.exp(law.eps2 * score), 1.0)
-            misses = np.power(1.0 - halt, np.arange(count)[:, np.newaxis])
-            probabilities.append(misses @ (passed * halt))
-            passed = passed * (1.0 - halt) ** count
+    for score, count in zip(law.scores.tolist(), law.counts.tolist(), strict=True):
+        halt = np.minimum(u * np.exp(law.eps2 * score), 1.0)
+        misses = np.power(1.0 - halt, np.arange(count)[:, np.newaxis])
+        probabilities.append(misses @ (passed * halt))
+        passed = passed * (1.0 - halt) ** count
     return np.append(np.concatenate([*probabilities, []]), passed.sum())
 
 
@@ -950,8 +946,7 @@ def _log_density(law: IntervalLaw, edges: Floats) -> Floats:
     """Return the log density just inside both ends of each piece."""
     i = np.searchsorted(law.edges, edges[:-1], side="right") - 1
     start, width, rate = law.edges[i], law.edges[i + 1] - law.edges[i], law.rates[i]
-    with np.errstate(divide="ignore", invalid="ignore"):
-        norm = np.where(rate == 0.0, 0.0, np.log(rate / -np.expm1(-rate)))
+    norm = np.where(rate == 0.0, 0.0, np.log(rate / -np.expm1(-rate)))
     height = law.log_weights[i] - np.log(width) + norm
     return np.stack([height - rate * (t - start) / width for t in (edges[:-1], edges[1:])])
 
@@ -973,7 +968,7 @@ def _log_tail(x: float) -> float:
     return math.log(0.5) - x if x > 0 else math.log1p(-0.5 * math.exp(x))
 
 
-_OF_LAWS: dict[type, tuple[Callable[[Any], Any], Callable[[Any, Any], float]]] = {
+_OF_LAWS: dict[type, tuple[Callable[[Any], Any], Callable[[Any, Any], Any]]] = {
     HazardLaw: (attrgetter("grid", "q", "monotonic"), _hazard_loss),
     DownwardLaw: (attrgetter("grid", "q", "monotonic"), _hazard_loss),
     AboveThresholdLaw: (attrgetter("grid", "eps1", "eps2"), _above_threshold_loss),

@@ -278,17 +278,16 @@ def plan_release(  # noqa: PLR0913 - each may be known of the data
         return all(one is not None and one <= width for one in widths)
 
     accepted = math.inf if error is None else error
-    with np.errstate(all="ignore"):
-        # raises for what is wrong whatever the size
-        usual = simulations(1000 if n is None else n, 1.0 if epsilon is None else epsilon)[0]
-        if width is not None and usual.width(asked) is None:
-            raise ValueError(NO_POPULATION.format(row.name))
-        if n is None:
-            assert epsilon is not None
-            return plan(_first(_SIZES, partial(is_enough, eps=epsilon)), epsilon)
-        if epsilon is None:
-            return plan(n, _first(_EPSILONS, partial(is_enough, n)))
-        return plan(n, epsilon)
+    # raises for what is wrong whatever the size
+    usual = simulations(1000 if n is None else n, 1.0 if epsilon is None else epsilon)[0]
+    if width is not None and usual.width(asked) is None:
+        raise ValueError(NO_POPULATION.format(row.name))
+    if n is None:
+        assert epsilon is not None
+        return plan(_first(_SIZES, partial(is_enough, eps=epsilon)), epsilon)
+    if epsilon is None:
+        return plan(n, _first(_EPSILONS, partial(is_enough, n)))
+    return plan(n, epsilon)
 
 
 def _first(candidates: Sequence[Any], is_enough: Callable[[Any], bool]) -> Any:

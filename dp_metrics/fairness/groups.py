@@ -1,7 +1,7 @@
 """Which group each record belongs to, and which gaps would be released if there was none."""
 
 import math
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
 from typing import Any, Self
@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dp_metrics._random import Generator, made_up
-from dp_metrics.inputs.arrays import Records, check_same_length
+from dp_metrics.inputs.arrays import Records, checked_records, columns_of
 from dp_metrics.inputs.labels import LabelSet
 from dp_metrics.inputs.options import Floats, Relation
 from dp_metrics.metrics.labels.counts import Confusion, ratio_cells
@@ -154,14 +154,11 @@ class Groups:
             If a feature is invalid.
         """
         codes = np.zeros(1, dtype=np.intp)
-        for labels, column in zip(self.sets, records.arrays[2:], strict=True):
-            places = labels.codes(labels.array(column, _NAME, relation=records.relation), _NAME)
+        for at, labels in enumerate(self.sets, start=2):
+            places = labels.codes(labels.array(records.array(at), _NAME), _NAME)
             codes = codes * labels.size + places
-        arrays = (*records.arrays[:2], codes)
-        check_same_length(
-            dict(zip(("y_true", "y_pred", _NAME), arrays, strict=True)), relation=records.relation
-        )
-        return replace(records, arrays=arrays, states_columns=(*records.states_columns[:2], True))
+        arrays = zip(("y_true", "y_pred", _NAME), (*records.arrays[:2], codes), strict=True)
+        return checked_records(records, dict(arrays))
 
     def public_sizes(self, records: Records) -> tuple[int, ...]:
         """Return how many records each group has, where membership is public; see `coded`."""
@@ -187,8 +184,9 @@ def by_group(coded: Records, groups: int, relation: Relation) -> list[Records]:
     ]
 
 
-def public_groups(features: Sequence[Any], group_labels: Any) -> NDArray[np.intp]:
+def public_groups(sensitive_features: Any, group_labels: Any) -> NDArray[np.intp]:
     """Return the place of each record's group, where membership is public; no other column is looked at."""
+    features = columns_of(sensitive_features)
     groups = Groups.of(group_labels, len(features))
     _, records = Records.of((features[0], features[0], *features), relation=Relation.REPLACE_ONE)
     codes: NDArray[np.intp] = groups.coded(records).arrays[2]
@@ -200,8 +198,11 @@ def _of_each(group_labels: Any, features: int) -> list[Any]:
     if group_labels is None:
         raise ValueError("group_labels must be the public labels of the groups: they are never inferred.")
     listed = [group_labels] if features == 1 and not _is_nested(group_labels) else list(group_labels)
-    if not len(listed) == features > 0:
-        raise ValueError("group_labels must hold the labels of each of the sensitive_features.")
+    if isinstance(group_labels, Mapping) or not len(listed) == features > 0:
+        raise ValueError(
+            "group_labels must hold the labels of each of the sensitive_features: a list of lists, in the "
+            "order of the columns, such as [['f', 'm'], ['young', 'old']]."
+        )
     return listed
 
 

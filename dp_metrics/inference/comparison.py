@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from math import prod
@@ -29,7 +29,7 @@ from dp_metrics.inputs.arrays import (
     Records,
     Shape,
     as_numbers,
-    check_same_length,
+    checked_records,
     first_records,
     in_blocks,
 )
@@ -105,7 +105,7 @@ class PairedLosses:
         return None if a is None or b is None else max(a, b)
 
     def read(self, records: Records) -> Records:
-        """Return truth and predictions of A, then of B, of records of truth, A and B; none looked at yet."""
+        """Return what the losses of A are made of, then what those of B are, of records of truth, A and B."""
         true, *predictions = range(3)
         pairs = (
             reader(records.of_arguments(true, pred))
@@ -129,13 +129,14 @@ class PairedLosses:
     def _of_records(self, records: Records) -> Iterator[tuple[Floats, Floats]]:
         arrays, (a, b) = records.arrays, self.losses
         rows = max(BLOCK // max(prod(array.shape[1:]) for array in arrays), 1)
-        for true, pred_a, same, pred_b in zip(*(in_blocks(array, rows) for array in arrays), strict=True):
-            yield _losses(a, true, pred_a), _losses(b, same, pred_b)
+        for blocks in zip(*(in_blocks(array, rows) for array in arrays), strict=True):
+            of_each = len(blocks) // 2
+            yield _losses(a, blocks[:of_each]), _losses(b, blocks[of_each:])
 
 
-def _losses(record_loss: RecordLoss, true: Any, pred: Any) -> Floats:
-    losses = clamp(record_loss(true, pred), record_loss.cap)
-    if losses.shape != true.shape[:1]:
+def _losses(record_loss: RecordLoss, blocks: Sequence[NDArray[Any]]) -> Floats:
+    losses = clamp(record_loss(*blocks), record_loss.cap)
+    if losses.shape != blocks[0].shape[:1]:
         raise ValueError("loss must give one number per record.")
     if np.isnan(losses).any():
         raise ValueError("loss must not give NaN.")
@@ -182,12 +183,8 @@ def paired_losses(loss: Any, shape: Shape, options: Mapping[str, Any]) -> Paired
 
 def _numbers(records: Records) -> Records:
     """Return numbers of one or two dimensions, for a loss that the caller gave."""
-    true, pred = (
-        as_numbers(array, name, relation=Relation.REPLACE_ONE)
-        for array, name in zip(records.arrays, ("y_true", "y_pred"), strict=True)
-    )
-    check_same_length({"y_true": true, "y_pred": pred})
-    return replace(records, arrays=(true, pred))
+    pairs = zip(("y_true", "y_pred"), records.arrays, strict=True)
+    return checked_records(records, {name: as_numbers(array, name) for name, array in pairs})
 
 
 LEAST_P = 0.001

@@ -416,10 +416,7 @@ def hazard_miss(cells: Floats) -> Floats:
     """Return 1 - H(z), the probability not to have crossed where the cumulative hazard is z."""
     x = np.maximum(cells / PEAK, 0.0)
     peak = TAIL / (2 * TAIL + 1)
-    with np.errstate(divide="ignore", over="ignore"):
-        return np.where(
-            x <= 1, 1 - peak * np.minimum(x, 1) ** (TAIL + 1), (1 - peak) * np.maximum(x, 1) ** -TAIL
-        )
+    return np.where(x <= 1, 1 - peak * np.minimum(x, 1) ** (TAIL + 1), (1 - peak) * np.maximum(x, 1) ** -TAIL)
 
 
 _CELLS = 320  # j: how far a limit lies beyond the output of its search
@@ -643,8 +640,7 @@ def _largest_rank(n: int, q: float, ratio: float, ranks: int, miss: float) -> in
 
 def _misses(rank: int, below: Floats, ratio: float, ranks: int) -> Floats:
     """Return the bound of the probability of a miss, given how many records are at or below the quantile."""
-    with np.errstate(over="ignore", under="ignore"):
-        return hazard_miss(_CELLS * np.power(ratio, np.maximum(rank - below, -float(ranks))))
+    return hazard_miss(_CELLS * np.power(ratio, np.maximum(rank - below, -float(ranks))))
 
 
 def _interval(

@@ -162,7 +162,7 @@ SEVERAL_COLUMNS = (
     "column is a question of its own, call the metric once for each, at a part of epsilon."
 )
 COMPLEX = "Complex data not supported: pass real numbers."
-_NO_LABELS = "as predict_proba gives them, not labels"
+NO_LABELS = "as predict_proba gives them, not labels"
 
 
 def states_columns(data: Any) -> bool:
@@ -186,6 +186,8 @@ def stated_shape(data: Any) -> tuple[int, ...] | None:
 
 def columns_of(data: Any) -> Sequence[Any]:
     """Return the columns of one feature or several, each of the type that its container gives it."""
+    if isinstance(data, Mapping):
+        raise TypeError("sensitive_features is a dict: pass a data frame of it, by pandas.DataFrame(...).")
     if len(stated_shape(data) or ()) != 2:
         return [data]
     if hasattr(data, "iloc"):  # pandas
@@ -356,17 +358,15 @@ def quietly(function: Callable[[Any], Any], element: Any) -> Any:
         return None
 
 
-def as_numbers(data: Any, name: str, *, relation: Relation, no_numbers: str = _NOT_NUMERIC) -> NDArray[Any]:
+def as_numbers(data: Any, name: str, no_numbers: str = _NOT_NUMERIC) -> NDArray[Any]:
     """Return real numbers as an array of one or two dimensions; `no_numbers`: as of `as_floats`.
 
     It is the container's own, uncopied, if it has one, and of float64 otherwise.
     """
     array = array_of(data)
-    if array.ndim not in (1, 2):
-        raise ValueError(f"{name} should be a 1d or 2d array, got a {array.ndim}d array instead.")
+    check_columns(array, name)
     if array.dtype.kind not in "biuf" or array.itemsize > 8:
         array = as_floats(array, name, no_numbers)
-    check_not_empty(array, relation=relation)
     return array
 
 
@@ -375,12 +375,10 @@ def flattened(array: NDArray[Any]) -> NDArray[Any]:
     return array[:, 0] if array.ndim == 2 and array.shape[1] == 1 else array
 
 
-def check_not_empty(array: NDArray[Any], *, relation: Relation) -> None:
-    """Raise for an array without columns or, where the number of records is public, without rows."""
-    if array.shape[0] == 0 and not relation.private_n:
-        raise ValueError("Found array with 0 sample(s) while a minimum of 1 is required.")
-    if array.ndim == 2 and array.shape[1] == 0:
-        raise ValueError("Found array with 0 feature(s) while a minimum of 1 is required.")
+def check_columns(array: NDArray[Any], name: str, expected: str = "1d or 2d") -> None:
+    """Raise unless an array has one or two dimensions."""
+    if array.ndim not in (1, 2):
+        raise ValueError(f"{name} should be a {expected} array, got a {array.ndim}d array instead.")
 
 
 BLOCK = 1 << 14
@@ -414,18 +412,9 @@ def rows_of(data: Any, rows: NDArray[np.intp] | slice) -> Any:
     return data[rows] if isinstance(rows, slice) or hasattr(data, "shape") else [data[row] for row in rows]
 
 
-def as_vector(
-    data: ArrayLike,
-    name: str,
-    *,
-    relation: Relation = Relation.REPLACE_ONE,
-    no_numbers: str = _NOT_NUMERIC,
-) -> NDArray[Any]:
-    """Return one number per record as an array of shape (n_samples,).
-
-    A column vector of shape (n_samples, 1) is flattened. With a private n, no record at all is legal.
-    """
-    array = flattened(as_numbers(data, name, relation=relation, no_numbers=no_numbers))
+def as_vector(data: ArrayLike, name: str, no_numbers: str = _NOT_NUMERIC) -> NDArray[Any]:
+    """Return one number per record as an array of shape (n_samples,), of which one column is flattened."""
+    array = flattened(as_numbers(data, name, no_numbers))
     if array.ndim == 2:
         raise ValueError(SEVERAL_COLUMNS.format(name))
     return array
@@ -440,21 +429,16 @@ def loss_block(losses: NDArray[Any]) -> Floats:
 
 
 def check_same_length(arguments: Mapping[str, Any], *, relation: Relation = Relation.REPLACE_ONE) -> None:
-    """Raise unless all arrays, by what they are called, are of one length; None is none."""
-    lengths = {name: sum(np.shape(array)[:1]) for name, array in arguments.items() if array is not None}
-    check_one_number(lengths, relation=relation)
-
-
-def check_one_number(lengths: Mapping[str, int], *, relation: Relation = Relation.REPLACE_ONE) -> None:
     """Raise unless all arguments have one number of records, naming two that have not.
 
     Parameters
     ----------
-    lengths : mapping
-        Numbers of records by what the argument is called.
+    arguments : mapping
+        What holds records by what it is called; None holds none.
     relation : Relation, default=Relation.REPLACE_ONE
         A private number of records is not in the message.
     """
+    lengths = {name: number_of_records(held) for name, held in arguments.items() if held is not None}
     first = next(iter(lengths), "")
     other = next((name for name, length in lengths.items() if length != lengths[first]), None)
     if other is None:
@@ -465,40 +449,12 @@ def check_one_number(lengths: Mapping[str, int], *, relation: Relation = Relatio
     raise ValueError(f"Found input variables with inconsistent numbers of samples: {told}.")
 
 
-def as_probabilities(array: NDArray[Any], *, relation: Relation = Relation.REPLACE_ONE) -> NDArray[Any]:
-    """Return probabilities in columns; a single one holds the probability of the second label."""
-    no_numbers = f"y_proba should hold probabilities, {_NO_LABELS}."
-    read = as_numbers(array, "y_proba", relation=relation, no_numbers=no_numbers)
-    return read[:, np.newaxis] if read.ndim == 1 else read
-
-
 def probability_block(block: NDArray[Any]) -> Floats:
     """Return probabilities as float64; they must lie in [0, 1]."""
     values = float_block(block, "y_proba")
     if values.size and not (values.min() >= 0 and values.max() <= 1):
-        raise ValueError(f"y_proba should contain values in [0, 1] only: probabilities, {_NO_LABELS}.")
+        raise ValueError(f"y_proba should contain values in [0, 1] only: probabilities, {NO_LABELS}.")
     return values
-
-
-def as_scores(
-    array: NDArray[Any],
-    name: str = "y_score",
-    *,
-    relation: Relation = Relation.REPLACE_ONE,
-    positive: int = 1,
-) -> NDArray[Any]:
-    """Return scores, any numbers that grow with how likely a label is.
-
-    Returns
-    -------
-    ndarray of shape (n_samples,) or (n_samples, n_columns)
-        For one column, or two as `predict_proba` gives them, the scores of the label of this position.
-    """
-    no_numbers = f"{name} should hold scores, as decision_function or predict_proba gives them, not labels."
-    read = as_numbers(array, name, relation=relation, no_numbers=no_numbers)
-    if read.ndim == 2 and read.shape[1] <= 2:
-        return read[:, positive if read.shape[1] == 2 else 0]
-    return read
 
 
 @dataclass(frozen=True)
@@ -525,7 +481,9 @@ class ArgumentShape:
 
     @classmethod
     def of(cls, container: Any, array: NDArray[Any]) -> Self:
-        """Return the form of a container, given what it holds as an array."""
+        """Return the form of a container, given what it holds as an array; raise if that has no column."""
+        if array.ndim == 2 and array.shape[1] == 0:
+            raise ValueError("Found array with 0 feature(s) while a minimum of 1 is required.")
         if type(container) is np.ndarray and container.dtype == np.float64:
             return cls(container.shape[1] if container.ndim == 2 else 1, names=())
         stated = states_columns(container)
@@ -574,12 +532,16 @@ class Shape:
     def of_any_records(self) -> Self:
         """Return what may be kept with a release: lists do not state columns where n is private.
 
-        An empty list has none, so that its columns would tell whether there are records.
+        An empty list has none, so that its columns would tell whether there are records. Nothing that is
+        released depends on them, nor on the type of its numbers, and so does nothing that is stored.
         """
         if self.n is not None:
             return self
         unstated = replace(ArgumentShape(), columns=None, states_columns=False)
         return replace(self, arguments=tuple(x if x.states_columns else unstated for x in self.arguments))
+
+
+_UNTOLD: NDArray[Any] = np.empty((0, 0), dtype=object)
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -589,9 +551,7 @@ class Records:
     Parameters
     ----------
     arrays : tuple of ndarray
-        What the containers hold.
-    states_columns : tuple of bool
-        Whether each container says how many columns it has even where it holds no record.
+        What the containers hold; of an empty list, which does not tell its columns, an array without any.
     sample_weight : array-like or None, default=None
         Public weights of the records.
     groups : array-like or None, default=None
@@ -603,7 +563,6 @@ class Records:
     """
 
     arrays: tuple[NDArray[Any], ...]
-    states_columns: tuple[bool, ...] = ()
     sample_weight: ArrayLike | None = None
     groups: ArrayLike | None = None
     relation: Relation = Relation.REPLACE_ONE
@@ -629,25 +588,23 @@ class Records:
         arrays = tuple(map(array_of, data))
         forms = tuple(map(ArgumentShape.of, data, arrays))
         n = None if relation.private_n or not arrays[0].ndim else len(arrays[0])
-        stated = tuple(form.states_columns for form in forms)
-        return Shape(forms, n), cls(arrays, stated, sample_weight, groups, relation)
+        held = zip(arrays, forms, strict=True)
+        arrays = tuple(_UNTOLD if form.columns is None else array for array, form in held)
+        return Shape(forms, n), cls(arrays, sample_weight, groups, relation)
 
     @classmethod
     def none(cls, arguments: int) -> Self:
         """Return no records of so many arguments, of no type."""
-        nothing = (np.empty(0, dtype=object),) * arguments
-        return cls(nothing, (False,) * arguments, relation=Relation.ADD_OR_REMOVE_ONE)
+        return cls((_UNTOLD,) * arguments, relation=Relation.ADD_OR_REMOVE_ONE)
 
     def of_arguments(self, *places: int) -> Self:
         """Return the records with some of the arguments only."""
-        arrays = tuple(self.arrays[place] for place in places)
-        return replace(self, arrays=arrays, states_columns=tuple(self.states_columns[at] for at in places))
+        return replace(self, arrays=tuple(self.arrays[place] for place in places))
 
     def array(self, place: int, columns: int = 1) -> NDArray[Any]:
         """Return the array of an argument; that of an empty list has so many columns."""
         array = self.arrays[place]
-        is_untold = not self.states_columns[place] and array.shape == (0,)
-        return array.reshape(0, columns) if is_untold and columns > 1 else array
+        return array.reshape(0, columns) if array.shape == _UNTOLD.shape else array
 
 
 def type_of_floats(container: Any, array: NDArray[Any]) -> Any:
@@ -722,13 +679,12 @@ def check_sample_weight(
     """
     if sample_weight is None:
         return None
-    given = as_numbers(sample_weight, "sample_weight", relation=relation)
-    weights = flattened(float_block(given, "sample_weight"))
+    weights = flattened(float_block(as_numbers(sample_weight, "sample_weight"), "sample_weight"))
     if weights.ndim != 1:  # in the words of scikit-learn
         raise ValueError("Sample weights must be 1D array or scalar")
     if (weights < 0).any():
         raise ValueError("Negative values in data passed to `sample_weight`.")
-    if not relation.private_n and not weights.any():
+    if weights.size and not relation.private_n and not weights.any():
         raise ValueError(NO_WEIGHT)
     return weights
 
@@ -924,8 +880,7 @@ def with_units(
 
 def vector(records: Records, *, name: str) -> Records:
     """Return one number per record."""
-    array = as_vector(records.arrays[0], name, relation=records.relation)
-    return checked_records(records, {name: array})
+    return checked_records(records, {name: as_vector(records.array(0), name)})
 
 
 def targets(records: Records, *, columns: int) -> Records:
@@ -934,7 +889,7 @@ def targets(records: Records, *, columns: int) -> Records:
     Empty lists, which do not tell the number of outputs, have so many columns.
     """
     true, pred = (
-        flattened(as_numbers(records.array(at, columns), name, relation=records.relation))
+        flattened(as_numbers(records.array(at, columns), name))
         for at, name in enumerate(("y_true", "y_pred"))
     )
     checked = checked_records(records, {"y_true": true, "y_pred": pred})
@@ -947,8 +902,13 @@ def targets(records: Records, *, columns: int) -> Records:
 
 
 def checked_records(records: Records, arrays: Mapping[str, NDArray[Any]]) -> Records:
-    """Return the records with these arrays, of valid shapes, and with valid weights and groups."""
+    """Return the records with these arrays, of valid shapes, and with valid weights and groups.
+
+    Where their number is public, there is one at least.
+    """
     weights = check_sample_weight(records.sample_weight, records.relation)
     groups = check_groups(records.groups)
     check_same_length({**arrays, "sample_weight": weights, "groups": groups}, relation=records.relation)
+    if not records.relation.private_n and 0 in map(len, arrays.values()):
+        raise ValueError("Found array with 0 sample(s) while a minimum of 1 is required.")
     return replace(records, arrays=tuple(arrays.values()), sample_weight=weights, groups=groups)

@@ -19,6 +19,7 @@ from dp_metrics.inputs.arrays import (
     COMPLEX,
     MISSING,
     NAIVE,
+    NO_LABELS,
     SEVERAL_COLUMNS,
     ZONED,
     ArgumentShape,
@@ -27,15 +28,14 @@ from dp_metrics.inputs.arrays import (
     Shape,
     array_of,
     as_numbers,
-    as_probabilities,
-    as_scores,
     as_vector,
-    check_not_empty,
+    check_columns,
     check_same_length,
     checked_records,
     exact,
     flattened,
     float_block,
+    in_blocks,
     is_a,
     is_missing,
     is_several,
@@ -46,7 +46,6 @@ from dp_metrics.inputs.arrays import (
     refuse_unread,
     unstated_columns,
 )
-from dp_metrics.inputs.options import Relation
 
 _EXACT_AS_FLOATS = 2**53
 _ORDINARY = {str, int, bool}
@@ -62,12 +61,12 @@ def as_listed(labels: Any, name: str) -> NDArray[Any]:
     refuse_unread(labels)
     is_list = isinstance(labels, Sequence) and not isinstance(labels, str | bytes)
     if not is_list and not hasattr(labels, "__array__"):
-        raise ValueError(f"{name} must be None or a 1d array of the public labels.")
+        raise ValueError(f"{name} must be a list or a 1d array of the public labels.")
     if is_list and any(isinstance(moment_of(label), Moment) for label in labels):
         return _as_objects(labels)  # NumPy would give all of them one unit
     array = np.asarray(labels) if is_list else array_of(labels)
     if array.ndim != 1 or array.dtype.kind not in "biufUOmM":
-        raise ValueError(f"{name} must be None or a 1d array of the public labels.")
+        raise ValueError(f"{name} must be a list or a 1d array of the public labels.")
     if array.dtype.kind in "mM":
         # pandas lists its own times
         return _as_objects(array if array is labels or not hasattr(labels, "tolist") else labels.tolist())
@@ -165,59 +164,46 @@ class LabelSet:
         place: int = self.places.tolist().index(self.place(label, name))
         return place
 
-    def array(self, data: ArrayLike, name: str, *, relation: Relation) -> NDArray[Any]:
-        """Return each record's label, not yet looked at."""
-        return as_labels(data, self.known, name, relation=relation, option=self.name)
+    def array(self, data: ArrayLike, name: str = "y_true") -> NDArray[Any]:
+        """Return each record's label, which should be one of these, as an array of shape (n_samples,).
+
+        The records may be looked at again, even after the spend. So objects, which may answer otherwise then,
+        are replaced by the public labels that they are equal to.
+        """
+        array = array_of(data)
+        if self.known.dtype.kind in "biuf":
+            no_numbers = (
+                f"{name} holds labels that are no numbers: pass {self.name}=[...], the public label set."
+            )
+            if array.dtype.kind in "mM":
+                raise ValueError(no_numbers)
+            return as_vector(array, name, no_numbers)
+        if array.dtype.kind in "biufcUmM" and _sorts_of(array) not in map(_sort_in_arrays, self.known):
+            # the type of an array is public, so that this one is refused without a record too
+            listed = reprlib.repr(self.known.tolist())
+            raise ValueError(f"{name} holds {_sorts_of(array)}, which are not in {self.name}={listed}.")
+        y = flattened(_as_any_labels(array, name))
+        if y.ndim != 1:
+            raise ValueError(SEVERAL_COLUMNS.format(name))
+        return self.known[self.sorted_codes(y, name)] if y.dtype.kind == "O" else y
 
     def codes(self, block: NDArray[Any], name: str) -> NDArray[np.intp]:
         """Return the place of each label; all must be in the label set."""
-        return self.places[encoded_block(block, self.known, name, self.name)]
+        return self.places[self.sorted_codes(block, name)]
 
-
-def as_labels(
-    data: ArrayLike,
-    labels: NDArray[Any],
-    name: str = "y_true",
-    *,
-    relation: Relation = Relation.REPLACE_ONE,
-    option: str = "labels",
-) -> NDArray[Any]:
-    """Return each record's label, which should be one of the label set, as an array of shape (n_samples,).
-
-    The records may be looked at again, even after the spend. So objects, which may answer otherwise then, are
-    replaced by the public labels that they are equal to.
-    """
-    array = array_of(data)
-    if labels.dtype.kind in "biuf":
-        no_numbers = f"{name} holds labels that are no numbers: pass {option}=[...], the public label set."
-        if array.dtype.kind in "mM":
-            raise ValueError(no_numbers)
-        return as_vector(array, name, relation=relation, no_numbers=no_numbers)
-    if array.dtype.kind in "biufcUmM" and _sorts_of(array) not in map(_sort_in_arrays, labels):
-        # the type of an array is public, so that this one is refused without a record too
-        listed = reprlib.repr(labels.tolist())
-        raise ValueError(f"{name} holds {_sorts_of(array)}, which are not in {option}={listed}.")
-    y = flattened(_as_any_labels(array, name, relation))
-    if y.ndim != 1:
-        raise ValueError(SEVERAL_COLUMNS.format(name))
-    return labels[encoded_block(y, labels, name, option)] if y.dtype.kind == "O" else y
-
-
-def encoded_block(
-    block: NDArray[Any], labels: NDArray[Any], name: str = "y_true", option: str = "labels"
-) -> NDArray[np.intp]:
-    """Return each record's position in the sorted label set."""
-    if labels.dtype.kind in "biuf":
-        y = float_block(block, name)
-        known = labels.astype(np.float64)
-        codes = np.minimum(np.searchsorted(known, y), known.size - 1)
-        found, read = known[codes] == y, y
-    else:
-        codes = places_among(block, labels)
-        found, read = codes >= 0, block
-    if not found.all():
-        raise _not_among(labels, name, option, read[np.argmin(found)])
-    return codes
+    def sorted_codes(self, block: NDArray[Any], name: str = "y_true") -> NDArray[np.intp]:
+        """Return the place of each label among the sorted ones; all must be in the label set."""
+        if self.known.dtype.kind in "biuf":
+            y = float_block(block, name)
+            known = self.known.astype(np.float64)
+            codes = np.minimum(np.searchsorted(known, y), known.size - 1)
+            found, read = known[codes] == y, y
+        else:
+            codes = places_among(block, self.known)
+            found, read = codes >= 0, block
+        if not found.all():
+            raise _not_among(self.known, name, self.name, read[np.argmin(found)])
+        return codes
 
 
 def places_among(block: NDArray[Any], labels: NDArray[Any]) -> NDArray[np.intp]:
@@ -250,35 +236,14 @@ def _not_among(labels: NDArray[Any], name: str, option: str, label: Any) -> Valu
         hint = ", which is the default. Pass labels=[...], one for each column."
     else:
         hint = (
-            ", which is the default. Pass labels=[1, 2] (and pos_label=2) if they are 1 and 2, "
-            "labels=[0, 1, 2] (and average='macro') if they are 0 to 2."
+            ", which is the default. Pass all labels that there may be, such as labels=[1, 2] or "
+            "labels=[0, 1, 2]; and, where the metric has such an option, pos_label=2 for the first, "
+            "average='macro' or multi_class='ovr' for the second."
         )
     return ValueError(refusal + hint)
 
 
-def as_label_pairs(
-    y_true: NDArray[Any], y_pred: NDArray[Any], *, relation: Relation = Relation.REPLACE_ONE
-) -> tuple[NDArray[Any], NDArray[Any]]:
-    """Return true and predicted labels of any type as arrays of one shape, with one or two dimensions.
-
-    The records may be looked at again, even after the spend. So objects, which may answer otherwise then, are
-    replaced by 0 where both labels of a record are equal, and by 0 and 1 where they are not.
-    """
-    true, pred = (_as_any_labels(y, name, relation) for y, name in ((y_true, "y_true"), (y_pred, "y_pred")))
-    check_same_length({"y_true": true, "y_pred": pred}, relation=relation)
-    true, pred = flattened(true), flattened(pred)
-    if true.shape[1:] != pred.shape[1:]:
-        given = f"a mix of targets with one and several outputs. {_OF_PROBABILITIES}"
-        raise ValueError(_CANNOT.format(given))
-    if "O" not in (true.dtype.kind, pred.dtype.kind):
-        _check_same_sorts(true, pred)  # the types of arrays are public, and refused without a record too
-        return true, pred
-    differs = np.zeros(true.shape, dtype=np.bool_)
-    differs[(slice(None), 0)[: differs.ndim]] = differing_block(true, pred)
-    return np.zeros_like(differs), differs
-
-
-def differing_block(true: NDArray[Any], pred: NDArray[Any]) -> NDArray[np.bool_]:
+def _differing(true: NDArray[Any], pred: NDArray[Any]) -> NDArray[np.bool_]:
     """Return for each record whether its predicted label, or one of several, is not the true one."""
     _check_labels_of_block(true, "y_true")
     _check_labels_of_block(pred, "y_pred")
@@ -342,7 +307,7 @@ def _sort_in_arrays(label: Any) -> str:
     return _NUMBERS if is_a(label, Number) else ""
 
 
-def _as_any_labels(data: Any, name: str, relation: Relation) -> NDArray[Any]:
+def _as_any_labels(data: Any, name: str) -> NDArray[Any]:
     """Return labels of any type as an array of one or two dimensions, uncopied if they are in one.
 
     What is not in one goes into an array of objects, so that one record's type cannot change how another is
@@ -351,9 +316,7 @@ def _as_any_labels(data: Any, name: str, relation: Relation) -> NDArray[Any]:
     array = array_of(data)
     if array.dtype.kind not in "biufUmM":
         array = array.astype(object)
-    if array.ndim not in (1, 2):
-        raise ValueError(f"{name} should be a 1d array, got a {array.ndim}d array instead.")
-    check_not_empty(array, relation=relation)
+    check_columns(array, name, "1d")
     return array
 
 
@@ -414,17 +377,20 @@ class LabelColumns:
 
     Parameters
     ----------
-    labels : ndarray of shape (n_classes,)
-        The labels, sorted.
+    labels : LabelSet
+        The labels.
     columns : int
         Number of columns: one for each label, or one of two labels.
     order : tuple of int or None
         Where the column of each sorted label stands; None: in this order. Records in several orders merge.
+    unstated : str or None
+        Why neither labels nor a container tell the columns of a private number of records; None: one does.
     """
 
-    labels: NDArray[Any]
+    labels: LabelSet
     columns: int
     order: tuple[int, ...] | None = field(compare=False)
+    unstated: str | None = field(default=None, compare=False)
 
     @classmethod
     def of(
@@ -452,16 +418,20 @@ class LabelColumns:
         """
         given = LabelSet.of(labels) if labels is not None and not isinstance(labels, LabelSet) else labels
         columns = form.columns or (fewest if given is None or given.size == 2 else given.size)
-        known = np.arange(max(columns, 2)) if given is None else given.known  # never what y_true holds
-        if known.size != max(columns, 2):
+        listed = (
+            LabelSet.of(np.arange(max(columns, 2))) if given is None else given
+        )  # never what y_true holds
+        if listed.size != max(columns, 2):
             raise ValueError(
                 f"The number of classes in labels is different from that in {name}. "
-                f"Classes found in labels: {known.size}, columns of {name}: {columns}."
+                f"Classes found in labels: {listed.size}, columns of {name}: {columns}."
             )
-        listed = LabelSet.of(known) if given is None else given
         of_one = None if positive is None else listed.sorted_place(positive, "pos_label")
         order = None if form.names is None else _order(form.names, listed, columns, name, of_one)
-        return cls(known, columns, order)
+        unstated = None
+        if labels is None:
+            unstated = unstated_columns(Shape((form,)), remedy="labels=[...], or an array, which has a shape")
+        return cls(listed, columns, order, unstated)
 
     def array(self, records: Records) -> NDArray[Any]:
         """Return the second argument of records, not yet looked at, its columns as the sorted labels."""
@@ -500,43 +470,51 @@ def _are_places(names: Sequence[Any]) -> bool:
     return are_numbers and [*names] == [*range(len(names))]
 
 
-def label_pairs(records: Records, *, columns: int) -> Records:
-    """Return true and predicted labels of any type; empty lists have so many columns."""
-    pair = as_label_pairs(records.array(0, columns), records.array(1, columns), relation=records.relation)
-    return checked_records(records, dict(zip(("y_true", "y_pred"), pair, strict=True)))
+def wrong_labels(records: Records, *, columns: int) -> Records:
+    """Return for each record whether a predicted label is not the true one; empty lists have so many columns.
+
+    The records may be looked at again, even after the spend, when objects may answer otherwise.
+    """
+    arrays = {"y_true": records.array(0, columns), "y_pred": records.array(1, columns)}
+    true, pred = (flattened(_as_any_labels(y, name)) for name, y in arrays.items())
+    check_same_length({"y_true": true, "y_pred": pred}, relation=records.relation)
+    if true.shape[1:] != pred.shape[1:]:
+        given = f"a mix of targets with one and several outputs. {_OF_PROBABILITIES}"
+        raise ValueError(_CANNOT.format(given))
+    if "O" not in (true.dtype.kind, pred.dtype.kind):
+        _check_same_sorts(true, pred)  # the types of arrays are public, and refused without a record too
+    parts = map(_differing, in_blocks(true), in_blocks(pred))
+    return checked_records(records, {"y_true": np.concatenate([np.zeros(0, np.bool_), *parts])})
 
 
 def labels_and_probabilities(records: Records, *, columns: LabelColumns) -> Records:
-    """Return labels, and probabilities of shape (n_samples, n_columns)."""
-    proba = as_probabilities(columns.array(records), relation=records.relation)
-    return _labelled(records, columns.labels, {"y_proba": proba})
+    """Return labels, and probabilities in columns; a single one holds that of the second label."""
+    no_numbers = f"y_proba should hold probabilities, {NO_LABELS}."
+    read = as_numbers(columns.array(records), "y_proba", no_numbers)
+    return _labelled(records, columns, {"y_proba": read[:, np.newaxis] if read.ndim == 1 else read})
 
 
 def labels_and_numbers(records: Records, *, columns: LabelColumns) -> Records:
     """Return labels, and scores of shape (n_samples, n_columns), whatever their number."""
-    scores = as_numbers(columns.array(records), "y_score", relation=records.relation)
-    return _labelled(records, columns.labels, {"y_score": scores})
+    scores = as_numbers(columns.array(records), "y_score")
+    return _labelled(records, columns, {"y_score": scores})
 
 
 def labels_and_scores(
-    records: Records,
-    *,
-    columns: LabelColumns,
-    name: str = "y_score",
-    positive: int = 1,
+    records: Records, *, columns: LabelColumns, name: str = "y_score", positive: int = 1
 ) -> Records:
-    """Return labels, and scores of shape (n_samples,), those of the positive label of two; or all columns."""
-    scores = as_scores(columns.array(records), name, relation=records.relation, positive=positive)
-    return _labelled(records, columns.labels, {name: scores})
+    """Return labels, and scores: any numbers that grow with how likely a label is.
+
+    Of one column, or two as `predict_proba` gives them, they have the shape (n_samples,) and are those of the
+    label in the place `positive`; else a column for each label.
+    """
+    no_numbers = f"{name} should hold scores, as decision_function or predict_proba gives them, not labels."
+    read = as_numbers(columns.array(records), name, no_numbers)
+    if read.ndim == 2 and read.shape[1] <= 2:
+        read = read[:, positive if read.shape[1] == 2 else 0]
+    return _labelled(records, columns, {name: read})
 
 
-def _labelled(records: Records, labels: NDArray[Any], scores: Mapping[str, NDArray[Any]]) -> Records:
-    true = as_labels(records.arrays[0], labels, relation=records.relation)
+def _labelled(records: Records, columns: LabelColumns, scores: Mapping[str, NDArray[Any]]) -> Records:
+    true = columns.labels.array(records.array(0))
     return checked_records(records, {"y_true": true, **scores})
-
-
-def unstated_labels(labels: NDArray[Any] | None, y_score: ArgumentShape) -> str | None:
-    """Return why probabilities or scores without labels cannot hold a private number of records, or None."""
-    if labels is not None:
-        return None
-    return unstated_columns(Shape((y_score,)), remedy="labels=[...], or an array, which has a shape")

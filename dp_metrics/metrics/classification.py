@@ -15,12 +15,9 @@ from dp_metrics.inputs.arrays import Shape, check_same_columns, float_block, pro
 from dp_metrics.inputs.labels import (
     LabelColumns,
     LabelSet,
-    differing_block,
-    encoded_block,
-    label_pairs,
     labels_and_numbers,
     labels_and_probabilities,
-    unstated_labels,
+    wrong_labels,
 )
 from dp_metrics.inputs.losses import Loss, RecordLoss
 from dp_metrics.inputs.options import MAX_FLOAT, Floats, as_whole, check_max_loss
@@ -42,9 +39,7 @@ OF_PROBABILITIES: Mapping[str, Any] = {
 
 
 def _mean_query(
-    shape: Shape,
     columns: LabelColumns,
-    labels: Any,
     loss: Loss,
     cap: float,
     *,
@@ -52,14 +47,14 @@ def _mean_query(
     **more: Any,
 ) -> Query:
     """Return the query of the mean of a loss of the codes of labels, and of probabilities."""
-    reads = (codes or partial(encoded_block, labels=columns.labels), probability_block)
+    reads = (codes or columns.labels.sorted_codes, probability_block)
     part = MeanOf(RecordLoss(loss, reads=reads, cap=cap))
     reader = partial(labels_and_probabilities, columns=columns)
-    return Query((part,), reader, unstated=unstated_labels(labels, shape.arguments[1]), **more)
+    return Query((part,), reader, unstated=columns.unstated, **more)
 
 
-def _is_positive(block: NDArray[Any], *, labels: NDArray[Any], positive: int) -> NDArray[np.intp]:
-    matches: NDArray[np.bool_] = encoded_block(block, labels) == positive
+def _is_positive(block: NDArray[Any], *, labels: LabelSet, positive: int) -> NDArray[np.intp]:
+    matches: NDArray[np.bool_] = labels.sorted_codes(block) == positive
     return matches.astype(np.intp)
 
 
@@ -169,7 +164,7 @@ def _log_loss_query(shape: Shape, *, labels: Any, max_loss: Any, normalize: Any)
     cap = losses.log_loss_cap(form.resolution, check_max_loss(max_loss))
     loss = partial(losses.log_loss, resolution=form.resolution)
     columns = LabelColumns.of(labels, form, "y_proba")
-    return _mean_query(shape, columns, labels, loss, cap, reading=mean_or_sum(normalize))
+    return _mean_query(columns, loss, cap, reading=mean_or_sum(normalize))
 
 
 @private(
@@ -229,13 +224,13 @@ def private_log_loss(
 
 def _brier_query(shape: Shape, *, labels: Any, pos_label: Any, scale_by_half: Any) -> Query:
     columns = LabelColumns.of(labels, shape.arguments[1], "y_proba", positive=pos_label)
-    positive = 1 if pos_label is None else LabelSet.of(columns.labels).place(pos_label, "pos_label")
+    positive = 1 if pos_label is None else columns.labels.sorted_place(pos_label, "pos_label")
     if scale_by_half != "auto" and not isinstance(scale_by_half, bool):
         raise ValueError("scale_by_half must be True, False or 'auto'.")
     half = columns.columns <= 2 if scale_by_half == "auto" else bool(scale_by_half)
     codes = partial(_is_positive, labels=columns.labels, positive=positive) if columns.columns == 1 else None
     loss, cap = partial(losses.brier_loss, half=half), losses.brier_loss_cap(half)
-    return _mean_query(shape, columns, labels, loss, cap, codes=codes)
+    return _mean_query(columns, loss, cap, codes=codes)
 
 
 @private(
@@ -287,15 +282,10 @@ def private_brier_score_loss(
     return asks(_brier_query, labels=labels, pos_label=pos_label, scale_by_half=scale_by_half)
 
 
-def _wrong(true: NDArray[Any], pred: NDArray[Any]) -> Floats:
-    return losses.zero_one_loss(differing_block(true, pred))
-
-
 def _zero_one_query(shape: Shape, *, normalize: Any, is_score: bool = False) -> Query:
     check_same_columns(*(one.names for one in shape.arguments))
-    # labels are checked as they are compared
-    record_loss = RecordLoss(_wrong, reads=(np.asarray, np.asarray), cap=1.0)
-    reader = partial(label_pairs, columns=shape.columns())
+    record_loss = RecordLoss(losses.zero_one_loss, reads=(np.asarray,), cap=1.0)
+    reader = partial(wrong_labels, columns=shape.columns())
     of_what = "right labels" if is_score else "wrong labels"
     result = share_of_records(normalize, of_what, is_score=is_score)
     return Query((ShareOf(record_loss),), reader, result)
@@ -398,12 +388,12 @@ def _top_k_query(shape: Shape, *, k: Any, normalize: Any, labels: Any) -> Query:
             "labels, compare them with a public threshold and use private_accuracy_score."
         )
     columns = LabelColumns.of(labels, form, "y_score", fewest=2)
-    reads = (partial(encoded_block, labels=columns.labels), partial(float_block, name="y_score"))
+    reads = (columns.labels.sorted_codes, partial(float_block, name="y_score"))
     loss = RecordLoss(partial(_misses, k=number), reads=reads, cap=1.0)
     reader = partial(labels_and_numbers, columns=columns)
     of_what = "records with the true label among the k likeliest"
     result = share_of_records(normalize, of_what, is_score=True)
-    return Query((ShareOf(loss),), reader, result, unstated=unstated_labels(labels, form))
+    return Query((ShareOf(loss),), reader, result, unstated=columns.unstated)
 
 
 def _misses(codes: NDArray[np.intp], scores: Floats, *, k: int) -> Floats:

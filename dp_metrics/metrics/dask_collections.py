@@ -17,7 +17,6 @@ from dp_metrics.inputs.arrays import (
     ArgumentShape,
     Shape,
     array_of,
-    check_one_number,
     check_same_length,
     check_sample_weight,
     is_collection,
@@ -143,9 +142,9 @@ def _aligned(data: Collections) -> list[Any]:
     """Return collections whose partitions pair up, as far as is known without reading them."""
     first = next(iter(data.values()))
     rows = first.chunks[0] if _length(first) is not None else None
-    lengths = {name: n for name, one in data.items() if (n := _length(one)) is not None}
+    known = {name: one for name, one in data.items() if _length(one) is not None}
     # the relation is none of this function's business
-    check_one_number(lengths, relation=Relation.ADD_OR_REMOVE_ONE)
+    check_same_length(known, relation=Relation.ADD_OR_REMOVE_ONE)
     aligned = []
     for collection in data.values():
         if isinstance(collection, da.Array) and collection.ndim > 1:

@@ -39,7 +39,7 @@ from dp_metrics._random import (
 )
 from dp_metrics.inputs.arrays import (
     array_of,
-    check_one_number,
+    check_same_length,
     columns_of,
     is_missing,
     number_of_records,
@@ -486,12 +486,9 @@ def check_data(X: Any, y: Any, X_val: Any, y_val: Any, sample_weight_val: Any, *
         if given is None:
             what = name if name.startswith("X") else f"the target {name}"
             raise ValueError(f"The search requires {name} to be passed, but {what} is None.")
-    of_training, of_validation = {"X": X, "y": y}, {"X_val": X_val, "y_val": y_val}
-    if sample_weight_val is not None:
-        of_validation["sample_weight_val"] = sample_weight_val
-    for several in (of_training, of_validation):
-        lengths = {name: number_of_records(one) for name, one in several.items()}
-        check_one_number(lengths, relation=Relation.ADD_OR_REMOVE_ONE)  # n may be private
+    of_validation = {"X_val": X_val, "y_val": y_val, "sample_weight_val": sample_weight_val}
+    for several in ({"X": X, "y": y}, of_validation):
+        check_same_length(several, relation=Relation.ADD_OR_REMOVE_ONE)  # n may be private
     n_samples, n_validation = number_of_records(y), number_of_records(y_val)
     if n_samples == 0:
         raise ValueError("Found array with 0 sample(s) while a minimum of 1 is required: X and y are empty.")

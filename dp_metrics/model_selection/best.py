@@ -182,7 +182,7 @@ def _choice(released: ReleasedNumbers, *, metric: str, candidates: int) -> Choic
     )
 
 
-def best_query(row: Metric, shape: Shape, options: Sequence[Mapping[str, Any]]) -> Query:
+def best_query(row: Metric, shape: Shape, options: Mapping[str, Any]) -> Query:
     """Return the query of a choice.
 
     Parameters
@@ -191,13 +191,11 @@ def best_query(row: Metric, shape: Shape, options: Sequence[Mapping[str, Any]]) 
         What is compared.
     shape : Shape
         Of y_true and of each candidate's predictions.
-    options : sequence of mapping
-        Public options of the metric, for each candidate.
+    options : mapping
+        Public options of the metric.
     """
     true, *predictions = shape.arguments
-    queries = [
-        row.planned(Shape((true, one), shape.n), own) for one, own in zip(predictions, options, strict=True)
-    ]
+    queries = [row.planned(Shape((true, one), shape.n), options) for one in predictions]
     totals, steps = zip(*[_total(row, query, shape.n) for query in queries], strict=True)
     unstated = next((query.unstated for query in queries if query.unstated is not None), None)
     choice = partial(_choice, metric=row.name, candidates=len(totals))
@@ -388,7 +386,7 @@ def private_best(  # noqa: PLR0913 - data, options, and settings of a release
                 _response(one, methods, X, y_true, own.get("labels"), terms.relation) for one in candidates
             ]
         shape, records = Records.of((y_true, *predictions), relation=terms.relation)
-        query = best_query(row, shape, [own] * len(candidates))
+        query = best_query(row, shape, own)
         return query, query.read(records), None
 
     chosen: Choice = release.answer(read, lambda result: result.value)

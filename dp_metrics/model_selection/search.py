@@ -15,8 +15,8 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from dp_metrics._random import OSEntropy, preserved_global_generators
-from dp_metrics.accounting.accountant import PrivacyAccountant, check_accountant, claimed
-from dp_metrics.accounting.spends import Claim, Spend
+from dp_metrics.accounting.accountant import PrivacyAccountant, check_accountant
+from dp_metrics.accounting.ledgers import Claim, Spend
 from dp_metrics.inputs.arrays import number_of_records
 from dp_metrics.inputs.options import (
     MAX_FLOAT,
@@ -302,7 +302,7 @@ class PrivateRandomizedSearch(MetaEstimatorMixin, BaseEstimator):
             return None
         relation = (self.metric_params or {}).get("neighboring", "replace_one")
         drawn_by = dict.fromkeys(spend.mechanism for spend in rehearsed if spend.mechanism is not None)
-        claim = claimed(self.accountant, None, is_named=False)
+        claim = Claim(None, is_named=False)
         self.accountant.spend(
             total,
             f"PrivateRandomizedSearch of {name_of(self.metric)}",

@@ -19,8 +19,8 @@ from typing import Any, Self, TypeVar
 import numpy as np
 
 from dp_metrics._random import discrete_laplace
-from dp_metrics.accounting.accountant import answer_named, claimed, use_name
-from dp_metrics.accounting.spends import Claim
+from dp_metrics.accounting.accountant import answer_named, use_name
+from dp_metrics.accounting.ledgers import Claim
 from dp_metrics.exceptions import NoisyReleaseWarning, StoredReleaseWarning, warn_caller
 from dp_metrics.inputs.options import Relation, warn_of_large_epsilon
 from dp_metrics.quantities.base import Draw, Noise, Output
@@ -230,7 +230,7 @@ class Release:
         # nobody can ask for what is drawn from a seed
         is_named = self.terms.spend_name is not None and not self.terms.is_repeatable
         question = None if accountant.path is None else self._question()
-        claim = claimed(accountant, question, is_named=is_named)
+        claim = Claim(question, is_named)
         accountant.spend(
             self.terms.epsilon,
             name,

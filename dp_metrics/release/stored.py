@@ -29,14 +29,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dp_metrics.accounting.accountant import PrivacyAccountant, keep
-from dp_metrics.accounting.spends import Claim
+from dp_metrics.accounting.ledgers import Claim
 from dp_metrics.exceptions import warn_caller
 from dp_metrics.inputs.arrays import (
     ArgumentShape,
     Shape,
     asked_of_persons,
     check_groups,
-    check_one_number,
+    check_same_length,
     check_sample_weight,
     number_of_records,
 )
@@ -309,16 +309,11 @@ def public_records(
     TypeError, ValueError
         If weights, groups or public features are invalid, or lengths differ, as in a release.
     """
-    lengths = {
-        name: number_of_records(value)
-        for name, value in arguments.items()
-        if name in RECORDS and value is not None
-    }
+    records = {name: one for name, one in arguments.items() if name in RECORDS and one is not None}
     weights = check_sample_weight(arguments.get("sample_weight"))
     groups = check_groups(arguments.get("groups"))
-    of_each = {"sample_weight": weights, "groups": groups}
-    check_one_number(lengths | {name: one.size for name, one in of_each.items() if one is not None})
-    public: dict[str, Any] = {_NUMBER: next(iter(lengths.values()), 0)}
+    check_same_length({**records, "sample_weight": weights, "groups": groups})
+    public: dict[str, Any] = {_NUMBER: next(map(number_of_records, records.values()), 0)}
     if weights is not None:
         public["sample_weight"] = _digest(weights + 0.0, "<f8")  # adding 0 leaves no negative zero
     if groups is not None:
@@ -531,19 +526,14 @@ def summary_json(value: Any) -> str:
 def _plain_form(form: Any) -> Any:
     """Return a form in which shapes are dictionaries."""
     if isinstance(form, Shape):
-        # A list does not state its columns, and may be empty: with a private number of records nothing that
-        # is released depends on them, and so does nothing that is stored.
-        arguments = [
-            (None if form.n is None and not one.states_columns else one.columns, one.states_columns)
-            + ((one.resolution,) if form.n is not None or one.states_columns else (None,))
-            for one in form.arguments
-        ]
+        kept = form.of_any_records().arguments
+        arguments = [[one.columns, one.states_columns, one.resolution] for one in kept]
         several = {
             name: number
             for name, number in (("most_records", form.most_records), ("units", form.units))
             if number > 1
         }
-        return {"arguments": [list(one) for one in arguments], "n": form.n, **several}
+        return {"arguments": arguments, "n": form.n, **several}
     if isinstance(form, Mapping):
         return {name: _plain_form(one) for name, one in form.items()}
     return form

@@ -17,7 +17,6 @@ from dp_metrics import PrivacyAccountant
 from dp_metrics.analysis import auditing
 from dp_metrics.exceptions import PrivacyBudgetError
 
-WITHIN_GROUPS = "replace_one_within_groups"
 OTHER_RELATION = {"neighboring": "add_or_remove_one"}
 
 

@@ -18,7 +18,6 @@ from dp_metrics.inputs.arrays import BLOCK
 from dp_metrics.mechanisms import AboveThreshold, Hazard
 from dp_metrics.metrics import METRICS
 
-ONES = np.ones(10)
 ZEROS = np.zeros(10)
 
 

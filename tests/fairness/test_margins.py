@@ -78,9 +78,9 @@ def test_the_value_is_that_of_the_sums_of_the_counts_as_they_were_drawn(way):
     frame = crossed({"recall": dp.private_recall_score}, 0.05, random_state=seeded(), **WAYS[way])
     of_sex = frame.margin(0)
     for group in LABELS[0]:
-        results = zip(frame.by_group, [cell.result for cell in frame._entries["recall"].groups], strict=True)
-        parts = [one.parts[0].noisy for (sex, _), one in results if sex == group]
-        joined = of_sex._entries["recall"].groups[LABELS[0].index(group)].result.parts[0]
+        cells = frame._entries["recall"].groups.items()
+        parts = [cell.result.parts[0].noisy for (sex, _), cell in cells if sex == group]
+        joined = of_sex._entries["recall"].groups[group].result.parts[0]
         assert joined.noisy == tuple(number for part in parts for number in part)
 
 

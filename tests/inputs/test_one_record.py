@@ -16,8 +16,14 @@ from helpers import REFUSED, NoEntropy, frame_loss, kind_of, loop_over, messages
 import dp_metrics as dp
 from dp_metrics.analysis import auditing
 from dp_metrics.inference.comparison import paired_losses
-from dp_metrics.inputs.arrays import Records, array_of, as_numbers, as_probabilities, as_scores
-from dp_metrics.inputs.labels import as_label_pairs, as_labels
+from dp_metrics.inputs.arrays import Records, array_of, as_numbers
+from dp_metrics.inputs.labels import (
+    LabelColumns,
+    LabelSet,
+    labels_and_probabilities,
+    labels_and_scores,
+    wrong_labels,
+)
 from dp_metrics.inputs.options import Relation
 
 BIG = 2**60 + 1  # no float64: rounded by whoever makes floats of all integers
@@ -57,13 +63,26 @@ OBJECTS = {  # containers that hold whatever they are given
     "objects": objects,
     "pandas": lambda records: pd.Series(objects(records), dtype=object),
 }
+
+
+def of_labels(reader, data):
+    """Return what is read of probabilities or scores of two labels."""
+    _, records = Records.of(([0] * len(data), data), relation=Relation.REPLACE_ONE)
+    return reader(records, columns=LabelColumns(LabelSet.of(None), 1)).arrays[1]
+
+
+def of_equal_labels(data):
+    _, records = Records.of((data, data), relation=Relation.REPLACE_ONE)
+    return wrong_labels(records, columns=1).arrays[0]
+
+
 READERS = {
-    "numbers": partial(as_numbers, name="y", relation=Relation.REPLACE_ONE),
-    "probabilities": as_probabilities,
-    "scores": as_scores,
-    "labels that are numbers": partial(as_labels, labels=np.array([0, 1])),
-    "labels that are text": partial(as_labels, labels=np.array(["a", "b"])),
-    "labels of any type": lambda data: as_label_pairs(data, data)[0],
+    "numbers": partial(as_numbers, name="y"),
+    "probabilities": partial(of_labels, labels_and_probabilities),
+    "scores": partial(of_labels, labels_and_scores),
+    "labels that are numbers": LabelSet.of([0, 1]).array,
+    "labels that are text": LabelSet.of(["a", "b"]).array,
+    "labels of any type": of_equal_labels,
 }
 
 

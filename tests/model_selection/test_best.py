@@ -51,7 +51,7 @@ def exponents_of(metric, records, epsilon, relation=Relation.REPLACE_ONE, models
     data = list(table.T.astype(int)) if metric == "accuracy" else [table[:, 0].astype(int), *table[:, 1:].T]
     row, _ = row_of(metric)
     shape, private = Records.of(data, relation=relation)
-    query = best_query(row, shape, [{**row.options, **options}] * models)
+    query = best_query(row, shape, {**row.options, **options})
     (noise,), (stats,) = known_of(query, query.read(private), epsilon, relation)
     return noise.prepare(stats).args[0]
 
@@ -186,7 +186,7 @@ def test_caps_of_several_types_count_as_the_largest():
     steps = []
     for data in (single, SCORES):
         shape, _ = Records.of((Y, *data), relation=Relation.REPLACE_ONE)
-        steps.append(best_query(row, shape, [row.options] * len(data)).quantities[0].step)
+        steps.append(best_query(row, shape, row.options).quantities[0].step)
     assert steps[0] == steps[1]
 
 

@@ -27,9 +27,6 @@ TARGET = RNG.normal(size=N)
 ESTIMATE = TARGET + RNG.normal(size=N) * 0.3
 BY_GROUP = {"sensitive_features": GROUP, "group_labels": ["a", "b", "c"]}
 GROUPS = {label: label == GROUP for label in "abc"}
-TWO_FEATURES = {
-    "sensitive_features": pd.DataFrame({"sex": GROUP, "old": OLD}), "group_labels": [["a", "b", "c"], [0, 1]],
-}  # fmt: skip
 WAYS = [{}, {"membership": "public"}, {"neighboring": "add_or_remove_one"}]
 EVERY = loop_over("way", WAYS)
 # a private number of records pays for limits that do not take it as known

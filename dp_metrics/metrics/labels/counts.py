@@ -3,14 +3,14 @@
 import contextlib
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dp_metrics.inputs.arrays import BLOCK, Records, Shape, check_same_length, in_blocks
+from dp_metrics.inputs.arrays import BLOCK, Records, Shape, checked_records, in_blocks
 from dp_metrics.inputs.labels import LabelSet
 from dp_metrics.inputs.options import Floats
 from dp_metrics.mechanisms._laws import Limits
@@ -444,12 +444,8 @@ def label_codes(records: Records, *, labels: LabelSet) -> Records:
     ValueError
         If the shapes differ or are invalid.
     """
-    true, pred = (
-        labels.array(array, name, relation=records.relation)
-        for array, name in zip(records.arrays, ("y_true", "y_pred"), strict=True)
-    )
-    check_same_length({"y_true": true, "y_pred": pred}, relation=records.relation)
-    return replace(records, arrays=(true, pred))
+    both = enumerate(("y_true", "y_pred"))
+    return checked_records(records, {name: labels.array(records.array(at), name) for at, name in both})
 
 
 def confusion_of(records: Records, labels: LabelSet) -> NDArray[np.int64]:

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dp_metrics.inputs.arrays import Records, Shape, float_block, in_blocks
-from dp_metrics.inputs.labels import LabelColumns, LabelSet, encoded_block, labels_and_scores
+from dp_metrics.inputs.labels import LabelColumns, LabelSet, labels_and_scores
 from dp_metrics.inputs.options import Floats
 from dp_metrics.quantities.base import Quantity
 from dp_metrics.quantities.tables import nearest_with_sum
@@ -90,7 +90,7 @@ class TwoClasses:
         """
         true, scores = records.arrays
         for codes, block in zip(in_blocks(true), in_blocks(scores), strict=True):
-            is_positive = encoded_block(codes, self.known) == self.positive
+            is_positive = self.labels.sorted_codes(codes) == self.positive
             numbers = float_block(block, name)
             if outside:
                 check_unit(numbers, outside)

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from dp_metrics.inputs.arrays import Records, Shape, float_block
-from dp_metrics.inputs.labels import LabelColumns, encoded_block, labels_and_scores
+from dp_metrics.inputs.labels import LabelColumns, labels_and_scores
 from dp_metrics.inputs.options import Floats, check_count
 from dp_metrics.mechanisms._laws import COUNT_LIMIT, Limits
 from dp_metrics.metrics._metric import asks, private
@@ -188,7 +188,7 @@ def _encoded(records: Records, *, columns: LabelColumns) -> Records:
     """Return the place of each record's label, and its scores."""
     checked = labels_and_scores(records, columns=columns)
     true, scores = checked.arrays
-    return replace(checked, arrays=(encoded_block(true, columns.labels), float_block(scores, "y_score")))
+    return replace(checked, arrays=(columns.labels.sorted_codes(true), float_block(scores, "y_score")))
 
 
 class _Area(Monotone):
