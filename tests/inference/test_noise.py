@@ -1,10 +1,8 @@
 """Limits of the noise of whole metrics: they hold, need nothing private, and cost nothing."""
 
 import functools
-import inspect
 import itertools
 import math
-import pickle
 import warnings
 from fractions import Fraction
 
@@ -19,7 +17,6 @@ from dp_metrics.exceptions import NoisyReleaseWarning
 from dp_metrics.inputs.options import Relation
 from dp_metrics.mechanisms._laws import NOTHING, Limits, Staircase
 from dp_metrics.mechanisms.geometric import SumsLaw
-from dp_metrics.metrics import METRICS
 from dp_metrics.metrics.labels.counts import ratio_cells
 from dp_metrics.metrics.regression import _score_limits, _Scores, r2_from_parts
 from dp_metrics.quantities.tables import CountsNoise
@@ -28,32 +25,7 @@ from dp_metrics.release.released import Interval
 from dp_metrics.release.result import Monotone, ReleasedNumbers
 from dp_metrics.sensitivity.output_bounds import Sums
 
-# curves and reports have no limits of their noise
-WITH = [name for name in METRICS if not name.endswith(("_curve", "_report"))]
-
-
-def released(name, n=40, **options):
-    row = METRICS[name]
-    data = row.from_unit(np.random.default_rng(0).random(n) ** 2)
-    return dp.with_result(METRICS[name].function)(*data, **{"epsilon": 1.0, **row.required, **options})
-
-
 BOTH = ("replace_one", "add_or_remove_one")
-CASES = [
-    (name, relation)
-    for name in WITH
-    for relation in BOTH
-    if relation == BOTH[0] or "neighboring" in inspect.signature(METRICS[name].function).parameters
-]
-
-
-@loop_over(("name", "relation"), CASES)
-def test_a_result_tells_its_limits_after_a_pickle_too_and_holds_no_records(name, relation):
-    options = {} if relation == "replace_one" else {"neighboring": relation}
-    result = released(name, 4000, **options)
-    copied = pickle.dumps(result)
-    assert len(copied) < 4000  # the records alone have more than 4,000 bytes
-    assert str(pickle.loads(copied).noise_interval()) == str(result.noise_interval())
 
 
 def rarity(ratio, a, b):

@@ -57,7 +57,9 @@ def test_a_result_is_that_of_the_metric_with_what_may_be_published(name):
         assert written[2][0] is None  # JSON has no infinity
         written[2][0] = np.inf
     np.testing.assert_equal(written, getattr(value, "tolist", lambda: value)())
-    assert_same(pickle.loads(pickle.dumps(result)).to_dict(), result.to_dict())
+    again = pickle.loads(pickle.dumps(result))
+    assert_same(again.to_dict(), result.to_dict())
+    assert repr(again) == repr(result)  # with the limits of the noise
 
 
 def test_scorers_summaries_methods_and_partials_are_served_and_pass_the_spend_name_on():
