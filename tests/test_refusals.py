@@ -27,7 +27,7 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
-from cases import BAD_RECORDS, CASES, LEGAL_LABELS, MIXED_LABELS, PRIVATE_N, valid, with_sentinel
+from cases import BAD_RECORDS, CASES, KINDS, LEGAL_LABELS, MIXED_LABELS, PRIVATE_N, valid, with_sentinel
 from helpers import BAD_OPTIONS, NoEntropy, all_of_labels, all_of_scores, kind_of, messages, seeded, telling
 from scipy import sparse
 from sklearn.ensemble import HistGradientBoostingRegressor
@@ -47,7 +47,7 @@ from dp_metrics.evaluation.datasets import StudyError, get_dataset
 from dp_metrics.evaluation.engine import select_studies
 from dp_metrics.inputs.losses import RecordLoss
 from dp_metrics.mechanisms import Adaptive
-from dp_metrics.metrics import FUNCTIONS, row_of
+from dp_metrics.metrics import METRICS, row_of
 from dp_metrics.page.requirements import parsed
 from dp_metrics.quantities.base import get_mechanism
 
@@ -111,7 +111,7 @@ def confusion(k=3):
 
 @cache
 def curve(name="private_roc_curve", **options):
-    return kept(FUNCTIONS[name], Y, S, **options)
+    return kept(METRICS[name].function, Y, S, **options)
 
 
 def best(metric="accuracy", y_true=Y, candidates=(Y, 1 - Y), **options):
@@ -275,6 +275,24 @@ def with_mechanism(case):
     return case.row.mechanism is not None
 
 
+def uncomputed(case):
+    """Return data in collections of which no chunk may be computed."""
+
+    def compute(block):
+        raise AssertionError("the data were computed")
+
+    return [
+        da.from_array(a, chunks=(3, *a.shape[1:])).map_blocks(compute, dtype=a.dtype, meta=a[:0])
+        for a in valid(case, 6)
+    ]
+
+
+def held(condition=lambda case: True):
+    """Return metrics, and how their data may be held: at once, and in collections if they take these."""
+    at_once = [(case, partial(with_sentinel, position=0)) for case in of_metrics(condition)]
+    return at_once + [(case, uncomputed) for case, _ in at_once if case.row.usual.merges]
+
+
 def cut(data, position):
     return replaced(data, position, data[position][:-1])
 
@@ -324,7 +342,7 @@ def words_of_spoilt(case, position, kind):
 ROW = np.ones((1, 98765))
 MASKED = np.ma.array([0, 1, 1], mask=[0, 0, 1])
 
-TABLES = [FUNCTIONS[f"private_{name}"] for name in (
+TABLES = [METRICS[f"private_{name}"].function for name in (
     "roc_curve", "precision_recall_curve", "average_precision_score", "calibration_curve",
     "expected_calibration_error",
 )]  # fmt: skip
@@ -417,6 +435,11 @@ HALVES = [0.5] * 99
 # Whoever takes such options: what has the signature, and a call that would be right without them.
 DOORS = {
     **{name: (case.function, partial(case, *with_sentinel(case, 0), **SAFE)) for name, case in CASES.items()},
+    **{
+        f"collections: {name}": (case.function, partial(case, *uncomputed(case), **SAFE))
+        for name, case in CASES.items()
+        if name in KINDS and case.row.usual.merges
+    },
     "frame": (dp.PrivateMetricFrame, frame),
     "page": (dp.private_evaluate, partial(dp.private_evaluate, Y, y_score=S, labels=[0, 1], **SAFE)),
     "choice": (dp.private_best, best),
@@ -490,14 +513,18 @@ ROWS = [
     (lambda case, name: case(*valid(case), **SAFE, **{name: [1.0] * 40}),
      ValueError, lambda case, name: f"takes no {name}: {case.row.refused[name]}",
      [(case, name) for case in of_metrics() for name in case.row.refused]),
-    (lambda case, mechanism: case(*with_sentinel(case, 0), **SAFE, mechanism=mechanism),
-     ValueError, lambda case, mechanism: next(iter(case.bounded)), [
-         (case, mechanism)
-         for case in of_metrics(lambda case: with_mechanism(case) and not case.always_bounded)
+    (lambda case, hold, mechanism: case(*hold(case), **SAFE, mechanism=mechanism),
+     ValueError, lambda case, hold, mechanism: next(iter(case.bounded)), [
+         (case, hold, mechanism)
+         for case, hold in held(lambda case: with_mechanism(case) and not case.always_bounded)
          for mechanism in ("inverse_sensitivity", "piecewise_laplace", "laplace", "geometric")
      ]),
-    (lambda case: case(*valid(case), **SAFE | {"epsilon": 200.0}),
-     dp.PrivacyBudgetError, "Nothing was released", of_metrics()),
+    (lambda case, hold: case(*hold(case), **SAFE, **PRIVATE_N, **case.bounded, mechanism="laplace"),
+     ValueError, "public number of records|needs labels", held(
+         lambda case: with_mechanism(case) and takes("neighboring")(case)
+     )),
+    (lambda case, hold: case(*hold(case), **SAFE | {"epsilon": 200.0}),
+     dp.PrivacyBudgetError, "Nothing was released", held()),
     (lambda case: case.function(*valid(case), *case.row.required.values(), 1.0, random_state=NoEntropy()),
      TypeError, "positional", of_metrics()),
     (lambda weights, case: case(*PAIR, **SAFE, sample_weight=weights),

@@ -28,9 +28,7 @@ from dp_metrics.quantities.tables import (
     TableOf,
     as_floats,
     check_cells,
-    joined_table,
     plausible_counts,
-    split_table,
 )
 from dp_metrics.release.query import Query, Share, Together, as_they_are
 from dp_metrics.release.result import Result
@@ -641,14 +639,11 @@ def _together(joined: Result[Any], made: Confusion, groups: int) -> Cell:
 
 def _joined(known: Sequence[Result[Any]], n: int | None) -> Result[Any]:
     """Return the released counts of several groups together, of n records where that is public."""
-    first = known[0]
-    joined = _noise(first).joined([_noise(one) for one in known[1:]])
-    return replace(
-        first,
-        noises=(joined_table(first.noises[0], joined),),
-        outputs=(first.outputs[0]._replace(value=joined.noisy),),
-        released=replace(first.released, values=(joined.numbers,), public_n=n),
-    )
+    first, noisy = known[0], [number for one in known for number in one.outputs[0].value]
+    table: Any = first.noises[0]
+    noise, output = table.joined(len(known)), first.outputs[0]._replace(value=tuple(noisy))
+    released = replace(first.released, values=(noise.number(output),), public_n=n)
+    return replace(first, noises=(noise,), outputs=(output,), released=released)
 
 
 def margin_of(result: FrameResult, feature: int) -> FrameResult:
@@ -726,6 +721,10 @@ def _released(results: Sequence[Result[Any]], sizes: Sizes) -> list[Result[Any] 
         return [next(each) if size else None for size in sizes.values()]
     (result,) = results
     hidden = replace(result.released, public_n=None)
+    table: Any = result.noises[0]
+    noise, whole = table.part(len(sizes)), result.outputs[0]
+    starts = range(0, table.size, noise.size)
+    outputs = [whole._replace(value=whole.value[at : at + noise.size]) for at in starts]
     return [
         replace(
             result,
@@ -734,7 +733,7 @@ def _released(results: Sequence[Result[Any]], sizes: Sizes) -> list[Result[Any] 
             released=hidden.of((noise.number(output),)),
             totals=None,
         )
-        for noise, output in split_table(result.noises[0], result.outputs[0], len(sizes))
+        for output in outputs
     ]
 
 

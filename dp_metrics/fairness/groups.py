@@ -84,11 +84,8 @@ def _of_sides(counts: Floats, sides: tuple[list[int], list[int]]) -> Floats:
 def _noise(counts: Sequence[CountsNoise], form: tuple[int, int], generator: Generator) -> Floats:
     """Return draws of the noise of all counts of each group: an array of draws, groups and counts."""
     times = max(min(_TIMES, _NUMBERS // counts[0].together), 100)
-    if counts[0].others:
-        size = counts[0].together
-        rates = ((size, counts[0].rates[0][1]),)
-        all_counts = replace(counts[0], noisy=(0,) * size, rates=rates, others=0)
-        return all_counts.simulated(generator, times).reshape(times, *form)
+    if counts[0].others:  # all groups are among them
+        return counts[0].simulated(generator, times).reshape(times, *form)
     return np.stack([one.simulated(generator, times) for one in counts], axis=1)
 
 

@@ -22,7 +22,7 @@ from dp_metrics.cli import files
 from dp_metrics.cli.files import Predictions
 from dp_metrics.cli.main import main
 from dp_metrics.mechanisms import MECHANISMS
-from dp_metrics.metrics import FUNCTIONS
+from dp_metrics.metrics import METRICS
 from dp_metrics.release.result import Result
 
 OF_LABELS = ("--y-true", "y", "--y-pred", "a", "--epsilon", "1")
@@ -72,7 +72,7 @@ def test_mechanisms_give_the_bits_of_the_function(metric, mechanism, options, re
     settings = {"mechanism": mechanism, "neighboring": relation}
     words = ["--mechanism", mechanism, "--neighboring", relation, *typed_options(options)]
     argv = ["score", path, "--metric", metric, *OF_LABELS[:4], "--epsilon", epsilon, *words]
-    function = dp.with_result(FUNCTIONS[f"private_{metric}"])
+    function = dp.with_result(METRICS[f"private_{metric}"].function)
     same(argv, lambda: function(y, np.zeros_like(y), epsilon=epsilon, **settings, **options))
 
 

@@ -20,7 +20,7 @@ from dp_metrics.inputs.options import Relation
 from dp_metrics.metrics.labels.counts import Confusion, ratio_cells
 from dp_metrics.metrics.labels.layouts import right_or_wrong
 from dp_metrics.quantities.base import Output
-from dp_metrics.quantities.tables import CountsNoise, NoisyTable
+from dp_metrics.quantities.tables import NoisyTable
 from dp_metrics.release.count_limits import noisy_ratio, ratio_limits
 from dp_metrics.release.released import PopulationQuestion
 from dp_metrics.release.result import ReleasedNumbers, Result
@@ -186,9 +186,10 @@ def test_the_exact_probability_that_limits_of_noise_miss(confusion):
     def ends(noise, confidence):
         return made(Result, noise).noise_interval(confidence)
 
+    drawn = NoisyTable(((4, Fraction(1)),), Fraction(rate), zero_sum=True).part(2)
+
     def made(kind, noise):
         public = ReleasedNumbers([noise.noisy], None, None, Fraction(1), Relation.REPLACE_ONE)
-        drawn = NoisyTable(((2, Fraction(1)),), noise.rates, noise.zero_sum, others=noise.others)
         outputs = (Output(noise.noisy, {}),)
         result = kind(metric="share", reading=confusion, noises=(drawn,), outputs=outputs, released=public)
         assert result.parts == (noise,)
@@ -206,7 +207,7 @@ def test_the_exact_probability_that_limits_of_noise_miss(confusion):
             continue
         total += weight
         noisy = (counts + drawn).tolist()
-        of_groups = CountsNoise(tuple(noisy), ((2, Fraction(rate)),) * 2, True).split(2)
+        of_groups = [drawn.told(Output(tuple(some), {})) for some in (noisy[:2], noisy[2:])]
         kept = [made(Cached, one) for one in of_groups]
         cells = {g: Cell(exact[g], result=one) for g, one in zip("ab", kept, strict=True)}
         limits = InRecords(PopulationQuestion("share", sure), Entry("share", cells, Cell(None)))

@@ -485,6 +485,30 @@ def test_one_release_of_labels_tells_all_metrics(relation):
     assert repr(few) == f"ReleasedConfusion(labels={LABELS}, epsilon=1e+07)"
 
 
+def test_a_result_that_does_not_tell_of_each_label_is_refused():
+    """Counts of all labels together, or of one, are no recall and no precision of each."""
+    recall, precision = (
+        one(Y, P, labels=LABELS, average=None) for one in (sk.recall_score, sk.precision_score)
+    )
+    taken = set()
+    for (name, row), options in itertools.product(METRICS.items(), TRIED):
+        if kind_of(row) != "confusion" or not options.keys() <= row.options.keys():
+            continue
+        known = {"average": None, **options} if "average" in row.options else options
+        if "pos_label" in row.options:
+            known = {"pos_label": "tea", **known}
+        result = dp.with_result(row.function)(Y, P, epsilon=1e7, labels=LABELS, **known)
+        try:
+            released = dp.ReleasedConfusion.of(result)
+        except TypeError:
+            continue
+        taken.add(name.removeprefix("private_"))
+        assert released.recall_score(average=None) == near(recall)
+        assert released.precision_score(average=None) == near(precision)
+    assert {"confusion_matrix", "classification_report", "matthews_corrcoef"} <= taken
+    assert not taken & {"selection_rate", "prevalence", "balanced_accuracy_score"}
+
+
 def near(expected):
     """Return what is equal to a number, an array or the rows of a report, but for rounding."""
     if isinstance(expected, dict):

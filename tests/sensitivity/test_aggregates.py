@@ -8,7 +8,6 @@ import pytest
 from helpers import loop_over, loss_query
 
 from dp_metrics.inputs.arrays import BLOCK
-from dp_metrics.quantities.base import Stats, Totals
 from dp_metrics.sensitivity.exact import UNIT_BITS, VarianceAggregate, exact_sum, to_units
 from dp_metrics.sensitivity.output_bounds import order_statistic_bounds
 
@@ -125,9 +124,3 @@ def test_fewer_ranks_of_an_order_statistic_are_the_first_of_many(k):
     np.testing.assert_array_equal(all_bounds.upper, [*ordered[k:], *[1.0] * k])
     np.testing.assert_array_equal(bounds.lower, all_bounds.lower[:7])
     np.testing.assert_array_equal(bounds.upper, all_bounds.upper[:7])
-
-
-def test_counts_that_are_merged_add_up():
-    one, other = (Stats(None, Totals.of(sum(c)), np.array(c)) for c in ([1, 2], [0, 2]))
-    merged = one.merge(other)
-    assert (merged.totals.n, merged.found.tolist()) == (5, [1, 4])
