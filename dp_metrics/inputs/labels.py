@@ -6,7 +6,7 @@ As in `arrays`, what concerns a whole array is checked at once, its contents in 
 import contextlib
 import reprlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import Enum
 from itertools import repeat
 from numbers import Number
@@ -30,7 +30,6 @@ from dp_metrics.inputs.arrays import (
     as_numbers,
     as_vector,
     check_columns,
-    check_same_length,
     checked_records,
     exact,
     flattened,
@@ -477,14 +476,14 @@ def wrong_labels(records: Records, *, columns: int) -> Records:
     """
     arrays = {"y_true": records.array(0, columns), "y_pred": records.array(1, columns)}
     true, pred = (flattened(_as_any_labels(y, name)) for name, y in arrays.items())
-    check_same_length({"y_true": true, "y_pred": pred}, relation=records.relation)
+    checked = checked_records(records, {"y_true": true, "y_pred": pred})
     if true.shape[1:] != pred.shape[1:]:
         given = f"a mix of targets with one and several outputs. {_OF_PROBABILITIES}"
         raise ValueError(_CANNOT.format(given))
     if "O" not in (true.dtype.kind, pred.dtype.kind):
         _check_same_sorts(true, pred)  # the types of arrays are public, and refused without a record too
     parts = map(_differing, in_blocks(true), in_blocks(pred))
-    return checked_records(records, {"y_true": np.concatenate([np.zeros(0, np.bool_), *parts])})
+    return replace(checked, arrays=(np.concatenate([np.zeros(0, np.bool_), *parts]),))
 
 
 def labels_and_probabilities(records: Records, *, columns: LabelColumns) -> Records:

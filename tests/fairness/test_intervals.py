@@ -186,12 +186,12 @@ def test_the_exact_probability_that_limits_of_noise_miss(confusion):
     def ends(noise, confidence):
         return made(Result, noise).noise_interval(confidence)
 
-    drawn = NoisyTable(((4, Fraction(1)),), Fraction(rate), zero_sum=True).part(2)
+    part = NoisyTable(((4, Fraction(1)),), Fraction(rate), zero_sum=True).part(2)
 
     def made(kind, noise):
         public = ReleasedNumbers([noise.noisy], None, None, Fraction(1), Relation.REPLACE_ONE)
         outputs = (Output(noise.noisy, {}),)
-        result = kind(metric="share", reading=confusion, noises=(drawn,), outputs=outputs, released=public)
+        result = kind(metric="share", reading=confusion, noises=(part,), outputs=outputs, released=public)
         assert result.parts == (noise,)
         return result
 
@@ -207,7 +207,7 @@ def test_the_exact_probability_that_limits_of_noise_miss(confusion):
             continue
         total += weight
         noisy = (counts + drawn).tolist()
-        of_groups = [drawn.told(Output(tuple(some), {})) for some in (noisy[:2], noisy[2:])]
+        of_groups = [part.told(Output(tuple(some), {})) for some in (noisy[:2], noisy[2:])]
         kept = [made(Cached, one) for one in of_groups]
         cells = {g: Cell(exact[g], result=one) for g, one in zip("ab", kept, strict=True)}
         limits = InRecords(PopulationQuestion("share", sure), Entry("share", cells, Cell(None)))
