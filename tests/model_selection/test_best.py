@@ -203,6 +203,8 @@ def test_a_name_that_was_given_returns_what_was_chosen(tmp_path):
         with pytest.warns(StoredReleaseWarning):
             assert ask(Y, metric=private_accuracy_score, accountant=budget, **again).index == first.index
     assert budget.spent == 1
+    new_session()  # in which the name was not served yet
+    budget = PrivacyAccountant(3, path)
     for other in ({"metric": "recall"}, {"epsilon": 2}, {"candidates": LABELS[:2]}):
         with pytest.raises(ValueError, match="another question"):
             ask(Y, accountant=budget, **{"candidates": LABELS, "metric": "accuracy", **other})
