@@ -24,7 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import dp_metrics as dp
-from dp_metrics.metrics import FUNCTIONS, METRICS, Metric
+from dp_metrics.metrics import METRICS, Metric
 
 Floats = NDArray[np.float64]
 Release = Callable[[], object]
@@ -170,7 +170,7 @@ def kind_of(row: Metric) -> str:
 
 def release_of(row: Metric) -> Callable[[Any], object]:
     """Return a release of data of the metric's kind, with public limits where it needs some."""
-    metric, options = FUNCTIONS[row.name], {**row.required}
+    metric, options = METRICS[row.name].function, {**row.required}
     if "bounds" in options:
         options["bounds"] = (0.0, 10.0)
 

@@ -4,7 +4,7 @@ import inspect
 import re
 
 import dp_metrics
-from dp_metrics.metrics import FUNCTIONS, METRICS, Metric
+from dp_metrics.metrics import METRICS, Metric
 
 HEADER = ["call", "instead of", "public limit", "mechanism", "relations", "summary, Dask", "scorer"]
 
@@ -13,7 +13,7 @@ NOISY_COUNTS = "noisy counts"
 
 def public_names(name: str) -> list[str]:
     """Return all names of the function of a metric, its own first."""
-    function = FUNCTIONS[name]
+    function = METRICS[name].function
     return [name, *(n for n in dp_metrics.__all__ if n != name and getattr(dp_metrics, n) is function)]
 
 
@@ -36,7 +36,7 @@ def default_mechanism(row: Metric) -> str:
 
 def cells(row: Metric) -> list[str]:
     """Return the facts about one metric."""
-    both = "neighboring" in inspect.signature(FUNCTIONS[row.name]).parameters
+    both = "neighboring" in inspect.signature(METRICS[row.name].function).parameters
     return [
         ", ".join(f"`{name}`" for name in public_names(row.name)),
         f"``{without_privacy(row)}``" if row.exact_function else "none",

@@ -24,7 +24,7 @@ from sklearn.calibration import calibration_curve
 
 import dp_metrics as dp
 from dp_metrics.mechanisms import MECHANISMS, AboveThreshold, Hazard
-from dp_metrics.metrics import FUNCTIONS, METRICS, Metric
+from dp_metrics.metrics import METRICS, Metric
 
 
 @dataclass(frozen=True)
@@ -59,7 +59,7 @@ class Case:
 
     @property
     def function(self) -> Callable[..., Any]:
-        return FUNCTIONS[self.name]
+        return METRICS[self.name].function
 
     @property
     def parameters(self) -> set[str]:

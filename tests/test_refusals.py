@@ -27,7 +27,7 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
-from cases import BAD_RECORDS, CASES, LEGAL_LABELS, MIXED_LABELS, PRIVATE_N, valid, with_sentinel
+from cases import BAD_RECORDS, CASES, KINDS, LEGAL_LABELS, MIXED_LABELS, PRIVATE_N, valid, with_sentinel
 from helpers import BAD_OPTIONS, NoEntropy, all_of_labels, all_of_scores, kind_of, messages, seeded, telling
 from scipy import sparse
 from sklearn.ensemble import HistGradientBoostingRegressor
@@ -43,11 +43,11 @@ from sklearn.svm import LinearSVC
 import dp_metrics as dp
 from dp_metrics import Summary
 from dp_metrics.cli.main import main
-from dp_metrics.evaluation.datasets import DatasetError, get_dataset
-from dp_metrics.evaluation.engine import StudyError, clipped_mean, select_studies
+from dp_metrics.evaluation.datasets import StudyError, get_dataset
+from dp_metrics.evaluation.engine import select_studies
 from dp_metrics.inputs.losses import RecordLoss
 from dp_metrics.mechanisms import Adaptive
-from dp_metrics.metrics import FUNCTIONS, row_of
+from dp_metrics.metrics import METRICS, row_of
 from dp_metrics.page.requirements import parsed
 from dp_metrics.quantities.base import get_mechanism
 
@@ -111,7 +111,7 @@ def confusion(k=3):
 
 @cache
 def curve(name="private_roc_curve", **options):
-    return kept(FUNCTIONS[name], Y, S, **options)
+    return kept(METRICS[name].function, Y, S, **options)
 
 
 def best(metric="accuracy", y_true=Y, candidates=(Y, 1 - Y), **options):
@@ -275,6 +275,24 @@ def with_mechanism(case):
     return case.row.mechanism is not None
 
 
+def uncomputed(case):
+    """Return data in collections of which no chunk may be computed."""
+
+    def compute(block):
+        raise AssertionError("the data were computed")
+
+    return [
+        da.from_array(a, chunks=(3, *a.shape[1:])).map_blocks(compute, dtype=a.dtype, meta=a[:0])
+        for a in valid(case, 6)
+    ]
+
+
+def held(condition=lambda case: True):
+    """Return metrics, and how their data may be held: at once, and in collections if they take these."""
+    at_once = [(case, partial(with_sentinel, position=0)) for case in of_metrics(condition)]
+    return at_once + [(case, uncomputed) for case, _ in at_once if case.row.usual.merges]
+
+
 def cut(data, position):
     return replaced(data, position, data[position][:-1])
 
@@ -324,7 +342,7 @@ def words_of_spoilt(case, position, kind):
 ROW = np.ones((1, 98765))
 MASKED = np.ma.array([0, 1, 1], mask=[0, 0, 1])
 
-TABLES = [FUNCTIONS[f"private_{name}"] for name in (
+TABLES = [METRICS[f"private_{name}"].function for name in (
     "roc_curve", "precision_recall_curve", "average_precision_score", "calibration_curve",
     "expected_calibration_error",
 )]  # fmt: skip
@@ -417,6 +435,11 @@ HALVES = [0.5] * 99
 # Whoever takes such options: what has the signature, and a call that would be right without them.
 DOORS = {
     **{name: (case.function, partial(case, *with_sentinel(case, 0), **SAFE)) for name, case in CASES.items()},
+    **{
+        f"collections: {name}": (case.function, partial(case, *uncomputed(case), **SAFE))
+        for name, case in CASES.items()
+        if name in KINDS and case.row.usual.merges
+    },
     "frame": (dp.PrivateMetricFrame, frame),
     "page": (dp.private_evaluate, partial(dp.private_evaluate, Y, y_score=S, labels=[0, 1], **SAFE)),
     "choice": (dp.private_best, best),
@@ -490,14 +513,18 @@ ROWS = [
     (lambda case, name: case(*valid(case), **SAFE, **{name: [1.0] * 40}),
      ValueError, lambda case, name: f"takes no {name}: {case.row.refused[name]}",
      [(case, name) for case in of_metrics() for name in case.row.refused]),
-    (lambda case, mechanism: case(*with_sentinel(case, 0), **SAFE, mechanism=mechanism),
-     ValueError, lambda case, mechanism: next(iter(case.bounded)), [
-         (case, mechanism)
-         for case in of_metrics(lambda case: with_mechanism(case) and not case.always_bounded)
+    (lambda case, hold, mechanism: case(*hold(case), **SAFE, mechanism=mechanism),
+     ValueError, lambda case, hold, mechanism: next(iter(case.bounded)), [
+         (case, hold, mechanism)
+         for case, hold in held(lambda case: with_mechanism(case) and not case.always_bounded)
          for mechanism in ("inverse_sensitivity", "piecewise_laplace", "laplace", "geometric")
      ]),
-    (lambda case: case(*valid(case), **SAFE | {"epsilon": 200.0}),
-     dp.PrivacyBudgetError, "Nothing was released", of_metrics()),
+    (lambda case, hold: case(*hold(case), **SAFE, **PRIVATE_N, **case.bounded, mechanism="laplace"),
+     ValueError, "public number of records|needs labels", held(
+         lambda case: with_mechanism(case) and takes("neighboring")(case)
+     )),
+    (lambda case, hold: case(*hold(case), **SAFE | {"epsilon": 200.0}),
+     dp.PrivacyBudgetError, "Nothing was released", held()),
     (lambda case: case.function(*valid(case), *case.row.required.values(), 1.0, random_state=NoEntropy()),
      TypeError, "positional", of_metrics()),
     (lambda weights, case: case(*PAIR, **SAFE, sample_weight=weights),
@@ -729,6 +756,9 @@ ROWS = [
     (lambda call, meant: call(),
      INVALID, lambda call, meant: f"Did you mean '{meant}", [
          (lambda: row_of("private_acuracy_score"), "private_acc"),
+         (lambda: row_of("acc"), "accuracy"),
+         (lambda: row_of("mape"), "mean_absolute_percentage_error"),
+         (lambda: dp.private_evaluate(Y, y_score=S, **SAFE, requirements=["sensitivity >= 0.8"]), "recall"),
          (lambda: dp.make_private_scorer("neg_accuracy", epsilon=1.0), "accuracy"),
          (lambda: dp.private_compare(Y, Y, Y, **SAFE, loss="mean_sqared_error"), "mean_squared_error"),
          (lambda: dp.private_mse(Y, Y, **SAFE, mechanism="adaptiv"), "adaptive"),
@@ -742,8 +772,11 @@ ROWS = [
          ("sensitive_features contains a label that is not in group_labels", {"group_labels": ["a", "b"]}),
          ("not in group_labels", {"by": np.array(["98765 Main Street", *RACE[1:]], object)}),
          ("each of the sensitive_features", {"group_labels": [RACES, ["f", "m"]]}),
+         ("a list of lists, in the order", {"group_labels": {"race": RACES}}),
+         ("group_labels must be a list or", {"group_labels": {*RACES}}),
          ("membership='public'", {"membership": "public", **PRIVATE_N}),
          ("metrics must be", {"metrics": {}}),
+         ("a dict of several", {"metrics": ["accuracy", "recall"]}),
          ("cannot be used with", {**ONCE_EACH, **PRIVATE_N}),
          ("counts persons", {**ONCE_EACH, "membership": "public"}),
          *(
@@ -763,6 +796,7 @@ ROWS = [
     (lambda options: frame(**options),
      TypeError, ..., [
          ("private metric of this package", {"metrics": roc_auc_score}),
+         ("is a dict: pass a data frame", {"by": {"race": RACE, "old": Y}, "group_labels": [RACES, [0, 1]]}),
          ("one entry per record", {"true": np.array(1)}),
          ("that take y_true and y_pred", {"metrics": dp.private_variance}),
          ("unexpected keyword", {"metrics": partial(dp.private_mae, color=1.0)}),
@@ -804,7 +838,7 @@ ROWS = [
     (lambda options: framed({"recall": "recall", "f1": "f1"}).population_interval(**options),
      ValueError, ..., [
          ("metric must be one of 'recall'", {"metric": "auc"}),
-         ("of must be", {"of": "gap"}),
+         ("of must be", {"of": "gap"}), ("a pair of two groups", {"of": ("a", "a")}),
      ]),
     (lambda: kept(dp.private_confusion_matrix, Y, Y).population_interval(), ValueError, "several ratios"),
     (lambda metric: framed(metric).population_interval(sure=True),
@@ -844,6 +878,9 @@ ROWS = [
          ("pos_label", {"pos_label": 1, "task": "regression"}),
          ("pos_label", {"pos_label": 1, "labels": [0, 1, 2]}),
      ]),
+    (lambda options: dp.private_evaluate(Y, y_score=S, **SAFE, labels=[0, 1], **options),
+     ValueError, "threshold=.* lies outside of edges",
+     [{"edges": [3, 4, 5]}, {"edges": [0, 1, 2], "threshold": 2}]),
     (lambda data, options: dp.private_evaluate(*data, **SAFE, labels=[0, 1], **options),
      TypeError, "y_proba",
      [((), {}), ((Y,), {}), ((Y, S, Y), {}), ((Y, Y), {"y_pred": Y}), ((Y,), {"y_score": S, "y_proba": S})]),
@@ -1556,16 +1593,15 @@ WITHOUT_RECORDS = [
          (r"^private_mse\(\) got an unexpected keyword argument 'capacity'$", {"capacity": 9}),
      ]),
     # studies
-    (lambda: clipped_mean(S, epsilon=0.0), ValueError, "epsilon"),
     (lambda name: get_dataset(name),
-     DatasetError, "unknown data set 'iris'; there are: synthetic, digits, diamonds, .*, cifar10", ["iris"]),
+     StudyError, "unknown data set 'iris'; there are: synthetic, digits, diamonds, .*, cifar10", ["iris"]),
     (lambda asked: select_studies(*asked),
      StudyError, ..., [
          ("unknown figure 'fig1'; there are: variance, cross-entropy, mse", [["fig1"], [], []]),
          ("unknown mechanism 'gauss'; there are: adaptive, hazard", [[], [], ["gauss"]]),
          ("none of these figures", [["mse"], ["adult"], []]),
+         ("unknown data set 'iris'; there are: synthetic", [[], ["iris"], []]),
      ]),
-    (lambda: select_studies([], ["iris"], []), DatasetError, "unknown data set 'iris'; there are: synthetic"),
     (lambda other: dp.with_result(other),
      TypeError, "with_result takes a metric of dp_metrics", [
          "private_mse", None, [], np.mean, own_error, dp.with_result(dp.private_mse), dp.private_compare,

@@ -353,7 +353,7 @@ def answer_named(accountant: PrivacyAccountant, spend_name: str) -> StoredResult
     if accountant._is_numbering:
         return None
     kept = accountant._ledger.found(spend_name)
-    if kept is not None and not kept.is_earlier:
+    if kept is not None and not kept.may_be_served:
         raise name_used(spend_name, accountant._ledger)
     if kept is not None and kept.answer is None:
         raise ValueError(kept.no_value)

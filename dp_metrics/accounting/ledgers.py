@@ -84,8 +84,8 @@ class StoredResult(Spend):
         JSON: what was asked for, and all of the release.
     stored : datetime or None
         When the answer was stored, in UTC; None: it never was.
-    is_earlier : bool
-        Whether the spend is of an earlier session than the one of this process: its answer may be served.
+    may_be_served : bool
+        Whether the spend is of an earlier session than that of this process, which was not served its answer.
     """
 
     is_named: bool
@@ -94,7 +94,7 @@ class StoredResult(Spend):
     question: str | None = field(repr=False)
     answer: str | None = field(repr=False)
     stored: datetime | None = field(repr=False)
-    is_earlier: bool = field(repr=False)
+    may_be_served: bool = field(repr=False)
 
     @property
     def result(self) -> Any:
@@ -627,7 +627,7 @@ def _kept(row: Sequence[Any], session: Session) -> StoredResult:
         question=question,
         answer=answer,
         stored=None if stored is None else datetime.fromisoformat(stored),
-        is_earlier=number <= session.start,
+        may_be_served=number <= session.start and spend_name not in session.served,
     )
 
 

@@ -41,7 +41,7 @@ from dp_metrics.mechanisms.adaptive import AdaptiveLaw
 from dp_metrics.mechanisms.comparators import AboveThresholdLaw, IntervalLaw, LaplaceLaw
 from dp_metrics.mechanisms.geometric import SpreadLaw, SumsLaw
 from dp_metrics.mechanisms.hazard import PEAK, TAIL, HazardLaw
-from dp_metrics.metrics import FUNCTIONS, METRICS, metric_named
+from dp_metrics.metrics import METRICS, metric_named
 from dp_metrics.quantities.base import get_mechanism
 from dp_metrics.quantities.ranks import CappedSumsLaw, RankingLaw
 from dp_metrics.quantities.tables import TableLaw
@@ -459,8 +459,11 @@ def _frame(metrics: Any, *, adds: bool = False, **options: Any) -> AuditCase:
     return AuditCase(PrivateMetricFrame, _by_half, public, "noisy counts", adds=adds)
 
 
-_FRAMED = {"recall": FUNCTIONS["private_recall_score"], "precision": FUNCTIONS["private_precision_score"]}
-_ACCURACY = partial(FUNCTIONS["private_accuracy_score"], mechanism="geometric")
+_FRAMED = {
+    "recall": METRICS["private_recall_score"].function,
+    "precision": METRICS["private_precision_score"].function,
+}
+_ACCURACY = partial(METRICS["private_accuracy_score"].function, mechanism="geometric")
 _UNIT = {"bounds": (0, 1)}
 _QUANTILE = {"q": 0.5, "confidence": 0.3}  # as low as this lets few records have both limits
 

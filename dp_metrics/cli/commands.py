@@ -12,7 +12,6 @@ import sys
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 from functools import partial
 from itertools import chain
 from pathlib import Path
@@ -132,10 +131,9 @@ def _silent_about_data() -> Iterator[None]:
 
 def _columns_of(typed: argparse.Namespace, row: Metric, options: Mapping[str, Any]) -> Columns:
     """Return how the columns of a metric are read: as labels or as numbers, as it and its labels tell."""
-    if "labels" not in row.options:
-        return columns_of(typed.columns, typed.columns if row.predicts_labels else ())
-    labelled = typed.columns if row.predicts_labels else ("y_true",)
-    return columns_of(typed.columns, labelled, options.get("labels"))
+    has_labels = "labels" in row.options
+    labelled = typed.columns if row.predicts_labels else ["y_true"] if has_labels else []
+    return columns_of(typed.columns, labelled, options.get("labels") if has_labels else ())
 
 
 # Groups
@@ -167,8 +165,8 @@ def _groups(typed: argparse.Namespace) -> tuple[dict[str, Sequence[Column]], dic
     if not features:
         return {}, {}
     labels = [[*value_of(words, "group_labels")] for words in typed.group_labels]
-    read = (columns_of({"": [name]}, [""], known)[""] for name, known in zip(features, labels, strict=True))
-    columns = [replace(one, is_named=len(features) > 1) for (one,) in read]  # which tell several apart
+    are_several = len(features) > 1  # which their names tell apart
+    columns = [Column(name, known, are_several) for name, known in zip(features, labels, strict=True)]
     return {"sensitive_features": columns}, {"group_labels": labels[0] if len(labels) == 1 else labels}
 
 
@@ -396,7 +394,10 @@ def add_compare(parser: argparse.ArgumentParser, words: Sequence[str]) -> None:
     for row in metrics_typed(words, "--loss", "zero_one"):
         if len(row.data) == 1:
             raise CommandError(f"{row.name} is of one column: compare takes a loss of two predictions")
-        add_options(parser, row.function, row.options.keys() - {*WEIGHTS} | {"mechanism"})
+        for name in ("normalize", "mechanism"):
+            if name == "mechanism" or name in row.options:  # typed, it is refused with the reason
+                add_option(parser, row.function, name, help=argparse.SUPPRESS)
+        add_options(parser, row.function, row.options.keys() - {*WEIGHTS})
     add_payer(parser, private_compare)
 
 

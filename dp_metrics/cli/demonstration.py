@@ -1,6 +1,6 @@
 """Experiments on public data: `dp-metrics evaluate` without a file, and `dp-metrics reproduce`.
 
-What needs xgboost, pandas and matplotlib is imported only once it runs, so that ``--help`` works, and a
+xgboost, pandas and matplotlib are imported only where they are needed, so that ``--help`` works, and a
 missing extra is one clear line, where they are not installed.
 """
 
@@ -19,13 +19,16 @@ from dp_metrics._html import rounded
 from dp_metrics.cli import CommandError, told_as
 from dp_metrics.cli.show import say, table
 from dp_metrics.cli.words import SEVERAL, add_option
-from dp_metrics.evaluation.datasets import EMBEDDED, Dataset, DatasetError, get_dataset, load_dataset
-from dp_metrics.evaluation.engine import ERROR_CAP, ResultRow, Study, StudyError
+from dp_metrics.evaluation import reproduce
+from dp_metrics.evaluation.datasets import EMBEDDED, Dataset, StudyError, get_dataset, load_dataset
+from dp_metrics.evaluation.engine import ERROR_CAP, ResultRow, Study
+from dp_metrics.page.contents import sections_of
+from dp_metrics.page.page import private_evaluate, rendered
 
 OUTPUT = Path("dp-metrics-output")
 _MOST_JOBS = 61 if os.name == "nt" else 1024  # Windows waits for no more processes at once
 
-_clear_errors = partial(told_as, CommandError, DatasetError, StudyError)
+_clear_errors = partial(told_as, CommandError, StudyError)
 """Makes one clear line of what is wrong with data, results or a study."""
 
 
@@ -121,8 +124,6 @@ def _released(row: Mapping[str, Any]) -> str:
 @_clear_errors()
 def demonstrate(options: argparse.Namespace) -> None:
     """Train models of public data, and show what is released of them beside what is true."""
-    from dp_metrics.evaluation import reproduce
-
     datasets = [get_dataset(name) for name in dict.fromkeys(options.dataset or EMBEDDED)]
     epsilons = sorted({float(one) for one in options.epsilon or _STUDIED})
     # Everything that can be wrong is looked at before the first model is trained.
@@ -152,9 +153,6 @@ def demonstrate(options: argparse.Namespace) -> None:
 
 def _page_beside_the_truth(evaluation: Any) -> str:
     """Return a page about a model of public data, with the exact numbers: for study."""
-    from dp_metrics.page.contents import sections_of
-    from dp_metrics.page.page import private_evaluate, rendered
-
     predicted = evaluation.prediction
     options: dict[str, Any] = {"y_pred": predicted, "bounds": evaluation.dataset.bounds, "task": "regression"}
     if evaluation.dataset.task != "regression":
@@ -203,15 +201,13 @@ def add_reproduce(parser: argparse.ArgumentParser, _words: Sequence[str]) -> Non
 @_clear_errors()
 def run_reproduce(typed: argparse.Namespace) -> None:
     """Run experiments and draw figures, or write a page about them."""
-    from dp_metrics.evaluation.reproduce import reproduce, write_report
-
     if typed.report is not None:
-        print(write_report(typed.report))
+        print(reproduce.write_report(typed.report))
         return
     if not 1 <= typed.jobs <= _MOST_JOBS:
         raise CommandError(f"--jobs {typed.jobs} is not a whole number from 1 to {_MOST_JOBS:,}")
     output = writable(typed.output, is_folder=True)
     how = {"data_dir": typed.data_dir, "jobs": typed.jobs, "quick": typed.quick}
-    for path in reproduce(typed.figure, typed.dataset, typed.mechanism, output=output, **how):
+    for path in reproduce.reproduce(typed.figure, typed.dataset, typed.mechanism, output=output, **how):
         print(path)
     print(f"for a page with tables: dp-metrics reproduce --report {typed.output}", file=sys.stderr)

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import argparse
 import csv
-import io
 import re
 import textwrap
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence, Set
@@ -200,36 +199,28 @@ class Predictions:
 
     def _csv_batches(self, progress: Progress) -> Iterator[Any]:
         reader = import_extra("pyarrow.csv", "cli")
-        with _WatchedFile(self._path, progress, _DELIMITERS[self._delimiter]) as file:
-            # the reader opens the file itself: its threads need no Python, which may end before they do
-            batches = reader.open_csv(
-                self._path,
-                read_options=reader.ReadOptions(block_size=_CSV_BLOCK),
-                # a blank line is a record that is missing: to ignore it would change their number
-                parse_options=reader.ParseOptions(
-                    delimiter=_DELIMITERS[self._delimiter], newlines_in_values=True, ignore_empty_lines=False
-                ),
-                convert_options=reader.ConvertOptions(
-                    include_columns=[*self._columns],
-                    column_types=self._types,
-                    null_values=[""],
-                    strings_can_be_null=True,
-                ),
-            )
-            for batch in batches:
-                file.read(_CSV_BLOCK)
-                yield batch
-            while file.read(_CSV_BLOCK):
-                pass
-            if file.has_open_quote:
-                raise Refusal(
-                    f"{self._path} has an odd number of quotation marks: it may be cut off; nothing was spent"
-                )
-            if file.has_stray_quotes:
-                raise Refusal(
-                    f"{self._path} has quotation marks within a cell that are not doubled, so that nobody "
-                    "can tell where rows end; nothing was spent"
-                )
+        mark = _DELIMITERS[self._delimiter]
+        blocks = _checked_blocks(self._path, progress, mark)
+        # the reader opens the file itself: its threads need no Python, which may end before they do
+        batches = reader.open_csv(
+            self._path,
+            read_options=reader.ReadOptions(block_size=_CSV_BLOCK),
+            # a blank line is a record that is missing: to ignore it would change their number
+            parse_options=reader.ParseOptions(
+                delimiter=mark, newlines_in_values=True, ignore_empty_lines=False
+            ),
+            convert_options=reader.ConvertOptions(
+                include_columns=[*self._columns],
+                column_types=self._types,
+                null_values=[""],
+                strings_can_be_null=True,
+            ),
+        )
+        for batch in batches:
+            next(blocks, None)
+            yield batch
+        for _ in blocks:
+            pass
 
     def _parquet_types(self) -> dict[str, Any]:
         """Return the type of each column that was asked for, once they are found."""
@@ -361,7 +352,7 @@ def add_file(parser: argparse.ArgumentParser, nargs: str | None = None) -> None:
     Options
     -------
     predictions
-        file: .csv, .parquet or .pq; `evaluate` without one demonstrates
+        file: .csv, .parquet or .pq
     delimiter
         what stands between the cells of a CSV file: ',' (default), ';', '|' or tab
     decimal
@@ -373,39 +364,33 @@ def add_file(parser: argparse.ArgumentParser, nargs: str | None = None) -> None:
     own("decimal", choices=[".", ","], metavar="MARK")
 
 
-class _WatchedFile(io.FileIO):
-    """The bytes of a file, which tells whether it ended in a quoted cell, and where cells are quoted.
+def _checked_blocks(path: Path, progress: Progress, delimiter: str) -> Iterator[None]:
+    """Read a CSV file beside its reader, a block at a time; raise at its end if quotation marks hide rows.
 
     A reader takes a quotation mark within a cell as it stands, unless the cell begins with one: then one
     record's mark would swallow the rows up to another's. So each must be at an end of its cell, or doubled.
     """
-
-    def __init__(self, path: Path, progress: Progress, delimiter: str = ",") -> None:
-        super().__init__(path)
-        self._size, self._progress = max(path.stat().st_size, 1), progress
-        # a quotation mark opens a cell after these, and closes one before them
-        self._beside_quotes = np.frombuffer(f'{delimiter}\r\n"'.encode(), dtype=np.uint8)
-        self._last, self._quotes, self.has_stray_quotes = b"", 0, False
-
-    @property
-    def has_open_quote(self) -> bool:
-        """Whether a quoted cell was not closed."""
-        return self._quotes % 2 == 1
-
-    def read(self, size: int | None = -1) -> bytes:
-        """Return the next bytes; the first, third and so on of their quotation marks open a cell."""
-        block = super().read(size) or b""
-        # the last byte of the block before comes first, because its right neighbour is known only now
-        after_last = self._last + block if self._last else b"\n" + block.removeprefix(_BOM)
-        there = np.frombuffer(after_last, dtype=np.uint8)
-        marks = np.flatnonzero(there == _QUOTE)
-        is_opening = (np.arange(marks.size) + self._quotes - (self._last == b'"')) % 2 == 0
-        opening, closing = marks[is_opening], marks[~is_opening]
-        before = there[opening[opening > 0] - 1]
-        after = there[closing[closing < there.size - 1] + 1]
-        allowed = np.isin(np.concatenate([before, after]), self._beside_quotes)
-        self._quotes += block.count(b'"')
-        self.has_stray_quotes = self.has_stray_quotes or not allowed.all()
-        self._last = block[-1:] or self._last
-        self._progress(len(block) / self._size)
-        return block
+    size, last, marks, has_stray = max(path.stat().st_size, 1), b"\n", 0, False
+    # a quotation mark opens a cell after these, and closes one before them
+    beside = np.frombuffer(f'{delimiter}\r\n"'.encode(), dtype=np.uint8)
+    with path.open("rb") as file:
+        file.seek(len(_BOM) if file.read(len(_BOM)) == _BOM else 0)
+        while block := file.read(_CSV_BLOCK):
+            # the last byte of the block before comes first: its right neighbour is known only now
+            there = np.frombuffer(last + block, dtype=np.uint8)
+            found = np.flatnonzero(there == _QUOTE)
+            # the first, third and so on of all marks open a cell
+            is_opening = (np.arange(found.size) + marks - (last == b'"')) % 2 == 0
+            opening, closing = found[is_opening], found[~is_opening]
+            before, after = there[opening[opening > 0] - 1], there[closing[closing < there.size - 1] + 1]
+            has_stray |= not np.isin(np.concatenate([before, after]), beside).all()
+            marks, last = marks + block.count(b'"'), block[-1:]
+            progress(len(block) / size)
+            yield
+    if marks % 2:
+        raise Refusal(f"{path} has an odd number of quotation marks: it may be cut off; nothing was spent")
+    if has_stray:
+        raise Refusal(
+            f"{path} has quotation marks within a cell that are not doubled, so that nobody can tell where "
+            "rows end; nothing was spent"
+        )

@@ -6,6 +6,7 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -20,7 +21,7 @@ from dp_metrics.fairness.frame import PrivateMetricFrame
 from dp_metrics.inputs.options import Relation
 from dp_metrics.page.page import PrivateEvaluation
 from dp_metrics.page.page_numbers import TOO_NOISY, is_told
-from dp_metrics.release.released import Interval, biases_in_words
+from dp_metrics.release.released import APPROXIMATE, Interval
 from dp_metrics.release.result import Result, counts_persons
 from dp_metrics.release.stored import as_plain
 
@@ -161,7 +162,7 @@ class Limits(NamedTuple):
     Parameters
     ----------
     kinds : sequence of str, default=()
-        Of `KINDS`. Empty: those of the noise, where there are any, of what is one number.
+        Of `KINDS`. Empty: those of the noise, where there are any.
     confidence : float, default=0.95
         Of each of them.
     """
@@ -186,17 +187,12 @@ class Limits(NamedTuple):
         """Return limits as JSON calls them; None where there are none."""
         return {KINDS[kind][0]: found.get(kind) for kind in ("noise", *self.kinds)}
 
-    def shown(self, found: Mapping[str, Interval]) -> dict[str, str]:
-        """Return limits by their kind in words; those of several numbers only if they were asked for."""
-        return {
-            kind: one.in_words() for kind, one in found.items() if self.kinds or isinstance(one.lower, float)
-        }
-
     def words(self, kind: str) -> str:
         """Return what limits of a kind are limits of."""
         return KINDS[kind][1].format(self.confidence * 100)
 
 
+_OUTSIDE = "The release lies outside: it usually errs to that side, for which these limits allow."
 USUAL = Limits()
 
 
@@ -306,30 +302,33 @@ def _lines(released: Any, name: str, cost: str, limits: Limits, models: Mapping[
         ]
         yield f"{name} {cost}"
         yield from _table(rows, limits)
-        yield from biases_in_words({one.name: one.bias for one in numbers})
+        yield from _behind_names([(one.name, one.bias) for one in numbers])
         for left in released.plan.left_out:
             yield f"left out: {left.about}. {left.why}"
     elif isinstance(released, PrivateMetricFrame):
         yield f"{name} by group {cost}"
         counted = "persons" if released.counts_persons else "records"
         by_group = [
-            (", ".join(map(str, group)) if isinstance(group, tuple) else str(group), _text(value), found,
-             "" if size is None else f"about {size:,.0f} {counted}")
+            (_named(group), _text(value), found, "" if size is None else f"about {size:,.0f} {counted}")
             for group, value, found, size in _rows(released, limits)
             if value is not None
-        ]  # fmt: skip
+        ]
         yield from _table(by_group, limits)
-        yield from dict.fromkeys(filter(None, (*released.bias.values(), released.overall_bias)))
+        yield from _behind_names([("overall", released.overall_note), *released.note.items()])
+        yield from _behind_names([("overall", released.overall_bias), *released.bias.items()])
     elif isinstance(released, Result):
         value = released.value
         is_one = isinstance(value, float)
         yield f"{name} = {rounded(value)} {cost}" if is_one else f"{name} {cost}\n{_text(value)}"
         # a report that is text has its own words for its bias
         yield from filter(None, (released.note, None if isinstance(value, str) else released.bias))
-        found = limits.of(released)
-        for kind, ends in limits.shown(found).items():
-            note = f" ({found[kind].note})" if found[kind].note and kind != "noise" else ""
-            yield f"{limits.words(kind)}: {ends}{note}"
+        for kind, found in limits.of(released).items():
+            at_once = ", all at once" if np.ndim(found.lower) else ""
+            note = found.note if kind != "noise" else ""
+            if is_one and (value < found.lower or value > found.upper):
+                note = f"{_OUTSIDE} {note}".rstrip()
+            of_rows = "\n" if np.ndim(found.lower) > 1 else " "
+            yield f"{limits.words(kind)}{at_once}:{of_rows}{found.in_words()}{f' ({note})' if note else ''}"
     else:
         yield f"{name} {cost}"
         if models:
@@ -354,22 +353,36 @@ def _rows(frame: PrivateMetricFrame, limits: Limits) -> list[tuple[Any, Any, dic
 # Cells and values
 
 
+def _named(group: Any) -> str:
+    return ", ".join(map(str, group)) if isinstance(group, tuple) else str(group)
+
+
+def _behind_names(said: Sequence[tuple[Any, str | None]]) -> Iterator[str]:
+    """Yield each sentence once, behind the names of the numbers that it is about."""
+    for sentence in dict.fromkeys(of_one for _, of_one in said if of_one is not None):
+        names = ", ".join(_named(name) for name, of_one in said if of_one == sentence)
+        yield f"{names}: {sentence[0].lower()}{sentence[1:]}"
+
+
 def _table(rows: Sequence[tuple[str, str, Any, str]], limits: Limits) -> Iterator[str]:
-    """Yield a table of values with their limits, and what the limits are."""
-    shown = [limits.shown(found) for _, _, found, _ in rows]
-    kinds = dict.fromkeys(kind for one in shown for kind in one)
+    """Yield a table of values with their limits, what the limits are, and which of them are not proved."""
+    kinds = dict.fromkeys(kind for _, _, found, _ in rows for kind in found)
     cells = [
-        (name, value, *(one.get(kind, "") for kind in kinds), beside)
-        for (name, value, _, beside), one in zip(rows, shown, strict=True)
+        (name, value, *(found[kind].in_words() if kind in found else "" for kind in kinds), beside)
+        for name, value, found, beside in rows
     ]
     yield table([("", "value", *kinds, ""), *cells], indent="  ")
-    yield from (f"{kind}: {limits.words(kind)}" for kind in kinds)
+    for kind in kinds:
+        yield f"{kind}: {limits.words(kind)}"
+        notes = [(name, found[kind].note) for name, _, found, _ in rows if kind in found]
+        yield from _behind_names([(name, APPROXIMATE) for name, note in notes if APPROXIMATE in note])
 
 
 def table(rows: Sequence[Sequence[str]], indent: str = "") -> str:
-    """Return rows of cells, aligned."""
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    lines = ("  ".join(map(str.ljust, row, widths)) for row in rows)
+    """Return rows of cells, aligned, as are the lines of a cell that has several."""
+    parts = [part for row in rows for part in zip_longest(*(cell.split("\n") for cell in row), fillvalue="")]
+    widths = [max(map(len, column)) for column in zip(*parts, strict=True)]
+    lines = ("  ".join(map(str.ljust, part, widths)) for part in parts)
     return "\n".join(f"{indent}{line}".rstrip() for line in lines)
 
 

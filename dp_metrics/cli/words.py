@@ -30,7 +30,9 @@ _SWAPPED = str.maketrans(",.", ".,")
 _WHOLE = re.compile(r"([+-]?[0-9]{1,4000})(\.0*)?")  # digits are compared: two large ids could be one float
 _DECIMAL = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
 _STRUCTURED = ("[", "(", "{", '"', "'")
-_LISTS = frozenset(("labels", "group_labels", "bounds", "edges", "target_names", "epsilons", "mechanisms"))
+_LISTS = frozenset(
+    ("labels", "group_labels", "bounds", "edges", "target_names", "epsilons", "mechanisms", "unit_name")
+)
 _NEVER = frozenset(
     ("group_labels", "accountant", "random_state", "dry_run", "epsilon", "spend_name", "progress")
 )
@@ -146,7 +148,7 @@ def given(typed: argparse.Namespace, function: Callable[..., Any]) -> dict[str, 
         if words is None or name in _NEVER:
             continue
         kind = str(parameter.annotation)
-        if kind.startswith(("str", "'str")) and "Array" not in kind:
+        if kind.startswith(("str", "'str")) and "Array" not in kind and name not in _LISTS:
             found[name] = None if words == ["null"] else words[0]
             continue
         found[name] = value_of(words, name)

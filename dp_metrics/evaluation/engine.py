@@ -27,10 +27,10 @@ from typing import Any, Literal, NamedTuple, TypeAlias, get_type_hints
 import numpy as np
 
 from dp_metrics._packages import import_extra
-from dp_metrics._random import Entropy, OSEntropy, RandomState, SeededEntropy, check_entropy
-from dp_metrics.evaluation.datasets import DATASETS, get_dataset
+from dp_metrics._random import Entropy, OSEntropy, SeededEntropy
+from dp_metrics.evaluation.datasets import DATASETS, StudyError, get_dataset
 from dp_metrics.evaluation.population import SPLIT_SEED, Population, Task
-from dp_metrics.inputs.options import Floats, check_epsilon, limit_of
+from dp_metrics.inputs.options import Floats
 from dp_metrics.mechanisms import AboveThreshold, InverseSensitivity, Laplace, Mechanism, OutputLaw
 from dp_metrics.mechanisms._laws import mean_absolute_error
 from dp_metrics.quantities.base import get_mechanism
@@ -44,10 +44,6 @@ ERROR_CAP = 10.0
 
 CURVE = ["figure", "dataset", "column", "metric", "setting", "mechanism", "epsilon"]
 """Columns that tell a point of a curve from every other."""
-
-
-class StudyError(ValueError):
-    """A figure or mechanism is unknown, nothing is left to do, or a file of results can't be used at all."""
 
 
 class ResultRow(NamedTuple):
@@ -239,44 +235,28 @@ BETAS = tuple(
 """The paper preset with other ratios of consecutive candidates, in shades of its blue."""
 
 
-def private_threshold(values: Floats, *, epsilon: float, limit: float, rng: RandomState = None) -> float:
+def private_threshold(values: Floats, entropy: Entropy, *, epsilon: float, limit: float) -> float:
     """Release a high quantile of non-negative values, above which a later release clips them.
 
     It is epsilon-differentially private when one record is replaced. About 1/(3 epsilon) records lie above;
     at three times this epsilon for the mean, clipping one more record costs as much bias as it saves noise.
     """
-    epsilon = check_epsilon(epsilon)
-    mechanism = AboveThreshold()
-    n = len(values)
+    mechanism, n = AboveThreshold(), len(values)
     ranks = mechanism.count_ranks(epsilon, n=n, monotonic=True, output_range=(0.0, limit))
     k = max(n - math.ceil(1 / (3 * epsilon)), n // 2 + 1)  # counted from 1, from the bottom
     clipped = np.clip(values, 0.0, limit)
     seen = order_statistic_bounds(clipped, k, ranks, limit)
-    return mechanism.release(seen, epsilon, rng)
+    return mechanism.release(seen, epsilon, entropy)
 
 
-def clipped_mean(
-    values: Floats,
-    *,
-    epsilon: float,
-    limit: float | None = None,
-    variance: bool = False,
-    rng: RandomState = None,
-) -> float:
+def clipped_mean(values: Floats, entropy: Entropy, *, epsilon: float, limit: float, variance: bool) -> float:
     """Release a mean or variance of non-negative numbers: clip at a private quantile, add Laplace noise.
 
     It is epsilon-differentially private when one record is replaced; a comparator in floats. `limit` is the
     public largest value. A quarter of epsilon pays for the quantile T, the rest for the result; the
     sensitivity of a mean is T / n, that of a variance T^2 (n-1) / n^2.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> clipped_mean(np.ones(1000), epsilon=1.0) >= 0
-    True
     """
-    epsilon, n, entropy = check_epsilon(epsilon), len(values), check_entropy(rng)
-    top = private_threshold(values, epsilon=epsilon / 4, limit=limit_of(limit), rng=entropy)
+    top, n = private_threshold(values, entropy, epsilon=epsilon / 4, limit=limit), len(values)
     kept = np.clip(values, 0.0, top)
     if variance:
         value, largest, sensitivity = float(np.var(kept)), top * top / 4, top * top * (n - 1) / n**2
@@ -372,9 +352,10 @@ def _drawn(study: Study, epsilon: float, number: int, population: Population) ->
             true_value=true_value, sampling_error=sampling_error,
         )  # fmt: skip
         if rival.mechanism == "clipped_mean":
+            assert population.bounds is not None  # it needs them
             release = clipped_mean(
-                records, epsilon=epsilon, limit=population.bounds[1] if population.bounds else None,
-                variance=task.metric == "variance", rng=SeededEntropy(row.release_seed),
+                records, _entropy(row), epsilon=epsilon, limit=population.bounds[1],
+                variance=task.metric == "variance",
             )  # fmt: skip
             rows.append(row._replace(release=release, error=abs(release - true_value)))
         else:
@@ -508,8 +489,8 @@ STUDIES: dict[str, Study] = {
 def select_studies(figures: Sequence[str], datasets: Sequence[str], mechanisms: Sequence[str]) -> list[Study]:
     """Return the studies that were asked for, reduced to some data sets and mechanisms.
 
-    No figures or no mechanisms: all. A `StudyError` or `DatasetError` says that a name is unknown (and lists
-    those that exist) or that nothing is left.
+    No figures or no mechanisms: all. A `StudyError` says that a name is unknown (and lists those that exist)
+    or that nothing is left.
     """
     for what, asked, known in (("figure", figures, STUDIES), ("mechanism", mechanisms, RIVALS)):
         unknown = [name for name in asked if name not in known]

@@ -73,7 +73,9 @@ def evaluate_model(dataset: Dataset, features: Any, target: NDArray[Any]) -> Eva
         return Evaluation(dataset, y_test, proba, largest_log_loss(proba.shape[1], _IMAGE_LOGIT_BOUND))
     xgboost, regression = import_extra("xgboost"), dataset.task == "regression"
     model_class = xgboost.XGBRegressor if regression else xgboost.XGBClassifier
-    model = _fit(model_class, x_train, y_train, dataset.name)
+    print(f"training on {dataset.name}", file=sys.stderr, flush=True)
+    # One thread: the data are small, and on a busy machine more of them only wait for each other.
+    model = model_class(n_jobs=1, device="cpu").fit(x_train, y_train)
     # Margins, not probabilities, of a classifier: xgboost's probabilities are float32 and reach 0 and 1.
     # Those of a regressor are its predictions.
     prediction = np.asarray(model.predict(x_test, output_margin=True), dtype=np.float64)
@@ -84,26 +86,6 @@ def evaluate_model(dataset: Dataset, features: Any, target: NDArray[Any]) -> Eva
         proba = 1.0 / (1.0 + np.exp(-np.clip(prediction, -_LOGIT_BOUND, _LOGIT_BOUND)))
         return Evaluation(dataset, y_test, proba, largest_log_loss(2, _LOGIT_BOUND))
     return Evaluation(dataset, y_test, softmax(prediction, axis=1))
-
-
-def _fit(model_class: Any, features: Any, target: NDArray[Any], label: str) -> Any:
-    rounds = 100  # xgboost's default n_estimators=None means 100; the progress bar needs the number
-    with _bar(rounds, f"training on {label}", "round") as bar:
-
-        def after_iteration(self: Any, model: Any, epoch: int, evals_log: Any) -> bool:
-            bar.update()
-            return False  # go on training
-
-        # The class is made at run time, because its base must not be imported before it is needed.
-        base = import_extra("xgboost").callback.TrainingCallback
-        callback = type("ProgressCallback", (base,), {"after_iteration": after_iteration})()
-        # One thread: the data are small, and on a busy machine more of them only wait for each other.
-        model = model_class(n_estimators=rounds, n_jobs=1, device="cpu", callbacks=[callback])
-        return model.fit(features, target)
-
-
-def _bar(total: int, label: str, unit: str) -> Any:
-    return import_extra("tqdm").tqdm(total=total, desc=label, unit=unit, file=sys.stderr)
 
 
 def _mlp_logits(x_train: Any, y_train: Any, x_test: Any) -> Floats:
@@ -150,7 +132,7 @@ def _cnn_logits(x_train: Any, y_train: Any, x_test: Any) -> Floats:
     optimizer = torch.optim.Adam(model.parameters(), lr=1e-3)
     inputs, labels = images(x_train), torch.from_numpy(np.asarray(y_train, dtype=np.int64))
     steps = _CNN_EPOCHS * -(-len(x_train) // _CNN_BATCH)
-    with _bar(steps, "training the CNN", "batch") as bar:
+    with import_extra("tqdm").tqdm(total=steps, desc="training the CNN", file=sys.stderr) as bar:
         for _ in range(_CNN_EPOCHS):
             for batch in torch.randperm(len(x_train), generator=generator).split(_CNN_BATCH):
                 optimizer.zero_grad()
@@ -258,19 +240,13 @@ def _trained(name: str, origin: list[Any], data_dir: Path | None) -> dict[str, P
     return populations_of(evaluate_model(get_dataset(name), *load_dataset(name, data_dir)))
 
 
-def model_populations(dataset: Dataset, data_dir: Path | None, cache: Path) -> dict[str, Population]:
-    """Return `populations_of` the model of a data set, kept in the folder `cache`, or by training it."""
-    memory = import_extra("joblib").Memory(cache, verbose=0)
-    kept = memory.cache(_trained, ignore=["data_dir"])
-    found: dict[str, Population] = kept(dataset.name, _origin(dataset, data_dir), data_dir)
-    return found
-
-
 def load_population(task: Task, data_dir: Path | None, cache: Path) -> Population:
-    """Return the population of a task; trains its model if its losses are not cached."""
+    """Return the population of a task; trains its model if its losses are not in the folder `cache`."""
     dataset = get_dataset(task.dataset)
     if task.metric != "variance":
-        return model_populations(dataset, data_dir, cache)[task.metric]
+        kept = import_extra("joblib").Memory(cache, verbose=0).cache(_trained, ignore=["data_dir"])
+        found: Population = kept(task.dataset, _origin(dataset, data_dir), data_dir)[task.metric]
+        return found
     bounds = dataset.columns.get(task.column, dataset.bounds)
     values = read_column(task.dataset, task.column, data_dir)
     return Population("variance", values if bounds is None else np.clip(values, *bounds), bounds)

@@ -13,7 +13,7 @@ import numpy as np
 
 from dp_metrics._packages import MissingExtraError, import_extra
 from dp_metrics.evaluation import engine, population
-from dp_metrics.evaluation.datasets import DATASETS, Dataset, Loaded, find_file, get_dataset
+from dp_metrics.evaluation.datasets import DATASETS, Dataset, Loaded, StudyError, find_file, get_dataset
 from dp_metrics.evaluation.engine import (
     ERROR_CAP,
     RIVALS,
@@ -21,7 +21,6 @@ from dp_metrics.evaluation.engine import (
     STUDIES,
     ResultRow,
     Study,
-    StudyError,
     summarise,
 )
 from dp_metrics.evaluation.population import Task

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import math
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from numbers import Real
+from operator import methodcaller
 from typing import Any
 
 from numpy.typing import ArrayLike
@@ -38,7 +38,7 @@ from dp_metrics.metrics.scores.released_scores import OVER_EXPECTED, ReleasedSco
 from dp_metrics.metrics.scores.table import ScoreTable
 from dp_metrics.release.query import Source, Terms, Together
 from dp_metrics.release.release import Release
-from dp_metrics.release.released import Interval, Number, PopulationQuestion, table_of
+from dp_metrics.release.released import CONFIDENCE, Interval, Number, PopulationQuestion, table_of
 from dp_metrics.release.result import counts_persons
 from dp_metrics.release.stored import Answer, Call
 
@@ -240,7 +240,7 @@ class PrivateMetricFrame:
         }  # fmt: skip
         is_single, chosen = not isinstance(metrics, Mapping), frame_metrics(metrics)
         # of its data no more than is public
-        places = partial(_places, sensitive_features, group_labels) if membership == "public" else None
+        places = partial(public_groups, sensitive_features, group_labels) if membership == "public" else None
         call = partial(Call.of, "frame", asked, places, metrics=asked_of(chosen), is_single=is_single)
         disclosing = [] if groups is None else ["groups"]
         release = Release(PrivateMetricFrame.__name__, terms, disclosing=disclosing, call=call)
@@ -277,7 +277,7 @@ class PrivateMetricFrame:
             "epsilon": epsilon, "relation": relation, "membership": membership, "is_single": is_single,
         }  # fmt: skip
         self._result, self._is_single = result, is_single
-        self._entries, self._groups = result.entries, result.labels
+        self._entries, self._groups = result.entries, [*next(iter(result.entries.values())).groups]
         self.epsilon, self.membership = epsilon, membership
         self.neighboring = (Relation.WITHIN_GROUPS if membership == "public" else relation).value
         self.by_group = self._by_group(lambda cell: cell.value)
@@ -287,9 +287,7 @@ class PrivateMetricFrame:
         self.overall = self._each(lambda entry: entry.overall.value)
         self.overall_note = self._each(lambda entry: entry.overall.note)
         self.overall_bias = self._each(lambda entry: entry.overall.bias)
-        self.group_sizes: dict[Hashable, float] | None = (
-            None if result.sizes is None else dict(zip(self._groups, result.sizes, strict=True))
-        )
+        self.group_sizes: dict[Hashable, float] | None = None if result.sizes is None else dict(result.sizes)
 
     def __repr__(self) -> str:
         shown = (
@@ -309,27 +307,36 @@ class PrivateMetricFrame:
             facts |= {f"note of {name}": note for name, note in self.overall_note.items()}
             facts |= {f"bias of {name}": bias for name, bias in self.overall_bias.items()}
         facts["epsilon"] = self.epsilon
-        limits = {name: self._limits_shown(name) for name in self._entries}
+        limits = {
+            name: {group: one.in_words() for group, one in self._limits_of(name).items()}
+            for name in self._entries
+        }
         rows = [
             [group, *([] if self._is_single else [name]), cell.value, limits[name].get(group, ""),
              _size(cell.rests_on), _size((self.group_sizes or {}).get(group)), cell.note, cell.bias]
-            for at, group in enumerate(self._groups)
-            for name, cell in ((name, entry.groups[at]) for name, entry in self._entries.items())
+            for group in self._groups
+            for name, cell in ((name, entry.groups[group]) for name, entry in self._entries.items())
         ]  # fmt: skip
         columns = ["group", *([] if self._is_single else ["metric"]), "value", "limits of the noise, 95 %"]
         return card("PrivateMetricFrame", facts, [*columns, "rests on", "group size", "note", "bias"], rows)
 
-    def _limits_shown(self, name: str) -> dict[Hashable, str]:
-        try:
-            limits = self.noise_interval(name or None)
-        except ValueError:
-            return {}
-        return {group: one.in_words() for group, one in limits.items()}
+    def _limits_of(self, name: str, confidence: float = CONFIDENCE) -> dict[Hashable, Interval]:
+        """Return the limits of the noise of each group that has some: a metric may have none."""
+        limits: dict[Hashable, Interval] = {}
+        with contextlib.suppress(ValueError):
+            limits = self.noise_interval(name, confidence=confidence)
+        return limits
 
     @property
     def counts_persons(self) -> bool:
         """Whether each person counts once, so that all sizes are numbers of persons, not of records."""
-        return any(counts_persons(cell.result) for entry in self._entries.values() for cell in entry.groups)
+        return any(counts_persons(cell.result) for one in self._entries.values() for cell in one.cells)
+
+    def _entry(self, metric: str) -> Entry:
+        """Return what there is of a metric by its name."""
+        if metric not in self._entries:
+            raise ValueError(f"metric must be one of {', '.join(map(repr, self._entries))}.")
+        return self._entries[metric]
 
     def _each(self, value: Callable[[Entry], Any]) -> Any:
         """Return a value for each metric, or the value of the only one."""
@@ -340,8 +347,8 @@ class PrivateMetricFrame:
         """Return what there is by group; for each metric, or the only one."""
         return ByGroup(
             {
-                group: self._each(lambda entry, at=at: told(entry.groups[at]))  # type: ignore[misc]
-                for at, group in enumerate(self._groups)
+                group: self._each(lambda entry, group=group: told(entry.groups[group]))  # type: ignore[misc]
+                for group in self._groups
             }
         )
 
@@ -384,8 +391,7 @@ class PrivateMetricFrame:
         if not several or as_whole(feature) not in range(len(several[0])):
             features = f"from 0 to {len(several[0]) - 1}" if several else "of several: this frame has one"
             raise ValueError(f"feature must be the place of one of the features, {features}.")
-        labels = list(dict.fromkeys(group[feature] for group in several))
-        return frame_of(margin_of(self._result, feature, labels), **self._settings)
+        return frame_of(margin_of(self._result, feature), **self._settings)
 
     def numbers(self) -> dict[str, Number]:
         """Return the numbers of the frame with their limits, by name.
@@ -398,7 +404,7 @@ class PrivateMetricFrame:
             "recall ratio"). Where a table of scores was released, also "observed over expected in 'f'", its
             difference and ratio. Limits follow when they are asked for.
         """
-        found = [one for name, entry in self._entries.items() for one in self._told(name, entry)]
+        found = [one for name, entry in self._entries.items() for one in _told(name, entry)]
         scores: Mapping[Hashable, ReleasedScores] = {}
         with contextlib.suppress(ValueError):  # no metric is read from a table of scores
             scores = self.released_scores()
@@ -415,41 +421,6 @@ class PrivateMetricFrame:
             "rests_on", "note", "bias", and what is to be said of the limits ("people_note", "noise_note").
         """
         return table_of(one.row() for one in self.numbers().values())
-
-    def _told(self, key: str, entry: Entry) -> Iterator[Number]:
-        """Return the numbers of a metric; none of one that is more than one number."""
-        if not all(isinstance(value, Real) for value in entry.values):
-            return
-        name = (key or entry.metric.removeprefix("private_").removesuffix("_score")).replace("_", " ")
-
-        def told(of: str, group: Hashable = None) -> dict[str, Any]:
-            noise, people = (partial(self._told_of, kind, key, of, group) for kind in (InRecords, InPeople))
-            return {"_noise": noise, "_people": people}
-
-        if (of_all := entry.overall).value is not None:
-            yield Number(name, float(of_all.value), name, of_all.note, of_all.bias, **told("overall"))
-        for group, cell in zip(self._groups, entry.groups, strict=True):
-            yield Number(
-                f"{name} in {group_in_words(group)}", float(cell.value), name, cell.note, cell.bias,
-                group=group, rests_on=cell.rests_on, **told("group", group),
-            )  # fmt: skip
-        note = next((cell.note for cell in entry.groups if cell.note), None)
-        yield Number(f"{name}{GAP}", _difference(entry), name, note, **told("difference"))
-        yield Number(f"{name} ratio", _smallest_ratio(entry), name, note, **told("ratio"))
-
-    @own_error_state
-    def _told_of(
-        self, kind: type[InRecords], key: str, of: str, group: Hashable, confidence: float
-    ) -> Interval:
-        """Return limits of what there is a number of."""
-        entry = self._entries[key]
-        limits = self._limits(kind, entry, PopulationQuestion.of("", confidence, sure=False))
-        if of != "group":
-            interval: Interval = self._interval(limits, entry, of)
-            return interval
-        if group not in limits.cells:
-            raise ValueError(NO_RECORDS)
-        return limits.of_group(group)
 
     def plot(self, metric: str | None = None, ax: Any = None, *, confidence: float | None = 0.95) -> Any:
         """Draw a bar for each group, with the limits of its noise; this imports matplotlib.
@@ -480,18 +451,13 @@ class PrivateMetricFrame:
             If matplotlib is missing.
         """
         name = next(iter(self._entries)) if metric is None else metric
-        if name not in self._entries:
-            raise ValueError(f"metric must be one of {', '.join(map(repr, self._entries))}.")
-        entry, limits = self._entries[name], {}
-        _numbers(entry.values)  # whether they are numbers
-        if confidence is not None:
-            sure = check_confidence(confidence)
-            with contextlib.suppress(ValueError):  # a metric may have no limits
-                limits = self.noise_interval(name or None, confidence=sure)
-        ends = [limits.get(group) for group in self._groups]
-        is_noise = [cell.note is not None for cell in entry.groups]
+        entry = self._entry(name)
+        entry.numbers  # noqa: B018 - whether they are numbers
+        limits = {} if confidence is None else self._limits_of(name, check_confidence(confidence))
+        ends, cells = [limits.get(group) for group in self._groups], entry.groups.values()
+        values, is_noise = [cell.value for cell in cells], [cell.note is not None for cell in cells]
         title = f"{name or entry.metric.removeprefix('private_')}, epsilon {self.epsilon:g}"
-        return draw_groups(self._groups, entry.values, ends, is_noise, entry.overall.value, title, ax)
+        return draw_groups(self._groups, values, ends, is_noise, entry.overall.value, title, ax)
 
     def released_scores(self, metric: str | None = None) -> dict[Hashable, ReleasedScores]:
         """Return the curves and areas of each group, with limits and bands; they cost no more epsilon.
@@ -513,7 +479,7 @@ class PrivateMetricFrame:
             If the metric is not read from a table of scores.
         """
         for name, entry in self._entries.items():
-            known = {group: cell.result for group, cell in self._known(entry).items()}
+            known = {group: cell.result for group, cell in entry.known.items()}
             if metric in (None, name) and all(isinstance(one.reading, ScoreTable) for one in known.values()):
                 return {g: ReleasedScores.of(replace(one, metric=entry.metric)) for g, one in known.items()}
         raise ValueError(
@@ -542,11 +508,11 @@ class PrivateMetricFrame:
 
     def group_max(self) -> Any:
         """Return the largest value of a group, for each metric; it errs upwards."""
-        return self._each(lambda entry: max(_numbers(entry.values), default=math.nan))
+        return self._each(lambda entry: max(entry.numbers, default=math.nan))
 
     def group_min(self) -> Any:
         """Return the smallest value of a group, for each metric; it errs downwards."""
-        return self._each(lambda entry: min(_numbers(entry.values), default=math.nan))
+        return self._each(lambda entry: min(entry.numbers, default=math.nan))
 
     def difference(self, a: Any = None, b: Any = None, *, method: str = "between_groups") -> Any:
         """Return the largest difference between groups, of a group to the overall value, or of two groups.
@@ -575,19 +541,10 @@ class PrivateMetricFrame:
             a, method = None, a
         check_choice(method, "method", _METHODS)
         if a is not None or b is not None:
-            places = [self._place(group) for group in (a, b)]
-            return self._each(lambda entry: _less(*(entry.values[place] for place in places)))
-        return self._each(partial(_difference, method=method))
-
-    def _known(self, entry: Entry) -> dict[Hashable, Any]:
-        """Return the cells of the groups that are not publicly empty."""
-        each = zip(self._groups, entry.groups, strict=True)
-        return {group: cell for group, cell in each if cell.result is not None}
-
-    def _place(self, group: Any) -> int:
-        if group not in self._groups:
-            raise ValueError(f"Pass two of the groups: {', '.join(map(repr, self._groups))}.")
-        return self._groups.index(group)
+            if not (a in self._groups and b in self._groups):
+                raise ValueError(f"Pass two of the groups: {', '.join(map(repr, self._groups))}.")
+            return self._each(lambda entry: entry.less(a, b))
+        return self._each(partial(Entry.difference, method=method))
 
     def ratio(self, method: str = "between_groups") -> Any:
         """Return the smallest ratio of two groups, or of a group and the overall value.
@@ -604,7 +561,7 @@ class PrivateMetricFrame:
             that are NaN are left out; NaN if all are. Costs nothing.
         """
         check_choice(method, "method", _METHODS)
-        return self._each(partial(_smallest_ratio, method=method))
+        return self._each(partial(Entry.ratio, method=method))
 
     def population_interval(
         self,
@@ -705,45 +662,65 @@ class PrivateMetricFrame:
         sure: bool,
         simultaneous: bool,
     ) -> Any:
-        what, asked, found = check_what(of, self._groups), PopulationQuestion.of("", confidence, sure), {}
-        metrics = 1 if metric is not None else len(self._entries)
-        groups = len(self._known(next(iter(self._entries.values()))))
-        together = metrics * (groups if what == "groups" else 1) if simultaneous else 0
-
-        def limits(entry: Entry) -> Any:
-            return self._interval(self._limits(kind, entry, asked, together), entry, what)
-
-        if metric is not None and metric not in self._entries:
-            raise ValueError(f"metric must be one of {', '.join(map(repr, self._entries))}.")
-        if metric is not None or self._is_single:
-            return limits(self._entries[metric or ""])
+        what, asked = check_what(of, self._groups), PopulationQuestion.of("", confidence, sure)
+        chosen = self._entries if metric is None else {metric: self._entry(metric)}
+        together = 0
+        if simultaneous:
+            together = len(chosen) * (len(next(iter(chosen.values())).known) if what == "groups" else 1)
+        found: dict[str, Any] = {}
         refused: list[Exception] = []
-        for name, entry in self._entries.items():
+        for name, entry in chosen.items():
             try:
-                found[name] = limits(entry)
+                found[name] = kind(replace(asked, metric=entry.metric), entry, together).of(what)
             except (TypeError, ValueError) as error:
                 refused.append(error)
         if not found:
             raise refused[0]
-        return found
-
-    def _limits(
-        self, kind: type[InRecords], entry: Entry, asked: PopulationQuestion, together: int = 0
-    ) -> InRecords:
-        return kind(replace(asked, metric=entry.metric), self._known(entry), together)
-
-    def _interval(self, limits: InRecords, entry: Entry, of: Any) -> Any:
-        if of == "groups":
-            return limits.of_groups()
-        if of == "overall":
-            return limits.of_all(entry.overall)
-        if isinstance(of, tuple):
-            return limits.of_gap(of, _less(*(entry.values[self._groups.index(group)] for group in of)))
-        return limits.of_gap(of, _difference(entry) if of == "difference" else _smallest_ratio(entry))
+        return found if metric is None and not self._is_single else next(iter(found.values()))
 
 
-def _places(sensitive_features: Any, group_labels: Any) -> Any:
-    return public_groups(columns_of(sensitive_features), group_labels)
+def _told(key: str, entry: Entry) -> Iterator[Number]:
+    """Return the numbers of a metric; none of one that is more than one number."""
+    if not entry.is_number:
+        return
+    name = (key or entry.metric.removeprefix("private_").removesuffix("_score")).replace("_", " ")
+    if (of_all := entry.overall).value is not None:
+        limits = _limits(entry, methodcaller("of", "overall"))
+        yield Number(name, float(of_all.value), name, of_all.note, of_all.bias, **limits)
+    for group, cell in entry.groups.items():
+        yield Number(
+            f"{name} in {group_in_words(group)}", float(cell.value), name, cell.note, cell.bias,
+            group=group, rests_on=cell.rests_on, **_limits(entry, methodcaller("of_group", group)),
+        )  # fmt: skip
+    yield from _gaps(name, entry, next((cell.note for cell in entry.groups.values() if cell.note), None))
+
+
+_KINDS: tuple[Callable[..., InRecords], ...] = (InRecords, InPeople)
+
+
+def _gaps(
+    name: str, entry: Entry, note: str | None = None, kinds: Iterable[Callable[..., InRecords]] = _KINDS
+) -> Iterator[Number]:
+    """Return how far groups differ in a metric."""
+    for of, value in (("difference", entry.difference()), ("ratio", entry.ratio())):
+        yield Number(f"{name} {of}", value, name, note, **_limits(entry, methodcaller("of", of), kinds))
+
+
+def _limits(
+    entry: Entry,
+    ask: Callable[[InRecords], Interval],
+    kinds: Iterable[Callable[..., InRecords]] = _KINDS,
+) -> dict[str, Any]:
+    """Return what has the limits of a number, as its arguments: those of each kind are asked this."""
+    noise, people = (partial(_range, kind, entry, ask) for kind in kinds)
+    return {"_noise": noise, "_people": people}
+
+
+@own_error_state
+def _range(
+    kind: Callable[..., InRecords], entry: Entry, ask: Callable[[InRecords], Interval], confidence: float
+) -> Interval:
+    return ask(kind(PopulationQuestion.of(entry.metric, confidence, sure=False), entry))
 
 
 def _over_expected(groups: Sequence[Hashable], scores: Mapping[Hashable, ReleasedScores]) -> Iterator[Number]:
@@ -755,20 +732,9 @@ def _over_expected(groups: Sequence[Hashable], scores: Mapping[Hashable, Release
     for group in groups:
         one = known.get(group, empty)
         yield replace(one, name=f"{one.metric} in {group_in_words(group)}", group=group)
-    entry = Entry(OVER_EXPECTED, [Cell(one.value) for one in known.values()], Cell(None))
-    for of, value in (("difference", _difference(entry)), ("ratio", _smallest_ratio(entry))):
-        noise, people = (
-            partial(_range_over_expected, scores, of, value, of_whom) for of_whom in ("records", "people")
-        )
-        yield Number(f"{OVER_EXPECTED} {of}", value, OVER_EXPECTED, _noise=noise, _people=people)
-
-
-def _range_over_expected(
-    scores: Mapping[Hashable, ReleasedScores], of: str, value: float, of_whom: str, confidence: float
-) -> Interval:
-    asked = PopulationQuestion.of("observed_over_expected", confidence, sure=False)
-    cells = {group: Cell(None, result=one) for group, one in scores.items()}
-    return OverExpected(asked, cells, of=of_whom).of_gap(of, value)
+    cells = {group: Cell(one.value, result=scores[group]) for group, one in known.items()}
+    kinds = [partial(OverExpected, whom=whom) for whom in ("records", "people")]
+    yield from _gaps(OVER_EXPECTED, Entry("observed_over_expected", cells, Cell(None)), kinds=kinds)
 
 
 def group_in_words(group: Hashable) -> str:
@@ -796,39 +762,3 @@ def restored_frame(answer: Answer) -> PrivateMetricFrame:
         relation=Relation(asked["neighboring"]), membership=options["membership"],
         is_single=options["is_single"],
     )  # fmt: skip
-
-
-def _difference(entry: Entry, method: str = "between_groups") -> float:
-    return max((larger - smaller for smaller, larger in _compared(entry, method)), default=math.nan)
-
-
-def _smallest_ratio(entry: Entry, method: str = "between_groups") -> float:
-    compared = _compared(entry, method)
-    return min((smaller / larger if larger else 1.0 for smaller, larger in compared), default=math.nan)
-
-
-def _compared(entry: Entry, method: str) -> list[list[float]]:
-    """Return the smallest and the largest value of a group, or each value and the overall one, in order."""
-    values = _numbers(entry.values)
-    if method == "between_groups":
-        return [[min(values), max(values)]] if values else []
-    known = _known(entry.overall.value)
-    return [sorted((value, known)) for value in values]
-
-
-def _less(first: Any, second: Any) -> float:
-    (one, two) = (math.nan if not _numbers([value]) else value for value in (first, second))
-    return float(one - two)
-
-
-def _numbers(by_group: list[Any]) -> list[float]:
-    """Return the values that are not NaN, if they can be compared; whether they can the metric tells."""
-    if not all(isinstance(value, Real) for value in by_group):
-        raise TypeError("Groups can be compared by a metric that is one number: see by_group.")
-    return [value for value in by_group if not math.isnan(value)]
-
-
-def _known(overall: float | None) -> float:
-    if overall is None:
-        raise ValueError("There is no overall value: pass overall_share.")
-    return overall

@@ -5,6 +5,7 @@ from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cache, partial
+from numbers import Real
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -27,30 +28,19 @@ from dp_metrics.quantities.tables import (
     TableOf,
     as_floats,
     check_cells,
-    joined_table,
     plausible_counts,
-    split_table,
 )
 from dp_metrics.release.query import Query, Share, Together, as_they_are
 from dp_metrics.release.result import Result
-from dp_metrics.release.stored import read_shape
+from dp_metrics.release.stored import PER_RECORD, SETTINGS, read_shape
 
 NO_RECORDS = "This group has no records."
 """The note of a group that all know to be empty."""
 
 _FRAME = "PrivateMetricFrame"
 
-_REFUSED = (
-    "epsilon",
-    "accountant",
-    "random_state",
-    "neighboring",
-    "spend_name",
-    "sample_weight",
-    "groups",
-    "max_records",
-    "equal_groups",
-)
+_OF_FRAMES = (SETTINGS | PER_RECORD) - {"mechanism", "dry_run"}
+"""What a frame has, and its metrics cannot have by themselves."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,12 +65,10 @@ class FrameMetric:
     mechanism: str | Mechanism | None
 
     def planned(self, shape: Shape) -> Query:
-        """Return the query of records of a public form, with the mechanism of each part."""
+        """Return the query of records of a public form, with the mechanism that was chosen."""
         query = self.row.planned(shape, self.options)
-        if self.mechanism is not None:
-            return replace(query, mechanisms=(self.mechanism,) * len(query.quantities))
-        own = query.mechanisms or (None,) * len(query.quantities)
-        return replace(query, mechanisms=tuple(self.row.mechanism if one is None else one for one in own))
+        chosen = () if self.mechanism is None else (self.mechanism,) * len(query.quantities)
+        return replace(query, mechanisms=chosen or query.mechanisms)
 
 
 class Cell(NamedTuple):
@@ -106,21 +94,55 @@ class Cell(NamedTuple):
 
 
 class Entry(NamedTuple):
-    """A metric of a frame: the name of its function, and its cells."""
+    """A metric of a frame: the name of its function, its cells by group, and that of all records."""
 
     metric: str
-    groups: Sequence[Cell]
+    groups: Mapping[Hashable, Cell]
     overall: Cell
 
     @property
     def cells(self) -> list[Cell]:
         """All cells, that of all records first."""
-        return [self.overall, *self.groups]
+        return [self.overall, *self.groups.values()]
 
     @property
-    def values(self) -> list[Any]:
-        """The values by group."""
-        return [one.value for one in self.groups]
+    def known(self) -> dict[Hashable, Cell]:
+        """The cells of the groups that are not publicly empty."""
+        return {group: cell for group, cell in self.groups.items() if cell.result is not None}
+
+    @property
+    def is_number(self) -> bool:
+        """Whether the metric is one number, so that groups can be compared."""
+        return all(isinstance(cell.value, Real) for cell in self.groups.values())
+
+    @property
+    def numbers(self) -> list[float]:
+        """The values of groups that are not NaN; TypeError if they are no numbers."""
+        if not self.is_number:
+            raise TypeError("Groups can be compared by a metric that is one number: see by_group.")
+        return [cell.value for cell in self.groups.values() if not math.isnan(cell.value)]
+
+    def difference(self, method: str = "between_groups") -> float:
+        """Return the largest difference; see `PrivateMetricFrame.difference`."""
+        return max((larger - smaller for smaller, larger in self._compared(method)), default=math.nan)
+
+    def ratio(self, method: str = "between_groups") -> float:
+        """Return the smallest ratio; see `PrivateMetricFrame.ratio`."""
+        compared = self._compared(method)
+        return min((smaller / larger if larger else 1.0 for smaller, larger in compared), default=math.nan)
+
+    def less(self, a: Hashable, b: Hashable) -> float:
+        """Return the value of a group less that of another one; NaN if one of them is."""
+        return float(self.groups[a].value - self.groups[b].value) if self.numbers else math.nan
+
+    def _compared(self, method: str) -> list[list[float]]:
+        """Return the smallest and the largest value of a group, or each value and that of all, in order."""
+        values = self.numbers
+        if method == "between_groups":
+            return [[min(values), max(values)]] if values else []
+        if self.overall.value is None:
+            raise ValueError("There is no overall value: pass overall_share.")
+        return [sorted((value, self.overall.value)) for value in values]
 
 
 class FrameResult(NamedTuple):
@@ -130,18 +152,15 @@ class FrameResult(NamedTuple):
     ----------
     entries : mapping
         One for each metric.
-    sizes : sequence of float or None
+    sizes : mapping or None
         The number of records of each group, where something tells it.
-    labels : sequence
-        The groups.
     """
 
     entries: Mapping[str, Entry]
-    sizes: Sequence[float] | None = None
-    labels: Sequence[Hashable] = ()
+    sizes: Mapping[Hashable, float] | None = None
 
 
-Sizes = Sequence[int | None]
+Sizes: TypeAlias = Mapping[Hashable, int | None]
 """The number of records of each group, where that is public; None for each where it is not."""
 
 
@@ -152,8 +171,8 @@ Tables = Mapping[str, tuple[str, Confusion | ScoreTable]]
 def frame_metrics(metrics: Any) -> list[FrameMetric]:
     """Return the metrics that a caller named: functions of this package, or partials of them."""
     several = metrics if isinstance(metrics, Mapping) else {"": metrics}
-    if not several:
-        raise ValueError("metrics must be a private metric or a dict of several.")
+    if not several or isinstance(metrics, list | tuple):
+        raise ValueError("metrics must be a private metric or a dict of several, by what you call them.")
     return [_frame_metric(str(name), metric) for name, metric in several.items()]
 
 
@@ -161,11 +180,10 @@ def _frame_metric(name: str, metric: Any) -> FrameMetric:
     row, keywords = row_of(metric, "each of metrics")
     if len(row.data) != 2:
         raise TypeError(f"A frame has metrics that take y_true and y_pred, but {row.name} takes one column.")
-    for refused in _REFUSED:
-        if refused in keywords:
-            raise ValueError(
-                f"{refused} is no option of a metric in a frame: pass it to the frame, if it takes it."
-            )
+    if refused := sorted(keywords.keys() & _OF_FRAMES):
+        raise ValueError(
+            f"{refused[0]} is no option of a metric in a frame: pass it to the frame, if it takes it."
+        )
     mechanism = keywords.pop("mechanism", None) if row.mechanism else None
     if unknown := sorted(keywords.keys() - row.options.keys()):
         raise TypeError(f"{row.name}() got an unexpected keyword argument {unknown[0]!r}.")
@@ -229,7 +247,6 @@ def plan_frame(
     shape = replace(shape, arguments=shape.arguments[:2])
     if shape.n is not None:  # a group without records has the columns that all records have
         shape = replace(shape, arguments=tuple(replace(one, states_columns=True) for one in shape.arguments))
-    hidden: Sizes = (None,) * groups.size
     tables: dict[str, list[tuple[FrameMetric, Confusion]]] = {}
     scored: dict[Any, list[tuple[FrameMetric, Query]]] = {}
     others: list[FrameMetric] = []
@@ -241,7 +258,8 @@ def plan_frame(
             others.append(one)
         else:
             scored.setdefault(_bins_of(one, query), []).append((one, query))
-    share, known = Fraction(1, len(metrics)), sizes or hidden
+    share = Fraction(1, len(metrics))
+    known: Sizes = dict(zip(groups.labels, sizes or (None,) * groups.size, strict=True))
     blocks = [_labels(members, share * len(members), shape, known) for members in tables.values()]
     blocks += [_scores(members, share * len(members), shape, known) for members in scored.values()]
     blocks += [_other(one, share, shape, known, overall_share) for one in others]
@@ -251,15 +269,13 @@ def plan_frame(
     return replace(
         whole,
         shares=tuple(replace(share, query=replace(share.query, most_records=most)) for share in whole.shares),
-        combine=partial(
-            _of_frame, blocks=whole.combine, names=names, labels=tuple(groups.labels), sizes=sizes
-        ),
+        combine=partial(_of_frame, blocks=whole.combine, names=names, sizes=known),
     )
 
 
 def _of_groups(sizes: Sizes) -> Relation:
     """Return the relation under which the records of one group are released."""
-    return Relation.ADD_OR_REMOVE_ONE if None in sizes else Relation.REPLACE_ONE
+    return Relation.ADD_OR_REMOVE_ONE if None in sizes.values() else Relation.REPLACE_ONE
 
 
 Prepared: TypeAlias = tuple[Records, Callable[[], list[Records]]]
@@ -287,15 +303,16 @@ def _of_frame(
     *,
     blocks: Callable[[Sequence[Result[Any]]], list[FrameResult]],
     names: Sequence[str],
-    labels: Sequence[Hashable],
-    sizes: Sequence[int] | None,
+    sizes: Sizes,
 ) -> FrameResult:
     """Return the entries of all metrics, in their order."""
     made = blocks(results)
     entries = {name: entry for one in made for name, entry in one.entries.items()}
     # tables come first, which tell the sizes best
-    told = [one.sizes for one in made if one.sizes is not None] if sizes is None else [sizes]
-    return FrameResult({name: entries[name] for name in names}, told[0] if told else None, labels)
+    told: Any = sizes
+    if None in sizes.values():
+        told = next((one.sizes for one in made if one.sizes is not None), None)
+    return FrameResult({name: entries[name] for name in names}, told)
 
 
 def _shared_layout(confusions: Sequence[Confusion], labels: LabelSet) -> Layout:
@@ -321,16 +338,7 @@ def _labels(
         metric.name: (metric.row.name, replace(confusion, layout=layout)) for metric, confusion in members
     }
     query = replace(confusion, layout=layout).query(shape)
-    return _counts(layout, made, Query(query.quantities, query.reader), epsilon, shape, sizes)
-
-
-def _counts(
-    layout: Layout, metrics: Tables, query: Query, epsilon: Fraction, shape: Shape, sizes: Sizes
-) -> Together:
-    """Return the release of metrics of these counts, which the query takes of the records of a group."""
-    count = partial(_counts_by_group, query=query, groups=len(sizes))
-    of_all = TableOf(layout.cells * len(sizes), layout.is_partition, count, shape.units)
-    return _table(of_all, metrics, query, epsilon, shape, sizes)
+    return _table(query, made, epsilon, shape, sizes)
 
 
 def _plausible(made: Confusion | ScoreTable, noisy: Any, n: int | None) -> Floats:
@@ -389,9 +397,8 @@ def _scores(
     part: Any = query.quantities[0]
     table = query.reading
     assert isinstance(table, ScoreTable)
-    ((size, weight),) = part.cells
     check_cells(
-        size * len(sizes),
+        part.cells[0][0] * len(sizes),
         f"The table of {len(sizes):,} groups and {part.finest:,} bins of scores",
         "Pass fewer groups or edges.",
     )
@@ -399,17 +406,14 @@ def _scores(
     for metric, one in members:
         assert isinstance(one.reading, ScoreTable)
         metrics[metric.name] = metric.row.name, one.reading
-    of_group = Query((replace(part, groups=1),), query.reader)
-    count, groups = partial(_counts_by_group, query=of_group, groups=len(sizes)), len(sizes)
-    of_all = replace(part, cells=((size * groups, weight),), find=count, groups=groups)
-    return _table(of_all, metrics, of_group, epsilon, shape, sizes)
+    return _table(query, metrics, epsilon, shape, sizes)
 
 
 def _other(
     metric: FrameMetric, epsilon: Fraction, shape: Shape, sizes: Sizes, overall_share: Fraction
 ) -> Together:
     """Return the releases of any other metric: one table if it is a share of the records."""
-    hidden, name = None in sizes, metric.row.name
+    hidden, name = None in sizes.values(), metric.row.name
     # the options must suit the sizes of the groups, even where these are private
     disclosing = metric.row.disclosing(metric.options)
     if hidden and disclosing and shape.n is not None:
@@ -419,8 +423,9 @@ def _other(
         )
     relation = _of_groups(sizes)
     relation.refuse(disclosing)
-    queries = {size: metric.planned(replace(shape, n=size)) for size in {*sizes} - {0}}
-    usual = next(queries[size] for size in sizes if size != 0)
+    here = [(place, size) for place, size in enumerate(sizes.values()) if size != 0]
+    queries = {size: metric.planned(replace(shape, n=size)) for size in {size for _, size in here}}
+    usual = queries[here[0][1]]
     if metric.mechanism is None and _is_share(usual):
         return _share(metric, usual, epsilon, shape, sizes)
     each = epsilon * (1 - overall_share)
@@ -429,13 +434,12 @@ def _other(
         each /= 2
     # the smallest group has at most as many records as the mean one, which is public
     mean = None if shape.n is None else Fraction(shape.n, len(sizes))
-    places = tuple(place for place, size in enumerate(sizes) if size != 0)
-    shares = [Share(queries[size], each, relation, name, mean) for size in sizes if size != 0]
+    shares = [Share(queries[size], each, relation, name, mean) for _, size in here]
     if overall_share:
         of_all = metric.planned(shape)
         shares.insert(0, Share(of_all, epsilon * overall_share, shape.relation, name))
     with_all = bool(overall_share)
-    reader = partial(_of_places, places=places, with_all=with_all)
+    reader = partial(_of_places, places=tuple(place for place, _ in here), with_all=with_all)
     combine = partial(_of_each, name=metric.name, metric=name, query=usual, sizes=sizes, with_all=with_all)
     return Together(tuple(shares), reader, combine)
 
@@ -452,45 +456,39 @@ def _of_each(
     """Return the entry of a metric that is released for each group."""
     left = iter(results)
     overall = _told(next(left)) if with_all else Cell(None)
-    each = [None if size == 0 else next(left) for size in sizes]
-    records = [0 if one is None else _records(one, size) for one, size in zip(each, sizes, strict=True)]
-    empty = Cell(_undefined(query, results[-1]), NO_RECORDS, rests_on=0)
-    cells = [
-        empty if one is None else _told(one, _counting(_classes(one, size), told))
-        for one, size, told in zip(each, sizes, records, strict=True)
-    ]
-    known = None if None in records else [float(told or 0) for told in records]
-    return FrameResult({name: Entry(metric, cells, overall)}, known)
+    cells: dict[Hashable, Cell] = {}
+    records: dict[Hashable, float] = {}
+    for group, size in sizes.items():
+        if size == 0:
+            cells[group] = Cell(_undefined(query, results[-1]), NO_RECORDS, rests_on=0)
+            records[group] = 0.0
+            continue
+        one = next(left)
+        told, counting = _counting(one, size)
+        cells[group] = _told(one, counting)
+        if told is not None:
+            records[group] = float(told)
+    return FrameResult({name: Entry(metric, cells, overall)}, records if len(records) == len(sizes) else None)
 
 
 def _told(result: Result[Any], rests_on: int | None = None) -> Cell:
     return Cell(result.value, result.note, result.bias, rests_on, result)
 
 
-def _records(result: Result[Any], size: int | None) -> int | None:
-    """Return the number of records of a group: the public one, or the noisy one if the release tells it."""
-    told = result.records if size is None else size
-    if told is None and (areas := _classes(result, size)):
-        told = sum(areas[0])
-    return None if told is None else max(round(told), 0)
+def _counting(result: Result[Any], size: int | None) -> tuple[int | None, int | None]:
+    """Return the number of records of a group, and how many count: of areas those of the smallest class.
 
-
-def _counting(areas: Sequence[tuple[int, int]], records: int | None) -> int | None:
-    """Return the size of the smallest class of areas; of any other metric the number of records."""
-    return max(min(map(min, areas)), 0) if areas else records
-
-
-def _classes(result: Result[Any], size: int | None) -> list[tuple[int, int]]:
-    """Return the noisy sizes of the two classes of each area that was released."""
-    drawn: Any = result.drawn
-    if "positives" not in drawn:
-        return []
-    is_one = not isinstance(drawn["positives"], list)
-    positives = [drawn["positives"]] if is_one else drawn["positives"]
-    if size is not None:
-        return [(one, size - one) for one in positives]
-    negatives = [drawn["negatives"]] if is_one else drawn["negatives"]
-    return list(zip(positives, negatives, strict=True))
+    That is the public number, or the noisy one if the release tells it.
+    """
+    told, smallest = result.records if size is None else size, None
+    if "positives" in result.drawn:  # of each area that was released; whole numbers of any size
+        of_class = {name: np.atleast_1d(np.array(told, dtype=object)) for name, told in result.drawn.items()}
+        positives = of_class["positives"]
+        negatives = of_class["negatives"] if size is None else size - positives
+        told = positives[0] + negatives[0] if told is None else told
+        smallest = max(np.minimum(positives, negatives).min(), 0)
+    records = None if told is None else max(round(told), 0)
+    return records, records if smallest is None else smallest
 
 
 def _undefined(query: Query, result: Result[Any]) -> Any:
@@ -515,13 +513,13 @@ def _share(metric: FrameMetric, query: Query, epsilon: Fraction, shape: Shape, s
     confusion: Confusion = result.counts
     if not result.is_share:
         confusion = replace(confusion, formula=_number, parts_of=None, no_limits=_NO_SHARE)
-    if None not in sizes:
+    if None not in sizes.values():
         confusion = replace(confusion, formula=partial(_unless_empty, formula=confusion.formula))
     place = int(np.argmin(confusion.layout.good))  # frames that are stored have the last first
     layout = right_or_wrong(place)
     confusion, count = replace(confusion, layout=layout), partial(_last_first, part=query.quantities[0])
     table = Query((TableOf(layout.cells, True, count, shape.units),), query.reader)
-    return _counts(layout, {metric.name: (metric.row.name, confusion)}, table, epsilon, shape, sizes)
+    return _table(table, {metric.name: (metric.row.name, confusion)}, epsilon, shape, sizes)
 
 
 _NO_SHARE = "A number of records has no limits by group: release the share of them, with normalize=True."
@@ -542,23 +540,23 @@ def _last_first(records: Records, *, part: Any) -> NDArray[np.int64]:
     return counts[::-1]
 
 
-def _table(
-    table: TableOf,
-    metrics: Tables,
-    query: Query,
-    epsilon: Fraction,
-    shape: Shape,
-    sizes: Sizes,
-) -> Together:
+def _table(query: Query, metrics: Tables, epsilon: Fraction, shape: Shape, sizes: Sizes) -> Together:
     """Return one table of counts for all groups, or with public membership a table for each.
 
     The query counts the records of a group.
     """
+    part: Any = query.quantities[0]
+    of_group, groups = Query((replace(part, groups=1),), query.reader), len(sizes)
     combine = partial(_of_table, metrics=metrics, sizes=sizes)
-    if None not in sizes:
-        places = tuple(place for place, size in enumerate(sizes) if size)
-        shares = (Share(query, epsilon, Relation.REPLACE_ONE, _FRAME),) * len(places)
+    if None not in sizes.values():
+        places = tuple(place for place, size in enumerate(sizes.values()) if size)
+        shares = (Share(of_group, epsilon, Relation.REPLACE_ONE, _FRAME),) * len(places)
         return Together(shares, partial(_of_places, places=places), combine)
+    count, cells = partial(_counts_by_group, query=of_group, groups=groups), part.cells * groups
+    if part.finest is not None:  # whose columns are merged: in one run
+        ((size, weight),) = part.cells
+        cells = ((size * groups, weight),)
+    table = replace(part, cells=cells, find=count, groups=groups)
     # records with their groups, of which the query of a group reads the rest
     of_all = Query((table,), as_they_are)
     return Together((Share(of_all, epsilon, shape.relation, _FRAME),), _coded, combine)
@@ -574,14 +572,14 @@ def _counts_by_group(coded: Records, *, query: Query, groups: int) -> NDArray[np
 def _of_table(results: Sequence[Result[Any]], *, metrics: Tables, sizes: Sizes) -> FrameResult:
     """Return the entries of metrics that are read from counts by group."""
     first = next(made for _, made in metrics.values())  # whose counts are those of all
-    if None in sizes:
+    if None in sizes.values():
         (result,) = results
         told = _plausible(first, result.value, result.n)
         rows = list(zip(*(x.reshape(len(sizes), -1) for x in (told, as_floats(result.value))), strict=True))
     else:
         tables = ((_plausible(first, one.value, one.n), as_floats(one.value)) for one in results)
         nothing = np.zeros(min(len(one.value) for one in results))
-        rows = [next(tables) if size else (nothing, nothing) for size in sizes]
+        rows = [next(tables) if size else (nothing, nothing) for size in sizes.values()]
     noise = max(_noise(result).expected for result in results)
     of_groups = [_read(first, row, own, noise) for row, own in rows]
     released = _released(results, sizes)
@@ -591,20 +589,18 @@ def _of_table(results: Sequence[Result[Any]], *, metrics: Tables, sizes: Sizes) 
     entries = {}
     for name, (metric, made) in metrics.items():
         each = [None if one is None else replace(one, metric=metric, reading=made) for one in released]
-        cells = [
-            _counted(made, counts, NO_RECORDS if one is None else _note(one, counts), one)
-            for counts, one in zip(of_groups, each, strict=True)
-        ]
+        cells = {
+            group: _counted(made, counts, NO_RECORDS if one is None else _note(one, counts), one)
+            for group, counts, one in zip(sizes, of_groups, each, strict=True)
+        }
         if isinstance(made, ScoreTable):
-            cells = [
-                one._replace(value=math.nan) if size == 0 else one
-                for one, size in zip(cells, sizes, strict=True)
-            ]
+            empty = [group for group, size in sizes.items() if size == 0]
+            cells |= {group: cells[group]._replace(value=math.nan) for group in empty}
             overall = _of_all_scores(made, rows, results, noise, n)
         else:
             overall = _together(replace(joined, metric=metric), made, len(here))
         entries[name] = Entry(metric, cells, overall)
-    return FrameResult(entries, [counts.n for counts in of_groups])
+    return FrameResult(entries, {group: one.n for group, one in zip(sizes, of_groups, strict=True)})
 
 
 def _counted(made: Any, counts: Any, note: str | None, result: Result[Any] | None) -> Cell:
@@ -643,17 +639,14 @@ def _together(joined: Result[Any], made: Confusion, groups: int) -> Cell:
 
 def _joined(known: Sequence[Result[Any]], n: int | None) -> Result[Any]:
     """Return the released counts of several groups together, of n records where that is public."""
-    first = known[0]
-    joined = _noise(first).joined([_noise(one) for one in known[1:]])
-    return replace(
-        first,
-        noises=(joined_table(first.noises[0], joined),),
-        outputs=(first.outputs[0]._replace(value=joined.noisy),),
-        released=replace(first.released, values=(joined.numbers,), public_n=n),
-    )
+    first, noisy = known[0], [number for one in known for number in one.outputs[0].value]
+    table: Any = first.noises[0]
+    noise, output = table.joined(len(known)), first.outputs[0]._replace(value=tuple(noisy))
+    released = replace(first.released, values=(noise.number(output),), public_n=n)
+    return replace(first, noises=(noise,), outputs=(output,), released=released)
 
 
-def margin_of(result: FrameResult, feature: int, labels: Sequence[Hashable]) -> FrameResult:
+def margin_of(result: FrameResult, feature: int) -> FrameResult:
     """Return the entries of groups by one of several features: sums of the counts that were released.
 
     Raises
@@ -661,19 +654,23 @@ def margin_of(result: FrameResult, feature: int, labels: Sequence[Hashable]) -> 
     ValueError
         If a metric is not read from counts of labels.
     """
-    groups: Any = result.labels
-    places = [[at for at, group in enumerate(groups) if group[feature] == one] for one in labels]
+    groups: Any = next(iter(result.entries.values())).groups
+    together: dict[Hashable, list[Hashable]] = {}
+    for group in groups:
+        together.setdefault(group[feature], []).append(group)
     entries = {
-        name: entry._replace(groups=[_margin(entry, some) for some in places])
+        name: entry._replace(groups={label: _margin(entry, some) for label, some in together.items()})
         for name, entry in result.entries.items()
     }
-    sizes = None if result.sizes is None else [sum(map(result.sizes.__getitem__, some)) for some in places]
-    return FrameResult(entries, sizes, labels)
+    sizes = result.sizes
+    if sizes is not None:
+        sizes = {label: sum(sizes[group] for group in some) for label, some in together.items()}
+    return FrameResult(entries, sizes)
 
 
-def _margin(entry: Entry, places: Sequence[int]) -> Cell:
+def _margin(entry: Entry, groups: Sequence[Hashable]) -> Cell:
     """Return the cell of several groups together."""
-    cells = [entry.groups[at] for at in places]
+    cells = [entry.groups[group] for group in groups]
     known = [one.result for one in cells if one.result is not None]
     made = [one.reading for one in known]
     if not all(isinstance(one, Confusion) for one in made):
@@ -719,11 +716,15 @@ def _released(results: Sequence[Result[Any]], sizes: Sizes) -> list[Result[Any] 
 
     Where membership is private, the number of records of a group is, even if that of all records is public.
     """
-    if None not in sizes:
+    if None not in sizes.values():
         each = iter(results)
-        return [next(each) if size else None for size in sizes]
+        return [next(each) if size else None for size in sizes.values()]
     (result,) = results
     hidden = replace(result.released, public_n=None)
+    table: Any = result.noises[0]
+    noise, whole = table.part(len(sizes)), result.outputs[0]
+    starts = range(0, table.size, noise.size)
+    outputs = [whole._replace(value=whole.value[at : at + noise.size]) for at in starts]
     return [
         replace(
             result,
@@ -732,7 +733,7 @@ def _released(results: Sequence[Result[Any]], sizes: Sizes) -> list[Result[Any] 
             released=hidden.of((noise.number(output),)),
             totals=None,
         )
-        for noise, output in split_table(result.noises[0], result.outputs[0], len(sizes))
+        for output in outputs
     ]
 
 

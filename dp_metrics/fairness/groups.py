@@ -1,7 +1,7 @@
 """Which group each record belongs to, and which gaps would be released if there was none."""
 
 import math
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
 from typing import Any, Self
@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dp_metrics._random import Generator, made_up
-from dp_metrics.inputs.arrays import Records, checked_records
+from dp_metrics.inputs.arrays import Records, checked_records, columns_of
 from dp_metrics.inputs.labels import LabelSet
 from dp_metrics.inputs.options import Floats, Relation
 from dp_metrics.metrics.labels.counts import Confusion, ratio_cells
@@ -84,11 +84,8 @@ def _of_sides(counts: Floats, sides: tuple[list[int], list[int]]) -> Floats:
 def _noise(counts: Sequence[CountsNoise], form: tuple[int, int], generator: Generator) -> Floats:
     """Return draws of the noise of all counts of each group: an array of draws, groups and counts."""
     times = max(min(_TIMES, _NUMBERS // counts[0].together), 100)
-    if counts[0].others:
-        size = counts[0].together
-        rates = ((size, counts[0].rates[0][1]),)
-        all_counts = replace(counts[0], noisy=(0,) * size, rates=rates, others=0)
-        return all_counts.simulated(generator, times).reshape(times, *form)
+    if counts[0].others:  # all groups are among them
+        return counts[0].simulated(generator, times).reshape(times, *form)
     return np.stack([one.simulated(generator, times) for one in counts], axis=1)
 
 
@@ -184,8 +181,9 @@ def by_group(coded: Records, groups: int, relation: Relation) -> list[Records]:
     ]
 
 
-def public_groups(features: Sequence[Any], group_labels: Any) -> NDArray[np.intp]:
+def public_groups(sensitive_features: Any, group_labels: Any) -> NDArray[np.intp]:
     """Return the place of each record's group, where membership is public; no other column is looked at."""
+    features = columns_of(sensitive_features)
     groups = Groups.of(group_labels, len(features))
     _, records = Records.of((features[0], features[0], *features), relation=Relation.REPLACE_ONE)
     codes: NDArray[np.intp] = groups.coded(records).arrays[2]
@@ -197,8 +195,11 @@ def _of_each(group_labels: Any, features: int) -> list[Any]:
     if group_labels is None:
         raise ValueError("group_labels must be the public labels of the groups: they are never inferred.")
     listed = [group_labels] if features == 1 and not _is_nested(group_labels) else list(group_labels)
-    if not len(listed) == features > 0:
-        raise ValueError("group_labels must hold the labels of each of the sensitive_features.")
+    if isinstance(group_labels, Mapping) or not len(listed) == features > 0:
+        raise ValueError(
+            "group_labels must hold the labels of each of the sensitive_features: a list of lists, in the "
+            "order of the columns, such as [['f', 'm'], ['young', 'old']]."
+        )
     return listed
 
 

@@ -3,14 +3,14 @@
 All follow from the noise of each group, which is public. Limits of a gap combine limits of groups.
 """
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
 from itertools import permutations
-from typing import Any, TypeAlias
+from typing import Any, Self, TypeAlias
 
 import numpy as np
 
-from dp_metrics.fairness.frame_query import Cell
+from dp_metrics.fairness.frame_query import NO_RECORDS, Cell, Entry
 from dp_metrics.fairness.groups import gap_where_alike
 from dp_metrics.mechanisms._laws import Limits
 from dp_metrics.metrics.labels.counts import Confusion
@@ -33,9 +33,10 @@ def check_what(of: Any, groups: Sequence[Hashable]) -> "str | Pair":
     """Return what is asked for: one of the words, or two of the groups."""
     if isinstance(of, str) and of in _WHAT:
         return of
-    if isinstance(of, tuple | list) and len(of) == 2 and all(group in groups for group in of):
+    is_pair = isinstance(of, tuple | list) and len(of) == 2 and of[0] != of[1]
+    if is_pair and all(group in groups for group in of):
         return of[0], of[1]
-    raise ValueError(f"of must be one of {', '.join(map(repr, _WHAT))}, or a pair of groups.")
+    raise ValueError(f"of must be one of {', '.join(map(repr, _WHAT))}, or a pair of two groups.")
 
 
 @dataclass(frozen=True)
@@ -46,15 +47,20 @@ class InRecords:
     ----------
     asked : PopulationQuestion
         The metric, and the confidence of each interval, or of all of them together where they are several.
-    cells : mapping
-        The cell of each group that has records, with its result.
+    entry : Entry
+        Its cells.
     together : int, default=0
         How many intervals are to hold at once; 0: each holds for itself.
     """
 
     asked: PopulationQuestion
-    cells: Mapping[Hashable, Cell]
+    entry: Entry
     together: int = 0
+
+    @property
+    def cells(self) -> dict[Hashable, Cell]:
+        """The cell of each group that has records, with its result."""
+        return self.entry.known
 
     @property
     def results(self) -> list[Any]:
@@ -85,11 +91,6 @@ class InRecords:
         """Return what limits of this with this note are about."""
         return f"The exact {what} of these records, without the noise."
 
-    @property
-    def adds_squares(self) -> bool:
-        """Whether what chance does to both values of a gap is added up in squares, which is approximate."""
-        return False
-
     def note(self, groups: Sequence[Hashable]) -> str:
         """Return what else to say of a gap between these groups."""
         return ""
@@ -100,31 +101,24 @@ class InRecords:
             self.told(one, 1 - (2 * miss if one_side and self.is_even(one) else miss)) for one in self.results
         ]
 
-    def told_by_counts(self) -> list[Gap]:
-        """Return between which values the metric of each group lies where nothing has moved its counts.
-
-        That is one value, but for an area: how scores lie within their bins is not told.
-        """
-        return [
-            one.reading.between(one.reading.counts(one.released))
-            if isinstance(one.reading, ScoreTable)
-            else (value, value)
-            for value, one in zip([cell.value for cell in self.cells.values()], self.results, strict=True)
-        ]
-
-    def of_groups(self) -> dict[Hashable, Interval]:
-        """Return the interval of each group, and say whether all hold at once."""
-        return {group: self.of_group(group) for group in self.cells}
+    def of(self, what: "str | Pair") -> Any:
+        """Return the interval of each group, or the one of all records, of a gap or of a pair."""
+        if what == "groups":
+            return {group: self.of_group(group) for group in self.cells}
+        return self.of_all() if what == "overall" else self.of_gap(what)
 
     def of_group(self, group: Hashable) -> Interval:
-        """Return the interval of a group; see `of_groups`."""
+        """Return the interval of a group, and say whether those of all hold at once."""
+        if group not in self.cells:
+            raise ValueError(NO_RECORDS)
         cell = self.cells[group]
         counted, records = "persons" if counts_persons(cell.result) else "records", cell.rests_on
         rests = "" if records is None else f"It rests on about {in_words(records)} {counted}."
         return self._of(cell, f"{self.asked.name} of the group {group!r}", rests, self._scope())
 
-    def of_all(self, overall: Cell) -> Interval:
+    def of_all(self) -> Interval:
         """Return the interval of the metric of all records, which a result of its own tells."""
+        overall = self.entry.overall
         if overall.result is None:
             raise ValueError(
                 f"{self.asked.name} of all records has no limits: nothing that was released tells them."
@@ -148,20 +142,27 @@ class InRecords:
             return f"All {self.together} intervals hold at once with this confidence."
         return _ALONE if len(self.results) > 1 else ""
 
-    def of_gap(self, of: "str | Pair", estimate: float) -> Interval:
+    def of_gap(self, of: "str | Pair") -> Interval:
         """Return the interval of a gap, with what else is to be said of it; see `ends`."""
         name, compared = self.asked.name, of if isinstance(of, tuple) else tuple(self.cells)
+        if isinstance(of, tuple):
+            what, estimate = f"{name} of {of[0]!r} less that of {of[1]!r}", self.entry.less(*of)
+        elif of == "difference":
+            what, estimate = f"largest difference of the {name}", self.entry.difference()
+        else:
+            what, estimate = f"smallest ratio of the {name}", self.entry.ratio()
         for group in compared:
             if group not in self.cells:
                 raise ValueError(f"The group {group!r} has no records: it has no interval.")
         ends = self.ends(of)
-        what = f"largest difference of the {name}" if of == "difference" else f"smallest ratio of the {name}"
-        if isinstance(of, tuple):
-            what = f"{name} of {of[0]!r} less that of {of[1]!r}"
         scope = self._scope() if self.together > 1 else ""
         notes = [ends.note, scope, "" if of == "ratio" else self.note(compared)]
         about, note = self.about(what, ends.note), " ".join(filter(None, notes))
         return Interval(ends.lower, ends.upper, self.asked.confidence, about, note, estimate)
+
+    def of_pair(self, pair: Pair) -> Self:
+        """Return these limits of two groups alone."""
+        return replace(self, entry=self.entry._replace(groups={group: self.cells[group] for group in pair}))
 
     def ends(self, of: "str | Pair") -> Limits:
         """Return limits of the largest value of a group less the smallest, of their ratio, or of a pair.
@@ -172,27 +173,11 @@ class InRecords:
         the upper one of the group that is the largest in truth and the lower one of the smallest: each limit
         misses with a quarter of the probability, whichever these groups are. How far apart they are at least
         follows from all 2 K limits: those of a group have their part of one half.
-
-        Where squares are added up, the difference is that of the pair that is farthest apart, of whose limits
-        the upper one has to hold for one pair only, and the lower one for all K (K - 1).
         """
         if isinstance(of, tuple):
-            two = replace(self, cells={group: self.cells[group] for group in of})
-            if two.adds_squares:
-                return Limits(*_gap(two.told_by_counts(), two.limits(self.miss)), APPROXIMATE)
             # the difference is missed only where one of the four limits is wrong
-            a, b = two.limits(self.miss / 2)
+            a, b = self.of_pair(of).limits(self.miss / 2)
             return Limits(a.lower - b.upper, a.upper - b.lower, _approximate(a, b))
-        pairs = list(permutations(range(len(self.cells)), 2))
-        if of == "difference" and self.adds_squares and pairs:
-            near, wide = (self.limits(self.miss / each) for each in (1, len(pairs)))
-            told = self.told_by_counts()
-            of_near, of_wide = (
-                [_gap([told[i] for i in pair], [ends[i] for i in pair]) for pair in pairs]
-                for ends in (near, wide)
-            )
-            lower, upper = max(0.0, *(low for low, _ in of_wide)), max(high for _, high in of_near)
-            return Limits(lower, upper, APPROXIMATE)
         near, wide = self.limits(self.miss / 4, one_side=True), self.limits(self.miss / 2 / len(self.cells))
         # the largest value is at least the largest lower limit, and the smallest at most the least upper one
         least = max(low for low, _ in wide), min(high for _, high in wide)
@@ -210,18 +195,18 @@ class OverExpected(InRecords):
 
     Parameters
     ----------
-    asked, cells, together
+    asked, entry, together
         As in `InRecords`; the results are `ReleasedScores`.
-    of : {"people", "records"}, default="people"
+    whom : {"people", "records"}, default="people"
         As in `ReleasedScores.observed_over_expected`.
     """
 
-    of: str = "people"
+    whom: str = "people"
 
     def told(self, result: Any, confidence: float) -> Interval:
         """Return the interval that the scores of a group tell."""
         scores: ReleasedScores = result
-        return scores.observed_over_expected(confidence, of=self.of)
+        return scores.observed_over_expected(confidence, of=self.whom)
 
     def is_even(self, result: Any) -> bool:
         """Return whether either limit of that is known to miss with at most half of the probability."""
@@ -229,7 +214,7 @@ class OverExpected(InRecords):
 
     def about(self, what: str, note: str) -> str:
         """Return what limits of this with this note are about."""
-        whom = f"{POPULATION_NOTE} {how_sure(APPROXIMATE)}" if self.of == "people" else "of these records."
+        whom = f"{POPULATION_NOTE} {how_sure(APPROXIMATE)}" if self.whom == "people" else "of these records."
         return f"The {what} {whom}"
 
 
@@ -261,9 +246,9 @@ class InPeople(InRecords):
 
     def ends(self, of: "str | Pair") -> Limits:
         """Return the hull with such limits of the noise, or the limits themselves where there are none."""
-        ends = super().ends(of)
+        ends = self.by_squares(of) or super().ends(of)
         try:
-            low, high, note = InRecords(self.asked, self.cells, self.together).ends(of)
+            low, high, note = InRecords(self.asked, self.entry, self.together).ends(of)
         except ValueError:
             return ends
         return Limits(min(ends.lower, low), max(ends.upper, high), ends.note or note)
@@ -272,13 +257,40 @@ class InPeople(InRecords):
         """Return the interval that the result of a group tells."""
         return result.among_people(replace(self.asked, confidence=confidence))
 
-    @property
-    def adds_squares(self) -> bool:
-        """Whether what chance does to both values of a gap is added up in squares, which is approximate.
+    def by_squares(self, of: "str | Pair") -> Limits | None:
+        """Return approximate limits of a difference: what chance does to both values is added up in squares.
 
-        Not where each person counts once, who may have records in both groups: chance moves both then.
+        None of a ratio, and where each person counts once, who may have records in both groups: chance moves
+        both then.
+
+        The difference is that of the pair that is farthest apart, of whose limits the upper one has to hold
+        for one pair only, and the lower one for all K (K - 1).
         """
-        return not self.asked.is_sure and not any(map(counts_persons, self.results))
+        if of == "ratio" or self.asked.is_sure or any(map(counts_persons, self.results)):
+            return None
+        here = self.of_pair(of) if isinstance(of, tuple) else self
+        pairs = [(0, 1)] if isinstance(of, tuple) else list(permutations(range(len(here.cells)), 2))
+        if not pairs:
+            return None
+        told = here.told_by_counts()
+        of_near, of_wide = (
+            [_gap([told[i] for i in pair], [ends[i] for i in pair]) for pair in pairs]
+            for ends in (here.limits(self.miss), here.limits(self.miss / len(pairs)))
+        )
+        lower, upper = max(low for low, _ in of_wide), max(high for _, high in of_near)
+        return Limits(max(lower, 0.0) if of == "difference" else lower, upper, APPROXIMATE)
+
+    def told_by_counts(self) -> list[Gap]:
+        """Return between which values the metric of each group lies where nothing has moved its counts.
+
+        That is one value, but for an area: how scores lie within their bins is not told.
+        """
+        return [
+            one.reading.between(one.reading.counts(one.released))
+            if isinstance(one.reading, ScoreTable)
+            else (value, value)
+            for value, one in zip([cell.value for cell in self.cells.values()], self.results, strict=True)
+        ]
 
     def is_even(self, result: Result[Any]) -> bool:
         """Return whether either limit of that misses with at most half of the probability."""

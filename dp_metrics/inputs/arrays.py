@@ -186,6 +186,8 @@ def stated_shape(data: Any) -> tuple[int, ...] | None:
 
 def columns_of(data: Any) -> Sequence[Any]:
     """Return the columns of one feature or several, each of the type that its container gives it."""
+    if isinstance(data, Mapping):
+        raise TypeError("sensitive_features is a dict: pass a data frame of it, by pandas.DataFrame(...).")
     if len(stated_shape(data) or ()) != 2:
         return [data]
     if hasattr(data, "iloc"):  # pandas

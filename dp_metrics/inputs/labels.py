@@ -6,7 +6,7 @@ As in `arrays`, what concerns a whole array is checked at once, its contents in 
 import contextlib
 import reprlib
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import Enum
 from itertools import repeat
 from numbers import Number
@@ -30,7 +30,6 @@ from dp_metrics.inputs.arrays import (
     as_numbers,
     as_vector,
     check_columns,
-    check_same_length,
     checked_records,
     exact,
     flattened,
@@ -61,12 +60,12 @@ def as_listed(labels: Any, name: str) -> NDArray[Any]:
     refuse_unread(labels)
     is_list = isinstance(labels, Sequence) and not isinstance(labels, str | bytes)
     if not is_list and not hasattr(labels, "__array__"):
-        raise ValueError(f"{name} must be None or a 1d array of the public labels.")
+        raise ValueError(f"{name} must be a list or a 1d array of the public labels.")
     if is_list and any(isinstance(moment_of(label), Moment) for label in labels):
         return _as_objects(labels)  # NumPy would give all of them one unit
     array = np.asarray(labels) if is_list else array_of(labels)
     if array.ndim != 1 or array.dtype.kind not in "biufUOmM":
-        raise ValueError(f"{name} must be None or a 1d array of the public labels.")
+        raise ValueError(f"{name} must be a list or a 1d array of the public labels.")
     if array.dtype.kind in "mM":
         # pandas lists its own times
         return _as_objects(array if array is labels or not hasattr(labels, "tolist") else labels.tolist())
@@ -236,8 +235,9 @@ def _not_among(labels: NDArray[Any], name: str, option: str, label: Any) -> Valu
         hint = ", which is the default. Pass labels=[...], one for each column."
     else:
         hint = (
-            ", which is the default. Pass labels=[1, 2] (and pos_label=2) if they are 1 and 2, "
-            "labels=[0, 1, 2] (and average='macro') if they are 0 to 2."
+            ", which is the default. Pass all labels that there may be, such as labels=[1, 2] or "
+            "labels=[0, 1, 2]; and, where the metric has such an option, pos_label=2 for the first, "
+            "average='macro' or multi_class='ovr' for the second."
         )
     return ValueError(refusal + hint)
 
@@ -482,14 +482,14 @@ def wrong_labels(records: Records, *, columns: int) -> Records:
     """
     arrays = {"y_true": records.array(0, columns), "y_pred": records.array(1, columns)}
     true, pred = (flattened(_as_any_labels(y, name)) for name, y in arrays.items())
-    check_same_length({"y_true": true, "y_pred": pred}, relation=records.relation)
+    checked = checked_records(records, {"y_true": true, "y_pred": pred})
     if true.shape[1:] != pred.shape[1:]:
         given = f"a mix of targets with one and several outputs. {_OF_PROBABILITIES}"
         raise ValueError(_CANNOT.format(given))
     if "O" not in (true.dtype.kind, pred.dtype.kind):
         _check_same_sorts(true, pred)  # the types of arrays are public, and refused without a record too
     parts = map(_differing, in_blocks(true), in_blocks(pred))
-    return checked_records(records, {"y_true": np.concatenate([np.zeros(0, np.bool_), *parts])})
+    return replace(checked, arrays=(np.concatenate([np.zeros(0, np.bool_), *parts]),))
 
 
 def labels_and_columns(records: Records, *, columns: LabelColumns, name: str) -> Records:

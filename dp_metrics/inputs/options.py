@@ -53,6 +53,10 @@ def as_whole(value: Any) -> int | None:
     return int(value) if is_whole else None
 
 
+_OTHER_WORDS = {"sensitivity": "recall", "acc": "accuracy", "mape": "mean_absolute_percentage_error"}
+"""Other names of metrics, which are spelled like those of wrong ones: specificity is no sensitivity."""
+
+
 def did_you_mean(name: Any, known: Iterable[str]) -> str:
     """Return a question that offers the known name closest to a wrong one, or nothing if none is close.
 
@@ -71,7 +75,8 @@ def did_you_mean(name: Any, known: Iterable[str]) -> str:
     if not isinstance(name, str):
         return ""
     names = {one.lower(): one for one in known}
-    closest = difflib.get_close_matches(name.lower(), names, n=1)
+    other = _OTHER_WORDS.get(name.lower())
+    closest = [other] if other in names else difflib.get_close_matches(name.lower(), names, n=1)
     return f" Did you mean {names[closest[0]]!r}?" if closest else ""
 
 

@@ -7,12 +7,11 @@ from types import MappingProxyType
 from typing import Any
 
 from dp_metrics.inputs.options import did_you_mean
-from dp_metrics.metrics._metric import FUNCTIONS, METRICS, Metric
+from dp_metrics.metrics._metric import METRICS, Metric
 from dp_metrics.release.result import Result
 from dp_metrics.release.stored import Answer
 
 __all__ = [
-    "FUNCTIONS",
     "METRICS",
     "NAMES",
     "Metric",
@@ -48,8 +47,8 @@ def restored_metric(answer: Answer) -> Result[Any]:
 def metric_of(function: Callable[..., Any]) -> Metric | None:
     """Return the row of a function of this package, also within `functools.partial`; None for any other."""
     plain = unwrapped(function)
-    name = getattr(plain, "__name__", "")
-    return METRICS[name] if name in METRICS and FUNCTIONS[name] is plain else None
+    row = METRICS.get(getattr(plain, "__name__", ""))
+    return row if row is not None and row.function is plain else None
 
 
 def _stems(row: Metric) -> Iterator[list[str]]:

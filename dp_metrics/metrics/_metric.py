@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import inspect
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
@@ -39,11 +40,9 @@ class Metric:
 
     Parameters
     ----------
-    name : str
-        Name of the public function.
-    body : callable
-        The function that was decorated. It gets None in the place of data, and its options; it
-        returns what makes a `Query` of a form, or raises for invalid options.
+    function : callable
+        The public function. The one that was decorated, which it wraps, gets None in the place of data, and
+        its options; it returns what makes a `Query` of a form, or raises for invalid options.
     exact_function : str
         The function without privacy, of scikit-learn or NumPy; "" if they have none.
     data : tuple of str
@@ -74,8 +73,7 @@ class Metric:
         Whether the predictions are labels.
     """
 
-    name: str
-    body: Callable[..., Any]
+    function: Callable[..., Any]
     exact_function: str
     data: tuple[str, ...]
     options: Mapping[str, Any]
@@ -91,9 +89,9 @@ class Metric:
     predicts_labels: bool = False
 
     @property
-    def function(self) -> Callable[..., Any]:
-        """The public function."""
-        return _functions[self.name]
+    def name(self) -> str:
+        """Name of the public function."""
+        return self.function.__name__
 
     @cached_property
     def usual(self) -> Query:
@@ -236,19 +234,15 @@ class Metric:
         """Return the query of records of a public form, or raise if the options or the form are invalid."""
         given = {name: value for name, value in {**self.options, **options}.items() if name not in PER_RECORD}
         with np.errstate(all="ignore"):
-            asked = self.body(*(None for _ in self.data), **given)
+            asked = inspect.unwrap(self.function)(*(None for _ in self.data), **given)
             query: Query = asked(shape)
         return replace(query, most_records=shape.most_records, default=self.mechanism or query.default)
 
 
 _metrics: dict[str, Metric] = {}
-_functions: dict[str, Callable[..., Any]] = {}
 
 METRICS: Mapping[str, Metric] = MappingProxyType(_metrics)
 """Every public metric by the name of its function, in the order of the documentation."""
-
-FUNCTIONS: Mapping[str, Callable[..., Any]] = MappingProxyType(_functions)
-"""The function of every metric."""
 
 
 def asks(query: Callable[..., Query], *args: Any, **options: Any) -> Any:
@@ -300,9 +294,14 @@ def private(
             for name, one in shown.items()
             if name not in {*data, *refusing, *SETTINGS}
         }
+
+        @functools.wraps(body)
+        def release(*args: P.args, **kwargs: P.kwargs) -> R:
+            result: Result[R] = metric.release(**arguments_of(release, args, kwargs))
+            return result.value
+
         metric = Metric(
-            name=body.__name__,
-            body=body,
+            function=release,
             exact_function=exact_function,
             data=data,
             options=options,
@@ -310,18 +309,12 @@ def private(
             mechanism=mechanism if "mechanism" in shown else None,
             **facts,
         )
-
-        @functools.wraps(body)
-        def release(*args: P.args, **kwargs: P.kwargs) -> R:
-            result: Result[R] = metric.release(**arguments_of(release, args, kwargs))
-            return result.value
-
         release.__signature__ = signature  # type: ignore[attr-defined]
         set_result(release, metric.release)
         words = mechanism, "refused" * bool(refusing), "of labels" * metric.predicts_labels
         limit = f"pass `{next(iter(metric.limit))}`" if metric.limit else "this metric always has one"
         shares_docstring(*words, limit=limit, refused=refused)(release)
-        _metrics[metric.name], _functions[metric.name] = metric, release
+        _metrics[metric.name] = metric
         return release
 
     return decorate

@@ -187,7 +187,7 @@ class Summary(HtmlRepr):
         *data : array-like
             What the metric takes, such as y_true and y_pred; a chunk may be empty.
         sample_weight : array-like of shape (n_samples,) or None, default=None
-            Public, non-negative weights; for all chunks or for none.
+            Public, non-negative weights. Records of chunks without them have the weight 1.
         groups : array-like of shape (n_samples,) or None, default=None
             Public label of the person of each record; for all chunks or for none. All records of a person
             have to be in one chunk: the summary keeps the labels, and refuses them in another one.

@@ -15,7 +15,7 @@ from dp_metrics.inference.comparison import Comparison
 from dp_metrics.inputs.options import Relation
 from dp_metrics.metrics.labels.released_confusion import ReleasedConfusion
 from dp_metrics.metrics.scores.released_scores import ReleasedScores
-from dp_metrics.page.in_short import QUESTIONS, PageFacts, words_of
+from dp_metrics.page.in_short import QUESTIONS, PageFacts, capital, words_of
 from dp_metrics.page.page_numbers import (
     FOR_WHOM,
     HOW_GOOD,
@@ -127,12 +127,12 @@ _CHANGED = {
 }
 
 
-def promise(epsilon: float, relation: str, most_records: int = 1) -> str:
+def promise(page: PageFacts) -> str:
     """Return what the page promises, in one sentence for the people concerned."""
+    epsilon, changed, most = page.epsilon, _CHANGED[page.relation], page.most_records
     factor = f"{math.exp(epsilon):.3g}" if epsilon < 700 else "exp(epsilon)"
-    changed = _CHANGED[relation]
-    if most_records > 1:
-        changed = changed.replace("one person's record", f"one person's records, up to {most_records},")
+    if most > 1:
+        changed = changed.replace("one person's record", f"one person's records, up to {most},")
     return (
         f"{changed}, any page that might have come out was at most {factor} times as likely or as "
         f"unlikely (epsilon-differential privacy, epsilon = {epsilon:g})."
@@ -218,7 +218,9 @@ def _overall(
     """Return a table with a row for each number: of all records, or the largest differences of groups."""
     notes: list[str] = []
     scale = scale_of([*numbers])
-    columns = {"": [Cell(one.name, small=_beside(one, page)) for one in numbers]}
+    columns = {
+        "": [Cell(one.name, small="" if is_gap(one) else meaning(one.metric, page)) for one in numbers]
+    }
     if exact is not None:
         columns["exact: NOT private"] = [Cell(f"{exact.get(one.name, math.nan):.4g}") for one in numbers]
     columns["released"] = [
@@ -234,16 +236,11 @@ def _overall(
     return Table(caption, [*columns], [*zip(*columns.values(), strict=True)], notes, _scale(numbers, scale))
 
 
-def _beside(number: Number, page: PageFacts) -> str:
-    """Return what a metric means, where it stands by itself."""
-    return "" if is_gap(number) else meaning(number.metric, page)
-
-
 def concluded(gap: Number, numbers: Mapping[str, Number]) -> str:
     """Return what may be concluded of the largest difference of groups in a metric."""
     limits = limits_of(gap)
     if limits is None or not is_told(gap):
-        return f"{TOO_NOISY[:1].upper()}{TOO_NOISY[1:]}."
+        return f"{capital(TOO_NOISY)}."
     if limits.lower <= 0:
         return "Cannot tell: the range holds 0."
     groups = [one for one in numbers.values() if one.section == FOR_WHOM and one.group is not None]
@@ -348,7 +345,7 @@ def _of_tables(page: PageFacts) -> Iterator[Table]:
 
 def _of_matrix(labels: ReleasedConfusion, page: PageFacts) -> Table:
     """Return how many of 1,000 have each two labels, or of these records where no more can be told."""
-    names, caption = labels.labels.tolist(), _OF_THOUSAND.format(words_of(page)["unit_name"][1])
+    names, caption = labels.labels.tolist(), _OF_THOUSAND.format(words_of(page).units)
     matrix: Any = 1000 * labels.confusion_matrix(normalize="all")
     try:
         limits = labels.population_interval("confusion_matrix", normalize="all", confidence=CONFIDENCE)
@@ -425,10 +422,11 @@ def _with_range(number: Number, notes: list[str], scale: float) -> Cell:
 
 def _compared(found: Comparison, page: PageFacts) -> list[tuple[str, str]]:
     """Return what a comparison tells."""
-    words, (value, ends) = words_of(page), written(found.estimate, found.interval, apart_from=0.0)
-    units, model, other = words["unit_name"][1], words["model_name"], words["baseline_name"]
+    value, ends = written(found.estimate, found.interval, apart_from=0.0)
+    words = words_of(page)
+    units, model, other = words.units, words.model_name, words.baseline_name
     ahead = {"A": model, "B": other}.get(found.better or "")
-    said = f"{ahead[:1].upper()}{ahead[1:]} is better on more {units}." if ahead else "No sure difference."
+    said = f"{capital(ahead)} is better on more {units}." if ahead else "No sure difference."
     lines = [
         f"{said} The share of {units} on which {model} is better, less that on which {other} is: {value} "
         f"({ends}, 95 %, among all people like these)."
@@ -462,20 +460,20 @@ def _sizes(page: PageFacts, feature: int | None) -> Mapping[Any, float] | None:
 
 def _cost(page: PageFacts) -> Section:
     """Return what the page cost, what it promises, and what it does not."""
-    words = words_of(page)
     rows = [
-        [one.name, f"{float(one.epsilon):.2g}", one.about, _expected(one, page)] for one in page.plan.parts
+        [one.name, f"{float(one.epsilon):.3g}", one.about, _expected(one, page)] for one in page.plan.parts
     ]
     tables = [_of_text("What this page cost", ["release", "epsilon", "tells", "noise to expect"], rows)]
     if page.plan.left_out:
         left = [[one.about, one.why] for one in page.plan.left_out]
         tables.append(_of_text("What was left out", ["", "why"], left))
-    units, person = words["unit_name"][1], words["person_name"]
-    lines = [("", promise(page.epsilon, page.relation, page.most_records))]
+    words, public = words_of(page), ""
+    lines = [("", promise(page))]
     if page.is_seeded:
         lines.insert(0, ("", "These numbers were drawn from a seed: they are NOT private."))
-    public = f"how many {units} each {person} has, which is public; " if page.most_records > 1 else ""
-    lines.append(("Not covered:", _NOT_COVERED.format(person=person, units=units, public=public)))
+    if page.most_records > 1:
+        public = f"how many {words.units} each {words.person_name} has, which is public; "
+    lines.append(("Not covered:", _NOT_COVERED.format(public=public, **vars(words))))
     wider = times_as_wide(page.public, page.plan)
     if wider is not None and wider > _WIDER:
         lines.append(
@@ -488,8 +486,8 @@ def _cost(page: PageFacts) -> Section:
 
 
 _NOT_COVERED = (
-    "what the page tells of every {person} alike, and would tell without you; the people on whose data the "
-    "model was trained; {public}anything else that is published of these {units}."
+    "what the page tells of every {person_name} alike, and would tell without you; the people on whose data "
+    "the model was trained; {public}anything else that is published of these {units}."
 )
 
 
@@ -504,8 +502,8 @@ def _expected(part: PagePart, page: PageFacts) -> str:
 _GENERAL = {
     "range": "Where the true number lies, with 95 % confidence. Of all {units} like these that holds if "
     "those at hand were drawn by chance.",
-    "noise": "Random numbers, added on purpose: they hide what any one {person} changes.",
-    "epsilon": "How much a page may depend on one {person}: 0 is not at all.",
+    "noise": "Random numbers, added on purpose: they hide what any one {person_name} changes.",
+    "epsilon": "How much a page may depend on one {person_name}: 0 is not at all.",
     TOO_NOISY: "The range is so wide that the number says nothing.",
     CANNOT_TELL: "The range holds numbers that meet the rule and numbers that do not. It is no pass.",
 }
@@ -513,21 +511,18 @@ _GENERAL = {
 
 def meaning(metric: str, page: PageFacts) -> str:
     """Return what a metric is, in the words of a page."""
-    words = words_of(page)
-    positive = words["positive_meaning"]
-    with_label = f"that {positive}" if positive else "with the label"
-    return METRICS.get(metric, "").format(units=words["unit_name"][1], with_label=with_label)
+    return METRICS.get(metric, "").format(**vars(words_of(page)))
 
 
 def _words(page: PageFacts) -> Table:
     """Return what words mean, of those that the page uses and has not explained where they stand."""
-    numbers, words = page.numbers.values(), words_of(page)
+    numbers = page.numbers.values()
     beside = {one.metric for one in numbers if one.section == HOW_GOOD and one.label is None}
     metrics = dict.fromkeys(one.metric for one in numbers)
     known = {name: meaning(name, page) for name in metrics if name not in beside}
     used = {TOO_NOISY: not all(map(is_told, numbers)), CANNOT_TELL: page.verdicts is not None}
     for name, text in _GENERAL.items():
         if used.get(name, True):
-            known[name] = text.format(units=words["unit_name"][1], person=words["person_name"])
-    rows = [[name, f"{text[:1].upper()}{text[1:]}"] for name, text in known.items() if text]
+            known[name] = text.format(**vars(words_of(page)))
+    rows = [[name, capital(text)] for name, text in known.items() if text]
     return _of_text("Words of this page", ["word", "meaning"], rows)

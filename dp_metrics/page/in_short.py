@@ -7,11 +7,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import cached_property
+from types import SimpleNamespace
 from typing import Any
 
 from dp_metrics.fairness.frame import GAP
 from dp_metrics.inference.comparison import Comparison
-from dp_metrics.inputs.labels import LabelSet
 from dp_metrics.inputs.options import Relation
 from dp_metrics.page.page_numbers import (
     EACH_ONCE,
@@ -105,7 +105,7 @@ class PageFacts:
     @property
     def relation(self) -> str:
         """The neighbouring relation of the promise: within groups, where the sizes of these are public."""
-        relation = self.public.relation if self.public.sizes is None else Relation.WITHIN_GROUPS
+        relation = self.public.shape.relation if self.public.sizes is None else Relation.WITHIN_GROUPS
         return relation.value
 
     @property
@@ -138,19 +138,20 @@ class PageFacts:
     def header(self) -> dict[str, str]:
         """About what the page is, by name."""
         words, setting = words_of(self), self.public.setting
-        (one, several), score, person = (words[name] for name in ("unit_name", "score_name", "person_name"))
-        facts = {"Model": words["model_name"]} if words["model_name"] != _USUAL["model_name"] else {}
+        facts = {"Model": words.model_name} if words.model_name != _USUAL["model_name"] else {}
         if (positive := _positive(self)) is not None:
             if SCORES in setting.columns and LABELS not in setting.columns:
-                facts["Decision"] = f"positive if the {score} is {setting.threshold:.15g} or more"
-            meaning = f": {several} that {words['positive_meaning']}" if words["positive_meaning"] else ""
+                facts["Decision"] = f"positive if the {words.score_name} is {setting.threshold:.15g} or more"
+            meaning = f": {words.units} {words.with_label}" if words.positive_meaning else ""
             facts["Positive label"] = f"{positive}{meaning}"
         if setting.tolerance is not None:
-            facts["Tolerance"] = f"{setting.tolerance:.15g}{_unit(self)}"
-        facts[_capital(several)] = "a private number" if self.n is None else f"{self.n:,}"
-        facts["Protected"] = f"each {one}"
+            facts["Tolerance"] = f"{setting.tolerance:.15g}{words.of_target}"
+        facts[capital(words.units)] = "a private number" if self.n is None else f"{self.n:,}"
+        facts["Protected"] = f"each {words.unit}"
         if self.most_records > 1:
-            facts["Protected"] = f"each {person}, with all {several}: {self.most_records} at most"
+            facts["Protected"] = (
+                f"each {words.person_name}, with all {words.units}: {self.most_records} at most"
+            )
         facts["Privacy"] = f"epsilon {self.epsilon:g} for this whole page"
         if self.released_at is not None:
             facts["Released"] = f"{self.released_at:%Y-%m-%d, %H:%M} UTC"
@@ -162,24 +163,25 @@ class PageFacts:
         return [_how_good(self), _for_whom(self), _how_sure(self), _which_is_better(self), _cost(self)]
 
 
-def words_of(page: PageFacts) -> dict[str, Any]:
-    """Return the words of a page."""
-    return {**_USUAL, **page.public.setting.words}
+def words_of(page: PageFacts) -> SimpleNamespace:
+    """Return what a page calls things: the words of the call, or the usual ones, and what is made of them."""
+    words = SimpleNamespace(**{**_USUAL, **page.public.setting.words})
+    words.unit, words.units = words.unit_name
+    words.with_label = f"that {words.positive_meaning}" if words.positive_meaning else "with the label"
+    words.of_target = f" {words.target_unit}" if words.target_unit else ""
+    return words
 
 
 def _positive(page: PageFacts) -> Any:
     """Return the positive one of two labels; None where there are targets, or more labels."""
-    if "recall" not in page.numbers:
-        return None
-    setting = page.public.setting
-    return LabelSet.of(setting.labels).known.tolist()[1] if setting.pos_label is None else setting.pos_label
+    return page.public.positive if "recall" in page.numbers else None
 
 
 def _how_good(page: PageFacts) -> str:
     words, numbers = words_of(page), page.numbers
-    units, model = words["unit_name"][1], words["model_name"]
+    units, model = words.units, words.model_name
     if (positive := _positive(page)) is not None:
-        meaning = words["positive_meaning"] or f"have the label {positive}"
+        meaning = words.positive_meaning or f"have the label {positive}"
         found, right = (_of_hundred(numbers[name]) for name in ("recall", "precision"))
         if found is not None and right is not None:
             return (
@@ -189,14 +191,14 @@ def _how_good(page: PageFacts) -> str:
     if "accuracy" in numbers and (right := _of_hundred(numbers["accuracy"])) is not None:
         return f"Of 100 {units}, {model} reads {right} rightly."
     told = [_off_by(page, "median absolute error", "half of the predictions are off by less than")]
-    tolerance = f"within {page.public.setting.tolerance or 0:.15g}{_unit(page)}"
+    tolerance = f"within {page.public.setting.tolerance or 0:.15g}{words.of_target}"
     for name, said in ((WITHIN, tolerance), ("share too high", "too high")):
         share = _of_hundred(numbers[name]) if name in numbers else None
         told.append(share and f"of 100 predictions {share} are {said}")
     if not any(told):  # a mean has no limit on one side as a rule
         told = [_off_by(page, "mae", "on average predictions are off by")]
     said = "; ".join(filter(None, told))
-    return f"{_capital(said)}." if said else _some_number(page)
+    return f"{capital(said)}." if said else _some_number(page)
 
 
 def _some_number(page: PageFacts) -> str:
@@ -215,13 +217,7 @@ def _off_by(page: PageFacts, name: str, said: str) -> str | None:
     limits = None if number is None or not is_told(number) else limits_of(number)
     if number is None or limits is None:
         return None
-    return f"{said} {_with_range(number.value, limits, _unit(page), is_share=False)}"
-
-
-def _unit(page: PageFacts) -> str:
-    """Return the unit of targets, with a space before it."""
-    unit = words_of(page)["target_unit"]
-    return f" {unit}" if unit else ""
+    return f"{said} {_with_range(number.value, limits, words_of(page).of_target, is_share=False)}"
 
 
 _TOO_NOISY = "All is too noisy to tell how good the model is."
@@ -246,7 +242,7 @@ def _for_whom(page: PageFacts) -> str:
         return "No sure difference between groups; that is no proof that they are alike."
     _, number, limits = max(sure, key=lambda one: float(one[0]))
     if number.metric == "mae":
-        gap = _with_range(number.value, limits, _unit(page), is_share=False, apart_from=0.0)
+        gap = _with_range(number.value, limits, words_of(page).of_target, is_share=False, apart_from=0.0)
     else:
         gap = _with_range(number.value, limits, " points of 100", times=100, apart_from=0.0)
     by = number.name.partition(GAP)[2]  # the feature, where there are several
@@ -276,10 +272,8 @@ def _groups(number: int) -> str:
 
 
 def _how_sure(page: PageFacts) -> str:
-    words, setting = words_of(page), page.public.setting
-    units = words["unit_name"][1]
-    told = [one for one in page.numbers.values() if is_told(one)]
-    noisy = len(page.numbers) - len(told)
+    words, told = words_of(page), [one for one in page.numbers.values() if is_told(one)]
+    units, noisy = words.units, len(page.numbers) - len(told)
     said = f"Each range holds for all {units} like these with 95 % confidence, noise and chance included"
     if page.most_records > 1:
         said = (
@@ -287,11 +281,11 @@ def _how_sure(page: PageFacts) -> str:
             "the number"
         )
         if any(one.name.endswith(EACH_ONCE) for one in told):
-            said += f"; but those in which each {words['person_name']} counts once hold for all like these"
+            said += f"; but those in which each {words.person_name} counts once hold for all like these"
     elif only := dict.fromkeys(_PLAIN.get(one.metric, one.metric) for one in told if is_of_records(one)):
         said += f"; but those of {' and '.join(only)} are about these {units} only"
     if any(one.bias for one in told):
-        limit = "" if setting.bounds is not None else " may have no upper limit, and"
+        limit = "" if page.public.setting.bounds is not None else " may have no upper limit, and"
         said += f"; means{limit} come out too low if a few {units} make up much of them"
     if noisy:
         said += f"; {noisy} of {len(page.numbers)} numbers {'is' if noisy == 1 else 'are'} too noisy to tell"
@@ -308,11 +302,11 @@ _PLAIN = {
 
 def _which_is_better(page: PageFacts) -> str:
     words, found = words_of(page), page.released.get("comparison")
-    model, other = words["model_name"], words["baseline_name"]
+    model, other = words.model_name, words.baseline_name
     if not isinstance(found, Comparison):
         if page.public.setting.baseline is None:
             return "No other model was given, so nothing is compared."
-        return f"{_capital(other)} was given, but nothing was released that compares the two."
+        return f"{capital(other)} was given, but nothing was released that compares the two."
     if found.better is None:
         return f"Cannot tell whether {model} or {other} is better: no difference is sure."
     ahead = found.better == "A"
@@ -320,26 +314,26 @@ def _which_is_better(page: PageFacts) -> str:
     more = _with_range(abs(found.estimate), limits, times=100, apart_from=0.0)
     verb = "beats" if ahead else "loses to"
     for_more, for_less = ("better", "worse") if ahead else ("worse", "better")
-    units = words["unit_name"][1]
     return (
-        f"{_capital(model)} {verb} {other}: of 100 {units}, it does {for_more} for {more} more than it does "
-        f"{for_less} for."
+        f"{capital(model)} {verb} {other}: of 100 {words.units}, it does {for_more} for {more} more than it "
+        f"does {for_less} for."
     )
 
 
-def _capital(text: str) -> str:
+def capital(text: str) -> str:
+    """Return a text with a capital letter."""
     return f"{text[:1].upper()}{text[1:]}"
 
 
 def _cost(page: PageFacts) -> str:
     words, epsilon = words_of(page), page.epsilon
+    one, several, person = words.unit, words.units, words.person_name
     if page.is_seeded:
         return "These numbers were drawn from a seed: they are NOT private, and nothing is promised."
     left = ""
     if page.budget is not None:
         spent, remaining = page.budget["spent"], page.budget["remaining"]
         left = f" ({remaining:g} of {spent + remaining:g} are left)"
-    one, several = words["unit_name"]
     rest = f"Who has k {several} among these has k times the epsilon."
     whose = f"your {one} or another one was used"
     if page.relation == Relation.WITHIN_GROUPS:
@@ -348,11 +342,11 @@ def _cost(page: PageFacts) -> str:
         whose = f"your {one} was among the {several}"
     if page.most_records > 1:
         whose = f"your {several} or other ones were used"
-        rest = f"It holds for all {several} of one {words['person_name']} together."
+        rest = f"It holds for all {several} of one {person} together."
     right = math.ceil(100 / (1 + math.exp(-epsilon)) - 1e-9)
     for_one = "" if page.most_records > 1 else f", for one {one}"
     return (
-        f"The page cost epsilon {epsilon:g}{left}, and promises each {words['person_name']}{for_one}: who "
+        f"The page cost epsilon {epsilon:g}{left}, and promises each {person}{for_one}: who "
         f"guesses from it whether {whose} is right at most {right} of 100 times (a coin: 50). {rest}"
     )
 

@@ -23,7 +23,7 @@ from dp_metrics.fairness.frame_query import check_frame
 from dp_metrics.fairness.groups import Groups, public_groups
 from dp_metrics.inference.comparison import Comparison
 from dp_metrics.inputs.arrays import Records, asked_of_persons, columns_of, first_records, with_units
-from dp_metrics.inputs.options import Relation, check_flag, own_error_state
+from dp_metrics.inputs.options import Relation, check_flag, did_you_mean, own_error_state
 from dp_metrics.metrics.scores.released_scores import ReleasedScores
 from dp_metrics.page.contents import Section, Table, concluded, promise, sections_of
 from dp_metrics.page.in_short import PageFacts, check_words, words_of
@@ -75,9 +75,9 @@ _MEANING = re.compile(r"([\\`*_{}\[\]()#+!|~$])")
 def markdown(page: PrivateEvaluation, sections: Sequence[Section]) -> str:
     """Return the page as Markdown."""
     words = words_of(page)
-    lines = [f"# {_escaped(words['title'])}", ""]
-    if words["data_description"]:
-        lines += [_escaped(words["data_description"]), ""]
+    lines = [f"# {_escaped(words.title)}", ""]
+    if words.data_description:
+        lines += [_escaped(words.data_description), ""]
     lines += [f"- {_escaped(name)}: {_escaped(fact)}" for name, fact in page.header.items()]
     lines.append("")
     for section in sections:
@@ -203,6 +203,9 @@ class PrivateEvaluation(PageFacts, Mapping[str, Number]):
 
     def __getitem__(self, name: str) -> Number:
         """Return a number by its name."""
+        if name not in self.numbers:
+            meant = did_you_mean(name, self.numbers)
+            raise KeyError(f"The page has no number {name!r}; list(page) has all names.{meant}")
         return self.numbers[name]
 
     def __iter__(self) -> Iterator[str]:
@@ -310,8 +313,8 @@ class PrivateEvaluation(PageFacts, Mapping[str, Number]):
         return {
             "schema": _SCHEMA,
             "version": 2,
-            "title": words["title"],
-            "description": words["data_description"],
+            "title": words.title,
+            "description": words.data_description,
             "header": self.header,
             "summary": self.summary,
             "made_by": f"dp_metrics {__version__}",
@@ -319,7 +322,7 @@ class PrivateEvaluation(PageFacts, Mapping[str, Number]):
             "neighboring": self.relation,
             "n": self.n,
             "is_seeded": self.is_seeded,
-            "promise": promise(self.epsilon, self.relation, self.most_records),
+            "promise": promise(self),
             "most_records": self.most_records,
             "confidence": CONFIDENCE,
             "tolerance": self.public.setting.tolerance,
@@ -345,7 +348,7 @@ class PrivateEvaluation(PageFacts, Mapping[str, Number]):
         public = self.public
         question = question_json(
             Call("page", {"page": public.setting.asked()}), metric=_NAME, epsilon=public.epsilon,
-            neighboring=public.relation.value, mechanism=None,
+            neighboring=public.shape.relation.value, mechanism=None,
         )  # fmt: skip
         form = {"shape": public.shape, "sizes": public.sizes, "plan": self.plan, "released": self.released_at}
         answer = answer_json("page", form, self.results)
@@ -375,7 +378,7 @@ class PrivateEvaluation(PageFacts, Mapping[str, Number]):
         check_folder(folder)
         promise = _SEEDED if self.is_seeded else _NOISY.format(self.epsilon)
         texts = {
-            "README.txt": _ABOUT.format(title=words_of(self)["title"], promise=promise),
+            "README.txt": _ABOUT.format(title=words_of(self).title, promise=promise),
             "numbers.csv": self.frame().to_csv(lineterminator="\n"),
             "page.md": self.to_markdown(),
             "page.json": self.to_json(),
@@ -504,7 +507,7 @@ def private_evaluate(  # noqa: PLR0913 - options of a whole page
         The positive one of two labels, to which `y_score` belongs; None: the second in sorted order, where
         `labels` are sorted.
     threshold : float, default=0.5
-        A score from here on makes the positive label, where no labels are passed.
+        A score from here on makes the positive label, where no labels are passed; between the `edges`.
     edges : array-like or None, default=None
         Public edges of bins of scores that are no probabilities; see `private_roc_curve`.
     bounds : tuple of float or None, default=None
@@ -645,6 +648,10 @@ def private_evaluate(  # noqa: PLR0913 - options of a whole page
         requirements=spelled(requirements), tolerance=tolerance, equal_groups=equal_groups,
         crossed=check_flag(crossed, "crossed"), feature_names=names_of_features(sensitive_features),
     )  # fmt: skip
+    if edges is not None and not min(edges) < threshold < max(edges):
+        raise ValueError(
+            f"threshold={float(threshold):g} lies outside of edges: pass the score that makes a label."
+        )
     at = datetime.now(UTC).replace(microsecond=0)
     terms = Terms.of(
         epsilon=epsilon, neighboring=neighboring, accountant=accountant, random_state=random_state,
@@ -654,7 +661,7 @@ def private_evaluate(  # noqa: PLR0913 - options of a whole page
     records = {**passed, "sensitive_features": sensitive_features, "groups": groups}
     is_public = setting.membership == "public" and setting.has_groups
     # of its data no more than is public
-    public = partial(public_groups, features, group_labels) if is_public else None
+    public = partial(public_groups, sensitive_features, group_labels) if is_public else None
     call = partial(Call, "page", {"page": setting.asked()}, partial(public_records, records, public))
     release = Release(_NAME, terms, disclosing=[] if groups is None else ["groups"], call=call)
     check_frame(membership, overall_share=0, relation=terms.relation)
@@ -670,7 +677,7 @@ def private_evaluate(  # noqa: PLR0913 - options of a whole page
         if is_public:
             by = Groups.of(group_labels, len(places))
             sizes = by.public_sizes(records.of_arguments(0, 0, *places))
-        form = PageForm(setting, shape, terms.relation, sizes, terms.epsilon)
+        form = PageForm(setting, shape, sizes, terms.epsilon)
         division = planned(form)
         if setting.requirements:  # they have more of epsilon
             division = planned(form, needed_releases(form, division))
@@ -692,15 +699,8 @@ def private_evaluate(  # noqa: PLR0913 - options of a whole page
 def restored_page(answer: Answer) -> PrivateEvaluation:
     """Return a stored release again."""
     asked, form = answer.asked, answer.form
-    setting = Setting.of(asked["page"])
-    shape, sizes = read_shape(form["shape"]), form["sizes"]
-    page = PageForm(
-        setting,
-        shape,
-        Relation(asked["neighboring"]),
-        None if sizes is None else tuple(sizes),
-        asked["epsilon"],
-    )
+    sizes = None if form["sizes"] is None else tuple(form["sizes"])
+    page = PageForm(Setting.of(asked["page"]), read_shape(form["shape"]), sizes, asked["epsilon"])
     division = form["plan"]
     if not isinstance(division, EvaluationPlan):
         raise ValueError(DAMAGED)

@@ -67,8 +67,8 @@ def is_told(number: Number) -> bool:
         return False
     if limits is None:
         return True
-    if number.metric in IN_UNITS:
-        return math.isfinite(limits.lower) or math.isfinite(limits.upper)
+    if number.metric in IN_UNITS:  # none is below 0, nor a difference of two, so that 0 is no limit
+        return limits.lower > 0 or math.isfinite(limits.upper)
     return bool(limits.upper - limits.lower <= WIDEST)
 
 
@@ -107,7 +107,8 @@ def written(
     ends = [end for end in (low, high) if math.isfinite(end)]
     half = (high - low) / 2 if len(ends) == 2 else max((abs(value - end) for end in ends), default=0)
     half = max(half or least or abs(value), least, _LEAST * max(map(abs, (value, *ends))))
-    exponent = max(math.floor(math.log10(half)), -_MOST_DIGITS) if half > 0 else -3
+    finest = math.floor(math.log10(least)) if least else -_MOST_DIGITS
+    exponent = max(math.floor(math.log10(half)), finest) if half > 0 else -3
     if is_share:
         exponent = round(math.log10(times)) - (2 if half >= 0.01 * times else 3)
     down, up = _outwards(low, high, exponent)
@@ -116,15 +117,15 @@ def written(
         down, up = _outwards(low, high, exponent)
     told = ["" if math.isinf(end) else _text(int(end), exponent) for end in (down, up)]
     one_end = f"at least {told[0]}" if told[0] else f"at most {told[1]}" if told[1] else "no limit"
-    if not is_share and value:  # one digit stays: a number that is not 0 does not become 0
-        exponent = min(exponent, max(math.floor(math.log10(abs(value))), -_MOST_DIGITS))
+    if not is_share and value:  # one digit stays: a number that is not 0 does not become 0, but a count may
+        exponent = min(exponent, max(math.floor(math.log10(abs(value))), finest))
     return _text(round(value * 10.0**-exponent), exponent), " to ".join(told) if all(told) else one_end
 
 
 def text_of(number: Number, limits: Interval | None = None, **how: Any) -> tuple[str, str]:
     """Return a number and its range, or other limits, as text; see `written`. A sure gap is apart from 0."""
-    is_gap = number.section == FOR_WHOM and number.group is None
-    how = {"is_share": number.metric not in IN_UNITS, "apart_from": 0.0 if is_gap else math.nan, **how}
+    apart_from = 0.0 if is_gap(number) else math.nan
+    how = {"is_share": number.metric not in IN_UNITS, "apart_from": apart_from, **how}
     return written(number.value, limits or limits_of(number), **how)
 
 

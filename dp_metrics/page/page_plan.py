@@ -320,11 +320,10 @@ class ByFeatures(NamedTuple):
 
 @dataclass(frozen=True)
 class PageForm:
-    """All that is public of a page before a record is read: options, form and relation."""
+    """All that is public of a page before a record is read: its options, and the form of the records."""
 
     setting: Setting
     shape: Shape
-    relation: Relation
     sizes: tuple[int, ...] | None
     epsilon: Fraction
 
@@ -340,6 +339,11 @@ class PageForm:
     def classes(self) -> TwoClasses:
         """The two classes of scores."""
         return TwoClasses.of(self.setting.labels, self.setting.pos_label)
+
+    @property
+    def positive(self) -> Any:
+        """The positive one of two labels."""
+        return self.classes.known.tolist()[self.classes.positive]
 
     @property
     def groups(self) -> Groups:
@@ -481,26 +485,40 @@ SHARES = {WITHIN: "prevalence", "share too high": "selection_rate"}
 
 
 def _block(
-    public: PageForm, query: Query, columns: tuple[str, ...], metric: str = _PAGE, tell: Any = None
+    public: PageForm, query: Query, columns: tuple[str, ...], tell: Any = None, metric: str = _PAGE
 ) -> Together:
     """Return the release of one query; None: its result tells it all."""
-    share = Share(query, Fraction(1), public.relation, metric)
-    reader = _reader(public, public.places(columns), _alone)
-    return Together((share,), reader, partial(_told, tell=tell))
+    alone = Together((Share(query, Fraction(1), public.shape.relation, metric),), _alone, _first)
+    return _of_columns(public, alone, public.places(columns), tell)
 
 
-def _reader(
-    public: PageForm, places: tuple[int, ...], reader: Callable[[Records], Sequence[Records]]
-) -> Callable[[Records], Sequence[Records]]:
-    return partial(_of_columns, places=places, has_units=public.shape.units > 1, reader=reader)
+def _of_columns(
+    public: PageForm, plan: Together, places: tuple[int, ...], tell: Callable[[Any], Any] | None
+) -> Together:
+    """Return what is released of the columns in these places, of which this tells it all."""
+    whole = Together.of([plan], partial(_chosen_columns, places=places, has_units=public.shape.units > 1))
+    return replace(whole, combine=partial(_told, combine=whole.combine, tell=tell))
+
+
+def _chosen_columns(records: Records, *, places: tuple[int, ...], has_units: bool) -> Records:
+    """Return the records of a release, with the units where each person counts once."""
+    chosen = records.of_arguments(*places)
+    return chosen if has_units else replace(chosen, units=None)
+
+
+def _told(
+    results: Sequence[Result[Any]], *, combine: Callable[..., Any], tell: Callable[[Any], Any] | None
+) -> Any:
+    (found,) = combine(results)
+    return found if tell is None else tell(found)
 
 
 def _alone(records: Records) -> list[Records]:
     return [records]
 
 
-def _told(results: Sequence[Result[Any]], *, tell: Callable[[Result[Any]], Any] | None) -> Any:
-    return results[0] if tell is None else tell(results[0])
+def _first(results: Sequence[Result[Any]]) -> Result[Any]:
+    return results[0]
 
 
 def _metric(name: str, label: str, **options: Any) -> FrameMetric:
@@ -521,17 +539,10 @@ def _frame(
     """Return the release of metrics by group."""
     plan = plan_frame(metrics, public.of(*columns), by.groups, overall_share=overall, sizes=sizes)
     tell = partial(
-        _told_of_groups, combine=plan.combine, epsilon=float(epsilon), relation=public.relation,
-        is_single=len(metrics) == 1, membership="private" if sizes is None else "public",
+        frame_of, epsilon=float(epsilon), relation=public.shape.relation, is_single=len(metrics) == 1,
+        membership="private" if sizes is None else "public",
     )  # fmt: skip
-    places = (*public.places(columns), *by.columns)
-    return replace(plan, reader=_reader(public, places, plan.reader), combine=tell)
-
-
-def _told_of_groups(
-    results: Sequence[Result[Any]], *, combine: Callable[..., Any], **settings: Any
-) -> PrivateMetricFrame:
-    return frame_of(combine(results), **settings)
+    return _of_columns(public, plan, (*public.places(columns), *by.columns), tell)
 
 
 def _counts(
@@ -546,7 +557,7 @@ def _counts(
         # one table tells sizes and overall values as well: it is the same where membership is public
         return _frame(public, metrics, columns, by, epsilon)
     query = counts_of_labels(matrix_layout(public.labels.size), public.labels).query(public.shape)
-    return _block(public, query, columns, tell=ReleasedConfusion.of)
+    return _block(public, query, columns, ReleasedConfusion.of)
 
 
 def _labels(public: PageForm, by: ByFeatures | None, epsilon: Fraction) -> Together:
@@ -554,7 +565,7 @@ def _labels(public: PageForm, by: ByFeatures | None, epsilon: Fraction) -> Toget
     labels = public.labels
     options: dict[str, Any] = {"labels": labels.in_order}
     if labels.size == 2:
-        options["pos_label"] = public.classes.known.tolist()[public.classes.positive]
+        options["pos_label"] = public.positive
     names = _OF_TWO_LABELS if labels.size == 2 else ("balanced_accuracy",)
     metrics = [_metric("recall", "accuracy", **options, average="micro")]
     metrics += [_metric(name, name, **options) for name in names]
@@ -579,7 +590,7 @@ def _limits_of_median(public: PageForm, epsilon: Fraction) -> Together:
         confidence=1 - 0.05 / max(1, len(public.setting.requirements) * groups),
         reader=partial(targets, columns=1), values=values,
     )  # fmt: skip
-    return _block(public, query, ("y_true", TARGETS), "private_quantile_interval", _called_median)
+    return _block(public, query, ("y_true", TARGETS), _called_median, "private_quantile_interval")
 
 
 def _called_median(result: Result[Any]) -> Interval:
@@ -592,7 +603,7 @@ def _scores(public: PageForm, epsilon: Fraction) -> Together:
     columns = ("y_true", SCORES)
     options = {**_two_labels(public), "edges": public.setting.edges, "bins": None}
     query = score_query(area_under_roc, public.of(*columns), **options)
-    return _block(public, query, columns, tell=ReleasedScores.of)
+    return _block(public, query, columns, ReleasedScores.of)
 
 
 def _two_labels(public: PageForm) -> dict[str, Any]:
@@ -617,7 +628,7 @@ def _plain(public: PageForm, name: str, kind: str, epsilon: Fraction) -> Togethe
     columns = ("y_true", kind)
     options = {**_two_labels(public), "bounds": public.setting.bounds}
     metric = _metric(name, "", **options)
-    return _block(public, metric.planned(public.of(*columns)), columns, metric.row.name)
+    return _block(public, metric.planned(public.of(*columns)), columns, metric=metric.row.name)
 
 
 def _compared(public: PageForm, epsilon: Fraction) -> Together:
@@ -626,7 +637,7 @@ def _compared(public: PageForm, epsilon: Fraction) -> Together:
     columns = ("y_true", TARGETS if is_regression else LABELS, "baseline")
     loss, options = ("mae", bounds) if is_regression else ("zero_one", {})
     query = comparison_query(paired_losses(loss, public.of(*columns), options), public.shape.n)
-    return _block(public, query, columns, "private_compare", _value)
+    return _block(public, query, columns, _value, "private_compare")
 
 
 def _value(result: Result[Any]) -> Any:
@@ -638,17 +649,20 @@ def _value(result: Result[Any]) -> Any:
 
 def _of_counts(relation: Relation, cells: int) -> Error:
     """Return the expected error of a share of the records in two average cells of a table."""
-    changed = 1 if relation.private_n else 2
-    return lambda epsilon, n: Staircase(epsilon / changed).expected / (2 * n / cells)
+    return lambda epsilon, n: _noise(relation, epsilon) / (2 * n / cells)
+
+
+def _noise(relation: Relation, epsilon: float) -> float:
+    """Return the expected noise of one count: a record that is replaced changes two of them."""
+    return Staircase(epsilon if relation.private_n else epsilon / 2).expected
 
 
 def _of_area(relation: Relation, groups: int) -> Error:
     """Return the expected error of an area under the ROC curve, of classes of equal size."""
-    changed = 1 if relation.private_n else 2
 
     def error(epsilon: float, n: float) -> float:
         bins = columns_for(math.ceil(min(n / groups, 1e12)), Fraction(epsilon), by_group=groups > 1)
-        return Staircase(epsilon / changed).expected * math.sqrt(bins / 6) / (n / groups / 2)
+        return _noise(relation, epsilon) * math.sqrt(bins / 6) / (n / groups / 2)
 
     return error
 
@@ -691,7 +705,7 @@ def offered(public: PageForm) -> Iterator[Portion | Omission]:
     """Yield what a page could release, and what it cannot, with the reason."""
     setting, of_persons = public.setting, public
     public = replace(public, shape=replace(public.shape, units=1))  # of which all else counts records
-    relation, most = public.relation, public.shape.most_records
+    relation, most = public.shape.relation, public.shape.most_records
     yield from _of_targets(public) if setting.is_regression else _of_labels(public)
     if of_persons.shape.units > 1:
         about = "counts of true and predicted labels, each person once"
@@ -703,8 +717,7 @@ def offered(public: PageForm) -> Iterator[Portion | Omission]:
         yield Omission("Which model is better", _NO_PRIVATE_N if relation.private_n else _OF_PERSONS)
     elif setting.baseline is not None:
         about = "on how many records either model is better"
-        wins = partial(_compared, public)
-        yield Portion("comparison", about, _ONE, lambda epsilon, n: Staircase(epsilon / 2).expected / n, wins)
+        yield Portion("comparison", about, _ONE, _of_counts(relation, 2), partial(_compared, public))
 
 
 def portions_of(public: PageForm) -> list[Portion]:
@@ -729,7 +742,7 @@ def _by_groups(
 
 def _of_targets(public: PageForm) -> Iterator[Portion | Omission]:
     """Yield what is released of targets."""
-    relation, shape = public.relation, public.shape
+    shape, relation = public.shape, public.shape.relation
 
     def plain(name: str, about: str, weight: int, metric: str, numbers: int, between: Any = None) -> Portion:
         block = partial(_plain, public, metric, TARGETS)
@@ -760,7 +773,7 @@ def _of_targets(public: PageForm) -> Iterator[Portion | Omission]:
 
 def _of_labels(public: PageForm) -> Iterator[Portion | Omission]:
     """Yield what is released of labels, scores and probabilities."""
-    relation, kind, size = public.relation, public.kind, public.labels.size
+    relation, kind, size = public.shape.relation, public.kind, public.labels.size
     about = "counts of true and predicted labels"
     yield from _counted(public, LABELS, about, (_SEVERAL, _LABELS_BY_GROUP), _labels)
     if matrix_layout(size).good.size < size**2:
@@ -785,7 +798,7 @@ def _counted(
 ) -> Iterator[Portion]:
     """Yield a table of counts, with these weights without groups and by group."""
     cells = matrix_layout(public.labels.size).good.size
-    error = partial(_of_counts, public.relation)
+    error = partial(_of_counts, public.shape.relation)
     alone = Portion(name, about, weights[0], error(cells), partial(block, public, None))
     yield from _by_groups(public, lambda by: Portion(
         name, f"{about},", weights[1], error(by.groups.size * cells), partial(block, public, by)
@@ -823,10 +836,9 @@ def times_as_wide(public: PageForm, plan: EvaluationPlan) -> float | None:
         LABELS: _SEVERAL
     }
     without = public.epsilon * Fraction(alone[LABELS], sum(alone.values()))
-    changed = 1 if public.relation.private_n else 2
 
     def variance(part: Fraction, tables: int) -> float:
-        noise = min(Staircase(float(part) / changed).expected, COUNT_LIMIT)  # of one count
+        noise = min(_noise(public.shape.relation, float(part)), COUNT_LIMIT)
         return 1 / (4 * n) + tables * public.labels.size * 2 * noise**2 / n**2
 
     return math.sqrt(variance(first.epsilon, public.by[0].groups.size) / variance(without, 1))
@@ -866,18 +878,6 @@ def _with_made(records: Records, *, made: Mapping[str, Callable[[Records], list[
     """Return records with what is made of their columns behind these."""
     arrays = [array for make in made.values() for array in make(records)]
     return replace(records, arrays=(*records.arrays, *arrays))
-
-
-def _of_columns(
-    records: Records,
-    *,
-    places: tuple[int, ...],
-    has_units: bool,
-    reader: Callable[[Records], Sequence[Records]],
-) -> Sequence[Records]:
-    """Return the records of a release, with the units where each person counts once."""
-    chosen = records.of_arguments(*places)
-    return reader(chosen if has_units else replace(chosen, units=None))
 
 
 def _evaluated(

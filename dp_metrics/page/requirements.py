@@ -16,7 +16,16 @@ from dp_metrics._html import card
 from dp_metrics._random import SeededEntropy
 from dp_metrics.inputs.arrays import Records
 from dp_metrics.inputs.options import as_real, check_choice, check_confidence, did_you_mean
-from dp_metrics.page.page_numbers import EACH_ONCE, FOR_WHOM, METRICS, is_of_records, limits_of, numbers_of
+from dp_metrics.metrics.scores.released_scores import OVER_EXPECTED
+from dp_metrics.page.page_numbers import (
+    EACH_ONCE,
+    FOR_WHOM,
+    IN_UNITS,
+    METRICS,
+    is_of_records,
+    limits_of,
+    numbers_of,
+)
 from dp_metrics.page.page_plan import MEDIAN_LIMITS, EvaluationPlan, PageForm, plan_of_page
 from dp_metrics.page.setting import PROBABILITIES, SCORES
 from dp_metrics.release.query import Terms
@@ -127,6 +136,8 @@ class Verdicts(Mapping[str, Verdict]):
 
 EACH = " in each group"
 _FORM = "requirements must be texts such as 'recall >= 0.8', or {'recall': ('>=', 0.8)}."
+_PERCENT = "{!r} is from 0 to 1: a requirement of {} would be met always, or never. Nothing is spent."
+_NO_SHARES = frozenset((*IN_UNITS, OVER_EXPECTED, "r2", "brier score"))
 _TWICE = "There are two requirements of {!r}: ask for one, and check the other one later."
 
 
@@ -268,8 +279,8 @@ def needed_releases(public: PageForm, plan: EvaluationPlan) -> frozenset[str]:
     Raises
     ------
     RequirementError
-        If a requirement is of no number of this page, with what the page leaves out, and why; nothing is
-        spent yet.
+        If a requirement is of no number of this page, with what the page leaves out, and why; or of a share
+        that no page can have, such as one in percent; nothing is spent yet.
     """
     numbers = {one.name: one for one in numbers_of(public.setting, rehearsed(public, plan))}
     try:
@@ -277,6 +288,9 @@ def needed_releases(public: PageForm, plan: EvaluationPlan) -> frozenset[str]:
     except RequirementError as error:
         left_out = " ".join(f"Not told: {one.about}. {one.why}" for one in plan.left_out)
         raise RequirementError(f"{error} {left_out}".strip()) from None
+    for name, (_, bound) in asked.items():
+        if numbers[name].metric not in _NO_SHARES and not 0 <= bound <= 1:
+            raise RequirementError(_PERCENT.format(name, _whole(bound)))
     needed = {numbers[name].release for name in asked}
     return frozenset(needed | {MEDIAN_LIMITS} if "median error" in needed else needed)
 
@@ -297,12 +311,12 @@ def rehearsed(public: PageForm, plan: EvaluationPlan) -> Mapping[str, Any]:
         setting.baseline if kind == "baseline" else kind for kind in setting.columns if kind != "feature"
     ]
     columns = [_made_up(public, kind, len(groups)) for kind in kinds]
-    _, records = Records.of((*columns, *map(list, features)), relation=public.relation)
+    _, records = Records.of((*columns, *map(list, features)), relation=public.shape.relation)
     n = None if public.shape.n is None else len(groups)
     # so few records have no limits of a median, which are no number of their own
     plan = replace(plan, parts=tuple(part for part in plan.parts if part.name != MEDIAN_LIMITS))
     together = plan_of_page(replace(public, shape=replace(public.shape, n=n), sizes=sizes), plan)
-    terms = Terms(public.epsilon, public.relation, entropy=SeededEntropy(0))
+    terms = Terms(public.epsilon, public.shape.relation, entropy=SeededEntropy(0))
     with np.errstate(all="ignore"):
         prepared = Release("private_evaluate", terms).prepare_all(together, together.read(records))
         told: dict[str, Any] = together.combine([one.draw() for one in prepared])

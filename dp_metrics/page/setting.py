@@ -204,11 +204,11 @@ def given(
     """
     if task is not None:
         check_choice(task, "task", ("regression", "classification"))
-    kinds: list[str]
-    held: list[Read]
     other = None
     if data and has_method(data[0], "predict"):
-        model, x, y_true = _model_and_data(data, named)
+        if len(data) != 3 or any(value is not None for value in named.values()):
+            raise TypeError("Of an estimator pass private_evaluate(model, X_test, y_test, epsilon=...).")
+        model, x, y_true = data
         records = {"y_true": y_true}
         labels = known_labels(model) if labels is None else labels
         pos_label, positive = _positive(labels, pos_label)
@@ -242,12 +242,6 @@ def _as_it_is(value: Any, *, relation: Relation) -> Any:
     return value
 
 
-def _model_and_data(data: tuple[Any, ...], named: Mapping[str, Any]) -> tuple[Any, Any, Any]:
-    if len(data) != 3 or any(value is not None for value in named.values()):
-        raise TypeError("Of an estimator pass private_evaluate(model, X_test, y_test, epsilon=...).")
-    return data[0], data[1], data[2]
-
-
 def _answer(
     model: Any, x: Any, y_true: Any, positive: Any, labels: Any, task: str | None
 ) -> tuple[str, Read]:
@@ -273,13 +267,11 @@ def _probabilities(model: Any, x: Any, y_true: Any, positive: Any, labels: Any) 
     known = LabelSet.of(labels)
     answer = partial(response_of, model, "predict_proba", x, y_true, labels=labels)
     if known.size != 2:
-        return PROBABILITIES, partial(_named, answer, known.known)
+        return PROBABILITIES, lambda *, relation: named_by_labels(
+            answer(relation=relation), "predict_proba", known.known
+        )
     place = 1 if positive is None else known.sorted_place(positive, "pos_label")
     return SCORES, lambda *, relation: answer(relation=relation)[:, place]
-
-
-def _named(answer: Read, labels: Any, *, relation: Relation) -> Any:
-    return named_by_labels(answer(relation=relation), "predict_proba", labels)
 
 
 def _positive(labels: Any, pos_label: Any) -> tuple[Any, Any]:

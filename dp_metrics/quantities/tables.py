@@ -9,7 +9,7 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from itertools import repeat
 from typing import Any, ClassVar, Self
 
@@ -134,7 +134,9 @@ class NoisyTable(Noise):
     ----------
     cells : tuple of (int, Fraction)
         As in `TableOf`.
-    rates, zero_sum
+    rate : Fraction
+        Of the noise in a cell of weight 1.
+    zero_sum
         As in `TableLaw`.
     is_shown : bool, default=True
         Whether the numbers are counts, which a result shows as "counts" among what was drawn.
@@ -145,7 +147,7 @@ class NoisyTable(Noise):
     """
 
     cells: Cells
-    rates: Rates
+    rate: Fraction
     zero_sum: bool
     is_shown: bool = True
     columns: int | None = None
@@ -158,6 +160,35 @@ class NoisyTable(Noise):
     def name(self) -> str:
         """What draws, for the accountant's history."""
         return "two-sided geometric noise" + " with sum 0" * self.zero_sum
+
+    @property
+    def size(self) -> int:
+        """How many cells there are."""
+        return sum(size for size, _ in self.cells)
+
+    @cached_property
+    def rates(self) -> Rates:
+        """The rates of the noise; see `TableLaw`."""
+        return tuple([(size, self.rate * weight) for size, weight in self.cells])
+
+    def part(self, tables: int) -> Self:
+        """Return the noise of each of so many tables of one form that were released as one."""
+        cells = self.cells[: len(self.cells) // tables]
+        if len(self.cells) == 1:  # all tables are one run
+            cells = ((self.size // tables, self.cells[0][1]),)
+        one = replace(self, cells=cells)
+        return replace(one, others=self.others + self.size - one.size) if self.zero_sum else one
+
+    def joined(self, tables: int) -> Self:
+        """Return the noise of so many tables of this form together.
+
+        Where all noise has one sum with that of others, so it has together; tables that were drawn apart have
+        it each for themselves, which makes large noise less likely.
+        """
+        together = replace(self, cells=self.cells * tables)
+        if self.others:
+            return replace(together, others=self.others + self.size - together.size)
+        return replace(together, zero_sum=self.zero_sum and tables == 1)
 
     def law(self, stats: Stats, count: int | None = None) -> TableLaw:
         """Return the law of the noisy numbers."""
@@ -185,7 +216,7 @@ class NoisyTable(Noise):
         """
         if not self.is_shown:
             return None
-        size = sum(number for number, _ in self.cells)
+        size = self.size
         of_runs = (
             float(weight) * CountsNoise((0,) * size, ((number, rate),), self.zero_sum, 0, self.units).expected
             for (number, weight), (_, rate) in zip(self.cells, self.rates, strict=True)
@@ -229,38 +260,13 @@ def counts_of_cells(
     return counts
 
 
-def split_table(noise: Noise, output: Output, tables: int) -> list[tuple[NoisyTable, Output]]:
-    """Return each of so many tables of one form that were released as one, with its noise."""
-    assert isinstance(noise, NoisyTable)
-    each = noise.told(output).split(tables)
-    (size, weight), *more = noise.cells
-    cells = noise.cells[: len(noise.cells) // tables] if more else ((size // tables, weight),)
-    return [
-        (
-            replace(noise, cells=cells, rates=one.rates, others=one.others),
-            output._replace(value=one.noisy),
-        )
-        for one in each
-    ]
-
-
-def joined_table(noise: Noise, joined: CountsNoise) -> NoisyTable:
-    """Return the noise of several tables of one form together, as it was told."""
-    assert isinstance(noise, NoisyTable)
-    tables = len(joined.noisy) // sum(size for size, _ in noise.cells)
-    return replace(
-        noise, cells=noise.cells * tables, rates=joined.rates, zero_sum=joined.zero_sum, others=joined.others
-    )
-
-
 def noise_of_cells(
     cells: Cells, epsilon: Fraction, units: int = 1, *, private_n: bool, is_partition: bool
 ) -> NoisyTable:
     """Return the noise of a table; see `TableOf` for the proof."""
     rate = (epsilon if private_n else epsilon / 2) / units
     is_small = 2 <= sum(size for size, _ in cells) <= _MOST_ZERO_SUM
-    rates = tuple((size, rate * weight) for size, weight in cells)
-    return NoisyTable(cells, rates, is_partition and not private_n and is_small, units=units)
+    return NoisyTable(cells, rate, is_partition and not private_n and is_small, units=units)
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -439,30 +445,6 @@ class CountsNoise:
         noise = Staircase(2 * rate if self.zero_sum and self.together == 2 else rate)
         return noise.expected / self.units
 
-    def split(self, tables: int) -> list[Self]:
-        """Return the noise of each of so many tables of one form: of their numbers, and rates, in turn."""
-        size, rates = len(self.noisy) // tables, self.rates[: len(self.rates) // tables]
-        if len(self.rates) == 1:  # all numbers are one run
-            rates = ((size, self.rates[0][1]),)
-        others = self.together - size if self.zero_sum else 0
-        starts = range(0, len(self.noisy), size)
-        return [replace(self, noisy=self.noisy[at : at + size], rates=rates, others=others) for at in starts]
-
-    def joined(self, more: Sequence[Self]) -> Self:
-        """Return the noise of these tables and of more of their form together.
-
-        Where all noise has one sum with that of others, so it has together; tables that were drawn apart have
-        it each for themselves, which makes large noise less likely.
-        """
-        tables = (self, *more)
-        noisy = tuple([number for one in tables for number in one.noisy])
-        if self.zero_sum and self.others:
-            rate = self.rates[0][1]
-            together = self.together - len(noisy)
-            return replace(self, noisy=noisy, rates=((len(noisy), rate),), others=together)
-        rates = tuple([run for one in tables for run in one.rates])
-        return replace(self, noisy=noisy, rates=rates, zero_sum=self.zero_sum and not more)
-
     def covariance(self, x: Floats, y: Floats) -> float:
         """Return the covariance of the noise of two weighted sums of the numbers.
 
@@ -478,19 +460,14 @@ class CountsNoise:
             both -= float(variances[0] * x.sum() * y.sum()) / self.together
         return both / self.units**2
 
-    def limits(self, miss: float) -> Limits:
-        """Return limits of the numbers before the noise: two arrays."""
-        return self.limits_of(np.ones(len(self.noisy), dtype=bool), miss)
-
-    def limits_of(self, used: Any, miss: float) -> Limits:
-        """Return limits of all numbers; only those of used numbers hold."""
-        each = miss / (2 * int(np.count_nonzero(used)))
+    def limits(self, miss: float, used: Any = None) -> Limits:
+        """Return limits of the numbers before the noise: two arrays; only those of used numbers hold."""
+        each = miss / (2 * (len(self.noisy) if used is None else int(np.count_nonzero(used))))
         if self.zero_sum:
             away = [largest_zero_sum_noise(self.rates[0][1], self.together, each)] * len(self.noisy)
         else:
             away = [one for size, rate in self.rates for one in [Staircase(rate).largest(each)] * size]
-        centre = as_floats(self.noisy)
-        return self._around(centre, away)
+        return self._around(as_floats(self.noisy), away)
 
     def limits_of_sums(self, sums: Sequence[Sequence[int]], miss: float) -> Limits:
         """Return limits of sums of numbers of one rate; each is listed by the places of its numbers."""
@@ -511,16 +488,13 @@ class CountsNoise:
         return Limits(*(np.maximum(end, 0.0) / self.units for end in (centre - reach, centre + reach)))
 
     def simulated(self, generator: Generator, times: int) -> Floats:
-        """Return draws of the noise, a row each: of the law of a release, but in floats: not private.
+        """Return draws of the noise, a row each, that of the others included, if all has the sum 0.
 
-        Raises
-        ------
-        ValueError
-            If the noise has the sum 0 with others: simulate all of it.
+        They are of the law of a release, but in floats: not private.
         """
-        if self.others:
-            raise ValueError("The noise has the sum 0 with that of other numbers.")
         rates = np.repeat([float(rate) for _, rate in self.rates], [size for size, _ in self.rates])
+        if self.zero_sum:
+            rates = np.full(self.together, rates[0])
         kept: list[Floats] = []
         while sum(map(len, kept)) < times:
             # the difference of two geometric numbers has the two-sided law

@@ -8,7 +8,7 @@ from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import cached_property, lru_cache
+from functools import cached_property, lru_cache, partial
 from itertools import accumulate
 from typing import Any, TypeAlias, cast
 
@@ -174,7 +174,6 @@ def _most_likely(z: float, n: int, p: float, noise: tuple[Floats, Floats, float]
 _INFLATION = 3.2718  # the sum of two standard Laplace variables exceeds this with probability 5 %
 _LEAST_NOISE = 1e-100
 _LEAST = 1e-300
-_STEPS = 17
 _NORMAL = (
     "The normal approximation makes the confidence approximate: it is lower where the mean rests on a few "
     "records with large values."
@@ -323,20 +322,24 @@ def likely_limits(
 
 
 def combined_limits(
-    function: Callable[..., Floats],
+    function: Callable[..., Any],
     estimates: Sequence[float],
     limits: Sequence[tuple[float, float]],
+    *,
+    is_monotone: bool = True,
 ) -> tuple[float, float]:
     """Return approximate limits of a function of independent estimates, from limits of each of these.
 
     Parameters
     ----------
     function : callable
-        Of numbers or arrays.
+        Of numbers.
     estimates : sequence of float
         The estimates, each moved into its limits.
     limits : sequence of (float, float)
         Limits of each, with the confidence that the function is to have.
+    is_monotone : bool, default=True
+        Whether the function rises or falls with each argument; else it has one extreme more at most.
 
     Notes
     -----
@@ -347,11 +350,30 @@ def combined_limits(
     inside = [min(max(x, low), high) for x, (low, high) in zip(estimates, limits, strict=True)]
     middle, down, up = float(function(*inside)), 0.0, 0.0
     for place, (low, high) in enumerate(limits):
-        moved = [*inside[:place], np.linspace(low, high, _STEPS), *inside[place + 1 :]]
-        values = function(*moved)
-        down += max(middle - float(np.min(values)), 0.0) ** 2
-        up += max(float(np.max(values)) - middle, 0.0) ** 2
+
+        def moved(x: float, sign: float = 1.0, place: int = place) -> float:
+            return sign * float(function(*inside[:place], x, *inside[place + 1 :]))
+
+        least, most = (
+            sign * least_between(partial(moved, sign=sign), low, high, is_monotone=is_monotone)
+            for sign in (1.0, -1.0)
+        )
+        down += max(middle - least, 0.0) ** 2
+        up += max(most - middle, 0.0) ** 2
     return middle - down**0.5, middle + up**0.5
+
+
+def least_between(
+    function: Callable[[float], float], low: float, high: float, *, is_monotone: bool = False
+) -> float:
+    """Return the least value between two numbers of a function with one extreme there at most."""
+    ends = min(function(low), function(high))
+    if is_monotone or low == high:
+        return ends
+    from scipy.optimize import minimize_scalar  # which takes its time to import
+
+    inside = minimize_scalar(function, bounds=(low, high), method="bounded", options={"xatol": _CLOSE})
+    return min(ends, float(inside.fun))
 
 
 Sizes: TypeAlias = NDArray[np.int64]
@@ -745,7 +767,7 @@ def ratio_limits(ratio: NoisyRatio, miss: float) -> tuple[float, float]:
 
 
 def person_limits(units: int, ratio: NoisyRatio, miss: float) -> tuple[float, float]:
-    """Return approximate limits of a / (a + b) among all people, of whom each counts once.
+    """Return approximate limits of a ratio among all people, of whom each counts once.
 
     Parameters
     ----------
@@ -767,7 +789,7 @@ def person_limits(units: int, ratio: NoisyRatio, miss: float) -> tuple[float, fl
     a, b = as_floats([ratio.a, ratio.b]) / units
     lower, upper = quick_ratio_limits(a, b, (of_a, of_b, both), miss)
     least, most = noise_limits(ratio, miss)
-    return min(float(lower), least), max(float(upper), most)
+    return min(ratio.metric(float(lower)), least), max(ratio.metric(float(upper)), most)
 
 
 def edge_limits(ratio: NoisyRatio, miss: float, *, is_alone: bool = False) -> tuple[float, float]:

@@ -14,7 +14,7 @@ from fractions import Fraction
 from functools import partial
 from itertools import islice
 from types import MethodType
-from typing import Any, Self, TypeAlias
+from typing import Any, ClassVar, Self, TypeAlias
 
 import numpy as np
 
@@ -199,6 +199,9 @@ class Query(Comparable):
     privacy), doi:10.1561/0400000042.
     """
 
+    relation: ClassVar[None] = None
+    """As in `Together`: one query alone is as several of which there is one."""
+
     quantities: tuple[Quantity, ...]
     reader: Callable[[Records], Records]
     reading: Callable[[ReleasedNumbers], Any] = _ONE_NUMBER
@@ -301,6 +304,14 @@ class Query(Comparable):
             )
         return self.reader(records)
 
+    def each(self, metric: str, terms: Terms) -> list[tuple[str, Terms, Query, Fraction | None]]:
+        """Return the name, terms and query of the release, of which no mean size is known."""
+        return [(metric, terms, self, None)]
+
+    def combine(self, results: Sequence[Result[Any]]) -> Result[Any]:
+        """Return the one result."""
+        return results[0]
+
     def result(
         self,
         metric: str,
@@ -400,6 +411,18 @@ class Together(Comparable):
         reader = partial(_read_each, prepare=prepare, blocks=blocks)
         return cls(shares, reader, partial(_combine_each, blocks=blocks), relation)
 
+    def each(self, metric: str, terms: Terms) -> list[tuple[str, Terms, Query, Fraction | None]]:
+        """Return the name, terms, query and mean size of each release; each share has a name of its own."""
+        return [
+            (
+                one.metric,
+                Terms(terms.epsilon * one.epsilon, one.relation, entropy=terms.entropy),
+                one.query,
+                one.mean_size,
+            )
+            for one in self.shares
+        ]
+
     def read(self, records: Records) -> tuple[Source, ...]:
         """Return where the stats of each share come from; see `Query.read`."""
         with np.errstate(all="ignore"):
@@ -417,23 +440,6 @@ def _read_each(
 def _combine_each(results: Sequence[Result[Any]], *, blocks: Sequence[Together]) -> list[Any]:
     left = iter(results)
     return [one.combine(list(islice(left, len(one.shares)))) for one in blocks]
-
-
-def each_query(
-    metric: str, terms: Terms, query: Query | Together
-) -> list[tuple[str, Terms, Query, Fraction | None]]:
-    """Return the name, terms, query and mean size of a release, or of each of several together."""
-    if isinstance(query, Query):
-        return [(metric, terms, query, None)]
-    return [
-        (
-            one.metric,
-            Terms(terms.epsilon * one.epsilon, one.relation, entropy=terms.entropy),
-            one.query,
-            one.mean_size,
-        )
-        for one in query.shares
-    ]
 
 
 def _content(value: Any) -> Any:

@@ -24,7 +24,7 @@ from dp_metrics.accounting.ledgers import Claim
 from dp_metrics.exceptions import NoisyReleaseWarning, StoredReleaseWarning, warn_caller
 from dp_metrics.inputs.options import Relation, warn_of_large_epsilon
 from dp_metrics.quantities.base import Draw, Noise, Output
-from dp_metrics.release.query import Query, Source, Terms, Together, each_query
+from dp_metrics.release.query import Query, Source, Terms, Together
 from dp_metrics.release.result import Result, drawn_by
 from dp_metrics.release.stored import (
     NOT_STORED,
@@ -123,9 +123,9 @@ class Release:
             if (seen := _seen.get()) is not None:
                 seen.append((query, prepared))
             self._warn(prepared)
-            claim = self._spend(prepared, None if isinstance(query, Query) else query.relation)
+            claim = self._spend(prepared, query.relation)
             results = list(map(PreparedQuery.draw, prepared))
-            return self._kept(claim, results, form, lambda found: make(_combined(query, found)))
+            return self._kept(claim, results, form, lambda found: make(query.combine(found)))
 
     def _question(self) -> str | None:
         """Return all that is public of the call, as JSON; no private record is read for it."""
@@ -171,12 +171,12 @@ class Release:
                 "Nothing is spent. Choose another spend_name; budget[name] returns what is stored."
             )
         found = restored(kept.question, kept.answer or "")
-        use_name(budget, name)
         warn_caller(
             f"{name!r} was stored on {when}: that release is returned, at no cost; records and predictions "
             "were not read. New data and new models need a new spend_name.",
             StoredReleaseWarning,
         )
+        use_name(budget, name)  # not where somebody has made the warning an error: nothing was returned
         return found
 
     def _kept(
@@ -208,10 +208,10 @@ class Release:
     def prepare_all(self, query: Query | Together, source: Source | Sequence[Source]) -> list[PreparedQuery]:
         """Return what is left to draw of a query, or of each of several; nothing is spent, nothing drawn."""
         sources = [source] if isinstance(source, Source) else source
-        queries = each_query(self.metric, self.terms, query)
+        each = query.each(self.metric, self.terms)
         return [
             PreparedQuery.of(metric, terms, one, of_one, size)
-            for (metric, terms, one, size), of_one in zip(queries, sources, strict=True)
+            for (metric, terms, one, size), of_one in zip(each, sources, strict=True)
         ]
 
     def _warn(self, prepared: Sequence[PreparedQuery]) -> None:
@@ -239,11 +239,6 @@ class Release:
             claim=claim,
         )
         return claim
-
-
-def _combined(query: Query | Together, results: list[Result[Any]]) -> Any:
-    """Return the one result of a query, or what several combine to."""
-    return results[0] if isinstance(query, Query) else query.combine(results)
 
 
 @dataclass(frozen=True, repr=False, eq=False)

@@ -40,15 +40,6 @@ def usual_bias(share: float, *, rises: bool = True) -> str | None:
     return _BIAS.format(way, of_what, float(f"{100 * share:.1g}"))
 
 
-def biases_in_words(biases: Mapping[str, str | None]) -> list[str]:
-    """Return each sentence once, behind the names of the numbers that it is about."""
-    names: dict[str, list[str]] = {}
-    for name, bias in biases.items():
-        if bias is not None:
-            names.setdefault(bias, []).append(name)
-    return [f"{', '.join(about)}: {bias[0].lower()}{bias[1:]}" for bias, about in names.items()]
-
-
 @dataclass(frozen=True)
 class Interval(HtmlRepr):
     """Two limits of one number, or of several; unpacks and is indexed like ``(lower, upper)``.

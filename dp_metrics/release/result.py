@@ -495,8 +495,10 @@ class Result(HtmlRepr, Generic[Value_co]):
         you need a close upper limit.
 
         An AUC has both limits. If the smaller class has 300 / epsilon records or more they are close; below
-        that they are wide, because a few positives below all negatives might hide in the noise. R^2 has both
-        with public bounds, from those of the error and the variance; close ones by "geometric".
+        that they are wide, because a few positives below all negatives might hide in the noise. An AUC that
+        is not high is usually released too low, so that it may lie below its own limits, which allow for
+        that. R^2 has both with public bounds, from those of the error and the variance; close ones by
+        "geometric".
 
         Examples
         --------

@@ -43,7 +43,7 @@ from dp_metrics.inputs.arrays import (
 from dp_metrics.inputs.options import Relation
 from dp_metrics.mechanisms import MECHANISMS
 from dp_metrics.quantities.base import Output, Totals
-from dp_metrics.release.query import Query, Terms, Together, each_query
+from dp_metrics.release.query import Query, Terms, Together
 from dp_metrics.release.released import Interval
 from dp_metrics.release.result import Result
 from dp_metrics.sensitivity.exact import UNIT_BITS
@@ -469,8 +469,8 @@ class Answer:
         """Return the result of a query, or of each of several, that is made again of what was drawn."""
         asked = self.asked
         terms = Terms(asked["epsilon"], Relation(asked["neighboring"]), asked["mechanism"])
-        queries = each_query(asked["metric"], terms, query)
-        return [_result(*one[:3], drawn) for one, drawn in zip(queries, self.drawn, strict=True)]
+        each = query.each(asked["metric"], terms)
+        return [_result(*one[:3], drawn) for one, drawn in zip(each, self.drawn, strict=True)]
 
 
 def answer_json(kind: str, form: Any, results: Sequence[Result[Any]]) -> str | None:
@@ -528,12 +528,12 @@ def _plain_form(form: Any) -> Any:
     if isinstance(form, Shape):
         kept = form.of_any_records().arguments
         arguments = [[one.columns, one.states_columns, one.resolution] for one in kept]
-        several = {
-            name: number
-            for name, number in (("most_records", form.most_records), ("units", form.units))
-            if number > 1
+        return {
+            "arguments": arguments,
+            "n": form.n,
+            "most_records": form.most_records,
+            "units": form.units,
         }
-        return {"arguments": arguments, "n": form.n, **several}
     if isinstance(form, Mapping):
         return {name: _plain_form(one) for name, one in form.items()}
     return form

@@ -70,6 +70,14 @@ def test_what_the_page_is_too_noisy_to_tell_is_marked_among_printed_numbers(run)
     assert marked == {name for name, one in page.items() if not is_told(one)} != set()
 
 
+@loop_over(
+    ("words", "counted"), [(["stay", "stays"], "Stays"), (['["stay", "stays"]'], "Stays"), (["bed"], "Beds")]
+)
+def test_what_a_record_is_called_is_one_word_or_two(words, counted, run):
+    run(*OF_SCORES, "--epsilon", 2, *AS_JSON, "--unit-name", *words)
+    assert written().header[counted] == "1,500"
+
+
 def test_numbers_are_those_of_the_function(people, run):
     run(*OF_SCORES, "--epsilon", 1e6, *AS_JSON)
     page = written()
@@ -112,6 +120,7 @@ def test_a_page_of_public_groups_promises_less_and_says_so(run):
         (["recall in 'f' >= 0.5"], """Did you mean "recall of 'ill'"?"""),
         (["recall in each group >= 0.5"], "'recall in each group' is no number of this page"),
         (["recal >= 0.5"], "Did you mean 'recall'?"),
+        (["recall >= 50"], "'recall' is from 0 to 1: a requirement of 50 would be met always, or never"),
         (["recall >= 0.5", "recall >= 0.6"], "two requirements of 'recall'"),
     ],
 )

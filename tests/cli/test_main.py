@@ -161,3 +161,12 @@ def test_options_are_those_of_the_functions(capsys):
         with pytest.raises(SystemExit, match="0"):
             main([*command.split(), "--help"])
         assert sentence in " ".join(capsys.readouterr().out.split())
+
+
+def test_help_lists_no_option_that_a_command_always_refuses(capsys):
+    refused = {"compare": ("--normalize", "--mechanism"), "score --metric mae": ("demonstrate",)}
+    for command, options in refused.items():
+        with pytest.raises(SystemExit, match="0"):
+            main([*command.split(), "--help"])
+        shown = capsys.readouterr().out
+        assert not [one for one in options if one in shown]

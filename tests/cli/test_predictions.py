@@ -7,12 +7,12 @@ import io
 import json
 import locale
 import re
-import weakref
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pyarrow as pa
+import pyarrow.csv
 import pyarrow.parquet as pq
 import pytest
 from helpers import loop_over
@@ -37,11 +37,6 @@ def budget():
 @pytest.fixture
 def value(run):
     return lambda *argv: json.loads(run(*argv).out)["value"]
-
-
-@pytest.fixture
-def small_blocks(monkeypatch):
-    monkeypatch.setattr(files, "_CSV_BLOCK", 1 << 12)
 
 
 # ---- cells -------------------------------------------------------------------------------------------------
@@ -215,23 +210,16 @@ def test_a_bad_row_spends_nothing_and_is_not_shown(dialect, argv, row, message, 
     assert budget.history == ()
 
 
-@loop_over("rows", ["1,0.5\n\n0,0.2\n", "1,0.5\n0\n", "1,0.5\n0,x\n", "1,0.5\n0,0.2\n"])
-def test_no_thread_reads_a_file_any_more_once_it_was_read_or_refused(rows, monkeypatch):
-    """A thread that still holds it when Python ends aborts it, and the exit code is another one."""
-    opened = []
-
-    class Watched(files._WatchedFile):
-        def __init__(self, *args):
-            super().__init__(*args)
-            opened.append(weakref.ref(self))
-
-    monkeypatch.setattr(files, "_WatchedFile", Watched)
-    Path("data.csv").write_text(f"y,p\n{rows}", encoding="utf-8")
-    for _ in range(100):
-        columns = {"y_true": [files.Column("y")], "y_pred": [files.Column("p")]}
-        with contextlib.suppress(Refusal):
-            files.Predictions(Path("data.csv"), columns).whole(lambda part: None)
-        assert opened[-1]() is None
+def test_the_reader_opens_a_file_itself(monkeypatch):
+    """A thread that still reads a file of Python's when that ends aborts it: the exit code is another one."""
+    opened, open_csv = [], pyarrow.csv.open_csv
+    monkeypatch.setattr(
+        "pyarrow.csv.open_csv", lambda file, **more: opened.append(file) or open_csv(file, **more)
+    )
+    path = Path("data.csv")
+    path.write_text("y,p\n1,0.5\n0,0.2\n", encoding="utf-8")
+    files.Predictions(path, {"y_true": [files.Column("y")]}).whole(lambda part: None)
+    assert opened == [path]
 
 
 @loop_over("end", ["", "\n", "\r\n"])
@@ -330,15 +318,17 @@ WELL_FORMED = (
 
 @loop_over("block", [1, 2, 3, 7, 4096])
 @loop_over("begin", ["", "\ufeff"])
-def test_quotation_marks_stand_at_the_ends_of_a_cell_or_are_doubled(block, begin, run, refused, budget):
+def test_quotation_marks_stand_at_the_ends_of_a_cell_or_are_doubled(
+    block, begin, run, refused, budget, monkeypatch
+):
     """Else one record's mark, moved to the front of its cell, would take the rows up to another's with it."""
     for rows in (*WELL_FORMED, *STRAY):
         text = begin + HEADER.replace("y", '"y"') + ROW * 5 + rows
         Path("data.csv").write_text(text, newline="", encoding="utf-8")
-        with files._WatchedFile(Path("data.csv"), lambda part: None) as file:
-            while file.read(max(block, 4) if begin else block):  # the mark of bytes comes in one block
-                pass
-            assert (file.has_stray_quotes or file.has_open_quote) == (rows in STRAY), rows
+        wrong = pytest.raises(Refusal, match="quotation marks") if rows in STRAY else contextlib.nullcontext()
+        with monkeypatch.context() as patch, wrong:
+            patch.setattr(files, "_CSV_BLOCK", block)
+            list(files._checked_blocks(Path("data.csv"), lambda part: None, ","))
         if rows in STRAY:
             assert re.search("quotation marks within a cell|can't be read", refused(*MAE, *BUDGET)), rows
         else:

@@ -3,6 +3,7 @@
 import io
 import itertools
 import json
+import re
 import tracemalloc
 from functools import partial
 from unittest import mock
@@ -21,7 +22,7 @@ from dp_metrics.cli import files
 from dp_metrics.cli.files import Predictions
 from dp_metrics.cli.main import main
 from dp_metrics.mechanisms import MECHANISMS
-from dp_metrics.metrics import FUNCTIONS
+from dp_metrics.metrics import METRICS
 from dp_metrics.release.result import Result
 
 OF_LABELS = ("--y-true", "y", "--y-pred", "a", "--epsilon", "1")
@@ -55,9 +56,7 @@ def test_a_file_tells_what_the_function_gives(case, write, run, same):
         assert text.startswith(case.name)
         if result.n is not None:
             assert "(epsilon 2, 200 records, replace one); no budget was charged\n" in text
-        limits = shown["noise_interval"]
-        is_one = limits is not None and not isinstance(limits["lower"], list)
-        assert ("limits of the exact value" in text) == is_one
+        assert ("limits of the exact value" in text) == (shown["noise_interval"] is not None)
 
 
 UNLIMITED = [("mse", name, {}, relation) for name in ("adaptive", "hazard", "above_threshold")
@@ -73,7 +72,7 @@ def test_mechanisms_give_the_bits_of_the_function(metric, mechanism, options, re
     settings = {"mechanism": mechanism, "neighboring": relation}
     words = ["--mechanism", mechanism, "--neighboring", relation, *typed_options(options)]
     argv = ["score", path, "--metric", metric, *OF_LABELS[:4], "--epsilon", epsilon, *words]
-    function = dp.with_result(FUNCTIONS[f"private_{metric}"])
+    function = dp.with_result(METRICS[f"private_{metric}"].function)
     same(argv, lambda: function(y, np.zeros_like(y), epsilon=epsilon, **settings, **options))
 
 
@@ -85,6 +84,21 @@ def test_what_a_summary_knows_is_never_held_whole(name, write, run):
     with mock.patch.object(Predictions, "whole", side_effect=Predictions.whole, autospec=True) as whole:
         run("score", path, "--metric", case.name, *named, *typed_options(case.options), "--epsilon", 1)
     assert whole.called != (kind_of(case.row) in ("mean", "confusion", "scores"))
+
+
+def test_a_release_beside_its_own_limits_is_no_surprise(write, run):
+    random = np.random.default_rng(0)
+    columns = {
+        "y": random.integers(0, 2, 3000),
+        "chance": random.random(3000),
+        "a": random.integers(0, 2, 3000),
+    }
+    path, told = write("data.csv", columns), "(The release lies outside: it usually errs to that side"
+    shown = run("score", path, "--metric", "roc_auc", "--y-true", "y", "--y-score", "chance", "--epsilon", 1)
+    value = float(shown.out.split()[2])
+    assert value < float(shown.out.split("with probability 95 %: ")[1].split()[0])
+    assert told in shown.out
+    assert told not in run(*ACCURACY).out
 
 
 @pytest.fixture(params=["csv", "parquet"])
@@ -118,6 +132,18 @@ def test_what_is_printed_for_groups(file, run):
     assert lines[7] == "people: limits among all people like these, with confidence 90 %"
 
 
+def test_limits_of_groups_that_are_not_proved_are_named(file, run):
+    of_scores = ("score", file, "--metric", "roc_auc", "--y-true", "y", "--y-score", "p", "--epsilon", "1")
+    said = "approximate: the confidence was measured on simulated and real data, not proved."
+    assert f"\nm, f, largest gap: {said}" in run(*of_scores, *BY_SEX).out
+    recall = ("score", file, "--metric", "recall", *OF_LABELS, *BY_SEX)
+    assert said not in run(*recall).out
+    lines = run(*recall, "--interval", "people", "sure").out.splitlines()
+    assert lines[6:9:2] == [f"{kind}limits among all people like these, with confidence 95 %" for kind in
+                            ("people: ", "sure: sure ")]  # fmt: skip
+    assert lines[7] == f"largest gap: {said}"
+
+
 def test_groups_of_persons_who_count_once_are_told_in_persons(file, run):
     asked = ("score", file, "--metric", "recall", *OF_LABELS, *BY_SEX, "--groups", "person")
     for more, counted in (((), "records"), (("--equal-groups", "true"), "persons")):
@@ -149,6 +175,23 @@ def test_limits_are_those_of_the_result_and_cost_nothing(file, people, run, same
     assert lower - 1e-5 < low <= lower < upper <= high < upper + 1e-5
 
 
+def test_limits_of_several_numbers_are_printed_without_being_asked_for(file, run):
+    several = ("score", file, *OF_LABELS, "--metric")
+    recalls = run(*several, "recall", "--average", "null").out.splitlines()
+    assert recalls[-1].startswith(
+        "limits of the exact value for these records, with probability 95 %, all at"
+    )
+    assert re.search(r" once: \[0\.[0-9, .]+\] to \[0\.[0-9, .]+\]$", recalls[-1])
+    assert " once: [" in run(*several, "recall", "--average", "null", "--interval", "people").out
+    matrix = run(*several, "confusion_matrix").out.splitlines()
+    assert matrix[3].endswith(" with probability 95 %, all at once:")
+    assert " to [[" in "".join(matrix[4:])
+    first, second = run(*several, "confusion_matrix", *BY_SEX).out.splitlines()[2:4]  # of all
+    places = [place.start() for place in re.finditer(r"\[\[", first)]
+    assert len(places) == 2
+    assert all(second[place : place + 2] == " [" for place in places)
+
+
 def test_limits_that_there_are_none_of_or_that_fail_lose_no_number(file, run, monkeypatch):
     paid = ("--budget", "b.sqlite", "--total", "1", "--spend-name", "mse")
     mse = ("score", file, "--metric", "mse", "--y-true", "y", "--y-pred", "q", "--epsilon", "1", *paid)
@@ -160,9 +203,6 @@ def test_limits_that_there_are_none_of_or_that_fail_lose_no_number(file, run, mo
     assert document["population_interval"] is None
     assert document["noise_interval"]["lower"] <= document["value"]
     assert document["budget"]["spent"] == 1.0
-    recall = ("score", file, "--metric", "recall", *OF_LABELS, "--average", "null")
-    assert "limits" not in run(*recall).out  # of arrays, if nobody asked for them
-    assert "%: [" in run(*recall, "--interval", "people").out
     for kind in (Result, dp.PrivateMetricFrame):
         monkeypatch.setattr(kind, "population_interval", lambda *args, **kwargs: {}["unexpected"])
     for more in ((), BY_SEX):
@@ -179,6 +219,14 @@ def test_what_must_not_be_concluded_is_told_beside_the_number(write, run):
     shown = run("score", path, "--metric", "mae", *OF_LABELS[:4], "--epsilon", 0.2)
     assert shown.err.startswith("dp-metrics: warning: private_mae: n * epsilon is 20 for one number")
     assert shown.err.count("\n") == 1
+
+
+def test_what_must_not_be_concluded_of_groups_is_told_behind_their_names(file, run):
+    mostly_noise = run("score", file, "--metric", "recall", *OF_LABELS[:-1], 0.01, *BY_SEX).out
+    assert "\nf: mostly noise: this rests on about " in mostly_noise
+    assert "usually too low" not in mostly_noise
+    of_errors = run("score", file, "--metric", "mse", *OF_LABELS, *BY_SEX).out
+    assert re.search("\n[a-z, ]*m[, f]*: usually too low", of_errors)
 
 
 def test_names_and_labels_that_the_terminal_cannot_show_lose_no_release(write, monkeypatch):

@@ -5,18 +5,13 @@ import pytest
 
 from dp_metrics._random import SeededEntropy
 from dp_metrics.evaluation.engine import clipped_mean, private_threshold
-from dp_metrics.exceptions import SeededReleaseWarning
 
 VALUES = np.random.default_rng(0).gamma(2.0, 3.0, size=1000)
 
 
 def test_it_is_right_with_much_epsilon_and_its_threshold_lies_near_the_top_of_the_records():
     for variance, truth in ((False, VALUES.mean()), (True, VALUES.var())):
-        release = clipped_mean(VALUES, epsilon=1e3, limit=100.0, variance=variance)
+        release = clipped_mean(VALUES, SeededEntropy(0), epsilon=1e3, limit=100.0, variance=variance)
         assert release == pytest.approx(truth, rel=1e-2)
-    tops = [private_threshold(VALUES, epsilon=1.0, limit=1e3, rng=SeededEntropy(i)) for i in range(50)]
+    tops = [private_threshold(VALUES, SeededEntropy(i), epsilon=1.0, limit=1e3) for i in range(50)]
     assert 0.9 < np.mean([(top >= VALUES).mean() for top in tops]) <= 1.0
-    with pytest.warns(SeededReleaseWarning):
-        first = clipped_mean(VALUES, epsilon=1.0, rng=3)
-    assert first == clipped_mean(VALUES, epsilon=1.0, rng=SeededEntropy(3))
-    assert clipped_mean(VALUES, epsilon=1.0) != clipped_mean(VALUES, epsilon=1.0)

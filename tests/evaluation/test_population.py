@@ -15,7 +15,6 @@ from dp_metrics.evaluation.population import (
     Task,
     largest_log_loss,
     load_population,
-    model_populations,
     package_versions,
     populations_of,
 )
@@ -90,12 +89,12 @@ def test_data_that_changed_are_noticed(tmp_path, trained, monkeypatch):
     path = tmp_path / "diamonds.csv.gz"
     for content in (b"a", b"a", b"b"):
         path.write_bytes(content)
-        model_populations(DATASETS["diamonds"], tmp_path, tmp_path / "cache")
+        load_population(Task("diamonds", "mse"), tmp_path, tmp_path / "cache")
     assert len(trained) == 2
 
 
 def test_log_loss_has_the_cap_of_its_logits(tmp_path, trained):
-    found = model_populations(DATASETS["digits"], None, tmp_path)["log_loss"]
+    found = load_population(Task("digits", "log_loss"), None, tmp_path)
     assert found.values == pytest.approx([0.0, -math.log(0.75), math.log(2)], abs=1e-12)
     assert found.bounds == (0.0, pytest.approx(36.04, abs=0.01))  # scikit-learn's clipping of probabilities
     tiny = Evaluation(DATASETS["mnist"], np.array([1]), np.array([[1.0, 1e-22]]), largest_log_loss(10, 25.0))

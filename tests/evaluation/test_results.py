@@ -9,8 +9,8 @@ import pandas as pd
 import pytest
 
 from dp_metrics.evaluation import engine as results
+from dp_metrics.evaluation.datasets import StudyError
 from dp_metrics.evaluation.engine import (
-    StudyError,
     append_results,
     frame_of,
     git_revision,

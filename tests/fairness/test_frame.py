@@ -17,7 +17,7 @@ from sklearn import metrics as sk
 
 import dp_metrics as dp
 from dp_metrics.analysis import auditing
-from dp_metrics.metrics import FUNCTIONS, METRICS
+from dp_metrics.metrics import METRICS
 from dp_metrics.release.release import prepared_releases
 
 RNG = np.random.default_rng(0)
@@ -174,7 +174,7 @@ def test_the_value_of_all_records_has_no_bias_from_small_groups(way):
 
 def of_eight(name, by, labels, **settings):
     """Return a frame of eight records of these groups."""
-    metric = partial(FUNCTIONS[name], **(METRICS[name].limit or {}))
+    metric = partial(METRICS[name].function, **(METRICS[name].limit or {}))
     data = METRICS[name].from_unit(np.array([0.1, 0.4, 0.6, 0.9] * 2))
     return frame(metric, *data, by=by, group_labels=labels, **{"epsilon": 1e3, **settings})
 
@@ -217,7 +217,7 @@ def test_a_group_that_all_know_to_be_empty_has_a_value_without_a_draw(name):
     found = numbers_in(made.by_group["nobody"])
     if name in OF_LABELS:  # what the formula gives for counts of 0
         assert set(found) <= {0.0}
-        alone = FUNCTIONS[name]([], [], neighboring="add_or_remove_one", epsilon=1e9)
+        alone = METRICS[name].function([], [], neighboring="add_or_remove_one", epsilon=1e9)
         np.testing.assert_equal(made.by_group["nobody"], alone)
     else:
         assert found
@@ -347,7 +347,7 @@ def test_what_one_record_can_change_costs_epsilon_altogether(way):
 def test_the_plan_of_a_frame_is_public(name, way):
     """Records of one form have one query, where membership is public with the sizes of the groups."""
     several = {
-        "one": partial(FUNCTIONS[name], **(METRICS[name].limit or {})),
+        "one": partial(METRICS[name].function, **(METRICS[name].limit or {})),
         "recall": dp.private_recall_score,
         "accuracy": dp.private_accuracy_score,
     }

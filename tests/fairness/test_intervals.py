@@ -13,14 +13,14 @@ from scipy.special import betaincinv
 from sklearn import metrics as sk
 
 import dp_metrics as dp
-from dp_metrics.fairness.frame_query import Cell
+from dp_metrics.fairness.frame_query import Cell, Entry
 from dp_metrics.fairness.groups import gaps_where_alike
 from dp_metrics.fairness.intervals import InRecords
 from dp_metrics.inputs.options import Relation
 from dp_metrics.metrics.labels.counts import Confusion, ratio_cells
 from dp_metrics.metrics.labels.layouts import right_or_wrong
 from dp_metrics.quantities.base import Output
-from dp_metrics.quantities.tables import CountsNoise, NoisyTable
+from dp_metrics.quantities.tables import NoisyTable
 from dp_metrics.release.count_limits import noisy_ratio, ratio_limits
 from dp_metrics.release.released import PopulationQuestion
 from dp_metrics.release.result import ReleasedNumbers, Result
@@ -152,7 +152,7 @@ def test_without_noise_each_group_has_the_limits_of_its_counts(way):
 
 
 def results_of(made):
-    return [cell.result for cell in made._entries[""].groups]
+    return [cell.result for cell in made._entries[""].groups.values()]
 
 
 def test_the_noise_is_that_of_the_table():
@@ -186,11 +186,12 @@ def test_the_exact_probability_that_limits_of_noise_miss(confusion):
     def ends(noise, confidence):
         return made(Result, noise).noise_interval(confidence)
 
+    part = NoisyTable(((4, Fraction(1)),), Fraction(rate), zero_sum=True).part(2)
+
     def made(kind, noise):
         public = ReleasedNumbers([noise.noisy], None, None, Fraction(1), Relation.REPLACE_ONE)
-        drawn = NoisyTable(((2, Fraction(1)),), noise.rates, noise.zero_sum, others=noise.others)
         outputs = (Output(noise.noisy, {}),)
-        result = kind(metric="share", reading=confusion, noises=(drawn,), outputs=outputs, released=public)
+        result = kind(metric="share", reading=confusion, noises=(part,), outputs=outputs, released=public)
         assert result.parts == (noise,)
         return result
 
@@ -206,14 +207,14 @@ def test_the_exact_probability_that_limits_of_noise_miss(confusion):
             continue
         total += weight
         noisy = (counts + drawn).tolist()
-        of_groups = CountsNoise(tuple(noisy), ((2, Fraction(rate)),) * 2, True).split(2)
+        of_groups = [part.told(Output(tuple(some), {})) for some in (noisy[:2], noisy[2:])]
         kept = [made(Cached, one) for one in of_groups]
         cells = {g: Cell(exact[g], result=one) for g, one in zip("ab", kept, strict=True)}
-        limits = InRecords(PopulationQuestion("share", sure), cells)
-        found = limits.of_groups() | {
-            "largest": limits.of_gap("difference", 0.0),
-            "ratio": limits.of_gap("ratio", 0.0),
-            "pair": limits.of_gap(("a", "b"), 0.0),
+        limits = InRecords(PopulationQuestion("share", sure), Entry("share", cells, Cell(None)))
+        found = limits.of("groups") | {
+            "largest": limits.of("difference"),
+            "ratio": limits.of("ratio"),
+            "pair": limits.of(("a", "b")),
         }
         gap = exact["b"] - exact["a"]
         truths = exact | {"largest": gap, "pair": -gap, "ratio": exact["a"] / exact["b"]}
@@ -286,8 +287,8 @@ def test_gaps_follow_from_the_limits_of_groups_at_parts_of_the_miss():
     ):
         made = frame(metric, p)
 
-        def limits(miss, cells=made._entries[""].groups):
-            return list(zip(*(one.result.noise_interval(1 - miss) for one in cells), strict=True))
+        def limits(miss, results=results_of(made)):  # noqa: B008 - of this frame
+            return list(zip(*(one.noise_interval(1 - miss) for one in results), strict=True))
 
         (low, high), (least, most), (lower, upper) = limits(one_side), limits(0.1 / 3), limits(0.1)
         gap = made.noise_interval(of="difference", confidence=0.8)

@@ -1,5 +1,6 @@
 """The frame by one of several features: sums of the counts that were released, and their limits."""
 
+from fractions import Fraction
 from functools import partial
 
 import numpy as np
@@ -7,7 +8,8 @@ import pytest
 from helpers import loop_over, seeded
 
 import dp_metrics as dp
-from dp_metrics.quantities.tables import CountsNoise
+from dp_metrics.quantities.base import Output
+from dp_metrics.quantities.tables import NoisyTable
 
 rng = np.random.default_rng(0)
 N = 3000
@@ -78,25 +80,22 @@ def test_the_value_is_that_of_the_sums_of_the_counts_as_they_were_drawn(way):
     frame = crossed({"recall": dp.private_recall_score}, 0.05, random_state=seeded(), **WAYS[way])
     of_sex = frame.margin(0)
     for group in LABELS[0]:
-        results = zip(frame.by_group, [cell.result for cell in frame._entries["recall"].groups], strict=True)
-        parts = [one.parts[0].noisy for (sex, _), one in results if sex == group]
-        joined = of_sex._entries["recall"].groups[LABELS[0].index(group)].result.parts[0]
+        cells = frame._entries["recall"].groups.items()
+        parts = [cell.result.parts[0].noisy for (sex, _), cell in cells if sex == group]
+        joined = of_sex._entries["recall"].groups[group].result.parts[0]
         assert joined.noisy == tuple(number for part in parts for number in part)
 
 
 def test_the_noise_of_all_tables_joined_is_that_before_they_were_split():
-    for whole in (
-        CountsNoise((5, 3, 9, 1, 0, 2), ((6, 1),), zero_sum=True),
-        CountsNoise((5, 3, 9, 1), ((2, 1), (2, 1)), zero_sum=False),
-    ):
-        first, *more = whole.split(2)
-        joined = first.joined(more)
-        assert (joined.noisy, joined.zero_sum, joined.others) == (whole.noisy, whole.zero_sum, 0)
-        assert joined.limits(0.05).lower == pytest.approx(whole.limits(0.05).lower)
-    part = CountsNoise((5, 3, 9, 1, 0, 2), ((6, 1),), zero_sum=True).split(3)
-    assert part[0].joined(part[1:2]).others == 2
-    apart = CountsNoise((5, 3), ((2, 1),), zero_sum=True)
-    assert not apart.joined([apart]).zero_sum
+    one, rate = Fraction(1), Fraction(1, 2)
+    for cells, zero_sum in ((((6, one),), True), (((2, one), (2, one)), False)):
+        whole = NoisyTable(cells, rate, zero_sum)
+        joined, output = whole.part(2).joined(2), Output((5, 3, 9, 1, 0, 2)[: whole.size], {})
+        assert (joined.size, joined.zero_sum, joined.others) == (whole.size, zero_sum, 0)
+        assert joined.told(output).limits(0.05).lower == pytest.approx(whole.told(output).limits(0.05).lower)
+    part = NoisyTable(((6, one),), rate, zero_sum=True).part(3)
+    assert (part.others, part.joined(2).others) == (4, 2)
+    assert not NoisyTable(((2, one),), rate, zero_sum=True).joined(2).zero_sum
 
 
 @pytest.mark.gate

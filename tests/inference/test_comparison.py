@@ -19,7 +19,7 @@ from dp_metrics.inference.comparison import (
 from dp_metrics.inputs.arrays import ArgumentShape, Records, Shape
 from dp_metrics.inputs.losses import RecordLoss
 from dp_metrics.inputs.options import Relation
-from dp_metrics.metrics import FUNCTIONS, METRICS
+from dp_metrics.metrics import METRICS
 
 WIN, DEFEAT, TIE = (1, 0), (0, 1), (1, 1)  # what A and B predict where 1 is true
 NO_NOISE = 1e6  # epsilon at which noise is 0, but for a probability below 1e-200000
@@ -219,5 +219,5 @@ def test_the_catalogue_says_which_metrics_are_means_of_a_loss():
     }  # fmt: skip
     shape = Shape((ArgumentShape(),) * 3)
     for name, row in COMPARABLE.items():
-        for loss in (name, row.name, name.removesuffix("_loss"), FUNCTIONS[row.name]):
+        for loss in (name, row.name, name.removesuffix("_loss"), METRICS[row.name].function):
             assert paired_losses(loss, shape, {}).name == name

@@ -61,19 +61,9 @@ def test_the_p_value_is_that_of_the_definition(rate):
     for decided in (-3, 0, 1, 6, 17, 25, 40):
         most = int(min(n, max(decided, 0) + reach))
         for difference in (-30, -7, -1, 0, 1, 2, 5, 8, 13, 60):
-            tails = [tail(k, rate, abs(difference)) for k in (most, max(most - 1, 0))]
-            expected = min(1.0, LEAST_P + max(tails))
+            # any number up to the limit may have been decided
+            expected = min(1.0, LEAST_P + max(tail(k, rate, abs(difference)) for k in range(most + 1)))
             assert wins_p_value(difference, decided, n, rate) == pytest.approx(expected, rel=1e-9, abs=1e-13)
-
-
-@loop_over("rate", [0.05, 0.5, 1.5, 5.0])
-def test_the_p_value_allows_for_every_number_of_decided_records_up_to_the_limit(rate):
-    n = 40
-    for decided in range(0, 41, 3):
-        most = int(min(n, decided + noise_reach(rate, LEAST_P)))
-        for d in range(1, 25):
-            worst = max(tail(k, rate, d) for k in range(most + 1))
-            assert wins_p_value(d, decided, n, rate) >= min(1.0, LEAST_P + worst) - 1e-12
 
 
 def exact_size(n, share, epsilon, level, p_value=wins_p_value):

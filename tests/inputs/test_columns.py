@@ -13,7 +13,7 @@ import pytest
 from helpers import all_of_scores, assert_refused, loop_over, seeded
 
 import dp_metrics as dp
-from dp_metrics.metrics import FUNCTIONS, METRICS
+from dp_metrics.metrics import METRICS
 
 N = 200
 RNG = np.random.default_rng(3)
@@ -29,7 +29,7 @@ OPTIONS = {
     "private_roc_auc_score": {"multi_class": "ovr"},
 }
 OF_COLUMNS = {
-    name: partial(FUNCTIONS[name], **OPTIONS.get(name, {}))
+    name: partial(METRICS[name].function, **OPTIONS.get(name, {}))
     for name, row in METRICS.items()
     if "labels" in row.options and not row.predicts_labels
 }
@@ -154,7 +154,7 @@ HOLD_ONE = [
 @pytest.mark.filterwarnings("ignore")
 @loop_over("name", [name for name in OF_COLUMNS if "top_k" not in name])
 def test_one_column_is_that_of_the_positive_label_and_may_not_be_named_like_the_other(name):
-    metric, seed = partial(FUNCTIONS[name], epsilon=1.0), {"random_state": 5}
+    metric, seed = partial(METRICS[name].function, epsilon=1.0), {"random_state": 5}
     expected = repr(metric(TRUE, YES, labels=["no", "yes"], **seed))
     assert_refused(metric, (TRUE, YES), ValueError, "the one column", labels=["yes", "no"])
     if name in WITH_POSITIVE:

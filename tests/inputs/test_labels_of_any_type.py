@@ -230,8 +230,8 @@ def test_frames_and_pages_tell_their_labels_as_they_were_given(sort):
 
 
 HINTS = {  # what a refusal says of a label, which no other record changes
-    2: "[0, 1], which is the default. Pass labels=[1, 2] (and pos_label=2) if they are 1 and 2,",
-    -1.0: "labels=[0, 1], which is the default. Pass labels=[1, 2]",
+    2: "[0, 1], which is the default. Pass all labels that there may be, such as labels=[1, 2] or",
+    -1.0: "where the metric has such an option, pos_label=2 for the first, average='macro' or",
     0.7: "labels=[0, 1]: it is no whole number. Pass labels, such as predict gives, and not probabilities",
     np.nan: "Input y_true contains NaN: drop such records, or fill them in, before you split the data.",
 }

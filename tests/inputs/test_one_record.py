@@ -68,7 +68,7 @@ OBJECTS = {  # containers that hold whatever they are given
 def of_labels(reader, data):
     """Return what is read of probabilities or scores of two labels."""
     _, records = Records.of(([0] * len(data), data), relation=Relation.REPLACE_ONE)
-    return reader(records, columns=LabelColumns(LabelSet.of(None), 1)).arrays[1]
+    return reader(records, columns=LabelColumns(LabelSet.of(None), 1, None)).arrays[1]
 
 
 def of_equal_labels(data):

@@ -111,6 +111,17 @@ def test_a_private_number_of_records_persons_and_other_scores_have_none():
         released_scores().net_benefit(0.3, of="all")
 
 
+def test_a_threshold_that_is_no_probability_has_no_net_benefit():
+    """The odds at which a treatment is worth its harm are those of a probability; at its ends an edge is."""
+    released = released_scores()
+    for threshold in (1.5, -0.1, np.nextafter(1.0, 2.0), float("nan"), float("inf"), "0.5"):
+        with pytest.raises(ValueError, match=r"threshold must be a probability, a number in \[0, 1\]"):
+            released.net_benefit(threshold)
+    edges = released.counts.edges
+    for threshold, edge in ((0, edges[1]), (1, edges[-2]), (edges[3], edges[3])):
+        assert f"threshold {edge:g} " in released.net_benefit(threshold).about
+
+
 def test_the_net_benefit_is_drawn_beside_treating_all_and_none():
     axes = released_scores().plot("net_benefit")
     assert [line.get_label() for line in axes.lines] == ["released", "treat all", "treat none"]

@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 from helpers import loop_over
 
-from dp_metrics.metrics import FUNCTIONS, METRICS
+from dp_metrics.metrics import METRICS
 from dp_metrics.release.stored import PER_RECORD, RECORDS
 
 
@@ -15,13 +15,13 @@ def asked(name):
     row = METRICS[name]
     given = {**row.options, **row.required, **(row.limit or {})}
     options = {option: value for option, value in given.items() if option not in PER_RECORD}
-    return FUNCTIONS[name].__wrapped__(*(None for _ in row.data), **options)
+    return METRICS[name].function.__wrapped__(*(None for _ in row.data), **options)
 
 
 @loop_over("name", METRICS)
 def test_the_signature_tells_the_same_data_as_the_table_of_questions(name):
     """By the first the body gets None in their place, by the second they are not written to a budget."""
-    parameters = inspect.signature(FUNCTIONS[name]).parameters
+    parameters = inspect.signature(METRICS[name].function).parameters
     assert METRICS[name].data == tuple(one for one in parameters if one in RECORDS)
 
 
@@ -33,7 +33,8 @@ def test_a_call_hands_no_data_to_the_body(name):
         seen.append((data, options))
         return asked(name)
 
-    row = replace(METRICS[name], body=body)
+    body.__name__ = name
+    row = replace(METRICS[name], function=body)
     data = row.from_unit(np.linspace(0.0, 1.0, 50))
     row.release(
         **dict(zip(row.data, data, strict=True)),

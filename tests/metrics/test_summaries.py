@@ -133,6 +133,16 @@ def mean_loss(x=(1.0,), sample_weight=None, **options):
 # The same bits
 
 
+@pytest.mark.filterwarnings("ignore")
+def test_chunks_without_weights_weigh_1_beside_others():
+    def released(of_others):
+        summary = mean_loss([1.0, 4.0], [3.0, 0.5]).update([2.0, 6.0], sample_weight=of_others)
+        merged = mean_loss([1.0, 4.0], [3.0, 0.5]).merge(mean_loss([2.0, 6.0], of_others))
+        return [one.release(1.0, random_state=0) for one in (summary, merged)]
+
+    assert released(None) == released([1.0, 1.0])
+
+
 @pytest.mark.gate
 @each_way
 @settings(max_examples=25)
@@ -473,6 +483,30 @@ def test_one_release_of_labels_tells_all_metrics(relation):
     with pytest.raises(TypeError, match="unexpected keyword argument 'labels'"):
         few.f1_score(average="macro", labels=LABELS)
     assert repr(few) == f"ReleasedConfusion(labels={LABELS}, epsilon=1e+07)"
+
+
+def test_a_result_that_does_not_tell_of_each_label_is_refused():
+    """Counts of all labels together, or of one, are no recall and no precision of each."""
+    recall, precision = (
+        one(Y, P, labels=LABELS, average=None) for one in (sk.recall_score, sk.precision_score)
+    )
+    taken = set()
+    for (name, row), options in itertools.product(METRICS.items(), TRIED):
+        if kind_of(row) != "confusion" or not options.keys() <= row.options.keys():
+            continue
+        known = {"average": None, **options} if "average" in row.options else options
+        if "pos_label" in row.options:
+            known = {"pos_label": "tea", **known}
+        result = dp.with_result(row.function)(Y, P, epsilon=1e7, labels=LABELS, **known)
+        try:
+            released = dp.ReleasedConfusion.of(result)
+        except TypeError:
+            continue
+        taken.add(name.removeprefix("private_"))
+        assert released.recall_score(average=None) == near(recall)
+        assert released.precision_score(average=None) == near(precision)
+    assert {"confusion_matrix", "classification_report", "matthews_corrcoef"} <= taken
+    assert not taken & {"selection_rate", "prevalence", "balanced_accuracy_score"}
 
 
 def near(expected):

@@ -9,7 +9,7 @@ from sklearn.metrics import get_scorer, get_scorer_names
 
 import dp_metrics as dp
 from dp_metrics.analysis import auditing
-from dp_metrics.metrics import FUNCTIONS, METRICS, NAMES, row_of
+from dp_metrics.metrics import METRICS, NAMES, row_of
 
 MACRO = partial(dp.private_f1_score, average="macro")
 SPELLINGS = {
@@ -74,7 +74,7 @@ def test_all_spellings_are_of_one_row():
     assert {name: row_of(name) for name in METRICS} == {name: (METRICS[name], {}) for name in METRICS}
     for name, metric in NAMES.items():  # only losses have names that negate them
         assert name.startswith("neg_") <= (row_of(metric)[0].greater_is_better is False)
-    assert {row_of(function)[0].name for function in NAMES.values()} == FUNCTIONS.keys()
+    assert {row_of(function)[0].name for function in NAMES.values()} == METRICS.keys()
     for short in ("mse", "rmse", "mae"):
         long = METRICS[f"private_{short}"].exact_function.rpartition(".")[2]
         assert getattr(dp, f"private_{long}") is getattr(dp, f"private_{short}")

@@ -15,6 +15,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 from cases import ADD_OR_REMOVE as ADD, REPLACE
+from helpers import mean
 
 import dp_metrics as dp
 from dp_metrics.mechanisms import Adaptive
@@ -33,10 +34,6 @@ def fractions(values):
 def clipped(values, limits):
     low, high = limits or (-math.inf, math.inf)
     return [min(max(float(value), low), high) for value in values]
-
-
-def mean(values):
-    return sum(values, Fraction(0)) / len(values) if values else Fraction(0)
 
 
 def person_terms(losses, weights=None, persons=None):

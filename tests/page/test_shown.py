@@ -97,6 +97,8 @@ def test_ranges_that_end_on_one_side_or_are_of_any_size(value, limits, expected)
 def test_counts_that_hardly_have_noise_are_whole_and_have_all_digits():
     for ends, expected in (((4503, 4503), "4,503 to 4,503"), ((4503, 4504), "4,503 to 4,504")):
         assert written(4503.0, between(*ends), is_share=False, least=1) == ("4,503", expected)
+    for value, expected in ((0.08, "0"), (0.7, "1"), (3.2, "3")):  # of 1,000 people
+        assert written(value, between(0, 6.3), is_share=False, least=1) == (expected, "0 to 7")
     page = dp.private_evaluate(Y, y_pred=Y, labels=[0, 1], epsilon=10.0)
     (matrix,) = (
         one for one in page.sections[1].tables if one.caption.startswith("Of 1,000 records like these")
@@ -141,6 +143,7 @@ def test_what_is_too_noisy_to_tell():
     assert is_told(number(0.5, coarse, note="Bins too coarse."))  # for which these limits allow
     assert not is_told(number(math.nan, between(0.4, 0.6)))
     assert is_told(number(50.0, between(10.0, math.inf), "mae"))
+    assert not is_told(number(0.01, between(0.0, math.inf), "mae"))  # such as a difference of two
     assert not is_told(number(50.0, between(-math.inf, math.inf), "mae"))
     assert not is_told(number(0.5, between(-math.inf, 1.0), "r2"))
     assert is_told(Number("", 3.0, "mae"))  # nothing says how noisy it is
@@ -256,6 +259,14 @@ def test_other_thresholds_are_told_as_by_the_released_scores(crossed):
             assert told == TOO_NOISY if not is_told(one) else abs(float(told) - one.value) <= 0.005
 
 
+def test_parts_of_epsilon_add_up_as_they_are_written():
+    page = dp.private_evaluate(
+        Y, y_pred=Y, baseline=1 - Y, labels=[0, 1], epsilon=1, split={"labels": 7, "comparison": 1}
+    )
+    rows = tables_of(page, "Cost and promise")["What this page cost"].rows
+    assert [row[1].text for row in rows] == ["0.875", "0.125"]
+
+
 def test_what_words_mean_is_told_of_those_that_a_page_has(crossed, noisy):
     told = {row[0].text: row[1].text for row in tables_of(crossed, "Words")["Words of this page"].rows}
     assert CANNOT_TELL not in told  # there are no requirements
@@ -269,6 +280,13 @@ def test_what_words_mean_is_told_of_those_that_a_page_has(crossed, noisy):
     assert {CANNOT_TELL, TOO_NOISY} <= of_noisy
     assert "of stays that &lt;came&gt; back" in crossed.to_html()
     assert "of stays that &lt;came&gt; back" in crossed.to_markdown()
+
+
+def test_a_name_that_a_page_does_not_have_is_answered_with_the_closest_one(noisy):
+    assert "roc_auc" not in noisy
+    assert noisy.get("roc_auc") is None
+    with pytest.raises(KeyError, match=r"no number 'roc_auc'.*Did you mean 'roc auc'"):
+        noisy["roc_auc"]
 
 
 def test_dots_are_lines_and_circles_within_cells_and_no_images(noisy):

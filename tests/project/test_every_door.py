@@ -5,6 +5,7 @@ import inspect
 import json
 import re
 from dataclasses import replace
+from functools import partial, update_wrapper
 from pathlib import Path
 
 import pytest
@@ -54,4 +55,7 @@ DOORS = {
 def test_every_metric_is_behind_every_door_and_one_that_is_missing_is_noticed(door):
     assert [name for name, row in METRICS.items() if not DOORS[door](row)] == []
     of_a_table = "private_average_precision_score" if door == "ReleasedScores" else "private_recall_score"
-    assert not DOORS[door](replace(METRICS[of_a_table], name="private_forgotten_score"))
+    row = METRICS[of_a_table]
+    forgotten = update_wrapper(partial(row.function), row.function)
+    forgotten.__name__ = "private_forgotten_score"
+    assert not DOORS[door](replace(row, function=forgotten))

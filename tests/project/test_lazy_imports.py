@@ -1,15 +1,12 @@
 """Nothing is imported before it is needed, and nobody notices."""
 
 import pickle
-import pkgutil
-import re
 import subprocess
 import sys
 
 import pytest
 
 import dp_metrics
-from dp_metrics.release.result import Result
 
 HEAVY = {"sklearn", "numpy", "dp_metrics.evaluation", "dp_metrics.metrics"}
 WITHOUT_OPTIONAL = """
@@ -63,18 +60,6 @@ def test_public_names_are_there_in_every_way():
         assert names[name] is thing
         assert pickle.loads(pickle.dumps(thing)) is thing
     assert {*dp_metrics.__all__, "__version__", "exceptions", "mechanisms"} == {*dir(dp_metrics)}
+    assert len(dp_metrics.__all__) <= 60
     with pytest.raises(AttributeError, match="private_nothing"):
         _ = dp_metrics.private_nothing
-
-
-def test_an_old_name_says_what_to_write_instead():
-    assert len(dp_metrics.__all__) <= 60
-    for name, instead in dp_metrics._OLD_NAMES.items():
-        with pytest.raises(AttributeError, match=f"no '{name}' any more: use ") as refusal:
-            getattr(dp_metrics, name)
-        assert str(refusal.value).endswith(instead)
-        found = re.match(r"(?:with_result\()?([\w.]+)", instead)[1]
-        if found != "metric":
-            pkgutil.resolve_name(found if found.startswith("dp_metrics.") else f"dp_metrics.{found}")
-        if method := re.search(r"\.\.\.\)\.(\w+)\(\)", instead):
-            assert hasattr(Result, method[1])

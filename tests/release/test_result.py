@@ -12,7 +12,7 @@ from helpers import all_of_labels, all_of_scores, assert_same, loop_over, seeded
 import dp_metrics as dp
 from dp_metrics._random import SeededEntropy
 from dp_metrics.mechanisms import MECHANISMS
-from dp_metrics.metrics import FUNCTIONS, METRICS
+from dp_metrics.metrics import METRICS
 from dp_metrics.release.released import Interval
 from dp_metrics.release.result import Result
 
@@ -36,7 +36,7 @@ def result_of(y=Y, **options):
 
 @loop_over("name", METRICS)
 def test_a_result_is_that_of_the_metric_with_what_may_be_published(name):
-    function, row = FUNCTIONS[name], METRICS[name]
+    function, row = METRICS[name].function, METRICS[name]
     full = dp.with_result(function)
     data, options = row.from_unit(X), {**row.required, **(row.limit or {})}
     accountant = dp.PrivacyAccountant(10)
@@ -57,7 +57,9 @@ def test_a_result_is_that_of_the_metric_with_what_may_be_published(name):
         assert written[2][0] is None  # JSON has no infinity
         written[2][0] = np.inf
     np.testing.assert_equal(written, getattr(value, "tolist", lambda: value)())
-    assert_same(pickle.loads(pickle.dumps(result)).to_dict(), result.to_dict())
+    again = pickle.loads(pickle.dumps(result))
+    assert_same(again.to_dict(), result.to_dict())
+    assert repr(again) == repr(result)  # with the limits of the noise
 
 
 def test_scorers_summaries_methods_and_partials_are_served_and_pass_the_spend_name_on():

@@ -205,6 +205,18 @@ def test_reuse_false_refuses(path):
         PrivacyAccountant(1, reuse=None)
 
 
+def test_a_stored_number_is_not_lost_where_its_warning_is_an_error(path):
+    number = ask(accountant=PrivacyAccountant(1, path))
+    new_session()
+    budget = PrivacyAccountant(1, path)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with pytest.raises(StoredReleaseWarning):
+            ask(accountant=budget)
+    with pytest.warns(StoredReleaseWarning):
+        assert ask(accountant=budget) == number
+
+
 def test_an_exhausted_budget_still_answers(path):
     for budget in (PrivacyAccountant(1), PrivacyAccountant(1, path)):
         number = ask(accountant=budget)

@@ -43,7 +43,7 @@ NO_RATIO = (
     "(average=None), or for the recall or precision of one, alone."
 )
 
-_SHARES = 100  # steps of a search for the one extreme of a function
+_ROUNDING = 1e-12  # that of a metric is smaller
 _FAR = 5.0  # standard deviations of their noise, by which counts are to exceed it
 
 OfRates: TypeAlias = Callable[[float, float, float], float]
@@ -115,17 +115,10 @@ def agreement_limits(of_rates: OfRates, limits: Sequence[tuple[float, float]]) -
     Both inverses are convex in o, so that at given recalls either has one extreme between the limits of o at
     most: a maximum where J > 0, and a minimum where J < 0. Both rise with r and with s.
     """
-    ends = []
-    for place, best in ((0, min), (1, max)):
-        recall, of_others, shares = limits[0][place], limits[1][place], limits[2]
-        sign = 1.0 if recall + of_others >= 1 else -1.0
-        low, high = shares
-        for _ in range(_SHARES):
-            one, two = low + (high - low) / 3, high - (high - low) / 3
-            rises = sign * of_rates(recall, of_others, one) < sign * of_rates(recall, of_others, two)
-            low, high = (one, high) if rises else (low, two)
-        ends.append(best(of_rates(recall, of_others, share) for share in (*shares, low, high)))
-    return ends[0], ends[1]
+    (least, most), (of_others_least, of_others_most), shares = limits
+    lower = count_limits.least_between(lambda share: of_rates(least, of_others_least, share), *shares)
+    upper = -count_limits.least_between(lambda share: -of_rates(most, of_others_most, share), *shares)
+    return max(lower - _ROUNDING, -1.0), min(upper + _ROUNDING, 1.0)
 
 
 def combined(
@@ -159,7 +152,7 @@ def combined(
             (min(low, x - d), max(high, x + d))
             for (low, high), x, d in zip(each, estimates, far, strict=True)
         ]
-    lower, upper = count_limits.combined_limits(np.vectorize(function), estimates, each)
+    lower, upper = count_limits.combined_limits(function, estimates, each, is_monotone=is_mean)
     return max(lower, lowest), min(upper, 1.0)
 
 
@@ -318,17 +311,18 @@ class Confusion:
         noise, n = parts[0], released.public_n
         if self.no_limits:
             raise ValueError(self.no_limits)
-        if not self.is_monotone and self._agreeing(noise, n) is None:
+        shares = self._shares(noise, n)
+        if not self.is_monotone and (shares is None or not self.is_agreement):
             raise ValueError(
                 "This metric has no limits of its noise here: more right records, or fewer errors, need "
                 "not make it larger. Use recall, precision or F1."
             )
-        ratios = self._ratios(self.parts_of, noise, n)
-        found = self._of_shares(ratios, self._agreeing(noise, n), count_limits.noise_limits, miss / 2)
-        if found is not None:
-            return Limits(*found).within(self.lowest, 1.0)
+        if shares is not None:
+            return Limits(*self._of_shares(shares, count_limits.noise_limits, miss / 2)).within(
+                self.lowest, 1.0
+            )
         good = self.layout.good
-        low, high, _ = noise.limits_of(good != 0, miss)
+        low, high, _ = noise.limits(miss, good != 0)
         if released.public_n is not None:
             low, high = (np.minimum(end, released.public_n) for end in (low, high))
         worst, best = np.where(good > 0, low, high), np.where(good > 0, high, low)
@@ -354,30 +348,34 @@ class Confusion:
         if self.no_limits:
             raise ValueError(self.no_limits)
         noise, n, note = parts[0], released.public_n, ""
-        ratios, limits = self._ratios(self.parts_of, noise, n), None
+        shares, limits = self._shares(noise, n), None
         if noise.units > 1:  # a person's records are alike
-            of_person = partial(count_limits.person_limits, noise.units)
-            limits = self._of_shares(ratios, None, of_person, asked.miss)
-            if limits is None or asked.is_sure:
+            if shares is None or self.is_agreement or asked.is_sure:
                 raise ValueError(NO_PERSONS.format(asked.metric))
+            of_person = partial(count_limits.person_limits, noise.units)
+            limits = self._of_shares(shares, of_person, asked.miss)
             return asked.interval(*limits, self(released), APPROXIMATE)
         # a ratio has no narrower limits than the sure ones
-        if not asked.is_sure and isinstance(self(released), float) and not (ratios and not self.of_ratios):
-            limits, note = self._approximate(ratios, noise, n, asked.miss), APPROXIMATE
+        is_ratio = shares is not None and self.of_ratios is None and not self.is_agreement
+        if not asked.is_sure and isinstance(self(released), float) and not is_ratio:
+            limits, note = self._approximate(shares, noise, n, asked.miss), APPROXIMATE
         if limits is not None:
             # limits among people within those of the noise would puzzle
             with contextlib.suppress(ValueError):
                 low, high, _ = self.limits(parts, released, 2 * asked.miss)
                 limits = min(limits[0], low), max(limits[1], high)
-        else:
-            rates, note = self._agreeing(noise, n), ""
-            limits = self._of_shares(ratios, rates, count_limits.ratio_limits, asked.miss)
+        elif shares is not None:
+            limits, note = self._of_shares(shares, count_limits.ratio_limits, asked.miss), ""
         if limits is None:
             raise ValueError(
                 NO_RATIO.format(asked.metric)
                 + (" It may have an approximate one: leave out sure." if asked.is_sure else _TOO_NOISY)
             )
         return asked.interval(*limits, self(released), note, self.of)
+
+    def _shares(self, noise: CountsNoise, n: int | None) -> list[NoisyRatio] | None:
+        """Return the noisy counts of the shares that tell the metric; None if this layout has none."""
+        return self._of_two(noise, n) if self.is_agreement else self._ratios(self.parts_of, noise, n)
 
     def _ratios(self, parts_of: PartsOf | None, noise: CountsNoise, n: int | None) -> list[NoisyRatio] | None:
         """Return the noisy counts of each ratio; None if counts of this layout do not tell them."""
@@ -392,24 +390,16 @@ class Confusion:
             return None
         return self._ratios(rates_of_two_labels, noise, n)
 
-    def _agreeing(self, noise: CountsNoise, n: int | None) -> list[NoisyRatio] | None:
-        """Return these shares if the metric is MCC or kappa."""
-        return self._of_two(noise, n) if self.is_agreement else None
-
     def _of_shares(
         self,
-        ratios: list[NoisyRatio] | None,
-        rates: list[NoisyRatio] | None,
+        shares: list[NoisyRatio],
         limits_of: Callable[[NoisyRatio, float], tuple[float, float]],
         miss: float,
-    ) -> tuple[Any, Any] | None:
-        """Return limits of the metric from those of its ratios, or of three shares of two labels."""
-        shares = rates if ratios is None else ratios
-        if shares is None:
-            return None
+    ) -> tuple[Any, Any]:
+        """Return limits of the metric from those of the shares that tell it, which all hold."""
         each = miss / len(shares)
         of_each = [limits_of(share, each) for share in shares]
-        if ratios is None:
+        if self.is_agreement:
             return agreement_limits(of_two_labels(self.formula), of_each)
         lower, upper = (np.array(end) for end in zip(*of_each, strict=True))
         if self.of_ratios is not None:
@@ -417,18 +407,23 @@ class Confusion:
         return (lower, upper) if len(shares) > 1 else (float(lower[0]), float(upper[0]))
 
     def _approximate(
-        self, ratios: list[NoisyRatio] | None, noise: CountsNoise, n: int | None, miss: float
+        self, shares: list[NoisyRatio] | None, noise: CountsNoise, n: int | None, miss: float
     ) -> tuple[float, float] | None:
         rates = self._of_two(noise, n)
         if rates is not None:
-            return combined(of_two_labels(self.formula), rates, miss, is_mean=False, lowest=self.lowest)
-        if ratios is not None and self.are_independent:
+            found = combined(of_two_labels(self.formula), rates, miss, is_mean=False, lowest=self.lowest)
+            if found is not None and found[0] < 0 and self.is_agreement:
+                # at the least agreement all shares are off the same way, and squares of errors fall short
+                lower, _ = self._of_shares(rates, count_limits.ratio_limits, miss)
+                return (lower, found[1]) if lower <= self.lowest else found
+            return found
+        if shares is not None and self.are_independent:
             of_ratios = self.of_ratios
             assert of_ratios is not None
             return combined(
-                lambda *shares: of_ratios(np.array(shares)), ratios, miss, is_mean=True, lowest=self.lowest
+                lambda *ratios: of_ratios(np.array(ratios)), shares, miss, is_mean=True, lowest=self.lowest
             )
-        if ratios is not None:  # such limits of F1 over ten labels covered less than 93 %
+        if shares is not None:  # such limits of F1 over ten labels covered less than 93 %
             return None
         return linear_limits(self.formula, self.layout, noise, n, miss, self.lowest)
 

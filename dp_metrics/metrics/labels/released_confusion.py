@@ -126,7 +126,8 @@ class ReleasedConfusion(HtmlRepr):
             raise TypeError(_TOO_LITTLE.format(getattr(result, "metric", type(result).__name__)))
         every, labels = counts_of_labels(told.layout, told.labels), told.labels
         counts: Counts = every(result.released)
-        if counts.matrix is None and (counts.missed is None or counts.wrong is None):
+        # of all labels together, or of one, nothing tells what was right of each
+        if counts.missed is None or counts.wrong is None or counts.right.size < labels.size:
             raise TypeError(_TOO_LITTLE.format(result.metric))
         shape = None if counts.matrix is None else (labels.size, labels.size)
         return cls(replace(result, reading=KeptCounts(every, shape)), labels.in_order, counts, told.layout)

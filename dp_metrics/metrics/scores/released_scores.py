@@ -366,7 +366,7 @@ class ReleasedScores(HtmlRepr):
         Parameters
         ----------
         threshold : float
-            The least probability at which a treatment is worth its harm, between 0 and 1; the nearest edge of
+            The least probability at which a treatment is worth its harm, in [0, 1]; the nearest inner edge of
             the released bins is taken, and `about` names it.
         confidence : float, default=0.95
             Probability with which both limits hold.
@@ -408,6 +408,8 @@ class ReleasedScores(HtmlRepr):
         if of == "people":
             self._check_persons("net_benefit")
         self._table.check_records(self.result.parts, "net_benefit")
+        if not 0 <= as_real(threshold) <= 1:
+            raise ValueError("threshold must be a probability, a number in [0, 1].")
         edge, bins = self._edge_of(threshold), self.counts.positive.size
         at = float(self.counts.edges[edge])
         weight, above = at / (1 - at), np.arange(edge, bins)
