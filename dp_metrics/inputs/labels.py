@@ -5,7 +5,7 @@ As in `arrays`, what concerns a whole array is checked at once, its contents in 
 
 import contextlib
 import reprlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum
 from itertools import repeat
@@ -364,6 +364,7 @@ _ONE_UNSORTED = (
     "pass pos_label=..., or labels=sorted(labels) if it is that of {last!r}, or a column for each label, "
     "with their names."
 )
+_SCORES = "scores, as decision_function or predict_proba gives them, not labels"
 _ONE_OTHER = (
     "The one column of {name} is named like the negative label. Pass that of the positive label (the second "
     "of the sorted labels, or pos_label), or one column for each label."
@@ -432,10 +433,15 @@ class LabelColumns:
             unstated = unstated_columns(Shape((form,)), remedy="labels=[...], or an array, which has a shape")
         return cls(listed, columns, order, unstated)
 
-    def array(self, records: Records) -> NDArray[Any]:
-        """Return the second argument of records, not yet looked at, its columns as the sorted labels."""
-        array = records.array(1, self.columns)
+    def numbers(self, records: Records, name: str) -> NDArray[Any]:
+        """Return the numbers of records, not yet looked at, their columns as the sorted labels."""
+        held = f"probabilities, {NO_LABELS}" if name == "y_proba" else _SCORES
+        array = as_numbers(records.array(1, self.columns), name, f"{name} should hold {held}.")
         return array if self.order is None or array.ndim != 2 else array[:, self.order]
+
+    def read(self, records: Records, name: str, numbers: NDArray[Any]) -> Records:
+        """Return the labels of records, and what was made of their numbers."""
+        return checked_records(records, {"y_true": self.labels.array(records.array(0)), name: numbers})
 
 
 def _order(
@@ -486,17 +492,10 @@ def wrong_labels(records: Records, *, columns: int) -> Records:
     return replace(checked, arrays=(np.concatenate([np.zeros(0, np.bool_), *parts]),))
 
 
-def labels_and_probabilities(records: Records, *, columns: LabelColumns) -> Records:
-    """Return labels, and probabilities in columns; a single one holds that of the second label."""
-    no_numbers = f"y_proba should hold probabilities, {NO_LABELS}."
-    read = as_numbers(columns.array(records), "y_proba", no_numbers)
-    return _labelled(records, columns, {"y_proba": read[:, np.newaxis] if read.ndim == 1 else read})
-
-
-def labels_and_numbers(records: Records, *, columns: LabelColumns) -> Records:
-    """Return labels, and scores of shape (n_samples, n_columns), whatever their number."""
-    scores = as_numbers(columns.array(records), "y_score")
-    return _labelled(records, columns, {"y_score": scores})
+def labels_and_columns(records: Records, *, columns: LabelColumns, name: str) -> Records:
+    """Return labels, and probabilities or scores in columns; a single one is that of the second label."""
+    read = columns.numbers(records, name)
+    return columns.read(records, name, read[:, np.newaxis] if read.ndim == 1 else read)
 
 
 def labels_and_scores(
@@ -507,13 +506,7 @@ def labels_and_scores(
     Of one column, or two as `predict_proba` gives them, they have the shape (n_samples,) and are those of the
     label in the place `positive`; else a column for each label.
     """
-    no_numbers = f"{name} should hold scores, as decision_function or predict_proba gives them, not labels."
-    read = as_numbers(columns.array(records), name, no_numbers)
+    read = columns.numbers(records, name)
     if read.ndim == 2 and read.shape[1] <= 2:
         read = read[:, positive if read.shape[1] == 2 else 0]
-    return _labelled(records, columns, {name: read})
-
-
-def _labelled(records: Records, columns: LabelColumns, scores: Mapping[str, NDArray[Any]]) -> Records:
-    true = columns.labels.array(records.array(0))
-    return checked_records(records, {"y_true": true, **scores})
+    return columns.read(records, name, read)

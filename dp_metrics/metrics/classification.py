@@ -15,8 +15,7 @@ from dp_metrics.inputs.arrays import Shape, check_same_columns, float_block, pro
 from dp_metrics.inputs.labels import (
     LabelColumns,
     LabelSet,
-    labels_and_numbers,
-    labels_and_probabilities,
+    labels_and_columns,
     wrong_labels,
 )
 from dp_metrics.inputs.losses import Loss, RecordLoss
@@ -49,7 +48,7 @@ def _mean_query(
     """Return the query of the mean of a loss of the codes of labels, and of probabilities."""
     reads = (codes or columns.labels.sorted_codes, probability_block)
     part = MeanOf(RecordLoss(loss, reads=reads, cap=cap))
-    reader = partial(labels_and_probabilities, columns=columns)
+    reader = partial(labels_and_columns, columns=columns, name="y_proba")
     return Query((part,), reader, unstated=columns.unstated, **more)
 
 
@@ -390,7 +389,7 @@ def _top_k_query(shape: Shape, *, k: Any, normalize: Any, labels: Any) -> Query:
     columns = LabelColumns.of(labels, form, "y_score", fewest=2)
     reads = (columns.labels.sorted_codes, partial(float_block, name="y_score"))
     loss = RecordLoss(partial(_misses, k=number), reads=reads, cap=1.0)
-    reader = partial(labels_and_numbers, columns=columns)
+    reader = partial(labels_and_columns, columns=columns, name="y_score")
     of_what = "records with the true label among the k likeliest"
     result = share_of_records(normalize, of_what, is_score=True)
     return Query((ShareOf(loss),), reader, result, unstated=columns.unstated)

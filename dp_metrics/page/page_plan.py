@@ -27,7 +27,7 @@ from dp_metrics.inputs.arrays import (
     probability_block,
     targets,
 )
-from dp_metrics.inputs.labels import LabelColumns, LabelSet, labels_and_probabilities
+from dp_metrics.inputs.labels import LabelColumns, LabelSet, labels_and_columns
 from dp_metrics.inputs.losses import absolute_error
 from dp_metrics.inputs.options import MAX_FLOAT, Relation, as_real, check_bounds
 from dp_metrics.mechanisms._laws import COUNT_LIMIT, Staircase
@@ -452,7 +452,7 @@ def _above(
 def _most_probable(records: Records, *, place: int, columns: LabelColumns) -> list[NDArray[Any]]:
     """Return the labels with the largest probabilities, the first of those that tie."""
     pair, labels = records.of_arguments(0, place), columns.labels.known
-    proba = labels_and_probabilities(pair, columns=columns).arrays[1]
+    proba = labels_and_columns(pair, columns=columns, name="y_proba").arrays[1]
     parts = [labels[np.argmax(probability_block(block), axis=1)] for block in in_blocks(proba)]
     return [np.concatenate([labels[:0], *parts])]
 

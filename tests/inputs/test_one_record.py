@@ -20,7 +20,7 @@ from dp_metrics.inputs.arrays import Records, array_of, as_numbers
 from dp_metrics.inputs.labels import (
     LabelColumns,
     LabelSet,
-    labels_and_probabilities,
+    labels_and_columns,
     labels_and_scores,
     wrong_labels,
 )
@@ -78,7 +78,7 @@ def of_equal_labels(data):
 
 READERS = {
     "numbers": partial(as_numbers, name="y"),
-    "probabilities": partial(of_labels, labels_and_probabilities),
+    "probabilities": partial(of_labels, partial(labels_and_columns, name="y_proba")),
     "scores": partial(of_labels, labels_and_scores),
     "labels that are numbers": LabelSet.of([0, 1]).array,
     "labels that are text": LabelSet.of(["a", "b"]).array,
