@@ -648,6 +648,7 @@ def private_evaluate(  # noqa: PLR0913 - options of a whole page
         requirements=spelled(requirements), tolerance=tolerance, equal_groups=equal_groups,
         crossed=check_flag(crossed, "crossed"), feature_names=names_of_features(sensitive_features),
     )  # fmt: skip
+    # asked of new pages only: a stored page opens whatever its threshold is
     if edges is not None and not min(edges) < threshold < max(edges):
         raise ValueError(
             f"threshold={float(threshold):g} lies outside of edges: pass the score that makes a label."
