@@ -557,7 +557,7 @@ def _median_query(shape: Shape, *, bounds: Any) -> Query:
     if all((one.columns or 1) > 1 for one in shape.arguments):
         raise ValueError("y_true and y_pred should be 1d arrays: release one median for each output.")
     values, limit = absolute_errors(limits)
-    return Query((OrderOf(values, _middle, limit),), partial(targets, columns=1))
+    return Query((OrderOf(values, middle_rank, limit),), partial(targets, columns=1))
 
 
 def absolute_errors(bounds: tuple[float, float] | None) -> tuple[Callable[..., Floats], float]:
@@ -566,7 +566,7 @@ def absolute_errors(bounds: tuple[float, float] | None) -> tuple[Callable[..., F
     return partial(_errors, bounds=bounds, limit=limit), limit
 
 
-def _middle(n: int) -> int:
+def middle_rank(n: int) -> int:
     """Return which of n values is the lower median, counted from 1."""
     return max((n + 1) // 2, 1)
 

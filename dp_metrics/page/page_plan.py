@@ -34,7 +34,7 @@ from dp_metrics.mechanisms._laws import COUNT_LIMIT, Staircase
 from dp_metrics.metrics import METRICS, row_of
 from dp_metrics.metrics.labels.layouts import matrix_layout
 from dp_metrics.metrics.labels.released_confusion import ReleasedConfusion, counts_of_labels
-from dp_metrics.metrics.regression import absolute_errors, target_blocks
+from dp_metrics.metrics.regression import absolute_errors, middle_rank, target_blocks
 from dp_metrics.metrics.scores.curve_formulas import TwoClasses, area_under_roc, check_unit
 from dp_metrics.metrics.scores.released_scores import ReleasedScores
 from dp_metrics.metrics.scores.table import score_query
@@ -286,7 +286,7 @@ _OUTSIDE = (
 )
 _OF_PERSONS = "Several records of one person are alike: private_compare with groups= compares persons."
 MEDIAN_LIMITS = "median limits"
-"""The release that limits the median absolute error among all people; it has no number of its own."""
+"""The release that limits the median absolute error; it has no number of its own."""
 _LEAST_OF_LIMITS = 50  # fewer records may have none, whatever epsilon is
 _NO_PRIVATE_N = "It needs a public number of records: neighboring='replace_one'."
 _OVERALL = Fraction(1, 5)  # of the epsilon of a loss by group
@@ -580,22 +580,30 @@ def _sides(public: PageForm, by: ByFeatures | None, epsilon: Fraction) -> Togeth
 
 
 def _limits_of_median(public: PageForm, epsilon: Fraction) -> Together:
-    """Return two order statistics of the absolute error, which limit its median among all people."""
+    """Return two order statistics of the absolute error, which limit its median among all people.
+
+    Of persons with several records, which are no independent draws, they limit the median of these records.
+    """
     values, largest = absolute_errors(check_bounds(public.setting.bounds))
+    n, most = public.shape.n, public.shape.most_records
+    rank = middle_rank(n) if n is not None and most > 1 else None
     groups = max((by.groups.size for by in public.by), default=1)  # without any all people are one
     query = quantile_query(
-        public.of("y_true", TARGETS), q=0.5, epsilon=epsilon,  # the ranks that are searched for depend on it
+        public.of("y_true", TARGETS), q=0.5,
+        epsilon=epsilon / most,  # of one record: the ranks that are searched for depend on it
         max_loss=None if largest == MAX_FLOAT else largest,
         # requirements share the probability with which limits may miss: so many ask for one at most
         confidence=1 - 0.05 / max(1, len(public.setting.requirements) * groups),
-        reader=partial(targets, columns=1), values=values,
+        reader=partial(targets, columns=1), values=values, rank=rank,
     )  # fmt: skip
-    return _block(public, query, ("y_true", TARGETS), _called_median, "private_quantile_interval")
+    whom = POPULATION_NOTE if rank is None else "of these records."
+    called = partial(_called, about=f"The median absolute error {whom}")
+    return _block(public, query, ("y_true", TARGETS), called, "private_quantile_interval")
 
 
-def _called_median(result: Result[Any]) -> Interval:
+def _called(result: Result[Any], *, about: str) -> Interval:
     found: Interval = result.value
-    return replace(found, about=f"The median absolute error {POPULATION_NOTE}")
+    return replace(found, about=about)
 
 
 def _scores(public: PageForm, epsilon: Fraction) -> Together:
@@ -752,7 +760,7 @@ def _of_targets(public: PageForm) -> Iterator[Portion | Omission]:
         yield Omission("The median absolute error", _NO_PRIVATE_N)
     else:
         yield plain("median error", "median absolute error", _ONE, "median_absolute_error", 1)
-        if shape.most_records == 1 and (shape.n or 0) >= _LEAST_OF_LIMITS:
+        if (shape.n or 0) >= _LEAST_OF_LIMITS:
             about, limits = "limits of the median absolute error", partial(_limits_of_median, public)
             yield Portion(MEDIAN_LIMITS, about, _ONE, _of_loss(3), limits)
     within = "within the tolerance and " if public.setting.tolerance else ""

@@ -99,6 +99,20 @@ def test_each_record_has_a_part_of_epsilon_and_the_plan_knows():
     assert third["labels"].expected_error == pytest.approx(small["labels"].expected_error * N / third.n)
 
 
+@loop_over("epsilon", [2.0, 9.0])
+def test_limits_of_a_median_are_of_these_records_and_closer_than_those_of_all_people(epsilon):
+    targets = {"y_pred": SCORE, "task": "regression", "split": {"median error": 1, "median limits": 1}}
+    people = dp.private_evaluate(Y, **targets, **SEEDED | {"epsilon": epsilon / 2})
+    page = dp.private_evaluate(Y, **targets, groups=IDS, max_records=2, **SEEDED | {"epsilon": epsilon})
+    median = page["median absolute error"]
+    lower, upper = median.noise_interval()
+    of_all = people["median absolute error"].population_interval()
+    assert of_all.lower < lower < median.value < upper < of_all.upper
+    assert median.noise_interval().about == "The median absolute error of these records."
+    with pytest.raises(ValueError, match="2 records of each person"):
+        median.population_interval()
+
+
 def test_no_range_speaks_of_all_people_and_models_are_not_compared():
     page = dp.private_evaluate(
         Y, y_score=SCORE, baseline=1 - SCORE, epsilon=4.0, groups=IDS, max_records=2, **BY_SEX
@@ -106,9 +120,6 @@ def test_no_range_speaks_of_all_people_and_models_are_not_compared():
     rows = page.to_dict()["numbers"]
     assert all(row["people"] is None for row in rows)
     assert sum(row["noise"] is not None for row in rows) > 10
-    targets = {"y_pred": SCORE, "task": "regression", "epsilon": 9.0, "dry_run": True}
-    assert "median limits" in dp.private_evaluate(Y, **targets)
-    assert "median limits" not in dp.private_evaluate(Y, **targets, groups=IDS, max_records=2)
     assert "comparison" not in page.released
     assert any("private_compare with groups=" in one.why for one in page.plan.left_out)
     assert page.check({"recall": (">=", 0.1)}).answer == "cannot tell"
