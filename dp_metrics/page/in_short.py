@@ -24,7 +24,7 @@ from dp_metrics.page.page_numbers import (
     text_of,
     written,
 )
-from dp_metrics.page.page_plan import WITHIN, EvaluationPlan, PageForm
+from dp_metrics.page.page_plan import COMPARISON, WITHIN, EvaluationPlan, PageForm
 from dp_metrics.page.requirements import CANNOT_TELL, EACH, FAIL, PASS, Verdicts, checked, expanded
 from dp_metrics.page.setting import LABELS, SCORES
 from dp_metrics.release.released import CONFIDENCE, Interval, Number
@@ -301,7 +301,7 @@ _PLAIN = {
 
 
 def _which_is_better(page: PageFacts) -> str:
-    words, found = words_of(page), page.released.get("comparison")
+    words, found = words_of(page), page.released.get(COMPARISON)
     model, other = words.model_name, words.baseline_name
     if not isinstance(found, Comparison):
         if page.public.setting.baseline is None:
@@ -312,11 +312,12 @@ def _which_is_better(page: PageFacts) -> str:
     ahead = found.better == "A"
     limits = found.interval if ahead else _times(found.interval, -1)
     more = _with_range(abs(found.estimate), limits, times=100, apart_from=0.0)
+    whom = words.units if found.unit == "records" else "people"
     verb = "beats" if ahead else "loses to"
     for_more, for_less = ("better", "worse") if ahead else ("worse", "better")
     return (
-        f"{capital(model)} {verb} {other}: of 100 {words.units}, it does {for_more} for {more} more than it "
-        f"does {for_less} for."
+        f"{capital(model)} {verb} {other}: of 100 {whom}, it does {for_more} for {more} more than it does "
+        f"{for_less} for."
     )
 
 

@@ -264,8 +264,8 @@ def _chosen(portions: Sequence[Portion], split: Any) -> tuple[list[Portion], dic
 
 
 _PAGE = "private_evaluate"
-PERSONS = "persons"
-"""The release of a page in which each person counts once."""
+PERSONS, COMPARISON = "persons", "comparison"
+"""The releases of a page in which each person counts once, whatever the number of records."""
 
 
 def feature_of(release: str) -> int | None:
@@ -284,7 +284,6 @@ _OUTSIDE = (
     "y_score has values outside [0, 1]: pass edges=[...], public edges of bins for such scores, and their "
     "threshold."
 )
-_OF_PERSONS = "Several records of one person are alike: private_compare with groups= compares persons."
 MEDIAN_LIMITS = "median limits"
 """The release that limits the median absolute error; it has no number of its own."""
 _LEAST_OF_LIMITS = 50  # fewer records may have none, whatever epsilon is
@@ -320,12 +319,16 @@ class ByFeatures(NamedTuple):
 
 @dataclass(frozen=True)
 class PageForm:
-    """All that is public of a page before a record is read: its options, and the form of the records."""
+    """All that is public of a page before a record is read: its options, and the form of the records.
+
+    `persons` is how many have the records, where some have several; None: each record is a person's own.
+    """
 
     setting: Setting
     shape: Shape
     sizes: tuple[int, ...] | None
     epsilon: Fraction
+    persons: int | None = None
 
     @property
     def labels(self) -> LabelSet:
@@ -485,25 +488,40 @@ SHARES = {WITHIN: "prevalence", "share too high": "selection_rate"}
 
 
 def _block(
-    public: PageForm, query: Query, columns: tuple[str, ...], tell: Any = None, metric: str = _PAGE
+    public: PageForm,
+    query: Query,
+    columns: tuple[str, ...],
+    tell: Any = None,
+    metric: str = _PAGE,
+    *,
+    of_persons: bool = False,
 ) -> Together:
     """Return the release of one query; None: its result tells it all."""
     alone = Together((Share(query, Fraction(1), public.shape.relation, metric),), _alone, _first)
-    return _of_columns(public, alone, public.places(columns), tell)
+    return _of_columns(public, alone, public.places(columns), tell, of_persons=of_persons)
 
 
 def _of_columns(
-    public: PageForm, plan: Together, places: tuple[int, ...], tell: Callable[[Any], Any] | None
+    public: PageForm,
+    plan: Together,
+    places: tuple[int, ...],
+    tell: Callable[[Any], Any] | None,
+    *,
+    of_persons: bool = False,
 ) -> Together:
     """Return what is released of the columns in these places, of which this tells it all."""
-    whole = Together.of([plan], partial(_chosen_columns, places=places, has_units=public.shape.units > 1))
+    chosen = partial(_chosen_columns, places=places, has_units=public.shape.units > 1, has_persons=of_persons)
+    whole = Together.of([plan], chosen)
     return replace(whole, combine=partial(_told, combine=whole.combine, tell=tell))
 
 
-def _chosen_columns(records: Records, *, places: tuple[int, ...], has_units: bool) -> Records:
-    """Return the records of a release, with the units where each person counts once."""
+def _chosen_columns(
+    records: Records, *, places: tuple[int, ...], has_units: bool, has_persons: bool
+) -> Records:
+    """Return the records of a release, with their units or with whose they are where persons count once."""
     chosen = records.of_arguments(*places)
-    return chosen if has_units else replace(chosen, units=None)
+    units, groups = chosen.units if has_units else None, chosen.groups if has_persons else None
+    return replace(chosen, units=units, groups=groups)
 
 
 def _told(
@@ -640,12 +658,16 @@ def _plain(public: PageForm, name: str, kind: str, epsilon: Fraction) -> Togethe
 
 
 def _compared(public: PageForm, epsilon: Fraction) -> Together:
-    """Return the comparison with the other model: on how many records either is better."""
+    """Return the comparison with the other model: on how many records, or for how many persons, it is better.
+
+    Of a person with several records the means of both losses are compared.
+    """
     is_regression, bounds = public.setting.is_regression, {"bounds": public.setting.bounds}
     columns = ("y_true", TARGETS if is_regression else LABELS, "baseline")
     loss, options = ("mae", bounds) if is_regression else ("zero_one", {})
-    query = comparison_query(paired_losses(loss, public.of(*columns), options), public.shape.n)
-    return _block(public, query, columns, _value, "private_compare")
+    unit, n = ("records", public.shape.n) if public.persons is None else ("persons", public.persons)
+    query = comparison_query(paired_losses(loss, public.of(*columns), options), n, unit=unit)
+    return _block(public, query, columns, _value, "private_compare", of_persons=public.persons is not None)
 
 
 def _value(result: Result[Any]) -> Any:
@@ -714,18 +736,22 @@ def offered(public: PageForm) -> Iterator[Portion | Omission]:
     setting, of_persons = public.setting, public
     public = replace(public, shape=replace(public.shape, units=1))  # of which all else counts records
     relation, most = public.shape.relation, public.shape.most_records
+
+    def each_once(cells: int) -> Error:
+        # epsilon is that of one record, but each person counts once, and there are as few as may be
+        counts = _of_counts(relation, cells)
+        return lambda epsilon, n: counts(epsilon * most, n / most)
+
     yield from _of_targets(public) if setting.is_regression else _of_labels(public)
     if of_persons.shape.units > 1:
         about = "counts of true and predicted labels, each person once"
-        # epsilon is that of one record, but each person counts once, and there are as few as may be
-        counts = _of_counts(Relation.REPLACE_ONE, matrix_layout(public.labels.size).good.size)
-        block = partial(_labels, of_persons, None)
-        yield Portion(PERSONS, about, _ONE, lambda epsilon, n: counts(epsilon * most, n / most), block)
-    if setting.baseline is not None and (relation.private_n or most > 1):
-        yield Omission("Which model is better", _NO_PRIVATE_N if relation.private_n else _OF_PERSONS)
+        error = each_once(matrix_layout(public.labels.size).good.size)
+        yield Portion(PERSONS, about, _ONE, error, partial(_labels, of_persons, None))
+    if setting.baseline is not None and relation.private_n:
+        yield Omission("Which model is better", _NO_PRIVATE_N)
     elif setting.baseline is not None:
-        about = "on how many records either model is better"
-        yield Portion("comparison", about, _ONE, _of_counts(relation, 2), partial(_compared, public))
+        about = f"{'on how many records' if most == 1 else 'for how many persons'} either model is better"
+        yield Portion(COMPARISON, about, _ONE, each_once(2), partial(_compared, public))
 
 
 def portions_of(public: PageForm) -> list[Portion]:
@@ -857,8 +883,10 @@ def plan_of_page(public: PageForm, plan: EvaluationPlan) -> Together:
 
     That is stored with a page, for a later version may divide otherwise. Where a person has up to k records,
     each release has its epsilon / k for one of them; see `Query`. Where each person counts once the units of
-    all records of one are what `TableOf` pays for. It combines to what `PageFacts` are made of.
+    all records of one are what `TableOf` pays for, and of a comparison one person moves the two counts as one
+    record does. It combines to what `PageFacts` are made of.
     """
+    most, each_once = public.shape.most_records, (PERSONS, COMPARISON)
     portions = portions_of(public)
     portions += [one.without for one in portions if one.without is not None]
     makers = {one.name: one.block for one in portions}
@@ -868,7 +896,7 @@ def plan_of_page(public: PageForm, plan: EvaluationPlan) -> Together:
             replace(
                 share,
                 epsilon=share.epsilon * plan[name].epsilon / public.epsilon,
-                query=replace(share.query, most_records=1 if name == PERSONS else public.shape.most_records),
+                query=replace(share.query, most_records=1 if name in each_once else most),
             )
             for share in block.shares
         ))

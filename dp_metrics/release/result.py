@@ -394,9 +394,7 @@ class Result(HtmlRepr, Generic[Value_co]):
             return None
         unit = {"privacy_unit": "record", "privacy_unit_details": _UNITS[self.neighboring]}
         if self._is_of_persons:
-            most = self.released.most_records
-            details = _OF_PERSONS.format(f", up to {most}," if most > 1 else "")
-            unit = {"privacy_unit": "person", "privacy_unit_details": details}
+            unit = unit_of_persons(self.released.most_records)
         return deployment(self.noises, self.epsilon, _UNPROTECTED[self.neighboring], unit)
 
     @property
@@ -724,6 +722,12 @@ def counts_persons(result: Any) -> bool:
 def drawn_by(noises: Iterable[Noise]) -> str:
     """Return what draws a release, for the accountant's history."""
     return ", ".join(dict.fromkeys([noise.name for noise in noises]))
+
+
+def unit_of_persons(most_records: int) -> dict[str, str]:
+    """Return the unit of the guarantee where all records of one person, so many at most, are protected."""
+    details = _OF_PERSONS.format(f", up to {most_records}," if most_records > 1 else "")
+    return {"privacy_unit": "person", "privacy_unit_details": details}
 
 
 _OF_THIS_PACKAGE = "dp_metrics."
