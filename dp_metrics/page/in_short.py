@@ -280,7 +280,7 @@ def _how_sure(page: PageFacts) -> str:
             f"Each range is about these {units} only, with 95 % confidence: how far the noise may have moved "
             "the number"
         )
-        if any(one.name.endswith(EACH_ONCE) for one in told):
+        if COMPARISON in page.released or any(one.name.endswith(EACH_ONCE) for one in told):
             said += f"; but those in which each {words.person_name} counts once hold for all like these"
     elif only := dict.fromkeys(_PLAIN.get(one.metric, one.metric) for one in told if is_of_records(one)):
         said += f"; but those of {' and '.join(only)} are about these {units} only"
