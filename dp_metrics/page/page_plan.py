@@ -738,9 +738,9 @@ def offered(public: PageForm) -> Iterator[Portion | Omission]:
     relation, most = public.shape.relation, public.shape.most_records
 
     def each_once(cells: int) -> Error:
-        # epsilon is that of one record, but each person counts once, and there are as few as may be
-        counts = _of_counts(relation, cells)
-        return lambda epsilon, n: counts(epsilon * most, n / most)
+        # epsilon is that of one record, but each person counts once
+        counts, of_record = _of_counts(relation, cells), (public.persons or 1) / (public.shape.n or 1)
+        return counts if most == 1 else lambda epsilon, n: counts(epsilon * most, n * of_record)
 
     yield from _of_targets(public) if setting.is_regression else _of_labels(public)
     if of_persons.shape.units > 1:
