@@ -479,8 +479,7 @@ def released_from_collections(
     totals = partial(totals_of, data[metric.data[0]], **of_each)
     release = metric.release_on(terms, options, of_records=totals)
     if (stored := release.stored()) is not None:
-        found: Result[Any] = stored
-        return found
+        return stored
     return summarised(summary, collections, terms).released(terms)
 
 

@@ -265,8 +265,7 @@ def _read_all_right(x: Floats) -> Counts:
 def _errors(matrix: NDArray[np.int64], kind: str) -> NDArray[np.int64]:
     """Return how often each label was missed, was wrong, or either."""
     missed, wrong = matrix.sum(axis=1) - np.diag(matrix), matrix.sum(axis=0) - np.diag(matrix)
-    of_kind: NDArray[np.int64] = {"missed": missed, "wrong": wrong, "either": missed + wrong}[kind]
-    return of_kind
+    return {"missed": missed, "wrong": wrong, "either": missed + wrong}[kind]
 
 
 _OF_WHAT = {"true": 1, "pred": 0, "all": None}
@@ -294,8 +293,7 @@ def normalized(counts: Counts, *, normalize: str | None, others: Floats | None =
     total = (matrix if others is None else others).sum(axis=axis, keepdims=True)
     if others is not None:
         total = matrix + (total - others)
-    shares: Floats = np.divide(matrix, total, out=np.zeros_like(matrix), where=total > 0)
-    return shares
+    return np.divide(matrix, total, out=np.zeros_like(matrix), where=total > 0)
 
 
 _RATIOS = {
@@ -419,8 +417,7 @@ class Ratio:
         if self.is_share or (self._is_accuracy and self.kind != "specificity"):
             return np.array([counts.n])
         right, others = self.parts(counts)
-        records: Floats = right / _RATIOS[self.kind][0] + others
-        return records
+        return right / _RATIOS[self.kind][0] + others
 
 
 def sizes_of_labels(counts: Counts) -> Floats:

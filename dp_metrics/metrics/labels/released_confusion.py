@@ -49,8 +49,7 @@ def _of_counts(metric: Callable[..., R]) -> Callable[..., R]:
     def method(self: ReleasedConfusion, **options: Any) -> R:
         signature.bind(self, **options)
         told = self._told(confusion_for(METRICS[name], {**options, "labels": self.labels}), name)
-        value: R = told.formula(self.counts)
-        return value
+        return told.formula(self.counts)
 
     method.__name__ = name.removeprefix("private_")
     method.__qualname__ = f"ReleasedConfusion.{method.__name__}"
@@ -225,8 +224,7 @@ class ReleasedConfusion(HtmlRepr):
             If there is no such metric, or an argument is invalid.
         """
         result: Any = self._result_of(metric, options)
-        note: str | None = result.reading.note(result.parts, result.released)
-        return note
+        return result.reading.note(result.parts, result.released)
 
     def numbers(self, *, pos_label: Any = None) -> dict[str, Number]:
         """Return the usual metrics of labels with limits, by name; of up to 20 labels those of each too.

@@ -153,8 +153,7 @@ def _error_of_area(
 def _won(bins: int, tie: float) -> Floats:
     """Return what a pair of a negative record in one bin and a positive one in another adds to those won."""
     places = np.arange(bins)
-    won: Floats = (places > places[:, np.newaxis]) + tie * (places == places[:, np.newaxis])
-    return won
+    return (places > places[:, np.newaxis]) + tie * (places == places[:, np.newaxis])
 
 
 def effective_size(negatives: Floats, positives: Floats, won: Floats) -> float:
@@ -187,10 +186,7 @@ def effective_size(negatives: Floats, positives: Floats, won: Floats) -> float:
 def hanley_mcneil(theta: Floats, positive: float, negative: float) -> Floats:
     """Return the variance of an area theta from so many records of either class."""
     one, two = theta / (2 - theta) - theta**2, 2 * theta**2 / (1 + theta) - theta**2
-    variance: Floats = (theta * (1 - theta) + (positive - 1) * one + (negative - 1) * two) / (
-        positive * negative
-    )
-    return variance
+    return (theta * (1 - theta) + (positive - 1) * one + (negative - 1) * two) / (positive * negative)
 
 
 def limits_around(
@@ -699,8 +695,7 @@ def error_by_chance(records: Floats, positives: Floats, noise: Floats, n: float)
 
 def middles(n_bins: int) -> Floats:
     """Return the middles of even bins of [0, 1]."""
-    middles: Floats = (np.arange(n_bins) + 0.5) / n_bins
-    return middles
+    return (np.arange(n_bins) + 0.5) / n_bins
 
 
 def share_limits(cells: BinnedCells, miss: float) -> tuple[Floats, Floats]:

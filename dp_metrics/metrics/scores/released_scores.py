@@ -237,8 +237,7 @@ class ReleasedScores(HtmlRepr):
 
     def roc_band(self, confidence: float = 0.95) -> RocBand:
         """Return the band in which the ROC curve of all people lies, as `Result.band` does."""
-        band: RocBand = replace(self._limited(), metric="roc_curve").band(confidence)
-        return band
+        return replace(self._limited(), metric="roc_curve").band(confidence)
 
     def at_threshold(self, threshold: float) -> ReleasedConfusion:
         """Return all metrics of the labels that ``score >= threshold`` predicts, with limits.
@@ -548,8 +547,7 @@ class ReleasedScores(HtmlRepr):
     @property
     def _table(self) -> ScoreTable:
         kept: Any = self.result.reading
-        table: ScoreTable = getattr(kept, "told", kept)  # a summary keeps how its counts are read
-        return table
+        return getattr(kept, "told", kept)  # a summary keeps how its counts are read
 
     def _limited(self, metric: str = "roc_auc", ties: str = "any", *, is_sure: bool = True) -> Result[Any]:
         check_choice(metric, "metric", tuple(_METRICS))

@@ -368,8 +368,7 @@ OUTSIDE = "{} should contain values in [0, 1] only: probabilities, as predict_pr
 
 def even_edges(n_bins: int) -> Floats:
     """Return the edges between even bins of [0, 1], as scikit-learn has them."""
-    edges: Floats = np.linspace(0.0, 1.0, n_bins + 1)[1:-1]
-    return edges
+    return np.linspace(0.0, 1.0, n_bins + 1)[1:-1]
 
 
 @dataclass(frozen=True)
@@ -434,8 +433,7 @@ class SoftBins:
     def _ends(self, released: ReleasedNumbers) -> Floats:
         """Return the plausible records by end, class and bin."""
         counts = plausible_counts(released.values[0], self.cells, released.public_n)
-        ends: Floats = counts.reshape(2, 2, self.n_bins) / FINENESS
-        return ends
+        return counts.reshape(2, 2, self.n_bins) / FINENESS
 
     def __call__(self, released: ReleasedNumbers) -> CalibrationCurve:
         """Return the curve of what is released."""
