@@ -8,7 +8,6 @@ from dataclasses import replace
 from functools import partial
 from typing import Any, Self
 
-import numpy as np
 from numpy.typing import ArrayLike
 
 from dp_metrics._html import HtmlRepr
@@ -262,10 +261,9 @@ class Summary(HtmlRepr):
 
     def _stats_of(self, query: Query, records: Records) -> list[Any]:
         """Return what has to be known of records that will not be looked at again."""
-        with np.errstate(all="ignore"):
-            checked = query.checked(records)
-            quantities, capacity = query.quantities, self._capacity
-            return [one.stats(checked, one.totals(checked), capacity, forget=True) for one in quantities]
+        checked = query.checked(records)
+        quantities, capacity = query.quantities, self._capacity
+        return [one.stats(checked, one.totals(checked), capacity, forget=True) for one in quantities]
 
     def _add(self, query: Query, stats: list[Any], form: tuple[int, float] | None, *, is_open: bool) -> Self:
         """Add what is known of a chunk; one without records is no reason to fail, whatever its form."""

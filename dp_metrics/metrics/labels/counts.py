@@ -326,8 +326,7 @@ class Confusion:
         if released.public_n is not None:
             low, high = (np.minimum(end, released.public_n) for end in (low, high))
         worst, best = np.where(good > 0, low, high), np.where(good > 0, high, low)
-        with np.errstate(all="ignore"):
-            ends = (np.asarray(self.formula(self.layout.read(cells))) for cells in (worst, best))
+        ends = (np.asarray(self.formula(self.layout.read(cells))) for cells in (worst, best))
         lower, upper = ((end if end.ndim else float(end)) for end in ends)
         if np.isnan(lower).any() or np.isnan(upper).any():
             raise ValueError("A metric that may be NaN has no limits: pass zero_division=0.0 or 1.0.")

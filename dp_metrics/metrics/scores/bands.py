@@ -347,15 +347,13 @@ def precision_between(lower: RocCurve, upper: RocCurve, share: tuple[float, floa
 def _lower(recall: Floats, negatives: Floats) -> float:
     """Return the integral of t / (t + negatives) over the recall that each edge adds."""
     start, end, against = recall[:-1], recall[1:], negatives[1:]
-    with np.errstate(divide="ignore", invalid="ignore"):
-        lost = np.where(against > 0, against * np.log((end + against) / (start + against)), 0.0)
+    lost = np.where(against > 0, against * np.log((end + against) / (start + against)), 0.0)
     return float((end - start - lost).sum())
 
 
 def _upper(least: Floats, most: Floats, negatives: Floats) -> float:
     """Return the integral of the largest precision that may be had at each recall."""
-    with np.errstate(invalid="ignore"):
-        best = np.where(negatives[:-1] > 0, most[1:] / (most[1:] + negatives[:-1]), 1.0)
+    best = np.where(negatives[:-1] > 0, most[1:] / (most[1:] + negatives[:-1]), 1.0)
     ends = np.unique(np.concatenate([least, most]))
     middles = (ends[:-1] / 2 + ends[1:] / 2)[:, np.newaxis]
     is_meant = (least[:-1] < middles) & (middles <= most[1:])
