@@ -39,7 +39,7 @@ from dp_metrics.metrics.scores.curve_formulas import (
     RocCurve,
     ScoreCounts,
 )
-from dp_metrics.metrics.scores.table import MOST_BINS, ScoreTable
+from dp_metrics.metrics.scores.table import MOST_BINS, ScoreTable, calibration_band
 from dp_metrics.quantities.tables import as_floats, too_few
 from dp_metrics.release.count_limits import noisy_ratio
 from dp_metrics.release.released import (
@@ -542,7 +542,9 @@ class ReleasedScores(HtmlRepr):
         self._check_persons("calibration_curve")
         asked = PopulationQuestion.of("calibration_curve", confidence, sure=False)
         bins = None if n_bins is None else check_count(n_bins, "n_bins", MOST_BINS)
-        return self._table.calibration_band(self.result.parts, self.result.released, asked, bins)
+        self._table.check_records(self.result.parts, asked.metric)
+        (noise,) = self.result.parts
+        return calibration_band(noise, self.counts, self.result.released.public_n, asked, bins)
 
     @property
     def _table(self) -> ScoreTable:
