@@ -57,13 +57,8 @@ def _is_positive(block: NDArray[Any], *, labels: LabelSet, positive: int) -> NDA
     return matches.astype(np.intp)
 
 
-def mean_or_sum(normalize: Any, *, is_score: bool = False) -> Monotone:
-    """Return what makes a result of a mean: the mean, or for a score 1 minus that, or n times either."""
-    result = partial(_mean_or_sum, normalize=bool(normalize), is_score=is_score)
-    return Monotone(result, rises=not is_score)
-
-
-def _mean_or_sum(released: ReleasedNumbers, normalize: bool, is_score: bool) -> float:
+def _mean_or_sum(released: ReleasedNumbers, *, normalize: bool, is_score: bool = False) -> float:
+    """Return a mean, or for a score 1 minus that, or n times either."""
     mean = 1.0 - released.values[0] if is_score else released.values[0]
     if normalize:
         return float(mean)
@@ -71,8 +66,8 @@ def _mean_or_sum(released: ReleasedNumbers, normalize: bool, is_score: bool) -> 
     return float(min(mean * released.total_weight, MAX_FLOAT))
 
 
-@dataclass(frozen=True)
-class ShareOfRecords:
+@dataclass(frozen=True, kw_only=True)
+class ShareOfRecords(Monotone):
     """The share of the records that a loss of 0 or 1 counts, or of the others, or their number.
 
     Released are two counts, of those records and of the others; or, with weights, groups or another mechanism
@@ -80,30 +75,28 @@ class ShareOfRecords:
 
     Parameters
     ----------
-    mean : Monotone
-        What makes the result of a share that was released.
     counts : Confusion
         What two counts tell of the share.
     is_share : bool
         Whether the result is the share, not the number.
     """
 
-    mean: Monotone
     counts: Confusion
     is_share: bool
 
     def __call__(self, released: ReleasedNumbers) -> Any:
         """Return the result."""
         if _is_mean(released):
-            return self.mean(released)
+            return super().__call__(released)
         counts = self.counts.layout.counts(released.values[0], released.public_n)
         return self.counts.formula(counts) if self.is_share else float(counts.right[0])
 
     def limits(self, parts: Sequence[Any], released: ReleasedNumbers, miss: float) -> Limits:
         """Return limits of the result; a number has a public n."""
-        told = self.mean if _is_mean(released) else self.counts
-        limits = told.limits(parts, released, miss)
-        if self.is_share or _is_mean(released):
+        if _is_mean(released):
+            return super().limits(parts, released, miss)
+        limits = self.counts.limits(parts, released, miss)
+        if self.is_share:
             return limits
         lower, upper = (float(np.rint(end * released.public_n)) for end in limits[:2])
         return Limits(lower, upper, limits.note)
@@ -111,10 +104,6 @@ class ShareOfRecords:
     def note(self, parts: Sequence[Any], released: ReleasedNumbers) -> str | None:
         """Return what to say of a share by counts if limits of its noise are too far apart; see `WIDEST`."""
         return self.counts.note(parts, released) if self.is_share and not _is_mean(released) else None
-
-    def bias(self, clipped: Sequence[float]) -> str | None:
-        """Return which way the result usually errs."""
-        return self.mean.bias(clipped)
 
     def population(
         self, parts: Sequence[Any], released: ReleasedNumbers, asked: PopulationQuestion
@@ -145,7 +134,7 @@ def _is_mean(released: ReleasedNumbers) -> bool:
 
 
 def share_of_records(normalize: Any, of_what: str, *, is_score: bool = False) -> ShareOfRecords:
-    """Return what makes a result of the share of the records that a loss counts, as `mean_or_sum` does."""
+    """Return what makes a result of the share of the records that a loss counts: see `_mean_or_sum`."""
     ratio = Ratio("recall", "binary", undefined=float(is_score))  # of no record none is wrong
     counts = Confusion(
         right_or_wrong(int(is_score)),
@@ -155,7 +144,8 @@ def share_of_records(normalize: Any, of_what: str, *, is_score: bool = False) ->
         parts_of=ratio.parts,
         of=f"The share of {of_what}",
     )
-    return ShareOfRecords(mean_or_sum(normalize, is_score=is_score), counts, bool(normalize))
+    result = partial(_mean_or_sum, normalize=bool(normalize), is_score=is_score)
+    return ShareOfRecords(result=result, rises=not is_score, counts=counts, is_share=bool(normalize))
 
 
 def _log_loss_query(shape: Shape, *, labels: Any, max_loss: Any, normalize: Any) -> Query:
@@ -163,7 +153,8 @@ def _log_loss_query(shape: Shape, *, labels: Any, max_loss: Any, normalize: Any)
     cap = losses.log_loss_cap(form.resolution, check_max_loss(max_loss))
     loss = partial(losses.log_loss, resolution=form.resolution)
     columns = LabelColumns.of(labels, form, "y_proba")
-    return _mean_query(columns, loss, cap, reading=mean_or_sum(normalize))
+    reading = Monotone(partial(_mean_or_sum, normalize=bool(normalize)))
+    return _mean_query(columns, loss, cap, reading=reading)
 
 
 @private(

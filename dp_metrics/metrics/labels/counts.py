@@ -183,10 +183,7 @@ def linear_limits(
     unit = np.eye(1, layout.good.size)[0]
     cells, told = (
         [kind for kind in (of.right, of.missed, of.wrong, of.either) if kind is not None]
-        for of in (
-            layout.read(np.ones(layout.good.size)),
-            layout.read(as_floats(noise.noisy)),
-        )
+        for of in map(layout.read, (np.ones(layout.good.size), as_floats(noise.noisy)))
     )
     together = max(float(kind.max()) for kind in cells)  # so many noisy counts are added up at most
     added = math.sqrt(together * noise.covariance(unit, unit))
@@ -318,13 +315,12 @@ class Confusion:
                 "not make it larger. Use recall, precision or F1."
             )
         if shares is not None:
-            return Limits(*self._of_shares(shares, count_limits.noise_limits, miss / 2)).within(
-                self.lowest, 1.0
-            )
+            lower, upper = self._of_shares(shares, count_limits.noise_limits, miss / 2)
+            return Limits(lower, upper).within(self.lowest, 1.0)
         good = self.layout.good
         low, high, _ = noise.limits(miss, good != 0)
-        if released.public_n is not None:
-            low, high = (np.minimum(end, released.public_n) for end in (low, high))
+        if n is not None:
+            low, high = (np.minimum(end, n) for end in (low, high))
         worst, best = np.where(good > 0, low, high), np.where(good > 0, high, low)
         ends = (np.asarray(self.formula(self.layout.read(cells))) for cells in (worst, best))
         lower, upper = ((end if end.ndim else float(end)) for end in ends)
@@ -346,17 +342,17 @@ class Confusion:
         """
         if self.no_limits:
             raise ValueError(self.no_limits)
-        noise, n, note = parts[0], released.public_n, ""
+        noise, n, value, note = parts[0], released.public_n, self(released), ""
         shares, limits = self._shares(noise, n), None
         if noise.units > 1:  # a person's records are alike
             if shares is None or self.is_agreement or asked.is_sure:
                 raise ValueError(NO_PERSONS.format(asked.metric))
             of_person = partial(count_limits.person_limits, noise.units)
             limits = self._of_shares(shares, of_person, asked.miss)
-            return asked.interval(*limits, self(released), APPROXIMATE)
+            return asked.interval(*limits, value, APPROXIMATE)
         # a ratio has no narrower limits than the sure ones
         is_ratio = shares is not None and self.of_ratios is None and not self.is_agreement
-        if not asked.is_sure and isinstance(self(released), float) and not is_ratio:
+        if not asked.is_sure and isinstance(value, float) and not is_ratio:
             limits, note = self._approximate(shares, noise, n, asked.miss), APPROXIMATE
         if limits is not None:
             # limits among people within those of the noise would puzzle
@@ -370,7 +366,9 @@ class Confusion:
                 NO_RATIO.format(asked.metric)
                 + (" It may have an approximate one: leave out sure." if asked.is_sure else _TOO_NOISY)
             )
-        return asked.interval(*limits, self(released), note, self.of)
+        if np.ndim(value) == 2:  # of a matrix each cell has its limits
+            limits = limits[0].reshape(value.shape), limits[1].reshape(value.shape)
+        return asked.interval(*limits, value, note, self.of)
 
     def _shares(self, noise: CountsNoise, n: int | None) -> list[NoisyRatio] | None:
         """Return the noisy counts of the shares that tell the metric; None if this layout has none."""

@@ -295,14 +295,9 @@ class ReleasedScores(HtmlRepr):
             good=np.where(is_positive == is_above, 1, -1),
         )
 
-    @property
-    def _positive(self) -> Any:
-        classes = self._table.classes
-        return classes.known.tolist()[classes.positive]
-
     def _score_at(self, threshold: float, metric: Callable[..., Any], **options: Any) -> AtThreshold:
-        labels = self.at_threshold(threshold)
-        value = metric(labels, pos_label=self._positive, **options)
+        labels, classes = self.at_threshold(threshold), self._table.classes
+        value = metric(labels, pos_label=classes.known.tolist()[classes.positive], **options)
         assert labels.threshold is not None
         return AtThreshold(value, labels.threshold)
 
@@ -343,12 +338,9 @@ class ReleasedScores(HtmlRepr):
         ValueError
             If not exactly one of both is given, between 0 and 1, or no edge reaches it.
         """
-        (name, goal), *others = [
-            (name, as_real(value))
-            for name, value in (("precision", precision), ("recall", recall))
-            if value is not None
-        ] or [("", math.nan)]
-        if others or not 0 <= goal <= 1:
+        name, given = ("recall", recall) if precision is None else ("precision", precision)
+        goal = as_real(given)
+        if (precision is None) == (recall is None) or not 0 <= goal <= 1:
             raise ValueError("Pass either precision or recall, a number from 0 to 1.")
         metric = self.precision_score if name == "precision" else self.recall_score
         edges = self.counts.edges[1:-1].tolist()
@@ -402,10 +394,7 @@ class ReleasedScores(HtmlRepr):
         >>> 0.2 < lower < 0.275 < upper < 0.35
         True
         """
-        check_choice(of, "of", tuple(_WHOM))
-        miss, n = (1.0 - check_confidence(confidence)) / 2, self._public_n()
-        if of == "people":
-            self._check_persons("net_benefit")
+        miss, n = self._miss_of("net_benefit", confidence, of), self._public_n()
         self._table.check_records(self.result.parts, "net_benefit")
         if not 0 <= as_real(threshold) <= 1:
             raise ValueError("threshold must be a probability, a number in [0, 1].")
@@ -478,11 +467,7 @@ class ReleasedScores(HtmlRepr):
         >>> 0.75 < lower < 0.8 < upper < 0.88
         True
         """
-        check_choice(of, "of", tuple(_WHOM))
-        self._check_unit()
-        miss = (1.0 - check_confidence(confidence)) / 2
-        if of == "people":
-            self._check_persons("observed_over_expected")
+        miss = self._miss_of("observed_over_expected", confidence, of)
         (noise,) = self.result.parts
         edges, counts = self.counts.edges, self.counts
         lower, upper = over_expected_limits(noise, edges, miss, of_people=of == "people")
@@ -507,6 +492,14 @@ class ReleasedScores(HtmlRepr):
     def frame(self) -> Any:
         """Return these numbers as a table; this imports pandas. See `PrivateMetricFrame.frame`."""
         return table_of(one.row() for one in self.numbers().values())
+
+    def _miss_of(self, metric: str, confidence: float, of: str) -> float:
+        """Return with which probability either limit of a metric of probabilities may miss."""
+        check_choice(of, "of", tuple(_WHOM))
+        self._check_unit()
+        if of == "people":
+            self._check_persons(metric)
+        return (1.0 - check_confidence(confidence)) / 2
 
     def _public_n(self) -> int:
         """Return the number of records, of which the net benefit at probabilities is a share."""
