@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Literal, TypeAlias, Unpack
 
@@ -77,11 +77,11 @@ def error_query(
     columns, weights, form = _outputs(shape, multioutput)
     if len(columns) > 1 and not several:
         raise ValueError("y_true and y_pred should be 1d arrays.")
+    record_loss = _record_loss(loss, bounds, max_loss, check)
     if function is not None or isinstance(weights, str):
-        parts = _each(_record_loss(loss, bounds, None, max_loss, check), columns)
         of_each = partial(_of_each, output_weights=weights, function=function or float)
-        return Query(parts, reading=Monotone(of_each), **form)
-    return Query((MeanOf(_record_loss(loss, bounds, weights, max_loss, check)),), form["reader"])
+        return Query(_each(record_loss, columns), reading=Monotone(of_each), **form)
+    return Query((MeanOf(replace(record_loss, output_weights=weights)),), form["reader"])
 
 
 def r2_query(shape: Shape, *, bounds: Any, multioutput: Any, error_share: Any) -> Query:
@@ -167,13 +167,7 @@ def _outputs(shape: Shape, multioutput: Any) -> tuple[Sequence[int | None], Outp
     return columns, weights, {"reader": partial(targets, columns=outputs), "unstated": unstated}
 
 
-def _record_loss(
-    loss: Loss,
-    bounds: Any,
-    output_weights: Floats | None = None,
-    max_loss: Any = None,
-    check: Check | None = None,
-) -> RecordLoss:
+def _record_loss(loss: Loss, bounds: Any, max_loss: Any = None, check: Check | None = None) -> RecordLoss:
     """Return the loss of a record, within the public limits."""
     cap, limits = check_max_loss(max_loss), check_bounds(bounds)
     return RecordLoss(
@@ -182,7 +176,6 @@ def _record_loss(
         cap=cap if limits is None else losses.largest_error(loss, limits),
         bounds=limits,
         check=check,
-        output_weights=output_weights,
     )
 
 

@@ -260,7 +260,7 @@ class Confusion:
     def query(self, shape: Shape) -> Query:
         """Return the query of the metric, which depends on the form of the records by how persons count."""
         check_matrix(self.labels.size)
-        count = partial(_counts, of=self.layout.of, labels=self.labels)
+        count = partial(counted, of=self.layout.of, labels=self.labels)
         part = TableOf(self.layout.cells, self.layout.is_partition, count, shape.units)
         return Query((part,), partial(label_codes, labels=self.labels), self)
 
@@ -440,10 +440,12 @@ def label_codes(records: Records, *, labels: LabelSet) -> Records:
     return checked_records(records, {name: labels.array(records.array(at), name) for at, name in both})
 
 
-def confusion_of(records: Records, labels: LabelSet) -> NDArray[np.int64]:
-    """Return the confusion matrix of `label_codes` in units, of which a record has one unless it says else.
+def counted(
+    records: Records, *, of: Callable[[NDArray[np.int64]], NDArray[np.int64]], labels: LabelSet
+) -> NDArray[np.int64]:
+    """Return counts of `label_codes`, of the confusion matrix with a row for each true label.
 
-    It has a row for each true label.
+    A record counts one unless it says how many units it has.
 
     Raises
     ------
@@ -454,13 +456,7 @@ def confusion_of(records: Records, labels: LabelSet) -> NDArray[np.int64]:
     rows = max(BLOCK, size**2)  # adding up the cells should not take longer than finding them
     blocks = zip(*(in_blocks(array, rows) for array in records.arrays), strict=True)
     cells = (labels.codes(block, "y_true") * size + labels.codes(other, "y_pred") for block, other in blocks)
-    return counts_of_cells(cells, size**2, records.units, rows).reshape(size, size)
-
-
-def _counts(
-    records: Records, *, of: Callable[[NDArray[np.int64]], NDArray[np.int64]], labels: LabelSet
-) -> NDArray[np.int64]:
-    return of(confusion_of(records, labels))
+    return of(counts_of_cells(cells, size**2, records.units, rows).reshape(size, size))
 
 
 def confusion_for(metric: Metric, options: Mapping[str, Any]) -> Confusion:
