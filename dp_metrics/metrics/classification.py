@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Unpack
@@ -28,7 +28,7 @@ from dp_metrics.metrics.labels.layouts import Ratio, right_or_wrong
 from dp_metrics.quantities.mean import MeanOf, ShareOf
 from dp_metrics.release.query import Query
 from dp_metrics.release.released import Interval, PopulationQuestion
-from dp_metrics.release.result import Monotone, ReleasedNumbers
+from dp_metrics.release.result import Monotone, ReleasedNumbers, Result
 
 OF_PROBABILITIES: Mapping[str, Any] = {
     "responses": ("predict_proba",),
@@ -91,23 +91,21 @@ class ShareOfRecords(Monotone):
         counts = self.counts.layout.counts(released.values[0], released.public_n)
         return self.counts.formula(counts) if self.is_share else float(counts.right[0])
 
-    def limits(self, parts: Sequence[Any], released: ReleasedNumbers, miss: float) -> Limits:
+    def limits(self, result: Result[Any], miss: float) -> Limits:
         """Return limits of the result; a number has a public n."""
-        if _is_mean(released):
-            return super().limits(parts, released, miss)
-        limits = self.counts.limits(parts, released, miss)
+        if _is_mean(result.released):
+            return super().limits(result, miss)
+        limits = self.counts.limits(result, miss)
         if self.is_share:
             return limits
-        lower, upper = (float(np.rint(end * released.public_n)) for end in limits[:2])
+        lower, upper = (float(np.rint(end * result.released.public_n)) for end in limits[:2])
         return Limits(lower, upper, limits.note)
 
-    def note(self, parts: Sequence[Any], released: ReleasedNumbers) -> str | None:
+    def note(self, result: Result[Any]) -> str | None:
         """Return what to say of a share by counts if limits of its noise are too far apart; see `WIDEST`."""
-        return self.counts.note(parts, released) if self.is_share and not _is_mean(released) else None
+        return self.counts.note(result) if self.is_share and not _is_mean(result.released) else None
 
-    def population(
-        self, parts: Sequence[Any], released: ReleasedNumbers, asked: PopulationQuestion
-    ) -> Interval:
+    def population(self, result: Result[Any], asked: PopulationQuestion) -> Interval:
         """Return the interval of the share among all people, even if the result is a number of records.
 
         Raises
@@ -115,9 +113,9 @@ class ShareOfRecords(Monotone):
         ValueError
             If the law of the released number is not known.
         """
-        if not _is_mean(released):
-            return self.counts.population(parts, released, asked)
-        if parts[0].even_range is not None:
+        if not _is_mean(result.released):
+            return self.counts.population(result, asked)
+        if result.parts[0].even_range is not None:
             raise ValueError(
                 f"{asked.metric} with weights or groups has no interval for all people: the records must be "
                 "independent draws from one population, one person each, that count alike."

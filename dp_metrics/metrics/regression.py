@@ -40,7 +40,7 @@ from dp_metrics.quantities.ranks import OrderOf
 from dp_metrics.quantities.variance import VarianceOf
 from dp_metrics.release.query import Query
 from dp_metrics.release.released import usual_bias
-from dp_metrics.release.result import Monotone, ReleasedNumbers
+from dp_metrics.release.result import Monotone, ReleasedNumbers, Result
 
 OutputWeights: TypeAlias = Literal["raw_values"] | Floats | None
 Check: TypeAlias = Callable[[Floats, Floats], None]
@@ -129,10 +129,10 @@ class _Scores:
         """Return which way the scores usually err: targets seldom have tails as heavy as errors."""
         return usual_bias(max(clipped[: len(clipped) // 2]), rises=False)
 
-    def limits(self, parts: Sequence[Any], released: ReleasedNumbers, miss: float) -> Limits:
+    def limits(self, result: Result[Any], miss: float) -> Limits:
         """Return limits: with the largest errors and the smallest variances, and the other way round."""
-        of_parts = [part.limits(miss / len(parts)) for part in parts]
-        k = len(parts) // 2
+        of_parts = [part.limits(miss / len(result.parts)) for part in result.parts]
+        k = len(of_parts) // 2
         ends = [_score_limits(*pair) for pair in zip(of_parts[:k], of_parts[k:], strict=True)]
         lower, upper = (_combined([end[side] for end in ends], self.output_weights) for side in (0, 1))
         missing = np.array([end[0] <= -MAX_FLOAT for end in ends])

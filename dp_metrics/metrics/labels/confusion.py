@@ -22,7 +22,7 @@ from dp_metrics.metrics.labels.counts import OF_COUNTS, Confusion
 from dp_metrics.metrics.labels.layouts import Counts, Ratio
 from dp_metrics.quantities.tables import CountsNoise
 from dp_metrics.release.query import Query
-from dp_metrics.release.result import ReleasedNumbers
+from dp_metrics.release.result import Result
 
 
 def _ratio_query(
@@ -365,19 +365,19 @@ class _Matrix(Confusion):
 
     normalize: str | None = None
 
-    def limits(self, parts: Sequence[Any], released: ReleasedNumbers, miss: float) -> Limits:
+    def limits(self, result: Result[Any], miss: float) -> Limits:
         """Return limits of each cell; its share is least where the others of its row are largest."""
-        noise: CountsNoise = parts[0]
-        size = self.labels.size
+        noise: CountsNoise = result.parts[0]
+        size, n = self.labels.size, result.released.public_n
         cells = noise.limits(miss) if self.layout.good.size == size**2 else self._sums(noise, miss)
         low, high = (np.reshape(end, (size, size)) for end in (cells.lower, cells.upper))
-        if released.public_n is not None:
-            low, high = (np.minimum(end, released.public_n) for end in (low, high))
+        if n is not None:
+            low, high = (np.minimum(end, n) for end in (low, high))
         lower, upper = (
             layouts.normalized(layouts.whole(size).read(own), normalize=self.normalize, others=others)
             for own, others in ((low, high), (high, low))
         )
-        most = released.public_n if self.normalize is None else 1
+        most = n if self.normalize is None else 1
         return Limits(lower, upper).within(0.0, math.inf if most is None else most)
 
     def _sums(self, noise: CountsNoise, miss: float) -> Limits:

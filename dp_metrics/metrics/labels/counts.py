@@ -30,7 +30,7 @@ from dp_metrics.release import count_limits
 from dp_metrics.release.count_limits import NoisyRatio
 from dp_metrics.release.query import Query
 from dp_metrics.release.released import APPROXIMATE, Interval, PopulationQuestion
-from dp_metrics.release.result import ReleasedNumbers
+from dp_metrics.release.result import ReleasedNumbers, Result
 
 NO_PERSONS = (
     "{} of persons who count once each (equal_groups=True) has approximate limits of what it is among all "
@@ -268,14 +268,14 @@ class Confusion:
         """Return the metric of what is released."""
         return self.formula(self.layout.counts(released.values[0], released.public_n))
 
-    def note(self, parts: Sequence[Any], released: ReleasedNumbers) -> str | None:
+    def note(self, result: Result[Any]) -> str | None:
         """Return what to say if limits of its noise are too far apart; see `WIDEST`.
 
         Where they are surely close, or where there are none, the sizes of the noise and of what is divided
         by tell.
         """
-        noise: CountsNoise = parts[0]
-        counts = self.layout.counts(released.values[0], released.public_n)
+        noise: CountsNoise = result.parts[0]
+        counts = self.layout.counts(result.released.values[0], result.released.public_n)
         records = self.rests_on(counts)
         added = noise.expected * math.sqrt(self.layout.groups)  # the noise of groups is independent
         far = _CLEAR * math.log(40 * max(records.size, 1)) * added
@@ -285,7 +285,7 @@ class Confusion:
         # other results have no limits of their own; and nothing may be raised here, after the spend
         if isinstance(self.formula(counts), float | np.ndarray):
             with contextlib.suppress(ValueError):
-                lower, upper, _ = self.limits(parts, released, 1 - SHOWN)
+                lower, upper, _ = self.limits(result, 1 - SHOWN)
                 wide = np.ravel(np.subtract(upper, lower) > WIDEST * (2 if self.is_agreement else 1))
                 few = wide if wide.size == records.size else (few | (records == records.min())) & wide.any()
         return few_records(added, records, few) if few.any() else None
@@ -297,7 +297,7 @@ class Confusion:
             return -1.0
         return 0.0 if self.of_ratios is None else float(self.of_ratios(np.zeros(self.labels.size)))
 
-    def limits(self, parts: Sequence[Any], released: ReleasedNumbers, miss: float) -> Limits:
+    def limits(self, result: Result[Any], miss: float) -> Limits:
         """Return limits of ratios that all hold, or the metric at two corners of the box of the exact counts.
 
         Raises
@@ -305,7 +305,7 @@ class Confusion:
         ValueError
             If the metric may be lower or higher within the box than at these corners.
         """
-        noise, n = parts[0], released.public_n
+        noise, n = result.parts[0], result.released.public_n
         if self.no_limits:
             raise ValueError(self.no_limits)
         shares = self._shares(noise, n)
@@ -328,9 +328,7 @@ class Confusion:
             raise ValueError("A metric that may be NaN has no limits: pass zero_division=0.0 or 1.0.")
         return Limits(lower, upper).within(0.0, 1.0)
 
-    def population(
-        self, parts: Sequence[Any], released: ReleasedNumbers, asked: PopulationQuestion
-    ) -> Interval:
+    def population(self, result: Result[Any], asked: PopulationQuestion) -> Interval:
         """Return the interval of the metric among all people, from the noisy counts as they were drawn.
 
         Of several ratios each has its part of the miss: all limits hold at once.
@@ -342,7 +340,7 @@ class Confusion:
         """
         if self.no_limits:
             raise ValueError(self.no_limits)
-        noise, n, value, note = parts[0], released.public_n, self(released), ""
+        noise, n, value, note = result.parts[0], result.released.public_n, self(result.released), ""
         shares, limits = self._shares(noise, n), None
         if noise.units > 1:  # a person's records are alike
             if shares is None or self.is_agreement or asked.is_sure:
@@ -357,7 +355,7 @@ class Confusion:
         if limits is not None:
             # limits among people within those of the noise would puzzle
             with contextlib.suppress(ValueError):
-                low, high, _ = self.limits(parts, released, 2 * asked.miss)
+                low, high, _ = self.limits(result, 2 * asked.miss)
                 limits = min(limits[0], low), max(limits[1], high)
         elif shares is not None:
             limits, note = self._of_shares(shares, count_limits.ratio_limits, asked.miss), ""

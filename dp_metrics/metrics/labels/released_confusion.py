@@ -224,7 +224,7 @@ class ReleasedConfusion(HtmlRepr):
             If there is no such metric, or an argument is invalid.
         """
         result: Any = self._result_of(metric, options)
-        return result.reading.note(result.parts, result.released)
+        return result.reading.note(result)
 
     def numbers(self, *, pos_label: Any = None) -> dict[str, Number]:
         """Return the usual metrics of labels with limits, by name; of up to 20 labels those of each too.
@@ -361,7 +361,7 @@ def number_of(
 def _number(result: Result[Any], name: str, metric: str, label: Any = None) -> Number:
     """Return a result of the counts, which is one number, with its limits: each has them for itself."""
     reading: Any = result.reading
-    note = " ".join(filter(None, (reading.note(result.parts, result.released), result.more))) or None
+    note = " ".join(filter(None, (reading.note(result), result.more))) or None
     return Number(
         name, float(result.value), metric, note, label=label,
         _noise=result.noise_interval, _people=result.population_interval,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Unpack
@@ -31,7 +30,7 @@ from dp_metrics.quantities.ranks import CalibrationOf, RankingOf
 from dp_metrics.quantities.tables import SHOWN, far_apart, in_words
 from dp_metrics.release.query import Query
 from dp_metrics.release.released import APPROXIMATE, Interval, PopulationQuestion
-from dp_metrics.release.result import Monotone, ReleasedNumbers, only
+from dp_metrics.release.result import Monotone, ReleasedNumbers, Result, only
 from dp_metrics.sensitivity.score_bounds import calibration_excess
 
 
@@ -194,9 +193,7 @@ def _encoded(records: Records, *, columns: LabelColumns) -> Records:
 class _Area(Monotone):
     """The area under the ROC curve of two classes."""
 
-    def population(
-        self, parts: Sequence[Any], released: ReleasedNumbers, asked: PopulationQuestion
-    ) -> Interval:
+    def population(self, result: Result[Any], asked: PopulationQuestion) -> Interval:
         """Return the interval of the area among all people.
 
         Raises
@@ -204,7 +201,7 @@ class _Area(Monotone):
         ValueError
             If limits have to be proved, or the mechanism does not tell the sizes of the classes.
         """
-        (loss,) = parts
+        (loss,), released = result.parts, result.released
         sizes = loss.output.drawn
         if asked.is_sure or "positives" not in sizes:
             raise ValueError(
@@ -391,19 +388,19 @@ class BinnedError(Monotone):
 
     n_bins: int = 1
 
-    def limits(self, parts: Sequence[Any], released: ReleasedNumbers, miss: float) -> Limits:
+    def limits(self, result: Result[Any], miss: float) -> Limits:
         """Return limits of the error of these records, with what chance may give as a note."""
-        limits, chance = super().limits(parts, released, miss), self._by_chance(parts, released)
+        limits, chance = super().limits(result, miss), self._by_chance(result)
         told = "" if chance is None else f"C{chance[1][1:]}."
         return limits._replace(note=" ".join(filter(None, (limits.note, told))))
 
-    def note(self, parts: Sequence[Any], released: ReleasedNumbers) -> str | None:
+    def note(self, result: Result[Any]) -> str | None:
         """Return what to say if limits of the noise are too far apart, or chance may give much of it."""
         with contextlib.suppress(ValueError):
-            lower, upper, missing = super().limits(parts, released, 1 - SHOWN)
+            lower, upper, missing = super().limits(result, 1 - SHOWN)
             if not missing and (apart := far_apart(lower, upper)):
                 return apart
-        chance, error = self._by_chance(parts, released), float(self(released))
+        chance, error = self._by_chance(result), float(self(result.released))
         if chance is None or chance[0] <= _MUCH * error:
             return None
         most, told = chance
@@ -413,9 +410,9 @@ class BinnedError(Monotone):
             "band().error(this) of the result of a calibration curve tells how much chance gives."
         )
 
-    def _by_chance(self, parts: Sequence[Any], released: ReleasedNumbers) -> tuple[float, str] | None:
+    def _by_chance(self, result: Result[Any]) -> tuple[float, str] | None:
         """Return the most that chance alone gives on average, and in words; None where nothing tells n."""
-        (part,), n, each = parts, released.public_n, released.most_records
+        (part,), n, each = result.parts, result.released.public_n, result.released.most_records
         if n is None:
             if "sums" not in part.output.drawn:
                 return None

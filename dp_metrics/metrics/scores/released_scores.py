@@ -395,7 +395,7 @@ class ReleasedScores(HtmlRepr):
         True
         """
         miss, n = self._miss_of("net_benefit", confidence, of), self._public_n()
-        self._table.check_records(self.result.parts, "net_benefit")
+        self._table.check_records(self.result, "net_benefit")
         if not 0 <= as_real(threshold) <= 1:
             raise ValueError("threshold must be a probability, a number in [0, 1].")
         edge, bins = self._edge_of(threshold), self.counts.positive.size
@@ -535,7 +535,7 @@ class ReleasedScores(HtmlRepr):
         self._check_persons("calibration_curve")
         asked = PopulationQuestion.of("calibration_curve", confidence, sure=False)
         bins = None if n_bins is None else check_count(n_bins, "n_bins", MOST_BINS)
-        self._table.check_records(self.result.parts, asked.metric)
+        self._table.check_records(self.result, asked.metric)
         (noise,) = self.result.parts
         return calibration_band(noise, self.counts, self.result.released.public_n, asked, bins)
 

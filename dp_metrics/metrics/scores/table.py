@@ -1,7 +1,7 @@
 """Tables of scores: how many records of either class lie in each public bin, and what follows from that."""
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import partial
@@ -34,7 +34,7 @@ from dp_metrics.quantities.tables import (
 from dp_metrics.release import count_limits
 from dp_metrics.release.query import Query
 from dp_metrics.release.released import APPROXIMATE, POPULATION_NOTE, Interval, PopulationQuestion
-from dp_metrics.release.result import ReleasedNumbers
+from dp_metrics.release.result import ReleasedNumbers, Result
 from dp_metrics.sensitivity.output_bounds import FINENESS
 
 _LIMITED: Mapping[Any, str] = {
@@ -123,9 +123,9 @@ class ScoreTable:
         """Return the result of what is released."""
         return self.formula(self.counts(released))
 
-    def note(self, parts: Sequence[Any], released: ReleasedNumbers) -> str | None:
+    def note(self, result: Result[Any]) -> str | None:
         """Return what to say if noise may have moved the area far, or the bins are coarse."""
-        return self.note_of(parts[0], self.counts(released))
+        return self.note_of(result.parts[0], self.counts(result.released))
 
     def note_of(self, noise: CountsNoise, counts: ScoreCounts) -> str | None:
         """Return that of these counts; see `WIDEST`.
@@ -172,7 +172,7 @@ class ScoreTable:
         """What the limits are limits of."""
         return f"{_LIMITED.get(self.formula, 'curve')} of the unbinned scores"
 
-    def limits(self, parts: Sequence[Any], released: ReleasedNumbers, miss: float) -> Limits:
+    def limits(self, result: Result[Any], miss: float) -> Limits:
         """Return limits of the area or the average precision of these records' scores.
 
         Raises
@@ -181,12 +181,10 @@ class ScoreTable:
             If the result is a curve.
         """
         self._check_limited("no limits of its noise here")
-        ends, is_proved = self._ends(parts[0], released.public_n, miss / 2, self.is_sure)
-        return self._noted(ends, released, is_proved=is_proved)
+        ends, is_proved = self._ends(result, miss / 2, self.is_sure)
+        return self._noted(ends, result, is_proved=is_proved)
 
-    def population(
-        self, parts: Sequence[Any], released: ReleasedNumbers, asked: PopulationQuestion
-    ) -> Interval:
+    def population(self, result: Result[Any], asked: PopulationQuestion) -> Interval:
         """Return the interval of the area or the average precision among all people.
 
         Raises
@@ -195,29 +193,29 @@ class ScoreTable:
             If the result is a curve.
         """
         self._check_limited("no interval for all people")
-        of_table = parts[0], released.public_n, asked.miss, asked.is_sure
-        (lower, upper), is_proved = self._ends(*of_table, among_people=True)
+        (lower, upper), is_proved = self._ends(result, asked.miss, asked.is_sure, among_people=True)
         if is_proved:
-            self.check_records(parts, asked.metric)
+            self.check_records(result, asked.metric)
         # limits among people that are within those of the noise would puzzle, and the hull of both holds too
-        (low, high), _ = self._ends(*of_table)
-        found = self._noted((min(lower, low), max(upper, high)), released, is_proved=is_proved)
-        return asked.interval(found.lower, found.upper, self(released), found.note, of=f"The {self.about}")
+        (low, high), _ = self._ends(result, asked.miss, asked.is_sure)
+        lower, upper, note = self._noted((min(lower, low), max(upper, high)), result, is_proved=is_proved)
+        return asked.interval(lower, upper, self(result.released), note, of=f"The {self.about}")
 
     def _ends(
-        self, noise: CountsNoise, n: int | None, miss: float, is_sure: bool, *, among_people: bool = False
+        self, result: Result[Any], miss: float, is_sure: bool, *, among_people: bool = False
     ) -> tuple[Ends, bool]:
         """Return limits, and whether they are proved: only if they have to be, or there are no others.
 
         Proved limits of an average precision nearly never miss, and of a small class some of them are closer:
         near the noise what is closer of both is taken.
         """
+        (noise,) = result.parts
         quick = None if is_sure else self._quick(noise, miss, among_people=among_people)
         is_near = self.formula is formulas.average_precision and not bands.are_far_from_noise(noise, _NEAR)
         if quick is not None and (noise.units > 1 or not is_near):
             return quick, False
         limits_of = count_limits.edge_limits if among_people else count_limits.noise_limits
-        low, high = self._by_shares(noise, n, self._each(limits_of, noise, miss))
+        low, high = self._by_shares(noise, result.released.public_n, self._each(limits_of, noise, miss))
         if quick is None:
             return (low, high), True
         inside = max(low, quick[0]), min(high, quick[1])
@@ -238,21 +236,21 @@ class ScoreTable:
         positives = count_limits.noisy_ratio(noise, range(bins, 2 * bins), range(bins), n)
         return bands.precision_between(*lines, limits_of(positives))
 
-    def _noted(self, ends: tuple[float, float], released: ReleasedNumbers, *, is_proved: bool) -> Limits:
+    def _noted(self, ends: Ends, result: Result[Any], *, is_proved: bool) -> Limits:
         limits = Limits(*ends).within(0.0, 1.0)
         notes = (
             None if is_proved else APPROXIMATE,
             _ORDERED if self.ties == bands.ORDERED else None,
-            self.coarse_note(self.counts(released)) or limits.note,
+            self.coarse_note(self.counts(result.released)) or limits.note,
         )
         return limits._replace(note=" ".join(filter(None, notes)))
 
-    def band(self, parts: Sequence[Any], released: ReleasedNumbers, asked: PopulationQuestion) -> RocBand:
+    def band(self, result: Result[Any], asked: PopulationQuestion) -> RocBand:
         """Return the band of the ROC curve among all people, for scores in their public bins."""
-        self.check_records(parts, asked.metric)
-        (noise,) = parts
+        self.check_records(result, asked.metric)
+        (noise,) = result.parts
         sure = self._each(count_limits.edge_limits, noise, asked.miss)
-        lines = bands.roc_limits(noise, released.public_n, self._edges(noise), sure)
+        lines = bands.roc_limits(noise, result.released.public_n, self._edges(noise), sure)
         return RocBand(*lines, asked.confidence, f"The ROC curve of the scores in bins {POPULATION_NOTE}")
 
     def _each(self, limits_of: Callable[..., Ends], noise: CountsNoise, miss: float) -> RatioLimits:
@@ -267,9 +265,9 @@ class ScoreTable:
     def _edges(self, noise: CountsNoise) -> Floats:
         return self.merged(len(noise.noisy) // 2)
 
-    def check_records(self, parts: Sequence[Any], metric: str) -> None:
+    def check_records(self, result: Result[Any], metric: str) -> None:
         """Raise where each person counts once: the law of a count of persons is not known."""
-        if parts[0].units > 1:
+        if result.parts[0].units > 1:
             raise ValueError(_NO_PERSONS.format(metric))
 
     def _check_limited(self, nothing: str) -> None:
@@ -402,27 +400,25 @@ class SoftBins:
         part = TableOf(self.cells, True, partial(_soft_counts, n_bins=self.n_bins, classes=classes))
         return classes.query(shape, name="y_prob", part=part, result=self)
 
-    def note(self, parts: Sequence[Any], released: ReleasedNumbers) -> str | None:
+    def note(self, result: Result[Any]) -> str | None:
         """Return what to say if limits of the noise of a share that is shown are too far apart: `WIDEST`."""
-        noise: CountsNoise = parts[0]
-        low, high = self._ends(released)
+        noise: CountsNoise = result.parts[0]
+        low, high = self._ends(result.released)
         records = (low + high).sum(axis=0)
         here = records[formulas.are_shown(records)]
         added = math.sqrt(2) * noise.expected / FINENESS  # of two ends
         few = too_few(added, here)
         return few_records(added, here, few) if few.any() else None
 
-    def band(
-        self, parts: Sequence[Any], released: ReleasedNumbers, asked: PopulationQuestion
-    ) -> CalibrationBand:
+    def band(self, result: Result[Any], asked: PopulationQuestion) -> CalibrationBand:
         """Return the band of the calibration curve among all people."""
-        noise = replace(parts[0], units=FINENESS)
+        noise, released = replace(result.parts[0], units=FINENESS), result.released
         counts, prob_pred = self._ends(released), bands.middles(self.n_bins)
         prob_pred[formulas.are_shown(counts.sum(axis=(0, 1)))] = self(released).prob_pred
         end, is_positive, place = np.indices(counts.shape).reshape(3, -1)
         scores = (place + end) / self.n_bins
         cells = BinnedCells(noise, counts.ravel(), place, is_positive == 1, scores, scores, self.n_bins)
-        note = " ".join(filter(None, (APPROXIMATE, self.note(parts, released))))
+        note = " ".join(filter(None, (APPROXIMATE, self.note(result))))
         return bands.calibration_band(cells, prob_pred, asked, released.public_n, note)
 
     def _ends(self, released: ReleasedNumbers) -> Floats:
