@@ -294,7 +294,7 @@ class ReleasedConfusion(HtmlRepr):
         normalize : {"true", "pred", "all"} or None, default=None
             Whether to show shares of rows, of columns or of all, rather than counts.
         confidence : float or None, default=0.95
-            Of the limits of the noise, which all hold at once, shown for up to four labels; None shows none.
+            Of the limits of the noise, which all hold at once, shown for up to three labels; None shows none.
 
         Returns
         -------

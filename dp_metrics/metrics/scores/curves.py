@@ -19,12 +19,7 @@ from dp_metrics.metrics._metric import asks, private
 from dp_metrics.metrics._settings import CountSettings, RankSettings, ScoreSettings
 from dp_metrics.metrics.scores import curve_formulas as formulas
 from dp_metrics.metrics.scores.bands import limits_around
-from dp_metrics.metrics.scores.curve_formulas import (
-    CalibrationCurve,
-    PrecisionRecallCurve,
-    RocCurve,
-    TwoClasses,
-)
+from dp_metrics.metrics.scores.curve_formulas import CalibrationCurve, PrecisionRecallCurve, RocCurve
 from dp_metrics.metrics.scores.table import MOST_BINS, OUTSIDE, SoftBins, even_edges, score_query
 from dp_metrics.quantities.ranks import CalibrationOf, RankingOf
 from dp_metrics.quantities.tables import SHOWN, far_apart, in_words
@@ -363,7 +358,7 @@ def private_calibration_curve(
     if not (isinstance(strategy, str) and strategy == "uniform"):  # type: ignore[redundant-expr]
         raise ValueError("strategy must be 'uniform': quantiles of the scores are private.")
     bins = SoftBins(check_count(n_bins, "n_bins", MOST_BINS))
-    return asks(bins.query, classes=TwoClasses.of(labels, pos_label))
+    return asks(bins.query, classes=formulas.TwoClasses.of(labels, pos_label))
 
 
 _MUCH = 0.6  # of the error: without so much, in squares, four fifths of it are left
@@ -424,7 +419,7 @@ class BinnedError(Monotone):
         return most, f"chance alone gives a calibrated model up to about {most:.2g} ({counted})"
 
 
-def _excess(records: Records, *, n_bins: int, classes: TwoClasses) -> tuple[tuple[int, ...], int]:
+def _excess(records: Records, *, n_bins: int, classes: formulas.TwoClasses) -> tuple[tuple[int, ...], int]:
     """Return the sums of labels minus scores by bin, and the number of records."""
     blocks = classes.blocks(records, "y_proba", OUTSIDE.format("y_proba"))
     return calibration_excess(blocks, even_edges(n_bins))
@@ -481,7 +476,7 @@ def private_expected_calibration_error(
     >>> 0 <= private_expected_calibration_error(y_true, y_proba, epsilon=1.0) < 0.1  # exactly 0.05
     True
     """
-    classes = TwoClasses.of(labels, pos_label)
+    classes = formulas.TwoClasses.of(labels, pos_label)
     bins = check_count(n_bins, "n_bins", MOST_BINS)
     part = CalibrationOf(partial(_excess, n_bins=bins, classes=classes))
     return asks(classes.query, name="y_proba", part=part, result=BinnedError(only, n_bins=bins))

@@ -22,16 +22,8 @@ from dp_metrics.inputs.options import (
 from dp_metrics.metrics._pictures import draw_calibration, draw_net_benefit, draw_precision_recall, draw_roc
 from dp_metrics.metrics.labels.layouts import Layout, read_sums, whole
 from dp_metrics.metrics.labels.released_confusion import ReleasedConfusion
-from dp_metrics.metrics.scores import curve_formulas as formulas
-from dp_metrics.metrics.scores.bands import (
-    ANY_ORDER,
-    ORDERED,
-    CalibrationBand,
-    RocBand,
-    benefit_limits,
-    benefit_noise_limits,
-    over_expected_limits,
-)
+from dp_metrics.metrics.scores import bands, curve_formulas as formulas
+from dp_metrics.metrics.scores.bands import CalibrationBand, RocBand
 from dp_metrics.metrics.scores.curve_formulas import (
     CalibrationCurve,
     NetBenefitCurve,
@@ -57,7 +49,7 @@ from dp_metrics.release.result import KeptCounts, Result
 _METRICS = {"roc_auc": formulas.area_under_roc, "average_precision": formulas.average_precision}
 OVER_EXPECTED = "observed over expected"
 """The number that is no share: how many are positive over how many scores expect."""
-_TIES = {"any": ANY_ORDER, "ordered": ORDERED}
+_TIES = {"any": bands.ANY_ORDER, "ordered": bands.ORDERED}
 _WHOM = {"people": f"{POPULATION_NOTE} {how_sure(APPROXIMATE)}", "records": "of these records."}
 _MOST_SHOWN = 100_000  # records of a histogram
 _UNIT_ONLY = "Calibration and net benefits need probabilities: the edges of the bins should lie in [0, 1]."
@@ -403,7 +395,7 @@ class ReleasedScores(HtmlRepr):
         weight, above = at / (1 - at), np.arange(edge, bins)
         (noise,) = self.result.parts
         ratio = noisy_ratio(noise, (bins + above).tolist(), above.tolist(), n)
-        limits = benefit_limits if of == "people" else benefit_noise_limits
+        limits = bands.benefit_limits if of == "people" else bands.benefit_noise_limits
         lower, upper = limits(ratio, n, weight, miss)
         estimate = min(max((ratio.a - weight * ratio.b) / n, -weight), 1.0)
         about = f"The net benefit at the threshold {at:g} {_WHOM[of]}"
@@ -470,7 +462,7 @@ class ReleasedScores(HtmlRepr):
         miss = self._miss_of("observed_over_expected", confidence, of)
         (noise,) = self.result.parts
         edges, counts = self.counts.edges, self.counts
-        lower, upper = over_expected_limits(noise, edges, miss, of_people=of == "people")
+        lower, upper = bands.over_expected_limits(noise, edges, miss, of_people=of == "people")
         expected = float((edges[1:] + edges[:-1]) @ counts.total) / 2
         estimate = float(counts.positive.sum()) / expected if expected > 0 else math.nan
         about = f"The observed over the expected positives {_WHOM[of]}"
