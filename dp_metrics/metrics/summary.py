@@ -207,7 +207,7 @@ class Summary(HtmlRepr):
         named = dict(zip(names, data, strict=True))
         of_each = {"sample_weight": sample_weight, "groups": groups}
         named |= {name: value for name, value in of_each.items() if value is not None}
-        for name in named.keys() - {*names, *self._metric.options}:
+        for name in sorted(named.keys() - {*names, *self._metric.options}):
             raise ValueError(f"{self._name} takes no {name}: {self._metric.refused.get(name, _UNGROUPED)}.")
         if any(map(is_collection, named.values())):
             from dp_metrics.metrics.dask_collections import check_collections, summarised
