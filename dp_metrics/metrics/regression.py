@@ -135,12 +135,10 @@ class _Scores:
         k = len(of_parts) // 2
         ends = [_score_limits(*pair) for pair in zip(of_parts[:k], of_parts[k:], strict=True)]
         lower, upper = (_combined([end[side] for end in ends], self.output_weights) for side in (0, 1))
-        missing = np.array([end[0] <= -MAX_FLOAT for end in ends])
-        if not missing.any():
-            return Limits(lower, upper)
-        if isinstance(lower, np.ndarray):
-            return Limits(np.where(missing, -np.inf, lower), upper, NO_RATIO)
-        return Limits(-math.inf, upper, NO_RATIO)
+        is_missing = any(low <= -MAX_FLOAT for low, _ in ends)
+        if is_missing and not isinstance(lower, np.ndarray):
+            lower = -math.inf
+        return Limits(lower, upper, NO_RATIO if is_missing else "")
 
 
 def _score_limits(error: Limits, variance: Limits) -> tuple[float, float]:

@@ -322,9 +322,8 @@ class Confusion:
         if n is not None:
             low, high = (np.minimum(end, n) for end in (low, high))
         worst, best = np.where(good > 0, low, high), np.where(good > 0, high, low)
-        ends = (np.asarray(self.formula(self.layout.read(cells))) for cells in (worst, best))
-        lower, upper = ((end if end.ndim else float(end)) for end in ends)
-        if np.isnan(lower).any() or np.isnan(upper).any():
+        lower, upper = (self.formula(self.layout.read(cells)) for cells in (worst, best))
+        if np.isnan([lower, upper]).any():
             raise ValueError("A metric that may be NaN has no limits: pass zero_division=0.0 or 1.0.")
         return Limits(lower, upper).within(0.0, 1.0)
 
