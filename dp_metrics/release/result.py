@@ -92,6 +92,12 @@ class ReleasedNumbers:
         return replace(self, values=values)
 
 
+def check_persons(released: ReleasedNumbers, metric: str) -> None:
+    """Raise if persons have several records: these are alike, and tell less of all people."""
+    if released.most_records > 1:
+        raise ValueError(SEVERAL.format(metric, released.most_records))
+
+
 def only(released: ReleasedNumbers) -> Any:
     """Return what is released, where that is one number."""
     return released.values[0]
@@ -604,17 +610,12 @@ class Result(HtmlRepr, Generic[Value_co]):
 
     def among_people(self, asked: PopulationQuestion) -> Interval:
         """Return the interval that is asked for, as `population_interval` does."""
-        self._check_persons()
+        check_persons(self.released, self.metric)
         population = getattr(self.reading, "population", None)
         if population is None:
             raise ValueError(NO_POPULATION.format(asked.metric))
         found: Interval = population(self, asked)
         return found
-
-    def _check_persons(self) -> None:
-        """Raise if persons have several records: these are alike, and tell less of all people."""
-        if self.released.most_records > 1:
-            raise ValueError(SEVERAL.format(self.metric, self.released.most_records))
 
     def band(self, confidence: float = 0.95) -> Any:
         """Return a band in which the curve of all people like the records lies.
@@ -679,7 +680,7 @@ class Result(HtmlRepr, Generic[Value_co]):
         True
         """
         asked = PopulationQuestion.of(self.metric, confidence, sure=False)
-        self._check_persons()
+        check_persons(self.released, self.metric)
         band = getattr(self.reading, "band", None)
         if band is None:
             raise ValueError(

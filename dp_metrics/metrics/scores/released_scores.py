@@ -31,20 +31,19 @@ from dp_metrics.metrics.scores.curve_formulas import (
     RocCurve,
     ScoreCounts,
 )
-from dp_metrics.metrics.scores.table import MOST_BINS, ScoreTable, calibration_band
+from dp_metrics.metrics.scores.table import MOST_BINS, ScoreTable, binned_calibration_band
 from dp_metrics.quantities.tables import as_floats, too_few
 from dp_metrics.release.count_limits import noisy_ratio
 from dp_metrics.release.released import (
     APPROXIMATE,
     POPULATION_NOTE,
-    SEVERAL,
     Interval,
     Number,
     PopulationQuestion,
     how_sure,
     table_of,
 )
-from dp_metrics.release.result import KeptCounts, Result
+from dp_metrics.release.result import KeptCounts, Result, check_persons
 
 _METRICS = {"roc_auc": formulas.area_under_roc, "average_precision": formulas.average_precision}
 OVER_EXPECTED = "observed over expected"
@@ -490,7 +489,7 @@ class ReleasedScores(HtmlRepr):
         check_choice(of, "of", tuple(_WHOM))
         self._check_unit()
         if of == "people":
-            self._check_persons(metric)
+            check_persons(self.result.released, metric)
         return (1.0 - check_confidence(confidence)) / 2
 
     def _public_n(self) -> int:
@@ -524,12 +523,11 @@ class ReleasedScores(HtmlRepr):
             If the edges of the released bins are not those of probabilities, or persons have several records.
         """
         self._check_unit()
-        self._check_persons("calibration_curve")
+        check_persons(self.result.released, "calibration_curve")
         asked = PopulationQuestion.of("calibration_curve", confidence, sure=False)
         bins = None if n_bins is None else check_count(n_bins, "n_bins", MOST_BINS)
         self._table.check_records(self.result, asked.metric)
-        (noise,) = self.result.parts
-        return calibration_band(noise, self.counts, self.result.released.public_n, asked, bins)
+        return binned_calibration_band(self.result, self.counts, asked, bins)
 
     @property
     def _table(self) -> ScoreTable:
@@ -631,11 +629,6 @@ class ReleasedScores(HtmlRepr):
         is_noise = too_few(self.counts.noise, records / np.maximum(root, 1.0))[formulas.are_shown(records)]
         band = None if confidence is None else self.calibration_band(confidence, n_bins)
         return draw_calibration(display, band, is_noise, ax)
-
-    def _check_persons(self, metric: str) -> None:
-        """Raise if persons have several records: these are alike, and tell less of all people."""
-        if (most := self.result.released.most_records) > 1:
-            raise ValueError(SEVERAL.format(metric, most))
 
     @property
     def _is_unit(self) -> bool:

@@ -289,24 +289,23 @@ class ScoreTable:
         )
 
 
-def calibration_band(
-    noise: CountsNoise, counts: ScoreCounts, n: int | None, asked: PopulationQuestion, n_bins: int | None
+def binned_calibration_band(
+    result: Result[Any], counts: ScoreCounts, asked: PopulationQuestion, n_bins: int | None
 ) -> CalibrationBand:
     """Return the band of the calibration curve among all people, that a table of probabilities tells.
 
     Parameters
     ----------
-    noise : CountsNoise
+    result : Result
         The noisy counts.
     counts : ScoreCounts
         The plausible ones.
-    n : int or None
-        Number of all records, if public.
     asked : PopulationQuestion
         The confidence.
     n_bins : int or None
         Number of even bins, where the shares have sure limits; None: the released bins.
     """
+    (noise,), n = result.parts, result.n
     if n_bins is None:
         cells = _binned(noise, counts, np.arange(counts.negative.size), counts.negative.size)
         return bands.calibration_band(cells, counts.middles, asked, n, APPROXIMATE)
