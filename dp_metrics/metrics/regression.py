@@ -553,8 +553,9 @@ def _median_query(shape: Shape, *, bounds: Any) -> Query:
 
 def absolute_errors(bounds: tuple[float, float] | None) -> tuple[Callable[..., Floats], float]:
     """Return what makes absolute errors of blocks of targets with these bounds, and how large they may be."""
-    limit = MAX_FLOAT if bounds is None else float(np.minimum(np.float64(bounds[1]) - bounds[0], MAX_FLOAT))
-    return partial(_errors, bounds=bounds, limit=limit), limit
+    loss = _record_loss(losses.absolute_error, bounds)
+    limit = MAX_FLOAT if loss.cap is None else loss.cap
+    return partial(_up_to, loss=loss, limit=limit), limit
 
 
 def _middle(n: int) -> int:
@@ -562,10 +563,8 @@ def _middle(n: int) -> int:
     return max((n + 1) // 2, 1)
 
 
-def _errors(
-    y_true: NDArray[Any], y_pred: NDArray[Any], *, bounds: tuple[float, float] | None, limit: float
-) -> Floats:
-    return np.minimum(losses.absolute_error(*target_blocks(y_true, y_pred, bounds)), limit)
+def _up_to(*blocks: NDArray[Any], loss: RecordLoss, limit: float) -> Floats:
+    return np.minimum(loss(*blocks), limit)
 
 
 def target_blocks(
