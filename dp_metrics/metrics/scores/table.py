@@ -53,6 +53,7 @@ _CLEAR = 100.0  # times the noise of its size: of classes as large limits are cl
 _COARSE = 0.05  # with more, bins say too little
 _OF_GAPS = f"Limits of the gaps: {APPROXIMATE[0].lower()}{APPROXIMATE[1:]}"
 _ORDERED = "Assumes that within bins positives do not rank below negatives on average."
+_IN_RECORDS = "In these records chance may break that though the model does not: see `noise_interval`."
 _DIGITS = 2.0**30  # rounding makes the edges the same numbers whatever library computes the cosine
 _OUTSIDE = (
     "y_score has values outside [0, 1]: pass edges=[...], public edges of bins for such scores; or, for "
@@ -192,7 +193,10 @@ class ScoreTable:
         quick = None if self.is_sure else self._quick(parts, miss / 2, among_people=False)
         of_noise = self._each(count_limits.noise_limits, released, miss / 2)
         ends = self._closer(quick, parts[0], lambda: self._by_shares(parts, released, of_noise))
-        return self._noted(ends, released, is_proved=quick is None)
+        found = self._noted(ends, released, is_proved=quick is None)
+        if self.ties == bands.ORDERED:
+            return found._replace(note=f"{found.note} {_IN_RECORDS}")
+        return found
 
     def population(
         self, parts: Sequence[Any], released: ReleasedNumbers, asked: PopulationQuestion
