@@ -854,7 +854,7 @@ def first_records(
     # what has no dimension its reader refuses
     arrays = {name: array for name, array in zip(names, records.arrays, strict=True) if array.ndim}
     check_same_length({**arrays, "groups": codes}, relation=relation)
-    if codes is None:
+    if codes is None or not all(array.ndim for array in records.arrays):
         return shape, records, None
     limit = _MOST_RECORDS if max_records is None else max_records
     rank, sizes = _places(codes)

@@ -54,6 +54,8 @@ def test_without_noise_the_limits_are_the_pairs_surely_won_and_those_not_surely_
         ordered = told.noise_interval(sure=sure, ties="ordered")
         assert tuple(ordered) == pytest.approx((won + tied / 2, won + tied), abs=1e-3)
         assert "do not rank below" in ordered.note
+        assert "chance may break that" in ordered.note
+        assert "chance may" not in told.population_interval(sure=sure, ties="ordered").note
 
 
 @pytest.mark.gate

@@ -5,6 +5,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 from helpers import loop_over, seeded
+from scipy.stats import binom
 
 import dp_metrics as dp
 from dp_metrics._random import made_up
@@ -166,6 +167,19 @@ def test_limits_of_observed_over_expected_cover():
             truth = float(np.minimum(factor * generator.beta(1, 9, 100_000), 1).mean()) / 0.1
             missed += not lower <= truth <= upper
         assert missed < 28
+
+
+@loop_over("expected", [1.5, 3, 6, 12])
+def test_limits_of_observed_over_expected_cover_where_few_are_positive(expected):
+    """Exactly, without noise: all 300 are told a risk of 1 %, and are positive half as often, or twice."""
+    edges, law = np.array([0.0, 0.00999, 0.01001, 1.0]), binom(300, expected / 300)
+    covered = 0.0
+    for positive in range(60):
+        counts = (0, 300 - positive, 0, 0, positive, 0)
+        seen = CountsNoise(counts, ((6, Fraction(60)),), zero_sum=False)
+        lower, upper = over_expected_limits(seen, edges, 0.025, of_people=True)
+        covered += law.pmf(positive) * (lower <= expected / 3 <= upper)
+    assert covered > 0.95
 
 
 def test_counts_that_are_all_noise_have_no_limits_of_a_ratio():

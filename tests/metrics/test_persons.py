@@ -32,6 +32,7 @@ PERSONS = np.repeat(np.arange(300), np.arange(300) % 4 + 1)
 PLACE = np.arange(PERSONS.size) - np.searchsorted(PERSONS, PERSONS)  # among the records of a person
 Y = (np.arange(PERSONS.size) * 7 % 10 < 4).astype(int)
 P = np.where(np.arange(PERSONS.size) * 3 % 11 < 2, 1 - Y, Y)
+NO_ERROR = contextlib.nullcontext()
 EQUAL = {"groups": PERSONS, "max_records": 3, "equal_groups": True}
 
 
@@ -329,6 +330,27 @@ def test_what_does_not_count_units_is_not_read_by_them(name):
     )
     with pytest.raises(ValueError, match="in counts of labels and scores only"):
         row.planned(shape, {**row.required, **(row.limit or {})}).read(records)
+
+
+@pytest.mark.parametrize("at", range(3))
+@loop_over("release", ["metric", "comparison", "frame", "page"])
+def test_what_has_no_records_is_refused_by_its_name_though_persons_are_known(release, at):
+    """A generator is such a thing. The first records of each person were looked for in it."""
+    data, public = [Y, P, P], {"groups": PERSONS, "max_records": 1, "epsilon": 1.0}
+    data[at] = (label for label in Y)
+    true, pred, other = data
+    calls = {
+        "metric": lambda: dp.private_recall_score(true, pred, **public),
+        "comparison": lambda: dp.private_compare(*data, **public),
+        "frame": lambda: dp.PrivateMetricFrame(
+            metrics=dp.private_recall_score, y_true=true, y_pred=pred, sensitive_features=other,
+            group_labels=[0, 1], **public,
+        ),
+        "page": lambda: dp.private_evaluate(true, y_pred=pred, labels=[0, 1], **public),
+    }  # fmt: skip
+    is_used = at < 2 or release in ("comparison", "frame")
+    with pytest.raises((TypeError, ValueError), match=r"1d|one entry per record") if is_used else NO_ERROR:
+        calls[release]()
 
 
 # ---- summaries and Dask collections: all records of a person are in one chunk

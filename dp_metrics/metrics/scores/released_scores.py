@@ -182,7 +182,10 @@ class ReleasedScores(HtmlRepr):
         metric : {"roc_auc", "average_precision"}, default="roc_auc"
             As in `population_interval`.
         ties : {"any", "ordered"}, default="any"
-            As in `population_interval`.
+            As in `population_interval`, but "ordered" assumes that of these records. Chance alone may rank
+            the few positives of a bin below its negatives. With little noise the area is then just below
+            the lower limit: by up to 0.003 for 20 % of samples of 5,000 records, 2 % of them positive, at
+            epsilon 20.
 
         Returns
         -------

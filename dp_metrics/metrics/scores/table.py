@@ -47,6 +47,7 @@ _CLEAR = 100.0  # times the noise of its size: of classes as large limits are cl
 _COARSE = 0.05  # with more, bins say too little
 _OF_GAPS = f"Limits of the gaps: {APPROXIMATE[0].lower()}{APPROXIMATE[1:]}"
 _ORDERED = "Assumes that within bins positives do not rank below negatives on average."
+_IN_RECORDS = "In these records chance may break that though the model does not: see `noise_interval`."
 _DIGITS = 2.0**30  # rounding makes the edges the same numbers whatever library computes the cosine
 _OUTSIDE = (
     "y_score has values outside [0, 1]: pass edges=[...], public edges of bins for such scores; or, for "
@@ -182,7 +183,10 @@ class ScoreTable:
         """
         self._check_limited("no limits of its noise here")
         ends, is_proved = self._ends(result, miss / 2, self.is_sure)
-        return self._noted(ends, result, is_proved=is_proved)
+        found = self._noted(ends, result, is_proved=is_proved)
+        if self.ties == bands.ORDERED:
+            return found._replace(note=f"{found.note} {_IN_RECORDS}")
+        return found
 
     def population(self, result: Result[Any], asked: PopulationQuestion) -> Interval:
         """Return the interval of the area or the average precision among all people.
