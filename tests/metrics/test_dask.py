@@ -12,7 +12,6 @@ import threading
 import time
 import warnings
 from functools import partial
-from pathlib import Path
 
 import dask
 import dask.array as da
@@ -468,22 +467,6 @@ def summarised(chunks, rows):
         x = ramp(number, rows)
         summary.update(x, x**2)
     return summary
-
-
-def largest_memory():
-    """Return the most memory that a process has had; `getrusage` counts what had started it, too."""
-    (line,) = (line for line in Path("/proc/self/status").read_text().splitlines() if "VmHWM" in line)
-    return int(line.split()[1]) * 1024
-
-
-@pytest.mark.slow
-def test_data_larger_than_the_memory_of_a_worker(client):
-    chunks, rows = 120, 2_000_000  # 16 bytes a record: 3.8 GB, more than both workers together
-    x = generated(chunks, rows)
-    released = dp.private_mse(x, x**2, epsilon=1.0, random_state=seeded())
-    assert released == summarised(chunks, rows).release(1.0, random_state=seeded())
-    if sys.platform == "linux":
-        assert max(client.run(largest_memory).values()) < 600e6
 
 
 @pytest.mark.slow

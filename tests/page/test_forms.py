@@ -130,16 +130,6 @@ def test_a_seeded_page_says_that_it_is_not_private():
     assert "NOT private" in seeded.to_markdown()
 
 
-@pytest.mark.gate
-def test_what_is_mostly_noise_is_grey_and_says_so():
-    small = page("scores", n=300, epsilon=0.1, split={"labels by group": 1, "scores": 1})
-    noisy = [one for one in small.numbers.values() if one.note]
-    assert noisy
-    html = small.to_html()
-    assert html.count('class="noise"') >= len(noisy)
-    assert small.to_markdown().count("too noisy to tell") >= len(noisy)
-
-
 def test_pictures_are_those_of_scikit_learn():
     from matplotlib.figure import Figure
     from sklearn.metrics import ConfusionMatrixDisplay, RocCurveDisplay
