@@ -126,6 +126,7 @@ def test_a_seeded_page_says_that_it_is_not_private():
         seeded = page("targets", random_state=1)
     assert seeded.is_seeded
     assert seeded.deployment is None
+    assert seeded.summary[4].startswith("These numbers were drawn from a seed: they are NOT private")
     assert "NOT private" in seeded.to_html()
     assert "NOT private" in seeded.to_markdown()
 
