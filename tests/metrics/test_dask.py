@@ -321,10 +321,7 @@ def test_no_record_at_all(case):
     data = [array[:0] for array in valid(case)]
     for pieces in ([0], [0, 0, 0]):
         collections = [chunked(*pieces)(position, array) for position, array in enumerate(data)]
-        budget = PrivacyAccountant(1.0)
-        with pytest.raises(ValueError, match=r"^Found array with 0 sample"):
-            case(*collections, epsilon=1.0, accountant=budget)
-        assert budget.spent == 0
+        assert_refused(case, collections, ValueError, r"^Found array with 0 sample", epsilon=1.0)
         released = case(*collections, random_state=seeded(), epsilon=1.0, **PRIVATE_N)
         assert released == case(*data, random_state=seeded(), epsilon=1.0, **PRIVATE_N)
 
