@@ -12,6 +12,7 @@ import math
 import re
 import warnings
 from fractions import Fraction
+from functools import partial
 from importlib import import_module
 
 import doors
@@ -33,6 +34,7 @@ from cases import (
     each_case,
     each_kind,
     made_for,
+    persons,
     valid,
     variations,
     varied_data,
@@ -398,9 +400,10 @@ def test_a_result_has_numbers_and_limits_or_a_reason_whatever_epsilon_and_bounds
     close = {"bounds": (0.0, 1e-300), "max_loss": 1e-300}
     close = {name: close[name] for name in case.bounded}
     mechanisms = dict.fromkeys((None, "geometric" if case.row.mechanism else None))
-    several = itertools.product(RELATIONS, (5e-324, 1e-300, 1.0), mechanisms, (case.bounded, close), range(3))
-    for relation, epsilon, mechanism, limited, seed in several:
-        settings = served(case, relation)
+    once = {"groups": persons(150), "equal_groups": True} if "equal_groups" in case.parameters else {}
+    ways = [*map(partial(served, case), RELATIONS), once]
+    several = itertools.product(ways, (5e-324, 1e-300, 1.0), mechanisms, (case.bounded, close), range(3))
+    for settings, epsilon, mechanism, limited, seed in several:
         if settings is None:
             continue
         options = {**settings, **limited, **case.by(mechanism), "epsilon": epsilon}
