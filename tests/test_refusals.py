@@ -818,10 +818,10 @@ ROWS = [
      ValueError, "two of the groups: 'a', 'b', 'c'", [["a"], ["a", "z"], [None, "a"]]),
     (lambda: framed().difference(method="largest"), ValueError, "method must be"),
     (lambda: framed({"recall": "recall", "error": "mae"}).plot("f1"), ValueError, "one of 'recall', 'error'"),
-    (lambda name: framed({"auc": partial(dp.private_roc_auc_score, mechanism="hazard")}).released_scores(
-         name
-     ),
-     ValueError, "No such metric", ["auc", "auk"]),
+    (lambda name: framed(
+         {"auc": partial(dp.private_roc_auc_score, mechanism="hazard"), "brier": "brier"}, pred=S
+     ).released_scores(name),
+     ValueError, "No such metric", ["auc", "brier", "auk"]),
     (lambda options: framed({"recall": "recall", "f1": "f1"}).population_interval(**options),
      ValueError, ..., [
          ("metric must be one of 'recall'", {"metric": "auc"}),

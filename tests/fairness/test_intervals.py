@@ -8,6 +8,7 @@ from functools import cache, partial
 
 import numpy as np
 import pytest
+from cases import each_way
 from helpers import loop_over, seeded
 from scipy.special import betaincinv
 from sklearn import metrics as sk
@@ -43,9 +44,6 @@ def frame(metrics, p=PRED, labels=LABELS, **settings):
     return dp.PrivateMetricFrame(metrics=metrics, group_labels=labels, **{"epsilon": 1.0, **data, **settings})
 
 
-each_way = pytest.mark.parametrize(
-    "way", [{}, {"membership": "public"}, {"neighboring": "add_or_remove_one"}], ids=str
-)
 RATIOS = {
     "recall": dp.private_recall_score,
     "precision": dp.private_precision_score,
