@@ -339,6 +339,12 @@ def new_session() -> None:
     ledgers._SESSIONS.clear()
 
 
+def later(path, total=9, **options) -> PrivacyAccountant:
+    """Return the budget in a file as another session has it."""
+    new_session()
+    return PrivacyAccountant(total, path, **options)
+
+
 def assert_refused(metric, data, expected=REFUSED, match=None, **settings) -> None:
     """Check that data raise, before anything is spent or drawn, without a word of the data."""
     accountant = PrivacyAccountant(1.0)

@@ -21,7 +21,7 @@ from fractions import Fraction
 
 import joblib
 import pytest
-from helpers import new_session
+from helpers import later, new_session
 
 import dp_metrics
 from dp_metrics.accounting import PrivacyAccountant, ledgers as _ledgers
@@ -354,8 +354,7 @@ def test_an_older_copy_in_its_place_is_refused_until_the_process_ends(path):
     pathlib.Path(path).write_bytes(latest)
     assert [entry.spend_name for entry in accountant.history] == ["first", "second"]
     pathlib.Path(path).write_bytes(older)
-    new_session()
-    assert PrivacyAccountant(1.0, path).spent == 0.25
+    assert later(path, 1.0).spent == 0.25
 
 
 # One name: SQLite's log of recent spends goes by it

@@ -24,6 +24,7 @@ from dask.distributed import Client, LocalCluster
 from helpers import (
     assert_refused,
     bits_of,
+    later,
     loop_over,
     messages,
     new_session,
@@ -378,8 +379,7 @@ def test_a_stored_release_computes_nothing(tmp_path):
     arrays = counted(calls, [np.arange(40.0)] * 2)
     number = ask(*arrays, accountant=PrivacyAccountant(1.0, path))
     calls.clear()
-    new_session()
-    budget = PrivacyAccountant(1.0, path)
+    budget = later(path, 1.0)
     with pytest.warns(dp.exceptions.StoredReleaseWarning, match="records and predictions were not read"):
         assert ask(*arrays, accountant=budget) == number
     assert (calls, budget.spent) == ([], 1.0)

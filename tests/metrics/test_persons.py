@@ -10,7 +10,7 @@ from functools import partial
 import dask.array as da
 import numpy as np
 import pytest
-from helpers import frame_loss, known_of, loop_over, new_session, seeded
+from helpers import frame_loss, known_of, later, loop_over, seeded
 from hypothesis import given, strategies as st
 from sklearn import metrics as sklearn_metrics
 
@@ -394,8 +394,7 @@ def test_chunks_without_records_tell_nothing_of_persons():
 
 def test_persons_are_part_of_the_question(tmp_path):
     def ask(summary):
-        new_session()
-        budget = dp.PrivacyAccountant(5.0, path=tmp_path / "budget.db")
+        budget = later(tmp_path / "budget.db", 5.0)
         return summary.release(1.0, accountant=budget, spend_name="matrix")
 
     first = ask(summary_of("confusion_matrix"))

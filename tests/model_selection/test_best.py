@@ -10,7 +10,7 @@ from functools import cache, partial
 import numpy as np
 import pytest
 from cases import ADD_OR_REMOVE as ADD, REPLACE
-from helpers import NoEntropy, known_of, loop_over, new_session
+from helpers import NoEntropy, known_of, later, loop_over, new_session
 from scipy.stats import chisquare
 
 import dp_metrics as dp
@@ -190,8 +190,7 @@ def test_a_name_that_was_given_returns_what_was_chosen(tmp_path):
     models, budget = [of_columns()] * 3, dp.PrivacyAccountant(3, path)
     first = ask(Y, models, X=columns, metric="accuracy", accountant=budget)
     for again in ({"candidates": models, "X": columns}, {"candidates": [None] * 3}):
-        new_session()
-        budget = dp.PrivacyAccountant(3, path)
+        budget = later(path, 3)
         with pytest.warns(dp.exceptions.StoredReleaseWarning):
             assert ask(Y, metric=dp.private_accuracy_score, accountant=budget, **again).index == first.index
     assert budget.spent == 1

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from helpers import new_session
+from helpers import later
 
 import dp_metrics as dp
 from dp_metrics.page import page_plan as plan
@@ -35,8 +35,7 @@ def ask(budget, *data, **options):
 
 def asked_again(path, y_true, total=5, **options):
     """Return the page that an earlier session stored, for which nothing is paid."""
-    new_session()
-    budget = dp.PrivacyAccountant(total, path)
+    budget = later(path, total)
     spent = budget.spent
     with pytest.warns(dp.exceptions.StoredReleaseWarning, match="records and predictions were not read"):
         page = ask(budget, y_true, **options)
@@ -55,8 +54,7 @@ OTHERS = [
 
 def test_another_question_under_the_name_is_refused(path):
     ask(dp.PrivacyAccountant(5, path), Y, **SCORES)
-    new_session()
-    budget = dp.PrivacyAccountant(5, path)
+    budget = later(path, 5)
     for change in OTHERS:
         with pytest.raises(ValueError, match="was given to another question"):
             ask(budget, Y, **{**SCORES, **change})

@@ -24,7 +24,7 @@ import pandas as pd
 import pytest
 from cases import CALLS, KINDS, RULES, valid
 from doors import release_of
-from helpers import all_of_labels, loop_over, new_session, slow_but
+from helpers import all_of_labels, later, loop_over, new_session, slow_but
 from sklearn.linear_model import Ridge
 from sklearn.metrics import make_scorer
 from sklearn.model_selection import cross_val_score
@@ -52,8 +52,7 @@ def path(tmp_path):
 
 def served(path, ask=ask, total=4):
     """Return what another session has of a question, which is free."""
-    new_session()
-    budget = dp.PrivacyAccountant(total, path)
+    budget = later(path, total)
     spent = budget.spent
     with pytest.warns(dp.exceptions.StoredReleaseWarning):
         number = ask(accountant=budget)
@@ -194,8 +193,7 @@ def test_only_names_that_were_given_count_and_no_seeded_result(path):
 
 def test_reuse_false_refuses(path):
     ask(accountant=dp.PrivacyAccountant(2, path, reuse=False))
-    new_session()
-    budget = dp.PrivacyAccountant(2, path, reuse=False)
+    budget = later(path, 2, reuse=False)
     with pytest.raises(ValueError, match=r"reuse=False.*Nothing is spent"):
         ask(accountant=budget)
     assert budget.spent == 1
@@ -205,8 +203,7 @@ def test_reuse_false_refuses(path):
 
 def test_a_stored_number_is_not_lost_where_its_warning_is_an_error(path):
     number = ask(accountant=dp.PrivacyAccountant(1, path))
-    new_session()
-    budget = dp.PrivacyAccountant(1, path)
+    budget = later(path, 1)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         with pytest.raises(dp.exceptions.StoredReleaseWarning):
@@ -232,8 +229,7 @@ def test_an_exhausted_budget_still_answers(path):
 def test_no_two_folds_share_a_score_and_who_scores_again_pays_again(n_jobs, path):
     X = RNG.normal(size=(200, 2))
     for _ in range(2):
-        new_session()
-        budget = dp.PrivacyAccountant(5, path)
+        budget = later(path, 5)
         scorer = dp.make_private_scorer(dp.private_mse, epsilon=0.2, accountant=budget, spend_name="folds")
         found = cross_val_score(Ridge(), X, X[:, 0], cv=5, scoring=scorer, error_score="raise", n_jobs=n_jobs)
         # shared scores are all one; two releases are the same grid point once in a thousand
@@ -299,11 +295,10 @@ def test_a_pickled_copy_is_of_the_session_that_it_was_made_in(path):
     new_session()  # as in the process that has the copy
     assert USED in asked_in_a_copy(pickle.loads(copied))
     assert USED in asked_in_a_copy(dp.PrivacyAccountant(4, path))
+    copied = pickle.dumps(later(path, 4))
     new_session()
-    later = pickle.dumps(dp.PrivacyAccountant(4, path))
-    new_session()
-    assert asked_in_a_copy(pickle.loads(later)) == ["StoredReleaseWarning"]
-    assert USED in asked_in_a_copy(pickle.loads(later))
+    assert asked_in_a_copy(pickle.loads(copied)) == ["StoredReleaseWarning"]
+    assert USED in asked_in_a_copy(pickle.loads(copied))
     assert dp.PrivacyAccountant(4, path).spent == 1
 
 
@@ -437,8 +432,7 @@ def test_spends_by_hand_or_of_an_earlier_version_have_a_name_and_no_value(path):
     budget = dp.PrivacyAccountant(4, path)
     for name in ("once", "twice", "twice"):
         budget.spend(0.25, name)
-    new_session()
-    budget = dp.PrivacyAccountant(4, path)
+    budget = later(path, 4)
     with pytest.raises(ValueError, match=r"no stored value.*by hand or by an earlier version"):
         ask(spend_name="once", accountant=budget)
     for look in (lambda: ask(spend_name="twice", accountant=budget), lambda: budget["twice"]):
