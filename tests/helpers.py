@@ -9,9 +9,11 @@ import math
 import pickle
 import re
 import sys
+import threading
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Callable, Container, Iterable, Iterator, Sequence, Set
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, fields
 from fractions import Fraction
 from pathlib import Path
@@ -343,6 +345,19 @@ def later(path, total=9, **options) -> PrivacyAccountant:
     """Return the budget in a file as another session has it."""
     new_session()
     return PrivacyAccountant(total, path, **options)
+
+
+def in_threads(work, arguments) -> list[BaseException]:
+    """Call ``work(argument)`` in a thread for each argument, all at once; return the errors."""
+    barrier = threading.Barrier(len(arguments))
+
+    def run(argument):
+        barrier.wait()
+        work(argument)
+
+    with ThreadPoolExecutor(len(arguments)) as pool:
+        made = [pool.submit(run, argument) for argument in arguments]
+    return [one.exception() for one in made if one.exception()]
 
 
 def assert_refused(metric, data, expected=REFUSED, match=None, **settings) -> None:

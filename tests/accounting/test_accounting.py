@@ -9,8 +9,6 @@ import math
 import os
 import sys
 import tempfile
-import threading
-from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from fractions import Fraction
@@ -21,7 +19,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from cases import RELATIONS
-from helpers import NoEntropy, loop_over
+from helpers import NoEntropy, in_threads, loop_over
 from hypothesis import given, settings, strategies as st
 from sklearn.base import BaseEstimator, clone
 from sklearn.linear_model import Ridge
@@ -329,19 +327,6 @@ def fast_switches():
     sys.setswitchinterval(1e-6)
     yield
     sys.setswitchinterval(interval)
-
-
-def in_threads(work, arguments):
-    """Call ``work(argument)`` in a thread for each argument, all at once; return the errors."""
-    barrier = threading.Barrier(len(arguments))
-
-    def run(argument):
-        barrier.wait()
-        work(argument)
-
-    with ThreadPoolExecutor(len(arguments)) as pool:
-        made = [pool.submit(run, argument) for argument in arguments]
-    return [one.exception() for one in made if one.exception()]
 
 
 @pytest.mark.usefixtures("fast_switches")

@@ -6,7 +6,6 @@ import math
 import pickle
 import random
 import sys
-import threading
 import warnings
 from collections import Counter
 from dataclasses import dataclass
@@ -16,6 +15,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import sklearn
+from helpers import in_threads
 from scipy import sparse, stats
 from sklearn.base import BaseEstimator, RegressorMixin, clone, is_classifier, is_regressor
 from sklearn.datasets import make_classification, make_regression
@@ -408,16 +408,12 @@ def test_the_refit_is_not_silenced(trials, capsys):
 
 
 def test_searches_in_threads_leave_the_world_as_it_was(fits):
-    def run():
+    def run(_):
         for _ in range(5):
             searched(Probe(), {"value": [1.0, 2.0]}, expected_iter=5)
 
     before = _world()
-    threads = [threading.Thread(target=run) for _ in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    assert in_threads(run, range(4)) == []
     assert _world() == before
     assert len(fits) >= 4 * 5 * 2
 

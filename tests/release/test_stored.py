@@ -24,7 +24,7 @@ import pandas as pd
 import pytest
 from cases import CALLS, KINDS, RULES, valid
 from doors import release_of
-from helpers import all_of_labels, later, loop_over, new_session, slow_but
+from helpers import all_of_labels, in_threads, later, loop_over, new_session, slow_but
 from sklearn.linear_model import Ridge
 from sklearn.metrics import make_scorer
 from sklearn.model_selection import cross_val_score
@@ -359,23 +359,12 @@ def test_of_processes_that_ask_at_once_one_buys_and_the_others_are_refused(path)
     assert all(USED in said for said in found[1:])
 
 
-def in_threads(budget):
+def bought_in_threads(budget):
     """Return the numbers that those of four threads get who are not refused."""
-    found, refused = [], []
-
-    def one():
-        try:
-            found.append(ask(accountant=budget))
-        except ValueError as error:
-            refused.append(str(error))
-
-    threads = [threading.Thread(target=one) for _ in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    found = []
+    refused = in_threads(lambda _: found.append(ask(accountant=budget)), range(4))
     assert len(found) + len(refused) == 4
-    assert all(USED in said for said in refused)
+    assert all(USED in str(said) for said in refused)
     return found
 
 
@@ -389,11 +378,11 @@ def test_of_threads_that_ask_at_once_one_buys_or_is_served_and_the_others_are_re
 
         with monkeypatch.context() as patch:
             patch.setattr(dp.PrivacyAccountant, "spend", together)
-            bought = in_threads(budget)
+            bought = bought_in_threads(budget)
         assert (len(bought), budget.spent) == (1, 1)
     new_session()
     with pytest.warns(dp.exceptions.StoredReleaseWarning):
-        assert in_threads(dp.PrivacyAccountant(4, path)) == bought
+        assert bought_in_threads(dp.PrivacyAccountant(4, path)) == bought
 
 
 @pytest.mark.skipif(os.name != "posix", reason="a signal of POSIX")
