@@ -24,6 +24,7 @@ from unittest import mock
 import numpy as np
 import pytest
 from hypothesis import strategies as st
+from scipy.special import betaincinv
 from scipy.stats import norm
 from sklearn import metrics
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
@@ -459,6 +460,11 @@ class OfWhole:
 
     def cdf(self, t):
         return self.of_whole(np.floor(t))
+
+
+def clopper_pearson(a, b, miss=0.025) -> tuple[float, float]:
+    """Return limits of a share, of which a records and b others were seen; each misses as often as this."""
+    return betaincinv(a, b + 1, miss) if a else 0.0, betaincinv(a + 1, b, 1 - miss) if b else 1.0
 
 
 def two_sided(rate: float, reach: int) -> tuple[np.ndarray, np.ndarray]:
