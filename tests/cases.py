@@ -497,6 +497,9 @@ MIXED_LABELS = {"strings", "numeric strings"}
 
 RELATIONS = REPLACE, ADD_OR_REMOVE = "replace_one", "add_or_remove_one"
 PRIVATE_N = {"neighboring": ADD_OR_REMOVE}
+WAYS = {"private": {}, "public": {"membership": "public"}, "add or remove": PRIVATE_N}
+"""What may be private of groups: who is in which, what a record says only, or how many there are too."""
+each_way = pytest.mark.parametrize("way", WAYS.values(), ids=WAYS)
 RULES = {
     "default": {},
     **{name: {"mechanism": name} for name in MECHANISMS},

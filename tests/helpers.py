@@ -9,9 +9,11 @@ import math
 import pickle
 import re
 import sys
+import threading
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Callable, Container, Iterable, Iterator, Sequence, Set
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, fields
 from fractions import Fraction
 from pathlib import Path
@@ -22,6 +24,7 @@ from unittest import mock
 import numpy as np
 import pytest
 from hypothesis import strategies as st
+from scipy.special import betaincinv
 from scipy.stats import norm
 from sklearn import metrics
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
@@ -339,6 +342,25 @@ def new_session() -> None:
     ledgers._SESSIONS.clear()
 
 
+def later(path, total=9, **options) -> PrivacyAccountant:
+    """Return the budget in a file as another session has it."""
+    new_session()
+    return PrivacyAccountant(total, path, **options)
+
+
+def in_threads(work, arguments) -> list[BaseException]:
+    """Call ``work(argument)`` in a thread for each argument, all at once; return the errors."""
+    barrier = threading.Barrier(len(arguments))
+
+    def run(argument):
+        barrier.wait()
+        work(argument)
+
+    with ThreadPoolExecutor(len(arguments)) as pool:
+        made = [pool.submit(run, argument) for argument in arguments]
+    return [one.exception() for one in made if one.exception()]
+
+
 def assert_refused(metric, data, expected=REFUSED, match=None, **settings) -> None:
     """Check that data raise, before anything is spent or drawn, without a word of the data."""
     accountant = PrivacyAccountant(1.0)
@@ -438,6 +460,11 @@ class OfWhole:
 
     def cdf(self, t):
         return self.of_whole(np.floor(t))
+
+
+def clopper_pearson(a, b, miss=0.025) -> tuple[float, float]:
+    """Return limits of a share, of which a records and b others were seen; each misses as often as this."""
+    return betaincinv(a, b + 1, miss) if a else 0.0, betaincinv(a + 1, b, 1 - miss) if b else 1.0
 
 
 def two_sided(rate: float, reach: int) -> tuple[np.ndarray, np.ndarray]:

@@ -580,25 +580,6 @@ def test_the_table_has_every_release():
     assert sum(map(len, releases.values())) > 2000
 
 
-def metrics_in(group):
-    return {CASES[name.split("/")[0]].name for name in GROUPS[group]}
-
-
-def test_every_metric_is_frozen():
-    for group in ("metrics", "options", "spends", "guesses"):
-        assert metrics_in(group) == METRICS.keys()
-    assert {CASES[name.split("/")[0]].name for name in LIMITS} == METRICS.keys()
-    for group in ("scorers", "frames", "planning"):
-        judging = {name for name, row in METRICS.items() if row.greater_is_better is not None}
-        assert metrics_in(group) >= judging
-    summarised = {
-        name for name, row in METRICS.items() if kind_of(row) == "mean" or kind_of(row) == "variance"
-    }
-    assert metrics_in("summaries") >= summarised
-    assert metrics_in("dask") == {name for name, row in METRICS.items() if row.usual.merges}
-    assert GROUPS["audits"].keys() >= METRICS.keys()
-
-
 @pytest.mark.parametrize("name", METRICS)
 def test_every_metric_is_frozen_with_every_mechanism_and_option(name):
     row, calls = METRICS[name], [call for call in CALLS if call.case.name == name]

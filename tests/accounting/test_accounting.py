@@ -9,8 +9,6 @@ import math
 import os
 import sys
 import tempfile
-import threading
-from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from fractions import Fraction
@@ -21,15 +19,13 @@ import numpy as np
 import pandas as pd
 import pytest
 from cases import RELATIONS
-from helpers import NoEntropy, loop_over
+from helpers import NoEntropy, in_threads, loop_over
 from hypothesis import given, settings, strategies as st
 from sklearn.base import BaseEstimator, clone
 from sklearn.linear_model import Ridge
 
 import dp_metrics as dp
-from dp_metrics import private_mean_loss
 from dp_metrics.accounting import PrivacyAccountant, accountant as accountants, ledgers as _ledgers
-from dp_metrics.exceptions import PrivacyBudgetError
 
 
 @pytest.fixture(params=["memory", "file"])
@@ -63,7 +59,7 @@ def test_any_kind_of_numbers_adds_up_exactly(tmp_path):
                 accountant.spend(part, "a part")
             assert (accountant.total, accountant.spent, accountant.remaining) == (total, total, 0.0)
             for refused in (accountant.require, lambda value, one=accountant: one.spend(value, "a little")):
-                with pytest.raises(PrivacyBudgetError):
+                with pytest.raises(dp.exceptions.PrivacyBudgetError):
                     refused(Fraction(1, 10**300))
             assert len(accountant.history) == count
             told = (accountant.total, accountant.spent, accountant.remaining, accountant.history[0].epsilon)
@@ -96,10 +92,10 @@ def test_any_sequence_equals_the_exact_sum_in_memory_and_in_a_file(total, spends
                     accountant.spend(epsilon, "fits")
                     expected, fitting = expected + exact(epsilon), [*fitting, float(epsilon)]
                 else:
-                    with pytest.raises(PrivacyBudgetError) as refusal:
+                    with pytest.raises(dp.exceptions.PrivacyBudgetError) as refusal:
                         accountant.require(epsilon)
                     refusals.append(str(refusal.value))
-                    with pytest.raises(PrivacyBudgetError):
+                    with pytest.raises(dp.exceptions.PrivacyBudgetError):
                         accountant.spend(epsilon, "does not fit")
                 assert accountant.spent == float(expected)
                 assert Fraction(repr(accountant.remaining)) <= exact(total) - expected
@@ -127,7 +123,7 @@ def test_epsilons_and_their_sum_may_have_more_digits_than_python_converts(make):
     assert accountant.spent == float(sum(spends))
     assert 0 < rest - Fraction(repr(accountant.remaining)) < Fraction(1, 10**16)
     assert [entry.epsilon for entry in accountant.history] == list(map(float, spends))
-    with pytest.raises(PrivacyBudgetError, match=f"only {accountant.remaining!r} remains"):
+    with pytest.raises(dp.exceptions.PrivacyBudgetError, match=f"only {accountant.remaining!r} remains"):
         accountant.spend(just_above(1, 2, 20_000), "too much")
     accountant.spend(rest, "the rest, exactly")
     assert (accountant.spent, accountant.remaining) == (1.0, 0.0)
@@ -152,7 +148,7 @@ def test_overspend_names_asked_spent_total_and_rest_and_records_nothing(make):
     before = accountant.history
     accountant.require(0.25)  # which reserves nothing
     for refused in (accountant.require, lambda epsilon: accountant.spend(epsilon, "second")):
-        with pytest.raises(PrivacyBudgetError) as refusal:
+        with pytest.raises(dp.exceptions.PrivacyBudgetError) as refusal:
             refused(0.5)
         assert str(refusal.value) == (
             "epsilon=0.5 was asked for, but 0.75 of the total of 1.0 is spent and only 0.25 remains. "
@@ -189,7 +185,7 @@ def test_history_holds_all_that_was_said_of_each_spend_in_order(make, monkeypatc
     for number in range(20):
         accountant.spend(0.01, str(number))
     assert [spend.spend_name for spend in accountant.history[2:]] == [*map(str, range(20))]
-    with pytest.raises(PrivacyBudgetError):
+    with pytest.raises(dp.exceptions.PrivacyBudgetError):
         accountant.spend(0.25, "too much")
 
 
@@ -245,7 +241,7 @@ def interrupted(work, moment, event):
 @pytest.mark.parametrize("kind", ["memory", "file"])
 def test_interrupted_anywhere_a_spend_is_recorded_whole_or_not_at_all(kind, tmp_path):
     recorded = []
-    release = partial(private_mean_loss, [0.0, 1.0], epsilon=0.75, random_state=NoEntropy())
+    release = partial(dp.private_mean_loss, [0.0, 1.0], epsilon=0.75, random_state=NoEntropy())
     for moment in itertools.count():
         accountant = PrivacyAccountant(1.0, None if kind == "memory" else tmp_path / str(moment))
         work = partial(release, accountant=accountant)
@@ -255,7 +251,7 @@ def test_interrupted_anywhere_a_spend_is_recorded_whole_or_not_at_all(kind, tmp_
         assert accountant.spent == accountant.total - accountant.remaining == 0.75 * len(history)
         recorded.append(len(history))
         if history:
-            with pytest.raises(PrivacyBudgetError):
+            with pytest.raises(dp.exceptions.PrivacyBudgetError):
                 accountant.spend(0.5, "too much")
             with pytest.raises(ValueError, match="neighbouring relations"):
                 accountant.spend(0.25, "x", neighboring="add_or_remove_one")
@@ -279,11 +275,11 @@ OTHER = dict(zip(RELATIONS, reversed(RELATIONS), strict=True))
 @pytest.mark.parametrize("kept", RELATIONS)
 def test_another_relation_is_refused_and_nothing_is_drawn_or_recorded(make, kept):
     accountant = make(1.0)
-    with pytest.raises(PrivacyBudgetError):
+    with pytest.raises(dp.exceptions.PrivacyBudgetError):
         accountant.spend(2.0, "too much", neighboring=OTHER[kept])  # which chooses nothing
     accountant.spend(0.25, "first", **{} if kept == "replace_one" else {"neighboring": kept})
     before = accountant.history
-    ask = partial(private_mean_loss, [0.0, 1.0], accountant=accountant, random_state=NoEntropy())
+    ask = partial(dp.private_mean_loss, [0.0, 1.0], accountant=accountant, random_state=NoEntropy())
     for refused in (partial(accountant.spend, spend_name="second"), ask):
         with pytest.raises(ValueError, match="neighbouring relations") as refusal:
             refused(epsilon=0.25, neighboring=OTHER[kept])
@@ -292,7 +288,7 @@ def test_another_relation_is_refused_and_nothing_is_drawn_or_recorded(make, kept
             "and epsilons under different neighbouring relations don't add up; use another PrivacyAccountant "
             "for it."
         )
-        assert not isinstance(refusal.value, PrivacyBudgetError)  # more budget would not help
+        assert not isinstance(refusal.value, dp.exceptions.PrivacyBudgetError)  # more budget would not help
     assert (accountant.history, accountant.spent) == (before, 0.25)
     accountant.spend(0.75, "third", neighboring=kept)
     assert [entry.neighboring for entry in accountant.history] == [kept, kept]
@@ -333,26 +329,13 @@ def fast_switches():
     sys.setswitchinterval(interval)
 
 
-def in_threads(work, arguments):
-    """Call ``work(argument)`` in a thread for each argument, all at once; return the errors."""
-    barrier = threading.Barrier(len(arguments))
-
-    def run(argument):
-        barrier.wait()
-        work(argument)
-
-    with ThreadPoolExecutor(len(arguments)) as pool:
-        made = [pool.submit(run, argument) for argument in arguments]
-    return [one.exception() for one in made if one.exception()]
-
-
 @pytest.mark.usefixtures("fast_switches")
 def test_threads_spend_from_one_budget_and_agree_on_one_relation(make, tmp_path):
     accountant, admitted = make(1.0), []
 
     def work(_):
         for _ in range(20):
-            with contextlib.suppress(PrivacyBudgetError):
+            with contextlib.suppress(dp.exceptions.PrivacyBudgetError):
                 accountant.spend(0.01, "thread")
                 admitted.append(1)
 

@@ -21,7 +21,7 @@ from fractions import Fraction
 
 import joblib
 import pytest
-from helpers import new_session
+from helpers import later, new_session
 
 import dp_metrics
 from dp_metrics.accounting import PrivacyAccountant, ledgers as _ledgers
@@ -267,10 +267,17 @@ DAMAGE = [
     "UPDATE budget SET total = NULL",
     "UPDATE budget SET total = x'00'",
     "DELETE FROM history",
-    "UPDATE history SET id = 2",
+    "UPDATE history SET id = 7 WHERE id = 2",
     "UPDATE history SET epsilon = '1/0'",
     "UPDATE history SET epsilon = '-1/2'",
     "DROP TABLE history",
+    # what adds up, where no ledger can be so: a gap, and spends that are not positive
+    "DELETE FROM history WHERE id = 1; UPDATE budget SET spent = '0x1/0x2'",
+    *(
+        f"INSERT INTO history SELECT 3, time, label, '{more}', mechanism, neighboring FROM history LIMIT 1; "
+        f"UPDATE budget SET spent = '{spent}'"
+        for more, spent in (("-0x1/0x4", "0x1/0x2"), ("0x0/0x1", "0x3/0x4"))
+    ),
 ]
 DAMAGE_OF_BALANCES = [
     *(f"UPDATE budget SET spent = '{spent}'" for spent in ("-1", "2", "many")),
@@ -284,8 +291,9 @@ DAMAGE_OF_BALANCES = [
 def test_damaged_records_are_refused(path):
     for number, damage in enumerate(DAMAGE + DAMAGE_OF_BALANCES):
         budget = PrivacyAccountant(1.0, place := f"{path}{number}")
-        budget.spend(0.5, "x")
-        sql(place, damage)
+        for epsilon in (0.25, 0.5):
+            budget.spend(epsilon, "x")
+        sql(place, *damage.split("; "))
         if damage in DAMAGE_OF_BALANCES:
             assert_no_use(budget, ValueError, DAMAGED)
         new_session()
@@ -346,8 +354,7 @@ def test_an_older_copy_in_its_place_is_refused_until_the_process_ends(path):
     pathlib.Path(path).write_bytes(latest)
     assert [entry.spend_name for entry in accountant.history] == ["first", "second"]
     pathlib.Path(path).write_bytes(older)
-    new_session()
-    assert PrivacyAccountant(1.0, path).spent == 0.25
+    assert later(path, 1.0).spent == 0.25
 
 
 # One name: SQLite's log of recent spends goes by it

@@ -13,9 +13,7 @@ from doors import RELEASES, release_of
 from helpers import list_table, loop_over
 
 import dp_metrics as dp
-from dp_metrics import PrivacyAccountant
 from dp_metrics.analysis import auditing
-from dp_metrics.exceptions import PrivacyBudgetError
 
 OTHER_RELATION = {"neighboring": "add_or_remove_one"}
 
@@ -25,12 +23,12 @@ OTHER_RELATION = {"neighboring": "add_or_remove_one"}
 
 @loop_over("door", [*sorted(KINDS), *RELEASES])
 def test_every_door_takes_exact_shares(door):
-    release, budget = release_of(door), PrivacyAccountant(0.7)  # a third of it is no decimal
+    release, budget = release_of(door), dp.PrivacyAccountant(0.7)  # a third of it is no decimal
     for _ in range(3):
         release(epsilon=Fraction(7, 30), accountant=budget)
     assert budget.remaining == 0.0
     assert [spend.epsilon for spend in budget.history] == [float(Fraction(7, 30))] * 3
-    with pytest.raises(PrivacyBudgetError):
+    with pytest.raises(dp.exceptions.PrivacyBudgetError):
         release(epsilon=Fraction(7, 30), accountant=budget)
 
 

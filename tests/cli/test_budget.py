@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from helpers import new_session
+from helpers import later
 
 import dp_metrics as dp
 from dp_metrics.cli import files
@@ -15,11 +15,6 @@ from dp_metrics.cli.files import Predictions
 PAID = ("--budget", "b.sqlite")
 MAE = ("score", "data.csv", "--metric", "mae", "--y-true", "y", "--y-pred", "a")
 MODELS = ("compare", "data.csv", "--y-true", "y", "--pred-a", "a", "--pred-b", "b", "--epsilon", "1/3")
-
-
-def opened(total=1):
-    new_session()
-    return dp.PrivacyAccountant(total, "b.sqlite")
 
 
 def test_a_budget_is_shown_with_its_history(run):
@@ -71,7 +66,7 @@ def test_a_budget_pays_for_what_it_can(people, run, refused, monkeypatch):
     assert "kept under neighboring='replace_one'" in refused(*other)
     monkeypatch.setattr(Predictions, "chunks", lambda *args: pytest.fail("the file was read"))
     assert "only 0.5 remains" in refused(*one)
-    assert [spend.spend_name for spend in opened(2.5).history] == ["first", "private_mae"]
+    assert [spend.spend_name for spend in later("b.sqlite", 2.5).history] == ["first", "private_mae"]
 
 
 def test_thirds_use_a_budget_up(people, run, refused):
@@ -92,10 +87,9 @@ def test_weights_and_persons_of_a_file_belong_to_the_question(column, run, refus
             run(*argv)
         else:
             assert f"{column} has other values" in refused(*argv)
+    paid = {"epsilon": 1.0, "accountant": later("b.sqlite", 1), "spend_name": "x"}
     with pytest.warns(dp.exceptions.StoredReleaseWarning):  # the function asks the same question
-        dp.private_mae(
-            np.ones(200), np.zeros(200), epsilon=1.0, accountant=opened(), spend_name="x", **{column: numbers}
-        )
+        dp.private_mae(np.ones(200), np.zeros(200), **paid, **{column: numbers})
 
 
 def test_in_the_place_of_what_is_not_looked_at_stands_nothing_that_could_be_released():

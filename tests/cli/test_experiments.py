@@ -3,7 +3,6 @@
 import dataclasses
 import gzip
 import json
-import subprocess
 import sys
 from pathlib import Path
 
@@ -115,18 +114,3 @@ def test_a_plot_that_cannot_be_written(run, monkeypatch):
 
     monkeypatch.setattr(reproduce, "draw_evaluation", disk_full)
     assert "No space left on device" in run(*SMALL, code=2).err
-
-
-@pytest.mark.slow
-@pytest.mark.weekly(reason="the gate's step `packages` runs this command as its users do")
-def test_embedded_data_end_to_end():
-    command = [sys.executable, "-m", "dp_metrics.cli.main", "evaluate", "--json", "--output", "made"]
-    shown = subprocess.run(command, check=True, capture_output=True, text=True)
-    rows = json.loads(shown.stdout)["rows"]
-    assert [row["dataset"] for row in rows].count("digits") == 4 * len(MECHANISM_RIVALS)
-    assert [row["dataset"] for row in rows].count("synthetic") == 4 * len(MECHANISM_RIVALS) * 3
-    assert "exact: NOT private" in Path("made", "digits.html").read_text(encoding="utf-8")
-    assert "Traceback" not in shown.stderr
-    for row in rows:
-        if row["mechanism"] == "adaptive" and row["epsilon"] == 2:
-            assert row["expected_error"] < row["true_value_not_private"]

@@ -5,7 +5,7 @@ from functools import partial
 from pathlib import Path
 
 import pytest
-from helpers import loop_over, new_session
+from helpers import later, loop_over
 
 import dp_metrics as dp
 
@@ -118,8 +118,7 @@ def test_a_name_is_bought_once_and_then_no_private_cell_is_looked_at(case, peopl
     assert "another question" in refused(*other, *paid)
     write("data.csv", spoilt[1:])
     assert "was" in refused(*argv, *paid)  # the number of records, or of what is public of each
-    new_session()
-    budget = dp.PrivacyAccountant(1, "b.sqlite")
+    budget = later("b.sqlite", 1)
     assert [(one.spend_name, one.epsilon) for one in budget.history] == [("week 47", 1 / 3)]
     with pytest.warns(dp.exceptions.StoredReleaseWarning):
         ASKED[case][1](people)(epsilon=Fraction(1, 3), accountant=budget, spend_name="week 47")

@@ -104,7 +104,8 @@ def test_what_is_typed_is_refused_in_a_line(small, capsys, monkeypatch):
     for argv, message in (
         (("--figure", "fig1"), "unknown figure 'fig1'; there are: variance, cross-entropy"),
         (("--mechanism", "gauss"), "unknown mechanism 'gauss'; there are: adaptive, hazard"),
-        (("--dataset", "iris"), "unknown data set 'iris'; there are: synthetic"),
+        (("--dataset", "iris"), "unknown data set 'iris'; there are: synthetic, digits, diamonds, "),
+        (("--figure", "cross-entropy"), "none of these figures"),
         (("--dataset", "cifar10"), 'pip install "dp_metrics[vision]"'),
         *((("--jobs", jobs), "is not a whole number from 1") for jobs in ("0", "1000000")),
         *((("--jobs", jobs), f"--jobs: invalid int value: '{jobs}'") for jobs in ("two", "1.5")),

@@ -12,6 +12,7 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
+from cases import each_way
 from helpers import NoEntropy, frame_loss, kind_of, loop_over, seeded
 from sklearn import metrics as sk
 
@@ -36,10 +37,6 @@ def frame(metrics, y=Y, p=PRED, by=RACE, **settings):
     settings = {"group_labels": LABELS, "epsilon": 1e9, **settings}
     return dp.PrivateMetricFrame(metrics=metrics, y_true=y, y_pred=p, sensitive_features=by, **settings)
 
-
-each_way = pytest.mark.parametrize(
-    "way", [{}, {"membership": "public"}, {"neighboring": "add_or_remove_one"}], ids=str
-)
 
 TWINS = {
     "recall": (dp.private_recall_score, sk.recall_score),

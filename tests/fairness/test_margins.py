@@ -5,6 +5,7 @@ from functools import partial
 
 import numpy as np
 import pytest
+from cases import WAYS
 from helpers import loop_over, seeded
 
 import dp_metrics as dp
@@ -23,11 +24,6 @@ METRICS = {
     "accuracy": dp.private_accuracy_score,
     "macro f1": partial(dp.private_f1_score, average="macro", labels=[0, 1]),
     "kappa": dp.private_cohen_kappa_score,
-}
-WAYS = {
-    "private": {},
-    "public": {"membership": "public"},
-    "add or remove": {"neighboring": "add_or_remove_one"},
 }
 pytestmark = pytest.mark.filterwarnings("ignore::dp_metrics.exceptions.SeededReleaseWarning")
 

@@ -4,7 +4,7 @@ import itertools
 
 import numpy as np
 import pytest
-from helpers import new_session, seeded
+from helpers import later, seeded
 from sklearn.metrics import recall_score, roc_auc_score
 
 import dp_metrics as dp
@@ -122,8 +122,7 @@ def test_a_stored_frame_counts_persons_again(tmp_path):
     path = tmp_path / "budget.db"
     settings = {"epsilon": 1.0, "spend_name": "frame", "max_records": 3, "random_state": None}
     first = frame_of(accountant=dp.PrivacyAccountant(5.0, path=path), **settings)
-    new_session()
-    stored = dp.PrivacyAccountant(5.0, path=path)["frame"]
+    stored = later(path, 5.0)["frame"]
     assert repr(stored) == repr(first)
     assert stored.noise_interval() == first.noise_interval()
     assert stored.margin(0).noise_interval() == first.margin(0).noise_interval()

@@ -10,19 +10,8 @@ import pytest
 from cases import PRIVATE_N
 from helpers import assert_follows, loop_over, loss_query, seeded, variance_query
 
-from dp_metrics import (
-    PrivacyAccountant,
-    plan_release,
-    private_mae,
-    private_mean_loss,
-    private_mse,
-    private_quantile,
-    private_std,
-    private_variance,
-    with_result,
-)
+import dp_metrics as dp
 from dp_metrics.analysis.auditing import joint_losses
-from dp_metrics.exceptions import NoisyReleaseWarning
 from dp_metrics.mechanisms import Adaptive, adaptive
 
 ALWAYS = Adaptive(threshold=1e-9)  # two stages however few the records
@@ -63,15 +52,15 @@ def test_scales_are_drawn_and_releases_follow_the_law_given_the_scale(make):
 
 def test_one_stage_below_a_third_of_the_threshold_and_two_from_the_threshold_on():
     x = np.arange(600.0)
-    for metric, epsilon in ((private_mean_loss, 0.5), (private_variance, 1.5), (private_std, 1.5)):
+    for metric, epsilon in ((dp.private_mean_loss, 0.5), (dp.private_variance, 1.5), (dp.private_std, 1.5)):
         for _ in range(5):
-            below = with_result(metric)(x, epsilon=0.33 * epsilon)
+            below = dp.with_result(metric)(x, epsilon=0.33 * epsilon)
             assert "scale" not in below.drawn
-            at = with_result(metric)(x, epsilon=epsilon)
+            at = dp.with_result(metric)(x, epsilon=epsilon)
             assert at.drawn["scale"] > 0
             assert "scale" in at.to_json()
-    assert "scale" not in with_result(private_quantile)(x, 0.5, epsilon=5.0, bounds=(0, None)).drawn
-    for metric in (private_mean_loss, private_variance):
+    assert "scale" not in dp.with_result(dp.private_quantile)(x, 0.5, epsilon=5.0, bounds=(0, None)).drawn
+    for metric in (dp.private_mean_loss, dp.private_variance):
         one, two = (metric(x[:100], epsilon=1.0, mechanism=m, random_state=seeded()) for m in STAGES)
         assert one == two
 
@@ -81,15 +70,15 @@ def test_one_stage_below_a_third_of_the_threshold_and_two_from_the_threshold_on(
 def test_between_a_public_coin_decides_with_its_stated_probability(options):
     """Of 200 releases; a false alarm once in a million."""
     x = np.random.default_rng(0).normal(size=3000)
-    for metric, epsilon in ((private_mean_loss, 0.06), (private_variance, 0.2)):
-        x = abs(x) if metric is private_mean_loss else x
+    for metric, epsilon in ((dp.private_mean_loss, 0.06), (dp.private_variance, 0.2)):
+        x = abs(x) if metric is dp.private_mean_loss else x
         results = [
-            with_result(metric)(x, epsilon=epsilon, random_state=seeded(seed), **options)
+            dp.with_result(metric)(x, epsilon=epsilon, random_state=seeded(seed), **options)
             for seed in range(200)
         ]
         two = sum("scale" in result.drawn for result in results)
         # n * epsilon is .6 of the threshold, or 2/3 of it; a part of epsilon pays for a noisy count
-        share = (0.95 if options else 1.0) * (0.6 if metric is private_mean_loss else 2 / 3)
+        share = (0.95 if options else 1.0) * (0.6 if metric is dp.private_mean_loss else 2 / 3)
         assert abs(two - 200 * (1.5 * share - 0.5)) < 5 * math.sqrt(50)
         assert all(result.noise_interval().lower <= result.value for result in results[:20])
 
@@ -122,7 +111,7 @@ def test_a_variance_is_clipped_at_a_tenth_more_than_the_square_but_never_above_t
 @loop_over("value", [0.0, 5e-324, 1e-300, 1e300, 1.7e308])
 def test_extreme_records_in_two_stages_give_finite_releases(value):
     x = np.full(1000, value)
-    for options, metric in product(({}, PRIVATE_N), (private_mean_loss, private_variance)):
+    for options, metric in product(({}, PRIVATE_N), (dp.private_mean_loss, dp.private_variance)):
         for records in (x, np.append(x, [0.0, 1.0, 1e308]), *([[]] if options else [])):
             assert 0 <= metric(records, epsilon=4.0, mechanism=ALWAYS, **options) < np.inf
 
@@ -130,7 +119,7 @@ def test_extreme_records_in_two_stages_give_finite_releases(value):
 def test_the_default_beats_hazard_and_laplace_noise_where_these_fail():
     heavy = np.minimum(np.random.default_rng(0).pareto(1.5, 20_000), 1e4)
     adaptive_, *others = (
-        plan_release(private_mean_loss, guess=(heavy,), epsilon=1.0, max_loss=1e4, mechanism=one).error
+        dp.plan_release(dp.private_mean_loss, guess=(heavy,), epsilon=1.0, max_loss=1e4, mechanism=one).error
         for one in ("adaptive", "hazard", "geometric")
     )
     assert adaptive_ < 0.8 * min(others)
@@ -141,25 +130,25 @@ def test_the_default_beats_hazard_and_laplace_noise_where_these_fail():
 
 @pytest.mark.filterwarnings("error")
 def test_few_records_at_a_small_epsilon_warn_before_the_spend_and_many_do_not():
-    budget, by_geometric = PrivacyAccountant(1.0), {"bounds": (0, 1), "mechanism": "geometric"}
+    budget, by_geometric = dp.PrivacyAccountant(1.0), {"bounds": (0, 1), "mechanism": "geometric"}
     for match, metric, size, options in (
-        ("n \\* epsilon is 49", private_mse, 49, {}),
-        ("is 40", private_mse, (80, 2), {"multioutput": "raw_values"}),  # epsilon is halved
-        ("is 20", private_mae, 80, {"groups": np.arange(80) // 4}),  # 20 people
-        ("of its public range", private_mse, 10, by_geometric),
-        (None, private_mse, 50, {}),
-        (None, private_mse, 3, PRIVATE_N),  # n is private
-        (None, private_mse, 11, by_geometric),
+        ("n \\* epsilon is 49", dp.private_mse, 49, {}),
+        ("is 40", dp.private_mse, (80, 2), {"multioutput": "raw_values"}),  # epsilon is halved
+        ("is 20", dp.private_mae, 80, {"groups": np.arange(80) // 4}),  # 20 people
+        ("of its public range", dp.private_mse, 10, by_geometric),
+        (None, dp.private_mse, 50, {}),
+        (None, dp.private_mse, 3, PRIVATE_N),  # n is private
+        (None, dp.private_mse, 11, by_geometric),
     ):
         ask = partial(metric, np.zeros(size), np.ones(size), epsilon=1.0, **options)
         if match is None:
             ask()
             continue
-        with pytest.raises(NoisyReleaseWarning, match=match):
+        with pytest.raises(dp.exceptions.NoisyReleaseWarning, match=match):
             ask(accountant=budget)
-    with pytest.raises(NoisyReleaseWarning, match=r"is 99.*Below 100"):
-        private_variance(np.arange(99.0), epsilon=1.0, accountant=budget)
-    private_variance(np.arange(100.0), epsilon=1.0)
+    with pytest.raises(dp.exceptions.NoisyReleaseWarning, match=r"is 99.*Below 100"):
+        dp.private_variance(np.arange(99.0), epsilon=1.0, accountant=budget)
+    dp.private_variance(np.arange(100.0), epsilon=1.0)
     assert budget.spent == 0.0
 
 

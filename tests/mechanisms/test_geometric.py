@@ -5,7 +5,6 @@ import math
 import random
 from dataclasses import replace
 from fractions import Fraction
-from itertools import product
 
 import numpy as np
 import pytest
@@ -209,21 +208,6 @@ def test_the_price_of_the_spread():
         noise = geometric._noise(facts, Fraction(epsilon), FINENESS).expected
         price = noise / Staircase(Fraction(epsilon), FINENESS).expected - 1
         assert price == pytest.approx(stated, abs=1e-4)
-
-
-def test_nothing_fails_after_the_spend_and_limits_are_within_the_range():
-    for epsilon, cap in product((TINY, 1e-300, 1e-3, 1.0, 1e308), (TINY, 1e-300, 1.0, 1e308)):
-        for records in ([0.0], [cap] * 3, [1e308, TINY, 0.0]):
-            result = dp.with_result(dp.private_mean_loss)(
-                records, max_loss=cap, epsilon=epsilon, mechanism="geometric"
-            )
-            for lower, upper in (
-                result.noise_interval(),
-                result.population_interval(sure=True),
-                result.population_interval(),
-            ):
-                assert 0 <= lower <= upper <= cap
-            assert result.to_json()
 
 
 @loop_over("relation", ["replace_one", "add_or_remove_one"])

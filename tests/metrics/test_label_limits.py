@@ -6,9 +6,8 @@ from functools import partial
 
 import numpy as np
 import pytest
-from helpers import all_of_labels, loop_over, seeded
+from helpers import all_of_labels, clopper_pearson, loop_over, seeded
 from hypothesis import given, settings, strategies as st
-from scipy.special import betaincinv
 
 import dp_metrics as dp
 from dp_metrics.metrics import row_of
@@ -42,10 +41,6 @@ def test_the_limits_of_an_agreement_hold_everywhere_within_those_of_its_shares(b
         of_rates = of_two_labels(formula)
         low, high = agreement_limits(of_rates, box)
         assert low - 1e-6 <= of_rates(*inside) <= high + 1e-6
-
-
-def clopper_pearson(a, b, miss):
-    return betaincinv(a, b + 1, miss), betaincinv(a + 1, b, 1 - miss)
 
 
 def test_a_mean_over_labels_is_surely_between_the_means_of_all_limits():

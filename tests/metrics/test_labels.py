@@ -88,17 +88,6 @@ def test_the_report_is_laid_out_as_scikit_learns(ask, labels):
         assert table[name] == pytest.approx(row)
 
 
-def test_averages_of_one_kind_are_accuracy():
-    y, p = made(LABEL_SETS[2])
-    same = ("recall", "weighted"), ("recall", "micro"), ("precision", "micro"), ("f1", "micro")
-    for ratio, average in same:
-        metric = dp.with_result(getattr(dp, f"private_{ratio}_score"))
-        result = metric(y, p, epsilon=1.0, labels=LABEL_SETS[2], average=average)
-        right, wrong = result.drawn["counts"]  # two cells suffice
-        assert right + wrong == 200
-        assert result.value == pytest.approx(min(max(right, 0), 200) / 200)
-
-
 @pytest.mark.gate
 def test_a_thousand_labels():
     rng, size = np.random.default_rng(0), 100_000

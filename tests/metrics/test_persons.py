@@ -1,6 +1,5 @@
 """groups: what a person costs and counts for, which records are kept, and persons in chunks."""
 
-import contextlib
 import itertools
 import math
 import pickle
@@ -11,7 +10,7 @@ from functools import partial
 import dask.array as da
 import numpy as np
 import pytest
-from helpers import frame_loss, known_of, loop_over, new_session, seeded
+from helpers import frame_loss, known_of, later, loop_over, seeded
 from hypothesis import given, strategies as st
 from sklearn import metrics as sklearn_metrics
 
@@ -281,20 +280,6 @@ def test_what_is_told_are_persons():
         dp.private_recall_score(Y[:40], P[:40], epsilon=0.2, **few)
 
 
-@loop_over("name", ONCE)
-@pytest.mark.filterwarnings("ignore::dp_metrics.exceptions.NoisyReleaseWarning")
-def test_noise_beyond_all_floats_takes_nothing_that_persons_paid_for(name):
-    for seed in range(5):
-        budget = dp.PrivacyAccountant(1.0)
-        tiny = {**EQUAL, "epsilon": 5e-324, "random_state": seeded(seed), "accountant": budget}
-        told = released(name, **tiny)
-        assert np.isfinite(told.drawn["counts"]).all()
-        assert len(budget.history) == 1
-        for limits in (told.noise_interval, told.population_interval):
-            with contextlib.suppress(ValueError):  # some have none
-                assert np.isfinite(limits()).all()
-
-
 def test_limits_among_people_take_a_person_for_a_draw():
     """They are wider than if each record were of a person of its own."""
     persons = {"groups": PERSONS, "equal_groups": True}
@@ -431,8 +416,7 @@ def test_chunks_without_records_tell_nothing_of_persons():
 
 def test_persons_are_part_of_the_question(tmp_path):
     def ask(summary):
-        new_session()
-        budget = dp.PrivacyAccountant(5.0, path=tmp_path / "budget.db")
+        budget = later(tmp_path / "budget.db", 5.0)
         return summary.release(1.0, accountant=budget, spend_name="matrix")
 
     first = ask(summary_of("confusion_matrix"))

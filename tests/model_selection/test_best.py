@@ -10,18 +10,10 @@ from functools import cache, partial
 import numpy as np
 import pytest
 from cases import ADD_OR_REMOVE as ADD, REPLACE
-from helpers import NoEntropy, known_of, loop_over, new_session
+from helpers import NoEntropy, known_of, later, loop_over, new_session
 from scipy.stats import chisquare
 
-from dp_metrics import (
-    PrivacyAccountant,
-    PrivacyBudgetError,
-    private_accuracy_score,
-    private_best,
-    private_log_loss,
-    private_mae,
-)
-from dp_metrics.exceptions import SeededReleaseWarning, StoredReleaseWarning
+import dp_metrics as dp
 from dp_metrics.inputs.arrays import Records
 from dp_metrics.inputs.options import Relation
 from dp_metrics.metrics import row_of
@@ -124,9 +116,9 @@ def test_a_call_draws_from_that_law():
     # one false alarm in 10^4 for another seed
     generator, draws = np.random.default_rng(1), 3000
     true, data = Y[:20], [p[:20] for p in LABELS]
-    with pytest.warns(SeededReleaseWarning):
+    with pytest.warns(dp.exceptions.SeededReleaseWarning):
         found = Counter(
-            private_best(true, data, metric="accuracy", epsilon=0.1, random_state=generator)
+            dp.private_best(true, data, metric="accuracy", epsilon=0.1, random_state=generator)
             for _ in range(draws)
         )
     expected = law("accuracy", np.stack([true, *data], axis=1), "0.1", models=3)
@@ -135,9 +127,9 @@ def test_a_call_draws_from_that_law():
 
 CLEAR = [
     ("accuracy", Y, LABELS, {}),
-    (private_accuracy_score, Y.astype(str), [p.astype(str) for p in LABELS], {}),
+    (dp.private_accuracy_score, Y.astype(str), [p.astype(str) for p in LABELS], {}),
     ("neg_log_loss", Y, SCORES, {"max_loss": 5}),
-    (partial(private_mae, bounds=(0, 1)), Y, SCORES, {}),
+    (partial(dp.private_mae, bounds=(0, 1)), Y, SCORES, {}),
     ("rmse", Y, SCORES, {"bounds": (0, 1)}),
     ("brier", Y, SCORES, {}),
     ("mean_poisson_deviance", Y + 0.5, [one + 0.5 for one in SCORES], {"max_loss": 3}),
@@ -151,16 +143,16 @@ CLEAR = [
 def test_the_best_is_chosen_where_it_is_clear(metric, true, data, options):
     for order, relation in itertools.product(itertools.permutations(range(3)), (REPLACE, ADD)):
         if (metric, relation) != ("roc_auc", ADD):
-            ask = partial(private_best, metric=metric, epsilon=50, neighboring=relation, **options)
+            ask = partial(dp.private_best, metric=metric, epsilon=50, neighboring=relation, **options)
             assert order[ask(true, [data[place] for place in order])] == 1
 
 
 def test_a_choice_is_an_index():
     names = ["a", "b", "c"]
-    choice = private_best(Y, LABELS, metric="accuracy", epsilon=50, neighboring=ADD)
+    choice = dp.private_best(Y, LABELS, metric="accuracy", epsilon=50, neighboring=ADD)
     assert (names[choice], np.array(names)[choice], int(choice), hash(choice)) == ("b", "b", 1, hash(1))
     assert choice == 1 == choice
-    assert choice == private_best(Y, LABELS, metric="brier", epsilon=50)
+    assert choice == dp.private_best(Y, LABELS, metric="brier", epsilon=50)
     assert choice != 0 != choice
     assert json.loads(choice.to_json()) == choice.to_dict() == {
         "index": 1, "candidates": 3, "metric": "private_accuracy_score", "epsilon": 50.0, "neighboring": ADD
@@ -169,19 +161,19 @@ def test_a_choice_is_an_index():
 
 
 def test_one_model_is_the_best_and_ties_are_fair():
-    budget = PrivacyAccountant(1.5)
-    assert private_best(Y, LABELS[:1], metric="accuracy", epsilon=1, accountant=budget) == 0
+    budget = dp.PrivacyAccountant(1.5)
+    assert dp.private_best(Y, LABELS[:1], metric="accuracy", epsilon=1, accountant=budget) == 0
     (spend,) = budget.history
     assert (spend.epsilon, spend.mechanism, spend.neighboring) == (1, "permute-and-flip", REPLACE)
-    with pytest.raises(PrivacyBudgetError):
-        private_best(Y, LABELS, metric="accuracy", epsilon=1, accountant=budget, random_state=NoEntropy())
-    assert private_best([], [[], []], metric="accuracy", epsilon=1, neighboring=ADD) in (0, 1)
+    with pytest.raises(dp.PrivacyBudgetError):
+        dp.private_best(Y, LABELS, metric="accuracy", epsilon=1, accountant=budget, random_state=NoEntropy())
+    assert dp.private_best([], [[], []], metric="accuracy", epsilon=1, neighboring=ADD) in (0, 1)
     assert law("accuracy", [(1, 1, 1)], 1) == law("roc_auc", [(1, 0.5, 0.1)], 1) == [0.5, 0.5]
     assert law("accuracy", [], 1, relation=Relation.ADD_OR_REMOVE_ONE) == [0.5, 0.5]
 
 
 def test_caps_of_several_types_count_as_the_largest():
-    row, _ = row_of(private_log_loss)
+    row, _ = row_of(dp.private_log_loss)
     single = [SCORES[0].astype(np.float32), SCORES[1]]
     steps = []
     for data in (single, SCORES):
@@ -191,20 +183,19 @@ def test_caps_of_several_types_count_as_the_largest():
 
 
 def test_a_name_that_was_given_returns_what_was_chosen(tmp_path):
-    path, ask = tmp_path / "budget.sqlite", partial(private_best, epsilon=1, spend_name="choice")
+    path, ask = tmp_path / "budget.sqlite", partial(dp.private_best, epsilon=1, spend_name="choice")
     # the length of records by the names of their columns is not their number
     columns = dict.fromkeys("abcd", Y)
     of_columns = type("OfColumns", (), {"classes_": [0, 1], "predict": lambda self, X: X["a"]})
-    models, budget = [of_columns()] * 3, PrivacyAccountant(3, path)
+    models, budget = [of_columns()] * 3, dp.PrivacyAccountant(3, path)
     first = ask(Y, models, X=columns, metric="accuracy", accountant=budget)
     for again in ({"candidates": models, "X": columns}, {"candidates": [None] * 3}):
-        new_session()
-        budget = PrivacyAccountant(3, path)
-        with pytest.warns(StoredReleaseWarning):
-            assert ask(Y, metric=private_accuracy_score, accountant=budget, **again).index == first.index
+        budget = later(path, 3)
+        with pytest.warns(dp.exceptions.StoredReleaseWarning):
+            assert ask(Y, metric=dp.private_accuracy_score, accountant=budget, **again).index == first.index
     assert budget.spent == 1
     new_session()  # in which the name was not served yet
-    budget = PrivacyAccountant(3, path)
+    budget = dp.PrivacyAccountant(3, path)
     for other in ({"metric": "recall"}, {"epsilon": 2}, {"candidates": LABELS[:2]}):
         with pytest.raises(ValueError, match="another question"):
             ask(Y, accountant=budget, **{"candidates": LABELS, "metric": "accuracy", **other})
@@ -216,12 +207,12 @@ def test_a_limit_too_small_for_a_float_makes_all_models_alike():
             np.array([0.0, width]),
             {"metric": metric, "bounds": (0, width), "neighboring": relation},
         )
-        found = {int(private_best(true, [true[::-1], true], epsilon=1, **options)) for _ in range(40)}
+        found = {int(dp.private_best(true, [true[::-1], true], epsilon=1, **options)) for _ in range(40)}
         assert found == {0, 1}  # only one of them by chance: once in 10^11
 
 
 def test_extreme_settings_raise_nothing_after_the_spend():
     for epsilon in (1e-300, 1e9):
-        ask = partial(private_best, Y, epsilon=epsilon)
+        ask = partial(dp.private_best, Y, epsilon=epsilon)
         assert ask(LABELS, metric="accuracy") in (0, 1, 2)
         assert ask([Y * 1e300, Y - 1e-300], metric="mae", bounds=(-1e300, 1e300)) in (0, 1)

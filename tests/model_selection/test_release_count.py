@@ -23,15 +23,7 @@ from sklearn.model_selection import (
     cross_validate,
 )
 
-from dp_metrics import (
-    PrivacyAccountant,
-    PrivateRandomizedSearch,
-    count_releases,
-    make_private_scorer,
-    private_mae,
-    private_mse,
-)
-from dp_metrics.exceptions import PrivacyBudgetError, TrainingFoldsWarning
+import dp_metrics as dp
 
 X, Y = make_regression(n_samples=60, n_features=7, random_state=0)
 LABELS = (Y > 0).astype(int)
@@ -43,12 +35,12 @@ ONE_SPLIT = [(np.arange(30), np.arange(30, 60))]
 
 @pytest.fixture
 def accountant():
-    return PrivacyAccountant(1e6)
+    return dp.PrivacyAccountant(1e6)
 
 
 @pytest.fixture
 def scorer(accountant):
-    return make_private_scorer("neg_private_mse", epsilon=0.1, accountant=accountant)
+    return dp.make_private_scorer("neg_private_mse", epsilon=0.1, accountant=accountant)
 
 
 @pytest.fixture
@@ -80,20 +72,20 @@ PLANS = {
 @pytest.mark.parametrize("routing", [False, pytest.param(True, marks=pytest.mark.slow)], ids=["", "routing"])
 @loop_over("kind", PLANS)
 def test_a_tool_makes_as_many_releases_as_were_counted(kind, routing):
-    accountant = PrivacyAccountant(1e6)
-    tool = PLANS[kind](scoring=make_private_scorer("neg_private_mse", epsilon=0.1, accountant=accountant))
+    accountant = dp.PrivacyAccountant(1e6)
+    tool = PLANS[kind](scoring=dp.make_private_scorer("neg_private_mse", epsilon=0.1, accountant=accountant))
     with sklearn.config_context(enable_metadata_routing=routing):
-        expected = count_releases(tool, X, Y)
+        expected = dp.count_releases(tool, X, Y)
         assert accountant.history == ()
         tool.fit(X, Y)
         assert len(accountant.history) == expected
-        assert count_releases(tool, X, Y) == expected  # fitted or not
+        assert dp.count_releases(tool, X, Y) == expected  # fitted or not
         assert expected > 0
 
 
 def test_whatever_is_smaller_than_was_asked_for_is_counted_as_it_is(paid, scorer):
     tool = RandomizedSearchCV(Ridge(), ALPHAS, n_iter=10, cv=2, scoring=scorer)
-    assert count_releases(tool, X) == 3 * 2
+    assert dp.count_releases(tool, X) == 3 * 2
     with pytest.warns(UserWarning, match="smaller than n_iter"):
         assert paid(tool.fit, X, Y) == 3 * 2
 
@@ -101,7 +93,7 @@ def test_whatever_is_smaller_than_was_asked_for_is_counted_as_it_is(paid, scorer
 def test_only_private_scorers_count(paid, scorer):
     scoring = {"a": scorer, "b": clone(scorer), "r2": "r2"}
     search = grid(cv=2, scoring=scoring, refit="a", return_train_score=True)
-    assert count_releases(search) == paid(search.fit, X, Y) == 3 * 2 * 2 * 2
+    assert dp.count_releases(search) == paid(search.fit, X, Y) == 3 * 2 * 2 * 2
 
 
 @pytest.mark.parametrize("routing", [False, True], ids=["", "routing"])
@@ -109,7 +101,7 @@ def test_groups_split_a_tool(paid, scorer, routing):
     for tool in (grid, partial(RandomizedSearchCV, Ridge(), UNIFORM, n_iter=2)):
         with sklearn.config_context(enable_metadata_routing=routing):
             one = tool(cv=GroupKFold(5), scoring=scorer)
-            expected = count_releases(one, X, Y, groups=GROUPS)
+            expected = dp.count_releases(one, X, Y, groups=GROUPS)
             assert paid(one.fit, X, Y, groups=GROUPS) == expected > 0
 
 
@@ -119,21 +111,21 @@ def test_cross_validation_makes_as_many_releases_as_were_counted(cv, paid, score
     options = {"groups": GROUPS} if isinstance(cv, LeaveOneGroupOut) else {}
     for train in (False, True):
         options["return_train_score"] = train
-        expected = count_releases(cv, X, Y, scoring={**scoring, "plain": "neg_max_error"}, **options)
-        assert expected == count_releases(cv, X, Y, scoring=2, **options)
+        expected = dp.count_releases(cv, X, Y, scoring={**scoring, "plain": "neg_max_error"}, **options)
+        assert expected == dp.count_releases(cv, X, Y, scoring=2, **options)
         how = {"cv": cv, "scoring": scoring, "error_score": "raise", **options}
         assert paid(cross_validate, Ridge(), X, Y, **how) == expected
 
 
 def test_a_private_search_is_one_release(accountant, scorer):
-    search = PrivateRandomizedSearch(
-        Ridge(), ALPHAS, metric=private_mse, epsilon=3.0, expected_iter=5, accountant=accountant
+    search = dp.PrivateRandomizedSearch(
+        Ridge(), ALPHAS, metric=dp.private_mse, epsilon=3.0, expected_iter=5, accountant=accountant
     )
-    assert count_releases(search) == 1
+    assert dp.count_releases(search) == 1
     search.fit(X[:30], Y[:30], X_val=X[30:], y_val=Y[30:])
     assert len(accountant.history) == 1
     with pytest.raises(ValueError, match="cannot be counted"):
-        count_releases(3, X, Y, estimator=search, scoring=scorer)
+        dp.count_releases(3, X, Y, estimator=search, scoring=scorer)
 
 
 def test_nothing_is_fitted_or_drawn_from_a_generator(scorer):
@@ -148,8 +140,8 @@ def test_nothing_is_fitted_or_drawn_from_a_generator(scorer):
         RandomizedSearchCV(Refuses(), UNIFORM, scoring=scorer, random_state=of_search),
         GridSearchCV(Refuses(), ALPHAS, scoring=scorer, cv=ShuffleSplit(3)),
     ):
-        assert count_releases(search, X, Y) > 0
-    count_releases(ShuffleSplit(3), X, Y, estimator=Refuses(), scoring=scorer)
+        assert dp.count_releases(search, X, Y) > 0
+    dp.count_releases(ShuffleSplit(3), X, Y, estimator=Refuses(), scoring=scorer)
     np.testing.assert_array_equal(np.random.get_state()[1], state)  # noqa: NPY002
     np.testing.assert_array_equal(of_search.get_state()[1], state)
 
@@ -158,24 +150,26 @@ def test_nothing_is_fitted_or_drawn_from_a_generator(scorer):
 
 
 def test_a_threshold_is_not_tuned_at_a_price_for_each(accountant):
-    scorer = make_private_scorer("private_accuracy_score", epsilon=0.1, accountant=accountant)
+    scorer = dp.make_private_scorer("private_accuracy_score", epsilon=0.1, accountant=accountant)
     tuned = TunedThresholdClassifierCV(LogisticRegression(), scoring=scorer, cv=2)
     for error, call in (
         (AttributeError, lambda: tuned.fit(X, LABELS)),
-        (ValueError, lambda: count_releases(tuned, X, LABELS)),
-        (ValueError, lambda: count_releases(3, X, LABELS, estimator=tuned, scoring=scorer)),
+        (ValueError, lambda: dp.count_releases(tuned, X, LABELS)),
+        (ValueError, lambda: dp.count_releases(3, X, LABELS, estimator=tuned, scoring=scorer)),
     ):
         with pytest.raises(error, match=r"Release one private_pre|cannot be counted"):
             call()
     assert accountant.history == ()
-    assert count_releases(3, estimator=TunedThresholdClassifierCV(LogisticRegression()), scoring=scorer) == 3
+    assert (
+        dp.count_releases(3, estimator=TunedThresholdClassifierCV(LogisticRegression()), scoring=scorer) == 3
+    )
     # scikit-learn may ask, and takes another way then
     assert not hasattr(scorer, "_score_func")
 
 
 def xgboost_model(accountant, **options):
     xgboost = pytest.importorskip("xgboost")
-    metric = partial(private_mae, epsilon=0.1, accountant=accountant)
+    metric = partial(dp.private_mae, epsilon=0.1, accountant=accountant)
     metric.__name__ = "private_mae"
     return xgboost.XGBRegressor(eval_metric=metric, disable_default_eval_metric=True, n_jobs=1, **options)
 
@@ -186,8 +180,8 @@ def test_xgboost_makes_a_release_in_each_round_for_each_set(accountant, paid):
         assert paid(model.fit, X, Y, eval_set=[(X, Y)] * sets, verbose=False) == 5 * sets
         # nothing but the private numbers is kept
         assert [[*found] for found in model.evals_result().values()] == [["private_mae"]] * sets
-    small = PrivacyAccountant(0.3)
-    with pytest.raises(PrivacyBudgetError, match=r"epsilon=0\.1 was asked for"):
+    small = dp.PrivacyAccountant(0.3)
+    with pytest.raises(dp.exceptions.PrivacyBudgetError, match=r"epsilon=0\.1 was asked for"):
         xgboost_model(small, n_estimators=5).fit(X, Y, eval_set=[(X, Y)], verbose=False)
     assert small.spent == 0.3
 
@@ -195,21 +189,21 @@ def test_xgboost_makes_a_release_in_each_round_for_each_set(accountant, paid):
 def test_an_eval_metric_is_refused_because_its_sets_are_not_known(accountant, scorer):
     model = xgboost_model(accountant)
     for call in (
-        lambda: count_releases(model),
-        lambda: count_releases(3, estimator=model, scoring=scorer),
-        lambda: count_releases(model.set_params(eval_metric=private_mse)),
+        lambda: dp.count_releases(model),
+        lambda: dp.count_releases(3, estimator=model, scoring=scorer),
+        lambda: dp.count_releases(model.set_params(eval_metric=dp.private_mse)),
     ):
         with pytest.raises(ValueError, match="cannot be counted"):
             call()
-    assert count_releases(3, estimator=model.set_params(eval_metric="mae"), scoring=scorer) == 3
+    assert dp.count_releases(3, estimator=model.set_params(eval_metric="mae"), scoring=scorer) == 3
 
 
 @pytest.mark.parametrize(
     "model", [RidgeCV(alphas=[0.1, 1.0, 2.0, 3.0]), HistGradientBoostingRegressor(early_stopping=True)]
 )
 def test_what_passes_errors_on_has_an_ordinary_one(model):
-    accountant = PrivacyAccountant(0.3)
-    model = clone(model).set_params(scoring=make_private_scorer("mae", epsilon=0.1, accountant=accountant))
-    with pytest.warns(TrainingFoldsWarning), pytest.raises(PrivacyBudgetError):
+    accountant = dp.PrivacyAccountant(0.3)
+    model = clone(model).set_params(scoring=dp.make_private_scorer("mae", epsilon=0.1, accountant=accountant))
+    with pytest.warns(dp.exceptions.TrainingFoldsWarning), pytest.raises(dp.exceptions.PrivacyBudgetError):
         model.fit(X, Y)
     assert accountant.spent == 0.3

@@ -6,7 +6,6 @@ import math
 import pickle
 import random
 import sys
-import threading
 import warnings
 from collections import Counter
 from dataclasses import dataclass
@@ -16,6 +15,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import sklearn
+from helpers import in_threads
 from scipy import sparse, stats
 from sklearn.base import BaseEstimator, RegressorMixin, clone, is_classifier, is_regressor
 from sklearn.datasets import make_classification, make_regression
@@ -31,8 +31,6 @@ from sklearn.svm import LinearSVC
 from sklearn.utils.estimator_checks import check_estimator
 
 import dp_metrics as dp
-from dp_metrics import PrivacyAccountant, PrivacyBudgetError, PrivateRandomizedSearch, private_mse
-from dp_metrics.mechanisms import Hazard
 from dp_metrics.model_selection import _trials
 
 NO_NOISE, ADD = 1e6, "add_or_remove_one"
@@ -47,9 +45,9 @@ def split(x=X, y=Y, n=40):
 
 
 def make_search(estimator=None, grid=None, **options):
-    options = {"metric": private_mse, "epsilon": 3.0, **options}
+    options = {"metric": dp.private_mse, "epsilon": 3.0, **options}
     model = Ridge() if estimator is None else estimator
-    return PrivateRandomizedSearch(model, ALPHAS if grid is None else grid, **options)
+    return dp.PrivateRandomizedSearch(model, ALPHAS if grid is None else grid, **options)
 
 
 def searched(estimator=None, grid=None, data=None, **options):
@@ -162,7 +160,7 @@ def test_settings_weights_and_the_direction_of_a_metric_reach_every_trial(trials
 @pytest.mark.parametrize("count", [1, 7])
 def test_the_whole_search_costs_epsilon_however_many_are_tried(count, trials, fits):
     trials(count)
-    accountant = PrivacyAccountant(1.0)
+    accountant = dp.PrivacyAccountant(1.0)
     data = {**split(), "X": X[:10], "y": Y[:10]}
     searched(Probe(), {"value": [1.0, 2.0]}, data, epsilon=0.3, accountant=accountant)
     assert [fit[1] for fit in fits] == [10] * (count + 1)  # the refit has no validation record either
@@ -172,21 +170,21 @@ def test_the_whole_search_costs_epsilon_however_many_are_tried(count, trials, fi
 
 
 def private_n_mse(y_true, y_pred, *, epsilon, accountant=None):
-    return private_mse(y_true, y_pred, epsilon=epsilon, accountant=accountant, neighboring=ADD)
+    return dp.private_mse(y_true, y_pred, epsilon=epsilon, accountant=accountant, neighboring=ADD)
 
 
 @pytest.mark.parametrize(
     "options",
     [
         {"metric_params": {"neighboring": ADD}},
-        {"metric": functools.partial(private_mse, neighboring=ADD)},
+        {"metric": functools.partial(dp.private_mse, neighboring=ADD)},
         {"metric": private_n_mse, "greater_is_better": False},
     ],
     ids=["in metric_params", "in a partial", "in the metric"],
 )
 def test_the_relation_of_its_metric_is_kept_and_there_may_be_no_record(options, trials, fits):
     trials(2)
-    accountant, other = PrivacyAccountant(3.0), PrivacyAccountant(10.0)
+    accountant, other = dp.PrivacyAccountant(3.0), dp.PrivacyAccountant(10.0)
     found = searched(Probe(), {}, split(n=0), accountant=accountant, **options)
     assert math.isfinite(found.best_score_)
     assert [spend.neighboring for spend in accountant.history] == [ADD]
@@ -203,7 +201,7 @@ def test_the_mechanism_of_its_metric_is_recorded():
         f", {dp.mechanisms.Laplace()!r}": {"metric_params": {"mechanism": "laplace", "bounds": (-500, 500)}},
         "": {"metric": constant, "greater_is_better": True},
     }.items():
-        accountant = PrivacyAccountant(3.0)
+        accountant = dp.PrivacyAccountant(3.0)
         searched(accountant=accountant, **options)
         assert [spend.mechanism for spend in accountant.history] == [f"best of a geometric number{drawn_by}"]
 
@@ -218,12 +216,12 @@ def test_it_is_charged_before_the_number_of_trials_is_drawn_and_nothing_is_fitte
         raise Drawn
 
     monkeypatch.setattr(_trials, "geometric", geometric)
-    accountant = PrivacyAccountant(4.0)
+    accountant = dp.PrivacyAccountant(4.0)
     with pytest.raises(Drawn):
         searched(Probe(), {}, accountant=accountant)
     assert accountant.spent == 3.0
     fits.clear()
-    with pytest.raises(PrivacyBudgetError, match=r"epsilon=3\.0 was asked for"):
+    with pytest.raises(dp.PrivacyBudgetError, match=r"epsilon=3\.0 was asked for"):
         searched(Probe(), {}, accountant=accountant)
     assert (fits, accountant.spent) == ([], 3.0)
 
@@ -238,7 +236,7 @@ def test_a_trial_costs_a_third_at_most_and_is_not_recorded(trials):
     trials(3)
     for epsilon in (1.0, 0.1, 2, Fraction(1, 3), np.float64(0.3), 1e-5):
         seen.clear()
-        accountant = PrivacyAccountant(10)
+        accountant = dp.PrivacyAccountant(10)
         searched(metric=metric, greater_is_better=True, epsilon=epsilon, accountant=accountant)
         assert len(seen) == 3 + 1  # once on public predictions, to see whether the records are valid
         assert seen[0][1] is not accountant
@@ -410,16 +408,12 @@ def test_the_refit_is_not_silenced(trials, capsys):
 
 
 def test_searches_in_threads_leave_the_world_as_it_was(fits):
-    def run():
+    def run(_):
         for _ in range(5):
             searched(Probe(), {"value": [1.0, 2.0]}, expected_iter=5)
 
     before = _world()
-    threads = [threading.Thread(target=run) for _ in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    assert in_threads(run, range(4)) == []
     assert _world() == before
     assert len(fits) >= 4 * 5 * 2
 
@@ -457,7 +451,7 @@ def test_a_score_that_is_no_number_ranks_last(trials):
 
 def test_if_all_fail_the_first_is_chosen_and_its_refit_says_why(trials, fits):
     trials(5)
-    accountant = PrivacyAccountant(6.0)
+    accountant = dp.PrivacyAccountant(6.0)
     search = make_search(Probe(trouble=("fit", RuntimeError)), {"value": [1, 2, 3, 4]}, accountant=accountant)
     with pytest.raises(RuntimeError, match="trouble with"):
         search.fit(**split())
@@ -529,7 +523,7 @@ def test_settings_of_numpy_and_of_warnings_decide_no_candidate_and_do_not_reach_
 
 
 @dataclass(frozen=True)
-class Observed(Hazard):
+class Observed(dp.mechanisms.Hazard):
     """The default mechanism, with a record of what it was asked to release."""
 
     seen = []  # noqa: RUF012
@@ -549,7 +543,7 @@ def law_of(door, model, metric, data, **options):
         of_metric = {"metric": metric, "metric_params": options, "greater_is_better": False}
         score = searched(model, {}, data, refit=False, **of_metric).best_score_
     output_bounds, epsilon = Observed.seen[-1]
-    law = Hazard(resolution=0.5).output_distribution(output_bounds, epsilon)
+    law = dp.mechanisms.Hazard(resolution=0.5).output_distribution(output_bounds, epsilon)
     probabilities = np.diff(law.index_cdf(np.arange(law.grid.first, law.grid.last + 1)), prepend=0.0)
     return score, probabilities, law.grid, float(epsilon)
 
@@ -570,7 +564,7 @@ def private_n_log_loss(y_true, y_proba, *, epsilon, accountant=None, labels=None
 
 WIDE = {"bounds": (-200, 200)}
 NONE_OR_ONE = {
-    "numbers": (Ridge(), private_mse, X, Y, WIDE),
+    "numbers": (Ridge(), dp.private_mse, X, Y, WIDE),
     "several outputs": (LinearRegression(), dp.private_mae, X, np.column_stack([Y, Y]), WIDE),
     "float32": (Single(), dp.private_log_loss, X_CLASS, LABELS, {}),
     "float32 in the metric": (Single(), private_n_log_loss, X_CLASS, LABELS, {"neighboring": "replace_one"}),
@@ -599,7 +593,7 @@ def test_no_record_is_judged_like_one_record(door, name, trials):
 
 def test_without_validation_records_no_candidate_is_favoured(trials):
     trials(1)
-    found = [law_of("search", Probe(value), private_mse, split(n=0)) for value in (0.0, 5.0, 1e9)]
+    found = [law_of("search", Probe(value), dp.private_mse, split(n=0)) for value in (0.0, 5.0, 1e9)]
     assert all(math.isfinite(score) for score, *_ in found)
     for _, law, *_ in found:
         np.testing.assert_array_equal(law, found[0][1])
@@ -695,7 +689,7 @@ def test_a_validation_record_of_a_class_that_a_candidate_lacks_fails_no_trial(tr
 # Conventions of scikit-learn
 
 
-class Holdout(PrivateRandomizedSearch):
+class Holdout(dp.PrivateRandomizedSearch):
     """The search with fit(X, y), as the checks call it: for them only, the training records judge."""
 
     def fit(self, X, y):
@@ -735,7 +729,7 @@ def test_without_a_fit_or_a_refit_there_is_no_result():
 
 
 def test_clones_and_pickles_share_the_budget(tmp_path):
-    accountant = PrivacyAccountant(100.0, tmp_path / "budget.sqlite")
+    accountant = dp.PrivacyAccountant(100.0, tmp_path / "budget.sqlite")
     fitted = clone(make_search(accountant=accountant)).fit(**split())
     assert fitted.accountant is accountant
     pickle.loads(pickle.dumps(fitted)).fit(**split())
@@ -743,7 +737,7 @@ def test_clones_and_pickles_share_the_budget(tmp_path):
 
 
 def test_inside_cross_validation_each_search_and_each_score_is_paid():
-    accountant = PrivacyAccountant(100.0)
+    accountant = dp.PrivacyAccountant(100.0)
     with sklearn.config_context(enable_metadata_routing=True):
         search = make_search(accountant=accountant).set_fit_request(X_val=True, y_val=True)
         scorer = dp.make_private_scorer("neg_private_mae", epsilon=1.0, accountant=accountant)
@@ -756,7 +750,7 @@ def test_inside_cross_validation_each_search_and_each_score_is_paid():
 
 
 def test_a_budget_keeps_the_best_score_and_its_parameters_but_never_answers_a_search(tmp_path):
-    budget = PrivacyAccountant(6.0, tmp_path / "budget.sqlite")
+    budget = dp.PrivacyAccountant(6.0, tmp_path / "budget.sqlite")
     grid = {"alpha": [1.0], "solver": ["cholesky"], "tol": [0.5, 0.25]}
     made = [searched(Ridge(), grid, accountant=budget, metric_params={"spend_name": "x"}) for _ in range(2)]
     assert budget.spent == 6.0

@@ -174,9 +174,6 @@ def test_other_kinds_of_pages_have_sentences_too():
     before = dp.private_evaluate(TARGET, guess, **of_targets, split=shares)
     assert re.search(r"off by less than about [\d.]+ \(at least [\d.]+\)\.$", before.summary[0])
     assert "those of the median error and mean errors are about these records only" in before.summary[2]
-    with pytest.warns(dp.exceptions.SeededReleaseWarning):
-        seeded = page_of(random_state=0)
-    assert seeded.summary[4].startswith("These numbers were drawn from a seed: they are NOT private")
 
 
 def test_neither_the_time_nor_the_words_are_part_of_what_is_released():

@@ -4,7 +4,7 @@ import itertools
 
 import numpy as np
 import pytest
-from helpers import loop_over, new_session
+from helpers import later, loop_over
 
 import dp_metrics as dp
 from dp_metrics.page.page_numbers import METRICS
@@ -191,8 +191,7 @@ def test_every_form_of_a_page_has_the_verdicts_and_a_stored_one_too(tmp_path):
     path, asked = tmp_path / "budget.db", ["recall >= 0.5", "precision<=0.2"]
 
     def ask(**options):
-        new_session()
-        budget = dp.PrivacyAccountant(9.0, path=path)
+        budget = later(path, 9.0)
         return dp.private_evaluate(
             Y, PRED, labels=[0, 1], epsilon=2.0, accountant=budget, spend_name="page", **options
         )

@@ -5,13 +5,10 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from helpers import new_session
+from helpers import later
 
 import dp_metrics as dp
-from dp_metrics import PrivacyAccountant
-from dp_metrics.exceptions import StoredReleaseWarning
 from dp_metrics.page import page_plan as plan
-from dp_metrics.release.release import PreparedQuery
 
 RNG = np.random.default_rng(3)
 N = 300
@@ -38,10 +35,9 @@ def ask(budget, *data, **options):
 
 def asked_again(path, y_true, total=5, **options):
     """Return the page that an earlier session stored, for which nothing is paid."""
-    new_session()
-    budget = PrivacyAccountant(total, path)
+    budget = later(path, total)
     spent = budget.spent
-    with pytest.warns(StoredReleaseWarning, match="records and predictions were not read"):
+    with pytest.warns(dp.exceptions.StoredReleaseWarning, match="records and predictions were not read"):
         page = ask(budget, y_true, **options)
     assert budget.spent == spent
     return page
@@ -57,9 +53,8 @@ OTHERS = [
 
 
 def test_another_question_under_the_name_is_refused(path):
-    ask(PrivacyAccountant(5, path), Y, **SCORES)
-    new_session()
-    budget = PrivacyAccountant(5, path)
+    ask(dp.PrivacyAccountant(5, path), Y, **SCORES)
+    budget = later(path, 5)
     for change in OTHERS:
         with pytest.raises(ValueError, match="was given to another question"):
             ask(budget, Y, **{**SCORES, **change})
@@ -68,7 +63,7 @@ def test_another_question_under_the_name_is_refused(path):
 
 def test_the_same_options_written_otherwise_are_the_same_question(path):
     options = {**SCORES, "split": {"scores": 1, "loss": 2}}
-    page = ask(PrivacyAccountant(5, path), Y, **options)
+    page = ask(dp.PrivacyAccountant(5, path), Y, **options)
     for change in (
         {"labels": np.array([0, 1])}, {"labels": (0, 1)}, {"labels": range(2)},
         {"threshold": np.float64(0.5)},
@@ -83,7 +78,7 @@ def test_a_page_that_cannot_be_kept_is_shown(path, monkeypatch):
         raise OSError("no space left")
 
     monkeypatch.setattr("dp_metrics.accounting.ledgers.Ledger.keep", full)
-    budget = PrivacyAccountant(5, path)
+    budget = dp.PrivacyAccountant(5, path)
     page = ask(budget, Y, **SCORES)
     assert all(math.isfinite(one.value) for one in page.numbers.values())
     assert "could not be stored" in page.numbers["roc auc"].note
@@ -91,22 +86,12 @@ def test_a_page_that_cannot_be_kept_is_shown(path, monkeypatch):
 
 
 def test_a_dry_run_spends_and_stores_nothing(path):
-    budget = PrivacyAccountant(5, path)
+    budget = dp.PrivacyAccountant(5, path)
     plan = ask(budget, Y, **SCORES, dry_run=True)
     assert budget.spent == 0
     assert budget.history == ()
     assert ask(budget, Y, **SCORES).plan == plan
     assert ask(budget, Y, **SCORES, dry_run=True) == plan  # whatever is stored
-
-
-def test_everything_is_checked_and_prepared_before_the_one_spend(monkeypatch):
-    """No share is drawn before the spend, and a failure between them leaves no value."""
-    budget, drawn = PrivacyAccountant(5), []
-    draw, spend = PreparedQuery.draw, PrivacyAccountant.spend
-    monkeypatch.setattr(PreparedQuery, "draw", lambda *a: drawn.append(budget.spent) or draw(*a))
-    monkeypatch.setattr(PrivacyAccountant, "spend", lambda *a, **k: drawn.append("spend") or spend(*a, **k))
-    page = ask(budget, Y, **SCORES)
-    assert drawn == ["spend", *[4.0] * len(page.plan.parts)]
 
 
 @pytest.mark.gate

@@ -314,17 +314,6 @@ def labels_of(kind, model):
     return model.argmax(axis=1) if kind == "probabilities" else model
 
 
-def test_a_group_without_records_has_no_value_or_one_without_meaning():
-    for way in WAYS:
-        options = {"sensitive_features": GROUP, "group_labels": ["a", "b", "c", "nobody"], **way}
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            found = page(Y, PRED, labels=[0, 1], **options)
-        assert found["recall in 'nobody'"].rests_on == 0
-        a = GROUPS["a"]
-        check(found, {"recall": sk.recall_score(Y, PRED), "recall in 'a'": sk.recall_score(Y[a], PRED[a])})
-
-
 NOISY = {
     "two": (Y, {"y_score": SCORE, "labels": [0, 1], "threshold": 0.375, **BY_GROUP}),
     "ten": (TEN, {"y_pred": PRED_TEN, "labels": range(10), **BY_GROUP}),

@@ -90,10 +90,3 @@ def test_the_index_accepts_the_packages_which_hold_what_they_should(packages):
     with tarfile.open(sdist) as archive:
         sources = {name.partition("/")[2] for name in archive.getnames()}
     assert modules | {"README.md", "LICENSE", "CITATION.cff", "tests/cases.py"} <= sources
-
-
-@pytest.mark.slow
-@pytest.mark.weekly(reason="the gate's step `packages` installs and uses the wheel")
-def test_the_packages_work_in_empty_environments(packages):
-    out = run(ROOT / ".ci" / "smoke", packages[0].parent)
-    assert out.count("private_recall_score = ") == 2

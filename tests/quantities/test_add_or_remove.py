@@ -25,7 +25,7 @@ from helpers import (
 )
 
 import dp_metrics as dp
-from dp_metrics._random import OSEntropy, SeededEntropy
+from dp_metrics._random import SeededEntropy
 from dp_metrics.analysis.auditing import release_loss
 from dp_metrics.inputs.options import Relation
 from dp_metrics.mechanisms import Adaptive, Geometric
@@ -182,14 +182,3 @@ def test_nothing_gives_the_number_of_records_away(case):
         with pytest.raises((ValueError, TypeError, NoEntropy.Drawn)) as caught:
             case(*records, **options)
         assert not {"36", "37", "38"} & set(re.findall(r"\d+", str(caught.value)))
-
-
-def test_entropy_of_the_count_comes_after_the_spend(monkeypatch):
-    def refuse(self, size):
-        raise NoEntropy.Drawn
-
-    monkeypatch.setattr(OSEntropy, "words", refuse)
-    accountant = dp.PrivacyAccountant(1)
-    with pytest.raises(NoEntropy.Drawn):
-        dp.private_mse([1.0], [2.0], epsilon=0.5, accountant=accountant, **RELATION)
-    assert accountant.spent == 0.5

@@ -8,10 +8,8 @@ import pytest
 from helpers import OfWhole, assert_follows, facts_of, ranking_query, seeded
 
 import dp_metrics as dp
-from dp_metrics import private_roc_auc_score
 from dp_metrics.analysis import auditing
 from dp_metrics.inputs.options import Relation
-from dp_metrics.mechanisms import Hazard
 from dp_metrics.mechanisms._laws import Staircase
 from dp_metrics.quantities.base import Totals
 from dp_metrics.quantities.ranks import NoisyRanking, RankingLaw, RankingOf
@@ -26,7 +24,7 @@ def query(records):
 
 
 def law_of(records, epsilon=EPSILON, *, relation=Relation.REPLACE_ONE) -> RankingLaw:
-    noise, stats = query(records).prepared(Hazard(), epsilon, relation=relation)
+    noise, stats = query(records).prepared(dp.mechanisms.Hazard(), epsilon, relation=relation)
     return noise.law(stats)
 
 
@@ -48,7 +46,7 @@ def test_the_loss_is_that_of_all_sizes_and_outputs_one_by_one():
             p, q = (np.diff(law.index_cdf(numbers), prepend=0.0) for law in laws)
             worst = max(worst, np.abs(logs[0] - logs[1] + np.log(p / q)).max())
         data = [np.array(records, dtype=float).reshape(-1, 2).T for records in pair]
-        told = auditing.release_loss(private_roc_auc_score, *data, epsilon=1.0)
+        told = auditing.release_loss(dp.private_roc_auc_score, *data, epsilon=1.0)
         assert worst - 1e-6 <= told <= worst + 0.03  # a cell of the grid has the mean density of its points
 
 
@@ -62,7 +60,7 @@ def some_records(n=200, share=0.2, seed=0):
 def test_releases_follow_the_law_and_the_sizes_are_noisy(relation):
     labels, scores = some_records()
     noise, stats = ranking_query(labels == 1, scores).prepared(
-        Hazard(), Fraction(1, 2), relation=Relation(relation)
+        dp.mechanisms.Hazard(), Fraction(1, 2), relation=Relation(relation)
     )
     draw, entropy = noise.prepare(stats), seeded()
     values, drawn, _ = zip(*(draw(entropy, None) for _ in range(1500)), strict=True)
@@ -84,7 +82,7 @@ def test_the_grid_follows_from_public_facts_and_noisy_sizes_alone(relation):
     bounds = [law._bounds for law in laws]
     assert len({one.ranks for one in bounds}) == 1
     assert facts_of(bounds[0]) == facts_of(bounds[2])
-    result = dp.with_result(private_roc_auc_score)(
+    result = dp.with_result(dp.private_roc_auc_score)(
         *some_records(), epsilon=1.0, neighboring=relation, random_state=seeded()
     )
     rule = laws[0].rule

@@ -7,7 +7,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from cases import CASES, PRIVATE_N, RELATIONS, valid
+from cases import CASES, PRIVATE_N, RELATIONS, each_way, valid
 from helpers import NoEntropy, all_of_labels, all_of_scores, loop_over, seeded
 
 import dp_metrics as dp
@@ -188,7 +188,7 @@ def test_a_ratio_is_mostly_noise_where_limits_of_its_noise_are_a_fifth_of_the_ra
     assert 2 < sum(flagged) < 22
 
 
-@pytest.mark.parametrize("way", [{}, {"membership": "public"}, PRIVATE_N], ids=str)
+@each_way
 def test_a_group_is_mostly_noise_by_the_same_limits(way):
     y, pred, _ = binary(4000)
     group = np.repeat(np.arange(8), [2000, 1000, 500, 250, 125, 63, 32, 30])

@@ -14,8 +14,6 @@ from hypothesis.extra import numpy as hnp
 
 import dp_metrics as dp
 from dp_metrics import quantities, release
-from dp_metrics.exceptions import NoisyReleaseWarning
-from dp_metrics.mechanisms import Hazard
 from dp_metrics.quantities.base import Noise, Quantity
 
 SENTINEL = 987654.25
@@ -82,7 +80,7 @@ def test_documented_error_before_the_spend_or_a_finite_number(name, a, b, same, 
     budget = dp.PrivacyAccountant(epsilon)
     with warnings.catch_warnings(), np.errstate(all="raise"):
         warnings.simplefilter("error")  # a warning would tell of the data too
-        warnings.simplefilter("ignore", NoisyReleaseWarning)  # which reads public numbers only
+        warnings.simplefilter("ignore", dp.exceptions.NoisyReleaseWarning)  # which reads public numbers only
         try:
             result = CALLS[name](a, a if same else b, epsilon=epsilon, accountant=budget)
         except (ValueError, TypeError):
@@ -96,8 +94,8 @@ def test_documented_error_before_the_spend_or_a_finite_number(name, a, b, same, 
 def test_representations_and_pickles_of_public_objects_hold_no_value_of_the_data():
     x = np.array([SENTINEL, 1.0, 2.0])
     for query in (loss_query(x), variance_query(x)):
-        bounds = query.output_bounds(Hazard())
-        law = Hazard().output_distribution(bounds, 1.0)
+        bounds = query.output_bounds(dp.mechanisms.Hazard())
+        law = dp.mechanisms.Hazard().output_distribution(bounds, 1.0)
         assert "987654" not in repr(bounds) + str(bounds) + repr(law) + repr(law.runs)
         for private in (query.stats(2), query.stats(2, forget=True)):
             assert "987654" not in repr(private) + str(private)

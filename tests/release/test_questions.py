@@ -15,7 +15,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from cases import CASES, KINDS, PRIVATE_N, valid
-from helpers import all_of_labels, messages, new_session, telling
+from helpers import all_of_labels, later, messages, telling
 from sklearn.dummy import DummyClassifier
 
 import dp_metrics as dp
@@ -207,12 +207,6 @@ def path(tmp_path):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", NoisyReleaseWarning)
         yield str(tmp_path / "budget.sqlite")
-
-
-def later(path, total=9):
-    """Return the budget as another session has it."""
-    new_session()
-    return PrivacyAccountant(total, path)
 
 
 def free_answers(release):

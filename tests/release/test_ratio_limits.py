@@ -7,7 +7,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 from cases import RELATIONS
-from helpers import loop_over, seeded, slow_but
+from helpers import clopper_pearson, loop_over, seeded, slow_but
 from hypothesis import example, given, settings, strategies as st
 from scipy.special import betaincinv
 from scipy.stats import binom
@@ -28,11 +28,6 @@ EACH = 0.025
 
 def noisy(a, b, rate=Fraction(1, 2), cells=(1, 1), rest=1, n=None, rates=None):
     return NoisyRatio(a, b, cells, tuple(map(Fraction, rates or (rate, rate))), rest, n)
-
-
-def clopper_pearson(a, b):
-    low = betaincinv(a, b + 1, EACH) if a else 0.0
-    return low, betaincinv(a + 1, b, 1 - EACH) if b else 1.0
 
 
 def exact_table(ratio):

@@ -82,14 +82,6 @@ def test_scorers_summaries_methods_and_partials_are_served_and_pass_the_spend_na
         assert made(0 * X, random_state=seeded()).value == bounded(0 * X, random_state=seeded())
 
 
-def test_a_private_number_of_records_is_told_by_a_noisy_count_if_any():
-    options = {"neighboring": "add_or_remove_one", "random_state": None}
-    results = [result_of(**options) for _ in range(20)]
-    assert {result.n for result in results} == {None}
-    assert len({result.drawn["count"] for result in results}) > 1
-    assert dict(result_of(mechanism=dp.mechanisms.Hazard(resolution=0.1), **options).drawn) == {}
-
-
 def test_nothing_of_a_result_can_be_changed():
     several = result_of(np.ones((5, 2)), multioutput="raw_values")
     assert json.loads(several.to_json())["value"] == several.value.tolist()

@@ -24,16 +24,14 @@ import pandas as pd
 import pytest
 from cases import CALLS, KINDS, RULES, valid
 from doors import release_of
-from helpers import all_of_labels, loop_over, new_session, slow_but
+from helpers import all_of_labels, in_threads, later, loop_over, new_session, slow_but
 from sklearn.linear_model import Ridge
 from sklearn.metrics import make_scorer
 from sklearn.model_selection import cross_val_score
 
 import dp_metrics as dp
-from dp_metrics import PrivacyAccountant, with_result
 from dp_metrics.accounting.accountant import numbering
 from dp_metrics.accounting.ledgers import Ledger
-from dp_metrics.exceptions import StoredReleaseWarning
 from dp_metrics.release import stored
 from dp_metrics.release.query import _content
 
@@ -54,10 +52,9 @@ def path(tmp_path):
 
 def served(path, ask=ask, total=4):
     """Return what another session has of a question, which is free."""
-    new_session()
-    budget = PrivacyAccountant(total, path)
+    budget = later(path, total)
     spent = budget.spent
-    with pytest.warns(StoredReleaseWarning):
+    with pytest.warns(dp.exceptions.StoredReleaseWarning):
         number = ask(accountant=budget)
     assert budget.spent == spent
     return number
@@ -69,7 +66,7 @@ def served(path, ask=ask, total=4):
 @pytest.mark.gate
 @loop_over("call", [call for call in CALLS if call.name in KINDS])
 def test_a_stored_result_of_each_mechanism_is_the_original(call, tmp_path):
-    budget = PrivacyAccountant(100, tmp_path / str(call).replace("/", " "))
+    budget = dp.PrivacyAccountant(100, tmp_path / str(call).replace("/", " "))
     ask = partial(call.release, valid(call.case), epsilon=1, accountant=budget)
     made = [ask(mechanism) for mechanism in RULES if call.is_served(mechanism)]
     for result, listed in zip(made, budget.results(), strict=True):
@@ -85,12 +82,12 @@ def test_what_is_public_of_a_call_is_read_once(path, monkeypatch):
     made = []
     of = stored.Call.of
     monkeypatch.setattr(stored.Call, "of", lambda *one, **more: made.append(1) or of(*one, **more))
-    ask(groups=np.arange(N) // 2, accountant=PrivacyAccountant(4, path))
+    ask(groups=np.arange(N) // 2, accountant=dp.PrivacyAccountant(4, path))
     assert made == [1]
 
 
 def test_results_lists_every_spend_with_its_value(path):
-    for budget in (PrivacyAccountant(3), PrivacyAccountant(3, path)):
+    for budget in (dp.PrivacyAccountant(3), dp.PrivacyAccountant(3, path)):
         numbers = [ask(accountant=budget, spend_name="named"), ask(accountant=budget, spend_name=None)]
         recall = dp.private_recall_score(Y, Y, epsilon=0.5, accountant=budget)
         budget.spend(0.25, "by hand")
@@ -125,10 +122,10 @@ def test_results_lists_every_spend_with_its_value(path):
 def test_a_new_process_needs_the_budget_only(path):
     names = ("frame", "wins", "choice")
     for name in names:
-        release_of(name)(epsilon=1, accountant=PrivacyAccountant(4, path), spend_name=name)
+        release_of(name)(epsilon=1, accountant=dp.PrivacyAccountant(4, path), spend_name=name)
     process = start("print([repr(budget[name]) for name in sys.argv[2:]])", path, *names)
     shown, said = process.communicate(timeout=100)
-    assert shown.strip() == repr([repr(PrivacyAccountant(4, path)[name]) for name in names]), said
+    assert shown.strip() == repr([repr(dp.PrivacyAccountant(4, path)[name]) for name in names]), said
 
 
 def test_types_that_are_stored_are_those_of_the_table():
@@ -141,13 +138,13 @@ def test_what_cannot_be_written_has_its_value_or_a_short_form(path):
     class Mine(dp.mechanisms.Geometric):
         pass
 
-    budget, groups = PrivacyAccountant(9, path), [Fraction(1, 2), Decimal(1)]
+    budget, groups = dp.PrivacyAccountant(9, path), [Fraction(1, 2), Decimal(1)]
     own = partial(dp.private_accuracy_score, Y, Y, epsilon=1, mechanism=Mine(), spend_name="x")
     number = own(accountant=budget)
     assert budget["x"] == number
     new_session()
     with pytest.raises(ValueError, match="cannot be written down"):
-        own(accountant=PrivacyAccountant(9, path))
+        own(accountant=dp.PrivacyAccountant(9, path))
     dp.PrivateMetricFrame(
         metrics="accuracy", y_true=Y, y_pred=Y, epsilon=1, accountant=budget, group_labels=groups,
         sensitive_features=pd.Series(np.resize(np.array(groups, dtype=object), N)), spend_name="y",
@@ -163,12 +160,12 @@ def test_a_full_disk_loses_no_number(path, monkeypatch):
         raise OSError("no space left")
 
     monkeypatch.setattr(Ledger, "keep", full)
-    budget = PrivacyAccountant(4, path)
+    budget = dp.PrivacyAccountant(4, path)
     settings = {"max_loss": 1.0, "epsilon": 1, "accountant": budget}
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert np.isfinite(dp.private_mean_loss(SCORE, **settings))
-        for release in (with_result(dp.private_mean_loss), dp.private_mean_interval):
+        for release in (dp.with_result(dp.private_mean_loss), dp.private_mean_interval):
             assert "could not be stored" in release(SCORE, **settings).note
     with pytest.warns(UserWarning, match="could not be stored"):
         dp.private_mean_loss(SCORE, **settings)
@@ -180,7 +177,7 @@ def test_a_full_disk_loses_no_number(path, monkeypatch):
 
 
 def test_only_names_that_were_given_count_and_no_seeded_result(path):
-    budget = PrivacyAccountant(10, path)
+    budget = dp.PrivacyAccountant(10, path)
     assert len({ask(accountant=budget, spend_name=None) for _ in range(3)}) == 3
     with pytest.warns(dp.exceptions.SeededReleaseWarning):
         seeded = [ask(accountant=budget, random_state=0) for _ in range(2)]
@@ -195,38 +192,36 @@ def test_only_names_that_were_given_count_and_no_seeded_result(path):
 
 
 def test_reuse_false_refuses(path):
-    ask(accountant=PrivacyAccountant(2, path, reuse=False))
-    new_session()
-    budget = PrivacyAccountant(2, path, reuse=False)
+    ask(accountant=dp.PrivacyAccountant(2, path, reuse=False))
+    budget = later(path, 2, reuse=False)
     with pytest.raises(ValueError, match=r"reuse=False.*Nothing is spent"):
         ask(accountant=budget)
     assert budget.spent == 1
     with pytest.raises(TypeError, match="reuse"):
-        PrivacyAccountant(1, reuse=None)
+        dp.PrivacyAccountant(1, reuse=None)
 
 
 def test_a_stored_number_is_not_lost_where_its_warning_is_an_error(path):
-    number = ask(accountant=PrivacyAccountant(1, path))
-    new_session()
-    budget = PrivacyAccountant(1, path)
+    number = ask(accountant=dp.PrivacyAccountant(1, path))
+    budget = later(path, 1)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        with pytest.raises(StoredReleaseWarning):
+        with pytest.raises(dp.exceptions.StoredReleaseWarning):
             ask(accountant=budget)
-    with pytest.warns(StoredReleaseWarning):
+    with pytest.warns(dp.exceptions.StoredReleaseWarning):
         assert ask(accountant=budget) == number
 
 
 def test_an_exhausted_budget_still_answers(path):
-    for budget in (PrivacyAccountant(1), PrivacyAccountant(1, path)):
+    for budget in (dp.PrivacyAccountant(1), dp.PrivacyAccountant(1, path)):
         number = ask(accountant=budget)
         with pytest.raises(ValueError, match=USED):
             ask(accountant=budget)
         with pytest.raises(dp.PrivacyBudgetError):
             ask(accountant=budget, spend_name="y")
     new_session()
-    with pytest.warns(StoredReleaseWarning):
-        assert ask(accountant=PrivacyAccountant(1, path)) == number
+    with pytest.warns(dp.exceptions.StoredReleaseWarning):
+        assert ask(accountant=dp.PrivacyAccountant(1, path)) == number
 
 
 @pytest.mark.filterwarnings("ignore::dp_metrics.exceptions.StoredReleaseWarning")
@@ -234,8 +229,7 @@ def test_an_exhausted_budget_still_answers(path):
 def test_no_two_folds_share_a_score_and_who_scores_again_pays_again(n_jobs, path):
     X = RNG.normal(size=(200, 2))
     for _ in range(2):
-        new_session()
-        budget = PrivacyAccountant(5, path)
+        budget = later(path, 5)
         scorer = dp.make_private_scorer(dp.private_mse, epsilon=0.2, accountant=budget, spend_name="folds")
         found = cross_val_score(Ridge(), X, X[:, 0], cv=5, scoring=scorer, error_score="raise", n_jobs=n_jobs)
         # shared scores are all one; two releases are the same grid point once in a thousand
@@ -251,12 +245,12 @@ def test_no_two_folds_share_a_score_and_who_scores_again_pays_again(n_jobs, path
         assert budget.spent == 2.2
         new_session()
         scorer = make_scorer(
-            dp.private_mse, epsilon=0.2, accountant=PrivacyAccountant(5, path), spend_name="x"
+            dp.private_mse, epsilon=0.2, accountant=dp.PrivacyAccountant(5, path), spend_name="x"
         )
 
 
 def test_a_numbered_name_is_not_the_name():
-    budget = PrivacyAccountant(5)
+    budget = dp.PrivacyAccountant(5)
     ask(accountant=numbering(budget))
     assert "x" not in budget
     ask(accountant=budget)
@@ -268,7 +262,7 @@ def test_a_numbered_name_is_not_the_name():
 
 def test_a_file_that_is_opened_again_is_one_session_however_it_is_spelled(path, monkeypatch):
     """As in a cell of a notebook that is run again, or in a loop."""
-    number = ask(accountant=PrivacyAccountant(4, path))
+    number = ask(accountant=dp.PrivacyAccountant(4, path))
     folder = pathlib.Path(path).parent
     monkeypatch.chdir(folder)
     spelled = [path, pathlib.Path(path), "budget.sqlite", folder / "." / "budget.sqlite"]
@@ -278,9 +272,9 @@ def test_a_file_that_is_opened_again_is_one_session_however_it_is_spelled(path, 
     for _ in range(2):
         for one in spelled:
             with pytest.raises(ValueError, match=rf"{USED}.*budget\['x'\] returns"):
-                ask(accountant=PrivacyAccountant(4, one))
+                ask(accountant=dp.PrivacyAccountant(4, one))
         assert served(path) == number  # and is used then
-    assert PrivacyAccountant(4, path).spent == 1
+    assert dp.PrivacyAccountant(4, path).spent == 1
 
 
 def asked_in_a_copy(budget):
@@ -295,30 +289,29 @@ def asked_in_a_copy(budget):
 
 
 def test_a_pickled_copy_is_of_the_session_that_it_was_made_in(path):
-    budget = PrivacyAccountant(4, path)
+    budget = dp.PrivacyAccountant(4, path)
     copied = pickle.dumps(budget)
     ask(accountant=budget)
     new_session()  # as in the process that has the copy
     assert USED in asked_in_a_copy(pickle.loads(copied))
-    assert USED in asked_in_a_copy(PrivacyAccountant(4, path))
+    assert USED in asked_in_a_copy(dp.PrivacyAccountant(4, path))
+    copied = pickle.dumps(later(path, 4))
     new_session()
-    later = pickle.dumps(PrivacyAccountant(4, path))
-    new_session()
-    assert asked_in_a_copy(pickle.loads(later)) == ["StoredReleaseWarning"]
-    assert USED in asked_in_a_copy(pickle.loads(later))
-    assert PrivacyAccountant(4, path).spent == 1
+    assert asked_in_a_copy(pickle.loads(copied)) == ["StoredReleaseWarning"]
+    assert USED in asked_in_a_copy(pickle.loads(copied))
+    assert dp.PrivacyAccountant(4, path).spent == 1
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
 def test_a_fork_is_of_the_session_of_its_process(path):
-    ask(accountant=PrivacyAccountant(4, path))
-    for budget in (PrivacyAccountant(4, path), None):
+    ask(accountant=dp.PrivacyAccountant(4, path))
+    for budget in (dp.PrivacyAccountant(4, path), None):
         child = os.fork()
         if child == 0:
-            said = asked_in_a_copy(budget or PrivacyAccountant(4, path))
+            said = asked_in_a_copy(budget or dp.PrivacyAccountant(4, path))
             os._exit(7 if USED in said else 1)
         assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 7
-    assert PrivacyAccountant(4, path).spent == 1
+    assert dp.PrivacyAccountant(4, path).spent == 1
 
 
 # ---- several at once, and sudden ends ----------------------------------------------------------------------
@@ -345,7 +338,7 @@ def start(program, *arguments):
 
 @pytest.mark.gate
 def test_of_processes_that_ask_at_once_one_buys_and_the_others_are_refused(path):
-    budget = PrivacyAccountant(4, path)
+    budget = dp.PrivacyAccountant(4, path)
     program = """
     print("opened", flush=True)
     sys.stdin.readline()
@@ -366,46 +359,35 @@ def test_of_processes_that_ask_at_once_one_buys_and_the_others_are_refused(path)
     assert all(USED in said for said in found[1:])
 
 
-def in_threads(budget):
+def bought_in_threads(budget):
     """Return the numbers that those of four threads get who are not refused."""
-    found, refused = [], []
-
-    def one():
-        try:
-            found.append(ask(accountant=budget))
-        except ValueError as error:
-            refused.append(str(error))
-
-    threads = [threading.Thread(target=one) for _ in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    found = []
+    refused = in_threads(lambda _: found.append(ask(accountant=budget)), range(4))
     assert len(found) + len(refused) == 4
-    assert all(USED in said for said in refused)
+    assert all(USED in str(said) for said in refused)
     return found
 
 
 def test_of_threads_that_ask_at_once_one_buys_or_is_served_and_the_others_are_refused(path, monkeypatch):
-    for budget in (PrivacyAccountant(4), PrivacyAccountant(4, path)):
-        all_of_them, spend = threading.Barrier(4), PrivacyAccountant.spend
+    for budget in (dp.PrivacyAccountant(4), dp.PrivacyAccountant(4, path)):
+        all_of_them, spend = threading.Barrier(4), dp.PrivacyAccountant.spend
 
         def together(self, *arguments, all_of_them=all_of_them, spend=spend, **options):
             all_of_them.wait()  # all have seen that the name is free
             spend(self, *arguments, **options)
 
         with monkeypatch.context() as patch:
-            patch.setattr(PrivacyAccountant, "spend", together)
-            bought = in_threads(budget)
+            patch.setattr(dp.PrivacyAccountant, "spend", together)
+            bought = bought_in_threads(budget)
         assert (len(bought), budget.spent) == (1, 1)
     new_session()
-    with pytest.warns(StoredReleaseWarning):
-        assert in_threads(PrivacyAccountant(4, path)) == bought
+    with pytest.warns(dp.exceptions.StoredReleaseWarning):
+        assert bought_in_threads(dp.PrivacyAccountant(4, path)) == bought
 
 
 @pytest.mark.skipif(os.name != "posix", reason="a signal of POSIX")
 def test_a_process_killed_between_spend_and_value_leaves_a_spend_without_a_value(path):
-    budget = PrivacyAccountant(4, path)
+    budget = dp.PrivacyAccountant(4, path)
     process = start("Release._kept = lambda *a, **k: os.kill(os.getpid(), signal.SIGKILL)\nask()", path)
     process.communicate(timeout=100)
     assert process.returncode == -signal.SIGKILL
@@ -413,7 +395,7 @@ def test_a_process_killed_between_spend_and_value_leaves_a_spend_without_a_value
     with pytest.raises(ValueError, match=USED):
         ask(accountant=budget)
     new_session()
-    for look in (lambda: budget["x"], lambda: ask(accountant=PrivacyAccountant(4, path))):
+    for look in (lambda: budget["x"], lambda: ask(accountant=dp.PrivacyAccountant(4, path))):
         with pytest.raises(
             ValueError, match=r"no stored value.*its process ended.*choose another spend_name"
         ):
@@ -427,20 +409,19 @@ def test_who_asks_while_another_draws_is_refused_at_once_and_served_later(path, 
     keep, waiting = Ledger.keep, []
     with monkeypatch.context() as patch:
         patch.setattr(Ledger, "keep", lambda *release: waiting.append(release))
-        number = ask(accountant=PrivacyAccountant(4, path))
+        number = ask(accountant=dp.PrivacyAccountant(4, path))
     new_session()
     with pytest.raises(ValueError, match="no stored value"):
-        ask(accountant=PrivacyAccountant(4, path))
+        ask(accountant=dp.PrivacyAccountant(4, path))
     keep(*waiting[0])
     assert served(path) == number
 
 
 def test_spends_by_hand_or_of_an_earlier_version_have_a_name_and_no_value(path):
-    budget = PrivacyAccountant(4, path)
+    budget = dp.PrivacyAccountant(4, path)
     for name in ("once", "twice", "twice"):
         budget.spend(0.25, name)
-    new_session()
-    budget = PrivacyAccountant(4, path)
+    budget = later(path, 4)
     with pytest.raises(ValueError, match=r"no stored value.*by hand or by an earlier version"):
         ask(spend_name="once", accountant=budget)
     for look in (lambda: ask(spend_name="twice", accountant=budget), lambda: budget["twice"]):
@@ -477,7 +458,7 @@ def changed(tree, at, value):
 
 
 DAMAGED = {
-    "curve": partial(with_result(dp.private_roc_curve), Y, SCORE),
+    "curve": partial(dp.with_result(dp.private_roc_curve), Y, SCORE),
     "wins": release_of("wins"),
     "frame": partial(
         dp.PrivateMetricFrame,
@@ -490,7 +471,7 @@ DAMAGED = {
 
 @pytest.mark.parametrize("name", DAMAGED)
 def test_damaged_json_is_a_value_error(name, path):
-    budget = PrivacyAccountant(1, path)
+    budget = dp.PrivacyAccountant(1, path)
     DAMAGED[name](epsilon=1, accountant=budget, spend_name="x")
     (kept,) = budget._ledger.kept()
     generator, refused = np.random.default_rng(0), 0
@@ -513,7 +494,7 @@ def test_damaged_json_is_a_value_error(name, path):
 
 
 def test_a_field_of_another_type_is_found_when_it_is_read(path):
-    budget = PrivacyAccountant(1, path)
+    budget = dp.PrivacyAccountant(1, path)
     ask(accountant=budget)
     (kept,) = budget._ledger.kept()
     tree = json.loads(kept.answer)
@@ -534,7 +515,7 @@ def test_public_values_come_back_as_they_were_and_no_others_are_written_or_read(
         again = stored.decoded(json.loads(json.dumps(stored.encoded(value))))
         assert type(again) is type(value)
         assert _content(again) == _content(value)
-    for value in (object(), print, {1, 2}, b"x", Y.astype(object), PrivacyAccountant):
+    for value in (object(), print, {1, 2}, b"x", Y.astype(object), dp.PrivacyAccountant):
         with pytest.raises(TypeError):
             stored.encoded(value)
     for value in ({"type": "object", "fields": {}}, {"function": "print"}, {"bytes": "x"}):
