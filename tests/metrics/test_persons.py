@@ -1,5 +1,6 @@
 """groups: what a person costs and counts for, which records are kept, and persons in chunks."""
 
+import contextlib
 import itertools
 import math
 import pickle
