@@ -3,7 +3,6 @@
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from functools import partial
 
 
 class CommandError(Exception):
@@ -15,19 +14,12 @@ class Refusal(CommandError):
 
 
 @contextmanager
-def told_as(kind: type[Exception], *errors: type[Exception]) -> Iterator[None]:
-    """Turn these errors into one clear line of a kind."""
+def refusals() -> Iterator[None]:
+    """Tell what the package says of data or a budget as a refusal: such an error comes before the spend."""
     try:
         yield
-    except errors as error:
-        raise kind(str(error)) from None
-
-
-mistakes = partial(told_as, CommandError, ValueError, TypeError)
-"""Makes one clear line of what the package says of options."""
-
-refusals = partial(told_as, Refusal, ValueError, TypeError, RuntimeError)
-"""Makes one clear line of what the package says of data or a budget; such an error comes before the spend."""
+    except (ValueError, TypeError, RuntimeError) as error:
+        raise Refusal(str(error)) from None
 
 
 def tell(kind: str, message: object) -> None:

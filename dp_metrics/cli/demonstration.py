@@ -16,20 +16,17 @@ from pathlib import Path
 from typing import Any
 
 from dp_metrics._html import rounded
-from dp_metrics.cli import CommandError, told_as
+from dp_metrics.cli import CommandError
 from dp_metrics.cli.show import say, table
 from dp_metrics.cli.words import SEVERAL, add_option
 from dp_metrics.evaluation import reproduce
-from dp_metrics.evaluation.datasets import EMBEDDED, Dataset, StudyError, get_dataset, load_dataset
+from dp_metrics.evaluation.datasets import EMBEDDED, Dataset, get_dataset, load_dataset
 from dp_metrics.evaluation.engine import ERROR_CAP, ResultRow, Study
 from dp_metrics.page.contents import sections_of
 from dp_metrics.page.page import private_evaluate, rendered
 
 OUTPUT = Path("dp-metrics-output")
 _MOST_JOBS = 61 if os.name == "nt" else 1024  # Windows waits for no more processes at once
-
-_clear_errors = partial(told_as, CommandError, StudyError)
-"""Makes one clear line of what is wrong with data, results or a study."""
 
 
 def writable(path: Path, *, is_folder: bool = False) -> Path:
@@ -121,7 +118,6 @@ def _released(row: Mapping[str, Any]) -> str:
     return f"{rounded(row['release'])} ({row['expected_error']:.2g})"
 
 
-@_clear_errors()
 def demonstrate(options: argparse.Namespace) -> None:
     """Train models of public data, and show what is released of them beside what is true."""
     datasets = [get_dataset(name) for name in dict.fromkeys(options.dataset or EMBEDDED)]
@@ -198,7 +194,6 @@ def add_reproduce(parser: argparse.ArgumentParser, _words: Sequence[str]) -> Non
     own("report", type=Path, metavar="RESULTS")
 
 
-@_clear_errors()
 def run_reproduce(typed: argparse.Namespace) -> None:
     """Run experiments and draw figures, or write a page about them."""
     if typed.report is not None:

@@ -254,7 +254,7 @@ def show(
     limits : Limits
         Which to print.
     """
-    models = {name: typed.columns[name] for name in ("pred_a", "pred_b") if name in typed.columns}
+    models = {name: getattr(typed, name) for name in ("pred_a", "pred_b") if name in typed}
 
     def document() -> Any:
         if isinstance(released, PrivateEvaluation):

@@ -28,7 +28,7 @@ Loaded: TypeAlias = tuple[Any, NDArray[Any]]
 Folder: TypeAlias = str | os.PathLike[str] | None
 
 
-class StudyError(Exception):
+class StudyError(ValueError):
     """Something is unknown, nothing is left to do, or a file is missing, damaged or not what was expected."""
 
 
@@ -181,10 +181,12 @@ def _read_npz(dataset: Dataset, path: Path) -> Loaded:
         path.open("rb") as stream,
         np.load(stream, allow_pickle=False) as arrays,
     ):
-        if (found := len(arrays["x_train"])) != dataset.train_rows:
-            raise dataset.fault(f"{path} has {found} training rows, expected {dataset.train_rows}")
+        found = len(arrays["x_train"])
         images, labels = (np.concatenate([arrays[f"{x}_train"], arrays[f"{x}_test"]]) for x in "xy")
-        return images, labels.astype(np.int64)
+        labels = labels.astype(np.int64)
+    if found != dataset.train_rows:
+        raise dataset.fault(f"{path} has {found} training rows, expected {dataset.train_rows}")
+    return images, labels
 
 
 def _make_synthetic(dataset: Dataset, data_dir: Folder) -> Loaded:
