@@ -21,7 +21,16 @@ from dp_metrics._packages import import_extra
 from dp_metrics.accounting import PrivacyAccountant
 from dp_metrics.cli import CommandError, refusals, tell
 from dp_metrics.cli.demonstration import add_data, demonstrate, writable
-from dp_metrics.cli.files import MEDS, Column, Columns, Predictions, Progress, add_file, columns_of
+from dp_metrics.cli.files import (
+    MEDS,
+    Column,
+    Columns,
+    Predictions,
+    Progress,
+    add_file,
+    columns_of,
+    is_text,
+)
 from dp_metrics.cli.show import USUAL, Limits, add_limits, add_payer, opened_budget, printed, show
 from dp_metrics.cli.words import (
     SEVERAL,
@@ -42,7 +51,7 @@ from dp_metrics.inputs.options import check_confidence
 from dp_metrics.metrics import Metric, row_of
 from dp_metrics.metrics.summary import Summary
 from dp_metrics.page.page import PrivateEvaluation, check_folder, private_evaluate
-from dp_metrics.page.requirements import RequirementError
+from dp_metrics.page.page_plan import RequirementError
 from dp_metrics.release.query import Terms
 from dp_metrics.release.result import Result, with_result
 from dp_metrics.release.stored import PER_RECORD, WEIGHTS
@@ -336,7 +345,7 @@ def run_evaluate(typed: argparse.Namespace) -> int:
     def page_of(y_true: Any, **more: Any) -> PrivateEvaluation:
         try:
             page: PrivateEvaluation = private_evaluate(y_true, **options, **more)
-        except RequirementError as error:  # which numbers there are follows from no record
+        except RequirementError as error:  # what a page has follows from no record
             raise CommandError(str(error)) from None
         return page
 
@@ -360,7 +369,7 @@ def _page_of(typed: argparse.Namespace) -> tuple[Columns, dict[str, Any]]:
     groups, group_labels = _groups(typed)
     named, options = columns_typed(typed), given(typed, private_evaluate) | group_labels
     if typed.format == "meds":  # a column that is named counts more than the format
-        if typed.predictions.suffix.lower() == ".csv":
+        if is_text(typed.predictions):
             raise CommandError(f"{typed.predictions} is no Parquet file, as --format meds needs")
         there = Predictions(typed.predictions, {}).there
         taken = {*named, *(_PREDICTIONS if named.keys() & {*_PREDICTIONS} else ())}
