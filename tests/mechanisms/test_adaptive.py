@@ -21,7 +21,7 @@ from dp_metrics import (
     private_variance,
     with_result,
 )
-from dp_metrics.analysis.auditing import joint_losses
+from dp_metrics.analysis.laws import joint_losses
 from dp_metrics.exceptions import NoisyReleaseWarning
 from dp_metrics.mechanisms import Adaptive, adaptive
 
