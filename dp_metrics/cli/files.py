@@ -46,8 +46,7 @@ _DELIMITERS = {",": ",", ";": ";", "|": "|", "tab": "\t", "\t": "\t", "\\t": "\t
 _BOM = b"\xef\xbb\xbf"
 _BOMS_OF_UTF_16 = (b"\xff\xfe", b"\xfe\xff")
 _MOST_SHOWN = 500  # characters of the names of columns
-_TEXT = (".csv", ".csv.gz", ".tsv", ".tsv.gz")
-_PARQUET = (".parquet", ".pq")
+_KINDS = ".csv, .tsv, .csv.gz, .tsv.gz, .parquet or .pq"
 _PARQUET_ROWS = 1 << 16
 _PARQUET_BUFFER = 1 << 20  # bytes
 _LIKE_A_NUMBER = re.compile(r"[-+.,\s0-9]*[0-9][.,\s0-9]*([eE][+-]?[0-9]+)?\s*")  # with any decimal mark
@@ -142,9 +141,8 @@ class Predictions:
         self, path: Path, arguments: Columns, delimiter: str | None = None, decimal: str | None = None
     ) -> None:
         is_csv, name = is_text(path), path.name.lower()
-        if not (is_csv or name.endswith(_PARQUET)):
-            kinds = ", ".join((*_TEXT, *_PARQUET))
-            raise CommandError(f"{path} is no file of a known kind: save it as one that ends in {kinds}")
+        if not (is_csv or name.endswith((".parquet", ".pq"))):
+            raise CommandError(f"{path} is no file of a known kind: save it as one that ends in {_KINDS}")
         if (delimiter or decimal) and not is_csv:
             raise CommandError(f"{path} is no CSV file: it takes no --delimiter and no --decimal")
         if not path.is_file():
@@ -209,7 +207,7 @@ class Predictions:
         blocks = _checked_blocks(self._path, progress, mark)
         # the reader opens the file itself: its threads need no Python, which may end before they do
         batches = reader.open_csv(
-            self._pa.input_stream(self._path, compression="gzip" if _is_packed(self._path) else None),
+            self._path,
             read_options=reader.ReadOptions(block_size=_CSV_BLOCK),
             # a blank line is a record that is missing: to ignore it would change their number
             parse_options=reader.ParseOptions(
@@ -373,16 +371,12 @@ def add_file(parser: argparse.ArgumentParser, nargs: str | None = None) -> None:
 
 def is_text(path: Path) -> bool:
     """Return whether a file is one of text, as its name says."""
-    return path.name.lower().endswith(_TEXT)
-
-
-def _is_packed(path: Path) -> bool:
-    return path.suffix.lower() == ".gz"
+    return path.name.removesuffix(".gz").lower().endswith((".csv", ".tsv"))
 
 
 def _unpacked(path: Path, raw: BinaryIO) -> Any:
     """Return what a file of text holds, packed or not, as its name says."""
-    return gzip.GzipFile(fileobj=raw) if _is_packed(path) else raw
+    return gzip.GzipFile(fileobj=raw) if path.suffix == ".gz" else raw
 
 
 def _checked_blocks(path: Path, progress: Progress, delimiter: str) -> Iterator[None]:

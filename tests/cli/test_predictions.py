@@ -279,7 +279,7 @@ def test_columns_and_their_types_are_looked_at_first(write, refused):
     assert "takes no --delimiter and no" in refused("score", "data.parquet", *MAE[2:], *EUROPEAN, code=2)
     Path("data.xlsx").write_text("")
     shown = refused("score", "data.xlsx", *MAE[2:], code=2)
-    assert "save it as one that ends in .csv, .csv.gz, .tsv, .tsv.gz, .parquet, .pq" in shown
+    assert "save it as one that ends in .csv, .tsv, .csv.gz, .tsv.gz, .parquet or .pq" in shown
     Path("data.csv").write_text("y,p\n")
     shown = refused(*MAE)
     assert "Found array with 0 sample(s)" in shown
@@ -367,7 +367,7 @@ def test_a_point_is_no_decimal_comma(refused, run, budget):
     run(*asked, "--decimal", ",")
 
 
-PACKED = {".csv": ",", ".csv.gz": ",", ".tsv": "\t", ".TSV.GZ": "\t"}
+PACKED = {".csv": ",", ".csv.gz": ",", ".tsv": "\t", ".TSV.gz": "\t"}
 
 
 @loop_over("kind", PACKED)
@@ -375,7 +375,7 @@ def test_tabs_and_packed_files_are_known_by_their_names(kind, run, refused, monk
     """Whatever is wrong with what was packed is refused as it is where it was not."""
     monkeypatch.setattr(files, "_CSV_BLOCK", 1 << 10)
     rows = "".join(f"1,{at % 2},x\n" for at in range(2000))
-    pack = gzip.compress if kind.lower().endswith(".gz") else bytes
+    pack = gzip.compress if kind.endswith(".gz") else bytes
     asked = ("score", f"a.b{kind}", *MAE[2:])
 
     def write(text):
