@@ -19,7 +19,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence, S
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
-from itertools import chain
+from itertools import chain, zip_longest
 from pathlib import Path
 from typing import Any, BinaryIO, TypeAlias
 
@@ -220,11 +220,9 @@ class Predictions:
                 strings_can_be_null=True,
             ),
         )
-        for batch in batches:
-            next(blocks, None)
-            yield batch
-        for _ in blocks:
-            pass
+        for batch, _ in zip_longest(batches, blocks):  # all blocks are checked before the last batch is done
+            if batch is not None:
+                yield batch
 
     def _parquet_types(self) -> dict[str, Any]:
         """Return the type of each column that was asked for, once they are found."""
@@ -319,7 +317,7 @@ class Predictions:
             try:
                 numbers = compute.cast(text, pa.float64())
             except pa.ArrowInvalid:
-                if_commas = " (of decimal commas tell --decimal ,)" if self._decimal == "." else ""
+                if_commas = " (for decimal commas, pass --decimal ,)" if self._decimal == "." else ""
                 raise Refusal(
                     f"column {column.name!r} holds something that is no number{column.if_text}{if_commas}; "
                     "nothing was spent"

@@ -11,10 +11,10 @@ type of its own, which says nothing of a record.
 
 import contextlib
 import copy
-import io
 import logging
 import math
 import numbers
+import os
 import sys
 import threading
 import warnings
@@ -133,9 +133,7 @@ def _as_table(records: Any) -> Any:
             return array
         array = np.asarray(records, dtype=object)  # one string would make all other elements strings
     except Exception:  # records of several shapes, or an object that raises what it likes
-        array = np.empty(len(records), dtype=object)
-        for i, record in enumerate(records):
-            array[i] = record
+        array = np.fromiter(records, dtype=object, count=len(records))
     return array
 
 
@@ -505,15 +503,6 @@ def _sliceable(y: Any) -> Any:
     return y if hasattr(y, "shape") else np.asarray(y)
 
 
-class _Nowhere(io.TextIOBase):
-    """A text stream that keeps nothing."""
-
-    encoding = "utf-8"
-
-    def write(self, text: str) -> int:
-        return len(text)
-
-
 def _ignore(*args: Any, **options: Any) -> None:
     pass
 
@@ -566,7 +555,7 @@ def _silence() -> contextlib.ExitStack:
         warnings.simplefilter("ignore")
         # an estimator may have filters of its own, and whoever records warnings does so in this function
         warnings.showwarning = _ignore
-        nowhere: Any = _Nowhere()
+        nowhere = enter(open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115 - the stack closes it
         # an estimator may keep a standard stream from before the search
         for stream in {id(s): s for s in (sys.stdout, sys.stderr, sys.__stdout__, sys.__stderr__)}.values():
             enter(_replaced(stream, "write", nowhere.write))

@@ -362,7 +362,7 @@ def test_a_point_is_no_decimal_comma(refused, run, budget):
         assert "'y' holds something that is no number" in refused(*asked, "--decimal", ",")
     Path("data.csv").write_text(good)
     shown = refused(*asked)  # a comma is no decimal point
-    assert "'y' holds something that is no number (of decimal commas tell --decimal ,)" in shown
+    assert "'y' holds something that is no number (for decimal commas, pass --decimal ,)" in shown
     assert budget.history == ()
     run(*asked, "--decimal", ",")
 
