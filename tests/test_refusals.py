@@ -43,7 +43,7 @@ from sklearn.svm import LinearSVC
 import dp_metrics as dp
 from dp_metrics import Summary
 from dp_metrics.cli.main import main
-from dp_metrics.evaluation.datasets import StudyError, get_dataset
+from dp_metrics.evaluation.datasets import get_dataset
 from dp_metrics.evaluation.engine import select_studies
 from dp_metrics.inputs.losses import RecordLoss
 from dp_metrics.mechanisms import Adaptive
@@ -1594,9 +1594,9 @@ WITHOUT_RECORDS = [
      ]),
     # studies
     (lambda name: get_dataset(name),
-     StudyError, "unknown data set 'iris'; there are: synthetic, digits, diamonds, .*, cifar10", ["iris"]),
+     ValueError, "unknown data set 'iris'; there are: synthetic, digits, diamonds, .*, cifar10", ["iris"]),
     (lambda asked: select_studies(*asked),
-     StudyError, ..., [
+     ValueError, ..., [
          ("unknown figure 'fig1'; there are: variance, cross-entropy, mse", [["fig1"], [], []]),
          ("unknown mechanism 'gauss'; there are: adaptive, hazard", [[], [], ["gauss"]]),
          ("none of these figures", [["mse"], ["adult"], []]),

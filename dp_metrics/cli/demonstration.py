@@ -66,21 +66,20 @@ _PAGE_EPSILON, _NO_NOISE = 2.0, 1e6
 
 def _rendered(study: Study, rows: Sequence[ResultRow]) -> list[dict[str, Any]]:
     """Return an object for each metric, epsilon and mechanism, those without a release included."""
-    found = {(row.metric, row.epsilon, row.mechanism): row for row in rows}
-    first = {row.metric: row for row in reversed(rows)}
+    found = {(row.metric, row.epsilon, row.mechanism): row._asdict() for row in rows}
+    absent = {row.metric: {**row._asdict(), "release": None, "expected_error": None} for row in rows}
     return [
         {
             "dataset": task.dataset, "metric": f"private_{task.metric}", "mechanism": rival.mechanism,
-            "epsilon": epsilon, "n_test": any_row.n, "bounded": bool(any_row.bounded),
-            "release": None if row is None else row.release,
-            "expected_error": None if row is None else row.expected_error,
-            "error_cap": None if any_row.bounded else ERROR_CAP * any_row.true_value,
-            "true_value_not_private": any_row.true_value,
-            "sampling_error_not_private": any_row.sampling_error,
+            "epsilon": epsilon, "n_test": row["n"], "bounded": bool(row["bounded"]),
+            "release": row["release"], "expected_error": row["expected_error"],
+            "error_cap": None if row["bounded"] else ERROR_CAP * row["true_value"],
+            "true_value_not_private": row["true_value"],
+            "sampling_error_not_private": row["sampling_error"],
         }
         for task, epsilon in product(study.tasks, dict.fromkeys(row.epsilon for row in rows))
         for rival in study.rivals
-        for row, any_row in [(found.get((task.metric, epsilon, rival.mechanism)), first[task.metric])]
+        for row in [found.get((task.metric, epsilon, rival.mechanism), absent[task.metric])]
     ]  # fmt: skip
 
 

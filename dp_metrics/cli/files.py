@@ -307,21 +307,18 @@ class Predictions:
         if self._decimal == ",":
             # a point becomes what no number holds
             text = compute.replace_substring(compute.replace_substring(text, ".", "?"), ",", ".")
+        truths = pa.array([str(int(truth)) for truth in BOOLEANS.values()])
+        text = compute.coalesce(truths.take(compute.index_in(text, value_set=pa.array([*BOOLEANS]))), text)
         try:
             numbers = compute.cast(text, pa.float64())
         except pa.ArrowInvalid:
             if compute.any(compute.is_in(text, value_set=pa.array(sorted(MISSING)))).as_py():
                 raise column.missing from None
-            for spelled, truth in BOOLEANS.items():
-                text = compute.if_else(compute.equal(text, spelled), str(int(truth)), text)
-            try:
-                numbers = compute.cast(text, pa.float64())
-            except pa.ArrowInvalid:
-                if_commas = " (for decimal commas, pass --decimal ,)" if self._decimal == "." else ""
-                raise Refusal(
-                    f"column {column.name!r} holds something that is no number{column.if_text}{if_commas}; "
-                    "nothing was spent"
-                ) from None
+            if_commas = " (for decimal commas, pass --decimal ,)" if self._decimal == "." else ""
+            raise Refusal(
+                f"column {column.name!r} holds something that is no number{column.if_text}{if_commas}; "
+                "nothing was spent"
+            ) from None
         if compute.any(compute.is_nan(numbers)).as_py():  # spelled in another way, such as -nan
             raise column.missing
         return np.asarray(numbers.to_numpy(zero_copy_only=False))
