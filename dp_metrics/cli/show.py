@@ -226,10 +226,11 @@ def printed() -> Iterator[None]:
     try:
         yield
         sys.stdout.flush()
-    except OSError as error:  # a full disk, or a reader that went away
+    except (OSError, ValueError) as error:  # a full disk, a reader that went away, or a closed stream
         with suppress(OSError):
             sys.stdout.close()  # the end of the process would complain again
-        raise CommandError(f"epsilon was spent, but the result can't be written: {error.strerror}") from None
+        why = getattr(error, "strerror", error)
+        raise CommandError(f"epsilon was spent, but the result can't be written: {why}") from None
 
 
 def show(
