@@ -29,19 +29,10 @@ from dp_metrics.cli.files import (
     Progress,
     add_file,
     columns_of,
-    is_text,
+    columns_typed,
 )
 from dp_metrics.cli.show import USUAL, Limits, add_limits, add_payer, opened_budget, printed, show
-from dp_metrics.cli.words import (
-    SEVERAL,
-    add_option,
-    add_options,
-    columns_typed,
-    flag,
-    given,
-    metrics_typed,
-    value_of,
-)
+from dp_metrics.cli.words import SEVERAL, add_option, add_options, flag, given, metrics_typed, value_of
 from dp_metrics.exceptions import PrivacyBudgetError
 from dp_metrics.fairness.frame import PrivateMetricFrame
 from dp_metrics.inference.comparison import private_compare
@@ -307,7 +298,7 @@ def add_evaluate(parser: argparse.ArgumentParser, _words: Sequence[str]) -> None
     folder
         new folder for CSV, PNG, JSON, Markdown and checksums of the page, for output checkers
     format
-        meds: of a Parquet file as MEDS has them, the columns boolean_value, predicted_boolean_probability,
+        meds: the columns as MEDS has them: boolean_value, predicted_boolean_probability,
         predicted_boolean_value, subject_id
     """
     own = partial(add_option, parser, add_evaluate)
@@ -369,9 +360,7 @@ def _page_of(typed: argparse.Namespace) -> tuple[Columns, dict[str, Any]]:
     groups, group_labels = _groups(typed)
     named, options = columns_typed(typed), given(typed, private_evaluate) | group_labels
     if typed.format == "meds":  # a column that is named counts more than the format
-        if is_text(typed.predictions):
-            raise CommandError(f"{typed.predictions} is no Parquet file, as --format meds needs")
-        there = Predictions(typed.predictions, {}).there
+        there = Predictions(typed.predictions, {}, typed.delimiter, typed.decimal).there
         taken = {*named, *(_PREDICTIONS if named.keys() & {*_PREDICTIONS} else ())}
         named |= {name: [one] for name, one in MEDS.items() if name not in taken and one in there}
     predictions = named.keys() & {*_PREDICTIONS}

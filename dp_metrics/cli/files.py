@@ -28,7 +28,7 @@ from numpy.typing import NDArray
 
 from dp_metrics._packages import import_extra
 from dp_metrics.cli import CommandError, Refusal
-from dp_metrics.cli.words import BOOLEANS, MISSING, add_option, label_reader
+from dp_metrics.cli.words import BOOLEANS, COLUMNS, MISSING, add_option, label_reader
 from dp_metrics.inputs.arrays import ArgumentShape
 from dp_metrics.inputs.models import NamedColumns
 from dp_metrics.inputs.options import did_you_mean
@@ -114,6 +114,11 @@ def columns_of(
     }
 
 
+def columns_typed(typed: argparse.Namespace) -> dict[str, list[str]]:
+    """Return the names of columns that were typed for each argument, but for features: those have labels."""
+    return {name: vars(typed)[name] for name in vars(typed) if name in COLUMNS - {"sensitive_features"}}
+
+
 class Predictions:
     """A file of records, read in chunks: dicts of arrays.
 
@@ -140,15 +145,17 @@ class Predictions:
     def __init__(
         self, path: Path, arguments: Columns, delimiter: str | None = None, decimal: str | None = None
     ) -> None:
-        is_csv, name = is_text(path), path.name.lower()
-        if not (is_csv or name.endswith((".parquet", ".pq"))):
+        name = path.name.removesuffix(".gz").lower()
+        is_csv = name.endswith((".csv", ".tsv"))
+        if not (is_csv or path.suffix.lower() in (".parquet", ".pq")):
             raise CommandError(f"{path} is no file of a known kind: save it as one that ends in {_KINDS}")
         if (delimiter or decimal) and not is_csv:
             raise CommandError(f"{path} is no CSV file: it takes no --delimiter and no --decimal")
         if not path.is_file():
             raise CommandError(f"there is no file {path}")
         self._path, self._arguments = path, arguments
-        self._delimiter, self._decimal = delimiter or ("tab" if ".tsv" in name else ","), decimal or "."
+        usual = "tab" if name.endswith(".tsv") else ","
+        self._delimiter, self._decimal = delimiter or usual, decimal or "."
         self._pa: Any = import_extra("pyarrow", "cli")
         self._columns = dict.fromkeys(one.name for one in chain(*arguments.values()))
         self._batches = self._csv_batches if is_csv else self._parquet_batches
@@ -362,11 +369,6 @@ def add_file(parser: argparse.ArgumentParser, nargs: str | None = None) -> None:
     own("predictions", "predictions", type=Path, nargs=nargs, metavar="PREDICTIONS")
     own("delimiter", "--delimiter", "--sep", choices=_DELIMITERS, metavar="MARK")
     own("decimal", choices=[".", ","], metavar="MARK")
-
-
-def is_text(path: Path) -> bool:
-    """Return whether a file is one of text, as its name says."""
-    return path.name.removesuffix(".gz").lower().endswith((".csv", ".tsv"))
 
 
 def _unpacked(path: Path, raw: BinaryIO) -> Any:

@@ -33,7 +33,7 @@ _STRUCTURED = ("[", "(", "{", '"', "'")
 _LISTS = frozenset(
     ("labels", "group_labels", "bounds", "edges", "target_names", "epsilons", "mechanisms", "unit_name")
 )
-_COLUMNS = RECORDS | {*WEIGHTS}
+COLUMNS = RECORDS | {*WEIGHTS}
 """Parameters that hold a value of each record: their options name columns of a file."""
 _NEVER = frozenset(
     ("group_labels", "accountant", "random_state", "dry_run", "epsilon", "spend_name", "progress")
@@ -101,7 +101,7 @@ def add_option(
             known["help"] += f" (default: {default})"
         if kind == "None":
             known["help"] = argparse.SUPPRESS
-    if name in _COLUMNS:
+    if name in COLUMNS:
         known |= {**SEVERAL, "metavar": "COL", "default": argparse.SUPPRESS}
     flags = flags or (flag(name),)
     if flags != (name,):  # a word by its place is called what it is
@@ -133,11 +133,6 @@ def add_options(
                 add_option(parser, function, name, *flags.get(name, ()))
 
 
-def columns_typed(typed: argparse.Namespace) -> dict[str, list[str]]:
-    """Return the names of columns that were typed for each argument, but for features: those have labels."""
-    return {name: vars(typed)[name] for name in vars(typed) if name in _COLUMNS - {"sensitive_features"}}
-
-
 def given(typed: argparse.Namespace, function: Callable[..., Any]) -> dict[str, Any]:
     """Return the options of a function that were typed, as it takes them; columns are none of them.
 
@@ -146,7 +141,7 @@ def given(typed: argparse.Namespace, function: Callable[..., Any]) -> dict[str, 
     found: dict[str, Any] = {}
     for name, parameter in inspect.signature(function).parameters.items():
         words = getattr(typed, name, None)
-        if words is None or name in _NEVER | _COLUMNS:
+        if words is None or name in _NEVER | COLUMNS:
             continue
         kind = str(parameter.annotation)
         if kind.startswith(("str", "'str")) and "Array" not in kind and name not in _LISTS:
