@@ -90,8 +90,10 @@ def check_records(X: Any, X_val: Any, *, allow_nan: bool) -> None:
         objects; or something missing, or infinite or beyond 3.4e38, though nothing is in X.
     """
     known, new = _as_table(X), _as_table(X_val)
-    if new.shape != (0,):  # a list of no records has no columns
-        _check_shapes(known.shape[1:], new.shape[1:])
+    if new.shape != (0,) and known.shape[1:] != new.shape[1:]:  # a list of no records has no columns
+        if known.ndim == new.ndim == 2:
+            raise ValueError(f"X_val has {new.shape[1]} features, but X has {known.shape[1]} features.")
+        raise ValueError("The records of X_val should have the shape of those of X.")
     if hasattr(X, "columns") and hasattr(X_val, "columns") and list(X.columns) != list(X_val.columns):
         raise ValueError("The feature names of X_val should match those of X, in the same order.")
     allowed, given = (
@@ -112,13 +114,6 @@ def check_records(X: Any, X_val: Any, *, allow_nan: bool) -> None:
         raise ValueError(
             "Input X_val contains infinity or a value too large for dtype('float32'), and X does not."
         )
-
-
-def _check_shapes(known: tuple[int, ...], new: tuple[int, ...]) -> None:
-    if len(known) == len(new) == 1 and known != new:
-        raise ValueError(f"X_val has {new[0]} features, but X has {known[0]} features.")
-    if known != new:
-        raise ValueError("The records of X_val should have the shape of those of X.")
 
 
 def _as_table(records: Any) -> Any:
@@ -381,7 +376,10 @@ class Candidates:
         whether it fails.
         """
         try:
-            with _settings_kept():
+            # an overflow in one record's prediction must stay secret, whatever NumPy's settings, and what one
+            # trial makes of them is kept from the next, and from whoever searches
+            with warnings.catch_warnings(), np.errstate(all="ignore"):
+                warnings.simplefilter("ignore")
                 own = copy.deepcopy(data)  # a candidate may change them in place
                 model = self.make(params).fit(own.X, own.y)
                 method = response_method(model, self._methods)
@@ -566,12 +564,3 @@ def _silence() -> contextlib.ExitStack:
         # CRITICAL is not the highest level, and an estimator may enable logging
         enter(_replaced(logging.Logger, "handle", _ignore))
         return effects.pop_all()
-
-
-@contextlib.contextmanager
-def _settings_kept() -> Iterator[None]:
-    """Keep the settings that one trial makes from the next, and from whoever searches."""
-    # an overflow in one record's prediction must stay secret, whatever NumPy's settings
-    with warnings.catch_warnings(), np.errstate(all="ignore"):
-        warnings.simplefilter("ignore")
-        yield
