@@ -120,9 +120,9 @@ def _moment(label: Any, kind: str | None) -> Any:
     for name in ("to_datetime64", "to_timedelta64"):  # pandas has finer times than Python, and makes them UTC
         if hasattr(type(label), name):
             label, offset = getattr(label, name)(), None
-    if isinstance(label, timedelta):
-        label = np.timedelta64(label)
-    elif isinstance(label, date):
+    if isinstance(label, timedelta):  # NumPy's microseconds do not hold the longest
+        return Moment(kind_of_times(np.dtype("m8[us]")), label // timedelta(microseconds=1) * _UNITS["us"])
+    if isinstance(label, date):
         naive = label.replace(tzinfo=None) if isinstance(label, datetime) else label
         label = np.datetime64(naive) - np.timedelta64(offset or timedelta(0))
     return label if np.isnat(label) else Moment(kind or kind_of_times(label.dtype), _count_of(label))
