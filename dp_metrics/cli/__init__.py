@@ -1,8 +1,7 @@
 """The command line `dp-metrics`: the errors that it tells in one line, and how it tells them."""
 
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 
 
 class CommandError(Exception):
@@ -11,15 +10,6 @@ class CommandError(Exception):
 
 class Refusal(CommandError):
     """What was asked for is clear, but the data or the budget don't allow it; nothing was spent."""
-
-
-@contextmanager
-def refusals() -> Iterator[None]:
-    """Tell what the package says of data or a budget as a refusal: such an error comes before the spend."""
-    try:
-        yield
-    except (ValueError, TypeError, RuntimeError) as error:
-        raise Refusal(str(error)) from None
 
 
 def tell(kind: str, message: object) -> None:

@@ -19,7 +19,7 @@ from typing import Any
 
 from dp_metrics._packages import import_extra
 from dp_metrics.accounting import PrivacyAccountant
-from dp_metrics.cli import CommandError, refusals, tell
+from dp_metrics.cli import CommandError, tell
 from dp_metrics.cli.demonstration import add_data, demonstrate, writable
 from dp_metrics.cli.files import (
     MEDS,
@@ -31,7 +31,7 @@ from dp_metrics.cli.files import (
     columns_of,
     columns_typed,
 )
-from dp_metrics.cli.show import USUAL, Limits, add_limits, add_payer, opened_budget, printed, show
+from dp_metrics.cli.show import USUAL, Limits, add_limits, add_payer, opened_budget, printed, refusals, show
 from dp_metrics.cli.words import SEVERAL, add_option, add_options, flag, given, metrics_typed, value_of
 from dp_metrics.exceptions import PrivacyBudgetError
 from dp_metrics.fairness.frame import PrivateMetricFrame
@@ -42,7 +42,6 @@ from dp_metrics.inputs.options import check_confidence
 from dp_metrics.metrics import Metric, row_of
 from dp_metrics.metrics.summary import Summary
 from dp_metrics.page.page import PrivateEvaluation, check_folder, private_evaluate
-from dp_metrics.page.page_plan import RequirementError
 from dp_metrics.release.query import Terms
 from dp_metrics.release.result import Result, with_result
 from dp_metrics.release.stored import PER_RECORD, WEIGHTS
@@ -334,11 +333,8 @@ def run_evaluate(typed: argparse.Namespace) -> int:
     columns, options = _page_of(typed)
 
     def page_of(y_true: Any, **more: Any) -> PrivateEvaluation:
-        try:
-            page: PrivateEvaluation = private_evaluate(y_true, **options, **more)
-        except RequirementError as error:  # what a page has follows from no record
-            raise CommandError(str(error)) from None
-        return page
+        found: PrivateEvaluation = private_evaluate(y_true, **options, **more)
+        return found
 
     page = release(typed, private_evaluate.__name__, page_of, columns)
     with printed():

@@ -15,18 +15,30 @@ import numpy as np
 from dp_metrics._html import rounded
 from dp_metrics.accounting import PrivacyAccountant
 from dp_metrics.accounting.ledgers import Ledger
-from dp_metrics.cli import CommandError, refusals, tell
+from dp_metrics.cli import CommandError, Refusal, tell
 from dp_metrics.cli.words import SEVERAL, add_option, epsilon
 from dp_metrics.fairness.frame import PrivateMetricFrame
 from dp_metrics.inputs.options import Relation
 from dp_metrics.page.page import PrivateEvaluation
 from dp_metrics.page.page_numbers import TOO_NOISY, is_told
+from dp_metrics.page.page_plan import RequirementError
 from dp_metrics.release.released import APPROXIMATE, Interval
 from dp_metrics.release.result import Result, counts_persons
 from dp_metrics.release.stored import as_plain
 
 _WIDEST, _DIGITS = 60, 6
 _ONE: dict[str, Any] = {"nargs": None, "default": None}
+
+
+@contextmanager
+def refusals() -> Iterator[None]:
+    """Tell what the package says of data or a budget as a refusal: such an error comes before the spend."""
+    try:
+        yield
+    except RequirementError as error:  # what a page has follows from no record
+        raise CommandError(str(error)) from None
+    except (ValueError, TypeError, RuntimeError) as error:
+        raise Refusal(str(error)) from None
 
 
 # Budgets
