@@ -397,6 +397,8 @@ def test_tabs_and_packed_files_are_known_by_their_names(kind, run, refused, monk
         write(text)
         refused(*asked, *BUDGET)
     if pack is gzip.compress:
+        Path(asked[1]).write_bytes(packed + pack(rows.replace(",", PACKED[kind]).encode()))
+        assert "4,000 records" in run(*asked).out  # of two packed files, one after the other
         middle = len(packed) // 2
         wrong_sum = packed[:-8] + bytes(4) + packed[-4:]
         for spoilt in (packed[:-9], packed[:-1], packed[:middle], wrong_sum, b"no gzip"):
