@@ -1,9 +1,7 @@
 """The command line `dp-metrics`: the errors that it tells in one line, and how it tells them."""
 
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
-from functools import partial
+from contextlib import suppress
 
 
 class CommandError(Exception):
@@ -12,22 +10,6 @@ class CommandError(Exception):
 
 class Refusal(CommandError):
     """What was asked for is clear, but the data or the budget don't allow it; nothing was spent."""
-
-
-@contextmanager
-def told_as(kind: type[Exception], *errors: type[Exception]) -> Iterator[None]:
-    """Turn these errors into one clear line of a kind."""
-    try:
-        yield
-    except errors as error:
-        raise kind(str(error)) from None
-
-
-mistakes = partial(told_as, CommandError, ValueError, TypeError)
-"""Makes one clear line of what the package says of options."""
-
-refusals = partial(told_as, Refusal, ValueError, TypeError, RuntimeError)
-"""Makes one clear line of what the package says of data or a budget; such an error comes before the spend."""
 
 
 def tell(kind: str, message: object) -> None:

@@ -19,10 +19,19 @@ from typing import Any
 
 from dp_metrics._packages import import_extra
 from dp_metrics.accounting import PrivacyAccountant
-from dp_metrics.cli import CommandError, mistakes, refusals, tell, told_as
+from dp_metrics.cli import CommandError, tell
 from dp_metrics.cli.demonstration import add_data, demonstrate, writable
-from dp_metrics.cli.files import MEDS, Column, Columns, Predictions, Progress, add_file, columns_of
-from dp_metrics.cli.show import USUAL, Limits, add_limits, add_payer, opened_budget, printed, show
+from dp_metrics.cli.files import (
+    MEDS,
+    Column,
+    Columns,
+    Predictions,
+    Progress,
+    add_file,
+    columns_of,
+    columns_typed,
+)
+from dp_metrics.cli.show import USUAL, Limits, add_limits, add_payer, opened_budget, printed, refusals, show
 from dp_metrics.cli.words import SEVERAL, add_option, add_options, flag, given, metrics_typed, value_of
 from dp_metrics.exceptions import PrivacyBudgetError
 from dp_metrics.fairness.frame import PrivateMetricFrame
@@ -33,7 +42,6 @@ from dp_metrics.inputs.options import check_confidence
 from dp_metrics.metrics import Metric, row_of
 from dp_metrics.metrics.summary import Summary
 from dp_metrics.page.page import PrivateEvaluation, check_folder, private_evaluate
-from dp_metrics.page.requirements import RequirementError
 from dp_metrics.release.query import Terms
 from dp_metrics.release.result import Result, with_result
 from dp_metrics.release.stored import PER_RECORD, WEIGHTS
@@ -132,8 +140,9 @@ def _silent_about_data() -> Iterator[None]:
 def _columns_of(typed: argparse.Namespace, row: Metric, options: Mapping[str, Any]) -> Columns:
     """Return how the columns of a metric are read: as labels or as numbers, as it and its labels tell."""
     has_labels = "labels" in row.options
-    labelled = typed.columns if row.predicts_labels else ["y_true"] if has_labels else []
-    return columns_of(typed.columns, labelled, options.get("labels") if has_labels else ())
+    named = columns_typed(typed)
+    labelled = named if row.predicts_labels else ["y_true"] if has_labels else []
+    return columns_of(named, labelled, options.get("labels") if has_labels else ())
 
 
 # Groups
@@ -155,8 +164,8 @@ def _add_groups(parser: argparse.ArgumentParser) -> None:
 
 
 def _groups(typed: argparse.Namespace) -> tuple[dict[str, Sequence[Column]], dict[str, Any]]:
-    """Take the columns of groups out of those that were typed; return them, and their labels."""
-    features = typed.columns.pop("sensitive_features", ())
+    """Return the columns of groups, and their labels."""
+    features = getattr(typed, "sensitive_features", ())
     if len(features) != len(typed.group_labels):
         raise CommandError(
             "--group-labels is needed once for each column of --sensitive-features, in their order: labels "
@@ -200,8 +209,7 @@ def run_score(typed: argparse.Namespace) -> None:
     row, fixed = row_of(typed.metric)
     options = fixed | given(typed, row.function)
     limits = Limits(typed.interval, **given(typed, Result.noise_interval))
-    with mistakes():
-        check_confidence(limits.confidence)
+    check_confidence(limits.confidence)
     settings = {"neighboring": options.pop("neighboring")} if "neighboring" in options else {}
     groups, labels = _groups(typed)
     columns = _columns_of(typed, row, options)
@@ -265,7 +273,7 @@ _OPEN = (
 )
 _EXIT_CODES = {"pass": 0, "fail": 1, "cannot tell": 3}
 _PREDICTIONS = ("y_pred", "y_proba", "y_score")
-_OF_DEMONSTRATION = frozenset(("dataset", "data_dir", "epsilon", "output", "json", "about", "run", "columns"))
+_OF_DEMONSTRATION = frozenset(("dataset", "data_dir", "epsilon", "output", "json", "about", "run"))
 """What may be typed, or has a default, where there is no file."""
 
 
@@ -289,7 +297,7 @@ def add_evaluate(parser: argparse.ArgumentParser, _words: Sequence[str]) -> None
     folder
         new folder for CSV, PNG, JSON, Markdown and checksums of the page, for output checkers
     format
-        meds: of a Parquet file as MEDS has them, the columns boolean_value, predicted_boolean_probability,
+        meds: the columns as MEDS has them: boolean_value, predicted_boolean_probability,
         predicted_boolean_value, subject_id
     """
     own = partial(add_option, parser, add_evaluate)
@@ -310,7 +318,7 @@ def add_evaluate(parser: argparse.ArgumentParser, _words: Sequence[str]) -> None
 def run_evaluate(typed: argparse.Namespace) -> int:
     """Write a page and print its numbers, or demonstrate one; return what requirements say."""
     if typed.predictions is None:
-        for name, words in (vars(typed) | typed.columns).items():
+        for name, words in vars(typed).items():
             if words and name not in _OF_DEMONSTRATION:
                 option = "--require" if name == "requirements" else flag(name)
                 raise CommandError(f"{option} needs a file of predictions: dp-metrics evaluate FILE ...")
@@ -325,9 +333,8 @@ def run_evaluate(typed: argparse.Namespace) -> int:
     columns, options = _page_of(typed)
 
     def page_of(y_true: Any, **more: Any) -> PrivateEvaluation:
-        with told_as(CommandError, RequirementError):  # which numbers there are follows from no record
-            page: PrivateEvaluation = private_evaluate(y_true, **options, **more)
-        return page
+        found: PrivateEvaluation = private_evaluate(y_true, **options, **more)
+        return found
 
     page = release(typed, private_evaluate.__name__, page_of, columns)
     with printed():
@@ -347,11 +354,9 @@ def run_evaluate(typed: argparse.Namespace) -> int:
 def _page_of(typed: argparse.Namespace) -> tuple[Columns, dict[str, Any]]:
     """Return the columns of a page, and its options."""
     groups, group_labels = _groups(typed)
-    named, options = dict(typed.columns), given(typed, private_evaluate) | group_labels
+    named, options = columns_typed(typed), given(typed, private_evaluate) | group_labels
     if typed.format == "meds":  # a column that is named counts more than the format
-        if typed.predictions.suffix.lower() == ".csv":
-            raise CommandError(f"{typed.predictions} is no Parquet file, as --format meds needs")
-        there = Predictions(typed.predictions, {}).there
+        there = Predictions(typed.predictions, {}, typed.delimiter, typed.decimal).there
         taken = {*named, *(_PREDICTIONS if named.keys() & {*_PREDICTIONS} else ())}
         named |= {name: [one] for name, one in MEDS.items() if name not in taken and one in there}
     predictions = named.keys() & {*_PREDICTIONS}
@@ -373,8 +378,7 @@ def _output(typed: argparse.Namespace) -> Path:
     needed = {"jinja2", "matplotlib"} if suffix == ".html" else set[str]()
     if typed.folder is not None:
         needed |= {"matplotlib", "pandas"}
-        with told_as(CommandError, FileExistsError):
-            check_folder(typed.folder)
+        check_folder(typed.folder)
     for package in sorted(needed):
         import_extra(package, "report")
     return writable(path)
@@ -428,4 +432,4 @@ def run_interval(typed: argparse.Namespace) -> None:
     if "q" in typed and "cap" in typed:
         raise CommandError("--cap is of the mean: an interval for a quantile needs no cap")
     call = partial(function, **given(typed, function))
-    release(typed, function.__name__, call, columns_of(typed.columns))
+    release(typed, function.__name__, call, columns_of(columns_typed(typed)))

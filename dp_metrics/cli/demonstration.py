@@ -16,20 +16,17 @@ from pathlib import Path
 from typing import Any
 
 from dp_metrics._html import rounded
-from dp_metrics.cli import CommandError, told_as
+from dp_metrics.cli import CommandError
 from dp_metrics.cli.show import say, table
 from dp_metrics.cli.words import SEVERAL, add_option
 from dp_metrics.evaluation import reproduce
-from dp_metrics.evaluation.datasets import EMBEDDED, Dataset, StudyError, get_dataset, load_dataset
+from dp_metrics.evaluation.datasets import EMBEDDED, Dataset, get_dataset, load_dataset
 from dp_metrics.evaluation.engine import ERROR_CAP, ResultRow, Study
 from dp_metrics.page.contents import sections_of
 from dp_metrics.page.page import private_evaluate, rendered
 
 OUTPUT = Path("dp-metrics-output")
 _MOST_JOBS = 61 if os.name == "nt" else 1024  # Windows waits for no more processes at once
-
-_clear_errors = partial(told_as, CommandError, StudyError)
-"""Makes one clear line of what is wrong with data, results or a study."""
 
 
 def writable(path: Path, *, is_folder: bool = False) -> Path:
@@ -69,21 +66,20 @@ _PAGE_EPSILON, _NO_NOISE = 2.0, 1e6
 
 def _rendered(study: Study, rows: Sequence[ResultRow]) -> list[dict[str, Any]]:
     """Return an object for each metric, epsilon and mechanism, those without a release included."""
-    found = {(row.metric, row.epsilon, row.mechanism): row for row in rows}
-    first = {row.metric: row for row in reversed(rows)}
+    found = {(row.metric, row.epsilon, row.mechanism): row._asdict() for row in rows}
+    absent = {row.metric: {**row._asdict(), "release": None, "expected_error": None} for row in rows}
     return [
         {
             "dataset": task.dataset, "metric": f"private_{task.metric}", "mechanism": rival.mechanism,
-            "epsilon": epsilon, "n_test": any_row.n, "bounded": bool(any_row.bounded),
-            "release": None if row is None else row.release,
-            "expected_error": None if row is None else row.expected_error,
-            "error_cap": None if any_row.bounded else ERROR_CAP * any_row.true_value,
-            "true_value_not_private": any_row.true_value,
-            "sampling_error_not_private": any_row.sampling_error,
+            "epsilon": epsilon, "n_test": row["n"], "bounded": bool(row["bounded"]),
+            "release": row["release"], "expected_error": row["expected_error"],
+            "error_cap": None if row["bounded"] else ERROR_CAP * row["true_value"],
+            "true_value_not_private": row["true_value"],
+            "sampling_error_not_private": row["sampling_error"],
         }
         for task, epsilon in product(study.tasks, dict.fromkeys(row.epsilon for row in rows))
         for rival in study.rivals
-        for row, any_row in [(found.get((task.metric, epsilon, rival.mechanism)), first[task.metric])]
+        for row in [found.get((task.metric, epsilon, rival.mechanism), absent[task.metric])]
     ]  # fmt: skip
 
 
@@ -121,7 +117,6 @@ def _released(row: Mapping[str, Any]) -> str:
     return f"{rounded(row['release'])} ({row['expected_error']:.2g})"
 
 
-@_clear_errors()
 def demonstrate(options: argparse.Namespace) -> None:
     """Train models of public data, and show what is released of them beside what is true."""
     datasets = [get_dataset(name) for name in dict.fromkeys(options.dataset or EMBEDDED)]
@@ -198,7 +193,6 @@ def add_reproduce(parser: argparse.ArgumentParser, _words: Sequence[str]) -> Non
     own("report", type=Path, metavar="RESULTS")
 
 
-@_clear_errors()
 def run_reproduce(typed: argparse.Namespace) -> None:
     """Run experiments and draw figures, or write a page about them."""
     if typed.report is not None:

@@ -10,22 +10,25 @@ from __future__ import annotations
 
 import argparse
 import csv
+import gzip
+import io
 import re
 import textwrap
+import zlib
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence, Set
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
-from itertools import chain
+from itertools import chain, zip_longest
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any, BinaryIO, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dp_metrics._packages import import_extra
 from dp_metrics.cli import CommandError, Refusal
-from dp_metrics.cli.words import BOOLEANS, MISSING, add_option, label_reader
+from dp_metrics.cli.words import BOOLEANS, COLUMNS, MISSING, add_option, label_reader
 from dp_metrics.inputs.arrays import ArgumentShape
 from dp_metrics.inputs.models import NamedColumns
 from dp_metrics.inputs.options import did_you_mean
@@ -43,7 +46,7 @@ _DELIMITERS = {",": ",", ";": ";", "|": "|", "tab": "\t", "\t": "\t", "\\t": "\t
 _BOM = b"\xef\xbb\xbf"
 _BOMS_OF_UTF_16 = (b"\xff\xfe", b"\xfe\xff")
 _MOST_SHOWN = 500  # characters of the names of columns
-_SUFFIXES = (".csv", ".parquet", ".pq")
+_KINDS = ".csv, .tsv, .csv.gz, .tsv.gz, .parquet or .pq"
 _PARQUET_ROWS = 1 << 16
 _PARQUET_BUFFER = 1 << 20  # bytes
 _LIKE_A_NUMBER = re.compile(r"[-+.,\s0-9]*[0-9][.,\s0-9]*([eE][+-]?[0-9]+)?\s*")  # with any decimal mark
@@ -111,6 +114,11 @@ def columns_of(
     }
 
 
+def columns_typed(typed: argparse.Namespace) -> dict[str, list[str]]:
+    """Return the names of columns that were typed for each argument, but for features: those have labels."""
+    return {name: vars(typed)[name] for name in vars(typed) if name in COLUMNS - {"sensitive_features"}}
+
+
 class Predictions:
     """A file of records, read in chunks: dicts of arrays.
 
@@ -137,15 +145,17 @@ class Predictions:
     def __init__(
         self, path: Path, arguments: Columns, delimiter: str | None = None, decimal: str | None = None
     ) -> None:
-        if path.suffix.lower() not in _SUFFIXES:
-            raise CommandError(f"{path} is no file of a known kind: {', '.join(_SUFFIXES)}")
-        is_csv = path.suffix.lower() == ".csv"
+        name = path.name.removesuffix(".gz").lower()
+        is_csv = name.endswith((".csv", ".tsv"))
+        if not (is_csv or path.suffix.lower() in (".parquet", ".pq")):
+            raise CommandError(f"{path} is no file of a known kind: save it as one that ends in {_KINDS}")
         if (delimiter or decimal) and not is_csv:
             raise CommandError(f"{path} is no CSV file: it takes no --delimiter and no --decimal")
         if not path.is_file():
             raise CommandError(f"there is no file {path}")
         self._path, self._arguments = path, arguments
-        self._delimiter, self._decimal = delimiter or ",", decimal or "."
+        usual = "tab" if name.endswith(".tsv") else ","
+        self._delimiter, self._decimal = delimiter or usual, decimal or "."
         self._pa: Any = import_extra("pyarrow", "cli")
         self._columns = dict.fromkeys(one.name for one in chain(*arguments.values()))
         self._batches = self._csv_batches if is_csv else self._parquet_batches
@@ -181,15 +191,16 @@ class Predictions:
 
     def _csv_types(self) -> dict[str, Any]:
         """Return that all columns hold text, once they are found; the file is UTF-8, with a line of names."""
-        with self._path.open("rb") as raw:
-            first = raw.read(2)
-        if first in _BOMS_OF_UTF_16 or b"\0" in first:
-            raise Refusal(
-                f"{self._path} is UTF-16, and not UTF-8: save it as 'CSV UTF-8', or convert it with "
-                "iconv -f UTF-16 -t UTF-8; nothing was spent"
-            )
-        with self._path.open(newline="", encoding="utf-8-sig") as file:
-            self.there = next(csv.reader(file, delimiter=_DELIMITERS[self._delimiter]), [])
+        with self._path.open("rb") as raw, _unpacked(self._path, raw) as file:
+            first = file.read(2)
+            if first in _BOMS_OF_UTF_16 or b"\0" in first:
+                raise Refusal(
+                    f"{self._path} is UTF-16, and not UTF-8: save it as 'CSV UTF-8', or convert it with "
+                    "iconv -f UTF-16 -t UTF-8; nothing was spent"
+                )
+            file.seek(0)
+            lines = io.TextIOWrapper(file, encoding="utf-8-sig", newline="")
+            self.there = next(csv.reader(lines, delimiter=_DELIMITERS[self._delimiter]), [])
         # without a line of names the first one is a record, which holds a number or no name that was typed
         are_names = any(name in self.there for name in self._columns)
         are_names = are_names and not any(map(_LIKE_A_NUMBER.fullmatch, self.there))
@@ -216,11 +227,9 @@ class Predictions:
                 strings_can_be_null=True,
             ),
         )
-        for batch in batches:
-            next(blocks, None)
-            yield batch
-        for _ in blocks:
-            pass
+        for batch, _ in zip_longest(batches, blocks):  # all blocks are checked before the last batch is done
+            if batch is not None:
+                yield batch
 
     def _parquet_types(self) -> dict[str, Any]:
         """Return the type of each column that was asked for, once they are found."""
@@ -305,20 +314,18 @@ class Predictions:
         if self._decimal == ",":
             # a point becomes what no number holds
             text = compute.replace_substring(compute.replace_substring(text, ".", "?"), ",", ".")
+        truths = pa.array([str(int(truth)) for truth in BOOLEANS.values()])
+        text = compute.coalesce(truths.take(compute.index_in(text, value_set=pa.array([*BOOLEANS]))), text)
         try:
             numbers = compute.cast(text, pa.float64())
         except pa.ArrowInvalid:
             if compute.any(compute.is_in(text, value_set=pa.array(sorted(MISSING)))).as_py():
                 raise column.missing from None
-            for spelled, truth in BOOLEANS.items():
-                text = compute.if_else(compute.equal(text, spelled), str(int(truth)), text)
-            try:
-                numbers = compute.cast(text, pa.float64())
-            except pa.ArrowInvalid:
-                raise Refusal(
-                    f"column {column.name!r} holds something that is no number{column.if_text}; "
-                    "nothing was spent"
-                ) from None
+            if_commas = " (for decimal commas, pass --decimal ,)" if self._decimal == "." else ""
+            raise Refusal(
+                f"column {column.name!r} holds something that is no number{column.if_text}{if_commas}; "
+                "nothing was spent"
+            ) from None
         if compute.any(compute.is_nan(numbers)).as_py():  # spelled in another way, such as -nan
             raise column.missing
         return np.asarray(numbers.to_numpy(zero_copy_only=False))
@@ -327,7 +334,7 @@ class Predictions:
     def _reading(self) -> Iterator[None]:
         try:
             yield
-        except (self._pa.ArrowException, UnicodeError, csv.Error, EOFError, OSError) as error:
+        except (self._pa.ArrowException, UnicodeError, csv.Error, EOFError, OSError, zlib.error) as error:
             if isinstance(error, FileNotFoundError | PermissionError | IsADirectoryError):
                 raise
             # the message of the reader quotes the row
@@ -352,9 +359,9 @@ def add_file(parser: argparse.ArgumentParser, nargs: str | None = None) -> None:
     Options
     -------
     predictions
-        file: .csv, .parquet or .pq
+        file: .csv, .tsv, .csv.gz, .tsv.gz, .parquet or .pq
     delimiter
-        what stands between the cells of a CSV file: ',' (default), ';', '|' or tab
+        what stands between the cells of a CSV file: ',' (default), ';', '|' or tab (default of .tsv)
     decimal
         decimal mark of the numbers of a CSV file: '.' (default) or ','
     """
@@ -364,16 +371,22 @@ def add_file(parser: argparse.ArgumentParser, nargs: str | None = None) -> None:
     own("decimal", choices=[".", ","], metavar="MARK")
 
 
+def _unpacked(path: Path, raw: BinaryIO) -> Any:
+    """Return what a file of text holds, packed or not, as its name says."""
+    return gzip.GzipFile(fileobj=raw) if path.suffix == ".gz" else raw
+
+
 def _checked_blocks(path: Path, progress: Progress, delimiter: str) -> Iterator[None]:
     """Read a CSV file beside its reader, a block at a time; raise at its end if quotation marks hide rows.
 
     A reader takes a quotation mark within a cell as it stands, unless the cell begins with one: then one
     record's mark would swallow the rows up to another's. So each must be at an end of its cell, or doubled.
     """
-    size, last, marks, has_stray = max(path.stat().st_size, 1), b"\n", 0, False
+    size, told = max(path.stat().st_size, 1), 0
+    last, marks, has_stray = b"\n", 0, False
     # a quotation mark opens a cell after these, and closes one before them
     beside = np.frombuffer(f'{delimiter}\r\n"'.encode(), dtype=np.uint8)
-    with path.open("rb") as file:
+    with path.open("rb") as raw, _unpacked(path, raw) as file:
         file.seek(len(_BOM) if file.read(len(_BOM)) == _BOM else 0)
         while block := file.read(_CSV_BLOCK):
             # the last byte of the block before comes first: its right neighbour is known only now
@@ -385,7 +398,8 @@ def _checked_blocks(path: Path, progress: Progress, delimiter: str) -> Iterator[
             before, after = there[opening[opening > 0] - 1], there[closing[closing < there.size - 1] + 1]
             has_stray |= not np.isin(np.concatenate([before, after]), beside).all()
             marks, last = marks + block.count(b'"'), block[-1:]
-            progress(len(block) / size)
+            progress((raw.tell() - told) / size)
+            told = raw.tell()
             yield
     if marks % 2:
         raise Refusal(f"{path} has an odd number of quotation marks: it may be cut off; nothing was spent")

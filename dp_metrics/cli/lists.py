@@ -12,7 +12,7 @@ from dp_metrics._packages import import_extra
 from dp_metrics.analysis import auditing
 from dp_metrics.analysis.guesses import MOST_RECORDS, hints_of
 from dp_metrics.analysis.planning import ReleasePlan, plan_release
-from dp_metrics.cli import CommandError, mistakes
+from dp_metrics.cli import CommandError
 from dp_metrics.cli.show import add_json, say, table
 from dp_metrics.cli.words import SEVERAL, add_option, add_options, epsilon, given, metrics_typed
 from dp_metrics.metrics import METRICS, row_of
@@ -86,10 +86,9 @@ def run_plan(typed: argparse.Namespace) -> None:
     """Print what errors to expect, or what an error or a width takes."""
     known = given(typed, plan_release)
     goal = {name: known[name] for name in _GOALS if name in known}
-    with mistakes():
-        planned = _planned(typed, {name: known[name] for name in _HINTS if name in known})
-        cells = _asked(typed, goal)
-        plans = [(word, of(**one, **goal)) for some in cells for word, of in planned.items() for one in some]
+    planned = _planned(typed, {name: known[name] for name in _HINTS if name in known})
+    cells = _asked(typed, goal)
+    plans = [(word, of(**one, **goal)) for some in cells for word, of in planned.items() for one in some]
     rows = {("metric", "records", "epsilon", "error", "width"): None}  # the two tables have one cell both
     for word, plan in sorted(plans, key=lambda one: typed.metric.index(one[0])):
         error = " to ".join(f"{end:.2g}" for end in plan.error_range or (plan.error,))
@@ -163,9 +162,7 @@ def add_audit(parser: argparse.ArgumentParser, _words: Sequence[str]) -> None:
 def run_audit(typed: argparse.Namespace) -> int:
     """Print what the audit finds; return whether it refutes a claim."""
     bar = partial(import_extra("tqdm", "cli").tqdm, desc="audit", unit="claim", file=sys.stderr, disable=None)
-    asked = given(typed, auditing.run_audit)
-    with mistakes():
-        findings = auditing.run_audit(**asked, progress=bar)
+    findings = auditing.run_audit(**given(typed, auditing.run_audit), progress=bar)
     passed = all(result.passed for result in findings.values())
     rows = [
         {

@@ -51,7 +51,7 @@ def _parser(chosen: str | None, words: Sequence[str] = ()) -> argparse.ArgumentP
     add = getattr(module, f"add_{chosen}")
     description = (inspect.getdoc(add) or "").partition("\n\nOptions\n")[0]
     parser = _Parser(prog=f"dp-metrics {chosen}", description=description)
-    parser.set_defaults(run=getattr(module, f"run_{chosen}"), columns={})
+    parser.set_defaults(run=getattr(module, f"run_{chosen}"))
     add(parser, words)
     return parser
 
@@ -71,7 +71,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         chosen = words[0] if words and words[0] in _COMMANDS else None
         options = _parser(chosen, words).parse_args(words[1:] if chosen else words)
         code: int | None = options.run(options)
-    except (CommandError, MissingExtraError, OSError) as error:
+    except (CommandError, MissingExtraError, OSError, ValueError, TypeError) as error:
         if not _is_closed_pipe(error):
             tell("error", error)
             return 4 if isinstance(error, Refusal) else 2

@@ -15,18 +15,30 @@ import numpy as np
 from dp_metrics._html import rounded
 from dp_metrics.accounting import PrivacyAccountant
 from dp_metrics.accounting.ledgers import Ledger
-from dp_metrics.cli import CommandError, refusals, tell
+from dp_metrics.cli import CommandError, Refusal, tell
 from dp_metrics.cli.words import SEVERAL, add_option, epsilon
 from dp_metrics.fairness.frame import PrivateMetricFrame
 from dp_metrics.inputs.options import Relation
 from dp_metrics.page.page import PrivateEvaluation
 from dp_metrics.page.page_numbers import TOO_NOISY, is_told
+from dp_metrics.page.page_plan import RequirementError
 from dp_metrics.release.released import APPROXIMATE, Interval
 from dp_metrics.release.result import Result, counts_persons
 from dp_metrics.release.stored import as_plain
 
 _WIDEST, _DIGITS = 60, 6
 _ONE: dict[str, Any] = {"nargs": None, "default": None}
+
+
+@contextmanager
+def refusals() -> Iterator[None]:
+    """Tell what the package says of data or a budget as a refusal: such an error comes before the spend."""
+    try:
+        yield
+    except RequirementError as error:  # what a page has follows from no record
+        raise CommandError(str(error)) from None
+    except (ValueError, TypeError, RuntimeError) as error:
+        raise Refusal(str(error)) from None
 
 
 # Budgets
@@ -226,10 +238,11 @@ def printed() -> Iterator[None]:
     try:
         yield
         sys.stdout.flush()
-    except OSError as error:  # a full disk, or a reader that went away
+    except (OSError, ValueError) as error:  # a full disk, a reader that went away, or a closed stream
         with suppress(OSError):
             sys.stdout.close()  # the end of the process would complain again
-        raise CommandError(f"epsilon was spent, but the result can't be written: {error.strerror}") from None
+        why = getattr(error, "strerror", error)
+        raise CommandError(f"epsilon was spent, but the result can't be written: {why}") from None
 
 
 def show(
@@ -254,7 +267,7 @@ def show(
     limits : Limits
         Which to print.
     """
-    models = {name: typed.columns[name] for name in ("pred_a", "pred_b") if name in typed.columns}
+    models = {name: getattr(typed, name) for name in ("pred_a", "pred_b") if name in typed}
 
     def document() -> Any:
         if isinstance(released, PrivateEvaluation):

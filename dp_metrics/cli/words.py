@@ -14,7 +14,7 @@ from contextlib import suppress
 from fractions import Fraction
 from typing import Any
 
-from dp_metrics.cli import CommandError, mistakes
+from dp_metrics.cli import CommandError
 from dp_metrics.metrics import Metric, row_of
 from dp_metrics.release.stored import RECORDS, WEIGHTS
 
@@ -33,6 +33,8 @@ _STRUCTURED = ("[", "(", "{", '"', "'")
 _LISTS = frozenset(
     ("labels", "group_labels", "bounds", "edges", "target_names", "epsilons", "mechanisms", "unit_name")
 )
+COLUMNS = RECORDS | {*WEIGHTS}
+"""Parameters that hold a value of each record: their options name columns of a file."""
 _NEVER = frozenset(
     ("group_labels", "accountant", "random_state", "dry_run", "epsilon", "spend_name", "progress")
 )
@@ -68,19 +70,13 @@ def _told(function: Callable[..., Any], name: str) -> str:
     return first.replace("`", "").replace("%", "%%")
 
 
-class _Columns(argparse.Action):
-    def __call__(self, parser: Any, namespace: Any, names: Any, option_string: Any = None) -> None:
-        known = namespace.columns
-        namespace.columns = {**known, self.dest: [*known.get(self.dest, ()), *names]}
-
-
 def add_option(
     parser: argparse.ArgumentParser, function: Callable[..., Any], name: str, *flags: str, **more: Any
 ) -> None:
     """Add an option that a docstring describes: a parameter of a public function, or one of a command.
 
-    One that holds a value of each record names columns of a file, which `typed.columns` has by its name. What
-    has no default has to be typed; what must be None can be, and the function says why it must.
+    One that holds a value of each record names columns of a file, see `columns_typed`. What has no default
+    has to be typed; what must be None can be, and the function says why it must.
 
     Parameters
     ----------
@@ -105,8 +101,8 @@ def add_option(
             known["help"] += f" (default: {default})"
         if kind == "None":
             known["help"] = argparse.SUPPRESS
-    if name in RECORDS | {*WEIGHTS}:
-        known |= {"action": _Columns, "nargs": "+", "metavar": "COL", "default": argparse.SUPPRESS}
+    if name in COLUMNS:
+        known |= {**SEVERAL, "metavar": "COL", "default": argparse.SUPPRESS}
     flags = flags or (flag(name),)
     if flags != (name,):  # a word by its place is called what it is
         known["dest"] = name
@@ -145,7 +141,7 @@ def given(typed: argparse.Namespace, function: Callable[..., Any]) -> dict[str, 
     found: dict[str, Any] = {}
     for name, parameter in inspect.signature(function).parameters.items():
         words = getattr(typed, name, None)
-        if words is None or name in _NEVER:
+        if words is None or name in _NEVER | COLUMNS:
             continue
         kind = str(parameter.annotation)
         if kind.startswith(("str", "'str")) and "Array" not in kind and name not in _LISTS:
@@ -189,8 +185,7 @@ def metrics_typed(words: Sequence[str], flag: str, usual: str = "") -> list[Metr
     found = []
     with suppress(argparse.ArgumentError):
         found = parser.parse_known_args(words)[0].found
-    with mistakes():
-        return [row_of(word.partition("=")[0])[0] for word in found or [usual] if word]
+    return [row_of(word.partition("=")[0])[0] for word in found or [usual] if word]
 
 
 # Cells

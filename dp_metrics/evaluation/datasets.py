@@ -28,10 +28,6 @@ Loaded: TypeAlias = tuple[Any, NDArray[Any]]
 Folder: TypeAlias = str | os.PathLike[str] | None
 
 
-class StudyError(Exception):
-    """Something is unknown, nothing is left to do, or a file is missing, damaged or not what was expected."""
-
-
 @dataclass(frozen=True)
 class Dataset:
     """What is publicly known about a data set, and how to read it."""
@@ -60,9 +56,9 @@ class Dataset:
     # public bounds of the columns whose variance is studied
     columns: Mapping[str, tuple[float, float]] = field(default_factory=dict)
 
-    def fault(self, message: str) -> StudyError:
+    def fault(self, message: str) -> ValueError:
         """Return the error that says what is wrong with these data."""
-        return StudyError(f"data set {self.name!r}: {message}")
+        return ValueError(f"data set {self.name!r}: {message}")
 
     @contextmanager
     def reading(self, problem: str, advice: str = "") -> Iterator[None]:
@@ -76,12 +72,12 @@ class Dataset:
 def find_file(dataset: Dataset, data_dir: Folder) -> Path | None:
     """Return the path of the file of a data set, or None if OpenML must serve.
 
-    A `StudyError` says that the folder does not exist, or that OpenML has not got the data either.
+    A `ValueError` says that the folder does not exist, or that OpenML has not got the data either.
     """
     folder = data_dir or os.environ.get(DATA_VARIABLE)
     path = Path(folder or "", str(dataset.file_name))
     if folder and not Path(folder).is_dir():
-        raise StudyError(f"there is no data folder {folder}")
+        raise ValueError(f"there is no data folder {folder}")
     if folder and path.is_file():
         return path
     if dataset.openml is not None:
@@ -181,10 +177,12 @@ def _read_npz(dataset: Dataset, path: Path) -> Loaded:
         path.open("rb") as stream,
         np.load(stream, allow_pickle=False) as arrays,
     ):
-        if (found := len(arrays["x_train"])) != dataset.train_rows:
-            raise dataset.fault(f"{path} has {found} training rows, expected {dataset.train_rows}")
+        found = len(arrays["x_train"])
         images, labels = (np.concatenate([arrays[f"{x}_train"], arrays[f"{x}_test"]]) for x in "xy")
-        return images, labels.astype(np.int64)
+        labels = labels.astype(np.int64)
+    if found != dataset.train_rows:
+        raise dataset.fault(f"{path} has {found} training rows, expected {dataset.train_rows}")
+    return images, labels
 
 
 def _make_synthetic(dataset: Dataset, data_dir: Folder) -> Loaded:
@@ -280,7 +278,7 @@ def get_dataset(name: str) -> Dataset:
     try:
         return DATASETS[name]
     except KeyError:
-        raise StudyError(f"unknown data set {name!r}; there are: {', '.join(DATASETS)}") from None
+        raise ValueError(f"unknown data set {name!r}; there are: {', '.join(DATASETS)}") from None
 
 
 def read_column(name: str, column: str, data_dir: Folder = None) -> Any:
@@ -302,7 +300,7 @@ def load_dataset(name: str, data_dir: Folder = None) -> Loaded:
     The folder of the data files is by default the environment variable ``DP_METRICS_DATA``; without the file,
     OpenML is asked. Features are numeric, of shape (n_samples, n_features); categories are one-hot encoded;
     images are uint8, of shape (n_samples, height, width, ...). The target is float64 for regression, class
-    numbers from 0 otherwise. A `StudyError` says what is wrong with the name or the file.
+    numbers from 0 otherwise. A `ValueError` says what is wrong with the name or the file.
 
     Examples
     --------

@@ -28,7 +28,7 @@ import numpy as np
 
 from dp_metrics._packages import import_extra
 from dp_metrics._random import Entropy, OSEntropy, SeededEntropy
-from dp_metrics.evaluation.datasets import DATASETS, StudyError, get_dataset
+from dp_metrics.evaluation.datasets import DATASETS, get_dataset
 from dp_metrics.evaluation.population import SPLIT_SEED, Population, Task
 from dp_metrics.inputs.options import Floats
 from dp_metrics.mechanisms import AboveThreshold, InverseSensitivity, Laplace, Mechanism, OutputLaw
@@ -91,14 +91,14 @@ def read_results(path: Path, *, mend: bool = False) -> Any:
     """Return the rows of a file of results, each release once: a DataFrame, empty if there is no file.
 
     The last line of a run that was stopped may be incomplete. It is left out, with a warning; `mend` takes it
-    out of the file too, so that rows can be appended. A `StudyError` says that this is no such file.
+    out of the file too, so that rows can be appended. A `ValueError` says that this is no such file.
     """
     try:
         text = path.read_text(encoding="utf-8", errors="replace") if path.exists() else ""
     except OSError as error:
-        raise StudyError(f"can't read the results {path}: {error.strerror or error}") from error
+        raise ValueError(f"can't read the results {path}: {error.strerror or error}") from error
     if text and not text.startswith(_HEADER):
-        raise StudyError(f"{path}: line 1 is not the header of a results file of this version")
+        raise ValueError(f"{path}: line 1 is not the header of a results file of this version")
     whole = text[: text.rfind("\n") + 1] or _HEADER
     if text and whole != text:
         print(
@@ -113,7 +113,7 @@ def read_results(path: Path, *, mend: bool = False) -> Any:
     try:
         frame = import_extra("pandas").read_csv(io.StringIO(whole), skip_blank_lines=False, **options)
     except ValueError as error:
-        raise StudyError(f"{path} is damaged: {str(error).strip()}") from error
+        raise ValueError(f"{path} is damaged: {str(error).strip()}") from error
     return frame.drop_duplicates([*CURVE, "repeat"], ignore_index=True)
 
 
@@ -489,13 +489,13 @@ STUDIES: dict[str, Study] = {
 def select_studies(figures: Sequence[str], datasets: Sequence[str], mechanisms: Sequence[str]) -> list[Study]:
     """Return the studies that were asked for, reduced to some data sets and mechanisms.
 
-    No figures or no mechanisms: all. A `StudyError` says that a name is unknown (and lists those that exist)
+    No figures or no mechanisms: all. A `ValueError` says that a name is unknown (and lists those that exist)
     or that nothing is left.
     """
     for what, asked, known in (("figure", figures, STUDIES), ("mechanism", mechanisms, RIVALS)):
         unknown = [name for name in asked if name not in known]
         if unknown:
-            raise StudyError(f"unknown {what} {unknown[0]!r}; there are: {', '.join(known)}")
+            raise ValueError(f"unknown {what} {unknown[0]!r}; there are: {', '.join(known)}")
     for name in datasets:
         get_dataset(name)
     chosen = []
@@ -505,5 +505,5 @@ def select_studies(figures: Sequence[str], datasets: Sequence[str], mechanisms: 
         if study.kind == "illustration" or (rivals and (tasks or study.kind == "simulated")):
             chosen.append(replace(study, tasks=tasks, rivals=rivals))
     if not chosen:
-        raise StudyError("none of these figures shows any of these data sets with any of these mechanisms")
+        raise ValueError("none of these figures shows any of these data sets with any of these mechanisms")
     return chosen

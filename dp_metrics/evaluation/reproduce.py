@@ -13,7 +13,7 @@ import numpy as np
 
 from dp_metrics._packages import MissingExtraError, import_extra
 from dp_metrics.evaluation import engine, population
-from dp_metrics.evaluation.datasets import DATASETS, Dataset, Loaded, StudyError, find_file, get_dataset
+from dp_metrics.evaluation.datasets import DATASETS, Dataset, Loaded, find_file, get_dataset
 from dp_metrics.evaluation.engine import (
     ERROR_CAP,
     RIVALS,
@@ -401,7 +401,7 @@ def write_report(results: Path) -> Path:
     path = results / engine.FILE_NAME if results.is_dir() else results
     rows = engine.read_results(path)
     if not len(rows):
-        raise StudyError(f"there are no results in {path}; make some with: dp-metrics reproduce")
+        raise ValueError(f"there are no results in {path}; make some with: dp-metrics reproduce")
     page = path.with_name("report.html")
     page.write_text(report_page(rows), encoding="utf-8")
     return page

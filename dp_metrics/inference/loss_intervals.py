@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import math
+from bisect import bisect_left
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -654,12 +655,11 @@ def _possible(
 def _largest_rank(n: int, law: tuple[Floats, Floats], ratio: float, ranks: int, miss: float) -> int:
     """Return the largest rank whose lower limit misses with at most this probability; 0 if there is none."""
     below, probabilities = law
-    low, high = 0, n + 1
-    while high - low > 1:
-        middle = (low + high) // 2
-        possible = at_most(float(probabilities @ _misses(middle, below, ratio, ranks))) <= miss
-        low, high = (middle, high) if possible else (low, middle)
-    return low
+
+    def is_too_large(rank: int) -> bool:
+        return at_most(float(probabilities @ _misses(rank, below, ratio, ranks))) > miss
+
+    return bisect_left(range(1, n + 1), True, key=is_too_large)  # so many ranks, from 1 on, are not
 
 
 def _misses(rank: int, below: Floats, ratio: float, ranks: int) -> Floats:
@@ -684,14 +684,7 @@ def _interval(
             lower = float(grid.points(np.array([max(number - _CELLS, 0)]))[0])
         elif number + _CELLS < grid.last:
             upper = float(grid.points(np.array([number + _CELLS]))[0])
+    missing = "a lower" if searches[0].mechanism.downward else "an upper"
+    note = "" if len(searches) == 2 else f"There are too few records for {missing} limit."
     # limits that cross miss anyway, and in order they still are an interval
-    return Interval(min(lower, upper), max(lower, upper), confidence, about, _missing(searches))
-
-
-def _missing(searches: Sequence[RankSearch]) -> str:
-    """Return what to say of a limit that so few records do not allow."""
-    if len(searches) == 2:
-        return ""
-    return (
-        f"There are too few records for {'a lower' if searches[0].mechanism.downward else 'an upper'} limit."
-    )
+    return Interval(min(lower, upper), max(lower, upper), confidence, about, note)

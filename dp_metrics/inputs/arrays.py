@@ -119,16 +119,13 @@ def _moment(label: Any, kind: str | None) -> Any:
     kind = kind if offset is None else ZONED
     for name in ("to_datetime64", "to_timedelta64"):  # pandas has finer times than Python, and makes them UTC
         if hasattr(type(label), name):
-            label = getattr(label, name)()
-    if isinstance(label, TIMES):
-        return label if np.isnat(label) else Moment(kind or kind_of_times(label.dtype), _count_of(label))
-    if isinstance(label, datetime):
-        span = label.replace(tzinfo=None) - _EPOCH - (offset or timedelta(0))
-    elif isinstance(label, timedelta):
-        kind, span = kind_of_times(np.dtype("m8[us]")), label
-    else:
-        span = timedelta(label.toordinal() - _EPOCH.toordinal())
-    return Moment(kind or NAIVE, span // timedelta(microseconds=1) * _UNITS["us"])
+            label, offset = getattr(label, name)(), None
+    if isinstance(label, timedelta):  # NumPy's microseconds do not hold the longest
+        return Moment(kind_of_times(np.dtype("m8[us]")), label // timedelta(microseconds=1) * _UNITS["us"])
+    if isinstance(label, date):
+        naive = label.replace(tzinfo=None) if isinstance(label, datetime) else label
+        label = np.datetime64(naive) - np.timedelta64(offset or timedelta(0))
+    return label if np.isnat(label) else Moment(kind or kind_of_times(label.dtype), _count_of(label))
 
 
 def _count_of(time: Any) -> int:

@@ -11,10 +11,10 @@ type of its own, which says nothing of a record.
 
 import contextlib
 import copy
-import io
 import logging
 import math
 import numbers
+import os
 import sys
 import threading
 import warnings
@@ -90,8 +90,10 @@ def check_records(X: Any, X_val: Any, *, allow_nan: bool) -> None:
         objects; or something missing, or infinite or beyond 3.4e38, though nothing is in X.
     """
     known, new = _as_table(X), _as_table(X_val)
-    if new.shape != (0,):  # a list of no records has no columns
-        _check_shapes(known.shape[1:], new.shape[1:])
+    if new.shape != (0,) and known.shape[1:] != new.shape[1:]:  # a list of no records has no columns
+        if known.ndim == new.ndim == 2:
+            raise ValueError(f"X_val has {new.shape[1]} features, but X has {known.shape[1]} features.")
+        raise ValueError("The records of X_val should have the shape of those of X.")
     if hasattr(X, "columns") and hasattr(X_val, "columns") and list(X.columns) != list(X_val.columns):
         raise ValueError("The feature names of X_val should match those of X, in the same order.")
     allowed, given = (
@@ -114,13 +116,6 @@ def check_records(X: Any, X_val: Any, *, allow_nan: bool) -> None:
         )
 
 
-def _check_shapes(known: tuple[int, ...], new: tuple[int, ...]) -> None:
-    if len(known) == len(new) == 1 and known != new:
-        raise ValueError(f"X_val has {new[0]} features, but X has {known[0]} features.")
-    if known != new:
-        raise ValueError("The records of X_val should have the shape of those of X.")
-
-
 def _as_table(records: Any) -> Any:
     """Return records as a data frame, a sparse matrix or an array; of a list, each element as it is."""
     if issparse(records):
@@ -133,9 +128,7 @@ def _as_table(records: Any) -> Any:
             return array
         array = np.asarray(records, dtype=object)  # one string would make all other elements strings
     except Exception:  # records of several shapes, or an object that raises what it likes
-        array = np.empty(len(records), dtype=object)
-        for i, record in enumerate(records):
-            array[i] = record
+        array = np.fromiter(records, dtype=object, count=len(records))
     return array
 
 
@@ -383,7 +376,10 @@ class Candidates:
         whether it fails.
         """
         try:
-            with _settings_kept():
+            # an overflow in one record's prediction must stay secret, whatever NumPy's settings, and what one
+            # trial makes of them is kept from the next, and from whoever searches
+            with warnings.catch_warnings(), np.errstate(all="ignore"):
+                warnings.simplefilter("ignore")
                 own = copy.deepcopy(data)  # a candidate may change them in place
                 model = self.make(params).fit(own.X, own.y)
                 method = response_method(model, self._methods)
@@ -505,15 +501,6 @@ def _sliceable(y: Any) -> Any:
     return y if hasattr(y, "shape") else np.asarray(y)
 
 
-class _Nowhere(io.TextIOBase):
-    """A text stream that keeps nothing."""
-
-    encoding = "utf-8"
-
-    def write(self, text: str) -> int:
-        return len(text)
-
-
 def _ignore(*args: Any, **options: Any) -> None:
     pass
 
@@ -566,7 +553,7 @@ def _silence() -> contextlib.ExitStack:
         warnings.simplefilter("ignore")
         # an estimator may have filters of its own, and whoever records warnings does so in this function
         warnings.showwarning = _ignore
-        nowhere: Any = _Nowhere()
+        nowhere = enter(open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115 - the stack closes it
         # an estimator may keep a standard stream from before the search
         for stream in {id(s): s for s in (sys.stdout, sys.stderr, sys.__stdout__, sys.__stderr__)}.values():
             enter(_replaced(stream, "write", nowhere.write))
@@ -577,12 +564,3 @@ def _silence() -> contextlib.ExitStack:
         # CRITICAL is not the highest level, and an estimator may enable logging
         enter(_replaced(logging.Logger, "handle", _ignore))
         return effects.pop_all()
-
-
-@contextlib.contextmanager
-def _settings_kept() -> Iterator[None]:
-    """Keep the settings that one trial makes from the next, and from whoever searches."""
-    # an overflow in one record's prediction must stay secret, whatever NumPy's settings
-    with warnings.catch_warnings(), np.errstate(all="ignore"):
-        warnings.simplefilter("ignore")
-        yield

@@ -396,21 +396,23 @@ class PrivateEvaluation(PageFacts, Mapping[str, Number]):
         return [folder / name for name in files]
 
     @classmethod
-    def from_json(cls, text: str) -> PrivateEvaluation:
-        """Return the page that was written as JSON.
+    def from_json(cls, text: str | Path) -> PrivateEvaluation:
+        """Return the page that was written as JSON: its text, or the path of its file.
 
         Raises
         ------
         ValueError
             If the text is no such page, or was damaged.
         """
+        if isinstance(text, Path):
+            text = text.read_text(encoding="utf-8")
         try:
             content = json.loads(text)
             question, answer = content["release"]
             budget = content["budget"]
         except (TypeError, LookupError, ValueError):
             raise ValueError(
-                "This is no page that to_json wrote, or not all of it: pass its whole text."
+                "This is no page that to_json wrote, or not all of it: pass its whole text, or a Path."
             ) from None
         page: PrivateEvaluation = restored(json.dumps(question), json.dumps(answer))
         page.budget = budget

@@ -185,6 +185,10 @@ class EvaluationPlan:
                     self.rows())  # fmt: skip
 
 
+class RequirementError(ValueError):
+    """A requirement or a split is of nothing that a page has: it was misspelled, whatever the records are."""
+
+
 def divided(
     portions: Sequence[Portion],
     epsilon: Fraction,
@@ -255,10 +259,10 @@ def divided(
 def _chosen(portions: Sequence[Portion], split: Any) -> tuple[list[Portion], dict[str, Fraction]]:
     names = [one.name for one in portions]
     if not isinstance(split, Mapping) or not split or not {*split} <= {*names}:
-        raise ValueError(f"split must be a mapping of relative parts of epsilon to some of {names}.")
+        raise RequirementError(f"split must be a mapping of relative parts of epsilon to some of {names}.")
     numbers = {name: as_real(value) for name, value in split.items()}
     if not all(math.isfinite(value) and value > 0 for value in numbers.values()):
-        raise ValueError("The parts in split must be positive numbers.")
+        raise RequirementError("The parts in split must be positive numbers.")
     weights = {name: Fraction(value) for name, value in numbers.items()}
     return [one for one in portions if one.name in weights], weights
 

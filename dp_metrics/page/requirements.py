@@ -26,7 +26,13 @@ from dp_metrics.page.page_numbers import (
     limits_of,
     numbers_of,
 )
-from dp_metrics.page.page_plan import MEDIAN_LIMITS, EvaluationPlan, PageForm, plan_of_page
+from dp_metrics.page.page_plan import (
+    MEDIAN_LIMITS,
+    EvaluationPlan,
+    PageForm,
+    RequirementError,
+    plan_of_page,
+)
 from dp_metrics.page.setting import PROBABILITIES, SCORES
 from dp_metrics.release.query import Terms
 from dp_metrics.release.release import Release
@@ -41,10 +47,6 @@ _COMPARED: dict[str, Callable[[float, float], bool]] = {
     "<": operator.lt,
 }
 _REQUIREMENT = re.compile(r"\s*(.+\S)\s*(>=|<=|>|<)\s*([^<>=]+?)\s*")
-
-
-class RequirementError(ValueError):
-    """A requirement is of no number that a page has: it was misspelled, whatever the records are."""
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,8 @@ from helpers import loss_query, variance_query
 
 import dp_metrics as dp
 from dp_metrics.analysis import auditing
-from dp_metrics.analysis.auditing import AUDITED, _candidate_probabilities, law_loss
+from dp_metrics.analysis.auditing import AUDITED
+from dp_metrics.analysis.laws import _candidate_probabilities, law_loss
 from dp_metrics.cli.main import main
 from dp_metrics.inputs.arrays import BLOCK
 from dp_metrics.mechanisms import AboveThreshold, Hazard

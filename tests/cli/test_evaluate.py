@@ -131,6 +131,13 @@ def test_a_requirement_of_no_number_of_the_page_is_a_wrong_option_and_costs_noth
     assert not Path("budget.sqlite").exists() or dp.PrivacyAccountant(2.0, "budget.sqlite").spent == 0
 
 
+@loop_over("split", ["[1]", '{"label": 1}', '{"labels": 0}', '{"labels": "x"}', "{}"])
+def test_a_split_of_no_releases_of_the_page_is_a_wrong_option_and_costs_nothing(split, refused):
+    paid = ("--epsilon", 2, "--budget", "budget.sqlite", "--total", 2)
+    assert "split" in refused(*OF_SCORES, *paid, *AS_JSON, "--split", split, code=2)
+    assert not Path("budget.sqlite").exists() or dp.PrivacyAccountant(2.0, "budget.sqlite").spent == 0
+
+
 def test_json_is_all_of_it(run, refused):
     shown = run(*OF_SCORES, "--epsilon", 2, "--json", "--output", "page.md").out
     assert json.loads(shown)["schema"] == "dp_metrics.evaluation"

@@ -3,6 +3,7 @@
 import contextlib
 import csv
 import decimal
+import gzip
 import io
 import json
 import locale
@@ -277,7 +278,8 @@ def test_columns_and_their_types_are_looked_at_first(write, refused):
         assert len(shown) < 700
     assert "takes no --delimiter and no" in refused("score", "data.parquet", *MAE[2:], *EUROPEAN, code=2)
     Path("data.xlsx").write_text("")
-    assert ".csv, .parquet" in refused("score", "data.xlsx", *MAE[2:], code=2)
+    shown = refused("score", "data.xlsx", *MAE[2:], code=2)
+    assert "save it as one that ends in .csv, .tsv, .csv.gz, .tsv.gz, .parquet or .pq" in shown
     Path("data.csv").write_text("y,p\n")
     shown = refused(*MAE)
     assert "Found array with 0 sample(s)" in shown
@@ -359,9 +361,50 @@ def test_a_point_is_no_decimal_comma(refused, run, budget):
         Path("data.csv").write_text(f"{good}{cell};2\n")
         assert "'y' holds something that is no number" in refused(*asked, "--decimal", ",")
     Path("data.csv").write_text(good)
-    assert "'y' holds something that is no number" in refused(*asked)  # a comma is no decimal point
+    shown = refused(*asked)  # a comma is no decimal point
+    assert "'y' holds something that is no number (for decimal commas, pass --decimal ,)" in shown
     assert budget.history == ()
     run(*asked, "--decimal", ",")
+
+
+PACKED = {".csv": ",", ".csv.gz": ",", ".tsv": "\t", ".TSV.gz": "\t"}
+
+
+@loop_over("kind", PACKED)
+def test_tabs_and_packed_files_are_known_by_their_names(kind, run, refused, monkeypatch, budget):
+    """Whatever is wrong with what was packed is refused as it is where it was not."""
+    monkeypatch.setattr(files, "_CSV_BLOCK", 1 << 10)
+    rows = "".join(f"1,{at % 2},x\n" for at in range(2000))
+    pack = gzip.compress if kind.endswith(".gz") else bytes
+    asked = ("score", f"a.b{kind}", *MAE[2:])
+
+    def write(text):
+        packed = pack(text.replace(",", PACKED[kind]).encode())
+        Path(asked[1]).write_bytes(packed)
+        return packed
+
+    packed = write(f"\ufeffy,p,note\n{rows}")
+    assert (
+        "private_mae = 0.5 (epsilon 1000000, 2,000"
+        in run(*asked, "--epsilon", "1e6", "--bounds", "[0,2]").out
+    )
+    for text in (
+        f'y,p,note\n{rows}1,0,5"\n',
+        f"y,p,note\n{rows}1,0",
+        f"y,p,note\n{rows}1,,x\n",
+        "y,p,note\n1\0,",
+    ):
+        write(text)
+        refused(*asked, *BUDGET)
+    if pack is gzip.compress:
+        Path(asked[1]).write_bytes(packed + pack(rows.replace(",", PACKED[kind]).encode()))
+        assert "4,000 records" in run(*asked).out  # of two packed files, one after the other
+        middle = len(packed) // 2
+        wrong_sum = packed[:-8] + bytes(4) + packed[-4:]
+        for spoilt in (packed[:-9], packed[:-1], packed[:middle], wrong_sum, b"no gzip"):
+            Path(asked[1]).write_bytes(spoilt)
+            assert "can't be read" in refused(*asked, *BUDGET)
+    assert budget.history == ()
 
 
 def test_quotation_marks_stand_beside_the_mark_that_was_given(run, refused):

@@ -74,9 +74,9 @@ def test_a_folder_that_holds_something_is_left_alone(page, tmp_path):
 def meds(run, tmp_path):
     """Return what evaluates predictions in the format of MEDS, and returns the page or the message."""
 
-    def meds(frame, *more, code=0):
-        path, output = tmp_path / "predictions.parquet", tmp_path / "page.json"
-        frame.to_parquet(path)
+    def meds(frame, *more, code=0, kind="parquet"):
+        path, output = tmp_path / f"predictions.{kind}", tmp_path / "page.json"
+        frame.to_parquet(path) if kind == "parquet" else frame.to_csv(path, index=False)
         asked = (path, "--format", "meds", "--epsilon", 3, "--output", output, *more)
         shown = run("evaluate", *asked, code=code)
         return shown.err if code else json.loads(output.read_text())
@@ -102,6 +102,9 @@ def test_predictions_in_the_format_of_meds_make_a_page_of_persons(meds, tmp_path
 
 def test_a_file_of_meds_may_lack_one_of_the_predictions_and_a_named_column_is_taken_instead(meds):
     meds(MEDS.drop(columns="predicted_boolean_value"))
+    assert value_of(meds(MEDS, kind="csv"), "recall") == pytest.approx(
+        value_of(meds(MEDS), "recall"), abs=0.2
+    )
     meds(MEDS.drop(columns="predicted_boolean_probability"), "--labels", 0, 1)
     found = meds(MEDS.assign(predicted_boolean_value=None, other=1 - RISK), "--y-score", "other")
     assert value_of(found, "roc auc") < 0.5

@@ -9,7 +9,6 @@ import pandas as pd
 import pytest
 
 from dp_metrics.evaluation import engine
-from dp_metrics.evaluation.datasets import StudyError
 
 
 @pytest.fixture
@@ -52,18 +51,18 @@ def test_what_is_no_file_of_results_is_refused(path, monkeypatch):
     lines = path.read_text().splitlines(keepends=True)
     for damaged in (lines[2].replace("3.5", "3.5x"), "mse,bike\n", "\x00\n", "\n", 25 * "1," + "\n"):
         path.write_text("".join([*lines[:2], damaged, *lines[3:]]))
-        with pytest.raises(StudyError, match=r"results.csv is damaged: [^\n]+$"):
+        with pytest.raises(ValueError, match=r"results.csv is damaged: [^\n]+$"):
             engine.read_results(path)
     for content in (b"a,b\n1,2\n", b"\x89PNG\r\n", b"{}", b"figure,data"):
         path.write_bytes(content)
-        with pytest.raises(StudyError, match="line 1 is not the header"):
+        with pytest.raises(ValueError, match="line 1 is not the header"):
             engine.read_results(path)
 
     def refuse(self, **options):
         raise PermissionError(13, "Permission denied")
 
     monkeypatch.setattr(engine.Path, "read_text", refuse)
-    with pytest.raises(StudyError, match=r"can't read the results .*: Permission denied"):
+    with pytest.raises(ValueError, match=r"can't read the results .*: Permission denied"):
         engine.read_results(path)
 
 

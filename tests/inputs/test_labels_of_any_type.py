@@ -149,6 +149,14 @@ def test_no_year_is_too_far(sort, finer):
     assert_refused(recall, (true, comes_round), ValueError, "not in labels", epsilon=1.0)
 
 
+def test_no_duration_of_python_is_too_long():
+    long = [dt.timedelta.max, dt.timedelta.min, dt.timedelta(days=200_000_000)]
+    comes_round = [np.timedelta64(one) for one in long]  # silently, where 64 bits of microseconds end
+    assert dp.private_accuracy_score(long * 99, comes_round * 99, epsilon=1e6) < 0.01
+    days = [np.timedelta64(200_000_000, "D"), dt.timedelta(days=200_000_000)]
+    assert dp.private_accuracy_score(days * 99, days[::-1] * 99, epsilon=1e6) > 0.99
+
+
 def test_years_that_begin_on_the_same_day_of_the_week_are_told_apart():
     true = np.tile(np.array(["2000", "2400"], dtype="M8[Y]"), 500)
     assert dp.private_accuracy_score(true, true.astype("M8[D]"), epsilon=1e6) > 0.99
