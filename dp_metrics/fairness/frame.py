@@ -261,11 +261,11 @@ class PrivateMetricFrame:
                 max_records=max_records,
                 equal_groups=equal_groups,
             )
-            by, sizes = Groups.of(group_labels, len(columns)), None
+            by = Groups.of(group_labels, len(columns))
             if membership == "public":  # the features are as public as the number of records
-                sizes = by.public_sizes(records)
-            query = plan_frame(chosen, shape, by, overall_share=share, sizes=sizes)
-            return query, query.read(records), {"shape": shape, "sizes": sizes}
+                by = by.with_sizes(records)
+            query = plan_frame(chosen, shape, by, overall_share=share)
+            return query, query.read(records), {"shape": shape, "sizes": by.sizes}
 
         vars(self).update(vars(release.answer(read, made)))
 

@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -22,8 +23,6 @@ from dp_metrics.page.page_numbers import (
     IN_UNITS,
     METRICS,
     TOO_NOISY,
-    WIDEST,
-    Dots,
     dots_of,
     is_gap,
     is_of_records,
@@ -31,6 +30,7 @@ from dp_metrics.page.page_numbers import (
     known_limits,
     limits_of,
     scale_of,
+    shown_limits,
     text_of,
     written,
 )
@@ -80,8 +80,8 @@ class Cell:
         "noise" where that is all there is; of a verdict what it is.
     tip : str, default=""
         What else is said of the cell.
-    dots : Dots or None, default=None
-        Its picture.
+    dots : dict or None, default=None
+        Its picture; see `dots_of`.
     small : str, default=""
         What the text means, in plain words.
     """
@@ -89,7 +89,7 @@ class Cell:
     text: str
     kind: str = ""
     tip: str = ""
-    dots: Dots | None = None
+    dots: Mapping[str, Any] | None = None
     small: str = ""
 
 
@@ -158,8 +158,8 @@ def sections_of(page: PageFacts, exact: Mapping[str, float] | None = None) -> li
     if groups := [one for one in numbers if one.section == FOR_WHOM]:
         features = list(dict.fromkeys(one.feature for one in groups))
         alone = [one for one in features if one is not None] or features  # groups of all together are details
-        sections.append(Section(FOR_WHOM, _WHOM, _by_features(alone, groups, page, exact)))
-        more = _by_features([one for one in features if one not in alone], groups, page, exact)
+        sections.append(Section(FOR_WHOM, _WHOM, _by_features(alone, groups, page)))
+        more = _by_features([one for one in features if one not in alone], groups, page)
     compared = page.released.get("comparison")
     if isinstance(compared, Comparison):
         sections.append(Section("Which is better", "", lines=_compared(compared, page)))
@@ -170,25 +170,17 @@ def sections_of(page: PageFacts, exact: Mapping[str, float] | None = None) -> li
     return [*sections, Section("Words", "", [_words(page)])]
 
 
-def _by_features(
-    features: Sequence[int | None],
-    groups: Sequence[Number],
-    page: PageFacts,
-    exact: Mapping[str, float] | None,
-) -> list[Table]:
-    """Return the tables by these features, and what may be concluded of them; none of no feature."""
+def _by_features(features: Sequence[int | None], groups: Sequence[Number], page: PageFacts) -> list[Table]:
+    """Return the tables by these features, or by all together, and what may be concluded of them."""
+    tables = []
+    for feature in features:
+        caption = "By group" if all(one.feature is None for one in groups) else "By all features together"
+        if feature is not None:
+            caption = f"By {page.public.setting.called(feature)}"
+        here = [one for one in groups if one.group is not None and one.feature == feature]
+        tables.append(_by("group", caption, here, _sizes(page, feature)))
     gaps = [one for one in groups if one.group is None and one.feature in features]
-    tables = [_by_feature(feature, groups, page) for feature in features]
-    return [*tables, _overall(_DIFFERENCES, gaps, page, exact)] if features else []
-
-
-def _by_feature(feature: int | None, groups: Sequence[Number], page: PageFacts) -> Table:
-    """Return the table by one of several features, or by all together."""
-    caption = "By group" if all(one.feature is None for one in groups) else "By all features together"
-    if feature is not None:
-        caption = f"By {page.public.setting.called(feature)}"
-    here = [one for one in groups if one.group is not None and one.feature == feature]
-    return _by("group", caption, here, _sizes(page, feature))
+    return [*tables, _overall(_DIFFERENCES, gaps, page)] if features else []
 
 
 def _required(found: Verdicts, page: PageFacts) -> Table:
@@ -238,8 +230,8 @@ def _overall(
 
 def concluded(gap: Number, numbers: Mapping[str, Number]) -> str:
     """Return what may be concluded of the largest difference of groups in a metric."""
-    limits = limits_of(gap)
-    if limits is None or not is_told(gap):
+    limits = shown_limits(gap)
+    if limits is None:
         return f"{capital(TOO_NOISY)}."
     if limits.lower <= 0:
         return "Cannot tell: the range holds 0."
@@ -337,7 +329,7 @@ def _of_tables(page: PageFacts) -> Iterator[Table]:
             band = scores.calibration_band(CONFIDENCE, _BINS)
             columns = (band.prob_pred, np.clip(band.prob_pred + band.gap, 0, 1), band.lower, band.upper)
             rows = [
-                [Cell(f"{at:.2f}"), _share(share, Interval(low, high, CONFIDENCE, band.about))]
+                [Cell(f"{at:.2f}"), _with_range(_share(share, low, high, band.about), [], 1.0)]
                 for at, share, low, high in zip(*(one.tolist() for one in columns), strict=True)
             ]
             yield Table(_CALIBRATION, ["predicted", "share of positives"], rows)
@@ -365,10 +357,9 @@ def _of_matrix(labels: ReleasedConfusion, page: PageFacts) -> Table:
 _BINS = 5
 
 
-def _share(value: float, limits: Interval) -> Cell:
-    is_told = limits.upper - limits.lower <= WIDEST
-    text = "{} ({})".format(*written(value, limits)) if is_told else TOO_NOISY
-    return Cell(text, "" if is_told else NOISE, limits.about, Dots.of(value, limits, is_told=is_told))
+def _share(value: float, lower: float, upper: float, about: str) -> Number:
+    """Return a share with these limits among all people."""
+    return Number("", value, "", _people=partial(Interval, lower, upper, about=about))
 
 
 def _marks(lines: list[str], *notes: str | None) -> str:
@@ -403,9 +394,9 @@ def _kind(number: Number) -> str:
 
 def _range(number: Number, notes: list[str]) -> Cell:
     """Return the range of a number; what is not about all people says so."""
-    limits = limits_of(number)
-    if limits is None or not is_told(number):
-        return Cell(_NONE if limits is None else TOO_NOISY, _kind(number))
+    limits = shown_limits(number)
+    if limits is None:
+        return Cell(_NONE if limits_of(number) is None else TOO_NOISY, _kind(number))
     # what would be released of groups that are alike is told by `PrivateMetricFrame.population_interval`
     is_approximate = APPROXIMATE if APPROXIMATE in limits.note else None
     note = is_approximate if number.section == FOR_WHOM else limits.note
@@ -413,8 +404,8 @@ def _range(number: Number, notes: list[str]) -> Cell:
 
 
 def _with_range(number: Number, notes: list[str], scale: float) -> Cell:
-    limits, dots = limits_of(number), dots_of(number, scale)
-    if not is_told(number) or limits is None:
+    limits, dots = shown_limits(number), dots_of(number, scale)
+    if limits is None:
         return Cell(_value(number), _kind(number), number.note or "", dots)
     value, ends = text_of(number)
     return Cell(f"{value} ({ends}){_marks(notes, number.bias, _only(number))}", "", limits.about, dots)
@@ -494,8 +485,7 @@ _NOT_COVERED = (
 def _expected(part: PagePart, page: PageFacts) -> str:
     """Return how far noise moves a typical number: a share in points of 100, or an error as a part of it."""
     is_share = not page.public.setting.is_regression or part.name.startswith((SIDES, "comparison"))
-    ends = [end for end in part.expected_range or (part.expected_error,) if end is not None]
-    told = " to ".join(f"{100 * end:.2g}{'' if is_share else ' %'}" for end in ends)
+    told = " to ".join(f"{100 * end:.2g}{'' if is_share else ' %'}" for end in part.ends)
     return f"about {told} {'points of 100' if is_share else 'of the number'}" if told else ""
 
 

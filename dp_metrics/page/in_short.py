@@ -19,15 +19,15 @@ from dp_metrics.page.page_numbers import (
     HOW_GOOD,
     is_of_records,
     is_told,
-    limits_of,
     numbers_of,
+    shown_limits,
     text_of,
     written,
 )
 from dp_metrics.page.page_plan import WITHIN, EvaluationPlan, PageForm
 from dp_metrics.page.requirements import CANNOT_TELL, EACH, FAIL, PASS, Verdicts, checked, expanded
 from dp_metrics.page.setting import LABELS, SCORES
-from dp_metrics.release.released import CONFIDENCE, Interval, Number
+from dp_metrics.release.released import CONFIDENCE, Number
 from dp_metrics.release.result import Result
 
 QUESTIONS = ("How good?", "For whom?", "How sure?", "Which is better?", "Cost and promise?")
@@ -206,18 +206,17 @@ def _some_number(page: PageFacts) -> str:
     of_all = [one for one in page.numbers.values() if one.section == HOW_GOOD and one.label is None]
     of_all = [one for one in of_all if one.metric not in ("selection rate", "prevalence")]
     for one in of_all:
-        if is_told(one) and limits_of(one) is not None:
-            return "The {} is about {} ({}).".format(one.name, *text_of(one))
+        if shown_limits(one) is not None:
+            return f"The {one.name} is {_about(one)}."
     return _TOO_NOISY if of_all else "Nothing was released that tells how good the model is."
 
 
 def _off_by(page: PageFacts, name: str, said: str) -> str | None:
     """Return an error with its range; None if it is too noisy to be told."""
     number = page.numbers.get(name)
-    limits = None if number is None or not is_told(number) else limits_of(number)
-    if number is None or limits is None:
+    if number is None or shown_limits(number) is None:
         return None
-    return f"{said} {_with_range(number.value, limits, words_of(page).of_target, is_share=False)}"
+    return f"{said} {_about(number, words_of(page).of_target)}"
 
 
 _TOO_NOISY = "All is too noisy to tell how good the model is."
@@ -233,18 +232,16 @@ def _for_whom(page: PageFacts) -> str:
     if rules:
         return " ".join(_kept_or_broken(page, rule) for rule in rules)
     # how many are positive tells nothing of the model
-    sure, gaps = [], [one for one in of_groups if one.group is None and one.metric != "prevalence"]
-    for one in gaps:
-        limits = limits_of(one)  # all of them hold at once
-        if limits is not None and limits.lower > 0 and is_told(one):
-            sure.append((limits.lower, one, limits))
+    gaps = [one for one in of_groups if one.group is None and one.metric != "prevalence"]
+    limits = [(shown, one) for one in gaps if (shown := shown_limits(one)) is not None]  # all hold at once
+    sure = [(shown.lower, one) for shown, one in limits if shown.lower > 0]
     if not sure:
         return "No sure difference between groups; that is no proof that they are alike."
-    _, number, limits = max(sure, key=lambda one: float(one[0]))
+    _, number = max(sure, key=lambda one: float(one[0]))
     if number.metric == "mae":
-        gap = _with_range(number.value, limits, words_of(page).of_target, is_share=False, apart_from=0.0)
+        gap = _about(number, words_of(page).of_target)
     else:
-        gap = _with_range(number.value, limits, " points of 100", times=100, apart_from=0.0)
+        gap = _about(number, " points of 100", times=100)
     by = number.name.partition(GAP)[2]  # the feature, where there are several
     return f"Groups surely differ: the largest gap in {number.metric}{by} is {gap}."
 
@@ -256,7 +253,7 @@ def _kept_or_broken(page: PageFacts, rule: str) -> str:
     answers: dict[str, list[str]] = {FAIL: [], PASS: [], CANNOT_TELL: []}
     for name in expanded(page.numbers, [rule]):
         number, limits = page.numbers[name], verdicts[name].interval
-        range_ = "" if limits is None else " (about {} ({}))".format(*text_of(number, limits))
+        range_ = "" if limits is None else f" ({_about(number, limits=limits)})"
         answers[verdicts[name].answer].append(f"{name.partition(' in ')[2]}{range_}")
     broken, kept, unclear = answers.values()
     if not broken and not kept:
@@ -310,8 +307,10 @@ def _which_is_better(page: PageFacts) -> str:
     if found.better is None:
         return f"Cannot tell whether {model} or {other} is better: no difference is sure."
     ahead = found.better == "A"
-    limits = found.interval if ahead else _times(found.interval, -1)
-    more = _with_range(abs(found.estimate), limits, times=100, apart_from=0.0)
+    limits = found.interval
+    if not ahead:
+        limits = replace(limits, lower=-limits.upper, upper=-limits.lower)
+    more = "about {} ({})".format(*written(abs(found.estimate), limits, times=100, apart_from=0.0))
     verb = "beats" if ahead else "loses to"
     for_more, for_less = ("better", "worse") if ahead else ("worse", "better")
     return (
@@ -351,18 +350,12 @@ def _cost(page: PageFacts) -> str:
     )
 
 
-def _times(limits: Interval, factor: float) -> Interval:
-    lower, upper = sorted((factor * limits.lower, factor * limits.upper))
-    return replace(limits, lower=lower, upper=upper)
-
-
 def _of_hundred(number: Number) -> str | None:
     """Return a share as a number of 100 with its range; None if it is too noisy to be told."""
-    limits = limits_of(number)
-    return _with_range(number.value, limits, times=100) if is_told(number) and limits is not None else None
+    return None if shown_limits(number) is None else _about(number, times=100)
 
 
-def _with_range(value: float, limits: Interval, unit: str = "", **how: Any) -> str:
+def _about(number: Number, unit: str = "", **how: Any) -> str:
     """Return a number with its range, as a page writes them."""
-    told, ends = written(value, limits, **how)
+    told, ends = text_of(number, **how)
     return f"about {told}{unit} ({ends})"

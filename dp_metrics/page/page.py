@@ -677,7 +677,7 @@ def private_evaluate(  # noqa: PLR0913 - options of a whole page
         sizes, places = None, setting.places("feature")
         if is_public:
             by = Groups.of(group_labels, len(places))
-            sizes = by.public_sizes(records.of_arguments(0, 0, *places))
+            sizes = by.with_sizes(records.of_arguments(0, 0, *places)).sizes
         form = PageForm(setting, shape, sizes, terms.epsilon)
         division = planned(form)
         if setting.requirements:  # they have more of epsilon

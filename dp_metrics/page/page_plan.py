@@ -119,10 +119,15 @@ class PagePart:
     expected_range: tuple[float, float] | None = None
 
     @property
+    def ends(self) -> list[float]:
+        """The range of the expected error, or the error alone; empty where it is not known."""
+        ends = self.expected_range or (self.expected_error,)
+        return [end for end in ends if end is not None]
+
+    @property
     def in_words(self) -> str:
         """The expected error as text, or the range of it."""
-        ends = self.expected_range or (self.expected_error,)
-        return " to ".join(f"{end:.2g}" for end in ends if end is not None)
+        return " to ".join(f"{end:.2g}" for end in self.ends)
 
 
 @dataclass(frozen=True)
@@ -307,15 +312,12 @@ class ByFeatures(NamedTuple):
     columns : tuple of int
         The places of the features.
     groups : Groups
-        The groups.
-    sizes : tuple of int or None
-        How many records each has, where that is public.
+        The groups, with their sizes where these are public.
     """
 
     name: str
     columns: tuple[int, ...]
     groups: Groups
-    sizes: tuple[int, ...] | None
 
 
 @dataclass(frozen=True)
@@ -348,7 +350,8 @@ class PageForm:
     @property
     def groups(self) -> Groups:
         """The groups of people, by all features together."""
-        return Groups.of(self.setting.group_labels, len(self.setting.places("feature")))
+        groups = Groups.of(self.setting.group_labels, len(self.setting.places("feature")))
+        return replace(groups, sizes=self.sizes)
 
     @property
     def by(self) -> list[ByFeatures]:
@@ -356,15 +359,14 @@ class PageForm:
         places = tuple(self.setting.places("feature"))
         if self.setting.crossed:
             several = bool(places) and self.groups.size > 1
-            return [ByFeatures("group", places, self.groups, self.sizes)] if several else []
+            return [ByFeatures("group", places, self.groups)] if several else []
         apart, found = Groups.apart(self.setting.group_labels, len(places)), []
         for at, groups in enumerate(apart):
-            public = None
             if self.sizes is not None:
                 others = tuple(one for one in range(len(apart)) if one != at)
                 of_all = np.reshape(self.sizes, [one.size for one in apart])
-                public = tuple(of_all.sum(axis=others).tolist())
-            found.append(ByFeatures(f"feature {at + 1}", (places[at],), groups, public))
+                groups = replace(groups, sizes=tuple(of_all.sum(axis=others).tolist()))
+            found.append(ByFeatures(f"feature {at + 1}", (places[at],), groups))
         return found
 
     @property
@@ -485,40 +487,39 @@ SHARES = {WITHIN: "prevalence", "share too high": "selection_rate"}
 
 
 def _block(
-    public: PageForm, query: Query, columns: tuple[str, ...], tell: Any = None, metric: str = _PAGE
+    public: PageForm, query: Query, columns: tuple[str, ...], tell: Callable[[Any], Any], metric: str = _PAGE
 ) -> Together:
-    """Return the release of one query; None: its result tells it all."""
-    alone = Together((Share(query, Fraction(1), public.shape.relation, metric),), _alone, _first)
+    """Return the release of one query."""
+    alone = Together((Share(query, Fraction(1), public.shape.relation, metric),), _alone, query.combine)
     return _of_columns(public, alone, public.places(columns), tell)
 
 
 def _of_columns(
-    public: PageForm, plan: Together, places: tuple[int, ...], tell: Callable[[Any], Any] | None
+    public: PageForm, plan: Together, places: tuple[int, ...], tell: Callable[[Any], Any]
 ) -> Together:
     """Return what is released of the columns in these places, of which this tells it all."""
-    whole = Together.of([plan], partial(_chosen_columns, places=places, has_units=public.shape.units > 1))
-    return replace(whole, combine=partial(_told, combine=whole.combine, tell=tell))
+    reader = partial(_read, reader=plan.reader, places=places, has_units=public.shape.units > 1)
+    return replace(plan, reader=reader, combine=partial(_told, combine=plan.combine, tell=tell))
 
 
-def _chosen_columns(records: Records, *, places: tuple[int, ...], has_units: bool) -> Records:
+def _read(
+    records: Records, *, reader: Callable[[Records], Any], places: tuple[int, ...], has_units: bool
+) -> Any:
     """Return the records of a release, with the units where each person counts once."""
     chosen = records.of_arguments(*places)
-    return chosen if has_units else replace(chosen, units=None)
+    return reader(chosen if has_units else replace(chosen, units=None))
 
 
-def _told(
-    results: Sequence[Result[Any]], *, combine: Callable[..., Any], tell: Callable[[Any], Any] | None
-) -> Any:
-    (found,) = combine(results)
-    return found if tell is None else tell(found)
+def _told(results: Sequence[Result[Any]], *, combine: Callable[..., Any], tell: Callable[[Any], Any]) -> Any:
+    return tell(combine(results))
 
 
 def _alone(records: Records) -> list[Records]:
     return [records]
 
 
-def _first(results: Sequence[Result[Any]]) -> Result[Any]:
-    return results[0]
+def _itself(result: Result[Any]) -> Result[Any]:
+    return result
 
 
 def _metric(name: str, label: str, **options: Any) -> FrameMetric:
@@ -532,15 +533,13 @@ def _frame(
     columns: tuple[str, ...],
     by: ByFeatures,
     epsilon: Fraction,
-    *,
-    sizes: tuple[int, ...] | None = None,
     overall: Fraction = Fraction(0),
 ) -> Together:
     """Return the release of metrics by group."""
-    plan = plan_frame(metrics, public.of(*columns), by.groups, overall_share=overall, sizes=sizes)
+    plan = plan_frame(metrics, public.of(*columns), by.groups, overall_share=overall)
     tell = partial(
         frame_of, epsilon=float(epsilon), relation=public.shape.relation, is_single=len(metrics) == 1,
-        membership="private" if sizes is None else "public",
+        membership="private" if by.groups.sizes is None else "public",
     )  # fmt: skip
     return _of_columns(public, plan, (*public.places(columns), *by.columns), tell)
 
@@ -555,7 +554,8 @@ def _counts(
     """Return one table of counts of labels; by group what these metrics make of it."""
     if by is not None:
         # one table tells sizes and overall values as well: it is the same where membership is public
-        return _frame(public, metrics, columns, by, epsilon)
+        hidden = by._replace(groups=replace(by.groups, sizes=None))
+        return _frame(public, metrics, columns, hidden, epsilon)
     query = counts_of_labels(matrix_layout(public.labels.size), public.labels).query(public.shape)
     return _block(public, query, columns, ReleasedConfusion.of)
 
@@ -613,14 +613,13 @@ def _two_labels(public: PageForm) -> dict[str, Any]:
 def _areas(public: PageForm, by: ByFeatures, epsilon: Fraction) -> Together:
     """Return the table of groups by classes by bins: areas and curves of each group."""
     area = FrameMetric("", METRICS["private_roc_auc_score"], _two_labels(public), None)
-    return _frame(public, [area], ("y_true", SCORES), by, epsilon, sizes=by.sizes)
+    return _frame(public, [area], ("y_true", SCORES), by, epsilon)
 
 
 def _errors(public: PageForm, by: ByFeatures, epsilon: Fraction) -> Together:
     """Return the mean absolute error of each group and of all records."""
     metrics = [_metric("mae", "", bounds=public.setting.bounds)]
-    columns = ("y_true", TARGETS)
-    return _frame(public, metrics, columns, by, epsilon, sizes=by.sizes, overall=_OVERALL)
+    return _frame(public, metrics, ("y_true", TARGETS), by, epsilon, overall=_OVERALL)
 
 
 def _plain(public: PageForm, name: str, kind: str, epsilon: Fraction) -> Together:
@@ -628,7 +627,7 @@ def _plain(public: PageForm, name: str, kind: str, epsilon: Fraction) -> Togethe
     columns = ("y_true", kind)
     options = {**_two_labels(public), "bounds": public.setting.bounds}
     metric = _metric(name, "", **options)
-    return _block(public, metric.planned(public.of(*columns)), columns, metric=metric.row.name)
+    return _block(public, metric.planned(public.of(*columns)), columns, _itself, metric.row.name)
 
 
 def _compared(public: PageForm, epsilon: Fraction) -> Together:
@@ -761,7 +760,7 @@ def _of_targets(public: PageForm) -> Iterator[Portion | Omission]:
 
     def by_group(by: ByFeatures) -> Portion:
         # each group has its part of epsilon, of which a record that changes groups costs two
-        times = by.groups.size * (1 if by.sizes is not None or relation.private_n else 2)
+        times = by.groups.size * (1 if by.groups.sizes is not None or relation.private_n else 2)
         numbers = times / (1 - float(_OVERALL))
         return Portion("absolute error", "mean absolute error, and", _SEVERAL, _of_loss(numbers),
                        partial(_errors, public, by), between=_between(_MEAN, numbers))  # fmt: skip
