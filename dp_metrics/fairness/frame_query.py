@@ -117,10 +117,10 @@ class Entry(NamedTuple):
 
     @property
     def numbers(self) -> list[float]:
-        """The values of groups that are not NaN; TypeError if they are no numbers."""
+        """The values that tell of groups, neither NaN nor of nobody; TypeError if they are no numbers."""
         if not self.is_number:
             raise TypeError("Groups can be compared by a metric that is one number: see by_group.")
-        return [cell.value for cell in self.groups.values() if not math.isnan(cell.value)]
+        return [cell.value for cell in self.known.values() if not math.isnan(cell.value)]
 
     def difference(self, method: str = "between_groups") -> float:
         """Return the largest difference; see `PrivateMetricFrame.difference`."""
@@ -132,8 +132,9 @@ class Entry(NamedTuple):
         return min((smaller / larger if larger else 1.0 for smaller, larger in compared), default=math.nan)
 
     def less(self, a: Hashable, b: Hashable) -> float:
-        """Return the value of a group less that of another one; NaN if one of them is."""
-        return float(self.groups[a].value - self.groups[b].value) if self.numbers else math.nan
+        """Return the value of a group less that of another one; NaN if one of them is NaN, or of nobody."""
+        are_known = bool(self.numbers) and {a, b} <= {*self.known}
+        return float(self.groups[a].value - self.groups[b].value) if are_known else math.nan
 
     def _compared(self, method: str) -> list[list[float]]:
         """Return the smallest and the largest value of a group, or each value and that of all, in order."""

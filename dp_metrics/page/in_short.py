@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
@@ -66,8 +67,17 @@ def check_words(given: Mapping[str, Any]) -> dict[str, Any]:
         if any(len(one) > _LONGEST or not one.isprintable() for one in several):
             raise ValueError(f"{name} must be one line of at most {_LONGEST} printable characters.")
         if name == "unit_name":
-            words[name] = (several[0], several[1] if len(several) == 2 else f"{several[0]}s")
+            words[name] = (several[0], several[1] if len(several) == 2 else _plural(several[0]))
     return words
+
+
+def _plural(noun: str) -> str:
+    """Return the plural that the ending of an English noun tells; callers state any other."""
+    if noun.endswith("sis"):
+        return f"{noun[:-2]}es"
+    if re.search("[^aeiou]y$", noun):
+        return f"{noun[:-1]}ies"
+    return f"{noun}es" if noun.endswith(("s", "x", "z", "ch", "sh")) else f"{noun}s"
 
 
 @dataclass(eq=False, repr=False)
@@ -271,15 +281,18 @@ def _groups(number: int) -> str:
 def _how_sure(page: PageFacts) -> str:
     words, told = words_of(page), [one for one in page.numbers.values() if is_told(one)]
     units, noisy = words.units, len(page.numbers) - len(told)
-    said = f"Each range holds for all {units} like these with 95 % confidence, noise and chance included"
+    whom, with_what = f"all {units} like these", "noise and chance included"
     if page.most_records > 1:
-        said = (
-            f"Each range is about these {units} only, with 95 % confidence: how far the noise may have moved "
-            "the number"
-        )
-        if any(one.name.endswith(EACH_ONCE) for one in told):
-            said += f"; but those in which each {words.person_name} counts once hold for all like these"
-    elif only := dict.fromkeys(_PLAIN.get(one.metric, one.metric) for one in told if is_of_records(one)):
+        whom, with_what = f"these {units} only", "noise included"
+    said = (
+        f"Each range is about {whom}, {with_what}, with 95 % confidence for itself: of 20 ranges about 1 may "
+        "be wrong"
+    )
+    if any(one.name.endswith(EACH_ONCE) for one in told):
+        said += f"; those in which each {words.person_name} counts once are about all like these"
+    elif page.most_records == 1 and (
+        only := dict.fromkeys(_PLAIN.get(one.metric, one.metric) for one in told if is_of_records(one))
+    ):
         said += f"; but those of {' and '.join(only)} are about these {units} only"
     if any(one.bias for one in told):
         limit = "" if page.public.setting.bounds is not None else " may have no upper limit, and"

@@ -258,9 +258,10 @@ class PrivateEvaluation(PageFacts, Mapping[str, Number]):
         Returns
         -------
         pandas.DataFrame
-            The columns of ``to_json()``'s numbers, of which "name" is the index.
+            The columns of ``to_json()``'s numbers, of which "name" is the index. Where "shown" is False the
+            page does not show the number: it is too noisy to tell anything.
         """
-        return table_of(self._rows, ("section", "release", "feature"))
+        return table_of(self._rows, ("section", "release", "feature", "shown"))
 
     def plot(self, name: str | None = None, *, ax: Any = None) -> Any:
         """Draw a picture of the page; this imports matplotlib.
@@ -268,8 +269,8 @@ class PrivateEvaluation(PageFacts, Mapping[str, Number]):
         Parameters
         ----------
         name : str or None, default=None
-            One of "confusion matrix", "roc", "precision recall", "calibration" and "recall by group" or the
-            like; None: the first that the page has.
+            One of "confusion_matrix", "roc", "precision_recall", "calibration" and "recall by group" or the
+            like, with "_" or spaces; None: the first that the page has.
         ax : matplotlib Axes or None, default=None
             Where to draw; None: a new figure.
 
@@ -284,9 +285,10 @@ class PrivateEvaluation(PageFacts, Mapping[str, Number]):
             If the page has no such picture.
         """
         pictures = pictures_of(self)
-        if not pictures or name not in (None, *pictures):
+        asked = next(iter(pictures), "") if name is None else name.replace("_", " ")
+        if asked not in pictures:
             raise ValueError(f"This page has the pictures {', '.join(map(repr, pictures)) or 'none'}.")
-        return pictures[name or next(iter(pictures))](ax)
+        return pictures[asked](ax)
 
     def to_html(self, path: str | Path | None = None) -> str:
         """Return the page as one HTML file without network and scripts, and write it if there is a path.
@@ -717,7 +719,8 @@ _ABOUT = f"""\
 
 {{promise}}
 
-numbers.csv  all numbers with their limits and notes, a row each
+numbers.csv  all numbers with their limits and notes, a row each; where "shown" is False the number is too
+             noisy to tell anything
 page.md      the page as text
 page.json    the page with all that was released, as `PrivateEvaluation.from_json` reads it
 *.png        the pictures

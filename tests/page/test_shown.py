@@ -193,6 +193,9 @@ def test_numbers_that_are_too_noisy_are_in_json_only(noisy):
     shown, answer = told["recall in 'b' >= 0.2"]
     assert re.fullmatch(r"0\.\d\d to 1\.00", shown)  # of what is decided the range, without a number
     assert answer == "✓ pass"
+    marks = noisy.frame()["shown"].to_dict()
+    assert marks == {name: is_told(one) for name, one in noisy.items()}
+    assert {*marks.values()} == {True, False}
     for text in (noisy.to_html(), noisy.to_markdown()):
         assert TOO_NOISY in text
         assert f"{hidden.value:.3f}" not in text
