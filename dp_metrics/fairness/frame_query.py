@@ -567,12 +567,10 @@ def _of_table(results: Sequence[Result[Any]], *, metrics: Tables, groups: Groups
     for name, (metric, made) in metrics.items():
         each = [None if one is None else replace(one, metric=metric, reading=made) for one in released]
         cells = {
-            group: _counted(made, counts, NO_RECORDS if one is None else _note(one, counts), one)
+            group: _counted(made, counts, one)
             for group, counts, one in zip(groups.labels, of_groups, each, strict=True)
         }
         if isinstance(made, ScoreTable):
-            empty = [group for group, size in groups.each.items() if size == 0]
-            cells |= {group: cells[group]._replace(value=math.nan) for group in empty}
             overall = _of_all_scores(made, rows, results, noise, n)
         else:
             overall = _together(replace(joined, metric=metric), made, len(here))
@@ -586,11 +584,14 @@ def _sum(numbers: Iterable[int | None]) -> int | None:
     return None if None in known else sum(one for one in known if one is not None)
 
 
-def _counted(made: Any, counts: Any, note: str | None, result: Result[Any] | None) -> Cell:
-    """Return the cell that plausible counts tell."""
+def _counted(made: Any, counts: Any, result: Result[Any] | None) -> Cell:
+    """Return the cell that plausible counts tell; there is no result of a group that is publicly empty."""
     records = made.rests_on(counts)
     rests_on = round(float(records.min()) if records.size else counts.n)
-    return Cell(made.formula(counts), note, None, rests_on, result)
+    if result is None:
+        value = math.nan if isinstance(made, ScoreTable) else made.formula(counts)
+        return Cell(value, NO_RECORDS, rests_on=rests_on)
+    return Cell(made.formula(counts), _note(result, counts), None, rests_on, result)
 
 
 def _of_all_scores(
@@ -617,7 +618,7 @@ def _together(joined: Result[Any], made: Confusion, groups: int) -> Cell:
     # counts are added up as they were drawn: each made 0 or more makes the sums too large
     noisy = np.reshape(joined.released.values[0], (groups, -1)).sum(axis=0)
     counts = _read(made, _plausible(made, noisy, joined.released.public_n), noisy, 0.0)
-    return _counted(made, counts, _note(union, counts), union)
+    return _counted(made, counts, union)
 
 
 def _joined(known: Sequence[Result[Any]], n: int | None) -> Result[Any]:

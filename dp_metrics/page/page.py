@@ -96,7 +96,7 @@ def _section(section: Section) -> Iterator[str]:
 def _table(table: Table) -> Iterator[str]:
     yield from (f"**{_escaped(table.caption)}**", "")
     yield _row(table.columns)
-    yield _row(["---"] * len(table.columns), escape=False)
+    yield f"|{' --- |' * len(table.columns)}"
     for row in table.rows:
         yield _row([f"{cell.text}: {cell.small}" if cell.small else cell.text for cell in row])
     yield ""
@@ -104,8 +104,8 @@ def _table(table: Table) -> Iterator[str]:
         yield from (f"\\[{at}\\] {_escaped(note)}", "")
 
 
-def _row(cells: Sequence[str], *, escape: bool = True) -> str:
-    return f"| {' | '.join(_escaped(cell) if escape else cell for cell in cells)} |"
+def _row(cells: Sequence[str]) -> str:
+    return f"| {' | '.join(map(_escaped, cells))} |"
 
 
 def _escaped(text: str) -> str:
@@ -131,8 +131,7 @@ def pictures_of(page: PageFacts) -> dict[str, Callable[[Any], Any]]:
                 pictures[f"{_ONLY.get(about, metric)} by {by}"] = partial(told.plot, metric or None)
         elif isinstance(told, ReleasedScores):
             # the band of very many records takes long, and is too narrow to be seen; of persons there is none
-            has_band = page.most_records == 1
-            has_band = has_band and told.counts.total.sum() <= _MOST_WITH_BAND
+            has_band = page.most_records == 1 and told.counts.total.sum() <= _MOST_WITH_BAND
             kinds = ["roc", "precision_recall", *["calibration"] * (page.public.setting.edges is None)]
             for kind in kinds:
                 plot = partial(told.plot, kind, confidence=CONFIDENCE if has_band else None)

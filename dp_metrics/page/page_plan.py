@@ -52,50 +52,6 @@ Error: TypeAlias = Callable[[float, float], float]
 
 
 @dataclass(frozen=True)
-class Portion:
-    """A release that a page may hold.
-
-    Parameters
-    ----------
-    name : str
-        What `split` calls the release.
-    about : str
-        What the release tells.
-    weight : int
-        Its part of epsilon, relative to the parts of the others.
-    error : callable
-        Of its epsilon and a number of records, the expected error of a typical share that it tells, with
-        classes and groups of equal sizes; a tenth is mostly noise.
-    between : callable or None, default=None
-        Of the same, that error with light tails and with heavy ones; None: it does not depend on tails.
-    block : callable
-        The release, of its epsilon: its reader has the records with all columns, and it combines to what
-        tells it all.
-    without : Portion or None, default=None
-        What to release where there are too few records for this.
-    instead : str, default=""
-        What else there is where this is left out.
-    """
-
-    name: str
-    about: str
-    weight: int
-    error: Error
-    block: Callable[[Fraction], Together]
-    without: Portion | None = None
-    between: Callable[[float, float], tuple[float, float]] | None = None
-    instead: str = ""
-
-    def needed(self, epsilon: float) -> float:
-        """Return the number of records from which on the release is not mostly noise."""
-        low, high = 0.0, 2.0**_DOUBLINGS
-        for _ in range(2 * _DOUBLINGS):  # down to 1, and to the last bit
-            middle = (low + high) / 2
-            low, high = (low, middle) if self.error(epsilon, middle) <= MOST_ERROR else (middle, high)
-        return float(math.ceil(high))
-
-
-@dataclass(frozen=True)
 class PagePart:
     """A release of a page.
 
@@ -128,6 +84,60 @@ class PagePart:
     def in_words(self) -> str:
         """The expected error as text, or the range of it."""
         return " to ".join(f"{end:.2g}" for end in self.ends)
+
+
+@dataclass(frozen=True)
+class Portion:
+    """A release that a page may hold.
+
+    Parameters
+    ----------
+    name : str
+        What `split` calls the release.
+    about : str
+        What the release tells.
+    weight : int or Fraction
+        Its part of epsilon, relative to the parts of the others.
+    error : callable
+        Of its epsilon and a number of records, the expected error of a typical share that it tells, with
+        classes and groups of equal sizes; a tenth is mostly noise.
+    between : callable or None, default=None
+        Of the same, that error with light tails and with heavy ones; None: it does not depend on tails.
+    block : callable
+        The release, of its epsilon: its reader has the records with all columns, and it combines to what
+        tells it all.
+    without : Portion or None, default=None
+        What to release where there are too few records for this.
+    instead : str, default=""
+        What else there is where this is left out.
+    """
+
+    name: str
+    about: str
+    weight: int | Fraction
+    error: Error
+    block: Callable[[Fraction], Together]
+    without: Portion | None = None
+    between: Callable[[float, float], tuple[float, float]] | None = None
+    instead: str = ""
+
+    def part(self, epsilon: Fraction, n: int | None, most_records: int = 1) -> PagePart:
+        """Return the release at this epsilon, of n records of which one person has so many at most."""
+        of_record = float(epsilon / most_records)
+        if not of_record:
+            raise ValueError("epsilon is too small to be divided among the releases of this page.")
+        if n is None:
+            return PagePart(self.name, self.about, epsilon, None)
+        ends = None if self.between is None else self.between(of_record, n)
+        return PagePart(self.name, self.about, epsilon, self.error(of_record, n), ends)
+
+    def needed(self, epsilon: float) -> float:
+        """Return the number of records from which on the release is not mostly noise."""
+        low, high = 0.0, 2.0**_DOUBLINGS
+        for _ in range(2 * _DOUBLINGS):  # down to 1, and to the last bit
+            middle = (low + high) / 2
+            low, high = (low, middle) if self.error(epsilon, middle) <= MOST_ERROR else (middle, high)
+        return float(math.ceil(high))
 
 
 @dataclass(frozen=True)
@@ -217,55 +227,37 @@ def divided(
     ValueError
         If the split is invalid, or no release would be more than noise.
     """
-    weights: Mapping[str, Fraction] = {}
-    if split is not None:
-        portions, weights = _chosen(portions, split)
-    chosen, left = list(portions), []
+    left: list[Omission] = []
+    chosen = [*portions] if split is None else _chosen(portions, split)
     while True:
-        parts = [Fraction(weights.get(one.name, one.weight)) for one in chosen]
-        costs = [epsilon * part / sum(parts) for part in parts]
-        of_record = [float(cost / most_records) for cost in costs]
-        if not all(of_record):
-            raise ValueError("epsilon is too small to be divided among the releases of this page.")
-        errors = [
-            None if n is None else one.error(cost, n) for one, cost in zip(chosen, of_record, strict=True)
-        ]
-        if split is not None or n is None:
-            break
-        worst = max(range(len(chosen)), key=lambda at: errors[at] or 0.0)
-        if (errors[worst] or 0.0) <= MOST_ERROR:
-            break
-        dropped = chosen[worst]
-        takes = dropped.needed(of_record[worst])
+        total = sum(one.weight for one in chosen)
+        parts = [one.part(epsilon * one.weight / total, n, most_records) for one in chosen]
+        errors = [part.expected_error or 0.0 for part in parts]
+        worst = errors.index(max(errors))
+        if split is not None or n is None or errors[worst] <= MOST_ERROR:
+            return EvaluationPlan(epsilon, n, tuple(parts), tuple(left))
+        dropped, cost = chosen[worst], parts[worst].epsilon
+        takes = dropped.needed(float(cost / most_records))
         of_all = f"{in_words(n)} record{'s' * (n != 1)}"
         why = (
-            f"With {of_all} this part of epsilon, {float(costs[worst]):.2g}, would give mostly noise: it "
+            f"With {of_all} this part of epsilon, {float(cost):.2g}, would give mostly noise: it "
             f"takes about {in_words(takes)} records, or {takes / n:.2g} times the epsilon."
         )
         if len(chosen) == 1 and dropped.without is None:
             raise ValueError(f"Nothing could be told of these records. {dropped.about}: {why}")
         left.append(Omission(dropped.about, why + dropped.instead))
         chosen[worst : worst + 1] = [] if dropped.without is None else [dropped.without]
-    rows = zip(chosen, costs, of_record, errors, strict=True)
-    planned = tuple(
-        PagePart(
-            one.name, one.about, cost, error,
-            None if n is None or one.between is None else one.between(each, n),
-        )
-        for one, cost, each, error in rows
-    )  # fmt: skip
-    return EvaluationPlan(epsilon, n, planned, tuple(left))
 
 
-def _chosen(portions: Sequence[Portion], split: Any) -> tuple[list[Portion], dict[str, Fraction]]:
+def _chosen(portions: Sequence[Portion], split: Any) -> list[Portion]:
+    """Return the releases that a split names, with its weights."""
     names = [one.name for one in portions]
     if not isinstance(split, Mapping) or not split or not {*split} <= {*names}:
         raise ValueError(f"split must be a mapping of relative parts of epsilon to some of {names}.")
     numbers = {name: as_real(value) for name, value in split.items()}
     if not all(math.isfinite(value) and value > 0 for value in numbers.values()):
         raise ValueError("The parts in split must be positive numbers.")
-    weights = {name: Fraction(value) for name, value in numbers.items()}
-    return [one for one in portions if one.name in weights], weights
+    return [replace(one, weight=Fraction(numbers[one.name])) for one in portions if one.name in numbers]
 
 
 _PAGE = "private_evaluate"

@@ -30,7 +30,7 @@ from dp_metrics.page.page_plan import MEDIAN_LIMITS, EvaluationPlan, PageForm, p
 from dp_metrics.page.setting import PROBABILITIES, SCORES
 from dp_metrics.release.query import Terms
 from dp_metrics.release.release import Release
-from dp_metrics.release.released import Interval, Number
+from dp_metrics.release.released import Interval, Number, finite
 
 PASS, FAIL, CANNOT_TELL = "pass", "fail", "cannot tell"
 
@@ -113,8 +113,7 @@ class Verdicts(Mapping[str, Verdict]):
         rows = [
             {
                 "name": name, "requirement": one.requirement, "answer": one.answer, "why": one.why,
-                "limits": None if one.interval is None
-                else [end if math.isfinite(end) else None for end in map(float, one.interval)],
+                "limits": None if one.interval is None else [*map(finite, one.interval)],
             }
             for name, one in self.items()
         ]  # fmt: skip
@@ -301,11 +300,10 @@ def rehearsed(public: PageForm, plan: EvaluationPlan) -> Mapping[str, Any]:
     It tells which numbers there are. No record is read for it, and what is drawn is thrown away: names
     must be known before the spend.
     """
-    setting, sizes = public.setting, public.sizes
-    groups: list[Any] = public.groups.labels if setting.has_groups else [()]
-    if sizes is not None:
-        groups = [group for group, size in zip(groups, sizes, strict=True) if size]
-        sizes = tuple(min(size, 1) for size in sizes)
+    setting, groups = public.setting, list[Any]([()])
+    sizes = None if public.sizes is None else tuple(min(size, 1) for size in public.sizes)
+    if setting.has_groups:
+        groups = [public.groups.labels[place] for place in public.groups.places]
     features = zip(*(one if isinstance(one, tuple) else (one,) for one in groups), strict=True)
     kinds = [
         setting.baseline if kind == "baseline" else kind for kind in setting.columns if kind != "feature"
