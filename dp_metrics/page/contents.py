@@ -15,7 +15,6 @@ from dp_metrics.fairness.frame import PrivateMetricFrame, group_in_words
 from dp_metrics.inference.comparison import Comparison
 from dp_metrics.inputs.options import Relation
 from dp_metrics.metrics.labels.released_confusion import ReleasedConfusion
-from dp_metrics.metrics.scores.released_scores import ReleasedScores
 from dp_metrics.page.in_short import QUESTIONS, PageFacts, capital, words_of
 from dp_metrics.page.page_numbers import (
     FOR_WHOM,
@@ -34,7 +33,7 @@ from dp_metrics.page.page_numbers import (
     text_of,
     written,
 )
-from dp_metrics.page.page_plan import SIDES, PagePart, feature_of, labels_of, times_as_wide
+from dp_metrics.page.page_plan import SIDES, PagePart, feature_of, matrix_of, times_as_wide
 from dp_metrics.page.requirements import CANNOT_TELL, FAIL, PASS, Verdicts, parsed
 from dp_metrics.page.setting import SCORES
 from dp_metrics.release.released import APPROXIMATE, CONFIDENCE, Interval, Number
@@ -160,8 +159,7 @@ def sections_of(page: PageFacts, exact: Mapping[str, float] | None = None) -> li
         alone = [one for one in features if one is not None] or features  # groups of all together are details
         sections.append(Section(FOR_WHOM, _WHOM, _by_features(alone, groups, page)))
         more = _by_features([one for one in features if one not in alone], groups, page)
-    compared = page.released.get("comparison")
-    if isinstance(compared, Comparison):
+    if (compared := page.released.get("comparison")) is not None:
         sections.append(Section("Which is better", "", lines=_compared(compared, page)))
     sections.append(_cost(page))
     more = [*_of_noise(of_all), *more, *_at_thresholds(page)]
@@ -235,9 +233,9 @@ def concluded(gap: Number, numbers: Mapping[str, Number]) -> str:
         return f"{capital(TOO_NOISY)}."
     if limits.lower <= 0:
         return "Cannot tell: the range holds 0."
-    groups = [one for one in numbers.values() if one.section == FOR_WHOM and one.group is not None]
+    # no one is in some groups
+    groups = [one for one in numbers.values() if one.group is not None and not math.isnan(one.value)]
     here = [one for one in groups if (one.metric, one.feature) == (gap.metric, gap.feature)]
-    here = [one for one in here if not math.isnan(one.value)]  # no one is in some groups
     low, high = (group_in_words(of(here, key=lambda one: one.value).group) for of in (min, max))
     # of three groups and more it is not sure which two differ
     which = f"lower in {low}" if len(here) == 2 else f"measured lowest in {low}, highest in {high}"
@@ -289,7 +287,7 @@ _THRESHOLDS = 3  # the limits of each take some time
 def _at_thresholds(page: PageFacts) -> Iterator[Table]:
     """Yield what other thresholds of the released scores would give."""
     scores, setting = page.released.get(SCORES), page.public.setting
-    if not isinstance(scores, ReleasedScores):
+    if scores is None:
         return
     inner, notes, rows = scores.counts.edges[1:-1], list[str](), dict[str, list[Cell]]()
     names = ("selection rate", "recall", "precision")
@@ -320,11 +318,10 @@ def _by(
 
 def _of_tables(page: PageFacts) -> Iterator[Table]:
     """Return the confusion matrix, and how well probabilities are calibrated, where releases tell them."""
-    labels = labels_of(page.released)
-    if labels is not None and labels.counts.matrix is not None:
+    if (labels := matrix_of(page.released)) is not None:
         yield _of_matrix(labels, page)
-    scores = page.released.get("scores")
-    if isinstance(scores, ReleasedScores) and page.public.setting.edges is None:
+    scores = page.released.get(SCORES)
+    if scores is not None and page.public.setting.edges is None:
         with suppress(ValueError):  # of persons with several records there are no limits
             band = scores.calibration_band(CONFIDENCE, _BINS)
             columns = (band.prob_pred, np.clip(band.prob_pred + band.gap, 0, 1), band.lower, band.upper)

@@ -12,7 +12,6 @@ from types import SimpleNamespace
 from typing import Any
 
 from dp_metrics.fairness.frame import GAP
-from dp_metrics.inference.comparison import Comparison
 from dp_metrics.inputs.options import Relation
 from dp_metrics.page.page_numbers import (
     EACH_ONCE,
@@ -188,27 +187,29 @@ def _positive(page: PageFacts) -> Any:
 
 
 def _how_good(page: PageFacts) -> str:
-    words, numbers = words_of(page), page.numbers
-    units, model = words.units, words.model_name
+    words = words_of(page)
+    units, model, of_target = words.units, words.model_name, words.of_target
     if (positive := _positive(page)) is not None:
         meaning = words.positive_meaning or f"have the label {positive}"
-        found, right = (_of_hundred(numbers[name]) for name in ("recall", "precision"))
+        found, right = (_if_shown(page, name, times=100) for name in ("recall", "precision"))
         if found is not None and right is not None:
             return (
                 f"Of 100 {units} that {meaning}, {model} flags {found}; of 100 that it flags, {right} "
                 f"{meaning}."
             )
-    if "accuracy" in numbers and (right := _of_hundred(numbers["accuracy"])) is not None:
+    if (right := _if_shown(page, "accuracy", times=100)) is not None:
         return f"Of 100 {units}, {model} reads {right} rightly."
-    told = [_off_by(page, "median absolute error", "half of the predictions are off by less than")]
-    tolerance = f"within {page.public.setting.tolerance or 0:.15g}{words.of_target}"
+    told = []
+    if (median := _if_shown(page, "median absolute error", of_target)) is not None:
+        told.append(f"half of the predictions are off by less than {median}")
+    tolerance = f"within {page.public.setting.tolerance or 0:.15g}{of_target}"
     for name, said in ((WITHIN, tolerance), ("share too high", "too high")):
-        share = _of_hundred(numbers[name]) if name in numbers else None
-        told.append(share and f"of 100 predictions {share} are {said}")
-    if not any(told):  # a mean has no limit on one side as a rule
-        told = [_off_by(page, "mae", "on average predictions are off by")]
-    said = "; ".join(filter(None, told))
-    return f"{capital(said)}." if said else _some_number(page)
+        if (share := _if_shown(page, name, times=100)) is not None:
+            told.append(f"of 100 predictions {share} are {said}")
+    # a mean has no limit on one side as a rule
+    if not told and (mean := _if_shown(page, "mae", of_target)) is not None:
+        told.append(f"on average predictions are off by {mean}")
+    return f"{capital('; '.join(told))}." if told else _some_number(page)
 
 
 def _some_number(page: PageFacts) -> str:
@@ -219,14 +220,6 @@ def _some_number(page: PageFacts) -> str:
         if shown_limits(one) is not None:
             return f"The {one.name} is {_about(one)}."
     return _TOO_NOISY if of_all else "Nothing was released that tells how good the model is."
-
-
-def _off_by(page: PageFacts, name: str, said: str) -> str | None:
-    """Return an error with its range; None if it is too noisy to be told."""
-    number = page.numbers.get(name)
-    if number is None or shown_limits(number) is None:
-        return None
-    return f"{said} {_about(number, words_of(page).of_target)}"
 
 
 _TOO_NOISY = "All is too noisy to tell how good the model is."
@@ -313,7 +306,7 @@ _PLAIN = {
 def _which_is_better(page: PageFacts) -> str:
     words, found = words_of(page), page.released.get("comparison")
     model, other = words.model_name, words.baseline_name
-    if not isinstance(found, Comparison):
+    if found is None:
         if page.public.setting.baseline is None:
             return "No other model was given, so nothing is compared."
         return f"{capital(other)} was given, but nothing was released that compares the two."
@@ -363,9 +356,10 @@ def _cost(page: PageFacts) -> str:
     )
 
 
-def _of_hundred(number: Number) -> str | None:
-    """Return a share as a number of 100 with its range; None if it is too noisy to be told."""
-    return None if shown_limits(number) is None else _about(number, times=100)
+def _if_shown(page: PageFacts, name: str, unit: str = "", **how: Any) -> str | None:
+    """Return a number of a page with its range; None if it is too noisy to be told, or there is none."""
+    number = page.numbers.get(name)
+    return None if number is None or shown_limits(number) is None else _about(number, unit, **how)
 
 
 def _about(number: Number, unit: str = "", **how: Any) -> str:

@@ -21,7 +21,6 @@ from dp_metrics.accounting import PrivacyAccountant
 from dp_metrics.fairness.frame import PrivateMetricFrame
 from dp_metrics.fairness.frame_query import check_frame
 from dp_metrics.fairness.groups import Groups, public_groups
-from dp_metrics.inference.comparison import Comparison
 from dp_metrics.inputs.arrays import Records, asked_of_persons, columns_of, first_records, with_units
 from dp_metrics.inputs.options import Relation, check_flag, did_you_mean, own_error_state
 from dp_metrics.metrics.scores.released_scores import ReleasedScores
@@ -31,7 +30,7 @@ from dp_metrics.page.page_numbers import is_gap, is_told
 from dp_metrics.page.page_plan import (
     EvaluationPlan,
     PageForm,
-    labels_of,
+    matrix_of,
     plan_of_page,
     planned,
 )
@@ -122,7 +121,7 @@ _ONLY = {SCORES: "roc auc", "absolute error": "mae"}
 def pictures_of(page: PageFacts) -> dict[str, Callable[[Any], Any]]:
     """Return what draws each picture of a page on Axes, by its name."""
     pictures: dict[str, Callable[[Any], Any]] = {}
-    if (labels := labels_of(page.released)) is not None and labels.counts.matrix is not None:
+    if (labels := matrix_of(page.released)) is not None:
         pictures["confusion matrix"] = labels.plot
     for release, told in page.released.items():
         about, _, by = release.partition(" by ")
@@ -329,7 +328,7 @@ class PrivateEvaluation(PageFacts, Mapping[str, Number]):
             "tolerance": self.public.setting.tolerance,
             "numbers": [dict(row) for row in self._rows],
             "requirements": None if self.verdicts is None else self.verdicts.to_dict(),
-            "comparison": compared.to_dict() if isinstance(compared, Comparison) else None,
+            "comparison": None if compared is None else compared.to_dict(),
             "plan": [
                 {"name": one.name, "about": one.about, "epsilon": float(one.epsilon),
                  "expected_error": finite(one.expected_error),

@@ -271,10 +271,11 @@ def feature_of(release: str) -> int | None:
     return int(feature) - 1 if feature else None
 
 
-def labels_of(released: Mapping[str, Any]) -> ReleasedConfusion | None:
-    """Return the counts of labels of all records that a page released; None if there are none."""
-    told = next((told for name, told in released.items() if name.partition(" by ")[0] == "labels"), None)
-    return told.released_labels() if isinstance(told, PrivateMetricFrame) else told
+def matrix_of(released: Mapping[str, Any]) -> ReleasedConfusion | None:
+    """Return the confusion matrix of all records that a page released; None if there is none."""
+    told = next((told for name, told in released.items() if name.partition(" by ")[0] == LABELS), None)
+    labels = told.released_labels() if isinstance(told, PrivateMetricFrame) else told
+    return None if labels is None or labels.counts.matrix is None else labels
 
 
 _OUTSIDE = (

@@ -19,7 +19,6 @@ from dp_metrics.inputs.options import as_real, check_choice, check_confidence, d
 from dp_metrics.metrics.scores.released_scores import OVER_EXPECTED
 from dp_metrics.page.page_numbers import (
     EACH_ONCE,
-    FOR_WHOM,
     IN_UNITS,
     METRICS,
     is_of_records,
@@ -202,8 +201,7 @@ def expanded(numbers: Mapping[str, Number], requirements: Any) -> dict[str, tupl
         names = [name]
         if name.endswith(EACH):
             metric = name.removesuffix(EACH)
-            of_groups = [one for one in numbers.values() if one.metric == metric and one.section == FOR_WHOM]
-            of_groups = [one for one in of_groups if one.group is not None]
+            of_groups = [one for one in numbers.values() if one.metric == metric and one.group is not None]
             alone = [one for one in of_groups if one.feature is not None]
             names = [one.name for one in alone or of_groups]
         for one in names or [name]:
