@@ -33,12 +33,13 @@ from dp_metrics.release.released import Interval, Number, finite
 
 PASS, FAIL, CANNOT_TELL = "pass", "fail", "cannot tell"
 
-_COMPARED: dict[str, Callable[[float, float], bool]] = {
-    ">=": operator.ge,
-    ">": operator.gt,
-    "<=": operator.le,
-    "<": operator.lt,
+_SIGNS: dict[str, tuple[Callable[[float, float], bool], str, str]] = {
+    ">=": (operator.ge, "at {} or more", "below {}"),
+    ">": (operator.gt, "above {}", "at {} or less"),
+    "<=": (operator.le, "at {} or less", "above {}"),
+    "<": (operator.lt, "below {}", "at {} or more"),
 }
+"""What a sign asks of a number and a bound, and where a range lies that meets it, or does not."""
 _REQUIREMENT = re.compile(r"\s*(.+\S)\s*(>=|<=|>|<)\s*([^<>=]+?)\s*")
 
 
@@ -232,7 +233,7 @@ _OF_RECORDS = "Its range is about these records only, and tells nothing sure of 
 
 
 def _verdict(number: Number, sign: str, bound: float, about: str, confidence: float) -> Verdict:
-    text, compared = f"{number.name} {sign} {_whole(bound)}", _COMPARED[sign]
+    text, compared = f"{number.name} {sign} {_whole(bound)}", _SIGNS[sign][0]
     limits = number.population_interval if about == "people" else number.noise_interval
     try:
         interval = limits(confidence)
@@ -249,16 +250,15 @@ def _whole(bound: float) -> str:
     return f"{bound:.15g}"
 
 
-_SIDES = {">=": ("at {} or more", "below {}"), ">": ("above {}", "at {} or less")}
-_SIDES |= {"<=": (_SIDES[">"][1], _SIDES[">"][0]), "<": (_SIDES[">="][1], _SIDES[">="][0])}
 _MOST_TIMES = 100
 
 
 def _why(value: float, sign: str, bound: float, interval: Interval, answer: str) -> str:
     """Return why a verdict is what it is; where nothing can be told, what would take to tell it."""
     if answer != CANNOT_TELL:
-        side = _SIDES[sign][answer == FAIL].format(_whole(bound))
-        return f"All of the range is {side}."
+        _, met, broken = _SIGNS[sign]
+        side = met if answer == PASS else broken
+        return f"All of the range is {side.format(_whole(bound))}."
     end = interval.lower if value > bound else interval.upper
     reach, distance = abs(value - end), abs(value - bound)
     if not math.isfinite(reach):
