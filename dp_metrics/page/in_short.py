@@ -340,13 +340,12 @@ def _cost(page: PageFacts) -> str:
         spent, remaining = page.budget["spent"], page.budget["remaining"]
         left = f" ({remaining:g} of {spent + remaining:g} are left)"
     rest = f"Who has k {several} among these has k times the epsilon."
-    whose = f"your {one} or another one was used"
-    if page.relation == Relation.WITHIN_GROUPS:
-        whose = f"your {one} or another one of its group was used"
+    is_within = page.relation == Relation.WITHIN_GROUPS
+    whose = f"your {one} or another one{' of its group' if is_within else ''} was used"
     if page.relation == Relation.ADD_OR_REMOVE_ONE:
         whose = f"your {one} was among the {several}"
     if page.most_records > 1:
-        whose = f"your {several} or other ones were used"
+        whose = f"your {several} or other ones{' of their groups' if is_within else ''} were used"
         rest = f"It holds for all {several} of one {person} together."
     right = math.ceil(100 / (1 + math.exp(-epsilon)) - 1e-9)
     for_one = "" if page.most_records > 1 else f", for one {one}"

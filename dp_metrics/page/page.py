@@ -283,7 +283,7 @@ class PrivateEvaluation(PageFacts, Mapping[str, Number]):
             If the page has no such picture.
         """
         pictures = pictures_of(self)
-        asked = next(iter(pictures), "") if name is None else name.replace("_", " ")
+        asked = next(iter(pictures), "") if name is None else str(name).replace("_", " ")
         if asked not in pictures:
             raise ValueError(f"This page has the pictures {', '.join(map(repr, pictures)) or 'none'}.")
         return pictures[asked](ax)

@@ -84,6 +84,9 @@ def test_a_unit_has_the_plural_of_its_ending_if_none_was_given(unit, units):
     assert check_words({"unit_name": (unit, "many")})["unit_name"] == (unit, "many")
 
 
+IN_PAIRS = {"groups": np.arange(N) // 2}
+
+
 @loop_over("epsilon", [0.1, 1.0, 3.0, 9.0])
 @loop_over(
     ("options", "whose"),
@@ -94,6 +97,11 @@ def test_a_unit_has_the_plural_of_its_ending_if_none_was_given(unit, units):
             {"sensitive_features": SEX, "group_labels": ["f", "m"], "membership": "public"},
             "whether your record or another one of its group was used is",
         ),
+        (
+            {"sensitive_features": SEX, "group_labels": ["f", "m"], "membership": "public", **IN_PAIRS},
+            "whether your records or other ones of their groups were used is",
+        ),
+        (IN_PAIRS, "whether your records or other ones were used is"),
     ],
 )
 def test_the_promise_is_rounded_up_and_about_what_neighbours_are(epsilon, options, whose):
