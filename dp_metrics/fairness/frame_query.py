@@ -673,7 +673,7 @@ def _note(result: Result[Any], counts: Any) -> str | None:
     if isinstance(result.reading, ScoreTable):
         return result.reading.note_of(_noise(result), counts)
     made: Any = result.reading
-    note: str | None = made.note(result.parts, result.released)
+    note: str | None = made.note(result)
     return note
 
 

@@ -545,17 +545,19 @@ def quantile_query(
     confidence: Any = 0.95,
     reader: Callable[[Records], Records] = partial(vector, name="losses"),  # noqa: B008 - it keeps nothing
     values: Callable[..., Floats] = loss_block,
+    rank: int | None = None,
 ) -> Query:
     """Return the query of an interval for a quantile, or raise if an argument is invalid.
 
-    The losses are the `values` of the arrays that `reader` returns.
+    The losses are the `values` of the arrays that `reader` returns. With a `rank` the interval is that of
+    the loss of these records that has it, counted from 1, whatever all people are.
     """
     share, sure = check_share(q, "q"), check_confidence(confidence)
     cap = check_max_loss(max_loss)
     limit = limit_of(cap)
     if not shape.n:
         raise ValueError("Found array with 0 sample(s) while a minimum of 1 is required.")
-    searches = rank_searches(shape.n, share, epsilon, miss=1 - sure, limit=limit)
+    searches = rank_searches(shape.n, share, epsilon, miss=1 - sure, limit=limit, rank=rank)
     searches = tuple(replace(search, values=values) for search in searches)
     clipped = "" if cap is None else ", clipped to max_loss,"
     about = f"The {float(share):g} quantile of the loss{clipped} {POPULATION_NOTE}"
@@ -586,20 +588,35 @@ def _fixed(n: int, *, rank: int) -> int:
 
 
 def rank_searches(
-    n: int, q: Fraction, epsilon: Fraction, *, miss: float, limit: float
+    n: int, q: Fraction, epsilon: Fraction, *, miss: float, limit: float, rank: int | None = None
 ) -> tuple[RankSearch, ...]:
     """Return the search for the lower limit and that for the upper one, without those that cannot be.
+
+    Parameters
+    ----------
+    n : int
+        Public number of records.
+    q : Fraction
+        The quantile.
+    epsilon : Fraction
+        What both searches cost.
+    miss : float
+        Probability with which either limit may miss.
+    limit : float
+        Public limit of the losses.
+    rank : int or None, default=None
+        The limits are of the value of this rank in the records; None: of the quantile of all people.
 
     Raises
     ------
     ValueError
         If neither can be.
     """
-    both = _possible(n, q, epsilon / 2, miss / 2, limit)
+    both = _possible(n, q, epsilon / 2, miss / 2, limit, rank)
     if len(both) == 2:
         return both
     # the other limit is trivial and never misses: this one may take all that there is
-    alone = _possible(n, q, epsilon, miss, limit)
+    alone = _possible(n, q, epsilon, miss, limit, rank)
     if not alone:
         raise ValueError(
             "private_quantile_interval: there are too few records for any limit at this q, epsilon and "
@@ -609,7 +626,9 @@ def rank_searches(
     return tuple([search for search in alone if search.mechanism.downward in sides] or alone)[:1]
 
 
-def _possible(n: int, q: Fraction, epsilon: Fraction, miss: float, limit: float) -> tuple[RankSearch, ...]:
+def _possible(
+    n: int, q: Fraction, epsilon: Fraction, miss: float, limit: float, rank: int | None
+) -> tuple[RankSearch, ...]:
     """Return the searches, at epsilon and miss each, that some rank allows."""
     eps2 = share_of_rank(epsilon, monotonic=True)
     records = n * float(eps2)
@@ -618,18 +637,23 @@ def _possible(n: int, q: Fraction, epsilon: Fraction, miss: float, limit: float)
     for beyond, downward in ((q, False), (1 - q, True)):
         mechanism = OrderSearch(resolution, downward)
         ranks = mechanism.count_ranks(epsilon, n=n, monotonic=True, output_range=(0.0, limit))
-        rank = _largest_rank(n, float(beyond), largest_ratio(eps2), ranks, miss)
-        if rank:
+        # so many records are at or beyond what is limited: by chance, or of a rank for certain
+        if rank is None:
+            law = binomial_law(n, float(beyond))
+        else:
+            law = np.array([float(n + 1 - rank if downward else rank)]), np.ones(1)
+        found_rank = _largest_rank(n, law, largest_ratio(eps2), ranks, miss)
+        if found_rank:
             needed = _NEEDED_FROM_LARGEST_FLOAT if downward and limit == MAX_FLOAT else _NEEDED
             useful = math.ceil(needed / max(beyond, _LEAST_SHARE))
-            fixed = partial(_fixed, rank=n + 1 - rank if downward else rank)
+            fixed = partial(_fixed, rank=n + 1 - found_rank if downward else found_rank)
             found.append(RankSearch(loss_block, fixed, limit, mechanism, useful))
     return tuple(found)
 
 
-def _largest_rank(n: int, q: float, ratio: float, ranks: int, miss: float) -> int:
+def _largest_rank(n: int, law: tuple[Floats, Floats], ratio: float, ranks: int, miss: float) -> int:
     """Return the largest rank whose lower limit misses with at most this probability; 0 if there is none."""
-    below, probabilities = binomial_law(n, q)
+    below, probabilities = law
     low, high = 0, n + 1
     while high - low > 1:
         middle = (low + high) // 2

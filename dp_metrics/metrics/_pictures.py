@@ -223,8 +223,7 @@ def _range(values: Floats) -> tuple[float, float]:
 def _whiskers(values: Floats, lower: Floats, upper: Floats) -> Floats:
     """Return how far limits are from values, at least 0; endless ones end far outside of any picture."""
     far = 1e3 * max(1.0, float(np.abs(values[np.isfinite(values)]).max(initial=0.0)))
-    found: Floats = np.clip(np.nan_to_num([values - lower, upper - values], posinf=far), 0.0, far)
-    return found
+    return np.clip(np.nan_to_num([values - lower, upper - values], posinf=far), 0.0, far)
 
 
 def _axes(ax: Any, height: float = 3.6) -> Any:

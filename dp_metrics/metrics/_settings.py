@@ -365,22 +365,20 @@ def _read_shared() -> dict[str, list[tuple[set[str], str]]]:
 _SHARED = _read_shared()
 
 
-def shares_docstring(*words: str, returns: str = RESULT, **details: str) -> Callable[[F], F]:
+def shares_docstring(*words: str, **details: str) -> Callable[[F], F]:
     """Complete the docstring of a function that releases something: that of `private_mse`, for example.
 
     Parameters
     ----------
     *words : str
         What is true of the release, and chooses the entries of some parameters.
-    returns : str, default=RESULT
-        What to add to what it returns.
     **details : str
         What stands for a name in braces.
     """
 
     def complete(function: F) -> F:
         if function.__doc__ is not None:  # there is none under `python -OO`
-            function.__doc__ = _completed(function, {*words}, returns)
+            function.__doc__ = _completed(function, {*words})
             for name, detail in details.items():
                 function.__doc__ = function.__doc__.replace(f"{{{name}}}", detail)
         return function
@@ -388,7 +386,7 @@ def shares_docstring(*words: str, returns: str = RESULT, **details: str) -> Call
     return complete
 
 
-def _completed(function: Callable[..., Any], words: set[str], returns: str) -> str:
+def _completed(function: Callable[..., Any], words: set[str]) -> str:
     written, parameters = _sections(function), dict(inspect.signature(function).parameters)
     parameters.pop("self", None)
     own = dict(_entries(written.get("Parameters", "")))
@@ -400,7 +398,7 @@ def _completed(function: Callable[..., Any], words: set[str], returns: str) -> s
         **_sections(Payment),
         **written,
         "Parameters": "\n".join(of_all),
-        "Returns": "\n".join(filter(None, (written["Returns"], returns))),
+        "Returns": f"{written['Returns']}\n{RESULT}",
         "Notes": "\n\n".join(filter(None, (guarantee, written.get("Notes")))),
     }
     sections = [f"{title}\n{'-' * len(title)}\n{parts[title]}" for title in _SECTIONS if title in parts]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Unpack
@@ -28,7 +28,7 @@ from dp_metrics.metrics.labels.layouts import Ratio, right_or_wrong
 from dp_metrics.quantities.mean import MeanOf, ShareOf
 from dp_metrics.release.query import Query
 from dp_metrics.release.released import Interval, PopulationQuestion
-from dp_metrics.release.result import Monotone, ReleasedNumbers
+from dp_metrics.release.result import Monotone, ReleasedNumbers, Result
 
 OF_PROBABILITIES: Mapping[str, Any] = {
     "responses": ("predict_proba",),
@@ -57,13 +57,8 @@ def _is_positive(block: NDArray[Any], *, labels: LabelSet, positive: int) -> NDA
     return matches.astype(np.intp)
 
 
-def mean_or_sum(normalize: Any, *, is_score: bool = False) -> Monotone:
-    """Return what makes a result of a mean: the mean, or for a score 1 minus that, or n times either."""
-    result = partial(_mean_or_sum, normalize=bool(normalize), is_score=is_score)
-    return Monotone(result, rises=not is_score)
-
-
-def _mean_or_sum(released: ReleasedNumbers, normalize: bool, is_score: bool) -> float:
+def _mean_or_sum(released: ReleasedNumbers, *, normalize: bool, is_score: bool = False) -> float:
+    """Return a mean, or for a score 1 minus that, or n times either."""
     mean = 1.0 - released.values[0] if is_score else released.values[0]
     if normalize:
         return float(mean)
@@ -71,8 +66,8 @@ def _mean_or_sum(released: ReleasedNumbers, normalize: bool, is_score: bool) -> 
     return float(min(mean * released.total_weight, MAX_FLOAT))
 
 
-@dataclass(frozen=True)
-class ShareOfRecords:
+@dataclass(frozen=True, kw_only=True)
+class ShareOfRecords(Monotone):
     """The share of the records that a loss of 0 or 1 counts, or of the others, or their number.
 
     Released are two counts, of those records and of the others; or, with weights, groups or another mechanism
@@ -80,45 +75,37 @@ class ShareOfRecords:
 
     Parameters
     ----------
-    mean : Monotone
-        What makes the result of a share that was released.
     counts : Confusion
         What two counts tell of the share.
     is_share : bool
         Whether the result is the share, not the number.
     """
 
-    mean: Monotone
     counts: Confusion
     is_share: bool
 
     def __call__(self, released: ReleasedNumbers) -> Any:
         """Return the result."""
         if _is_mean(released):
-            return self.mean(released)
+            return super().__call__(released)
         counts = self.counts.layout.counts(released.values[0], released.public_n)
         return self.counts.formula(counts) if self.is_share else float(counts.right[0])
 
-    def limits(self, parts: Sequence[Any], released: ReleasedNumbers, miss: float) -> Limits:
+    def limits(self, result: Result[Any], miss: float) -> Limits:
         """Return limits of the result; a number has a public n."""
-        told = self.mean if _is_mean(released) else self.counts
-        limits = told.limits(parts, released, miss)
-        if self.is_share or _is_mean(released):
+        if _is_mean(result.released):
+            return super().limits(result, miss)
+        limits = self.counts.limits(result, miss)
+        if self.is_share:
             return limits
-        lower, upper = (float(np.rint(end * released.public_n)) for end in limits[:2])
+        lower, upper = (float(np.rint(end * result.released.public_n)) for end in limits[:2])
         return Limits(lower, upper, limits.note)
 
-    def note(self, parts: Sequence[Any], released: ReleasedNumbers) -> str | None:
+    def note(self, result: Result[Any]) -> str | None:
         """Return what to say of a share by counts if limits of its noise are too far apart; see `WIDEST`."""
-        return self.counts.note(parts, released) if self.is_share and not _is_mean(released) else None
+        return self.counts.note(result) if self.is_share and not _is_mean(result.released) else None
 
-    def bias(self, clipped: Sequence[float]) -> str | None:
-        """Return which way the result usually errs."""
-        return self.mean.bias(clipped)
-
-    def population(
-        self, parts: Sequence[Any], released: ReleasedNumbers, asked: PopulationQuestion
-    ) -> Interval:
+    def population(self, result: Result[Any], asked: PopulationQuestion) -> Interval:
         """Return the interval of the share among all people, even if the result is a number of records.
 
         Raises
@@ -126,9 +113,9 @@ class ShareOfRecords:
         ValueError
             If the law of the released number is not known.
         """
-        if not _is_mean(released):
-            return self.counts.population(parts, released, asked)
-        if parts[0].even_range is not None:
+        if not _is_mean(result.released):
+            return self.counts.population(result, asked)
+        if result.parts[0].even_range is not None:
             raise ValueError(
                 f"{asked.metric} with weights or groups has no interval for all people: the records must be "
                 "independent draws from one population, one person each, that count alike."
@@ -145,7 +132,7 @@ def _is_mean(released: ReleasedNumbers) -> bool:
 
 
 def share_of_records(normalize: Any, of_what: str, *, is_score: bool = False) -> ShareOfRecords:
-    """Return what makes a result of the share of the records that a loss counts, as `mean_or_sum` does."""
+    """Return what makes a result of the share of the records that a loss counts: see `_mean_or_sum`."""
     ratio = Ratio("recall", "binary", undefined=float(is_score))  # of no record none is wrong
     counts = Confusion(
         right_or_wrong(int(is_score)),
@@ -155,7 +142,8 @@ def share_of_records(normalize: Any, of_what: str, *, is_score: bool = False) ->
         parts_of=ratio.parts,
         of=f"The share of {of_what}",
     )
-    return ShareOfRecords(mean_or_sum(normalize, is_score=is_score), counts, bool(normalize))
+    result = partial(_mean_or_sum, normalize=bool(normalize), is_score=is_score)
+    return ShareOfRecords(result=result, rises=not is_score, counts=counts, is_share=bool(normalize))
 
 
 def _log_loss_query(shape: Shape, *, labels: Any, max_loss: Any, normalize: Any) -> Query:
@@ -163,7 +151,8 @@ def _log_loss_query(shape: Shape, *, labels: Any, max_loss: Any, normalize: Any)
     cap = losses.log_loss_cap(form.resolution, check_max_loss(max_loss))
     loss = partial(losses.log_loss, resolution=form.resolution)
     columns = LabelColumns.of(labels, form, "y_proba")
-    return _mean_query(columns, loss, cap, reading=mean_or_sum(normalize))
+    reading = Monotone(partial(_mean_or_sum, normalize=bool(normalize)))
+    return _mean_query(columns, loss, cap, reading=reading)
 
 
 @private(

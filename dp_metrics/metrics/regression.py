@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Literal, TypeAlias, Unpack
 
@@ -40,7 +40,7 @@ from dp_metrics.quantities.ranks import OrderOf
 from dp_metrics.quantities.variance import VarianceOf
 from dp_metrics.release.query import Query
 from dp_metrics.release.released import usual_bias
-from dp_metrics.release.result import Monotone, ReleasedNumbers
+from dp_metrics.release.result import Monotone, ReleasedNumbers, Result
 
 OutputWeights: TypeAlias = Literal["raw_values"] | Floats | None
 Check: TypeAlias = Callable[[Floats, Floats], None]
@@ -77,11 +77,11 @@ def error_query(
     columns, weights, form = _outputs(shape, multioutput)
     if len(columns) > 1 and not several:
         raise ValueError("y_true and y_pred should be 1d arrays.")
+    record_loss = _record_loss(loss, bounds, max_loss, check)
     if function is not None or isinstance(weights, str):
-        parts = _each(_record_loss(loss, bounds, None, max_loss, check), columns)
         of_each = partial(_of_each, output_weights=weights, function=function or float)
-        return Query(parts, reading=Monotone(of_each), **form)
-    return Query((MeanOf(_record_loss(loss, bounds, weights, max_loss, check)),), form["reader"])
+        return Query(_each(record_loss, columns), reading=Monotone(of_each), **form)
+    return Query((MeanOf(replace(record_loss, output_weights=weights)),), form["reader"])
 
 
 def r2_query(shape: Shape, *, bounds: Any, multioutput: Any, error_share: Any) -> Query:
@@ -129,18 +129,16 @@ class _Scores:
         """Return which way the scores usually err: targets seldom have tails as heavy as errors."""
         return usual_bias(max(clipped[: len(clipped) // 2]), rises=False)
 
-    def limits(self, parts: Sequence[Any], released: ReleasedNumbers, miss: float) -> Limits:
+    def limits(self, result: Result[Any], miss: float) -> Limits:
         """Return limits: with the largest errors and the smallest variances, and the other way round."""
-        of_parts = [part.limits(miss / len(parts)) for part in parts]
-        k = len(parts) // 2
+        of_parts = [part.limits(miss / len(result.parts)) for part in result.parts]
+        k = len(of_parts) // 2
         ends = [_score_limits(*pair) for pair in zip(of_parts[:k], of_parts[k:], strict=True)]
         lower, upper = (_combined([end[side] for end in ends], self.output_weights) for side in (0, 1))
-        missing = np.array([end[0] <= -MAX_FLOAT for end in ends])
-        if not missing.any():
-            return Limits(lower, upper)
-        if isinstance(lower, np.ndarray):
-            return Limits(np.where(missing, -np.inf, lower), upper, NO_RATIO)
-        return Limits(-math.inf, upper, NO_RATIO)
+        is_missing = any(low <= -MAX_FLOAT for low, _ in ends)
+        if is_missing and not isinstance(lower, np.ndarray):
+            lower = -math.inf
+        return Limits(lower, upper, NO_RATIO if is_missing else "")
 
 
 def _score_limits(error: Limits, variance: Limits) -> tuple[float, float]:
@@ -167,13 +165,7 @@ def _outputs(shape: Shape, multioutput: Any) -> tuple[Sequence[int | None], Outp
     return columns, weights, {"reader": partial(targets, columns=outputs), "unstated": unstated}
 
 
-def _record_loss(
-    loss: Loss,
-    bounds: Any,
-    output_weights: Floats | None = None,
-    max_loss: Any = None,
-    check: Check | None = None,
-) -> RecordLoss:
+def _record_loss(loss: Loss, bounds: Any, max_loss: Any = None, check: Check | None = None) -> RecordLoss:
     """Return the loss of a record, within the public limits."""
     cap, limits = check_max_loss(max_loss), check_bounds(bounds)
     return RecordLoss(
@@ -182,7 +174,6 @@ def _record_loss(
         cap=cap if limits is None else losses.largest_error(loss, limits),
         bounds=limits,
         check=check,
-        output_weights=output_weights,
     )
 
 
@@ -557,24 +548,23 @@ def _median_query(shape: Shape, *, bounds: Any) -> Query:
     if all((one.columns or 1) > 1 for one in shape.arguments):
         raise ValueError("y_true and y_pred should be 1d arrays: release one median for each output.")
     values, limit = absolute_errors(limits)
-    return Query((OrderOf(values, _middle, limit),), partial(targets, columns=1))
+    return Query((OrderOf(values, middle_rank, limit),), partial(targets, columns=1))
 
 
 def absolute_errors(bounds: tuple[float, float] | None) -> tuple[Callable[..., Floats], float]:
     """Return what makes absolute errors of blocks of targets with these bounds, and how large they may be."""
-    limit = MAX_FLOAT if bounds is None else float(np.minimum(np.float64(bounds[1]) - bounds[0], MAX_FLOAT))
-    return partial(_errors, bounds=bounds, limit=limit), limit
+    loss = _record_loss(losses.absolute_error, bounds)
+    limit = MAX_FLOAT if loss.cap is None else loss.cap
+    return partial(_up_to, loss=loss, limit=limit), limit
 
 
-def _middle(n: int) -> int:
+def middle_rank(n: int) -> int:
     """Return which of n values is the lower median, counted from 1."""
     return max((n + 1) // 2, 1)
 
 
-def _errors(
-    y_true: NDArray[Any], y_pred: NDArray[Any], *, bounds: tuple[float, float] | None, limit: float
-) -> Floats:
-    return np.minimum(losses.absolute_error(*target_blocks(y_true, y_pred, bounds)), limit)
+def _up_to(*blocks: NDArray[Any], loss: RecordLoss, limit: float) -> Floats:
+    return np.minimum(loss(*blocks), limit)
 
 
 def target_blocks(

@@ -8,7 +8,6 @@ from dataclasses import replace
 from functools import partial
 from typing import Any, Self
 
-import numpy as np
 from numpy.typing import ArrayLike
 
 from dp_metrics._html import HtmlRepr
@@ -207,14 +206,9 @@ class Summary(HtmlRepr):
             raise TypeError(f"Pass {' and '.join(names)} for each chunk, as {self._name} takes them.")
         named = dict(zip(names, data, strict=True))
         of_each = {"sample_weight": sample_weight, "groups": groups}
-        for name, value in of_each.items():
-            if value is None:
-                continue
-            if name not in self._metric.options:
-                raise ValueError(
-                    f"{self._name} takes no {name}: {self._metric.refused.get(name, _UNGROUPED)}."
-                )
-            named[name] = value
+        named |= {name: value for name, value in of_each.items() if value is not None}
+        for name in sorted(named.keys() - {*names, *self._metric.options}):
+            raise ValueError(f"{self._name} takes no {name}: {self._metric.refused.get(name, _UNGROUPED)}.")
         if any(map(is_collection, named.values())):
             from dp_metrics.metrics.dask_collections import check_collections, summarised
 
@@ -262,10 +256,9 @@ class Summary(HtmlRepr):
 
     def _stats_of(self, query: Query, records: Records) -> list[Any]:
         """Return what has to be known of records that will not be looked at again."""
-        with np.errstate(all="ignore"):
-            checked = query.checked(records)
-            quantities, capacity = query.quantities, self._capacity
-            return [one.stats(checked, one.totals(checked), capacity, forget=True) for one in quantities]
+        checked = query.checked(records)
+        quantities, capacity = query.quantities, self._capacity
+        return [one.stats(checked, one.totals(checked), capacity, forget=True) for one in quantities]
 
     def _add(self, query: Query, stats: list[Any], form: tuple[int, float] | None, *, is_open: bool) -> Self:
         """Add what is known of a chunk; one without records is no reason to fail, whatever its form."""
@@ -479,8 +472,7 @@ def released_from_collections(
     totals = partial(totals_of, data[metric.data[0]], **of_each)
     release = metric.release_on(terms, options, of_records=totals)
     if (stored := release.stored()) is not None:
-        found: Result[Any] = stored
-        return found
+        return stored
     return summarised(summary, collections, terms).released(terms)
 
 

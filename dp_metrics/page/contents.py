@@ -33,7 +33,7 @@ from dp_metrics.page.page_numbers import (
     text_of,
     written,
 )
-from dp_metrics.page.page_plan import SIDES, PagePart, feature_of, matrix_of, times_as_wide
+from dp_metrics.page.page_plan import COMPARISON, SIDES, PagePart, feature_of, matrix_of, times_as_wide
 from dp_metrics.page.requirements import CANNOT_TELL, FAIL, PASS, Verdicts, parsed
 from dp_metrics.page.setting import SCORES
 from dp_metrics.release.released import APPROXIMATE, CONFIDENCE, Interval, Number
@@ -159,7 +159,7 @@ def sections_of(page: PageFacts, exact: Mapping[str, float] | None = None) -> li
         alone = [one for one in features if one is not None] or features  # groups of all together are details
         sections.append(Section(FOR_WHOM, _WHOM, _by_features(alone, groups, page)))
         more = _by_features([one for one in features if one not in alone], groups, page)
-    if (compared := page.released.get("comparison")) is not None:
+    if (compared := page.released.get(COMPARISON)) is not None:
         sections.append(Section("Which is better", "", lines=_compared(compared, page)))
     sections.append(_cost(page))
     more = [*_of_noise(of_all), *more, *_at_thresholds(page)]
@@ -412,19 +412,23 @@ def _compared(found: Comparison, page: PageFacts) -> list[tuple[str, str]]:
     """Return what a comparison tells."""
     value, ends = written(found.estimate, found.interval, apart_from=0.0)
     words = words_of(page)
-    units, model, other = words.units, words.model_name, words.baseline_name
+    model, other = words.model_name, words.baseline_name
+    whom, on, which, each = words.units, "on", "which", ""
+    if found.unit == "persons":
+        whom, on, which = "people", "for", "whom"
+        each = f" Of each {words.person_name} the mean error over all {words.units} counts."
     ahead = {"A": model, "B": other}.get(found.better or "")
-    said = f"{capital(ahead)} is better on more {units}." if ahead else "No sure difference."
+    said = f"{capital(ahead)} is better {on} more {whom}." if ahead else "No sure difference."
     lines = [
-        f"{said} The share of {units} on which {model} is better, less that on which {other} is: {value} "
-        f"({ends}, 95 %, among all people like these)."
+        f"{said} The share of {whom} {on} {which} {model} is better, less that {on} {which} {other} is: "
+        f"{value} ({ends}, 95 %, among all people like these).{each}"
     ]
     if found.p_value is not None:
         lines.append(
             "If the two were equal, a lead like this would come up in at most "
             f"{math.ceil(1000 * found.p_value):,} of 1,000 tests."
         )
-    lines.append(f"Better on more {units} is no lower mean error, nor more positives found.")
+    lines.append(f"Better {on} more {whom} is no lower mean error, nor more positives found.")
     return [("", line) for line in lines]
 
 
@@ -481,7 +485,7 @@ _NOT_COVERED = (
 
 def _expected(part: PagePart, page: PageFacts) -> str:
     """Return how far noise moves a typical number: a share in points of 100, or an error as a part of it."""
-    is_share = not page.public.setting.is_regression or part.name.startswith((SIDES, "comparison"))
+    is_share = not page.public.setting.is_regression or part.name.startswith((SIDES, COMPARISON))
     told = " to ".join(f"{100 * end:.2g}{'' if is_share else ' %'}" for end in part.ends)
     return f"about {told} {'points of 100' if is_share else 'of the number'}" if told else ""
 

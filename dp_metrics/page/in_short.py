@@ -24,7 +24,7 @@ from dp_metrics.page.page_numbers import (
     text_of,
     written,
 )
-from dp_metrics.page.page_plan import WITHIN, EvaluationPlan, PageForm
+from dp_metrics.page.page_plan import COMPARISON, WITHIN, EvaluationPlan, PageForm
 from dp_metrics.page.requirements import CANNOT_TELL, EACH, FAIL, PASS, Verdicts, checked, expanded
 from dp_metrics.page.setting import LABELS, SCORES
 from dp_metrics.release.released import CONFIDENCE, Number
@@ -281,7 +281,8 @@ def _how_sure(page: PageFacts) -> str:
         f"Each range is about {whom}, {with_what}, with 95 % confidence for itself: of 20 ranges about 1 may "
         "be wrong"
     )
-    if any(one.name.endswith(EACH_ONCE) for one in told):
+    is_once = any(one.name.endswith(EACH_ONCE) for one in told)
+    if page.most_records > 1 and (is_once or COMPARISON in page.released):
         said += f"; those in which each {words.person_name} counts once are about all like these"
     elif page.most_records == 1 and (
         only := dict.fromkeys(_PLAIN.get(one.metric, one.metric) for one in told if is_of_records(one))
@@ -304,7 +305,7 @@ _PLAIN = {
 
 
 def _which_is_better(page: PageFacts) -> str:
-    words, found = words_of(page), page.released.get("comparison")
+    words, found = words_of(page), page.released.get(COMPARISON)
     model, other = words.model_name, words.baseline_name
     if found is None:
         if page.public.setting.baseline is None:
@@ -317,11 +318,12 @@ def _which_is_better(page: PageFacts) -> str:
     if not ahead:
         limits = replace(limits, lower=-limits.upper, upper=-limits.lower)
     more = "about {} ({})".format(*written(abs(found.estimate), limits, times=100, apart_from=0.0))
+    whom = words.units if found.unit == "records" else "people"
     verb = "beats" if ahead else "loses to"
     for_more, for_less = ("better", "worse") if ahead else ("worse", "better")
     return (
-        f"{capital(model)} {verb} {other}: of 100 {words.units}, it does {for_more} for {more} more than it "
-        f"does {for_less} for."
+        f"{capital(model)} {verb} {other}: of 100 {whom}, it does {for_more} for {more} more than it does "
+        f"{for_less} for."
     )
 
 

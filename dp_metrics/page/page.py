@@ -8,6 +8,7 @@ import json
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from datetime import UTC, datetime
 from functools import cached_property, lru_cache, partial
 from html import escape
@@ -28,6 +29,7 @@ from dp_metrics.page.contents import Section, Table, concluded, promise, section
 from dp_metrics.page.in_short import PageFacts, check_words, words_of
 from dp_metrics.page.page_numbers import is_gap, is_told
 from dp_metrics.page.page_plan import (
+    COMPARISON,
     EvaluationPlan,
     PageForm,
     matrix_of,
@@ -39,6 +41,7 @@ from dp_metrics.page.setting import LABELS, SCORES, Setting, given, names_of_fea
 from dp_metrics.release.query import Source, Terms, Together
 from dp_metrics.release.release import Release
 from dp_metrics.release.released import CONFIDENCE, Number, finite, table_of
+from dp_metrics.release.result import unit_of_persons
 from dp_metrics.release.stored import (
     DAMAGED,
     Answer,
@@ -309,7 +312,7 @@ class PrivateEvaluation(PageFacts, Mapping[str, Number]):
 
     def to_dict(self) -> dict[str, Any]:
         """Return all that the page says as lists, mappings, numbers and text; NaN and infinity are None."""
-        words, compared = words_of(self), self.released.get("comparison")
+        words, compared = words_of(self), self.released.get(COMPARISON)
         return {
             "schema": _SCHEMA,
             "version": 2,
@@ -350,7 +353,7 @@ class PrivateEvaluation(PageFacts, Mapping[str, Number]):
             Call("page", {"page": public.setting.asked()}), metric=_NAME, epsilon=public.epsilon,
             neighboring=public.shape.relation.value, mechanism=None,
         )  # fmt: skip
-        form = {"shape": public.shape, "sizes": public.sizes, "plan": self.plan, "released": self.released_at}
+        form = _stored_form(public, self.plan, self.released_at)
         answer = answer_json("page", form, self.results)
         release = None if question is None or answer is None else [json.loads(question), json.loads(answer)]
         return _written(json.dumps({**self.to_dict(), "release": release}, allow_nan=False, indent=1), path)
@@ -421,6 +424,8 @@ class PrivateEvaluation(PageFacts, Mapping[str, Number]):
             return None
         whole: dict[str, Any] = self.results[0].to_dict()["deployment"]
         whole["privacy_loss"]["privacy_parameters"] = {"epsilon": self.epsilon}
+        if self.most_records > 1:  # of a comparison alone nothing tells that it is one of persons
+            whole["privacy_loss"] |= unit_of_persons(self.most_records)
         by = dict.fromkeys(one["implementation"]["mechanisms"] for one in parts if one is not None)
         whole["implementation"]["mechanisms"] = " ".join(by)
         if self.relation == Relation.WITHIN_GROUPS:
@@ -525,7 +530,8 @@ def private_evaluate(  # noqa: PLR0913 - options of a whole page
         told of combinations: better where there are many.
     baseline : array-like or estimator, default=None
         Predictions of another model, with which this one is compared, as `y_pred` if there is one, else as
-        `y_proba` or `y_score`; or that model.
+        `y_proba` or `y_score`; or that model. With `groups` persons are compared, each by his or her mean
+        loss.
     split : mapping of str to float or None, default=None
         Relative parts of epsilon by the names of the releases, as in ``page.plan``: these and no others.
         None: measured parts; what would be mostly noise is left out, and said.
@@ -672,18 +678,20 @@ def private_evaluate(  # noqa: PLR0913 - options of a whole page
         shape, records, persons = first_records(
             columns, names=setting.names, relation=terms.relation, groups=groups, max_records=max_records
         )
-        if equal_groups and persons is not None and shape.most_records > 1:
-            shape, records = with_units(shape, records, persons, max_records)
+        several = None
+        if persons is not None and shape.most_records > 1:
+            records, several = replace(records, groups=persons), int(persons.max()) + 1
+            if equal_groups:
+                shape, records = with_units(shape, records, persons, max_records)
         sizes, places = None, setting.places("feature")
         if is_public:
             by = Groups.of(group_labels, len(places))
             sizes = by.with_sizes(records.of_arguments(0, 0, *places)).sizes
-        form = PageForm(setting, shape, sizes, terms.epsilon)
+        form = PageForm(setting, shape, sizes, terms.epsilon, several)
         division = planned(form)
         if setting.requirements:  # they have more of epsilon
             division = planned(form, needed_releases(form, division))
-        stored = {"shape": shape, "sizes": sizes, "plan": division, "released": at}
-        return plan_of_page(form, division), records, stored
+        return plan_of_page(form, division), records, _stored_form(form, division, at)
 
     def read() -> tuple[Together, tuple[Source, ...], dict[str, Any]]:
         plan, records, stored = plan_and_records()
@@ -697,11 +705,19 @@ def private_evaluate(  # noqa: PLR0913 - options of a whole page
     return page.with_budget(accountant)
 
 
+def _stored_form(public: PageForm, plan: EvaluationPlan, released_at: datetime | None) -> dict[str, Any]:
+    """Return what is stored of a page besides its question and what was drawn: `restored_page` reads it."""
+    of_records = {name: getattr(public, name) for name in ("shape", "sizes", "persons")}
+    return {**of_records, "plan": plan, "released": released_at}
+
+
 def restored_page(answer: Answer) -> PrivateEvaluation:
     """Return a stored release again."""
     asked, form = answer.asked, answer.form
     sizes = None if form["sizes"] is None else tuple(form["sizes"])
-    page = PageForm(Setting.of(asked["page"]), read_shape(form["shape"]), sizes, asked["epsilon"])
+    page = PageForm(
+        Setting.of(asked["page"]), read_shape(form["shape"]), sizes, asked["epsilon"], form.get("persons")
+    )
     division = form["plan"]
     if not isinstance(division, EvaluationPlan):
         raise ValueError(DAMAGED)

@@ -274,8 +274,9 @@ def _of_labels(release: str, told: ReleasedConfusion, setting: Setting) -> Itera
 
 def _of_result(release: str, told: Result[Any], of_median: Interval | None) -> Iterator[Number]:
     if release == "median error" and of_median is not None:
-        people = partial(_released_limits, of_median, float(told.value))
-        yield replace(_plain(_ONE[release], told), _people=people)
+        limits, median = partial(_released_limits, of_median, float(told.value)), _plain(_ONE[release], told)
+        of_people = told.released.most_records == 1
+        yield replace(median, _people=limits) if of_people else replace(median, _noise=limits)
         return
     if release != "errors":
         yield _plain(_ONE[release], told)

@@ -34,7 +34,7 @@ from dp_metrics.mechanisms._laws import COUNT_LIMIT, Staircase
 from dp_metrics.metrics import METRICS, row_of
 from dp_metrics.metrics.labels.layouts import matrix_layout
 from dp_metrics.metrics.labels.released_confusion import ReleasedConfusion, counts_of_labels
-from dp_metrics.metrics.regression import absolute_errors, target_blocks
+from dp_metrics.metrics.regression import absolute_errors, middle_rank, target_blocks
 from dp_metrics.metrics.scores.curve_formulas import TwoClasses, area_under_roc, check_unit
 from dp_metrics.metrics.scores.released_scores import ReleasedScores
 from dp_metrics.metrics.scores.table import score_query
@@ -261,8 +261,8 @@ def _chosen(portions: Sequence[Portion], split: Any) -> list[Portion]:
 
 
 _PAGE = "private_evaluate"
-PERSONS = "persons"
-"""The release of a page in which each person counts once."""
+PERSONS, COMPARISON = "persons", "comparison"
+"""The releases of a page in which each person counts once, whatever the number of records."""
 
 
 def feature_of(release: str) -> int | None:
@@ -282,9 +282,8 @@ _OUTSIDE = (
     "y_score has values outside [0, 1]: pass edges=[...], public edges of bins for such scores, and their "
     "threshold."
 )
-_OF_PERSONS = "Several records of one person are alike: private_compare with groups= compares persons."
 MEDIAN_LIMITS = "median limits"
-"""The release that limits the median absolute error among all people; it has no number of its own."""
+"""The release that limits the median absolute error; it has no number of its own."""
 _LEAST_OF_LIMITS = 50  # fewer records may have none, whatever epsilon is
 _NO_PRIVATE_N = "It needs a public number of records: neighboring='replace_one'."
 _OVERALL = Fraction(1, 5)  # of the epsilon of a loss by group
@@ -315,12 +314,16 @@ class ByFeatures(NamedTuple):
 
 @dataclass(frozen=True)
 class PageForm:
-    """All that is public of a page before a record is read: its options, and the form of the records."""
+    """All that is public of a page before a record is read: its options, and the form of the records.
+
+    `persons` is how many have the records, where some have several; None: each record is a person's own.
+    """
 
     setting: Setting
     shape: Shape
     sizes: tuple[int, ...] | None
     epsilon: Fraction
+    persons: int | None = None
 
     @property
     def labels(self) -> LabelSet:
@@ -480,27 +483,46 @@ SHARES = {WITHIN: "prevalence", "share too high": "selection_rate"}
 
 
 def _block(
-    public: PageForm, query: Query, columns: tuple[str, ...], tell: Callable[[Any], Any], metric: str = _PAGE
+    public: PageForm,
+    query: Query,
+    columns: tuple[str, ...],
+    tell: Callable[[Any], Any],
+    metric: str = _PAGE,
+    *,
+    of_persons: bool = False,
 ) -> Together:
     """Return the release of one query."""
     alone = Together((Share(query, Fraction(1), public.shape.relation, metric),), _alone, query.combine)
-    return _of_columns(public, alone, public.places(columns), tell)
+    return _of_columns(public, alone, public.places(columns), tell, of_persons=of_persons)
 
 
 def _of_columns(
-    public: PageForm, plan: Together, places: tuple[int, ...], tell: Callable[[Any], Any]
+    public: PageForm,
+    plan: Together,
+    places: tuple[int, ...],
+    tell: Callable[[Any], Any],
+    *,
+    of_persons: bool = False,
 ) -> Together:
     """Return what is released of the columns in these places, of which this tells it all."""
-    reader = partial(_read, reader=plan.reader, places=places, has_units=public.shape.units > 1)
+    reader = partial(
+        _read, reader=plan.reader, places=places, has_units=public.shape.units > 1, has_persons=of_persons
+    )
     return replace(plan, reader=reader, combine=partial(_told, combine=plan.combine, tell=tell))
 
 
 def _read(
-    records: Records, *, reader: Callable[[Records], Any], places: tuple[int, ...], has_units: bool
+    records: Records,
+    *,
+    reader: Callable[[Records], Any],
+    places: tuple[int, ...],
+    has_units: bool,
+    has_persons: bool,
 ) -> Any:
-    """Return the records of a release, with the units where each person counts once."""
+    """Return the records of a release, with their units or with whose they are where persons count once."""
     chosen = records.of_arguments(*places)
-    return reader(chosen if has_units else replace(chosen, units=None))
+    units, groups = chosen.units if has_units else None, chosen.groups if has_persons else None
+    return reader(replace(chosen, units=units, groups=groups))
 
 
 def _told(results: Sequence[Result[Any]], *, combine: Callable[..., Any], tell: Callable[[Any], Any]) -> Any:
@@ -573,22 +595,30 @@ def _sides(public: PageForm, by: ByFeatures | None, epsilon: Fraction) -> Togeth
 
 
 def _limits_of_median(public: PageForm, epsilon: Fraction) -> Together:
-    """Return two order statistics of the absolute error, which limit its median among all people."""
+    """Return two order statistics of the absolute error, which limit its median among all people.
+
+    Of persons with several records, which are no independent draws, they limit the median of these records.
+    """
     values, largest = absolute_errors(check_bounds(public.setting.bounds))
+    n, most = public.shape.n, public.shape.most_records
+    rank = middle_rank(n) if n is not None and most > 1 else None
     groups = max((by.groups.size for by in public.by), default=1)  # without any all people are one
     query = quantile_query(
-        public.of("y_true", TARGETS), q=0.5, epsilon=epsilon,  # the ranks that are searched for depend on it
+        public.of("y_true", TARGETS), q=0.5,
+        epsilon=epsilon / most,  # of one record: the ranks that are searched for depend on it
         max_loss=None if largest == MAX_FLOAT else largest,
         # requirements share the probability with which limits may miss: so many ask for one at most
         confidence=1 - 0.05 / max(1, len(public.setting.requirements) * groups),
-        reader=partial(targets, columns=1), values=values,
+        reader=partial(targets, columns=1), values=values, rank=rank,
     )  # fmt: skip
-    return _block(public, query, ("y_true", TARGETS), _called_median, "private_quantile_interval")
+    whom = POPULATION_NOTE if rank is None else "of these records."
+    called = partial(_called, about=f"The median absolute error {whom}")
+    return _block(public, query, ("y_true", TARGETS), called, "private_quantile_interval")
 
 
-def _called_median(result: Result[Any]) -> Interval:
+def _called(result: Result[Any], *, about: str) -> Interval:
     found: Interval = result.value
-    return replace(found, about=f"The median absolute error {POPULATION_NOTE}")
+    return replace(found, about=about)
 
 
 def _scores(public: PageForm, epsilon: Fraction) -> Together:
@@ -624,12 +654,16 @@ def _plain(public: PageForm, name: str, kind: str, epsilon: Fraction) -> Togethe
 
 
 def _compared(public: PageForm, epsilon: Fraction) -> Together:
-    """Return the comparison with the other model: on how many records either is better."""
+    """Return the comparison with the other model: on how many records, or for how many persons, it is better.
+
+    Of a person with several records the means of both losses are compared.
+    """
     is_regression, bounds = public.setting.is_regression, {"bounds": public.setting.bounds}
     columns = ("y_true", TARGETS if is_regression else LABELS, "baseline")
     loss, options = ("mae", bounds) if is_regression else ("zero_one", {})
-    query = comparison_query(paired_losses(loss, public.of(*columns), options), public.shape.n)
-    return _block(public, query, columns, _value, "private_compare")
+    unit, n = ("records", public.shape.n) if public.persons is None else ("persons", public.persons)
+    query = comparison_query(paired_losses(loss, public.of(*columns), options), n, unit=unit)
+    return _block(public, query, columns, _value, "private_compare", of_persons=public.persons is not None)
 
 
 def _value(result: Result[Any]) -> Any:
@@ -698,18 +732,22 @@ def offered(public: PageForm) -> Iterator[Portion | Omission]:
     setting, of_persons = public.setting, public
     public = replace(public, shape=replace(public.shape, units=1))  # of which all else counts records
     relation, most = public.shape.relation, public.shape.most_records
+
+    def each_once(cells: int) -> Error:
+        # epsilon is that of one record, but each person counts once
+        counts, of_record = _of_counts(relation, cells), (public.persons or 1) / (public.shape.n or 1)
+        return counts if most == 1 else lambda epsilon, n: counts(epsilon * most, n * of_record)
+
     yield from _of_targets(public) if setting.is_regression else _of_labels(public)
     if of_persons.shape.units > 1:
         about = "counts of true and predicted labels, each person once"
-        # epsilon is that of one record, but each person counts once, and there are as few as may be
-        counts = _of_counts(Relation.REPLACE_ONE, matrix_layout(public.labels.size).good.size)
-        block = partial(_labels, of_persons, None)
-        yield Portion(PERSONS, about, _ONE, lambda epsilon, n: counts(epsilon * most, n / most), block)
-    if setting.baseline is not None and (relation.private_n or most > 1):
-        yield Omission("Which model is better", _NO_PRIVATE_N if relation.private_n else _OF_PERSONS)
+        error = each_once(matrix_layout(public.labels.size).good.size)
+        yield Portion(PERSONS, about, _ONE, error, partial(_labels, of_persons, None))
+    if setting.baseline is not None and relation.private_n:
+        yield Omission("Which model is better", _NO_PRIVATE_N)
     elif setting.baseline is not None:
-        about = "on how many records either model is better"
-        yield Portion("comparison", about, _ONE, _of_counts(relation, 2), partial(_compared, public))
+        about = f"{'on how many records' if most == 1 else 'for how many persons'} either model is better"
+        yield Portion(COMPARISON, about, _ONE, each_once(2), partial(_compared, public))
 
 
 def portions_of(public: PageForm) -> list[Portion]:
@@ -744,7 +782,7 @@ def _of_targets(public: PageForm) -> Iterator[Portion | Omission]:
         yield Omission("The median absolute error", _NO_PRIVATE_N)
     else:
         yield plain("median error", "median absolute error", _ONE, "median_absolute_error", 1)
-        if shape.most_records == 1 and (shape.n or 0) >= _LEAST_OF_LIMITS:
+        if (shape.n or 0) >= _LEAST_OF_LIMITS:
             about, limits = "limits of the median absolute error", partial(_limits_of_median, public)
             yield Portion(MEDIAN_LIMITS, about, _ONE, _of_loss(3), limits)
     within = "within the tolerance and " if public.setting.tolerance else ""
@@ -841,8 +879,10 @@ def plan_of_page(public: PageForm, plan: EvaluationPlan) -> Together:
 
     That is stored with a page, for a later version may divide otherwise. Where a person has up to k records,
     each release has its epsilon / k for one of them; see `Query`. Where each person counts once the units of
-    all records of one are what `TableOf` pays for. It combines to what `PageFacts` are made of.
+    all records of one are what `TableOf` pays for, and of a comparison one person moves the two counts as one
+    record does. It combines to what `PageFacts` are made of.
     """
+    most, each_once = public.shape.most_records, (PERSONS, COMPARISON)
     portions = portions_of(public)
     portions += [one.without for one in portions if one.without is not None]
     makers = {one.name: one.block for one in portions}
@@ -852,7 +892,7 @@ def plan_of_page(public: PageForm, plan: EvaluationPlan) -> Together:
             replace(
                 share,
                 epsilon=share.epsilon * plan[name].epsilon / public.epsilon,
-                query=replace(share.query, most_records=1 if name == PERSONS else public.shape.most_records),
+                query=replace(share.query, most_records=1 if name in each_once else most),
             )
             for share in block.shares
         ))

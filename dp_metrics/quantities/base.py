@@ -212,6 +212,8 @@ class Number(Quantity):
         "if a few records make up most of it, expect errors of half its size and more."
     )
     """What it means that a release is mostly noise, for the warning."""
+    no_limit: ClassVar[str | None] = None
+    """Why a limit is missing that no mechanism can tell, and what tells it; None: each mechanism says why."""
 
     @property
     def upper_end(self) -> float:
@@ -553,6 +555,8 @@ class OneStage(Noise):
         """Return limits of the number before the noise."""
         facts = self.facts(output.noisy_n)
         limits = self.mechanism.noise_limits(output.value, facts, self.epsilon, miss)
+        if limits.note and self.quantity.no_limit is not None:
+            limits = limits._replace(note=self.quantity.no_limit)
         return limits.within(*facts.output_range)
 
     def clipped_share(self, output: Output) -> float:

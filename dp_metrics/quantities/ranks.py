@@ -69,6 +69,10 @@ class OrderOf(Number):
     limit: float
 
     merges = False
+    no_limit = (
+        "The noise of a median, or of another quantile, does not limit it from above: "
+        "private_quantile_interval has two limits."
+    )
 
     def facts(self, totals: Totals | None, ranks: int) -> BoundsFacts:
         """Return what is public of the output bounds; raise where the number of records is private."""

@@ -1,11 +1,10 @@
 """The result of a release, with all that may be published about it, and how it follows from released numbers.
 
 A reading is a function of `ReleasedNumbers`, made of public things only, for it is kept with a result. It may
-have methods too: ``limits(parts, released, miss)`` of the result without the noise, where `parts` are the
-released values with their noise; ``population(parts, released, asked)``, its interval among all people;
-``band(parts, released, asked)`` of a curve; ``note(parts, released)``, what must not be concluded, and
-``bias(clipped)``, which way it usually errs where these shares of the values are missing. The first three
-raise ValueError with a reason, the others never.
+have methods too, of the `Result` that it is kept with: ``limits(result, miss)`` without the noise;
+``population(result, asked)``, the interval among all people; ``band(result, asked)`` of a curve;
+``note(result)``, what must not be concluded; and ``bias(clipped)``, which way it usually errs where these
+shares of the values are missing. The first three raise ValueError with a reason, the others never.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ from dp_metrics._packages import __version__
 from dp_metrics.inputs.options import Floats, Relation, check_confidence, own_error_state
 from dp_metrics.mechanisms._base import NOT_MONOTONE
 from dp_metrics.mechanisms._laws import Limits
-from dp_metrics.quantities.base import Noise, NoisyNumber, Output, Totals
+from dp_metrics.quantities.base import Noise, Output, Totals
 from dp_metrics.quantities.tables import SHOWN, far_apart
 from dp_metrics.release.released import (
     APPROXIMATE,
@@ -93,6 +92,12 @@ class ReleasedNumbers:
         return replace(self, values=values)
 
 
+def check_persons(released: ReleasedNumbers, metric: str) -> None:
+    """Raise if persons have several records: these are alike, and tell less of all people."""
+    if released.most_records > 1:
+        raise ValueError(SEVERAL.format(metric, released.most_records))
+
+
 def only(released: ReleasedNumbers) -> Any:
     """Return what is released, where that is one number."""
     return released.values[0]
@@ -117,17 +122,18 @@ class Monotone:
         """Return the result."""
         return self.result(released)
 
-    def limits(self, parts: Sequence[NoisyNumber], released: ReleasedNumbers, miss: float) -> Limits:
+    def limits(self, result: Result[Any], miss: float) -> Limits:
         """Return the results of the limits of all parts, which hold together."""
-        return self._of([part.limits(miss / len(parts)) for part in parts], released)
+        of_parts = [part.limits(miss / len(result.parts)) for part in result.parts]
+        return self._of(of_parts, result.released)
 
-    def note(self, parts: Sequence[NoisyNumber], released: ReleasedNumbers) -> str | None:
+    def note(self, result: Result[Any]) -> str | None:
         """Return what to say if limits of a mean with a public range are too far apart; see `WIDEST`.
 
         Without a range, as of a mean loss without a cap, no limits are too far apart: the upper one is
         infinite.
         """
-        for part in parts:
+        for part in result.parts:
             if part.even_range is None:
                 continue
             low, high = part.even_range
@@ -140,9 +146,7 @@ class Monotone:
         """Return which way the result usually errs."""
         return usual_bias(max(clipped), rises=self.rises)
 
-    def population(
-        self, parts: Sequence[NoisyNumber], released: ReleasedNumbers, asked: PopulationQuestion
-    ) -> Interval:
+    def population(self, result: Result[Any], asked: PopulationQuestion) -> Interval:
         """Return the interval of the result among all people, where each released number is a bounded mean.
 
         Raises
@@ -152,13 +156,14 @@ class Monotone:
         """
         from dp_metrics.release.count_limits import mean_limits  # which takes its time to import
 
+        parts = result.parts
         found = [mean_limits(part, asked.miss / len(parts), is_sure=asked.is_sure) for part in parts]
         of_parts = [one for one in found if one is not None]
         if len(of_parts) < len(parts):
             raise ValueError(NO_POPULATION.format(asked.metric))
-        lower, upper, note = self._of(of_parts, released)
+        lower, upper, note = self._of(of_parts, result.released)
         # proved limits of a mean have no note
-        return asked.interval(lower, upper, self(released), f"{APPROXIMATE} {note}" if note else "")
+        return asked.interval(lower, upper, self(result.released), f"{APPROXIMATE} {note}" if note else "")
 
     def _of(self, of_parts: Sequence[Limits], released: ReleasedNumbers) -> Limits:
         """Return the results of limits of all parts."""
@@ -204,16 +209,16 @@ class KeptCounts:
         """Return the counts."""
         return list(released.values[0])
 
-    def note(self, parts: Sequence[Any], released: ReleasedNumbers) -> str | None:
+    def note(self, result: Result[Any]) -> str | None:
         """Return what must not be concluded from metrics that the counts tell."""
         note = getattr(self.told, "note", None)
-        return note(parts, released) if note else None
+        return note(result) if note else None
 
-    def limits(self, parts: Sequence[Any], released: ReleasedNumbers, miss: float) -> Limits:
+    def limits(self, result: Result[Any], miss: float) -> Limits:
         """Return limits of each count, which is at most the number of records, where that is public."""
-        (counts,) = parts
+        (counts,) = result.parts
         lower, upper, note = counts.limits(miss)
-        most = np.inf if released.public_n is None else released.public_n
+        most = np.inf if result.n is None else result.n
         low, high = (np.minimum(end, most).reshape(self.shape or -1) for end in (lower, upper))
         return Limits(low, high, note)
 
@@ -358,7 +363,7 @@ class Result(HtmlRepr, Generic[Value_co]):
         """What must not be concluded from the value."""
         told = getattr(self.reading, "note", None)
         with np.errstate(all="ignore"):
-            notes = [told(self.parts, self.released)] if told else []
+            notes = [told(self)] if told else []
             if not any(notes):  # the width of limits tells more than the number of records
                 notes = [self._note(*pair) for pair in self._drawn()]
         return " ".join(dict.fromkeys(filter(None, [*notes, self.more]))) or None
@@ -394,9 +399,7 @@ class Result(HtmlRepr, Generic[Value_co]):
             return None
         unit = {"privacy_unit": "record", "privacy_unit_details": _UNITS[self.neighboring]}
         if self._is_of_persons:
-            most = self.released.most_records
-            details = _OF_PERSONS.format(f", up to {most}," if most > 1 else "")
-            unit = {"privacy_unit": "person", "privacy_unit_details": details}
+            unit = unit_of_persons(self.released.most_records)
         return deployment(self.noises, self.epsilon, _UNPROTECTED[self.neighboring], unit)
 
     @property
@@ -513,7 +516,7 @@ class Result(HtmlRepr, Generic[Value_co]):
         limits = getattr(self.reading, "limits", None)
         if limits is None:
             raise ValueError(NOT_MONOTONE.format(self.metric, "recall, F1 or a mean loss"))
-        found: Limits = limits(self.parts, self.released, 1.0 - sure)
+        found: Limits = limits(self, 1.0 - sure)
         name = getattr(self.reading, "about", None) or self.metric.removeprefix("private_")
         about = f"The exact {name} of these records, without the noise."
         return Interval(found.lower, found.upper, sure, about, found.note)
@@ -605,17 +608,12 @@ class Result(HtmlRepr, Generic[Value_co]):
 
     def among_people(self, asked: PopulationQuestion) -> Interval:
         """Return the interval that is asked for, as `population_interval` does."""
-        self._check_persons()
+        check_persons(self.released, self.metric)
         population = getattr(self.reading, "population", None)
         if population is None:
             raise ValueError(NO_POPULATION.format(asked.metric))
-        found: Interval = population(self.parts, self.released, asked)
+        found: Interval = population(self, asked)
         return found
-
-    def _check_persons(self) -> None:
-        """Raise if persons have several records: these are alike, and tell less of all people."""
-        if self.released.most_records > 1:
-            raise ValueError(SEVERAL.format(self.metric, self.released.most_records))
 
     def band(self, confidence: float = 0.95) -> Any:
         """Return a band in which the curve of all people like the records lies.
@@ -680,14 +678,14 @@ class Result(HtmlRepr, Generic[Value_co]):
         True
         """
         asked = PopulationQuestion.of(self.metric, confidence, sure=False)
-        self._check_persons()
+        check_persons(self.released, self.metric)
         band = getattr(self.reading, "band", None)
         if band is None:
             raise ValueError(
                 f"{self.metric} is no curve with a band: use the result of private_roc_curve or of "
                 "private_calibration_curve."
             )
-        return band(self.parts, self.released, asked)
+        return band(self, asked)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the fields by name.
@@ -724,6 +722,12 @@ def counts_persons(result: Any) -> bool:
 def drawn_by(noises: Iterable[Noise]) -> str:
     """Return what draws a release, for the accountant's history."""
     return ", ".join(dict.fromkeys([noise.name for noise in noises]))
+
+
+def unit_of_persons(most_records: int) -> dict[str, str]:
+    """Return the unit of the guarantee where all records of one person, so many at most, are protected."""
+    details = _OF_PERSONS.format(f", up to {most_records}," if most_records > 1 else "")
+    return {"privacy_unit": "person", "privacy_unit_details": details}
 
 
 _OF_THIS_PACKAGE = "dp_metrics."

@@ -5,6 +5,7 @@ import itertools
 import math
 import warnings
 from fractions import Fraction
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -71,7 +72,7 @@ def test_metrics_of_labels_lie_between_their_limits_unless_the_noise_is_rare(siz
             min(rarity(ratio, *two), rarity(ratio.swapped, *two[::-1])) > 0.1 / len(cells)
             for ratio, two in zip(ratios, exact, strict=True)
         )
-    lower, upper, _ = metric.limits((moved,), released, 0.2)
+    lower, upper, _ = metric.limits(SimpleNamespace(parts=(moved,), released=released), 0.2)
     exact = getattr(sk, function, specificity_score)(true, pred, **options)
     if inside:
         assert np.all(lower <= np.asarray(exact) + 1e-12)
@@ -149,9 +150,10 @@ def test_what_saturates_has_no_upper_limit_and_keeps_its_lower_one():
         return sign * min(released.values[0] * largest, largest)
 
     released = ReleasedNumbers([2.5], 10, None, Fraction(1), Relation.REPLACE_ONE)
+    kept = SimpleNamespace(parts=(Noisy(),), released=released)
     for sign, expected in ((1, (largest, math.inf)), (-1, (-math.inf, -largest))):
         result = Monotone(lambda x, sign=sign: of(x, sign), rises=sign > 0)
-        limits = result.limits((Noisy(),), released, 0.05)
+        limits = result.limits(kept, 0.05)
         assert tuple(Interval(limits.lower, limits.upper, 0.95, "", "")) == expected
 
 
@@ -189,11 +191,8 @@ def test_parts_of_r2_share_the_probability_of_a_miss():
             asked.append(miss)
             return Limits(1.0, 2.0)
 
-    _Scores(None).limits(
-        [PopulationQuestion()] * 4,
-        ReleasedNumbers([1.0] * 4, 10, None, Fraction(1), Relation.REPLACE_ONE),
-        0.04,
-    )
+    released = ReleasedNumbers([1.0] * 4, 10, None, Fraction(1), Relation.REPLACE_ONE)
+    _Scores(None).limits(SimpleNamespace(parts=[PopulationQuestion()] * 4, released=released), 0.04)
     assert asked == [0.01] * 4
     assert _score_limits(Limits(2.0, 3.0), Limits(0.0, 1.0))[1] == 0.0  # of a variance of 0, by definition
 

@@ -65,6 +65,26 @@ def total_miss(n, epsilon, downward, low, high, q=0.5, cells=_CELLS):
 
 
 @loop_over("downward", [0, 1])
+@loop_over(("n", "epsilon"), [(300, 1), (1000, "0.3"), (301, 6)])
+@loop_over("high", [1.0, 1e12])
+def test_exact_miss_of_the_median_of_these_records_is_the_bound(n, epsilon, high, downward):
+    rank = (n + 1) // 2
+    search = rank_searches(n, 0.5, Fraction(epsilon), miss=0.05, limit=MAX_FLOAT, rank=rank)[downward]
+    half = Fraction(epsilon) / 2
+    ranks = search.mechanism.count_ranks(half, n=n, monotonic=True, output_range=(0.0, MAX_FLOAT))
+    # the worst records for either limit: those beyond the median are all far off
+    below = rank - 1 if downward else rank
+    losses = [1e-5] * below + [high] * (n - below)
+    found = limit_misses(losses, high if downward else 1e-5, search, half, _CELLS)
+    chosen, beyond = (n + 1 - search.rank(n), n - below) if downward else (search.rank(n), below)
+    bound = float(_misses(chosen, np.array([float(beyond)]), largest_ratio(half / 4), ranks)[0])
+    assert 0.95 * bound <= found <= bound + 1e-8
+    assert bound <= 0.025
+    one_more = float(_misses(chosen + 1, np.array([float(beyond)]), largest_ratio(half / 4), ranks)[0])
+    assert one_more > 0.025  # no rank is nearer
+
+
+@loop_over("downward", [0, 1])
 @loop_over(
     ("n", "epsilon", "q", "high"),
     [

@@ -192,7 +192,7 @@ def test_no_setting_changes_a_release_or_what_it_costs(setting):
 
 
 def test_every_public_function_that_computes_has_a_state_of_its_own():
-    """A metric has it in `Metric.planned` and `Release.run`; the others call a metric."""
+    """A metric has it in `Metric.planned`, `Query.read` and `Release.answer`; the others call a metric."""
     public = {name: getattr(dp, name) for name in dp.__all__}
     functions = {name for name, one in public.items() if inspect.isfunction(one) and metric_of(one) is None}
     bare = {name for name in functions if not hasattr(public[name], "__wrapped__")}

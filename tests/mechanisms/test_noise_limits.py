@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
 from itertools import product
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -217,7 +218,7 @@ def test_limits_of_a_share_are_counts_to_the_last_bit(n):
         for away in (-4, 4):
             counts = CountsNoise((right + away, n - right - away), ((2, Fraction(1, 2)),), True)
             told = ReleasedNumbers((counts.noisy,), n, n, Fraction(1), Relation.REPLACE_ONE)
-            lower, upper, _ = reading.limits([counts], told, 0.011)
+            lower, upper, _ = reading.limits(SimpleNamespace(parts=[counts], released=told), 0.011)
             assert right / n == (upper if away < 0 else lower)
 
 
@@ -424,7 +425,8 @@ def test_limits_of_a_share_of_two_noisy_counts_are_wrong_as_rarely_as_promised(c
 
     def limits_of(noisy):
         told = ReleasedNumbers((noisy,), None, None, Fraction(epsilon), Relation.ADD_OR_REMOVE_ONE)
-        return reading.limits([CountsNoise(noisy, rates, False)], told, miss)
+        noise = CountsNoise(noisy, rates, False)
+        return reading.limits(SimpleNamespace(parts=[noise], released=told), miss)
 
     share, (places, mass) = wrong / max(wrong + right, 1), two_sided(epsilon, math.ceil(12 / epsilon))
     missed = np.full(2, 1 - mass.sum() ** 2)

@@ -1,6 +1,7 @@
 """Counts of several groups in one table tell of all records what one table of all records tells."""
 
 from fractions import Fraction
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -49,7 +50,7 @@ def test_limits_of_all_groups_are_those_of_the_sums_of_their_counts(ratio):
     metric = Confusion(whole(2).in_groups(2), formula, None, lambda x: x.true, parts_of=parts_of)
     counts = (9, 4, 3, 12, 8, 5, 2, 14)
     noise = CountsNoise(counts, ((8, Fraction(1)),), True)
-    released = public(noise)
+    result = SimpleNamespace(parts=(noise,), released=public(noise))
     right = [0, 3] if ratio == "accuracy" else [3]
     wrong = {"recall": [2], "precision": [1]}.get(ratio, [1, 2])
     a, b = ([*side, *(place + 4 for place in side)] for side in (right, wrong))
@@ -57,8 +58,8 @@ def test_limits_of_all_groups_are_those_of_the_sums_of_their_counts(ratio):
         sum(counts[at] for at in a), sum(counts[at] for at in b), (len(a), len(b)), (Fraction(1),) * 2,
         8 - len(a) - len(b), None, (2.0, 1.0) if ratio == "f1" else (1.0, 1.0),
     )  # fmt: skip
-    assert tuple(metric.limits((noise,), released, 0.1))[:2] == pytest.approx(noise_limits(sums, 0.05))
-    of_people = metric.population((noise,), released, PopulationQuestion(ratio, 0.9, is_sure=True))
+    assert tuple(metric.limits(result, 0.1))[:2] == pytest.approx(noise_limits(sums, 0.05))
+    of_people = metric.population(result, PopulationQuestion(ratio, 0.9, is_sure=True))
     assert tuple(of_people) == pytest.approx(ratio_limits(sums, 0.05))
 
 

@@ -6,6 +6,7 @@ What is audited is the call itself, from its arguments to what it is about to dr
 import math
 from dataclasses import replace
 from fractions import Fraction
+from functools import partial
 from unittest import mock
 
 import numpy as np
@@ -191,6 +192,11 @@ def test_the_limits_of_a_median_cost_epsilon_and_no_more(n, epsilon, place, othe
     changed[place] = other
     loss = release_loss(released, {"y_pred": predicted}, {"y_pred": changed}, epsilon=epsilon)
     assert 0.9 * epsilon < loss <= epsilon * (1 + 1e-9)
+    # of a person both records change, which are next to each other
+    changed[2 * (place % n // 2) :][:2] = other
+    of_persons = partial(released, groups=np.repeat(np.arange(n // 2), 2), max_records=2)
+    loss = release_loss(of_persons, {"y_pred": predicted}, {"y_pred": changed}, epsilon=epsilon)
+    assert 0.8 * epsilon < loss <= epsilon * (1 + 1e-9)
 
 
 def plan_with(place, times):

@@ -151,7 +151,9 @@ def test_the_sentence_about_ranges_is_true_of_all_that_are_shown():
     assert re.search("; 1 of 5 numbers is too noisy to tell", targets.summary[2])
     persons = page_of(groups=np.arange(N) // 2, equal_groups=True, person_name="patient")
     once = "; those in which each patient counts once are about all like these"
-    assert once in persons.summary[2]
+    compared = page_of(groups=np.arange(N) // 2, baseline=OTHER, person_name="patient")
+    of_records = page_of(groups=np.arange(N) // 2, person_name="patient")
+    assert [once in one.summary[2] for one in (persons, compared, of_records)] == [True, True, False]
     (intro,) = (one.sentence for one in persons.sections if one.title == "How good")
     assert "among all people like these, noise and chance included, unless a note says otherwise." in intro
 
@@ -162,8 +164,8 @@ def test_what_was_given_and_left_out_is_not_said_to_be_missing():
     )
     assert few.plan.left_out
     assert few.summary[1] == "Groups of people were given, but nothing was released about them."
-    persons = page_of(baseline=OTHER, baseline_name="LACE", groups=np.arange(N) // 2)
-    assert persons.summary[3] == "LACE was given, but nothing was released that compares the two."
+    hidden = page_of(baseline=OTHER, baseline_name="LACE", neighboring="add_or_remove_one")
+    assert hidden.summary[3] == "LACE was given, but nothing was released that compares the two."
     assert page_of(baseline=OTHER, split={"labels": 1}).summary[3].startswith("The other model was given")
 
 

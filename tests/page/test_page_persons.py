@@ -40,18 +40,22 @@ EACH = {  # of each release what a page is made of, and which share of epsilon s
     "absolute error": ("y_pred", TARGETS, 0.2),
     "absolute error by group": ("y_pred", {**TARGETS, **BY_PLACE}, 0.1),
     "median error": ("y_pred", TARGETS, 0.2),
+    "comparison": ("y_pred", TARGETS, 0.99),
 }
 
 
 @pytest.mark.gate
 @pytest.mark.parametrize(
-    "name", slow_but(["labels by group", "persons", "scores", "loss", "median error", "sides"], EACH)
+    "name",
+    slow_but(["labels by group", "persons", "scores", "loss", "median error", "sides", "comparison"], EACH),
 )
 def test_each_release_of_a_page_costs_a_person_epsilon_and_no_more(name):
     kind, options, least = EACH[name]
     data, ways = {"y_true": [0, 1, 1, 0, 1], kind: UNIT}, [{}]
     if name != "persons":  # which there are none of where each has one record
         ways += [{"max_records": 1}]
+    if name == "comparison":
+        data["baseline"] = [0.5] * 5
     if "group_labels" in options:
         data["sensitive_features"] = ["a", "b", "a", "a", "b"]
         ways += [{"membership": "public"}]
@@ -99,18 +103,62 @@ def test_each_record_has_a_part_of_epsilon_and_the_plan_knows():
     assert third["labels"].expected_error == pytest.approx(small["labels"].expected_error * N / third.n)
 
 
-def test_no_range_speaks_of_all_people_and_models_are_not_compared():
+@loop_over("epsilon", [2.0, 9.0])
+def test_limits_of_a_median_are_of_these_records_and_closer_than_those_of_all_people(epsilon):
+    targets = {"y_pred": SCORE, "task": "regression", "split": {"median error": 1, "median limits": 1}}
+    people = dp.private_evaluate(Y, **targets, **SEEDED | {"epsilon": epsilon / 2})
+    page = dp.private_evaluate(Y, **targets, groups=IDS, max_records=2, **SEEDED | {"epsilon": epsilon})
+    median = page["median absolute error"]
+    lower, upper = median.noise_interval()
+    of_all = people["median absolute error"].population_interval()
+    assert of_all.lower < lower < median.value < upper < of_all.upper
+    assert median.noise_interval().about == "The median absolute error of these records."
+    with pytest.raises(ValueError, match="2 records of each person"):
+        median.population_interval()
+
+
+@loop_over(("kind", "equal_groups"), [("labels", False), ("labels", True), ("targets", False)])
+def test_models_are_compared_on_persons(kind, equal_groups):
+    most = 3
+    kept = np.array([np.sum(IDS[:at] == IDS[at]) < most for at in range(N)])
+    persons = np.unique(IDS[kept]).size
+    given = {"labels": {"y_score": SCORE}, "targets": {"y_pred": SCORE, "task": "regression"}}[kind]
+    if equal_groups:
+        given["equal_groups"] = True
+    other, loss = (np.full(N, 0.4), "mae") if kind == "targets" else (1 - SCORE, "zero_one")
+    one, of_other = (SCORE, other) if kind == "targets" else (1 * (SCORE >= 0.5), 1 * (other >= 0.5))
+    of_persons = {"groups": IDS, "max_records": most}
+    page = dp.private_evaluate(Y, baseline=other, **given, **of_persons, split={"comparison": 1}, **SEEDED)
+    alone = dp.private_compare(Y, one, of_other, loss=loss, **of_persons, **SEEDED)
+    found = page.released["comparison"]
+    assert (found.estimate, found.interval, found.n, found.unit) == (
+        alone.estimate, alone.interval, persons, "persons"
+    )  # fmt: skip
+    assert page.summary[3].startswith(("The model beats the other model: of 100 people", "The model loses"))
+    assert "The share of people for whom the model is better" in page.to_markdown()
+    assert type(page).from_json(page.to_json()).released["comparison"].to_dict() == found.to_dict()
+    assert page.results[0].deployment is None  # it is drawn from a seed
+
+
+def test_a_comparison_of_persons_is_stored_with_how_many_there_are(tmp_path):
+    asked = {"y_score": SCORE, "baseline": 1 - SCORE, "epsilon": 4.0, "groups": IDS}
     page = dp.private_evaluate(
-        Y, y_score=SCORE, baseline=1 - SCORE, epsilon=4.0, groups=IDS, max_records=2, **BY_SEX
+        Y, **asked, spend_name="page", accountant=dp.PrivacyAccountant(4, path=tmp_path / "budget")
     )
+    stored = dp.PrivacyAccountant(4, path=tmp_path / "budget")["page"]
+    assert stored.to_dict()["comparison"] == page.to_dict()["comparison"]
+    assert stored.released["comparison"].n == np.unique(IDS).size
+    alone = dp.private_evaluate(Y, **asked, split={"comparison": 1})
+    for one in (stored, alone):
+        assert one.deployment["privacy_loss"]["privacy_unit"] == "person"
+        assert f"up to {np.bincount(IDS).max()}" in one.deployment["privacy_loss"]["privacy_unit_details"]
+
+
+def test_no_range_of_records_speaks_of_all_people():
+    page = dp.private_evaluate(Y, y_score=SCORE, epsilon=4.0, groups=IDS, max_records=2, **BY_SEX)
     rows = page.to_dict()["numbers"]
     assert all(row["people"] is None for row in rows)
     assert sum(row["noise"] is not None for row in rows) > 10
-    targets = {"y_pred": SCORE, "task": "regression", "epsilon": 9.0, "dry_run": True}
-    assert "median limits" in dp.private_evaluate(Y, **targets)
-    assert "median limits" not in dp.private_evaluate(Y, **targets, groups=IDS, max_records=2)
-    assert "comparison" not in page.released
-    assert any("private_compare with groups=" in one.why for one in page.plan.left_out)
     assert page.check({"recall": (">=", 0.1)}).answer == "cannot tell"
     assert page.check({"recall": (">=", 0.1)}, about="records").answer == "pass"
     assert "about these records only" in page.summary[2]
@@ -151,11 +199,11 @@ def test_numbers_of_persons_speak_of_people_and_are_stored_and_required():
     assert "among all people" in page[name].population_interval().about
     with pytest.raises(ValueError, match="one person each"):
         page["recall"].population_interval()
-    part, half = page.plan["persons"], slice(page.n // 2)  # as few persons as there may be
+    part, persons = page.plan["persons"], slice(np.unique(IDS).size)
     few = dp.private_evaluate(
-        Y[half], y_score=SCORE[half], epsilon=part.epsilon, split={"labels": 1}, dry_run=True
+        Y[persons], y_score=SCORE[persons], epsilon=part.epsilon, split={"labels": 1}, dry_run=True
     )
-    assert part.expected_error == pytest.approx(few["labels"].expected_error, rel=0.01)
+    assert part.expected_error == pytest.approx(few["labels"].expected_error)
     again = type(page).from_json(page.to_json())
     assert again[name].population_interval() == page[name].population_interval()
     assert numbers(again) == numbers(page)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, TypeAlias, Unpack
@@ -22,8 +22,7 @@ from dp_metrics.metrics.labels.counts import OF_COUNTS, Confusion
 from dp_metrics.metrics.labels.layouts import Counts, Ratio
 from dp_metrics.quantities.tables import CountsNoise
 from dp_metrics.release.query import Query
-from dp_metrics.release.released import Interval, PopulationQuestion
-from dp_metrics.release.result import ReleasedNumbers
+from dp_metrics.release.result import Result
 
 
 def _ratio_query(
@@ -366,34 +365,20 @@ class _Matrix(Confusion):
 
     normalize: str | None = None
 
-    def limits(self, parts: Sequence[Any], released: ReleasedNumbers, miss: float) -> Limits:
+    def limits(self, result: Result[Any], miss: float) -> Limits:
         """Return limits of each cell; its share is least where the others of its row are largest."""
-        noise: CountsNoise = parts[0]
-        size = self.labels.size
+        noise: CountsNoise = result.parts[0]
+        size, n = self.labels.size, result.released.public_n
         cells = noise.limits(miss) if self.layout.good.size == size**2 else self._sums(noise, miss)
         low, high = (np.reshape(end, (size, size)) for end in (cells.lower, cells.upper))
-        if released.public_n is not None:
-            low, high = (np.minimum(end, released.public_n) for end in (low, high))
+        if n is not None:
+            low, high = (np.minimum(end, n) for end in (low, high))
         lower, upper = (
             layouts.normalized(layouts.whole(size).read(own), normalize=self.normalize, others=others)
             for own, others in ((low, high), (high, low))
         )
-        most = released.public_n if self.normalize is None else 1
+        most = n if self.normalize is None else 1
         return Limits(lower, upper).within(0.0, math.inf if most is None else most)
-
-    def population(
-        self, parts: Sequence[Any], released: ReleasedNumbers, asked: PopulationQuestion
-    ) -> Interval:
-        """Return the interval of each share among all people; all hold at once.
-
-        Raises
-        ------
-        ValueError
-            If the matrix is not normalized, or has very many labels.
-        """
-        found, size = super().population(parts, released, asked), self.labels.size
-        lower, upper = (np.reshape(end, (size, size)) for end in (found.lower, found.upper))
-        return replace(found, lower=lower, upper=upper)
 
     def _sums(self, noise: CountsNoise, miss: float) -> Limits:
         """Return limits of the cells where each is the sum of several noisy counts, as of scores."""
@@ -512,6 +497,16 @@ def private_balanced_accuracy_score(
     return asks(of_ratio(ratio, known).query)
 
 
+def _agreement_query(
+    formula: Callable[[Counts], float], shape: Shape, *, labels: Any, needs_matrix: bool = False
+) -> Query:
+    """Return the query of a measure of agreement beyond chance."""
+    known = LabelSet.of(labels)
+    layout = (layouts.whole if needs_matrix else layouts.matrix_layout)(known.size)
+    found = Confusion(layout, formula, known, layouts.sizes_of_labels, is_monotone=False, is_agreement=True)
+    return replace(found, needs_matrix=needs_matrix).query(shape)
+
+
 @private("sklearn.metrics.matthews_corrcoef", greater_is_better=True, **OF_COUNTS)
 def private_matthews_corrcoef(
     y_true: ArrayLike, y_pred: ArrayLike, **settings: Unpack[LabelSettings]
@@ -543,16 +538,7 @@ def private_matthews_corrcoef(
     >>> 0.8 < private_matthews_corrcoef(y_true, y_pred, epsilon=1.0) <= 1  # exactly 0.94
     True
     """
-    known = LabelSet.of(settings["labels"])
-    confusion = Confusion(
-        layouts.matrix_layout(known.size),
-        layouts.matthews,
-        known,
-        layouts.sizes_of_labels,
-        is_monotone=False,
-        is_agreement=True,
-    )
-    return asks(confusion.query)
+    return asks(_agreement_query, layouts.matthews, labels=settings["labels"])
 
 
 @private("sklearn.metrics.cohen_kappa_score", greater_is_better=True, **OF_COUNTS)
@@ -592,26 +578,12 @@ def private_cohen_kappa_score(
     >>> 0.8 < private_cohen_kappa_score(y_true, y_pred, epsilon=1.0) <= 1  # exactly 0.94
     True
     """
-    known = LabelSet.of(settings["labels"])
     check_choice(weights, "weights", (None, "linear", "quadratic"))
     formula = partial(layouts.kappa, weights=weights)
-    layout = layouts.matrix_layout(known.size) if weights is None else layouts.whole(known.size)
-    needs_matrix = weights is not None
-    confusion = Confusion(
-        layout, formula, known, layouts.sizes_of_labels, needs_matrix=needs_matrix, is_monotone=False,
-        is_agreement=True,
-    )  # fmt: skip
-    return asks(confusion.query)
+    return asks(_agreement_query, formula, labels=settings["labels"], needs_matrix=weights is not None)
 
 
 LabelTable: TypeAlias = dict[str, dict[str, float] | float]
-
-
-def _label_result(
-    counts: Counts, names: Sequence[str], undefined: float, digits: int | None
-) -> dict[str, Any] | str:
-    table = _label_table(counts, names, undefined)
-    return table if digits is None else _label_text(table, names, digits)
 
 
 _MEANS = ("accuracy", "macro avg", "weighted avg")
@@ -637,8 +609,9 @@ def _label_table(counts: Counts, names: Sequence[str], undefined: float) -> dict
     return table
 
 
-def _label_text(table: dict[str, Any], names: Sequence[str], digits: int) -> str:
+def _label_text(counts: Counts, names: Sequence[str], undefined: float, digits: int) -> str:
     """Return the rows laid out as scikit-learn's report; supports are rounded to whole records."""
+    table = _label_table(counts, names, undefined)
     width = max(len("weighted avg"), digits, *map(len, names))
     lines = [f"{'':>{width}} " + "".join(f" {column:>9}" for column in _COLUMNS), ""]
     for name in [*names, "", *_MEANS]:
@@ -725,11 +698,7 @@ def private_classification_report(
     undefined = check_zero_division(zero_division, is_mean=True)
     if math.isnan(undefined):
         raise ValueError("zero_division must be 0, 1 or 'warn' in a report.")
-
-    result = partial(
-        _label_result, names=names, undefined=undefined, digits=None if output_dict else decimals
-    )
-    confusion = Confusion(
-        layouts.matrix_layout(known.size), result, known, layouts.sizes_of_labels, is_monotone=False
-    )
-    return asks(confusion.query)
+    formula = _label_table if output_dict else partial(_label_text, digits=decimals)
+    result = partial(formula, names=names, undefined=undefined)
+    layout = layouts.matrix_layout(known.size)
+    return asks(Confusion(layout, result, known, layouts.sizes_of_labels, is_monotone=False).query)

@@ -30,7 +30,7 @@ from dp_metrics.release import count_limits
 from dp_metrics.release.count_limits import NoisyRatio
 from dp_metrics.release.query import Query
 from dp_metrics.release.released import APPROXIMATE, Interval, PopulationQuestion
-from dp_metrics.release.result import ReleasedNumbers
+from dp_metrics.release.result import ReleasedNumbers, Result
 
 NO_PERSONS = (
     "{} of persons who count once each (equal_groups=True) has approximate limits of what it is among all "
@@ -183,10 +183,7 @@ def linear_limits(
     unit = np.eye(1, layout.good.size)[0]
     cells, told = (
         [kind for kind in (of.right, of.missed, of.wrong, of.either) if kind is not None]
-        for of in (
-            layout.read(np.ones(layout.good.size)),
-            layout.read(as_floats(noise.noisy)),
-        )
+        for of in map(layout.read, (np.ones(layout.good.size), as_floats(noise.noisy)))
     )
     together = max(float(kind.max()) for kind in cells)  # so many noisy counts are added up at most
     added = math.sqrt(together * noise.covariance(unit, unit))
@@ -263,7 +260,7 @@ class Confusion:
     def query(self, shape: Shape) -> Query:
         """Return the query of the metric, which depends on the form of the records by how persons count."""
         check_matrix(self.labels.size)
-        count = partial(_counts, of=self.layout.of, labels=self.labels)
+        count = partial(counted, of=self.layout.of, labels=self.labels)
         part = TableOf(self.layout.cells, self.layout.is_partition, count, shape.units)
         return Query((part,), partial(label_codes, labels=self.labels), self)
 
@@ -271,14 +268,14 @@ class Confusion:
         """Return the metric of what is released."""
         return self.formula(self.layout.counts(released.values[0], released.public_n))
 
-    def note(self, parts: Sequence[Any], released: ReleasedNumbers) -> str | None:
+    def note(self, result: Result[Any]) -> str | None:
         """Return what to say if limits of its noise are too far apart; see `WIDEST`.
 
         Where they are surely close, or where there are none, the sizes of the noise and of what is divided
         by tell.
         """
-        noise: CountsNoise = parts[0]
-        counts = self.layout.counts(released.values[0], released.public_n)
+        noise: CountsNoise = result.parts[0]
+        counts = self.layout.counts(result.released.values[0], result.released.public_n)
         records = self.rests_on(counts)
         added = noise.expected * math.sqrt(self.layout.groups)  # the noise of groups is independent
         far = _CLEAR * math.log(40 * max(records.size, 1)) * added
@@ -288,7 +285,7 @@ class Confusion:
         # other results have no limits of their own; and nothing may be raised here, after the spend
         if isinstance(self.formula(counts), float | np.ndarray):
             with contextlib.suppress(ValueError):
-                lower, upper, _ = self.limits(parts, released, 1 - SHOWN)
+                lower, upper, _ = self.limits(result, 1 - SHOWN)
                 wide = np.ravel(np.subtract(upper, lower) > WIDEST * (2 if self.is_agreement else 1))
                 few = wide if wide.size == records.size else (few | (records == records.min())) & wide.any()
         return few_records(added, records, few) if few.any() else None
@@ -300,7 +297,7 @@ class Confusion:
             return -1.0
         return 0.0 if self.of_ratios is None else float(self.of_ratios(np.zeros(self.labels.size)))
 
-    def limits(self, parts: Sequence[Any], released: ReleasedNumbers, miss: float) -> Limits:
+    def limits(self, result: Result[Any], miss: float) -> Limits:
         """Return limits of ratios that all hold, or the metric at two corners of the box of the exact counts.
 
         Raises
@@ -308,7 +305,7 @@ class Confusion:
         ValueError
             If the metric may be lower or higher within the box than at these corners.
         """
-        noise, n = parts[0], released.public_n
+        noise, n = result.parts[0], result.released.public_n
         if self.no_limits:
             raise ValueError(self.no_limits)
         shares = self._shares(noise, n)
@@ -318,24 +315,19 @@ class Confusion:
                 "not make it larger. Use recall, precision or F1."
             )
         if shares is not None:
-            return Limits(*self._of_shares(shares, count_limits.noise_limits, miss / 2)).within(
-                self.lowest, 1.0
-            )
+            lower, upper = self._of_shares(shares, count_limits.noise_limits, miss / 2)
+            return Limits(lower, upper).within(self.lowest, 1.0)
         good = self.layout.good
         low, high, _ = noise.limits(miss, good != 0)
-        if released.public_n is not None:
-            low, high = (np.minimum(end, released.public_n) for end in (low, high))
+        if n is not None:
+            low, high = (np.minimum(end, n) for end in (low, high))
         worst, best = np.where(good > 0, low, high), np.where(good > 0, high, low)
-        with np.errstate(all="ignore"):
-            ends = (np.asarray(self.formula(self.layout.read(cells))) for cells in (worst, best))
-        lower, upper = ((end if end.ndim else float(end)) for end in ends)
-        if np.isnan(lower).any() or np.isnan(upper).any():
+        lower, upper = (self.formula(self.layout.read(cells)) for cells in (worst, best))
+        if np.isnan([lower, upper]).any():
             raise ValueError("A metric that may be NaN has no limits: pass zero_division=0.0 or 1.0.")
         return Limits(lower, upper).within(0.0, 1.0)
 
-    def population(
-        self, parts: Sequence[Any], released: ReleasedNumbers, asked: PopulationQuestion
-    ) -> Interval:
+    def population(self, result: Result[Any], asked: PopulationQuestion) -> Interval:
         """Return the interval of the metric among all people, from the noisy counts as they were drawn.
 
         Of several ratios each has its part of the miss: all limits hold at once.
@@ -347,22 +339,22 @@ class Confusion:
         """
         if self.no_limits:
             raise ValueError(self.no_limits)
-        noise, n, note = parts[0], released.public_n, ""
+        noise, n, value, note = result.parts[0], result.released.public_n, self(result.released), ""
         shares, limits = self._shares(noise, n), None
         if noise.units > 1:  # a person's records are alike
             if shares is None or self.is_agreement or asked.is_sure:
                 raise ValueError(NO_PERSONS.format(asked.metric))
             of_person = partial(count_limits.person_limits, noise.units)
             limits = self._of_shares(shares, of_person, asked.miss)
-            return asked.interval(*limits, self(released), APPROXIMATE)
+            return asked.interval(*limits, value, APPROXIMATE)
         # a ratio has no narrower limits than the sure ones
         is_ratio = shares is not None and self.of_ratios is None and not self.is_agreement
-        if not asked.is_sure and isinstance(self(released), float) and not is_ratio:
+        if not asked.is_sure and isinstance(value, float) and not is_ratio:
             limits, note = self._approximate(shares, noise, n, asked.miss), APPROXIMATE
         if limits is not None:
             # limits among people within those of the noise would puzzle
             with contextlib.suppress(ValueError):
-                low, high, _ = self.limits(parts, released, 2 * asked.miss)
+                low, high, _ = self.limits(result, 2 * asked.miss)
                 limits = min(limits[0], low), max(limits[1], high)
         elif shares is not None:
             limits, note = self._of_shares(shares, count_limits.ratio_limits, asked.miss), ""
@@ -371,7 +363,9 @@ class Confusion:
                 NO_RATIO.format(asked.metric)
                 + (" It may have an approximate one: leave out sure." if asked.is_sure else _TOO_NOISY)
             )
-        return asked.interval(*limits, self(released), note, self.of)
+        if np.ndim(value) == 2:  # of a matrix each cell has its limits
+            limits = limits[0].reshape(value.shape), limits[1].reshape(value.shape)
+        return asked.interval(*limits, value, note, self.of)
 
     def _shares(self, noise: CountsNoise, n: int | None) -> list[NoisyRatio] | None:
         """Return the noisy counts of the shares that tell the metric; None if this layout has none."""
@@ -443,10 +437,12 @@ def label_codes(records: Records, *, labels: LabelSet) -> Records:
     return checked_records(records, {name: labels.array(records.array(at), name) for at, name in both})
 
 
-def confusion_of(records: Records, labels: LabelSet) -> NDArray[np.int64]:
-    """Return the confusion matrix of `label_codes` in units, of which a record has one unless it says else.
+def counted(
+    records: Records, *, of: Callable[[NDArray[np.int64]], NDArray[np.int64]], labels: LabelSet
+) -> NDArray[np.int64]:
+    """Return counts of `label_codes`, of the confusion matrix with a row for each true label.
 
-    It has a row for each true label.
+    A record counts one unless it says how many units it has.
 
     Raises
     ------
@@ -457,13 +453,7 @@ def confusion_of(records: Records, labels: LabelSet) -> NDArray[np.int64]:
     rows = max(BLOCK, size**2)  # adding up the cells should not take longer than finding them
     blocks = zip(*(in_blocks(array, rows) for array in records.arrays), strict=True)
     cells = (labels.codes(block, "y_true") * size + labels.codes(other, "y_pred") for block, other in blocks)
-    return counts_of_cells(cells, size**2, records.units, rows).reshape(size, size)
-
-
-def _counts(
-    records: Records, *, of: Callable[[NDArray[np.int64]], NDArray[np.int64]], labels: LabelSet
-) -> NDArray[np.int64]:
-    return of(confusion_of(records, labels))
+    return of(counts_of_cells(cells, size**2, records.units, rows).reshape(size, size))
 
 
 def confusion_for(metric: Metric, options: Mapping[str, Any]) -> Confusion:

@@ -20,8 +20,6 @@ from dp_metrics.quantities.tables import Cells, as_floats, check_cells, nearest_
 MOST_MATRIX_LABELS = 3
 """Labels up to which the matrix has no more cells than what else tells everything about each label."""
 
-_HALF = Fraction(1, 2)
-
 
 @dataclass(frozen=True, kw_only=True)
 class Counts:
@@ -205,19 +203,26 @@ def of_each_label(labels: int, *errors: str) -> Layout:
     error of mean recalls and precisions.
     """
     alone = len(errors) == 1 and errors[0] != "either"
-    weight = Fraction(1) if alone else _HALF
+    weight = Fraction(1, 1 if alone else 2)
     cells = ((labels, Fraction(1)), (labels * len(errors), weight))
     return Layout(
         ((2 * labels, Fraction(1)),) if alone else cells,
         alone,
-        partial(_of_labels, errors=errors),
+        partial(_of_labels, kinds=("right", *errors)),
         partial(_read_kinds, kinds=("right", *errors), weight=float(weight)),
         np.repeat([1, *(-1 for _ in errors)], labels),
     )
 
 
-def _of_labels(matrix: NDArray[np.int64], errors: Sequence[str]) -> NDArray[np.int64]:
-    return np.concatenate([np.diag(matrix), *(_errors(matrix, kind) for kind in errors)])
+def _of_labels(
+    matrix: NDArray[np.int64], kinds: Sequence[str], place: int | None = None
+) -> NDArray[np.int64]:
+    """Return the counts of these kinds, of each label or of the one in this place."""
+    right, true, predicted = np.diag(matrix), matrix.sum(axis=1), matrix.sum(axis=0)
+    missed, wrong = true - right, predicted - right
+    counts = {"right": right, "missed": missed, "wrong": wrong, "either": missed + wrong}
+    counts |= {"true": true, "predicted": predicted}
+    return np.concatenate([counts[kind] if place is None else counts[kind][[place]] for kind in kinds])
 
 
 def _read_kinds(x: Floats, kinds: Sequence[str], weight: float = 1.0) -> Counts:
@@ -230,43 +235,20 @@ def _read_kinds(x: Floats, kinds: Sequence[str], weight: float = 1.0) -> Counts:
 
 def of_one_label(place: int, errors: str) -> Layout:
     """Return the layout of the right records of one label, of its errors of this kind, and of the others."""
-    of = partial(_with_others, of=partial(_of_place, place=place, errors=errors))
+    of = partial(_with_others, of=partial(_of_labels, kinds=("right", errors), place=place))
     read = partial(_read_kinds, kinds=("right", errors, "others"))
     return Layout(((3, Fraction(1)),), True, of, read, np.array([1, -1, 0]))
 
 
-def _of_place(matrix: NDArray[np.int64], place: int, errors: str) -> NDArray[np.int64]:
-    return np.array([matrix[place, place], _errors(matrix, errors)[place]])
-
-
-def with_label(place: int, axis: int) -> Layout:
-    """Return the layout of the records of which one label is the true one, or the predicted one, and others.
-
-    Parameters
-    ----------
-    place : int
-        Which of the labels.
-    axis : {0, 1}
-        0: the predicted one; 1: the true one. Over these the confusion matrix is added up.
-    """
-    of = partial(_with_others, of=partial(_of_axis, place=place, axis=axis))
+def with_label(place: int, kind: str) -> Layout:
+    """Return the layout of the records of which one label is the "true" one, or "predicted", and others."""
+    of = partial(_with_others, of=partial(_of_labels, kinds=(kind,), place=place))
     return Layout(((2, Fraction(1)),), True, of, _read_all_right, np.array([1, -1]))
-
-
-def _of_axis(matrix: NDArray[np.int64], place: int, axis: int) -> Any:
-    return matrix.sum(axis=axis)[place]
 
 
 def _read_all_right(x: Floats) -> Counts:
     """Return counts of one label, as if all records with it were right: nothing tells which are."""
     return Counts(right=x[:1], missed=np.zeros(1), wrong=np.zeros(1), n=float(x.sum()))
-
-
-def _errors(matrix: NDArray[np.int64], kind: str) -> NDArray[np.int64]:
-    """Return how often each label was missed, was wrong, or either."""
-    missed, wrong = matrix.sum(axis=1) - np.diag(matrix), matrix.sum(axis=0) - np.diag(matrix)
-    of_kind: NDArray[np.int64] = {"missed": missed, "wrong": wrong, "either": missed + wrong}[kind]
-    return of_kind
 
 
 _OF_WHAT = {"true": 1, "pred": 0, "all": None}
@@ -294,8 +276,7 @@ def normalized(counts: Counts, *, normalize: str | None, others: Floats | None =
     total = (matrix if others is None else others).sum(axis=axis, keepdims=True)
     if others is not None:
         total = matrix + (total - others)
-    shares: Floats = np.divide(matrix, total, out=np.zeros_like(matrix), where=total > 0)
-    return shares
+    return np.divide(matrix, total, out=np.zeros_like(matrix), where=total > 0)
 
 
 _RATIOS = {
@@ -307,8 +288,8 @@ _RATIOS = {
 }
 """How often what is right counts, which of specificity are negatives, and the errors beside it."""
 
-_SHARES = {"selection_rate": 0, "prevalence": 1}
-"""Of all records those with one label: over which axis of the matrix they are added up."""
+_SHARES = {"selection_rate": "predicted", "prevalence": "true"}
+"""Of all records those with one label: which label that is of a record."""
 
 
 @dataclass(frozen=True)
@@ -380,7 +361,7 @@ class Ratio:
     def parts(self, counts: Counts) -> tuple[Floats, Floats]:
         """Return the A and the B of each ratio."""
         if self.is_share:
-            have = self._own(counts.true if _SHARES[self.kind] else counts.predicted)
+            have = self._own(getattr(counts, _SHARES[self.kind]))
             return have, counts.n - have
         factor, errors = _RATIOS[self.kind]
         right, others = factor * counts.right, counts.errors_of(errors)
@@ -419,8 +400,7 @@ class Ratio:
         if self.is_share or (self._is_accuracy and self.kind != "specificity"):
             return np.array([counts.n])
         right, others = self.parts(counts)
-        records: Floats = right / _RATIOS[self.kind][0] + others
-        return records
+        return right / _RATIOS[self.kind][0] + others
 
 
 def sizes_of_labels(counts: Counts) -> Floats:

@@ -49,8 +49,7 @@ def _of_counts(metric: Callable[..., R]) -> Callable[..., R]:
     def method(self: ReleasedConfusion, **options: Any) -> R:
         signature.bind(self, **options)
         told = self._told(confusion_for(METRICS[name], {**options, "labels": self.labels}), name)
-        value: R = told.formula(self.counts)
-        return value
+        return told.formula(self.counts)
 
     method.__name__ = name.removeprefix("private_")
     method.__qualname__ = f"ReleasedConfusion.{method.__name__}"
@@ -225,8 +224,7 @@ class ReleasedConfusion(HtmlRepr):
             If there is no such metric, or an argument is invalid.
         """
         result: Any = self._result_of(metric, options)
-        note: str | None = result.reading.note(result.parts, result.released)
-        return note
+        return result.reading.note(result)
 
     def numbers(self, *, pos_label: Any = None) -> dict[str, Number]:
         """Return the usual metrics of labels with limits, by name; of up to 20 labels those of each too.
@@ -296,7 +294,7 @@ class ReleasedConfusion(HtmlRepr):
         normalize : {"true", "pred", "all"} or None, default=None
             Whether to show shares of rows, of columns or of all, rather than counts.
         confidence : float or None, default=0.95
-            Of the limits of the noise, which all hold at once, shown for up to four labels; None shows none.
+            Of the limits of the noise, which all hold at once, shown for up to three labels; None shows none.
 
         Returns
         -------
@@ -363,7 +361,7 @@ def number_of(
 def _number(result: Result[Any], name: str, metric: str, label: Any = None) -> Number:
     """Return a result of the counts, which is one number, with its limits: each has them for itself."""
     reading: Any = result.reading
-    note = " ".join(filter(None, (reading.note(result.parts, result.released), result.more))) or None
+    note = " ".join(filter(None, (reading.note(result), result.more))) or None
     return Number(
         name, float(result.value), metric, note, label=label,
         _noise=result.noise_interval, _people=result.population_interval,

@@ -153,8 +153,7 @@ def _error_of_area(
 def _won(bins: int, tie: float) -> Floats:
     """Return what a pair of a negative record in one bin and a positive one in another adds to those won."""
     places = np.arange(bins)
-    won: Floats = (places > places[:, np.newaxis]) + tie * (places == places[:, np.newaxis])
-    return won
+    return (places > places[:, np.newaxis]) + tie * (places == places[:, np.newaxis])
 
 
 def effective_size(negatives: Floats, positives: Floats, won: Floats) -> float:
@@ -187,10 +186,7 @@ def effective_size(negatives: Floats, positives: Floats, won: Floats) -> float:
 def hanley_mcneil(theta: Floats, positive: float, negative: float) -> Floats:
     """Return the variance of an area theta from so many records of either class."""
     one, two = theta / (2 - theta) - theta**2, 2 * theta**2 / (1 + theta) - theta**2
-    variance: Floats = (theta * (1 - theta) + (positive - 1) * one + (negative - 1) * two) / (
-        positive * negative
-    )
-    return variance
+    return (theta * (1 - theta) + (positive - 1) * one + (negative - 1) * two) / (positive * negative)
 
 
 def limits_around(
@@ -351,15 +347,13 @@ def precision_between(lower: RocCurve, upper: RocCurve, share: tuple[float, floa
 def _lower(recall: Floats, negatives: Floats) -> float:
     """Return the integral of t / (t + negatives) over the recall that each edge adds."""
     start, end, against = recall[:-1], recall[1:], negatives[1:]
-    with np.errstate(divide="ignore", invalid="ignore"):
-        lost = np.where(against > 0, against * np.log((end + against) / (start + against)), 0.0)
+    lost = np.where(against > 0, against * np.log((end + against) / (start + against)), 0.0)
     return float((end - start - lost).sum())
 
 
 def _upper(least: Floats, most: Floats, negatives: Floats) -> float:
     """Return the integral of the largest precision that may be had at each recall."""
-    with np.errstate(invalid="ignore"):
-        best = np.where(negatives[:-1] > 0, most[1:] / (most[1:] + negatives[:-1]), 1.0)
+    best = np.where(negatives[:-1] > 0, most[1:] / (most[1:] + negatives[:-1]), 1.0)
     ends = np.unique(np.concatenate([least, most]))
     middles = (ends[:-1] / 2 + ends[1:] / 2)[:, np.newaxis]
     is_meant = (least[:-1] < middles) & (middles <= most[1:])
@@ -699,8 +693,7 @@ def error_by_chance(records: Floats, positives: Floats, noise: Floats, n: float)
 
 def middles(n_bins: int) -> Floats:
     """Return the middles of even bins of [0, 1]."""
-    middles: Floats = (np.arange(n_bins) + 0.5) / n_bins
-    return middles
+    return (np.arange(n_bins) + 0.5) / n_bins
 
 
 def share_limits(cells: BinnedCells, miss: float) -> tuple[Floats, Floats]:

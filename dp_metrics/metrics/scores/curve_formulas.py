@@ -183,8 +183,7 @@ class ScoreCounts:
     @property
     def middles(self) -> Floats:
         """The middle of each bin."""
-        middles: Floats = self.edges[:-1] / 2 + self.edges[1:] / 2
-        return middles
+        return self.edges[:-1] / 2 + self.edges[1:] / 2
 
 
 def _from_above(counts: Floats) -> Floats:
@@ -199,8 +198,7 @@ def _shares(above: Floats, others: Floats) -> Floats:
     """
     for sums in (above, others):
         if sums[-1] > 0:
-            shares: Floats = sums / sums[-1]
-            return shares
+            return sums / sums[-1]
     return np.linspace(0.0, 1.0, above.size)
 
 
@@ -272,8 +270,7 @@ def calibration(counts: ScoreCounts, n_bins: int) -> CalibrationCurve:
 
 def are_shown(records: Floats) -> NDArray[np.bool_]:
     """Return which bins are not empty, by their plausible numbers of records."""
-    here: NDArray[np.bool_] = records > _LEAST
-    return here
+    return records > _LEAST
 
 
 def shown(records: Floats, positives: Floats, scores: Floats) -> CalibrationCurve:
@@ -350,8 +347,7 @@ def _are_ties(records: Floats, noise: float) -> NDArray[np.bool_]:
     """Return which bins stand alone: both neighbours have far fewer records, whatever the noise."""
     most = np.maximum(records, 0.0) + _WITHIN_NOISE * noise
     neighbours = np.maximum(np.r_[0.0, most[:-1]], np.r_[most[1:], 0.0])
-    alone: NDArray[np.bool_] = neighbours < _SPARSE * records
-    return alone
+    return neighbours < _SPARSE * records
 
 
 def pooled_means(noisy: Floats, noise: float) -> tuple[Floats, NDArray[np.intp]]:

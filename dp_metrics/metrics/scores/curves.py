@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Unpack
@@ -20,18 +19,13 @@ from dp_metrics.metrics._metric import asks, private
 from dp_metrics.metrics._settings import CountSettings, RankSettings, ScoreSettings
 from dp_metrics.metrics.scores import curve_formulas as formulas
 from dp_metrics.metrics.scores.bands import limits_around
-from dp_metrics.metrics.scores.curve_formulas import (
-    CalibrationCurve,
-    PrecisionRecallCurve,
-    RocCurve,
-    TwoClasses,
-)
+from dp_metrics.metrics.scores.curve_formulas import CalibrationCurve, PrecisionRecallCurve, RocCurve
 from dp_metrics.metrics.scores.table import MOST_BINS, OUTSIDE, SoftBins, even_edges, score_query
 from dp_metrics.quantities.ranks import CalibrationOf, RankingOf
 from dp_metrics.quantities.tables import SHOWN, far_apart, in_words
 from dp_metrics.release.query import Query
 from dp_metrics.release.released import APPROXIMATE, Interval, PopulationQuestion
-from dp_metrics.release.result import Monotone, ReleasedNumbers, only
+from dp_metrics.release.result import Monotone, ReleasedNumbers, Result, only
 from dp_metrics.sensitivity.score_bounds import calibration_excess
 
 
@@ -194,9 +188,7 @@ def _encoded(records: Records, *, columns: LabelColumns) -> Records:
 class _Area(Monotone):
     """The area under the ROC curve of two classes."""
 
-    def population(
-        self, parts: Sequence[Any], released: ReleasedNumbers, asked: PopulationQuestion
-    ) -> Interval:
+    def population(self, result: Result[Any], asked: PopulationQuestion) -> Interval:
         """Return the interval of the area among all people.
 
         Raises
@@ -204,7 +196,7 @@ class _Area(Monotone):
         ValueError
             If limits have to be proved, or the mechanism does not tell the sizes of the classes.
         """
-        (loss,) = parts
+        (loss,), released = result.parts, result.released
         sizes = loss.output.drawn
         if asked.is_sure or "positives" not in sizes:
             raise ValueError(
@@ -366,7 +358,7 @@ def private_calibration_curve(
     if not (isinstance(strategy, str) and strategy == "uniform"):  # type: ignore[redundant-expr]
         raise ValueError("strategy must be 'uniform': quantiles of the scores are private.")
     bins = SoftBins(check_count(n_bins, "n_bins", MOST_BINS))
-    return asks(bins.query, classes=TwoClasses.of(labels, pos_label))
+    return asks(bins.query, classes=formulas.TwoClasses.of(labels, pos_label))
 
 
 _MUCH = 0.6  # of the error: without so much, in squares, four fifths of it are left
@@ -391,19 +383,19 @@ class BinnedError(Monotone):
 
     n_bins: int = 1
 
-    def limits(self, parts: Sequence[Any], released: ReleasedNumbers, miss: float) -> Limits:
+    def limits(self, result: Result[Any], miss: float) -> Limits:
         """Return limits of the error of these records, with what chance may give as a note."""
-        limits, chance = super().limits(parts, released, miss), self._by_chance(parts, released)
+        limits, chance = super().limits(result, miss), self._by_chance(result)
         told = "" if chance is None else f"C{chance[1][1:]}."
         return limits._replace(note=" ".join(filter(None, (limits.note, told))))
 
-    def note(self, parts: Sequence[Any], released: ReleasedNumbers) -> str | None:
+    def note(self, result: Result[Any]) -> str | None:
         """Return what to say if limits of the noise are too far apart, or chance may give much of it."""
         with contextlib.suppress(ValueError):
-            lower, upper, missing = super().limits(parts, released, 1 - SHOWN)
+            lower, upper, missing = super().limits(result, 1 - SHOWN)
             if not missing and (apart := far_apart(lower, upper)):
                 return apart
-        chance, error = self._by_chance(parts, released), float(self(released))
+        chance, error = self._by_chance(result), float(self(result.released))
         if chance is None or chance[0] <= _MUCH * error:
             return None
         most, told = chance
@@ -413,9 +405,9 @@ class BinnedError(Monotone):
             "band().error(this) of the result of a calibration curve tells how much chance gives."
         )
 
-    def _by_chance(self, parts: Sequence[Any], released: ReleasedNumbers) -> tuple[float, str] | None:
+    def _by_chance(self, result: Result[Any]) -> tuple[float, str] | None:
         """Return the most that chance alone gives on average, and in words; None where nothing tells n."""
-        (part,), n, each = parts, released.public_n, released.most_records
+        (part,), n, each = result.parts, result.released.public_n, result.released.most_records
         if n is None:
             if "sums" not in part.output.drawn:
                 return None
@@ -427,7 +419,7 @@ class BinnedError(Monotone):
         return most, f"chance alone gives a calibrated model up to about {most:.2g} ({counted})"
 
 
-def _excess(records: Records, *, n_bins: int, classes: TwoClasses) -> tuple[tuple[int, ...], int]:
+def _excess(records: Records, *, n_bins: int, classes: formulas.TwoClasses) -> tuple[tuple[int, ...], int]:
     """Return the sums of labels minus scores by bin, and the number of records."""
     blocks = classes.blocks(records, "y_proba", OUTSIDE.format("y_proba"))
     return calibration_excess(blocks, even_edges(n_bins))
@@ -484,7 +476,7 @@ def private_expected_calibration_error(
     >>> 0 <= private_expected_calibration_error(y_true, y_proba, epsilon=1.0) < 0.1  # exactly 0.05
     True
     """
-    classes = TwoClasses.of(labels, pos_label)
+    classes = formulas.TwoClasses.of(labels, pos_label)
     bins = check_count(n_bins, "n_bins", MOST_BINS)
     part = CalibrationOf(partial(_excess, n_bins=bins, classes=classes))
     return asks(classes.query, name="y_proba", part=part, result=BinnedError(only, n_bins=bins))

@@ -22,16 +22,8 @@ from dp_metrics.inputs.options import (
 from dp_metrics.metrics._pictures import draw_calibration, draw_net_benefit, draw_precision_recall, draw_roc
 from dp_metrics.metrics.labels.layouts import Layout, read_sums, whole
 from dp_metrics.metrics.labels.released_confusion import ReleasedConfusion
-from dp_metrics.metrics.scores import curve_formulas as formulas
-from dp_metrics.metrics.scores.bands import (
-    ANY_ORDER,
-    ORDERED,
-    CalibrationBand,
-    RocBand,
-    benefit_limits,
-    benefit_noise_limits,
-    over_expected_limits,
-)
+from dp_metrics.metrics.scores import bands, curve_formulas as formulas
+from dp_metrics.metrics.scores.bands import CalibrationBand, RocBand
 from dp_metrics.metrics.scores.curve_formulas import (
     CalibrationCurve,
     NetBenefitCurve,
@@ -39,25 +31,24 @@ from dp_metrics.metrics.scores.curve_formulas import (
     RocCurve,
     ScoreCounts,
 )
-from dp_metrics.metrics.scores.table import MOST_BINS, ScoreTable
+from dp_metrics.metrics.scores.table import MOST_BINS, ScoreTable, binned_calibration_band
 from dp_metrics.quantities.tables import as_floats, too_few
 from dp_metrics.release.count_limits import noisy_ratio
 from dp_metrics.release.released import (
     APPROXIMATE,
     POPULATION_NOTE,
-    SEVERAL,
     Interval,
     Number,
     PopulationQuestion,
     how_sure,
     table_of,
 )
-from dp_metrics.release.result import KeptCounts, Result
+from dp_metrics.release.result import KeptCounts, Result, check_persons
 
 _METRICS = {"roc_auc": formulas.area_under_roc, "average_precision": formulas.average_precision}
 OVER_EXPECTED = "observed over expected"
 """The number that is no share: how many are positive over how many scores expect."""
-_TIES = {"any": ANY_ORDER, "ordered": ORDERED}
+_TIES = {"any": bands.ANY_ORDER, "ordered": bands.ORDERED}
 _WHOM = {"people": f"{POPULATION_NOTE} {how_sure(APPROXIMATE)}", "records": "of these records."}
 _MOST_SHOWN = 100_000  # records of a histogram
 _UNIT_ONLY = "Calibration and net benefits need probabilities: the edges of the bins should lie in [0, 1]."
@@ -237,8 +228,7 @@ class ReleasedScores(HtmlRepr):
 
     def roc_band(self, confidence: float = 0.95) -> RocBand:
         """Return the band in which the ROC curve of all people lies, as `Result.band` does."""
-        band: RocBand = replace(self._limited(), metric="roc_curve").band(confidence)
-        return band
+        return replace(self._limited(), metric="roc_curve").band(confidence)
 
     def at_threshold(self, threshold: float) -> ReleasedConfusion:
         """Return all metrics of the labels that ``score >= threshold`` predicts, with limits.
@@ -296,14 +286,9 @@ class ReleasedScores(HtmlRepr):
             good=np.where(is_positive == is_above, 1, -1),
         )
 
-    @property
-    def _positive(self) -> Any:
-        classes = self._table.classes
-        return classes.known.tolist()[classes.positive]
-
     def _score_at(self, threshold: float, metric: Callable[..., Any], **options: Any) -> AtThreshold:
-        labels = self.at_threshold(threshold)
-        value = metric(labels, pos_label=self._positive, **options)
+        labels, classes = self.at_threshold(threshold), self._table.classes
+        value = metric(labels, pos_label=classes.known.tolist()[classes.positive], **options)
         assert labels.threshold is not None
         return AtThreshold(value, labels.threshold)
 
@@ -344,12 +329,9 @@ class ReleasedScores(HtmlRepr):
         ValueError
             If not exactly one of both is given, between 0 and 1, or no edge reaches it.
         """
-        (name, goal), *others = [
-            (name, as_real(value))
-            for name, value in (("precision", precision), ("recall", recall))
-            if value is not None
-        ] or [("", math.nan)]
-        if others or not 0 <= goal <= 1:
+        name, given = ("recall", recall) if precision is None else ("precision", precision)
+        goal = as_real(given)
+        if (precision is None) == (recall is None) or not 0 <= goal <= 1:
             raise ValueError("Pass either precision or recall, a number from 0 to 1.")
         metric = self.precision_score if name == "precision" else self.recall_score
         edges = self.counts.edges[1:-1].tolist()
@@ -403,11 +385,8 @@ class ReleasedScores(HtmlRepr):
         >>> 0.2 < lower < 0.275 < upper < 0.35
         True
         """
-        check_choice(of, "of", tuple(_WHOM))
-        miss, n = (1.0 - check_confidence(confidence)) / 2, self._public_n()
-        if of == "people":
-            self._check_persons("net_benefit")
-        self._table.check_records(self.result.parts, "net_benefit")
+        miss, n = self._miss_of("net_benefit", confidence, of), self._public_n()
+        self._table.check_records(self.result, "net_benefit")
         if not 0 <= as_real(threshold) <= 1:
             raise ValueError("threshold must be a probability, a number in [0, 1].")
         edge, bins = self._edge_of(threshold), self.counts.positive.size
@@ -415,7 +394,7 @@ class ReleasedScores(HtmlRepr):
         weight, above = at / (1 - at), np.arange(edge, bins)
         (noise,) = self.result.parts
         ratio = noisy_ratio(noise, (bins + above).tolist(), above.tolist(), n)
-        limits = benefit_limits if of == "people" else benefit_noise_limits
+        limits = bands.benefit_limits if of == "people" else bands.benefit_noise_limits
         lower, upper = limits(ratio, n, weight, miss)
         estimate = min(max((ratio.a - weight * ratio.b) / n, -weight), 1.0)
         about = f"The net benefit at the threshold {at:g} {_WHOM[of]}"
@@ -479,14 +458,10 @@ class ReleasedScores(HtmlRepr):
         >>> 0.75 < lower < 0.8 < upper < 0.88
         True
         """
-        check_choice(of, "of", tuple(_WHOM))
-        self._check_unit()
-        miss = (1.0 - check_confidence(confidence)) / 2
-        if of == "people":
-            self._check_persons("observed_over_expected")
+        miss = self._miss_of("observed_over_expected", confidence, of)
         (noise,) = self.result.parts
         edges, counts = self.counts.edges, self.counts
-        lower, upper = over_expected_limits(noise, edges, miss, of_people=of == "people")
+        lower, upper = bands.over_expected_limits(noise, edges, miss, of_people=of == "people")
         expected = float((edges[1:] + edges[:-1]) @ counts.total) / 2
         estimate = float(counts.positive.sum()) / expected if expected > 0 else math.nan
         about = f"The observed over the expected positives {_WHOM[of]}"
@@ -508,6 +483,14 @@ class ReleasedScores(HtmlRepr):
     def frame(self) -> Any:
         """Return these numbers as a table; this imports pandas. See `PrivateMetricFrame.frame`."""
         return table_of(one.row() for one in self.numbers().values())
+
+    def _miss_of(self, metric: str, confidence: float, of: str) -> float:
+        """Return with which probability either limit of a metric of probabilities may miss."""
+        check_choice(of, "of", tuple(_WHOM))
+        self._check_unit()
+        if of == "people":
+            check_persons(self.result.released, metric)
+        return (1.0 - check_confidence(confidence)) / 2
 
     def _public_n(self) -> int:
         """Return the number of records, of which the net benefit at probabilities is a share."""
@@ -540,16 +523,16 @@ class ReleasedScores(HtmlRepr):
             If the edges of the released bins are not those of probabilities, or persons have several records.
         """
         self._check_unit()
-        self._check_persons("calibration_curve")
+        check_persons(self.result.released, "calibration_curve")
         asked = PopulationQuestion.of("calibration_curve", confidence, sure=False)
         bins = None if n_bins is None else check_count(n_bins, "n_bins", MOST_BINS)
-        return self._table.calibration_band(self.result.parts, self.result.released, asked, bins)
+        self._table.check_records(self.result, asked.metric)
+        return binned_calibration_band(self.result, self.counts, asked, bins)
 
     @property
     def _table(self) -> ScoreTable:
         kept: Any = self.result.reading
-        table: ScoreTable = getattr(kept, "told", kept)  # a summary keeps how its counts are read
-        return table
+        return getattr(kept, "told", kept)  # a summary keeps how its counts are read
 
     def _limited(self, metric: str = "roc_auc", ties: str = "any", *, is_sure: bool = True) -> Result[Any]:
         check_choice(metric, "metric", tuple(_METRICS))
@@ -646,11 +629,6 @@ class ReleasedScores(HtmlRepr):
         is_noise = too_few(self.counts.noise, records / np.maximum(root, 1.0))[formulas.are_shown(records)]
         band = None if confidence is None else self.calibration_band(confidence, n_bins)
         return draw_calibration(display, band, is_noise, ax)
-
-    def _check_persons(self, metric: str) -> None:
-        """Raise if persons have several records: these are alike, and tell less of all people."""
-        if (most := self.result.released.most_records) > 1:
-            raise ValueError(SEVERAL.format(metric, most))
 
     @property
     def _is_unit(self) -> bool:

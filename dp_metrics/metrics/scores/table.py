@@ -1,7 +1,7 @@
 """Tables of scores: how many records of either class lie in each public bin, and what follows from that."""
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import partial
@@ -14,14 +14,7 @@ from dp_metrics.inputs.arrays import Records, Shape
 from dp_metrics.inputs.options import Floats, as_whole, check_edges
 from dp_metrics.mechanisms._laws import Limits, Staircase
 from dp_metrics.metrics.scores import bands, curve_formulas as formulas
-from dp_metrics.metrics.scores.bands import (
-    ANY_ORDER,
-    BinnedCells,
-    CalibrationBand,
-    RatioLimits,
-    RocBand,
-    Ties,
-)
+from dp_metrics.metrics.scores.bands import BinnedCells, CalibrationBand, RatioLimits, RocBand
 from dp_metrics.metrics.scores.curve_formulas import CalibrationCurve, ScoreCounts, TwoClasses
 from dp_metrics.quantities.tables import (
     MOST_COLUMNS,
@@ -34,13 +27,14 @@ from dp_metrics.quantities.tables import (
     counts_of_cells,
     far_apart,
     few_records,
+    noise_of_cells,
     plausible_counts,
     too_few,
 )
 from dp_metrics.release import count_limits
 from dp_metrics.release.query import Query
 from dp_metrics.release.released import APPROXIMATE, POPULATION_NOTE, Interval, PopulationQuestion
-from dp_metrics.release.result import ReleasedNumbers
+from dp_metrics.release.result import ReleasedNumbers, Result
 from dp_metrics.sensitivity.output_bounds import FINENESS
 
 _LIMITED: Mapping[Any, str] = {
@@ -122,16 +116,16 @@ class ScoreTable:
     columns: int | None
     formula: Callable[[ScoreCounts], Any]
     classes: TwoClasses
-    ties: Ties = ANY_ORDER
+    ties: bands.Ties = bands.ANY_ORDER
     is_sure: bool = True
 
     def __call__(self, released: ReleasedNumbers) -> Any:
         """Return the result of what is released."""
         return self.formula(self.counts(released))
 
-    def note(self, parts: Sequence[Any], released: ReleasedNumbers) -> str | None:
+    def note(self, result: Result[Any]) -> str | None:
         """Return what to say if noise may have moved the area far, or the bins are coarse."""
-        return self.note_of(parts[0], self.counts(released))
+        return self.note_of(result.parts[0], self.counts(result.released))
 
     def note_of(self, noise: CountsNoise, counts: ScoreCounts) -> str | None:
         """Return that of these counts; see `WIDEST`.
@@ -139,10 +133,8 @@ class ScoreTable:
         The area of the binned scores tells of an average precision and of curves too: noise moved the one
         and the other about as far. How scores lie within bins is no noise.
         """
-        added, smaller = (
-            noise.expected * math.sqrt(counts.negative.size),
-            self.rests_on(counts).min(keepdims=True),
-        )
+        added = noise.expected * math.sqrt(counts.negative.size)
+        smaller = self.rests_on(counts).min(keepdims=True)
         if _CLEAR * added <= smaller:
             return self.coarse_note(counts)
         found = bands.area_limits(noise, (1 - SHOWN) / 2, ties=bands.BINNED, among_people=False)
@@ -180,7 +172,7 @@ class ScoreTable:
         """What the limits are limits of."""
         return f"{_LIMITED.get(self.formula, 'curve')} of the unbinned scores"
 
-    def limits(self, parts: Sequence[Any], released: ReleasedNumbers, miss: float) -> Limits:
+    def limits(self, result: Result[Any], miss: float) -> Limits:
         """Return limits of the area or the average precision of these records' scores.
 
         Raises
@@ -189,14 +181,10 @@ class ScoreTable:
             If the result is a curve.
         """
         self._check_limited("no limits of its noise here")
-        quick = None if self.is_sure else self._quick(parts, miss / 2, among_people=False)
-        of_noise = self._each(count_limits.noise_limits, released, miss / 2)
-        ends = self._closer(quick, parts[0], lambda: self._by_shares(parts, released, of_noise))
-        return self._noted(ends, released, is_proved=quick is None)
+        ends, is_proved = self._ends(result, miss / 2, self.is_sure)
+        return self._noted(ends, result, is_proved=is_proved)
 
-    def population(
-        self, parts: Sequence[Any], released: ReleasedNumbers, asked: PopulationQuestion
-    ) -> Interval:
+    def population(self, result: Result[Any], asked: PopulationQuestion) -> Interval:
         """Return the interval of the area or the average precision among all people.
 
         Raises
@@ -205,107 +193,81 @@ class ScoreTable:
             If the result is a curve.
         """
         self._check_limited("no interval for all people")
-        quick = of_these = None
-        if not asked.is_sure:
-            quick, of_these = (self._quick(parts, asked.miss, among_people=kind) for kind in (True, False))
-        if quick is None:
-            self.check_records(parts, asked.metric)
-        sure, of_noise = (
-            self._each(each, released, asked.miss)
-            for each in (count_limits.edge_limits, count_limits.noise_limits)
-        )
-        people = self._closer(quick, parts[0], lambda: self._by_shares(parts, released, sure))
-        records = self._closer(of_these, parts[0], lambda: self._by_shares(parts, released, of_noise))
+        (lower, upper), is_proved = self._ends(result, asked.miss, asked.is_sure, among_people=True)
+        if is_proved:
+            self.check_records(result, asked.metric)
         # limits among people that are within those of the noise would puzzle, and the hull of both holds too
-        ends = min(people[0], records[0]), max(people[1], records[1])
-        found = self._noted(ends, released, is_proved=quick is None)
-        return asked.interval(found.lower, found.upper, self(released), found.note, of=f"The {self.about}")
+        (low, high), _ = self._ends(result, asked.miss, asked.is_sure)
+        lower, upper, note = self._noted((min(lower, low), max(upper, high)), result, is_proved=is_proved)
+        return asked.interval(lower, upper, self(result.released), note, of=f"The {self.about}")
 
-    def _closer(self, quick: Ends | None, noise: CountsNoise, proved: Callable[[], Ends]) -> Ends:
-        """Return quick limits, proved ones where there are none, or near the noise what is closer of both.
+    def _ends(
+        self, result: Result[Any], miss: float, is_sure: bool, *, among_people: bool = False
+    ) -> tuple[Ends, bool]:
+        """Return limits, and whether they are proved: only if they have to be, or there are no others.
 
-        Proved limits of an average precision nearly never miss, and of a small class some of them are closer.
+        Proved limits of an average precision nearly never miss, and of a small class some of them are closer:
+        near the noise what is closer of both is taken.
         """
+        (noise,) = result.parts
+        quick = None if is_sure else self._quick(noise, miss, among_people=among_people)
         is_near = self.formula is formulas.average_precision and not bands.are_far_from_noise(noise, _NEAR)
         if quick is not None and (noise.units > 1 or not is_near):
-            return quick
-        low, high = proved()
-        if quick is not None and max(low, quick[0]) <= min(high, quick[1]):
-            return max(low, quick[0]), min(high, quick[1])
-        return quick or (low, high)
+            return quick, False
+        limits_of = count_limits.edge_limits if among_people else count_limits.noise_limits
+        low, high = self._by_shares(noise, result.released.public_n, self._each(limits_of, noise, miss))
+        if quick is None:
+            return (low, high), True
+        inside = max(low, quick[0]), min(high, quick[1])
+        return (inside if inside[0] <= inside[1] else quick), False
 
-    def _quick(self, parts: Sequence[Any], miss: float, *, among_people: bool) -> tuple[float, float] | None:
+    def _quick(self, noise: CountsNoise, miss: float, *, among_people: bool) -> Ends | None:
         """Return limits that are not proved, or None where a class does not exceed its noise."""
         if self.formula is formulas.average_precision:
-            return bands.precision_limits(parts[0], miss, among_people=among_people)
-        return bands.area_limits(parts[0], miss, ties=self.ties, among_people=among_people)
+            return bands.precision_limits(noise, miss, among_people=among_people)
+        return bands.area_limits(noise, miss, ties=self.ties, among_people=among_people)
 
-    def _by_shares(
-        self, parts: Sequence[Any], released: ReleasedNumbers, limits_of: RatioLimits
-    ) -> tuple[float, float]:
+    def _by_shares(self, noise: CountsNoise, n: int | None, limits_of: RatioLimits) -> Ends:
         """Return limits that hold where those of shares hold: of each class above edges, and of positives."""
-        lines = bands.roc_limits(parts[0], released.public_n, self._edges(released), limits_of)
+        edges = self._edges(noise)
+        lines, bins = bands.roc_limits(noise, n, edges, limits_of), edges.size - 1
         if self.formula is formulas.area_under_roc:
             return bands.area_between(*lines, self.ties)
-        noise, bins = parts[0], self._edges(released).size - 1
-        positives = count_limits.noisy_ratio(noise, range(bins, 2 * bins), range(bins), released.public_n)
+        positives = count_limits.noisy_ratio(noise, range(bins, 2 * bins), range(bins), n)
         return bands.precision_between(*lines, limits_of(positives))
 
-    def _noted(self, ends: tuple[float, float], released: ReleasedNumbers, *, is_proved: bool) -> Limits:
+    def _noted(self, ends: Ends, result: Result[Any], *, is_proved: bool) -> Limits:
         limits = Limits(*ends).within(0.0, 1.0)
         notes = (
             None if is_proved else APPROXIMATE,
             _ORDERED if self.ties == bands.ORDERED else None,
-            self.coarse_note(self.counts(released)) or limits.note,
+            self.coarse_note(self.counts(result.released)) or limits.note,
         )
         return limits._replace(note=" ".join(filter(None, notes)))
 
-    def band(self, parts: Sequence[Any], released: ReleasedNumbers, asked: PopulationQuestion) -> RocBand:
+    def band(self, result: Result[Any], asked: PopulationQuestion) -> RocBand:
         """Return the band of the ROC curve among all people, for scores in their public bins."""
-        self.check_records(parts, asked.metric)
-        sure = self._each(count_limits.edge_limits, released, asked.miss)
-        lines = bands.roc_limits(parts[0], released.public_n, self._edges(released), sure)
+        self.check_records(result, asked.metric)
+        (noise,) = result.parts
+        sure = self._each(count_limits.edge_limits, noise, asked.miss)
+        lines = bands.roc_limits(noise, result.released.public_n, self._edges(noise), sure)
         return RocBand(*lines, asked.confidence, f"The ROC curve of the scores in bins {POPULATION_NOTE}")
 
-    def calibration_band(
-        self,
-        parts: Sequence[Any],
-        released: ReleasedNumbers,
-        asked: PopulationQuestion,
-        n_bins: int | None = None,
-    ) -> CalibrationBand:
-        """Return the band of the calibration curve among all people: of released bins, or of even ones."""
-        self.check_records(parts, asked.metric)
-        noise, counts, n = parts[0], self.counts(released), released.public_n
-        if n_bins is None:
-            cells = _binned(noise, counts, np.arange(counts.negative.size), counts.negative.size)
-            return bands.calibration_band(cells, counts.middles, asked, n, APPROXIMATE)
-        places, records = formulas.even_bins(counts, n_bins)
-        here, each, prob_pred = formulas.are_shown(records), asked.miss / n_bins, bands.middles(n_bins)
-        prob_pred[here] = formulas.calibration(counts, n_bins).prob_pred
-        lower, upper = np.zeros(n_bins), np.ones(n_bins)
-        for place in np.flatnonzero(here):
-            inside = np.flatnonzero(places == place)
-            share = count_limits.noisy_ratio(noise, (places.size + inside).tolist(), inside.tolist(), n)
-            lower[place], upper[place] = count_limits.ratio_limits(share, each)
-        cells, shares = _binned(noise, counts, places, n_bins), (lower, upper)
-        return bands.calibration_band(cells, prob_pred, asked, n, _OF_GAPS, shares).at(here)
-
-    def _each(self, limits_of: Callable[..., Ends], released: ReleasedNumbers, miss: float) -> RatioLimits:
+    def _each(self, limits_of: Callable[..., Ends], noise: CountsNoise, miss: float) -> RatioLimits:
         """Return the limits of one of many shares: of each class at each edge, and perhaps of positives."""
-        of_curve = 2 * len(bands.edges_of_limits(self._edges(released).size - 1))
+        of_curve = 2 * len(bands.edges_of_limits(self._edges(noise).size - 1))
         return partial(limits_of, miss=miss / (of_curve + (self.formula is formulas.average_precision)))
 
     def merged(self, columns: int) -> Floats:
         """Return the edges of so many bins."""
         return self.edges[:: (self.edges.size - 1) // columns]
 
-    def _edges(self, released: ReleasedNumbers) -> Floats:
-        return self.merged(len(released.values[0]) // 2)
+    def _edges(self, noise: CountsNoise) -> Floats:
+        return self.merged(len(noise.noisy) // 2)
 
-    def check_records(self, parts: Sequence[Any], metric: str) -> None:
+    def check_records(self, result: Result[Any], metric: str) -> None:
         """Raise where each person counts once: the law of a count of persons is not known."""
-        if parts[0].units > 1:
+        if result.parts[0].units > 1:
             raise ValueError(_NO_PERSONS.format(metric))
 
     def _check_limited(self, nothing: str) -> None:
@@ -317,14 +279,46 @@ class ScoreTable:
 
     def counts(self, released: ReleasedNumbers) -> ScoreCounts:
         """Return the plausible counts of released ones, with these and the size of their noise."""
-        noisy = as_floats(released.values[0])
-        columns, cells = noisy.size // 2, ((noisy.size, Fraction(1)),)
-        negative, positive = plausible_counts(released.values[0], cells, released.public_n).reshape(
-            2, columns
+        (values,), epsilon = released.values, released.epsilon / released.most_records
+        noisy, cells = as_floats(values).reshape(2, -1), ((len(values), Fraction(1)),)
+        negative, positive = plausible_counts(values, cells, released.public_n).reshape(2, -1)
+        private_n = released.neighboring.private_n
+        noise = noise_of_cells(cells, epsilon, private_n=private_n, is_partition=True)
+        return ScoreCounts(
+            self.merged(negative.size), negative, positive, noisy, Staircase(noise.rate).expected
         )
-        rate = released.epsilon / (1 if released.neighboring.private_n else 2)  # of a `TableOf`
-        noise = Staircase(rate / released.most_records).expected
-        return ScoreCounts(self.merged(columns), negative, positive, noisy.reshape(2, columns), noise)
+
+
+def binned_calibration_band(
+    result: Result[Any], counts: ScoreCounts, asked: PopulationQuestion, n_bins: int | None
+) -> CalibrationBand:
+    """Return the band of the calibration curve among all people, that a table of probabilities tells.
+
+    Parameters
+    ----------
+    result : Result
+        The noisy counts.
+    counts : ScoreCounts
+        The plausible ones.
+    asked : PopulationQuestion
+        The confidence.
+    n_bins : int or None
+        Number of even bins, where the shares have sure limits; None: the released bins.
+    """
+    (noise,), n = result.parts, result.n
+    if n_bins is None:
+        cells = _binned(noise, counts, np.arange(counts.negative.size), counts.negative.size)
+        return bands.calibration_band(cells, counts.middles, asked, n, APPROXIMATE)
+    places, records = formulas.even_bins(counts, n_bins)
+    here, each, prob_pred = formulas.are_shown(records), asked.miss / n_bins, bands.middles(n_bins)
+    prob_pred[here] = formulas.calibration(counts, n_bins).prob_pred
+    lower, upper = np.zeros(n_bins), np.ones(n_bins)
+    for place in np.flatnonzero(here):
+        inside = np.flatnonzero(places == place)
+        share = count_limits.noisy_ratio(noise, (places.size + inside).tolist(), inside.tolist(), n)
+        lower[place], upper[place] = count_limits.ratio_limits(share, each)
+    cells, shares = _binned(noise, counts, places, n_bins), (lower, upper)
+    return bands.calibration_band(cells, prob_pred, asked, n, _OF_GAPS, shares).at(here)
 
 
 def _binned(noise: CountsNoise, counts: ScoreCounts, places: NDArray[np.intp], n_bins: int) -> BinnedCells:
@@ -368,8 +362,7 @@ OUTSIDE = "{} should contain values in [0, 1] only: probabilities, as predict_pr
 
 def even_edges(n_bins: int) -> Floats:
     """Return the edges between even bins of [0, 1], as scikit-learn has them."""
-    edges: Floats = np.linspace(0.0, 1.0, n_bins + 1)[1:-1]
-    return edges
+    return np.linspace(0.0, 1.0, n_bins + 1)[1:-1]
 
 
 @dataclass(frozen=True)
@@ -406,36 +399,31 @@ class SoftBins:
         part = TableOf(self.cells, True, partial(_soft_counts, n_bins=self.n_bins, classes=classes))
         return classes.query(shape, name="y_prob", part=part, result=self)
 
-    def note(self, parts: Sequence[Any], released: ReleasedNumbers) -> str | None:
+    def note(self, result: Result[Any]) -> str | None:
         """Return what to say if limits of the noise of a share that is shown are too far apart: `WIDEST`."""
-        noise: CountsNoise = parts[0]
-        low, high = self._ends(released)
+        noise: CountsNoise = result.parts[0]
+        low, high = self._ends(result.released)
         records = (low + high).sum(axis=0)
-        here, added = (
-            records[formulas.are_shown(records)],
-            math.sqrt(2) * noise.expected / FINENESS,
-        )  # of two ends
+        here = records[formulas.are_shown(records)]
+        added = math.sqrt(2) * noise.expected / FINENESS  # of two ends
         few = too_few(added, here)
         return few_records(added, here, few) if few.any() else None
 
-    def band(
-        self, parts: Sequence[Any], released: ReleasedNumbers, asked: PopulationQuestion
-    ) -> CalibrationBand:
+    def band(self, result: Result[Any], asked: PopulationQuestion) -> CalibrationBand:
         """Return the band of the calibration curve among all people."""
-        noise = replace(parts[0], units=FINENESS)
+        noise, released = replace(result.parts[0], units=FINENESS), result.released
         counts, prob_pred = self._ends(released), bands.middles(self.n_bins)
         prob_pred[formulas.are_shown(counts.sum(axis=(0, 1)))] = self(released).prob_pred
         end, is_positive, place = np.indices(counts.shape).reshape(3, -1)
         scores = (place + end) / self.n_bins
         cells = BinnedCells(noise, counts.ravel(), place, is_positive == 1, scores, scores, self.n_bins)
-        note = " ".join(filter(None, (APPROXIMATE, self.note(parts, released))))
+        note = " ".join(filter(None, (APPROXIMATE, self.note(result))))
         return bands.calibration_band(cells, prob_pred, asked, released.public_n, note)
 
     def _ends(self, released: ReleasedNumbers) -> Floats:
         """Return the plausible records by end, class and bin."""
         counts = plausible_counts(released.values[0], self.cells, released.public_n)
-        ends: Floats = counts.reshape(2, 2, self.n_bins) / FINENESS
-        return ends
+        return counts.reshape(2, 2, self.n_bins) / FINENESS
 
     def __call__(self, released: ReleasedNumbers) -> CalibrationCurve:
         """Return the curve of what is released."""
