@@ -185,7 +185,7 @@ class PrivateMetricFrame:
     **A group without records** is in the results too. Where membership is private nobody is told, and its
     value is a noisy one as of any other group. Where it is public nothing is drawn: a metric of labels is
     what its formula gives for counts of 0 (`zero_division` for a recall), any other is NaN, in each number of
-    an array or a report; ``difference()``, ``ratio()`` and the like leave NaN out.
+    an array or a report; ``difference()``, ``ratio()`` and the like leave the group out.
 
     **Gaps err upwards.** The largest difference between groups of noisy values is larger on average than
     that of the exact ones, and the more so the smaller the smallest group is: `population_interval` tells
@@ -261,11 +261,11 @@ class PrivateMetricFrame:
                 max_records=max_records,
                 equal_groups=equal_groups,
             )
-            by, sizes = Groups.of(group_labels, len(columns)), None
+            by = Groups.of(group_labels, len(columns))
             if membership == "public":  # the features are as public as the number of records
-                sizes = by.public_sizes(records)
-            query = plan_frame(chosen, shape, by, overall_share=share, sizes=sizes)
-            return query, query.read(records), {"shape": shape, "sizes": sizes}
+                by = by.with_sizes(records)
+            query = plan_frame(chosen, shape, by, overall_share=share)
+            return query, query.read(records), {"shape": shape, "sizes": by.sizes}
 
         vars(self).update(vars(release.answer(read, made)))
 
@@ -528,9 +528,10 @@ class PrivateMetricFrame:
         Returns
         -------
         float or dict
-            Of two groups a number of either sign, NaN if one is. Else at least 0: it errs upwards, the more
-            the smaller a group is; groups that are NaN are left out, and it is NaN if all are. Costs nothing:
-            `population_interval` and `noise_interval` tell how sure it is.
+            Of two groups a number of either sign, NaN if one is, or is publicly empty. Else at least 0: it
+            errs upwards, the more the smaller a group is; groups that are NaN or publicly empty are left out,
+            and it is NaN if all are. Costs nothing: `population_interval` and `noise_interval` tell how sure
+            it is.
 
         Raises
         ------
@@ -558,7 +559,7 @@ class PrivateMetricFrame:
         -------
         float or dict
             Between 0 and 1, for metrics that are at least 0; 1 where both are 0. It errs downwards. Groups
-            that are NaN are left out; NaN if all are. Costs nothing.
+            that are NaN or publicly empty are left out; NaN if all are. Costs nothing.
         """
         check_choice(method, "method", _METHODS)
         return self._each(partial(Entry.ratio, method=method))

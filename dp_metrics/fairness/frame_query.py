@@ -1,7 +1,7 @@
 """What a table of metrics by group releases, and how its entries follow."""
 
 import math
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cache, partial
@@ -117,10 +117,10 @@ class Entry(NamedTuple):
 
     @property
     def numbers(self) -> list[float]:
-        """The values of groups that are not NaN; TypeError if they are no numbers."""
+        """The values that tell of groups, neither NaN nor of nobody; TypeError if they are no numbers."""
         if not self.is_number:
             raise TypeError("Groups can be compared by a metric that is one number: see by_group.")
-        return [cell.value for cell in self.groups.values() if not math.isnan(cell.value)]
+        return [cell.value for cell in self.known.values() if not math.isnan(cell.value)]
 
     def difference(self, method: str = "between_groups") -> float:
         """Return the largest difference; see `PrivateMetricFrame.difference`."""
@@ -132,8 +132,9 @@ class Entry(NamedTuple):
         return min((smaller / larger if larger else 1.0 for smaller, larger in compared), default=math.nan)
 
     def less(self, a: Hashable, b: Hashable) -> float:
-        """Return the value of a group less that of another one; NaN if one of them is."""
-        return float(self.groups[a].value - self.groups[b].value) if self.numbers else math.nan
+        """Return the value of a group less that of another one; NaN if one of them is NaN, or of nobody."""
+        are_known = bool(self.numbers) and {a, b} <= {*self.known}
+        return float(self.groups[a].value - self.groups[b].value) if are_known else math.nan
 
     def _compared(self, method: str) -> list[list[float]]:
         """Return the smallest and the largest value of a group, or each value and that of all, in order."""
@@ -158,10 +159,6 @@ class FrameResult(NamedTuple):
 
     entries: Mapping[str, Entry]
     sizes: Mapping[Hashable, float] | None = None
-
-
-Sizes: TypeAlias = Mapping[Hashable, int | None]
-"""The number of records of each group, where that is public; None for each where it is not."""
 
 
 Tables = Mapping[str, tuple[str, Confusion | ScoreTable]]
@@ -225,16 +222,11 @@ def plan_again(asked: Mapping[str, Any], form: Mapping[str, Any]) -> Together:
     shape, sizes = read_shape(form["shape"]), form["sizes"]
     groups = Groups.of(asked["group_labels"], len(shape.arguments) - 2)
     share = check_frame(asked["membership"], asked["overall_share"], relation=shape.relation)
-    return plan_frame(metrics, shape, groups, overall_share=share, sizes=sizes)
+    return plan_frame(metrics, shape, replace(groups, sizes=sizes), overall_share=share)
 
 
 def plan_frame(
-    metrics: Sequence[FrameMetric],
-    shape: Shape,
-    groups: Groups,
-    *,
-    overall_share: Fraction,
-    sizes: Sequence[int] | None = None,
+    metrics: Sequence[FrameMetric], shape: Shape, groups: Groups, *, overall_share: Fraction
 ) -> Together:
     """Return what a frame releases of records of a public form: y_true, y_pred and features.
 
@@ -254,37 +246,31 @@ def plan_frame(
         if isinstance(one.row.usual.reading, Confusion):
             confusion = confusion_for(one.row, one.options)
             tables.setdefault(repr(confusion.labels.in_order.tolist()), []).append((one, confusion))
-        elif (query := _of_scores(one, replace(shape, n=None) if sizes is None else shape)) is None:
+        elif (query := _of_scores(one, replace(shape, n=None) if groups.sizes is None else shape)) is None:
             others.append(one)
         else:
             scored.setdefault(_bins_of(one, query), []).append((one, query))
     share = Fraction(1, len(metrics))
-    known: Sizes = dict(zip(groups.labels, sizes or (None,) * groups.size, strict=True))
-    blocks = [_labels(members, share * len(members), shape, known) for members in tables.values()]
-    blocks += [_scores(members, share * len(members), shape, known) for members in scored.values()]
-    blocks += [_other(one, share, shape, known, overall_share) for one in others]
+    blocks = [_labels(members, share * len(members), shape, groups) for members in tables.values()]
+    blocks += [_scores(members, share * len(members), shape, groups) for members in scored.values()]
+    blocks += [_other(one, share, shape, groups, overall_share) for one in others]
     names, most = tuple(one.name for one in metrics), shape.most_records
-    prepare = partial(_prepared, groups=groups, relation=_of_groups(known))
-    whole = Together.of(blocks, prepare, None if sizes is None else Relation.WITHIN_GROUPS)
+    relation = None if groups.sizes is None else Relation.WITHIN_GROUPS
+    whole = Together.of(blocks, partial(_prepared, groups=groups), relation)
     return replace(
         whole,
         shares=tuple(replace(share, query=replace(share.query, most_records=most)) for share in whole.shares),
-        combine=partial(_of_frame, blocks=whole.combine, names=names, sizes=known),
+        combine=partial(_of_frame, blocks=whole.combine, names=names, groups=groups),
     )
-
-
-def _of_groups(sizes: Sizes) -> Relation:
-    """Return the relation under which the records of one group are released."""
-    return Relation.ADD_OR_REMOVE_ONE if None in sizes.values() else Relation.REPLACE_ONE
 
 
 Prepared: TypeAlias = tuple[Records, Callable[[], list[Records]]]
 """Private: all records with their groups, and what returns those of each group, which is asked if need be."""
 
 
-def _prepared(records: Records, *, groups: Groups, relation: Relation) -> Prepared:
+def _prepared(records: Records, *, groups: Groups) -> Prepared:
     coded = groups.coded(records)
-    return coded, cache(partial(by_group, coded, groups.size, relation))
+    return coded, cache(partial(by_group, coded, groups.size, groups.relation))
 
 
 def _coded(prepared: Prepared) -> list[Records]:
@@ -303,16 +289,15 @@ def _of_frame(
     *,
     blocks: Callable[[Sequence[Result[Any]]], list[FrameResult]],
     names: Sequence[str],
-    sizes: Sizes,
+    groups: Groups,
 ) -> FrameResult:
     """Return the entries of all metrics, in their order."""
     made = blocks(results)
     entries = {name: entry for one in made for name, entry in one.entries.items()}
     # tables come first, which tell the sizes best
-    told: Any = sizes
-    if None in sizes.values():
-        told = next((one.sizes for one in made if one.sizes is not None), None)
-    return FrameResult({name: entries[name] for name in names}, told)
+    told = next((one.sizes for one in made if one.sizes is not None), None)
+    sizes: Any = told if groups.sizes is None else groups.each
+    return FrameResult({name: entries[name] for name in names}, sizes)
 
 
 def _shared_layout(confusions: Sequence[Confusion], labels: LabelSet) -> Layout:
@@ -323,22 +308,22 @@ def _shared_layout(confusions: Sequence[Confusion], labels: LabelSet) -> Layout:
 
 
 def _labels(
-    members: Sequence[tuple[FrameMetric, Confusion]], epsilon: Fraction, shape: Shape, sizes: Sizes
+    members: Sequence[tuple[FrameMetric, Confusion]], epsilon: Fraction, shape: Shape, groups: Groups
 ) -> Together:
     """Return the release of metrics of one set of labels."""
     confusion = members[0][1]
     labels = confusion.labels
     layout = _shared_layout([confusion for _, confusion in members], labels)
     check_cells(
-        len(sizes) * layout.good.size,
-        f"The table of {len(sizes):,} groups and {labels.size:,} labels",
+        groups.size * layout.good.size,
+        f"The table of {groups.size:,} groups and {labels.size:,} labels",
         "private_accuracy_score needs 2 cells for each group, private_recall_score with average='binary' 3.",
     )
     made = {
         metric.name: (metric.row.name, replace(confusion, layout=layout)) for metric, confusion in members
     }
     query = replace(confusion, layout=layout).query(shape)
-    return _table(query, made, epsilon, shape, sizes)
+    return _table(query, made, epsilon, shape, groups)
 
 
 def _plausible(made: Confusion | ScoreTable, noisy: Any, n: int | None) -> Floats:
@@ -390,7 +375,7 @@ def _of_scores(metric: FrameMetric, shape: Shape) -> Query | None:
 
 
 def _scores(
-    members: Sequence[tuple[FrameMetric, Query]], epsilon: Fraction, shape: Shape, sizes: Sizes
+    members: Sequence[tuple[FrameMetric, Query]], epsilon: Fraction, shape: Shape, groups: Groups
 ) -> Together:
     """Return the release of metrics of scores that have the same classes and bins."""
     query = members[0][1]
@@ -398,22 +383,22 @@ def _scores(
     table = query.reading
     assert isinstance(table, ScoreTable)
     check_cells(
-        part.cells[0][0] * len(sizes),
-        f"The table of {len(sizes):,} groups and {part.finest:,} bins of scores",
+        part.cells[0][0] * groups.size,
+        f"The table of {groups.size:,} groups and {part.finest:,} bins of scores",
         "Pass fewer groups or edges.",
     )
     metrics = {}
     for metric, one in members:
         assert isinstance(one.reading, ScoreTable)
         metrics[metric.name] = metric.row.name, one.reading
-    return _table(query, metrics, epsilon, shape, sizes)
+    return _table(query, metrics, epsilon, shape, groups)
 
 
 def _other(
-    metric: FrameMetric, epsilon: Fraction, shape: Shape, sizes: Sizes, overall_share: Fraction
+    metric: FrameMetric, epsilon: Fraction, shape: Shape, groups: Groups, overall_share: Fraction
 ) -> Together:
     """Return the releases of any other metric: one table if it is a share of the records."""
-    hidden, name = None in sizes.values(), metric.row.name
+    hidden, name = groups.sizes is None, metric.row.name
     # the options must suit the sizes of the groups, even where these are private
     disclosing = metric.row.disclosing(metric.options)
     if hidden and disclosing and shape.n is not None:
@@ -421,26 +406,26 @@ def _other(
             f"{' and '.join(disclosing)} cannot be used with membership='private': the number of records of "
             "a group, which is private then, would be given away. Leave it out, or pass membership='public'."
         )
-    relation = _of_groups(sizes)
-    relation.refuse(disclosing)
-    here = [(place, size) for place, size in enumerate(sizes.values()) if size != 0]
-    queries = {size: metric.planned(replace(shape, n=size)) for size in {size for _, size in here}}
-    usual = queries[here[0][1]]
-    if metric.mechanism is None and _is_share(usual):
-        return _share(metric, usual, epsilon, shape, sizes)
+    groups.relation.refuse(disclosing)
+    here = [size for size in groups.each.values() if size != 0]
+    queries = {size: metric.planned(replace(shape, n=size)) for size in {*here}}
+    usual = queries[here[0]]
+    (part, *more) = usual.quantities
+    if metric.mechanism is None and part.is_share and not more:
+        return _share(metric, usual, epsilon, shape, groups)
     each = epsilon * (1 - overall_share)
     if hidden and shape.n is not None:
         # a record that is replaced may leave one group and enter another: two with a record more or less
         each /= 2
     # the smallest group has at most as many records as the mean one, which is public
-    mean = None if shape.n is None else Fraction(shape.n, len(sizes))
-    shares = [Share(queries[size], each, relation, name, mean) for _, size in here]
+    mean = None if shape.n is None else Fraction(shape.n, groups.size)
+    shares = [Share(queries[size], each, groups.relation, name, mean) for size in here]
     if overall_share:
         of_all = metric.planned(shape)
         shares.insert(0, Share(of_all, epsilon * overall_share, shape.relation, name))
     with_all = bool(overall_share)
-    reader = partial(_of_places, places=tuple(place for place, _ in here), with_all=with_all)
-    combine = partial(_of_each, name=metric.name, metric=name, query=usual, sizes=sizes, with_all=with_all)
+    reader = partial(_of_places, places=groups.places, with_all=with_all)
+    combine = partial(_of_each, name=metric.name, metric=name, query=usual, groups=groups, with_all=with_all)
     return Together(tuple(shares), reader, combine)
 
 
@@ -450,7 +435,7 @@ def _of_each(
     name: str,
     metric: str,
     query: Query,
-    sizes: Sizes,
+    groups: Groups,
     with_all: bool,
 ) -> FrameResult:
     """Return the entry of a metric that is released for each group."""
@@ -458,7 +443,7 @@ def _of_each(
     overall = _told(next(left)) if with_all else Cell(None)
     cells: dict[Hashable, Cell] = {}
     records: dict[Hashable, float] = {}
-    for group, size in sizes.items():
+    for group, size in groups.each.items():
         if size == 0:
             cells[group] = Cell(_undefined(query, results[-1]), NO_RECORDS, rests_on=0)
             records[group] = 0.0
@@ -468,7 +453,8 @@ def _of_each(
         cells[group] = _told(one, counting)
         if told is not None:
             records[group] = float(told)
-    return FrameResult({name: Entry(metric, cells, overall)}, records if len(records) == len(sizes) else None)
+    sizes = records if len(records) == groups.size else None
+    return FrameResult({name: Entry(metric, cells, overall)}, sizes)
 
 
 def _told(result: Result[Any], rests_on: int | None = None) -> Cell:
@@ -501,25 +487,19 @@ def _undefined(query: Query, result: Result[Any]) -> Any:
     return query.reading(result.released.of([math.nan] * len(query.quantities)))
 
 
-def _is_share(query: Query) -> bool:
-    """Return whether what is released is one share of the records."""
-    (part, *others) = query.quantities
-    return not others and part.is_share
-
-
-def _share(metric: FrameMetric, query: Query, epsilon: Fraction, shape: Shape, sizes: Sizes) -> Together:
+def _share(metric: FrameMetric, query: Query, epsilon: Fraction, shape: Shape, groups: Groups) -> Together:
     """Return the release of a share of the records: how many count, and how many do not."""
     result: Any = query.reading
     confusion: Confusion = result.counts
     if not result.is_share:
         confusion = replace(confusion, formula=_number, parts_of=None, no_limits=_NO_SHARE)
-    if None not in sizes.values():
+    if groups.sizes is not None:
         confusion = replace(confusion, formula=partial(_unless_empty, formula=confusion.formula))
     place = int(np.argmin(confusion.layout.good))  # frames that are stored have the last first
     layout = right_or_wrong(place)
     confusion, count = replace(confusion, layout=layout), partial(_last_first, part=query.quantities[0])
     table = Query((TableOf(layout.cells, True, count, shape.units),), query.reader)
-    return _table(table, {metric.name: (metric.row.name, confusion)}, epsilon, shape, sizes)
+    return _table(table, {metric.name: (metric.row.name, confusion)}, epsilon, shape, groups)
 
 
 _NO_SHARE = "A number of records has no limits by group: release the share of them, with normalize=True."
@@ -540,23 +520,22 @@ def _last_first(records: Records, *, part: Any) -> NDArray[np.int64]:
     return counts[::-1]
 
 
-def _table(query: Query, metrics: Tables, epsilon: Fraction, shape: Shape, sizes: Sizes) -> Together:
+def _table(query: Query, metrics: Tables, epsilon: Fraction, shape: Shape, groups: Groups) -> Together:
     """Return one table of counts for all groups, or with public membership a table for each.
 
     The query counts the records of a group.
     """
     part: Any = query.quantities[0]
-    of_group, groups = Query((replace(part, groups=1),), query.reader), len(sizes)
-    combine = partial(_of_table, metrics=metrics, sizes=sizes)
-    if None not in sizes.values():
-        places = tuple(place for place, size in enumerate(sizes.values()) if size)
-        shares = (Share(of_group, epsilon, Relation.REPLACE_ONE, _FRAME),) * len(places)
-        return Together(shares, partial(_of_places, places=places), combine)
-    count, cells = partial(_counts_by_group, query=of_group, groups=groups), part.cells * groups
+    of_group, number = Query((replace(part, groups=1),), query.reader), groups.size
+    combine = partial(_of_table, metrics=metrics, groups=groups)
+    if groups.sizes is not None:
+        shares = (Share(of_group, epsilon, groups.relation, _FRAME),) * len(groups.places)
+        return Together(shares, partial(_of_places, places=groups.places), combine)
+    count, cells = partial(_counts_by_group, query=of_group, groups=number), part.cells * number
     if part.finest is not None:  # whose columns are merged: in one run
         ((size, weight),) = part.cells
-        cells = ((size * groups, weight),)
-    table = replace(part, cells=cells, find=count, groups=groups)
+        cells = ((size * number, weight),)
+    table = replace(part, cells=cells, find=count, groups=number)
     # records with their groups, of which the query of a group reads the rest
     of_all = Query((table,), as_they_are)
     return Together((Share(of_all, epsilon, shape.relation, _FRAME),), _coded, combine)
@@ -569,45 +548,50 @@ def _counts_by_group(coded: Records, *, query: Query, groups: int) -> NDArray[np
     return np.concatenate([part.find(query.reader(piece)) for piece in pieces])
 
 
-def _of_table(results: Sequence[Result[Any]], *, metrics: Tables, sizes: Sizes) -> FrameResult:
+def _of_table(results: Sequence[Result[Any]], *, metrics: Tables, groups: Groups) -> FrameResult:
     """Return the entries of metrics that are read from counts by group."""
     first = next(made for _, made in metrics.values())  # whose counts are those of all
-    if None in sizes.values():
-        (result,) = results
-        told = _plausible(first, result.value, result.n)
-        rows = list(zip(*(x.reshape(len(sizes), -1) for x in (told, as_floats(result.value))), strict=True))
+    tables = [(_plausible(first, one.value, one.n), as_floats(one.value)) for one in results]
+    if groups.sizes is None:
+        rows = list(zip(*(one.reshape(groups.size, -1) for one in tables[0]), strict=True))
     else:
-        tables = ((_plausible(first, one.value, one.n), as_floats(one.value)) for one in results)
         nothing = np.zeros(min(len(one.value) for one in results))
-        rows = [next(tables) if size else (nothing, nothing) for size in sizes.values()]
+        known = iter(tables)
+        rows = [next(known) if size else (nothing, nothing) for size in groups.sizes]
     noise = max(_noise(result).expected for result in results)
     of_groups = [_read(first, row, own, noise) for row, own in rows]
-    released = _released(results, sizes)
-    here, known = [one for one in released if one is not None], [one.n for one in results]
-    n = None if None in known else sum(one for one in known if one is not None)
+    released = _released(results, groups)
+    here, n = [one for one in released if one is not None], _sum(one.n for one in results)
     joined: Any = None if isinstance(first, ScoreTable) else _joined(here, n)
     entries = {}
     for name, (metric, made) in metrics.items():
         each = [None if one is None else replace(one, metric=metric, reading=made) for one in released]
         cells = {
-            group: _counted(made, counts, NO_RECORDS if one is None else _note(one, counts), one)
-            for group, counts, one in zip(sizes, of_groups, each, strict=True)
+            group: _counted(made, counts, one)
+            for group, counts, one in zip(groups.labels, of_groups, each, strict=True)
         }
         if isinstance(made, ScoreTable):
-            empty = [group for group, size in sizes.items() if size == 0]
-            cells |= {group: cells[group]._replace(value=math.nan) for group in empty}
             overall = _of_all_scores(made, rows, results, noise, n)
         else:
             overall = _together(replace(joined, metric=metric), made, len(here))
         entries[name] = Entry(metric, cells, overall)
-    return FrameResult(entries, {group: one.n for group, one in zip(sizes, of_groups, strict=True)})
+    return FrameResult(entries, {group: one.n for group, one in zip(groups.labels, of_groups, strict=True)})
 
 
-def _counted(made: Any, counts: Any, note: str | None, result: Result[Any] | None) -> Cell:
-    """Return the cell that plausible counts tell."""
+def _sum(numbers: Iterable[int | None]) -> int | None:
+    """Return the sum of numbers of records; None where one of them is private."""
+    known = [*numbers]
+    return None if None in known else sum(one for one in known if one is not None)
+
+
+def _counted(made: Any, counts: Any, result: Result[Any] | None) -> Cell:
+    """Return the cell that plausible counts tell; there is no result of a group that is publicly empty."""
     records = made.rests_on(counts)
     rests_on = round(float(records.min()) if records.size else counts.n)
-    return Cell(made.formula(counts), note, None, rests_on, result)
+    if result is None:
+        value = math.nan if isinstance(made, ScoreTable) else made.formula(counts)
+        return Cell(value, NO_RECORDS, rests_on=rests_on)
+    return Cell(made.formula(counts), _note(result, counts), None, rests_on, result)
 
 
 def _of_all_scores(
@@ -634,7 +618,7 @@ def _together(joined: Result[Any], made: Confusion, groups: int) -> Cell:
     # counts are added up as they were drawn: each made 0 or more makes the sums too large
     noisy = np.reshape(joined.released.values[0], (groups, -1)).sum(axis=0)
     counts = _read(made, _plausible(made, noisy, joined.released.public_n), noisy, 0.0)
-    return _counted(made, counts, _note(union, counts), union)
+    return _counted(made, counts, union)
 
 
 def _joined(known: Sequence[Result[Any]], n: int | None) -> Result[Any]:
@@ -680,8 +664,7 @@ def _margin(entry: Entry, groups: Sequence[Hashable]) -> Cell:
         )
     if not known:
         return cells[0]
-    each = [one.released.public_n for one in known]
-    n = None if None in each else sum(size for size in each if size is not None)
+    n = _sum(one.released.public_n for one in known)
     return _together(_joined(known, n), made[0], len(known))
 
 
@@ -711,18 +694,18 @@ def _narrowed(row: Floats, size: int) -> Floats:
     return row if row.size == size else row.reshape(2, size // 2, -1).sum(axis=2).ravel()
 
 
-def _released(results: Sequence[Result[Any]], sizes: Sizes) -> list[Result[Any] | None]:
+def _released(results: Sequence[Result[Any]], groups: Groups) -> list[Result[Any] | None]:
     """Return the noisy counts of each group, as if they were those of a release of their own.
 
     Where membership is private, the number of records of a group is, even if that of all records is public.
     """
-    if None not in sizes.values():
+    if groups.sizes is not None:
         each = iter(results)
-        return [next(each) if size else None for size in sizes.values()]
+        return [next(each) if size else None for size in groups.sizes]
     (result,) = results
     hidden = replace(result.released, public_n=None)
     table: Any = result.noises[0]
-    noise, whole = table.part(len(sizes)), result.outputs[0]
+    noise, whole = table.part(groups.size), result.outputs[0]
     starts = range(0, table.size, noise.size)
     outputs = [whole._replace(value=whole.value[at : at + noise.size]) for at in starts]
     return [

@@ -101,9 +101,12 @@ class Groups:
     ----------
     sets : tuple of LabelSet
         The labels of each feature.
+    sizes : tuple of int or None, default=None
+        How many records each group has, where membership is public.
     """
 
     sets: tuple[LabelSet, ...]
+    sizes: tuple[int, ...] | None = None
 
     @classmethod
     def of(cls, group_labels: Any, features: int) -> Self:
@@ -142,6 +145,21 @@ class Groups:
         names = product(*(labels.in_order.tolist() for labels in self.sets))
         return [name[0] if len(name) == 1 else name for name in names]
 
+    @property
+    def relation(self) -> Relation:
+        """The relation under which the records of one group are released."""
+        return Relation.ADD_OR_REMOVE_ONE if self.sizes is None else Relation.REPLACE_ONE
+
+    @property
+    def each(self) -> dict[Hashable, int | None]:
+        """The public size of each group; None where it is private."""
+        return dict(zip(self.labels, self.sizes or (None,) * self.size, strict=True))
+
+    @property
+    def places(self) -> tuple[int, ...]:
+        """The places of the groups that are not publicly empty."""
+        return tuple(place for place, size in enumerate(self.each.values()) if size != 0)
+
     def coded(self, records: Records) -> Records:
         """Return y_true, y_pred and the place of each record's group, of records with features behind these.
 
@@ -157,10 +175,10 @@ class Groups:
         arrays = zip(("y_true", "y_pred", _NAME), (*records.arrays[:2], codes), strict=True)
         return checked_records(records, dict(arrays))
 
-    def public_sizes(self, records: Records) -> tuple[int, ...]:
-        """Return how many records each group has, where membership is public; see `coded`."""
+    def with_sizes(self, records: Records) -> Self:
+        """Return the groups with how many records each has, where membership is public; see `coded`."""
         codes = self.coded(records).arrays[2]
-        return tuple(np.bincount(codes, minlength=self.size).tolist())
+        return replace(self, sizes=tuple(np.bincount(codes, minlength=self.size).tolist()))
 
 
 def by_group(coded: Records, groups: int, relation: Relation) -> list[Records]:

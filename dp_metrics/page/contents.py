@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,6 @@ from dp_metrics.fairness.frame import PrivateMetricFrame, group_in_words
 from dp_metrics.inference.comparison import Comparison
 from dp_metrics.inputs.options import Relation
 from dp_metrics.metrics.labels.released_confusion import ReleasedConfusion
-from dp_metrics.metrics.scores.released_scores import ReleasedScores
 from dp_metrics.page.in_short import QUESTIONS, PageFacts, capital, words_of
 from dp_metrics.page.page_numbers import (
     FOR_WHOM,
@@ -22,8 +22,6 @@ from dp_metrics.page.page_numbers import (
     IN_UNITS,
     METRICS,
     TOO_NOISY,
-    WIDEST,
-    Dots,
     dots_of,
     is_gap,
     is_of_records,
@@ -31,10 +29,11 @@ from dp_metrics.page.page_numbers import (
     known_limits,
     limits_of,
     scale_of,
+    shown_limits,
     text_of,
     written,
 )
-from dp_metrics.page.page_plan import COMPARISON, SIDES, PagePart, feature_of, labels_of, times_as_wide
+from dp_metrics.page.page_plan import COMPARISON, SIDES, PagePart, feature_of, matrix_of, times_as_wide
 from dp_metrics.page.requirements import CANNOT_TELL, FAIL, PASS, Verdicts, parsed
 from dp_metrics.page.setting import SCORES
 from dp_metrics.release.released import APPROXIMATE, CONFIDENCE, Interval, Number
@@ -80,8 +79,8 @@ class Cell:
         "noise" where that is all there is; of a verdict what it is.
     tip : str, default=""
         What else is said of the cell.
-    dots : Dots or None, default=None
-        Its picture.
+    dots : dict or None, default=None
+        Its picture; see `dots_of`.
     small : str, default=""
         What the text means, in plain words.
     """
@@ -89,7 +88,7 @@ class Cell:
     text: str
     kind: str = ""
     tip: str = ""
-    dots: Dots | None = None
+    dots: Mapping[str, Any] | None = None
     small: str = ""
 
 
@@ -158,10 +157,9 @@ def sections_of(page: PageFacts, exact: Mapping[str, float] | None = None) -> li
     if groups := [one for one in numbers if one.section == FOR_WHOM]:
         features = list(dict.fromkeys(one.feature for one in groups))
         alone = [one for one in features if one is not None] or features  # groups of all together are details
-        sections.append(Section(FOR_WHOM, _WHOM, _by_features(alone, groups, page, exact)))
-        more = _by_features([one for one in features if one not in alone], groups, page, exact)
-    compared = page.released.get(COMPARISON)
-    if isinstance(compared, Comparison):
+        sections.append(Section(FOR_WHOM, _WHOM, _by_features(alone, groups, page)))
+        more = _by_features([one for one in features if one not in alone], groups, page)
+    if (compared := page.released.get(COMPARISON)) is not None:
         sections.append(Section("Which is better", "", lines=_compared(compared, page)))
     sections.append(_cost(page))
     more = [*_of_noise(of_all), *more, *_at_thresholds(page)]
@@ -170,25 +168,17 @@ def sections_of(page: PageFacts, exact: Mapping[str, float] | None = None) -> li
     return [*sections, Section("Words", "", [_words(page)])]
 
 
-def _by_features(
-    features: Sequence[int | None],
-    groups: Sequence[Number],
-    page: PageFacts,
-    exact: Mapping[str, float] | None,
-) -> list[Table]:
-    """Return the tables by these features, and what may be concluded of them; none of no feature."""
+def _by_features(features: Sequence[int | None], groups: Sequence[Number], page: PageFacts) -> list[Table]:
+    """Return the tables by these features, or by all together, and what may be concluded of them."""
+    tables = []
+    for feature in features:
+        caption = "By group" if all(one.feature is None for one in groups) else "By all features together"
+        if feature is not None:
+            caption = f"By {page.public.setting.called(feature)}"
+        here = [one for one in groups if one.group is not None and one.feature == feature]
+        tables.append(_by("group", caption, here, _sizes(page, feature)))
     gaps = [one for one in groups if one.group is None and one.feature in features]
-    tables = [_by_feature(feature, groups, page) for feature in features]
-    return [*tables, _overall(_DIFFERENCES, gaps, page, exact)] if features else []
-
-
-def _by_feature(feature: int | None, groups: Sequence[Number], page: PageFacts) -> Table:
-    """Return the table by one of several features, or by all together."""
-    caption = "By group" if all(one.feature is None for one in groups) else "By all features together"
-    if feature is not None:
-        caption = f"By {page.public.setting.called(feature)}"
-    here = [one for one in groups if one.group is not None and one.feature == feature]
-    return _by("group", caption, here, _sizes(page, feature))
+    return [*tables, _overall(_DIFFERENCES, gaps, page)] if features else []
 
 
 def _required(found: Verdicts, page: PageFacts) -> Table:
@@ -238,14 +228,14 @@ def _overall(
 
 def concluded(gap: Number, numbers: Mapping[str, Number]) -> str:
     """Return what may be concluded of the largest difference of groups in a metric."""
-    limits = limits_of(gap)
-    if limits is None or not is_told(gap):
+    limits = shown_limits(gap)
+    if limits is None:
         return f"{capital(TOO_NOISY)}."
     if limits.lower <= 0:
         return "Cannot tell: the range holds 0."
-    groups = [one for one in numbers.values() if one.section == FOR_WHOM and one.group is not None]
+    # no one is in some groups
+    groups = [one for one in numbers.values() if one.group is not None and not math.isnan(one.value)]
     here = [one for one in groups if (one.metric, one.feature) == (gap.metric, gap.feature)]
-    here = [one for one in here if not math.isnan(one.value)]  # no one is in some groups
     low, high = (group_in_words(of(here, key=lambda one: one.value).group) for of in (min, max))
     # of three groups and more it is not sure which two differ
     which = f"lower in {low}" if len(here) == 2 else f"measured lowest in {low}, highest in {high}"
@@ -297,7 +287,7 @@ _THRESHOLDS = 3  # the limits of each take some time
 def _at_thresholds(page: PageFacts) -> Iterator[Table]:
     """Yield what other thresholds of the released scores would give."""
     scores, setting = page.released.get(SCORES), page.public.setting
-    if not isinstance(scores, ReleasedScores):
+    if scores is None:
         return
     inner, notes, rows = scores.counts.edges[1:-1], list[str](), dict[str, list[Cell]]()
     names = ("selection rate", "recall", "precision")
@@ -328,16 +318,15 @@ def _by(
 
 def _of_tables(page: PageFacts) -> Iterator[Table]:
     """Return the confusion matrix, and how well probabilities are calibrated, where releases tell them."""
-    labels = labels_of(page.released)
-    if labels is not None and labels.counts.matrix is not None:
+    if (labels := matrix_of(page.released)) is not None:
         yield _of_matrix(labels, page)
-    scores = page.released.get("scores")
-    if isinstance(scores, ReleasedScores) and page.public.setting.edges is None:
+    scores = page.released.get(SCORES)
+    if scores is not None and page.public.setting.edges is None:
         with suppress(ValueError):  # of persons with several records there are no limits
             band = scores.calibration_band(CONFIDENCE, _BINS)
             columns = (band.prob_pred, np.clip(band.prob_pred + band.gap, 0, 1), band.lower, band.upper)
             rows = [
-                [Cell(f"{at:.2f}"), _share(share, Interval(low, high, CONFIDENCE, band.about))]
+                [Cell(f"{at:.2f}"), _with_range(_share(share, low, high, band.about), [], 1.0)]
                 for at, share, low, high in zip(*(one.tolist() for one in columns), strict=True)
             ]
             yield Table(_CALIBRATION, ["predicted", "share of positives"], rows)
@@ -365,10 +354,9 @@ def _of_matrix(labels: ReleasedConfusion, page: PageFacts) -> Table:
 _BINS = 5
 
 
-def _share(value: float, limits: Interval) -> Cell:
-    is_told = limits.upper - limits.lower <= WIDEST
-    text = "{} ({})".format(*written(value, limits)) if is_told else TOO_NOISY
-    return Cell(text, "" if is_told else NOISE, limits.about, Dots.of(value, limits, is_told=is_told))
+def _share(value: float, lower: float, upper: float, about: str) -> Number:
+    """Return a share with these limits among all people."""
+    return Number("", value, "", _people=partial(Interval, lower, upper, about=about))
 
 
 def _marks(lines: list[str], *notes: str | None) -> str:
@@ -403,9 +391,9 @@ def _kind(number: Number) -> str:
 
 def _range(number: Number, notes: list[str]) -> Cell:
     """Return the range of a number; what is not about all people says so."""
-    limits = limits_of(number)
-    if limits is None or not is_told(number):
-        return Cell(_NONE if limits is None else TOO_NOISY, _kind(number))
+    limits = shown_limits(number)
+    if limits is None:
+        return Cell(_NONE if limits_of(number) is None else TOO_NOISY, _kind(number))
     # what would be released of groups that are alike is told by `PrivateMetricFrame.population_interval`
     is_approximate = APPROXIMATE if APPROXIMATE in limits.note else None
     note = is_approximate if number.section == FOR_WHOM else limits.note
@@ -413,8 +401,8 @@ def _range(number: Number, notes: list[str]) -> Cell:
 
 
 def _with_range(number: Number, notes: list[str], scale: float) -> Cell:
-    limits, dots = limits_of(number), dots_of(number, scale)
-    if not is_told(number) or limits is None:
+    limits, dots = shown_limits(number), dots_of(number, scale)
+    if limits is None:
         return Cell(_value(number), _kind(number), number.note or "", dots)
     value, ends = text_of(number)
     return Cell(f"{value} ({ends}){_marks(notes, number.bias, _only(number))}", "", limits.about, dots)
@@ -498,8 +486,7 @@ _NOT_COVERED = (
 def _expected(part: PagePart, page: PageFacts) -> str:
     """Return how far noise moves a typical number: a share in points of 100, or an error as a part of it."""
     is_share = not page.public.setting.is_regression or part.name.startswith((SIDES, COMPARISON))
-    ends = [end for end in part.expected_range or (part.expected_error,) if end is not None]
-    told = " to ".join(f"{100 * end:.2g}{'' if is_share else ' %'}" for end in ends)
+    told = " to ".join(f"{100 * end:.2g}{'' if is_share else ' %'}" for end in part.ends)
     return f"about {told} {'points of 100' if is_share else 'of the number'}" if told else ""
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
@@ -11,7 +12,6 @@ from types import SimpleNamespace
 from typing import Any
 
 from dp_metrics.fairness.frame import GAP
-from dp_metrics.inference.comparison import Comparison
 from dp_metrics.inputs.options import Relation
 from dp_metrics.page.page_numbers import (
     EACH_ONCE,
@@ -19,15 +19,15 @@ from dp_metrics.page.page_numbers import (
     HOW_GOOD,
     is_of_records,
     is_told,
-    limits_of,
     numbers_of,
+    shown_limits,
     text_of,
     written,
 )
 from dp_metrics.page.page_plan import COMPARISON, WITHIN, EvaluationPlan, PageForm
 from dp_metrics.page.requirements import CANNOT_TELL, EACH, FAIL, PASS, Verdicts, checked, expanded
 from dp_metrics.page.setting import LABELS, SCORES
-from dp_metrics.release.released import CONFIDENCE, Interval, Number
+from dp_metrics.release.released import CONFIDENCE, Number
 from dp_metrics.release.result import Result
 
 QUESTIONS = ("How good?", "For whom?", "How sure?", "Which is better?", "Cost and promise?")
@@ -66,8 +66,17 @@ def check_words(given: Mapping[str, Any]) -> dict[str, Any]:
         if any(len(one) > _LONGEST or not one.isprintable() for one in several):
             raise ValueError(f"{name} must be one line of at most {_LONGEST} printable characters.")
         if name == "unit_name":
-            words[name] = (several[0], several[1] if len(several) == 2 else f"{several[0]}s")
+            words[name] = (several[0], several[1] if len(several) == 2 else _plural(several[0]))
     return words
+
+
+def _plural(noun: str) -> str:
+    """Return the plural that the ending of an English noun tells; callers state any other."""
+    if noun.endswith("sis"):
+        return f"{noun[:-2]}es"
+    if re.search("[^aeiou]y$", noun):
+        return f"{noun[:-1]}ies"
+    return f"{noun}es" if noun.endswith(("s", "x", "z", "ch", "sh")) else f"{noun}s"
 
 
 @dataclass(eq=False, repr=False)
@@ -178,27 +187,29 @@ def _positive(page: PageFacts) -> Any:
 
 
 def _how_good(page: PageFacts) -> str:
-    words, numbers = words_of(page), page.numbers
-    units, model = words.units, words.model_name
+    words = words_of(page)
+    units, model, of_target = words.units, words.model_name, words.of_target
     if (positive := _positive(page)) is not None:
         meaning = words.positive_meaning or f"have the label {positive}"
-        found, right = (_of_hundred(numbers[name]) for name in ("recall", "precision"))
+        found, right = (_if_shown(page, name, times=100) for name in ("recall", "precision"))
         if found is not None and right is not None:
             return (
                 f"Of 100 {units} that {meaning}, {model} flags {found}; of 100 that it flags, {right} "
                 f"{meaning}."
             )
-    if "accuracy" in numbers and (right := _of_hundred(numbers["accuracy"])) is not None:
+    if (right := _if_shown(page, "accuracy", times=100)) is not None:
         return f"Of 100 {units}, {model} reads {right} rightly."
-    told = [_off_by(page, "median absolute error", "half of the predictions are off by less than")]
-    tolerance = f"within {page.public.setting.tolerance or 0:.15g}{words.of_target}"
+    told = []
+    if (median := _if_shown(page, "median absolute error", of_target)) is not None:
+        told.append(f"half of the predictions are off by less than {median}")
+    tolerance = f"within {page.public.setting.tolerance or 0:.15g}{of_target}"
     for name, said in ((WITHIN, tolerance), ("share too high", "too high")):
-        share = _of_hundred(numbers[name]) if name in numbers else None
-        told.append(share and f"of 100 predictions {share} are {said}")
-    if not any(told):  # a mean has no limit on one side as a rule
-        told = [_off_by(page, "mae", "on average predictions are off by")]
-    said = "; ".join(filter(None, told))
-    return f"{capital(said)}." if said else _some_number(page)
+        if (share := _if_shown(page, name, times=100)) is not None:
+            told.append(f"of 100 predictions {share} are {said}")
+    # a mean has no limit on one side as a rule
+    if not told and (mean := _if_shown(page, "mae", of_target)) is not None:
+        told.append(f"on average predictions are off by {mean}")
+    return f"{capital('; '.join(told))}." if told else _some_number(page)
 
 
 def _some_number(page: PageFacts) -> str:
@@ -206,18 +217,9 @@ def _some_number(page: PageFacts) -> str:
     of_all = [one for one in page.numbers.values() if one.section == HOW_GOOD and one.label is None]
     of_all = [one for one in of_all if one.metric not in ("selection rate", "prevalence")]
     for one in of_all:
-        if is_told(one) and limits_of(one) is not None:
-            return "The {} is about {} ({}).".format(one.name, *text_of(one))
+        if shown_limits(one) is not None:
+            return f"The {one.name} is {_about(one)}."
     return _TOO_NOISY if of_all else "Nothing was released that tells how good the model is."
-
-
-def _off_by(page: PageFacts, name: str, said: str) -> str | None:
-    """Return an error with its range; None if it is too noisy to be told."""
-    number = page.numbers.get(name)
-    limits = None if number is None or not is_told(number) else limits_of(number)
-    if number is None or limits is None:
-        return None
-    return f"{said} {_with_range(number.value, limits, words_of(page).of_target, is_share=False)}"
 
 
 _TOO_NOISY = "All is too noisy to tell how good the model is."
@@ -233,18 +235,16 @@ def _for_whom(page: PageFacts) -> str:
     if rules:
         return " ".join(_kept_or_broken(page, rule) for rule in rules)
     # how many are positive tells nothing of the model
-    sure, gaps = [], [one for one in of_groups if one.group is None and one.metric != "prevalence"]
-    for one in gaps:
-        limits = limits_of(one)  # all of them hold at once
-        if limits is not None and limits.lower > 0 and is_told(one):
-            sure.append((limits.lower, one, limits))
+    gaps = [one for one in of_groups if one.group is None and one.metric != "prevalence"]
+    limits = [(shown, one) for one in gaps if (shown := shown_limits(one)) is not None]  # all hold at once
+    sure = [(shown.lower, one) for shown, one in limits if shown.lower > 0]
     if not sure:
         return "No sure difference between groups; that is no proof that they are alike."
-    _, number, limits = max(sure, key=lambda one: float(one[0]))
+    _, number = max(sure, key=lambda one: float(one[0]))
     if number.metric == "mae":
-        gap = _with_range(number.value, limits, words_of(page).of_target, is_share=False, apart_from=0.0)
+        gap = _about(number, words_of(page).of_target)
     else:
-        gap = _with_range(number.value, limits, " points of 100", times=100, apart_from=0.0)
+        gap = _about(number, " points of 100", times=100)
     by = number.name.partition(GAP)[2]  # the feature, where there are several
     return f"Groups surely differ: the largest gap in {number.metric}{by} is {gap}."
 
@@ -256,7 +256,7 @@ def _kept_or_broken(page: PageFacts, rule: str) -> str:
     answers: dict[str, list[str]] = {FAIL: [], PASS: [], CANNOT_TELL: []}
     for name in expanded(page.numbers, [rule]):
         number, limits = page.numbers[name], verdicts[name].interval
-        range_ = "" if limits is None else " (about {} ({}))".format(*text_of(number, limits))
+        range_ = "" if limits is None else f" ({_about(number, limits=limits)})"
         answers[verdicts[name].answer].append(f"{name.partition(' in ')[2]}{range_}")
     broken, kept, unclear = answers.values()
     if not broken and not kept:
@@ -274,15 +274,19 @@ def _groups(number: int) -> str:
 def _how_sure(page: PageFacts) -> str:
     words, told = words_of(page), [one for one in page.numbers.values() if is_told(one)]
     units, noisy = words.units, len(page.numbers) - len(told)
-    said = f"Each range holds for all {units} like these with 95 % confidence, noise and chance included"
+    whom, with_what = f"all {units} like these", "noise and chance included"
     if page.most_records > 1:
-        said = (
-            f"Each range is about these {units} only, with 95 % confidence: how far the noise may have moved "
-            "the number"
-        )
-        if COMPARISON in page.released or any(one.name.endswith(EACH_ONCE) for one in told):
-            said += f"; but those in which each {words.person_name} counts once hold for all like these"
-    elif only := dict.fromkeys(_PLAIN.get(one.metric, one.metric) for one in told if is_of_records(one)):
+        whom, with_what = f"these {units} only", "noise included"
+    said = (
+        f"Each range is about {whom}, {with_what}, with 95 % confidence for itself: of 20 ranges about 1 may "
+        "be wrong"
+    )
+    is_once = any(one.name.endswith(EACH_ONCE) for one in told)
+    if page.most_records > 1 and (is_once or COMPARISON in page.released):
+        said += f"; those in which each {words.person_name} counts once are about all like these"
+    elif page.most_records == 1 and (
+        only := dict.fromkeys(_PLAIN.get(one.metric, one.metric) for one in told if is_of_records(one))
+    ):
         said += f"; but those of {' and '.join(only)} are about these {units} only"
     if any(one.bias for one in told):
         limit = "" if page.public.setting.bounds is not None else " may have no upper limit, and"
@@ -303,15 +307,17 @@ _PLAIN = {
 def _which_is_better(page: PageFacts) -> str:
     words, found = words_of(page), page.released.get(COMPARISON)
     model, other = words.model_name, words.baseline_name
-    if not isinstance(found, Comparison):
+    if found is None:
         if page.public.setting.baseline is None:
             return "No other model was given, so nothing is compared."
         return f"{capital(other)} was given, but nothing was released that compares the two."
     if found.better is None:
         return f"Cannot tell whether {model} or {other} is better: no difference is sure."
     ahead = found.better == "A"
-    limits = found.interval if ahead else _times(found.interval, -1)
-    more = _with_range(abs(found.estimate), limits, times=100, apart_from=0.0)
+    limits = found.interval
+    if not ahead:
+        limits = replace(limits, lower=-limits.upper, upper=-limits.lower)
+    more = "about {} ({})".format(*written(abs(found.estimate), limits, times=100, apart_from=0.0))
     whom = words.units if found.unit == "records" else "people"
     verb = "beats" if ahead else "loses to"
     for_more, for_less = ("better", "worse") if ahead else ("worse", "better")
@@ -336,13 +342,12 @@ def _cost(page: PageFacts) -> str:
         spent, remaining = page.budget["spent"], page.budget["remaining"]
         left = f" ({remaining:g} of {spent + remaining:g} are left)"
     rest = f"Who has k {several} among these has k times the epsilon."
-    whose = f"your {one} or another one was used"
-    if page.relation == Relation.WITHIN_GROUPS:
-        whose = f"your {one} or another one of its group was used"
+    is_within = page.relation == Relation.WITHIN_GROUPS
+    whose = f"your {one} or another one{' of its group' if is_within else ''} was used"
     if page.relation == Relation.ADD_OR_REMOVE_ONE:
         whose = f"your {one} was among the {several}"
     if page.most_records > 1:
-        whose = f"your {several} or other ones were used"
+        whose = f"your {several} or other ones{' of their groups' if is_within else ''} were used"
         rest = f"It holds for all {several} of one {person} together."
     right = math.ceil(100 / (1 + math.exp(-epsilon)) - 1e-9)
     for_one = "" if page.most_records > 1 else f", for one {one}"
@@ -352,18 +357,13 @@ def _cost(page: PageFacts) -> str:
     )
 
 
-def _times(limits: Interval, factor: float) -> Interval:
-    lower, upper = sorted((factor * limits.lower, factor * limits.upper))
-    return replace(limits, lower=lower, upper=upper)
+def _if_shown(page: PageFacts, name: str, unit: str = "", **how: Any) -> str | None:
+    """Return a number of a page with its range; None if it is too noisy to be told, or there is none."""
+    number = page.numbers.get(name)
+    return None if number is None or shown_limits(number) is None else _about(number, unit, **how)
 
 
-def _of_hundred(number: Number) -> str | None:
-    """Return a share as a number of 100 with its range; None if it is too noisy to be told."""
-    limits = limits_of(number)
-    return _with_range(number.value, limits, times=100) if is_told(number) and limits is not None else None
-
-
-def _with_range(value: float, limits: Interval, unit: str = "", **how: Any) -> str:
+def _about(number: Number, unit: str = "", **how: Any) -> str:
     """Return a number with its range, as a page writes them."""
-    told, ends = written(value, limits, **how)
+    told, ends = text_of(number, **how)
     return f"about {told}{unit} ({ends})"

@@ -22,7 +22,6 @@ from dp_metrics.accounting import PrivacyAccountant
 from dp_metrics.fairness.frame import PrivateMetricFrame
 from dp_metrics.fairness.frame_query import check_frame
 from dp_metrics.fairness.groups import Groups, public_groups
-from dp_metrics.inference.comparison import Comparison
 from dp_metrics.inputs.arrays import Records, asked_of_persons, columns_of, first_records, with_units
 from dp_metrics.inputs.options import Relation, check_flag, did_you_mean, own_error_state
 from dp_metrics.metrics.scores.released_scores import ReleasedScores
@@ -33,7 +32,7 @@ from dp_metrics.page.page_plan import (
     COMPARISON,
     EvaluationPlan,
     PageForm,
-    labels_of,
+    matrix_of,
     plan_of_page,
     planned,
 )
@@ -99,7 +98,7 @@ def _section(section: Section) -> Iterator[str]:
 def _table(table: Table) -> Iterator[str]:
     yield from (f"**{_escaped(table.caption)}**", "")
     yield _row(table.columns)
-    yield _row(["---"] * len(table.columns), escape=False)
+    yield f"|{' --- |' * len(table.columns)}"
     for row in table.rows:
         yield _row([f"{cell.text}: {cell.small}" if cell.small else cell.text for cell in row])
     yield ""
@@ -107,8 +106,8 @@ def _table(table: Table) -> Iterator[str]:
         yield from (f"\\[{at}\\] {_escaped(note)}", "")
 
 
-def _row(cells: Sequence[str], *, escape: bool = True) -> str:
-    return f"| {' | '.join(_escaped(cell) if escape else cell for cell in cells)} |"
+def _row(cells: Sequence[str]) -> str:
+    return f"| {' | '.join(map(_escaped, cells))} |"
 
 
 def _escaped(text: str) -> str:
@@ -125,7 +124,7 @@ _ONLY = {SCORES: "roc auc", "absolute error": "mae"}
 def pictures_of(page: PageFacts) -> dict[str, Callable[[Any], Any]]:
     """Return what draws each picture of a page on Axes, by its name."""
     pictures: dict[str, Callable[[Any], Any]] = {}
-    if (labels := labels_of(page.released)) is not None and labels.counts.matrix is not None:
+    if (labels := matrix_of(page.released)) is not None:
         pictures["confusion matrix"] = labels.plot
     for release, told in page.released.items():
         about, _, by = release.partition(" by ")
@@ -134,8 +133,7 @@ def pictures_of(page: PageFacts) -> dict[str, Callable[[Any], Any]]:
                 pictures[f"{_ONLY.get(about, metric)} by {by}"] = partial(told.plot, metric or None)
         elif isinstance(told, ReleasedScores):
             # the band of very many records takes long, and is too narrow to be seen; of persons there is none
-            has_band = page.most_records == 1
-            has_band = has_band and told.counts.total.sum() <= _MOST_WITH_BAND
+            has_band = page.most_records == 1 and told.counts.total.sum() <= _MOST_WITH_BAND
             kinds = ["roc", "precision_recall", *["calibration"] * (page.public.setting.edges is None)]
             for kind in kinds:
                 plot = partial(told.plot, kind, confidence=CONFIDENCE if has_band else None)
@@ -261,9 +259,10 @@ class PrivateEvaluation(PageFacts, Mapping[str, Number]):
         Returns
         -------
         pandas.DataFrame
-            The columns of ``to_json()``'s numbers, of which "name" is the index.
+            The columns of ``to_json()``'s numbers, of which "name" is the index. Where "shown" is False the
+            page does not show the number: it is too noisy to tell anything.
         """
-        return table_of(self._rows, ("section", "release", "feature"))
+        return table_of(self._rows, ("section", "release", "feature", "shown"))
 
     def plot(self, name: str | None = None, *, ax: Any = None) -> Any:
         """Draw a picture of the page; this imports matplotlib.
@@ -271,8 +270,8 @@ class PrivateEvaluation(PageFacts, Mapping[str, Number]):
         Parameters
         ----------
         name : str or None, default=None
-            One of "confusion matrix", "roc", "precision recall", "calibration" and "recall by group" or the
-            like; None: the first that the page has.
+            One of "confusion_matrix", "roc", "precision_recall", "calibration" and "recall by group" or the
+            like, with "_" or spaces; None: the first that the page has.
         ax : matplotlib Axes or None, default=None
             Where to draw; None: a new figure.
 
@@ -287,9 +286,10 @@ class PrivateEvaluation(PageFacts, Mapping[str, Number]):
             If the page has no such picture.
         """
         pictures = pictures_of(self)
-        if not pictures or name not in (None, *pictures):
+        asked = next(iter(pictures), "") if name is None else str(name).replace("_", " ")
+        if asked not in pictures:
             raise ValueError(f"This page has the pictures {', '.join(map(repr, pictures)) or 'none'}.")
-        return pictures[name or next(iter(pictures))](ax)
+        return pictures[asked](ax)
 
     def to_html(self, path: str | Path | None = None) -> str:
         """Return the page as one HTML file without network and scripts, and write it if there is a path.
@@ -331,7 +331,7 @@ class PrivateEvaluation(PageFacts, Mapping[str, Number]):
             "tolerance": self.public.setting.tolerance,
             "numbers": [dict(row) for row in self._rows],
             "requirements": None if self.verdicts is None else self.verdicts.to_dict(),
-            "comparison": compared.to_dict() if isinstance(compared, Comparison) else None,
+            "comparison": None if compared is None else compared.to_dict(),
             "plan": [
                 {"name": one.name, "about": one.about, "epsilon": float(one.epsilon),
                  "expected_error": finite(one.expected_error),
@@ -688,7 +688,7 @@ def private_evaluate(  # noqa: PLR0913 - options of a whole page
         sizes, places = None, setting.places("feature")
         if is_public:
             by = Groups.of(group_labels, len(places))
-            sizes = by.public_sizes(records.of_arguments(0, 0, *places))
+            sizes = by.with_sizes(records.of_arguments(0, 0, *places)).sizes
         form = PageForm(setting, shape, sizes, terms.epsilon, several)
         division = planned(form)
         if setting.requirements:  # they have more of epsilon
@@ -735,7 +735,8 @@ _ABOUT = f"""\
 
 {{promise}}
 
-numbers.csv  all numbers with their limits and notes, a row each
+numbers.csv  all numbers with their limits and notes, a row each; where "shown" is False the number is too
+             noisy to tell anything
 page.md      the page as text
 page.json    the page with all that was released, as `PrivateEvaluation.from_json` reads it
 *.png        the pictures

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
-from typing import Any, Self
+from typing import Any
 
 from dp_metrics.fairness.frame import GAP, PrivateMetricFrame, group_in_words
 from dp_metrics.fairness.groups import Groups
@@ -70,6 +70,11 @@ def is_told(number: Number) -> bool:
     if number.metric in IN_UNITS:  # none is below 0, nor a difference of two, so that 0 is no limit
         return limits.lower > 0 or math.isfinite(limits.upper)
     return bool(limits.upper - limits.lower <= WIDEST)
+
+
+def shown_limits(number: Number) -> Interval | None:
+    """Return the range of a number that is shown with one; None of any other."""
+    return limits_of(number) if is_told(number) else None
 
 
 def written(
@@ -146,54 +151,34 @@ def _text(whole: int, exponent: int) -> str:
     return f"{whole * 10.0**exponent:.{len(str(abs(whole))) - 1}e}"
 
 
-@dataclass(frozen=True)
-class Dots:
-    """Where a range lies on the scale of a table, in hundredths of it, and the dot of its number.
-
-    Parameters
-    ----------
-    lower, upper : float
-        The ends of the range, or of the scale.
-    value : float or None
-        The number; None where it is too noisy to tell.
-    is_open : bool, default=False
-        Whether there is no upper limit.
-    """
-
-    lower: float
-    upper: float
-    value: float | None
-    is_open: bool = False
-
-    @classmethod
-    def of(cls, value: float, limits: Interval, end: float = 1.0, *, is_told: bool = True) -> Self:
-        """Return the picture of a number on a scale from 0 to this end."""
-        if not is_told:
-            return cls(0.0, 100.0, None)
-        lower, upper, at = (
-            round(100 * min(max(float(one) / end, 0.0), 1.0), 1)
-            for one in (limits.lower, limits.upper, value)
-        )
-        return cls(lower, upper, at, math.isinf(limits.upper))
-
-
 def scale_of(numbers: list[Number]) -> float:
     """Return the end of the scale of those of these numbers that are in the unit of the targets."""
     ends = [0.0]
     for one in numbers:
-        limits = limits_of(one)
-        if one.metric in _ON_A_SCALE and limits is not None and is_told(one):
+        limits = shown_limits(one)
+        if one.metric in _ON_A_SCALE and limits is not None:
             ends += [end for end in (one.value, limits.upper) if math.isfinite(end)]
     return 1.1 * max(ends)
 
 
-def dots_of(number: Number, scale: float) -> Dots | None:
-    """Return the picture of a number: on a scale from 0 to 1, or to this end if it is in a unit."""
+def dots_of(number: Number, scale: float) -> dict[str, float | None] | None:
+    """Return where a number and its range lie on a scale from 0 to 1, or to this end if it is in a unit.
+
+    Returns
+    -------
+    dict or None
+        "lower", "upper" and "value" in hundredths of the scale: all of it, and no value, of what is too noisy
+        to tell; and "is_open" where there is no upper limit. None of what has no picture.
+    """
     limits = limits_of(number)
     end = 1.0 if number.metric not in IN_UNITS else scale if number.metric in _ON_A_SCALE else 0.0
     if limits is None or not end > 0 or number.metric == OVER_EXPECTED:
         return None
-    return Dots.of(number.value, limits, end, is_told=is_told(number))
+    if not is_told(number):
+        return {"lower": 0.0, "upper": 100.0, "value": None, "is_open": False}
+    places = {"lower": limits.lower, "upper": limits.upper, "value": number.value}
+    dots = {name: round(100 * min(max(float(one) / end, 0.0), 1.0), 1) for name, one in places.items()}
+    return {**dots, "is_open": math.isinf(limits.upper)}
 
 
 HOW_GOOD, FOR_WHOM = "How good", "For whom"

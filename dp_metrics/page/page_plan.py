@@ -52,50 +52,6 @@ Error: TypeAlias = Callable[[float, float], float]
 
 
 @dataclass(frozen=True)
-class Portion:
-    """A release that a page may hold.
-
-    Parameters
-    ----------
-    name : str
-        What `split` calls the release.
-    about : str
-        What the release tells.
-    weight : int
-        Its part of epsilon, relative to the parts of the others.
-    error : callable
-        Of its epsilon and a number of records, the expected error of a typical share that it tells, with
-        classes and groups of equal sizes; a tenth is mostly noise.
-    between : callable or None, default=None
-        Of the same, that error with light tails and with heavy ones; None: it does not depend on tails.
-    block : callable
-        The release, of its epsilon: its reader has the records with all columns, and it combines to what
-        tells it all.
-    without : Portion or None, default=None
-        What to release where there are too few records for this.
-    instead : str, default=""
-        What else there is where this is left out.
-    """
-
-    name: str
-    about: str
-    weight: int
-    error: Error
-    block: Callable[[Fraction], Together]
-    without: Portion | None = None
-    between: Callable[[float, float], tuple[float, float]] | None = None
-    instead: str = ""
-
-    def needed(self, epsilon: float) -> float:
-        """Return the number of records from which on the release is not mostly noise."""
-        low, high = 0.0, 2.0**_DOUBLINGS
-        for _ in range(2 * _DOUBLINGS):  # down to 1, and to the last bit
-            middle = (low + high) / 2
-            low, high = (low, middle) if self.error(epsilon, middle) <= MOST_ERROR else (middle, high)
-        return float(math.ceil(high))
-
-
-@dataclass(frozen=True)
 class PagePart:
     """A release of a page.
 
@@ -119,10 +75,69 @@ class PagePart:
     expected_range: tuple[float, float] | None = None
 
     @property
+    def ends(self) -> list[float]:
+        """The range of the expected error, or the error alone; empty where it is not known."""
+        ends = self.expected_range or (self.expected_error,)
+        return [end for end in ends if end is not None]
+
+    @property
     def in_words(self) -> str:
         """The expected error as text, or the range of it."""
-        ends = self.expected_range or (self.expected_error,)
-        return " to ".join(f"{end:.2g}" for end in ends if end is not None)
+        return " to ".join(f"{end:.2g}" for end in self.ends)
+
+
+@dataclass(frozen=True)
+class Portion:
+    """A release that a page may hold.
+
+    Parameters
+    ----------
+    name : str
+        What `split` calls the release.
+    about : str
+        What the release tells.
+    weight : int or Fraction
+        Its part of epsilon, relative to the parts of the others.
+    error : callable
+        Of its epsilon and a number of records, the expected error of a typical share that it tells, with
+        classes and groups of equal sizes; a tenth is mostly noise.
+    between : callable or None, default=None
+        Of the same, that error with light tails and with heavy ones; None: it does not depend on tails.
+    block : callable
+        The release, of its epsilon: its reader has the records with all columns, and it combines to what
+        tells it all.
+    without : Portion or None, default=None
+        What to release where there are too few records for this.
+    instead : str, default=""
+        What else there is where this is left out.
+    """
+
+    name: str
+    about: str
+    weight: int | Fraction
+    error: Error
+    block: Callable[[Fraction], Together]
+    without: Portion | None = None
+    between: Callable[[float, float], tuple[float, float]] | None = None
+    instead: str = ""
+
+    def part(self, epsilon: Fraction, n: int | None, most_records: int = 1) -> PagePart:
+        """Return the release at this epsilon, of n records of which one person has so many at most."""
+        of_record = float(epsilon / most_records)
+        if not of_record:
+            raise ValueError("epsilon is too small to be divided among the releases of this page.")
+        if n is None:
+            return PagePart(self.name, self.about, epsilon, None)
+        ends = None if self.between is None else self.between(of_record, n)
+        return PagePart(self.name, self.about, epsilon, self.error(of_record, n), ends)
+
+    def needed(self, epsilon: float) -> float:
+        """Return the number of records from which on the release is not mostly noise."""
+        low, high = 0.0, 2.0**_DOUBLINGS
+        for _ in range(2 * _DOUBLINGS):  # down to 1, and to the last bit
+            middle = (low + high) / 2
+            low, high = (low, middle) if self.error(epsilon, middle) <= MOST_ERROR else (middle, high)
+        return float(math.ceil(high))
 
 
 @dataclass(frozen=True)
@@ -216,55 +231,37 @@ def divided(
     ValueError
         If the split is invalid, or no release would be more than noise.
     """
-    weights: Mapping[str, Fraction] = {}
-    if split is not None:
-        portions, weights = _chosen(portions, split)
-    chosen, left = list(portions), []
+    left: list[Omission] = []
+    chosen = [*portions] if split is None else _chosen(portions, split)
     while True:
-        parts = [Fraction(weights.get(one.name, one.weight)) for one in chosen]
-        costs = [epsilon * part / sum(parts) for part in parts]
-        of_record = [float(cost / most_records) for cost in costs]
-        if not all(of_record):
-            raise ValueError("epsilon is too small to be divided among the releases of this page.")
-        errors = [
-            None if n is None else one.error(cost, n) for one, cost in zip(chosen, of_record, strict=True)
-        ]
-        if split is not None or n is None:
-            break
-        worst = max(range(len(chosen)), key=lambda at: errors[at] or 0.0)
-        if (errors[worst] or 0.0) <= MOST_ERROR:
-            break
-        dropped = chosen[worst]
-        takes = dropped.needed(of_record[worst])
+        total = sum(one.weight for one in chosen)
+        parts = [one.part(epsilon * one.weight / total, n, most_records) for one in chosen]
+        errors = [part.expected_error or 0.0 for part in parts]
+        worst = errors.index(max(errors))
+        if split is not None or n is None or errors[worst] <= MOST_ERROR:
+            return EvaluationPlan(epsilon, n, tuple(parts), tuple(left))
+        dropped, cost = chosen[worst], parts[worst].epsilon
+        takes = dropped.needed(float(cost / most_records))
         of_all = f"{in_words(n)} record{'s' * (n != 1)}"
         why = (
-            f"With {of_all} this part of epsilon, {float(costs[worst]):.2g}, would give mostly noise: it "
+            f"With {of_all} this part of epsilon, {float(cost):.2g}, would give mostly noise: it "
             f"takes about {in_words(takes)} records, or {takes / n:.2g} times the epsilon."
         )
         if len(chosen) == 1 and dropped.without is None:
             raise ValueError(f"Nothing could be told of these records. {dropped.about}: {why}")
         left.append(Omission(dropped.about, why + dropped.instead))
         chosen[worst : worst + 1] = [] if dropped.without is None else [dropped.without]
-    rows = zip(chosen, costs, of_record, errors, strict=True)
-    planned = tuple(
-        PagePart(
-            one.name, one.about, cost, error,
-            None if n is None or one.between is None else one.between(each, n),
-        )
-        for one, cost, each, error in rows
-    )  # fmt: skip
-    return EvaluationPlan(epsilon, n, planned, tuple(left))
 
 
-def _chosen(portions: Sequence[Portion], split: Any) -> tuple[list[Portion], dict[str, Fraction]]:
+def _chosen(portions: Sequence[Portion], split: Any) -> list[Portion]:
+    """Return the releases that a split names, with its weights."""
     names = [one.name for one in portions]
     if not isinstance(split, Mapping) or not split or not {*split} <= {*names}:
         raise RequirementError(f"split must be a mapping of relative parts of epsilon to some of {names}.")
     numbers = {name: as_real(value) for name, value in split.items()}
     if not all(math.isfinite(value) and value > 0 for value in numbers.values()):
         raise RequirementError("The parts in split must be positive numbers.")
-    weights = {name: Fraction(value) for name, value in numbers.items()}
-    return [one for one in portions if one.name in weights], weights
+    return [replace(one, weight=Fraction(numbers[one.name])) for one in portions if one.name in numbers]
 
 
 _PAGE = "private_evaluate"
@@ -278,10 +275,11 @@ def feature_of(release: str) -> int | None:
     return int(feature) - 1 if feature else None
 
 
-def labels_of(released: Mapping[str, Any]) -> ReleasedConfusion | None:
-    """Return the counts of labels of all records that a page released; None if there are none."""
-    told = next((told for name, told in released.items() if name.partition(" by ")[0] == "labels"), None)
-    return told.released_labels() if isinstance(told, PrivateMetricFrame) else told
+def matrix_of(released: Mapping[str, Any]) -> ReleasedConfusion | None:
+    """Return the confusion matrix of all records that a page released; None if there is none."""
+    told = next((told for name, told in released.items() if name.partition(" by ")[0] == LABELS), None)
+    labels = told.released_labels() if isinstance(told, PrivateMetricFrame) else told
+    return None if labels is None or labels.counts.matrix is None else labels
 
 
 _OUTSIDE = (
@@ -310,15 +308,12 @@ class ByFeatures(NamedTuple):
     columns : tuple of int
         The places of the features.
     groups : Groups
-        The groups.
-    sizes : tuple of int or None
-        How many records each has, where that is public.
+        The groups, with their sizes where these are public.
     """
 
     name: str
     columns: tuple[int, ...]
     groups: Groups
-    sizes: tuple[int, ...] | None
 
 
 @dataclass(frozen=True)
@@ -355,7 +350,8 @@ class PageForm:
     @property
     def groups(self) -> Groups:
         """The groups of people, by all features together."""
-        return Groups.of(self.setting.group_labels, len(self.setting.places("feature")))
+        groups = Groups.of(self.setting.group_labels, len(self.setting.places("feature")))
+        return replace(groups, sizes=self.sizes)
 
     @property
     def by(self) -> list[ByFeatures]:
@@ -363,15 +359,14 @@ class PageForm:
         places = tuple(self.setting.places("feature"))
         if self.setting.crossed:
             several = bool(places) and self.groups.size > 1
-            return [ByFeatures("group", places, self.groups, self.sizes)] if several else []
+            return [ByFeatures("group", places, self.groups)] if several else []
         apart, found = Groups.apart(self.setting.group_labels, len(places)), []
         for at, groups in enumerate(apart):
-            public = None
             if self.sizes is not None:
                 others = tuple(one for one in range(len(apart)) if one != at)
                 of_all = np.reshape(self.sizes, [one.size for one in apart])
-                public = tuple(of_all.sum(axis=others).tolist())
-            found.append(ByFeatures(f"feature {at + 1}", (places[at],), groups, public))
+                groups = replace(groups, sizes=tuple(of_all.sum(axis=others).tolist()))
+            found.append(ByFeatures(f"feature {at + 1}", (places[at],), groups))
         return found
 
     @property
@@ -495,13 +490,13 @@ def _block(
     public: PageForm,
     query: Query,
     columns: tuple[str, ...],
-    tell: Any = None,
+    tell: Callable[[Any], Any],
     metric: str = _PAGE,
     *,
     of_persons: bool = False,
 ) -> Together:
-    """Return the release of one query; None: its result tells it all."""
-    alone = Together((Share(query, Fraction(1), public.shape.relation, metric),), _alone, _first)
+    """Return the release of one query."""
+    alone = Together((Share(query, Fraction(1), public.shape.relation, metric),), _alone, query.combine)
     return _of_columns(public, alone, public.places(columns), tell, of_persons=of_persons)
 
 
@@ -509,38 +504,41 @@ def _of_columns(
     public: PageForm,
     plan: Together,
     places: tuple[int, ...],
-    tell: Callable[[Any], Any] | None,
+    tell: Callable[[Any], Any],
     *,
     of_persons: bool = False,
 ) -> Together:
     """Return what is released of the columns in these places, of which this tells it all."""
-    chosen = partial(_chosen_columns, places=places, has_units=public.shape.units > 1, has_persons=of_persons)
-    whole = Together.of([plan], chosen)
-    return replace(whole, combine=partial(_told, combine=whole.combine, tell=tell))
+    reader = partial(
+        _read, reader=plan.reader, places=places, has_units=public.shape.units > 1, has_persons=of_persons
+    )
+    return replace(plan, reader=reader, combine=partial(_told, combine=plan.combine, tell=tell))
 
 
-def _chosen_columns(
-    records: Records, *, places: tuple[int, ...], has_units: bool, has_persons: bool
-) -> Records:
+def _read(
+    records: Records,
+    *,
+    reader: Callable[[Records], Any],
+    places: tuple[int, ...],
+    has_units: bool,
+    has_persons: bool,
+) -> Any:
     """Return the records of a release, with their units or with whose they are where persons count once."""
     chosen = records.of_arguments(*places)
     units, groups = chosen.units if has_units else None, chosen.groups if has_persons else None
-    return replace(chosen, units=units, groups=groups)
+    return reader(replace(chosen, units=units, groups=groups))
 
 
-def _told(
-    results: Sequence[Result[Any]], *, combine: Callable[..., Any], tell: Callable[[Any], Any] | None
-) -> Any:
-    (found,) = combine(results)
-    return found if tell is None else tell(found)
+def _told(results: Sequence[Result[Any]], *, combine: Callable[..., Any], tell: Callable[[Any], Any]) -> Any:
+    return tell(combine(results))
 
 
 def _alone(records: Records) -> list[Records]:
     return [records]
 
 
-def _first(results: Sequence[Result[Any]]) -> Result[Any]:
-    return results[0]
+def _itself(result: Result[Any]) -> Result[Any]:
+    return result
 
 
 def _metric(name: str, label: str, **options: Any) -> FrameMetric:
@@ -554,15 +552,13 @@ def _frame(
     columns: tuple[str, ...],
     by: ByFeatures,
     epsilon: Fraction,
-    *,
-    sizes: tuple[int, ...] | None = None,
     overall: Fraction = Fraction(0),
 ) -> Together:
     """Return the release of metrics by group."""
-    plan = plan_frame(metrics, public.of(*columns), by.groups, overall_share=overall, sizes=sizes)
+    plan = plan_frame(metrics, public.of(*columns), by.groups, overall_share=overall)
     tell = partial(
         frame_of, epsilon=float(epsilon), relation=public.shape.relation, is_single=len(metrics) == 1,
-        membership="private" if sizes is None else "public",
+        membership="private" if by.groups.sizes is None else "public",
     )  # fmt: skip
     return _of_columns(public, plan, (*public.places(columns), *by.columns), tell)
 
@@ -577,7 +573,8 @@ def _counts(
     """Return one table of counts of labels; by group what these metrics make of it."""
     if by is not None:
         # one table tells sizes and overall values as well: it is the same where membership is public
-        return _frame(public, metrics, columns, by, epsilon)
+        hidden = by._replace(groups=replace(by.groups, sizes=None))
+        return _frame(public, metrics, columns, hidden, epsilon)
     query = counts_of_labels(matrix_layout(public.labels.size), public.labels).query(public.shape)
     return _block(public, query, columns, ReleasedConfusion.of)
 
@@ -643,14 +640,13 @@ def _two_labels(public: PageForm) -> dict[str, Any]:
 def _areas(public: PageForm, by: ByFeatures, epsilon: Fraction) -> Together:
     """Return the table of groups by classes by bins: areas and curves of each group."""
     area = FrameMetric("", METRICS["private_roc_auc_score"], _two_labels(public), None)
-    return _frame(public, [area], ("y_true", SCORES), by, epsilon, sizes=by.sizes)
+    return _frame(public, [area], ("y_true", SCORES), by, epsilon)
 
 
 def _errors(public: PageForm, by: ByFeatures, epsilon: Fraction) -> Together:
     """Return the mean absolute error of each group and of all records."""
     metrics = [_metric("mae", "", bounds=public.setting.bounds)]
-    columns = ("y_true", TARGETS)
-    return _frame(public, metrics, columns, by, epsilon, sizes=by.sizes, overall=_OVERALL)
+    return _frame(public, metrics, ("y_true", TARGETS), by, epsilon, overall=_OVERALL)
 
 
 def _plain(public: PageForm, name: str, kind: str, epsilon: Fraction) -> Together:
@@ -658,7 +654,7 @@ def _plain(public: PageForm, name: str, kind: str, epsilon: Fraction) -> Togethe
     columns = ("y_true", kind)
     options = {**_two_labels(public), "bounds": public.setting.bounds}
     metric = _metric(name, "", **options)
-    return _block(public, metric.planned(public.of(*columns)), columns, metric=metric.row.name)
+    return _block(public, metric.planned(public.of(*columns)), columns, _itself, metric.row.name)
 
 
 def _compared(public: PageForm, epsilon: Fraction) -> Together:
@@ -799,7 +795,7 @@ def _of_targets(public: PageForm) -> Iterator[Portion | Omission]:
 
     def by_group(by: ByFeatures) -> Portion:
         # each group has its part of epsilon, of which a record that changes groups costs two
-        times = by.groups.size * (1 if by.sizes is not None or relation.private_n else 2)
+        times = by.groups.size * (1 if by.groups.sizes is not None or relation.private_n else 2)
         numbers = times / (1 - float(_OVERALL))
         return Portion("absolute error", "mean absolute error, and", _SEVERAL, _of_loss(numbers),
                        partial(_errors, public, by), between=_between(_MEAN, numbers))  # fmt: skip

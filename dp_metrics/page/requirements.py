@@ -19,7 +19,6 @@ from dp_metrics.inputs.options import as_real, check_choice, check_confidence, d
 from dp_metrics.metrics.scores.released_scores import OVER_EXPECTED
 from dp_metrics.page.page_numbers import (
     EACH_ONCE,
-    FOR_WHOM,
     IN_UNITS,
     METRICS,
     is_of_records,
@@ -36,16 +35,17 @@ from dp_metrics.page.page_plan import (
 from dp_metrics.page.setting import PROBABILITIES, SCORES
 from dp_metrics.release.query import Terms
 from dp_metrics.release.release import Release
-from dp_metrics.release.released import Interval, Number
+from dp_metrics.release.released import Interval, Number, finite
 
 PASS, FAIL, CANNOT_TELL = "pass", "fail", "cannot tell"
 
-_COMPARED: dict[str, Callable[[float, float], bool]] = {
-    ">=": operator.ge,
-    ">": operator.gt,
-    "<=": operator.le,
-    "<": operator.lt,
+_SIGNS: dict[str, tuple[Callable[[float, float], bool], str, str]] = {
+    ">=": (operator.ge, "at {} or more", "below {}"),
+    ">": (operator.gt, "above {}", "at {} or less"),
+    "<=": (operator.le, "at {} or less", "above {}"),
+    "<": (operator.lt, "below {}", "at {} or more"),
 }
+"""What a sign asks of a number and a bound, and where a range lies that meets it, or does not."""
 _REQUIREMENT = re.compile(r"\s*(.+\S)\s*(>=|<=|>|<)\s*([^<>=]+?)\s*")
 
 
@@ -115,8 +115,7 @@ class Verdicts(Mapping[str, Verdict]):
         rows = [
             {
                 "name": name, "requirement": one.requirement, "answer": one.answer, "why": one.why,
-                "limits": None if one.interval is None
-                else [end if math.isfinite(end) else None for end in map(float, one.interval)],
+                "limits": None if one.interval is None else [*map(finite, one.interval)],
             }
             for name, one in self.items()
         ]  # fmt: skip
@@ -205,8 +204,7 @@ def expanded(numbers: Mapping[str, Number], requirements: Any) -> dict[str, tupl
         names = [name]
         if name.endswith(EACH):
             metric = name.removesuffix(EACH)
-            of_groups = [one for one in numbers.values() if one.metric == metric and one.section == FOR_WHOM]
-            of_groups = [one for one in of_groups if one.group is not None]
+            of_groups = [one for one in numbers.values() if one.metric == metric and one.group is not None]
             alone = [one for one in of_groups if one.feature is not None]
             names = [one.name for one in alone or of_groups]
         for one in names or [name]:
@@ -237,7 +235,7 @@ _OF_RECORDS = "Its range is about these records only, and tells nothing sure of 
 
 
 def _verdict(number: Number, sign: str, bound: float, about: str, confidence: float) -> Verdict:
-    text, compared = f"{number.name} {sign} {_whole(bound)}", _COMPARED[sign]
+    text, compared = f"{number.name} {sign} {_whole(bound)}", _SIGNS[sign][0]
     limits = number.population_interval if about == "people" else number.noise_interval
     try:
         interval = limits(confidence)
@@ -254,16 +252,15 @@ def _whole(bound: float) -> str:
     return f"{bound:.15g}"
 
 
-_SIDES = {">=": ("at {} or more", "below {}"), ">": ("above {}", "at {} or less")}
-_SIDES |= {"<=": (_SIDES[">"][1], _SIDES[">"][0]), "<": (_SIDES[">="][1], _SIDES[">="][0])}
 _MOST_TIMES = 100
 
 
 def _why(value: float, sign: str, bound: float, interval: Interval, answer: str) -> str:
     """Return why a verdict is what it is; where nothing can be told, what would take to tell it."""
     if answer != CANNOT_TELL:
-        side = _SIDES[sign][answer == FAIL].format(_whole(bound))
-        return f"All of the range is {side}."
+        _, met, broken = _SIGNS[sign]
+        side = met if answer == PASS else broken
+        return f"All of the range is {side.format(_whole(bound))}."
     end = interval.lower if value > bound else interval.upper
     reach, distance = abs(value - end), abs(value - bound)
     if not math.isfinite(reach):
@@ -303,11 +300,10 @@ def rehearsed(public: PageForm, plan: EvaluationPlan) -> Mapping[str, Any]:
     It tells which numbers there are. No record is read for it, and what is drawn is thrown away: names
     must be known before the spend.
     """
-    setting, sizes = public.setting, public.sizes
-    groups: list[Any] = public.groups.labels if setting.has_groups else [()]
-    if sizes is not None:
-        groups = [group for group, size in zip(groups, sizes, strict=True) if size]
-        sizes = tuple(min(size, 1) for size in sizes)
+    setting, groups = public.setting, list[Any]([()])
+    sizes = None if public.sizes is None else tuple(min(size, 1) for size in public.sizes)
+    if setting.has_groups:
+        groups = [public.groups.labels[place] for place in public.groups.places]
     features = zip(*(one if isinstance(one, tuple) else (one,) for one in groups), strict=True)
     kinds = [
         setting.baseline if kind == "baseline" else kind for kind in setting.columns if kind != "feature"

@@ -223,12 +223,13 @@ def test_a_group_that_all_know_to_be_empty_has_a_value_without_a_draw(name):
     np.testing.assert_equal(made.overall, without.overall)
     if not isinstance(made.by_group["a"], float):
         return
-    known = [*without.by_group.values()] + [made.by_group["nobody"]] * (name in OF_LABELS)
+    known = [*without.by_group.values()]
     assert (made.group_max(), made.group_min()) == (max(known), min(known))
     assert made.difference() == max(known) - min(known)
     assert made.ratio() == (min(known) / max(known) if max(known) else 1.0)
     assert made.difference("to_overall") == max(abs(value - made.overall) for value in known)
-    assert not math.isnan(made.ratio("to_overall"))
+    assert made.ratio("to_overall") == without.ratio("to_overall")
+    assert math.isnan(made.difference("a", "nobody"))
 
 
 def test_shares_and_options_of_an_empty_group():
@@ -237,8 +238,10 @@ def test_shares_and_options_of_an_empty_group():
     several = {"zero": zero, "one": one, "accuracy": dp.private_accuracy_score}
     made = frame(several, [0, 1] * 4, [0, 1] * 4, **data)
     np.testing.assert_equal(made.by_group["b"], {"zero": 0, "one": 1, "accuracy": math.nan})
-    assert made.difference()["accuracy"] == 0
-    assert math.isnan(made.difference("a", "b")["accuracy"])
+    assert made.difference() == dict.fromkeys(several, 0.0)  # whatever a share of nobody is said to be
+    assert made.ratio() == dict.fromkeys(several, 1.0)
+    assert all(math.isnan(gap) for gap in made.difference("a", "b").values())
+    assert made.group_max() == made.group_min() == dict.fromkeys(several, 1.0)
     two = np.array([[0.0, 1.0]] * 8)
     made = frame(partial(MAE, multioutput="raw_values"), two, two, **data)
     np.testing.assert_equal(made.by_group["b"], [math.nan, math.nan])

@@ -98,7 +98,7 @@ def test_pages_frames_and_released_tables_of_labels_and_scores_have_one_table_of
         (by_group, [name for name in by_group.index if " in " in name or name.endswith("difference")]),
         (of_page.released["scores"].frame(), ["roc auc", "observed over expected"]),
     ):
-        assert [*whole.columns] == [*table.columns, "section", "release", "feature"]
+        assert [*whole.columns] == [*table.columns, "section", "release", "feature", "shown"]
         rows = (one.loc[names, table.columns].astype(object) for one in (table, whole))
         here, there = (one.where(one.notna(), None).to_dict("index") for one in rows)
         assert here == there
@@ -134,13 +134,15 @@ def test_a_seeded_page_says_that_it_is_not_private():
 
 def test_pictures_are_those_of_scikit_learn():
     from matplotlib.figure import Figure
-    from sklearn.metrics import ConfusionMatrixDisplay, RocCurveDisplay
+    from sklearn.metrics import ConfusionMatrixDisplay, PrecisionRecallDisplay, RocCurveDisplay
 
     shown = page()
     ax = Figure().subplots()
     assert isinstance(shown.plot("roc", ax=ax), RocCurveDisplay)
     assert ax.lines
     assert isinstance(shown.plot(), ConfusionMatrixDisplay)
+    for name in ("precision_recall", "precision recall"):  # as `ReleasedScores.plot` calls it, or in words
+        assert isinstance(shown.plot(name, ax=ax), PrecisionRecallDisplay)
 
 
 def looked_at(page):

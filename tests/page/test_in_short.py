@@ -11,6 +11,7 @@ from helpers import loop_over
 
 import dp_metrics as dp
 from dp_metrics.analysis.auditing import release_loss
+from dp_metrics.page.in_short import check_words
 
 rng = np.random.default_rng(0)
 N = 4000
@@ -50,7 +51,9 @@ def test_every_form_of_a_page_has_the_same_heading_and_sentences():
         r"Of 100 stays that come back within 30 days, Readmit \*2\* flags about \d+ \(\d+ to \d+\);", how_good
     )
     assert for_whom == "No groups of people were given."
-    assert how_sure.startswith("Each range holds for all stays like these with 95 % confidence")
+    # nobody is told that all ranges hold at once
+    said = "about all stays like these, noise and chance included, with 95 % confidence for itself"
+    assert how_sure == f"Each range is {said}: of 20 ranges about 1 may be wrong."
     assert which.startswith("Readmit *2* beats LACE: of 100 stays, it does better for about ")
     assert "epsilon 3 (7 of 10 are left), and promises each patient, for one stay:" in cost
 
@@ -71,6 +74,19 @@ def test_words_that_nobody_gave_read_well():
     assert page.summary[3] == "No other model was given, so nothing is compared."
 
 
+@loop_over(
+    ("unit", "units"),
+    [("stay", "stays"), ("diagnosis", "diagnoses"), ("study", "studies"), ("class", "classes"),
+     ("box", "boxes"), ("batch", "batches"), ("dish", "dishes"), ("house", "houses")],
+)  # fmt: skip
+def test_a_unit_has_the_plural_of_its_ending_if_none_was_given(unit, units):
+    assert check_words({"unit_name": unit})["unit_name"] == (unit, units)
+    assert check_words({"unit_name": (unit, "many")})["unit_name"] == (unit, "many")
+
+
+IN_PAIRS = {"groups": np.arange(N) // 2}
+
+
 @loop_over("epsilon", [0.1, 1.0, 3.0, 9.0])
 @loop_over(
     ("options", "whose"),
@@ -81,6 +97,11 @@ def test_words_that_nobody_gave_read_well():
             {"sensitive_features": SEX, "group_labels": ["f", "m"], "membership": "public"},
             "whether your record or another one of its group was used is",
         ),
+        (
+            {"sensitive_features": SEX, "group_labels": ["f", "m"], "membership": "public", **IN_PAIRS},
+            "whether your records or other ones of their groups were used is",
+        ),
+        (IN_PAIRS, "whether your records or other ones were used is"),
     ],
 )
 def test_the_promise_is_rounded_up_and_about_what_neighbours_are(epsilon, options, whose):
@@ -129,7 +150,7 @@ def test_the_sentence_about_ranges_is_true_of_all_that_are_shown():
     assert "the median error" not in targets.summary[2]  # it is not told
     assert re.search("; 1 of 5 numbers is too noisy to tell", targets.summary[2])
     persons = page_of(groups=np.arange(N) // 2, equal_groups=True, person_name="patient")
-    once = "; but those in which each patient counts once hold for all like these"
+    once = "; those in which each patient counts once are about all like these"
     compared = page_of(groups=np.arange(N) // 2, baseline=OTHER, person_name="patient")
     of_records = page_of(groups=np.arange(N) // 2, person_name="patient")
     assert [once in one.summary[2] for one in (persons, compared, of_records)] == [True, True, False]

@@ -11,7 +11,6 @@ import dp_metrics as dp
 from dp_metrics.page.contents import CANNOT_TELL
 from dp_metrics.page.page_numbers import (
     TOO_NOISY,
-    Dots,
     dots_of,
     is_told,
     limits_of,
@@ -149,16 +148,20 @@ def test_what_is_too_noisy_to_tell():
     assert is_told(Number("", 3.0, "mae"))  # nothing says how noisy it is
 
 
+def dots(lower, upper, value, is_open=False):
+    return {"lower": lower, "upper": upper, "value": value, "is_open": is_open}
+
+
 def test_dots_lie_where_numbers_are_on_one_scale():
     share, error = number(0.5, between(0.25, 0.75)), number(30.0, between(20.0, math.inf), "mae")
     median = number(20.0, between(10.0, 50.0), "median absolute error")
-    assert dots_of(share, 0.0) == Dots(25.0, 75.0, 50.0)
+    assert dots_of(share, 0.0) == dots(25.0, 75.0, 50.0)
     scale = scale_of([share, error, median])
     assert scale == pytest.approx(55.0)
-    assert dots_of(error, scale) == Dots(36.4, 100.0, 54.5, is_open=True)
-    assert dots_of(median, scale) == Dots(18.2, 90.9, 36.4)
+    assert dots_of(error, scale) == dots(36.4, 100.0, 54.5, is_open=True)
+    assert dots_of(median, scale) == dots(18.2, 90.9, 36.4)
     assert dots_of(number(9.0, between(5.0, 20.0), "mse"), scale) is None
-    assert dots_of(number(0.5, between(0.0, 1.0)), 1.0) == Dots(0.0, 100.0, None)
+    assert dots_of(number(0.5, between(0.0, 1.0)), 1.0) == dots(0.0, 100.0, None)
 
 
 RULES = ["recall in each group >= 0.2", "specificity in 'b' >= 0.7"]
@@ -183,13 +186,16 @@ def test_numbers_that_are_too_noisy_are_in_json_only(noisy):
         for metric, cell in zip(of_groups.tables[0].columns[2:], row[2:], strict=True):
             one = noisy[f"{metric} in {row[0].text!r}"]
             assert cell.text.startswith(TOO_NOISY) == (cell.kind == "noise") == (not is_told(one))
-            assert (cell.dots.value is None) == (cell.kind == "noise")
+            assert (cell.dots["value"] is None) == (cell.kind == "noise")
     (required,) = [section for section in noisy.sections if section.title == "Requirements"]
     told = {row[0].text: (row[1].text, row[2].text) for row in required.tables[0].rows}
     assert told["specificity in 'b' >= 0.7"] == (TOO_NOISY, f"? {CANNOT_TELL}")
     shown, answer = told["recall in 'b' >= 0.2"]
     assert re.fullmatch(r"0\.\d\d to 1\.00", shown)  # of what is decided the range, without a number
     assert answer == "✓ pass"
+    marks = noisy.frame()["shown"].to_dict()
+    assert marks == {name: is_told(one) for name, one in noisy.items()}
+    assert {*marks.values()} == {True, False}
     for text in (noisy.to_html(), noisy.to_markdown()):
         assert TOO_NOISY in text
         assert f"{hidden.value:.3f}" not in text
@@ -297,8 +303,8 @@ def test_dots_are_lines_and_circles_within_cells_and_no_images(noisy):
     assert all('class="dots" aria-hidden="true"' in one and "<text" not in one for one in pictures)
     dots = [cell.dots for section in noisy.sections for table in section.tables
             for row in table.rows for cell in row if cell.dots is not None]  # fmt: skip
-    assert html.count("<circle") == sum(one.value is not None for one in dots)
-    assert html.count('class="unsure"') == sum(one.value is None for one in dots) > 0
+    assert html.count("<circle") == sum(one["value"] is not None for one in dots)
+    assert html.count('class="unsure"') == sum(one["value"] is None for one in dots) > 0
     assert "<svg" not in noisy.to_markdown()
 
 
