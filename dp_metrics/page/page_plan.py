@@ -886,7 +886,7 @@ def plan_of_page(public: PageForm, plan: EvaluationPlan) -> Together:
     all records of one are what `TableOf` pays for, and of a comparison one person moves the two counts as one
     record does. It combines to what `PageFacts` are made of.
     """
-    most, each_once = public.shape.most_records, (PERSONS, COMPARISON)
+    most = public.shape.most_records
     portions = portions_of(public)
     portions += [one.without for one in portions if one.without is not None]
     makers = {one.name: one.block for one in portions}
@@ -896,7 +896,7 @@ def plan_of_page(public: PageForm, plan: EvaluationPlan) -> Together:
             replace(
                 share,
                 epsilon=share.epsilon * plan[name].epsilon / public.epsilon,
-                query=replace(share.query, most_records=1 if name in each_once else most),
+                query=replace(share.query, most_records=1 if name in (PERSONS, COMPARISON) else most),
             )
             for share in block.shares
         ))

@@ -1,5 +1,8 @@
 """A page about records of which several may be of one person, who is protected with all of them."""
 
+from fractions import Fraction
+from unittest import mock
+
 import numpy as np
 import pytest
 from helpers import loop_over, slow_but
@@ -7,6 +10,7 @@ from sklearn import metrics
 
 import dp_metrics as dp
 from dp_metrics.analysis.auditing import release_loss
+from dp_metrics.page import page_plan
 
 rng = np.random.default_rng(0)
 N = 3000
@@ -108,6 +112,9 @@ def test_limits_of_a_median_are_of_these_records_and_closer_than_those_of_all_pe
     targets = {"y_pred": SCORE, "task": "regression", "split": {"median error": 1, "median limits": 1}}
     people = dp.private_evaluate(Y, **targets, **SEEDED | {"epsilon": epsilon / 2})
     page = dp.private_evaluate(Y, **targets, groups=IDS, max_records=2, **SEEDED | {"epsilon": epsilon})
+    with mock.patch.object(page_plan, "quantile_query", wraps=page_plan.quantile_query) as asked:
+        dp.private_evaluate(Y, **targets, groups=IDS, max_records=2, **SEEDED | {"epsilon": epsilon})
+    assert {call.kwargs["epsilon"] for call in asked.call_args_list} == {Fraction(epsilon) / 2 / 2}
     median = page["median absolute error"]
     lower, upper = median.noise_interval()
     of_all = people["median absolute error"].population_interval()
