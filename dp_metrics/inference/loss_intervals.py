@@ -537,6 +537,9 @@ def private_quantile_interval(
     return asks(quantile_query, q=q, max_loss=max_loss, confidence=confidence)
 
 
+_LOSSES = partial(vector, name="losses"), loss_block
+
+
 def quantile_query(
     shape: Shape,
     *,
@@ -544,16 +547,17 @@ def quantile_query(
     epsilon: Fraction,
     max_loss: Any = None,
     confidence: Any = 0.95,
-    reader: Callable[[Records], Records] = partial(vector, name="losses"),  # noqa: B008 - it keeps nothing
-    values: Callable[..., Floats] = loss_block,
+    reads: tuple[Callable[[Records], Records], Callable[..., Floats]] = _LOSSES,
+    name: str | None = None,
     rank: int | None = None,
 ) -> Query:
     """Return the query of an interval for a quantile, or raise if an argument is invalid.
 
-    The losses are the `values` of the arrays that `reader` returns. With a `rank` the interval is that of
-    the loss of these records that has it, counted from 1, whatever all people are.
+    What `reads` first checks the form of the records, the second makes losses of their arrays. The interval
+    calls the quantile by its `name`. With a `rank` the interval is that of the loss of these records that has
+    it, counted from 1, whatever all people are.
     """
-    share, sure = check_share(q, "q"), check_confidence(confidence)
+    share, sure, (reader, values) = check_share(q, "q"), check_confidence(confidence), reads
     cap = check_max_loss(max_loss)
     limit = limit_of(cap)
     if not shape.n:
@@ -561,7 +565,8 @@ def quantile_query(
     searches = rank_searches(shape.n, share, epsilon, miss=1 - sure, limit=limit, rank=rank)
     searches = tuple(replace(search, values=values) for search in searches)
     clipped = "" if cap is None else ", clipped to max_loss,"
-    about = f"The {float(share):g} quantile of the loss{clipped} {POPULATION_NOTE}"
+    quantile = name or f"The {float(share):g} quantile of the loss{clipped}"
+    about = f"{quantile} {POPULATION_NOTE if rank is None else 'of these records.'}"
     return Query(
         searches,
         reader,
@@ -613,11 +618,16 @@ def rank_searches(
     ValueError
         If neither can be.
     """
-    both = _possible(n, q, epsilon / 2, miss / 2, limit, rank)
+    # how many records are at or below what is limited, and how many at or above: by chance, or for certain
+    if rank is None:
+        laws = [binomial_law(n, float(share)) for share in (q, 1 - q)]
+    else:
+        laws = [(np.array([float(count)]), np.ones(1)) for count in (rank, n + 1 - rank)]
+    both = _possible(n, q, laws, epsilon / 2, miss / 2, limit)
     if len(both) == 2:
         return both
     # the other limit is trivial and never misses: this one may take all that there is
-    alone = _possible(n, q, epsilon, miss, limit, rank)
+    alone = _possible(n, q, laws, epsilon, miss, limit)
     if not alone:
         raise ValueError(
             "private_quantile_interval: there are too few records for any limit at this q, epsilon and "
@@ -628,26 +638,26 @@ def rank_searches(
 
 
 def _possible(
-    n: int, q: Fraction, epsilon: Fraction, miss: float, limit: float, rank: int | None
+    n: int,
+    q: Fraction,
+    laws: Sequence[tuple[Floats, Floats]],
+    epsilon: Fraction,
+    miss: float,
+    limit: float,
 ) -> tuple[RankSearch, ...]:
     """Return the searches, at epsilon and miss each, that some rank allows."""
     eps2 = share_of_rank(epsilon, monotonic=True)
     records = n * float(eps2)
     resolution = _COARSEST if records * _COARSEST <= 2 else max(2 / records, _FINEST)
     found = []
-    for beyond, downward in ((q, False), (1 - q, True)):
+    for beyond, law, downward in zip((q, 1 - q), laws, (False, True), strict=True):
         mechanism = OrderSearch(resolution, downward)
         ranks = mechanism.count_ranks(epsilon, n=n, monotonic=True, output_range=(0.0, limit))
-        # so many records are at or beyond what is limited: by chance, or of a rank for certain
-        if rank is None:
-            law = binomial_law(n, float(beyond))
-        else:
-            law = np.array([float(n + 1 - rank if downward else rank)]), np.ones(1)
-        found_rank = _largest_rank(n, law, largest_ratio(eps2), ranks, miss)
-        if found_rank:
+        rank = _largest_rank(n, law, largest_ratio(eps2), ranks, miss)
+        if rank:
             needed = _NEEDED_FROM_LARGEST_FLOAT if downward and limit == MAX_FLOAT else _NEEDED
             useful = math.ceil(needed / max(beyond, _LEAST_SHARE))
-            fixed = partial(_fixed, rank=n + 1 - found_rank if downward else found_rank)
+            fixed = partial(_fixed, rank=n + 1 - rank if downward else rank)
             found.append(RankSearch(loss_block, fixed, limit, mechanism, useful))
     return tuple(found)
 

@@ -413,9 +413,8 @@ def _compared(found: Comparison, page: PageFacts) -> list[tuple[str, str]]:
     value, ends = written(found.estimate, found.interval, apart_from=0.0)
     words = words_of(page)
     model, other = words.model_name, words.baseline_name
-    whom, on, which, each = words.units, "on", "which", ""
+    whom, on, which, each = words.compared, words.on, words.which, ""
     if found.unit == "persons":
-        whom, on, which = "people", "for", "whom"
         each = f" Of each {words.person_name} the mean error over all {words.units} counts."
     ahead = {"A": model, "B": other}.get(found.better or "")
     said = f"{capital(ahead)} is better {on} more {whom}." if ahead else "No sure difference."

@@ -178,6 +178,10 @@ def words_of(page: PageFacts) -> SimpleNamespace:
     words.unit, words.units = words.unit_name
     words.with_label = f"that {words.positive_meaning}" if words.positive_meaning else "with the label"
     words.of_target = f" {words.target_unit}" if words.target_unit else ""
+    # whom models are compared on: where some persons have several records, each person counts once
+    words.compared, words.on, words.which = words.units, "on", "which"
+    if page.public.persons is not None:
+        words.compared, words.on, words.which = "people", "for", "whom"
     return words
 
 
@@ -318,12 +322,11 @@ def _which_is_better(page: PageFacts) -> str:
     if not ahead:
         limits = replace(limits, lower=-limits.upper, upper=-limits.lower)
     more = "about {} ({})".format(*written(abs(found.estimate), limits, times=100, apart_from=0.0))
-    whom = words.units if found.unit == "records" else "people"
     verb = "beats" if ahead else "loses to"
     for_more, for_less = ("better", "worse") if ahead else ("worse", "better")
     return (
-        f"{capital(model)} {verb} {other}: of 100 {whom}, it does {for_more} for {more} more than it does "
-        f"{for_less} for."
+        f"{capital(model)} {verb} {other}: of 100 {words.compared}, it does {for_more} for {more} more than "
+        f"it does {for_less} for."
     )
 
 

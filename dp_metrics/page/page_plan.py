@@ -42,7 +42,6 @@ from dp_metrics.page.setting import LABELS, PROBABILITIES, SCORES, TARGETS, Sett
 from dp_metrics.quantities.base import MOST_ERROR
 from dp_metrics.quantities.tables import columns_for, in_words
 from dp_metrics.release.query import Query, Share, Together
-from dp_metrics.release.released import POPULATION_NOTE, Interval
 from dp_metrics.release.result import Result
 
 _DOUBLINGS = 200
@@ -613,16 +612,9 @@ def _limits_of_median(public: PageForm, epsilon: Fraction) -> Together:
         max_loss=None if largest == MAX_FLOAT else largest,
         # requirements share the probability with which limits may miss: so many ask for one at most
         confidence=1 - 0.05 / max(1, len(public.setting.requirements) * groups),
-        reader=partial(targets, columns=1), values=values, rank=rank,
+        reads=(partial(targets, columns=1), values), name="The median absolute error", rank=rank,
     )  # fmt: skip
-    whom = POPULATION_NOTE if rank is None else "of these records."
-    called = partial(_called, about=f"The median absolute error {whom}")
-    return _block(public, query, ("y_true", TARGETS), called, "private_quantile_interval")
-
-
-def _called(result: Result[Any], *, about: str) -> Interval:
-    found: Interval = result.value
-    return replace(found, about=about)
+    return _block(public, query, ("y_true", TARGETS), _value, "private_quantile_interval")
 
 
 def _scores(public: PageForm, epsilon: Fraction) -> Together:
