@@ -32,6 +32,7 @@ from dp_metrics.inputs.arrays import (
     checked_records,
     first_records,
     in_blocks,
+    number_of_persons,
 )
 from dp_metrics.inputs.losses import RecordLoss, clamp
 from dp_metrics.inputs.options import (
@@ -801,7 +802,7 @@ def private_compare(  # noqa: PLR0913 - data, options, and settings of a release
         )
         losses, unit, n = paired_losses(loss, shape, options), "records", shape.n
         if persons is not None:
-            records, unit, n = replace(records, groups=persons), "persons", int(persons.max(initial=-1)) + 1
+            records, unit, n = replace(records, groups=persons), "persons", number_of_persons(persons)
         query = comparison_query(losses, n, max_difference=max_difference, confidence=confidence, unit=unit)
         return query, query.read(records), None
 

@@ -716,6 +716,11 @@ def check_groups(groups: ArrayLike | None) -> NDArray[np.intp] | None:
     return np.array(codes, dtype=np.intp)
 
 
+def number_of_persons(codes: NDArray[np.intp]) -> int:
+    """Return how many persons have these numbers, which `check_groups` counts from 0."""
+    return int(codes.max(initial=-1)) + 1
+
+
 def persons_of(groups: ArrayLike) -> frozenset[Any]:
     """Return the persons whose records have these public labels, which `check_groups` finds valid."""
     return frozenset(exact(flattened(array_of(groups))))

@@ -22,7 +22,14 @@ from dp_metrics.accounting import PrivacyAccountant
 from dp_metrics.fairness.frame import PrivateMetricFrame
 from dp_metrics.fairness.frame_query import check_frame
 from dp_metrics.fairness.groups import Groups, public_groups
-from dp_metrics.inputs.arrays import Records, asked_of_persons, columns_of, first_records, with_units
+from dp_metrics.inputs.arrays import (
+    Records,
+    asked_of_persons,
+    columns_of,
+    first_records,
+    number_of_persons,
+    with_units,
+)
 from dp_metrics.inputs.options import Relation, check_flag, did_you_mean, own_error_state
 from dp_metrics.metrics.scores.released_scores import ReleasedScores
 from dp_metrics.page.contents import Section, Table, concluded, promise, sections_of
@@ -30,6 +37,7 @@ from dp_metrics.page.in_short import PageFacts, check_words, words_of
 from dp_metrics.page.page_numbers import is_gap, is_told
 from dp_metrics.page.page_plan import (
     COMPARISON,
+    PAGE,
     EvaluationPlan,
     PageForm,
     matrix_of,
@@ -142,7 +150,6 @@ def pictures_of(page: PageFacts) -> dict[str, Callable[[Any], Any]]:
 
 
 _SCHEMA = "dp_metrics.evaluation"
-_NAME = "private_evaluate"
 _WITHIN = " The other record is of the same group: groups and their sizes are public."
 
 
@@ -350,7 +357,7 @@ class PrivateEvaluation(PageFacts, Mapping[str, Number]):
         """
         public = self.public
         question = question_json(
-            Call("page", {"page": public.setting.asked()}), metric=_NAME, epsilon=public.epsilon,
+            Call("page", {"page": public.setting.asked()}), metric=PAGE, epsilon=public.epsilon,
             neighboring=public.shape.relation.value, mechanism=None,
         )  # fmt: skip
         form = _stored_form(public, self.plan, self.released_at)
@@ -672,7 +679,7 @@ def private_evaluate(  # noqa: PLR0913 - options of a whole page
     # of its data no more than is public
     public = partial(public_groups, sensitive_features, group_labels) if is_public else None
     call = partial(Call, "page", {"page": setting.asked()}, partial(public_records, records, public))
-    release = Release(_NAME, terms, disclosing=[] if groups is None else ["groups"], call=call)
+    release = Release(PAGE, terms, disclosing=[] if groups is None else ["groups"], call=call)
     check_frame(membership, overall_share=0, relation=terms.relation)
 
     def plan_and_records() -> tuple[Together, Records, dict[str, Any]]:
@@ -682,7 +689,7 @@ def private_evaluate(  # noqa: PLR0913 - options of a whole page
         )
         several = None
         if persons is not None and shape.most_records > 1:
-            records, several = replace(records, groups=persons), int(persons.max()) + 1
+            records, several = replace(records, groups=persons), number_of_persons(persons)
             if equal_groups:
                 shape, records = with_units(shape, records, persons, max_records)
         sizes, places = None, setting.places("feature")

@@ -263,7 +263,8 @@ def _chosen(portions: Sequence[Portion], split: Any) -> list[Portion]:
     return [replace(one, weight=Fraction(numbers[one.name])) for one in portions if one.name in numbers]
 
 
-_PAGE = "private_evaluate"
+PAGE = "private_evaluate"
+"""The name of the call: of spends, stored answers and shares."""
 PERSONS, COMPARISON = "persons", "comparison"
 """The releases of a page in which each person counts once, whatever the number of records."""
 
@@ -490,7 +491,7 @@ def _block(
     query: Query,
     columns: tuple[str, ...],
     tell: Callable[[Any], Any],
-    metric: str = _PAGE,
+    metric: str = PAGE,
     *,
     of_persons: bool = False,
 ) -> Together:

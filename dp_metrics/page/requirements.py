@@ -27,6 +27,7 @@ from dp_metrics.page.page_numbers import (
 )
 from dp_metrics.page.page_plan import (
     MEDIAN_LIMITS,
+    PAGE,
     EvaluationPlan,
     PageForm,
     RequirementError,
@@ -316,7 +317,7 @@ def rehearsed(public: PageForm, plan: EvaluationPlan) -> Mapping[str, Any]:
     together = plan_of_page(replace(public, shape=replace(public.shape, n=n), sizes=sizes), plan)
     terms = Terms(public.epsilon, public.shape.relation, entropy=SeededEntropy(0))
     with np.errstate(all="ignore"):
-        prepared = Release("private_evaluate", terms).prepare_all(together, together.read(records))
+        prepared = Release(PAGE, terms).prepare_all(together, together.read(records))
         told: dict[str, Any] = together.combine([one.draw() for one in prepared])
     released: Mapping[str, Any] = told["released"]
     return released

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dp_metrics._random import Entropy
-from dp_metrics.inputs.arrays import BLOCK, Records, in_blocks
+from dp_metrics.inputs.arrays import BLOCK, Records, in_blocks, number_of_persons
 from dp_metrics.inputs.losses import RecordLoss, clamp, with_largest
 from dp_metrics.inputs.options import MAX_FLOAT, Floats, limit_of
 from dp_metrics.mechanisms import Geometric, Mechanism
@@ -295,7 +295,7 @@ class PublicWeights:
         """Return those of records whose form is valid; weights of 1 and groups of one record say nothing."""
         n, weights, groups = len(records.arrays[0]), records.sample_weight, records.groups
         counts_alike = weights is None or bool((np.asarray(weights) == 1.0).all())
-        is_alone = groups is None or n == 0 or int(np.asarray(groups).max()) + 1 == n
+        is_alone = groups is None or number_of_persons(np.asarray(groups)) == n
         return cls(n, None if counts_alike else weights, None if is_alone else groups)  # type: ignore[arg-type]
 
     @property
@@ -306,7 +306,7 @@ class PublicWeights:
     @property
     def size(self) -> int:
         """Number of groups that change together."""
-        return self.n if self.groups is None else int(self.groups.max()) + 1
+        return self.n if self.groups is None else number_of_persons(self.groups)
 
     @cached_property
     def total(self) -> int:
