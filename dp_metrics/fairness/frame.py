@@ -693,7 +693,7 @@ def _told(key: str, entry: Entry) -> Iterator[Number]:
             f"{name} in {group_in_words(group)}", float(cell.value), name, cell.note, cell.bias,
             group=group, rests_on=cell.rests_on, **_limits(entry, methodcaller("of_group", group)),
         )  # fmt: skip
-    yield from _gaps(name, entry, next((cell.note for cell in entry.groups.values() if cell.note), None))
+    yield from _gaps(name, entry, next((cell.note for cell in entry.known.values() if cell.note), None))
 
 
 _KINDS: tuple[Callable[..., InRecords], ...] = (InRecords, InPeople)

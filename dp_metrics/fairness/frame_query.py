@@ -578,6 +578,17 @@ def _of_table(results: Sequence[Result[Any]], *, metrics: Tables, groups: Groups
     return FrameResult(entries, {group: one.n for group, one in zip(groups.labels, of_groups, strict=True)})
 
 
+def without_empty(result: FrameResult, groups: Groups) -> FrameResult:
+    """Return what one table tells where the sizes of groups are public: nothing of those without records."""
+    nobody = Cell(math.nan, NO_RECORDS, rests_on=0)
+    sizes: Any = groups.each
+    empty = {group: nobody for group, size in sizes.items() if size == 0}
+    entries = {
+        name: entry._replace(groups={**entry.groups, **empty}) for name, entry in result.entries.items()
+    }
+    return FrameResult(entries, sizes)
+
+
 def _sum(numbers: Iterable[int | None]) -> int | None:
     """Return the sum of numbers of records; None where one of them is private."""
     known = [*numbers]

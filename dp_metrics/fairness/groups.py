@@ -84,8 +84,9 @@ def _of_sides(counts: Floats, sides: tuple[list[int], list[int]]) -> Floats:
 def _noise(counts: Sequence[CountsNoise], form: tuple[int, int], generator: Generator) -> Floats:
     """Return draws of the noise of all counts of each group: an array of draws, groups and counts."""
     times = max(min(_TIMES, _NUMBERS // counts[0].together), 100)
-    if counts[0].others:  # all groups are among them
-        return counts[0].simulated(generator, times).reshape(times, *form)
+    if counts[0].others:  # all groups are among them, and perhaps more that are publicly empty
+        groups, cells = form
+        return counts[0].simulated(generator, times).reshape(times, -1, cells)[:, :groups]
     return np.stack([one.simulated(generator, times) for one in counts], axis=1)
 
 

@@ -269,7 +269,8 @@ def _above(values: NDArray[np.float64], low: float, high: float) -> Floats:
     """Return how far each value lies above the lower bound, rounded."""
     above = np.clip(values, low, high)
     above -= low
-    return np.clip(above, 0.0, MAX_FLOAT, out=above)
+    # only bounds that lie farther apart than any float need a limit: a pass that others would pay for too
+    return above if math.isfinite(high - low) else np.minimum(above, MAX_FLOAT, out=above)
 
 
 def _width(low: float, high: float) -> float:

@@ -269,7 +269,7 @@ class PrivateEvaluation(PageFacts, Mapping[str, Number]):
             The columns of ``to_json()``'s numbers, of which "name" is the index. Where "shown" is False the
             page does not show the number: it is too noisy to tell anything.
         """
-        return table_of(self._rows, ("section", "release", "feature", "shown"))
+        return table_of(self._rows, ("section", "release", "feature", "shown", "concluded"))
 
     def plot(self, name: str | None = None, *, ax: Any = None) -> Any:
         """Draw a picture of the page; this imports matplotlib.

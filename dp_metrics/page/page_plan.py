@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from dp_metrics._html import card
 from dp_metrics.fairness.frame import PrivateMetricFrame, frame_of
-from dp_metrics.fairness.frame_query import FrameMetric, plan_frame
+from dp_metrics.fairness.frame_query import FrameMetric, plan_frame, without_empty
 from dp_metrics.fairness.groups import Groups
 from dp_metrics.inference.comparison import comparison_query, paired_losses
 from dp_metrics.inference.loss_intervals import quantile_query
@@ -553,9 +553,18 @@ def _frame(
     by: ByFeatures,
     epsilon: Fraction,
     overall: Fraction = Fraction(0),
+    *,
+    in_one_table: bool = False,
 ) -> Together:
-    """Return the release of metrics by group."""
-    plan = plan_frame(metrics, public.of(*columns), by.groups, overall_share=overall)
+    """Return the release of metrics by group.
+
+    One table of all groups tells overall values as well, and is as noisy where their sizes are public.
+    """
+    groups = replace(by.groups, sizes=None) if in_one_table else by.groups
+    plan = plan_frame(metrics, public.of(*columns), groups, overall_share=overall)
+    if in_one_table and by.groups.sizes is not None:
+        combine = partial(_told, combine=plan.combine, tell=partial(without_empty, groups=by.groups))
+        plan = replace(plan, combine=combine)
     tell = partial(
         frame_of, epsilon=float(epsilon), relation=public.shape.relation, is_single=len(metrics) == 1,
         membership="private" if by.groups.sizes is None else "public",
@@ -572,9 +581,7 @@ def _counts(
 ) -> Together:
     """Return one table of counts of labels; by group what these metrics make of it."""
     if by is not None:
-        # one table tells sizes and overall values as well: it is the same where membership is public
-        hidden = by._replace(groups=replace(by.groups, sizes=None))
-        return _frame(public, metrics, columns, hidden, epsilon)
+        return _frame(public, metrics, columns, by, epsilon, in_one_table=True)
     query = counts_of_labels(matrix_layout(public.labels.size), public.labels).query(public.shape)
     return _block(public, query, columns, ReleasedConfusion.of)
 

@@ -98,7 +98,7 @@ def test_pages_frames_and_released_tables_of_labels_and_scores_have_one_table_of
         (by_group, [name for name in by_group.index if " in " in name or name.endswith("difference")]),
         (of_page.released["scores"].frame(), ["roc auc", "observed over expected"]),
     ):
-        assert [*whole.columns] == [*table.columns, "section", "release", "feature", "shown"]
+        assert [*whole.columns] == [*table.columns, "section", "release", "feature", "shown", "concluded"]
         rows = (one.loc[names, table.columns].astype(object) for one in (table, whole))
         here, there = (one.where(one.notna(), None).to_dict("index") for one in rows)
         assert here == there
@@ -186,15 +186,25 @@ def test_a_page_of_the_comparison_alone_has_a_frame_without_rows():
     assert made.to_html()
 
 
-def test_a_page_of_scores_is_shown_where_a_group_is_publicly_empty():
-    """All metrics by group have a number of it, which is none."""
-    score = np.tile([0.2, 0.4, 0.6, 0.8], 500)
-    sex = np.repeat(["a", "b"], 1000)
+@loop_over("kind", ["scores", "labels", "targets"])
+def test_nothing_is_told_of_a_group_that_is_publicly_empty(kind):
+    """Metrics by group have a number of it, which is none; it widens no difference, and sizes are exact."""
+    groups = {"group_labels": ["a", "b", "never"], "membership": "public"}
+    made = page(kind, epsilon=20.0, sensitive_features=np.repeat(["a", "b"], [1901, 1099]), **groups)
+    of_nobody = [one for one in made.values() if one.group == "never"]
+    gaps = [one for one in made.values() if one.name.endswith("difference")]
+    assert {one.metric for one in of_nobody} == {one.metric for one in gaps}
+    assert all(math.isnan(one.value) and one.note == "This group has no records." for one in of_nobody)
+    assert all(one.note is None and one.noise_interval().lower >= 0.0 for one in gaps)
+    requirement = f"{gaps[0].metric} in each group >= 0.01"
+    assert made.check([requirement]).answer == "cannot tell"
+    assert "| a | 1,901 | " in made.to_markdown()
+    assert "| never | 0 | none | " in made.to_markdown()
+
+
+def test_a_sure_difference_is_one_of_groups_with_records():
+    y, sex = np.tile([0, 0, 1, 1], 500), np.repeat(["a", "b"], 1000)
     groups = {"sensitive_features": sex, "group_labels": ["a", "b", "never"], "membership": "public"}
-    released = dp.private_evaluate(np.tile([0, 0, 1, 1], 500), y_score=score, epsilon=10.0, **groups)
-    for metric in ("roc auc", "observed over expected"):
-        number = released[f"{metric} in 'never'"]
-        assert math.isnan(number.value)
-        assert number.note == "This group has no records."
-        assert released.check([f"{metric} in each group >= 0.1"]).answer == "cannot tell"
-    assert "never" in released.to_markdown()
+    made = dp.private_evaluate(y, np.where(sex == "a", y, 1 - y), labels=[0, 1], epsilon=20.0, **groups)
+    concluded = made.frame().loc["recall difference", "concluded"]
+    assert concluded == "A sure difference: lower in 'b'. It does not tell why."
