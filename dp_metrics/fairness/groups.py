@@ -1,7 +1,7 @@
-"""Which group each record belongs to, and which gaps would be released if there was none."""
+"""Which group each record belongs to."""
 
 import math
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, replace
 from itertools import product
 from typing import Any, Self
@@ -9,86 +9,10 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from dp_metrics._random import Generator, made_up
 from dp_metrics.inputs.arrays import Records, checked_records, columns_of
 from dp_metrics.inputs.labels import LabelSet
-from dp_metrics.inputs.options import Floats, Relation
-from dp_metrics.metrics.labels.counts import Confusion, ratio_cells
-from dp_metrics.quantities.tables import CountsNoise, as_floats, check_cells
-from dp_metrics.release.result import Result
-
-_TIMES = 1_000
-_NUMBERS = 100_000  # so many at most are drawn, but for a hundred times
-
-
-def gap_where_alike(results: Sequence[Result[Any]], compared: Sequence[int]) -> str:
-    """Return a sentence about the gap that would be released if the compared groups were alike.
-
-    Parameters
-    ----------
-    results : sequence of Result
-        Of all groups that have records.
-    compared : sequence of int
-        Places of the groups.
-    """
-    gaps = gaps_where_alike(results, compared)
-    if gaps is None:
-        return (
-            "Which gap would be released if the groups were alike is not known: that takes more than the "
-            "released numbers."
-        )
-    alike = "both groups" if len(compared) == 2 else "all groups"
-    return (
-        f"Were {alike} alike, a gap of {np.mean(gaps):.2g} would be released on average, and one below "
-        f"{np.quantile(gaps, 0.95):.2g} in 95 of 100 releases."
-    )
-
-
-def gaps_where_alike(results: Sequence[Result[Any]], compared: Sequence[int]) -> Floats | None:
-    """Return simulated gaps between groups, largest value less smallest, that have one ratio in common.
-
-    Only released and public numbers are used, and a seed, so that the same release has the same gaps. The
-    numbers of records on which the ratios rest are taken to be those that the noisy counts tell.
-
-    Returns
-    -------
-    ndarray or None
-        None if the metric is not one ratio of counts.
-    """
-    result = results[0].reading
-    cells = ratio_cells(result.layout, result.parts_of) if isinstance(result, Confusion) else None
-    if not isinstance(result, Confusion) or cells is None or len(cells) != 1:
-        return None
-    in_a, in_b, weights = cells[0]
-    sides = in_a, in_b
-    counts = [part for one in results for part in one.parts]
-    told = np.array([as_floats(one.numbers) for one in counts])
-    generator = made_up()
-    records = _of_sides(np.maximum(told, 0.0), sides)[:, compared]  # in a, and in b
-    share = records[0].sum() / max(records.sum(), 1.0)
-    sizes = np.round(records.sum(axis=0)).astype(np.int64)
-    noise = _of_sides(_noise(counts, told.shape, generator)[:, compared], sides)
-    right = generator.binomial(sizes, share, size=noise.shape[1:])
-    a, b = np.maximum(np.stack([right, sizes - right]) + noise, 0.0) * np.reshape(weights, (2, 1, 1))
-    undefined = float(result.formula(result.layout.read(np.zeros(told.shape[1]))))
-    values = np.divide(a, a + b, out=np.full_like(a, undefined), where=a + b > 0)
-    gaps: Floats = values.max(axis=1) - values.min(axis=1)
-    return gaps
-
-
-def _of_sides(counts: Floats, sides: tuple[list[int], list[int]]) -> Floats:
-    """Return the sums of the counts in a, and of those in b."""
-    return np.stack([counts[..., side].sum(axis=-1) for side in sides])
-
-
-def _noise(counts: Sequence[CountsNoise], form: tuple[int, int], generator: Generator) -> Floats:
-    """Return draws of the noise of all counts of each group: an array of draws, groups and counts."""
-    times = max(min(_TIMES, _NUMBERS // counts[0].together), 100)
-    if counts[0].others:  # all groups are among them, and perhaps more that are publicly empty
-        groups, cells = form
-        return counts[0].simulated(generator, times).reshape(times, -1, cells)[:, :groups]
-    return np.stack([one.simulated(generator, times) for one in counts], axis=1)
-
+from dp_metrics.inputs.options import Relation
+from dp_metrics.quantities.tables import check_cells
 
 _NAME = "sensitive_features"
 _SHORT = 1 << 16

@@ -11,7 +11,6 @@ from typing import Any, Self, TypeAlias
 import numpy as np
 
 from dp_metrics.fairness.frame_query import NO_RECORDS, Cell, Entry
-from dp_metrics.fairness.groups import gap_where_alike
 from dp_metrics.mechanisms._laws import Limits
 from dp_metrics.metrics.labels.counts import Confusion
 from dp_metrics.metrics.scores.released_scores import ReleasedScores
@@ -91,10 +90,6 @@ class InRecords:
         """Return what limits of this with this note are about."""
         return f"The exact {what} of these records, without the noise."
 
-    def note(self, groups: Sequence[Hashable]) -> str:
-        """Return what else to say of a gap between these groups."""
-        return ""
-
     def limits(self, miss: float, *, one_side: bool = False) -> list[Interval]:
         """Return two limits of each group; `miss`: that one of the two is wrong, or that a given one is."""
         return [
@@ -156,8 +151,7 @@ class InRecords:
                 raise ValueError(f"The group {group!r} has no records: it has no interval.")
         ends = self.ends(of)
         scope = self._scope() if self.together > 1 else ""
-        notes = [ends.note, scope, "" if of == "ratio" else self.note(compared)]
-        about, note = self.about(what, ends.note), " ".join(filter(None, notes))
+        about, note = self.about(what, ends.note), " ".join(filter(None, [ends.note, scope]))
         return Interval(ends.lower, ends.upper, self.asked.confidence, about, note, estimate)
 
     def of_pair(self, pair: Pair) -> Self:
@@ -299,8 +293,3 @@ class InPeople(InRecords):
     def about(self, what: str, note: str) -> str:
         """Return what limits of this with this note are about."""
         return f"The {what} {POPULATION_NOTE} {how_sure(note)}"
-
-    def note(self, groups: Sequence[Hashable]) -> str:
-        """Return what gap between these groups would be released if they were alike."""
-        places = [place for place, group in enumerate(self.cells) if group in groups]
-        return gap_where_alike(self.results, places)

@@ -394,10 +394,7 @@ def _range(number: Number, notes: list[str]) -> Cell:
     limits = shown_limits(number)
     if limits is None:
         return Cell(_NONE if limits_of(number) is None else TOO_NOISY, _kind(number))
-    # what would be released of groups that are alike is told by `PrivateMetricFrame.population_interval`
-    is_approximate = APPROXIMATE if APPROXIMATE in limits.note else None
-    note = is_approximate if number.section == FOR_WHOM else limits.note
-    return Cell(text_of(number)[1] + _marks(notes, _only(number), note), "", limits.about)
+    return Cell(text_of(number)[1] + _marks(notes, _only(number), limits.note), "", limits.about)
 
 
 def _with_range(number: Number, notes: list[str], scale: float) -> Cell:

@@ -14,7 +14,6 @@ from sklearn import metrics as sk
 
 import dp_metrics as dp
 from dp_metrics.fairness.frame_query import Cell, Entry
-from dp_metrics.fairness.groups import gaps_where_alike
 from dp_metrics.fairness.intervals import InRecords
 from dp_metrics.inputs.options import Relation
 from dp_metrics.metrics.labels.counts import Confusion, ratio_cells
@@ -377,38 +376,6 @@ def test_limits_of_a_gap_among_people_contain_those_of_its_noise(metric, sure):
 
 
 # ---- what else a frame tells -------------------------------------------------------------------------------
-
-
-def test_a_gap_says_which_gap_would_be_released_if_there_was_none():
-    made, again = (frame(dp.private_recall_score, random_state=seeded()) for _ in range(2))
-    gap = made.population_interval(of="difference")
-    assert gap == again.population_interval(of="difference")  # simulations have a seed of their own
-    gaps = gaps_where_alike(results_of(made), [0, 1, 2])
-    mean, most = gaps.mean(), np.quantile(gaps, 0.95)
-    assert f"a gap of {mean:.2g} would be released on average, and one below {most:.2g} in 95" in gap.note
-    assert gaps_where_alike(results_of(made), [0, 1]).mean() < 0.6 * mean  # c is small
-    assert "alike" not in made.noise_interval(of="difference").note
-    balanced = frame(dp.private_balanced_accuracy_score).population_interval(of="difference")
-    assert "alike is not known" in balanced.note
-
-
-@pytest.mark.slow
-@each_way
-@pytest.mark.parametrize("metric", [dp.private_recall_score, dp.private_f1_score])
-def test_simulated_gaps_have_the_law_of_released_ones(metric, way):
-    """Of 300 data sets without a gap; the means are within 15 %, five of their standard errors."""
-    rng, gaps, simulated, below = np.random.default_rng(4), [], [], 0
-    for seed in range(300):
-        by = np.array(LABELS)[rng.choice(3, 1000, p=[0.6, 0.3, 0.1])]
-        y = (rng.random(1000) < 0.4).astype(int)
-        said = np.where(rng.random(1000) < 0.8, y, 1 - y)
-        made = frame(metric, said, y_true=y, sensitive_features=by, random_state=seeded(seed), **way)
-        alike = gaps_where_alike(results_of(made), [0, 1, 2])
-        gaps.append(made.difference())
-        simulated.append(alike.mean())
-        below += made.difference() <= np.quantile(alike, 0.95)
-    assert np.mean(simulated) == pytest.approx(np.mean(gaps), rel=0.15)
-    assert 264 <= below <= 300  # 285 on average; fewer by chance less than once in 10,000 times
 
 
 @each_way
