@@ -9,7 +9,7 @@ import sys
 import tempfile
 import warnings
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from fractions import Fraction
 from functools import cache, partial
 
@@ -68,20 +68,22 @@ def warnings_raise() -> Iterator[None]:
         yield
 
 
+SHORT_NUMBERS = (
+    partial(np.printoptions, precision=1, threshold=2, edgeitems=1, legacy="1.13"),
+    partial(pd.option_context, "display.precision", 1, "display.max_rows", 1),
+    partial(decimals, prec=1, Emax=1, Emin=-1, traps=[*decimal.Context().flags]),
+    few_digits,
+)
+OTHER_CONTAINERS = (
+    partial(sklearn.config_context, transform_output="pandas", enable_metadata_routing=True),
+    partial(sklearn.config_context, assume_finite=True, skip_parameter_validation=True, working_memory=1),
+    partial(pd.option_context, "future.infer_string", False),
+)
 SETTINGS = {
-    "errors of NumPy": partial(np.errstate, all="raise"),
-    "warnings": warnings_raise,
-    "pandas from transformers": partial(sklearn.config_context, transform_output="pandas"),
-    "polars from transformers": partial(sklearn.config_context, transform_output="polars"),
-    "metadata routing": partial(sklearn.config_context, enable_metadata_routing=True),
-    "nothing is checked": partial(
-        sklearn.config_context, assume_finite=True, skip_parameter_validation=True, working_memory=1
-    ),
-    "short arrays": partial(np.printoptions, precision=1, threshold=2, edgeitems=1, legacy="1.13"),
-    "short tables": partial(pd.option_context, "display.precision", 1, "display.max_rows", 1),
-    "text as objects": partial(pd.option_context, "future.infer_string", False),
-    "one digit": partial(decimals, prec=1, Emax=1, Emin=-1, traps=[*decimal.Context().flags]),
-    "few digits": few_digits,
+    "errors of NumPy": (partial(np.errstate, all="raise"),),
+    "warnings": (warnings_raise,),
+    "short numbers and other containers": SHORT_NUMBERS + OTHER_CONTAINERS,
+    "polars from transformers": (partial(sklearn.config_context, transform_output="polars"),),
 }
 
 
@@ -185,7 +187,9 @@ def test_no_setting_changes_a_release_or_what_it_costs(setting):
     expected = undisturbed()
     forget_what_is_cached()
     for name in CALLS:
-        with SETTINGS[setting]():
+        with ExitStack() as entered:
+            for one in SETTINGS[setting]:
+                entered.enter_context(one())
             found = outcome(name)
         assert found == expected[name], name
 

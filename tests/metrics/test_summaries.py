@@ -416,11 +416,11 @@ def test_the_default_capacity_serves_the_epsilons_that_the_docstrings_say(make, 
 
 def test_the_capacity_follows_from_epsilon():
     for metric, data in (("mae", [[1.0, 2.0] * 1000] * 2), ("variance", [[1.0, 2.0] * 1000])):
-        summary = Summary(metric, epsilon=0.03).update(*data)
+        summary = Summary(metric, epsilon=0.05).update(*data)
         for _ in range(19):
             summary = summary.merge(copy.copy(summary))
         for relation in RELATIONS:
-            summary.release(0.03, neighboring=relation)  # a warning is an error
+            summary.release(0.05, neighboring=relation)  # a warning is an error
         assert Summary(metric, epsilon=1.0).capacity == CAPACITY < summary.capacity
     with pytest.warns(UserWarning, match="but the summary keeps"):
         Summary("mae", epsilon=0.1).update([1.0] * 9000, [0.0] * 9000).release(0.01)

@@ -146,13 +146,14 @@ OF_FEATURES = {
 }
 
 
-@EVERY
 @loop_over(
-    ("kind", "second", "crossed"),
+    ("kind", "second", "crossed", "way"),
     [
-        ("scores", ["y", "o"], True), ("scores", ["c", "a"], True), ("scores", ["c", "a"], False),
-        ("scores", ["y", "o"], False), ("targets", ["y", "o"], True), ("targets", ["c", "a"], False),
-        ("four", ["c", "a"], True),
+        ("scores", ["y", "o"], True, WAYS[0]), ("scores", ["c", "a"], True, WAYS[1]),
+        ("scores", ["c", "a"], False, WAYS[2]), ("scores", ["y", "o"], False, WAYS[1]),
+        ("targets", ["y", "o"], True, WAYS[2]), ("targets", ["c", "a"], True, WAYS[1]),
+        ("targets", ["c", "a"], False, WAYS[0]), ("targets", ["y", "o"], False, WAYS[1]),
+        ("four", ["c", "a"], True, WAYS[0]), ("four", ["y", "o"], False, WAYS[2]),
     ],
 )  # fmt: skip
 def test_of_several_features_a_page_tells_what_pages_about_each_alone_and_about_both_tell(
