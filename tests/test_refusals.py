@@ -969,6 +969,13 @@ ROWS = [
          ("inconsistent", {"candidates": [Y, Y[1:]]}),
      ]),
     (lambda options: best(**options),
+     ValueError, "should be a 1d (or 2d )?array, got a 0d array instead", [
+         {"metric": metric, "y_true": Y, "candidates": [Y, Y], "max_loss": 5.0, place: bad}
+         for metric in ("mean_poisson_deviance", "log_loss")
+         for place, bad in (("y_true", None), ("y_true", {0, 1}), ("y_true", iter(Y)), ("candidates", [Y, 3]))
+     ]),
+    (lambda bad: best(metric="roc_auc", y_true=bad), ValueError, "got a 0d array", [None, {0, 1}, iter(Y)]),
+    (lambda options: best(**options),
      TypeError, ..., [
          ("unexpected keyword argument 'bounds'", {"bounds": (0, 1)}),
          ("at least one", {"candidates": np.array([Y, Y])}),
