@@ -727,7 +727,7 @@ def _is_missing_id(label: Any) -> bool:
 
 
 def asked_of_persons(arguments: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what is public of persons before a record is read: that there are some, and how they count.
+    """Return what is public of persons before a record is read: how they count; empty if there are none.
 
     Parameters
     ----------
@@ -747,7 +747,7 @@ def asked_of_persons(arguments: Mapping[str, Any]) -> dict[str, Any]:
                 raise ValueError(f"{name} needs groups, which say whose records they are.")
         return {}
     most = None if max_records is None else check_count(max_records, "max_records", _MOST_RECORDS)
-    return {"persons": {"max_records": most} | ({"equal_groups": True} if is_equal else {})}
+    return {"max_records": most} | ({"equal_groups": True} if is_equal else {})
 
 
 def _places(codes: NDArray[np.intp]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:

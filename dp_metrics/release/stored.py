@@ -320,7 +320,7 @@ def public_records(
         # Which records are of one person is public, but not who they are: of ids a digest would let whoever
         # holds the file test guesses. So it is of their numbers, in the order of first appearance.
         public["groups"] = _digest(groups, "<i8")
-        public |= asked_of_persons(arguments)["persons"]
+        public |= asked_of_persons(arguments)
     if features is not None:
         public["sensitive_features"] = _digest(features(), "<i8")
     return public

@@ -11,6 +11,7 @@ from fractions import Fraction
 from functools import partial
 from typing import Any
 
+import dask.array as da
 import numpy as np
 import pandas as pd
 import pytest
@@ -331,6 +332,27 @@ def test_a_summary_asks_by_its_totals(path):
         for fewer in others:
             with pytest.raises(ValueError, match=rf"number of records was {N} and is (0|70)\."):
                 fewer.release(**ask, accountant=later(f"{path} {relation}", 1))
+
+
+def test_how_persons_count_is_asked_of_records_in_chunks_too(path):
+    persons, most = np.arange(N) // 2, {"labels": [0, 1], "max_records": 2}
+
+    def summarised(change, **settings):
+        summary = dp.Summary("recall", **{**most, **change}).update(Y, PRED, groups=persons)
+        return summary.release(**settings)
+
+    def in_partitions(change, **settings):
+        chunks = [da.from_array(one, chunks=N // 2) for one in (Y, PRED, persons)]
+        return dp.private_recall_score(*chunks[:2], groups=chunks[2], **{**most, **change}, **settings)
+
+    for ask in (summarised, in_partitions):
+        ask, budget = partial(ask, epsilon=1.0, spend_name="x"), f"{path} {ask.__name__}"
+        first = ask({}, accountant=PrivacyAccountant(9, budget))
+        for change in ({"max_records": 3}, {"max_records": None}, {"equal_groups": True}):
+            with pytest.raises(ValueError, match=f"another question.*{min(change)} was "):
+                ask(change, accountant=later(budget))
+        with pytest.warns(StoredReleaseWarning):
+            assert ask({"equal_groups": False}, accountant=later(budget)) == first
 
 
 def test_equal_numbers_are_one_question_and_others_are_not(path):
