@@ -837,7 +837,7 @@ def first_records(
     equal_groups : bool, default=False
         Whether each person counts once.
     is_all : bool, default=True
-        Whether there are no other records, in which persons may have more than in these.
+        Whether there are no other records, of which there are groups though there are none of these.
 
     Raises
     ------
@@ -860,7 +860,7 @@ def first_records(
     if rows.size < len(records.arrays[0]):
         records = replace(records, arrays=tuple(array[rows] for array in records.arrays))
     shape = replace(shape, n=rows.size, most_records=most)
-    if not equal_groups or (is_all and most == 1):  # persons of one record each count once anyway
+    if not equal_groups:
         return shape, records, persons
     shape, records = with_units(shape, records, persons, max_records)
     return replace(shape, most_records=1), records, persons
@@ -871,6 +871,8 @@ def with_units(
 ) -> tuple[Shape, Records]:
     """Return the form and the records of these persons with the public units by which each counts once."""
     most = shape.most_records if max_records is None else max_records
+    if most == 1:  # each counts once anyway
+        return shape, records
     units, of_each = units_of_persons(persons, most)
     return replace(shape, units=units), replace(records, units=of_each)
 
