@@ -28,14 +28,24 @@ import polars as pl
 import pyarrow as pa
 import pytest
 from cases import BAD_RECORDS, CASES, KINDS, LEGAL_LABELS, MIXED_LABELS, PRIVATE_N, valid, with_sentinel
-from helpers import BAD_OPTIONS, NoEntropy, all_of_labels, all_of_scores, kind_of, messages, seeded, telling
+from helpers import (
+    BAD_OPTIONS,
+    NoEntropy,
+    all_of_labels,
+    all_of_scores,
+    kind_of,
+    messages,
+    objects,
+    seeded,
+    telling,
+)
 from scipy import sparse
 from sklearn.ensemble import HistGradientBoostingRegressor
 from sklearn.experimental import enable_halving_search_cv  # noqa: F401
 from sklearn.feature_selection import RFECV, SequentialFeatureSelector
 from sklearn.linear_model import LinearRegression, LogisticRegression, LogisticRegressionCV, Ridge, RidgeCV
 from sklearn.metrics import make_scorer, roc_auc_score
-from sklearn.model_selection import GridSearchCV, HalvingGridSearchCV, LeaveOneOut
+from sklearn.model_selection import GridSearchCV, HalvingGridSearchCV, LeaveOneOut, RandomizedSearchCV
 from sklearn.neural_network import MLPClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.svm import LinearSVC
@@ -1252,6 +1262,18 @@ WITHOUT_RECORDS = [
              {},
          ),
          ("RidgeCV makes releases", GridSearchCV(RidgeCV(scoring=SCORER), {}, scoring=SCORER), {}),
+         *(
+             ("RidgeCV makes releases", search(RidgeCV(), tried, scoring=SCORER), {})
+             for search in (GridSearchCV, RandomizedSearchCV)
+             for tried in ({"scoring": [None, SCORER]}, [GRID, {"scoring": objects([SCORER])}])
+         ),
+         (
+             "Pipeline makes releases",
+             GridSearchCV(
+                 make_pipeline(Ridge()), {"ridge": [Ridge(), RidgeCV(scoring=SCORER)]}, scoring=SCORER
+             ),
+             {},
+         ),
          ("cv is an iterator", GridSearchCV(Ridge(), GRID, scoring=SCORER, cv=iter([])), {}),
          (
              "its own estimator and scoring",
