@@ -406,7 +406,10 @@ def _differing(name: str, old: Any, new: Any) -> list[str]:
         return []
     if _is_digest(old) and _is_digest(new):
         return [f"{name} has other values"]
-    return [f"{name} was {_shown(old)} and is {_shown(new)}"]
+    was, now = _shown(old), _shown(new)
+    if was == now:  # a float, or a fraction, and another fraction that rounds to it
+        was, now = str(old), str(new)
+    return [f"{name} was {was} and is {now}"]
 
 
 def _is_digest(value: Any) -> bool:

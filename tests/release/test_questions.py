@@ -370,6 +370,13 @@ def test_equal_numbers_are_one_question_and_others_are_not(path):
         ask(sample_weight=np.full(N, 0.1, np.float32), spend_name="y", accountant=later(path))
 
 
+def test_numbers_that_look_alike_are_told_apart(path):
+    ask = partial(dp.private_mae, **MAE, spend_name="x")
+    ask(epsilon=0.1, accountant=PrivacyAccountant(9, path))
+    with pytest.raises(ValueError, match="epsilon was 1/10 and is 3602879701896397/36028797018963968"):
+        ask(epsilon=Fraction(0.1), accountant=later(path))
+
+
 # ---- what is private --------------------------------------------------------------------------------------
 
 
