@@ -911,6 +911,12 @@ ROWS = [
     (lambda name, score: dp.private_evaluate(Y, **{"y_score": S, name: score}, **SAFE, labels=[0, 1]),
      ValueError, "outside",
      list(itertools.product(("y_score", "baseline"), (S + 0.5, -S - 0.01, 98765 * S)))),
+    (lambda bad: dp.private_evaluate(Y, y_score=S, baseline=np.where(Y, bad, 0.0), **SAFE),
+     ValueError, "^(Input )?baseline (contains|has values outside)", [NAN, 2.0]),
+    (lambda bad: dp.private_evaluate(
+         Y3, y_proba=np.full((600, 3), 0.3), baseline=np.full((600, 3), bad), labels=range(3), **SAFE
+     ),
+     ValueError, "^(Input )?baseline (contains|should contain)", [NAN, 2.0]),
     (lambda proba, options: dp.private_evaluate(Y3, y_proba=proba, **SAFE, labels=range(3), **options),
      ValueError, "proba|labels must be two", [(4 * S3, {}), (S3, {"baseline": 4 * S3}), (S3[:, :2], {})]),
     (lambda true, options: dp.private_evaluate(true, **SAFE, labels=[0, 1], **options),
