@@ -447,6 +447,21 @@ def test_wrong_weights_and_lengths_are_refused_before_an_answer_is_served_as_bef
             assert texts[0] == texts[1] or all("inconsistent numbers of samples" in text for text in texts)
 
 
+def test_lengths_that_collections_state_are_compared_before_an_answer_is_served(path):
+    def ask(lengths, **settings):
+        y, p, w = (
+            da.from_array(one[:n], chunks=N) for one, n in zip((Y, PRED, WEIGHTS), lengths, strict=True)
+        )
+        return dp.private_mae(y, p, sample_weight=w, epsilon=1, **settings)
+
+    settings = {"spend_name": "x", "accountant": PrivacyAccountant(9, path)}
+    ask((N, N, N), **settings)
+    for lengths in ((N - 1, N, N), (N, N - 1, N), (N - 1, N - 1, N)):
+        for asked in ({}, {**settings, "accountant": later(path)}):
+            with pytest.raises(ValueError, match="inconsistent numbers of samples"):
+                ask(lengths, **asked)
+
+
 class Hostile:
     """A container that quotes what it holds, whatever is asked of it but its length."""
 
