@@ -28,14 +28,24 @@ import polars as pl
 import pyarrow as pa
 import pytest
 from cases import BAD_RECORDS, CASES, KINDS, LEGAL_LABELS, MIXED_LABELS, PRIVATE_N, valid, with_sentinel
-from helpers import BAD_OPTIONS, NoEntropy, all_of_labels, all_of_scores, kind_of, messages, seeded, telling
+from helpers import (
+    BAD_OPTIONS,
+    NoEntropy,
+    all_of_labels,
+    all_of_scores,
+    kind_of,
+    messages,
+    objects,
+    seeded,
+    telling,
+)
 from scipy import sparse
 from sklearn.ensemble import HistGradientBoostingRegressor
 from sklearn.experimental import enable_halving_search_cv  # noqa: F401
 from sklearn.feature_selection import RFECV, SequentialFeatureSelector
 from sklearn.linear_model import LinearRegression, LogisticRegression, LogisticRegressionCV, Ridge, RidgeCV
 from sklearn.metrics import make_scorer, roc_auc_score
-from sklearn.model_selection import GridSearchCV, HalvingGridSearchCV, LeaveOneOut
+from sklearn.model_selection import GridSearchCV, HalvingGridSearchCV, LeaveOneOut, RandomizedSearchCV
 from sklearn.neural_network import MLPClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.svm import LinearSVC
@@ -901,6 +911,12 @@ ROWS = [
     (lambda name, score: dp.private_evaluate(Y, **{"y_score": S, name: score}, **SAFE, labels=[0, 1]),
      ValueError, "outside",
      list(itertools.product(("y_score", "baseline"), (S + 0.5, -S - 0.01, 98765 * S)))),
+    (lambda bad: dp.private_evaluate(Y, y_score=S, baseline=np.where(Y, bad, 0.0), **SAFE),
+     ValueError, "^(Input )?baseline (contains|has values outside)", [NAN, 2.0]),
+    (lambda bad: dp.private_evaluate(
+         Y3, y_proba=np.full((600, 3), 0.3), baseline=np.full((600, 3), bad), labels=range(3), **SAFE
+     ),
+     ValueError, "^(Input )?baseline (contains|should contain)", [NAN, 2.0]),
     (lambda proba, options: dp.private_evaluate(Y3, y_proba=proba, **SAFE, labels=range(3), **options),
      ValueError, "proba|labels must be two", [(4 * S3, {}), (S3, {"baseline": 4 * S3}), (S3[:, :2], {})]),
     (lambda true, options: dp.private_evaluate(true, **SAFE, labels=[0, 1], **options),
@@ -968,6 +984,13 @@ ROWS = [
          ("takes no mechanism", {"mechanism": "laplace"}),
          ("inconsistent", {"candidates": [Y, Y[1:]]}),
      ]),
+    (lambda options: best(**options),
+     ValueError, "should be a 1d (or 2d )?array, got a 0d array instead", [
+         {"metric": metric, "y_true": Y, "candidates": [Y, Y], "max_loss": 5.0, place: bad}
+         for metric in ("mean_poisson_deviance", "log_loss")
+         for place, bad in (("y_true", None), ("y_true", {0, 1}), ("y_true", iter(Y)), ("candidates", [Y, 3]))
+     ]),
+    (lambda bad: best(metric="roc_auc", y_true=bad), ValueError, "got a 0d array", [None, {0, 1}, iter(Y)]),
     (lambda options: best(**options),
      TypeError, ..., [
          ("unexpected keyword argument 'bounds'", {"bounds": (0, 1)}),
@@ -1245,6 +1268,18 @@ WITHOUT_RECORDS = [
              {},
          ),
          ("RidgeCV makes releases", GridSearchCV(RidgeCV(scoring=SCORER), {}, scoring=SCORER), {}),
+         *(
+             ("RidgeCV makes releases", search(RidgeCV(), tried, scoring=SCORER), {})
+             for search in (GridSearchCV, RandomizedSearchCV)
+             for tried in ({"scoring": [None, SCORER]}, [GRID, {"scoring": objects([SCORER])}])
+         ),
+         (
+             "Pipeline makes releases",
+             GridSearchCV(
+                 make_pipeline(Ridge()), {"ridge": [Ridge(), RidgeCV(scoring=SCORER)]}, scoring=SCORER
+             ),
+             {},
+         ),
          ("cv is an iterator", GridSearchCV(Ridge(), GRID, scoring=SCORER, cv=iter([])), {}),
          (
              "its own estimator and scoring",

@@ -446,11 +446,11 @@ def check_same_length(arguments: Mapping[str, Any], *, relation: Relation = Rela
     raise ValueError(f"Found input variables with inconsistent numbers of samples: {told}.")
 
 
-def probability_block(block: NDArray[Any]) -> Floats:
+def probability_block(block: NDArray[Any], name: str = "y_proba") -> Floats:
     """Return probabilities as float64; they must lie in [0, 1]."""
-    values = float_block(block, "y_proba")
+    values = float_block(block, name)
     if values.size and not (values.min() >= 0 and values.max() <= 1):
-        raise ValueError(f"y_proba should contain values in [0, 1] only: probabilities, {NO_LABELS}.")
+        raise ValueError(f"{name} should contain values in [0, 1] only: probabilities, {NO_LABELS}.")
     return values
 
 
@@ -732,7 +732,7 @@ def _is_missing_id(label: Any) -> bool:
 
 
 def asked_of_persons(arguments: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what is public of persons before a record is read: that there are some, and how they count.
+    """Return what is public of persons before a record is read: how they count; empty if there are none.
 
     Parameters
     ----------
@@ -752,7 +752,7 @@ def asked_of_persons(arguments: Mapping[str, Any]) -> dict[str, Any]:
                 raise ValueError(f"{name} needs groups, which say whose records they are.")
         return {}
     most = None if max_records is None else check_count(max_records, "max_records", _MOST_RECORDS)
-    return {"persons": {"max_records": most} | ({"equal_groups": True} if is_equal else {})}
+    return {"max_records": most} | ({"equal_groups": True} if is_equal else {})
 
 
 def _places(codes: NDArray[np.intp]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
@@ -842,7 +842,7 @@ def first_records(
     equal_groups : bool, default=False
         Whether each person counts once.
     is_all : bool, default=True
-        Whether there are no other records, in which persons may have more than in these.
+        Whether there are no other records, of which there are groups though there are none of these.
 
     Raises
     ------
@@ -865,7 +865,7 @@ def first_records(
     if rows.size < len(records.arrays[0]):
         records = replace(records, arrays=tuple(array[rows] for array in records.arrays))
     shape = replace(shape, n=rows.size, most_records=most)
-    if not equal_groups or (is_all and most == 1):  # persons of one record each count once anyway
+    if not equal_groups:
         return shape, records, persons
     shape, records = with_units(shape, records, persons, max_records)
     return replace(shape, most_records=1), records, persons
@@ -876,6 +876,8 @@ def with_units(
 ) -> tuple[Shape, Records]:
     """Return the form and the records of these persons with the public units by which each counts once."""
     most = shape.most_records if max_records is None else max_records
+    if most == 1:  # each counts once anyway
+        return shape, records
     units, of_each = units_of_persons(persons, most)
     return replace(shape, units=units), replace(records, units=of_each)
 

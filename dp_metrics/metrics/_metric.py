@@ -12,7 +12,14 @@ from typing import Any, ParamSpec, TypeVar
 
 import numpy as np
 
-from dp_metrics.inputs.arrays import ArgumentShape, Records, Shape, first_records, is_collection
+from dp_metrics.inputs.arrays import (
+    ArgumentShape,
+    Records,
+    Shape,
+    asked_of_persons,
+    first_records,
+    is_collection,
+)
 from dp_metrics.inputs.options import Floats, Relation
 from dp_metrics.metrics._settings import completed_signature, shares_docstring
 from dp_metrics.release.query import Query, Source, Terms
@@ -133,7 +140,9 @@ class Metric:
         def call() -> Call:
             given = {name: options.get(name, default) for name, default in self.options.items()}
             made = Call.of("metric", {**(data or {}), **given})
-            return made if of_records is None else replace(made, of_records=of_records)
+            if of_records is None:
+                return made
+            return replace(made, of_records=lambda: {**of_records(), **asked_of_persons(given)})
 
         return Release(self.name, terms, disclosing=self.disclosing(options), call=call)
 

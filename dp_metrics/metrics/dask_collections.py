@@ -63,13 +63,16 @@ def summarised(summary: Any, data: Collections, terms: Terms | None = None) -> A
 
 
 def check_collections(data: Collections) -> None:
-    """Raise unless all of these are collections, if one is."""
+    """Raise unless all of these are collections, if one is, of one length as far as they state it."""
     for name, value in data.items():
         if not is_collection(value) or not hasattr(value, "to_delayed") or not getattr(value, "ndim", 0):
             raise TypeError(
                 f"{name} must be a dask.array or a dask.dataframe collection, as other arguments are Dask "
                 "collections."
             )
+    known = {name: one for name, one in data.items() if _length(one) is not None}
+    # the relation is none of this function's business
+    check_same_length(known, relation=Relation.ADD_OR_REMOVE_ONE)
 
 
 def totals_of(first: Any, **of_each: Any) -> dict[str, Any]:
@@ -142,9 +145,6 @@ def _aligned(data: Collections) -> list[Any]:
     """Return collections whose partitions pair up, as far as is known without reading them."""
     first = next(iter(data.values()))
     rows = first.chunks[0] if _length(first) is not None else None
-    known = {name: one for name, one in data.items() if _length(one) is not None}
-    # the relation is none of this function's business
-    check_same_length(known, relation=Relation.ADD_OR_REMOVE_ONE)
     aligned = []
     for collection in data.values():
         if isinstance(collection, da.Array) and collection.ndim > 1:

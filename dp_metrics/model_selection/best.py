@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from fractions import Fraction
 from functools import partial
 from operator import attrgetter
@@ -25,14 +25,14 @@ from dp_metrics.model_selection.scorers import usual_responses
 from dp_metrics.quantities.base import Draw, Noise, Output, Quantity, Stats, Totals
 from dp_metrics.quantities.mean import MeanOf
 from dp_metrics.quantities.ranks import RankingOf
-from dp_metrics.release.query import Query, Source, Terms, as_they_are
+from dp_metrics.release.query import Query, Source, Terms
 from dp_metrics.release.release import Release
 from dp_metrics.release.result import ReleasedNumbers
 from dp_metrics.release.stored import PER_RECORD, Call
 from dp_metrics.sensitivity.exact import float_units
 
 Total = Callable[[Records], int]
-"""What a candidate loses on all records of a truth and a prediction: private, in whole units."""
+"""What a candidate loses on all records that the reader of its metric returned: private, in whole units."""
 
 _NOT_OPTIONS = {
     **dict.fromkeys(PER_RECORD, "each record counts alike, one for each person"),
@@ -140,8 +140,13 @@ class LeastOf(Quantity):
         return PermuteAndFlip(epsilon / (self.step if totals is None else 2 * self.step))
 
     def find(self, records: Records) -> NDArray[Any]:
-        """Return the total of each candidate."""
-        values = [total(records.of_arguments(0, at)) for at, total in enumerate(self.totals_of, start=1)]
+        """Return the total of each candidate, of what `_read_each` returned."""
+        arrays = len(records.arrays) // len(self.totals_of)
+        starts = range(0, len(records.arrays), arrays)
+        values = [
+            total(records.of_arguments(*range(start, start + arrays)))
+            for start, total in zip(starts, self.totals_of, strict=True)
+        ]
         return np.array(values, dtype=object)
 
 
@@ -196,15 +201,25 @@ def best_query(row: Metric, shape: Shape, options: Mapping[str, Any]) -> Query:
     """
     true, *predictions = shape.arguments
     queries = [row.planned(Shape((true, one), shape.n), options) for one in predictions]
-    totals, steps = zip(*[_total(row, query, shape.n) for query in queries], strict=True)
-    unstated = next((query.unstated for query in queries if query.unstated is not None), None)
+    totals, steps, unstated = zip(*[_total(row, query, shape.n) for query in queries], strict=True)
+    reader = partial(_read_each, readers=tuple([query.reader for query in queries]))
     choice = partial(_choice, metric=row.name, candidates=len(totals))
     # a limit may be too small for a float, as the square of 1e-200 is: then no total is above 0
-    return Query((LeastOf(totals, max(1, *steps)),), as_they_are, choice, unstated=unstated)
+    least = LeastOf(totals, max(1, *steps))
+    return Query((least,), reader, choice, unstated=next(filter(None, unstated), None))
 
 
-def _total(row: Metric, query: Query, n: int | None) -> tuple[Total, int]:
-    """Return what a candidate loses on all records, and by how much one more record can raise that."""
+def _read_each(records: Records, *, readers: Sequence[Callable[[Records], Records]]) -> Records:
+    """Return what the metric reads of the truth and of each candidate, one candidate after the other."""
+    pairs = [reader(records.of_arguments(0, at)) for at, reader in enumerate(readers, start=1)]
+    return replace(records, arrays=tuple([array for pair in pairs for array in pair.arrays]))
+
+
+def _total(row: Metric, query: Query, n: int | None) -> tuple[Total, int, str | None]:
+    """Return what a candidate loses on all records, and by how much one more record can raise that.
+
+    The last is why a number of records that is private does not serve; None: it does.
+    """
     part, *others = query.quantities
     if row.greater_is_better is not None and not others:
         if isinstance(part, MeanOf):
@@ -212,19 +227,17 @@ def _total(row: Metric, query: Query, n: int | None) -> tuple[Total, int]:
                 limits = " or ".join(f"{name}=..." for name in ("bounds", "max_loss") if name in row.options)
                 raise ValueError(_NO_LIMIT.format(row.name, limits, _OTHERWISE))
             # the exact sum of the losses, each clipped to its cap
-            return partial(_lost, query=query, of_stats=attrgetter("total")), float_units(cap)
+            return partial(_lost, part=part, of_stats=attrgetter("total")), float_units(cap), query.unstated
         if isinstance(part, RankingOf):
-            if n is None:
-                raise ValueError(_PAIRS.format(row.name, _OTHERWISE))
             # twice the number of pairs in the wrong order, equal scores counting half: two for each pair
-            return partial(_lost, query=query, of_stats=attrgetter("found.total")), 2 * (n - 1)
+            lost = partial(_lost, part=part, of_stats=attrgetter("found.total"))
+            return lost, 2 * ((n or 1) - 1), _PAIRS.format(row.name, _OTHERWISE)
     raise ValueError(_NO_SENSITIVITY.format(row.name, _INSTEAD.get(row.name, ""), _OTHERWISE))
 
 
-def _lost(records: Records, query: Query, of_stats: Callable[[Any], int]) -> int:
+def _lost(records: Records, part: Quantity, of_stats: Callable[[Any], int]) -> int:
     """Return what a candidate loses on all records."""
-    (part,), checked = query.quantities, query.reader(records)
-    return of_stats(part.stats(checked, part.totals(checked), 0))
+    return of_stats(part.stats(records, part.totals(records), 0))
 
 
 def _check_options(row: Metric, options: Mapping[str, Any]) -> None:

@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
+import numpy as np
 from sklearn import model_selection
 from sklearn.base import BaseEstimator, MetaEstimatorMixin
 from sklearn.utils import get_tags
@@ -405,9 +406,9 @@ def count_releases(
     ------
     ValueError
         If the number cannot be known from public parameters: a scoring function that is not made by
-        `make_private_scorer`; an estimator with a private scorer, search or metric among its parameters, such
-        as a search that is cross-validated, successive halving, `RFECV` or boosting that stops early; missing
-        X, y or groups.
+        `make_private_scorer`; an estimator with a private scorer, search or metric among its parameters, or
+        among those that a search tries, such as a search that is cross-validated, successive halving, `RFECV`
+        or boosting that stops early; missing X, y or groups.
 
     See Also
     --------
@@ -448,23 +449,24 @@ def count_releases(
     """
     if isinstance(search_or_cv, PrivateRandomizedSearch):
         return 1
-    candidates, cv = 1, search_or_cv
+    candidates, cv, tried = 1, search_or_cv, {}
     if hasattr(search_or_cv, "fit"):
         if not (estimator is None and scoring is None):
             raise ValueError("A search has its own estimator and scoring; pass nothing but X, y and groups.")
         if type(search_or_cv) is model_selection.GridSearchCV:
-            candidates = len(model_selection.ParameterGrid(search_or_cv.param_grid))
+            tried = search_or_cv.param_grid
+            candidates = len(model_selection.ParameterGrid(tried))
         elif type(search_or_cv) is model_selection.RandomizedSearchCV:
-            distributions, n_iter = search_or_cv.param_distributions, search_or_cv.n_iter
+            tried = search_or_cv.param_distributions
             # the grid is smaller than n_iter where all parameters are lists and have few values
-            candidates = len(model_selection.ParameterSampler(distributions, n_iter))
+            candidates = len(model_selection.ParameterSampler(tried, search_or_cv.n_iter))
         else:
             raise ValueError(_UNKNOWN.format(type(search_or_cv).__name__))
         estimator, scoring, cv = search_or_cv.estimator, search_or_cv.scoring, search_or_cv.cv
         return_train_score = search_or_cv.return_train_score
     elif scoring is None:
         scoring = 1
-    if hasattr(estimator, "get_params") and _is_private([estimator.get_params(deep=True), estimator]):
+    if _is_private([estimator, tried]):
         raise ValueError(_UNKNOWN.format(type(estimator).__name__))
     scorers = _count_scorers(scoring)
     if hasattr(cv, "__next__"):
@@ -486,8 +488,14 @@ def _count_scorers(scoring: Any) -> int:
 
 
 def _is_private(setting: Any) -> bool:
+    """Return whether a setting makes releases, or one of its own settings does."""
+    if isinstance(setting, np.ndarray):
+        setting = setting.tolist()
     if isinstance(setting, dict | list | tuple):
         return any(map(_is_private, setting.values() if isinstance(setting, dict) else setting))
     # a metric itself, or a partial of one, is what xgboost takes as eval_metric
     is_private = isinstance(setting, PrivateScorer | PrivateRandomizedSearch)
-    return is_private or (callable(setting) and metric_of(setting) is not None)
+    if is_private or (callable(setting) and metric_of(setting) is not None):
+        return True
+    has_params = hasattr(setting, "get_params") and not isinstance(setting, type)
+    return has_params and _is_private(setting.get_params(deep=True))

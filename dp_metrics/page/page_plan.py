@@ -283,7 +283,7 @@ def matrix_of(released: Mapping[str, Any]) -> ReleasedConfusion | None:
 
 
 _OUTSIDE = (
-    "y_score has values outside [0, 1]: pass edges=[...], public edges of bins for such scores, and their "
+    "{} has values outside [0, 1]: pass edges=[...], public edges of bins for such scores, and their "
     "threshold."
 )
 MEDIAN_LIMITS = "median limits"
@@ -412,12 +412,13 @@ class PageForm:
 
     def _labels_of(self, kind: str, place: int) -> Callable[[Records], list[NDArray[Any]]]:
         """Return what makes labels of predictions of a kind."""
+        name = self.setting.names[place]
         if kind == PROBABILITIES:
-            return partial(_most_probable, place=place, columns=self._columns(place))
+            return partial(_most_probable, place=place, columns=self._columns(place), name=name)
         of_scores = replace(self.shape, arguments=(self.shape.arguments[0], self.shape.arguments[place]))
-        reader = self.classes.reader(of_scores, self.setting.names[place])
+        reader = self.classes.reader(of_scores, name)
         return partial(
-            _above, place=place, classes=self.classes, reader=reader,
+            _above, place=place, classes=self.classes, reader=reader, name=name,
             threshold=float(self.setting.threshold), is_unit=self.setting.edges is None,
         )  # fmt: skip
 
@@ -436,6 +437,7 @@ def _above(
     place: int,
     classes: TwoClasses,
     reader: Callable[[Records], Records],
+    name: str,
     threshold: float,
     is_unit: bool,
 ) -> list[NDArray[Any]]:
@@ -443,19 +445,19 @@ def _above(
     scores = reader(records.of_arguments(0, place)).arrays[1]
     parts = [classes.known[:0]]
     for block in in_blocks(scores):
-        numbers = float_block(block, "y_score")
+        numbers = float_block(block, name)
         if is_unit:
-            check_unit(numbers, _OUTSIDE)
+            check_unit(numbers, _OUTSIDE.format(name))
         places = np.where(numbers >= threshold, classes.positive, 1 - classes.positive)
         parts.append(classes.known[places])
     return [np.concatenate(parts)]
 
 
-def _most_probable(records: Records, *, place: int, columns: LabelColumns) -> list[NDArray[Any]]:
+def _most_probable(records: Records, *, place: int, columns: LabelColumns, name: str) -> list[NDArray[Any]]:
     """Return the labels with the largest probabilities, the first of those that tie."""
     pair, labels = records.of_arguments(0, place), columns.labels.known
-    proba = labels_and_columns(pair, columns=columns, name="y_proba").arrays[1]
-    parts = [labels[np.argmax(probability_block(block), axis=1)] for block in in_blocks(proba)]
+    proba = labels_and_columns(pair, columns=columns, name=name).arrays[1]
+    parts = [labels[np.argmax(probability_block(block, name), axis=1)] for block in in_blocks(proba)]
     return [np.concatenate([labels[:0], *parts])]
 
 

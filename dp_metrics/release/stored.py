@@ -320,7 +320,7 @@ def public_records(
         # Which records are of one person is public, but not who they are: of ids a digest would let whoever
         # holds the file test guesses. So it is of their numbers, in the order of first appearance.
         public["groups"] = _digest(groups, "<i8")
-        public |= asked_of_persons(arguments)["persons"]
+        public |= asked_of_persons(arguments)
     if features is not None:
         public["sensitive_features"] = _digest(features(), "<i8")
     return public
@@ -406,7 +406,10 @@ def _differing(name: str, old: Any, new: Any) -> list[str]:
         return []
     if _is_digest(old) and _is_digest(new):
         return [f"{name} has other values"]
-    return [f"{name} was {_shown(old)} and is {_shown(new)}"]
+    was, now = _shown(old), _shown(new)
+    if was == now:  # a float, or a fraction, and another fraction that rounds to it
+        was, now = str(old), str(new)
+    return [f"{name} was {was} and is {now}"]
 
 
 def _is_digest(value: Any) -> bool:

@@ -353,6 +353,7 @@ WAYS = {
     "confusion_matrix": {"max_records": 3, "equal_groups": True},
     "roc_curve": {"max_records": 2},
     "average_precision_score": {"max_records": 3, "equal_groups": True},
+    "precision_score": {"max_records": 1, "equal_groups": True},
     "expected_calibration_error": {"max_records": 3},
 }
 
@@ -388,6 +389,15 @@ def test_persons_in_chunks_are_released_as_in_one_call(name):
         assert one.outputs == whole.outputs
         np.testing.assert_equal(one.value, whole.value)
         assert (one.n, one.released) == (whole.n, whole.released)
+
+
+@loop_over("most", [1, 2, 17, 40])
+def test_persons_who_have_one_record_each_are_released_as_in_one_call(most):
+    """A chunk does not tell how many records persons have in others."""
+    options = {"max_records": most, "equal_groups": True}
+    whole = result(dp.private_recall_score, Y, P, groups=np.arange(Y.size), **options)
+    summary = dp.Summary("recall", **options).update(Y, P, groups=np.arange(Y.size))
+    assert result(summary.release).outputs == whole.outputs
 
 
 @loop_over("name", WAYS)

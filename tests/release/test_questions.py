@@ -11,6 +11,7 @@ from fractions import Fraction
 from functools import partial
 from typing import Any
 
+import dask.array as da
 import numpy as np
 import pandas as pd
 import pytest
@@ -333,6 +334,27 @@ def test_a_summary_asks_by_its_totals(path):
                 fewer.release(**ask, accountant=later(f"{path} {relation}", 1))
 
 
+def test_how_persons_count_is_asked_of_records_in_chunks_too(path):
+    persons, most = np.arange(N) // 2, {"labels": [0, 1], "max_records": 2}
+
+    def summarised(change, **settings):
+        summary = dp.Summary("recall", **{**most, **change}).update(Y, PRED, groups=persons)
+        return summary.release(**settings)
+
+    def in_partitions(change, **settings):
+        chunks = [da.from_array(one, chunks=N // 2) for one in (Y, PRED, persons)]
+        return dp.private_recall_score(*chunks[:2], groups=chunks[2], **{**most, **change}, **settings)
+
+    for ask in (summarised, in_partitions):
+        ask, budget = partial(ask, epsilon=1.0, spend_name="x"), f"{path} {ask.__name__}"
+        first = ask({}, accountant=PrivacyAccountant(9, budget))
+        for change in ({"max_records": 3}, {"max_records": None}, {"equal_groups": True}):
+            with pytest.raises(ValueError, match=f"another question.*{min(change)} was "):
+                ask(change, accountant=later(budget))
+        with pytest.warns(StoredReleaseWarning):
+            assert ask({"equal_groups": False}, accountant=later(budget)) == first
+
+
 def test_equal_numbers_are_one_question_and_others_are_not(path):
     """The digest is of float64: of 0.1 in float32, another number, it is another one."""
     held = [0.5, 2.0, 0.0] * (N // 3)
@@ -346,6 +368,13 @@ def test_equal_numbers_are_one_question_and_others_are_not(path):
             ask(sample_weight=same, spend_name="x", accountant=later(path))
     with pytest.raises(ValueError, match="sample_weight has other values"):
         ask(sample_weight=np.full(N, 0.1, np.float32), spend_name="y", accountant=later(path))
+
+
+def test_numbers_that_look_alike_are_told_apart(path):
+    ask = partial(dp.private_mae, **MAE, spend_name="x")
+    ask(epsilon=0.1, accountant=PrivacyAccountant(9, path))
+    with pytest.raises(ValueError, match="epsilon was 1/10 and is 3602879701896397/36028797018963968"):
+        ask(epsilon=Fraction(0.1), accountant=later(path))
 
 
 # ---- what is private --------------------------------------------------------------------------------------
@@ -416,6 +445,21 @@ def test_wrong_weights_and_lengths_are_refused_before_an_answer_is_served_as_bef
                 one.ask(**given, epsilon=1, spend_name=name, accountant=later(budget))
             texts = [str(each.value) for each in (wanted, found)]
             assert texts[0] == texts[1] or all("inconsistent numbers of samples" in text for text in texts)
+
+
+def test_lengths_that_collections_state_are_compared_before_an_answer_is_served(path):
+    def ask(lengths, **settings):
+        y, p, w = (
+            da.from_array(one[:n], chunks=N) for one, n in zip((Y, PRED, WEIGHTS), lengths, strict=True)
+        )
+        return dp.private_mae(y, p, sample_weight=w, epsilon=1, **settings)
+
+    settings = {"spend_name": "x", "accountant": PrivacyAccountant(9, path)}
+    ask((N, N, N), **settings)
+    for lengths in ((N - 1, N, N), (N, N - 1, N), (N - 1, N - 1, N)):
+        for asked in ({}, {**settings, "accountant": later(path)}):
+            with pytest.raises(ValueError, match="inconsistent numbers of samples"):
+                ask(lengths, **asked)
 
 
 class Hostile:
