@@ -210,7 +210,7 @@ def expanded(numbers: Mapping[str, Number], requirements: Any) -> dict[str, tupl
             names = [one.name for one in alone or of_groups]
         for one in names or [name]:
             if one not in numbers:
-                known = ", ".join(numbers)
+                known = ", ".join(numbers) or "there is none"
                 raise RequirementError(
                     f"{one!r} is no number of this page: {known}.{did_you_mean(one, numbers)}"
                 )
