@@ -303,10 +303,10 @@ def add_evaluate(parser: argparse.ArgumentParser, _words: Sequence[str]) -> None
     own = partial(add_option, parser, add_evaluate)
     add_file(parser, "?")
     own("y_true")
-    own("requirements", "--require", **SEVERAL, metavar="REQUIREMENT")
+    own("requirements", "--require", "--requirements", **SEVERAL, metavar="REQUIREMENT")
     own("about", choices=["people", "records"], default="people")
     _add_groups(parser)
-    add_options(parser, private_evaluate, requirements=["--require"])
+    add_options(parser, private_evaluate)
     several = "privacy parameter of the page: 0.5, or 1/3 exactly; several in the demonstration"
     add_payer(parser, private_evaluate, nargs="+", required=False, help=several)
     add_data(parser)

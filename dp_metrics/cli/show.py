@@ -22,7 +22,7 @@ from dp_metrics.inputs.options import Relation
 from dp_metrics.page.page import PrivateEvaluation
 from dp_metrics.page.page_numbers import TOO_NOISY, is_told
 from dp_metrics.page.page_plan import RequirementError
-from dp_metrics.release.released import APPROXIMATE, Interval
+from dp_metrics.release.released import APPROXIMATE, Interval, Number
 from dp_metrics.release.result import Result, counts_persons
 from dp_metrics.release.stored import as_plain
 
@@ -305,12 +305,17 @@ def _fields(released: Any, limits: Limits) -> dict[str, Any]:
     }
 
 
+def _why_not(number: Number) -> str:
+    """Return why a number is not shown on a page."""
+    return (number.note if np.isnan(number.value) else None) or TOO_NOISY
+
+
 def _lines(released: Any, name: str, cost: str, limits: Limits, models: Mapping[str, Any]) -> Iterator[str]:
     """Yield what people read of a release."""
     if isinstance(released, PrivateEvaluation):
         numbers = released.numbers.values()
         rows = [
-            (one.name, f"{one.value:.4g}", limits.of(one), "" if is_told(one) else f"({TOO_NOISY})")
+            (one.name, f"{one.value:.4g}", limits.of(one), "" if is_told(one) else f"({_why_not(one)})")
             for one in numbers
         ]
         yield f"{name} {cost}"

@@ -97,6 +97,8 @@ def add_option(
         many = name in _LISTS or any(word in kind for word in ("Sequence", "MultiOutput"))
         known |= {"default": argparse.SUPPRESS, "nargs": "+" if many else 1, "metavar": "VALUE"}
         known["required"] = default is parameter.empty
+        if isinstance(default, bool):  # the option alone says yes
+            known |= {"nargs": "?", "const": ["true"], "type": lambda word: [word], "metavar": "true|false"}
         if default not in (None, (), parameter.empty):
             known["help"] += f" (default: {default})"
         if kind == "None":

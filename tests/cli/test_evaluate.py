@@ -107,11 +107,12 @@ def test_requirements_are_exit_codes(required, code, told, run):
 
 
 def test_a_page_of_public_groups_promises_less_and_says_so(run):
-    words = f"{PAGE} --y-true y --y-pred a --labels 0 1 --sensitive sex --group-labels f m --epsilon 8"
+    words = f"{PAGE} --y-true y --y-pred a --labels 0 1 --sensitive sex --group-labels f m x --epsilon 8"
     for membership, promised in (("private", "replace one"), ("public", "replace one within groups")):
         shown = run(*words.split(), *AS_JSON, "--membership", membership).out
         assert shown.startswith(f"private_evaluate (epsilon 8, 1,500 records, {promised}); ")
         assert written().relation == promised.replace(" ", "_")
+        assert shown.count("(This group has no records.)") == (6 if membership == "public" else 0)
 
 
 @loop_over(
@@ -126,7 +127,7 @@ def test_a_page_of_public_groups_promises_less_and_says_so(run):
 )
 def test_a_requirement_of_no_number_of_the_page_is_a_wrong_option_and_costs_nothing(required, told, refused):
     paid = ("--epsilon", 2, "--budget", "budget.sqlite", "--total", 2)
-    assert told in refused(*OF_SCORES, *paid, *AS_JSON, "--require", *required, code=2)
+    assert told in refused(*OF_SCORES, *paid, *AS_JSON, "--requirements", *required, code=2)
     assert not Path("page.json").exists()
     assert not Path("budget.sqlite").exists() or dp.PrivacyAccountant(2.0, "budget.sqlite").spent == 0
 

@@ -146,7 +146,7 @@ def test_limits_of_groups_that_are_not_proved_are_named(file, run):
 
 def test_groups_of_persons_who_count_once_are_told_in_persons(file, run):
     asked = ("score", file, "--metric", "recall", *OF_LABELS, *BY_SEX, "--groups", "person")
-    for more, counted in (((), "records"), (("--equal-groups", "true"), "persons")):
+    for more, counted in (((), "records"), (("--equal-groups",), "persons")):
         lines = run(*asked, *more).out.splitlines()
         assert [line.split()[-1] for line in lines[3:5]] == [counted] * 2
 
