@@ -197,9 +197,12 @@ def labels() -> list[Kind]:
     """Return intervals of metrics of labels."""
     two, accuracy = tasks.classes(), private(dp.private_accuracy_score)
     confusion, cells = private(dp.private_confusion_matrix), exact(sk.confusion_matrix)
+    by_true = {"normalize": "true"}
+    shares = private(dp.private_confusion_matrix, **by_true), exact(sk.confusion_matrix, **by_true)
     found = [
         *kinds("accuracy", "records people", two, accuracy, exact(sk.accuracy_score), speed="fast"),
         *kinds("confusion matrix, in records", "records", two, confusion, cells, speed="fast"),
+        *kinds("confusion matrix, in shares", "records people", two, *shares),
     ]  # fmt: skip
     ratios = "recall, precision, specificity, F1, Jaccard"
     for metric, without in (
@@ -243,6 +246,10 @@ def average_precision(true: NDArray[Any], scores: Floats) -> float:
     return float(sk.average_precision_score(true, scores)) if true.any() else math.nan
 
 
+def over_expected(x: People) -> float:
+    return float(x.true.sum() / x.score.sum())
+
+
 def precision_at_half(true: NDArray[Any], scores: Floats) -> float:
     return float(true[scores >= 0.5].mean()) if (scores >= 0.5).any() else math.nan
 
@@ -269,6 +276,14 @@ def scores() -> list[Kind]:
         *kinds("average precision of a table", "records~ people~", two, table, precise, **of_table),
         *kinds("average precision", "records people", two, of_precision, precise, speed="slow"),
         *kinds("average precision", "people~", two, of_precision, precise),
+        Kind(
+            "observed over expected", "records~", two, table, over_expected,
+            ask=lambda result: result.observed_over_expected(of="records"), speed="fast",
+        ),
+        Kind(
+            "observed over expected", "people~", two, table, over_expected,
+            ask=lambda result: result.observed_over_expected(), speed="fast",
+        ),
         Kind(
             "precision at a threshold", "people", two, table, exact(precision_at_half, SCORES),
             ask=lambda result: result.at_threshold(0.5).population_interval("precision"),
