@@ -363,6 +363,8 @@ def means() -> list[Kind]:
         found += kinds(
             f"{told}, epsilon {e:g}", "people~", *free, epsilons=(e,), without=t_width, speed="fast"
         )
+    rare: Any = (tasks.few_losses(), *free[1:])
+    found += kinds(f"{told}, one in 150 at the cap", "people~", *rare, without=t_width, speed="fast")
     interval = lambda x, epsilon: dp.private_mean_interval(x.loss, max_loss=1.0, epsilon=epsilon)  # noqa: E731
     found.append(
         Kind("private_mean_interval", "people~", of_losses, interval, mean, without=t_width, speed="fast")
@@ -370,8 +372,8 @@ def means() -> list[Kind]:
     bought = lambda x, epsilon: dp.private_mean_interval(x.loss, cap="private", epsilon=epsilon)  # noqa: E731
     of_cap: Any = {"at": clipped_mean, "without": t_width, "speed": "fast"}
     found.append(Kind("private_mean_interval, private cap", "people~", of_losses, bought, **of_cap))
-    rare = "private_mean_interval, one loss in 150 at the cap"
-    found.append(Kind(rare, "people~", tasks.few_losses(), interval, mean, without=t_width, speed="fast"))
+    of_few = "private_mean_interval, one loss in 150 at the cap"
+    found.append(Kind(of_few, "people~", tasks.few_losses(), interval, mean, without=t_width, speed="fast"))
     for q in (0.5, 0.9):
         interval = lambda x, epsilon, q=q: dp.private_quantile_interval(x.loss, q, epsilon=epsilon)  # noqa: E731
         told = f"private_quantile_interval, q = {q:g}"
