@@ -197,9 +197,12 @@ def labels() -> list[Kind]:
     """Return intervals of metrics of labels."""
     two, accuracy = tasks.classes(), private(dp.private_accuracy_score)
     confusion, cells = private(dp.private_confusion_matrix), exact(sk.confusion_matrix)
+    by_true = {"normalize": "true"}
+    shares = private(dp.private_confusion_matrix, **by_true), exact(sk.confusion_matrix, **by_true)
     found = [
         *kinds("accuracy", "records people", two, accuracy, exact(sk.accuracy_score), speed="fast"),
         *kinds("confusion matrix, in records", "records", two, confusion, cells, speed="fast"),
+        *kinds("confusion matrix, in shares", "records people", two, *shares),
     ]  # fmt: skip
     ratios = "recall, precision, specificity, F1, Jaccard"
     for metric, without in (
@@ -243,6 +246,10 @@ def average_precision(true: NDArray[Any], scores: Floats) -> float:
     return float(sk.average_precision_score(true, scores)) if true.any() else math.nan
 
 
+def over_expected(x: People) -> float:
+    return float(x.true.sum() / x.score.sum())
+
+
 def precision_at_half(true: NDArray[Any], scores: Floats) -> float:
     return float(true[scores >= 0.5].mean()) if (scores >= 0.5).any() else math.nan
 
@@ -269,6 +276,14 @@ def scores() -> list[Kind]:
         *kinds("average precision of a table", "records~ people~", two, table, precise, **of_table),
         *kinds("average precision", "records people", two, of_precision, precise, speed="slow"),
         *kinds("average precision", "people~", two, of_precision, precise),
+        Kind(
+            "observed over expected", "records~", two, table, over_expected,
+            ask=lambda result: result.observed_over_expected(of="records"), speed="fast",
+        ),
+        Kind(
+            "observed over expected", "people~", two, table, over_expected,
+            ask=lambda result: result.observed_over_expected(), speed="fast",
+        ),
         Kind(
             "precision at a threshold", "people", two, table, exact(precision_at_half, SCORES),
             ask=lambda result: result.at_threshold(0.5).population_interval("precision"),
@@ -348,6 +363,8 @@ def means() -> list[Kind]:
         found += kinds(
             f"{told}, epsilon {e:g}", "people~", *free, epsilons=(e,), without=t_width, speed="fast"
         )
+    rare: Any = (tasks.few_losses(), *free[1:])
+    found += kinds(f"{told}, one in 150 at the cap", "people~", *rare, without=t_width, speed="fast")
     interval = lambda x, epsilon: dp.private_mean_interval(x.loss, max_loss=1.0, epsilon=epsilon)  # noqa: E731
     found.append(
         Kind("private_mean_interval", "people~", of_losses, interval, mean, without=t_width, speed="fast")
@@ -355,8 +372,8 @@ def means() -> list[Kind]:
     bought = lambda x, epsilon: dp.private_mean_interval(x.loss, cap="private", epsilon=epsilon)  # noqa: E731
     of_cap: Any = {"at": clipped_mean, "without": t_width, "speed": "fast"}
     found.append(Kind("private_mean_interval, private cap", "people~", of_losses, bought, **of_cap))
-    rare = "private_mean_interval, one loss in 150 at the cap"
-    found.append(Kind(rare, "people~", tasks.few_losses(), interval, mean, without=t_width, speed="fast"))
+    of_few = "private_mean_interval, one loss in 150 at the cap"
+    found.append(Kind(of_few, "people~", tasks.few_losses(), interval, mean, without=t_width, speed="fast"))
     for q in (0.5, 0.9):
         interval = lambda x, epsilon, q=q: dp.private_quantile_interval(x.loss, q, epsilon=epsilon)  # noqa: E731
         told = f"private_quantile_interval, q = {q:g}"

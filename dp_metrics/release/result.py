@@ -581,7 +581,8 @@ class Result(HtmlRepr, Generic[Value_co]):
 
         Sure limits of a mean allow for the largest spread that people can have around it. "geometric"
         releases the spread with a mean, and approximate limits use it from 100 records on, as
-        `private_mean_interval` does: they are far narrower where the mean is far below its public limit.
+        `private_mean_interval` does, and allow for large losses that nobody here had: they are far narrower
+        where the mean is far below its public limit.
 
         References
         ----------

@@ -254,9 +254,11 @@ def released_mean(function=dp.private_mse, data=(Y, GUESS), **options):
 def test_the_approximate_interval_follows_from_the_mean_and_its_spread(epsilon):
     result = released_mean(epsilon=epsilon, random_state=seeded())
     interval = result.population_interval(0.9)
-    half = 16 * mean_half_width(result.value / 16, result.drawn["spread"], N, (1 / (N * epsilon),) * 2, 0.1)
-    assert interval.upper == pytest.approx(min(result.value + half, 16.0), rel=1e-5)
-    assert interval.lower == pytest.approx(max(result.value - half, 0.0), rel=1e-5)
+    mean, spread, noise = result.value / 16, result.drawn["spread"], 1 / (N * epsilon)
+    larger = max(mean, mean - math.log(0.05) / N - 3.2718 * noise)
+    above, below = (16 * mean_half_width(m, spread, N, (noise,) * 2, 0.1) for m in (larger, mean))
+    assert interval.upper == pytest.approx(min(result.value + above, 16.0), rel=1e-5)
+    assert interval.lower == pytest.approx(max(result.value - below, 0.0), rel=1e-5)
     assert (interval.estimate, interval.confidence) == (result.value, 0.9)
     assert "approximate" in interval.note
     assert interval.about.startswith("The mse among all people")
@@ -277,7 +279,19 @@ def test_whoever_pays_more_has_no_wider_interval():
     allowed = [1.07, 1.07, 1.07, 1.2, 1.07, 1.07]
     assert np.all(np.array(widths[1:]) < allowed * np.array(widths[:-1]))
     without_noise = 2 * 1.96 * np.square(Y - GUESS).std() / N**0.5
-    assert widths[-1] < 1.5 * without_noise  # of errors that are a seventieth of their cap
+    # of errors that are a seventieth of their cap, which a few people who were not drawn may reach
+    assert widths[-1] < 2 * without_noise
+
+
+def test_approximate_limits_cover_where_few_people_have_large_losses():
+    """One in 90 is at the cap. Of 200 draws more than 22 miss with 2e-4 at 5 %."""
+    rng, entropy, missed = np.random.default_rng(0), seeded(), 0
+    for _ in range(200):
+        losses, options = 1.0 * (rng.random(300) < 1 / 90), {"max_loss": 1.0, "mechanism": "geometric"}
+        result = dp.with_result(dp.private_mean_loss)(losses, epsilon=10.0, random_state=entropy, **options)
+        lower, upper = result.population_interval()
+        missed += not lower <= 1 / 90 <= upper
+    assert missed <= 22
 
 
 def test_a_function_of_a_mean_has_the_function_of_its_limits():

@@ -178,7 +178,8 @@ def test_calibration_bands():
     for place, share in enumerate(result.value.prob_true):
         inside = (prob > place / 4) & (prob <= (place + 1) / 4)
         z = -norm.ppf(0.025 / 4)
-        half = z * np.sqrt(share * (1 - share) / inside.sum())
+        spread = (means[place] - place / 4) * ((place + 1) / 4 - means[place])  # of scores, at most
+        half = z * np.sqrt((share * (1 - share) + spread) / inside.sum())
         assert band.lower[place] < share < band.upper[place]
         assert band.upper[place] - band.lower[place] == pytest.approx(2 * half, rel=0.05)
     noisy = dp.with_result(dp.private_calibration_curve)(y, prob, n_bins=4, epsilon=0.1)

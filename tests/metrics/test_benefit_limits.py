@@ -24,7 +24,7 @@ def counts(a, b, rate=0.5, cells=(1, 1), rest=1):
 def test_limits_are_those_of_the_reference():
     seen = counts(60, 40)
     assert benefit_noise_limits(seen, 1000, 0.25, EACH) == pytest.approx((0.04575, 0.05425), abs=1e-5)
-    assert benefit_limits(seen, 1000, 0.25, EACH) == pytest.approx((0.03367, 0.06595), abs=2e-5)
+    assert benefit_limits(seen, 1000, 0.25, EACH) == pytest.approx((0.03331, 0.06782), abs=2e-5)
 
 
 @loop_over("rest", [None, 0, 1, 6])
@@ -54,6 +54,17 @@ def test_limits_are_within_the_range(a, b, rate):
         lower, upper = limits(counts(a, b, rate), 1000, 0.25, EACH)
         assert -0.25 <= lower <= 1.0
         assert -0.25 <= upper <= 1.0
+
+
+@loop_over("expected", [2, 4, 5.5, 7, 10])
+def test_limits_among_people_cover_where_few_are_positive(expected):
+    """Exactly, without noise: all of 100 people are treated, most of them for nothing."""
+    weight, law, covered = 0.02 / 0.98, binom(100, expected / 100), 0.0
+    benefit = (expected - weight * (100 - expected)) / 100
+    for positive in range(60):
+        lower, upper = benefit_limits(counts(positive, 100 - positive, 60), 100, weight, EACH)
+        covered += law.pmf(positive) * (lower <= benefit <= upper)
+    assert covered > 0.95
 
 
 # Of one released table of scores

@@ -295,6 +295,13 @@ def test_limits_among_people_take_a_person_for_a_draw():
         released("private_matthews_corrcoef", **persons).population_interval()
 
 
+def test_limits_of_shares_of_a_matrix_have_its_form():
+    for public in (EQUAL, {}):
+        told = released("private_confusion_matrix", normalize="true", **public).population_interval()
+        assert told.lower.shape == told.upper.shape == told.estimate.shape == (2, 2)
+        assert (told.lower <= told.estimate).all()
+
+
 def test_exchange_mirrors_and_what_tells_nothing_leaves_the_range():
     def ratio(a, b):
         return NoisyRatio(a, b, (1, 1), (Fraction(1, 12),) * 2, 1, None)

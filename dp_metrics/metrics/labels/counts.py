@@ -341,22 +341,21 @@ class Confusion:
             raise ValueError(self.no_limits)
         noise, n, value, note = result.parts[0], result.released.public_n, self(result.released), ""
         shares, limits = self._shares(noise, n), None
+        # a ratio has no narrower limits than the sure ones
+        is_ratio = shares is not None and self.of_ratios is None and not self.is_agreement
         if noise.units > 1:  # a person's records are alike
             if shares is None or self.is_agreement or asked.is_sure:
                 raise ValueError(NO_PERSONS.format(asked.metric))
             of_person = partial(count_limits.person_limits, noise.units)
-            limits = self._of_shares(shares, of_person, asked.miss)
-            return asked.interval(*limits, value, APPROXIMATE)
-        # a ratio has no narrower limits than the sure ones
-        is_ratio = shares is not None and self.of_ratios is None and not self.is_agreement
-        if not asked.is_sure and isinstance(value, float) and not is_ratio:
+            limits, note = self._of_shares(shares, of_person, asked.miss), APPROXIMATE
+        elif not asked.is_sure and isinstance(value, float) and not is_ratio:
             limits, note = self._approximate(shares, noise, n, asked.miss), APPROXIMATE
-        if limits is not None:
-            # limits among people within those of the noise would puzzle
-            with contextlib.suppress(ValueError):
-                low, high, _ = self.limits(result, 2 * asked.miss)
-                limits = min(limits[0], low), max(limits[1], high)
-        elif shares is not None:
+            if limits is not None:
+                # limits among people within those of the noise would puzzle
+                with contextlib.suppress(ValueError):
+                    low, high, _ = self.limits(result, 2 * asked.miss)
+                    limits = min(limits[0], low), max(limits[1], high)
+        if limits is None and shares is not None:
             limits, note = self._of_shares(shares, count_limits.ratio_limits, asked.miss), ""
         if limits is None:
             raise ValueError(
