@@ -8,7 +8,7 @@ prints the worst loss / epsilon of each; a report of the tests keeps them as pro
 import itertools
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
-from functools import partial
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
@@ -121,12 +121,16 @@ class Quantity:
     def losses(self, mechanism: Any, relation: str, epsilon: float) -> Iterator[float]:
         """Yield the exact loss / epsilon of each pair of neighbours."""
         by = {} if mechanism is None else {"mechanism": mechanism}
+        options = {**by, **self.options, "epsilon": epsilon}
+        if relation == ADD:
+            options["neighboring"] = relation
+
+        @cache
+        def released(records: tuple[Any, ...]) -> auditing.Releases:
+            return auditing.releases_of(self.metric, self.columns(records), **options)
+
         for pair in self.neighbours(relation):
-            data = map(self.columns, pair)
-            options = {**by, **self.options, "epsilon": epsilon}
-            if relation == ADD:
-                options["neighboring"] = relation
-            yield auditing.release_loss(self.metric, *data, **options) / epsilon
+            yield auditing.loss_between(*map(released, pair)) / epsilon
 
 
 def numbers(*values: float) -> list[tuple[float]]:

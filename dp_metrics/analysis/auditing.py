@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import product
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -34,6 +34,7 @@ from dp_metrics.inputs.options import (
 from dp_metrics.mechanisms import AboveThreshold, Adaptive, Mechanism
 from dp_metrics.metrics import METRICS, metric_named
 from dp_metrics.quantities.base import get_mechanism
+from dp_metrics.release.query import Query, Together
 from dp_metrics.release.release import PreparedQuery, prepared_releases
 from dp_metrics.sensitivity.output_bounds import OutputBounds
 
@@ -98,14 +99,27 @@ def release_loss(
     >>> auditing.release_loss(PrivateMetricFrame, a, b, **options)
     1.0
     """
-    run, sides = metric_named(function), []
-    for data in (data_a, data_b):
-        args, named = ((), data) if isinstance(data, Mapping) else (data, {})
-        with warnings.catch_warnings(), prepared_releases() as prepared:
-            warnings.simplefilter("ignore")  # of a few made-up records noise is most
-            run(*args, **named, epsilon=epsilon, **options)
-        sides.append(prepared)
-    a, b = sides
+    of_a, of_b = (releases_of(function, data, epsilon=epsilon, **options) for data in (data_a, data_b))
+    return loss_between(of_a, of_b)
+
+
+Releases: TypeAlias = list[tuple[Query | Together, list[PreparedQuery]]]
+"""Private: what each release of a function asks, and what it is ready to draw."""
+
+
+@own_error_state
+def releases_of(function: Callable[..., Any] | str, data: Data, **options: Any) -> Releases:
+    """Return what a function releases of a data set: its part of `release_loss`, which serves many pairs."""
+    args, named = ((), data) if isinstance(data, Mapping) else (data, {})
+    with warnings.catch_warnings(), prepared_releases() as prepared:
+        warnings.simplefilter("ignore")  # of a few made-up records noise is most
+        metric_named(function)(*args, **named, **options)
+    return prepared
+
+
+@own_error_state
+def loss_between(a: Releases, b: Releases) -> float:
+    """Return the loss of all that is released of two data sets; see `release_loss`."""
     if [query for query, _ in a] != [query for query, _ in b]:
         return math.inf  # a public thing that differs
     pairs = [pair for (_, one), (_, other) in zip(a, b, strict=True) for pair in zip(one, other, strict=True)]

@@ -48,6 +48,7 @@ def failure(capsys, *argv):
 
 
 @pytest.mark.slow
+@pytest.mark.weekly(reason="the gate's step `reproduce` makes pictures and a page of two data sets")
 def test_from_data_to_pictures_and_a_page(small, capsys):
     assert run("--figure", "mse", "asymmetry", "illustrations") == 0
     shown = capsys.readouterr()

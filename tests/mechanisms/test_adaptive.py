@@ -65,7 +65,7 @@ def test_one_stage_below_a_third_of_the_threshold_and_two_from_the_threshold_on(
         assert one == two
 
 
-@pytest.mark.gate
+@pytest.mark.slow
 @pytest.mark.parametrize("options", [{}, PRIVATE_N])
 def test_between_a_public_coin_decides_with_its_stated_probability(options):
     """Of 200 releases; a false alarm once in a million."""

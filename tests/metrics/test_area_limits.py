@@ -147,8 +147,8 @@ def area_of(negative, positive):
     return float(negative @ (np.append(np.cumsum(positive[::-1])[::-1], 0.0)[1:] + positive / 2))
 
 
-@pytest.mark.gate
-@loop_over("name", LAWS)
+@pytest.mark.slow
+@pytest.mark.parametrize("name", LAWS)
 def test_approximate_limits_cover_laws_that_they_were_not_chosen_on(name):
     """Of the area, of that of the bins with ties that count half, which shows the variance alone, and more.
 

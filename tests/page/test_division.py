@@ -164,7 +164,7 @@ MEASURED = {
 }  # fmt: skip
 
 
-@pytest.mark.gate
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("release", MEASURED)
 def test_expected_errors_are_near_those_of_classes_and_groups_of_equal_size(release):

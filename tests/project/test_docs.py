@@ -239,7 +239,8 @@ def test_the_table_of_errors_is_that_of_its_script(error_table):
             assert [float(cell) for cell in row[2:]] == pytest.approx(expected, rel=0.06)
 
 
-@pytest.mark.gate
+@pytest.mark.slow
+@pytest.mark.weekly(reason="the table of errors, of the same script, is in the gate")
 def test_the_table_of_medians_is_that_of_its_script(error_table):
     medians = import_module("median_table")
     header, *rows = list_table(DOCS / "median_table.inc")
