@@ -6,7 +6,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from helpers import all_of_scores, loop_over, normal_scores, seeded
+from helpers import all_of_scores, loop_over, normal_scores, seeded, slow_but
 from hypothesis import given, settings, strategies as st
 from hypothesis.extra.numpy import arrays
 from scipy.stats import beta, binom
@@ -147,8 +147,11 @@ def area_of(negative, positive):
     return float(negative @ (np.append(np.cumsum(positive[::-1])[::-1], 0.0)[1:] + positive / 2))
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("name", LAWS)
+OF_THE_GATE = ("negatives that are rare and spread wide", "positives that are rare and far away")
+
+
+@pytest.mark.gate
+@pytest.mark.parametrize("name", slow_but(OF_THE_GATE, LAWS))
 def test_approximate_limits_cover_laws_that_they_were_not_chosen_on(name):
     """Of the area, of that of the bins with ties that count half, which shows the variance alone, and more.
 
