@@ -21,6 +21,7 @@ from dp_metrics.analysis import auditing
 from dp_metrics.analysis.auditing import AUDITED
 from dp_metrics.mechanisms import MECHANISMS, AboveThreshold, Adaptive, Hazard, Mechanism
 from dp_metrics.metrics import METRICS
+from dp_metrics.release.release import Releases
 from dp_metrics.sensitivity.output_bounds import OutputBounds
 
 TOLERANCE = 1e-9  # some laws are computed in floats: of drawn scales, and of comparators
@@ -126,7 +127,7 @@ class Quantity:
             options["neighboring"] = relation
 
         @cache
-        def released(records: tuple[Any, ...]) -> auditing.Releases:
+        def released(records: tuple[Any, ...]) -> Releases:
             return auditing.releases_of(self.metric, self.columns(records), **options)
 
         for pair in self.neighbours(relation):

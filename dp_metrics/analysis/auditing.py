@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import product
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -34,8 +34,7 @@ from dp_metrics.inputs.options import (
 from dp_metrics.mechanisms import AboveThreshold, Adaptive, Mechanism
 from dp_metrics.metrics import METRICS, metric_named
 from dp_metrics.quantities.base import get_mechanism
-from dp_metrics.release.query import Query, Together
-from dp_metrics.release.release import PreparedQuery, prepared_releases
+from dp_metrics.release.release import PreparedQuery, Releases, prepared_releases
 from dp_metrics.sensitivity.output_bounds import OutputBounds
 
 __all__ = [
@@ -101,10 +100,6 @@ def release_loss(
     """
     of_a, of_b = (releases_of(function, data, epsilon=epsilon, **options) for data in (data_a, data_b))
     return loss_between(of_a, of_b)
-
-
-Releases: TypeAlias = list[tuple[Query | Together, list[PreparedQuery]]]
-"""Private: what each release of a function asks, and what it is ready to draw."""
 
 
 @own_error_state

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cache
 from itertools import groupby
-from typing import Any, Self, TypeVar
+from typing import Any, Self, TypeAlias, TypeVar
 
 import numpy as np
 
@@ -41,15 +41,16 @@ _LARGEST_COUNT = 1 << 53
 
 T = TypeVar("T")
 
-_seen: ContextVar[list[tuple[Query | Together, list[PreparedQuery]]] | None] = ContextVar(
-    "what an audit sees", default=None
-)
+Releases: TypeAlias = "list[tuple[Query | Together, list[PreparedQuery]]]"
+"""Private: what each of several releases asks, and what it is ready to draw."""
+
+_seen: ContextVar[Releases | None] = ContextVar("what an audit sees", default=None)
 
 
 @contextmanager
-def prepared_releases() -> Iterator[list[tuple[Query | Together, list[PreparedQuery]]]]:
+def prepared_releases() -> Iterator[Releases]:
     """Collect, for an audit of made-up records, what each release in the block is ready to draw."""
-    seen: list[tuple[Query | Together, list[PreparedQuery]]] = []
+    seen: Releases = []
     before = _seen.set(seen)
     try:
         yield seen
