@@ -75,7 +75,7 @@ def test_workers_warn_too_where_no_fit_is_on_the_stack(tool, backend, tmp_path, 
     def warn(message, category):
         raise category(message)
 
-    if backend == "threading":  # threads share the filters of warnings: what one restores hides another's error
+    if backend == "threading":  # threads share the filters of warnings: one hides the error of another
         monkeypatch.setattr(scorers, "warn_caller", warn)
     budget = dp.PrivacyAccountant(100, tmp_path / "budget.sqlite")
     scoring = dp.make_private_scorer("accuracy", epsilon=0.5, accountant=budget)
