@@ -2,6 +2,7 @@ import math
 import os
 import shutil
 
+import numpy as np
 import pytest
 from hypothesis import HealthCheck, settings
 
@@ -29,6 +30,13 @@ def pytest_collection_modifyitems(items):
         if test not in seen and not item.get_closest_marker("weekly"):
             seen.add(test)
             item.add_marker("sample")
+
+
+@pytest.fixture(scope="module")
+def own_error_state():
+    """Ignore what NumPy says of overflows, as each public door does: for tests of what lies behind them."""
+    with np.errstate(all="ignore"):
+        yield
 
 
 @pytest.fixture

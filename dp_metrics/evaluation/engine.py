@@ -30,7 +30,7 @@ from dp_metrics._packages import import_extra
 from dp_metrics._random import Entropy, OSEntropy, SeededEntropy
 from dp_metrics.evaluation.datasets import DATASETS, get_dataset
 from dp_metrics.evaluation.population import SPLIT_SEED, Population, Task
-from dp_metrics.inputs.options import Floats
+from dp_metrics.inputs.options import Floats, own_error_state
 from dp_metrics.mechanisms import AboveThreshold, InverseSensitivity, Laplace, Mechanism, OutputLaw
 from dp_metrics.mechanisms._laws import mean_absolute_error
 from dp_metrics.quantities.base import get_mechanism
@@ -332,6 +332,7 @@ def run(
         ) from error
 
 
+@own_error_state
 def _drawn(study: Study, epsilon: float, number: int, population: Population) -> list[ResultRow]:
     (task,), whole = study.tasks, study.kind == "whole"
     names = (study.name, task.dataset, task.column, task.metric, epsilon, number)
@@ -367,6 +368,7 @@ def _drawn(study: Study, epsilon: float, number: int, population: Population) ->
     return rows
 
 
+@own_error_state
 def _simulated(study: Study, number: int) -> list[ResultRow]:
     kind, epsilon, output_bounds = simulate_bounds(number)
     row = ResultRow(

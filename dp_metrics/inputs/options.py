@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from decimal import Decimal
 from enum import StrEnum
 from fractions import Fraction
-from functools import lru_cache, reduce, wraps
+from functools import cached_property, lru_cache, reduce, wraps
 from types import FunctionType
 from typing import Any, Literal, Self, TypeAlias, TypeVar
 
@@ -302,7 +302,7 @@ def sum_in_order(values: Iterable[float]) -> float:
 
 
 def own_error_state(public: _Public) -> _Public:
-    """Let a function, or each public method of a class, ignore what NumPy says of overflows and the like.
+    """Let a function, or all that is public of a class, ignore what NumPy says of overflows and the like.
 
     Whoever makes NumPy raise or warn of them would learn of the data, or lose a number that is right. The
     state of the caller is back when the function returns. Name, signature and pickles stay as they are.
@@ -330,6 +330,10 @@ def own_error_state(public: _Public) -> _Public:
                 setattr(public, name, classmethod(own_error_state(member.__func__)))
             elif isinstance(member, FunctionType):
                 setattr(public, name, own_error_state(member))
+            elif isinstance(member, property) and member.fget is not None:
+                setattr(public, name, member.getter(own_error_state(member.fget)))
+            elif isinstance(member, cached_property):
+                member.func = own_error_state(member.func)
         return public
 
     @wraps(public)

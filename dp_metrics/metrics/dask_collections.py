@@ -22,7 +22,7 @@ from dp_metrics.inputs.arrays import (
     is_collection,
     persons_of,
 )
-from dp_metrics.inputs.options import Relation
+from dp_metrics.inputs.options import Relation, own_error_state
 from dp_metrics.release.query import Terms
 from dp_metrics.release.stored import WEIGHTS, public_totals
 from dp_metrics.sensitivity.exact import exact_sum
@@ -90,6 +90,7 @@ def totals_of(first: Any, **of_each: Any) -> dict[str, Any]:
     )
 
 
+@own_error_state
 def _total_of(names: list[str], *chunks: Any) -> tuple[int, int, frozenset[Any]]:
     """Return the number of records of a chunk, their weight in units of 2**-1074, and their persons."""
     given = dict(zip(names, chunks, strict=False))

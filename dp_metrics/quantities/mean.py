@@ -163,25 +163,25 @@ class MeanOf(Number):
         largest, smallest = Largest(ranks), Largest(ranks, sign=-1)
         headroom: Pairs = np.empty(0), np.empty(0)
         sums, levels, total = BlockSums(), LevelSums() if forget else None, 0
-        with np.errstate(all="ignore"):  # a loss that overflows is clipped; a warning would tell of it
-            for block, high in terms():
-                if block.size == 0:
-                    continue
-                if high > limit:
-                    block, high = np.minimum(block, limit), limit
-                largest.add(block, high)
-                if levels is None:
-                    total += sums.total(block, high, signed=False)
-                else:
-                    levels.add(block)
-                if limits is not None:
-                    of_block = exact_difference(limits[done : done + block.size], block)
-                    headroom = largest_pairs(headroom, of_block, ranks)
-                elif cap is not None:
-                    smallest.add(block, float(block.min()))
-                done += block.size
-            if limits is None and cap is not None:
-                headroom = exact_difference(np.asarray(cap), smallest.in_order())
+        # a loss that overflows is clipped; a warning would tell of it
+        for block, high in terms():
+            if block.size == 0:
+                continue
+            if high > limit:
+                block, high = np.minimum(block, limit), limit
+            largest.add(block, high)
+            if levels is None:
+                total += sums.total(block, high, signed=False)
+            else:
+                levels.add(block)
+            if limits is not None:
+                of_block = exact_difference(limits[done : done + block.size], block)
+                headroom = largest_pairs(headroom, of_block, ranks)
+            elif cap is not None:
+                smallest.add(block, float(block.min()))
+            done += block.size
+        if limits is None and cap is not None:
+            headroom = exact_difference(np.asarray(cap), smallest.in_order())
         by_level = None if levels is None else levels.found()
         return MeanStats(
             quantity=self,
@@ -477,10 +477,9 @@ class MeanStats:
             return total + units * sum(count for at, (count, _) in self.by_level.items() if at >= number)
         assert self.terms is not None
         total = 0
-        with np.errstate(all="ignore"):
-            for block, _ in self.terms():
-                below = block[block < level]  # losses that are not yet clipped are above it
-                total += exact_sum(below) + (block.size - below.size) * units
+        for block, _ in self.terms():
+            below = block[block < level]  # losses that are not yet clipped are above it
+            total += exact_sum(below) + (block.size - below.size) * units
         return total
 
     def spread(self) -> Fraction:
@@ -511,8 +510,7 @@ class MeanStats:
 
 def _product(weights: Floats, values: Floats) -> Floats:
     """Return the rounded products, one record each, at most the largest float."""
-    with np.errstate(over="ignore", under="ignore"):
-        return np.minimum(weights * values, MAX_FLOAT)
+    return np.minimum(weights * values, MAX_FLOAT)
 
 
 def _group_sums(terms: Floats, groups: NDArray[np.intp]) -> Floats:

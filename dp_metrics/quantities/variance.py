@@ -54,8 +54,7 @@ class VarianceOf(Number):
         """Return the squared width of the bounds: mechanisms are told no more, whatever n is."""
         if self.bounds is None:
             return MAX_FLOAT
-        with np.errstate(over="ignore"):
-            return float(np.minimum(np.square(np.float64(self.bounds[1]) - self.bounds[0]), MAX_FLOAT))
+        return float(np.minimum(np.square(np.float64(self.bounds[1]) - self.bounds[0]), MAX_FLOAT))
 
     def extremes_limit(self, totals: Totals | None) -> float:
         """Return the width of the bounds, which no distance exceeds."""
@@ -70,8 +69,8 @@ class VarianceOf(Number):
         """Look at the values in blocks."""
         x = records.arrays[0] if self.column is None else records.arrays[0][:, self.column]
         blocks = (float_block(block, self.name) for block in in_blocks(x))
-        with np.errstate(all="ignore"):  # a warning would tell of the data
-            known = VarianceAggregate.from_blocks(blocks, capacity=ranks, bounds=self.bounds)
+        # a warning would tell of the data
+        known = VarianceAggregate.from_blocks(blocks, capacity=ranks, bounds=self.bounds)
         # they were checked block by block
         values = None if forget else partial(np.ascontiguousarray, x, dtype=np.float64)
         return VarianceStats(totals, ranks if forget else None, known, values)

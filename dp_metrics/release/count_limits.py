@@ -89,8 +89,7 @@ def noisy_binomial_limits(count: int, n: int, rate: float, miss: float) -> tuple
 def noisy_binomial_cdf(count: int, n: int, p: float, rate: float) -> float:
     """Return P(X + N <= count), with an error below 1e-8 of it and 1e-17."""
     x, probabilities = binomial_law(n, p)
-    with np.errstate(under="ignore"):
-        return float(probabilities @ Staircase(rate).cdf(count - x))
+    return float(probabilities @ Staircase(rate).cdf(count - x))
 
 
 def largest_share(count: int, n: int, rate: float, miss: float) -> float:
@@ -185,14 +184,13 @@ _FEW = f"With fewer than {_ENOUGH} records, as here, it can be far lower."
 def normal_laplace_tail(h: ArrayLike, s: ArrayLike, b: ArrayLike) -> Floats:
     """Return P(abs(s N + b L) > h), for N standard normal and L standard Laplace; all of them at least 0."""
     size, s, b = (np.maximum(np.asarray(x, dtype=np.float64), _LEAST) for x in (h, s, b))
-    with np.errstate(all="ignore"):
-        # exp(ratio^2 / 2 -+ h / b) times a normal tail, without the overflow of the one or the other
-        ratio, far_out = s / b, size / s
-        density = 0.5 * np.exp(-far_out * far_out / 2)
-        far = density * erfcx((ratio + far_out) / np.sqrt(2.0))
-        near = density * erfcx((ratio - far_out) / np.sqrt(2.0))
-        close = np.exp(np.minimum(ratio * ratio / 2 - size / b, 0.0)) * ndtr(far_out - ratio)
-        tail: Floats = 2 * ndtr(-far_out) + np.where(ratio >= far_out, near, close) - far
+    # exp(ratio^2 / 2 -+ h / b) times a normal tail, without the overflow of the one or the other
+    ratio, far_out = s / b, size / s
+    density = 0.5 * np.exp(-far_out * far_out / 2)
+    far = density * erfcx((ratio + far_out) / np.sqrt(2.0))
+    near = density * erfcx((ratio - far_out) / np.sqrt(2.0))
+    close = np.exp(np.minimum(ratio * ratio / 2 - size / b, 0.0)) * ndtr(far_out - ratio)
+    tail: Floats = 2 * ndtr(-far_out) + np.where(ratio >= far_out, near, close) - far
     return tail
 
 
@@ -614,8 +612,7 @@ def noisy_ratio(
 def _law_of_sum(cells: int, rate: Fraction, reach: int) -> Floats:
     """Return the law of the sum of so many independent two-sided geometric noises on -reach, ..., reach."""
     places = np.arange(-reach, reach + 1)
-    with np.errstate(under="ignore"):
-        one = np.exp(-float(rate) * np.abs(places)) * math.tanh(float(rate) / 2)
+    one = np.exp(-float(rate) * np.abs(places)) * math.tanh(float(rate) / 2)
     if cells == 1:
         return one
     law = np.zeros(1 << (8 * reach + 64).bit_length())  # what goes round its ends is beyond any reach
@@ -928,11 +925,10 @@ def _binomial_laws(sizes: Sizes, p: float) -> tuple[Floats, Floats]:
     odds = math.log(p) - math.log1p(-p)
 
     def laws(sizes: Sizes) -> Floats:
-        with np.errstate(divide="ignore", under="ignore"):
-            left = np.maximum(sizes[:, np.newaxis] - x[:-1], 0.0)
-            logs = np.zeros((sizes.size, x.size))
-            np.cumsum(np.log(left / (x[:-1] + 1.0)) + odds, axis=1, out=logs[:, 1:])
-            law: Floats = np.exp(logs - logs.max(axis=1, keepdims=True))
+        left = np.maximum(sizes[:, np.newaxis] - x[:-1], 0.0)
+        logs = np.zeros((sizes.size, x.size))
+        np.cumsum(np.log(left / (x[:-1] + 1.0)) + odds, axis=1, out=logs[:, 1:])
+        law: Floats = np.exp(logs - logs.max(axis=1, keepdims=True))
         law /= law.sum(axis=1, keepdims=True)
         return law
 

@@ -289,9 +289,8 @@ class Query(Comparable):
         TypeError, ValueError
             If their form is invalid; of a record that is invalid, when the stats are asked for.
         """
-        with np.errstate(all="ignore"):
-            checked = self.checked(records)
-            totals = tuple([part.totals(checked) for part in self.quantities])
+        checked = self.checked(records)
+        totals = tuple([part.totals(checked) for part in self.quantities])
         parts = zip(self.quantities, totals, strict=True)
         return Source(totals, tuple([partial(part.stats, checked, known) for part, known in parts]))
 
@@ -425,9 +424,8 @@ class Together(Comparable):
 
     def read(self, records: Records) -> tuple[Source, ...]:
         """Return where the stats of each share come from; see `Query.read`."""
-        with np.errstate(all="ignore"):
-            pieces = self.reader(records)
-            return tuple(share.query.read(piece) for share, piece in zip(self.shares, pieces, strict=True))
+        pieces = self.reader(records)
+        return tuple(share.query.read(piece) for share, piece in zip(self.shares, pieces, strict=True))
 
 
 def _read_each(

@@ -16,13 +16,11 @@ from functools import cache
 from itertools import groupby
 from typing import Any, Self, TypeAlias, TypeVar
 
-import numpy as np
-
 from dp_metrics._random import discrete_laplace
 from dp_metrics.accounting.accountant import answer_named, use_name
 from dp_metrics.accounting.ledgers import Claim
 from dp_metrics.exceptions import NoisyReleaseWarning, StoredReleaseWarning, warn_caller
-from dp_metrics.inputs.options import Relation, warn_of_large_epsilon
+from dp_metrics.inputs.options import Relation, own_error_state, warn_of_large_epsilon
 from dp_metrics.quantities.base import Draw, Noise, Output
 from dp_metrics.release.query import Query, Source, Terms, Together
 from dp_metrics.release.result import Result, drawn_by
@@ -58,6 +56,7 @@ def prepared_releases() -> Iterator[Releases]:
         _seen.reset(before)
 
 
+@own_error_state  # whoever made NumPy raise or warn of overflows would learn of the data, after the spend
 class Release:
     """What one call releases, under which name and on which terms.
 
@@ -118,15 +117,13 @@ class Release:
             found: T = stored
             return found
         query, source, form = read()
-        # whoever made NumPy raise or warn of overflows would learn of the data, perhaps after the spend
-        with np.errstate(all="ignore"):
-            prepared = self.prepare_all(query, source)
-            if (seen := _seen.get()) is not None:
-                seen.append((query, prepared))
-            self._warn(prepared)
-            claim = self._spend(prepared, query.relation)
-            results = list(map(PreparedQuery.draw, prepared))
-            return self._kept(claim, results, form, lambda found: make(query.combine(found)))
+        prepared = self.prepare_all(query, source)
+        if (seen := _seen.get()) is not None:
+            seen.append((query, prepared))
+        self._warn(prepared)
+        claim = self._spend(prepared, query.relation)
+        results = list(map(PreparedQuery.draw, prepared))
+        return self._kept(claim, results, form, lambda found: make(query.combine(found)))
 
     def _question(self) -> str | None:
         """Return all that is public of the call, as JSON; no private record is read for it."""
@@ -159,8 +156,7 @@ class Release:
         if (kept := answer_named(budget, name)) is None:
             return None
         when = f"{kept.stored:%Y-%m-%d %H:%M} UTC"
-        with np.errstate(all="ignore"):
-            differs = differences(kept.question, self._question())
+        differs = differences(kept.question, self._question())
         if differs is not None:
             raise ValueError(
                 f"spend_name={name!r} was given to another question, stored on {when}: {differs}. Nothing is "
@@ -282,10 +278,8 @@ class PreparedQuery:
     ) -> Self:
         """Look at the records; raise for whatever cannot be released."""
         noises, for_count = query.noises(terms, source.totals, source.capacity)
-        # whoever made NumPy raise or warn of overflows would learn of the data
-        with np.errstate(all="ignore"):
-            looks = zip(source.looks, noises, strict=True)
-            stats = [look(noise.ranks, forget=noise.forgets) for look, noise in looks]
+        looks = zip(source.looks, noises, strict=True)
+        stats = [look(noise.ranks, forget=noise.forgets) for look, noise in looks]
         draws = [noise.prepare(one) for noise, one in zip(noises, stats, strict=True)]
         records = mean_size if terms.relation.private_n else Fraction(source.totals[0].size)
         return cls(metric, terms, query, source, noises, stats, draws, for_count, records)

@@ -16,7 +16,7 @@ import numpy as np
 
 from dp_metrics._html import HtmlRepr, rounded
 from dp_metrics._packages import import_extra
-from dp_metrics.inputs.options import MAX_FLOAT, Floats, check_confidence, check_flag
+from dp_metrics.inputs.options import MAX_FLOAT, Floats, check_confidence, check_flag, own_error_state
 
 _BIAS = (
     "Usually too {} if a few records make up much of {}: what these add is clipped. With heavy tails "
@@ -222,6 +222,7 @@ CONFIDENCE = 0.95
 """Of the limits that tables show."""
 
 
+@own_error_state
 @dataclass(frozen=True)
 class Number:
     """A number that was released, or follows from what was.

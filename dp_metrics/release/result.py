@@ -176,8 +176,7 @@ class Monotone:
         return Limits(lower, upper, note)
 
     def _at(self, values: Sequence[float], released: ReleasedNumbers) -> Any:
-        with np.errstate(all="ignore"):
-            return _plain(np.asarray(self.result(released.of(values)), dtype=np.float64))
+        return _plain(np.asarray(self.result(released.of(values)), dtype=np.float64))
 
 
 def _plain(numbers: Floats) -> Any:
@@ -317,8 +316,7 @@ class Result(HtmlRepr, Generic[Value_co]):
     @cached_property
     def value(self) -> Value_co:
         """What the metric returns."""
-        with np.errstate(all="ignore"):
-            value: Any = self.reading(self.released)
+        value: Any = self.reading(self.released)
         if self.more and hasattr(value, "note"):  # a value of a type that has notes
             value = replace(value, note=f"{value.note} {self.more}".strip())
         return cast(Value_co, value)
@@ -362,10 +360,9 @@ class Result(HtmlRepr, Generic[Value_co]):
     def note(self) -> str | None:
         """What must not be concluded from the value."""
         told = getattr(self.reading, "note", None)
-        with np.errstate(all="ignore"):
-            notes = [told(self)] if told else []
-            if not any(notes):  # the width of limits tells more than the number of records
-                notes = [self._note(*pair) for pair in self._drawn()]
+        notes = [told(self)] if told else []
+        if not any(notes):  # the width of limits tells more than the number of records
+            notes = [self._note(*pair) for pair in self._drawn()]
         return " ".join(dict.fromkeys(filter(None, [*notes, self.more]))) or None
 
     def _note(self, noise: Noise, output: Output) -> str | None:

@@ -40,7 +40,7 @@ from dp_metrics.inputs.arrays import (
     check_sample_weight,
     number_of_records,
 )
-from dp_metrics.inputs.options import Relation
+from dp_metrics.inputs.options import Relation, own_error_state
 from dp_metrics.mechanisms import MECHANISMS
 from dp_metrics.quantities.base import Output, Totals
 from dp_metrics.release.query import Query, Terms, Together
@@ -580,6 +580,7 @@ def _result(metric: str, terms: Terms, query: Query, drawn: Mapping[str, Any]) -
     return made
 
 
+@own_error_state
 def restored(question: str | None, answer: str) -> Any:
     """Return a stored release, of the type that it had.
 
@@ -596,8 +597,7 @@ def restored(question: str | None, answer: str) -> Any:
         if asked is not None and asked["kind"] != kind:
             raise ValueError(DAMAGED)
         reader = resolve_name(_RESTORED_BY[kind])
-        with np.errstate(all="ignore"):
-            found = reader(Answer(asked, decoded(content["form"]), content["results"]))
+        found = reader(Answer(asked, decoded(content["form"]), content["results"]))
     except MALFORMED as error:
         if str(error) == OTHER_VERSION:
             reason = OTHER_VERSION

@@ -138,8 +138,7 @@ def _least_diluted(spreads: list[int], n: int, ranks: int) -> Floats:
     for first in range(1, min(ranks, len(spreads) - 1) + 1, 256):
         rank = np.arange(first, min(first + 256, len(spreads), ranks + 1))[:, np.newaxis]
         a = np.arange(int(rank[-1, 0]) + 1)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            quotient = np.where(a <= rank, sums[: a.size] / (n + rank - 2 * a), np.inf)
+        quotient = np.where(a <= rank, sums[: a.size] / (n + rank - 2 * a), np.inf)
         best = quotient.min(axis=1, keepdims=True)
         for row, candidates in enumerate(quotient <= best * (1 + 2.0**-49) + 1e-290):
             total = n + first + row
@@ -253,9 +252,9 @@ def far_distances(
     below, above = _moved_means(total, at, n, min(ranks, (n - 1) // 2), ranks)
     moves, i = np.arange(ranks + 1), np.array(_depths(n, k))[:, np.newaxis]
     few = moves[:k]  # the upper bounds from k on are the limit
-    with np.errstate(over="ignore", invalid="ignore"):  # a place beyond both infinite ends has no distance
-        lower = _largest(at(n - i - moves) - above, below - at(i - 1 + moves), limit)
-        upper = _largest(at(n - i + few) - below[:k], above[:k] - at(i - 1 - few), limit)
+    # a place beyond both infinite ends has no distance
+    lower = _largest(at(n - i - moves) - above, below - at(i - 1 + moves), limit)
+    upper = _largest(at(n - i + few) - below[:k], above[:k] - at(i - 1 - few), limit)
     return float(lower[0]), lower[1:], np.append(upper[1:], np.full(ranks + 1 - upper.size, limit))
 
 
@@ -336,14 +335,11 @@ class _Column:
         if sum(last + 1 - first for first, last in runs) * _SORTED_PART > n:
             return self.in_order
         sample = np.sort(values[:: n // _SAMPLE + 1])
-        with np.errstate(all="ignore"):
-            low, high = sample[sample.size // 200], sample[-1 - sample.size // 200]
-            scale = _BINS / (high - low)
-            if not 0.0 < scale < math.inf:
-                return self.in_order
-            bins = [
-                np.clip((block - low) * scale, 0, _BINS - 1).astype(np.int16) for block in in_blocks(values)
-            ]
+        low, high = sample[sample.size // 200], sample[-1 - sample.size // 200]
+        scale = _BINS / (high - low)
+        if not 0.0 < scale < math.inf:
+            return self.in_order
+        bins = [np.clip((block - low) * scale, 0, _BINS - 1).astype(np.int16) for block in in_blocks(values)]
         ends = np.cumsum(sum(np.bincount(block, minlength=_BINS) for block in bins))
         firsts, lasts = (np.searchsorted(ends, places, side="right") for places in zip(*runs, strict=True))
         is_wanted = np.zeros(_BINS, dtype=np.bool_)
@@ -367,8 +363,7 @@ def width_of(bounds: tuple[float, float] | None) -> float:
     """Return the width of public bounds, which no distance exceeds."""
     if bounds is None:
         return MAX_FLOAT
-    with np.errstate(over="ignore"):
-        return float(np.minimum(np.float64(bounds[1]) - bounds[0], MAX_FLOAT))
+    return float(np.minimum(np.float64(bounds[1]) - bounds[0], MAX_FLOAT))
 
 
 def variance_extremes(

@@ -131,20 +131,19 @@ def _least_clipped(
     exponent = math.frexp(width)[1]
     square = math.ldexp(width, -exponent) ** 2
     screened, most = [], np.inf
-    with np.errstate(all="ignore"):
-        windows.count_in(exponent)
-        for low, high in found:
-            spread, error = windows.spread(low, high)
-            outside = (low + high) * square
-            cost = spread + outside
-            error += 2.0**-50 * cost
-            most = np.fmin.reduce(cost + error, initial=most)
-            # whatever is blurred costs at least what its values outside cost
-            least = np.fmax(cost - error, outside * (1 - 2.0**-50))
-            near = ~(least > most)
-            screened.append((low[near], high[near], least[near]))
-        lows, highs, costs = (np.concatenate(each) for each in zip(*screened, strict=True))
-        near = ~(costs > most)
+    windows.count_in(exponent)
+    for low, high in found:
+        spread, error = windows.spread(low, high)
+        outside = (low + high) * square
+        cost = spread + outside
+        error += 2.0**-50 * cost
+        most = np.fmin.reduce(cost + error, initial=most)
+        # whatever is blurred costs at least what its values outside cost
+        least = np.fmax(cost - error, outside * (1 - 2.0**-50))
+        near = ~(least > most)
+        screened.append((low[near], high[near], least[near]))
+    lows, highs, costs = (np.concatenate(each) for each in zip(*screened, strict=True))
+    near = ~(costs > most)
     pairs = sorted(set(zip(lows[near].tolist(), highs[near].tolist(), strict=True)))
     if len(pairs) > _MOST_EXACT:
         return None
@@ -190,13 +189,12 @@ def _by_tails(aggregate: VarianceAggregate, width: float, middle: Middle | None)
     on_one_side = gap <= width and float_units(ends[1]) - float_units(ends[0]) <= float_units(width)
     if not on_one_side and (middle is None or not _core_only_rises(middle(), aggregate, width)):
         return None
-    with np.errstate(over="ignore", under="ignore", invalid="ignore"):
-        found = _dropped(low, high, width)
-        inside = ends[0] + gap / 2
-        base = (
-            int(np.searchsorted(low[:most], inside - width)),
-            int(np.searchsorted(-high[:most], -(inside + width))),
-        )
+    found = _dropped(low, high, width)
+    inside = ends[0] + gap / 2
+    base = (
+        int(np.searchsorted(low[:most], inside - width)),
+        int(np.searchsorted(-high[:most], -(inside + width))),
+    )
     whole = aggregate.total, aggregate.squares
     kept = _without(whole, exact_moments(low[: base[0]]), exact_moments(high[: base[1]]))
     windows = _Windows(aggregate.n, low[:most], high[:most], base, kept)
@@ -208,12 +206,11 @@ def middle_values(x: Floats, in_order: Floats, outside: int, ends: tuple[float, 
     """Return the middle of all values, which are clipped, in any order, and in their places next to it."""
     inside = x.size - outside
     low, high = float(in_order[outside]), float(in_order[inside - 1])
-    with np.errstate(over="ignore", invalid="ignore"):
-        # a value that is not outside counts as the one next to them
-        sum_below, sum_above = (
-            sum(float(np.clip(block, *within).sum()) for block in in_blocks(x)) - inside * end
-            for within, end in (((ends[0], low), low), ((high, ends[1]), high))
-        )
+    # a value that is not outside counts as the one next to them
+    sum_below, sum_above = (
+        sum(float(np.clip(block, *within).sum()) for block in in_blocks(x)) - inside * end
+        for within, end in (((ends[0], low), low), ((high, ends[1]), high))
+    )
     return outside, low, high, sum_below, sum_above
 
 
@@ -474,10 +471,9 @@ class _Windows:
         total, squares = self._sums
         bits = UNIT_BITS + exponent
         self._of_base = _float(total, bits), _float(squares, 2 * bits)
-        with np.errstate(over="ignore", under="ignore", invalid="ignore"):
-            self._kept_low = self._kept_of(self.low, self._base[0])
-            if not self._all_known:
-                self._kept_high = self._kept_of(self.high, self._base[1])
+        self._kept_low = self._kept_of(self.low, self._base[0])
+        if not self._all_known:
+            self._kept_high = self._kept_of(self.high, self._base[1])
 
     def _kept_of(self, values: Floats, keep: int) -> list[Floats]:
         """Return what a tail keeps: sums of its values and of their squares, from the base outwards."""
@@ -532,10 +528,9 @@ class _Windows:
         j = np.arange(int(block[-1]) + 1)
         dropped_high = block[:, np.newaxis] - j
         valid = dropped_high >= 0
-        with np.errstate(over="ignore", invalid="ignore"):
-            spread, error = self.spread(j, dropped_high)
-            best = np.fmin.reduce(spread + error, axis=1, keepdims=True, where=valid, initial=np.inf)
-            hopeless = (spread - error > best) | (self._least_spread(j, dropped_high) > best)
+        spread, error = self.spread(j, dropped_high)
+        best = np.fmin.reduce(spread + error, axis=1, keepdims=True, where=valid, initial=np.inf)
+        hopeless = (spread - error > best) | (self._least_spread(j, dropped_high) > best)
         return valid & ~hopeless, self._constant(j, dropped_high)
 
     def _count_near(self, rank: int) -> None:
@@ -544,10 +539,7 @@ class _Windows:
         j = np.arange(max(rank - last, 0), min(rank, last) + 1)
         exponent = -UNIT_BITS
         if j.size:
-            with np.errstate(over="ignore"):
-                ends = np.maximum(
-                    np.abs(self.low[j] - self._centre), np.abs(self.high[rank - j] - self._centre)
-                )
+            ends = np.maximum(np.abs(self.low[j] - self._centre), np.abs(self.high[rank - j] - self._centre))
             exponent = max(math.frexp(min(float(ends.min()), MAX_FLOAT))[1], exponent)
         # 2^400 times smaller squares are still far above what underflows
         if self._exponent is None or abs(exponent - self._exponent) > 200:

@@ -23,6 +23,8 @@ from dp_metrics.release.count_limits import mean_half_width, normal_laplace_tail
 from dp_metrics.release.result import ReleasedNumbers
 from dp_metrics.sensitivity.output_bounds import FINENESS
 
+pytestmark = pytest.mark.usefixtures("own_error_state")
+
 MAX = sys.float_info.max
 
 

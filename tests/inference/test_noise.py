@@ -26,6 +26,8 @@ from dp_metrics.release.released import Interval
 from dp_metrics.release.result import Monotone, ReleasedNumbers
 from dp_metrics.sensitivity.output_bounds import Sums
 
+pytestmark = pytest.mark.usefixtures("own_error_state")
+
 BOTH = ("replace_one", "add_or_remove_one")
 
 

@@ -11,7 +11,7 @@ import warnings
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from fractions import Fraction
-from functools import cache, partial
+from functools import cache, cached_property, partial
 
 import numpy as np
 import pandas as pd
@@ -27,6 +27,7 @@ from sklearn.preprocessing import StandardScaler
 
 import dp_metrics as dp
 from dp_metrics.analysis import auditing
+from dp_metrics.inputs.options import own_error_state
 from dp_metrics.metrics import metric_of
 from dp_metrics.metrics.labels.released_confusion import ReleasedConfusion
 from dp_metrics.release.result import Result
@@ -204,3 +205,31 @@ def test_every_public_function_that_computes_has_a_state_of_its_own():
         methods = [one for name, one in vars(kind).items() if name[0] != "_" and inspect.isfunction(one)]
         assert methods
         assert all(hasattr(method, "__wrapped__") for method in methods)
+
+
+@own_error_state
+class Doors:
+    """Each way in which a class may give out something."""
+
+    def method(self):
+        return HUGE * HUGE
+
+    @classmethod
+    def of(cls):
+        return HUGE * HUGE
+
+    @property
+    def told(self):
+        return HUGE * HUGE
+
+    @cached_property
+    def kept(self):
+        return HUGE * HUGE
+
+
+def test_all_that_is_public_of_a_class_has_its_own_state():
+    with np.errstate(all="raise"):
+        doors = Doors()
+        found = doors.method(), Doors.of(), doors.told, doors.kept, doors.kept
+        assert np.isposinf(found).all()
+        assert np.geterr()["over"] == "raise"

@@ -23,6 +23,8 @@ from dp_metrics.metrics.scores.bands import (
 from dp_metrics.metrics.scores.curve_formulas import ScoreCounts
 from dp_metrics.quantities.tables import CountsNoise
 
+pytestmark = pytest.mark.usefixtures("own_error_state")
+
 WAYS = (True, False)  # whether limits have to be proved
 
 

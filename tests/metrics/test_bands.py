@@ -14,6 +14,8 @@ from dp_metrics.metrics.scores.bands import area_between, area_limits, half_of_t
 from dp_metrics.metrics.scores.curve_formulas import ScoreCounts, area_under_roc
 from dp_metrics.quantities.tables import CountsNoise
 
+pytestmark = pytest.mark.usefixtures("own_error_state")
+
 HUGE = {"epsilon": 1e6}
 
 

@@ -14,6 +14,8 @@ from dp_metrics.quantities.tables import CountsNoise
 from dp_metrics.release import count_limits as module
 from dp_metrics.release.count_limits import NoisyRatio
 
+pytestmark = pytest.mark.usefixtures("own_error_state")
+
 EACH = 0.025
 
 

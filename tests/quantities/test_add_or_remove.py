@@ -33,6 +33,8 @@ from dp_metrics.quantities.mean import ShareOf
 from dp_metrics.release import release as _release
 from dp_metrics.sensitivity.output_bounds import FINENESS, ratio_sums
 
+pytestmark = pytest.mark.usefixtures("own_error_state")
+
 RELATION = {"neighboring": "add_or_remove_one"}
 
 

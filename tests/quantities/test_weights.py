@@ -12,6 +12,8 @@ from hypothesis import given, strategies as st
 from dp_metrics.inputs.arrays import BLOCK
 from dp_metrics.sensitivity.exact import exact_difference, largest_pairs
 
+pytestmark = pytest.mark.usefixtures("own_error_state")
+
 
 def assert_extremes(bounds, terms, limits, total):
     """Check bounds against the extremes over all sets of terms that are changed, rounded once."""

@@ -23,6 +23,8 @@ from dp_metrics.release.count_limits import (
     ratio_limits,
 )
 
+pytestmark = pytest.mark.usefixtures("own_error_state")
+
 EACH = 0.025
 
 

@@ -14,6 +14,8 @@ from dp_metrics.sensitivity.exact import VarianceAggregate
 from dp_metrics.sensitivity.variance_bounds import _Column, places_of_distances
 from dp_metrics.sensitivity.variance_windows import clipped_squares, middle_values
 
+pytestmark = pytest.mark.usefixtures("own_error_state")
+
 ORDINARY = st.floats(-100, 100, allow_subnormal=False) | st.integers(-3, 3).map(float)
 ANY = st.floats(allow_nan=False, allow_infinity=False) | st.sampled_from([0.0, 5e-324, -1e300, 1e300, MAX])
 TIES = st.sampled_from([-8.0, -0.1, 0.0, 0.1, 0.3, 0.1 + 0.2, 1e10, 1e10 + 1e-5])

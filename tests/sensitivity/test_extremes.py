@@ -31,6 +31,8 @@ from dp_metrics.sensitivity.exact import (
 )
 from dp_metrics.sensitivity.output_bounds import BoundsFacts
 
+pytestmark = pytest.mark.usefixtures("own_error_state")
+
 ANY_SIZE = st.floats(0.0, allow_nan=False, allow_infinity=False)
 ORDINARY = st.floats(-100, 100, allow_subnormal=False) | st.integers(-3, 3).map(float)
 

@@ -28,6 +28,8 @@ from hypothesis import example, given, strategies as st
 from dp_metrics.sensitivity.exact import UNIT_BITS, rounded_quotient, to_units
 from dp_metrics.sensitivity.output_bounds import OutputBounds, order_statistic_bounds
 
+pytestmark = pytest.mark.usefixtures("own_error_state")
+
 CAPS = [None, 0.1, 3.0, 1e308, MAX]
 BOUNDS = [
     None, (-0.3, 3.3), (0.0, 1.0), (-0.1, 0.2), (-5e-324, 5e-324), (-1e308, 1e308), (-MAX, MAX), (3.0, 1e16),

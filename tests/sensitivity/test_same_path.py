@@ -4,11 +4,14 @@ import itertools
 from unittest import mock
 
 import numpy as np
+import pytest
 from helpers import MAX, loop_over, loss_query
 
 from dp_metrics.sensitivity import variance_windows
 from dp_metrics.sensitivity.exact import BlockSums, VarianceAggregate
 from dp_metrics.sensitivity.variance_windows import least_spreads
+
+pytestmark = pytest.mark.usefixtures("own_error_state")
 
 N, RANKS = 10_000, 74
 NORMAL = np.random.default_rng(0).normal(size=N)
