@@ -40,7 +40,7 @@ from dp_metrics.release.query import Source, Terms, Together
 from dp_metrics.release.release import Release
 from dp_metrics.release.released import CONFIDENCE, Interval, Number, PopulationQuestion, table_of
 from dp_metrics.release.result import counts_persons
-from dp_metrics.release.stored import Answer, Call
+from dp_metrics.release.stored import Call, Results
 
 GAP = " difference"
 """The end of the name of the largest difference between groups."""
@@ -754,12 +754,12 @@ def frame_of(result: FrameResult, **settings: Any) -> PrivateMetricFrame:
     return frame
 
 
-def restored_frame(answer: Answer) -> PrivateMetricFrame:
+def restored_frame(asked: Mapping[str, Any], form: Mapping[str, Any], results: Results) -> PrivateMetricFrame:
     """Return a stored release again."""
-    asked, options = answer.asked, answer.asked["options"]
-    query = plan_again(options, answer.form)
+    options = asked["options"]
+    query = plan_again(options, form)
     return frame_of(
-        query.combine(answer.results(query)), epsilon=float(asked["epsilon"]),
+        query.combine(results(query)), epsilon=float(asked["epsilon"]),
         relation=Relation(asked["neighboring"]), membership=options["membership"],
         is_single=options["is_single"],
     )  # fmt: skip

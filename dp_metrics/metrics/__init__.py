@@ -1,7 +1,7 @@
 """The public metrics by their names, and what each name means."""
 
 import functools
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from importlib import import_module
 from types import MappingProxyType
 from typing import Any
@@ -9,7 +9,7 @@ from typing import Any
 from dp_metrics.inputs.options import did_you_mean
 from dp_metrics.metrics._metric import METRICS, Metric
 from dp_metrics.release.result import Result
-from dp_metrics.release.stored import Answer
+from dp_metrics.release.stored import DAMAGED, PER_RECORD, Results, read_shape
 
 __all__ = [
     "METRICS",
@@ -38,10 +38,13 @@ def unwrapped(function: Any) -> Any:
     return function
 
 
-def restored_metric(answer: Answer) -> Result[Any]:
-    """Return a stored release again."""
-    asked = answer.asked
-    return METRICS[asked["metric"]].restored(asked, answer)
+def restored_metric(asked: Mapping[str, Any], form: Mapping[str, Any], results: Results) -> Result[Any]:
+    """Return a stored release of what was asked for; raises if it is of no metric."""
+    row, options = METRICS[asked["metric"]], asked["options"]
+    if {*options} != {*row.options} - PER_RECORD:
+        raise ValueError(DAMAGED)
+    (result,) = results(row.planned(read_shape(form["shape"]), options))
+    return result
 
 
 def metric_of(function: Callable[..., Any]) -> Metric | None:

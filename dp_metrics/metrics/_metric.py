@@ -25,7 +25,7 @@ from dp_metrics.metrics._settings import completed_signature, shares_docstring
 from dp_metrics.release.query import Query, Source, Terms
 from dp_metrics.release.release import Release
 from dp_metrics.release.result import Result, arguments_of, set_result
-from dp_metrics.release.stored import DAMAGED, PER_RECORD, SETTINGS, WEIGHTS, Answer, Call, read_shape
+from dp_metrics.release.stored import PER_RECORD, SETTINGS, WEIGHTS, Call
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -172,14 +172,6 @@ class Metric:
             return query, known, {"shape": shape}
 
         return release.answer(read, lambda result: result)
-
-    def restored(self, asked: Mapping[str, Any], answer: Answer) -> Result[Any]:
-        """Return a stored release of what was asked for; raises if it is none of this metric."""
-        form, options = answer.form, asked["options"]
-        if {*options} != {*self.options} - PER_RECORD:
-            raise ValueError(DAMAGED)
-        (result,) = answer.results(self.planned(read_shape(form["shape"]), options))
-        return result
 
     def sorted_arguments(
         self, arguments: Mapping[str, Any]

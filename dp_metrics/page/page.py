@@ -52,8 +52,8 @@ from dp_metrics.release.released import CONFIDENCE, Number, finite, table_of
 from dp_metrics.release.result import unit_of_persons
 from dp_metrics.release.stored import (
     DAMAGED,
-    Answer,
     Call,
+    Results,
     answer_json,
     public_records,
     question_json,
@@ -720,9 +720,8 @@ def _stored_form(public: PageForm, plan: EvaluationPlan, released_at: datetime |
     return {**of_records, "plan": plan, "released": released_at}
 
 
-def restored_page(answer: Answer) -> PrivateEvaluation:
+def restored_page(asked: Mapping[str, Any], form: Mapping[str, Any], results: Results) -> PrivateEvaluation:
     """Return a stored release again."""
-    asked, form = answer.asked, answer.form
     sizes = None if form["sizes"] is None else tuple(form["sizes"])
     page = PageForm(
         Setting.of(asked["page"]), read_shape(form["shape"]), sizes, asked["epsilon"], form.get("persons")
@@ -731,7 +730,7 @@ def restored_page(answer: Answer) -> PrivateEvaluation:
     if not isinstance(division, EvaluationPlan):
         raise ValueError(DAMAGED)
     plan = plan_of_page(page, division)
-    return PrivateEvaluation(**plan.combine(answer.results(plan)), released_at=form.get("released"))
+    return PrivateEvaluation(**plan.combine(results(plan)), released_at=form.get("released"))
 
 
 # ---- as a folder of plain files, for those who decide what may leave a secure environment ----

@@ -23,7 +23,7 @@ from fractions import Fraction
 from functools import lru_cache, partial
 from pkgutil import resolve_name
 from types import UnionType
-from typing import Any, Self, Union, get_args, get_origin, get_type_hints
+from typing import Any, Self, TypeAlias, Union, get_args, get_origin, get_type_hints
 
 import numpy as np
 from numpy.typing import NDArray
@@ -429,51 +429,27 @@ NOT_STORED = (
 
 _LONGEST_SUMMARY = 100
 _SHOWN_DIGITS = 6
+Results: TypeAlias = Callable[[Query | Together], list[Result[Any]]]
+"""Returns the result of a query, or of each of several, made again of what was drawn."""
+
 _RESTORED_BY = {
     "metric": "dp_metrics.metrics:restored_metric",
     "frame": "dp_metrics.fairness.frame:restored_frame",
     "page": "dp_metrics.page.page:restored_page",
-    "search": f"{__name__}:Answer.form_alone",
-    "value": f"{__name__}:Answer.form_alone",
 }
-"""What makes each kind of release again, of an `Answer`; imported when it is asked for."""
+"""What makes each kind of release again that is more than a form, imported when it is asked for.
+
+Each takes the question, the public form of the records with what else the results are made with, and
+`Results`.
+"""
 
 
-@dataclass(frozen=True)
-class Answer:
-    """What is read of a stored release.
-
-    Parameters
-    ----------
-    question : mapping or None
-        What was asked for, if it could be written down.
-    form : object
-        The public form of the records, and what else the results are made with.
-    drawn : sequence of mapping
-        What was drawn of each release; see `results`.
-    """
-
-    question: Mapping[str, Any] | None
-    form: Any
-    drawn: Sequence[Mapping[str, Any]]
-
-    @property
-    def asked(self) -> Mapping[str, Any]:
-        """The question; raises ValueError where it could not be written down."""
-        if self.question is None:
-            raise ValueError(DAMAGED)
-        return self.question
-
-    def form_alone(self) -> Any:
-        """Return the form, of a release that is nothing but its value, such as an interval."""
-        return self.form
-
-    def results(self, query: Query | Together) -> list[Result[Any]]:
-        """Return the result of a query, or of each of several, that is made again of what was drawn."""
-        asked = self.asked
-        terms = Terms(asked["epsilon"], Relation(asked["neighboring"]), asked["mechanism"])
-        each = query.each(asked["metric"], terms)
-        return [_result(*one[:3], drawn) for one, drawn in zip(each, self.drawn, strict=True)]
+def _results(
+    asked: Mapping[str, Any], drawn: Sequence[Mapping[str, Any]], query: Query | Together
+) -> list[Result[Any]]:
+    terms = Terms(asked["epsilon"], Relation(asked["neighboring"]), asked["mechanism"])
+    each = query.each(asked["metric"], terms)
+    return [_result(*one[:3], of_one) for one, of_one in zip(each, drawn, strict=True)]
 
 
 def answer_json(kind: str, form: Any, results: Sequence[Result[Any]]) -> str | None:
@@ -596,8 +572,12 @@ def restored(question: str | None, answer: str) -> Any:
         kind = content["kind"]
         if asked is not None and asked["kind"] != kind:
             raise ValueError(DAMAGED)
-        reader = resolve_name(_RESTORED_BY[kind])
-        found = reader(Answer(asked, decoded(content["form"]), content["results"]))
+        form = decoded(content["form"])
+        if kind in ("search", "value"):
+            found = form
+        elif asked is not None:
+            results: Results = partial(_results, asked, content["results"])
+            found = resolve_name(_RESTORED_BY[kind])(asked, form, results)
     except MALFORMED as error:
         if str(error) == OTHER_VERSION:
             reason = OTHER_VERSION

@@ -114,6 +114,6 @@ def test_what_holds_private_values_does_not_show_its_fields():
     # all others hold public facts
     assert named == {
         "CountsNoise", "Totals", "PublicWeights", "Query", "Share", "Together", "Terms",
-        "Call", "Answer", "Interval", "KeptCounts", "Monotone", "PopulationQuestion", "Result",
+        "Call", "Interval", "KeptCounts", "Monotone", "PopulationQuestion", "Result",
         "ReleasedNumbers", "NoisyRatio", "NoiseTable", "Number",
     }  # fmt: skip
