@@ -24,6 +24,7 @@ from tqdm import tqdm
 
 from dp_metrics.evaluation.engine import ERROR_CAP, MECHANISM_RIVALS, RIVALS, STUDIES
 from dp_metrics.evaluation.population import Population, load_population
+from dp_metrics.inputs.options import own_error_state
 from dp_metrics.mechanisms import Adaptive, Hazard, Laplace, Mechanism
 from dp_metrics.mechanisms._laws import mean_absolute_error
 
@@ -77,6 +78,7 @@ def lognormal_incomes(n: int) -> Population:
     return Population("variance", values, (0.0, 50_000.0))
 
 
+@own_error_state
 def relative_error(
     population: Population,
     records: NDArray[np.float64],

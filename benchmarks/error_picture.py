@@ -29,6 +29,7 @@ from dp_metrics.evaluation.datasets import get_dataset, load_dataset, read_colum
 from dp_metrics.evaluation.engine import ERROR_CAP, RIVALS
 from dp_metrics.evaluation.population import Population, evaluate_model, populations_of
 from dp_metrics.inputs import losses
+from dp_metrics.inputs.options import own_error_state
 from dp_metrics.mechanisms._laws import mean_absolute_error
 
 EPSILONS = np.geomspace(0.1, 10.0, 13)
@@ -117,6 +118,7 @@ def variance_of_prices() -> Panel:
     )
 
 
+@own_error_state
 def exact_errors(panel: Panel, name: str, subsamples: int) -> Floats:
     """Return a mechanism's expected relative error for each epsilon, the mean over the subsamples."""
     mechanism = RIVALS[name].make(panel.population.paper_unit(RECORDS))

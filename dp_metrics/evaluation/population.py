@@ -24,7 +24,7 @@ from scipy.special import softmax
 from dp_metrics._packages import import_extra
 from dp_metrics.evaluation.datasets import Dataset, find_file, get_dataset, load_dataset, read_column
 from dp_metrics.inputs import losses
-from dp_metrics.inputs.options import Floats
+from dp_metrics.inputs.options import Floats, own_error_state
 from dp_metrics.mechanisms import Mechanism
 from dp_metrics.metrics import METRICS
 from dp_metrics.quantities.base import Noise
@@ -177,6 +177,7 @@ class Population:
         """Return some records drawn without replacement: all of them if there are no more."""
         return rng.choice(self.values, min(size, self.values.size), replace=False)
 
+    @own_error_state
     def prepared(
         self, sample: Floats, mechanism: Mechanism, epsilon: float, *, bounded: bool = True
     ) -> tuple[Noise, Any]:

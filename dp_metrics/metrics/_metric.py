@@ -20,7 +20,7 @@ from dp_metrics.inputs.arrays import (
     first_records,
     is_collection,
 )
-from dp_metrics.inputs.options import Floats, Relation, own_error_state
+from dp_metrics.inputs.options import Floats, Relation
 from dp_metrics.metrics._settings import completed_signature, shares_docstring
 from dp_metrics.release.query import Query, Source, Terms
 from dp_metrics.release.release import Release
@@ -41,7 +41,6 @@ def _predictions(x: Floats) -> tuple[Any, ...]:
     return np.zeros_like(x), x
 
 
-@own_error_state
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Metric:
     """All that is public about a metric.
@@ -235,8 +234,9 @@ class Metric:
     def planned(self, shape: Shape, options: Mapping[str, Any]) -> Query:
         """Return the query of records of a public form, or raise if the options or the form are invalid."""
         given = {name: value for name, value in {**self.options, **options}.items() if name not in PER_RECORD}
-        asked = inspect.unwrap(self.function)(*(None for _ in self.data), **given)
-        query: Query = asked(shape)
+        with np.errstate(all="ignore"):
+            asked = inspect.unwrap(self.function)(*(None for _ in self.data), **given)
+            query: Query = asked(shape)
         return replace(query, most_records=shape.most_records, default=self.mechanism or query.default)
 
 

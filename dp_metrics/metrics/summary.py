@@ -452,6 +452,7 @@ class Summary(HtmlRepr):
 set_result(Summary.release, Summary._release)
 
 
+@own_error_state
 def released_from_collections(
     metric: Metric, data: Mapping[str, Any], options: Mapping[str, Any], terms: Terms
 ) -> Result[Any]:

@@ -16,11 +16,13 @@ from functools import cache
 from itertools import groupby
 from typing import Any, Self, TypeAlias, TypeVar
 
+import numpy as np
+
 from dp_metrics._random import discrete_laplace
 from dp_metrics.accounting.accountant import answer_named, use_name
 from dp_metrics.accounting.ledgers import Claim
 from dp_metrics.exceptions import NoisyReleaseWarning, StoredReleaseWarning, warn_caller
-from dp_metrics.inputs.options import Relation, own_error_state, warn_of_large_epsilon
+from dp_metrics.inputs.options import Relation, warn_of_large_epsilon
 from dp_metrics.quantities.base import Draw, Noise, Output
 from dp_metrics.release.query import Query, Source, Terms, Together
 from dp_metrics.release.result import Result, drawn_by
@@ -56,7 +58,6 @@ def prepared_releases() -> Iterator[Releases]:
         _seen.reset(before)
 
 
-@own_error_state  # whoever made NumPy raise or warn of overflows would learn of the data, after the spend
 class Release:
     """What one call releases, under which name and on which terms.
 
@@ -113,17 +114,19 @@ class Release:
         A stored release costs nothing. Proof: which of the two happens follows from the public question and
         from the ledger, and what is returned from what was released before: post-processing.
         """
-        if (stored := self.stored()) is not None:
-            found: T = stored
-            return found
-        query, source, form = read()
-        prepared = self.prepare_all(query, source)
-        if (seen := _seen.get()) is not None:
-            seen.append((query, prepared))
-        self._warn(prepared)
-        claim = self._spend(prepared, query.relation)
-        results = list(map(PreparedQuery.draw, prepared))
-        return self._kept(claim, results, form, lambda found: make(query.combine(found)))
+        # whoever made NumPy raise or warn of overflows would learn of the data, perhaps after the spend
+        with np.errstate(all="ignore"):
+            if (stored := self.stored()) is not None:
+                found: T = stored
+                return found
+            query, source, form = read()
+            prepared = self.prepare_all(query, source)
+            if (seen := _seen.get()) is not None:
+                seen.append((query, prepared))
+            self._warn(prepared)
+            claim = self._spend(prepared, query.relation)
+            results = list(map(PreparedQuery.draw, prepared))
+            return self._kept(claim, results, form, lambda found: make(query.combine(found)))
 
     def _question(self) -> str | None:
         """Return all that is public of the call, as JSON; no private record is read for it."""

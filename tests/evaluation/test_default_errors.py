@@ -11,6 +11,8 @@ from dp_metrics.mechanisms import AboveThreshold
 from dp_metrics.mechanisms._laws import mean_absolute_error
 from dp_metrics.quantities.base import get_mechanism
 
+pytestmark = pytest.mark.usefixtures("own_error_state")
+
 EPSILONS = np.geomspace(0.05, 5.0, 9)
 
 

@@ -32,6 +32,8 @@ from dp_metrics.mechanisms import MECHANISMS, AboveThreshold
 from dp_metrics.mechanisms._laws import mean_absolute_error
 from dp_metrics.sensitivity.output_bounds import OutputBounds
 
+pytestmark = pytest.mark.usefixtures("own_error_state")
+
 TASK = Task("bike", "mae")
 STUDY = dataclasses.replace(STUDIES["mae"], tasks=(TASK,))
 BOUNDED = {TASK: Population("mae", np.random.default_rng(0).gamma(2.0, 3.0, size=1500), (0.0, 100.0))}
