@@ -7,7 +7,8 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import partial
-from typing import Any, NamedTuple, TypeAlias
+from itertools import chain
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,7 +24,6 @@ from dp_metrics.inputs.arrays import (
     Records,
     Shape,
     float_block,
-    in_blocks,
     probability_block,
     targets,
 )
@@ -298,24 +298,6 @@ _SEVERAL, _ONE = 4, 2
 _LABELS_BY_GROUP, _SCORES_BY_GROUP = 6, 3
 
 
-class ByFeatures(NamedTuple):
-    """Public: the groups of a release.
-
-    Parameters
-    ----------
-    name : str
-        What the release is called by: "group", or "feature 1" of features that are not crossed.
-    columns : tuple of int
-        The places of the features.
-    groups : Groups
-        The groups, with their sizes where these are public.
-    """
-
-    name: str
-    columns: tuple[int, ...]
-    groups: Groups
-
-
 @dataclass(frozen=True)
 class PageForm:
     """All that is public of a page before a record is read: its options, and the form of the records.
@@ -354,19 +336,21 @@ class PageForm:
         return replace(groups, sizes=self.sizes)
 
     @property
-    def by(self) -> list[ByFeatures]:
-        """The groups of what is released by group: by all features together, or by each alone."""
-        places = tuple(self.setting.places("feature"))
+    def by(self) -> dict[str, Groups]:
+        """The groups of what is released by group: by all features together, or by each alone.
+
+        They are named as the columns that tell the group of a record: "group", or "feature 1" and so on.
+        """
+        features = len(self.setting.places("feature"))
         if self.setting.crossed:
-            several = bool(places) and self.groups.size > 1
-            return [ByFeatures("group", places, self.groups)] if several else []
-        apart, found = Groups.apart(self.setting.group_labels, len(places)), []
+            return {"group": self.groups} if features and self.groups.size > 1 else {}
+        apart, found = Groups.apart(self.setting.group_labels, features), {}
         for at, groups in enumerate(apart):
+            found[f"feature {at + 1}"] = groups
             if self.sizes is not None:
                 others = tuple(one for one in range(len(apart)) if one != at)
                 of_all = np.reshape(self.sizes, [one.size for one in apart])
-                groups = replace(groups, sizes=tuple(of_all.sum(axis=others).tolist()))
-            found.append(ByFeatures(f"feature {at + 1}", (places[at],), groups))
+                found[f"feature {at + 1}"] = replace(groups, sizes=tuple(of_all.sum(axis=others).tolist()))
         return found
 
     @property
@@ -376,33 +360,28 @@ class PageForm:
         return next(kind for kind in kinds if kind in self.setting.columns)
 
     @property
-    def made(self) -> dict[str, Callable[[Records], list[NDArray[Any]]]]:
+    def made(self) -> dict[tuple[str, ...], Callable[[Records], list[NDArray[Any]]]]:
         """What is made of columns: predicted labels, those of the baseline, and which way targets err.
 
         It stands behind the columns, in this order.
         """
         setting = self.setting
         if setting.is_regression:
-            return {
-                SIDES: partial(
-                    _judged, place=setting.places(TARGETS)[0], bounds=check_bounds(setting.bounds),
-                    tolerance=math.inf if setting.tolerance is None else setting.tolerance,
-                )
-            }  # fmt: skip
-        made = {}
+            return {tuple(SHARES): partial(_judged, setting=setting)}
+        made: dict[tuple[str, ...], Callable[[Records], list[NDArray[Any]]]] = {}
         if LABELS not in setting.columns:
-            made[LABELS] = self._labels_of(self.kind, setting.places(self.kind)[0])
+            made[(LABELS,)] = self._labels_of(self.kind, setting.places(self.kind)[0])
         if setting.baseline not in (None, LABELS):
-            made["baseline"] = self._labels_of(setting.baseline, setting.places("baseline")[0])
+            made[("baseline",)] = self._labels_of(setting.baseline, setting.places("baseline")[0])
         return made
 
     def places(self, columns: Sequence[str]) -> tuple[int, ...]:
-        """Return the places of columns, by their kinds, and of what is made of columns."""
+        """Return the places of columns, by their kinds or the groups that they tell, and of what is made."""
         found = {kind: self.setting.places(kind) for kind in self.setting.columns}
-        behind = len(self.setting.columns)
-        found |= {name: [behind + at] for at, name in enumerate(self.made)}
-        if self.setting.is_regression:
-            found[SIDES] = [behind, behind + 1]
+        features = self.setting.places("feature")
+        found |= {"group": features} | {f"feature {at}": [one] for at, one in enumerate(features, 1)}
+        made = chain.from_iterable(self.made)
+        found |= {name: [at] for at, name in enumerate(made, len(self.setting.columns))}
         return tuple(at for name in columns for at in found[name])
 
     def of(self, *columns: str) -> Shape:
@@ -417,10 +396,7 @@ class PageForm:
             return partial(_most_probable, place=place, columns=self._columns(place), name=name)
         of_scores = replace(self.shape, arguments=(self.shape.arguments[0], self.shape.arguments[place]))
         reader = self.classes.reader(of_scores, name)
-        return partial(
-            _above, place=place, classes=self.classes, reader=reader, name=name,
-            threshold=float(self.setting.threshold), is_unit=self.setting.edges is None,
-        )  # fmt: skip
+        return partial(_above, place=place, setting=self.setting, classes=self.classes, reader=reader)
 
     def _columns(self, place: int) -> LabelColumns:
         """Return which column of the probabilities in this place belongs to which label."""
@@ -435,47 +411,34 @@ def _above(
     records: Records,
     *,
     place: int,
+    setting: Setting,
     classes: TwoClasses,
     reader: Callable[[Records], Records],
-    name: str,
-    threshold: float,
-    is_unit: bool,
 ) -> list[NDArray[Any]]:
     """Return the labels that a threshold makes of scores, which are checked first."""
-    scores = reader(records.of_arguments(0, place)).arrays[1]
-    parts = [classes.known[:0]]
-    for block in in_blocks(scores):
-        numbers = float_block(block, name)
-        if is_unit:
-            check_unit(numbers, _OUTSIDE.format(name))
-        places = np.where(numbers >= threshold, classes.positive, 1 - classes.positive)
-        parts.append(classes.known[places])
-    return [np.concatenate(parts)]
+    name = setting.names[place]
+    scores = float_block(reader(records.of_arguments(0, place)).arrays[1], name)
+    if setting.edges is None:
+        check_unit(scores, _OUTSIDE.format(name))
+    is_positive = scores >= float(setting.threshold)
+    return [classes.known[np.where(is_positive, classes.positive, 1 - classes.positive)]]
 
 
 def _most_probable(records: Records, *, place: int, columns: LabelColumns, name: str) -> list[NDArray[Any]]:
     """Return the labels with the largest probabilities, the first of those that tie."""
-    pair, labels = records.of_arguments(0, place), columns.labels.known
-    proba = labels_and_columns(pair, columns=columns, name=name).arrays[1]
-    parts = [labels[np.argmax(probability_block(block, name), axis=1)] for block in in_blocks(proba)]
-    return [np.concatenate([labels[:0], *parts])]
+    proba = labels_and_columns(records.of_arguments(0, place), columns=columns, name=name).arrays[1]
+    return [columns.labels.known[np.argmax(probability_block(proba, name), axis=1)]]
 
 
-def _judged(
-    records: Records, *, place: int, bounds: tuple[float, float] | None, tolerance: float
-) -> list[NDArray[Any]]:
+def _judged(records: Records, *, setting: Setting) -> list[NDArray[Any]]:
     """Return whether each prediction is within the tolerance, and whether it is too high.
 
     Without a tolerance, which is never read from the records, all are within it.
     """
-    pair = targets(records.of_arguments(0, place), columns=1)
-    empty = np.zeros(0, dtype=np.int64)
-    within, high = [empty], [empty]
-    for block, other in zip(*map(in_blocks, pair.arrays), strict=True):
-        true, pred = target_blocks(block, other, bounds)
-        within.append(1 * (absolute_error(true, pred) <= tolerance))
-        high.append(1 * (pred > true))
-    return [np.concatenate(within), np.concatenate(high)]
+    tolerance = math.inf if setting.tolerance is None else setting.tolerance
+    pair = targets(records.of_arguments(0, *setting.places(TARGETS)), columns=1)
+    true, pred = target_blocks(pair.arrays[0], pair.arrays[1], check_bounds(setting.bounds))
+    return [1 * (absolute_error(true, pred) <= tolerance), 1 * (pred > true)]
 
 
 # Releases
@@ -499,36 +462,31 @@ def _block(
 ) -> Together:
     """Return the release of one query."""
     alone = Together((Share(query, Fraction(1), public.shape.relation, metric),), _alone, query.combine)
-    return _of_columns(public, alone, public.places(columns), tell, of_persons=of_persons)
+    return _of_columns(public, alone, columns, tell, of_persons=of_persons)
 
 
 def _of_columns(
     public: PageForm,
     plan: Together,
-    places: tuple[int, ...],
+    columns: tuple[str, ...],
     tell: Callable[[Any], Any],
     *,
     of_persons: bool = False,
 ) -> Together:
-    """Return what is released of the columns in these places, of which this tells it all."""
-    reader = partial(
-        _read, reader=plan.reader, places=places, has_units=public.shape.units > 1, has_persons=of_persons
-    )
+    """Return what is released of these columns, of which this tells it all.
+
+    Records have their units, or whose they are, only where persons count once.
+    """
+    used = {"units": public.shape.units > 1, "groups": of_persons}
+    no_use = {name: None for name, is_used in used.items() if not is_used}
+    reader = partial(_read, reader=plan.reader, places=public.places(columns), no_use=no_use)
     return replace(plan, reader=reader, combine=partial(_told, combine=plan.combine, tell=tell))
 
 
 def _read(
-    records: Records,
-    *,
-    reader: Callable[[Records], Any],
-    places: tuple[int, ...],
-    has_units: bool,
-    has_persons: bool,
+    records: Records, *, reader: Callable[[Records], Any], places: tuple[int, ...], no_use: dict[str, Any]
 ) -> Any:
-    """Return the records of a release, with their units or with whose they are where persons count once."""
-    chosen = records.of_arguments(*places)
-    units, groups = chosen.units if has_units else None, chosen.groups if has_persons else None
-    return reader(replace(chosen, units=units, groups=groups))
+    return reader(replace(records.of_arguments(*places), **no_use))
 
 
 def _told(results: Sequence[Result[Any]], *, combine: Callable[..., Any], tell: Callable[[Any], Any]) -> Any:
@@ -552,7 +510,7 @@ def _frame(
     public: PageForm,
     metrics: Sequence[FrameMetric],
     columns: tuple[str, ...],
-    by: ByFeatures,
+    by: str,
     epsilon: Fraction,
     overall: Fraction = Fraction(0),
     *,
@@ -562,23 +520,24 @@ def _frame(
 
     One table of all groups tells overall values as well, and is as noisy where their sizes are public.
     """
-    groups = replace(by.groups, sizes=None) if in_one_table else by.groups
-    plan = plan_frame(metrics, public.of(*columns), groups, overall_share=overall)
-    if in_one_table and by.groups.sizes is not None:
-        combine = partial(_told, combine=plan.combine, tell=partial(without_empty, groups=by.groups))
+    groups = public.by[by]
+    drawn = replace(groups, sizes=None) if in_one_table else groups
+    plan = plan_frame(metrics, public.of(*columns), drawn, overall_share=overall)
+    if in_one_table and groups.sizes is not None:
+        combine = partial(_told, combine=plan.combine, tell=partial(without_empty, groups=groups))
         plan = replace(plan, combine=combine)
     tell = partial(
         frame_of, epsilon=float(epsilon), relation=public.shape.relation, is_single=len(metrics) == 1,
-        membership="private" if by.groups.sizes is None else "public",
+        membership="private" if groups.sizes is None else "public",
     )  # fmt: skip
-    return _of_columns(public, plan, (*public.places(columns), *by.columns), tell)
+    return _of_columns(public, plan, (*columns, by), tell)
 
 
 def _counts(
     public: PageForm,
     columns: tuple[str, ...],
     metrics: Sequence[FrameMetric],
-    by: ByFeatures | None,
+    by: str | None,
     epsilon: Fraction,
 ) -> Together:
     """Return one table of counts of labels; by group what these metrics make of it."""
@@ -588,7 +547,7 @@ def _counts(
     return _block(public, query, columns, ReleasedConfusion.of)
 
 
-def _labels(public: PageForm, by: ByFeatures | None, epsilon: Fraction) -> Together:
+def _labels(public: PageForm, by: str | None, epsilon: Fraction) -> Together:
     """Return the table of true and predicted labels: all metrics of labels."""
     labels = public.labels
     options: dict[str, Any] = {"labels": labels.in_order}
@@ -600,11 +559,11 @@ def _labels(public: PageForm, by: ByFeatures | None, epsilon: Fraction) -> Toget
     return _counts(public, ("y_true", LABELS), metrics, by, epsilon)
 
 
-def _sides(public: PageForm, by: ByFeatures | None, epsilon: Fraction) -> Together:
+def _sides(public: PageForm, by: str | None, epsilon: Fraction) -> Together:
     """Return the table of predictions within the tolerance by predictions that are too high."""
     options = {"labels": public.labels.in_order, "pos_label": 1}
     metrics = [_metric(row, name, **options) for name, row in SHARES.items()]
-    return _counts(public, (SIDES,), metrics, by, epsilon)
+    return _counts(public, tuple(SHARES), metrics, by, epsilon)
 
 
 def _limits_of_median(public: PageForm, epsilon: Fraction) -> Together:
@@ -615,7 +574,7 @@ def _limits_of_median(public: PageForm, epsilon: Fraction) -> Together:
     values, largest = absolute_errors(check_bounds(public.setting.bounds))
     n, most = public.shape.n, public.shape.most_records
     rank = middle_rank(n) if n is not None and most > 1 else None
-    groups = max((by.groups.size for by in public.by), default=1)  # without any all people are one
+    groups = max((by.size for by in public.by.values()), default=1)  # without any all people are one
     query = quantile_query(
         public.of("y_true", TARGETS), q=0.5,
         epsilon=epsilon / most,  # of one record: the ranks that are searched for depend on it
@@ -630,32 +589,35 @@ def _limits_of_median(public: PageForm, epsilon: Fraction) -> Together:
 def _scores(public: PageForm, epsilon: Fraction) -> Together:
     """Return the table of classes by bins of scores: curves, areas and metrics at thresholds."""
     columns = ("y_true", SCORES)
-    options = {**_two_labels(public), "edges": public.setting.edges, "bins": None}
-    query = score_query(area_under_roc, public.of(*columns), **options)
+    setting = public.setting
+    query = score_query(
+        area_under_roc, public.of(*columns), labels=setting.labels, pos_label=setting.pos_label,
+        edges=setting.edges, bins=None,
+    )  # fmt: skip
     return _block(public, query, columns, ReleasedScores.of)
 
 
-def _two_labels(public: PageForm) -> dict[str, Any]:
-    return {"labels": public.setting.labels, "pos_label": public.setting.pos_label}
+def _metric_asked(public: PageForm, name: str) -> FrameMetric:
+    """Return a metric with those of the options of the page that it has."""
+    setting = public.setting
+    return _metric(name, "", labels=setting.labels, pos_label=setting.pos_label, bounds=setting.bounds)
 
 
-def _areas(public: PageForm, by: ByFeatures, epsilon: Fraction) -> Together:
+def _areas(public: PageForm, by: str, epsilon: Fraction) -> Together:
     """Return the table of groups by classes by bins: areas and curves of each group."""
-    area = FrameMetric("", METRICS["private_roc_auc_score"], _two_labels(public), None)
+    two = {"labels": public.setting.labels, "pos_label": public.setting.pos_label}
+    area = FrameMetric("", METRICS["private_roc_auc_score"], two, None)
     return _frame(public, [area], ("y_true", SCORES), by, epsilon)
 
 
-def _errors(public: PageForm, by: ByFeatures, epsilon: Fraction) -> Together:
+def _errors(public: PageForm, by: str, epsilon: Fraction) -> Together:
     """Return the mean absolute error of each group and of all records."""
-    metrics = [_metric("mae", "", bounds=public.setting.bounds)]
-    return _frame(public, metrics, ("y_true", TARGETS), by, epsilon, overall=_OVERALL)
+    return _frame(public, [_metric_asked(public, "mae")], ("y_true", TARGETS), by, epsilon, _OVERALL)
 
 
 def _plain(public: PageForm, name: str, kind: str, epsilon: Fraction) -> Together:
     """Return the release of one metric."""
-    columns = ("y_true", kind)
-    options = {**_two_labels(public), "bounds": public.setting.bounds}
-    metric = _metric(name, "", **options)
+    columns, metric = ("y_true", kind), _metric_asked(public, name)
     return _block(public, metric.planned(public.of(*columns)), columns, _itself, metric.row.name)
 
 
@@ -762,14 +724,14 @@ def portions_of(public: PageForm) -> list[Portion]:
 
 
 def _by_groups(
-    public: PageForm, of: Callable[[ByFeatures], Portion], plain: Portion | None = None
+    public: PageForm, of: Callable[[str], Portion], plain: Portion | None = None
 ) -> Iterator[Portion]:
     """Yield what is released by group, or without groups; the first of several tells all records too."""
     several = public.setting.crossed and len(public.setting.places("feature")) > 1
     for at, by in enumerate(public.by):
         one = of(by)
         yield replace(
-            one, name=f"{one.name} by {by.name}", about=f"{one.about} by {by.name}",
+            one, name=f"{one.name} by {by}", about=f"{one.about} by {by}",
             without=None if at else plain, instead=_ALONE if several else "",
         )  # fmt: skip
     if plain is not None and not public.by:
@@ -795,9 +757,10 @@ def _of_targets(public: PageForm) -> Iterator[Portion | Omission]:
     about = f"counts of predictions that are {within}too high"
     yield from _counted(public, SIDES, about, (_ONE, _ONE), _sides)
 
-    def by_group(by: ByFeatures) -> Portion:
+    def by_group(by: str) -> Portion:
         # each group has its part of epsilon, of which a record that changes groups costs two
-        times = by.groups.size * (1 if by.groups.sizes is not None or relation.private_n else 2)
+        groups = public.by[by]
+        times = groups.size * (1 if groups.sizes is not None or relation.private_n else 2)
         numbers = times / (1 - float(_OVERALL))
         return Portion("absolute error", "mean absolute error, and", _SEVERAL, _of_loss(numbers),
                        partial(_errors, public, by), between=_between(_MEAN, numbers))  # fmt: skip
@@ -821,7 +784,7 @@ def _of_labels(public: PageForm) -> Iterator[Portion | Omission]:
         return
     if kind == SCORES:
         yield from _by_groups(public, lambda by: Portion(
-            SCORES, f"{about},", _SCORES_BY_GROUP, _of_area(relation, by.groups.size),
+            SCORES, f"{about},", _SCORES_BY_GROUP, _of_area(relation, public.by[by].size),
             partial(_areas, public, by),
         ))  # fmt: skip
     most = 1 if kind == SCORES else 2
@@ -837,7 +800,7 @@ def _counted(
     error = partial(_of_counts, public.shape.relation)
     alone = Portion(name, about, weights[0], error(cells), partial(block, public, None))
     yield from _by_groups(public, lambda by: Portion(
-        name, f"{about},", weights[1], error(by.groups.size * cells), partial(block, public, by)
+        name, f"{about},", weights[1], error(public.by[by].size * cells), partial(block, public, by)
     ), alone)  # fmt: skip
 
 
@@ -877,7 +840,7 @@ def times_as_wide(public: PageForm, plan: EvaluationPlan) -> float | None:
         noise = min(_noise(public.shape.relation, float(part)), COUNT_LIMIT)
         return 1 / (4 * n) + tables * public.labels.size * 2 * noise**2 / n**2
 
-    return math.sqrt(variance(first.epsilon, public.by[0].groups.size) / variance(without, 1))
+    return math.sqrt(variance(first.epsilon, next(iter(public.by.values())).size) / variance(without, 1))
 
 
 def plan_of_page(public: PageForm, plan: EvaluationPlan) -> Together:
@@ -908,21 +871,20 @@ def plan_of_page(public: PageForm, plan: EvaluationPlan) -> Together:
     relation = None if public.sizes is None else Relation.WITHIN_GROUPS
     whole = Together.of(scaled, partial(_with_made, made=public.made), relation)
     kept = replace(public, shape=public.shape.of_any_records())
-    combine = partial(_evaluated, blocks=whole.combine, names=tuple(blocks), public=kept, plan=plan)
+    combine = partial(_evaluated, combine=whole.combine, public=kept, plan=plan)
     return replace(whole, combine=combine)
 
 
-def _with_made(records: Records, *, made: Mapping[str, Callable[[Records], list[NDArray[Any]]]]) -> Records:
+def _with_made(
+    records: Records, *, made: Mapping[tuple[str, ...], Callable[[Records], list[NDArray[Any]]]]
+) -> Records:
     """Return records with what is made of their columns behind these."""
     arrays = [array for make in made.values() for array in make(records)]
     return replace(records, arrays=(*records.arrays, *arrays))
 
 
 def _evaluated(
-    results: Sequence[Result[Any]],
-    *,
-    blocks: Callable[[Sequence[Result[Any]]], list[Any]],
-    names: tuple[str, ...],
-    **public: Any,
+    results: Sequence[Result[Any]], *, combine: Callable[..., Any], public: PageForm, plan: EvaluationPlan
 ) -> dict[str, Any]:
-    return {**public, "released": dict(zip(names, blocks(results), strict=True)), "results": results}
+    released = dict(zip([part.name for part in plan.parts], combine(results), strict=True))
+    return {"public": public, "plan": plan, "released": released, "results": results}
