@@ -298,6 +298,10 @@ _SEVERAL, _ONE = 4, 2
 _LABELS_BY_GROUP, _SCORES_BY_GROUP = 6, 3
 
 
+Made: TypeAlias = dict[tuple[str, ...], Callable[[Records], list[NDArray[Any]]]]
+"""What makes further columns of records, by the names of these."""
+
+
 @dataclass(frozen=True)
 class PageForm:
     """All that is public of a page before a record is read: its options, and the form of the records.
@@ -360,15 +364,15 @@ class PageForm:
         return next(kind for kind in kinds if kind in self.setting.columns)
 
     @property
-    def made(self) -> dict[tuple[str, ...], Callable[[Records], list[NDArray[Any]]]]:
+    def made(self) -> Made:
         """What is made of columns: predicted labels, those of the baseline, and which way targets err.
 
         It stands behind the columns, in this order.
         """
         setting = self.setting
         if setting.is_regression:
-            return {tuple(SHARES): partial(_judged, setting=setting)}
-        made: dict[tuple[str, ...], Callable[[Records], list[NDArray[Any]]]] = {}
+            return {tuple(SHARES): self._judged}
+        made: Made = {}
         if LABELS not in setting.columns:
             made[(LABELS,)] = self._labels_of(self.kind, setting.places(self.kind)[0])
         if setting.baseline not in (None, LABELS):
@@ -391,54 +395,43 @@ class PageForm:
 
     def _labels_of(self, kind: str, place: int) -> Callable[[Records], list[NDArray[Any]]]:
         """Return what makes labels of predictions of a kind."""
-        name = self.setting.names[place]
         if kind == PROBABILITIES:
-            return partial(_most_probable, place=place, columns=self._columns(place), name=name)
+            return partial(self._most_probable, place, self._columns(place))
         of_scores = replace(self.shape, arguments=(self.shape.arguments[0], self.shape.arguments[place]))
-        reader = self.classes.reader(of_scores, name)
-        return partial(_above, place=place, setting=self.setting, classes=self.classes, reader=reader)
+        return partial(self._above, place, self.classes.reader(of_scores, self.setting.names[place]))
 
     def _columns(self, place: int) -> LabelColumns:
         """Return which column of the probabilities in this place belongs to which label."""
         form = self.shape.arguments[place]
         return LabelColumns.of(self.setting.labels, form, self.setting.names[place])
 
+    def _above(
+        self, place: int, reader: Callable[[Records], Records], records: Records
+    ) -> list[NDArray[Any]]:
+        """Return the labels that a threshold makes of scores, which are checked first."""
+        classes, name = self.classes, self.setting.names[place]
+        scores = float_block(reader(records.of_arguments(0, place)).arrays[1], name)
+        if self.setting.edges is None:
+            check_unit(scores, _OUTSIDE.format(name))
+        is_positive = scores >= float(self.setting.threshold)
+        return [classes.known[np.where(is_positive, classes.positive, 1 - classes.positive)]]
 
-# What is made of columns
+    def _most_probable(self, place: int, columns: LabelColumns, records: Records) -> list[NDArray[Any]]:
+        """Return the labels with the largest probabilities, the first of those that tie."""
+        name = self.setting.names[place]
+        proba = labels_and_columns(records.of_arguments(0, place), columns=columns, name=name).arrays[1]
+        return [columns.labels.known[np.argmax(probability_block(proba, name), axis=1)]]
 
+    def _judged(self, records: Records) -> list[NDArray[Any]]:
+        """Return whether each prediction is within the tolerance, and whether it is too high.
 
-def _above(
-    records: Records,
-    *,
-    place: int,
-    setting: Setting,
-    classes: TwoClasses,
-    reader: Callable[[Records], Records],
-) -> list[NDArray[Any]]:
-    """Return the labels that a threshold makes of scores, which are checked first."""
-    name = setting.names[place]
-    scores = float_block(reader(records.of_arguments(0, place)).arrays[1], name)
-    if setting.edges is None:
-        check_unit(scores, _OUTSIDE.format(name))
-    is_positive = scores >= float(setting.threshold)
-    return [classes.known[np.where(is_positive, classes.positive, 1 - classes.positive)]]
-
-
-def _most_probable(records: Records, *, place: int, columns: LabelColumns, name: str) -> list[NDArray[Any]]:
-    """Return the labels with the largest probabilities, the first of those that tie."""
-    proba = labels_and_columns(records.of_arguments(0, place), columns=columns, name=name).arrays[1]
-    return [columns.labels.known[np.argmax(probability_block(proba, name), axis=1)]]
-
-
-def _judged(records: Records, *, setting: Setting) -> list[NDArray[Any]]:
-    """Return whether each prediction is within the tolerance, and whether it is too high.
-
-    Without a tolerance, which is never read from the records, all are within it.
-    """
-    tolerance = math.inf if setting.tolerance is None else setting.tolerance
-    pair = targets(records.of_arguments(0, *setting.places(TARGETS)), columns=1)
-    true, pred = target_blocks(pair.arrays[0], pair.arrays[1], check_bounds(setting.bounds))
-    return [1 * (absolute_error(true, pred) <= tolerance), 1 * (pred > true)]
+        Without a tolerance, which is never read from the records, all are within it.
+        """
+        setting = self.setting
+        tolerance = math.inf if setting.tolerance is None else setting.tolerance
+        pair = targets(records.of_arguments(0, *setting.places(TARGETS)), columns=1)
+        true, pred = target_blocks(pair.arrays[0], pair.arrays[1], check_bounds(setting.bounds))
+        return [1 * (absolute_error(true, pred) <= tolerance), 1 * (pred > true)]
 
 
 # Releases
@@ -875,9 +868,7 @@ def plan_of_page(public: PageForm, plan: EvaluationPlan) -> Together:
     return replace(whole, combine=combine)
 
 
-def _with_made(
-    records: Records, *, made: Mapping[tuple[str, ...], Callable[[Records], list[NDArray[Any]]]]
-) -> Records:
+def _with_made(records: Records, *, made: Made) -> Records:
     """Return records with what is made of their columns behind these."""
     arrays = [array for make in made.values() for array in make(records)]
     return replace(records, arrays=(*records.arrays, *arrays))
