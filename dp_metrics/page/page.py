@@ -716,23 +716,21 @@ def private_evaluate(  # noqa: PLR0913 - options of a whole page
 
 
 def rehearsed(public: PageForm, plan: EvaluationPlan) -> Mapping[str, Any]:
-    """Return what a page of this plan releases about made-up records, one of each group.
+    """Return what a page of this plan releases about one made-up record of the first group.
 
-    It tells which numbers there are. No record is read for it, and what is drawn is thrown away: names
-    must be known before the spend.
+    It tells which numbers there are, as all groups are named. No record is read for it, and what is drawn is
+    thrown away: names must be known before the spend.
     """
-    setting, groups = public.setting, list[Any]([()])
-    sizes = None if public.sizes is None else tuple(min(size, 1) for size in public.sizes)
-    if setting.has_groups:
-        groups = [public.groups.labels[place] for place in public.groups.places]
-    features = zip(*(one if isinstance(one, tuple) else (one,) for one in groups), strict=True)
+    setting = public.setting
     kinds = [
         setting.baseline if kind == "baseline" else kind for kind in setting.columns if kind != "feature"
     ]
-    columns = [_made_up(public, kind, len(groups)) for kind in kinds]
-    _, records = Records.of((*columns, *map(list, features)), relation=public.shape.relation)
-    n = None if public.shape.n is None else len(groups)
-    # so few records have no limits of a median, which are no number of their own
+    features = [labels.in_order[:1] for labels in public.groups.sets] if setting.has_groups else []
+    columns = (*(_made_up(public, kind) for kind in kinds), *features)
+    _, records = Records.of(columns, relation=public.shape.relation)
+    n = None if public.shape.n is None else 1
+    sizes = None if public.sizes is None else (1, *[0] * (len(public.sizes) - 1))
+    # one record has no limits of a median, which are no number of their own
     plan = replace(plan, parts=tuple(part for part in plan.parts if part.name != MEDIAN_LIMITS))
     together = plan_of_page(replace(public, shape=replace(public.shape, n=n), sizes=sizes), plan)
     terms = Terms(public.epsilon, public.shape.relation, entropy=SeededEntropy(0))
@@ -741,16 +739,16 @@ def rehearsed(public: PageForm, plan: EvaluationPlan) -> Mapping[str, Any]:
     return released
 
 
-def _made_up(public: PageForm, kind: str | None, n: int) -> NDArray[Any]:
-    """Return so many valid values of a column of this kind, all alike."""
+def _made_up(public: PageForm, kind: str | None) -> NDArray[Any]:
+    """Return a column of this kind with one valid value."""
     setting = public.setting
     if setting.is_regression:
-        return np.full(n, 0.0 if setting.bounds is None else setting.bounds[0])
+        return np.array([0.0 if setting.bounds is None else setting.bounds[0]])
     if kind == SCORES:
-        return np.full(n, 0.5 if setting.edges is None else setting.edges[0])
+        return np.array([0.5 if setting.edges is None else setting.edges[0]])
     if kind == PROBABILITIES:
-        return np.full((n, public.labels.size), 1 / public.labels.size)
-    return np.repeat(public.labels.in_order[:1], n)
+        return np.full((1, public.labels.size), 1 / public.labels.size)
+    return public.labels.in_order[:1]
 
 
 def _stored_form(public: PageForm, plan: EvaluationPlan, released_at: datetime | None) -> dict[str, Any]:
