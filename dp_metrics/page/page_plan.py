@@ -568,10 +568,9 @@ _METRIC_OF = {
 def _release_of(part: PagePart, public: PageForm) -> Together:
     """Return a release of a page, as its name says; its reader has the records with all columns."""
     about, _, by = part.name.partition(" by ")
-    if about == PERSONS:
-        return _labels(public, by)
-    public = replace(public, shape=replace(public.shape, units=1))  # of which all else counts records
-    if about == LABELS:
+    if about != PERSONS:  # all else counts records
+        public = replace(public, shape=replace(public.shape, units=1))
+    if about in (LABELS, PERSONS):
         return _labels(public, by)
     if about == SIDES:
         return _sides(public, by)
