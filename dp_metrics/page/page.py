@@ -15,9 +15,12 @@ from html import escape
 from pathlib import Path
 from typing import Any, Literal, Self, overload
 
+import numpy as np
+from numpy.typing import NDArray
+
 from dp_metrics._html import card
 from dp_metrics._packages import __version__, import_extra
-from dp_metrics._random import RandomState
+from dp_metrics._random import RandomState, SeededEntropy
 from dp_metrics.accounting import PrivacyAccountant
 from dp_metrics.fairness.frame import PrivateMetricFrame
 from dp_metrics.fairness.frame_query import check_frame
@@ -34,9 +37,10 @@ from dp_metrics.inputs.options import Relation, check_flag, did_you_mean, own_er
 from dp_metrics.metrics.scores.released_scores import ReleasedScores
 from dp_metrics.page.contents import Section, Table, concluded, promise, sections_of
 from dp_metrics.page.in_short import PageFacts, check_words, words_of
-from dp_metrics.page.page_numbers import is_gap, is_told
+from dp_metrics.page.page_numbers import is_gap, is_told, numbers_of
 from dp_metrics.page.page_plan import (
     COMPARISON,
+    MEDIAN_LIMITS,
     PAGE,
     EvaluationPlan,
     PageForm,
@@ -45,7 +49,7 @@ from dp_metrics.page.page_plan import (
     planned,
 )
 from dp_metrics.page.requirements import Verdicts, checked, needed_releases, spelled
-from dp_metrics.page.setting import LABELS, SCORES, Setting, given, names_of_features
+from dp_metrics.page.setting import LABELS, PROBABILITIES, SCORES, Setting, given, names_of_features
 from dp_metrics.release.query import Source, Terms, Together
 from dp_metrics.release.release import Release
 from dp_metrics.release.released import CONFIDENCE, Number, finite, table_of
@@ -91,16 +95,12 @@ def markdown(page: PrivateEvaluation, sections: Sequence[Section]) -> str:
     lines += [f"- {_escaped(name)}: {_escaped(fact)}" for name, fact in page.header.items()]
     lines.append("")
     for section in sections:
-        lines += _section(section)
+        lines += [f"## {section.title}", "", *([section.sentence, ""] if section.sentence else [])]
+        for head, line in section.lines:
+            lines += [f"**{_escaped(head)}** {_escaped(line)}" if head else _escaped(line), ""]
+        for table in section.tables:
+            lines += _table(table)
     return "\n".join(lines)
-
-
-def _section(section: Section) -> Iterator[str]:
-    yield from (f"## {section.title}", "", *([section.sentence, ""] if section.sentence else []))
-    for head, line in section.lines:
-        yield from (f"**{_escaped(head)}** {_escaped(line)}" if head else _escaped(line), "")
-    for table in section.tables:
-        yield from _table(table)
 
 
 def _table(table: Table) -> Iterator[str]:
@@ -239,9 +239,9 @@ class PrivateEvaluation(PageFacts, Mapping[str, Number]):
 
         Parameters
         ----------
-        requirements : sequence of str, mapping of str to (str, float), or None, default=None
-            Such as ``["recall >= 0.8", "recall in each group >= 0.7", "recall difference <= 0.1"]``, or by
-            the name of a number ``{"recall": (">=", 0.8)}``. None: those that were stated before the spend.
+        requirements : str, sequence of str or None, default=None
+            Such as ``["recall >= 0.8", "recall in each group >= 0.7", "recall difference <= 0.1"]``. None:
+            those that were stated before the spend.
         about : {"people", "records"}, default="people"
             Whether the requirement is about all people like these, or these records.
         confidence : float, default=0.95
@@ -257,7 +257,7 @@ class PrivateEvaluation(PageFacts, Mapping[str, Number]):
         ValueError
             If a name or a requirement is not known.
         """
-        asked = self.public.setting.requirements if requirements is None else requirements
+        asked = self.public.setting.requirements if requirements is None else spelled(requirements)
         return checked(self.numbers, asked, about=about, confidence=confidence)
 
     def frame(self) -> Any:
@@ -569,7 +569,7 @@ def private_evaluate(  # noqa: PLR0913 - options of a whole page
     positive_meaning : str or None, default=None
         What records with the positive label do, such as "come back within 30 days".
     unit_name : str, tuple of str or None, default=None
-        What a record is, such as "patient", or ("stay", "stays"); None: "record".
+        What a record is, such as "patient", or with its plural ("study", "studies"); None: "record".
     person_name : str or None, default=None
         Who is promised privacy, such as "patient"; None: "person".
     target_unit : str or None, default=None
@@ -577,7 +577,7 @@ def private_evaluate(  # noqa: PLR0913 - options of a whole page
     tolerance : float or None, default=None
         How far a prediction may be off, > 0, in the unit of the targets: the page tells the share of records
         that it is within. None: it does not. It must not follow from the records.
-    requirements : sequence of str, mapping or None, default=None
+    requirements : str, sequence of str or None, default=None
         What numbers of the page have to be, such as ``["recall >= 0.8", "recall in each group >= 0.7"]``;
         see `PrivateEvaluation.check`. The page has a verdict of each, right all at once with 95 %, and the
         releases that they need have a larger part of epsilon. They must not follow from the records.
@@ -699,7 +699,8 @@ def private_evaluate(  # noqa: PLR0913 - options of a whole page
         form = PageForm(setting, shape, sizes, terms.epsilon, several)
         division = planned(form)
         if setting.requirements:  # they have more of epsilon
-            division = planned(form, needed_releases(form, division))
+            numbers = numbers_of(setting, rehearsed(form, division))
+            division = planned(form, needed_releases(numbers, setting.requirements, division))
         return plan_of_page(form, division), records, _stored_form(form, division, at)
 
     def read() -> tuple[Together, tuple[Source, ...], dict[str, Any]]:
@@ -712,6 +713,42 @@ def private_evaluate(  # noqa: PLR0913 - options of a whole page
         return division
     page = release.answer(read, lambda told: PrivateEvaluation(**told, released_at=at))
     return page.with_budget(accountant)
+
+
+def rehearsed(public: PageForm, plan: EvaluationPlan) -> Mapping[str, Any]:
+    """Return what a page of this plan releases about one made-up record of the first group.
+
+    It tells which numbers there are, as all groups are named. No record is read for it, and what is drawn is
+    thrown away: names must be known before the spend.
+    """
+    setting = public.setting
+    kinds = [
+        setting.baseline if kind == "baseline" else kind for kind in setting.columns if kind != "feature"
+    ]
+    features = [labels.in_order[:1] for labels in public.groups.sets] if setting.has_groups else []
+    columns = (*(_made_up(public, kind) for kind in kinds), *features)
+    _, records = Records.of(columns, relation=public.shape.relation)
+    n = None if public.shape.n is None else 1
+    sizes = None if public.sizes is None else (1, *[0] * (len(public.sizes) - 1))
+    # one record has no limits of a median, which are no number of their own
+    plan = replace(plan, parts=tuple(part for part in plan.parts if part.name != MEDIAN_LIMITS))
+    together = plan_of_page(replace(public, shape=replace(public.shape, n=n), sizes=sizes), plan)
+    terms = Terms(public.epsilon, public.shape.relation, entropy=SeededEntropy(0))
+    prepared = Release(PAGE, terms).prepare_all(together, together.read(records))
+    released: Mapping[str, Any] = together.combine([one.draw() for one in prepared])["released"]
+    return released
+
+
+def _made_up(public: PageForm, kind: str | None) -> NDArray[Any]:
+    """Return a column of this kind with one valid value."""
+    setting = public.setting
+    if setting.is_regression:
+        return np.array([0.0 if setting.bounds is None else setting.bounds[0]])
+    if kind == SCORES:
+        return np.array([0.5 if setting.edges is None else setting.edges[0]])
+    if kind == PROBABILITIES:
+        return np.full((1, public.labels.size), 1 / public.labels.size)
+    return public.labels.in_order[:1]
 
 
 def _stored_form(public: PageForm, plan: EvaluationPlan, released_at: datetime | None) -> dict[str, Any]:

@@ -216,8 +216,8 @@ A number is named by one of them, with " of " a label, " in " a group, or " diff
 """
 
 
-def numbers_of(setting: Setting, released: Mapping[str, Any]) -> list[Number]:
-    """Return the numbers that a page shows, in their order."""
+def numbers_of(setting: Setting, released: Mapping[str, Any]) -> dict[str, Number]:
+    """Return the numbers that a page shows, by name and in their order."""
     numbers = [
         replace(one, release=release, section=one.section or HOW_GOOD)
         for release in released
@@ -229,7 +229,7 @@ def numbers_of(setting: Setting, released: Mapping[str, Any]) -> list[Number]:
     numbers = [
         replace(one, confidence=1 - (1 - CONFIDENCE) / gaps) if is_gap(one) else one for one in numbers
     ]
-    return sorted(numbers, key=lambda one: one.section != HOW_GOOD)
+    return {one.name: one for one in sorted(numbers, key=lambda one: one.section != HOW_GOOD)}
 
 
 def _numbers_of(release: str, released: Mapping[str, Any], setting: Setting) -> Iterator[Number]:

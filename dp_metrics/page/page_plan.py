@@ -7,7 +7,8 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import partial
-from typing import Any, NamedTuple, TypeAlias
+from itertools import chain
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,7 +24,6 @@ from dp_metrics.inputs.arrays import (
     Records,
     Shape,
     float_block,
-    in_blocks,
     probability_block,
     targets,
 )
@@ -31,7 +31,7 @@ from dp_metrics.inputs.labels import LabelColumns, LabelSet, labels_and_columns
 from dp_metrics.inputs.losses import absolute_error
 from dp_metrics.inputs.options import MAX_FLOAT, Relation, as_real, check_bounds
 from dp_metrics.mechanisms._laws import COUNT_LIMIT, Staircase
-from dp_metrics.metrics import METRICS, row_of
+from dp_metrics.metrics import row_of
 from dp_metrics.metrics.labels.layouts import matrix_layout
 from dp_metrics.metrics.labels.released_confusion import ReleasedConfusion, counts_of_labels
 from dp_metrics.metrics.regression import absolute_errors, middle_rank, target_blocks
@@ -102,9 +102,6 @@ class Portion:
         classes and groups of equal sizes; a tenth is mostly noise.
     between : callable or None, default=None
         Of the same, that error with light tails and with heavy ones; None: it does not depend on tails.
-    block : callable
-        The release, of its epsilon: its reader has the records with all columns, and it combines to what
-        tells it all.
     without : Portion or None, default=None
         What to release where there are too few records for this.
     instead : str, default=""
@@ -115,7 +112,6 @@ class Portion:
     about: str
     weight: int | Fraction
     error: Error
-    block: Callable[[Fraction], Together]
     without: Portion | None = None
     between: Callable[[float, float], tuple[float, float]] | None = None
     instead: str = ""
@@ -298,22 +294,8 @@ _SEVERAL, _ONE = 4, 2
 _LABELS_BY_GROUP, _SCORES_BY_GROUP = 6, 3
 
 
-class ByFeatures(NamedTuple):
-    """Public: the groups of a release.
-
-    Parameters
-    ----------
-    name : str
-        What the release is called by: "group", or "feature 1" of features that are not crossed.
-    columns : tuple of int
-        The places of the features.
-    groups : Groups
-        The groups, with their sizes where these are public.
-    """
-
-    name: str
-    columns: tuple[int, ...]
-    groups: Groups
+Made: TypeAlias = dict[tuple[str, ...], Callable[[Records], list[NDArray[Any]]]]
+"""What makes further columns of records, by the names of these."""
 
 
 @dataclass(frozen=True)
@@ -354,19 +336,21 @@ class PageForm:
         return replace(groups, sizes=self.sizes)
 
     @property
-    def by(self) -> list[ByFeatures]:
-        """The groups of what is released by group: by all features together, or by each alone."""
-        places = tuple(self.setting.places("feature"))
+    def by(self) -> dict[str, Groups]:
+        """The groups of what is released by group: by all features together, or by each alone.
+
+        They are named as the columns that tell the group of a record: "group", or "feature 1" and so on.
+        """
+        features = len(self.setting.places("feature"))
         if self.setting.crossed:
-            several = bool(places) and self.groups.size > 1
-            return [ByFeatures("group", places, self.groups)] if several else []
-        apart, found = Groups.apart(self.setting.group_labels, len(places)), []
+            return {"group": self.groups} if features and self.groups.size > 1 else {}
+        apart, found = Groups.apart(self.setting.group_labels, features), {}
         for at, groups in enumerate(apart):
+            found[f"feature {at + 1}"] = groups
             if self.sizes is not None:
                 others = tuple(one for one in range(len(apart)) if one != at)
                 of_all = np.reshape(self.sizes, [one.size for one in apart])
-                groups = replace(groups, sizes=tuple(of_all.sum(axis=others).tolist()))
-            found.append(ByFeatures(f"feature {at + 1}", (places[at],), groups))
+                found[f"feature {at + 1}"] = replace(groups, sizes=tuple(of_all.sum(axis=others).tolist()))
         return found
 
     @property
@@ -376,33 +360,28 @@ class PageForm:
         return next(kind for kind in kinds if kind in self.setting.columns)
 
     @property
-    def made(self) -> dict[str, Callable[[Records], list[NDArray[Any]]]]:
+    def made(self) -> Made:
         """What is made of columns: predicted labels, those of the baseline, and which way targets err.
 
         It stands behind the columns, in this order.
         """
         setting = self.setting
         if setting.is_regression:
-            return {
-                SIDES: partial(
-                    _judged, place=setting.places(TARGETS)[0], bounds=check_bounds(setting.bounds),
-                    tolerance=math.inf if setting.tolerance is None else setting.tolerance,
-                )
-            }  # fmt: skip
-        made = {}
+            return {tuple(SHARES): self._judged}
+        made: Made = {}
         if LABELS not in setting.columns:
-            made[LABELS] = self._labels_of(self.kind, setting.places(self.kind)[0])
+            made[(LABELS,)] = self._labels_of(self.kind, setting.places(self.kind)[0])
         if setting.baseline not in (None, LABELS):
-            made["baseline"] = self._labels_of(setting.baseline, setting.places("baseline")[0])
+            made[("baseline",)] = self._labels_of(setting.baseline, setting.places("baseline")[0])
         return made
 
     def places(self, columns: Sequence[str]) -> tuple[int, ...]:
-        """Return the places of columns, by their kinds, and of what is made of columns."""
+        """Return the places of columns, by their kinds or the groups that they tell, and of what is made."""
         found = {kind: self.setting.places(kind) for kind in self.setting.columns}
-        behind = len(self.setting.columns)
-        found |= {name: [behind + at] for at, name in enumerate(self.made)}
-        if self.setting.is_regression:
-            found[SIDES] = [behind, behind + 1]
+        features = self.setting.places("feature")
+        found |= {"group": features} | {f"feature {at}": [one] for at, one in enumerate(features, 1)}
+        made = chain.from_iterable(self.made)
+        found |= {name: [at] for at, name in enumerate(made, len(self.setting.columns))}
         return tuple(at for name in columns for at in found[name])
 
     def of(self, *columns: str) -> Shape:
@@ -412,70 +391,43 @@ class PageForm:
 
     def _labels_of(self, kind: str, place: int) -> Callable[[Records], list[NDArray[Any]]]:
         """Return what makes labels of predictions of a kind."""
-        name = self.setting.names[place]
         if kind == PROBABILITIES:
-            return partial(_most_probable, place=place, columns=self._columns(place), name=name)
+            return partial(self._most_probable, place, self._columns(place))
         of_scores = replace(self.shape, arguments=(self.shape.arguments[0], self.shape.arguments[place]))
-        reader = self.classes.reader(of_scores, name)
-        return partial(
-            _above, place=place, classes=self.classes, reader=reader, name=name,
-            threshold=float(self.setting.threshold), is_unit=self.setting.edges is None,
-        )  # fmt: skip
+        return partial(self._above, place, self.classes.reader(of_scores, self.setting.names[place]))
 
     def _columns(self, place: int) -> LabelColumns:
         """Return which column of the probabilities in this place belongs to which label."""
         form = self.shape.arguments[place]
         return LabelColumns.of(self.setting.labels, form, self.setting.names[place])
 
+    def _above(
+        self, place: int, reader: Callable[[Records], Records], records: Records
+    ) -> list[NDArray[Any]]:
+        """Return the labels that a threshold makes of scores, which are checked first."""
+        classes, name = self.classes, self.setting.names[place]
+        scores = float_block(reader(records.of_arguments(0, place)).arrays[1], name)
+        if self.setting.edges is None:
+            check_unit(scores, _OUTSIDE.format(name))
+        is_positive = scores >= float(self.setting.threshold)
+        return [classes.known[np.where(is_positive, classes.positive, 1 - classes.positive)]]
 
-# What is made of columns
+    def _most_probable(self, place: int, columns: LabelColumns, records: Records) -> list[NDArray[Any]]:
+        """Return the labels with the largest probabilities, the first of those that tie."""
+        name = self.setting.names[place]
+        proba = labels_and_columns(records.of_arguments(0, place), columns=columns, name=name).arrays[1]
+        return [columns.labels.known[np.argmax(probability_block(proba, name), axis=1)]]
 
+    def _judged(self, records: Records) -> list[NDArray[Any]]:
+        """Return whether each prediction is within the tolerance, and whether it is too high.
 
-def _above(
-    records: Records,
-    *,
-    place: int,
-    classes: TwoClasses,
-    reader: Callable[[Records], Records],
-    name: str,
-    threshold: float,
-    is_unit: bool,
-) -> list[NDArray[Any]]:
-    """Return the labels that a threshold makes of scores, which are checked first."""
-    scores = reader(records.of_arguments(0, place)).arrays[1]
-    parts = [classes.known[:0]]
-    for block in in_blocks(scores):
-        numbers = float_block(block, name)
-        if is_unit:
-            check_unit(numbers, _OUTSIDE.format(name))
-        places = np.where(numbers >= threshold, classes.positive, 1 - classes.positive)
-        parts.append(classes.known[places])
-    return [np.concatenate(parts)]
-
-
-def _most_probable(records: Records, *, place: int, columns: LabelColumns, name: str) -> list[NDArray[Any]]:
-    """Return the labels with the largest probabilities, the first of those that tie."""
-    pair, labels = records.of_arguments(0, place), columns.labels.known
-    proba = labels_and_columns(pair, columns=columns, name=name).arrays[1]
-    parts = [labels[np.argmax(probability_block(block, name), axis=1)] for block in in_blocks(proba)]
-    return [np.concatenate([labels[:0], *parts])]
-
-
-def _judged(
-    records: Records, *, place: int, bounds: tuple[float, float] | None, tolerance: float
-) -> list[NDArray[Any]]:
-    """Return whether each prediction is within the tolerance, and whether it is too high.
-
-    Without a tolerance, which is never read from the records, all are within it.
-    """
-    pair = targets(records.of_arguments(0, place), columns=1)
-    empty = np.zeros(0, dtype=np.int64)
-    within, high = [empty], [empty]
-    for block, other in zip(*map(in_blocks, pair.arrays), strict=True):
-        true, pred = target_blocks(block, other, bounds)
-        within.append(1 * (absolute_error(true, pred) <= tolerance))
-        high.append(1 * (pred > true))
-    return [np.concatenate(within), np.concatenate(high)]
+        Without a tolerance, which is never read from the records, all are within it.
+        """
+        setting = self.setting
+        tolerance = math.inf if setting.tolerance is None else setting.tolerance
+        pair = targets(records.of_arguments(0, *setting.places(TARGETS)), columns=1)
+        true, pred = target_blocks(pair.arrays[0], pair.arrays[1], check_bounds(setting.bounds))
+        return [1 * (absolute_error(true, pred) <= tolerance), 1 * (pred > true)]
 
 
 # Releases
@@ -489,58 +441,34 @@ SHARES = {WITHIN: "prevalence", "share too high": "selection_rate"}
 
 
 def _block(
-    public: PageForm,
-    query: Query,
-    columns: tuple[str, ...],
-    tell: Callable[[Any], Any],
-    metric: str = PAGE,
-    *,
-    of_persons: bool = False,
+    public: PageForm, query: Query, columns: tuple[str, ...], metric: str = PAGE, *, of_persons: bool = False
 ) -> Together:
     """Return the release of one query."""
     alone = Together((Share(query, Fraction(1), public.shape.relation, metric),), _alone, query.combine)
-    return _of_columns(public, alone, public.places(columns), tell, of_persons=of_persons)
+    return _of_columns(public, alone, columns, of_persons=of_persons)
 
 
 def _of_columns(
-    public: PageForm,
-    plan: Together,
-    places: tuple[int, ...],
-    tell: Callable[[Any], Any],
-    *,
-    of_persons: bool = False,
+    public: PageForm, plan: Together, columns: tuple[str, ...], *, of_persons: bool = False
 ) -> Together:
-    """Return what is released of the columns in these places, of which this tells it all."""
-    reader = partial(
-        _read, reader=plan.reader, places=places, has_units=public.shape.units > 1, has_persons=of_persons
-    )
-    return replace(plan, reader=reader, combine=partial(_told, combine=plan.combine, tell=tell))
+    """Return what is released of these columns.
+
+    Records have their units, or whose they are, only where persons count once.
+    """
+    used = {"units": public.shape.units > 1, "groups": of_persons}
+    no_use = {name: None for name, is_used in used.items() if not is_used}
+    reader = partial(_read, reader=plan.reader, places=public.places(columns), no_use=no_use)
+    return replace(plan, reader=reader)
 
 
 def _read(
-    records: Records,
-    *,
-    reader: Callable[[Records], Any],
-    places: tuple[int, ...],
-    has_units: bool,
-    has_persons: bool,
+    records: Records, *, reader: Callable[[Records], Any], places: tuple[int, ...], no_use: dict[str, Any]
 ) -> Any:
-    """Return the records of a release, with their units or with whose they are where persons count once."""
-    chosen = records.of_arguments(*places)
-    units, groups = chosen.units if has_units else None, chosen.groups if has_persons else None
-    return reader(replace(chosen, units=units, groups=groups))
-
-
-def _told(results: Sequence[Result[Any]], *, combine: Callable[..., Any], tell: Callable[[Any], Any]) -> Any:
-    return tell(combine(results))
+    return reader(replace(records.of_arguments(*places), **no_use))
 
 
 def _alone(records: Records) -> list[Records]:
     return [records]
-
-
-def _itself(result: Result[Any]) -> Result[Any]:
-    return result
 
 
 def _metric(name: str, label: str, **options: Any) -> FrameMetric:
@@ -549,46 +477,25 @@ def _metric(name: str, label: str, **options: Any) -> FrameMetric:
 
 
 def _frame(
-    public: PageForm,
-    metrics: Sequence[FrameMetric],
-    columns: tuple[str, ...],
-    by: ByFeatures,
-    epsilon: Fraction,
-    overall: Fraction = Fraction(0),
-    *,
-    in_one_table: bool = False,
+    public: PageForm, metrics: Sequence[FrameMetric], columns: tuple[str, ...], by: str, groups: Groups
 ) -> Together:
-    """Return the release of metrics by group.
+    """Return the release of metrics by group."""
+    plan = plan_frame(metrics, public.of(*columns), groups, overall_share=_OVERALL)
+    return _of_columns(public, plan, (*columns, by))
+
+
+def _counts(public: PageForm, columns: tuple[str, ...], metrics: Sequence[FrameMetric], by: str) -> Together:
+    """Return one table of counts of labels; by group what these metrics make of it.
 
     One table of all groups tells overall values as well, and is as noisy where their sizes are public.
     """
-    groups = replace(by.groups, sizes=None) if in_one_table else by.groups
-    plan = plan_frame(metrics, public.of(*columns), groups, overall_share=overall)
-    if in_one_table and by.groups.sizes is not None:
-        combine = partial(_told, combine=plan.combine, tell=partial(without_empty, groups=by.groups))
-        plan = replace(plan, combine=combine)
-    tell = partial(
-        frame_of, epsilon=float(epsilon), relation=public.shape.relation, is_single=len(metrics) == 1,
-        membership="private" if by.groups.sizes is None else "public",
-    )  # fmt: skip
-    return _of_columns(public, plan, (*public.places(columns), *by.columns), tell)
-
-
-def _counts(
-    public: PageForm,
-    columns: tuple[str, ...],
-    metrics: Sequence[FrameMetric],
-    by: ByFeatures | None,
-    epsilon: Fraction,
-) -> Together:
-    """Return one table of counts of labels; by group what these metrics make of it."""
-    if by is not None:
-        return _frame(public, metrics, columns, by, epsilon, in_one_table=True)
+    if by:
+        return _frame(public, metrics, columns, by, replace(public.by[by], sizes=None))
     query = counts_of_labels(matrix_layout(public.labels.size), public.labels).query(public.shape)
-    return _block(public, query, columns, ReleasedConfusion.of)
+    return _block(public, query, columns)
 
 
-def _labels(public: PageForm, by: ByFeatures | None, epsilon: Fraction) -> Together:
+def _labels(public: PageForm, by: str) -> Together:
     """Return the table of true and predicted labels: all metrics of labels."""
     labels = public.labels
     options: dict[str, Any] = {"labels": labels.in_order}
@@ -597,14 +504,14 @@ def _labels(public: PageForm, by: ByFeatures | None, epsilon: Fraction) -> Toget
     names = _OF_TWO_LABELS if labels.size == 2 else ("balanced_accuracy",)
     metrics = [_metric("recall", "accuracy", **options, average="micro")]
     metrics += [_metric(name, name, **options) for name in names]
-    return _counts(public, ("y_true", LABELS), metrics, by, epsilon)
+    return _counts(public, ("y_true", LABELS), metrics, by)
 
 
-def _sides(public: PageForm, by: ByFeatures | None, epsilon: Fraction) -> Together:
+def _sides(public: PageForm, by: str) -> Together:
     """Return the table of predictions within the tolerance by predictions that are too high."""
     options = {"labels": public.labels.in_order, "pos_label": 1}
     metrics = [_metric(row, name, **options) for name, row in SHARES.items()]
-    return _counts(public, (SIDES,), metrics, by, epsilon)
+    return _counts(public, tuple(SHARES), metrics, by)
 
 
 def _limits_of_median(public: PageForm, epsilon: Fraction) -> Together:
@@ -615,7 +522,7 @@ def _limits_of_median(public: PageForm, epsilon: Fraction) -> Together:
     values, largest = absolute_errors(check_bounds(public.setting.bounds))
     n, most = public.shape.n, public.shape.most_records
     rank = middle_rank(n) if n is not None and most > 1 else None
-    groups = max((by.groups.size for by in public.by), default=1)  # without any all people are one
+    groups = max((by.size for by in public.by.values()), default=1)  # without any all people are one
     query = quantile_query(
         public.of("y_true", TARGETS), q=0.5,
         epsilon=epsilon / most,  # of one record: the ranks that are searched for depend on it
@@ -624,42 +531,21 @@ def _limits_of_median(public: PageForm, epsilon: Fraction) -> Together:
         confidence=1 - 0.05 / max(1, len(public.setting.requirements) * groups),
         reads=(partial(targets, columns=1), values), name="The median absolute error", rank=rank,
     )  # fmt: skip
-    return _block(public, query, ("y_true", TARGETS), _value, "private_quantile_interval")
+    return _block(public, query, ("y_true", TARGETS), "private_quantile_interval")
 
 
-def _scores(public: PageForm, epsilon: Fraction) -> Together:
+def _scores(public: PageForm) -> Together:
     """Return the table of classes by bins of scores: curves, areas and metrics at thresholds."""
     columns = ("y_true", SCORES)
-    options = {**_two_labels(public), "edges": public.setting.edges, "bins": None}
-    query = score_query(area_under_roc, public.of(*columns), **options)
-    return _block(public, query, columns, ReleasedScores.of)
+    setting = public.setting
+    query = score_query(
+        area_under_roc, public.of(*columns), labels=setting.labels, pos_label=setting.pos_label,
+        edges=setting.edges, bins=None,
+    )  # fmt: skip
+    return _block(public, query, columns)
 
 
-def _two_labels(public: PageForm) -> dict[str, Any]:
-    return {"labels": public.setting.labels, "pos_label": public.setting.pos_label}
-
-
-def _areas(public: PageForm, by: ByFeatures, epsilon: Fraction) -> Together:
-    """Return the table of groups by classes by bins: areas and curves of each group."""
-    area = FrameMetric("", METRICS["private_roc_auc_score"], _two_labels(public), None)
-    return _frame(public, [area], ("y_true", SCORES), by, epsilon)
-
-
-def _errors(public: PageForm, by: ByFeatures, epsilon: Fraction) -> Together:
-    """Return the mean absolute error of each group and of all records."""
-    metrics = [_metric("mae", "", bounds=public.setting.bounds)]
-    return _frame(public, metrics, ("y_true", TARGETS), by, epsilon, overall=_OVERALL)
-
-
-def _plain(public: PageForm, name: str, kind: str, epsilon: Fraction) -> Together:
-    """Return the release of one metric."""
-    columns = ("y_true", kind)
-    options = {**_two_labels(public), "bounds": public.setting.bounds}
-    metric = _metric(name, "", **options)
-    return _block(public, metric.planned(public.of(*columns)), columns, _itself, metric.row.name)
-
-
-def _compared(public: PageForm, epsilon: Fraction) -> Together:
+def _compared(public: PageForm) -> Together:
     """Return the comparison with the other model: on how many records, or for how many persons, it is better.
 
     Of a person with several records the means of both losses are compared.
@@ -669,11 +555,38 @@ def _compared(public: PageForm, epsilon: Fraction) -> Together:
     loss, options = ("mae", bounds) if is_regression else ("zero_one", {})
     unit, n = ("records", public.shape.n) if public.persons is None else ("persons", public.persons)
     query = comparison_query(paired_losses(loss, public.of(*columns), options), n, unit=unit)
-    return _block(public, query, columns, _value, "private_compare", of_persons=public.persons is not None)
+    return _block(public, query, columns, "private_compare", of_persons=public.persons is not None)
 
 
-def _value(result: Result[Any]) -> Any:
-    return result.value
+_METRIC_OF = {
+    "median error": "median_absolute_error", "absolute error": "mae", "errors": "r2",
+    "loss": "brier_score_loss", SCORES: "roc_auc",
+}  # fmt: skip
+"""The metric by which a release is asked for that is neither counts of labels nor a comparison."""
+
+
+def _release_of(part: PagePart, public: PageForm) -> Together:
+    """Return a release of a page, as its name says; its reader has the records with all columns."""
+    about, _, by = part.name.partition(" by ")
+    if about != PERSONS:  # all else counts records
+        public = replace(public, shape=replace(public.shape, units=1))
+    if about in (LABELS, PERSONS):
+        return _labels(public, by)
+    if about == SIDES:
+        return _sides(public, by)
+    if about == MEDIAN_LIMITS:
+        return _limits_of_median(public, part.epsilon)
+    if about == COMPARISON:
+        return _compared(public)
+    if about == SCORES and not by:
+        return _scores(public)
+    setting, columns = public.setting, ("y_true", public.kind)
+    options = {"labels": setting.labels, "pos_label": setting.pos_label}
+    options = {"bounds": setting.bounds} if setting.is_regression else options
+    metric = FrameMetric("", row_of(_METRIC_OF[about])[0], options, None)
+    if by:
+        return _frame(public, [metric], columns, by, public.by[by])
+    return _block(public, metric.planned(public.of(*columns)), columns, metric.row.name)
 
 
 # Which releases there are
@@ -735,9 +648,7 @@ _MATRIX = "It would make recall and precision noisier: release it apart by priva
 
 def offered(public: PageForm) -> Iterator[Portion | Omission]:
     """Yield what a page could release, and what it cannot, with the reason."""
-    setting, of_persons = public.setting, public
-    public = replace(public, shape=replace(public.shape, units=1))  # of which all else counts records
-    relation, most = public.shape.relation, public.shape.most_records
+    setting, relation, most = public.setting, public.shape.relation, public.shape.most_records
 
     def each_once(cells: int) -> Error:
         # epsilon is that of one record, but each person counts once
@@ -745,15 +656,14 @@ def offered(public: PageForm) -> Iterator[Portion | Omission]:
         return counts if most == 1 else lambda epsilon, n: counts(epsilon * most, n * of_record)
 
     yield from _of_targets(public) if setting.is_regression else _of_labels(public)
-    if of_persons.shape.units > 1:
+    if public.shape.units > 1:
         about = "counts of true and predicted labels, each person once"
-        error = each_once(matrix_layout(public.labels.size).good.size)
-        yield Portion(PERSONS, about, _ONE, error, partial(_labels, of_persons, None))
+        yield Portion(PERSONS, about, _ONE, each_once(matrix_layout(public.labels.size).good.size))
     if setting.baseline is not None and relation.private_n:
         yield Omission("Which model is better", _NO_PRIVATE_N)
     elif setting.baseline is not None:
         about = f"{'on how many records' if most == 1 else 'for how many persons'} either model is better"
-        yield Portion(COMPARISON, about, _ONE, each_once(2), partial(_compared, public))
+        yield Portion(COMPARISON, about, _ONE, each_once(2))
 
 
 def portions_of(public: PageForm) -> list[Portion]:
@@ -762,14 +672,14 @@ def portions_of(public: PageForm) -> list[Portion]:
 
 
 def _by_groups(
-    public: PageForm, of: Callable[[ByFeatures], Portion], plain: Portion | None = None
+    public: PageForm, of: Callable[[Groups], Portion], plain: Portion | None = None
 ) -> Iterator[Portion]:
     """Yield what is released by group, or without groups; the first of several tells all records too."""
     several = public.setting.crossed and len(public.setting.places("feature")) > 1
-    for at, by in enumerate(public.by):
-        one = of(by)
+    for at, (by, groups) in enumerate(public.by.items()):
+        one = of(groups)
         yield replace(
-            one, name=f"{one.name} by {by.name}", about=f"{one.about} by {by.name}",
+            one, name=f"{one.name} by {by}", about=f"{one.about} by {by}",
             without=None if at else plain, instead=_ALONE if several else "",
         )  # fmt: skip
     if plain is not None and not public.by:
@@ -778,66 +688,54 @@ def _by_groups(
 
 def _of_targets(public: PageForm) -> Iterator[Portion | Omission]:
     """Yield what is released of targets."""
-    shape, relation = public.shape, public.shape.relation
-
-    def plain(name: str, about: str, weight: int, metric: str, numbers: int, between: Any = None) -> Portion:
-        block = partial(_plain, public, metric, TARGETS)
-        return Portion(name, about, weight, _of_loss(numbers), block, between=between)
-
+    relation = public.shape.relation
     if relation.private_n:
         yield Omission("The median absolute error", _NO_PRIVATE_N)
     else:
-        yield plain("median error", "median absolute error", _ONE, "median_absolute_error", 1)
-        if (shape.n or 0) >= _LEAST_OF_LIMITS:
-            about, limits = "limits of the median absolute error", partial(_limits_of_median, public)
-            yield Portion(MEDIAN_LIMITS, about, _ONE, _of_loss(3), limits)
+        yield Portion("median error", "median absolute error", _ONE, _of_loss(1))
+        if (public.shape.n or 0) >= _LEAST_OF_LIMITS:
+            yield Portion(MEDIAN_LIMITS, "limits of the median absolute error", _ONE, _of_loss(3))
     within = "within the tolerance and " if public.setting.tolerance else ""
-    about = f"counts of predictions that are {within}too high"
-    yield from _counted(public, SIDES, about, (_ONE, _ONE), _sides)
+    yield from _counted(public, SIDES, f"counts of predictions that are {within}too high", (_ONE, _ONE))
 
-    def by_group(by: ByFeatures) -> Portion:
+    def by_group(groups: Groups) -> Portion:
         # each group has its part of epsilon, of which a record that changes groups costs two
-        times = by.groups.size * (1 if by.groups.sizes is not None or relation.private_n else 2)
+        times = groups.size * (1 if groups.sizes is not None or relation.private_n else 2)
         numbers = times / (1 - float(_OVERALL))
-        return Portion("absolute error", "mean absolute error, and", _SEVERAL, _of_loss(numbers),
-                       partial(_errors, public, by), between=_between(_MEAN, numbers))  # fmt: skip
+        about, between = "mean absolute error, and", _between(_MEAN, numbers)
+        return Portion("absolute error", about, _SEVERAL, _of_loss(numbers), between=between)
 
-    alone = plain("absolute error", "mean absolute error", _ONE, "mae", 1, _between(_MEAN))
+    alone = Portion("absolute error", "mean absolute error", _ONE, _of_loss(1), between=_between(_MEAN))
     yield from _by_groups(public, by_group, alone)
-    yield plain("errors", "mean squared error, its root and R2", _SEVERAL, "r2", 4, _between(_ROOT, 2))
+    about = "mean squared error, its root and R2"
+    yield Portion("errors", about, _SEVERAL, _of_loss(4), between=_between(_ROOT, 2))
 
 
 def _of_labels(public: PageForm) -> Iterator[Portion | Omission]:
     """Yield what is released of labels, scores and probabilities."""
     relation, kind, size = public.shape.relation, public.kind, public.labels.size
-    about = "counts of true and predicted labels"
-    yield from _counted(public, LABELS, about, (_SEVERAL, _LABELS_BY_GROUP), _labels)
+    yield from _counted(public, LABELS, "counts of true and predicted labels", (_SEVERAL, _LABELS_BY_GROUP))
     if matrix_layout(size).good.size < size**2:
         yield Omission(f"The confusion matrix of {size} labels", _MATRIX)
+    about = "counts of scores of either class"
     if kind == SCORES:
-        about, block = "counts of scores of either class", partial(_scores, public)
-        yield Portion(SCORES, f"{about}: curves, areas", _SEVERAL, _of_area(relation, 1), block)
+        yield Portion(SCORES, f"{about}: curves, areas", _SEVERAL, _of_area(relation, 1))
     if kind == LABELS or public.setting.edges is not None:
         return
     if kind == SCORES:
-        yield from _by_groups(public, lambda by: Portion(
-            SCORES, f"{about},", _SCORES_BY_GROUP, _of_area(relation, by.groups.size),
-            partial(_areas, public, by),
+        yield from _by_groups(public, lambda groups: Portion(
+            SCORES, f"{about},", _SCORES_BY_GROUP, _of_area(relation, groups.size)
         ))  # fmt: skip
     most = 1 if kind == SCORES else 2
-    yield Portion("loss", "Brier score", _ONE, lambda epsilon, n: most * Staircase(epsilon).expected / n,
-                  partial(_plain, public, "brier_score_loss", kind))  # fmt: skip
+    yield Portion("loss", "Brier score", _ONE, lambda epsilon, n: most * Staircase(epsilon).expected / n)
 
 
-def _counted(
-    public: PageForm, name: str, about: str, weights: tuple[int, int], block: Callable[..., Together]
-) -> Iterator[Portion]:
+def _counted(public: PageForm, name: str, about: str, weights: tuple[int, int]) -> Iterator[Portion]:
     """Yield a table of counts, with these weights without groups and by group."""
-    cells = matrix_layout(public.labels.size).good.size
-    error = partial(_of_counts, public.shape.relation)
-    alone = Portion(name, about, weights[0], error(cells), partial(block, public, None))
-    yield from _by_groups(public, lambda by: Portion(
-        name, f"{about},", weights[1], error(by.groups.size * cells), partial(block, public, by)
+    relation, cells = public.shape.relation, matrix_layout(public.labels.size).good.size
+    alone = Portion(name, about, weights[0], _of_counts(relation, cells))
+    yield from _by_groups(public, lambda groups: Portion(
+        name, f"{about},", weights[1], _of_counts(relation, groups.size * cells)
     ), alone)  # fmt: skip
 
 
@@ -877,7 +775,7 @@ def times_as_wide(public: PageForm, plan: EvaluationPlan) -> float | None:
         noise = min(_noise(public.shape.relation, float(part)), COUNT_LIMIT)
         return 1 / (4 * n) + tables * public.labels.size * 2 * noise**2 / n**2
 
-    return math.sqrt(variance(first.epsilon, public.by[0].groups.size) / variance(without, 1))
+    return math.sqrt(variance(first.epsilon, next(iter(public.by.values())).size) / variance(without, 1))
 
 
 def plan_of_page(public: PageForm, plan: EvaluationPlan) -> Together:
@@ -889,40 +787,53 @@ def plan_of_page(public: PageForm, plan: EvaluationPlan) -> Together:
     record does. It combines to what `PageFacts` are made of.
     """
     most = public.shape.most_records
-    portions = portions_of(public)
-    portions += [one.without for one in portions if one.without is not None]
-    makers = {one.name: one.block for one in portions}
-    blocks = {part.name: makers[part.name](part.epsilon) for part in plan.parts}
-    scaled = [
-        replace(block, shares=tuple(
+    scaled = []
+    for part in plan.parts:
+        block = _release_of(part, public)
+        each_once = part.name in (PERSONS, COMPARISON)
+        shares = tuple(
             replace(
-                share,
-                epsilon=share.epsilon * plan[name].epsilon / public.epsilon,
-                query=replace(share.query, most_records=1 if name in (PERSONS, COMPARISON) else most),
+                share, epsilon=share.epsilon * part.epsilon / public.epsilon,
+                query=replace(share.query, most_records=1 if each_once else most),
             )
             for share in block.shares
-        ))
-        for name, block in blocks.items()
-    ]  # fmt: skip
+        )  # fmt: skip
+        scaled.append(replace(block, shares=shares))
     # a page that knows the sizes of groups shows and stores them, whatever it releases by group
     relation = None if public.sizes is None else Relation.WITHIN_GROUPS
     whole = Together.of(scaled, partial(_with_made, made=public.made), relation)
     kept = replace(public, shape=public.shape.of_any_records())
-    combine = partial(_evaluated, blocks=whole.combine, names=tuple(blocks), public=kept, plan=plan)
+    combine = partial(_evaluated, combine=whole.combine, public=kept, plan=plan)
     return replace(whole, combine=combine)
 
 
-def _with_made(records: Records, *, made: Mapping[str, Callable[[Records], list[NDArray[Any]]]]) -> Records:
+def _with_made(records: Records, *, made: Made) -> Records:
     """Return records with what is made of their columns behind these."""
     arrays = [array for make in made.values() for array in make(records)]
     return replace(records, arrays=(*records.arrays, *arrays))
 
 
 def _evaluated(
-    results: Sequence[Result[Any]],
-    *,
-    blocks: Callable[[Sequence[Result[Any]]], list[Any]],
-    names: tuple[str, ...],
-    **public: Any,
+    results: Sequence[Result[Any]], *, combine: Callable[..., Any], public: PageForm, plan: EvaluationPlan
 ) -> dict[str, Any]:
-    return {**public, "released": dict(zip(names, blocks(results), strict=True)), "results": results}
+    parts = zip(plan.parts, combine(results), strict=True)
+    released = {part.name: _told(part, drawn, public) for part, drawn in parts}
+    return {"public": public, "plan": plan, "released": released, "results": results}
+
+
+def _told(part: PagePart, drawn: Any, public: PageForm) -> Any:
+    """Return what tells all of a release, of what its queries combine to."""
+    about, _, by = part.name.partition(" by ")
+    if by:
+        groups, is_public = public.by[by], public.sizes is not None
+        if is_public and about in (LABELS, SIDES):
+            drawn = without_empty(drawn, groups)
+        return frame_of(
+            drawn, epsilon=float(part.epsilon), relation=public.shape.relation,
+            membership="public" if is_public else "private", is_single=len(drawn.entries) == 1,
+        )  # fmt: skip
+    if about in (LABELS, SIDES, PERSONS):
+        return ReleasedConfusion.of(drawn)
+    if about == SCORES:
+        return ReleasedScores.of(drawn)
+    return drawn.value if about in (MEDIAN_LIMITS, COMPARISON) else drawn

@@ -5,37 +5,15 @@ from __future__ import annotations
 import math
 import operator
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
 from dp_metrics._html import card
-from dp_metrics._random import SeededEntropy
-from dp_metrics.inputs.arrays import Records
-from dp_metrics.inputs.options import as_real, check_choice, check_confidence, did_you_mean
+from dp_metrics.inputs.options import check_choice, check_confidence, did_you_mean
 from dp_metrics.metrics.scores.released_scores import OVER_EXPECTED
-from dp_metrics.page.page_numbers import (
-    EACH_ONCE,
-    IN_UNITS,
-    METRICS,
-    is_of_records,
-    limits_of,
-    numbers_of,
-)
-from dp_metrics.page.page_plan import (
-    MEDIAN_LIMITS,
-    PAGE,
-    EvaluationPlan,
-    PageForm,
-    RequirementError,
-    plan_of_page,
-)
-from dp_metrics.page.setting import PROBABILITIES, SCORES
-from dp_metrics.release.query import Terms
-from dp_metrics.release.release import Release
+from dp_metrics.page.page_numbers import EACH_ONCE, IN_UNITS, METRICS, is_of_records, limits_of
+from dp_metrics.page.page_plan import MEDIAN_LIMITS, EvaluationPlan, RequirementError
 from dp_metrics.release.released import Interval, Number, finite
 
 PASS, FAIL, CANNOT_TELL = "pass", "fail", "cannot tell"
@@ -75,8 +53,7 @@ class Verdict:
     why: str = ""
 
 
-@dataclass(frozen=True, repr=False)
-class Verdicts(Mapping[str, Verdict]):
+class Verdicts(dict[str, Verdict]):
     """The verdict of each requirement: all of them are right at once with the confidence.
 
     Parameters
@@ -89,24 +66,15 @@ class Verdicts(Mapping[str, Verdict]):
         Of all of them together.
     """
 
-    verdicts: Mapping[str, Verdict]
-    about: str
-    confidence: float
+    def __init__(self, verdicts: Mapping[str, Verdict], about: str, confidence: float) -> None:
+        super().__init__(verdicts)
+        self.about, self.confidence = about, confidence
 
     @property
     def answer(self) -> str:
         """Return "fail" if one requirement fails, "pass" if all pass, and else "cannot tell"."""
-        answers = {one.answer for one in self.verdicts.values()}
+        answers = {one.answer for one in self.values()}
         return FAIL if FAIL in answers else PASS if answers == {PASS} else CANNOT_TELL
-
-    def __getitem__(self, name: str) -> Verdict:
-        return self.verdicts[name]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self.verdicts)
-
-    def __len__(self) -> int:
-        return len(self.verdicts)
 
     def __repr__(self) -> str:
         return "\n".join(f"{requirement}: {answer} ({limits})" for requirement, answer, limits in self.rows())
@@ -127,7 +95,7 @@ class Verdicts(Mapping[str, Verdict]):
         return [
             [one.requirement, one.answer,
              one.why if one.interval is None else one.interval.in_words("{:.4g}".format)]
-            for one in self.verdicts.values()
+            for one in self.values()
         ]  # fmt: skip
 
     def _repr_html_(self) -> str:
@@ -137,18 +105,16 @@ class Verdicts(Mapping[str, Verdict]):
 
 
 EACH = " in each group"
-_FORM = "requirements must be texts such as 'recall >= 0.8', or {'recall': ('>=', 0.8)}."
+_FORM = "requirements must be texts such as 'recall >= 0.8'."
 _PERCENT = "{!r} is from 0 to 1: a requirement of {} would be met always, or never. Nothing is spent."
 _NO_SHARES = frozenset((*IN_UNITS, OVER_EXPECTED, "r2", "brier score"))
 _TWICE = "There are two requirements of {!r}: ask for one, and check the other one later."
 
 
 def spelled(requirements: Any) -> tuple[str, ...]:
-    """Return requirements as text, such as "recall >= 0.8", of text or of a mapping of names to pairs."""
+    """Return requirements such as "recall >= 0.8", of one text or several."""
     if requirements is None:
         return ()
-    if isinstance(requirements, Mapping):
-        requirements = [_as_text(name, pair) for name, pair in requirements.items()]
     if isinstance(requirements, str):
         requirements = [requirements]
     if not isinstance(requirements, Iterable):
@@ -179,18 +145,7 @@ def parsed(requirements: Iterable[Any]) -> dict[str, tuple[str, float]]:
     return asked
 
 
-def _as_text(name: str, pair: Any) -> str:
-    """Return the requirement of a number as text, or raise."""
-    try:
-        sign, bound = pair
-    except (TypeError, ValueError):
-        sign, bound = "", ""
-    if math.isnan(value := as_real(bound)):
-        raise ValueError(f"The requirement of {name!r} must be a pair such as ('>=', 0.8).")
-    return f"{name} {sign} {value!r}"
-
-
-def expanded(numbers: Mapping[str, Number], requirements: Any) -> dict[str, tuple[str, float]]:
+def expanded(numbers: Mapping[str, Number], requirements: Iterable[str]) -> dict[str, tuple[str, float]]:
     """Return requirements by the names of numbers of a page; "in each group" stands for one of each.
 
     Of several features these are the groups by each of them alone.
@@ -201,7 +156,7 @@ def expanded(numbers: Mapping[str, Number], requirements: Any) -> dict[str, tupl
         If the page has no such number, or two requirements are of one.
     """
     found: dict[str, tuple[str, float]] = {}
-    for name, pair in parsed(spelled(requirements)).items():
+    for name, pair in parsed(requirements).items():
         names = [name]
         if name.endswith(EACH):
             metric = name.removesuffix(EACH)
@@ -220,7 +175,9 @@ def expanded(numbers: Mapping[str, Number], requirements: Any) -> dict[str, tupl
     return found
 
 
-def checked(numbers: Mapping[str, Number], requirements: Any, *, about: str, confidence: float) -> Verdicts:
+def checked(
+    numbers: Mapping[str, Number], requirements: tuple[str, ...], *, about: str, confidence: float
+) -> Verdicts:
     """Return the verdicts; the requirements share the probability with which limits may miss."""
     check_choice(about, "about", ("people", "records"))
     sure = check_confidence(confidence)
@@ -273,8 +230,10 @@ def _why(value: float, sign: str, bound: float, interval: Interval, answer: str)
     return f"{_whole(bound)} lies within the range. If the number stays, it takes {more} times the records."
 
 
-def needed_releases(public: PageForm, plan: EvaluationPlan) -> frozenset[str]:
-    """Return the releases of a page that requirements of the call are about.
+def needed_releases(
+    numbers: Mapping[str, Number], requirements: Iterable[str], plan: EvaluationPlan
+) -> frozenset[str]:
+    """Return the releases of a page with such numbers and this plan that requirements are about.
 
     Raises
     ------
@@ -282,9 +241,8 @@ def needed_releases(public: PageForm, plan: EvaluationPlan) -> frozenset[str]:
         If a requirement is of no number of this page, with what the page leaves out, and why; or of a share
         that no page can have, such as one in percent; nothing is spent yet.
     """
-    numbers = {one.name: one for one in numbers_of(public.setting, rehearsed(public, plan))}
     try:
-        asked = expanded(numbers, public.setting.requirements)
+        asked = expanded(numbers, requirements)
     except RequirementError as error:
         left_out = " ".join(f"Not told: {one.about}. {one.why}" for one in plan.left_out)
         raise RequirementError(f"{error} {left_out}".strip()) from None
@@ -293,43 +251,3 @@ def needed_releases(public: PageForm, plan: EvaluationPlan) -> frozenset[str]:
             raise RequirementError(_PERCENT.format(name, _whole(bound)))
     needed = {numbers[name].release for name in asked}
     return frozenset(needed | {MEDIAN_LIMITS} if "median error" in needed else needed)
-
-
-def rehearsed(public: PageForm, plan: EvaluationPlan) -> Mapping[str, Any]:
-    """Return what a page of this plan releases about made-up records, one of each group.
-
-    It tells which numbers there are. No record is read for it, and what is drawn is thrown away: names
-    must be known before the spend.
-    """
-    setting, groups = public.setting, list[Any]([()])
-    sizes = None if public.sizes is None else tuple(min(size, 1) for size in public.sizes)
-    if setting.has_groups:
-        groups = [public.groups.labels[place] for place in public.groups.places]
-    features = zip(*(one if isinstance(one, tuple) else (one,) for one in groups), strict=True)
-    kinds = [
-        setting.baseline if kind == "baseline" else kind for kind in setting.columns if kind != "feature"
-    ]
-    columns = [_made_up(public, kind, len(groups)) for kind in kinds]
-    _, records = Records.of((*columns, *map(list, features)), relation=public.shape.relation)
-    n = None if public.shape.n is None else len(groups)
-    # so few records have no limits of a median, which are no number of their own
-    plan = replace(plan, parts=tuple(part for part in plan.parts if part.name != MEDIAN_LIMITS))
-    together = plan_of_page(replace(public, shape=replace(public.shape, n=n), sizes=sizes), plan)
-    terms = Terms(public.epsilon, public.shape.relation, entropy=SeededEntropy(0))
-    with np.errstate(all="ignore"):
-        prepared = Release(PAGE, terms).prepare_all(together, together.read(records))
-        told: dict[str, Any] = together.combine([one.draw() for one in prepared])
-    released: Mapping[str, Any] = told["released"]
-    return released
-
-
-def _made_up(public: PageForm, kind: str | None, n: int) -> NDArray[Any]:
-    """Return so many valid values of a column of this kind, all alike."""
-    setting = public.setting
-    if setting.is_regression:
-        return np.full(n, 0.0 if setting.bounds is None else setting.bounds[0])
-    if kind == SCORES:
-        return np.full(n, 0.5 if setting.edges is None else setting.edges[0])
-    if kind == PROBABILITIES:
-        return np.full((n, public.labels.size), 1 / public.labels.size)
-    return np.repeat(public.labels.in_order[:1], n)

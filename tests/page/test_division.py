@@ -23,7 +23,7 @@ def portions(*constants, weights=None):
     """Portions "a", "b", ... whose expected error is constant / (epsilon * n)."""
     weights = weights or [1] * len(constants)
     rows = zip("abcdef", constants, weights, strict=False)
-    return [Portion(name, f"what {name} tells", weight, inverse(c), None) for name, c, weight in rows]
+    return [Portion(name, f"what {name} tells", weight, inverse(c)) for name, c, weight in rows]
 
 
 def costs(plan):
@@ -95,8 +95,8 @@ def test_an_error_of_a_tenth_is_kept():
 
 
 def test_less_takes_the_place_of_more():
-    less = Portion("less", "less", 1, inverse(1), None)
-    more = Portion("more", "more", 3, inverse(100), None, less)
+    less = Portion("less", "less", 1, inverse(1))
+    more = Portion("more", "more", 3, inverse(100), less)
     plan = divided([more, *portions(1)], Fraction(1), 100)
     assert costs(plan) == {"less": Fraction(1, 2), "a": Fraction(1, 2)}
     assert [one.about for one in plan.left_out] == ["more"]

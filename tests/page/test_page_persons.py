@@ -166,8 +166,8 @@ def test_no_range_of_records_speaks_of_all_people():
     rows = page.to_dict()["numbers"]
     assert all(row["people"] is None for row in rows)
     assert sum(row["noise"] is not None for row in rows) > 10
-    assert page.check({"recall": (">=", 0.1)}).answer == "cannot tell"
-    assert page.check({"recall": (">=", 0.1)}, about="records").answer == "pass"
+    assert page.check("recall >= 0.1").answer == "cannot tell"
+    assert page.check("recall >= 0.1", about="records").answer == "pass"
     assert "about these records only" in page.summary[2]
     assert "each person: who guesses from it whether your records or other ones were used" in page.summary[4]
     details = page.deployment["privacy_loss"]
