@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
@@ -65,8 +66,17 @@ def check_words(given: Mapping[str, Any]) -> dict[str, Any]:
         if any(len(one) > _LONGEST or not one.isprintable() for one in several):
             raise ValueError(f"{name} must be one line of at most {_LONGEST} printable characters.")
         if name == "unit_name":
-            words[name] = (several[0], several[1] if len(several) == 2 else f"{several[0]}s")
+            words[name] = (several[0], several[1] if len(several) == 2 else _plural(several[0]))
     return words
+
+
+def _plural(noun: str) -> str:
+    """Return the plural that the ending of an English noun tells; callers state any other."""
+    if noun.endswith("sis"):
+        return f"{noun[:-2]}es"
+    if re.search("[^aeiou]y$", noun):
+        return f"{noun[:-1]}ies"
+    return f"{noun}es" if noun.endswith(("s", "x", "z", "ch", "sh")) else f"{noun}s"
 
 
 @dataclass(eq=False, repr=False)

@@ -569,7 +569,7 @@ def private_evaluate(  # noqa: PLR0913 - options of a whole page
     positive_meaning : str or None, default=None
         What records with the positive label do, such as "come back within 30 days".
     unit_name : str, tuple of str or None, default=None
-        What a record is, such as "patient", or with its plural ("study", "studies"); None: "record".
+        What a record is, such as "patient", or ("stay", "stays"); None: "record".
     person_name : str or None, default=None
         Who is promised privacy, such as "patient"; None: "person".
     target_unit : str or None, default=None

@@ -74,9 +74,14 @@ def test_words_that_nobody_gave_read_well():
     assert page.summary[3] == "No other model was given, so nothing is compared."
 
 
-def test_a_unit_has_the_plural_that_was_given_or_an_s():
-    assert check_words({"unit_name": "stay"})["unit_name"] == ("stay", "stays")
-    assert check_words({"unit_name": ("study", "studies")})["unit_name"] == ("study", "studies")
+@loop_over(
+    ("unit", "units"),
+    [("stay", "stays"), ("diagnosis", "diagnoses"), ("study", "studies"), ("class", "classes"),
+     ("box", "boxes"), ("batch", "batches"), ("dish", "dishes"), ("house", "houses")],
+)  # fmt: skip
+def test_a_unit_has_the_plural_of_its_ending_if_none_was_given(unit, units):
+    assert check_words({"unit_name": unit})["unit_name"] == (unit, units)
+    assert check_words({"unit_name": (unit, "many")})["unit_name"] == (unit, "many")
 
 
 IN_PAIRS = {"groups": np.arange(N) // 2}
