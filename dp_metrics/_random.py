@@ -10,12 +10,12 @@ already protect nobody: `made_up` has a seed.
 import math
 import os
 import random
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from decimal import MAX_EMAX, MIN_EMIN, ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from fractions import Fraction
 from functools import lru_cache
-from typing import Protocol, TypeAlias
+from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,8 +31,7 @@ _FEW_CELLS = 8
 _FEW = 24  # arrays of fewer integers cost more than they save
 _LARGEST_TERM = 1 << 55  # 64 bits suffice for rates with denominators up to this
 _MOST_WHOLE = 127
-_HEAD_BITS = 62  # Comparisons of long integers start with this many bits.
-_AT_ONCE = 1 << 16  # the bits of so many long integers take a few megabytes
+_AT_ONCE = 1 << 16  # so many long integers take a few megabytes
 
 
 class Entropy(Protocol):
@@ -246,16 +245,15 @@ def discrete_laplaces(entropy: Entropy, rate: Fraction, size: int) -> list[int]:
 
     Notes
     -----
-    Many at once take the same algorithm on arrays of 64-bit integers: all that it compares, or, where the
-    rate has many digits, the first bits of that, which decide but for ties. Only a few integers are drawn one
-    after the other.
+    Many at once take the same algorithm on arrays of 64-bit integers, or of Python's where the rate has many
+    digits. Only a few integers are drawn one after the other.
     """
     if size < _FEW:
         return [discrete_laplace(entropy, rate) for _ in range(size)]
-    draw = _laplace_sizes if rate.denominator <= _LARGEST_TERM else _long_laplace_sizes
+    most = size if rate.denominator <= _LARGEST_TERM else _AT_ONCE
     drawn: list[int] = []
     while len(drawn) < size:
-        sizes = draw(entropy, rate, size - len(drawn))
+        sizes = _laplace_sizes(entropy, rate, min(size - len(drawn), most))
         negative = _belows(entropy, 2, len(sizes)).tolist()
         # a negative zero is drawn again, else zero would count twice
         drawn += [-k if minus else k for k, minus in zip(sizes, negative, strict=True) if k or not minus]
@@ -268,22 +266,12 @@ def _laplace_sizes(entropy: Entropy, rate: Fraction, most: int) -> list[int]:
     u = _belows(entropy, t, most)
     u = u[_are_exp(entropy, u, t)]
     v = _whole_parts(entropy, u.size)
-    if v.max(initial=0) > _MOST_WHOLE:  # 64 bits would overflow; the probability is exp(-128)
+    # 64 bits would overflow; if not because of the rate, with a probability of exp(-128)
+    if t > _LARGEST_TERM or v.max(initial=0) > _MOST_WHOLE:
         return [(a + t * b) // s for a, b in zip(u.tolist(), v.tolist(), strict=True)]
     # the dividend is below 2^63, so that any larger divisor gives 0 as well
     sizes: list[int] = ((u + np.uint64(t) * v) // np.uint64(min(s, 1 << 63))).tolist()
     return sizes
-
-
-def _long_laplace_sizes(entropy: Entropy, rate: Fraction, most: int) -> list[int]:
-    """Do what `_laplace_sizes` does, for any denominator."""
-    s, t = rate.numerator, rate.denominator
-    long = _LongIntegers(entropy, t)
-    heads, tails = long.draw(min(most, _AT_ONCE))
-    kept = _are_bernoulli_exp(entropy, heads.size, lambda some: long.are_above(heads, tails, some))
-    u = long.whole(heads, tails, np.flatnonzero(kept))
-    v = _whole_parts(entropy, len(u))
-    return [(a + t * b) // s for a, b in zip(u, v.tolist(), strict=True)]
 
 
 def _whole_parts(entropy: Entropy, size: int) -> NDArray[np.uint64]:
@@ -294,65 +282,6 @@ def _whole_parts(entropy: Entropy, size: int) -> NDArray[np.uint64]:
         running = running[_are_exp(entropy, np.ones(running.size, dtype=np.uint64), 1)]
         v[running] += 1
     return v
-
-
-class _LongIntegers:
-    """Uniform integers in [0, limit), for a limit of any length: heads in arrays, and tails.
-
-    Parameters
-    ----------
-    entropy : Entropy
-        Source of the bits.
-    limit : int
-        At least 2.
-
-    Notes
-    -----
-    An integer is head * 2^bits + tail. The head of a uniform integer below heads * 2^bits, which is at least
-    the limit, is uniform, and so is its tail: where the integer is not below the limit, another one is drawn.
-    """
-
-    def __init__(self, entropy: Entropy, limit: int) -> None:
-        self._entropy, self._limit = entropy, limit
-        self._bits = max(limit.bit_length() - _HEAD_BITS, 1)
-        self._heads = -(-limit >> self._bits)
-
-    def draw(self, size: int) -> tuple[NDArray[np.uint64], list[int]]:
-        """Return heads and tails of so many integers."""
-        heads, tails = _belows(self._entropy, self._heads, size), self._tails(size)
-        for place in np.flatnonzero(heads == self._heads - 1).tolist():
-            if (int(heads[place]) << self._bits) + tails[place] >= self._limit:
-                head, tails[place] = divmod(_below(self._entropy, self._limit), 1 << self._bits)
-                heads[place] = head
-        return heads, tails
-
-    def are_above(
-        self, heads: NDArray[np.uint64], tails: list[int], places: NDArray[np.intp]
-    ) -> NDArray[np.bool_]:
-        """Return for the integers at these places whether another uniform integer is below each."""
-        others, compared = _belows(self._entropy, self._heads, places.size), heads[places]
-        above: NDArray[np.bool_] = others < compared
-        # a tail is drawn only where it decides
-        unsure = np.flatnonzero((others == compared) | (others == self._heads - 1))
-        for place, tail in zip(unsure.tolist(), self._tails(unsure.size), strict=True):
-            other = (int(others[place]) << self._bits) + tail
-            if other >= self._limit:
-                other = _below(self._entropy, self._limit)
-            above[place] = other < (int(compared[place]) << self._bits) + tails[places[place]]
-        return above
-
-    def whole(self, heads: NDArray[np.uint64], tails: list[int], places: NDArray[np.intp]) -> list[int]:
-        """Return the integers at these places."""
-        kept = zip(heads[places].tolist(), places.tolist(), strict=True)
-        return [(head << self._bits) + tails[place] for head, place in kept]
-
-    def _tails(self, size: int) -> list[int]:
-        words = -(-self._bits // 64)
-        raw, width, more = self._entropy.words(size * words).tobytes(), 8 * words, 64 * words - self._bits
-        return [
-            int.from_bytes(raw[start : start + width], "little") >> more
-            for start in range(0, len(raw), width)
-        ]
 
 
 def zero_sum_laplaces(entropy: Entropy, rate: Fraction, size: int) -> list[int]:
@@ -458,41 +387,33 @@ def _below(entropy: Entropy, limit: int) -> int:
             return value
 
 
-def _are_exp(entropy: Entropy, numerators: NDArray[np.uint64], denominator: int) -> NDArray[np.bool_]:
-    """Return for each numerator what `_bernoulli_exp` does."""
-
-    def succeed(some: NDArray[np.intp]) -> NDArray[np.bool_]:
-        below: NDArray[np.bool_] = _belows(entropy, denominator, some.size) < numerators[some]
-        return below
-
-    return _are_bernoulli_exp(entropy, numerators.size, succeed)
-
-
-def _are_bernoulli_exp(
-    entropy: Entropy, size: int, succeed: Callable[[NDArray[np.intp]], NDArray[np.bool_]]
-) -> NDArray[np.bool_]:
-    """Return True with probability exp(-x) for each place, given draws of probability x for some places.
+def _are_exp(entropy: Entropy, numerators: NDArray[Any], denominator: int) -> NDArray[np.bool_]:
+    """Return for each numerator what `_bernoulli_exp` does.
 
     A success has probability x / tries = (1 / tries) x: two draws, so that no product grows.
     """
-    tries = np.ones(size, dtype=np.uint64)
-    running, number = np.arange(size), 1
+    tries = np.ones(numerators.size, dtype=np.uint64)
+    running, number = np.arange(numerators.size), 1
     while running.size:
         running = running[_belows(entropy, number, running.size) == 0]
-        running = running[succeed(running)]
+        running = running[_belows(entropy, denominator, running.size) < numerators[running]]
         tries[running] += np.uint64(1)
         number += 1
     odd: NDArray[np.bool_] = tries % 2 == 1
     return odd
 
 
-def _belows(entropy: Entropy, limit: int, size: int) -> NDArray[np.uint64]:
-    """Return uniform integers in [0, limit), for a limit of at most 2^63."""
+def _belows(entropy: Entropy, limit: int, size: int) -> NDArray[Any]:
+    """Return uniform integers in [0, limit): of 64 bits for a limit of at most 2^63, of Python's above."""
     bits = (limit - 1).bit_length()
-    values = np.zeros(size, dtype=np.uint64)
+    words = -(-bits // 64)
+    values: NDArray[Any] = np.zeros(size, dtype=np.uint64 if bits < 64 else object)
     missing = np.arange(size if bits else 0)
     while missing.size:
-        values[missing] = entropy.words(missing.size) >> np.uint64(64 - bits)
+        drawn = entropy.words(words * missing.size)
+        if bits > 63:  # each integer is made of several words
+            drawn = np.array([*map(int.from_bytes, drawn.view(f"V{8 * words}").tolist())], dtype=object)
+        values[missing] = drawn >> (64 * words - bits)
         missing = missing[values[missing] >= limit]
     return values
 
