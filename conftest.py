@@ -15,9 +15,9 @@ os.environ.setdefault("MPLBACKEND", "Agg")
 import numpy as np
 import pytest
 
-from dp_metrics._random import OSEntropy
+from dp_metrics._random import Entropy
 
-_os_words = OSEntropy.words
+_os_words = Entropy.words
 _generator = np.random.default_rng(0)
 
 
@@ -26,7 +26,7 @@ def _words(entropy, size):
     return _generator.integers(0, 2**64, size=size, dtype=np.uint64)
 
 
-OSEntropy.words = _words
+Entropy.words = _words
 
 
 def _start_from(name):
@@ -54,7 +54,7 @@ def pytest_runtest_call(item):
 @pytest.fixture
 def operating_system_words(monkeypatch):
     """Draw from the operating system, as the package does."""
-    monkeypatch.setattr(OSEntropy, "words", _os_words)
+    monkeypatch.setattr(Entropy, "words", _os_words)
 
 
 @pytest.fixture(autouse=True)

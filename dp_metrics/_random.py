@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from decimal import MAX_EMAX, MIN_EMIN, ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from fractions import Fraction
 from functools import lru_cache
-from typing import Any, Protocol, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,24 +34,16 @@ _MOST_WHOLE = 127
 _AT_ONCE = 1 << 16  # so many long integers take a few megabytes
 
 
-class Entropy(Protocol):
-    """A stream of independent uniform 64-bit words."""
-
-    def words(self, size: int) -> NDArray[np.uint64]:
-        """Return the next `size` words."""
-        ...
-
-
-class OSEntropy:
-    """Words from the operating system's cryptographic generator."""
+class Entropy:
+    """A stream of independent uniform 64-bit words, from the operating system's cryptographic generator."""
 
     def words(self, size: int) -> NDArray[np.uint64]:
         """Return `size` fresh words."""
         return np.frombuffer(os.urandom(8 * size), dtype=np.uint64)
 
 
-class SeededEntropy:
-    """Words from a seeded NumPy generator: reproducible, hence not private."""
+class SeededEntropy(Entropy):
+    """Words from a seeded NumPy generator instead: reproducible, hence not private."""
 
     def __init__(self, seed: "int | np.integer | np.random.RandomState | np.random.Generator"):
         if isinstance(seed, np.random.RandomState | np.random.Generator):
@@ -88,8 +80,8 @@ def check_entropy(random_state: RandomState) -> Entropy:
         If the numbers will be reproducible.
     """
     if random_state is None:
-        return OSEntropy()
-    if hasattr(random_state, "words"):
+        return Entropy()
+    if isinstance(random_state, Entropy):
         return random_state
     kinds = int | np.integer | np.random.RandomState | np.random.Generator
     if isinstance(random_state, bool) or not isinstance(random_state, kinds):
@@ -444,7 +436,7 @@ def made_up(seed: int = 0) -> Generator:
 
 def fresh_random_state() -> np.random.RandomState:
     """Return a NumPy generator for scikit-learn, seeded with 256 bits of the operating system."""
-    return np.random.RandomState(OSEntropy().words(4).view(np.uint32))
+    return np.random.RandomState(Entropy().words(4).view(np.uint32))
 
 
 def reseed_global_generators() -> None:
@@ -453,8 +445,8 @@ def reseed_global_generators() -> None:
     What an estimator draws from them then depends neither on a seed that the user set nor on what was drawn
     before.
     """
-    np.random.seed(OSEntropy().words(4).view(np.uint32))  # noqa: NPY002
-    random.seed(OSEntropy().words(4).tobytes())
+    np.random.seed(Entropy().words(4).view(np.uint32))  # noqa: NPY002
+    random.seed(Entropy().words(4).tobytes())
 
 
 @contextmanager

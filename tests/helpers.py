@@ -31,7 +31,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 
 import dp_metrics as dp
 from dp_metrics import PrivacyAccountant
-from dp_metrics._random import OSEntropy, SeededEntropy
+from dp_metrics._random import Entropy, SeededEntropy
 from dp_metrics.accounting import ledgers
 from dp_metrics.analysis.auditing import release_loss
 from dp_metrics.inputs.arrays import Records
@@ -288,7 +288,7 @@ def critical_points(*several: OutputBounds) -> np.ndarray:
     return np.unique(np.concatenate([low, edges, high]))
 
 
-class Words:
+class Words(Entropy):
     """Entropy that hands out given words, and one filling word for ever after."""
 
     def __init__(self, words: Sequence[int], filling: int = 0) -> None:
@@ -299,7 +299,7 @@ class Words:
         return np.array(taken + [self._filling] * (size - len(taken)), dtype=np.uint64)
 
 
-class NoEntropy:
+class NoEntropy(Entropy):
     """Entropy that must not be used."""
 
     class Drawn(Exception):
@@ -531,7 +531,7 @@ class ClassifyingEcho(ClassifierMixin, Echo):
 
 def system_of(entropy):
     """Give dp_metrics this entropy for the operating system's, where it takes none."""
-    return mock.patch.object(OSEntropy, "words", entropy.words)
+    return mock.patch.object(Entropy, "words", entropy.words)
 
 
 def known_of(plan, source, epsilon=1, relation=Relation.REPLACE_ONE):

@@ -25,7 +25,7 @@ from doors import BOTH, PUBLIC_N, RELEASES, people
 from helpers import bits_of, new_session, seeded
 
 import dp_metrics as dp
-from dp_metrics._random import OSEntropy
+from dp_metrics._random import Entropy
 from dp_metrics.cli.main import main
 from dp_metrics.mechanisms import AboveThreshold
 from dp_metrics.release.release import PreparedQuery
@@ -55,7 +55,7 @@ class Tape:
             drawn.append(own.outputs if self._drawn is None else next(recorded))
             return prepared.result(drawn[-1])
 
-        with mock.patch.object(OSEntropy, "words", words), mock.patch.object(PreparedQuery, "draw", replayed):
+        with mock.patch.object(Entropy, "words", words), mock.patch.object(PreparedQuery, "draw", replayed):
             yield
         assert next(recorded, None) is None  # there were as many draws
         self._drawn = drawn
@@ -237,7 +237,7 @@ def note(d):
 
 def draw(d):
     if d.y.iloc[-1]:
-        OSEntropy().words(1)
+        Entropy().words(1)
 
 
 def spend(d):

@@ -27,7 +27,7 @@ from typing import Any, Literal, NamedTuple, TypeAlias, get_type_hints
 import numpy as np
 
 from dp_metrics._packages import import_extra
-from dp_metrics._random import Entropy, OSEntropy, SeededEntropy
+from dp_metrics._random import Entropy, SeededEntropy
 from dp_metrics.evaluation.datasets import DATASETS, get_dataset
 from dp_metrics.evaluation.population import SPLIT_SEED, Population, Task
 from dp_metrics.inputs.options import Floats, own_error_state
@@ -387,7 +387,7 @@ def _simulated(study: Study, number: int) -> list[ResultRow]:
 
 def _entropy(row: ResultRow) -> Entropy:
     """Return the source of the randomness of a release."""
-    return OSEntropy() if row.release_seed < 0 else SeededEntropy(row.release_seed)
+    return Entropy() if row.release_seed < 0 else SeededEntropy(row.release_seed)
 
 
 def _released(row: ResultRow, release: float, law: OutputLaw | None) -> ResultRow:

@@ -15,7 +15,7 @@ from sklearn.utils import get_tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from dp_metrics._random import OSEntropy, preserved_global_generators
+from dp_metrics._random import Entropy, preserved_global_generators
 from dp_metrics.accounting.accountant import PrivacyAccountant, check_accountant
 from dp_metrics.accounting.ledgers import Claim, Spend
 from dp_metrics.inputs.arrays import number_of_records
@@ -273,7 +273,7 @@ class PrivateRandomizedSearch(MetaEstimatorMixin, BaseEstimator):
             return candidates.score(params, scorer, data, known, labels), params
 
         with unobserved():
-            self.best_score_, self.best_params_ = best_of_geometric(trial, success, OSEntropy())
+            self.best_score_, self.best_params_ = best_of_geometric(trial, success, Entropy())
         if self.accountant is not None and claim is not None:
             answer = search_json(self.best_score_, self.best_params_)
             summary = summary_json(f"{self.best_score_:.6g} by {self.best_params_!r}")

@@ -18,7 +18,7 @@ from typing import Any, ClassVar, Self, TypeAlias
 
 import numpy as np
 
-from dp_metrics._random import Entropy, OSEntropy, check_entropy
+from dp_metrics._random import Entropy, check_entropy
 from dp_metrics.accounting.accountant import PrivacyAccountant, check_accountant
 from dp_metrics.exceptions import warn_caller
 from dp_metrics.inputs.arrays import Records
@@ -62,7 +62,7 @@ class Terms:
     relation: Relation = Relation.REPLACE_ONE
     mechanism: Mechanism | None = None
     accountant: PrivacyAccountant | None = None
-    entropy: Entropy = field(default_factory=OSEntropy)
+    entropy: Entropy = field(default_factory=Entropy)
     spend_name: str | None = None
 
     @classmethod
@@ -98,7 +98,7 @@ class Terms:
     @property
     def is_repeatable(self) -> bool:
         """Whether the noise can be drawn again, so that nothing can be promised of it."""
-        return not isinstance(self.entropy, OSEntropy)
+        return type(self.entropy) is not Entropy
 
 
 Look: TypeAlias = Callable[..., Any]

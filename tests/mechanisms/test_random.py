@@ -10,8 +10,8 @@ from helpers import Words, two_sided
 from scipy import stats
 
 from dp_metrics._random import (
+    Entropy,
     LazyUniform,
-    OSEntropy,
     SeededEntropy,
     discrete_laplace,
     discrete_laplaces,
@@ -31,7 +31,7 @@ def test_operating_system_entropy_has_no_state_and_asks_for_every_draw(monkeypat
         asked.append(size)
         return bytes(range(size))
 
-    entropy = OSEntropy()
+    entropy = Entropy()
     monkeypatch.setattr(os, "urandom", urandom)
     words = [entropy.words(2), entropy.words(2)]
     assert asked == [16, 16]

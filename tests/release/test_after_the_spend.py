@@ -19,6 +19,7 @@ from helpers import MAX, loop_over
 from hypothesis import example, given, settings, strategies as st
 
 import dp_metrics as dp
+from dp_metrics._random import Entropy
 from dp_metrics.exceptions import LargeEpsilonWarning
 from dp_metrics.mechanisms import MECHANISMS, AboveThreshold, Adaptive, Hazard, Mechanism
 
@@ -158,7 +159,7 @@ def test_each_setting_of_a_mechanism_is_tried_before_its_first_spend():
     assert accountant.spent == 1.0
 
 
-class Interrupted:
+class Interrupted(Entropy):
     """Entropy that fails."""
 
     def __init__(self, failure: BaseException) -> None:
