@@ -1,4 +1,4 @@
-(** Output bounds, ranks, and how far a rank can move (theory, 1 and 2; [Runs] in _laws.py). *)
+(** Output bounds, ranks, and how far a rank can move (theory, 1 and 2; [run_edges] in _laws.py). *)
 From Coq Require Import Reals Lra Lia List ZArith.
 From DP Require Import Constants Laws HazardLaw HazardRelease.
 Import ListNotations.
@@ -159,7 +159,7 @@ Qed.
 Fixpoint count (ok : nat -> bool) (c : nat) : nat :=
   match c with O => O | S c' => (if ok c then 1 else 0) + count ok c' end.
 
-(** [Runs.of]: at or above the metric, the number of ranks l = 1, ..., c with U^l < t; below it,
+(** [run_edges]: at or above the metric, the number of ranks l = 1, ..., c with U^l < t; below it,
     minus one more than the number of those with t < L^l. *)
 Definition runs_level (c : nat) (b : bounds) (t : R) : Z :=
   if Rle_dec (value b) t then Z.of_nat (count (fun l => if Rlt_dec (upper b l) t then true else false) c)

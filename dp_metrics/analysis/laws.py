@@ -136,7 +136,7 @@ def _adaptive_loss(a: AdaptiveLaw, b: AdaptiveLaw) -> float:
 
 def _ends(first: HazardLaw, other: HazardLaw) -> Integers:
     """Return the numbers of outputs at and beside the ends of the runs of two laws, and some in between."""
-    ends = np.concatenate([first.runs.edges, other.runs.edges])
+    ends = np.concatenate([first.edges, other.edges])
     numbers = np.concatenate([ends - 1, ends, ends + 1, np.linspace(0, first.grid.last, 17).astype(np.int64)])
     return np.unique(np.clip(numbers, first.grid.first, first.grid.last))
 
@@ -161,10 +161,10 @@ def _cumulated(law: HazardLaw, ranks: int) -> tuple[list[int], list[int], list[i
     m, denominator = law.q.as_integer_ratio()
     s = denominator.bit_length() - 1
     powers = [m**j << (s * (2 * ranks - j)) for j in range(2 * ranks + 1)]
-    keep = law.runs.counts > 0
-    weights = [powers[ranks - level] for level in law.runs.levels[keep].tolist()]
-    grown = map(mul, law.runs.counts[keep].tolist(), weights)
-    return law.runs.edges[:-1][keep].tolist(), weights, [*accumulate(grown, initial=0)], powers[ranks]
+    keep = np.flatnonzero(law.counts)
+    weights = [powers[ranks - level] for level in (keep - law.counts.size // 2).tolist()]
+    grown = map(mul, law.counts[keep].tolist(), weights)
+    return law.edges[keep].tolist(), weights, [*accumulate(grown, initial=0)], powers[ranks]
 
 
 def _hazard_loss(a: HazardLaw, b: HazardLaw) -> Decimal:
@@ -175,7 +175,7 @@ def _hazard_logs(a: HazardLaw, b: HazardLaw) -> tuple[Decimal, Decimal]:
     """Return the largest log(P_a / P_b) over the outputs, and the largest log(P_b / P_a)."""
     if a.grid != b.grid or a.q != b.q or a.monotonic != b.monotonic:
         return Decimal("Infinity"), Decimal("Infinity")
-    ranks = max(a.runs.counts.size, b.runs.counts.size) // 2
+    ranks = max(a.counts.size, b.counts.size) // 2
     worst, ratios = [1.0, 1.0], [(1, 1), (1, 1)]
     for ratio in _hazard_ratios(a, b, ranks):
         direction = 0 if ratio[0] >= ratio[1] else 1

@@ -31,7 +31,7 @@ from dp_metrics.inputs.options import (
     own_error_state,
 )
 from dp_metrics.mechanisms._base import Mechanism, ceil_ranks
-from dp_metrics.mechanisms._laws import Grid, Integers, Runs
+from dp_metrics.mechanisms._laws import Grid, Integers
 from dp_metrics.mechanisms.hazard import PEAK, TAIL, HazardLaw, default_grid, largest_ratio, share_of_rank
 from dp_metrics.metrics._metric import asks
 from dp_metrics.metrics._settings import PopulationSettings, completed_signature
@@ -391,14 +391,14 @@ class DownwardLaw(HazardLaw):
     """The law of a search from above: the cells of the hazard are numbered from the last output down to 0."""
 
     @staticmethod
-    def runs_of(grid: Grid, output_bounds: OutputBounds) -> Runs:
+    def edges_of(grid: Grid, output_bounds: OutputBounds) -> Integers:
         """Count the outputs between consecutive output bounds, from the last one down to number 0."""
         edges = np.empty(2 * output_bounds.ranks + 3, dtype=np.int64)
         edges[0], edges[-1] = 0, grid.last
         nearest = np.append(output_bounds.upper[::-1], output_bounds.value)
         above = np.append(grid.index_above(nearest), grid.index_at_least(output_bounds.lower))
         edges[1:-1] = np.minimum(grid.last + 1 - above, grid.last)
-        return Runs(edges)
+        return edges
 
     def release(self, entropy: Entropy) -> float:
         """Draw an output."""

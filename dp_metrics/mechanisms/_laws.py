@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import Any, NamedTuple, Protocol, Self
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -263,43 +263,28 @@ class EvenGrid(Grid):
             return (values / 2 - self.lower / 2) / width * self.last
 
 
-class Runs:
-    """Consecutive outputs with one score: run r holds the outputs edges[r] <= k < edges[r+1].
+def run_edges(grid: Grid, output_bounds: OutputBounds) -> Integers:
+    """Count the outputs of a grid between consecutive output bounds.
 
-    `last`, the end of the final run, belongs to none: it is released when no other output is.
-
-    Parameters
-    ----------
-    edges : ndarray of shape (2 * ranks + 3,)
-        Not decreasing, from the grid's first number to its last.
-
-    Attributes
-    ----------
-    levels : ndarray of shape (2 * ranks + 2,)
-        s - 1/2 on each run: -(ranks+1), ..., -1 below the metric, 0, ..., ranks from it on.
-    counts : ndarray of shape (2 * ranks + 2,)
-        Number of outputs in each run.
+    Returns
+    -------
+    ndarray of shape (2 * ranks + 3,)
+        Not decreasing, from the grid's first number to its last. Run r are the outputs edges[r] <= k <
+        edges[r+1], which have one score s: s - 1/2 is -(ranks+1), ..., -1 below the metric, 0, ..., ranks
+        from it on. The last output belongs to no run: it is released when no other one is.
     """
-
-    def __init__(self, edges: Integers) -> None:
-        self.edges, self.levels = edges, np.arange(edges.size - 1) - edges.size // 2
-        self.counts: Integers = edges[1:] - edges[:-1]
-
-    @classmethod
-    def of(cls, grid: Grid, output_bounds: OutputBounds) -> Self:
-        """Count the outputs of a grid between consecutive output bounds."""
-        ranks = output_bounds.ranks
-        values = np.empty(2 * ranks + 1)
-        values[:ranks] = output_bounds.lower[::-1]
-        values[ranks] = output_bounds.value
-        values[ranks + 1 :] = _next_floats(output_bounds.upper)
-        edges = np.empty(2 * ranks + 3, dtype=np.int64)
-        edges[0], edges[-1] = grid.first, grid.last
-        # the bounds of many ranks may be the public limit
-        different = int(np.searchsorted(values, values[-1])) + 1
-        np.minimum(grid.index_at_least(values[:different]), grid.last, out=edges[1 : different + 1])
-        edges[different + 1 : -1] = edges[different]
-        return cls(edges)
+    ranks = output_bounds.ranks
+    values = np.empty(2 * ranks + 1)
+    values[:ranks] = output_bounds.lower[::-1]
+    values[ranks] = output_bounds.value
+    values[ranks + 1 :] = _next_floats(output_bounds.upper)
+    edges = np.empty(2 * ranks + 3, dtype=np.int64)
+    edges[0], edges[-1] = grid.first, grid.last
+    # the bounds of many ranks may be the public limit
+    different = int(np.searchsorted(values, values[-1])) + 1
+    np.minimum(grid.index_at_least(values[:different]), grid.last, out=edges[1 : different + 1])
+    edges[different + 1 : -1] = edges[different]
+    return edges
 
 
 NOTHING = "We cannot limit this number: it may be all noise; take more records or a larger epsilon."

@@ -28,8 +28,8 @@ from dp_metrics.mechanisms._laws import (
     GridLaw,
     Integers,
     Limits,
-    Runs,
     check_probability,
+    run_edges,
 )
 from dp_metrics.sensitivity.output_bounds import BoundsFacts, OutputBounds
 
@@ -166,11 +166,11 @@ class AboveThresholdLaw(GridLaw):
     """
 
     def __init__(self, grid: Grid, output_bounds: OutputBounds, eps1: float, eps2: float) -> None:
-        self.grid, runs = grid, Runs.of(grid, output_bounds)
-        keep = runs.counts > 0
-        self.starts = runs.edges[:-1][keep]
-        self.counts = runs.counts[keep]
-        self.scores: Floats = runs.levels[keep].astype(np.float64) + 0.5
+        self.grid, edges = grid, run_edges(grid, output_bounds)
+        counts = np.diff(edges)
+        keep = np.flatnonzero(counts)
+        self.starts, self.counts = edges[keep], counts[keep]
+        self.scores = (keep - counts.size // 2).astype(np.float64) + 0.5
         self.eps1, self.eps2 = eps1, eps2
 
     def _miss(self, thresholds: float | Floats, scores: Floats) -> Floats:

@@ -27,8 +27,8 @@ from dp_metrics.mechanisms._laws import (
     GridLaw,
     Integers,
     Limits,
-    Runs,
     nearest_index,
+    run_edges,
 )
 from dp_metrics.sensitivity.output_bounds import BoundsFacts, OutputBounds
 
@@ -68,19 +68,20 @@ class HazardLaw(GridLaw):
     covers the bits of U not yet drawn.
     """
 
-    runs_of = Runs.of
+    edges_of = staticmethod(run_edges)
 
     def __init__(self, grid: Grid, output_bounds: OutputBounds, q: float) -> None:
         self.grid, self.q, self.monotonic = grid, q, output_bounds.monotonic
-        self.runs = runs = self.runs_of(grid, output_bounds)
+        self.edges = self.edges_of(grid, output_bounds)
+        self.counts = counts = self.edges[1:] - self.edges[:-1]
         self.power = TAIL + 1 if self.monotonic else TAIL + 2  # kappa + 1
         self.below = Fraction(TAIL, TAIL + self.power)  # A = H(z0)
-        ranks = runs.counts.size // 2
-        self._margin = 8 * (2 * runs.counts.size + 16) * 2.0**-53
+        ranks = counts.size // 2
+        self._margin = 8 * (2 * counts.size + 16) * 2.0**-53
         self._weights = _weights(q, ranks) if ranks <= _FEW_RANKS else _weights.__wrapped__(q, ranks)
         with np.errstate(over="ignore", under="ignore", invalid="ignore"):
             # the hazard overflows to infinity far above bounded data: any level is reached there
-            terms = np.where(runs.counts > 0, runs.counts * self._weights, 0.0)
+            terms = np.where(counts > 0, counts * self._weights, 0.0)
             self._cumulative = np.add.accumulate(terms)
 
     def release(self, entropy: Entropy) -> float:
@@ -113,7 +114,7 @@ class HazardLaw(GridLaw):
         run = bisect_left(self._cumulative, level)
         if run == self._cumulative.size:
             return self.grid.last
-        start, end = int(self.runs.edges[run]), int(self.runs.edges[run + 1])
+        start, end = int(self.edges[run]), int(self.edges[run + 1])
         before, weight = (float(self._cumulative[run - 1]) if run else 0.0), float(self._weights[run])
         if not 0.0 < weight < math.inf:
             return start
@@ -136,9 +137,9 @@ class HazardLaw(GridLaw):
 
     def _parts(self, number: int) -> tuple[float, float]:
         """Return (H, nan) at the output if its Lambda is at most z0, and (nan, 1 - H) beyond."""
-        run = bisect_right(self.runs.edges, number) - 1
+        run = bisect_right(self.edges, number) - 1
         before, weight = (float(self._cumulative[run - 1]) if run else 0.0), float(self._weights[run])
-        x = (before + (number - int(self.runs.edges[run]) + 1) * weight) / PEAK
+        x = (before + (number - int(self.edges[run]) + 1) * weight) / PEAK
         if x <= 1.0:
             h = float(self.below) * x * x * x * x
             return (h if self.monotonic else h * x), math.nan
@@ -183,8 +184,8 @@ class HazardLaw(GridLaw):
         with np.errstate(invalid="ignore", over="ignore", divide="ignore"):
             cells = np.ceil((level - before) / self._weights[inside])
         # nan: infinite hazard, reached in the first cell
-        cells = np.clip(np.nan_to_num(cells, nan=1.0), 1, np.maximum(self.runs.counts[inside], 1))
-        first = self.runs.edges[inside] - 1
+        cells = np.clip(np.nan_to_num(cells, nan=1.0), 1, np.maximum(self.counts[inside], 1))
+        first = self.edges[inside] - 1
         return np.where(run == self._cumulative.size, self.grid.last, first + cells.astype(np.int64))
 
     def _hazard(self, indices: Integers) -> Floats:
@@ -192,11 +193,11 @@ class HazardLaw(GridLaw):
         run = self._run(indices)
         before = np.where(run > 0, self._cumulative[run - 1], 0.0)
         with np.errstate(over="ignore"):
-            hazard: Floats = before + (indices - self.runs.edges[run] + 1) * self._weights[run]
+            hazard: Floats = before + (indices - self.edges[run] + 1) * self._weights[run]
         return hazard
 
     def _run(self, indices: Integers) -> Integers:
-        run = np.searchsorted(self.runs.edges, indices, side="right") - 1
+        run = np.searchsorted(self.edges, indices, side="right") - 1
         return np.clip(run, 0, self._weights.size - 1)
 
     def log_probabilities(self, indices: Integers) -> Floats:
@@ -242,8 +243,8 @@ class _ExactComparison:
 
     def __init__(self, law: HazardLaw, uniform: LazyUniform) -> None:
         self._law, self._uniform = law, uniform
-        self._edges: list[int] = law.runs.edges.tolist()
-        self._counts: list[int] = law.runs.counts.tolist()
+        self._edges: list[int] = law.edges.tolist()
+        self._counts: list[int] = law.counts.tolist()
         self._brackets: dict[int, tuple[list[tuple[int, int]], list[tuple[int, int]]]] = {}
 
     def below(self, number: int) -> bool:

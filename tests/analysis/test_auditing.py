@@ -55,9 +55,9 @@ def test_hazard_loss_is_the_largest_ratio_of_the_exact_output_law(monotonic):
 def rational_law(law):
     """Return P(number = k) for every k, as rational numbers."""
     q, total, h = Fraction(law.q), Fraction(0), [Fraction(0)]
-    for run, (start, end) in enumerate(pairwise(law.runs.edges.tolist())):
+    for run, (start, end) in enumerate(pairwise(law.edges.tolist())):
         for _ in range(end - start):
-            total += q ** -int(law.runs.levels[run])
+            total += q ** (law.counts.size // 2 - run)
             x = total / 256
             h.append(law.below * x**law.power if x <= 1 else 1 - (1 - law.below) / x**3)
     return [after - before for before, after in pairwise([*h, Fraction(1)])]

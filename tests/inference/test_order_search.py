@@ -43,7 +43,7 @@ def test_the_runs_from_above_are_those_of_minus_the_outputs_and_the_bounds():
     for x in ([0.0, 0.0, 1.0, 9.0, 9.0], [points[70], points[70], points[300], 5.0, points[-2]], [9.0] * 5):
         for k in range(1, 6):
             bounds = bounds_of(x, k, limit=9.0)
-            found = OrderSearch(1.0, downward=True).output_distribution(bounds, 2.0).runs.edges
+            found = OrderSearch(1.0, downward=True).output_distribution(bounds, 2.0).edges
             first = np.append(-bounds.upper[::-1], -bounds.value)
             above = np.searchsorted(-points[::-1], first, side="left")
             below = np.searchsorted(-points[::-1], -bounds.lower, side="right")

@@ -118,7 +118,8 @@ def test_the_default_candidates_and_the_number_of_ranks_are_those_of_the_specifi
 
 def test_the_cost_does_not_grow_with_the_number_of_candidates():
     for beta in (1.02, 1 + 1e-9):
-        entropy = mock.Mock(wraps=Words([], filling=2**63))
+        entropy = Words([], filling=2**63)
+        entropy.words = mock.Mock(wraps=entropy.words)
         AboveThreshold(beta=beta).release(EXAMPLES["mean"], 1.0, entropy)
         asked = sum(call.args[0] for call in entropy.words.mock_calls)
         assert asked <= 2 * EXAMPLES["mean"].ranks + 3

@@ -175,7 +175,7 @@ FAULTS = [
     (SEARCH, "from os import urandom"),
 ]
 NO_FAULTS = [
-    (HAZARD, "from ._grid import Runs"),
+    (HAZARD, "from ._grid import Grid"),
     (LOSSES, "from sklearn.utils import check_array"),
     ("dp_metrics.evaluation.plots", "import matplotlib.pyplot, numpy as np\nnp.random.default_rng(0)"),
     ("dp_metrics.__init__", "from dp_metrics.metrics.regression import private_mse"),

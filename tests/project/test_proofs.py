@@ -73,7 +73,7 @@ def test_the_share_below_the_peak_and_the_margin_are_those_of_the_code(law):
     assert "Definition share_below : R := INR t / (INR t + INR p)." in SOURCES["HazardLaw.v"]
     assert law.below == Fraction(TAIL, TAIL + law.power)
     (margin,) = re.findall(r"Definition margin : R := (.*)\.$", SOURCES["Margin.v"], re.MULTILINE)
-    ranks = law.runs.counts.size // 2 - 1
+    ranks = law.counts.size // 2 - 1
     assert law._margin == eval(margin.replace("INR c", str(ranks)), {"u": 2.0**-53})
 
 
