@@ -11,12 +11,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dp_metrics._random import Entropy, discrete_laplace, staircase
+from dp_metrics._random import Entropy, discrete_laplace, staircase, uniforms
 from dp_metrics.inputs.options import MAX_FLOAT, Floats
 from dp_metrics.sensitivity.output_bounds import OutputBounds
 
@@ -307,17 +307,24 @@ class Limits(NamedTuple):
 LARGEST_NOISE = 2.0**60  # An int64 holds this and the place on a grid that it is added to.
 
 
-class OutputLaw(Protocol):
-    """The law of one release. It describes private data: use it in studies, never publish it."""
+class OutputLaw:
+    """The law of one release. It describes private data: use it in studies, never publish it.
+
+    A law has `cdf` and `quantile`. What is exact as executed has a `release` of its own.
+    """
 
     def release(self, entropy: Entropy) -> Any:
         """Draw an output, perhaps with what else is drawn under the same epsilon."""
+        u, _ = uniforms(entropy, 1)
+        return float(self.quantile(u)[0])
 
     def cdf(self, t: ArrayLike) -> Floats:
         """Return P(release <= t)."""
+        raise NotImplementedError
 
     def quantile(self, p: ArrayLike) -> Floats:
         """Return the smallest t with P(release <= t) >= p."""
+        raise NotImplementedError
 
 
 def outcomes_of(law: OutputLaw) -> tuple[Floats, Floats]:
@@ -350,14 +357,10 @@ def check_probability(p: ArrayLike) -> Floats:
     return p
 
 
-class GridLaw:
+class GridLaw(OutputLaw):
     """A law on the points of a grid, given by its distribution function over their indices."""
 
     grid: Grid
-
-    def release(self, entropy: Entropy) -> float:
-        """Draw an output."""
-        raise NotImplementedError
 
     def index_cdf(self, indices: Integers) -> Floats:
         """Return P(number of the release <= k)."""
@@ -380,7 +383,7 @@ class GridLaw:
         return self.grid.points(self.index_quantile(p.ravel())).reshape(p.shape)
 
 
-class ApproximateLaw:
+class ApproximateLaw(OutputLaw):
     """A law that outcomes stand for; its release is exact."""
 
     def outcomes(self) -> tuple[Floats, Floats]:

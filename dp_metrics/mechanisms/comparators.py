@@ -28,6 +28,7 @@ from dp_metrics.mechanisms._laws import (
     GridLaw,
     Integers,
     Limits,
+    OutputLaw,
     check_probability,
     run_edges,
 )
@@ -128,8 +129,7 @@ class AboveThreshold(Mechanism):
         if self.ranks is not None:
             return ceil_ranks(self.ranks, n)
         _, eps2 = self._shares(check_epsilon(epsilon), monotonic)
-        with np.errstate(divide="ignore", over="ignore"):
-            return ceil_ranks(float(np.log(1e3 * (grid.last - grid.first + 1)) / np.float64(eps2)), n)
+        return ceil_ranks(float(np.log(1e3 * (grid.last - grid.first + 1)) / np.float64(eps2)), n)
 
     def output_distribution(self, output_bounds: OutputBounds, epsilon: Epsilon) -> AboveThresholdLaw:
         """Return the law of `release`, by quadrature over the threshold."""
@@ -240,20 +240,7 @@ class AboveThresholdLaw(GridLaw):
         return weights, miss, passed
 
 
-class FloatLaw:
-    """A law of a comparator, which draws a float64 as the quantile of a uniform number."""
-
-    def quantile(self, p: ArrayLike) -> Floats:
-        """Return the smallest t with P(release <= t) >= p."""
-        raise NotImplementedError
-
-    def release(self, entropy: Entropy) -> float:
-        """Draw an output."""
-        u, _ = uniforms(entropy, 1)
-        return float(self.quantile(u)[0])
-
-
-class IntervalLaw(FloatLaw):
+class IntervalLaw(OutputLaw):
     """A law with an exponential or constant density on each of finitely many intervals.
 
     Parameters
@@ -348,37 +335,29 @@ class InverseSensitivity(Mechanism):
     ) -> int:
         """Return 2 ln(1e12) / epsilon, where the weight of a rank has fallen to 1e-12."""
         require_bounded(output_range, self._name)
-        with np.errstate(divide="ignore", over="ignore"):
-            return ceil_ranks(float(2 * np.log(1e12) / np.float64(check_epsilon(epsilon))), n)
+        return ceil_ranks(float(2 * np.log(1e12) / np.float64(check_epsilon(epsilon))), n)
 
     def output_distribution(self, output_bounds: OutputBounds, epsilon: Epsilon) -> IntervalLaw:
         """Return the law of `release`: on each interval a constant density, or a truncated exponential."""
         epsilon = check_epsilon(epsilon)
         require_bounded(output_bounds.output_range, self._name)
+        low, high = output_bounds.output_range
+        edges = np.concatenate(
+            [[low], output_bounds.lower[::-1], [output_bounds.value], output_bounds.upper, [high]]
+        )
+        ranks = np.arange(1.0, output_bounds.ranks + 2)
+        widths, distances = np.diff(edges), np.concatenate([ranks[::-1], ranks])
+        # Distances are relative to the nearest interval that has a width, so that a large epsilon leaves a
+        # weight above zero. Without any width there is one output only, and the weights do not matter.
+        nearest = np.min(distances, where=widths > 0, initial=distances[0])
         # the factor that integrates exp(-epsilon x / 2) over an interval is common to all, so it drops out
-        edges, log_weights, sides = intervals(output_bounds, epsilon)
-        return IntervalLaw(edges, log_weights, sides * (self._slope * epsilon))
-
-
-def intervals(output_bounds: OutputBounds, epsilon: float) -> tuple[Floats, Floats, Floats]:
-    """Return the edges of the intervals, their log weights, and on which side of the metric they lie.
-
-    The interval between U^(l-1) and U^l, or between L^l and L^(l-1), weighs its width times
-    exp(-epsilon l / 2), up to a common factor. Sides are -1 below the metric and 1 above.
-    """
-    low, high = output_bounds.output_range
-    edges = np.concatenate(
-        [[low], output_bounds.lower[::-1], [output_bounds.value], output_bounds.upper, [high]]
-    )
-    ranks = np.arange(1.0, output_bounds.ranks + 2)
-    widths, distances = np.diff(edges), np.concatenate([ranks[::-1], ranks])
-    # Distances are relative to the nearest interval that has a width, so that a large epsilon leaves a weight
-    # above zero. Without any width there is one output only, and the weights do not matter.
-    nearest = np.min(distances, where=widths > 0, initial=distances[0])
-    with np.errstate(divide="ignore", over="ignore"):
-        weights = np.log(widths) - (distances - nearest) * (epsilon / 2)
-    sides = np.repeat([-1.0, 1.0], ranks.size)
-    return edges, weights if widths.any() else np.zeros(widths.size), sides
+        log_weights = np.log(widths) - (distances - nearest) * (epsilon / 2)
+        sides = np.repeat([-1.0, 1.0], ranks.size)  # below and above the metric
+        return IntervalLaw(
+            edges,
+            log_weights if widths.any() else np.zeros(widths.size),
+            sides * (self._slope * epsilon),
+        )
 
 
 @own_error_state
@@ -450,8 +429,7 @@ class Laplace(Mechanism):
         require_bounded(output_bounds.output_range, "laplace")
         if output_bounds.sensitivity is None:
             raise ValueError("mechanism='laplace' needs a metric with a public global sensitivity.")
-        with np.errstate(over="ignore", under="ignore"):
-            scale = float(np.minimum(np.float64(output_bounds.sensitivity) / epsilon, MAX_FLOAT))
+        scale = float(np.minimum(np.float64(output_bounds.sensitivity) / epsilon, MAX_FLOAT))
         if output_bounds.sensitivity > 0:
             scale = max(scale, math.ulp(0.0))
         return LaplaceLaw(output_bounds.value, scale, output_bounds.output_range)
@@ -469,7 +447,7 @@ class Laplace(Mechanism):
         return Limits(max(released - away, low), min(released + away, high))
 
 
-class LaplaceLaw(FloatLaw):
+class LaplaceLaw(OutputLaw):
     """A Laplace law clamped to an interval.
 
     Parameters
@@ -483,19 +461,17 @@ class LaplaceLaw(FloatLaw):
     def __init__(self, centre: float, scale: float, output_range: tuple[float, float]) -> None:
         self.centre, self.scale, self.output_range = centre, scale, output_range
 
-    def _cdf(self, t: Floats) -> Floats:
+    def cdf(self, t: ArrayLike) -> Floats:
+        """Return P(release <= t)."""
+        t = np.asarray(t, dtype=np.float64)
+        low, high = self.output_range
         if self.scale == 0:  # the metric never changes, as the variance of one record
             return np.where(t < self.centre, 0.0, 1.0)
         with np.errstate(over="ignore"):
             x = (t - self.centre) / self.scale
         tail = 0.5 * np.exp(-np.abs(x))
-        return np.where(x < 0, tail, 1.0 - tail)
-
-    def cdf(self, t: ArrayLike) -> Floats:
-        """Return P(release <= t)."""
-        t = np.asarray(t, dtype=np.float64)
-        low, high = self.output_range
-        return np.where(t < low, 0.0, np.where(t >= high, 1.0, self._cdf(t)))
+        inside = np.where(x < 0, tail, 1.0 - tail)
+        return np.where(t < low, 0.0, np.where(t >= high, 1.0, inside))
 
     def quantile(self, p: ArrayLike) -> Floats:
         """Return the smallest t with P(release <= t) >= p."""

@@ -79,10 +79,8 @@ class HazardLaw(GridLaw):
         ranks = counts.size // 2
         self._margin = 8 * (2 * counts.size + 16) * 2.0**-53
         self._weights = _weights(q, ranks) if ranks <= _FEW_RANKS else _weights.__wrapped__(q, ranks)
-        with np.errstate(over="ignore", under="ignore", invalid="ignore"):
-            # the hazard overflows to infinity far above bounded data: any level is reached there
-            terms = np.where(counts > 0, counts * self._weights, 0.0)
-            self._cumulative = np.add.accumulate(terms)
+        # the hazard overflows to infinity far above bounded data: any level is reached there
+        self._cumulative = np.add.accumulate(np.where(counts > 0, counts * self._weights, 0.0))
 
     def release(self, entropy: Entropy) -> float:
         """Draw an output."""
@@ -306,9 +304,8 @@ class _ExactComparison:
 @lru_cache(maxsize=256)
 def _weights(q: float, ranks: int) -> Floats:
     """Return the hazard ratio of each run: q^ranks, ..., q^2, q, 1, 1 / q, 1 / q^2, ..."""
-    with np.errstate(over="ignore", divide="ignore", under="ignore"):
-        falling = np.multiply.accumulate(np.full(ranks, q))  # q, q^2, ...
-        weights = np.concatenate([falling[::-1], [1.0], 1.0 / falling[:-1]])
+    falling = np.multiply.accumulate(np.full(ranks, q))  # q, q^2, ...
+    weights = np.concatenate([falling[::-1], [1.0], 1.0 / falling[:-1]])
     weights.flags.writeable = False
     return weights
 
@@ -403,9 +400,8 @@ def hazard_limits(law: Law, released: float, public: BoundsFacts, ranks: int, mi
 
     def is_overshot(f: float) -> bool:
         """Return whether n equal losses are, or may be, overshot as rarely as is wanted."""
-        with np.errstate(over="ignore"):
-            highest = f + rank * share
-        return reached(f, f * np.maximum(1.0 - rank / n, 0.0), highest, place - 1) >= 1 - each
+        lowest = f * np.maximum(1.0 - rank / n, 0.0)
+        return reached(f, lowest, f + rank * share, place - 1) >= 1 - each
 
     def is_undershot(f: float) -> bool:
         """Return whether few losses at the cap are, or may be, undershot oftener than is wanted."""
@@ -585,8 +581,7 @@ def _count_ranks(mechanism: Hazard, epsilon: Fraction, n: int | None, monotonic:
     eps2 = float(share_of_rank(epsilon, monotonic))
     # a private n is not read: more ranks than needed cost time only
     width = max(mechanism._resolution(eps2, _MANY_RECORDS if n is None else n), 2.0**-32)
-    with np.errstate(divide="ignore", over="ignore"):
-        return ceil_ranks(float(np.float64(max(math.log(1e4 / width), 1.0)) / eps2), n)
+    return ceil_ranks(float(np.float64(max(math.log(1e4 / width), 1.0)) / eps2), n)
 
 
 def hazard_law(mechanism: Hazard, output_bounds: OutputBounds, epsilon: Fraction) -> HazardLaw:

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from dp_metrics import PrivacyAccountant, private_mae
-from dp_metrics.mechanisms.comparators import FloatLaw
+from dp_metrics.mechanisms import OutputLaw
 
 ROOT = Path(__file__).parents[2]
 BLOCKS = re.findall(r"```python\n(.*?)```", (ROOT / "CONTRIBUTING.md").read_text("utf-8"), flags=re.DOTALL)
@@ -124,7 +124,7 @@ from dp_metrics.mechanisms._base import Mechanism, ceil_ranks, require_bounded
 
 
 @dataclass(frozen=True)
-class FiniteLaw(FloatLaw):
+class FiniteLaw(OutputLaw):
     """The law on finitely many increasing outputs."""
 
     outputs: np.ndarray
