@@ -1,4 +1,4 @@
-(** The draw where floats cannot decide: brackets in whole numbers ([_ExactComparison] in hazard.py). *)
+(** The draw where floats cannot decide: brackets in whole numbers ([HazardLaw._is_below] in hazard.py). *)
 From Coq Require Import Reals Lra Lia List ZArith.
 From DP Require Import Constants Laws HazardLaw HazardRelease Margin.
 Open Scope R_scope.
@@ -17,7 +17,7 @@ Variables (num den : Z) (c : nat) (counts : nat -> nat) (p : nat) (bits : Z).
 
 Definition one : Z := (2 ^ bits)%Z.
 
-(** [_prepare]: powers of q and of 1/q, each from the one before; weights by run; sums before each run. *)
+(** [_exact_runs]: powers of q and of 1/q, each from the one before; weights by run; sums before each run. *)
 Fixpoint powers (is_up : bool) (n d : Z) (j : nat) : Z :=
   match j with O => one | S j => rounded is_up (powers is_up n d j * n) d end.
 Definition int_weight (is_up : bool) (i : nat) : Z :=
@@ -25,7 +25,7 @@ Definition int_weight (is_up : bool) (i : nat) : Z :=
 Fixpoint int_before (is_up : bool) (r : nat) : Z :=
   match r with O => 0 | S r => int_before is_up r + Z.of_nat (counts r) * int_weight is_up r end.
 
-(** [_hazard] and [_h]; [tail] / ([tail] + p) is H at the peak. *)
+(** [_is_below] and [_exact_h]; [tail] / ([tail] + p) is H at the peak. *)
 Definition int_level (is_up : bool) (r m : nat) : Z := (int_before is_up r + Z.of_nat m * int_weight is_up r)%Z.
 Definition int_peak : Z := (256 * one)%Z.
 Definition int_h (is_up : bool) (level : Z) : Z :=
@@ -118,7 +118,7 @@ Proof.
   apply side_plus; auto. rewrite Z.mul_comm. apply side_scaled; [lia | apply weight_side].
 Qed.
 
-(** [_h] rounds H of a whole number of 2^-bits down or up. *)
+(** [_exact_h] rounds H of a whole number of 2^-bits down or up. *)
 Lemma h_side is_up level : (0 <= level)%Z ->
   side is_up (int_h is_up level) (H p tail (IZR level / IZR int_peak) * IZR one).
 Proof.

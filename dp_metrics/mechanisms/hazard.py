@@ -14,7 +14,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from fractions import Fraction
-from functools import lru_cache, partial
+from functools import cache, lru_cache, partial
+from itertools import accumulate
+from operator import mul
+from typing import TypeAlias
 
 import numpy as np
 
@@ -37,6 +40,8 @@ TAIL = 3
 
 PEAK = 256
 """z0, where the density of H peaks, in grid cells: one resolution."""
+
+ExactRuns: TypeAlias = Callable[[int, bool], tuple[list[int], list[int]]]
 
 _FEW_RANKS = 1024  # the hazard ratios of so few are kept: 16 kB at most
 
@@ -146,12 +151,12 @@ class HazardLaw(GridLaw):
 
     def _search(self, guess: int, uniform: LazyUniform) -> int:
         """Find the first output with U < H(Lambda_k) by exact comparisons, galloping away from a guess."""
-        exact = _ExactComparison(self, uniform)
+        exact_runs = cache(self._exact_runs)
         low, high = self.grid.first - 1, self.grid.last  # U >= H at low, U < H (or the last) at high
         stride = 1
         number = min(max(guess, low + 1), high - 1)
         while high - low > 1:
-            if exact.below(number):
+            if self._is_below(number, uniform, exact_runs):
                 high = number
                 number = max(number - stride, low + 1)
             else:
@@ -161,6 +166,46 @@ class HazardLaw(GridLaw):
                 number = (low + high) // 2
             stride *= 2
         return high
+
+    def _is_below(self, number: int, uniform: LazyUniform, exact_runs: ExactRuns) -> bool:
+        """Return whether U < H(Lambda_number), with ever more bits of both sides until that is certain.
+
+        Everything is a whole number of 2^-bits. Each step is rounded down on one side and up on the other, so
+        Lambda and H(Lambda) lie in brackets whose width shrinks with the bits; U equals no fixed number with
+        probability 1, so the comparison ends.
+        """
+        run, bits = bisect_right(self.edges, number) - 1, 128
+        cells = number - int(self.edges[run]) + 1
+        while True:
+            ends = []
+            for up in (False, True):
+                weights, sums = exact_runs(bits, up)
+                ends.append(self._exact_h(sums[run] + cells * weights[run], bits, up))
+            u = uniform.prefix(bits)  # U lies in [u, u + 1)
+            if u + 1 <= ends[0]:
+                return True
+            if u >= ends[1]:
+                return False
+            bits *= 2
+
+    def _exact_runs(self, bits: int, up: bool) -> tuple[list[int], list[int]]:
+        """Return the weight of each run, and Lambda before each run, rounded up or down."""
+        numerator, denominator = self.q.as_integer_ratio()
+        falling, rising = [1 << bits], [1 << bits]
+        for _ in range(self.counts.size // 2):
+            falling.append(_quotient(falling[-1] * numerator, denominator, up))
+            rising.append(_quotient(rising[-1] * denominator, numerator, up))
+        weights = falling[:0:-1] + rising[:-1]
+        return weights, [*accumulate(map(mul, self.counts.tolist(), weights), initial=0)]
+
+    def _exact_h(self, hazard: int, bits: int, up: bool) -> int:
+        """Return H(hazard), rounded up or down."""
+        a, peak = self.below, PEAK << bits
+        if hazard <= peak:
+            numerator, denominator = a.numerator * hazard**self.power, a.denominator * peak**self.power
+            return _quotient(numerator << bits, denominator, up)
+        numerator, denominator = (1 - a).numerator * peak**TAIL, (1 - a).denominator * hazard**TAIL
+        return (1 << bits) - _quotient(numerator << bits, denominator, not up)
 
     def level(self, u: Floats, one_minus_u: Floats) -> Floats:
         """Return Z = H^-1(u)."""
@@ -231,74 +276,8 @@ class HazardLaw(GridLaw):
         return self.crossing(self.level(p, 1.0 - p))
 
 
-class _ExactComparison:
-    """Decides U < H(Lambda_k) in integers, with ever more bits of both sides until it is certain.
-
-    Everything is a whole number of 2^-bits. Each step is rounded down on one side and up on the other, so
-    Lambda and H(Lambda) lie in brackets whose width shrinks with the bits; U equals no fixed number with
-    probability 1, so the comparison ends.
-    """
-
-    def __init__(self, law: HazardLaw, uniform: LazyUniform) -> None:
-        self._law, self._uniform = law, uniform
-        self._edges: list[int] = law.edges.tolist()
-        self._counts: list[int] = law.counts.tolist()
-        self._brackets: dict[int, tuple[list[tuple[int, int]], list[tuple[int, int]]]] = {}
-
-    def below(self, number: int) -> bool:
-        """Return whether U < H(Lambda_number)."""
-        bits = 128
-        while True:
-            low, high = (
-                self._h(edge, bits, up) for edge, up in zip(self._hazard(number, bits), (0, 1), strict=True)
-            )
-            u = self._uniform.prefix(bits)  # U lies in [u, u + 1)
-            if u + 1 <= low:
-                return True
-            if u >= high:
-                return False
-            bits *= 2
-
-    def _hazard(self, number: int, bits: int) -> tuple[int, int]:
-        """Return a bracket of Lambda_number."""
-        if bits not in self._brackets:
-            self._brackets[bits] = self._prepare(bits)
-        weights, sums = self._brackets[bits]
-        run = int(np.searchsorted(self._edges, number, side="right")) - 1
-        cells = number - self._edges[run] + 1
-        return sums[run][0] + cells * weights[run][0], sums[run][1] + cells * weights[run][1]
-
-    def _prepare(self, bits: int) -> tuple[list[tuple[int, int]], list[tuple[int, int]]]:
-        """Return brackets of the weight of each run, and of Lambda before each run."""
-        numerator, denominator = self._law.q.as_integer_ratio()
-        falling: list[tuple[int, int]] = []
-        rising = [(1 << bits, 1 << bits)]
-        low = high = 1 << bits
-        for _ in range(len(self._counts) // 2):
-            low, high = low * numerator // denominator, -(-high * numerator // denominator)
-            falling.append((low, high))
-        low = high = 1 << bits
-        for _ in range(len(self._counts) // 2 - 1):
-            low, high = low * denominator // numerator, -(-high * denominator // numerator)
-            rising.append((low, high))
-        weights = falling[::-1] + rising
-        sums = [(0, 0)]
-        for count, weight in zip(self._counts, weights, strict=True):
-            sums.append((sums[-1][0] + count * weight[0], sums[-1][1] + count * weight[1]))
-        return weights, sums
-
-    def _h(self, hazard: int, bits: int, up: int) -> int:
-        """Return H(hazard), rounded up or down."""
-        a, power = self._law.below, self._law.power
-        peak = PEAK << bits
-        numerator: int
-        denominator: int
-        if hazard <= peak:
-            numerator, denominator = (a.numerator * hazard**power) << bits, a.denominator * peak**power
-            return -(-numerator // denominator) if up else numerator // denominator
-        rest = 1 - a
-        numerator, denominator = (rest.numerator * peak**TAIL) << bits, rest.denominator * hazard**TAIL
-        return (1 << bits) - (numerator // denominator if up else -(-numerator // denominator))
+def _quotient(numerator: int, denominator: int, up: bool) -> int:
+    return -(-numerator // denominator) if up else numerator // denominator
 
 
 @lru_cache(maxsize=256)
