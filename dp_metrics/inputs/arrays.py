@@ -56,11 +56,10 @@ _DAY = 24 * 3600 * _SECOND
 _UNITS = {
     "W": 7 * _DAY, "D": _DAY, "h": 3600 * _SECOND, "m": 60 * _SECOND, "s": _SECOND,
     "ms": 10**15, "us": 10**12, "ns": 10**9, "ps": 10**6, "fs": 10**3, "as": 1, "generic": 1,
+    "Y": 12, "M": 1,
 }  # fmt: skip
-_MONTHS = {"Y": 12, "M": 1}
 # the calendar repeats itself
 _CYCLE_MONTHS, _CYCLE_DAYS = 4800, 146_097
-_EPOCH = datetime(1970, 1, 1)
 
 
 @dataclass(frozen=True, order=True, slots=True)
@@ -86,7 +85,7 @@ def kind_of_times(dtype: np.dtype[Any]) -> str:
     unit, _ = np.datetime_data(dtype)
     if unit == "generic":
         return "durations without a unit"
-    return "durations in months" if unit in _MONTHS else "durations"
+    return "durations in months" if unit in ("Y", "M") else "durations"
 
 
 def moments(times: NDArray[Any], kind: str | None = None) -> NDArray[Any]:
@@ -131,15 +130,11 @@ def _moment(label: Any, kind: str | None) -> Any:
 def _count_of(time: Any) -> int:
     """Return the count of one of NumPy's times, which is not NaT."""
     unit, step = np.datetime_data(time.dtype)
-    count = int(time.astype(np.int64)) * step
-    if unit not in _MONTHS:
-        return count * _UNITS[unit]
-    count *= _MONTHS[unit]
-    if isinstance(time, np.timedelta64):
+    count = int(time.astype(np.int64)) * step * _UNITS[unit]
+    if unit not in ("Y", "M") or time.dtype.kind == "m":
         return count
     cycles, months = divmod(count, _CYCLE_MONTHS)
-    years, month = divmod(months, 12)
-    days = date(_EPOCH.year + years, month + 1, 1).toordinal() - _EPOCH.toordinal()
+    days = int(np.datetime64(months, "M").astype("M8[D]").astype(np.int64))
     return (cycles * _CYCLE_DAYS + days) * _DAY
 
 
