@@ -410,23 +410,10 @@ def _belows(entropy: Entropy, limit: int, size: int) -> NDArray[Any]:
     return values
 
 
-def uniforms(entropy: Entropy, size: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Draw uniform numbers u in (0, 1), and 1 - u to the same relative precision.
-
-    Both come from one 64-bit word, w, as (w + 1/2) / 2^64 and (2^64 - 1 - w + 1/2) / 2^64, so that
-    neither tail is cut off at the spacing of floats near 1, and neither is ever 0.
-
-    Returns
-    -------
-    u, one_minus_u : ndarray of shape (size,)
-    """
-    words = entropy.words(size)
-    return _unit(words), _unit(~words)
-
-
-def _unit(words: NDArray[np.uint64]) -> NDArray[np.float64]:
+def uniforms(entropy: Entropy, size: int) -> NDArray[np.float64]:
+    """Draw uniform numbers in (0, 1): of a 64-bit word, w, is made (w + 1/2) / 2^64."""
     # 2^64 - 1 would round up to exactly 1: keep the largest value one float below it.
-    return np.minimum((words.astype(np.float64) + 0.5) * 2.0**-64, 1.0 - 2.0**-53)
+    return np.minimum((entropy.words(size).astype(np.float64) + 0.5) * 2.0**-64, 1.0 - 2.0**-53)
 
 
 def made_up(seed: int = 0) -> Generator:

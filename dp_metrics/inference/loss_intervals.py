@@ -32,7 +32,7 @@ from dp_metrics.inputs.options import (
 )
 from dp_metrics.mechanisms._base import Mechanism, ceil_ranks
 from dp_metrics.mechanisms._laws import Grid, Integers
-from dp_metrics.mechanisms.hazard import PEAK, TAIL, HazardLaw, default_grid, largest_ratio, share_of_rank
+from dp_metrics.mechanisms.hazard import PEAK, TAIL, HazardLaw, largest_ratio, public_grid, share_of_rank
 from dp_metrics.metrics._metric import asks
 from dp_metrics.metrics._settings import PopulationSettings, completed_signature
 from dp_metrics.quantities.ranks import OF_SUMS, CappedSumsOf, OrderOf
@@ -365,7 +365,7 @@ class OrderSearch(Mechanism):
 
     def grid(self, limit: float) -> Grid:
         """Return the public grid, in ascending order."""
-        return default_grid(self.resolution / PEAK, limit)
+        return public_grid(self.resolution / PEAK, limit)
 
     def count_ranks(
         self, epsilon: Epsilon, *, n: int | None, monotonic: bool, output_range: tuple[float, float]

@@ -275,11 +275,11 @@ def check_confidence(confidence: Any) -> float:
     return float(check_share(confidence, "confidence"))
 
 
-def check_count(number: Any, name: str, most: int) -> int:
-    """Return a public number of things from 1 up to a limit."""
+def check_count(number: Any, name: str, most: int, least: int = 1) -> int:
+    """Return a public number of things from 1, or another least one, up to a limit."""
     count = as_whole(number)
-    if count is None or not 1 <= count <= most:
-        raise ValueError(f"{name} must be an integer from 1 to {most}.")
+    if count is None or not least <= count <= most:
+        raise ValueError(f"{name} must be an integer from {least} to {most}.")
     return count
 
 

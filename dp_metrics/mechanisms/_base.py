@@ -10,15 +10,12 @@ from fractions import Fraction
 from typing import Any, ClassVar
 
 from dp_metrics._random import RandomState, check_entropy
-from dp_metrics.inputs.options import MAX_FLOAT, Epsilon, as_whole, check_positive, own_error_state
+from dp_metrics.inputs.options import MAX_FLOAT, Epsilon, own_error_state
 from dp_metrics.mechanisms._laws import Limits, OutputLaw
 from dp_metrics.sensitivity.output_bounds import BoundsFacts, OutputBounds
 
 MOST_RANKS = 1 << 16
 """Limit of the number of ranks where n, which otherwise limits it, is private; it only saves time."""
-
-_MOST = 1 << 31
-
 
 NEEDS_LIMIT = (
     "mechanism={!r} needs a metric with a public upper limit: "
@@ -147,22 +144,6 @@ def ceil_ranks(ranks: float, n: int | None) -> int:
     if ranks >= most:
         return most
     return max(1, math.ceil(ranks))
-
-
-def positive_number(value: Any, name: str) -> float:
-    """Return a parameter of a mechanism as a positive, finite float."""
-    message = "{} must be a positive, finite number, or None where that is the default."
-    return check_positive(value, name, message)
-
-
-def whole_number(value: Any, name: str, least: int) -> int:
-    """Return a parameter of a mechanism as an integer, at least `least` and small enough to count with."""
-    number = as_whole(value)
-    if number is None or not least <= number <= _MOST:
-        raise ValueError(
-            f"{name} must be an integer from {least} to 2**31, or None where that is the default."
-        )
-    return number
 
 
 def require_bounded(output_range: tuple[float, float], mechanism: str) -> None:

@@ -315,8 +315,7 @@ class OutputLaw:
 
     def release(self, entropy: Entropy) -> Any:
         """Draw an output, perhaps with what else is drawn under the same epsilon."""
-        u, _ = uniforms(entropy, 1)
-        return float(self.quantile(u)[0])
+        return float(self.quantile(uniforms(entropy, 1))[0])
 
     def cdf(self, t: ArrayLike) -> Floats:
         """Return P(release <= t)."""

@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from dp_metrics._random import Entropy
-from dp_metrics.inputs.options import MAX_FLOAT, Floats, exact_epsilon, own_error_state
-from dp_metrics.mechanisms._base import MOST_RANKS, TOO_FEW, UNBOUNDED, Mechanism, positive_number
+from dp_metrics.inputs.options import MAX_FLOAT, Floats, check_positive, exact_epsilon, own_error_state
+from dp_metrics.mechanisms._base import MOST_RANKS, TOO_FEW, UNBOUNDED, Mechanism
 from dp_metrics.mechanisms._laws import (
     ApproximateLaw,
     GeometricLaw,
@@ -113,7 +113,7 @@ class Adaptive(Mechanism):
     share: float | None = None
 
     def __post_init__(self) -> None:
-        self._check(positive_number, "threshold", "share")
+        self._check(check_positive, "threshold", "share")
         if self.share is not None and self.share >= 1:
             raise ValueError("share must be below 1.")
 

@@ -12,14 +12,20 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from dp_metrics._random import Entropy, uniforms
-from dp_metrics.inputs.options import MAX_FLOAT, Epsilon, Floats, check_epsilon, own_error_state
+from dp_metrics.inputs.options import (
+    MAX_FLOAT,
+    Epsilon,
+    Floats,
+    check_count,
+    check_epsilon,
+    check_positive,
+    own_error_state,
+)
 from dp_metrics.mechanisms._base import (
     Mechanism,
     ceil_ranks,
-    positive_number,
     require_bounded,
     require_public_n,
-    whole_number,
 )
 from dp_metrics.mechanisms._laws import (
     EvenGrid,
@@ -99,9 +105,9 @@ class AboveThreshold(Mechanism):
     ranks: int | None = None
 
     def __post_init__(self) -> None:
-        self._check(positive_number, "beta", "split", "scale")
+        self._check(check_positive, "beta", "split", "scale")
         for name, least in (("first", 0), ("max_candidates", 2), ("ranks", 1)):
-            self._check(partial(whole_number, least=least), name)
+            self._check(partial(check_count, least=least, most=1 << 31), name)
         if not self.beta > 1:
             raise ValueError("beta must be a finite number above 1.")
         if self.split is not None and not self.split < 1:
@@ -182,19 +188,15 @@ class AboveThresholdLaw(GridLaw):
 
     def release(self, entropy: Entropy) -> float:
         """Draw an output."""
-        return float(self.grid.points(np.array([self.draw(entropy)]))[0])
-
-    def draw(self, entropy: Entropy) -> int:
-        """Draw the number of the candidate at which the search halts."""
-        u, _ = uniforms(entropy, 1 + self.counts.size)
+        u = uniforms(entropy, 1 + self.counts.size)
         with np.errstate(divide="ignore", over="ignore"):
             log_u = np.log(u)
             # candidates passed before the halt, if the run went on for ever: a geometric variable
             passed = np.floor(log_u[1:] / self._miss(-log_u[0], self.scores))
         halts = np.flatnonzero(passed < self.counts)
         if halts.size == 0:
-            return self.grid.last
-        return int(self.starts[halts[0]]) + int(passed[halts[0]])
+            return self.grid.point(self.grid.last)
+        return self.grid.point(int(self.starts[halts[0]]) + int(passed[halts[0]]))
 
     def index_cdf(self, indices: Integers) -> Floats:
         """Return P(number of the release <= k).

@@ -22,8 +22,15 @@ from typing import TypeAlias
 import numpy as np
 
 from dp_metrics._random import Entropy, LazyUniform
-from dp_metrics.inputs.options import MAX_FLOAT, Epsilon, Floats, exact_epsilon, own_error_state
-from dp_metrics.mechanisms._base import PUBLIC_END, TOO_FEW, UNBOUNDED, Mechanism, ceil_ranks, positive_number
+from dp_metrics.inputs.options import (
+    MAX_FLOAT,
+    Epsilon,
+    Floats,
+    check_positive,
+    exact_epsilon,
+    own_error_state,
+)
+from dp_metrics.mechanisms._base import PUBLIC_END, TOO_FEW, UNBOUNDED, Mechanism, ceil_ranks
 from dp_metrics.mechanisms._laws import (
     GeometricGrid,
     Grid,
@@ -513,7 +520,7 @@ class Hazard(Mechanism):
     clips = True
 
     def __post_init__(self) -> None:
-        self._check(positive_number, "resolution", "scale")
+        self._check(check_positive, "resolution", "scale")
 
     @property
     def needs_count(self) -> bool:
@@ -568,23 +575,18 @@ def hazard_law(mechanism: Hazard, output_bounds: OutputBounds, epsilon: Fraction
     share = share_of_rank(epsilon, output_bounds.monotonic)
     limit = output_bounds.output_range[1]
     step = mechanism._resolution(float(share), output_bounds.n) / PEAK
-    if mechanism.scale is None:
-        grid = default_grid(step, limit, output_bounds.record_limit)
-    else:
-        grid = _grid(mechanism.scale, step, limit, None)
+    record_limit = output_bounds.record_limit if mechanism.scale is None else None
+    grid = public_grid(step, limit, record_limit, mechanism.scale)
     return HazardLaw(grid, output_bounds, largest_ratio(share))
 
 
-def default_grid(step: float, limit: float, record_limit: float | None = None) -> Grid:
-    """Return the public grid where no scale was chosen."""
-    return _grid(min(1e-6, 1e-9 * limit), step, limit, record_limit)
-
-
 @lru_cache(maxsize=256)
-def _grid(scale: float, step: float, limit: float, record_limit: float | None) -> Grid:
-    """Return the public grid; its last output takes some searching."""
+def public_grid(
+    step: float, limit: float, record_limit: float | None = None, scale: float | None = None
+) -> Grid:
+    """Return the public grid, where a scale may be chosen; its last output takes some searching."""
     turn = math.inf if record_limit is None else record_limit / _EVEN_FROM
-    return GeometricGrid(scale, step, limit, turn=turn)
+    return GeometricGrid(min(1e-6, 1e-9 * limit) if scale is None else scale, step, limit, turn=turn)
 
 
 def share_of_rank(epsilon: Fraction, monotonic: bool) -> Fraction:
