@@ -584,11 +584,6 @@ class Records:
         arrays = tuple(_UNTOLD if form.columns is None else array for array, form in held)
         return Shape(forms, n), cls(arrays, sample_weight, groups, relation)
 
-    @classmethod
-    def none(cls, arguments: int) -> Self:
-        """Return no records of so many arguments, of no type."""
-        return cls((_UNTOLD,) * arguments, relation=Relation.ADD_OR_REMOVE_ONE)
-
     def of_arguments(self, *places: int) -> Self:
         """Return the records with some of the arguments only."""
         return replace(self, arrays=tuple(self.arrays[place] for place in places))

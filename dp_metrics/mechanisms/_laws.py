@@ -247,11 +247,6 @@ class EvenGrid(Grid):
         """Number of the last output."""
         return self.size - 1
 
-    @property
-    def spacing(self) -> float:
-        """Distance of two outputs."""
-        return self.upper / self.last - self.lower / self.last
-
     def points(self, indices: Integers) -> Floats:
         """Return the outputs with these indices."""
         share = np.asarray(indices) / self.last

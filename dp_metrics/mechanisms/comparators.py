@@ -158,6 +158,7 @@ class AboveThreshold(Mechanism):
         return GeometricGrid(self.scale, math.log(self.beta), high, self.first, self.max_candidates)
 
 
+@own_error_state
 class AboveThresholdLaw(GridLaw):
     """The law of one AboveThreshold search.
 
@@ -181,18 +182,16 @@ class AboveThresholdLaw(GridLaw):
 
     def _miss(self, thresholds: float | Floats, scores: Floats) -> Floats:
         """Return the log probability that a candidate's noise stays below a threshold in units of 1/eps1."""
-        with np.errstate(divide="ignore", over="ignore"):
-            gap = np.maximum(self.eps2 / self.eps1 * thresholds - self.eps2 * scores, 0.0)
-            # log(1 - exp(-gap)), accurate at both ends; never +0, so that dividing by it keeps the sign
-            return np.where(gap < 0.7, np.log(-np.expm1(-gap)), np.log1p(-np.exp(-gap)))
+        gap = np.maximum(self.eps2 / self.eps1 * thresholds - self.eps2 * scores, 0.0)
+        # log(1 - exp(-gap)), accurate at both ends; never +0, so that dividing by it keeps the sign
+        return np.where(gap < 0.7, np.log(-np.expm1(-gap)), np.log1p(-np.exp(-gap)))
 
     def release(self, entropy: Entropy) -> float:
         """Draw an output."""
         u = uniforms(entropy, 1 + self.counts.size)
-        with np.errstate(divide="ignore", over="ignore"):
-            log_u = np.log(u)
-            # candidates passed before the halt, if the run went on for ever: a geometric variable
-            passed = np.floor(log_u[1:] / self._miss(-log_u[0], self.scores))
+        log_u = np.log(u)
+        # candidates passed before the halt, if the run went on for ever: a geometric variable
+        passed = np.floor(log_u[1:] / self._miss(-log_u[0], self.scores))
         halts = np.flatnonzero(passed < self.counts)
         if halts.size == 0:
             return self.grid.point(self.grid.last)
@@ -216,8 +215,7 @@ class AboveThresholdLaw(GridLaw):
         inside = np.minimum(indices - self.starts[run] + 1, self.counts[run]).astype(np.float64)
         for start in range(0, indices.size, 1024):
             part = slice(start, start + 1024)
-            with np.errstate(invalid="ignore"):
-                log_survival = passed[run[part]] + inside[part, np.newaxis] * miss[run[part]]
+            log_survival = passed[run[part]] + inside[part, np.newaxis] * miss[run[part]]
             survival[part] = np.exp(log_survival) @ weights
         return np.where(
             indices < self.grid.first, 0.0, np.where(indices >= self.grid.last, 1.0, 1.0 - survival)
@@ -228,8 +226,7 @@ class AboveThresholdLaw(GridLaw):
         """Weights over thresholds; log probability, given each, to pass one candidate or all earlier runs."""
         # thresholds in units of 1/eps1, so that no epsilon is too small or too large
         top, panels = 60.0, math.ceil(60.0 * max(self.eps2 / self.eps1, 1.0))
-        with np.errstate(over="ignore"):
-            kinks = self.eps1 * self.scores
+        kinks = self.eps1 * self.scores
         kinks = kinks[(kinks > 0) & (kinks < top)][:64]
         edges = np.unique(np.concatenate([np.linspace(0.0, top, panels + 1), kinks]))
         x, w = np.polynomial.legendre.leggauss(16)
@@ -242,6 +239,7 @@ class AboveThresholdLaw(GridLaw):
         return weights, miss, passed
 
 
+@own_error_state
 class IntervalLaw(OutputLaw):
     """A law with an exponential or constant density on each of finitely many intervals.
 
@@ -268,8 +266,7 @@ class IntervalLaw(OutputLaw):
         t = np.asarray(t, dtype=np.float64)
         i = np.clip(np.searchsorted(self.edges, t, side="right") - 1, 0, self.rates.size - 1)
         width = self.edges[i + 1] - self.edges[i]
-        with np.errstate(divide="ignore", invalid="ignore"):
-            x = np.where(width > 0, (t - self.edges[i]) / width, 1.0)
+        x = np.where(width > 0, (t - self.edges[i]) / width, 1.0)
         inside = self._cumulative[i] + self.weights[i] * _share(np.clip(x, 0.0, 1.0), self.rates[i])
         return np.where(t < self.edges[0], 0.0, np.where(t >= self.edges[-1], 1.0, np.minimum(inside, 1.0)))
 
@@ -277,8 +274,7 @@ class IntervalLaw(OutputLaw):
         """Return the smallest t with P(release <= t) >= p."""
         p = check_probability(p)
         i = np.clip(np.searchsorted(self._cumulative, p, side="left") - 1, 0, self.rates.size - 1)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            inside = np.where(self.weights[i] > 0, (p - self._cumulative[i]) / self.weights[i], 0.0)
+        inside = np.where(self.weights[i] > 0, (p - self._cumulative[i]) / self.weights[i], 0.0)
         x = _inverse_share(np.clip(inside, 0.0, 1.0), self.rates[i])
         low, high = self.edges[i], self.edges[i + 1]
         return np.clip(low + (high - low) * x, low, high)
@@ -286,16 +282,14 @@ class IntervalLaw(OutputLaw):
 
 def _share(x: Floats, rate: Floats) -> Floats:
     """Return the probability of [0, x] under the density proportional to exp(-rate x) on [0, 1]."""
-    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-        # expm1 would overflow for a negative rate: count from the other end
-        falling = np.expm1(-np.abs(rate) * np.where(rate < 0, 1.0 - x, x)) / np.expm1(-np.abs(rate))
+    # expm1 would overflow for a negative rate: count from the other end
+    falling = np.expm1(-np.abs(rate) * np.where(rate < 0, 1.0 - x, x)) / np.expm1(-np.abs(rate))
     return np.where(np.abs(rate) < 1e-9, x, np.where(rate < 0, 1.0 - falling, falling))
 
 
 def _inverse_share(p: Floats, rate: Floats) -> Floats:
-    with np.errstate(divide="ignore", invalid="ignore"):
-        falling = np.where(rate < 0, 1.0 - p, p)
-        x = -np.log1p(falling * np.expm1(-np.abs(rate))) / np.abs(rate)
+    falling = np.where(rate < 0, 1.0 - p, p)
+    x = -np.log1p(falling * np.expm1(-np.abs(rate))) / np.abs(rate)
     x = np.clip(x, 0.0, 1.0)
     return np.where(np.abs(rate) < 1e-9, p, np.where(rate < 0, 1.0 - x, x))
 
@@ -449,6 +443,7 @@ class Laplace(Mechanism):
         return Limits(max(released - away, low), min(released + away, high))
 
 
+@own_error_state
 class LaplaceLaw(OutputLaw):
     """A Laplace law clamped to an interval.
 
@@ -469,8 +464,7 @@ class LaplaceLaw(OutputLaw):
         low, high = self.output_range
         if self.scale == 0:  # the metric never changes, as the variance of one record
             return np.where(t < self.centre, 0.0, 1.0)
-        with np.errstate(over="ignore"):
-            x = (t - self.centre) / self.scale
+        x = (t - self.centre) / self.scale
         tail = 0.5 * np.exp(-np.abs(x))
         inside = np.where(x < 0, tail, 1.0 - tail)
         return np.where(t < low, 0.0, np.where(t >= high, 1.0, inside))
@@ -478,7 +472,6 @@ class LaplaceLaw(OutputLaw):
     def quantile(self, p: ArrayLike) -> Floats:
         """Return the smallest t with P(release <= t) >= p."""
         p = check_probability(p)
-        with np.errstate(divide="ignore", over="ignore"):
-            noise = np.where(p < 0.5, np.log(2.0 * p), -np.log(2.0 * (1.0 - p)))
-            noise = np.clip(noise, -MAX_FLOAT, MAX_FLOAT)  # a scale of 0 times infinity would be nan
-            return np.clip(self.centre + self.scale * noise, *self.output_range)
+        noise = np.where(p < 0.5, np.log(2.0 * p), -np.log(2.0 * (1.0 - p)))
+        noise = np.clip(noise, -MAX_FLOAT, MAX_FLOAT)  # a scale of 0 times infinity would be nan
+        return np.clip(self.centre + self.scale * noise, *self.output_range)

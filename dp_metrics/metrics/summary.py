@@ -410,7 +410,8 @@ class Summary(HtmlRepr):
         if self._query is not None and self._stats is not None and self._stats[0].totals.n:
             return self._query, self._stats
         query = self._before_chunks()
-        return query, self._stats_of(query, Records.none(len(self._metric.data)))
+        _, no_records = Records.of([[]] * len(self._metric.data), relation=Relation.ADD_OR_REMOVE_ONE)
+        return query, self._stats_of(query, no_records)
 
     def _before_chunks(self) -> Query:
         """Return the query that follows from what is stated before there are chunks, as far as it does.
