@@ -433,16 +433,6 @@ class LabelColumns:
             unstated = unstated_columns(Shape((form,)), remedy="labels=[...], or an array, which has a shape")
         return cls(listed, columns, order, unstated)
 
-    def numbers(self, records: Records, name: str) -> NDArray[Any]:
-        """Return the numbers of records, not yet looked at, their columns as the sorted labels."""
-        held = f"probabilities, {NO_LABELS}" if name == "y_proba" else _SCORES
-        array = as_numbers(records.array(1, self.columns), name, f"{name} should hold {held}.")
-        return array if self.order is None or array.ndim != 2 else array[:, self.order]
-
-    def read(self, records: Records, name: str, numbers: NDArray[Any]) -> Records:
-        """Return the labels of records, and what was made of their numbers."""
-        return checked_records(records, {"y_true": self.labels.array(records.array(0)), name: numbers})
-
 
 def _order(
     names: Sequence[Any], labels: LabelSet, columns: int, name: str, positive: int | None
@@ -493,9 +483,14 @@ def wrong_labels(records: Records, *, columns: int) -> Records:
 
 
 def labels_and_columns(records: Records, *, columns: LabelColumns, name: str) -> Records:
-    """Return labels, and probabilities or scores in columns; a single one is that of the second label."""
-    read = columns.numbers(records, name)
-    return columns.read(records, name, read[:, np.newaxis] if read.ndim == 1 else read)
+    """Return labels, and probabilities or scores in the columns of the sorted labels, or in one of two."""
+    held = f"probabilities, {NO_LABELS}" if name == "y_proba" else _SCORES
+    numbers = as_numbers(records.array(1, columns.columns), name, f"{name} should hold {held}.")
+    if numbers.ndim == 1:
+        numbers = numbers[:, np.newaxis]
+    elif columns.order is not None:
+        numbers = numbers[:, columns.order]
+    return checked_records(records, {"y_true": columns.labels.array(records.array(0)), name: numbers})
 
 
 def labels_and_scores(
@@ -506,7 +501,8 @@ def labels_and_scores(
     Of one column, or two as `predict_proba` gives them, they have the shape (n_samples,) and are those of the
     label in the place `positive`; else a column for each label.
     """
-    read = columns.numbers(records, name)
-    if read.ndim == 2 and read.shape[1] <= 2:
-        read = read[:, positive if read.shape[1] == 2 else 0]
-    return columns.read(records, name, read)
+    checked = labels_and_columns(records, columns=columns, name=name)
+    true, scores = checked.arrays
+    if scores.shape[1] <= 2:
+        scores = scores[:, positive if scores.shape[1] == 2 else 0]
+    return replace(checked, arrays=(true, scores))

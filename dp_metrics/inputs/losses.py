@@ -200,11 +200,6 @@ def brier_loss(codes: NDArray[np.intp], probabilities: Floats, half: bool) -> Fl
     return total / 2.0 if half else total
 
 
-def brier_loss_cap(half: bool) -> float:
-    """Return the public cap of one record's Brier loss, for probabilities that sum to 1."""
-    return 1.0 if half else 2.0
-
-
 def mean_over_outputs(losses: Floats, weights: Floats | None = None) -> Floats:
     """Average the losses of several outputs of one record; shape (n, n_outputs) becomes (n,)."""
     if losses.ndim == 1:

@@ -216,7 +216,8 @@ class Stages:
         steps = (2 * fineness * total + most) // (2 * most)
         # clipping lowers the metric: a quarter of the mean error upwards makes up for part of that
         steps += min(math.floor(fineness / (4 * self.epsilon)), _LARGEST_OFFSET)
-        lattice = Lattice(max(rounded(most * unit / (self.n * fineness)), math.ulp(0.0)), self.limit)
+        spacing = rounded_quotient(*(most * unit / (self.n * fineness)).as_integer_ratio())
+        lattice = Lattice(max(spacing, math.ulp(0.0)), self.limit)
         return GeometricLaw(lattice, steps, Staircase(self.epsilon, fineness))
 
     def limits(self, known: int | None, released: float, drawn: Mapping[str, Any], miss: float) -> Limits:
@@ -298,22 +299,19 @@ class AdaptiveLaw(ApproximateLaw):
 
     def given(self, drawn: float) -> GeometricLaw | SumsLaw:
         """Return the exact law of the second stage, given what the first has drawn."""
-        return self.stages.second_law(self._clipped(drawn), self._extremes.private_n)
+        return self.stages.second_law(self.clipped(drawn), self._extremes.private_n)
 
     def release(self, entropy: Entropy) -> tuple[float, dict[str, Any]]:
         """Draw a release; with it C1, the "scale", and with a private n both noisy "sums"."""
-        clipped = self._clipped(self.first.release(entropy))
+        clipped = self.clipped(self.first.release(entropy))
         law, drawn = self.stages.second_law(clipped, self._extremes.private_n), {"scale": clipped.scale}
         if isinstance(law, GeometricLaw):
             return law.release(entropy), drawn
         value, noisy = law.release(entropy)
         return value, {**drawn, "sums": noisy}
 
-    def scale(self, drawn: float) -> float:
-        """Return C1 for what the first stage has drawn."""
-        return self._clipped(drawn).scale
-
-    def _clipped(self, drawn: float) -> ClippedSum:
+    def clipped(self, drawn: float) -> ClippedSum:
+        """Return the sum that is clipped at C1, for what the first stage has drawn."""
         if not self.stages.statistic.monotonic:  # it is of distances
             width = min(_WIDENED * drawn, self.stages.statistic.output_range[1])
             return self._extremes.clipped(max(width, _SMALLEST_DISTANCE))
@@ -332,8 +330,3 @@ class AdaptiveLaw(ApproximateLaw):
             values.append(self.one.quantile(middle))
             shares.append((1 - of_two) * mass)
         return np.concatenate(values), np.concatenate(shares)
-
-
-def rounded(number: Fraction) -> float:
-    """Return a fraction, rounded once to a float."""
-    return rounded_quotient(number.numerator, number.denominator)

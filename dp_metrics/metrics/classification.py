@@ -217,7 +217,7 @@ def _brier_query(shape: Shape, *, labels: Any, pos_label: Any, scale_by_half: An
         raise ValueError("scale_by_half must be True, False or 'auto'.")
     half = columns.columns <= 2 if scale_by_half == "auto" else bool(scale_by_half)
     codes = partial(_is_positive, labels=columns.labels, positive=positive) if columns.columns == 1 else None
-    loss, cap = partial(losses.brier_loss, half=half), losses.brier_loss_cap(half)
+    loss, cap = partial(losses.brier_loss, half=half), 1.0 if half else 2.0  # probabilities sum to 1
     return _mean_query(columns, loss, cap, codes=codes)
 
 

@@ -24,9 +24,9 @@ from dp_metrics.inputs.options import did_you_mean
 from dp_metrics.mechanisms import MECHANISMS, Adaptive, Geometric, Mechanism
 from dp_metrics.mechanisms._base import require_bounded
 from dp_metrics.mechanisms._laws import Limits, OutputLaw, Staircase, expected_error
-from dp_metrics.mechanisms.adaptive import AdaptiveLaw, Stages, first_stage, rounded
+from dp_metrics.mechanisms.adaptive import AdaptiveLaw, Stages, first_stage
 from dp_metrics.mechanisms.geometric import SumsLaw
-from dp_metrics.sensitivity.exact import UNIT_BITS
+from dp_metrics.sensitivity.exact import UNIT_BITS, rounded_quotient
 from dp_metrics.sensitivity.output_bounds import FINENESS, BoundsFacts, Extremes, OutputBounds, Sums
 
 
@@ -652,7 +652,7 @@ class TwoStages(OneStage):
         end = self.quantity.extremes_limit(self.totals)
         statistic = BoundsFacts(output_range=(0.0, end), monotonic=not are_distances, n=None)
         limit = self.quantity.facts(self.totals, 0).output_range[1]
-        largest = rounded(Fraction(end) ** 2) if are_distances else end
+        largest = rounded_quotient(*(Fraction(end) ** 2).as_integer_ratio()) if are_distances else end
         return Stages(first, statistic, n, limit, largest, self.epsilon - first.epsilon)
 
     def prepare(self, stats: Any) -> Draw:
