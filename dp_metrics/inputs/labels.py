@@ -133,9 +133,7 @@ class LabelSet:
         if known.dtype.kind in "iu" and max(abs(int(known[0])), abs(int(known[-1]))) >= _EXACT_AS_FLOATS:
             known = known.astype(object)  # two of them could be one float
         order = places_among(known, listed)
-        in_order = np.empty_like(known)
-        in_order[order] = known
-        return cls(in_order, known, order, name)
+        return cls(known[np.argsort(order)], known, order, name)
 
     @property
     def size(self) -> int:
@@ -160,8 +158,7 @@ class LabelSet:
 
     def sorted_place(self, label: Any, name: str) -> int:
         """Return the place among the sorted labels of one that an option names."""
-        place: int = self.places.tolist().index(self.place(label, name))
-        return place
+        return int(np.flatnonzero(self.places == self.place(label, name))[0])
 
     def array(self, data: ArrayLike, name: str = "y_true") -> NDArray[Any]:
         """Return each record's label, which should be one of these, as an array of shape (n_samples,).
