@@ -57,23 +57,13 @@ _UNIT_ONLY = "Calibration and net benefits need probabilities: the edges of the 
 class AtThreshold(float):
     """A metric of the labels that ``score >= threshold`` predicts: a float that tells the threshold.
 
-    Parameters
+    Attributes
     ----------
-    value : float
-        The metric.
     threshold : float
         The edge of the released bins that was taken.
     """
 
     threshold: float
-
-    def __new__(cls, value: float, threshold: float) -> Self:  # noqa: D102
-        made = super().__new__(cls, value)
-        made.threshold = threshold
-        return made
-
-    def __getnewargs__(self) -> tuple[float, float]:  # type: ignore[override]
-        return float(self), self.threshold
 
     def __repr__(self) -> str:
         return f"{float(self)!r} at the threshold {self.threshold:g}"
@@ -291,9 +281,10 @@ class ReleasedScores(HtmlRepr):
 
     def _score_at(self, threshold: float, metric: Callable[..., Any], **options: Any) -> AtThreshold:
         labels, classes = self.at_threshold(threshold), self._table.classes
-        value = metric(labels, pos_label=classes.known.tolist()[classes.positive], **options)
+        value = AtThreshold(metric(labels, pos_label=classes.known.tolist()[classes.positive], **options))
         assert labels.threshold is not None
-        return AtThreshold(value, labels.threshold)
+        value.threshold = labels.threshold
+        return value
 
     def recall_score(self, threshold: float, *, zero_division: float | str = 0.0) -> AtThreshold:
         """Return the recall of ``score >= threshold``: see `at_threshold`, which has limits of it."""
