@@ -346,7 +346,7 @@ def _bins_of(metric: FrameMetric, query: Query) -> tuple[Any, ...]:
     """Return what metrics of scores must have in common to be read from one table."""
     table, classes = query.reading, TwoClasses.of(*map(metric.options.get, ("labels", "pos_label")))
     assert isinstance(table, ScoreTable)
-    return repr(classes.known.tolist()), classes.positive, table.columns, table.edges.tobytes()
+    return repr(classes.labels.known.tolist()), classes.positive, table.columns, table.edges.tobytes()
 
 
 def _of_scores(metric: FrameMetric, shape: Shape) -> Query | None:

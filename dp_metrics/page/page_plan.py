@@ -345,7 +345,7 @@ class PageForm:
     @property
     def positive(self) -> Any:
         """The positive one of two labels."""
-        return self.classes.known.tolist()[self.classes.positive]
+        return self.classes.labels.known.tolist()[self.classes.positive]
 
     @property
     def groups(self) -> Groups:
@@ -443,13 +443,13 @@ def _above(
 ) -> list[NDArray[Any]]:
     """Return the labels that a threshold makes of scores, which are checked first."""
     scores = reader(records.of_arguments(0, place)).arrays[1]
-    parts = [classes.known[:0]]
+    parts = [classes.labels.known[:0]]
     for block in in_blocks(scores):
         numbers = float_block(block, name)
         if is_unit:
             check_unit(numbers, _OUTSIDE.format(name))
         places = np.where(numbers >= threshold, classes.positive, 1 - classes.positive)
-        parts.append(classes.known[places])
+        parts.append(classes.labels.known[places])
     return [np.concatenate(parts)]
 
 

@@ -16,10 +16,7 @@ from numpy.typing import NDArray
 from dp_metrics.inputs.arrays import Records, Shape, float_block, in_blocks
 from dp_metrics.inputs.labels import LabelColumns, LabelSet, labels_and_scores
 from dp_metrics.inputs.options import Floats
-from dp_metrics.quantities.base import Quantity
 from dp_metrics.quantities.tables import nearest_with_sum
-from dp_metrics.release.query import Query
-from dp_metrics.release.result import ReleasedNumbers
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,11 +45,6 @@ class TwoClasses:
         return cls(known, pos_label)
 
     @property
-    def known(self) -> NDArray[Any]:
-        """The labels, sorted."""
-        return self.labels.known
-
-    @property
     def positive(self) -> int:
         """The place of the positive label among the sorted ones."""
         return 1 if self.pos_label is None else self.labels.sorted_place(self.pos_label, "pos_label")
@@ -62,12 +54,6 @@ class TwoClasses:
         columns = LabelColumns.of(self.labels, shape.arguments[1], name, positive=self.pos_label)
         one = replace(columns, columns=1)  # of two that of the positive label is read: both forms merge
         return partial(labels_and_scores, columns=one, name=name, positive=self.positive)
-
-    def query(
-        self, shape: Shape, *, name: str, part: Quantity, result: Callable[[ReleasedNumbers], Any]
-    ) -> Query:
-        """Return the query of one part of such records, whose scores have this name."""
-        return Query((part,), self.reader(shape, name), result)
 
     def blocks(
         self, records: Records, name: str, outside: str = ""

@@ -419,6 +419,12 @@ class BinnedError(Monotone):
         return most, f"chance alone gives a calibrated model up to about {most:.2g} ({counted})"
 
 
+def _error_query(shape: Shape, *, n_bins: Any, labels: Any, pos_label: Any) -> Query:
+    classes, bins = formulas.TwoClasses.of(labels, pos_label), check_count(n_bins, "n_bins", MOST_BINS)
+    part = CalibrationOf(partial(_excess, n_bins=bins, classes=classes))
+    return Query((part,), classes.reader(shape, "y_proba"), BinnedError(only, n_bins=bins))
+
+
 def _excess(records: Records, *, n_bins: int, classes: formulas.TwoClasses) -> tuple[tuple[int, ...], int]:
     """Return the sums of labels minus scores by bin, and the number of records."""
     blocks = classes.blocks(records, "y_proba", OUTSIDE.format("y_proba"))
@@ -476,7 +482,4 @@ def private_expected_calibration_error(
     >>> 0 <= private_expected_calibration_error(y_true, y_proba, epsilon=1.0) < 0.1  # exactly 0.05
     True
     """
-    classes = formulas.TwoClasses.of(labels, pos_label)
-    bins = check_count(n_bins, "n_bins", MOST_BINS)
-    part = CalibrationOf(partial(_excess, n_bins=bins, classes=classes))
-    return asks(classes.query, name="y_proba", part=part, result=BinnedError(only, n_bins=bins))
+    return asks(_error_query, n_bins=n_bins, labels=labels, pos_label=pos_label)

@@ -252,9 +252,9 @@ class ReleasedScores(HtmlRepr):
         >>> lower, upper = at.population_interval("precision")
         """
         edge = self._edge_of(threshold)
-        classes, layout = self._table.classes, self._layout(edge)
+        known, layout = self._table.classes.labels.known, self._layout(edge)
         counts = layout.counts(self.result.value, self.result.released.public_n)
-        return ReleasedConfusion(self.result, classes.known, counts, layout, float(self.counts.edges[edge]))
+        return ReleasedConfusion(self.result, known, counts, layout, float(self.counts.edges[edge]))
 
     def _edge_of(self, threshold: float) -> int:
         """Return the place of the inner edge of the released bins that is nearest to a threshold."""
@@ -280,10 +280,11 @@ class ReleasedScores(HtmlRepr):
         )
 
     def _score_at(self, threshold: float, metric: Callable[..., Any], **options: Any) -> AtThreshold:
-        labels, classes = self.at_threshold(threshold), self._table.classes
-        value = AtThreshold(metric(labels, pos_label=classes.known.tolist()[classes.positive], **options))
-        assert labels.threshold is not None
-        value.threshold = labels.threshold
+        told = self.at_threshold(threshold)
+        pos_label = told.labels.tolist()[self._table.classes.positive]
+        value = AtThreshold(metric(told, pos_label=pos_label, **options))
+        assert told.threshold is not None
+        value.threshold = told.threshold
         return value
 
     def recall_score(self, threshold: float, *, zero_division: float | str = 0.0) -> AtThreshold:

@@ -357,7 +357,7 @@ def score_query(
     count = partial(counted, classes=classes, edges=finest, outside=_OUTSIDE if edges is None else "")
     cells = ((2 * size, Fraction(1)),)
     part = TableOf(cells, True, count, shape.units, finest=size, columns=columns)
-    return classes.query(shape, name="y_score", part=part, result=table)
+    return Query((part,), classes.reader(shape, "y_score"), table)
 
 
 MOST_BINS = 1000
@@ -401,7 +401,7 @@ class SoftBins:
     def query(self, shape: Shape, classes: TwoClasses) -> Query:
         """Return the query of a calibration curve."""
         part = TableOf(self.cells, True, partial(_soft_counts, n_bins=self.n_bins, classes=classes))
-        return classes.query(shape, name="y_prob", part=part, result=self)
+        return Query((part,), classes.reader(shape, "y_prob"), self)
 
     def note(self, result: Result[Any]) -> str | None:
         """Return what to say if limits of the noise of a share that is shown are too far apart: `WIDEST`."""
