@@ -6,7 +6,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from helpers import all_of_scores, loop_over, normal_scores, seeded, slow_but
+from helpers import all_of_scores, counts_without_noise, loop_over, normal_scores, seeded, slow_but
 from hypothesis import given, settings, strategies as st
 from hypothesis.extra.numpy import arrays
 from scipy.stats import beta, binom
@@ -20,7 +20,6 @@ from dp_metrics.metrics.scores.bands import (
     precision_slopes,
     precision_within_bins,
 )
-from dp_metrics.metrics.scores.curve_formulas import ScoreCounts
 from dp_metrics.quantities.tables import CountsNoise
 
 WAYS = (True, False)  # whether limits have to be proved
@@ -217,7 +216,9 @@ def test_limits_of_an_average_precision_are_hardly_wider_than_the_proved_ones(n,
 @given(arrays(float, (2, 6), elements=st.floats(0.1, 50)), st.booleans())
 def test_slopes_of_an_average_precision_are_what_a_little_more_in_a_cell_adds(records, is_upper):
     value, slopes = precision_slopes(records, is_upper=is_upper)
-    assert value == pytest.approx(precision_within_bins(ScoreCounts(np.arange(7.0), *records))[is_upper])
+    assert value == pytest.approx(
+        precision_within_bins(counts_without_noise(np.arange(7.0), *records))[is_upper]
+    )
     for cell in np.ndindex(records.shape):
         more, less = records.copy(), records.copy()
         more[cell] += 1e-4

@@ -144,17 +144,17 @@ class ScoreCounts:
         Public edges of the bins.
     negative, positive : ndarray of shape (n_bins,)
         Records of either class.
-    noisy : ndarray of shape (2, n_bins) or None, default=None
-        Of either class, the noisy counts that they come from; None: they have no noise.
-    noise : float, default=0.0
+    noisy : ndarray of shape (2, n_bins)
+        Of either class, the noisy counts that they come from.
+    noise : float
         Expected size of the noise of a noisy count.
     """
 
     edges: Floats
     negative: Floats
     positive: Floats
-    noisy: Floats | None = None
-    noise: float = 0.0
+    noisy: Floats
+    noise: float
 
     @property
     def total(self) -> Floats:
@@ -203,7 +203,7 @@ def area_under_roc(counts: ScoreCounts) -> float:
     """
     deviation = math.sqrt(2 * counts.negative.size) * counts.noise  # of the size of a class
     classes = np.stack([counts.negative, counts.positive])
-    if counts.noisy is not None and (counts.noisy.sum(axis=1) > FAR * deviation).all():
+    if (counts.noisy.sum(axis=1) > FAR * deviation).all():
         classes = counts.noisy
     false, true = map(_from_above, classes)
     fpr, tpr = _shares(false, true), _shares(true, false)
@@ -228,8 +228,7 @@ def average_precision(counts: ScoreCounts) -> float:
 
 def _precision_and_recall(counts: ScoreCounts) -> tuple[Floats, Floats]:
     """Return both above each part of a bin, from the top, where the precision is 1 and the recall 0."""
-    noisy = np.stack([counts.negative, counts.positive]) if counts.noisy is None else counts.noisy
-    false, true = records_above(noisy, counts.noise, counts.n, _PARTS)
+    false, true = records_above(counts.noisy, counts.noise, counts.n, _PARTS)
     any_positive = true[-1] > 0
     recall = true / true[-1] if any_positive else np.r_[0.0, np.ones(true.size - 1)]
     found = false + true

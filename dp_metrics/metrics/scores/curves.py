@@ -165,7 +165,12 @@ _ONE_VS_ONE = (
 
 
 def _roc_auc_query(shape: Shape, *, average: Any, multi_class: Any, labels: Any) -> Query:
-    _check_averaging(average, multi_class)
+    if average is not None and not (isinstance(average, str) and average == "macro"):
+        raise ValueError(_AVERAGES)
+    if isinstance(multi_class, str) and multi_class == "ovo":
+        raise ValueError(_ONE_VS_ONE)
+    if not (isinstance(multi_class, str) and multi_class in ("raise", "ovr")):
+        raise ValueError("multi_class must be 'raise' or 'ovr'.")
     if shape.n is None and labels is None and multi_class == "ovr":
         raise ValueError("multi_class='ovr' needs labels where the number of records is private.")
     columns = LabelColumns.of(labels, shape.arguments[1], "y_score")
@@ -216,15 +221,6 @@ def _areas(released: ReleasedNumbers) -> Floats:
 
 def _mean_area(released: ReleasedNumbers) -> float:
     return math.fsum(_areas(released)) / len(released.values)
-
-
-def _check_averaging(average: Any, multi_class: Any) -> None:
-    if average is not None and not (isinstance(average, str) and average == "macro"):
-        raise ValueError(_AVERAGES)
-    if isinstance(multi_class, str) and multi_class == "ovo":
-        raise ValueError(_ONE_VS_ONE)
-    if not (isinstance(multi_class, str) and multi_class in ("raise", "ovr")):
-        raise ValueError("multi_class must be 'raise' or 'ovr'.")
 
 
 @private(
