@@ -9,7 +9,7 @@ doi:10.1177/0272989X06295361). The number n of records is public.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -18,7 +18,7 @@ from scipy.special import ndtri
 
 from dp_metrics.inputs.options import Floats
 from dp_metrics.mechanisms._laws import COUNT_LIMIT, ENORMOUS
-from dp_metrics.metrics.scores.curve_formulas import FAR, RocCurve, ScoreCounts, pooled_means, roc
+from dp_metrics.metrics.scores.curve_formulas import FAR, RocCurve, ScoreCounts, pooled_means
 from dp_metrics.quantities.tables import CountsNoise, as_floats, nearest_with_sum
 from dp_metrics.release import count_limits
 from dp_metrics.release.count_limits import NoisyRatio, likely_limits
@@ -289,19 +289,13 @@ def precision_slopes(records: Floats, *, is_upper: bool) -> tuple[float, Floats]
     else:
         lost = np.where(above > 0, np.log(total / before), 0.0)
         each, by_above = positive - above * lost, by_found - lost
-    size = float(found[-1])
+    size = max(float(found[-1]), _TINY)
     value = float(each.sum()) / size
     of_found, of_above = (np.cumsum(by[::-1])[::-1] for by in (by_found, by_above))
     if is_upper:
         of_above -= by_above
     slopes: Floats = np.stack([of_above, by_own + of_found - value])[:, ::-1] / size
     return value, slopes
-
-
-def precision_within_bins(counts: ScoreCounts) -> tuple[float, float]:
-    """Return the least and the largest average precision that counts allow, however scores lie in bins."""
-    curve, share = roc(counts), float(counts.positive.sum()) / max(counts.n, 1.0)
-    return precision_between(curve, curve, (share, share))
 
 
 def precision_between(lower: RocCurve, upper: RocCurve, share: tuple[float, float]) -> tuple[float, float]:
@@ -545,12 +539,6 @@ class CalibrationBand:
     cells: BinnedCells
     public_n: int | None
 
-    def at(self, here: NDArray[np.bool_]) -> "CalibrationBand":
-        """Return the limits of some of the bins."""
-        names = ("prob_pred", "lower", "upper", "gap", "gap_lower", "gap_upper")
-        kept = {name: getattr(self, name)[here] for name in names}
-        return replace(self, **kept, prob_pred_range=self.prob_pred_range[:, here])
-
     def error(self, released: Any = None) -> ErrorByChance:
         """Return the expected calibration error over these bins, with and without what chance gives.
 
@@ -727,6 +715,7 @@ def calibration_band(
     public_n: int | None,
     note: str,
     shares: tuple[Floats, Floats] | None = None,
+    here: NDArray[np.bool_] | slice = slice(None),
 ) -> CalibrationBand:
     """Return the band of these bins.
 
@@ -744,6 +733,8 @@ def calibration_band(
         How sure the limits are.
     shares : tuple of ndarray or None, default=None
         Limits of the shares of positives; None: `share_limits`.
+    here : ndarray of bool, default=slice(None)
+        Which bins are shown.
 
     Notes
     -----
@@ -760,8 +751,9 @@ def calibration_band(
     known = np.array([prob_pred, prob_pred]) if cells.are_told else cells.means()
     lowest = np.clip(np.minimum(low, known[1] + lower), 0.0, 1.0)
     highest = np.clip(np.maximum(high, known[0] + upper), 0.0, 1.0)
-    told = asked.confidence, _CALIBRATION, note, cells, public_n
-    return CalibrationBand(prob_pred, lowest, highest, gap, lower, upper, known, *told)
+    told: list[Any] = [each[..., here] for each in (prob_pred, lowest, highest, gap, lower, upper, known)]
+    told += [asked.confidence, _CALIBRATION, note, cells, public_n]
+    return CalibrationBand(*told)
 
 
 def _gap_limits(cells: BinnedCells, miss: float) -> tuple[Floats, Floats]:
@@ -896,5 +888,4 @@ def over_expected_limits(
         return np.array(counts @ weights), np.array(variance), np.zeros(())
 
     lower, upper = likely_limits(error, np.zeros(()), np.ones(()), miss)
-    with np.errstate(divide="ignore"):
-        return float(lower / (1.0 - lower)), float(upper / (1.0 - upper))
+    return float(lower / (1.0 - lower)), float(upper / (1.0 - upper))

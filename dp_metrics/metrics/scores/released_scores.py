@@ -280,10 +280,9 @@ class ReleasedScores(HtmlRepr):
         )
 
     def _score_at(self, threshold: float, metric: Callable[..., Any], **options: Any) -> AtThreshold:
-        told = self.at_threshold(threshold)
+        told: Any = self.at_threshold(threshold)
         pos_label = told.labels.tolist()[self._table.classes.positive]
         value = AtThreshold(metric(told, pos_label=pos_label, **options))
-        assert told.threshold is not None
         value.threshold = told.threshold
         return value
 

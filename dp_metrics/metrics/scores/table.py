@@ -149,7 +149,9 @@ class ScoreTable:
         If the result is the average precision, then that. Curves have the area below them.
         """
         if self.formula is formulas.average_precision:
-            return bands.precision_within_bins(counts)
+            records = np.stack([counts.negative, counts.positive])
+            low, high = (bands.precision_slopes(records, is_upper=one)[0] for one in (False, True))
+            return low, high
         area, half = formulas.area_under_roc(counts), bands.half_of_tied(counts)
         return area - half, area + half
 
@@ -317,7 +319,7 @@ def binned_calibration_band(
         share = count_limits.noisy_ratio(noise, (size + inside).tolist(), inside.tolist(), n)
         lower[place], upper[place] = count_limits.ratio_limits(share, each)
     cells = replace(every, place=np.tile(places, 2), bins=n_bins)
-    return bands.calibration_band(cells, prob_pred, asked, n, _OF_GAPS, (lower, upper)).at(here)
+    return bands.calibration_band(cells, prob_pred, asked, n, _OF_GAPS, (lower, upper), here)
 
 
 def score_query(
