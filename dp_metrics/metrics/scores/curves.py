@@ -9,7 +9,7 @@ from functools import partial
 from typing import Any, Unpack
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from dp_metrics.inputs.arrays import Records, Shape, float_block
 from dp_metrics.inputs.labels import LabelColumns, labels_and_scores
@@ -421,8 +421,8 @@ def _error_query(shape: Shape, *, n_bins: Any, labels: Any, pos_label: Any) -> Q
     return Query((part,), classes.reader(shape, "y_proba"), BinnedError(only, n_bins=bins))
 
 
-def _excess(records: Records, *, n_bins: int, classes: formulas.TwoClasses) -> tuple[tuple[int, ...], int]:
-    """Return the sums of labels minus scores by bin, and the number of records."""
+def _excess(records: Records, *, n_bins: int, classes: formulas.TwoClasses) -> NDArray[Any]:
+    """Return the sums of labels minus scores by bin."""
     blocks = classes.blocks(records, "y_proba", OUTSIDE.format("y_proba"))
     return calibration_excess(blocks, even_edges(n_bins))
 
