@@ -151,7 +151,7 @@ def test_the_average_precision_is_off_by_less_than_that_of_counts_plausible_one_
     table = np.round(np.diff(cumulative, axis=1) * [[2910], [90]])
     n, exact = int(table.sum()), average_precision(counts_without_noise(edges, *table))
     noise = CountsNoise((0,) * table.size, ((table.size, rate),), zero_sum=True)
-    read, found = ScoreTable(EDGES, None, average_precision, TwoClasses.of(None, None)), []
+    read, found = ScoreTable(EDGES, average_precision, TwoClasses.of(None, None)), []
     for drawn in noise.simulated(np.random.default_rng(0), 400):
         counts = read.counts(
             ReleasedNumbers([table.ravel() + drawn], n, None, 2 * rate, Relation.REPLACE_ONE)

@@ -101,8 +101,6 @@ class ScoreTable:
     ----------
     edges : ndarray of shape (n_bins + 1,)
         Public and strictly increasing: of the finest bins.
-    columns : int or None
-        How many of them are released; None: as many as the public size and epsilon deserve.
     formula : callable
         The result, of `ScoreCounts`.
     classes : TwoClasses
@@ -114,7 +112,6 @@ class ScoreTable:
     """
 
     edges: Floats
-    columns: int | None
     formula: Callable[[ScoreCounts], Any]
     classes: TwoClasses
     ties: bands.Ties = bands.ANY_ORDER
@@ -340,7 +337,7 @@ def score_query(
         columns = size
     elif bins is not None and columns not in _POWERS:
         raise ValueError(f"bins must be None or one of {_POWERS}, so that bins nest.")
-    table = ScoreTable(finest, columns, formula, classes)
+    table = ScoreTable(finest, formula, classes)
     count = partial(counted, classes=classes, edges=finest, outside=_OUTSIDE if edges is None else "")
     cells = ((2 * size, Fraction(1)),)
     part = TableOf(cells, True, count, shape.units, finest=size, columns=columns)
