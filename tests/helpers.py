@@ -38,6 +38,7 @@ from dp_metrics.inputs.arrays import Records
 from dp_metrics.inputs.losses import RecordLoss, identity
 from dp_metrics.inputs.options import Floats, Relation, exact_epsilon
 from dp_metrics.metrics.labels.counts import Confusion
+from dp_metrics.metrics.scores.curve_formulas import ScoreCounts
 from dp_metrics.quantities.base import OneStage, Output, noise_of
 from dp_metrics.quantities.mean import MeanOf, ShareOf
 from dp_metrics.quantities.ranks import CalibrationOf, OrderOf, RankingOf
@@ -583,6 +584,11 @@ def all_of_labels(labels=None, metric=None):
 
 def all_of_scores(**options):
     return _AllOf(dp.ReleasedScores, dp.Summary("roc_curve", **options))
+
+
+def counts_without_noise(edges, negative, positive):
+    """Return counts of scores that are as they are."""
+    return ScoreCounts(edges, negative, positive, np.stack([negative, positive]), 0.0)
 
 
 def normal_scores(n, share=0.3, apart=1.8, seed=0):

@@ -19,7 +19,7 @@ from dp_metrics.mechanisms import Mechanism
 from dp_metrics.metrics import METRICS, Metric, row_of
 from dp_metrics.metrics.labels.counts import Confusion, confusion_for
 from dp_metrics.metrics.labels.layouts import Counts, Layout, matrix_layout, right_or_wrong, whole
-from dp_metrics.metrics.scores.curve_formulas import ScoreCounts, TwoClasses, area_under_roc
+from dp_metrics.metrics.scores.curve_formulas import ScoreCounts, area_under_roc
 from dp_metrics.metrics.scores.table import ScoreTable, score_query
 from dp_metrics.quantities.base import get_mechanism
 from dp_metrics.quantities.tables import (
@@ -249,7 +249,7 @@ def plan_frame(
         elif (query := _of_scores(one, replace(shape, n=None) if groups.sizes is None else shape)) is None:
             others.append(one)
         else:
-            scored.setdefault(_bins_of(one, query), []).append((one, query))
+            scored.setdefault(_bins_of(query), []).append((one, query))
     share = Fraction(1, len(metrics))
     blocks = [_labels(members, share * len(members), shape, groups) for members in tables.values()]
     blocks += [_scores(members, share * len(members), shape, groups) for members in scored.values()]
@@ -342,11 +342,12 @@ def _read(made: Confusion | ScoreTable, row: Floats, noisy: Floats, noise: float
     return ScoreCounts(made.merged(negative.size), negative, positive, noisy.reshape(2, -1), noise)
 
 
-def _bins_of(metric: FrameMetric, query: Query) -> tuple[Any, ...]:
+def _bins_of(query: Query) -> tuple[Any, ...]:
     """Return what metrics of scores must have in common to be read from one table."""
-    table, classes = query.reading, TwoClasses.of(*map(metric.options.get, ("labels", "pos_label")))
-    assert isinstance(table, ScoreTable)
-    return repr(classes.known.tolist()), classes.positive, table.columns, table.edges.tobytes()
+    table: Any = query.reading
+    part: Any = query.quantities[0]
+    known, positive = table.classes.labels.known, table.classes.positive
+    return repr(known.tolist()), positive, part.columns, table.edges.tobytes()
 
 
 def _of_scores(metric: FrameMetric, shape: Shape) -> Query | None:

@@ -137,7 +137,7 @@ def draw_confusion(
     for place, text in np.ndenumerate(display.text_):
         low, high = (float(end[place]) for end in limits)
         if is_told and len(names) <= _MOST_LIMITS:
-            ends = "–".join(_short(format(end, spec)) for end in (low, high))
+            ends = "–".join(format(end, spec) for end in (low, high))
             if len(ends) > _CHARACTERS // len(names):
                 ends = ends.replace("–", "–\n")
             size = "medium" if len(names) < _MOST_LIMITS else "small"
@@ -180,8 +180,9 @@ def draw_groups(
     """
     axes = _axes(ax, height=1.3 + _BAR * len(groups))
     at, widths, grey = np.arange(len(groups)), np.array(values, dtype=np.float64), np.array(is_noise)
-    told = [place for place, one in enumerate(limits) if one is not None]
-    ends = np.array([(x, x) if one is None else one[:] for x, one in zip(widths, limits, strict=True)])
+    ends = np.array([(math.nan, math.nan) if one is None else one[:] for one in limits])
+    span = _range(np.append(ends, [*values, math.nan if overall is None else overall]))
+    confidences = [one.confidence for one in limits if one is not None]
     is_known = ~np.isnan(widths)
     for here, colour, hatch, label in (
         (is_known & ~grey, COLOURS["bar"], "", ""),
@@ -190,20 +191,16 @@ def draw_groups(
         if here.any():
             style = {"height": 0.62, "edgecolor": "white", "hatch": hatch, "label": label}
             axes.barh(at[here], widths[here], color=colour, **style)
-    if told:
+    if confidences:
+        left, right = span
+        low, high = np.clip(ends.T, 2 * left - right, 2 * right - left)  # endless ones leave the picture
         whisker = {"fmt": "none", "ecolor": "black", "elinewidth": 1.4, "capsize": 3}
-        (confidence, *_) = (one.confidence for one in limits if one is not None)
-        label = f"{_percent(confidence)} noise limits"
-        whiskers = _whiskers(widths[told], *ends[told].T)
-        axes.errorbar(widths[told], at[told], xerr=whiskers, label=label, **whisker)
+        label = f"{_percent(confidences[0])} noise limits"
+        axes.errorbar((low + high) / 2, at, xerr=(high - low) / 2, label=label, **whisker)
     if overall is not None:
         axes.axvline(overall, color=COLOURS["limits"], linestyle="--", linewidth=2, label="overall")
     axes.set_yticks(at, [_shown(group) for group in groups])
-    axes.set(
-        xlabel=metric.replace("$", r"\$"),
-        ylim=(len(groups) - 0.4, -0.6),
-        xlim=_range(np.append(ends, [*values, math.nan if overall is None else overall])),
-    )
+    axes.set(xlabel=metric.replace("$", r"\$"), xlim=span, ylim=(len(groups) - 0.4, -0.6))
     if axes.get_legend_handles_labels()[0]:
         place = {"loc": "lower right", "bbox_to_anchor": (1.0, 1.0), "ncols": 3, "frameon": False}
         axes.legend(**place, fontsize="small", handlelength=1.4, columnspacing=1.0)
@@ -218,12 +215,6 @@ def _range(values: Floats) -> tuple[float, float]:
     if least >= 0 and 0.5 < most <= 1:
         return 0.0, 1.0 + room
     return (least - room if least < 0 else 0.0), most + room
-
-
-def _whiskers(values: Floats, lower: Floats, upper: Floats) -> Floats:
-    """Return how far limits are from values, at least 0; endless ones end far outside of any picture."""
-    far = 1e3 * max(1.0, float(np.abs(values[np.isfinite(values)]).max(initial=0.0)))
-    return np.clip(np.nan_to_num([values - lower, upper - values], posinf=far), 0.0, far)
 
 
 def _axes(ax: Any, height: float = 3.6) -> Any:
@@ -242,11 +233,6 @@ def _finished(display: Any, across: str, up: str, place: str) -> Any:
 def _tidied(axes: Any) -> Any:
     axes.spines[["top", "right"]].set_visible(False)
     return axes
-
-
-def _short(number: str) -> str:
-    """Return a share without its 0 before the point."""
-    return number.removeprefix("0") if number.startswith("0.") else number
 
 
 def _percent(confidence: float) -> str:

@@ -327,7 +327,7 @@ class PageForm:
     @property
     def positive(self) -> Any:
         """The positive one of two labels."""
-        return self.classes.known.tolist()[self.classes.positive]
+        return self.classes.labels.known.tolist()[self.classes.positive]
 
     @property
     def groups(self) -> Groups:
@@ -410,7 +410,7 @@ class PageForm:
         if self.setting.edges is None:
             check_unit(scores, _OUTSIDE.format(name))
         is_positive = scores >= float(self.setting.threshold)
-        return [classes.known[np.where(is_positive, classes.positive, 1 - classes.positive)]]
+        return [classes.labels.known[np.where(is_positive, classes.positive, 1 - classes.positive)]]
 
     def _most_probable(self, place: int, columns: LabelColumns, records: Records) -> list[NDArray[Any]]:
         """Return the labels with the largest probabilities, the first of those that tie."""

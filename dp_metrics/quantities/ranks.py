@@ -488,11 +488,10 @@ class CalibrationOf(Number):
     Parameters
     ----------
     excess : callable
-        The sums of labels minus scores by public bin, in units of 2**-1074, and the number of records, of
-        `Records` whose form is valid.
+        The sums of labels minus scores by public bin, in units of 2**-1074, of `Records` whose form is valid.
     """
 
-    excess: Callable[[Records], tuple[tuple[int, ...], int]]
+    excess: Callable[[Records], NDArray[Any]]
 
     has_sums = True
 
@@ -506,7 +505,7 @@ class CalibrationOf(Number):
 
     def find(self, records: Records) -> NDArray[Any]:
         """Return the sums by bin."""
-        return np.array(self.excess(records)[0], dtype=object)
+        return self.excess(records)
 
     def bounds(self, stats: Stats, ranks: int, private_n: bool) -> OutputBounds:
         """Return the output bounds of the error."""

@@ -270,7 +270,7 @@ def mean_limits(mean: NoisyNumber, miss: float, *, is_sure: bool) -> Limits | No
 
 
 def quick_ratio_limits(
-    a: Floats, b: Floats, moments: tuple[float, float, float], miss: float
+    a: Floats, b: Floats, moments: tuple[Floats | float, ...], miss: float
 ) -> tuple[Floats, Floats]:
     """Return approximate limits of p, the share of a in a and b among all people, from noisy counts: arrays.
 
@@ -278,7 +278,7 @@ def quick_ratio_limits(
     ----------
     a, b : ndarray
         Noisy numbers of records, as drawn: they may be negative, and fractions.
-    moments : tuple of float
+    moments : tuple of float or ndarray
         The variances of the noise of a and of b, and their covariance.
     miss : float
         Probability with which each of the two limits may miss.

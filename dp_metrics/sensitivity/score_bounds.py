@@ -25,10 +25,8 @@ from dp_metrics.sensitivity.output_bounds import FINENESS, BoundsFacts, OutputBo
 _ONE = 1 << UNIT_BITS
 
 
-def calibration_excess(
-    blocks: Iterable[tuple[NDArray[np.bool_], Floats]], edges: Floats
-) -> tuple[tuple[int, ...], int]:
-    """Return the sum of each bin in units of 2**-1074, and the number of records.
+def calibration_excess(blocks: Iterable[tuple[NDArray[np.bool_], Floats]], edges: Floats) -> NDArray[Any]:
+    """Return the sum of labels minus scores of each bin, a whole number of units of 2**-1074.
 
     These sums of pieces of the records add up; T, the sum of their sizes, does not.
 
@@ -39,7 +37,7 @@ def calibration_excess(
     edges : ndarray
         Public edges between the bins: a bin holds the scores above its lower edge up to its upper one.
     """
-    excess, n = [0] * (edges.size + 1), 0
+    excess = [0] * (edges.size + 1)
     for is_positive, scores in blocks:
         bins = np.searchsorted(edges, scores)
         order = np.argsort(bins.astype(np.uint16), kind="stable")
@@ -47,8 +45,7 @@ def calibration_excess(
         positives = np.bincount(bins, is_positive, minlength=len(excess)).astype(np.int64).tolist()
         for number, part in enumerate(np.split(scores[order], ends[:-1])):
             excess[number] += (positives[number] << UNIT_BITS) - exact_sum(part)
-        n += scores.size
-    return tuple(excess), n
+    return np.array(excess, dtype=object)
 
 
 def calibration_facts(n: int | None) -> BoundsFacts:

@@ -6,7 +6,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from helpers import all_of_scores, loop_over, normal_scores, seeded, slow_but
+from helpers import all_of_scores, counts_without_noise, loop_over, normal_scores, seeded, slow_but
 from hypothesis import given, settings, strategies as st
 from hypothesis.extra.numpy import arrays
 from scipy.stats import beta, binom
@@ -16,11 +16,11 @@ import dp_metrics as dp
 from dp_metrics.metrics.scores.bands import (
     ANY_ORDER,
     area_limits,
+    precision_between,
     precision_limits,
     precision_slopes,
-    precision_within_bins,
 )
-from dp_metrics.metrics.scores.curve_formulas import ScoreCounts
+from dp_metrics.metrics.scores.curve_formulas import roc
 from dp_metrics.quantities.tables import CountsNoise
 
 pytestmark = pytest.mark.usefixtures("own_error_state")
@@ -219,13 +219,21 @@ def test_limits_of_an_average_precision_are_hardly_wider_than_the_proved_ones(n,
 @given(arrays(float, (2, 6), elements=st.floats(0.1, 50)), st.booleans())
 def test_slopes_of_an_average_precision_are_what_a_little_more_in_a_cell_adds(records, is_upper):
     value, slopes = precision_slopes(records, is_upper=is_upper)
-    assert value == pytest.approx(precision_within_bins(ScoreCounts(np.arange(7.0), *records))[is_upper])
+    curve, share = roc(counts_without_noise(np.arange(7.0), *records)), records[1].sum() / records.sum()
+    assert value == pytest.approx(precision_between(curve, curve, (share, share))[is_upper])
     for cell in np.ndindex(records.shape):
         more, less = records.copy(), records.copy()
         more[cell] += 1e-4
         less[cell] -= 1e-4
         high, low = (precision_slopes(each, is_upper=is_upper)[0] for each in (more, less))
         assert slopes[cell] == pytest.approx((high - low) / 2e-4, rel=1e-3, abs=1e-7)
+
+
+@loop_over("is_upper", [False, True])
+def test_nobody_is_found_where_nobody_is_positive(is_upper):
+    value, slopes = precision_slopes(np.array([[3.0, 1.0], [0.0, 0.0]]), is_upper=is_upper)
+    assert value == 0.0
+    assert np.isfinite(slopes).all()
 
 
 def test_empty_bins_have_slopes():

@@ -9,7 +9,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 from cases import RELATIONS
-from helpers import loop_over, seeded
+from helpers import counts_without_noise, loop_over, seeded
 from scipy.stats import norm
 from sklearn import metrics as sk
 from sklearn.calibration import calibration_curve
@@ -18,7 +18,6 @@ import dp_metrics as dp
 from dp_metrics.exceptions import NoisyReleaseWarning
 from dp_metrics.inputs.options import Relation
 from dp_metrics.metrics.scores.curve_formulas import (
-    ScoreCounts,
     TwoClasses,
     area_under_roc,
     average_precision,
@@ -101,7 +100,7 @@ def test_average_precision_spreads_the_scores_of_a_bin():
     area = sk.average_precision_score(y, np.searchsorted(EDGES, score))
     found = exact(dp.private_average_precision_score, y, score)
     assert area < found < area + 0.005  # ties count as the worst order
-    one_bin = ScoreCounts(np.array([0.0, 0.5, 1.0]), np.array([0.0, 3.0]), np.array([0.0, 1.0]))
+    one_bin = counts_without_noise(np.array([0.0, 0.5, 1.0]), np.array([0.0, 3.0]), np.array([0.0, 1.0]))
     assert average_precision(one_bin) == pytest.approx(0.25)
 
 
@@ -150,16 +149,16 @@ def test_the_average_precision_is_off_by_less_than_that_of_counts_plausible_one_
     edges, rate = EDGES[::8], Fraction(1, 5)
     cumulative = [norm.cdf(norm.ppf(edges) / 0.7 + shift) for shift in (1.452, -1.452)]  # an area of 0.98
     table = np.round(np.diff(cumulative, axis=1) * [[2910], [90]])
-    n, exact = int(table.sum()), average_precision(ScoreCounts(edges, *table))
+    n, exact = int(table.sum()), average_precision(counts_without_noise(edges, *table))
     noise = CountsNoise((0,) * table.size, ((table.size, rate),), zero_sum=True)
-    read, found = ScoreTable(EDGES, None, average_precision, TwoClasses.of(None, None)), []
+    read, found = ScoreTable(EDGES, average_precision, TwoClasses.of(None, None)), []
     for drawn in noise.simulated(np.random.default_rng(0), 400):
         counts = read.counts(
             ReleasedNumbers([table.ravel() + drawn], n, None, 2 * rate, Relation.REPLACE_ONE)
         )
         precision, recall, _ = precision_recall(counts)
         area = -np.diff(recall) @ (precision[:-1] + precision[1:]) / 2
-        one_by_one = average_precision(ScoreCounts(edges, counts.negative, counts.positive))
+        one_by_one = average_precision(counts_without_noise(edges, counts.negative, counts.positive))
         found.append([average_precision(counts) - exact, one_by_one - exact, area - exact])
     bias, of_one_by_one, of_area = np.mean(found, axis=0)
     assert -0.104 < bias < -0.044
@@ -231,6 +230,6 @@ def test_the_values_without_a_class():
         np.testing.assert_allclose(fpr, tpr)
     precision, recall, _ = exact(dp.private_precision_recall_curve, np.zeros(8), score)
     assert {*precision[:-1], *(1 - recall[:-1])} == {0.0}
-    nobody = ScoreCounts(np.linspace(0, 1, 5), np.zeros(4), np.zeros(4))
+    nobody = counts_without_noise(np.linspace(0, 1, 5), np.zeros(4), np.zeros(4))
     assert (area_under_roc(nobody), average_precision(nobody)) == (0.5, 0)
     assert [array.size for array in calibration(nobody, 5)] == [0, 0]

@@ -9,7 +9,7 @@ doi:10.1177/0272989X06295361). The number n of records is public.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -18,7 +18,7 @@ from scipy.special import ndtri
 
 from dp_metrics.inputs.options import Floats
 from dp_metrics.mechanisms._laws import COUNT_LIMIT, ENORMOUS
-from dp_metrics.metrics.scores.curve_formulas import FAR, RocCurve, ScoreCounts, pooled_means, roc
+from dp_metrics.metrics.scores.curve_formulas import FAR, RocCurve, ScoreCounts, pooled_means
 from dp_metrics.quantities.tables import CountsNoise, as_floats, nearest_with_sum
 from dp_metrics.release import count_limits
 from dp_metrics.release.count_limits import NoisyRatio, likely_limits
@@ -103,13 +103,9 @@ def area_limits(
     itself, with its own noisy size, by which the sum is divided as well: made plausible together, the larger
     class would lend records to the smaller one. Persons who count once each are as in `precision_limits`.
     """
-    bins = len(noise.noisy) // 2
-    negative, positive = as_floats(noise.numbers).reshape(2, bins)
-    sizes = negative.sum(), positive.sum()
     if not are_far_from_noise(noise, FAR):
         return None
-    plausible = nearest_with_sum(negative, sizes[0]), nearest_with_sum(positive, sizes[1])
-    errors = [_error_of_area(noise, plausible, tie, among_people=among_people) for tie in ties]
+    errors = [_error_of_area(noise, tie, among_people=among_people) for tie in ties]
     lower, upper = likely_limits(
         lambda theta, is_upper: errors[is_upper](theta), np.zeros(()), np.ones(()), miss
     )
@@ -118,24 +114,26 @@ def area_limits(
 
 def are_far_from_noise(noise: CountsNoise, deviations: float) -> bool:
     """Return whether the noisy sizes of both classes exceed so many standard deviations of their noise."""
-    bins = len(noise.noisy) // 2
-    of_class = np.repeat([1.0, 0.0], bins)
+    noisy = as_floats(noise.numbers).reshape(2, -1)
+    of_class = np.repeat([1.0, 0.0], noisy.shape[1])
     deviation = np.sqrt(max(noise.covariance(of_class, of_class), 0.0))
-    return bool((as_floats(noise.numbers).reshape(2, bins).sum(axis=1) > deviations * deviation).all())
+    return bool((noisy.sum(axis=1) > deviations * deviation).all())
 
 
 def _error_of_area(
-    noise: CountsNoise, plausible: tuple[Floats, Floats], tie: float, *, among_people: bool
+    noise: CountsNoise, tie: float, *, among_people: bool
 ) -> Callable[[Floats], tuple[Floats, Floats, Floats]]:
     """Return the error, for `likely_limits`, of the area in which `tie` of each pair in a bin is won."""
-    (negatives, positives), bins = plausible, plausible[0].size
-    raw_negatives, raw_positives = as_floats(noise.numbers).reshape(2, bins)
+    raw = as_floats(noise.numbers).reshape(2, -1)
+    negatives, positives = (nearest_with_sum(each, each.sum()) for each in raw)
+    bins = positives.size
     size, other = float(positives.sum()), float(negatives.sum())
-    won = _won(bins, tie)
+    # what a negative record in one bin, a row, and a positive one in another, add to the pairs won
+    won = np.triu(np.ones((bins, bins)), 1) + tie * np.eye(bins)
     one, two, *_ = np.eye(2 * bins)
     variance, covariance = noise.covariance(one, one), noise.covariance(one, two)
     pairs = other * size - covariance * bins**2
-    area = float(raw_negatives @ won @ raw_positives - covariance * won.sum()) / pairs
+    area = float(raw[0] @ won @ raw[1] - covariance * won.sum()) / pairs
     slopes = np.concatenate([won @ positives, negatives @ won])
     both = np.repeat([size, other], bins)
     records = effective_size(negatives, positives, won) if among_people else np.inf
@@ -148,12 +146,6 @@ def _error_of_area(
         return away, theta * (1 - theta) / records, of_noise / (size * other) ** 2
 
     return error
-
-
-def _won(bins: int, tie: float) -> Floats:
-    """Return what a pair of a negative record in one bin and a positive one in another adds to those won."""
-    places = np.arange(bins)
-    return (places > places[:, np.newaxis]) + tie * (places == places[:, np.newaxis])
 
 
 def effective_size(negatives: Floats, positives: Floats, won: Floats) -> float:
@@ -249,8 +241,7 @@ def precision_limits(
     average precision errs down, and the lower limit is theirs. Counts that are pooled before, as for the
     released number, err up where the share of positives does fall with the score: theirs is the upper limit.
     """
-    bins = len(noise.noisy) // 2
-    noisy = as_floats(noise.numbers).reshape(2, bins)
+    noisy = as_floats(noise.numbers).reshape(2, -1)
     sizes = noisy.sum(axis=1)
     if not are_far_from_noise(noise, FAR):
         return None
@@ -298,19 +289,13 @@ def precision_slopes(records: Floats, *, is_upper: bool) -> tuple[float, Floats]
     else:
         lost = np.where(above > 0, np.log(total / before), 0.0)
         each, by_above = positive - above * lost, by_found - lost
-    size = float(found[-1])
+    size = max(float(found[-1]), _TINY)
     value = float(each.sum()) / size
     of_found, of_above = (np.cumsum(by[::-1])[::-1] for by in (by_found, by_above))
     if is_upper:
         of_above -= by_above
     slopes: Floats = np.stack([of_above, by_own + of_found - value])[:, ::-1] / size
     return value, slopes
-
-
-def precision_within_bins(counts: ScoreCounts) -> tuple[float, float]:
-    """Return the least and the largest average precision that counts allow, however scores lie in bins."""
-    curve, share = roc(counts), float(counts.positive.sum()) / max(counts.n, 1.0)
-    return precision_between(curve, curve, (share, share))
 
 
 def precision_between(lower: RocCurve, upper: RocCurve, share: tuple[float, float]) -> tuple[float, float]:
@@ -427,6 +412,83 @@ class RocBand:
         return ax.fill(x, y, **{"alpha": 0.25, "linewidth": 0, **style})
 
 
+@dataclass(frozen=True, eq=False)
+class BinnedCells:
+    """A table of noisy counts: how many records each cell has, and which ones it counts, which is public.
+
+    Parameters
+    ----------
+    noise : CountsNoise
+        The noisy counts, and their noise.
+    counts : ndarray of shape (n_cells,)
+        Plausible numbers of records.
+    place : ndarray of shape (n_cells,)
+        The place of their bin.
+    is_positive : ndarray of shape (n_cells,)
+        Their class.
+    least, most : ndarray of shape (n_cells,)
+        Between which numbers the scores lie for which they count.
+    bins : int
+        How many bins there are.
+    """
+
+    noise: CountsNoise
+    counts: Floats
+    place: NDArray[np.intp]
+    is_positive: NDArray[np.bool_]
+    least: Floats
+    most: Floats
+    bins: int
+
+    @property
+    def are_told(self) -> bool:
+        """Whether each cell counts for one score."""
+        return bool((self.least == self.most).all())
+
+    @property
+    def noisy(self) -> Floats:
+        """The noisy numbers of records."""
+        return as_floats(self.noise.numbers)
+
+    def sums(self, values: Floats) -> Floats:
+        """Return the sum of these values of the cells over each bin."""
+        return np.bincount(self.place, values, self.bins).astype(np.float64)
+
+    def range(self) -> tuple[Floats, Floats]:
+        """Return between which numbers the scores of each bin lie."""
+        least, most = np.ones(self.bins), np.zeros(self.bins)
+        np.minimum.at(least, self.place, self.least)
+        np.maximum.at(most, self.place, self.most)
+        return least, most
+
+    def means(self) -> Floats:
+        """Return between which numbers the mean score of each bin lies, by the plausible counts."""
+        records, ends = self.sums(self.counts), self.range()
+        some = np.where(records > 0, records, 1.0)
+        means = [self.sums(self.counts * one) / some for one in (self.least, self.most)]
+        return np.where(records > 0, np.clip(means, *ends), ends)
+
+    def moments(self, x: Floats, y: Floats) -> Floats:
+        """Return, for each bin, the variances and the covariance of its sums with these weights of its cells.
+
+        First that of x, then the covariance, and then that of y.
+        """
+        here = [self.place == place for place in range(self.bins)]
+        pairs = (x, x), (x, y), (y, y)
+        return np.array([[self.noise.covariance(one * at, two * at) for at in here] for one, two in pairs])
+
+    def excess(self, scores: Floats) -> tuple[Floats, Floats, tuple[Floats, Floats, Floats]]:
+        """Return the noisy sums of labels minus these scores, numbers of records, and moments of the noise.
+
+        The moments are the variances of the sums, their covariances with the numbers, and the variances of
+        these.
+        """
+        weights = self.is_positive - scores
+        of_excess, both, of_total = self.moments(weights, np.ones_like(weights))
+        excess = self.sums(self.noisy * weights)
+        return excess, self.sums(self.noisy), (np.maximum(of_excess, 0.0), both, of_total)
+
+
 class ErrorByChance(NamedTuple):
     """An expected calibration error, what chance alone gives a calibrated model, and what is left without."""
 
@@ -458,12 +520,8 @@ class CalibrationBand:
         Probability with which all limits hold: once for those of shares, once for those of gaps.
     about, note : str
         What they are limits of, and how sure they are.
-    records, positives : ndarray of shape (n_all_bins,)
-        Plausible numbers of records of all bins, of which `error` is made.
-    excess : ndarray of shape (n_all_bins,) or None
-        Sums of labels minus scores, noisy and without bias; None where scores are known by bin only.
-    noise : ndarray of shape (n_all_bins,)
-        Standard deviations of the noise of these sums.
+    cells : BinnedCells
+        The noisy counts of all bins, of which `error` is made.
     public_n : int or None
         Number of all records, if public.
     """
@@ -478,17 +536,8 @@ class CalibrationBand:
     confidence: float
     about: str
     note: str
-    records: Floats
-    positives: Floats
-    excess: Floats | None
-    noise: Floats
+    cells: BinnedCells
     public_n: int | None
-
-    def at(self, here: NDArray[np.bool_]) -> "CalibrationBand":
-        """Return the limits of some of the bins."""
-        names = ("prob_pred", "lower", "upper", "gap", "gap_lower", "gap_upper")
-        kept = {name: getattr(self, name)[here] for name in names}
-        return replace(self, **kept, prob_pred_range=self.prob_pred_range[:, here])
 
     def error(self, released: Any = None) -> ErrorByChance:
         """Return the expected calibration error over these bins, with and without what chance gives.
@@ -526,20 +575,22 @@ class CalibrationBand:
         >>> 0 <= without_chance <= error
         True
         """
-        bins, n = self.records.size, float(self.records.sum()) if self.public_n is None else self.public_n
-        n = max(float(n), 1.0)
+        cells, bins = self.cells, self.cells.bins
+        records, positives = cells.sums(cells.counts), cells.sums(cells.counts * cells.is_positive)
+        n = max(float(records.sum() if self.public_n is None else self.public_n), 1.0)
         if released is None:
-            if self.excess is None:
+            if not cells.are_told:
                 raise ValueError(_NO_MEANS)
-            error, noise = float(np.abs(self.excess).sum()) / n, self.noise
+            excess, _, (noise, _, _) = cells.excess(cells.least)
+            error = float(np.abs(excess).sum()) / n
         else:
             if not isinstance(released, Result):
                 raise TypeError(_OTHER_BINS.format(bins))
             own = released.metric, getattr(released.reading, "n_bins", None), released.n
             if own != (_OF_ONE, bins, self.public_n):
                 raise ValueError(_OTHER_BINS.format(bins))
-            error, noise = float(released), np.zeros_like(self.noise)
-        by_chance = error_by_chance(self.records, self.positives, noise, n)
+            error, noise = float(released), np.zeros(bins)
+        by_chance = error_by_chance(records, positives, noise, n)
         return ErrorByChance(error, by_chance, max(error * error - by_chance * by_chance, 0.0) ** 0.5)
 
     def shade(self, ax: Any, **style: Any) -> Any:
@@ -627,58 +678,6 @@ def roc_limits(
     return lower, upper
 
 
-@dataclass(frozen=True, eq=False)
-class BinnedCells:
-    """A table of noisy counts: how many records each cell has, and which ones it counts, which is public.
-
-    Parameters
-    ----------
-    noise : CountsNoise
-        The noisy counts, and their noise.
-    counts : ndarray of shape (n_cells,)
-        Plausible numbers of records.
-    place : ndarray of shape (n_cells,)
-        The place of their bin.
-    is_positive : ndarray of shape (n_cells,)
-        Their class.
-    least, most : ndarray of shape (n_cells,)
-        Between which numbers the scores lie for which they count.
-    bins : int
-        How many bins there are, each of as many cells.
-    """
-
-    noise: CountsNoise
-    counts: Floats
-    place: NDArray[np.intp]
-    is_positive: NDArray[np.bool_]
-    least: Floats
-    most: Floats
-    bins: int
-
-    @property
-    def noisy(self) -> Floats:
-        """The noisy numbers of records."""
-        return as_floats(self.noise.numbers)
-
-    def sums(self, values: Floats) -> Floats:
-        """Return the sum of these values of the cells over each bin."""
-        return np.bincount(self.place, values, self.bins).astype(np.float64)
-
-    def range(self) -> tuple[Floats, Floats]:
-        """Return between which numbers the scores of each bin lie."""
-        least, most = np.ones(self.bins), np.zeros(self.bins)
-        np.minimum.at(least, self.place, self.least)
-        np.maximum.at(most, self.place, self.most)
-        return least, most
-
-    def means(self) -> Floats:
-        """Return between which numbers the mean score of each bin lies, by the plausible counts."""
-        records, ends = self.sums(self.counts), self.range()
-        some = np.where(records > 0, records, 1.0)
-        means = [self.sums(self.counts * one) / some for one in (self.least, self.most)]
-        return np.where(records > 0, np.clip(means, *ends), ends)
-
-
 def error_by_chance(records: Floats, positives: Floats, noise: Floats, n: float) -> float:
     """Return the expected calibration error that a calibrated model has on average.
 
@@ -687,7 +686,7 @@ def error_by_chance(records: Floats, positives: Floats, noise: Floats, n: float)
     too large.
     """
     share = np.clip(np.divide(positives, records, out=np.zeros_like(records), where=records > 0), 0.0, 1.0)
-    variances = np.maximum(records, 0.0) * share * (1.0 - share) + noise**2
+    variances = np.maximum(records, 0.0) * share * (1.0 - share) + noise
     return float(np.sqrt(2.0 / np.pi * variances).sum() / n)
 
 
@@ -701,12 +700,11 @@ def share_limits(cells: BinnedCells, miss: float) -> tuple[Floats, Floats]:
 
     Either limit may miss with this probability.
     """
-    negative, positive = (cells.sums(cells.noisy * (cells.is_positive == kind)) for kind in (False, True))
-    other, one = ((cells.place == 0) & (cells.is_positive == kind) for kind in (False, True))
-    pairs = (one, one), (other, other), (one, other)
-    of_one, of_other, both = (cells.noise.covariance(*pair) for pair in pairs)
+    classes = np.stack([cells.is_positive, ~cells.is_positive]).astype(np.float64)
+    positive, negative = (cells.sums(cells.noisy * one) for one in classes)
+    of_one, both, of_other = cells.moments(*classes)
     lower, upper = count_limits.quick_ratio_limits(positive, negative, (of_one, of_other, both), miss)
-    is_told = positive + negative > FAR * max(of_one + of_other + 2 * both, 0.0) ** 0.5
+    is_told = positive + negative > FAR * np.sqrt(np.maximum(of_one + of_other + 2 * both, 0.0))
     return np.where(is_told, lower, 0.0), np.where(is_told, upper, 1.0)
 
 
@@ -717,6 +715,7 @@ def calibration_band(
     public_n: int | None,
     note: str,
     shares: tuple[Floats, Floats] | None = None,
+    here: NDArray[np.bool_] | slice = slice(None),
 ) -> CalibrationBand:
     """Return the band of these bins.
 
@@ -734,6 +733,8 @@ def calibration_band(
         How sure the limits are.
     shares : tuple of ndarray or None, default=None
         Limits of the shares of positives; None: `share_limits`.
+    here : ndarray of bool, default=slice(None)
+        Which bins are shown.
 
     Notes
     -----
@@ -745,32 +746,14 @@ def calibration_band(
     each = asked.miss / cells.bins
     low, high = share_limits(cells, each) if shares is None else shares
     lower, upper = _gap_limits(cells, each)
-    excess, total, (of_excess, _, _) = _excess(cells, (cells.least + cells.most) / 2)
+    excess, total, _ = cells.excess((cells.least + cells.most) / 2)
     gap = np.clip(excess / np.maximum(total, 1.0), lower, upper)
-    is_told = bool((cells.least == cells.most).all())
-    known = np.array([prob_pred, prob_pred]) if is_told else cells.means()
+    known = np.array([prob_pred, prob_pred]) if cells.are_told else cells.means()
     lowest = np.clip(np.minimum(low, known[1] + lower), 0.0, 1.0)
     highest = np.clip(np.maximum(high, known[0] + upper), 0.0, 1.0)
-    return CalibrationBand(
-        prob_pred, lowest, highest, gap, lower, upper, known, asked.confidence, _CALIBRATION, note,
-        records=cells.sums(cells.counts),
-        positives=cells.sums(cells.counts * cells.is_positive),
-        excess=excess if is_told else None,
-        noise=of_excess**0.5,
-        public_n=public_n,
-    )  # fmt: skip
-
-
-def _excess(cells: BinnedCells, scores: Floats) -> tuple[Floats, Floats, tuple[Floats, Floats, Floats]]:
-    """Return the noisy sums of labels minus scores, numbers of records, and the moments of their noise."""
-    noise, weights, moments = cells.noise, cells.is_positive - scores, np.zeros((3, cells.bins))
-    for place in range(cells.bins):
-        other = (cells.place == place).astype(np.float64)
-        one = other * weights
-        moments[:, place] = [noise.covariance(*pair) for pair in ((one, one), (one, other), (other, other))]
-    of_excess, both, of_total = moments
-    excess = cells.sums(cells.noisy * weights)
-    return excess, cells.sums(cells.noisy), (np.maximum(of_excess, 0.0), both, of_total)
+    told: list[Any] = [each[..., here] for each in (prob_pred, lowest, highest, gap, lower, upper, known)]
+    told += [asked.confidence, _CALIBRATION, note, cells, public_n]
+    return CalibrationBand(*told)
 
 
 def _gap_limits(cells: BinnedCells, miss: float) -> tuple[Floats, Floats]:
@@ -783,7 +766,7 @@ def _gap_limits(cells: BinnedCells, miss: float) -> tuple[Floats, Floats]:
     """
     (least, most), of_sides = cells.range(), []
     for scores in (cells.most, cells.least):
-        excess, total, (of_excess, both, of_total) = _excess(cells, scores)
+        excess, total, (of_excess, both, of_total) = cells.excess(scores)
         score = np.clip(cells.sums(cells.noisy * scores) / np.maximum(total, 1.0), least, most)
         spread = cells.sums(cells.counts * (scores - score[cells.place]) ** 2)
         of_sides.append((excess, of_excess, both, score, spread))
@@ -905,5 +888,4 @@ def over_expected_limits(
         return np.array(counts @ weights), np.array(variance), np.zeros(())
 
     lower, upper = likely_limits(error, np.zeros(()), np.ones(()), miss)
-    with np.errstate(divide="ignore"):
-        return float(lower / (1.0 - lower)), float(upper / (1.0 - upper))
+    return float(lower / (1.0 - lower)), float(upper / (1.0 - upper))

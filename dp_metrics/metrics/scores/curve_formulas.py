@@ -16,10 +16,7 @@ from numpy.typing import NDArray
 from dp_metrics.inputs.arrays import Records, Shape, float_block, in_blocks
 from dp_metrics.inputs.labels import LabelColumns, LabelSet, labels_and_scores
 from dp_metrics.inputs.options import Floats
-from dp_metrics.quantities.base import Quantity
 from dp_metrics.quantities.tables import nearest_with_sum
-from dp_metrics.release.query import Query
-from dp_metrics.release.result import ReleasedNumbers
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,11 +45,6 @@ class TwoClasses:
         return cls(known, pos_label)
 
     @property
-    def known(self) -> NDArray[Any]:
-        """The labels, sorted."""
-        return self.labels.known
-
-    @property
     def positive(self) -> int:
         """The place of the positive label among the sorted ones."""
         return 1 if self.pos_label is None else self.labels.sorted_place(self.pos_label, "pos_label")
@@ -62,12 +54,6 @@ class TwoClasses:
         columns = LabelColumns.of(self.labels, shape.arguments[1], name, positive=self.pos_label)
         one = replace(columns, columns=1)  # of two that of the positive label is read: both forms merge
         return partial(labels_and_scores, columns=one, name=name, positive=self.positive)
-
-    def query(
-        self, shape: Shape, *, name: str, part: Quantity, result: Callable[[ReleasedNumbers], Any]
-    ) -> Query:
-        """Return the query of one part of such records, whose scores have this name."""
-        return Query((part,), self.reader(shape, name), result)
 
     def blocks(
         self, records: Records, name: str, outside: str = ""
@@ -158,17 +144,17 @@ class ScoreCounts:
         Public edges of the bins.
     negative, positive : ndarray of shape (n_bins,)
         Records of either class.
-    noisy : ndarray of shape (2, n_bins) or None, default=None
-        Of either class, the noisy counts that they come from; None: they have no noise.
-    noise : float, default=0.0
+    noisy : ndarray of shape (2, n_bins)
+        Of either class, the noisy counts that they come from.
+    noise : float
         Expected size of the noise of a noisy count.
     """
 
     edges: Floats
     negative: Floats
     positive: Floats
-    noisy: Floats | None = None
-    noise: float = 0.0
+    noisy: Floats
+    noise: float
 
     @property
     def total(self) -> Floats:
@@ -217,7 +203,7 @@ def area_under_roc(counts: ScoreCounts) -> float:
     """
     deviation = math.sqrt(2 * counts.negative.size) * counts.noise  # of the size of a class
     classes = np.stack([counts.negative, counts.positive])
-    if counts.noisy is not None and (counts.noisy.sum(axis=1) > FAR * deviation).all():
+    if (counts.noisy.sum(axis=1) > FAR * deviation).all():
         classes = counts.noisy
     false, true = map(_from_above, classes)
     fpr, tpr = _shares(false, true), _shares(true, false)
@@ -242,8 +228,7 @@ def average_precision(counts: ScoreCounts) -> float:
 
 def _precision_and_recall(counts: ScoreCounts) -> tuple[Floats, Floats]:
     """Return both above each part of a bin, from the top, where the precision is 1 and the recall 0."""
-    noisy = np.stack([counts.negative, counts.positive]) if counts.noisy is None else counts.noisy
-    false, true = records_above(noisy, counts.noise, counts.n, _PARTS)
+    false, true = records_above(counts.noisy, counts.noise, counts.n, _PARTS)
     any_positive = true[-1] > 0
     recall = true / true[-1] if any_positive else np.r_[0.0, np.ones(true.size - 1)]
     found = false + true

@@ -9,7 +9,7 @@ from functools import partial
 from typing import Any, Unpack
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from dp_metrics.inputs.arrays import Records, Shape, float_block
 from dp_metrics.inputs.labels import LabelColumns, labels_and_scores
@@ -165,7 +165,12 @@ _ONE_VS_ONE = (
 
 
 def _roc_auc_query(shape: Shape, *, average: Any, multi_class: Any, labels: Any) -> Query:
-    _check_averaging(average, multi_class)
+    if average is not None and not (isinstance(average, str) and average == "macro"):
+        raise ValueError(_AVERAGES)
+    if isinstance(multi_class, str) and multi_class == "ovo":
+        raise ValueError(_ONE_VS_ONE)
+    if not (isinstance(multi_class, str) and multi_class in ("raise", "ovr")):
+        raise ValueError("multi_class must be 'raise' or 'ovr'.")
     if shape.n is None and labels is None and multi_class == "ovr":
         raise ValueError("multi_class='ovr' needs labels where the number of records is private.")
     columns = LabelColumns.of(labels, shape.arguments[1], "y_score")
@@ -216,15 +221,6 @@ def _areas(released: ReleasedNumbers) -> Floats:
 
 def _mean_area(released: ReleasedNumbers) -> float:
     return math.fsum(_areas(released)) / len(released.values)
-
-
-def _check_averaging(average: Any, multi_class: Any) -> None:
-    if average is not None and not (isinstance(average, str) and average == "macro"):
-        raise ValueError(_AVERAGES)
-    if isinstance(multi_class, str) and multi_class == "ovo":
-        raise ValueError(_ONE_VS_ONE)
-    if not (isinstance(multi_class, str) and multi_class in ("raise", "ovr")):
-        raise ValueError("multi_class must be 'raise' or 'ovr'.")
 
 
 @private(
@@ -419,8 +415,14 @@ class BinnedError(Monotone):
         return most, f"chance alone gives a calibrated model up to about {most:.2g} ({counted})"
 
 
-def _excess(records: Records, *, n_bins: int, classes: formulas.TwoClasses) -> tuple[tuple[int, ...], int]:
-    """Return the sums of labels minus scores by bin, and the number of records."""
+def _error_query(shape: Shape, *, n_bins: Any, labels: Any, pos_label: Any) -> Query:
+    classes, bins = formulas.TwoClasses.of(labels, pos_label), check_count(n_bins, "n_bins", MOST_BINS)
+    part = CalibrationOf(partial(_excess, n_bins=bins, classes=classes))
+    return Query((part,), classes.reader(shape, "y_proba"), BinnedError(only, n_bins=bins))
+
+
+def _excess(records: Records, *, n_bins: int, classes: formulas.TwoClasses) -> NDArray[Any]:
+    """Return the sums of labels minus scores by bin."""
     blocks = classes.blocks(records, "y_proba", OUTSIDE.format("y_proba"))
     return calibration_excess(blocks, even_edges(n_bins))
 
@@ -476,7 +478,4 @@ def private_expected_calibration_error(
     >>> 0 <= private_expected_calibration_error(y_true, y_proba, epsilon=1.0) < 0.1  # exactly 0.05
     True
     """
-    classes = formulas.TwoClasses.of(labels, pos_label)
-    bins = check_count(n_bins, "n_bins", MOST_BINS)
-    part = CalibrationOf(partial(_excess, n_bins=bins, classes=classes))
-    return asks(classes.query, name="y_proba", part=part, result=BinnedError(only, n_bins=bins))
+    return asks(_error_query, n_bins=n_bins, labels=labels, pos_label=pos_label)

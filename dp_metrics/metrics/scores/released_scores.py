@@ -57,23 +57,13 @@ _UNIT_ONLY = "Calibration and net benefits need probabilities: the edges of the 
 class AtThreshold(float):
     """A metric of the labels that ``score >= threshold`` predicts: a float that tells the threshold.
 
-    Parameters
+    Attributes
     ----------
-    value : float
-        The metric.
     threshold : float
         The edge of the released bins that was taken.
     """
 
     threshold: float
-
-    def __new__(cls, value: float, threshold: float) -> Self:  # noqa: D102
-        made = super().__new__(cls, value)
-        made.threshold = threshold
-        return made
-
-    def __getnewargs__(self) -> tuple[float, float]:  # type: ignore[override]
-        return float(self), self.threshold
 
     def __repr__(self) -> str:
         return f"{float(self)!r} at the threshold {self.threshold:g}"
@@ -262,9 +252,9 @@ class ReleasedScores(HtmlRepr):
         >>> lower, upper = at.population_interval("precision")
         """
         edge = self._edge_of(threshold)
-        classes, layout = self._table.classes, self._layout(edge)
+        known, layout = self._table.classes.labels.known, self._layout(edge)
         counts = layout.counts(self.result.value, self.result.released.public_n)
-        return ReleasedConfusion(self.result, classes.known, counts, layout, float(self.counts.edges[edge]))
+        return ReleasedConfusion(self.result, known, counts, layout, float(self.counts.edges[edge]))
 
     def _edge_of(self, threshold: float) -> int:
         """Return the place of the inner edge of the released bins that is nearest to a threshold."""
@@ -290,10 +280,11 @@ class ReleasedScores(HtmlRepr):
         )
 
     def _score_at(self, threshold: float, metric: Callable[..., Any], **options: Any) -> AtThreshold:
-        labels, classes = self.at_threshold(threshold), self._table.classes
-        value = metric(labels, pos_label=classes.known.tolist()[classes.positive], **options)
-        assert labels.threshold is not None
-        return AtThreshold(value, labels.threshold)
+        told: Any = self.at_threshold(threshold)
+        pos_label = told.labels.tolist()[self._table.classes.positive]
+        value = AtThreshold(metric(told, pos_label=pos_label, **options))
+        value.threshold = told.threshold
+        return value
 
     def recall_score(self, threshold: float, *, zero_division: float | str = 0.0) -> AtThreshold:
         """Return the recall of ``score >= threshold``: see `at_threshold`, which has limits of it."""

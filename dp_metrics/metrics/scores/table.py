@@ -101,8 +101,6 @@ class ScoreTable:
     ----------
     edges : ndarray of shape (n_bins + 1,)
         Public and strictly increasing: of the finest bins.
-    columns : int or None
-        How many of them are released; None: as many as the public size and epsilon deserve.
     formula : callable
         The result, of `ScoreCounts`.
     classes : TwoClasses
@@ -114,7 +112,6 @@ class ScoreTable:
     """
 
     edges: Floats
-    columns: int | None
     formula: Callable[[ScoreCounts], Any]
     classes: TwoClasses
     ties: bands.Ties = bands.ANY_ORDER
@@ -149,7 +146,9 @@ class ScoreTable:
         If the result is the average precision, then that. Curves have the area below them.
         """
         if self.formula is formulas.average_precision:
-            return bands.precision_within_bins(counts)
+            records = np.stack([counts.negative, counts.positive])
+            low, high = (bands.precision_slopes(records, is_upper=one)[0] for one in (False, True))
+            return low, high
         area, half = formulas.area_under_roc(counts), bands.half_of_tied(counts)
         return area - half, area + half
 
@@ -181,12 +180,8 @@ class ScoreTable:
         ValueError
             If the result is a curve.
         """
-        self._check_limited("no limits of its noise here")
         ends, is_proved = self._ends(result, miss / 2, self.is_sure)
-        found = self._noted(ends, result, is_proved=is_proved)
-        if self.ties == bands.ORDERED:
-            return found._replace(note=f"{found.note} {_IN_RECORDS}")
-        return found
+        return self._noted(ends, result, _IN_RECORDS, is_proved=is_proved)
 
     def population(self, result: Result[Any], asked: PopulationQuestion) -> Interval:
         """Return the interval of the area or the average precision among all people.
@@ -196,13 +191,13 @@ class ScoreTable:
         ValueError
             If the result is a curve.
         """
-        self._check_limited("no interval for all people")
         (lower, upper), is_proved = self._ends(result, asked.miss, asked.is_sure, among_people=True)
         if is_proved:
             self.check_records(result, asked.metric)
         # limits among people that are within those of the noise would puzzle, and the hull of both holds too
         (low, high), _ = self._ends(result, asked.miss, asked.is_sure)
-        lower, upper, note = self._noted((min(lower, low), max(upper, high)), result, is_proved=is_proved)
+        hull = min(lower, low), max(upper, high)
+        lower, upper, note = self._noted(hull, result, "", is_proved=is_proved)
         return asked.interval(lower, upper, self(result.released), note, of=f"The {self.about}")
 
     def _ends(
@@ -210,12 +205,20 @@ class ScoreTable:
     ) -> tuple[Ends, bool]:
         """Return limits, and whether they are proved: only if they have to be, or there are no others.
 
+        Others are None where a class does not exceed its noise.
         Proved limits of an average precision nearly never miss, and of a small class some of them are closer:
         near the noise what is closer of both is taken.
         """
-        (noise,) = result.parts
-        quick = None if is_sure else self._quick(noise, miss, among_people=among_people)
-        is_near = self.formula is formulas.average_precision and not bands.are_far_from_noise(noise, _NEAR)
+        if self.formula not in _LIMITED:
+            nothing = "no interval for all people" if among_people else "no limits of its noise here"
+            raise ValueError(
+                f"These curves have {nothing}: use the area under the ROC curve, the average precision, or "
+                "band()."
+            )
+        (noise,), is_precision = result.parts, self.formula is formulas.average_precision
+        approximate = bands.precision_limits if is_precision else partial(bands.area_limits, ties=self.ties)
+        quick = None if is_sure else approximate(noise, miss, among_people=among_people)
+        is_near = is_precision and not bands.are_far_from_noise(noise, _NEAR)
         if quick is not None and (noise.units > 1 or not is_near):
             return quick, False
         limits_of = count_limits.edge_limits if among_people else count_limits.noise_limits
@@ -224,12 +227,6 @@ class ScoreTable:
             return (low, high), True
         inside = max(low, quick[0]), min(high, quick[1])
         return (inside if inside[0] <= inside[1] else quick), False
-
-    def _quick(self, noise: CountsNoise, miss: float, *, among_people: bool) -> Ends | None:
-        """Return limits that are not proved, or None where a class does not exceed its noise."""
-        if self.formula is formulas.average_precision:
-            return bands.precision_limits(noise, miss, among_people=among_people)
-        return bands.area_limits(noise, miss, ties=self.ties, among_people=among_people)
 
     def _by_shares(self, noise: CountsNoise, n: int | None, limits_of: RatioLimits) -> Ends:
         """Return limits that hold where those of shares hold: of each class above edges, and of positives."""
@@ -240,12 +237,13 @@ class ScoreTable:
         positives = count_limits.noisy_ratio(noise, range(bins, 2 * bins), range(bins), n)
         return bands.precision_between(*lines, limits_of(positives))
 
-    def _noted(self, ends: Ends, result: Result[Any], *, is_proved: bool) -> Limits:
-        limits = Limits(*ends).within(0.0, 1.0)
+    def _noted(self, ends: Ends, result: Result[Any], of_order: str, *, is_proved: bool) -> Limits:
+        limits, is_ordered = Limits(*ends).within(0.0, 1.0), self.ties == bands.ORDERED
         notes = (
             None if is_proved else APPROXIMATE,
-            _ORDERED if self.ties == bands.ORDERED else None,
+            _ORDERED if is_ordered else None,
             self.coarse_note(self.counts(result.released)) or limits.note,
+            of_order if is_ordered else None,
         )
         return limits._replace(note=" ".join(filter(None, notes)))
 
@@ -273,13 +271,6 @@ class ScoreTable:
         """Raise where each person counts once: the law of a count of persons is not known."""
         if result.parts[0].units > 1:
             raise ValueError(_NO_PERSONS.format(metric))
-
-    def _check_limited(self, nothing: str) -> None:
-        if self.formula not in _LIMITED:
-            raise ValueError(
-                f"These curves have {nothing}: use the area under the ROC curve, the average precision, or "
-                "band()."
-            )
 
     def counts(self, released: ReleasedNumbers) -> ScoreCounts:
         """Return the plausible counts of released ones, with these and the size of their noise."""
@@ -309,30 +300,23 @@ def binned_calibration_band(
     n_bins : int or None
         Number of even bins, where the shares have sure limits; None: the released bins.
     """
-    (noise,), n = result.parts, result.n
+    (noise,), n, size = result.parts, result.n, counts.negative.size
+    edges = np.concatenate([[0.0], counts.edges[1:-1], [1.0]])  # scores beyond are counted in the end bins
+    least, most = (np.tile(one, 2) for one in (edges[:-1], edges[1:]))
+    is_positive, of_cells = np.repeat([False, True], size), np.concatenate([counts.negative, counts.positive])
+    every = BinnedCells(noise, of_cells, np.tile(np.arange(size), 2), is_positive, least, most, size)
     if n_bins is None:
-        cells = _binned(noise, counts, np.arange(counts.negative.size), counts.negative.size)
-        return bands.calibration_band(cells, counts.middles, asked, n, APPROXIMATE)
+        return bands.calibration_band(every, counts.middles, asked, n, APPROXIMATE)
     places, records = formulas.even_bins(counts, n_bins)
     here, each, prob_pred = formulas.are_shown(records), asked.miss / n_bins, bands.middles(n_bins)
     prob_pred[here] = formulas.calibration(counts, n_bins).prob_pred
     lower, upper = np.zeros(n_bins), np.ones(n_bins)
     for place in np.flatnonzero(here):
         inside = np.flatnonzero(places == place)
-        share = count_limits.noisy_ratio(noise, (places.size + inside).tolist(), inside.tolist(), n)
+        share = count_limits.noisy_ratio(noise, (size + inside).tolist(), inside.tolist(), n)
         lower[place], upper[place] = count_limits.ratio_limits(share, each)
-    cells, shares = _binned(noise, counts, places, n_bins), (lower, upper)
-    return bands.calibration_band(cells, prob_pred, asked, n, _OF_GAPS, shares).at(here)
-
-
-def _binned(noise: CountsNoise, counts: ScoreCounts, places: NDArray[np.intp], n_bins: int) -> BinnedCells:
-    """Return the counts, of probabilities, given which released bin lies in which bin."""
-    edges = counts.edges.copy()
-    edges[0], edges[-1] = 0.0, 1.0  # scores beyond are counted in the first and the last bin
-    is_positive = np.repeat([False, True], places.size)
-    least, most = (np.tile(one, 2) for one in (edges[:-1], edges[1:]))
-    of_cells = np.concatenate([counts.negative, counts.positive])
-    return BinnedCells(noise, of_cells, np.tile(places, 2), is_positive, least, most, n_bins)
+    cells = replace(every, place=np.tile(places, 2), bins=n_bins)
+    return bands.calibration_band(cells, prob_pred, asked, n, _OF_GAPS, (lower, upper), here)
 
 
 def score_query(
@@ -353,11 +337,11 @@ def score_query(
         columns = size
     elif bins is not None and columns not in _POWERS:
         raise ValueError(f"bins must be None or one of {_POWERS}, so that bins nest.")
-    table = ScoreTable(finest, columns, formula, classes)
+    table = ScoreTable(finest, formula, classes)
     count = partial(counted, classes=classes, edges=finest, outside=_OUTSIDE if edges is None else "")
     cells = ((2 * size, Fraction(1)),)
     part = TableOf(cells, True, count, shape.units, finest=size, columns=columns)
-    return classes.query(shape, name="y_score", part=part, result=table)
+    return Query((part,), classes.reader(shape, "y_score"), table)
 
 
 MOST_BINS = 1000
@@ -401,7 +385,7 @@ class SoftBins:
     def query(self, shape: Shape, classes: TwoClasses) -> Query:
         """Return the query of a calibration curve."""
         part = TableOf(self.cells, True, partial(_soft_counts, n_bins=self.n_bins, classes=classes))
-        return classes.query(shape, name="y_prob", part=part, result=self)
+        return Query((part,), classes.reader(shape, "y_prob"), self)
 
     def note(self, result: Result[Any]) -> str | None:
         """Return what to say if limits of the noise of a share that is shown are too far apart: `WIDEST`."""
