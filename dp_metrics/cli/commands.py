@@ -31,7 +31,7 @@ from dp_metrics.cli.files import (
     columns_of,
     columns_typed,
 )
-from dp_metrics.cli.show import USUAL, Limits, add_limits, add_payer, opened_budget, printed, refusals, show
+from dp_metrics.cli.show import add_limits, add_payer, opened_budget, printed, refusals, show
 from dp_metrics.cli.words import SEVERAL, add_option, add_options, flag, given, metrics_typed, value_of
 from dp_metrics.exceptions import PrivacyBudgetError
 from dp_metrics.fairness.frame import PrivateMetricFrame
@@ -56,7 +56,6 @@ def release(
     call: Callable[..., Any],
     columns: Columns,
     *,
-    limits: Limits = USUAL,
     summarise: Callable[..., Any] | None = None,
     check: Callable[[Predictions], object] = lambda records: None,
 ) -> Any:
@@ -73,8 +72,6 @@ def release(
         `spend_name`.
     columns : mapping of str to sequence of Column
         The columns of each argument.
-    limits : Limits, default=those of the noise
-        Which to print.
     summarise : callable or None, default=None
         The same, of records that come in chunks.
     check : callable, default=nothing
@@ -107,7 +104,7 @@ def release(
                 released = call(**records.whole(progress), accountant=budget, **paid)
     for warning in caught:
         tell("warning", warning.message)
-    show(released, name, typed, budget, limits)
+    show(released, name, typed, budget)
     return released
 
 
@@ -208,8 +205,7 @@ def run_score(typed: argparse.Namespace) -> None:
     """Print a metric, or a metric by group."""
     row, fixed = row_of(typed.metric)
     options = fixed | given(typed, row.function)
-    limits = Limits(typed.interval, **given(typed, Result.noise_interval))
-    check_confidence(limits.confidence)
+    check_confidence(given(typed, Result.noise_interval).get("confidence", 0.95))
     settings = {"neighboring": options.pop("neighboring")} if "neighboring" in options else {}
     groups, labels = _groups(typed)
     columns = _columns_of(typed, row, options)
@@ -220,7 +216,7 @@ def run_score(typed: argparse.Namespace) -> None:
         metrics = partial(row.function, **options)
         framed = partial(PrivateMetricFrame, metrics=metrics, **labels, **settings, **of_persons)
         named = {"y_pred" if name == row.data[1] else name: read for name, read in columns.items()}
-        release(typed, row.name, framed, named | groups, limits=limits)
+        release(typed, row.name, framed, named | groups)
         return
     if row.mechanism is not None:
         # the question is that of the function
@@ -231,7 +227,7 @@ def run_score(typed: argparse.Namespace) -> None:
     call = with_result(partial(row.function, **options, **settings))
     summarise = partial(_summarised, row, options, settings) if merges else None
     check = partial(_check, row, options, {"epsilon": typed.epsilon, **settings})
-    release(typed, row.name, call, columns, limits=limits, summarise=summarise, check=check)
+    release(typed, row.name, call, columns, summarise=summarise, check=check)
 
 
 def _check(
