@@ -316,8 +316,7 @@ def run_evaluate(typed: argparse.Namespace) -> int:
     if typed.predictions is None:
         for name, words in vars(typed).items():
             if words and name not in _OF_DEMONSTRATION:
-                option = "--require" if name == "requirements" else flag(name)
-                raise CommandError(f"{option} needs a file of predictions: dp-metrics evaluate FILE ...")
+                raise CommandError(f"{flag(name)} needs a file of predictions: dp-metrics evaluate FILE ...")
         demonstrate(typed)
         return 0
     if typed.dataset:
@@ -328,9 +327,8 @@ def run_evaluate(typed: argparse.Namespace) -> int:
     output = _output(typed)
     columns, options = _page_of(typed)
 
-    def page_of(y_true: Any, **more: Any) -> PrivateEvaluation:
-        found: PrivateEvaluation = private_evaluate(y_true, **options, **more)
-        return found
+    def page_of(y_true: Any, **more: Any) -> Any:
+        return private_evaluate(y_true, **options, **more)
 
     page = release(typed, private_evaluate.__name__, page_of, columns)
     with printed():

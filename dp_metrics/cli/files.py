@@ -174,9 +174,7 @@ class Predictions:
 
     def whole(self, progress: Progress, only: Set[str] | None = None) -> Chunk:
         """Return all records."""
-        chunks = [self.no_records(), *self.chunks(progress, only)]
-        # an array without records could have another type than the rest
-        chunks = [chunk for chunk in chunks if all(map(len, chunk.values()))] or chunks
+        chunks = [*self.chunks(progress, only)] or [self.no_records()]
         arrays = {name: np.concatenate([chunk[name] for chunk in chunks]) for name in self._arguments}
         return {name: self._named(array, self._arguments[name]) for name, array in arrays.items()}
 

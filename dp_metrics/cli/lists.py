@@ -24,33 +24,24 @@ _HINTS = ("positives", "predicted_positives", "classes", "law")
 
 
 def add_metrics(parser: argparse.ArgumentParser, _words: Sequence[str]) -> None:
-    """List every metric: its name, the function that it stands for, and its public options."""
+    """List every metric and what it stands for; `score --metric NAME --help` has the options."""
     add_json(parser)
 
 
 def run_metrics(typed: argparse.Namespace) -> None:
     """Print the metrics."""
-    described: list[dict[str, Any]] = [
+    described = [
         {
             "name": row.name,
             "exact_function": row.exact_function or None,
             "summary": (inspect.getdoc(row.function) or "").partition("\n")[0],
-            "data": list(row.data),
-            "options": {name: value for name, value in row.options.items() if name not in WEIGHTS},
-            "required": list(row.required),
         }
         for row in METRICS.values()
     ]
-    lines = []
-    for one in described:
-        exact = f", for {one['exact_function']}" if one["exact_function"] else ""
-        lines += [f"{one['name']}{exact}", f"    {one['summary']}"]
-        named = [
-            f"{name} (required)" if name in one["required"] else f"{name}={default!r}"
-            for name, default in one["options"].items()
-        ]
-        if named:
-            lines.append(f"    options: {', '.join(named)}")
+    lines = [
+        f"{', for '.join(filter(None, (one['name'], one['exact_function'])))}\n    {one['summary']}"
+        for one in described
+    ]
     say(typed, lambda: described, lines)
 
 
