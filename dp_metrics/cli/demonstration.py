@@ -19,9 +19,10 @@ from dp_metrics._html import rounded
 from dp_metrics.cli import CommandError
 from dp_metrics.cli.show import say, table
 from dp_metrics.cli.words import SEVERAL, add_option
-from dp_metrics.evaluation import reproduce
+from dp_metrics.evaluation import population, reproduce
 from dp_metrics.evaluation.datasets import EMBEDDED, Dataset, get_dataset, load_dataset
 from dp_metrics.evaluation.engine import ERROR_CAP, ResultRow, Study
+from dp_metrics.inputs.options import Floats
 from dp_metrics.page.contents import sections_of
 from dp_metrics.page.page import private_evaluate, rendered
 
@@ -122,10 +123,11 @@ def demonstrate(options: argparse.Namespace) -> None:
         "rows": [],
     }
     for dataset, data in loaded:
-        study, rows, evaluation = reproduce.evaluate(dataset, data, epsilons)
+        target, prediction = population.evaluate_model(dataset, *data)
+        study, rows = reproduce.evaluate(dataset, target, prediction, epsilons)
         plot, page = output / f"{dataset.name}.png", output / f"{dataset.name}.html"
         reproduce.draw_evaluation(study, rows, plot)
-        page.write_text(_page_beside_the_truth(evaluation), encoding="utf-8")
+        page.write_text(_page_beside_the_truth(dataset, target, prediction), encoding="utf-8")
         document["plots"].append(str(plot))
         document["pages"].append(str(page))
         document["rows"] += map(_fields, rows)
@@ -135,18 +137,17 @@ def demonstrate(options: argparse.Namespace) -> None:
     say(options, lambda: document, [])
 
 
-def _page_beside_the_truth(evaluation: Any) -> str:
+def _page_beside_the_truth(dataset: Dataset, target: Any, prediction: Floats) -> str:
     """Return a page about a model of public data, with the exact numbers: for study."""
-    predicted = evaluation.prediction
-    options: dict[str, Any] = {"y_pred": predicted, "bounds": evaluation.dataset.bounds, "task": "regression"}
-    if evaluation.dataset.task != "regression":
-        name, classes = ("y_score", 2) if predicted.ndim == 1 else ("y_proba", predicted.shape[1])
-        options = {name: predicted, "labels": range(classes)}
-    page = private_evaluate(evaluation.y_test, **options, epsilon=_PAGE_EPSILON)
+    options: dict[str, Any] = {"y_pred": prediction, "bounds": dataset.bounds, "task": "regression"}
+    if dataset.task != "regression":
+        name, classes = ("y_score", 2) if prediction.ndim == 1 else ("y_proba", prediction.shape[1])
+        options = {name: prediction, "labels": range(classes)}
+    page = private_evaluate(target, **options, epsilon=_PAGE_EPSILON)
     split = {part.name: 1 for part in page.plan.parts}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # so much epsilon is no privacy: that is the point here
-        exact = private_evaluate(evaluation.y_test, **options, epsilon=_NO_NOISE, split=split)
+        exact = private_evaluate(target, **options, epsilon=_NO_NOISE, split=split)
     beside = {name: number.value for name, number in exact.items()}
     return rendered(page, sections_of(page, beside))
 
