@@ -390,12 +390,8 @@ def add_compare(parser: argparse.ArgumentParser, words: Sequence[str]) -> None:
     add_file(parser)
     add_options(parser, private_compare)
     for row in metrics_typed(words, "--loss", "zero_one"):
-        if len(row.data) == 1:
-            raise CommandError(f"{row.name} is of one column: compare takes a loss of two predictions")
-        for name in ("normalize", "mechanism"):
-            if name == "mechanism" or name in row.options:  # typed, it is refused with the reason
-                add_option(parser, row.function, name, help=argparse.SUPPRESS)
-        add_options(parser, row.function, row.options.keys() - {*WEIGHTS})
+        if len(row.data) == 2:  # any other loss is refused, whatever its options are
+            add_options(parser, row.function, row.options.keys() - {*WEIGHTS, "normalize"})
     add_payer(parser, private_compare)
 
 
