@@ -78,11 +78,6 @@ class Column:
         return not all(isinstance(one, int | float) and abs(one) < _LARGEST_WHOLE for one in self.labels)
 
     @property
-    def if_text(self) -> str:
-        """For messages: what to do about text where numbers are needed."""
-        return "" if self.labels is None else _IF_TEXT
-
-    @property
     def missing(self) -> Refusal:
         """What is raised for a cell that is missing."""
         return Refusal(f"column {self.name!r}: a value is missing; nothing was spent")
@@ -241,8 +236,6 @@ class Predictions:
             are_numbers = of.is_primitive(there) and not of.is_temporal(there)
             if not (self._is_text(there) or are_numbers or of.is_decimal(there)):
                 raise CommandError(f"column {column.name!r} holds {there}: numbers or text are needed")
-            if self._is_text(there) and not column.is_label:
-                raise CommandError(f"column {column.name!r} holds text: numbers are needed{column.if_text}")
         return {name: schema.field(name).type for name in self._columns}
 
     def _parquet_batches(self, progress: Progress) -> Iterator[Any]:
@@ -319,9 +312,10 @@ class Predictions:
         except pa.ArrowInvalid:
             if compute.any(compute.is_in(text, value_set=pa.array(sorted(MISSING)))).as_py():
                 raise column.missing from None
+            if_text = "" if column.labels is None else _IF_TEXT
             if_commas = " (for decimal commas, pass --decimal ,)" if self._decimal == "." else ""
             raise Refusal(
-                f"column {column.name!r} holds something that is no number{column.if_text}{if_commas}; "
+                f"column {column.name!r} holds something that is no number{if_text}{if_commas}; "
                 "nothing was spent"
             ) from None
         if compute.any(compute.is_nan(numbers)).as_py():  # spelled in another way, such as -nan

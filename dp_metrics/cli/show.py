@@ -82,10 +82,8 @@ def opened_budget(typed: argparse.Namespace) -> PrivacyAccountant | None:
     return budget
 
 
-def _budget_fields(budget: PrivacyAccountant | None) -> dict[str, Any] | None:
+def _budget_fields(budget: PrivacyAccountant) -> dict[str, Any]:
     """Return what is spent and what is left; None for what cannot be read any more."""
-    if budget is None:
-        return None
     left: dict[str, Any] = {"spent": None, "remaining": None}
     with suppress(OSError, ValueError):  # the file may have gone since: the number is paid for all the same
         left = {"spent": budget.spent, "remaining": budget.remaining}
@@ -119,7 +117,7 @@ def run_budget(typed: argparse.Namespace) -> None:
     lines = [f"total {budget.total!r}, spent {budget.spent!r}, left {budget.remaining!r}"]
     if spends:
         lines += ["", table([("time (UTC)", *names[1:]), *rows])]
-    say(typed, lambda: {**(_budget_fields(budget) or {}), "history": spends}, lines)
+    say(typed, lambda: _budget_fields(budget) | {"history": spends}, lines)
 
 
 def _cost(released: Any, typed: argparse.Namespace, budget: PrivacyAccountant | None) -> str:
@@ -128,12 +126,12 @@ def _cost(released: Any, typed: argparse.Namespace, budget: PrivacyAccountant | 
     counted = "person" if counts_persons(released) else "record"
     records = "" if n is None else f"{n:,} {counted}{'' if n == 1 else 's'}, "
     told = f"(epsilon {_exact(float(typed.epsilon))}, {records}{relation})"
-    fields = _budget_fields(budget)
-    if fields is None:
+    if budget is None:
         return f"{told}; no budget was charged"
-    if fields["remaining"] is None:
+    left = _budget_fields(budget)["remaining"]
+    if left is None:
         return f"{told}; its budget was charged, but can't be read any more"
-    return f"{told}; epsilon left {_exact(fields['remaining'])}"
+    return f"{told}; epsilon left {_exact(left)}"
 
 
 def _relation(released: Any) -> str:
@@ -244,7 +242,8 @@ def show(released: Any, name: str, typed: argparse.Namespace, budget: PrivacyAcc
             return json.loads(released.to_json())
         paid = {"epsilon": float(typed.epsilon), "spend_name": typed.spend_name}
         told = {"metric": name, **paid, "neighboring": _relation(released), **models}
-        return {**told, **_fields(released, typed), "budget": _budget_fields(budget)}
+        paid_by = None if budget is None else _budget_fields(budget)
+        return {**told, **_fields(released, typed), "budget": paid_by}
 
     with printed():
         say(typed, document, _lines(released, name, _cost(released, typed, budget), typed, models))
