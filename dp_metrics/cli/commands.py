@@ -37,7 +37,6 @@ from dp_metrics.exceptions import PrivacyBudgetError
 from dp_metrics.fairness.frame import PrivateMetricFrame
 from dp_metrics.inference.comparison import private_compare
 from dp_metrics.inference.loss_intervals import private_mean_interval, private_quantile_interval
-from dp_metrics.inputs.arrays import Shape
 from dp_metrics.inputs.options import check_confidence
 from dp_metrics.metrics import Metric, row_of
 from dp_metrics.metrics.summary import Summary
@@ -217,43 +216,39 @@ def run_score(typed: argparse.Namespace) -> None:
         framed = partial(PrivateMetricFrame, metrics=metrics, **labels, **settings, **of_persons)
         named = {"y_pred" if name == row.data[1] else name: read for name, read in columns.items()}
         release(typed, row.name, framed, named | groups)
-        return
+    else:
+        _release_metric(typed, row, options, settings, columns)
+
+
+def _release_metric(
+    typed: argparse.Namespace,
+    row: Metric,
+    options: dict[str, Any],
+    settings: dict[str, Any],
+    columns: Columns,
+) -> None:
+    """Print a metric: of a summary of all chunks where it has one, else of all records at once."""
     if row.mechanism is not None:
         # the question is that of the function
         settings["mechanism"] = options.pop("mechanism", row.mechanism)
     # two stages of distances need all values, and a summary has but its capacity of them
     has_stages = row.usual.are_distances and settings["mechanism"] == "adaptive"
     merges = row.usual.merges and not has_stages and not columns.keys() & {*WEIGHTS}
+
+    def check(records: Predictions) -> None:
+        terms = Terms.of(epsilon=typed.epsilon, **settings)
+        n = None if terms.relation.private_n else sys.maxsize
+        row.planned(records.shape(row.data, n), options).most_ranks(terms)
+
+    def summarise(records: Predictions, progress: Progress, **paid: Any) -> Any:
+        terms = Terms.of(**settings, **paid)
+        summary = Summary(row.function, **options).expecting(records.shape(row.data), terms)
+        for chunk in chain([records.no_records()], records.chunks(progress)):
+            summary.update(*[chunk[name] for name in row.data])
+        return summary.released(terms)
+
     call = with_result(partial(row.function, **options, **settings))
-    summarise = partial(_summarised, row, options, settings) if merges else None
-    check = partial(_check, row, options, {"epsilon": typed.epsilon, **settings})
-    release(typed, row.name, call, columns, summarise=summarise, check=check)
-
-
-def _check(
-    row: Metric, options: Mapping[str, Any], settings: Mapping[str, Any], records: Predictions
-) -> None:
-    """Raise if a setting does not suit a metric with these options, of however many records."""
-    forms, terms = records.forms(), Terms.of(**settings)
-    n = None if terms.relation.private_n else sys.maxsize
-    row.planned(Shape(tuple(forms[name] for name in row.data), n), options).most_ranks(terms)
-
-
-def _summarised(
-    row: Metric,
-    options: Mapping[str, Any],
-    settings: Mapping[str, Any],
-    records: Predictions,
-    progress: Progress,
-    **paid: Any,
-) -> Any:
-    """Return what a summary of all chunks of a file releases."""
-    forms, terms = records.forms(), Terms.of(**settings, **paid)
-    shape = Shape(tuple(forms[name] for name in row.data))
-    summary = Summary(row.function, **options).expecting(shape, terms)
-    for chunk in chain([records.no_records()], records.chunks(progress)):
-        summary.update(*[chunk[name] for name in row.data])
-    return summary.released(terms)
+    release(typed, row.name, call, columns, summarise=summarise if merges else None, check=check)
 
 
 # evaluate

@@ -29,7 +29,7 @@ from numpy.typing import NDArray
 from dp_metrics._packages import import_extra
 from dp_metrics.cli import CommandError, Refusal
 from dp_metrics.cli.words import BOOLEANS, COLUMNS, MISSING, add_option, label_reader
-from dp_metrics.inputs.arrays import ArgumentShape
+from dp_metrics.inputs.arrays import ArgumentShape, Shape
 from dp_metrics.inputs.models import NamedColumns
 from dp_metrics.inputs.options import did_you_mean
 
@@ -178,9 +178,10 @@ class Predictions:
         empty = {name: self._pa.array([], kind) for name, kind in self._types.items()}
         return self._arrays(self._pa.RecordBatch.from_pydict(empty))
 
-    def forms(self) -> dict[str, ArgumentShape]:
-        """Return the public form of each argument, before any record is read."""
-        return {name: ArgumentShape.of(one, np.asarray(one)) for name, one in self.no_records().items()}
+    def shape(self, names: Sequence[str], n: int | None = None) -> Shape:
+        """Return the public form of these arguments, before any record is read."""
+        empty = self.no_records()
+        return Shape(tuple([ArgumentShape.of(empty[name], np.asarray(empty[name])) for name in names]), n)
 
     def _csv_types(self) -> dict[str, Any]:
         """Return that all columns hold text, once they are found; the file is UTF-8, with a line of names."""
