@@ -150,7 +150,7 @@ class Predictions:
             raise CommandError(f"there is no file {path}")
         self._path, self._arguments = path, arguments
         usual = "tab" if name.endswith(".tsv") else ","
-        self._delimiter, self._decimal = delimiter or usual, decimal or "."
+        self._delimiter, self._decimal = delimiter or usual, decimal or ("." if is_csv else None)
         self._pa: Any = import_extra("pyarrow", "cli")
         self._columns = dict.fromkeys(one.name for one in chain(*arguments.values()))
         self._batches = self._csv_batches if is_csv else self._parquet_batches

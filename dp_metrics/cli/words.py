@@ -193,7 +193,7 @@ def metrics_typed(words: Sequence[str], flag: str, usual: str = "") -> list[Metr
 # Cells
 
 
-def label_reader(labels: Sequence[Any] = (), decimal: str = ".") -> Callable[[str], Any]:
+def label_reader(labels: Sequence[Any] = (), decimal: str | None = None) -> Callable[[str], Any]:
     """Return what makes a label or an id of a cell, and None of one that is missing.
 
     A cell that equals a given label as text is that label. What is neither that nor missing is a boolean, a
@@ -204,8 +204,8 @@ def label_reader(labels: Sequence[Any] = (), decimal: str = ".") -> Callable[[st
     ----------
     labels : sequence, default=()
         The given labels.
-    decimal : {".", ","}, default="."
-        The decimal mark of numbers; different cells stay different.
+    decimal : {".", ","} or None, default=None
+        The decimal mark of numbers, "." for None; different cells stay different.
     """
     by_text = {str(label): label for label in labels}
     by_name = {_name(str(label)): label for label in labels if not isinstance(label, str)}

@@ -268,7 +268,9 @@ def test_numbers_that_are_text_are_read_alike_in_every_kind_of_file(write, run, 
         path = write(f"data.{kind}", {"y": ["1", "true"] * 50, "p": ["0.5", " 1.5 "] * 50})
         assert "private_mae = 0.5 " in run("score", path, *MAE[2:-1], "1e6", "--bounds", "[0,2]").out
         write(path, {"y": ["1", SECRET] * 50, "p": ["0.5", "1.5"] * 50})
-        assert "column 'y' holds something that is no number" in refused("score", path, *MAE[2:])
+        shown = refused("score", path, *MAE[2:])
+        assert "column 'y' holds something that is no number" in shown
+        assert ("--decimal" in shown) == (kind == "csv")  # which only these take
 
 
 def test_columns_and_their_types_are_looked_at_first(write, refused):
