@@ -88,9 +88,9 @@ def mse_of_bike_rentals() -> Panel:
     """Return the panel of a metric without bounds, which only the dashed lines get."""
     bounds = get_dataset("bike").bounds
     unbounded = replace(get_dataset("bike"), bounds=None)  # so that predictions are not clipped either
-    evaluation = evaluate_model(unbounded, *load_dataset("bike"))
+    predicted = evaluate_model(unbounded, *load_dataset("bike"))
     cap = losses.largest_error(losses.squared_error, bounds)
-    values = populations_of(evaluation)["mse"].values
+    values = populations_of(unbounded, *predicted)["mse"].values
     return Panel(
         "MSE of a model, bike rentals",
         "no bounds; dashed: public bounds (0, 5000)",
@@ -101,11 +101,12 @@ def mse_of_bike_rentals() -> Panel:
 
 def log_loss_of_incomes() -> Panel:
     """Return the panel of a classifier."""
-    evaluation = evaluate_model(get_dataset("adult"), *load_dataset("adult"))
+    adult = get_dataset("adult")
+    predicted = evaluate_model(adult, *load_dataset("adult"))
     return Panel(
         "Log loss of a model, adult incomes",
         "all: public cap of 10 on one loss",
-        populations_of(evaluation)["log_loss"],
+        populations_of(adult, *predicted)["log_loss"],
     )
 
 

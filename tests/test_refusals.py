@@ -1362,7 +1362,7 @@ WITHOUT_RECORDS = [
          ("--pred-b", "--y-true y --pred-a a --epsilon 1"),
          ("private_roc_auc_score cannot be compared", f"{MODELS} --epsilon 1 --loss roc_auc"),
          ("pass loss='zero_one'", f"{MODELS} --epsilon 1 --loss accuracy"),
-         ("is of one column", f"{MODELS} --epsilon 1 --loss mean"),
+         ("private_mean cannot be compared", f"{MODELS} --epsilon 1 --loss mean"),
          ("'magic'", f"{MODELS} --epsilon 1 --loss magic"),
          ("unrecognized arguments: --colour", f"{MODELS} --epsilon 1 --colour 1"),
          ("bounds must be", f"{MODELS} --epsilon 1 --loss mae --bounds '[1,0]'"),

@@ -31,13 +31,12 @@ from dp_metrics.cli.files import (
     columns_of,
     columns_typed,
 )
-from dp_metrics.cli.show import USUAL, Limits, add_limits, add_payer, opened_budget, printed, refusals, show
+from dp_metrics.cli.show import add_limits, add_payer, opened_budget, printed, refusals, show
 from dp_metrics.cli.words import SEVERAL, add_option, add_options, flag, given, metrics_typed, value_of
 from dp_metrics.exceptions import PrivacyBudgetError
 from dp_metrics.fairness.frame import PrivateMetricFrame
 from dp_metrics.inference.comparison import private_compare
 from dp_metrics.inference.loss_intervals import private_mean_interval, private_quantile_interval
-from dp_metrics.inputs.arrays import Shape
 from dp_metrics.inputs.options import check_confidence
 from dp_metrics.metrics import Metric, row_of
 from dp_metrics.metrics.summary import Summary
@@ -56,7 +55,6 @@ def release(
     call: Callable[..., Any],
     columns: Columns,
     *,
-    limits: Limits = USUAL,
     summarise: Callable[..., Any] | None = None,
     check: Callable[[Predictions], object] = lambda records: None,
 ) -> Any:
@@ -73,8 +71,6 @@ def release(
         `spend_name`.
     columns : mapping of str to sequence of Column
         The columns of each argument.
-    limits : Limits, default=those of the noise
-        Which to print.
     summarise : callable or None, default=None
         The same, of records that come in chunks.
     check : callable, default=nothing
@@ -107,7 +103,7 @@ def release(
                 released = call(**records.whole(progress), accountant=budget, **paid)
     for warning in caught:
         tell("warning", warning.message)
-    show(released, name, typed, budget, limits)
+    show(released, name, typed, budget)
     return released
 
 
@@ -208,8 +204,7 @@ def run_score(typed: argparse.Namespace) -> None:
     """Print a metric, or a metric by group."""
     row, fixed = row_of(typed.metric)
     options = fixed | given(typed, row.function)
-    limits = Limits(typed.interval, **given(typed, Result.noise_interval))
-    check_confidence(limits.confidence)
+    check_confidence(given(typed, Result.noise_interval).get("confidence", 0.95))
     settings = {"neighboring": options.pop("neighboring")} if "neighboring" in options else {}
     groups, labels = _groups(typed)
     columns = _columns_of(typed, row, options)
@@ -220,44 +215,40 @@ def run_score(typed: argparse.Namespace) -> None:
         metrics = partial(row.function, **options)
         framed = partial(PrivateMetricFrame, metrics=metrics, **labels, **settings, **of_persons)
         named = {"y_pred" if name == row.data[1] else name: read for name, read in columns.items()}
-        release(typed, row.name, framed, named | groups, limits=limits)
-        return
+        release(typed, row.name, framed, named | groups)
+    else:
+        _release_metric(typed, row, options, settings, columns)
+
+
+def _release_metric(
+    typed: argparse.Namespace,
+    row: Metric,
+    options: dict[str, Any],
+    settings: dict[str, Any],
+    columns: Columns,
+) -> None:
+    """Print a metric: of a summary of all chunks where it has one, else of all records at once."""
     if row.mechanism is not None:
         # the question is that of the function
         settings["mechanism"] = options.pop("mechanism", row.mechanism)
     # two stages of distances need all values, and a summary has but its capacity of them
     has_stages = row.usual.are_distances and settings["mechanism"] == "adaptive"
     merges = row.usual.merges and not has_stages and not columns.keys() & {*WEIGHTS}
+
+    def check(records: Predictions) -> None:
+        terms = Terms.of(epsilon=typed.epsilon, **settings)
+        n = None if terms.relation.private_n else sys.maxsize
+        row.planned(records.shape(row.data, n), options).most_ranks(terms)
+
+    def summarise(records: Predictions, progress: Progress, **paid: Any) -> Any:
+        terms = Terms.of(**settings, **paid)
+        summary = Summary(row.function, **options).expecting(records.shape(row.data), terms)
+        for chunk in chain([records.no_records()], records.chunks(progress)):
+            summary.update(*[chunk[name] for name in row.data])
+        return summary.released(terms)
+
     call = with_result(partial(row.function, **options, **settings))
-    summarise = partial(_summarised, row, options, settings) if merges else None
-    check = partial(_check, row, options, {"epsilon": typed.epsilon, **settings})
-    release(typed, row.name, call, columns, limits=limits, summarise=summarise, check=check)
-
-
-def _check(
-    row: Metric, options: Mapping[str, Any], settings: Mapping[str, Any], records: Predictions
-) -> None:
-    """Raise if a setting does not suit a metric with these options, of however many records."""
-    forms, terms = records.forms(), Terms.of(**settings)
-    n = None if terms.relation.private_n else sys.maxsize
-    row.planned(Shape(tuple(forms[name] for name in row.data), n), options).most_ranks(terms)
-
-
-def _summarised(
-    row: Metric,
-    options: Mapping[str, Any],
-    settings: Mapping[str, Any],
-    records: Predictions,
-    progress: Progress,
-    **paid: Any,
-) -> Any:
-    """Return what a summary of all chunks of a file releases."""
-    forms, terms = records.forms(), Terms.of(**settings, **paid)
-    shape = Shape(tuple(forms[name] for name in row.data))
-    summary = Summary(row.function, **options).expecting(shape, terms)
-    for chunk in chain([records.no_records()], records.chunks(progress)):
-        summary.update(*[chunk[name] for name in row.data])
-    return summary.released(terms)
+    release(typed, row.name, call, columns, summarise=summarise if merges else None, check=check)
 
 
 # evaluate
@@ -320,8 +311,7 @@ def run_evaluate(typed: argparse.Namespace) -> int:
     if typed.predictions is None:
         for name, words in vars(typed).items():
             if words and name not in _OF_DEMONSTRATION:
-                option = "--require" if name == "requirements" else flag(name)
-                raise CommandError(f"{option} needs a file of predictions: dp-metrics evaluate FILE ...")
+                raise CommandError(f"{flag(name)} needs a file of predictions: dp-metrics evaluate FILE ...")
         demonstrate(typed)
         return 0
     if typed.dataset:
@@ -332,9 +322,8 @@ def run_evaluate(typed: argparse.Namespace) -> int:
     output = _output(typed)
     columns, options = _page_of(typed)
 
-    def page_of(y_true: Any, **more: Any) -> PrivateEvaluation:
-        found: PrivateEvaluation = private_evaluate(y_true, **options, **more)
-        return found
+    def page_of(y_true: Any, **more: Any) -> Any:
+        return private_evaluate(y_true, **options, **more)
 
     page = release(typed, private_evaluate.__name__, page_of, columns)
     with printed():
@@ -396,12 +385,8 @@ def add_compare(parser: argparse.ArgumentParser, words: Sequence[str]) -> None:
     add_file(parser)
     add_options(parser, private_compare)
     for row in metrics_typed(words, "--loss", "zero_one"):
-        if len(row.data) == 1:
-            raise CommandError(f"{row.name} is of one column: compare takes a loss of two predictions")
-        for name in ("normalize", "mechanism"):
-            if name == "mechanism" or name in row.options:  # typed, it is refused with the reason
-                add_option(parser, row.function, name, help=argparse.SUPPRESS)
-        add_options(parser, row.function, row.options.keys() - {*WEIGHTS})
+        if len(row.data) == 2:  # any other loss is refused, whatever its options are
+            add_options(parser, row.function, row.options.keys() - {*WEIGHTS, "normalize"})
     add_payer(parser, private_compare)
 
 

@@ -8,10 +8,10 @@ import argparse
 import os
 import sys
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import partial
-from itertools import groupby, product
-from operator import itemgetter
+from itertools import groupby
+from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
@@ -19,9 +19,10 @@ from dp_metrics._html import rounded
 from dp_metrics.cli import CommandError
 from dp_metrics.cli.show import say, table
 from dp_metrics.cli.words import SEVERAL, add_option
-from dp_metrics.evaluation import reproduce
+from dp_metrics.evaluation import population, reproduce
 from dp_metrics.evaluation.datasets import EMBEDDED, Dataset, get_dataset, load_dataset
 from dp_metrics.evaluation.engine import ERROR_CAP, ResultRow, Study
+from dp_metrics.inputs.options import Floats
 from dp_metrics.page.contents import sections_of
 from dp_metrics.page.page import private_evaluate, rendered
 
@@ -64,57 +65,47 @@ _STUDIED = (0.1, 0.5, 1.0, 2.0)
 _PAGE_EPSILON, _NO_NOISE = 2.0, 1e6
 
 
-def _rendered(study: Study, rows: Sequence[ResultRow]) -> list[dict[str, Any]]:
-    """Return an object for each metric, epsilon and mechanism, those without a release included."""
-    found = {(row.metric, row.epsilon, row.mechanism): row._asdict() for row in rows}
-    absent = {row.metric: {**row._asdict(), "release": None, "expected_error": None} for row in rows}
-    return [
-        {
-            "dataset": task.dataset, "metric": f"private_{task.metric}", "mechanism": rival.mechanism,
-            "epsilon": epsilon, "n_test": row["n"], "bounded": bool(row["bounded"]),
-            "release": row["release"], "expected_error": row["expected_error"],
-            "error_cap": None if row["bounded"] else ERROR_CAP * row["true_value"],
-            "true_value_not_private": row["true_value"],
-            "sampling_error_not_private": row["sampling_error"],
-        }
-        for task, epsilon in product(study.tasks, dict.fromkeys(row.epsilon for row in rows))
-        for rival in study.rivals
-        for row in [found.get((task.metric, epsilon, rival.mechanism), absent[task.metric])]
-    ]  # fmt: skip
+def _fields(row: ResultRow) -> dict[str, Any]:
+    """Return what JSON tells of a release."""
+    return {
+        "dataset": row.dataset, "metric": f"private_{row.metric}", "mechanism": row.mechanism,
+        "epsilon": row.epsilon, "n_test": row.n, "bounded": bool(row.bounded), "release": row.release,
+        "expected_error": row.expected_error,
+        "error_cap": None if row.bounded else ERROR_CAP * row.true_value,
+        "true_value_not_private": row.true_value, "sampling_error_not_private": row.sampling_error,
+    }  # fmt: skip
 
 
-def _describe(dataset: Dataset, rows: Sequence[dict[str, Any]]) -> str:
+def _describe(dataset: Dataset, study: Study, rows: Sequence[ResultRow]) -> str:
     """Write the report of one data set."""
     limit = (
         "no public bounds" if dataset.task == "regression" else "loss bounded by the clipped probabilities"
     )
     if dataset.bounds is not None:
         limit = f"public bounds {dataset.bounds[0]:g} to {dataset.bounds[1]:,.0f}"
-    lines = [f"== {dataset.name}: {dataset.task}, {rows[0]['n_test']:,} test records, {limit} =="]
-    for metric in dict.fromkeys(row["metric"] for row in rows):
-        some = [row for row in rows if row["metric"] == metric]
-        truth, sampling = (
-            rounded(some[0][f"{name}_not_private"]) for name in ("true_value", "sampling_error")
-        )
-        capped = "" if some[0]["bounded"] else f", errors capped at {ERROR_CAP:g} x the true value"
+    lines = [f"== {dataset.name}: {dataset.task}, {rows[0].n:,} test records, {limit} =="]
+    names = [rival.mechanism for rival in study.rivals]
+    for metric, some in groupby(rows, attrgetter("metric")):
+        released = {(row.epsilon, row.mechanism): row for row in some}
+        first = next(iter(released.values()))
+        truth, sampling = rounded(first.true_value), rounded(first.sampling_error)
+        capped = "" if first.bounded else f", errors capped at {ERROR_CAP:g} x the true value"
         cells = [
-            (f"{epsilon:g}", *map(_released, these))
-            for epsilon, these in groupby(some, itemgetter("epsilon"))
+            (f"{epsilon:g}", *(_released(released.get((epsilon, name))) for name in names))
+            for epsilon in dict.fromkeys(epsilon for epsilon, _ in released)
         ]
         lines += [
-            f"\n{metric}",
+            f"\nprivate_{metric}",
             f"  true value               {truth}  (NOT private, for study)",
             f"  sampling standard error  {sampling}  (the error it has anyway; NOT private)",
             f"  private releases, in brackets the exact expected absolute error{capped}:",
-            table([("epsilon", *dict.fromkeys(row["mechanism"] for row in some)), *cells], indent="  "),
+            table([("epsilon", *names), *cells], indent="  "),
         ]
     return "\n".join(lines)
 
 
-def _released(row: Mapping[str, Any]) -> str:
-    if row["release"] is None:
-        return "needs bounds"
-    return f"{rounded(row['release'])} ({row['expected_error']:.2g})"
+def _released(row: ResultRow | None) -> str:
+    return "needs bounds" if row is None else f"{rounded(row.release)} ({row.expected_error:.2g})"
 
 
 def demonstrate(options: argparse.Namespace) -> None:
@@ -132,32 +123,31 @@ def demonstrate(options: argparse.Namespace) -> None:
         "rows": [],
     }
     for dataset, data in loaded:
-        study, rows, evaluation = reproduce.evaluate(dataset, data, epsilons)
+        target, prediction = population.evaluate_model(dataset, *data)
+        study, rows = reproduce.evaluate(dataset, target, prediction, epsilons)
         plot, page = output / f"{dataset.name}.png", output / f"{dataset.name}.html"
         reproduce.draw_evaluation(study, rows, plot)
-        page.write_text(_page_beside_the_truth(evaluation), encoding="utf-8")
+        page.write_text(_page_beside_the_truth(dataset, target, prediction), encoding="utf-8")
         document["plots"].append(str(plot))
         document["pages"].append(str(page))
-        described = _rendered(study, rows)
-        document["rows"] += described
+        document["rows"] += map(_fields, rows)
         if not options.json:
-            print(f"{_describe(dataset, described)}\n\nplot written to {plot}", flush=True)
+            print(f"{_describe(dataset, study, rows)}\n\nplot written to {plot}", flush=True)
             print(f"page of all of it at epsilon {_PAGE_EPSILON:g} written to {page}\n", flush=True)
     say(options, lambda: document, [])
 
 
-def _page_beside_the_truth(evaluation: Any) -> str:
+def _page_beside_the_truth(dataset: Dataset, target: Any, prediction: Floats) -> str:
     """Return a page about a model of public data, with the exact numbers: for study."""
-    predicted = evaluation.prediction
-    options: dict[str, Any] = {"y_pred": predicted, "bounds": evaluation.dataset.bounds, "task": "regression"}
-    if evaluation.dataset.task != "regression":
-        name, classes = ("y_score", 2) if predicted.ndim == 1 else ("y_proba", predicted.shape[1])
-        options = {name: predicted, "labels": range(classes)}
-    page = private_evaluate(evaluation.y_test, **options, epsilon=_PAGE_EPSILON)
+    options: dict[str, Any] = {"y_pred": prediction, "bounds": dataset.bounds, "task": "regression"}
+    if dataset.task != "regression":
+        name, classes = ("y_score", 2) if prediction.ndim == 1 else ("y_proba", prediction.shape[1])
+        options = {name: prediction, "labels": range(classes)}
+    page = private_evaluate(target, **options, epsilon=_PAGE_EPSILON)
     split = {part.name: 1 for part in page.plan.parts}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # so much epsilon is no privacy: that is the point here
-        exact = private_evaluate(evaluation.y_test, **options, epsilon=_NO_NOISE, split=split)
+        exact = private_evaluate(target, **options, epsilon=_NO_NOISE, split=split)
     beside = {name: number.value for name, number in exact.items()}
     return rendered(page, sections_of(page, beside))
 

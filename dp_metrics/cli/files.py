@@ -29,7 +29,7 @@ from numpy.typing import NDArray
 from dp_metrics._packages import import_extra
 from dp_metrics.cli import CommandError, Refusal
 from dp_metrics.cli.words import BOOLEANS, COLUMNS, MISSING, add_option, label_reader
-from dp_metrics.inputs.arrays import ArgumentShape
+from dp_metrics.inputs.arrays import ArgumentShape, Shape
 from dp_metrics.inputs.models import NamedColumns
 from dp_metrics.inputs.options import did_you_mean
 
@@ -76,11 +76,6 @@ class Column:
         if not self.labels:
             return self.labels is not None
         return not all(isinstance(one, int | float) and abs(one) < _LARGEST_WHOLE for one in self.labels)
-
-    @property
-    def if_text(self) -> str:
-        """For messages: what to do about text where numbers are needed."""
-        return "" if self.labels is None else _IF_TEXT
 
     @property
     def missing(self) -> Refusal:
@@ -155,7 +150,7 @@ class Predictions:
             raise CommandError(f"there is no file {path}")
         self._path, self._arguments = path, arguments
         usual = "tab" if name.endswith(".tsv") else ","
-        self._delimiter, self._decimal = delimiter or usual, decimal or "."
+        self._delimiter, self._decimal = delimiter or usual, decimal or ("." if is_csv else None)
         self._pa: Any = import_extra("pyarrow", "cli")
         self._columns = dict.fromkeys(one.name for one in chain(*arguments.values()))
         self._batches = self._csv_batches if is_csv else self._parquet_batches
@@ -174,9 +169,7 @@ class Predictions:
 
     def whole(self, progress: Progress, only: Set[str] | None = None) -> Chunk:
         """Return all records."""
-        chunks = [self.no_records(), *self.chunks(progress, only)]
-        # an array without records could have another type than the rest
-        chunks = [chunk for chunk in chunks if all(map(len, chunk.values()))] or chunks
+        chunks = [*self.chunks(progress, only)] or [self.no_records()]
         arrays = {name: np.concatenate([chunk[name] for chunk in chunks]) for name in self._arguments}
         return {name: self._named(array, self._arguments[name]) for name, array in arrays.items()}
 
@@ -185,9 +178,10 @@ class Predictions:
         empty = {name: self._pa.array([], kind) for name, kind in self._types.items()}
         return self._arrays(self._pa.RecordBatch.from_pydict(empty))
 
-    def forms(self) -> dict[str, ArgumentShape]:
-        """Return the public form of each argument, before any record is read."""
-        return {name: ArgumentShape.of(one, np.asarray(one)) for name, one in self.no_records().items()}
+    def shape(self, names: Sequence[str], n: int | None = None) -> Shape:
+        """Return the public form of these arguments, before any record is read."""
+        empty = self.no_records()
+        return Shape(tuple([ArgumentShape.of(empty[name], np.asarray(empty[name])) for name in names]), n)
 
     def _csv_types(self) -> dict[str, Any]:
         """Return that all columns hold text, once they are found; the file is UTF-8, with a line of names."""
@@ -243,8 +237,6 @@ class Predictions:
             are_numbers = of.is_primitive(there) and not of.is_temporal(there)
             if not (self._is_text(there) or are_numbers or of.is_decimal(there)):
                 raise CommandError(f"column {column.name!r} holds {there}: numbers or text are needed")
-            if self._is_text(there) and not column.is_label:
-                raise CommandError(f"column {column.name!r} holds text: numbers are needed{column.if_text}")
         return {name: schema.field(name).type for name in self._columns}
 
     def _parquet_batches(self, progress: Progress) -> Iterator[Any]:
@@ -321,9 +313,10 @@ class Predictions:
         except pa.ArrowInvalid:
             if compute.any(compute.is_in(text, value_set=pa.array(sorted(MISSING)))).as_py():
                 raise column.missing from None
+            if_text = "" if column.labels is None else _IF_TEXT
             if_commas = " (for decimal commas, pass --decimal ,)" if self._decimal == "." else ""
             raise Refusal(
-                f"column {column.name!r} holds something that is no number{column.if_text}{if_commas}; "
+                f"column {column.name!r} holds something that is no number{if_text}{if_commas}; "
                 "nothing was spent"
             ) from None
         if compute.any(compute.is_nan(numbers)).as_py():  # spelled in another way, such as -nan

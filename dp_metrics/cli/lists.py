@@ -24,33 +24,24 @@ _HINTS = ("positives", "predicted_positives", "classes", "law")
 
 
 def add_metrics(parser: argparse.ArgumentParser, _words: Sequence[str]) -> None:
-    """List every metric: its name, the function that it stands for, and its public options."""
+    """List every metric and what it stands for; `score --metric NAME --help` has the options."""
     add_json(parser)
 
 
 def run_metrics(typed: argparse.Namespace) -> None:
     """Print the metrics."""
-    described: list[dict[str, Any]] = [
+    described = [
         {
             "name": row.name,
             "exact_function": row.exact_function or None,
             "summary": (inspect.getdoc(row.function) or "").partition("\n")[0],
-            "data": list(row.data),
-            "options": {name: value for name, value in row.options.items() if name not in WEIGHTS},
-            "required": list(row.required),
         }
         for row in METRICS.values()
     ]
-    lines = []
-    for one in described:
-        exact = f", for {one['exact_function']}" if one["exact_function"] else ""
-        lines += [f"{one['name']}{exact}", f"    {one['summary']}"]
-        named = [
-            f"{name} (required)" if name in one["required"] else f"{name}={default!r}"
-            for name, default in one["options"].items()
-        ]
-        if named:
-            lines.append(f"    options: {', '.join(named)}")
+    lines = [
+        f"{', for '.join(filter(None, (one['name'], one['exact_function'])))}\n    {one['summary']}"
+        for one in described
+    ]
     say(typed, lambda: described, lines)
 
 
@@ -88,9 +79,9 @@ def run_plan(typed: argparse.Namespace) -> None:
     goal = {name: known[name] for name in _GOALS if name in known}
     planned = _planned(typed, {name: known[name] for name in _HINTS if name in known})
     cells = _asked(typed, goal)
-    plans = [(word, of(**one, **goal)) for some in cells for word, of in planned.items() for one in some]
+    plans = [(word, of(**one, **goal)) for word, of in planned.items() for one in cells]
     rows = {("metric", "records", "epsilon", "error", "width"): None}  # the two tables have one cell both
-    for word, plan in sorted(plans, key=lambda one: typed.metric.index(one[0])):
+    for word, plan in plans:
         error = " to ".join(f"{end:.2g}" for end in plan.error_range or (plan.error,))
         width = "" if plan.width is None else f"{plan.width:.2g}"
         rows[word, f"{plan.n:,}", f"{plan.epsilon:g}", error, width] = None
@@ -106,21 +97,19 @@ def run_plan(typed: argparse.Namespace) -> None:
     say(typed, lambda: {"plans": [{"metric": word, **vars(plan)} for word, plan in plans]}, lines)
 
 
-def _asked(typed: argparse.Namespace, goal: Mapping[str, float]) -> list[list[dict[str, Any]]]:
+def _asked(typed: argparse.Namespace, goal: Mapping[str, float]) -> list[dict[str, Any]]:
     """Return for which records and epsilons to plan: by epsilon, and then by number of records."""
     if goal:
         if max(len(typed.n or ()), len(typed.epsilon or ())) > 1:
             raise CommandError("with --error or --width pass one --n or one --epsilon")
-        given_too = {name: getattr(typed, name) for name in ("n", "epsilon")}
-        return [[{name: values[0] for name, values in given_too.items() if values}]]
+        return [{name: vars(typed)[name][0] for name in ("n", "epsilon") if vars(typed)[name]}]
     if not typed.n:
         raise CommandError("pass --n, a number of records, or --error or --width to get one")
-    n, at = typed.n[0], float((typed.epsilon or _EPSILONS)[0])
-    about = [n // 4, n // 2, n, 2 * n, 4 * n] if len(typed.n) == 1 else sorted({*typed.n})
-    return [
-        [{"n": n, "epsilon": one} for one in sorted({*map(float, typed.epsilon or _EPSILONS)})],
-        [{"n": size, "epsilon": at} for size in about if len(typed.n) > 1 or 2 <= size <= MOST_RECORDS],
-    ]
+    n, epsilons = typed.n[0], typed.epsilon or _EPSILONS
+    about = [size for size in (n // 4, n // 2, n, 2 * n, 4 * n) if 2 <= size <= MOST_RECORDS]
+    by_epsilon = [{"n": n, "epsilon": one} for one in sorted({*map(float, epsilons)})]
+    sizes = about if len(typed.n) == 1 else sorted({*typed.n})
+    return [*by_epsilon, *({"n": size, "epsilon": float(epsilons[0])} for size in sizes)]
 
 
 def _planned(typed: argparse.Namespace, hints: Mapping[str, Any]) -> dict[str, Callable[..., ReleasePlan]]:

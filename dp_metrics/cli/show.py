@@ -8,7 +8,7 @@ from contextlib import contextmanager, suppress
 from functools import partial
 from itertools import zip_longest
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -16,7 +16,7 @@ from dp_metrics._html import rounded
 from dp_metrics.accounting import PrivacyAccountant
 from dp_metrics.accounting.ledgers import Ledger
 from dp_metrics.cli import CommandError, Refusal, tell
-from dp_metrics.cli.words import SEVERAL, add_option, epsilon
+from dp_metrics.cli.words import SEVERAL, add_option, epsilon, given
 from dp_metrics.fairness.frame import PrivateMetricFrame
 from dp_metrics.inputs.options import Relation
 from dp_metrics.page.page import PrivateEvaluation
@@ -82,10 +82,8 @@ def opened_budget(typed: argparse.Namespace) -> PrivacyAccountant | None:
     return budget
 
 
-def _budget_fields(budget: PrivacyAccountant | None) -> dict[str, Any] | None:
+def _budget_fields(budget: PrivacyAccountant) -> dict[str, Any]:
     """Return what is spent and what is left; None for what cannot be read any more."""
-    if budget is None:
-        return None
     left: dict[str, Any] = {"spent": None, "remaining": None}
     with suppress(OSError, ValueError):  # the file may have gone since: the number is paid for all the same
         left = {"spent": budget.spent, "remaining": budget.remaining}
@@ -119,7 +117,7 @@ def run_budget(typed: argparse.Namespace) -> None:
     lines = [f"total {budget.total!r}, spent {budget.spent!r}, left {budget.remaining!r}"]
     if spends:
         lines += ["", table([("time (UTC)", *names[1:]), *rows])]
-    say(typed, lambda: {**(_budget_fields(budget) or {}), "history": spends}, lines)
+    say(typed, lambda: _budget_fields(budget) | {"history": spends}, lines)
 
 
 def _cost(released: Any, typed: argparse.Namespace, budget: PrivacyAccountant | None) -> str:
@@ -128,17 +126,16 @@ def _cost(released: Any, typed: argparse.Namespace, budget: PrivacyAccountant | 
     counted = "person" if counts_persons(released) else "record"
     records = "" if n is None else f"{n:,} {counted}{'' if n == 1 else 's'}, "
     told = f"(epsilon {_exact(float(typed.epsilon))}, {records}{relation})"
-    fields = _budget_fields(budget)
-    if fields is None:
+    if budget is None:
         return f"{told}; no budget was charged"
-    if fields["remaining"] is None:
+    left = _budget_fields(budget)["remaining"]
+    if left is None:
         return f"{told}; its budget was charged, but can't be read any more"
-    return f"{told}; epsilon left {_exact(fields['remaining'])}"
+    return f"{told}; epsilon left {_exact(left)}"
 
 
 def _relation(released: Any) -> str:
-    of_page = getattr(released, "relation", Relation.REPLACE_ONE.value)
-    return str(getattr(released, "neighboring", of_page))
+    return getattr(released, "neighboring", getattr(released, "relation", Relation.REPLACE_ONE))
 
 
 def _exact(number: float) -> str:
@@ -168,50 +165,29 @@ def add_limits(parser: argparse.ArgumentParser) -> None:
     add_option(parser, Result.noise_interval, "confidence")
 
 
-class Limits(NamedTuple):
-    """Which limits to show beside a release, at no cost.
+def _limits(
+    released: Any, typed: argparse.Namespace, kinds: Iterable[str] | None = None, **more: Any
+) -> dict[str, Any]:
+    """Return the limits that were asked for, or of `kinds`, by their kind; say why there are none of one."""
+    asked, found = getattr(typed, "interval", []), dict[str, Any]()
+    for kind in dict.fromkeys(asked or ["noise"] if kinds is None else kinds):
+        limits, how = released.noise_interval, given(typed, Result.noise_interval)
+        if kind != "noise":
+            limits, how = released.population_interval, {**how, "sure": kind == "sure"}
+        try:
+            found[kind] = limits(**how, **more)
+        except Exception as error:  # the number is paid for all the same
+            if asked:
+                tell("warning", f"no limits of the kind {kind!r}: {error}")
+    return found
 
-    Parameters
-    ----------
-    kinds : sequence of str, default=()
-        Of `KINDS`. Empty: those of the noise, where there are any.
-    confidence : float, default=0.95
-        Of each of them.
-    """
 
-    kinds: Sequence[str] = ()
-    confidence: float = 0.95
-
-    def of(self, released: Any, **more: Any) -> dict[str, Any]:
-        """Return the limits by their kind, without those that there are none of; say why there are none."""
-        found = {}
-        for kind in dict.fromkeys(self.kinds or ["noise"]):
-            asked = more if kind == "noise" else {"sure": kind == "sure", **more}
-            limits = released.noise_interval if kind == "noise" else released.population_interval
-            try:
-                found[kind] = limits(confidence=self.confidence, **asked)
-            except Exception as error:  # the number is paid for all the same
-                if self.kinds:
-                    tell("warning", f"no limits of the kind {kind!r}: {error}")
-        return found
-
-    def fields(self, found: Mapping[str, Interval]) -> dict[str, Any]:
-        """Return limits as JSON calls them; None where there are none."""
-        return {KINDS[kind][0]: found.get(kind) for kind in ("noise", *self.kinds)}
-
-    def words(self, kind: str) -> str:
-        """Return what limits of a kind are limits of."""
-        return KINDS[kind][1].format(self.confidence * 100)
+def _limit_fields(found: Mapping[str, Interval], typed: argparse.Namespace) -> dict[str, Any]:
+    """Return limits as JSON calls them; None where there are none."""
+    return {KINDS[kind][0]: found.get(kind) for kind in ("noise", *getattr(typed, "interval", []))}
 
 
 _OUTSIDE = "The release lies outside: it usually errs to that side, for which these limits allow."
-USUAL = Limits()
-
-
-def _interval_fields(interval: Interval) -> Any:
-    """Return an interval as JSON can hold it."""
-    fields = {name: getattr(interval, name) for name in ("lower", "upper", "confidence")}
-    return as_plain(fields | ({"note": interval.note} if interval.note else {}))
 
 
 # Releases
@@ -225,7 +201,7 @@ def add_json(parser: argparse.ArgumentParser) -> None:
 def say(typed: argparse.Namespace, document: Callable[[], Any], lines: Iterable[str]) -> None:
     """Print a document as JSON, in which null is what is not finite, or lines: the one printer."""
     if typed.json:
-        told = json.dumps(as_plain(document()), default=_interval_fields)
+        told = json.dumps(as_plain(document()), default=lambda one: as_plain(vars(one)))
         finite = json.loads(told, parse_constant=lambda constant: None)
         lines = [json.dumps(finite, indent=2)]
     for line in lines:
@@ -245,13 +221,7 @@ def printed() -> Iterator[None]:
         raise CommandError(f"epsilon was spent, but the result can't be written: {why}") from None
 
 
-def show(
-    released: Any,
-    name: str,
-    typed: argparse.Namespace,
-    budget: PrivacyAccountant | None,
-    limits: Limits,
-) -> None:
+def show(released: Any, name: str, typed: argparse.Namespace, budget: PrivacyAccountant | None) -> None:
     """Print a release: as JSON, or its cost, its numbers with their limits, and what must not be concluded.
 
     Parameters
@@ -261,11 +231,9 @@ def show(
     name : str
         What the function is called.
     typed : Namespace
-        What was asked for, as JSON perhaps.
+        What was asked for: which limits, and JSON perhaps.
     budget : PrivacyAccountant or None
         What paid for it.
-    limits : Limits
-        Which to print.
     """
     models = {name: getattr(typed, name) for name in ("pred_a", "pred_b") if name in typed}
 
@@ -274,79 +242,77 @@ def show(
             return json.loads(released.to_json())
         paid = {"epsilon": float(typed.epsilon), "spend_name": typed.spend_name}
         told = {"metric": name, **paid, "neighboring": _relation(released), **models}
-        return {**told, **_fields(released, limits), "budget": _budget_fields(budget)}
+        paid_by = None if budget is None else _budget_fields(budget)
+        return {**told, **_fields(released, typed), "budget": paid_by}
 
     with printed():
-        say(typed, document, _lines(released, name, _cost(released, typed, budget), limits, models))
+        say(typed, document, _lines(released, name, _cost(released, typed, budget), typed, models))
 
 
-def _fields(released: Any, limits: Limits) -> dict[str, Any]:
+def _fields(released: Any, typed: argparse.Namespace) -> dict[str, Any]:
     """Return what JSON tells of a release."""
     if isinstance(released, Interval):
-        return {**_interval_fields(released), "about": released.about, "estimate": released.estimate}
+        return vars(released)
     if isinstance(released, Result):
-        return {**released.to_dict(), **limits.fields(limits.of(released))}
+        return {**released.to_dict(), **_limit_fields(_limits(released, typed), typed)}
     if not isinstance(released, PrivateMetricFrame):
         return {**released.to_dict(), "better": released.better}
-    (_, overall, of_all, _), *groups, (_, gap, gaps, _) = _rows(released, limits)
+    (_, overall, of_all, _, (note, bias)), *groups, (_, gap, gaps, *_) = _rows(released, typed)
     return {
         "membership": released.membership,
         "overall": overall,
-        "overall_note": released.overall_note,
-        "overall_bias": released.overall_bias,
-        "overall_limits": limits.fields(of_all),
+        "overall_note": note,
+        "overall_bias": bias,
+        "overall_limits": _limit_fields(of_all, typed),
         "by_group": [
-            {"group": group, "value": value, "size": size}
-            | {"note": released.note[group], "bias": released.bias[group]}
-            | limits.fields(found)
-            for group, value, found, size in groups
+            {"group": group, "value": value, "size": size, "note": note, "bias": bias}
+            | _limit_fields(found, typed)
+            for group, value, found, size, (note, bias) in groups
         ],
-        "difference": {"value": gap, **limits.fields(gaps)},
+        "difference": {"value": gap, **_limit_fields(gaps, typed)},
     }
 
 
-def _why_not(number: Number) -> str:
-    """Return why a number is not shown on a page."""
-    return (number.note if np.isnan(number.value) else None) or TOO_NOISY
+def _why_not_told(number: Number) -> str:
+    """Return why a number is not shown on a page, if it is not."""
+    why = (number.note if np.isnan(number.value) else None) or TOO_NOISY
+    return "" if is_told(number) else f"({why})"
 
 
-def _lines(released: Any, name: str, cost: str, limits: Limits, models: Mapping[str, Any]) -> Iterator[str]:
+def _lines(
+    released: Any, name: str, cost: str, typed: argparse.Namespace, models: Mapping[str, Any]
+) -> Iterator[str]:
     """Yield what people read of a release."""
     if isinstance(released, PrivateEvaluation):
-        numbers = released.numbers.values()
-        rows = [
-            (one.name, f"{one.value:.4g}", limits.of(one), "" if is_told(one) else f"({_why_not(one)})")
-            for one in numbers
-        ]
         yield f"{name} {cost}"
-        yield from _table(rows, limits)
-        yield from _behind_names([(one.name, one.bias) for one in numbers])
+        yield from _table(
+            (one.name, f"{one.value:.4g}", _limits(one, typed), _why_not_told(one), (None, one.bias))
+            for one in released.numbers.values()
+        )
         for left in released.plan.left_out:
             yield f"left out: {left.about}. {left.why}"
     elif isinstance(released, PrivateMetricFrame):
         yield f"{name} by group {cost}"
         counted = "persons" if released.counts_persons else "records"
-        by_group = [
-            (_named(group), _text(value), found, "" if size is None else f"about {size:,.0f} {counted}")
-            for group, value, found, size in _rows(released, limits)
+        yield from _table(
+            (_named(group), _text(value), found, "" if size is None else f"about {size:,.0f} {counted}", said)
+            for group, value, found, size, said in _rows(released, typed)
             if value is not None
-        ]
-        yield from _table(by_group, limits)
-        yield from _behind_names([("overall", released.overall_note), *released.note.items()])
-        yield from _behind_names([("overall", released.overall_bias), *released.bias.items()])
+        )
     elif isinstance(released, Result):
         value = released.value
         is_one = isinstance(value, float)
         yield f"{name} = {rounded(value)} {cost}" if is_one else f"{name} {cost}\n{_text(value)}"
         # a report that is text has its own words for its bias
         yield from filter(None, (released.note, None if isinstance(value, str) else released.bias))
-        for kind, found in limits.of(released).items():
+        for kind, found in _limits(released, typed).items():
+            of_what = KINDS[kind][1].format(found.confidence * 100)
             at_once = ", all at once" if np.ndim(found.lower) else ""
             note = found.note if kind != "noise" else ""
             if is_one and (value < found.lower or value > found.upper):
                 note = f"{_OUTSIDE} {note}".rstrip()
             of_rows = "\n" if np.ndim(found.lower) > 1 else " "
-            yield f"{limits.words(kind)}{at_once}:{of_rows}{found.in_words()}{f' ({note})' if note else ''}"
+            yield f"{of_what}{at_once}:{of_rows}{found.in_words()}{f' ({note})' if note else ''}"
     else:
         yield f"{name} {cost}"
         if models:
@@ -354,18 +320,24 @@ def _lines(released: Any, name: str, cost: str, limits: Limits, models: Mapping[
         yield str(released)
 
 
-def _rows(frame: PrivateMetricFrame, limits: Limits) -> list[tuple[Any, Any, dict[str, Interval], Any]]:
-    """Return the values of all records, of each group and of the largest gap, their limits and sizes."""
-    of_groups, sizes = limits.of(frame), frame.group_sizes or {}
-    known = limits._replace(kinds=limits.kinds and [*of_groups])
-    of_all, gaps = (known.of(frame, of=what) if of_groups else {} for what in ("overall", "difference"))
-    found = {
-        group: {kind: one[group] for kind, one in of_groups.items() if group in one}
-        for group in frame.by_group
-    }
-    by_group = [(group, value, found[group], sizes.get(group)) for group, value in frame.by_group.items()]
+_Row: TypeAlias = tuple[Any, Any, dict[str, Any], Any, tuple[str | None, str | None]]
+"""A name, its value, its limits by kind, what stands beside it, and a note and a bias, if there are any."""
+
+
+def _rows(frame: PrivateMetricFrame, typed: argparse.Namespace) -> list[_Row]:
+    """Return all records, each group and the largest gap; beside are the sizes of groups."""
+    of_groups, sizes = _limits(frame, typed), frame.group_sizes or {}
+    of_all, gaps = (_limits(frame, typed, of_groups, of=what) for what in ("overall", "difference"))
     gap = next((one.estimate for one in gaps.values()), None)
-    return [("overall", frame.overall, of_all, None), *by_group, ("largest gap", gap, gaps, None)]
+    return [
+        ("overall", frame.overall, of_all, None, (frame.overall_note, frame.overall_bias)),
+        *(
+            (group, value, {kind: one[group] for kind, one in of_groups.items() if group in one},
+             sizes.get(group), (frame.note[group], frame.bias[group]))
+            for group, value in frame.by_group.items()
+        ),
+        ("largest gap", gap, gaps, None, (None, None)),
+    ]  # fmt: skip
 
 
 # Cells and values
@@ -375,25 +347,30 @@ def _named(group: Any) -> str:
     return ", ".join(map(str, group)) if isinstance(group, tuple) else str(group)
 
 
-def _behind_names(said: Sequence[tuple[Any, str | None]]) -> Iterator[str]:
+def _behind_names(said: Iterable[tuple[str, str | None]]) -> Iterator[str]:
     """Yield each sentence once, behind the names of the numbers that it is about."""
-    for sentence in dict.fromkeys(of_one for _, of_one in said if of_one is not None):
-        names = ", ".join(_named(name) for name, of_one in said if of_one == sentence)
-        yield f"{names}: {sentence[0].lower()}{sentence[1:]}"
+    behind: dict[str, list[str]] = {}
+    for name, sentence in said:
+        if sentence is not None:
+            behind.setdefault(sentence, []).append(name)
+    for sentence, names in behind.items():
+        yield f"{', '.join(names)}: {sentence[0].lower()}{sentence[1:]}"
 
 
-def _table(rows: Sequence[tuple[str, str, Any, str]], limits: Limits) -> Iterator[str]:
-    """Yield a table of values with their limits, what the limits are, and which of them are not proved."""
-    kinds = dict.fromkeys(kind for _, _, found, _ in rows for kind in found)
+def _table(numbers: Iterable[_Row]) -> Iterator[str]:
+    """Yield a table of values with their limits, what these are, and what must not be concluded of which."""
+    rows = [*numbers]
+    kinds = dict.fromkeys(kind for _, _, found, *_ in rows for kind in found)
     cells = [
         (name, value, *(found[kind].in_words() if kind in found else "" for kind in kinds), beside)
-        for name, value, found, beside in rows
+        for name, value, found, beside, *_ in rows
     ]
     yield table([("", "value", *kinds, ""), *cells], indent="  ")
     for kind in kinds:
-        yield f"{kind}: {limits.words(kind)}"
-        notes = [(name, found[kind].note) for name, _, found, _ in rows if kind in found]
-        yield from _behind_names([(name, APPROXIMATE) for name, note in notes if APPROXIMATE in note])
+        here = [(name, found[kind]) for name, _, found, *_ in rows if kind in found]
+        yield f"{kind}: {KINDS[kind][1].format(here[0][1].confidence * 100)}"
+        yield from _behind_names((name, APPROXIMATE) for name, one in here if APPROXIMATE in one.note)
+    yield from _behind_names((name, sentence) for name, *_, said in rows for sentence in said)
 
 
 def table(rows: Sequence[Sequence[str]], indent: str = "") -> str:

@@ -114,7 +114,7 @@ def add_option(
 def add_options(
     parser: argparse.ArgumentParser,
     function: Callable[..., Any],
-    names: Collection[str] = (),
+    names: Collection[str] | None = None,
     **flags: Sequence[str],
 ) -> None:
     """Add the options of a function that are there for no other one yet.
@@ -123,13 +123,13 @@ def add_options(
     ----------
     parser, function
         As for `add_option`.
-    names : collection of str, default=all but what each release has
-        Which of its parameters.
+    names : collection of str or None, default=None
+        Which of its parameters; None: all but what each release has.
     **flags : sequence of str
         What is typed for some of them, where it is not the name.
     """
     for name, one in inspect.signature(function).parameters.items():
-        is_wanted = name not in _NEVER and (name in names or not names)
+        is_wanted = name not in _NEVER and (names is None or name in names)
         if is_wanted and one.kind not in (one.VAR_KEYWORD, one.VAR_POSITIONAL):
             with suppress(argparse.ArgumentError):  # there is such an option
                 add_option(parser, function, name, *flags.get(name, ()))
@@ -193,7 +193,7 @@ def metrics_typed(words: Sequence[str], flag: str, usual: str = "") -> list[Metr
 # Cells
 
 
-def label_reader(labels: Sequence[Any] = (), decimal: str = ".") -> Callable[[str], Any]:
+def label_reader(labels: Sequence[Any] = (), decimal: str | None = None) -> Callable[[str], Any]:
     """Return what makes a label or an id of a cell, and None of one that is missing.
 
     A cell that equals a given label as text is that label. What is neither that nor missing is a boolean, a
@@ -204,8 +204,8 @@ def label_reader(labels: Sequence[Any] = (), decimal: str = ".") -> Callable[[st
     ----------
     labels : sequence, default=()
         The given labels.
-    decimal : {".", ","}, default="."
-        The decimal mark of numbers; different cells stay different.
+    decimal : {".", ","} or None, default=None
+        The decimal mark of numbers, "." for None; different cells stay different.
     """
     by_text = {str(label): label for label in labels}
     by_name = {_name(str(label)): label for label in labels if not isinstance(label, str)}

@@ -43,18 +43,10 @@ def largest_log_loss(classes: int, bound: float) -> float:
     return float(np.log1p(np.exp(bound)) if classes == 2 else np.log1p((classes - 1) * np.exp(2.0 * bound)))
 
 
-@dataclass(frozen=True, eq=False)
-class Evaluation:
-    """A trained model's view of its test split: all that the metrics need."""
+def evaluate_model(dataset: Dataset, features: Any, target: NDArray[Any]) -> tuple[NDArray[Any], Floats]:
+    """Train the model of a data set on its training part; return targets and predictions of the others.
 
-    dataset: Dataset
-    y_test: NDArray[Any]  # floats, or class numbers from 0
-    prediction: Floats  # values (regression), probabilities of class 1 (binary) or of each class
-    max_loss: float | None = None  # public cap of a log loss, from clipped margins; None: the metric's own
-
-
-def evaluate_model(dataset: Dataset, features: Any, target: NDArray[Any]) -> Evaluation:
-    """Train the model of a data set on its training part and predict the others.
+    Predictions are values, or probabilities of class 1, or of each class of several.
 
     Regression predictions are clipped to the public bounds, if any; binary margins are clipped to [-10, 10],
     logits of image models to [-25, 25]. Progress goes to standard error.
@@ -69,8 +61,7 @@ def evaluate_model(dataset: Dataset, features: Any, target: NDArray[Any]) -> Eva
     if dataset.model != "xgboost":
         logits_of: Callable[..., Floats] = _mlp_logits if dataset.model == "mlp" else _cnn_logits
         logits = logits_of(x_train, y_train, x_test)
-        proba = softmax(np.clip(logits, -_IMAGE_LOGIT_BOUND, _IMAGE_LOGIT_BOUND), axis=1)
-        return Evaluation(dataset, y_test, proba, largest_log_loss(proba.shape[1], _IMAGE_LOGIT_BOUND))
+        return y_test, softmax(np.clip(logits, -_IMAGE_LOGIT_BOUND, _IMAGE_LOGIT_BOUND), axis=1)
     xgboost, regression = import_extra("xgboost"), dataset.task == "regression"
     model_class = xgboost.XGBRegressor if regression else xgboost.XGBClassifier
     print(f"training on {dataset.name}", file=sys.stderr, flush=True)
@@ -80,12 +71,10 @@ def evaluate_model(dataset: Dataset, features: Any, target: NDArray[Any]) -> Eva
     # Those of a regressor are its predictions.
     prediction = np.asarray(model.predict(x_test, output_margin=True), dtype=np.float64)
     if regression:
-        clipped = prediction if dataset.bounds is None else np.clip(prediction, *dataset.bounds)
-        return Evaluation(dataset, y_test, clipped)
+        return y_test, prediction if dataset.bounds is None else np.clip(prediction, *dataset.bounds)
     if dataset.task == "binary":
-        proba = 1.0 / (1.0 + np.exp(-np.clip(prediction, -_LOGIT_BOUND, _LOGIT_BOUND)))
-        return Evaluation(dataset, y_test, proba, largest_log_loss(2, _LOGIT_BOUND))
-    return Evaluation(dataset, y_test, softmax(prediction, axis=1))
+        return y_test, 1.0 / (1.0 + np.exp(-np.clip(prediction, -_LOGIT_BOUND, _LOGIT_BOUND)))
+    return y_test, softmax(prediction, axis=1)
 
 
 def _mlp_logits(x_train: Any, y_train: Any, x_test: Any) -> Floats:
@@ -201,22 +190,27 @@ class Population:
         return math.fsum(terms) / len(terms), float(np.std(terms)) / math.sqrt(len(terms))
 
 
-def populations_of(evaluation: Evaluation) -> dict[str, Population]:
+def populations_of(dataset: Dataset, y: NDArray[Any], prediction: Floats) -> dict[str, Population]:
     """Return every metric of a trained model: its losses per test record and, of a regressor, the targets."""
-    y, prediction, bounds = evaluation.y_test, evaluation.prediction, evaluation.dataset.bounds
-    found = {}
-    if evaluation.dataset.task == "regression":
+    bounds = dataset.bounds
+    if dataset.task == "regression":
+        found = {}
         y = y if bounds is None else np.clip(y, *bounds)  # the metrics clip as well
         for metric, loss in (("mse", losses.squared_error), ("mae", losses.absolute_error)):
             cap = None if bounds is None else losses.largest_error(loss, bounds)
             values = losses.clamp(loss(y, prediction), cap)
             found[metric] = Population(metric, values, None if cap is None else (0.0, cap))
         return found | {"variance": Population("variance", y, bounds)}
-    # Clipped logits are the public cap where there are any, not the rounding of probabilities near 0 and 1.
-    floats = np.finfo(np.float64)
-    resolution = float(floats.eps if evaluation.max_loss is None else floats.tiny)
-    cap = losses.log_loss_cap(resolution, evaluation.max_loss)
     columns = prediction if prediction.ndim == 2 else prediction[:, np.newaxis]
+    # Clipped logits are the public cap where there are any, not the rounding of probabilities near 0 and 1.
+    resolution, max_loss = float(np.finfo(np.float64).tiny), None
+    if dataset.model != "xgboost":
+        max_loss = largest_log_loss(columns.shape[1], _IMAGE_LOGIT_BOUND)
+    elif dataset.task == "binary":
+        max_loss = largest_log_loss(2, _LOGIT_BOUND)
+    else:
+        resolution = float(np.finfo(np.float64).eps)
+    cap = losses.log_loss_cap(resolution, max_loss)
     values = losses.clamp(losses.log_loss(y, columns, resolution), cap)
     return {"log_loss": Population("log_loss", values, (0.0, cap))}
 
@@ -238,7 +232,8 @@ def _origin(dataset: Dataset, data_dir: Path | None) -> list[Any]:
 
 
 def _trained(name: str, origin: list[Any], data_dir: Path | None) -> dict[str, Population]:
-    return populations_of(evaluate_model(get_dataset(name), *load_dataset(name, data_dir)))
+    dataset = get_dataset(name)
+    return populations_of(dataset, *evaluate_model(dataset, *load_dataset(name, data_dir)))
 
 
 def load_population(task: Task, data_dir: Path | None, cache: Path) -> Population:

@@ -6,14 +6,15 @@ import math
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, TypeAlias
 
 import numpy as np
 
-from dp_metrics._packages import MissingExtraError, import_extra
+from dp_metrics._packages import import_extra
 from dp_metrics.evaluation import engine, population
-from dp_metrics.evaluation.datasets import DATASETS, Dataset, Loaded, find_file, get_dataset
+from dp_metrics.evaluation.datasets import DATASETS, Dataset, find_file, get_dataset
 from dp_metrics.evaluation.engine import (
     ERROR_CAP,
     RIVALS,
@@ -24,6 +25,7 @@ from dp_metrics.evaluation.engine import (
     summarise,
 )
 from dp_metrics.evaluation.population import Task
+from dp_metrics.inputs.options import Floats
 from dp_metrics.mechanisms._laws import GridLaw
 from dp_metrics.sensitivity.output_bounds import BoundsFacts, OutputBounds
 
@@ -418,31 +420,24 @@ def check_extras() -> None:
 
 
 def evaluate(
-    dataset: Dataset, loaded: Loaded, epsilons: Sequence[float]
-) -> tuple[Study, list[ResultRow], population.Evaluation]:
-    """Train the model of a data set; release every metric of it once with every mechanism that can.
+    dataset: Dataset, target: Any, prediction: Floats, epsilons: Sequence[float]
+) -> tuple[Study, list[ResultRow]]:
+    """Release every metric of a model of a data set once with every mechanism that can.
 
     All test records are used, and the releases are drawn from the operating system's entropy.
     """
-    evaluation = population.evaluate_model(dataset, *loaded)
-    populations = population.populations_of(evaluation)
+    populations = population.populations_of(dataset, target, prediction)
     by_task = {Task(dataset.name, metric): population for metric, population in populations.items()}
     study = Study("evaluate", dataset.name, tuple(by_task), engine.MECHANISM_RIVALS, "whole")
     work = engine.plan(study, by_task, (epsilons, 1), set())
     rows = [row for made in engine.run(work, by_task, jobs=1) for row in made]
-    return study, rows, evaluation
+    return study, rows
 
 
 def default_datasets(quick: bool) -> list[str]:
     """Return the paper's data sets that can be used here: the five tables, and unless `quick` the images."""
-    names = [d.name for d in DATASETS.values() if d.file_name and not (quick and d.shape)]
-    if "cifar10" in names:
-        try:
-            import_extra("torch")
-        except MissingExtraError as error:
-            _say(f"cifar10 is left out: {error}")
-            names.remove("cifar10")
-    return names
+    there = [d for d in DATASETS.values() if d.file_name and not (quick and d.shape)]
+    return [d.name for d in there if d.model != "cnn" or find_spec("torch")]
 
 
 def reproduce(
@@ -461,10 +456,8 @@ def reproduce(
     pictures, whose paths are returned. `quick`: 10 repeats and 3 epsilons on the five tables, instead of 100
     and 6, and no images. What can't be done is an error before any model is trained, wherever possible.
     """
-    studies = engine.select_studies(figures, datasets or list(DATASETS), mechanisms)  # unknown names first
-    check_extras()
-    if not datasets:
-        studies = engine.select_studies(figures, default_datasets(quick), mechanisms)
+    studies = engine.select_studies(figures, datasets or default_datasets(quick), mechanisms)
+    check_extras()  # after names that are not known
     tasks = list(dict.fromkeys(task for study in studies for task in study.tasks))
     for dataset in map(get_dataset, dict.fromkeys(task.dataset for task in tasks)):
         if dataset.model == "cnn":

@@ -15,6 +15,7 @@ from dp_metrics.evaluation.datasets import DATA_VARIABLE, DATASETS
 from dp_metrics.evaluation.engine import MECHANISM_RIVALS
 
 MECHANISMS = [rival.mechanism for rival in MECHANISM_RIVALS]
+WITHOUT_BOUNDS = [rival.mechanism for rival in MECHANISM_RIVALS if not rival.needs_bounds]
 SMALL = ("evaluate", "--dataset", "synthetic", "--epsilon", "1")
 
 
@@ -58,12 +59,11 @@ def test_prints_a_table_and_writes_a_plot(run, monkeypatch):
 def test_json(run):
     document, again = (json.loads(run(*SMALL, "--json").out) for _ in range(2))
     assert set(document) == {"warning", "plots", "pages", "rows"}
-    assert len(document["rows"]) == 3 * len(MECHANISMS)
-    row, last = document["rows"][0], document["rows"][-1]
+    assert [one["mechanism"] for one in document["rows"]] == WITHOUT_BOUNDS * 3
+    row = document["rows"][0]
     wanted = {"dataset": "synthetic", "metric": "private_mse", "mechanism": "adaptive", "epsilon": 1.0}
     wanted |= {"error_cap": 10 * row["true_value_not_private"], "bounded": False, "n_test": 50}
     assert row == {**row, **wanted}
-    assert last["release"] is last["expected_error"] is None
     assert [one["release"] for one in document["rows"]] != [one["release"] for one in again["rows"]]
 
 

@@ -9,15 +9,12 @@ import dp_metrics as dp
 from dp_metrics.metrics import METRICS
 
 
-def test_every_metric_is_listed_with_its_options(run):
+def test_every_metric_is_listed(run):
     listed, text = json.loads(run("metrics", "--json").out), run("metrics").out
     assert [one["name"] for one in listed] == [*METRICS]
     for one in listed:
-        assert {*one["options"], "sample_weight", "groups"} >= {*METRICS[one["name"]].options}
         assert one["summary"].endswith(".")
-        assert one["summary"] in text
-        assert all(name in text for name in (one["name"], one["exact_function"] or "", *one["options"]))
-    assert "options: q (required), bounds (required)" in text
+        assert all(told in text for told in (one["name"], one["exact_function"] or "", one["summary"]))
 
 
 @pytest.mark.gate

@@ -263,12 +263,21 @@ def test_no_parquet_file_that_was_cut_off_or_damaged_is_read(write, refused, bud
     assert budget.history == ()
 
 
+def test_numbers_that_are_text_are_read_alike_in_every_kind_of_file(write, run, refused):
+    for kind in ("csv", "parquet"):
+        path = write(f"data.{kind}", {"y": ["1", "true"] * 50, "p": ["0.5", " 1.5 "] * 50})
+        assert "private_mae = 0.5 " in run("score", path, *MAE[2:-1], "1e6", "--bounds", "[0,2]").out
+        write(path, {"y": ["1", SECRET] * 50, "p": ["0.5", "1.5"] * 50})
+        shown = refused("score", path, *MAE[2:])
+        assert "column 'y' holds something that is no number" in shown
+        assert ("--decimal" in shown) == (kind == "csv")  # which only these take
+
+
 def test_columns_and_their_types_are_looked_at_first(write, refused):
     day = pd.date_range("2020-01-01", periods=50)
     write("data.parquet", {"y": np.arange(50.0), "p": [SECRET] * 50, "day": day})
     write("wide.parquet", {f"column {i}": [1.0] for i in range(5000)})
     for name, p, message in (
-        ("data", "p", "column 'p' holds text: numbers are needed"),
         ("data", "day", "column 'day' holds timestamp"),
         ("data", "dya", "'day'. Did you mean 'day'?"),
         ("wide", "p", "has no column 'y'; it has 'column 0', "),

@@ -24,7 +24,7 @@ def populations():
     ]
     for name in EMBEDDED:
         dataset = get_dataset(name)
-        found += populations_of(evaluate_model(dataset, *load_dataset(name))).values()
+        found += populations_of(dataset, *evaluate_model(dataset, *load_dataset(name))).values()
     assert len(found) == 6
     return found
 

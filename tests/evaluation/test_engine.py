@@ -26,7 +26,7 @@ from dp_metrics.evaluation.engine import (
     select_studies,
     simulate_bounds,
 )
-from dp_metrics.evaluation.population import Evaluation, Population, Task, populations_of
+from dp_metrics.evaluation.population import Population, Task, populations_of
 from dp_metrics.exceptions import SeededReleaseWarning
 from dp_metrics.mechanisms import MECHANISMS, AboveThreshold
 from dp_metrics.mechanisms._laws import mean_absolute_error
@@ -176,19 +176,19 @@ RANGE = (0.0, 10.0)
 IN_RANGE = dataclasses.replace(DATASETS["synthetic"], bounds=RANGE)
 CAP = math.log1p(math.exp(10.0))
 METRICS = {"mse": private_mse, "mae": private_mae, "variance": private_variance, "log_loss": private_log_loss}
-# evaluation, arguments and options of the public metrics
+# data set, targets and predictions; arguments and options of the public metrics
 CASES = {
-    "unbounded": (Evaluation(DATASETS["synthetic"], Y, PREDICTION), (Y, PREDICTION), {}),
-    "bounded": (Evaluation(IN_RANGE, WIDE, PREDICTION), (WIDE, PREDICTION), {"bounds": RANGE}),
-    "binary": (Evaluation(DATASETS["adult"], LABELS, PROBA, CAP), (LABELS, PROBA), {"max_loss": CAP}),
-    "multiclass": (Evaluation(DATASETS["digits"], CLASSES, PROBAS), (CLASSES, PROBAS), {}),
+    "unbounded": ((DATASETS["synthetic"], Y, PREDICTION), (Y, PREDICTION), {}),
+    "bounded": ((IN_RANGE, WIDE, PREDICTION), (WIDE, PREDICTION), {"bounds": RANGE}),
+    "binary": ((DATASETS["adult"], LABELS, PROBA), (LABELS, PROBA), {"max_loss": CAP}),
+    "multiclass": ((DATASETS["digits"], CLASSES, PROBAS), (CLASSES, PROBAS), {}),
 }
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", CASES)
 def test_one_repeat_takes_all_records_once(name):
-    populations = {Task(name, m): found for m, found in populations_of(CASES[name][0]).items()}
+    populations = {Task(name, m): found for m, found in populations_of(*CASES[name][0]).items()}
     study = Study("evaluate", name, tuple(populations), MECHANISM_RIVALS, "whole")
     free = name == "unbounded"
     mechanisms = FREE if free else [rival.mechanism for rival in MECHANISM_RIVALS]
@@ -209,8 +209,8 @@ def test_one_repeat_takes_all_records_once(name):
 @pytest.mark.parametrize("name", CASES)
 def test_the_law_is_that_of_the_public_metric(name):
     """The public metric and a study reach the mechanism by two paths, which must not differ in a bit."""
-    evaluation, data, options = CASES[name]
-    for metric, population in populations_of(evaluation).items():
+    predicted, data, options = CASES[name]
+    for metric, population in populations_of(*predicted).items():
         arguments = data[:1] if metric == "variance" else data
         for rival in MECHANISM_RIVALS:
             if population.bounds is None and rival.needs_bounds:

@@ -10,10 +10,8 @@ from helpers import loop_over
 from dp_metrics.evaluation import population
 from dp_metrics.evaluation.datasets import DATASETS
 from dp_metrics.evaluation.population import (
-    Evaluation,
     Population,
     Task,
-    largest_log_loss,
     load_population,
     package_versions,
     populations_of,
@@ -31,9 +29,9 @@ def trained(monkeypatch):
     def evaluate(dataset, features, target):
         calls.append(dataset.name)
         if dataset.task == "regression":
-            return Evaluation(dataset, np.array([1.0, 2.0, 70.0]), np.array([1.5, 2.0, 0.0]))
+            return np.array([1.0, 2.0, 70.0]), np.array([1.5, 2.0, 0.0])
         proba = np.array([[1.0, 0.0], [0.25, 0.75], [0.5, 0.5]])
-        return Evaluation(dataset, np.array([0, 1, 0]), proba, dataset.train_rows and 52.0)
+        return np.array([0, 1, 0]), proba
 
     monkeypatch.setattr(population, "evaluate_model", evaluate)
     return calls
@@ -97,8 +95,8 @@ def test_log_loss_has_the_cap_of_its_logits(tmp_path, trained):
     found = load_population(Task("digits", "log_loss"), None, tmp_path)
     assert found.values == pytest.approx([0.0, -math.log(0.75), math.log(2)], abs=1e-12)
     assert found.bounds == (0.0, pytest.approx(36.04, abs=0.01))  # scikit-learn's clipping of probabilities
-    tiny = Evaluation(DATASETS["mnist"], np.array([1]), np.array([[1.0, 1e-22]]), largest_log_loss(10, 25.0))
-    found = populations_of(tiny)["log_loss"]
+    tiny = np.array([[1.0, 1e-22] + [0.0] * 8])
+    found = populations_of(DATASETS["mnist"], np.array([1]), tiny)["log_loss"]
     assert found.values == pytest.approx([22 * math.log(10)])
     assert found.bounds == (0.0, pytest.approx(math.log(1 + 9 * math.exp(50))))
 
