@@ -276,8 +276,8 @@ class PrivateMetricFrame:
         self._settings = {
             "epsilon": epsilon, "relation": relation, "membership": membership, "is_single": is_single,
         }  # fmt: skip
-        self._result, self._is_single = result, is_single
-        self._entries, self._groups = result.entries, [*next(iter(result.entries.values())).groups]
+        self._is_single, (self._entries, sizes) = is_single, result
+        self._groups = [*next(iter(self._entries.values())).groups]
         self.epsilon, self.membership = epsilon, membership
         self.neighboring = (Relation.WITHIN_GROUPS if membership == "public" else relation).value
         self.by_group = self._by_group(lambda cell: cell.value)
@@ -287,7 +287,7 @@ class PrivateMetricFrame:
         self.overall = self._each(lambda entry: entry.overall.value)
         self.overall_note = self._each(lambda entry: entry.overall.note)
         self.overall_bias = self._each(lambda entry: entry.overall.bias)
-        self.group_sizes: dict[Hashable, float] | None = None if result.sizes is None else dict(result.sizes)
+        self.group_sizes: dict[Hashable, float] | None = None if sizes is None else dict(sizes)
 
     def __repr__(self) -> str:
         shown = (
@@ -391,7 +391,7 @@ class PrivateMetricFrame:
         if not several or as_whole(feature) not in range(len(several[0])):
             features = f"from 0 to {len(several[0]) - 1}" if several else "of several: this frame has one"
             raise ValueError(f"feature must be the place of one of the features, {features}.")
-        return frame_of(margin_of(self._result, feature), **self._settings)
+        return frame_of(margin_of((self._entries, self.group_sizes), feature), **self._settings)
 
     def numbers(self) -> dict[str, Number]:
         """Return the numbers of the frame with their limits, by name.
