@@ -129,13 +129,8 @@ def mean_interval_query(
         What a mean of 0, and a mean at the limit, is called in the interval.
     """
     part = integers_of(partial(_sums_of_records, limit=limit), 2, FINENESS + 1)
-    public: dict[str, Any] = {
-        "confidence": check_confidence(confidence),
-        "about": about,
-        "low": low,
-        "high": high,
-    }
-    return Query((part,), reader, partial(_normal_interval, **public))
+    sure = check_confidence(confidence)
+    return Query((part,), reader, partial(_normal_interval, confidence=sure, about=about, low=low, high=high))
 
 
 def _rank_of_cap(n: int) -> int:
