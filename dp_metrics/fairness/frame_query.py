@@ -25,6 +25,7 @@ from dp_metrics.quantities.base import get_mechanism
 from dp_metrics.quantities.tables import (
     Cells,
     CountsNoise,
+    NoisyTable,
     TableOf,
     as_floats,
     check_cells,
@@ -568,10 +569,13 @@ def _counted(made: Any, counts: Any, result: Result[Any] | None) -> Cell:
     """Return the cell that plausible counts tell; there is no result of a group that is publicly empty."""
     records = made.rests_on(counts)
     rests_on = round(float(records.min()) if records.size else counts.n)
+    is_scores = isinstance(made, ScoreTable)
     if result is None:
-        value = math.nan if isinstance(made, ScoreTable) else made.formula(counts)
+        value = math.nan if is_scores else made.formula(counts)
         return Cell(value, NO_RECORDS, rests_on=rests_on)
-    return Cell(made.formula(counts), _note(result, counts), None, rests_on, result)
+    reading: Any = result.reading  # that of several groups together reads their counts one after the other
+    note = reading.note_of(result.parts[0], counts) if is_scores else reading.note(result)
+    return Cell(made.formula(counts), note, None, rests_on, result)
 
 
 def _of_all_scores(made: ScoreTable, each: Sequence[Floats], results: Sequence[Result[Any]]) -> Cell:
@@ -582,7 +586,7 @@ def _of_all_scores(made: ScoreTable, each: Sequence[Floats], results: Sequence[R
     added = math.sqrt(sum(row.size for row in each) / fewest)  # numbers in one of the total
     plausible = _plausible(made, noisy, _sum(one.n for one in results))
     counts = _read(made, plausible, noisy, _size_of_noise(results) * added)
-    in_all = _of_sums(min(map(_noise, results), key=_rate), noisy, added**2)
+    in_all = _of_sums(min([one.parts[0] for one in results], key=_rate), noisy, added**2)
     return Cell(made.formula(counts), made.note_of(in_all, counts))
 
 
@@ -598,11 +602,18 @@ def _together(joined: Result[Any], made: Confusion, groups: int) -> Cell:
 
 def _joined(known: Sequence[Result[Any]], n: int | None) -> Result[Any]:
     """Return the released counts of several groups together, of n records where that is public."""
-    first, noisy = known[0], [number for one in known for number in one.outputs[0].value]
-    table: Any = first.noises[0]
-    noise, output = table.joined(len(known)), first.outputs[0]._replace(value=tuple(noisy))
-    released = replace(first.released, values=(noise.number(output),), public_n=n)
-    return replace(first, noises=(noise,), outputs=(output,), released=released)
+    noisy = tuple(number for one in known for number in one.outputs[0].value)
+    table: Any = known[0].noises[0]
+    return _with_counts(known[0], table.joined(len(known)), noisy, n)
+
+
+def _with_counts(
+    result: Result[Any], noise: NoisyTable, noisy: tuple[int, ...], n: int | None
+) -> Result[Any]:
+    """Return a result of other counts, drawn with this noise, of n records where that is public."""
+    output = result.outputs[0]._replace(value=noisy)
+    released = replace(result.released, values=(noise.number(output),), public_n=n)
+    return replace(result, noises=(noise,), outputs=(output,), released=released)
 
 
 def margin_of(result: FrameResult, feature: int) -> FrameResult:
@@ -642,15 +653,6 @@ def _margin(entry: Entry, groups: Sequence[Hashable]) -> Cell:
     return _together(_joined(known, n), made[0], len(known))
 
 
-def _note(result: Result[Any], counts: Any) -> str | None:
-    """Return what must not be concluded from a value that these noisy counts tell."""
-    if isinstance(result.reading, ScoreTable):
-        return result.reading.note_of(_noise(result), counts)
-    made: Any = result.reading
-    note: str | None = made.note(result)
-    return note
-
-
 def _rate(noise: CountsNoise) -> Fraction:
     """Return the rate of the noisiest counts of a table."""
     return min(rate for _, rate in noise.rates)
@@ -677,30 +679,12 @@ def _released(results: Sequence[Result[Any]], groups: Groups) -> list[Result[Any
         each = iter(results)
         return [next(each) if size else None for size in groups.sizes]
     (result,) = results
-    hidden = replace(result.released, public_n=None)
     table: Any = result.noises[0]
-    noise, whole = table.part(groups.size), result.outputs[0]
+    noise, hidden, noisy = table.part(groups.size), replace(result, totals=None), result.outputs[0].value
     starts = range(0, table.size, noise.size)
-    outputs = [whole._replace(value=whole.value[at : at + noise.size]) for at in starts]
-    return [
-        replace(
-            result,
-            noises=(noise,),
-            outputs=(output,),
-            released=hidden.of((noise.number(output),)),
-            totals=None,
-        )
-        for output in outputs
-    ]
+    return [_with_counts(hidden, noise, noisy[at : at + noise.size], None) for at in starts]
 
 
 def _size_of_noise(results: Sequence[Result[Any]]) -> float:
     """Return the mean absolute noise of a count of the noisiest of some tables."""
-    return max(_noise(result).expected for result in results)
-
-
-def _noise(result: Result[Any]) -> CountsNoise:
-    """Return the noise of a released table."""
-    noise: CountsNoise
-    (noise,) = result.parts
-    return noise
+    return max(float(result.parts[0].expected) for result in results)
