@@ -162,11 +162,10 @@ def paired_losses(loss: Any, shape: Shape, options: Mapping[str, Any]) -> Paired
         reason = _REFUSED.get(row.name, "it is not the mean of one loss per record")
         raise ValueError(f"{row.name} cannot be compared record by record: {reason}; pass another loss.")
     options = {**fixed, **options}
-    known = {name: value for name, value in row.options.items() if name not in _NOT_OPTIONS}
     for name in options:
         if because := _NOT_OPTIONS.get(name):
             raise ValueError(f"private_compare takes no {name}: {because}.")
-        if name not in known:
+        if name in _NOT_OPTIONS or name not in row.options:
             raise TypeError(f"private_compare() with this loss got an unexpected keyword argument {name!r}.")
     if isinstance(each := options.get("multioutput"), str) and each == "raw_values":
         raise ValueError(
