@@ -532,11 +532,11 @@ def _of_table(results: Sequence[Result[Any]], *, metrics: Tables, groups: Groups
         nothing = np.zeros(min(len(one.value) for one in results))
         known = iter(tables)
         rows = [next(known) if size else (nothing, nothing) for size in groups.sizes]
-    noise = _size_of_noise(results)
-    of_groups = [_read(first, row, own, noise) for row, own in rows]
+    noise = results[0].parts[0]  # as large as that of any other group
+    of_groups = [_read(first, row, own, noise.expected) for row, own in rows]
     released = _released(results, groups)
-    here = [one for one in released if one is not None]
-    joined: Any = None if isinstance(first, ScoreTable) else _joined(here, _sum(one.n for one in results))
+    here, n = [one for one in released if one is not None], _sum(one.n for one in results)
+    joined: Any = None if isinstance(first, ScoreTable) else _joined(here, n)
     entries = {}
     for name, (metric, made) in metrics.items():
         each = [None if one is None else replace(one, metric=metric, reading=made) for one in released]
@@ -545,7 +545,7 @@ def _of_table(results: Sequence[Result[Any]], *, metrics: Tables, groups: Groups
             for group, counts, one in zip(groups.labels, of_groups, each, strict=True)
         }
         if isinstance(made, ScoreTable):
-            overall = _of_all_scores(made, [own for _, own in rows], results)
+            overall = _of_all_scores(made, [own for _, own in rows], noise, n)
         else:
             overall = _together(replace(joined, metric=metric), made, len(here))
         entries[name] = Entry(metric, cells, overall)
@@ -578,16 +578,14 @@ def _counted(made: Any, counts: Any, result: Result[Any] | None) -> Cell:
     return Cell(made.formula(counts), note, None, rests_on, result)
 
 
-def _of_all_scores(made: ScoreTable, each: Sequence[Floats], results: Sequence[Result[Any]]) -> Cell:
+def _of_all_scores(made: ScoreTable, each: Sequence[Floats], noise: CountsNoise, n: int | None) -> Cell:
     """Return the cell of all records, of the sums of the noisy scores of each group: without limits."""
     fewest = min(row.size for row in each)  # groups of other sizes may have tables of more columns
     # counts of groups are added up as they were drawn: each made 0 or more makes the sums too large
     noisy = np.sum([_narrowed(row, fewest) for row in each], axis=0)
     added = math.sqrt(sum(row.size for row in each) / fewest)  # numbers in one of the total
-    plausible = _plausible(made, noisy, _sum(one.n for one in results))
-    counts = _read(made, plausible, noisy, _size_of_noise(results) * added)
-    in_all = _of_sums(min([one.parts[0] for one in results], key=_rate), noisy, added**2)
-    return Cell(made.formula(counts), made.note_of(in_all, counts))
+    counts = _read(made, _plausible(made, noisy, n), noisy, noise.expected * added)
+    return Cell(made.formula(counts), made.note_of(_of_sums(noise, noisy, added**2), counts))
 
 
 def _together(joined: Result[Any], made: Confusion, groups: int) -> Cell:
@@ -653,14 +651,10 @@ def _margin(entry: Entry, groups: Sequence[Hashable]) -> Cell:
     return _together(_joined(known, n), made[0], len(known))
 
 
-def _rate(noise: CountsNoise) -> Fraction:
-    """Return the rate of the noisiest counts of a table."""
-    return min(rate for _, rate in noise.rates)
-
-
 def _of_sums(noise: CountsNoise, noisy: Floats, times: float) -> CountsNoise:
     """Return noise of as large a variance as that of sums of so many counts with this noise."""
-    wider = 2 * math.asinh(math.sinh(min(float(_rate(noise)), 600.0) / 2) / math.sqrt(times))
+    rate = float(min(rate for _, rate in noise.rates))
+    wider = 2 * math.asinh(math.sinh(min(rate, 600.0) / 2) / math.sqrt(times))
     sums = tuple(np.rint(noisy * noise.units).astype(np.int64).tolist())
     return CountsNoise(sums, ((noisy.size, Fraction(wider)),), zero_sum=False, units=noise.units)
 
@@ -683,8 +677,3 @@ def _released(results: Sequence[Result[Any]], groups: Groups) -> list[Result[Any
     noise, hidden, noisy = table.part(groups.size), replace(result, totals=None), result.outputs[0].value
     starts = range(0, table.size, noise.size)
     return [_with_counts(hidden, noise, noisy[at : at + noise.size], None) for at in starts]
-
-
-def _size_of_noise(results: Sequence[Result[Any]]) -> float:
-    """Return the mean absolute noise of a count of the noisiest of some tables."""
-    return max(float(result.parts[0].expected) for result in results)
