@@ -23,7 +23,7 @@ from dp_metrics.release.released import (
     PopulationQuestion,
     how_sure,
 )
-from dp_metrics.release.result import counts_persons
+from dp_metrics.release.result import Result, counts_persons
 
 Pair: TypeAlias = tuple[Hashable, Hashable]
 """Two groups, of which the second is taken from the first."""
@@ -81,20 +81,18 @@ class GroupLimits:
         """Probability with which an interval may miss."""
         return (1 - self.asked.confidence) / max(self.together, 1)
 
-    def told(self, result: Any, confidence: float) -> Interval:
+    def told(self, result: Result[Any] | Number, confidence: float) -> Interval:
         """Return the interval that the result of a group tells."""
         if isinstance(result, Number):
             ask = result.population_interval if self.of_people else result.noise_interval
             return ask(confidence)
         if self.of_people:
-            among_people: Interval = result.among_people(replace(self.asked, confidence=confidence))
-            return among_people
+            return result.among_people(replace(self.asked, confidence=confidence))
         if not self.asked.is_sure and isinstance(result.reading, ScoreTable):
             result = replace(result, reading=replace(result.reading, is_sure=False))
-        of_noise: Interval = replace(result, metric=self.asked.metric).noise_interval(confidence)
-        return of_noise
+        return replace(result, metric=self.asked.metric).noise_interval(confidence)
 
-    def is_even(self, result: Any) -> bool:
+    def is_even(self, result: Result[Any] | Number) -> bool:
         """Return whether either limit of that is known to miss with at most half of the probability.
 
         Those of the noise of a number that a mechanism released may have all of it on one side.
@@ -160,16 +158,16 @@ class GroupLimits:
 
     def of_gap(self, of: "str | Pair") -> Interval:
         """Return the interval of a gap, with what else is to be said of it; see `ends`."""
-        name, compared = self.asked.name, of if isinstance(of, tuple) else tuple(self.cells)
+        name = self.asked.name
         if isinstance(of, tuple):
+            for group in of:
+                if group not in self.cells:
+                    raise ValueError(f"The group {group!r} has no records: it has no interval.")
             what, estimate = f"{name} of {of[0]!r} less that of {of[1]!r}", self.entry.less(*of)
         elif of == "difference":
             what, estimate = f"largest difference of the {name}", self.entry.difference()
         else:
             what, estimate = f"smallest ratio of the {name}", self.entry.ratio()
-        for group in compared:
-            if group not in self.cells:
-                raise ValueError(f"The group {group!r} has no records: it has no interval.")
         ends = self.ends(of)
         scope = self._scope() if self.together > 1 else ""
         about, note = self.about(what, ends.note), " ".join(filter(None, [ends.note, scope]))
