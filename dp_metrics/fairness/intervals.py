@@ -83,7 +83,7 @@ class GroupLimits:
 
     def told(self, result: Result[Any] | Number, confidence: float) -> Interval:
         """Return the interval that the result of a group tells."""
-        if isinstance(result, Number):
+        if not isinstance(result, Result):
             ask = result.population_interval if self.of_people else result.noise_interval
             return ask(confidence)
         if self.of_people:
@@ -97,7 +97,7 @@ class GroupLimits:
 
         Those of the noise of a number that a mechanism released may have all of it on one side.
         """
-        if isinstance(result, Number):
+        if not isinstance(result, Result):
             return False
         if isinstance(result.reading, Confusion):
             return not result.reading.is_agreement
@@ -183,7 +183,7 @@ class GroupLimits:
         Those among all people are the hull with limits of the noise, which hold as well: people's limits
         within those of the noise would puzzle. Numbers that have limits of their own are not moved.
         """
-        if not self.of_people or any(isinstance(one, Number) for one in self.results):
+        if not self.of_people or not all(isinstance(one, Result) for one in self.results):
             return self.by_limits(of)
         ends = self.by_squares(of) or self.by_limits(of)
         try:
