@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import math
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from operator import methodcaller
@@ -29,7 +29,7 @@ from dp_metrics.fairness.frame_query import (
     plan_frame,
 )
 from dp_metrics.fairness.groups import Groups, public_groups
-from dp_metrics.fairness.intervals import InPeople, InRecords, OverExpected, check_what
+from dp_metrics.fairness.intervals import GroupLimits, check_what
 from dp_metrics.inputs.arrays import columns_of, first_records
 from dp_metrics.inputs.options import Relation, as_whole, check_choice, check_confidence, own_error_state
 from dp_metrics.metrics._pictures import draw_groups
@@ -276,8 +276,8 @@ class PrivateMetricFrame:
         self._settings = {
             "epsilon": epsilon, "relation": relation, "membership": membership, "is_single": is_single,
         }  # fmt: skip
-        self._result, self._is_single = result, is_single
-        self._entries, self._groups = result.entries, [*next(iter(result.entries.values())).groups]
+        self._is_single, (self._entries, sizes) = is_single, result
+        self._groups = [*next(iter(self._entries.values())).groups]
         self.epsilon, self.membership = epsilon, membership
         self.neighboring = (Relation.WITHIN_GROUPS if membership == "public" else relation).value
         self.by_group = self._by_group(lambda cell: cell.value)
@@ -287,7 +287,7 @@ class PrivateMetricFrame:
         self.overall = self._each(lambda entry: entry.overall.value)
         self.overall_note = self._each(lambda entry: entry.overall.note)
         self.overall_bias = self._each(lambda entry: entry.overall.bias)
-        self.group_sizes: dict[Hashable, float] | None = None if result.sizes is None else dict(result.sizes)
+        self.group_sizes: dict[Hashable, float] | None = None if sizes is None else dict(sizes)
 
     def __repr__(self) -> str:
         shown = (
@@ -391,7 +391,7 @@ class PrivateMetricFrame:
         if not several or as_whole(feature) not in range(len(several[0])):
             features = f"from 0 to {len(several[0]) - 1}" if several else "of several: this frame has one"
             raise ValueError(f"feature must be the place of one of the features, {features}.")
-        return frame_of(margin_of(self._result, feature), **self._settings)
+        return frame_of(margin_of((self._entries, self.group_sizes), feature), **self._settings)
 
     def numbers(self) -> dict[str, Number]:
         """Return the numbers of the frame with their limits, by name.
@@ -610,7 +610,7 @@ class PrivateMetricFrame:
         TypeError
             If the values of groups cannot be compared.
         """
-        return self._intervals(InPeople, metric, of, confidence, sure=sure, simultaneous=simultaneous)
+        return self._intervals(True, metric, of, confidence, sure=sure, simultaneous=simultaneous)
 
     def noise_interval(
         self,
@@ -651,11 +651,11 @@ class PrivateMetricFrame:
         TypeError
             If the values of groups cannot be compared.
         """
-        return self._intervals(InRecords, metric, of, confidence, sure=sure, simultaneous=simultaneous)
+        return self._intervals(False, metric, of, confidence, sure=sure, simultaneous=simultaneous)
 
     def _intervals(
         self,
-        kind: type[InRecords],
+        of_people: bool,
         metric: str | None,
         of: Any,
         confidence: float,
@@ -671,8 +671,9 @@ class PrivateMetricFrame:
         found: dict[str, Any] = {}
         refused: list[Exception] = []
         for name, entry in chosen.items():
+            limits = GroupLimits(replace(asked, metric=entry.metric), entry, of_people, together)
             try:
-                found[name] = kind(replace(asked, metric=entry.metric), entry, together).of(what)
+                found[name] = limits.of(what)
             except (TypeError, ValueError) as error:
                 refused.append(error)
         if not found:
@@ -696,32 +697,23 @@ def _told(key: str, entry: Entry) -> Iterator[Number]:
     yield from _gaps(name, entry, next((cell.note for cell in entry.known.values() if cell.note), None))
 
 
-_KINDS: tuple[Callable[..., InRecords], ...] = (InRecords, InPeople)
-
-
-def _gaps(
-    name: str, entry: Entry, note: str | None = None, kinds: Iterable[Callable[..., InRecords]] = _KINDS
-) -> Iterator[Number]:
+def _gaps(name: str, entry: Entry, note: str | None = None) -> Iterator[Number]:
     """Return how far groups differ in a metric."""
     for of, value in (("difference", entry.difference()), ("ratio", entry.ratio())):
-        yield Number(f"{name} {of}", value, name, note, **_limits(entry, methodcaller("of", of), kinds))
+        yield Number(f"{name} {of}", value, name, note, **_limits(entry, methodcaller("of", of)))
 
 
-def _limits(
-    entry: Entry,
-    ask: Callable[[InRecords], Interval],
-    kinds: Iterable[Callable[..., InRecords]] = _KINDS,
-) -> dict[str, Any]:
-    """Return what has the limits of a number, as its arguments: those of each kind are asked this."""
-    noise, people = (partial(_range, kind, entry, ask) for kind in kinds)
+def _limits(entry: Entry, ask: Callable[[GroupLimits], Interval]) -> dict[str, Any]:
+    """Return what has the limits of a number, as its arguments: those of records and of people are asked."""
+    noise, people = (partial(_range, entry, ask, of_people) for of_people in (False, True))
     return {"_noise": noise, "_people": people}
 
 
 @own_error_state
 def _range(
-    kind: Callable[..., InRecords], entry: Entry, ask: Callable[[InRecords], Interval], confidence: float
+    entry: Entry, ask: Callable[[GroupLimits], Interval], of_people: bool, confidence: float
 ) -> Interval:
-    return ask(kind(PopulationQuestion.of(entry.metric, confidence, sure=False), entry))
+    return ask(GroupLimits(PopulationQuestion.of(entry.metric, confidence, sure=False), entry, of_people))
 
 
 def _over_expected(groups: Sequence[Hashable], scores: Mapping[Hashable, ReleasedScores]) -> Iterator[Number]:
@@ -733,9 +725,8 @@ def _over_expected(groups: Sequence[Hashable], scores: Mapping[Hashable, Release
     for group in groups:
         one = known.get(group, empty)
         yield replace(one, name=f"{one.metric} in {group_in_words(group)}", group=group)
-    cells = {group: Cell(one.value, result=scores[group]) for group, one in known.items()}
-    kinds = [partial(OverExpected, whom=whom) for whom in ("records", "people")]
-    yield from _gaps(OVER_EXPECTED, Entry("observed_over_expected", cells, Cell(None)), kinds=kinds)
+    cells = {group: Cell(one.value, result=one) for group, one in known.items()}
+    yield from _gaps(OVER_EXPECTED, Entry("observed_over_expected", cells, Cell(None)))
 
 
 def group_in_words(group: Hashable) -> str:

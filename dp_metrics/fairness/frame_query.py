@@ -25,6 +25,7 @@ from dp_metrics.quantities.base import get_mechanism
 from dp_metrics.quantities.tables import (
     Cells,
     CountsNoise,
+    NoisyTable,
     TableOf,
     as_floats,
     check_cells,
@@ -146,20 +147,8 @@ class Entry(NamedTuple):
         return [sorted((value, self.overall.value)) for value in values]
 
 
-class FrameResult(NamedTuple):
-    """The entries of a frame, or of some of its metrics.
-
-    Parameters
-    ----------
-    entries : mapping
-        One for each metric.
-    sizes : mapping or None
-        The number of records of each group, where something tells it.
-    """
-
-    entries: Mapping[str, Entry]
-    sizes: Mapping[Hashable, float] | None = None
-
+FrameResult: TypeAlias = tuple[Mapping[str, Entry], Mapping[Hashable, float] | None]
+"""The entries of some metrics, by name, and the number of records of each group, where something tells it."""
 
 Tables = Mapping[str, tuple[str, Confusion | ScoreTable]]
 """Public: by name, the name of the function of each metric of one table, and what makes it of the counts."""
@@ -250,18 +239,23 @@ def plan_frame(
             others.append(one)
         else:
             scored.setdefault(_bins_of(query), []).append((one, query))
-    share = Fraction(1, len(metrics))
-    blocks = [_labels(members, share * len(members), shape, groups) for members in tables.values()]
-    blocks += [_scores(members, share * len(members), shape, groups) for members in scored.values()]
-    blocks += [_other(one, share, shape, groups, overall_share) for one in others]
+    releases = [(len(members), _labels(members, shape, groups)) for members in tables.values()]
+    releases += [(len(members), _scores(members, shape, groups)) for members in scored.values()]
+    releases += [(1, _other(one, shape, groups, overall_share)) for one in others]
     names, most = tuple(one.name for one in metrics), shape.most_records
+    blocks = [_with_part(one, Fraction(size, len(metrics)), most) for size, one in releases]
     relation = None if groups.sizes is None else Relation.WITHIN_GROUPS
     whole = Together.of(blocks, partial(_prepared, groups=groups), relation)
-    return replace(
-        whole,
-        shares=tuple(replace(share, query=replace(share.query, most_records=most)) for share in whole.shares),
-        combine=partial(_of_frame, blocks=whole.combine, names=names, groups=groups),
-    )
+    return replace(whole, combine=partial(_of_frame, blocks=whole.combine, names=names, groups=groups))
+
+
+def _with_part(block: Together, part: Fraction, most_records: int) -> Together:
+    """Return a release at a part of what it would cost alone, of persons with so many records at most."""
+    shares = [
+        replace(one, epsilon=one.epsilon * part, query=replace(one.query, most_records=most_records))
+        for one in block.shares
+    ]
+    return replace(block, shares=tuple(shares))
 
 
 Prepared: TypeAlias = tuple[Records, Callable[[], list[Records]]]
@@ -293,11 +287,11 @@ def _of_frame(
 ) -> FrameResult:
     """Return the entries of all metrics, in their order."""
     made = blocks(results)
-    entries = {name: entry for one in made for name, entry in one.entries.items()}
+    entries = {name: entry for of_block, _ in made for name, entry in of_block.items()}
     # tables come first, which tell the sizes best
-    told = next((one.sizes for one in made if one.sizes is not None), None)
+    told = next((sizes for _, sizes in made if sizes is not None), None)
     sizes: Any = told if groups.sizes is None else groups.each
-    return FrameResult({name: entries[name] for name in names}, sizes)
+    return {name: entries[name] for name in names}, sizes
 
 
 def _shared_layout(confusions: Sequence[Confusion], labels: LabelSet) -> Layout:
@@ -307,23 +301,17 @@ def _shared_layout(confusions: Sequence[Confusion], labels: LabelSet) -> Layout:
     return whole(labels.size) if any(c.needs_matrix for c in confusions) else matrix_layout(labels.size)
 
 
-def _labels(
-    members: Sequence[tuple[FrameMetric, Confusion]], epsilon: Fraction, shape: Shape, groups: Groups
-) -> Together:
+def _labels(members: Sequence[tuple[FrameMetric, Confusion]], shape: Shape, groups: Groups) -> Together:
     """Return the release of metrics of one set of labels."""
-    confusion = members[0][1]
-    labels = confusion.labels
+    labels = members[0][1].labels
     layout = _shared_layout([confusion for _, confusion in members], labels)
     check_cells(
         groups.size * layout.good.size,
         f"The table of {groups.size:,} groups and {labels.size:,} labels",
         "private_accuracy_score needs 2 cells for each group, private_recall_score with average='binary' 3.",
     )
-    made = {
-        metric.name: (metric.row.name, replace(confusion, layout=layout)) for metric, confusion in members
-    }
-    query = replace(confusion, layout=layout).query(shape)
-    return _table(query, made, epsilon, shape, groups)
+    made = [(metric, replace(confusion, layout=layout)) for metric, confusion in members]
+    return _table(made[0][1].query(shape), made, shape, groups)
 
 
 def _plausible(made: Confusion | ScoreTable, noisy: Any, n: int | None) -> Floats:
@@ -375,29 +363,19 @@ def _of_scores(metric: FrameMetric, shape: Shape) -> Query | None:
     return score_query(area_under_roc, shape, **options)
 
 
-def _scores(
-    members: Sequence[tuple[FrameMetric, Query]], epsilon: Fraction, shape: Shape, groups: Groups
-) -> Together:
+def _scores(members: Sequence[tuple[FrameMetric, Query]], shape: Shape, groups: Groups) -> Together:
     """Return the release of metrics of scores that have the same classes and bins."""
     query = members[0][1]
     part: Any = query.quantities[0]
-    table = query.reading
-    assert isinstance(table, ScoreTable)
     check_cells(
         part.cells[0][0] * groups.size,
         f"The table of {groups.size:,} groups and {part.finest:,} bins of scores",
         "Pass fewer groups or edges.",
     )
-    metrics = {}
-    for metric, one in members:
-        assert isinstance(one.reading, ScoreTable)
-        metrics[metric.name] = metric.row.name, one.reading
-    return _table(query, metrics, epsilon, shape, groups)
+    return _table(query, [(metric, one.reading) for metric, one in members], shape, groups)
 
 
-def _other(
-    metric: FrameMetric, epsilon: Fraction, shape: Shape, groups: Groups, overall_share: Fraction
-) -> Together:
+def _other(metric: FrameMetric, shape: Shape, groups: Groups, overall_share: Fraction) -> Together:
     """Return the releases of any other metric: one table if it is a share of the records."""
     hidden, name = groups.sizes is None, metric.row.name
     # the options must suit the sizes of the groups, even where these are private
@@ -413,8 +391,8 @@ def _other(
     usual = queries[here[0]]
     (part, *more) = usual.quantities
     if metric.mechanism is None and part.is_share and not more:
-        return _share(metric, usual, epsilon, shape, groups)
-    each = epsilon * (1 - overall_share)
+        return _share(metric, usual, shape, groups)
+    each = 1 - overall_share
     if hidden and shape.n is not None:
         # a record that is replaced may leave one group and enter another: two with a record more or less
         each /= 2
@@ -423,25 +401,18 @@ def _other(
     shares = [Share(queries[size], each, groups.relation, name, mean) for size in here]
     if overall_share:
         of_all = metric.planned(shape)
-        shares.insert(0, Share(of_all, epsilon * overall_share, shape.relation, name))
-    with_all = bool(overall_share)
-    reader = partial(_of_places, places=groups.places, with_all=with_all)
-    combine = partial(_of_each, name=metric.name, metric=name, query=usual, groups=groups, with_all=with_all)
+        shares.insert(0, Share(of_all, overall_share, shape.relation, name))
+    reader = partial(_of_places, places=groups.places, with_all=bool(overall_share))
+    combine = partial(_of_each, name=metric.name, metric=name, query=usual, groups=groups)
     return Together(tuple(shares), reader, combine)
 
 
 def _of_each(
-    results: Sequence[Result[Any]],
-    *,
-    name: str,
-    metric: str,
-    query: Query,
-    groups: Groups,
-    with_all: bool,
+    results: Sequence[Result[Any]], *, name: str, metric: str, query: Query, groups: Groups
 ) -> FrameResult:
-    """Return the entry of a metric that is released for each group."""
+    """Return the entry of a metric that is released for each group, and perhaps for all records first."""
     left = iter(results)
-    overall = _told(next(left)) if with_all else Cell(None)
+    overall = _told(next(left)) if len(results) > len(groups.places) else Cell(None)
     cells: dict[Hashable, Cell] = {}
     records: dict[Hashable, float] = {}
     for group, size in groups.each.items():
@@ -455,7 +426,7 @@ def _of_each(
         if told is not None:
             records[group] = float(told)
     sizes = records if len(records) == groups.size else None
-    return FrameResult({name: Entry(metric, cells, overall)}, sizes)
+    return {name: Entry(metric, cells, overall)}, sizes
 
 
 def _told(result: Result[Any], rests_on: int | None = None) -> Cell:
@@ -488,7 +459,7 @@ def _undefined(query: Query, result: Result[Any]) -> Any:
     return query.reading(result.released.of([math.nan] * len(query.quantities)))
 
 
-def _share(metric: FrameMetric, query: Query, epsilon: Fraction, shape: Shape, groups: Groups) -> Together:
+def _share(metric: FrameMetric, query: Query, shape: Shape, groups: Groups) -> Together:
     """Return the release of a share of the records: how many count, and how many do not."""
     result: Any = query.reading
     confusion: Confusion = result.counts
@@ -500,7 +471,7 @@ def _share(metric: FrameMetric, query: Query, epsilon: Fraction, shape: Shape, g
     layout = right_or_wrong(place)
     confusion, count = replace(confusion, layout=layout), partial(_last_first, part=query.quantities[0])
     table = Query((TableOf(layout.cells, True, count, shape.units),), query.reader)
-    return _table(table, {metric.name: (metric.row.name, confusion)}, epsilon, shape, groups)
+    return _table(table, [(metric, confusion)], shape, groups)
 
 
 _NO_SHARE = "A number of records has no limits by group: release the share of them, with normalize=True."
@@ -521,16 +492,19 @@ def _last_first(records: Records, *, part: Any) -> NDArray[np.int64]:
     return counts[::-1]
 
 
-def _table(query: Query, metrics: Tables, epsilon: Fraction, shape: Shape, groups: Groups) -> Together:
+def _table(
+    query: Query, members: Sequence[tuple[FrameMetric, Any]], shape: Shape, groups: Groups
+) -> Together:
     """Return one table of counts for all groups, or with public membership a table for each.
 
-    The query counts the records of a group.
+    The query counts the records of a group. Of each metric comes what makes it of the counts.
     """
     part: Any = query.quantities[0]
+    metrics = {metric.name: (metric.row.name, made) for metric, made in members}
     of_group, number = Query((replace(part, groups=1),), query.reader), groups.size
     combine = partial(_of_table, metrics=metrics, groups=groups)
     if groups.sizes is not None:
-        shares = (Share(of_group, epsilon, groups.relation, _FRAME),) * len(groups.places)
+        shares = (Share(of_group, Fraction(1), groups.relation, _FRAME),) * len(groups.places)
         return Together(shares, partial(_of_places, places=groups.places), combine)
     count, cells = partial(_counts_by_group, query=of_group, groups=number), part.cells * number
     if part.finest is not None:  # whose columns are merged: in one run
@@ -539,7 +513,7 @@ def _table(query: Query, metrics: Tables, epsilon: Fraction, shape: Shape, group
     table = replace(part, cells=cells, find=count, groups=number)
     # records with their groups, of which the query of a group reads the rest
     of_all = Query((table,), as_they_are)
-    return Together((Share(of_all, epsilon, shape.relation, _FRAME),), _coded, combine)
+    return Together((Share(of_all, Fraction(1), shape.relation, _FRAME),), _coded, combine)
 
 
 def _counts_by_group(coded: Records, *, query: Query, groups: int) -> NDArray[np.int64]:
@@ -559,8 +533,8 @@ def _of_table(results: Sequence[Result[Any]], *, metrics: Tables, groups: Groups
         nothing = np.zeros(min(len(one.value) for one in results))
         known = iter(tables)
         rows = [next(known) if size else (nothing, nothing) for size in groups.sizes]
-    noise = max(_noise(result).expected for result in results)
-    of_groups = [_read(first, row, own, noise) for row, own in rows]
+    noise = results[0].parts[0]  # as large as that of any other group
+    of_groups = [_read(first, row, own, noise.expected) for row, own in rows]
     released = _released(results, groups)
     here, n = [one for one in released if one is not None], _sum(one.n for one in results)
     joined: Any = None if isinstance(first, ScoreTable) else _joined(here, n)
@@ -572,22 +546,18 @@ def _of_table(results: Sequence[Result[Any]], *, metrics: Tables, groups: Groups
             for group, counts, one in zip(groups.labels, of_groups, each, strict=True)
         }
         if isinstance(made, ScoreTable):
-            overall = _of_all_scores(made, rows, results, noise, n)
+            overall = _of_all_scores(made, [own for _, own in rows], noise, n)
         else:
             overall = _together(replace(joined, metric=metric), made, len(here))
         entries[name] = Entry(metric, cells, overall)
-    return FrameResult(entries, {group: one.n for group, one in zip(groups.labels, of_groups, strict=True)})
+    return entries, {group: one.n for group, one in zip(groups.labels, of_groups, strict=True)}
 
 
 def without_empty(result: FrameResult, groups: Groups) -> FrameResult:
     """Return what one table tells where the sizes of groups are public: nothing of those without records."""
-    nobody = Cell(math.nan, NO_RECORDS, rests_on=0)
     sizes: Any = groups.each
-    empty = {group: nobody for group, size in sizes.items() if size == 0}
-    entries = {
-        name: entry._replace(groups={**entry.groups, **empty}) for name, entry in result.entries.items()
-    }
-    return FrameResult(entries, sizes)
+    empty = {group: Cell(math.nan, NO_RECORDS, rests_on=0) for group, size in sizes.items() if size == 0}
+    return {name: one._replace(groups={**one.groups, **empty}) for name, one in result[0].items()}, sizes
 
 
 def _sum(numbers: Iterable[int | None]) -> int | None:
@@ -600,27 +570,23 @@ def _counted(made: Any, counts: Any, result: Result[Any] | None) -> Cell:
     """Return the cell that plausible counts tell; there is no result of a group that is publicly empty."""
     records = made.rests_on(counts)
     rests_on = round(float(records.min()) if records.size else counts.n)
+    is_scores = isinstance(made, ScoreTable)
     if result is None:
-        value = math.nan if isinstance(made, ScoreTable) else made.formula(counts)
+        value = math.nan if is_scores else made.formula(counts)
         return Cell(value, NO_RECORDS, rests_on=rests_on)
-    return Cell(made.formula(counts), _note(result, counts), None, rests_on, result)
+    reading: Any = result.reading  # that of several groups together reads their counts one after the other
+    note = reading.note_of(result.parts[0], counts) if is_scores else reading.note(result)
+    return Cell(made.formula(counts), note, None, rests_on, result)
 
 
-def _of_all_scores(
-    made: ScoreTable,
-    rows: Sequence[tuple[Floats, Floats]],
-    results: Sequence[Result[Any]],
-    noise: float,
-    n: int | None,
-) -> Cell:
-    """Return the cell of all records, of the sums of the counts of scores of each group: without limits."""
-    fewest = min(row.size for row, _ in rows)  # groups of other sizes may have tables of more columns
+def _of_all_scores(made: ScoreTable, each: Sequence[Floats], noise: CountsNoise, n: int | None) -> Cell:
+    """Return the cell of all records, of the sums of the noisy scores of each group: without limits."""
+    fewest = min(row.size for row in each)  # groups of other sizes may have tables of more columns
     # counts of groups are added up as they were drawn: each made 0 or more makes the sums too large
-    noisy = np.sum([_narrowed(own, fewest) for _, own in rows], axis=0)
-    added = math.sqrt(sum(row.size for row, _ in rows) / fewest)  # numbers in one of the total
-    counts = _read(made, _plausible(made, noisy, n), noisy, noise * added)
-    in_all = _of_sums(min(map(_noise, results), key=_rate), noisy, added**2)
-    return Cell(made.formula(counts), made.note_of(in_all, counts))
+    noisy = np.sum([_narrowed(row, fewest) for row in each], axis=0)
+    added = math.sqrt(sum(row.size for row in each) / fewest)  # numbers in one of the total
+    counts = _read(made, _plausible(made, noisy, n), noisy, noise.expected * added)
+    return Cell(made.formula(counts), made.note_of(_of_sums(noise, noisy, added**2), counts))
 
 
 def _together(joined: Result[Any], made: Confusion, groups: int) -> Cell:
@@ -635,11 +601,18 @@ def _together(joined: Result[Any], made: Confusion, groups: int) -> Cell:
 
 def _joined(known: Sequence[Result[Any]], n: int | None) -> Result[Any]:
     """Return the released counts of several groups together, of n records where that is public."""
-    first, noisy = known[0], [number for one in known for number in one.outputs[0].value]
-    table: Any = first.noises[0]
-    noise, output = table.joined(len(known)), first.outputs[0]._replace(value=tuple(noisy))
-    released = replace(first.released, values=(noise.number(output),), public_n=n)
-    return replace(first, noises=(noise,), outputs=(output,), released=released)
+    noisy = tuple(number for one in known for number in one.outputs[0].value)
+    table: Any = known[0].noises[0]
+    return _with_counts(known[0], table.joined(len(known)), noisy, n)
+
+
+def _with_counts(
+    result: Result[Any], noise: NoisyTable, noisy: tuple[int, ...], n: int | None
+) -> Result[Any]:
+    """Return a result of other counts, drawn with this noise, of n records where that is public."""
+    output = result.outputs[0]._replace(value=noisy)
+    released = replace(result.released, values=(noise.number(output),), public_n=n)
+    return replace(result, noises=(noise,), outputs=(output,), released=released)
 
 
 def margin_of(result: FrameResult, feature: int) -> FrameResult:
@@ -650,18 +623,17 @@ def margin_of(result: FrameResult, feature: int) -> FrameResult:
     ValueError
         If a metric is not read from counts of labels.
     """
-    groups: Any = next(iter(result.entries.values())).groups
+    entries, sizes = result
     together: dict[Hashable, list[Hashable]] = {}
+    groups: Any = next(iter(entries.values())).groups
     for group in groups:
         together.setdefault(group[feature], []).append(group)
-    entries = {
-        name: entry._replace(groups={label: _margin(entry, some) for label, some in together.items()})
-        for name, entry in result.entries.items()
-    }
-    sizes = result.sizes
     if sizes is not None:
-        sizes = {label: sum(sizes[group] for group in some) for label, some in together.items()}
-    return FrameResult(entries, sizes)
+        sizes = {label: sum(map(sizes.__getitem__, some)) for label, some in together.items()}
+    return {
+        name: entry._replace(groups={label: _margin(entry, some) for label, some in together.items()})
+        for name, entry in entries.items()
+    }, sizes
 
 
 def _margin(entry: Entry, groups: Sequence[Hashable]) -> Cell:
@@ -680,23 +652,10 @@ def _margin(entry: Entry, groups: Sequence[Hashable]) -> Cell:
     return _together(_joined(known, n), made[0], len(known))
 
 
-def _note(result: Result[Any], counts: Any) -> str | None:
-    """Return what must not be concluded from a value that these noisy counts tell."""
-    if isinstance(result.reading, ScoreTable):
-        return result.reading.note_of(_noise(result), counts)
-    made: Any = result.reading
-    note: str | None = made.note(result)
-    return note
-
-
-def _rate(noise: CountsNoise) -> Fraction:
-    """Return the rate of the noisiest counts of a table."""
-    return min(rate for _, rate in noise.rates)
-
-
 def _of_sums(noise: CountsNoise, noisy: Floats, times: float) -> CountsNoise:
     """Return noise of as large a variance as that of sums of so many counts with this noise."""
-    wider = 2 * math.asinh(math.sinh(min(float(_rate(noise)), 600.0) / 2) / math.sqrt(times))
+    rate = float(min(rate for _, rate in noise.rates))
+    wider = 2 * math.asinh(math.sinh(min(rate, 600.0) / 2) / math.sqrt(times))
     sums = tuple(np.rint(noisy * noise.units).astype(np.int64).tolist())
     return CountsNoise(sums, ((noisy.size, Fraction(wider)),), zero_sum=False, units=noise.units)
 
@@ -715,25 +674,7 @@ def _released(results: Sequence[Result[Any]], groups: Groups) -> list[Result[Any
         each = iter(results)
         return [next(each) if size else None for size in groups.sizes]
     (result,) = results
-    hidden = replace(result.released, public_n=None)
     table: Any = result.noises[0]
-    noise, whole = table.part(groups.size), result.outputs[0]
+    noise, hidden, noisy = table.part(groups.size), replace(result, totals=None), result.outputs[0].value
     starts = range(0, table.size, noise.size)
-    outputs = [whole._replace(value=whole.value[at : at + noise.size]) for at in starts]
-    return [
-        replace(
-            result,
-            noises=(noise,),
-            outputs=(output,),
-            released=hidden.of((noise.number(output),)),
-            totals=None,
-        )
-        for output in outputs
-    ]
-
-
-def _noise(result: Result[Any]) -> CountsNoise:
-    """Return the noise of a released table."""
-    noise: CountsNoise
-    (noise,) = result.parts
-    return noise
+    return [_with_counts(hidden, noise, noisy[at : at + noise.size], None) for at in starts]

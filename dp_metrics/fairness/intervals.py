@@ -13,10 +13,16 @@ import numpy as np
 from dp_metrics.fairness.frame_query import NO_RECORDS, Cell, Entry
 from dp_metrics.mechanisms._laws import Limits
 from dp_metrics.metrics.labels.counts import Confusion
-from dp_metrics.metrics.scores.released_scores import ReleasedScores
 from dp_metrics.metrics.scores.table import ScoreTable
 from dp_metrics.quantities.tables import in_words
-from dp_metrics.release.released import APPROXIMATE, POPULATION_NOTE, Interval, PopulationQuestion, how_sure
+from dp_metrics.release.released import (
+    APPROXIMATE,
+    POPULATION_NOTE,
+    Interval,
+    Number,
+    PopulationQuestion,
+    how_sure,
+)
 from dp_metrics.release.result import Result, counts_persons
 
 Pair: TypeAlias = tuple[Hashable, Hashable]
@@ -39,21 +45,25 @@ def check_what(of: Any, groups: Sequence[Hashable]) -> "str | Pair":
 
 
 @dataclass(frozen=True)
-class InRecords:
-    """Limits of a metric by group: of the exact ones of these records, which the noise may have moved.
+class GroupLimits:
+    """Limits of a metric by group, and of how far groups differ.
 
     Parameters
     ----------
     asked : PopulationQuestion
         The metric, and the confidence of each interval, or of all of them together where they are several.
     entry : Entry
-        Its cells.
+        Its cells; the result of each is a `Result`, or a `Number` that has limits of its own.
+    of_people : bool, default=False
+        Whether the limits are of what the metric is among all people like the records; else of the exact
+        ones of these records, which the noise may have moved.
     together : int, default=0
         How many intervals are to hold at once; 0: each holds for itself.
     """
 
     asked: PopulationQuestion
     entry: Entry
+    of_people: bool = False
     together: int = 0
 
     @property
@@ -71,23 +81,32 @@ class InRecords:
         """Probability with which an interval may miss."""
         return (1 - self.asked.confidence) / max(self.together, 1)
 
-    def told(self, result: Result[Any], confidence: float) -> Interval:
+    def told(self, result: Result[Any] | Number, confidence: float) -> Interval:
         """Return the interval that the result of a group tells."""
+        if not isinstance(result, Result):
+            ask = result.population_interval if self.of_people else result.noise_interval
+            return ask(confidence)
+        if self.of_people:
+            return result.among_people(replace(self.asked, confidence=confidence))
         if not self.asked.is_sure and isinstance(result.reading, ScoreTable):
             result = replace(result, reading=replace(result.reading, is_sure=False))
         return replace(result, metric=self.asked.metric).noise_interval(confidence)
 
-    def is_even(self, result: Result[Any]) -> bool:
-        """Return whether either limit of that misses with at most half of the probability.
+    def is_even(self, result: Result[Any] | Number) -> bool:
+        """Return whether either limit of that is known to miss with at most half of the probability.
 
-        Those of a number that a mechanism released may have all of it on one side.
+        Those of the noise of a number that a mechanism released may have all of it on one side.
         """
-        if isinstance(result.reading, ScoreTable):
-            return True
-        return isinstance(result.reading, Confusion) and not result.reading.is_agreement
+        if not isinstance(result, Result):
+            return False
+        if isinstance(result.reading, Confusion):
+            return not result.reading.is_agreement
+        return self.of_people or isinstance(result.reading, ScoreTable)
 
     def about(self, what: str, note: str) -> str:
         """Return what limits of this with this note are about."""
+        if self.of_people:
+            return f"The {what} {POPULATION_NOTE} {how_sure(note)}"
         return f"The exact {what} of these records, without the noise."
 
     def limits(self, miss: float, *, one_side: bool = False) -> list[Interval]:
@@ -139,16 +158,16 @@ class InRecords:
 
     def of_gap(self, of: "str | Pair") -> Interval:
         """Return the interval of a gap, with what else is to be said of it; see `ends`."""
-        name, compared = self.asked.name, of if isinstance(of, tuple) else tuple(self.cells)
+        name = self.asked.name
         if isinstance(of, tuple):
+            for group in of:
+                if group not in self.cells:
+                    raise ValueError(f"The group {group!r} has no records: it has no interval.")
             what, estimate = f"{name} of {of[0]!r} less that of {of[1]!r}", self.entry.less(*of)
         elif of == "difference":
             what, estimate = f"largest difference of the {name}", self.entry.difference()
         else:
             what, estimate = f"smallest ratio of the {name}", self.entry.ratio()
-        for group in compared:
-            if group not in self.cells:
-                raise ValueError(f"The group {group!r} has no records: it has no interval.")
         ends = self.ends(of)
         scope = self._scope() if self.together > 1 else ""
         about, note = self.about(what, ends.note), " ".join(filter(None, [ends.note, scope]))
@@ -160,6 +179,21 @@ class InRecords:
 
     def ends(self, of: "str | Pair") -> Limits:
         """Return limits of the largest value of a group less the smallest, of their ratio, or of a pair.
+
+        Those among all people are the hull with limits of the noise, which hold as well: people's limits
+        within those of the noise would puzzle. Numbers that have limits of their own are not moved.
+        """
+        if not self.of_people or not all(isinstance(one, Result) for one in self.results):
+            return self.by_limits(of)
+        ends = self.by_squares(of) or self.by_limits(of)
+        try:
+            low, high, note = replace(self, of_people=False).by_limits(of)
+        except ValueError:
+            return ends
+        return Limits(min(ends.lower, low), max(ends.upper, high), ends.note or note)
+
+    def by_limits(self, of: "str | Pair") -> Limits:
+        """Return limits of a gap that follow from those of groups.
 
         Notes
         -----
@@ -181,75 +215,6 @@ class InRecords:
             return Limits(max(least[0] - least[1], 0.0), most[0] - most[1], note)
         upper = min(least[1] / least[0], 1.0) if least[0] > 0 else 1.0
         return Limits(most[1] / most[0] if most[0] else 1.0, upper, note)
-
-
-@dataclass(frozen=True)
-class OverExpected(InRecords):
-    """Limits of how many are positive over how many scores expect, of groups with a table of scores each.
-
-    Parameters
-    ----------
-    asked, entry, together
-        As in `InRecords`; the results are `ReleasedScores`.
-    whom : {"people", "records"}, default="people"
-        As in `ReleasedScores.observed_over_expected`.
-    """
-
-    whom: str = "people"
-
-    def told(self, result: Any, confidence: float) -> Interval:
-        """Return the interval that the scores of a group tell."""
-        scores: ReleasedScores = result
-        return scores.observed_over_expected(confidence, of=self.whom)
-
-    def is_even(self, result: Any) -> bool:
-        """Return whether either limit of that is known to miss with at most half of the probability."""
-        return False
-
-    def about(self, what: str, note: str) -> str:
-        """Return what limits of this with this note are about."""
-        whom = f"{POPULATION_NOTE} {how_sure(APPROXIMATE)}" if self.whom == "people" else "of these records."
-        return f"The {what} {whom}"
-
-
-def _approximate(*told: Interval) -> str:
-    """Return the note of limits that follow from these."""
-    return APPROXIMATE if any(APPROXIMATE in one.note for one in told) else ""
-
-
-def _gap(told: Sequence[Gap], ends: Sequence[Interval]) -> Gap:
-    """Return approximate limits of the first value less the second, from what counts tell of either.
-
-    What is not told may move both values at once. Only what chance does beyond that is added up in squares.
-    """
-    from dp_metrics.release.count_limits import combined_limits  # slow to import
-
-    (low, high), (other_low, other_high) = told
-    limits = [(one.lower, one.upper) for one in ends]
-    lower, _ = combined_limits(np.subtract, [low, other_high], limits)
-    _, upper = combined_limits(np.subtract, [high, other_low], limits)
-    return lower, upper
-
-
-class InPeople(InRecords):
-    """Limits of what the metric is among all people like the records.
-
-    Those of a gap are the hull with limits of the noise, which hold as well: people's limits within those of
-    the noise would puzzle.
-    """
-
-    def ends(self, of: "str | Pair") -> Limits:
-        """Return the hull with such limits of the noise, or the limits themselves where there are none."""
-        ends = self.by_squares(of) or super().ends(of)
-        try:
-            low, high, note = InRecords(self.asked, self.entry, self.together).ends(of)
-        except ValueError:
-            return ends
-        return Limits(min(ends.lower, low), max(ends.upper, high), ends.note or note)
-
-    def told(self, result: Result[Any], confidence: float) -> Interval:
-        """Return the interval that the result of a group tells."""
-        return result.among_people(replace(self.asked, confidence=confidence))
 
     def by_squares(self, of: "str | Pair") -> Limits | None:
         """Return approximate limits of a difference: what chance does to both values is added up in squares.
@@ -286,10 +251,21 @@ class InPeople(InRecords):
             for value, one in zip([cell.value for cell in self.cells.values()], self.results, strict=True)
         ]
 
-    def is_even(self, result: Result[Any]) -> bool:
-        """Return whether either limit of that misses with at most half of the probability."""
-        return not (isinstance(result.reading, Confusion) and result.reading.is_agreement)
 
-    def about(self, what: str, note: str) -> str:
-        """Return what limits of this with this note are about."""
-        return f"The {what} {POPULATION_NOTE} {how_sure(note)}"
+def _approximate(*told: Interval) -> str:
+    """Return the note of limits that follow from these."""
+    return APPROXIMATE if any(APPROXIMATE in one.note for one in told) else ""
+
+
+def _gap(told: Sequence[Gap], ends: Sequence[Interval]) -> Gap:
+    """Return approximate limits of the first value less the second, from what counts tell of either.
+
+    What is not told may move both values at once. Only what chance does beyond that is added up in squares.
+    """
+    from dp_metrics.release.count_limits import combined_limits  # slow to import
+
+    (low, high), (other_low, other_high) = told
+    limits = [(one.lower, one.upper) for one in ends]
+    lower, _ = combined_limits(np.subtract, [low, other_high], limits)
+    _, upper = combined_limits(np.subtract, [high, other_low], limits)
+    return lower, upper

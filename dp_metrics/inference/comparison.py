@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from math import prod
@@ -114,30 +114,26 @@ class PairedLosses:
         )
         return replace(records, arrays=tuple(array for pair in pairs for array in pair.arrays))
 
-    def blocks(self, records: Records) -> Iterator[tuple[Floats, Floats]]:
-        """Yield both losses of blocks of what `read` returned, clipped; raise for invalid records.
+    def of_each(self, records: Records) -> tuple[Floats, Floats]:
+        """Return both losses of each record of what `read` returned, clipped; raise for invalid records.
 
-        Of persons all at once: the loss of a person is the mean of those of his or her records.
+        Of each person where these are public: the loss of a person is the mean of those of all records.
         """
-        if records.groups is None:
-            yield from self._of_records(records)
-            return
-        weights, several = PublicWeights.of(records), zip(*self._of_records(records), strict=True)
+        half, weights = len(records.arrays) // 2, PublicWeights.of(records)
+        of_a, of_b = self.losses
+        a, b = _losses(of_a, records.arrays[:half]), _losses(of_b, records.arrays[half:])
+        if weights.groups is None:
+            return a, b
         sizes = weights.terms(np.ones(weights.n))
-        a, b = (weights.terms(np.concatenate(blocks)) / sizes for blocks in several)
-        yield a, b
-
-    def _of_records(self, records: Records) -> Iterator[tuple[Floats, Floats]]:
-        arrays, (a, b) = records.arrays, self.losses
-        rows = max(BLOCK // max(prod(array.shape[1:]) for array in arrays), 1)
-        for blocks in zip(*(in_blocks(array, rows) for array in arrays), strict=True):
-            of_each = len(blocks) // 2
-            yield _losses(a, blocks[:of_each]), _losses(b, blocks[of_each:])
+        return weights.terms(a) / sizes, weights.terms(b) / sizes
 
 
-def _losses(record_loss: RecordLoss, blocks: Sequence[NDArray[Any]]) -> Floats:
-    losses = clamp(record_loss(*blocks), record_loss.cap)
-    if losses.shape != blocks[0].shape[:1]:
+def _losses(record_loss: RecordLoss, arrays: Sequence[NDArray[Any]]) -> Floats:
+    """Return the loss of each record, in blocks, which do not affect the result."""
+    rows = max(BLOCK // max(prod(array.shape[1:]) for array in arrays), 1)
+    blocks = zip(*(in_blocks(array, rows) for array in arrays), strict=True)
+    losses = np.concatenate([clamp(record_loss(*block), record_loss.cap) for block in blocks])
+    if losses.shape != arrays[0].shape[:1]:
         raise ValueError("loss must give one number per record.")
     if np.isnan(losses).any():
         raise ValueError("loss must not give NaN.")
@@ -166,11 +162,10 @@ def paired_losses(loss: Any, shape: Shape, options: Mapping[str, Any]) -> Paired
         reason = _REFUSED.get(row.name, "it is not the mean of one loss per record")
         raise ValueError(f"{row.name} cannot be compared record by record: {reason}; pass another loss.")
     options = {**fixed, **options}
-    known = {name: value for name, value in row.options.items() if name not in _NOT_OPTIONS}
     for name in options:
         if because := _NOT_OPTIONS.get(name):
             raise ValueError(f"private_compare takes no {name}: {because}.")
-        if name not in known:
+        if name in _NOT_OPTIONS or name not in row.options:
             raise TypeError(f"private_compare() with this loss got an unexpected keyword argument {name!r}.")
     if isinstance(each := options.get("multioutput"), str) and each == "raw_values":
         raise ValueError(
@@ -579,11 +574,9 @@ def comparison_query(
 
 def _differences(records: Records, *, losses: PairedLosses, limit: float) -> Records:
     """Return the differences of the losses, clipped, from 0 to 1."""
+    a, b = losses.of_each(losses.read(records))
     # halves keep the largest limit from overflowing
-    parts = [
-        np.clip(b - a, -limit, limit) / limit / 2.0 + 0.5 for a, b in losses.blocks(losses.read(records))
-    ]
-    return replace(records, arrays=(np.concatenate(parts),), groups=None)
+    return replace(records, arrays=(np.clip(b - a, -limit, limit) / limit / 2.0 + 0.5,), groups=None)
 
 
 def _wins(records: Records, *, losses: PairedLosses) -> NDArray[np.int64]:
@@ -592,12 +585,9 @@ def _wins(records: Records, *, losses: PairedLosses) -> NDArray[np.int64]:
     Another record in the place of one moves (D, m) by (+-2, 0), (+-1, +-1) or not at all: by 2 at most,
     summed over the absolute differences. So do all records of one person, where persons are counted.
     """
-    difference = decided = 0
-    for a, b in losses.blocks(records):
-        wins, defeats = int(np.count_nonzero(a < b)), int(np.count_nonzero(a > b))
-        difference += wins - defeats
-        decided += wins + defeats
-    return np.array([difference, decided])
+    a, b = losses.of_each(records)
+    wins, defeats = np.count_nonzero(a < b), np.count_nonzero(a > b)
+    return np.array([wins - defeats, wins + defeats])
 
 
 def _rate(epsilon: float) -> float:
@@ -632,7 +622,6 @@ def _compared_means(
     released: ReleasedNumbers, *, as_interval: Callable[[ReleasedNumbers], Interval], **public: Any
 ) -> Comparison:
     found = as_interval(released)
-    assert found.estimate is not None
     return Comparison(
         statistic="mean difference",
         estimate=found.estimate,

@@ -129,13 +129,8 @@ def mean_interval_query(
         What a mean of 0, and a mean at the limit, is called in the interval.
     """
     part = integers_of(partial(_sums_of_records, limit=limit), 2, FINENESS + 1)
-    public: dict[str, Any] = {
-        "confidence": check_confidence(confidence),
-        "about": about,
-        "low": low,
-        "high": high,
-    }
-    return Query((part,), reader, partial(_normal_interval, **public))
+    sure = check_confidence(confidence)
+    return Query((part,), reader, partial(_normal_interval, confidence=sure, about=about, low=low, high=high))
 
 
 def _rank_of_cap(n: int) -> int:
@@ -381,10 +376,8 @@ class OrderSearch(Mechanism):
         if low != 0.0 or not output_bounds.monotonic:
             raise ValueError("OrderSearch is for order statistics of numbers that are at least 0.")
         ratio = largest_ratio(share_of_rank(exact_epsilon(epsilon), monotonic=True))
-        grid = self.grid(limit)
-        if self.downward:
-            return DownwardLaw(grid, output_bounds, ratio)
-        return HazardLaw(grid, output_bounds, ratio)
+        law = DownwardLaw if self.downward else HazardLaw
+        return law(self.grid(limit), output_bounds, ratio)
 
 
 class DownwardLaw(HazardLaw):
@@ -623,11 +616,29 @@ def rank_searches(
         laws = [binomial_law(n, float(share)) for share in (q, 1 - q)]
     else:
         laws = [(np.array([float(count)]), np.ones(1)) for count in (rank, n + 1 - rank)]
-    both = _possible(n, q, laws, epsilon / 2, miss / 2, limit)
+
+    def possible(epsilon: Fraction, miss: float) -> tuple[RankSearch, ...]:
+        """Return the searches, at epsilon and miss each, that some rank allows."""
+        eps2 = share_of_rank(epsilon, monotonic=True)
+        records = n * float(eps2)
+        resolution = _COARSEST if records * _COARSEST <= 2 else max(2 / records, _FINEST)
+        found = []
+        for beyond, law, downward in zip((q, 1 - q), laws, (False, True), strict=True):
+            mechanism = OrderSearch(resolution, downward)
+            ranks = mechanism.count_ranks(epsilon, n=n, monotonic=True, output_range=(0.0, limit))
+            best = _largest_rank(n, law, largest_ratio(eps2), ranks, miss)
+            if best:
+                needed = _NEEDED_FROM_LARGEST_FLOAT if downward and limit == MAX_FLOAT else _NEEDED
+                useful = math.ceil(needed / max(beyond, _LEAST_SHARE))
+                fixed = partial(_fixed, rank=n + 1 - best if downward else best)
+                found.append(RankSearch(loss_block, fixed, limit, mechanism, useful))
+        return tuple(found)
+
+    both = possible(epsilon / 2, miss / 2)
     if len(both) == 2:
         return both
     # the other limit is trivial and never misses: this one may take all that there is
-    alone = _possible(n, q, laws, epsilon, miss, limit)
+    alone = possible(epsilon, miss)
     if not alone:
         raise ValueError(
             "private_quantile_interval: there are too few records for any limit at this q, epsilon and "
@@ -635,31 +646,6 @@ def rank_searches(
         )
     sides = [search.mechanism.downward for search in both]
     return tuple([search for search in alone if search.mechanism.downward in sides] or alone)[:1]
-
-
-def _possible(
-    n: int,
-    q: Fraction,
-    laws: Sequence[tuple[Floats, Floats]],
-    epsilon: Fraction,
-    miss: float,
-    limit: float,
-) -> tuple[RankSearch, ...]:
-    """Return the searches, at epsilon and miss each, that some rank allows."""
-    eps2 = share_of_rank(epsilon, monotonic=True)
-    records = n * float(eps2)
-    resolution = _COARSEST if records * _COARSEST <= 2 else max(2 / records, _FINEST)
-    found = []
-    for beyond, law, downward in zip((q, 1 - q), laws, (False, True), strict=True):
-        mechanism = OrderSearch(resolution, downward)
-        ranks = mechanism.count_ranks(epsilon, n=n, monotonic=True, output_range=(0.0, limit))
-        rank = _largest_rank(n, law, largest_ratio(eps2), ranks, miss)
-        if rank:
-            needed = _NEEDED_FROM_LARGEST_FLOAT if downward and limit == MAX_FLOAT else _NEEDED
-            useful = math.ceil(needed / max(beyond, _LEAST_SHARE))
-            fixed = partial(_fixed, rank=n + 1 - rank if downward else rank)
-            found.append(RankSearch(loss_block, fixed, limit, mechanism, useful))
-    return tuple(found)
 
 
 def _largest_rank(n: int, law: tuple[Floats, Floats], ratio: float, ranks: int, miss: float) -> int:

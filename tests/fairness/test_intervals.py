@@ -14,7 +14,7 @@ from sklearn import metrics as sk
 
 import dp_metrics as dp
 from dp_metrics.fairness.frame_query import Cell, Entry
-from dp_metrics.fairness.intervals import InRecords
+from dp_metrics.fairness.intervals import GroupLimits
 from dp_metrics.inputs.options import Relation
 from dp_metrics.metrics.labels.counts import Confusion, ratio_cells
 from dp_metrics.metrics.labels.layouts import right_or_wrong
@@ -206,7 +206,7 @@ def test_the_exact_probability_that_limits_of_noise_miss(confusion):
         of_groups = [part.told(Output(tuple(some), {})) for some in (noisy[:2], noisy[2:])]
         kept = [made(Cached, one) for one in of_groups]
         cells = {g: Cell(exact[g], result=one) for g, one in zip("ab", kept, strict=True)}
-        limits = InRecords(PopulationQuestion("share", sure), Entry("share", cells, Cell(None)))
+        limits = GroupLimits(PopulationQuestion("share", sure), Entry("share", cells, Cell(None)))
         found = limits.of("groups") | {
             "largest": limits.of("difference"),
             "ratio": limits.of("ratio"),

@@ -124,6 +124,9 @@ def test_blocks_of_records_are_compared_one_by_one():
     sure[:10_000] = 1 - sure[:10_000]
     found = private_compare(y, sure, both, loss="brier_score", epsilon=NO_NOISE)
     assert (found.noisy_difference, found.noisy_decided) == (20_000, n)
+    both[:10_000] = np.column_stack([y, 1 - y])[:10_000]  # where A is bad, B is worse
+    found = private_compare(y, sure, both, loss="brier_score", epsilon=NO_NOISE)
+    assert (found.noisy_difference, found.noisy_decided) == (n, n)
 
 
 def test_no_difference_of_losses_is_beyond_the_cap():

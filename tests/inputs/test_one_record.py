@@ -198,7 +198,7 @@ def test_a_record_changes_no_other_loss_of_a_comparison(loss, kind, place):
     def losses_of(data):
         shape, records = Records.of(data, relation=Relation.REPLACE_ONE)
         compared = paired_losses(loss, shape, {})
-        return np.concatenate([np.stack(both) for both in compared.blocks(compared.read(records))], axis=1)
+        return np.stack(compared.of_each(compared.read(records)))
 
     if (after := unless_refused(losses_of, other)) is not None:
         np.testing.assert_array_equal(np.delete(after, 2, axis=1), np.delete(losses_of(data), 2, axis=1))
