@@ -17,6 +17,7 @@ from dp_metrics.inputs.arrays import (
     Records,
     Shape,
     asked_of_persons,
+    check_same_columns,
     first_records,
     is_collection,
 )
@@ -241,6 +242,7 @@ class Metric:
 
     def planned(self, shape: Shape, options: Mapping[str, Any]) -> Query:
         """Return the query of records of a public form, or raise if the options or the form are invalid."""
+        check_same_columns(shape)
         given = {name: value for name, value in {**self.options, **options}.items() if name not in PER_RECORD}
         with np.errstate(all="ignore"):
             asked = inspect.unwrap(self.function)(*(None for _ in self.data), **given)

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dp_metrics.inputs import losses
-from dp_metrics.inputs.arrays import Shape, check_same_columns, float_block, probability_block
+from dp_metrics.inputs.arrays import Shape, float_block, probability_block
 from dp_metrics.inputs.labels import (
     LabelColumns,
     LabelSet,
@@ -271,7 +271,6 @@ def private_brier_score_loss(
 
 
 def _zero_one_query(shape: Shape, *, normalize: Any, is_score: bool = False) -> Query:
-    check_same_columns(*(one.names for one in shape.arguments))
     record_loss = RecordLoss(losses.zero_one_loss, reads=(np.asarray,), cap=1.0)
     reader = partial(wrong_labels, columns=shape.columns())
     of_what = "right labels" if is_score else "wrong labels"

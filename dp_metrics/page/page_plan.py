@@ -34,7 +34,7 @@ from dp_metrics.mechanisms._laws import COUNT_LIMIT, Staircase
 from dp_metrics.metrics import METRICS, row_of
 from dp_metrics.metrics.labels.layouts import matrix_layout
 from dp_metrics.metrics.labels.released_confusion import ReleasedConfusion, counts_of_labels
-from dp_metrics.metrics.regression import absolute_errors, middle_rank, target_blocks
+from dp_metrics.metrics.regression import middle_rank, record_loss
 from dp_metrics.metrics.scores.curve_formulas import TwoClasses, area_under_roc, check_unit
 from dp_metrics.metrics.scores.released_scores import ReleasedScores
 from dp_metrics.metrics.scores.table import score_query
@@ -468,11 +468,11 @@ def _judged(
 
     Without a tolerance, which is never read from the records, all are within it.
     """
-    pair = targets(records.of_arguments(0, place), columns=1)
+    pair, errors = targets(records.of_arguments(0, place), columns=1), record_loss(absolute_error, bounds)
     empty = np.zeros(0, dtype=np.int64)
     within, high = [empty], [empty]
     for block, other in zip(*map(in_blocks, pair.arrays), strict=True):
-        true, pred = target_blocks(block, other, bounds)
+        true, pred = errors.read(block, other)
         within.append(1 * (absolute_error(true, pred) <= tolerance))
         high.append(1 * (pred > true))
     return [np.concatenate(within), np.concatenate(high)]
@@ -612,17 +612,17 @@ def _limits_of_median(public: PageForm, epsilon: Fraction) -> Together:
 
     Of persons with several records, which are no independent draws, they limit the median of these records.
     """
-    values, largest = absolute_errors(check_bounds(public.setting.bounds))
+    errors = record_loss(absolute_error, public.setting.bounds)
     n, most = public.shape.n, public.shape.most_records
     rank = middle_rank(n) if n is not None and most > 1 else None
     groups = max((by.groups.size for by in public.by), default=1)  # without any all people are one
     query = quantile_query(
         public.of("y_true", TARGETS), q=0.5,
         epsilon=epsilon / most,  # of one record: the ranks that are searched for depend on it
-        max_loss=None if largest == MAX_FLOAT else largest,
+        max_loss=None if errors.cap == MAX_FLOAT else errors.cap,
         # requirements share the probability with which limits may miss: so many ask for one at most
         confidence=1 - 0.05 / max(1, len(public.setting.requirements) * groups),
-        reads=(partial(targets, columns=1), values), name="The median absolute error", rank=rank,
+        reads=(partial(targets, columns=1), errors), name="The median absolute error", rank=rank,
     )  # fmt: skip
     return _block(public, query, ("y_true", TARGETS), _value, "private_quantile_interval")
 
