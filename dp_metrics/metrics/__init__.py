@@ -3,23 +3,12 @@
 import functools
 from collections.abc import Callable, Iterator
 from importlib import import_module
+from itertools import product
 from types import MappingProxyType
 from typing import Any
 
 from dp_metrics.inputs.options import did_you_mean
-from dp_metrics.metrics._metric import METRICS, Metric
-from dp_metrics.release.result import Result
-from dp_metrics.release.stored import Answer
-
-__all__ = [
-    "METRICS",
-    "NAMES",
-    "Metric",
-    "metric_named",
-    "metric_of",
-    "row_of",
-    "unwrapped",
-]
+from dp_metrics.metrics._metric import METRICS as METRICS, Metric as Metric
 
 for _name in (  # the order of the documentation: each adds its metrics to `METRICS`
     "regression",
@@ -36,12 +25,6 @@ def unwrapped(function: Any) -> Any:
     while isinstance(function, functools.partial):
         function = function.func
     return function
-
-
-def restored_metric(answer: Answer) -> Result[Any]:
-    """Return a stored release again."""
-    asked = answer.asked
-    return METRICS[asked["metric"]].restored(asked, answer)
 
 
 def metric_of(function: Callable[..., Any]) -> Metric | None:
@@ -67,12 +50,10 @@ def _names() -> dict[str, Callable[..., Any]]:
     for stems in zip(*(list(_stems(row)) for row in METRICS.values()), strict=True):
         for row, names in zip(METRICS.values(), stems, strict=True):
             prefixes = ("", "private_", "neg_", "neg_private_")[: 4 if row.greater_is_better is False else 2]
-            for name in names:
-                for prefix in prefixes:
-                    found.setdefault(prefix + name, row.function)
-    for metric in ("precision", "recall", "f1", "jaccard"):
-        for average in ("macro", "micro", "weighted"):
-            found[f"{metric}_{average}"] = functools.partial(found[metric], average=average)
+            for name, prefix in product(names, prefixes):
+                found.setdefault(prefix + name, row.function)
+    for metric, average in product(("precision", "recall", "f1", "jaccard"), ("macro", "micro", "weighted")):
+        found[f"{metric}_{average}"] = functools.partial(found[metric], average=average)
     found["roc_auc_ovr"] = functools.partial(found["roc_auc"], multi_class="ovr")
     return found
 

@@ -430,7 +430,7 @@ NOT_STORED = (
 _LONGEST_SUMMARY = 100
 _SHOWN_DIGITS = 6
 _RESTORED_BY = {
-    "metric": "dp_metrics.metrics:restored_metric",
+    "metric": "dp_metrics.metrics._metric:restored_metric",
     "frame": "dp_metrics.fairness.frame:restored_frame",
     "page": "dp_metrics.page.page:restored_page",
     "search": f"{__name__}:Answer.form_alone",
