@@ -275,11 +275,12 @@ def check_confidence(confidence: Any) -> float:
     return float(check_share(confidence, "confidence"))
 
 
-def check_count(number: Any, name: str, most: int) -> int:
-    """Return a public number of things from 1 up to a limit."""
+def check_count(number: Any, name: str, most: float = math.inf) -> int:
+    """Return a public number of things from 1 up, perhaps to a limit."""
     count = as_whole(number)
     if count is None or not 1 <= count <= most:
-        raise ValueError(f"{name} must be an integer from 1 to {most}.")
+        allowed = "of at least 1" if most == math.inf else f"from 1 to {most}"
+        raise ValueError(f"{name} must be an integer {allowed}.")
     return count
 
 

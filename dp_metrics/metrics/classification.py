@@ -19,7 +19,7 @@ from dp_metrics.inputs.labels import (
     wrong_labels,
 )
 from dp_metrics.inputs.losses import Loss, RecordLoss
-from dp_metrics.inputs.options import MAX_FLOAT, Floats, as_whole, check_max_loss
+from dp_metrics.inputs.options import MAX_FLOAT, Floats, check_count, check_max_loss
 from dp_metrics.mechanisms._laws import Limits
 from dp_metrics.metrics._metric import asks, private
 from dp_metrics.metrics._settings import MeanSettings
@@ -357,9 +357,7 @@ def private_accuracy_score(
 
 
 def _top_k_query(shape: Shape, *, k: Any, normalize: Any, labels: Any) -> Query:
-    number, form = as_whole(k), shape.arguments[1]
-    if number is None or number < 1:
-        raise ValueError("k must be an integer of at least 1.")
+    number, form = check_count(k, "k"), shape.arguments[1]
     if form.columns == 1:
         raise ValueError(
             "y_score should be a 2d array with a column for each label. For one column of scores of two "
