@@ -1,7 +1,7 @@
 """The public metrics by their names, and what each name means."""
 
 import functools
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from importlib import import_module
 from itertools import product
 from types import MappingProxyType
@@ -34,24 +34,16 @@ def metric_of(function: Callable[..., Any]) -> Metric | None:
     return row if row is not None and row.function is plain else None
 
 
-def _stems(row: Metric) -> Iterator[list[str]]:
-    """Yield the names of a metric, the longest first: of its function, the exact one, and both shortened."""
-    plain = row.name.removeprefix("private_")
-    full = [plain, row.exact_function.rpartition(".")[2] or plain]
-    yield full[:1]
-    yield full[1:]
-    yield [name.removesuffix("_loss") for name in full]
-    yield [name.removesuffix("_loss").removesuffix("_score") for name in full]
-
-
 def _names() -> dict[str, Callable[..., Any]]:
     """Return every metric by all its names; where two would share one, the longer name has it."""
+    plain = [(row, row.name.removeprefix("private_")) for row in METRICS.values()]
+    full = plain + [(row, row.exact_function.rpartition(".")[2] or name) for row, name in plain]
+    shorter = [(row, name.removesuffix("_loss")) for row, name in full]
+    shortest = [(row, name.removesuffix("_score")) for row, name in shorter]
     found: dict[str, Callable[..., Any]] = {}
-    for stems in zip(*(list(_stems(row)) for row in METRICS.values()), strict=True):
-        for row, names in zip(METRICS.values(), stems, strict=True):
-            prefixes = ("", "private_", "neg_", "neg_private_")[: 4 if row.greater_is_better is False else 2]
-            for name, prefix in product(names, prefixes):
-                found.setdefault(prefix + name, row.function)
+    for row, name in [*full, *shorter, *shortest]:
+        for prefix in ("", "private_", "neg_", "neg_private_")[: 4 if row.greater_is_better is False else 2]:
+            found.setdefault(prefix + name, row.function)
     for metric, average in product(("precision", "recall", "f1", "jaccard"), ("macro", "micro", "weighted")):
         found[f"{metric}_{average}"] = functools.partial(found[metric], average=average)
     found["roc_auc_ovr"] = functools.partial(found["roc_auc"], multi_class="ovr")
