@@ -244,7 +244,7 @@ def test_the_parts_of_epsilon_of_a_call_are_positive_and_add_up_to_it_exactly(ca
     options = {name: value for name, value in case.options.items() if name in case.row.options}
     if "multioutput" in case.row.options:
         options["multioutput"] = multioutput
-    _, query, _ = case.row.read(valid(case), options, relation=Relation.REPLACE_ONE)
+    query, *_ = case.row.read(valid(case), options, relation=Relation.REPLACE_ONE)
     shares = query.shares or (Fraction(1, len(query.quantities)),) * len(query.quantities)
     assert len(shares) == len(query.quantities)
     assert min(shares) > 0

@@ -313,7 +313,7 @@ def _records_of(
     """
 
     def read(data: Sequence[Any], public: Mapping[str, Any]) -> tuple[Query, Source]:
-        return row.read(data, public, relation=terms.relation)[1:]
+        return row.read(data, public, relation=terms.relation)[:2]
 
     def value_of(public: Mapping[str, Any], data: Data) -> float:
         return _Simulation(PreparedQuery.of(row.name, terms, *read(data, public))).truth

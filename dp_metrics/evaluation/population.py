@@ -176,7 +176,7 @@ class Population:
         if self.metric == "variance":
             metric, options = METRICS["private_variance"], {"bounds": bounds}
         terms = Terms.of(epsilon=epsilon, mechanism=mechanism)
-        _, query, source = metric.read([sample], options, relation=terms.relation)
+        query, source, _ = metric.read([sample], options, relation=terms.relation)
         (noise,), _ = query.noises(terms, source.totals)
         return noise, source.looks[0](noise.ranks, forget=noise.forgets)
 

@@ -34,7 +34,7 @@ from dp_metrics.mechanisms._base import Mechanism, ceil_ranks
 from dp_metrics.mechanisms._laws import Grid, Integers
 from dp_metrics.mechanisms.hazard import PEAK, TAIL, HazardLaw, largest_ratio, public_grid, share_of_rank
 from dp_metrics.metrics._metric import asks
-from dp_metrics.metrics._settings import PopulationSettings, completed_signature
+from dp_metrics.metrics._settings import Payment, completed_signature
 from dp_metrics.quantities.ranks import OF_SUMS, CappedSumsOf, OrderOf
 from dp_metrics.quantities.tables import integers_of
 from dp_metrics.release.count_limits import at_most, binomial_law, mean_half_width, normal_note
@@ -190,7 +190,10 @@ def private_mean_interval(
     max_loss: float | None = None,
     cap: str | None = None,
     confidence: float = 0.95,
-    **settings: Unpack[PopulationSettings],
+    sample_weight: None = None,
+    groups: None = None,
+    neighboring: str = "replace_one",
+    **settings: Unpack[Payment],
 ) -> Interval:
     r"""Interval for the mean loss of all people like the records, with epsilon-differential privacy.
 
@@ -428,7 +431,10 @@ def private_quantile_interval(
     *,
     max_loss: float | None = None,
     confidence: float = 0.95,
-    **settings: Unpack[PopulationSettings],
+    sample_weight: None = None,
+    groups: None = None,
+    neighboring: str = "replace_one",
+    **settings: Unpack[Payment],
 ) -> Interval:
     r"""Interval for a quantile of the loss of all people like the records, with epsilon-differential privacy.
 

@@ -605,10 +605,10 @@ def type_of_floats(container: Any, array: NDArray[Any]) -> Any:
     return dtype if dtype in (np.float16, np.float32, np.float64) else np.float64
 
 
-def check_same_columns(names_true: Sequence[Any] | None, names_pred: Sequence[Any] | None) -> None:
+def check_same_columns(shape: Shape) -> None:
     """Raise if the columns of true and of predicted targets have the same names in another order."""
-    true, pred = ([name_key(one) for one in names or ()] for names in (names_true, names_pred))
-    if true != pred and sorted(true) == sorted(pred):
+    true, *of_others = ([name_key(one) for one in argument.names or ()] for argument in shape.arguments)
+    if any(true != pred and sorted(true) == sorted(pred) for pred in of_others):
         raise ValueError(
             "The columns of y_true and y_pred have the same names in another order, but are compared in the "
             "order in which they stand: pass y_pred[list(y_true.columns)]."

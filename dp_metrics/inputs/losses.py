@@ -60,14 +60,19 @@ class RecordLoss:
         """Return the losses of blocks of records, not yet clipped to the cap, and the largest of them."""
         tell_all = self.bounds is None and self.loss in FINITE_FOR_FINITE_ONLY
         records = (
-            [np.ascontiguousarray(block, np.float64) for block in blocks] if tell_all else self._read(blocks)
+            [np.ascontiguousarray(block, np.float64) for block in blocks] if tell_all else self.read(*blocks)
         )
         losses, largest = with_largest(self.loss(*records))
         if tell_all and not math.isfinite(largest):
-            self._read(blocks)  # raises if a record is not finite; else a loss overflows
+            self.read(*blocks)  # raises if a record is not finite; else a loss overflows
         if losses.ndim == 1:
             return losses, largest
         return with_largest(mean_over_outputs(losses, self.output_weights))
+
+    @property
+    def limit(self) -> float:
+        """The cap, or the largest finite float without one."""
+        return limit_of(self.cap)
 
     @property
     def may_be_heavy(self) -> bool:
@@ -78,8 +83,8 @@ class RecordLoss:
         """
         return getattr(self.loss, "func", self.loss) not in (absolute_error, pinball_loss)
 
-    def _read(self, blocks: tuple[NDArray[Any], ...]) -> list[NDArray[Any]]:
-        """Return checked blocks, clipped to the bounds."""
+    def read(self, *blocks: NDArray[Any]) -> list[NDArray[Any]]:
+        """Return blocks of records, clipped to the bounds; raise for invalid ones."""
         records = [read(block) for read, block in zip(self.reads, blocks, strict=True)]
         if self.check is not None:
             self.check(*records)

@@ -275,11 +275,12 @@ def check_confidence(confidence: Any) -> float:
     return float(check_share(confidence, "confidence"))
 
 
-def check_count(number: Any, name: str, most: int, least: int = 1) -> int:
-    """Return a public number of things from 1, or another least one, up to a limit."""
+def check_count(number: Any, name: str, most: float = math.inf, least: int = 1) -> int:
+    """Return a public number of things from 1, or another least one, perhaps up to a limit."""
     count = as_whole(number)
     if count is None or not least <= count <= most:
-        raise ValueError(f"{name} must be an integer from {least} to {most}.")
+        allowed = f"of at least {least}" if most == math.inf else f"from {least} to {most}"
+        raise ValueError(f"{name} must be an integer {allowed}.")
     return count
 
 

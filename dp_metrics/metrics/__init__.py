@@ -1,25 +1,14 @@
 """The public metrics by their names, and what each name means."""
 
 import functools
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable
 from importlib import import_module
+from itertools import product
 from types import MappingProxyType
 from typing import Any
 
 from dp_metrics.inputs.options import did_you_mean
-from dp_metrics.metrics._metric import METRICS, Metric
-from dp_metrics.release.result import Result
-from dp_metrics.release.stored import DAMAGED, PER_RECORD, Results, read_shape
-
-__all__ = [
-    "METRICS",
-    "NAMES",
-    "Metric",
-    "metric_named",
-    "metric_of",
-    "row_of",
-    "unwrapped",
-]
+from dp_metrics.metrics._metric import METRICS as METRICS, Metric as Metric
 
 for _name in (  # the order of the documentation: each adds its metrics to `METRICS`
     "regression",
@@ -38,15 +27,6 @@ def unwrapped(function: Any) -> Any:
     return function
 
 
-def restored_metric(asked: Mapping[str, Any], form: Mapping[str, Any], results: Results) -> Result[Any]:
-    """Return a stored release of what was asked for; raises if it is of no metric."""
-    row, options = METRICS[asked["metric"]], asked["options"]
-    if {*options} != {*row.options} - PER_RECORD:
-        raise ValueError(DAMAGED)
-    (result,) = results(row.planned(read_shape(form["shape"]), options))
-    return result
-
-
 def metric_of(function: Callable[..., Any]) -> Metric | None:
     """Return the row of a function of this package, also within `functools.partial`; None for any other."""
     plain = unwrapped(function)
@@ -54,28 +34,18 @@ def metric_of(function: Callable[..., Any]) -> Metric | None:
     return row if row is not None and row.function is plain else None
 
 
-def _stems(row: Metric) -> Iterator[list[str]]:
-    """Yield the names of a metric, the longest first: of its function, the exact one, and both shortened."""
-    plain = row.name.removeprefix("private_")
-    full = [plain, row.exact_function.rpartition(".")[2] or plain]
-    yield full[:1]
-    yield full[1:]
-    yield [name.removesuffix("_loss") for name in full]
-    yield [name.removesuffix("_loss").removesuffix("_score") for name in full]
-
-
 def _names() -> dict[str, Callable[..., Any]]:
     """Return every metric by all its names; where two would share one, the longer name has it."""
+    plain = [(row, row.name.removeprefix("private_")) for row in METRICS.values()]
+    full = plain + [(row, row.exact_function.rpartition(".")[2] or name) for row, name in plain]
+    shorter = [(row, name.removesuffix("_loss")) for row, name in full]
+    shortest = [(row, name.removesuffix("_score")) for row, name in shorter]
     found: dict[str, Callable[..., Any]] = {}
-    for stems in zip(*(list(_stems(row)) for row in METRICS.values()), strict=True):
-        for row, names in zip(METRICS.values(), stems, strict=True):
-            prefixes = ("", "private_", "neg_", "neg_private_")[: 4 if row.greater_is_better is False else 2]
-            for name in names:
-                for prefix in prefixes:
-                    found.setdefault(prefix + name, row.function)
-    for metric in ("precision", "recall", "f1", "jaccard"):
-        for average in ("macro", "micro", "weighted"):
-            found[f"{metric}_{average}"] = functools.partial(found[metric], average=average)
+    for row, name in [*full, *shorter, *shortest]:
+        for prefix in ("", "private_", "neg_", "neg_private_")[: 4 if row.greater_is_better is False else 2]:
+            found.setdefault(prefix + name, row.function)
+    for metric, average in product(("precision", "recall", "f1", "jaccard"), ("macro", "micro", "weighted")):
+        found[f"{metric}_{average}"] = functools.partial(found[metric], average=average)
     found["roc_auc_ovr"] = functools.partial(found["roc_auc"], multi_class="ovr")
     return found
 

@@ -17,6 +17,7 @@ from dp_metrics.inputs.arrays import (
     Records,
     Shape,
     asked_of_persons,
+    check_same_columns,
     first_records,
     is_collection,
 )
@@ -25,7 +26,7 @@ from dp_metrics.metrics._settings import completed_signature, shares_docstring
 from dp_metrics.release.query import Query, Source, Terms
 from dp_metrics.release.release import Release
 from dp_metrics.release.result import Result, arguments_of, set_result
-from dp_metrics.release.stored import PER_RECORD, SETTINGS, WEIGHTS, Call
+from dp_metrics.release.stored import DAMAGED, PER_RECORD, SETTINGS, WEIGHTS, Call, Results, read_shape
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -103,8 +104,7 @@ class Metric:
     @cached_property
     def usual(self) -> Query:
         """The query of the usual form, one record public: what kinds of parts the metric has."""
-        public = {**self.required, **({} if self.limit is None else self.limit)}
-        return self.planned(self.form(n=1), public)
+        return self.planned(self.form(n=1), {**self.required, **(self.limit or {})})
 
     def is_over_labels(self, options: Mapping[str, Any]) -> bool:
         """Return whether a metric with these options counts over all labels, and not over one of two.
@@ -158,29 +158,11 @@ class Metric:
         -------
         Result
             Its value is what the function returns.
-        """
-        data, options, settings = self.sorted_arguments(arguments)
-        if any(map(is_collection, [*data.values(), *map(options.get, WEIGHTS)])):
-            from dp_metrics.metrics.summary import released_from_collections  # which needs the metrics
-
-            return released_from_collections(self, data, options, Terms.of(**settings))
-        release = self.release_on(Terms.of(**settings), options, data)
-
-        def read() -> tuple[Query, Source, Any]:
-            shape, query, known = self.read([*data.values()], options, release.terms.relation)
-            return query, known, {"shape": shape}
-
-        return release.answer(read, lambda result: result)
-
-    def sorted_arguments(
-        self, arguments: Mapping[str, Any]
-    ) -> tuple[dict[str, Any], dict[str, Any], dict[str, Any]]:
-        """Return the data, the options and the settings of a call, each by name.
 
         Raises
         ------
         ValueError
-            If an option that must be None is not.
+            If an option that must be None is not, or another argument is invalid.
         """
         settings = dict(arguments)
         data = {name: settings.pop(name) for name in self.data}
@@ -188,12 +170,18 @@ class Metric:
             if settings.pop(name) is not None:
                 raise ValueError(f"{self.name} takes no {name}: {reason}.")
         options = {name: settings.pop(name) for name in self.options}
-        return data, options, settings
+        if any(map(is_collection, [*data.values(), *map(options.get, WEIGHTS)])):
+            from dp_metrics.metrics.summary import released_from_collections  # which needs the metrics
+
+            return released_from_collections(self, data, options, Terms.of(**settings))
+        terms = Terms.of(**settings)
+        read = partial(self.read, [*data.values()], options, terms.relation)
+        return self.release_on(terms, options, data).answer(read, lambda result: result)
 
     def read(
         self, data: Sequence[Any], options: Mapping[str, Any], relation: Relation
-    ) -> tuple[Shape, Query, Source]:
-        """Return the public form of the records of a call, its query, and the source of its stats.
+    ) -> tuple[Query, Source, dict[str, Shape]]:
+        """Return the query of a call, the source of its stats, and the public form of its records.
 
         Raises
         ------
@@ -202,7 +190,7 @@ class Metric:
         """
         shape, records = self.records(data, options, relation)
         query = self.planned(shape, options)
-        return shape, query, query.read(records)
+        return query, query.read(records), {"shape": shape}
 
     def records(
         self, data: Sequence[Any], options: Mapping[str, Any], relation: Relation, *, is_all: bool = True
@@ -211,8 +199,7 @@ class Metric:
         public = {name: options.get(name, self.options[name]) for name in PER_RECORD if name in self.options}
         if "max_records" not in self.options:
             return Records.of(data, relation=relation, **public)
-        names = self.data
-        return first_records(data, names=names, relation=relation, is_all=is_all, **public)[:2]
+        return first_records(data, names=self.data, relation=relation, is_all=is_all, **public)[:2]
 
     def form(
         self, columns: int | None = None, resolution: float | None = None, n: int | None = None
@@ -233,6 +220,7 @@ class Metric:
 
     def planned(self, shape: Shape, options: Mapping[str, Any]) -> Query:
         """Return the query of records of a public form, or raise if the options or the form are invalid."""
+        check_same_columns(shape)
         given = {name: value for name, value in {**self.options, **options}.items() if name not in PER_RECORD}
         with np.errstate(all="ignore"):
             asked = inspect.unwrap(self.function)(*(None for _ in self.data), **given)
@@ -244,6 +232,15 @@ _metrics: dict[str, Metric] = {}
 
 METRICS: Mapping[str, Metric] = MappingProxyType(_metrics)
 """Every public metric by the name of its function, in the order of the documentation."""
+
+
+def restored_metric(asked: Mapping[str, Any], form: Mapping[str, Any], results: Results) -> Result[Any]:
+    """Return a stored release of a metric again; raises if it is none."""
+    metric, options = METRICS[asked["metric"]], asked["options"]
+    if {*options} != {*metric.options} - PER_RECORD:
+        raise ValueError(DAMAGED)
+    (result,) = results(metric.planned(read_shape(form["shape"]), options))
+    return result
 
 
 def asks(query: Callable[..., Query], *args: Any, **options: Any) -> Any:

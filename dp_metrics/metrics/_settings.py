@@ -57,6 +57,12 @@ class Payment(TypedDict, total=False):
         If epsilon is above 10.
     NoisyReleaseWarning
         If public numbers alone tell that a release will be mostly noise.
+
+    Notes
+    -----
+    Guarantee: replacing any one record{groups} changes
+    the probability of any result by at most a factor exp(epsilon), given the model, the number of records and
+    the arguments, which are public.
     """
 
     epsilon: Required[float]
@@ -273,14 +279,6 @@ class ScoreSettings(LabelSettings, total=False):
     bins: int | None
 
 
-class PopulationSettings(Payment, total=False):
-    """Keywords of a release about the population of the records."""
-
-    sample_weight: None
-    groups: None
-    neighboring: str
-
-
 _KINDS: Mapping[str, Any] = {
     f"Unpack[{name}]": kind for name, kind in [*globals().items()] if is_typeddict(kind)
 }
@@ -328,10 +326,6 @@ def completed_signature(body: Callable[..., Any], mechanism: str = "") -> inspec
 
 RESULT = "    `with_result` gives the `Result`, which holds all that may be published."
 
-_GUARANTEE = """
-Guarantee: replacing any one record{groups} changes
-the probability of any result by at most a factor exp(epsilon), given the model, the number of records and
-the arguments, which are public.""".strip()
 _OF_GROUPS = ", or with `groups` all records of any one group,"
 _PRIVATE_N = """ With neighboring="add_or_remove_one" the same holds when
 any one record is added or removed, and the number of records is not public."""
@@ -391,13 +385,14 @@ def _completed(function: Callable[..., Any], words: set[str]) -> str:
     parameters.pop("self", None)
     own = dict(_entries(written.get("Parameters", "")))
     true = {*words, *parameters, ""}
-    guarantee = _GUARANTEE.replace("{groups}", _OF_GROUPS if "groups" in parameters else "")
+    of_all_releases = _sections(Payment)
+    guarantee = of_all_releases["Notes"].replace("{groups}", _OF_GROUPS if "groups" in parameters else "")
     guarantee += _PRIVATE_N if "neighboring" in parameters else ""
-    of_all = [f"{name} : {own.get(name) or _entry(one, true)}" for name, one in parameters.items()]
+    entries = [f"{name} : {own.get(name) or _entry(one, true)}" for name, one in parameters.items()]
     parts = {
-        **_sections(Payment),
+        **of_all_releases,
         **written,
-        "Parameters": "\n".join(of_all),
+        "Parameters": "\n".join(entries),
         "Returns": f"{written['Returns']}\n{RESULT}",
         "Notes": "\n\n".join(filter(None, (guarantee, written.get("Notes")))),
     }

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Unpack
 
@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dp_metrics.inputs import losses
-from dp_metrics.inputs.arrays import Shape, check_same_columns, float_block, probability_block
+from dp_metrics.inputs.arrays import Shape, float_block, probability_block
 from dp_metrics.inputs.labels import (
     LabelColumns,
     LabelSet,
@@ -19,11 +19,11 @@ from dp_metrics.inputs.labels import (
     wrong_labels,
 )
 from dp_metrics.inputs.losses import Loss, RecordLoss
-from dp_metrics.inputs.options import MAX_FLOAT, Floats, as_whole, check_max_loss
+from dp_metrics.inputs.options import MAX_FLOAT, Floats, check_count, check_max_loss
 from dp_metrics.mechanisms._laws import Limits
 from dp_metrics.metrics._metric import asks, private
 from dp_metrics.metrics._settings import MeanSettings
-from dp_metrics.metrics.labels.counts import Confusion
+from dp_metrics.metrics.labels.counts import Confusion, of_ratio
 from dp_metrics.metrics.labels.layouts import Ratio, right_or_wrong
 from dp_metrics.quantities.mean import MeanOf, ShareOf
 from dp_metrics.release.query import Query
@@ -88,18 +88,18 @@ class ShareOfRecords(Monotone):
         """Return the result."""
         if _is_mean(released):
             return super().__call__(released)
-        counts = self.counts.layout.counts(released.values[0], released.public_n)
-        return self.counts.formula(counts) if self.is_share else float(counts.right[0])
+        return self._shown(self.counts(released), released)
+
+    def _shown(self, share: Any, released: ReleasedNumbers) -> Any:
+        """Return the share, or the number of records that it is of all, which is public then."""
+        return share if self.is_share else float(np.rint(share * released.public_n))
 
     def limits(self, result: Result[Any], miss: float) -> Limits:
         """Return limits of the result; a number has a public n."""
         if _is_mean(result.released):
             return super().limits(result, miss)
-        limits = self.counts.limits(result, miss)
-        if self.is_share:
-            return limits
-        lower, upper = (float(np.rint(end * result.released.public_n)) for end in limits[:2])
-        return Limits(lower, upper, limits.note)
+        lower, upper, note = self.counts.limits(result, miss)
+        return Limits(self._shown(lower, result.released), self._shown(upper, result.released), note)
 
     def note(self, result: Result[Any]) -> str | None:
         """Return what to say of a share by counts if limits of its noise are too far apart; see `WIDEST`."""
@@ -134,13 +134,8 @@ def _is_mean(released: ReleasedNumbers) -> bool:
 def share_of_records(normalize: Any, of_what: str, *, is_score: bool = False) -> ShareOfRecords:
     """Return what makes a result of the share of the records that a loss counts: see `_mean_or_sum`."""
     ratio = Ratio("recall", "binary", undefined=float(is_score))  # of no record none is wrong
-    counts = Confusion(
-        right_or_wrong(int(is_score)),
-        ratio,
-        LabelSet.of(None),
-        ratio.rests_on,
-        parts_of=ratio.parts,
-        of=f"The share of {of_what}",
+    counts = replace(
+        of_ratio(ratio, LabelSet.of(None)), layout=right_or_wrong(int(is_score)), of=f"The share of {of_what}"
     )
     result = partial(_mean_or_sum, normalize=bool(normalize), is_score=is_score)
     return ShareOfRecords(result=result, rises=not is_score, counts=counts, is_share=bool(normalize))
@@ -271,7 +266,6 @@ def private_brier_score_loss(
 
 
 def _zero_one_query(shape: Shape, *, normalize: Any, is_score: bool = False) -> Query:
-    check_same_columns(*(one.names for one in shape.arguments))
     record_loss = RecordLoss(losses.zero_one_loss, reads=(np.asarray,), cap=1.0)
     reader = partial(wrong_labels, columns=shape.columns())
     of_what = "right labels" if is_score else "wrong labels"
@@ -279,14 +273,10 @@ def _zero_one_query(shape: Shape, *, normalize: Any, is_score: bool = False) -> 
     return Query((ShareOf(record_loss),), reader, result)
 
 
-def _labels_from_unit(x: Floats) -> tuple[Any, ...]:
-    return np.where(x > 0.5, "a", "b"), np.full(x.shape, "a")
-
-
 _OF_LABELS: Mapping[str, Any] = {
     "mechanism": "geometric",
     "discloses_n": {"normalize": True},
-    "from_unit": _labels_from_unit,
+    "from_unit": lambda x: (np.where(x > 0.5, "a", "b"), np.full(x.shape, "a")),
     "predicts_labels": True,
 }
 
@@ -367,9 +357,7 @@ def private_accuracy_score(
 
 
 def _top_k_query(shape: Shape, *, k: Any, normalize: Any, labels: Any) -> Query:
-    number, form = as_whole(k), shape.arguments[1]
-    if number is None or number < 1:
-        raise ValueError("k must be an integer of at least 1.")
+    number, form = check_count(k, "k"), shape.arguments[1]
     if form.columns == 1:
         raise ValueError(
             "y_score should be a 2d array with a column for each label. For one column of scores of two "

@@ -6,7 +6,6 @@ should be of one kind: the last bit of a logarithm may differ between kinds of p
 """
 
 import math
-from collections.abc import Iterable
 from copy import copy
 from functools import reduce
 from typing import Any
@@ -14,9 +13,7 @@ from typing import Any
 import numpy as np
 
 from dp_metrics.inputs.arrays import (
-    ArgumentShape,
-    Shape,
-    array_of,
+    Records,
     check_same_length,
     check_sample_weight,
     is_collection,
@@ -56,10 +53,19 @@ def summarised(summary: Any, data: Collections, terms: Terms | None = None) -> A
         If something is no collection, or an option, the budget or a record does not serve.
     """
     # an option that is wrong fails here, before hours of computing
-    empty = summary.expecting(_form(one for name, one in data.items() if name not in WEIGHTS), terms)
+    none = [_empty(one) for name, one in data.items() if name not in WEIGHTS]
+    shape, _ = Records.of(none, relation=Relation.ADD_OR_REMOVE_ONE)
+    empty = summary.expecting(shape, terms)
     if terms is not None and terms.accountant is not None:
         terms.accountant.require(terms.epsilon)
-    return _reduced(empty, data)
+    chunks = zip(*map(_chunks, _aligned(data)), strict=True)
+    summarise, merge = dask.delayed(_summarise), dask.delayed(_merge)
+    parts = [summarise(empty, list(data), *several) for several in chunks]
+    while True:
+        parts = [merge(*parts[first : first + _FAN_IN]) for first in range(0, len(parts), _FAN_IN)]
+        if len(parts) == 1:
+            [summary] = dask.compute(parts[0])
+            return summary
 
 
 def check_collections(data: Collections) -> None:
@@ -99,37 +105,12 @@ def _total_of(names: list[str], *chunks: Any) -> tuple[int, int, frozenset[Any]]
     return len(chunks[0]), 0 if weights is None else exact_sum(weights), persons
 
 
-def _form(data: Iterable[Any]) -> Shape:
-    """Return the public form of collections: their columns and types, as Dask states them."""
-    stated = []
-    for collection in data:
-        if isinstance(collection, da.Array):
-            dtype = collection.dtype if isinstance(collection.dtype, np.dtype) else object
-            empty = np.empty((0, *collection.shape[1:]), dtype)
-        else:
-            empty = collection._meta  # Dask keeps an empty collection of the same columns and types here
-        stated.append(ArgumentShape.of(empty, array_of(empty)))
-    return Shape(tuple(stated))
-
-
-def _reduced(empty: Any, data: Collections) -> Any:
-    """Return the summary of all records of collections that belong together.
-
-    Parameters
-    ----------
-    empty : summary
-        One that expects a form, which each chunk must have.
-    data : dict
-        The collections.
-    """
-    chunks = zip(*map(_chunks, _aligned(data)), strict=True)
-    summarise, merge = dask.delayed(_summarise), dask.delayed(_merge)
-    parts = [summarise(empty, list(data), *several) for several in chunks]
-    while True:
-        parts = [merge(*parts[first : first + _FAN_IN]) for first in range(0, len(parts), _FAN_IN)]
-        if len(parts) == 1:
-            [summary] = dask.compute(parts[0])
-            return summary
+def _empty(collection: Any) -> Any:
+    """Return what has the columns and the type of a collection, as Dask states them, and no record."""
+    if not isinstance(collection, da.Array):
+        return collection._meta  # Dask keeps an empty collection of the same columns and types here
+    dtype = collection.dtype if isinstance(collection.dtype, np.dtype) else object
+    return np.empty((0, *collection.shape[1:]), dtype)
 
 
 def _chunks(collection: Any) -> list[Any]:
@@ -179,7 +160,6 @@ def _summarise(empty: Any, names: list[str], *chunks: Any) -> Any:
     of_each = {name: data.pop(name) for name in names if name in WEIGHTS}
     summary = copy(empty)  # tasks in threads share it, and an update changes it
     try:
-        check_same_length({**data, **of_each}, relation=Relation.ADD_OR_REMOVE_ONE)
         summary.update(*data.values(), **of_each)
     except Exception as error:
         error.__cause__ = error.__context__ = None

@@ -9,13 +9,12 @@ from functools import partial
 from typing import Any, Literal, TypeAlias, Unpack
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from dp_metrics.inputs import losses
 from dp_metrics.inputs.arrays import (
     Shape,
     check_multioutput,
-    check_same_columns,
     float_block,
     targets,
     unstated_columns,
@@ -77,21 +76,23 @@ def error_query(
     columns, weights, form = _outputs(shape, multioutput)
     if len(columns) > 1 and not several:
         raise ValueError("y_true and y_pred should be 1d arrays.")
-    record_loss = _record_loss(loss, bounds, max_loss, check)
+    of_record = record_loss(loss, bounds, max_loss, check)
     if function is not None or isinstance(weights, str):
         of_each = partial(_of_each, output_weights=weights, function=function or float)
-        return Query(_each(record_loss, columns), reading=Monotone(of_each), **form)
-    return Query((MeanOf(replace(record_loss, output_weights=weights)),), form["reader"])
+        parts = tuple(MeanOf(of_record, column) for column in columns)
+        return Query(parts, reading=Monotone(of_each), **form)
+    return Query((MeanOf(replace(of_record, output_weights=weights)),), form["reader"])
 
 
 def r2_query(shape: Shape, *, bounds: Any, multioutput: Any, error_share: Any) -> Query:
     """Return the query of R^2 of each output, from a mean squared error and a variance, averaged."""
     share = check_share(error_share, "error_share")
     columns, weights, form = _outputs(shape, multioutput)
-    record_loss, k = _record_loss(losses.squared_error, bounds), len(columns)
-    variances = [VarianceOf(record_loss.bounds, "y_true", column) for column in columns]
+    of_record, k = record_loss(losses.squared_error, bounds), len(columns)
+    errors = [MeanOf(of_record, column) for column in columns]
+    variances = [VarianceOf(of_record.bounds, "y_true", column) for column in columns]
     return Query(
-        (*_each(record_loss, columns), *variances),
+        (*errors, *variances),
         reading=_Scores(weights),
         shares=(share / k,) * k + ((1 - share) / k,) * k,
         **form,
@@ -156,7 +157,6 @@ def _outputs(shape: Shape, multioutput: Any) -> tuple[Sequence[int | None], Outp
 
     These are its reader, and what it is to have as `unstated` if it has a part for each output.
     """
-    check_same_columns(*(one.names for one in shape.arguments))
     outputs = shape.columns(1 if isinstance(multioutput, str) else max(np.size(multioutput), 1))
     weights, unstated = check_multioutput(multioutput, outputs), None
     if not isinstance(weights, np.ndarray):
@@ -165,7 +165,7 @@ def _outputs(shape: Shape, multioutput: Any) -> tuple[Sequence[int | None], Outp
     return columns, weights, {"reader": partial(targets, columns=outputs), "unstated": unstated}
 
 
-def _record_loss(loss: Loss, bounds: Any, max_loss: Any = None, check: Check | None = None) -> RecordLoss:
+def record_loss(loss: Loss, bounds: Any, max_loss: Any = None, check: Check | None = None) -> RecordLoss:
     """Return the loss of a record, within the public limits."""
     cap, limits = check_max_loss(max_loss), check_bounds(bounds)
     return RecordLoss(
@@ -175,11 +175,6 @@ def _record_loss(loss: Loss, bounds: Any, max_loss: Any = None, check: Check | N
         bounds=limits,
         check=check,
     )
-
-
-def _each(record_loss: RecordLoss, columns: Sequence[int | None]) -> tuple[MeanOf, ...]:
-    """Return one part per output."""
-    return tuple(MeanOf(record_loss, column) for column in columns)
 
 
 def _combined(values: Sequence[float], output_weights: OutputWeights) -> float | Floats:
@@ -543,36 +538,15 @@ def private_mean_poisson_deviance(
 
 
 def _median_query(shape: Shape, *, bounds: Any) -> Query:
-    limits = check_bounds(bounds)
-    check_same_columns(*(one.names for one in shape.arguments))
+    errors = record_loss(losses.absolute_error, bounds)
     if all((one.columns or 1) > 1 for one in shape.arguments):
         raise ValueError("y_true and y_pred should be 1d arrays: release one median for each output.")
-    values, limit = absolute_errors(limits)
-    return Query((OrderOf(values, middle_rank, limit),), partial(targets, columns=1))
-
-
-def absolute_errors(bounds: tuple[float, float] | None) -> tuple[Callable[..., Floats], float]:
-    """Return what makes absolute errors of blocks of targets with these bounds, and how large they may be."""
-    loss = _record_loss(losses.absolute_error, bounds)
-    limit = MAX_FLOAT if loss.cap is None else loss.cap
-    return partial(_up_to, loss=loss, limit=limit), limit
+    return Query((OrderOf(errors, middle_rank, errors.limit),), partial(targets, columns=1))
 
 
 def middle_rank(n: int) -> int:
     """Return which of n values is the lower median, counted from 1."""
     return max((n + 1) // 2, 1)
-
-
-def _up_to(*blocks: NDArray[Any], loss: RecordLoss, limit: float) -> Floats:
-    return np.minimum(loss(*blocks), limit)
-
-
-def target_blocks(
-    y_true: NDArray[Any], y_pred: NDArray[Any], bounds: tuple[float, float] | None
-) -> tuple[Floats, Floats]:
-    """Return blocks of true and predicted targets, clipped; raise for invalid ones."""
-    true, pred = float_block(y_true, "y_true"), float_block(y_pred, "y_pred")
-    return (true, pred) if bounds is None else (np.clip(true, *bounds), np.clip(pred, *bounds))
 
 
 @private("sklearn.metrics.median_absolute_error", greater_is_better=False, mechanism="hazard", limit=UNIT)

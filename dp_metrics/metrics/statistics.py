@@ -7,8 +7,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any, Unpack
 
-import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from dp_metrics.inputs.arrays import Shape, float_block, loss_block, vector
 from dp_metrics.inputs.losses import RecordLoss, identity
@@ -151,11 +150,8 @@ def private_mean(x: ArrayLike, *, bounds: tuple[float, float], **settings: Unpac
     >>> 39 < private_mean([38, 41, 43] * 200, epsilon=1.0, bounds=(0, 120)) < 42.5  # exactly 40.7
     True
     """
-    low, high = _given(check_bounds(bounds), "a mean has no output bounds without them")
-    above = partial(_above, low=low, high=high)
-    record_loss = RecordLoss(above, reads=(partial(float_block, name="x"),), cap=_width(low, high))
-    shifted = Monotone(partial(_shifted, low=low, high=high))
-    return asks(_one_column, part=MeanOf(record_loss), reading=shifted)
+    above, reading = _above_lower(check_bounds(bounds), "a mean has no output bounds without them")
+    return asks(_one_column, part=MeanOf(above), reading=reading)
 
 
 @private("numpy.mean", limit={"max_loss": 1.0}, from_unit=_column)
@@ -197,10 +193,6 @@ def private_mean_loss(
 def _rank(n: int, *, share: float) -> int:
     """Return which of n values is a quantile, counted from 1; NumPy rounds the same way."""
     return max(math.ceil(n * share - 1), 0) + 1
-
-
-def _read_above(x: NDArray[Any], *, low: float, high: float) -> Floats:
-    return _above(float_block(x, "x"), low, high)
 
 
 @private(
@@ -251,13 +243,13 @@ def private_quantile(
     >>> 440 < median < 560  # exactly 500
     True
     """
-    low, high = _given(check_bounds(bounds, may_be_open=True), "a quantile needs a public lower bound")
+    limits = check_bounds(bounds, may_be_open=True)
+    above, reading = _above_lower(limits, "a quantile needs a public lower bound")
     share = as_real(q)
     if not 0 <= share <= 1:
         raise ValueError("Quantiles must be in the range [0, 1].")
-    values = partial(_read_above, low=low, high=high)
-    part = OrderOf(values, partial(_rank, share=share), _width(low, high))
-    return asks(_one_column, part=part, reading=Monotone(partial(_shifted, low=low, high=high)))
+    part = OrderOf(above, partial(_rank, share=share), above.limit)
+    return asks(_one_column, part=part, reading=reading)
 
 
 def _shifted(released: ReleasedNumbers, low: float, high: float) -> float:
@@ -265,20 +257,15 @@ def _shifted(released: ReleasedNumbers, low: float, high: float) -> float:
     return float(min(low + released.values[0], high))
 
 
-def _above(values: NDArray[np.float64], low: float, high: float) -> Floats:
-    """Return how far each value lies above the lower bound, rounded."""
-    above = np.clip(values, low, high)
-    above -= low
-    # only bounds that lie farther apart than any float need a limit: a pass that others would pay for too
-    return above if math.isfinite(high - low) else np.minimum(above, MAX_FLOAT, out=above)
+def _above(values: Floats, low: float) -> Floats:
+    return values - low
 
 
-def _width(low: float, high: float) -> float:
-    """Return the largest number that `_above` gives."""
-    return min(high - low, MAX_FLOAT)
-
-
-def _given(bounds: Bounds, reason: str) -> tuple[float, float]:
+def _above_lower(bounds: Bounds, reason: str) -> tuple[RecordLoss, Monotone]:
+    """Return how far each value lies above its lower bound, and what makes a result of one such number."""
     if bounds is None:
         raise ValueError(f"bounds must be given: {reason}.")
-    return bounds
+    low, high = bounds
+    reads, width = (partial(float_block, name="x"),), min(high - low, MAX_FLOAT)
+    above = RecordLoss(partial(_above, low=low), reads=reads, cap=width, bounds=bounds)
+    return above, Monotone(partial(_shifted, low=low, high=high))

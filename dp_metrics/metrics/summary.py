@@ -22,7 +22,7 @@ from dp_metrics.inputs.arrays import (
     is_collection,
     persons_of,
 )
-from dp_metrics.inputs.options import NEIGHBORING, Relation, as_whole, own_error_state
+from dp_metrics.inputs.options import NEIGHBORING, Relation, check_count, own_error_state
 from dp_metrics.mechanisms import Mechanism
 from dp_metrics.metrics import METRICS, Metric, row_of
 from dp_metrics.metrics._settings import shares_docstring
@@ -125,9 +125,7 @@ class Summary(HtmlRepr):
                 )
             if name not in row.options:
                 raise TypeError(f"{row.name}() got an unexpected keyword argument {name!r}.")
-        ranks = CAPACITY if capacity is None else as_whole(capacity)
-        if ranks is None or ranks < 1:
-            raise ValueError("capacity must be a positive integer.")
+        ranks = CAPACITY if capacity is None else check_count(capacity, "capacity")
         self._name, self._options, self._capacity = row.name, options, ranks
         self._expected: Query | None = None  # of a form that was stated before there were chunks
         self._query: Query | None = None  # of the form that chunks have stated

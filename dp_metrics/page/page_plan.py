@@ -29,12 +29,12 @@ from dp_metrics.inputs.arrays import (
 )
 from dp_metrics.inputs.labels import LabelColumns, LabelSet, labels_and_columns
 from dp_metrics.inputs.losses import absolute_error
-from dp_metrics.inputs.options import MAX_FLOAT, Relation, as_real, check_bounds
+from dp_metrics.inputs.options import MAX_FLOAT, Relation, as_real
 from dp_metrics.mechanisms._laws import COUNT_LIMIT, Staircase
 from dp_metrics.metrics import row_of
 from dp_metrics.metrics.labels.layouts import matrix_layout
 from dp_metrics.metrics.labels.released_confusion import ReleasedConfusion, counts_of_labels
-from dp_metrics.metrics.regression import absolute_errors, middle_rank, target_blocks
+from dp_metrics.metrics.regression import middle_rank, record_loss
 from dp_metrics.metrics.scores.curve_formulas import TwoClasses, area_under_roc, check_unit
 from dp_metrics.metrics.scores.released_scores import ReleasedScores
 from dp_metrics.metrics.scores.table import score_query
@@ -426,7 +426,7 @@ class PageForm:
         setting = self.setting
         tolerance = math.inf if setting.tolerance is None else setting.tolerance
         pair = targets(records.of_arguments(0, *setting.places(TARGETS)), columns=1)
-        true, pred = target_blocks(pair.arrays[0], pair.arrays[1], check_bounds(setting.bounds))
+        true, pred = record_loss(absolute_error, setting.bounds).read(*pair.arrays)
         return [1 * (absolute_error(true, pred) <= tolerance), 1 * (pred > true)]
 
 
@@ -519,17 +519,17 @@ def _limits_of_median(public: PageForm, epsilon: Fraction) -> Together:
 
     Of persons with several records, which are no independent draws, they limit the median of these records.
     """
-    values, largest = absolute_errors(check_bounds(public.setting.bounds))
+    errors = record_loss(absolute_error, public.setting.bounds)
     n, most = public.shape.n, public.shape.most_records
     rank = middle_rank(n) if n is not None and most > 1 else None
     groups = max((by.size for by in public.by.values()), default=1)  # without any all people are one
     query = quantile_query(
         public.of("y_true", TARGETS), q=0.5,
         epsilon=epsilon / most,  # of one record: the ranks that are searched for depend on it
-        max_loss=None if largest == MAX_FLOAT else largest,
+        max_loss=None if errors.cap == MAX_FLOAT else errors.cap,
         # requirements share the probability with which limits may miss: so many ask for one at most
         confidence=1 - 0.05 / max(1, len(public.setting.requirements) * groups),
-        reads=(partial(targets, columns=1), values), name="The median absolute error", rank=rank,
+        reads=(partial(targets, columns=1), errors), name="The median absolute error", rank=rank,
     )  # fmt: skip
     return _block(public, query, ("y_true", TARGETS), "private_quantile_interval")
 
@@ -830,7 +830,7 @@ def _told(part: PagePart, drawn: Any, public: PageForm) -> Any:
             drawn = without_empty(drawn, groups)
         return frame_of(
             drawn, epsilon=float(part.epsilon), relation=public.shape.relation,
-            membership="public" if is_public else "private", is_single=len(drawn.entries) == 1,
+            membership="public" if is_public else "private", is_single=len(drawn[0]) == 1,
         )  # fmt: skip
     if about in (LABELS, SIDES, PERSONS):
         return ReleasedConfusion.of(drawn)

@@ -433,7 +433,7 @@ Results: TypeAlias = Callable[[Query | Together], list[Result[Any]]]
 """Returns the result of a query, or of each of several, made again of what was drawn."""
 
 _RESTORED_BY = {
-    "metric": "dp_metrics.metrics:restored_metric",
+    "metric": "dp_metrics.metrics._metric:restored_metric",
     "frame": "dp_metrics.fairness.frame:restored_frame",
     "page": "dp_metrics.page.page:restored_page",
 }

@@ -51,7 +51,7 @@ def law_of(quantity):
 def laws(row, data, options):
     """Return the laws of all releases of a call, or None if it is refused."""
     try:
-        _, query, _ = row.read(data, {**row.options, **options}, relation=Relation.ADD_OR_REMOVE_ONE)
+        query, *_ = row.read(data, {**row.options, **options}, relation=Relation.ADD_OR_REMOVE_ONE)
     except (ValueError, TypeError):
         return None
     return None if query.unstated is not None else repr(([*map(law_of, query.quantities)], query.shares))

@@ -62,7 +62,7 @@ def test_r2_is_always_finite():
 def test_several_numbers_have_exact_shares_of_epsilon(name, columns, options, shares):
     y = np.arange(10.0 * columns).reshape(10, columns)
     data = (y, y) if columns > 1 else (y[:, 0], y[:, 0])
-    _, query, _ = METRICS[name].read(data, options, relation=Relation.REPLACE_ONE)
+    query, *_ = METRICS[name].read(data, options, relation=Relation.REPLACE_ONE)
     noises, _ = query.noises(
         Terms(Fraction(3, 10), Relation.REPLACE_ONE, Hazard()), [Totals.of(10)] * len(shares)
     )

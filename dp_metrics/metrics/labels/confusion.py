@@ -4,25 +4,21 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import Any, TypeAlias, Unpack
 
-import numpy as np
 from numpy.typing import ArrayLike
 
 from dp_metrics.inputs.arrays import Shape
 from dp_metrics.inputs.labels import LabelSet
 from dp_metrics.inputs.options import Floats, check_average, check_choice, check_count, check_zero_division
-from dp_metrics.mechanisms._laws import Limits
 from dp_metrics.metrics._metric import asks, private
 from dp_metrics.metrics._settings import LabelSettings, RatioSettings
 from dp_metrics.metrics.labels import layouts
-from dp_metrics.metrics.labels.counts import OF_COUNTS, Confusion
+from dp_metrics.metrics.labels.counts import OF_COUNTS, Confusion, of_ratio
 from dp_metrics.metrics.labels.layouts import Counts, Ratio
-from dp_metrics.quantities.tables import CountsNoise
 from dp_metrics.release.query import Query
-from dp_metrics.release.result import Result
 
 
 def _ratio_query(
@@ -36,21 +32,6 @@ def _ratio_query(
         kind, place = "recall", 1 - place
     undefined = check_zero_division(zero_division, is_mean=average in ("macro", "weighted"))
     return of_ratio(Ratio(kind, average, known.size, place, undefined), known).query(shape)
-
-
-def of_ratio(ratio: Ratio, known: LabelSet) -> Confusion:
-    """Return what a query of a ratio releases, and what it makes of that."""
-    return Confusion(
-        ratio.layout(),
-        ratio,
-        known,
-        ratio.rests_on,
-        needs_matrix=ratio.is_share,  # of many labels no other counts tell a share with limits
-        is_monotone=ratio.is_monotone,
-        parts_of=ratio.parts if ratio.are_all else None,
-        of_ratios=ratio.mean if ratio.average == "macro" else None,
-        are_independent=ratio.kind in ("recall", "precision"),
-    )
 
 
 @private("sklearn.metrics.precision_score", greater_is_better=True, **OF_COUNTS)
@@ -359,35 +340,6 @@ def private_prevalence(
 _MOST_LIMITED = 20  # labels: limits of each of their pairs take a while
 
 
-@dataclass(frozen=True, eq=False)
-class _Matrix(Confusion):
-    """A confusion matrix, with limits for each cell."""
-
-    normalize: str | None = None
-
-    def limits(self, result: Result[Any], miss: float) -> Limits:
-        """Return limits of each cell; its share is least where the others of its row are largest."""
-        noise: CountsNoise = result.parts[0]
-        size, n = self.labels.size, result.released.public_n
-        cells = noise.limits(miss) if self.layout.good.size == size**2 else self._sums(noise, miss)
-        low, high = (np.reshape(end, (size, size)) for end in (cells.lower, cells.upper))
-        if n is not None:
-            low, high = (np.minimum(end, n) for end in (low, high))
-        lower, upper = (
-            layouts.normalized(layouts.whole(size).read(own), normalize=self.normalize, others=others)
-            for own, others in ((low, high), (high, low))
-        )
-        most = n if self.normalize is None else 1
-        return Limits(lower, upper).within(0.0, math.inf if most is None else most)
-
-    def _sums(self, noise: CountsNoise, miss: float) -> Limits:
-        """Return limits of the cells where each is the sum of several noisy counts, as of scores."""
-        of_each = [self.layout.read(unit).matrix for unit in np.eye(self.layout.good.size)]
-        places = np.array([np.argmax(matrix) for matrix in of_each if matrix is not None])
-        sums = [np.flatnonzero(places == at).tolist() for at in range(self.labels.size**2)]
-        return noise.limits_of_sums(sums, miss)
-
-
 @private("sklearn.metrics.confusion_matrix", **OF_COUNTS)
 def private_confusion_matrix(
     y_true: ArrayLike, y_pred: ArrayLike, *, normalize: str | None = None, **settings: Unpack[LabelSettings]
@@ -442,11 +394,8 @@ def private_confusion_matrix(
     parts_of = None
     if normalize is not None and known.size <= _MOST_LIMITED:
         parts_of = partial(layouts.cells_and_others, normalize=normalize)
-    confusion = _Matrix(
-        layouts.whole(known.size), formula, known, shares, parts_of=parts_of, needs_matrix=True,
-        normalize=normalize,
-    )  # fmt: skip
-    return asks(confusion.query)
+    layout = layouts.whole(known.size)
+    return asks(Confusion(layout, formula, known, shares, parts_of=parts_of, needs_matrix=True).query)
 
 
 @private("sklearn.metrics.balanced_accuracy_score", greater_is_better=True, **OF_COUNTS)
@@ -614,16 +563,15 @@ def _label_text(counts: Counts, names: Sequence[str], undefined: float, digits: 
     table = _label_table(counts, names, undefined)
     width = max(len("weighted avg"), digits, *map(len, names))
     lines = [f"{'':>{width}} " + "".join(f" {column:>9}" for column in _COLUMNS), ""]
-    for name in [*names, "", *_MEANS]:
-        row = table.get(name)
+    for name in [*names, *_MEANS]:
+        row = table[name]
         if name == "accuracy":
             support = table["macro avg"]["support"]
+            lines.append("")
             lines.append(f"{name:>{width}} " + " " * 20 + f" {row:>9.{digits}f} {support:>9.0f}")
-        elif row is not None:
+        else:
             numbers = "".join(f" {row[column]:>9.{digits}f}" for column in _COLUMNS[:3])
             lines.append(f"{name:>{width}} {numbers} {row['support']:>9.0f}")
-        else:
-            lines.append("")
     return "\n".join(lines) + "\n"
 
 

@@ -15,7 +15,7 @@ from dp_metrics.inputs.labels import LabelSet
 from dp_metrics.inputs.options import Floats
 from dp_metrics.mechanisms._laws import Limits
 from dp_metrics.metrics._metric import Metric
-from dp_metrics.metrics.labels.layouts import Counts, Layout, PartsOf, check_matrix, whole
+from dp_metrics.metrics.labels.layouts import Counts, Layout, PartsOf, Ratio, check_matrix, whole
 from dp_metrics.quantities.tables import (
     SHOWN,
     WIDEST,
@@ -58,22 +58,16 @@ def ratio_cells(
     """
     if parts_of is None:
         return None
-    cells: list[dict[int, dict[int, float]]] = [{}, {}]  # to A and to B, by ratio: what each count adds
-    unit = np.zeros(layout.good.size)
-    for cell in range(unit.size):
-        unit[cell] = 1.0
-        for side, part in zip(cells, parts_of(layout.read(unit)), strict=True):
-            for place in np.flatnonzero(part).tolist():
-                side.setdefault(place, {})[cell] = float(part[place])
-        unit[cell] = 0.0
+    size = layout.good.size
+    adds = np.array([parts_of(layout.read(np.eye(1, size, cell)[0])) for cell in range(size)])
     found = []
-    for place in sorted(cells[0]):
-        of_a, of_b = cells[0][place], cells[1].get(place, {})
-        weights = [{*of.values()} for of in (of_a, of_b)]
+    for to_a, to_b in zip(adds[:, 0].T, adds[:, 1].T, strict=True):
+        of_a, of_b = np.flatnonzero(to_a).tolist(), np.flatnonzero(to_b).tolist()
+        weights = {*to_a[of_a].tolist()}, {*to_b[of_b].tolist()}
         is_once = layout.is_partition or _is_once(layout, [*of_a, *of_b])
-        if not is_once or any(len(one) != 1 for one in weights) or of_a.keys() & of_b.keys():
+        if not is_once or any(len(one) != 1 for one in weights) or {*of_a} & {*of_b}:
             return None
-        found.append(([*of_a], [*of_b], (weights[0].pop(), weights[1].pop())))
+        found.append((of_a, of_b, (weights[0].pop(), weights[1].pop())))
     return found
 
 
@@ -156,57 +150,6 @@ def combined(
     return max(lower, lowest), min(upper, 1.0)
 
 
-def linear_limits(
-    formula: Callable[[Counts], Any],
-    layout: Layout,
-    noise: CountsNoise,
-    n: int | None,
-    miss: float,
-    lowest: float,
-) -> tuple[float, float] | None:
-    """Return approximate limits of a smooth metric from `lowest` to 1, taken for linear in the counts.
-
-    Returns
-    -------
-    (float, float) or None
-        None where some count of right records or of errors does not exceed its noise by far: there limits
-        made so covered 73 to 90 % instead of 95 %.
-
-    Notes
-    -----
-    On the scale of the inverse hyperbolic tangent. A record that is in several counts, each of weight 1/2,
-    moves the metric by the sum of their derivatives, whose square is at most twice the sum of their squares.
-    """
-    from scipy.special import ndtri  # scikit-learn depends on scipy; slow to import
-
-    weights = np.repeat([float(weight) for _, weight in layout.cells], [size for size, _ in layout.cells])
-    unit = np.eye(1, layout.good.size)[0]
-    cells, told = (
-        [kind for kind in (of.right, of.missed, of.wrong, of.either) if kind is not None]
-        for of in map(layout.read, (np.ones(layout.good.size), as_floats(noise.noisy)))
-    )
-    together = max(float(kind.max()) for kind in cells)  # so many noisy counts are added up at most
-    added = math.sqrt(together * noise.covariance(unit, unit))
-    if min(float(kind.min()) for kind in told) < _FAR * added:
-        return None
-    x = layout.plausible(noise.noisy, n)
-
-    def on_scale(counts: Floats) -> float:
-        value = (float(formula(layout.read(counts).agreeing())) - lowest) / (1 - lowest)
-        return math.atanh(min(max(2 * value - 1, -1 + 1e-12), 1 - 1e-12))
-
-    slopes = np.empty(x.size)
-    for cell in range(x.size):
-        up, down = x.copy(), x.copy()
-        up[cell], down[cell] = x[cell] + 0.5, max(x[cell] - 0.5, 0.0)
-        slopes[cell] = (on_scale(up) - on_scale(down)) / (up[cell] - down[cell])
-    variance = float(x @ (slopes**2 / weights)) + max(noise.covariance(slopes, slopes), 0.0)
-    half = -float(ndtri(miss)) * math.sqrt(variance)
-    ends = (math.tanh(on_scale(x) + away) for away in (-half, half))
-    lower, upper = (lowest + (1 - lowest) * (1 + end) / 2 for end in ends)
-    return lower, upper
-
-
 _CLEAR = 20.0  # times the noise, and a logarithm: from there on limits are closer than `WIDEST`
 
 
@@ -245,7 +188,7 @@ class Confusion:
     """
 
     layout: Layout
-    formula: Callable[[Counts], Any]
+    formula: Callable[..., Any]
     labels: LabelSet
     rests_on: Callable[[Counts], Floats]
     needs_matrix: bool = False
@@ -308,6 +251,8 @@ class Confusion:
         noise, n = result.parts[0], result.released.public_n
         if self.no_limits:
             raise ValueError(self.no_limits)
+        if np.ndim(self(result.released)) == 2:
+            return self._of_cells(noise, n, miss)
         shares = self._shares(noise, n)
         if not self.is_monotone and (shares is None or not self.is_agreement):
             raise ValueError(
@@ -326,6 +271,27 @@ class Confusion:
         if np.isnan([lower, upper]).any():
             raise ValueError("A metric that may be NaN has no limits: pass zero_division=0.0 or 1.0.")
         return Limits(lower, upper).within(0.0, 1.0)
+
+    def _of_cells(self, noise: CountsNoise, n: int | None, miss: float) -> Limits:
+        """Return limits of each cell of a matrix: its share is least where others of its row are largest."""
+        size = self.labels.size
+        cells = noise.limits(miss) if self.layout.good.size == size**2 else self._of_sums(noise, miss)
+        low, high = (np.reshape(end, (size, size)) for end in (cells.lower, cells.upper))
+        if n is not None:
+            low, high = (np.minimum(end, n) for end in (low, high))
+        lower, upper = (
+            self.formula(whole(size).read(own), others=others) for own, others in ((low, high), (high, low))
+        )
+        divides = self.rests_on(self.layout.read(np.zeros(self.layout.good.size))).size > 0
+        most = 1.0 if divides else n
+        return Limits(lower, upper).within(0.0, math.inf if most is None else most)
+
+    def _of_sums(self, noise: CountsNoise, miss: float) -> Limits:
+        """Return limits of the cells where each is the sum of several noisy counts, as of scores."""
+        of_each = [self.layout.read(unit).matrix for unit in np.eye(self.layout.good.size)]
+        places = np.array([np.argmax(matrix) for matrix in of_each if matrix is not None])
+        sums = [np.flatnonzero(places == at).tolist() for at in range(self.labels.size**2)]
+        return noise.limits_of_sums(sums, miss)
 
     def population(self, result: Result[Any], asked: PopulationQuestion) -> Interval:
         """Return the interval of the metric among all people, from the noisy counts as they were drawn.
@@ -418,10 +384,70 @@ class Confusion:
             )
         if shares is not None:  # such limits of F1 over ten labels covered less than 93 %
             return None
-        return linear_limits(self.formula, self.layout, noise, n, miss, self.lowest)
+        return self._linear(noise, n, miss)
+
+    def _linear(self, noise: CountsNoise, n: int | None, miss: float) -> tuple[float, float] | None:
+        """Return approximate limits of a smooth metric, taken for linear in the counts.
+
+        Returns
+        -------
+        (float, float) or None
+            None where some count of right records or of errors does not exceed its noise by far: there limits
+            made so covered 73 to 90 % instead of 95 %.
+
+        Notes
+        -----
+        On the scale of the inverse hyperbolic tangent. A record that is in several counts, each of weight
+        1/2, moves the metric by the sum of their derivatives, whose square is at most twice the sum of their
+        squares.
+        """
+        from scipy.special import ndtri  # scikit-learn depends on scipy; slow to import
+
+        layout, lowest = self.layout, self.lowest
+        weights = np.repeat([float(weight) for _, weight in layout.cells], [size for size, _ in layout.cells])
+        unit = np.eye(1, layout.good.size)[0]
+        cells, told = (
+            [kind for kind in (of.right, of.missed, of.wrong, of.either) if kind is not None]
+            for of in map(layout.read, (np.ones(layout.good.size), as_floats(noise.noisy)))
+        )
+        together = max(float(kind.max()) for kind in cells)  # so many noisy counts are added up at most
+        added = math.sqrt(together * noise.covariance(unit, unit))
+        if min(float(kind.min()) for kind in told) < _FAR * added:
+            return None
+        x = layout.plausible(noise.noisy, n)
+
+        def on_scale(counts: Floats) -> float:
+            value = (float(self.formula(layout.read(counts).agreeing())) - lowest) / (1 - lowest)
+            return math.atanh(min(max(2 * value - 1, -1 + 1e-12), 1 - 1e-12))
+
+        slopes = np.empty(x.size)
+        for cell in range(x.size):
+            up, down = x.copy(), x.copy()
+            up[cell], down[cell] = x[cell] + 0.5, max(x[cell] - 0.5, 0.0)
+            slopes[cell] = (on_scale(up) - on_scale(down)) / (up[cell] - down[cell])
+        variance = float(x @ (slopes**2 / weights)) + max(noise.covariance(slopes, slopes), 0.0)
+        half = -float(ndtri(miss)) * math.sqrt(variance)
+        ends = (math.tanh(on_scale(x) + away) for away in (-half, half))
+        lower, upper = (lowest + (1 - lowest) * (1 + end) / 2 for end in ends)
+        return lower, upper
 
 
 _TOO_NOISY = " An approximate one needs counts far above their noise."
+
+
+def of_ratio(ratio: Ratio, known: LabelSet) -> Confusion:
+    """Return what a query of a ratio releases, and what it makes of that."""
+    return Confusion(
+        ratio.layout(),
+        ratio,
+        known,
+        ratio.rests_on,
+        needs_matrix=ratio.is_share,  # of many labels no other counts tell a share with limits
+        is_monotone=ratio.is_monotone,
+        parts_of=ratio.parts if ratio.are_all else None,
+        of_ratios=ratio.mean if ratio.average == "macro" else None,
+        are_independent=ratio.kind in ("recall", "precision"),
+    )
 
 
 def label_codes(records: Records, *, labels: LabelSet) -> Records:

@@ -428,10 +428,9 @@ def _dot(a: Floats, b: Floats) -> float:
 def weighted_mean(values: Floats, weights: Floats) -> float:
     """Return the weighted mean of the values that are not NaN; 0 if there is none."""
     defined = ~np.isnan(values)
-    total = weights[defined].sum()
-    if not total > 0:
+    if not weights[defined].sum() > 0:
         return 0.0
-    return _dot(weights[defined], values[defined]) / float(total)
+    return float(np.average(values[defined], weights=weights[defined]))
 
 
 def matthews(counts: Counts) -> float:

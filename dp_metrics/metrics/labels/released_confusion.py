@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from itertools import product
 from typing import Any, Self, TypeVar
 
 from numpy.typing import NDArray
@@ -15,7 +16,7 @@ from dp_metrics.inputs.options import own_error_state
 from dp_metrics.metrics import METRICS, row_of
 from dp_metrics.metrics._pictures import draw_confusion
 from dp_metrics.metrics.labels import confusion
-from dp_metrics.metrics.labels.counts import Confusion, confusion_for
+from dp_metrics.metrics.labels.counts import Confusion, confusion_for, of_ratio
 from dp_metrics.metrics.labels.layouts import Counts, Layout, Ratio, sizes_of_labels
 from dp_metrics.release.released import Interval, Number, table_of
 from dp_metrics.release.result import KeptCounts, Result
@@ -48,8 +49,7 @@ def _of_counts(metric: Callable[..., R]) -> Callable[..., R]:
 
     def method(self: ReleasedConfusion, **options: Any) -> R:
         signature.bind(self, **options)
-        told = self._told(confusion_for(METRICS[name], {**options, "labels": self.labels}), name)
-        return told.formula(self.counts)
+        return self._result_of(metric, options).value
 
     method.__name__ = name.removeprefix("private_")
     method.__qualname__ = f"ReleasedConfusion.{method.__name__}"
@@ -241,7 +241,18 @@ class ReleasedConfusion(HtmlRepr):
             "selection rate" and "prevalence"; of more "f1 (macro)"; and "recall of 'spam'", precision and F1
             of each label.
         """
-        return {one.name: one for one in _usual_numbers(self, pos_label)}
+        labels = self.labels.tolist()
+        asked: list[tuple[str, dict[str, Any]]] = [("accuracy", {}), ("balanced_accuracy", {})]
+        if len(labels) == 2:
+            one = {"pos_label": LabelSet.of(labels).known[1] if pos_label is None else pos_label}
+            asked += [(name, one) for name in _OF_TWO_LABELS]
+        else:
+            asked.append(("f1", {"average": "macro"}))
+        numbers = [number_of(self, name, options) for name, options in asked]
+        for label, name in product(labels if len(labels) <= _MOST_LABELS else (), _OF_EACH_LABEL):
+            result = self._result_of_label(name, label)
+            numbers.append(_number(result, f"{name} of {label!r}", name, label))
+        return {one.name: one for one in numbers}
 
     def frame(self, *, pos_label: Any = None) -> Any:
         """Return the usual metrics of labels as a table, a row each; this imports pandas.
@@ -266,23 +277,20 @@ class ReleasedConfusion(HtmlRepr):
             known, row = {**known, "average": "micro"}, METRICS["private_recall_score"]
         if not isinstance(row.usual.reading, Confusion):
             raise TypeError(f"{name} is no metric of labels: the release holds counts of labels only.")
-        return self._read(self._told(confusion_for(row, known), name), name)
+        wanted = confusion_for(row, known)
+        if wanted.needs_matrix and self.counts.matrix is None:
+            raise ValueError(f"{name} needs the whole matrix: release a confusion matrix.")
+        return self._read(wanted, name)
 
     def _result_of_label(self, kind: str, label: Any) -> Result[Any]:
         """Return the result of the recall, the precision or the F1 score of one label of however many."""
         known = LabelSet.of(self.labels)
         ratio = Ratio(kind, "binary", known.size, known.place(label, "label"))
-        return self._read(confusion.of_ratio(ratio, known), f"private_{kind}_score")
+        return self._read(of_ratio(ratio, known), f"private_{kind}_score")
 
     def _read(self, wanted: Confusion, name: str) -> Result[Any]:
         at = "" if self.threshold is None else f" at the threshold {self.threshold:g}"
         return replace(self.result, metric=name + at, reading=replace(wanted, layout=self.layout))
-
-    def _told(self, wanted: Confusion, name: str) -> Confusion:
-        """Return what a metric makes of counts; raise if it needs more of them than were released."""
-        if wanted.needs_matrix and self.counts.matrix is None:
-            raise ValueError(f"{name} needs the whole matrix: release a confusion matrix.")
-        return wanted
 
     def plot(self, ax: Any = None, *, normalize: str | None = None, confidence: float | None = 0.95) -> Any:
         """Draw the confusion matrix; this imports matplotlib.
@@ -331,23 +339,8 @@ class ReleasedConfusion(HtmlRepr):
 
 
 _MOST_LABELS = 20  # whose recall, precision and F1 are numbers of their own
-_OF_LABELS = ("recall", "precision", "f1")
-
-
-def _usual_numbers(told: ReleasedConfusion, pos_label: Any) -> Iterator[Number]:
-    labels = told.labels.tolist()
-    asked: list[tuple[str, dict[str, Any]]] = [("accuracy", {}), ("balanced_accuracy", {})]
-    if len(labels) == 2:
-        one = {"pos_label": LabelSet.of(labels).known[1] if pos_label is None else pos_label}
-        names = ("recall", "precision", "specificity", "f1", "selection_rate", "prevalence")
-        asked += [(name, one) for name in names]
-    else:
-        asked.append(("f1", {"average": "macro"}))
-    for name, options in asked:
-        yield number_of(told, name, options)
-    for label in labels if len(labels) <= _MOST_LABELS else ():
-        for name in _OF_LABELS:
-            yield _number(told._result_of_label(name, label), f"{name} of {label!r}", name, label)
+_OF_EACH_LABEL = ("recall", "precision", "f1")
+_OF_TWO_LABELS = ("recall", "precision", "specificity", "f1", "selection_rate", "prevalence")
 
 
 def number_of(
