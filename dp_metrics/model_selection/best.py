@@ -211,8 +211,13 @@ def best_query(row: Metric, shape: Shape, options: Mapping[str, Any]) -> Query:
 
 def _read_each(records: Records, *, readers: Sequence[Callable[[Records], Records]]) -> Records:
     """Return what the metric reads of the truth and of each candidate, one candidate after the other."""
-    pairs = [reader(records.of_arguments(0, at)) for at, reader in enumerate(readers, start=1)]
-    return replace(records, arrays=tuple([array for pair in pairs for array in pair.arrays]))
+    arrays: list[NDArray[Any]] = []
+    for at, reader in enumerate(readers, start=1):
+        pair = reader(records.of_arguments(0, at)).arrays
+        # the truth is most often read as for the first candidate: it is kept once for all
+        is_known = arrays and pair[0].dtype == arrays[0].dtype and np.array_equal(pair[0], arrays[0])
+        arrays += (arrays[0], *pair[1:]) if is_known else pair
+    return replace(records, arrays=tuple(arrays))
 
 
 def _total(row: Metric, query: Query, n: int | None) -> tuple[Total, int, str | None]:
