@@ -494,22 +494,12 @@ def _ignore(*args: Any, **options: Any) -> None:
     pass
 
 
-@contextlib.contextmanager
-def _replaced(owner: Any, name: str, value: Any) -> Iterator[None]:
-    """Replace an attribute of a class or an object for a while, if it can be."""
-    try:
+def _replace(owner: Any, name: str, value: Any, effects: contextlib.ExitStack) -> None:
+    """Replace an attribute of a class or an object until the stack is closed, if it can be."""
+    with contextlib.suppress(AttributeError, TypeError):  # a stream of a type that allows no attributes
         own, before = name in vars(owner), getattr(owner, name)
         setattr(owner, name, value)
-    except (AttributeError, TypeError):  # a stream of a type that allows no attributes
-        yield
-        return
-    try:
-        yield
-    finally:
-        if own:
-            setattr(owner, name, before)
-        else:
-            delattr(owner, name)
+        effects.callback(*((setattr, owner, name, before) if own else (delattr, owner, name)))
 
 
 _LOCK = threading.Lock()
@@ -545,11 +535,11 @@ def _silence() -> contextlib.ExitStack:
         nowhere = enter(open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115 - the stack closes it
         # an estimator may keep a standard stream from before the search
         for stream in {id(s): s for s in (sys.stdout, sys.stderr, sys.__stdout__, sys.__stderr__)}.values():
-            enter(_replaced(stream, "write", nowhere.write))
+            _replace(stream, "write", nowhere.write, effects)
         enter(contextlib.redirect_stdout(nowhere))
         enter(contextlib.redirect_stderr(nowhere))
         effects.callback(logging.disable, logging.root.manager.disable)
         logging.disable(logging.CRITICAL)
         # CRITICAL is not the highest level, and an estimator may enable logging
-        enter(_replaced(logging.Logger, "handle", _ignore))
+        _replace(logging.Logger, "handle", _ignore, effects)
         return effects.pop_all()
