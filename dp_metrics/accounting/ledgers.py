@@ -158,22 +158,21 @@ class Session:
     spent: tuple[str, Fraction] = _NOTHING
     entry: tuple[Any, ...] = _NO_ENTRY
 
-    def join(self, other: Session) -> None:
-        """Take over what a copy knows: together they are one session, from the first beginning on."""
-        self.start = min(self.start, other.start)
-        self.served |= other.served
-        latest = max(other, self, key=lambda session: (session.entry[0], session.spent[1]))
-        self.spent, self.entry = latest.spent, latest.entry
-
 
 # Those of this process, by the identity of the file: its path may be spelled in several ways.
 _SESSIONS: dict[str, Session] = {}
 
 
 def joined(identity: str, session: Session) -> Session:
-    """Return the one session of a file in this process, which begins or knows what this one knows."""
+    """Return the one session of a file in this process, which begins or takes over what a copy knows.
+
+    Together they are one session, from the first beginning on.
+    """
     known = _SESSIONS.setdefault(identity, session)
-    known.join(session)
+    known.start = min(known.start, session.start)
+    known.served |= session.served
+    latest = max(session, known, key=lambda one: (one.entry[0], one.spent[1]))
+    known.spent, known.entry = latest.spent, latest.entry
     return known
 
 
@@ -559,19 +558,16 @@ class Ledger:
 def _refuse_too_much(asked: Fraction, spent: Fraction, total: Fraction) -> None:
     left = total - spent
     if asked > left:
+        remedy = "Pass a smaller epsilon, or ask for fewer numbers."
+        if not left:
+            remedy = (
+                "What has been released may be used again, and costs nothing: results() lists it. A further "
+                "number about these records does."
+            )
         raise budget_error(
-            f"epsilon={float(asked)!r} was asked for, but {float(spent)!r} of the total of "
-            f"{float(total)!r} is spent and only {rounded_down(left)!r} remains. {_remedy(left)}"
+            f"epsilon={float(asked)!r} was asked for, but {float(spent)!r} of the total of {float(total)!r} "
+            f"is spent and only {rounded_down(left)!r} remains. Nothing was released. {remedy}"
         )
-
-
-def _remedy(left: Fraction) -> str:
-    if left:
-        return "Nothing was released. Pass a smaller epsilon, or ask for fewer numbers."
-    return (
-        "Nothing was released. What has been released may be used again, and costs nothing: results() lists "
-        "it. A further number about these records does."
-    )
 
 
 def _refuse_another_relation(asked: str, kept: Set[str]) -> None:

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dp_metrics._random import made_up
-from dp_metrics.inputs.options import Floats, as_real, as_whole
+from dp_metrics.inputs.options import Floats, as_real, as_whole, check_choice, check_share
 from dp_metrics.metrics import Metric
 
 LAWS = ("normal", "heavy")
@@ -52,14 +52,13 @@ class Guess:
             )
         for name in ("positives", "predicted_positives"):
             share = getattr(self, name)
-            if share is not None and not 0 < as_real(share) < 1:
-                raise ValueError(f"{name} must be a share, more than 0 and less than 1.")
+            if share is not None:
+                check_share(share, name)
         if self.predicted_positives is not None and (self.classes or 2) > 2:
             raise ValueError("predicted_positives is for 2 labels: leave out classes.")
         if self.classes is not None and not 2 <= (as_whole(self.classes) or 0) <= 1000:
             raise ValueError("classes must be a whole number from 2 to 1,000.")
-        if self.law not in (None, *LAWS):
-            raise ValueError("law must be 'normal' or 'heavy'.")
+        check_choice(self.law, "law", (None, *LAWS))
 
     @property
     def shares(self) -> Floats:
