@@ -432,9 +432,8 @@ class Ledger:
         assert self._session is not None
         one = self._session
         # a Fraction would be pickled as a decimal, and Python refuses to convert long ones
-        session = (one.start, set(one.served), one.spent[0], one.entry)
-        kept = {name: vars(self).get(name) for name in ("path", "_identity")}
-        return {**kept, "total": _spelled(self.total), "_session": session}
+        session, total = (one.start, set(one.served), one.spent[0], one.entry), _spelled(self.total)
+        return {"total": total, "path": self.path, "_identity": self._identity, "_session": session}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         start, served, spent, entry = state["_session"]

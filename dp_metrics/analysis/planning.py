@@ -451,8 +451,6 @@ def _exact(law: Any, stats: Any, private_n: bool) -> tuple[Any, float]:
         return stats.found.ravel(), 1.0
     if isinstance(law, SumsLaw):
         return law.sums.value, law.sums.limit
-    if not hasattr(stats, "bounds"):
-        raise ValueError("Only a release of single numbers has a law here: plan for one number at a time.")
     bounds = stats.bounds(1, private_n)
     return bounds.value, bounds.output_range[1]
 

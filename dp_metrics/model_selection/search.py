@@ -270,7 +270,8 @@ class PrivateRandomizedSearch(MetaEstimatorMixin, BaseEstimator):
         response = public_response(methods[0], known, y, number_of_records(y_val))
         rehearsed = self._scorer(total).set_params(accountant=rehearsal)
         release_score(rehearsed, labels, methods[0], response, y_val, sample_weight_val)
-        claim = self._spend(total, rehearsal.history)
+        claim = Claim(None, is_named=False)
+        self._spend(total, rehearsal.history, claim)
 
         def trial() -> tuple[float, dict[str, Any]]:
             params = draw(self.param_distributions)
@@ -278,7 +279,7 @@ class PrivateRandomizedSearch(MetaEstimatorMixin, BaseEstimator):
 
         with unobserved():
             self.best_score_, self.best_params_ = best_of_geometric(trial, success, OSEntropy())
-        if self.accountant is not None and claim is not None:
+        if self.accountant is not None:
             answer = search_json(self.best_score_, self.best_params_)
             summary = summary_json(f"{self.best_score_:.6g} by {self.best_params_!r}")
             is_kept(self.accountant, claim, lambda: (answer, summary))
@@ -299,14 +300,13 @@ class PrivateRandomizedSearch(MetaEstimatorMixin, BaseEstimator):
             metric_params=self.metric_params,
         )
 
-    def _spend(self, total: Fraction, rehearsed: Sequence[Spend]) -> Claim | None:
+    def _spend(self, total: Fraction, rehearsed: Sequence[Spend], claim: Claim) -> None:
         if sum(exact_epsilon(spend.epsilon) for spend in rehearsed) * COST > total:
             raise ValueError("The metric spends more than the epsilon that it is given.")
         if self.accountant is None:
-            return None
+            return
         relation = (self.metric_params or {}).get("neighboring", "replace_one")
         drawn_by = dict.fromkeys(spend.mechanism for spend in rehearsed if spend.mechanism is not None)
-        claim = Claim(None, is_named=False)
         self.accountant.spend(
             total,
             f"PrivateRandomizedSearch of {name_of(self.metric)}",
@@ -314,7 +314,6 @@ class PrivateRandomizedSearch(MetaEstimatorMixin, BaseEstimator):
             neighboring=rehearsed[0].neighboring if rehearsed else relation,
             claim=claim,
         )
-        return claim
 
     @property
     def classes_(self) -> Any:
