@@ -335,7 +335,7 @@ def check_candidates(estimator: Any, distributions: Any, methods: tuple[str, ...
         raise ValueError("param_distributions must hold at least one dict.")
     # each name and distribution is tried once, so that no candidate fails for a typing error
     for distribution in distributions if several else [distributions]:
-        unfitted(estimator, draw(distribution))
+        unfitted(estimator, _drawn(distribution))
     drawn = (unfitted(estimator, draw(distributions)) for _ in range(_RESPONSE_ATTEMPTS))
     if not any(hasattr(model, method) for model in chain([estimator], drawn) for method in methods):
         raise TypeError(f"The metric needs an estimator with {' or '.join(methods)}.")
@@ -344,6 +344,10 @@ def check_candidates(estimator: Any, distributions: Any, methods: tuple[str, ...
 def draw(distributions: Any) -> dict[str, Any]:
     """Draw one candidate's parameters, independently of all others, and let its fit draw so too."""
     reseed_global_generators()
+    return _drawn(distributions)
+
+
+def _drawn(distributions: Any) -> dict[str, Any]:
     # The sampler is of one setting: one of several would draw from lists without replacement. The copy keeps
     # what a distribution may remember of this draw from the next one.
     sampler = ParameterSampler(copy.deepcopy(distributions), 1, random_state=fresh_random_state())
@@ -370,7 +374,7 @@ def score_of(
 
     The data are those of `check_data`. The known classes are public, and a response of theirs has been scored
     with the labels before the spend: a candidate may know fewer, and then one validation record of another
-    class would decide whether it fails.
+    one would decide whether it fails.
     """
     try:
         # an overflow in one record's prediction must stay secret, whatever NumPy's settings, and what one
