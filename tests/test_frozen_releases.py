@@ -419,15 +419,13 @@ def guessed(call, seed):
 
 def audits():
     for name, audited in AUDITED.items():
-        rules = [rule for rule in MECHANISMS if is_audited(audited, rule)]
+        rules = [rule for rule in MECHANISMS if rule in audited.rules]
+        if None in audited.rules.values():
+            rules = [None]
+        elif audited.adds:  # exact losses of a search for a private n take long
+            rules = [rule for rule in rules if rule == "geometric"]
         if rules:
             yield name, partial(exact_losses, audited, rules)
-
-
-def is_audited(audited, mechanism):
-    if audited.draws or audited.adds:  # exact losses of a search for a private n take long
-        return mechanism == "geometric" and bool(audited.draws or audited.sums)
-    return audited.bounded or mechanism in ("adaptive", "hazard")
 
 
 def exact_losses(audited, rules, seed):
@@ -435,9 +433,9 @@ def exact_losses(audited, rules, seed):
 
     They are sums of floats, which machines round in different ways, and no releases.
     """
-    a = np.linspace(0, 1, 8)
-    coarse = {"above_threshold": AboveThreshold(beta=1.2)}
-    losses = [audited.loss(0.75, coarse.get(rule, rule))(a, np.append(a[:-1], 0.0)) for rule in rules]
+    a, coarse = np.linspace(0, 1, 8), {"above_threshold": AboveThreshold(beta=1.2)}
+    pair = a, np.append(a[:-1], 0.0)
+    losses = [audited.loss(*pair, epsilon=0.75, mechanism=coarse.get(rule, rule)) for rule in rules]
     return [float(f"{loss:.12g}") for loss in losses]
 
 

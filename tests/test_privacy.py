@@ -389,13 +389,11 @@ def test_whatever_is_released_costs_epsilon_and_no_more(name, record_property):
     audited = AUDITED[name]
     no_metric = name.startswith(("private_mean_interval", "private_quantile_interval", "private_compare"))
     n, values = (8, (0.0, 0.4, 1.0)) if no_metric else (3, (0.0, 0.3, 0.7, 1.0))
-    by = ["hazard"]
-    if audited.draws or audited.sums:
+    by = [rule for rule in audited.rules if rule in ("hazard", "geometric", "laplace", "noisy counts")]
+    if audited.adds and "geometric" in by:
         by = ["geometric"]  # a search for a private n takes long
-    elif audited.bounded:
-        by += ["geometric", "laplace"]
     for mechanism in by:
-        loss = audited.loss(4.0, mechanism)
+        loss = partial(audited.loss, epsilon=4.0, mechanism=audited.rules[mechanism])
         worst = max(loss(a, b) for a, b in all_pairs(values, n)) / 4.0
         record_property(mechanism, worst)
         print(f"\n{name}, {mechanism}: {worst:.9f}", end="")

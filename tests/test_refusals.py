@@ -1499,7 +1499,7 @@ WITHOUT_RECORDS = [
              ("guess must be a finite", {"n": 100, "guess": NAN}),
              ("guess must be a finite", {"n": 100, "guess": "0.8"}),
              ("guess must be from 0 to 1", {"n": 100, "guess": 1.5}),
-             ("positives must be a share", {"n": 100, "positives": 1.0}),
+             ("positives must lie strictly between 0 and 1", {"n": 100, "positives": 1.0}),
              ("classes must be a whole number", {"n": 100, "classes": 1}),
              ("law must be", {"n": 100, "law": "cauchy"}),
              ("takes positives and classes", {"n": 100, "law": "normal"}),

@@ -77,9 +77,6 @@ class StoredResult(Spend):
     value : float, str or None
         The released number, or a short form of what is no number. None: nothing was stored. The spend counts
         all the same.
-    may_be_named : bool
-        Whether the name may have been given: nobody tells where `spend` was called by hand, or by a version
-        that did not store this.
     question, answer : str or None
         JSON: what was asked for, and all of the release.
     stored : datetime or None
@@ -90,7 +87,6 @@ class StoredResult(Spend):
 
     is_named: bool
     value: float | str | None
-    may_be_named: bool = field(repr=False)
     question: str | None = field(repr=False)
     answer: str | None = field(repr=False)
     stored: datetime | None = field(repr=False)
@@ -137,6 +133,7 @@ class StoredResults(tuple[StoredResult, ...]):
 
 
 _NO_ENTRY = (0,)
+_NOTHING = ("0x0/0x1", Fraction(0))
 
 
 @dataclass
@@ -149,23 +146,17 @@ class Session:
         The number of the last spend when it began.
     served : set of str
         The names of stored answers that were served since.
-    spent : Fraction, default=0
-        The sum of the spends that was last seen.
+    spent : tuple of str and Fraction, default=nothing
+        The sum of the spends that was last seen, as a ledger spells it, and as a number: a long one parses
+        slowly, and most often nobody else has spent.
     entry : tuple
         What the ledger records of the last of them, from its number on; the number 0 if there was none.
     """
 
     start: int
     served: set[str] = field(default_factory=set)
-    spent: Fraction = Fraction(0)
+    spent: tuple[str, Fraction] = _NOTHING
     entry: tuple[Any, ...] = _NO_ENTRY
-
-    def join(self, other: Session) -> None:
-        """Take over what a copy knows: together they are one session, from the first beginning on."""
-        self.start = min(self.start, other.start)
-        self.served |= other.served
-        latest = max(other, self, key=lambda session: (session.entry[0], session.spent))
-        self.spent, self.entry = latest.spent, latest.entry
 
 
 # Those of this process, by the identity of the file: its path may be spelled in several ways.
@@ -173,9 +164,15 @@ _SESSIONS: dict[str, Session] = {}
 
 
 def joined(identity: str, session: Session) -> Session:
-    """Return the one session of a file in this process, which begins or knows what this one knows."""
+    """Return the one session of a file in this process, which begins or takes over what a copy knows.
+
+    Together they are one session, from the first beginning on.
+    """
     known = _SESSIONS.setdefault(identity, session)
-    known.join(session)
+    known.start = min(known.start, session.start)
+    known.served |= session.served
+    latest = max(session, known, key=lambda one: (one.entry[0], one.spent[1]))
+    known.spent, known.entry = latest.spent, latest.entry
     return known
 
 
@@ -195,7 +192,6 @@ _READ_ONLY = (
     "writable, and delete none"
 )
 _FULL = "has no room: its disk is full, or a limit is reached; free some space and repeat the call"
-_NOTHING = ("0x0/0x1", Fraction(0))  # a sum as a ledger spells it, and as a number
 _WITHOUT_PATH = (
     "A PrivacyAccountant without a path cannot {}, because every process would spend the whole budget again; "
     "pass path= to PrivacyAccountant to share one budget between processes."
@@ -240,7 +236,6 @@ class Ledger:
     _memory: sqlite3.Connection | None = None  # the only connection of a ledger that is in no file
     _identity: str | None = None  # unknown until the ledger has been opened
     _session: Session | None = None  # it begins then
-    _known = _NOTHING  # the last sum: a long one parses slowly, and most often nobody else has spent
 
     def __init__(self, total: Fraction, path: str | os.PathLike[str] | None = None) -> None:
         self.total = total
@@ -297,12 +292,12 @@ class Ledger:
                 row = (number, claim.is_named, claim.question)
                 db.execute("INSERT INTO releases (spend, is_named, question) VALUES (?, ?, ?)", row)
             spent += epsilon
-            self._known = _spelled(spent), spent
-            db.execute("UPDATE budget SET spent = ?", (self._known[0],))
+            text = _spelled(spent)
+            db.execute("UPDATE budget SET spent = ?", (text,))
             last = self._entry(db)
             db.execute("COMMIT")
             assert self._session is not None
-            self._session.spent, self._session.entry = spent, last
+            self._session.spent, self._session.entry = (text, spent), last
         if claim is not None:
             claim.number = number
 
@@ -330,12 +325,16 @@ class Ledger:
             self._session.served.add(spend_name)
 
     def kept(self, spend_name: str | None = None) -> tuple[StoredResult, ...]:
-        """Return all entries, or those of a name, oldest first, with what is kept of each."""
+        """Return all entries, oldest first, with what is kept of each; or those that may be given a name.
+
+        Nobody tells where `spend` was called by hand, or by a version that did not store whether one was.
+        """
         with self._connection() as db:
             self._budget(db)
             assert self._session is not None
             wanted = f"SELECT id, {_COLUMNS}, is_named, question, answer, summary, stored {_WITH_RELEASES}"
-            rows = db.execute(f"{wanted} ? IS NULL OR label = ? ORDER BY id", (spend_name, spend_name))
+            those = "? IS NULL OR (label = ? AND is_named IS NOT 0) ORDER BY id"
+            rows = db.execute(f"{wanted} {those}", (spend_name, spend_name))
             with self._parsing():
                 return tuple(_kept(row, self._session) for row in rows)
 
@@ -347,7 +346,7 @@ class Ledger:
         ValueError
             If there are several.
         """
-        known = [kept for kept in self.kept(spend_name) if kept.may_be_named]
+        known = self.kept(spend_name)
         if len(known) > 1:
             raise ValueError(
                 f"The budget has {len(known)} spends named {spend_name!r}, made by hand or by an earlier "
@@ -379,11 +378,10 @@ class Ledger:
         """Return the identity and the sum, if they agree with all that was seen before."""
         self._check_place()
         with self._parsing():
-            [(identity, total_text, spent_text)] = db.execute("SELECT identity, total, spent FROM budget")
+            [(identity, total_text, text)] = db.execute("SELECT identity, total, spent FROM budget")
             total = _number(total_text)
-            known_text, spent = self._known
-            if spent_text != known_text:
-                spent = _number(spent_text)
+            session = self._session or _SESSIONS.get(identity) or Session(0)
+            spent = session.spent[1] if text == session.spent[0] else _number(text)
         if self._identity not in (None, identity):
             self._fail(ValueError, "was replaced: it is not the file that this accountant opened")
         if total != self.total:
@@ -392,13 +390,11 @@ class Ledger:
             self._fail(ValueError, f"was created with a total {differs}; pass the same total")
         if not 0 <= spent <= total:
             self._fail(ValueError, _DAMAGED)
-        session = self._session or _SESSIONS.get(identity)
-        if session is not None:
-            last = self._entry(db)
-            is_there = session.entry == last or session.entry == self._entry(db, session.entry[0])
-            if spent < session.spent or not is_there:
-                self._fail(ValueError, _ROLLED_BACK)
-            session.spent, session.entry = spent, last
+        last = self._entry(db)
+        is_there = session.entry == last or session.entry == self._entry(db, session.entry[0])
+        if spent < session.spent[1] or not is_there:
+            self._fail(ValueError, _ROLLED_BACK)
+        session.spent, session.entry = (text, spent), last
         return identity, spent
 
     def _entry(self, db: sqlite3.Connection, number: int = (1 << 63) - 1) -> tuple[Any, ...]:
@@ -433,21 +429,16 @@ class Ledger:
             reason = _WITHOUT_PATH.format("be pickled")
             # a tool with several processes adds its own error behind, and Python shows the first cause first
             raise TypeError(reason) from TypeError(reason)
-        # a Fraction would be pickled as a decimal, and Python refuses to convert long ones
         assert self._session is not None
         one = self._session
-        session = (one.start, set(one.served), _spelled(one.spent), one.entry)
-        return {
-            "total": _spelled(self.total),
-            "path": self.path,
-            "_identity": self._identity,
-            "_session": session,
-        }
+        # a Fraction would be pickled as a decimal, and Python refuses to convert long ones
+        session, total = (one.start, set(one.served), one.spent[0], one.entry), _spelled(self.total)
+        return {"total": total, "path": self.path, "_identity": self._identity, "_session": session}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         start, served, spent, entry = state["_session"]
         with _LOCK:
-            session = joined(state["_identity"], Session(start, served, _number(spent), entry))
+            session = joined(state["_identity"], Session(start, served, (spent, _number(spent)), entry))
         self.__dict__.update(state, total=_number(state["total"]), _session=session)
 
     def _create_or_continue(self) -> None:
@@ -566,19 +557,16 @@ class Ledger:
 def _refuse_too_much(asked: Fraction, spent: Fraction, total: Fraction) -> None:
     left = total - spent
     if asked > left:
+        remedy = "Pass a smaller epsilon, or ask for fewer numbers."
+        if not left:
+            remedy = (
+                "What has been released may be used again, and costs nothing: results() lists it. A further "
+                "number about these records does."
+            )
         raise budget_error(
-            f"epsilon={float(asked)!r} was asked for, but {float(spent)!r} of the total of "
-            f"{float(total)!r} is spent and only {rounded_down(left)!r} remains. {_remedy(left)}"
+            f"epsilon={float(asked)!r} was asked for, but {float(spent)!r} of the total of {float(total)!r} "
+            f"is spent and only {rounded_down(left)!r} remains. Nothing was released. {remedy}"
         )
-
-
-def _remedy(left: Fraction) -> str:
-    if left:
-        return "Nothing was released. Pass a smaller epsilon, or ask for fewer numbers."
-    return (
-        "Nothing was released. What has been released may be used again, and costs nothing: results() lists "
-        "it. A further number about these records does."
-    )
 
 
 def _refuse_another_relation(asked: str, kept: Set[str]) -> None:
@@ -623,7 +611,6 @@ def _kept(row: Sequence[Any], session: Session) -> StoredResult:
         neighboring=neighboring,
         is_named=bool(named),
         value=value,
-        may_be_named=named != 0,
         question=question,
         answer=answer,
         stored=None if stored is None else datetime.fromisoformat(stored),

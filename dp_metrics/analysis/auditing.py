@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 from itertools import product
 from typing import Any
@@ -356,6 +356,15 @@ def _mutate(pair: Pair, cap: float, rng: np.random.Generator) -> Pair:
 # What is audited
 
 
+_COMPARATORS = ("inverse_sensitivity", "piecewise_laplace", "laplace", "geometric")
+
+# a threshold as small as this lets few records go through both stages
+_ALWAYS: dict[str, Any] = {"adaptive": Adaptive(threshold=1e-9), "hazard": "hazard"}
+# a coarse beta keeps the exact comparison of all candidates quick; the mechanism is the same
+_BOUNDED = {**_ALWAYS, "above_threshold": AboveThreshold(beta=1.2), **{name: name for name in _COMPARATORS}}
+_COUNTS = {"noisy counts": None}
+
+
 @dataclass(frozen=True)
 class AuditCase:
     """What is released with options, of data made of numbers from 0 to 1.
@@ -366,46 +375,29 @@ class AuditCase:
         What releases.
     records : callable
         Maps the numbers to the data of the function, record by record.
-    options : mapping, default={}
+    options : mapping
         Options of the function.
-    draws : str or None, default=None
-        What draws, as the table of the audit calls it, of a function that takes no mechanism; None: it does.
-    bounded : bool, default=False
-        Whether the mechanisms that need a public upper limit apply.
+    rules : mapping
+        The mechanisms that apply, by their names in the table of the audit; None: the function takes none.
     adds : bool, default=False
         Whether neighbours differ by a record that is there or not: the record that differs is left out.
-    sums : bool, default=False
-        Whether noisy sums serve where the number of records is private.
     """
 
     function: Callable[..., Any]
     records: Callable[[Floats], Data]
-    options: Mapping[str, Any] = field(default_factory=dict)
-    draws: str | None = None
-    bounded: bool = False
+    options: Mapping[str, Any]
+    rules: Mapping[str, Any]
     adds: bool = False
-    sums: bool = False
 
-    @classmethod
-    def of_metric(cls, name: str, options: Mapping[str, Any] | None = None, **facts: Any) -> AuditCase:
-        """Return the case of a public metric."""
-        row = METRICS[name]
-        facts = {"records": row.from_unit, "draws": None if row.mechanism else "noisy counts", **facts}
-        return cls(row.function, options={**row.required, **(options or {})}, **facts)
-
-    def loss(self, epsilon: float, mechanism: str | Mechanism) -> Callable[[Floats, Floats], float]:
+    def loss(self, a: Floats, b: Floats, *, epsilon: float, mechanism: str | Mechanism | None) -> float:
         """Return the exact privacy loss between two arrays."""
-
-        def between(a: Floats, b: Floats) -> float:
-            options = dict(self.options)
-            if self.draws is None:
-                options["mechanism"] = mechanism
-            if self.adds:
-                b = a[a == b]
-                options["neighboring"] = "add_or_remove_one"
-            return release_loss(self.function, self.records(a), self.records(b), epsilon=epsilon, **options)
-
-        return between
+        options = {**self.options, "epsilon": epsilon}
+        if mechanism is not None:
+            options["mechanism"] = mechanism
+        if self.adds:
+            b = a[a == b]
+            options["neighboring"] = "add_or_remove_one"
+        return release_loss(self.function, self.records(a), self.records(b), **options)
 
 
 def _by_half(x: Floats) -> dict[str, Any]:
@@ -441,19 +433,26 @@ def _opposites(x: Floats) -> tuple[Any, ...]:
     return np.zeros_like(x), x, 1 - x
 
 
+def _of_metric(name: str, options: Mapping[str, Any], rules: Mapping[str, Any], **facts: Any) -> AuditCase:
+    """Return the case of a public metric, which takes these mechanisms, or none."""
+    row = METRICS[name]
+    facts = {"records": row.from_unit, "rules": rules if row.mechanism else _COUNTS, **facts}
+    return AuditCase(row.function, options={**row.required, **options}, **facts)
+
+
 def _every_metric() -> dict[str, AuditCase]:
     """Return every public metric: as it is, and with a public limit."""
     found = {}
     for name, row in METRICS.items():
-        found[name] = AuditCase.of_metric(name, bounded=row.limit is None)
+        found[name] = _of_metric(name, {}, _BOUNDED if row.limit is None else _ALWAYS)
         if row.limit is not None:
-            found[f"{name}, {', '.join(row.limit)}"] = AuditCase.of_metric(name, row.limit, bounded=True)
+            found[f"{name}, {', '.join(row.limit)}"] = _of_metric(name, row.limit, _BOUNDED)
     return found
 
 
 def _frame(metrics: Any, *, adds: bool = False, **options: Any) -> AuditCase:
     public = {"metrics": metrics, "group_labels": [0, 1], **options}
-    return AuditCase(PrivateMetricFrame, _by_half, public, "noisy counts", adds=adds)
+    return AuditCase(PrivateMetricFrame, _by_half, public, _COUNTS, adds)
 
 
 _FRAMED = {
@@ -464,50 +463,53 @@ _ACCURACY = partial(METRICS["private_accuracy_score"].function, mechanism="geome
 _UNIT = {"bounds": (0, 1)}
 _QUANTILE = {"q": 0.5, "confidence": 0.3}  # as low as this lets few records have both limits
 
+_WITH_SUMS = {**_ALWAYS, "geometric": "geometric"}  # of a private number of records
+
 AUDITED: dict[str, AuditCase] = {
     **_every_metric(),
-    "private_mse, weights": AuditCase.of_metric("private_mse", _UNIT, bounded=True, records=_weighted),
+    "private_mse, weights": _of_metric("private_mse", _UNIT, _BOUNDED, records=_weighted),
     **{
-        f"{name}, add or remove": AuditCase.of_metric(name, options, adds=True, sums=sums)
-        for name, options, sums in (
-            ("private_mse", _UNIT, True),
-            ("private_variance", _UNIT, True),
-            ("private_mean", {}, True),
-            ("private_roc_auc_score", {}, False),
-            ("private_roc_curve", {}, False),
-            ("private_calibration_curve", {}, False),
-            ("private_expected_calibration_error", {}, True),
-            ("private_f1_score", {}, False),
+        f"{name}, add or remove": _of_metric(name, options, rules, adds=True)
+        for name, options, rules in (
+            ("private_mse", _UNIT, _WITH_SUMS),
+            ("private_variance", _UNIT, _WITH_SUMS),
+            ("private_mean", {}, _WITH_SUMS),
+            ("private_roc_auc_score", {}, _ALWAYS),
+            ("private_roc_curve", {}, _ALWAYS),
+            ("private_calibration_curve", {}, _ALWAYS),
+            ("private_expected_calibration_error", {}, _WITH_SUMS),
+            ("private_f1_score", {}, _ALWAYS),
         )
     },
-    "private_f1_score, macro": AuditCase.of_metric(
-        "private_f1_score", {"average": "macro", "labels": [0, 1, 2, 3]}
+    "private_f1_score, macro": _of_metric(
+        "private_f1_score", {"average": "macro", "labels": [0, 1, 2, 3]}, _ALWAYS
     ),
-    "private_mean_pinball_loss, alpha": AuditCase.of_metric("private_mean_pinball_loss", {"alpha": 0.9}),
-    "private_log_loss, two columns": AuditCase.of_metric(
-        "private_log_loss", {"max_loss": 10.0}, bounded=True, records=_two_columns
+    "private_mean_pinball_loss, alpha": _of_metric("private_mean_pinball_loss", {"alpha": 0.9}, _ALWAYS),
+    "private_log_loss, two columns": _of_metric(
+        "private_log_loss", {"max_loss": 10.0}, _BOUNDED, records=_two_columns
     ),
     "PrivateMetricFrame, one table": _frame(_FRAMED),
     "PrivateMetricFrame, releases": _frame(_ACCURACY, overall_share=0),
     "PrivateMetricFrame, add or remove": _frame({**_FRAMED, "accuracy": _ACCURACY}, adds=True),
-    "private_mean_interval": AuditCase(private_mean_interval, _itself, {"max_loss": 1.0}, "noisy counts"),
+    "private_mean_interval": AuditCase(private_mean_interval, _itself, {"max_loss": 1.0}, _COUNTS),
     "private_mean_interval, private cap": AuditCase(
-        private_mean_interval, _over_the_grid, {"cap": "private"}, "noisy counts"
+        private_mean_interval, _over_the_grid, {"cap": "private"}, _COUNTS
     ),
-    "private_compare": AuditCase(private_compare, _both_wrong, {"loss": "zero_one"}, "noisy counts"),
+    "private_compare": AuditCase(private_compare, _both_wrong, {"loss": "zero_one"}, _COUNTS),
     "private_compare, max_difference": AuditCase(
-        private_compare, _opposites, {"loss": "mae", "max_difference": 1.0}, "noisy counts"
+        private_compare, _opposites, {"loss": "mae", "max_difference": 1.0}, _COUNTS
     ),
-    "private_quantile_interval": AuditCase(private_quantile_interval, _over_the_grid, _QUANTILE, "hazard"),
+    "private_quantile_interval": AuditCase(
+        private_quantile_interval, _over_the_grid, _QUANTILE, {"hazard": None}
+    ),
     "private_quantile_interval, max_loss": AuditCase(
-        private_quantile_interval, _itself, {**_QUANTILE, "max_loss": 1.0}, "hazard"
+        private_quantile_interval, _itself, {**_QUANTILE, "max_loss": 1.0}, {"hazard": None}
     ),
 }
 """Every public metric, with and without public limits and options that change what a person can do; metrics
 by group; intervals for people at large; comparisons."""
 
 
-_COMPARATORS = ("inverse_sensitivity", "piecewise_laplace", "laplace", "geometric")
 _TOLERANCE = 1e-9  # the exact loss of some laws is computed in float64: of drawn scales and of comparators
 
 
@@ -544,26 +546,20 @@ def run_audit(
     ValueError
         If there is no such mechanism.
     """
-    known = ("adaptive", "hazard", "above_threshold", *_COMPARATORS, "noisy counts")
     for one in mechanisms:
-        check_choice(one, "mechanisms", known)
-    # a threshold as small as this lets few records go through both stages
-    always: dict[str, Any] = {"adaptive": Adaptive(threshold=1e-9), "hazard": "hazard"}
-    # a coarse beta keeps the exact comparison of all candidates quick; the mechanism is the same
-    bounded = {"above_threshold": AboveThreshold(beta=1.2), **{name: name for name in _COMPARATORS}}
-    work = []
-    for name, case in AUDITED.items():
-        served = bounded if case.bounded else {"geometric": "geometric"} if case.sums else {}
-        rules = {**always, **served} if case.draws is None else {case.draws: ""}
-        for (label, rule), epsilon in product(rules.items(), epsilons):
-            # a private n needs as many ranks as any n could use, and small claims are slow to check
-            if (epsilon >= 1 or not case.adds) and (not mechanisms or label in mechanisms):
-                work.append((name, case, label, rule, epsilon))
+        check_choice(one, "mechanisms", (*_BOUNDED, *_COUNTS))
+    work = [
+        (name, label, epsilon, rule, case)
+        for name, case in AUDITED.items()
+        for (label, rule), epsilon in product(case.rules.items(), epsilons)
+        # a private n needs as many ranks as any n could use, and small claims are slow to check
+        if (epsilon >= 1 or not case.adds) and (not mechanisms or label in mechanisms)
+    ]
     findings = {}
-    for name, case, label, rule, epsilon in progress(work):
+    for name, label, epsilon, rule, case in progress(work):
         findings[name, label, epsilon] = audit(
             f"{name} with {label}",
-            case.loss(epsilon, rule),
+            partial(case.loss, epsilon=epsilon, mechanism=rule),
             epsilon=epsilon,
             n=min(n, 5) if case.adds else n,
             # most of the search goes to the adversarial pairs where a comparison takes long

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dp_metrics._random import made_up
-from dp_metrics.inputs.options import Floats, as_real, as_whole
+from dp_metrics.inputs.options import Floats, as_real, as_whole, check_choice, check_share
 from dp_metrics.metrics import Metric
 
 LAWS = ("normal", "heavy")
@@ -23,6 +23,7 @@ MOST_RECORDS = 1_000_000
 _OF_RECORDS = ("sample_weight", "groups", "labels", "pos_label")
 
 Data: TypeAlias = tuple[NDArray[Any], ...]
+Hints: TypeAlias = tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -51,24 +52,18 @@ class Guess:
             )
         for name in ("positives", "predicted_positives"):
             share = getattr(self, name)
-            if share is not None and not 0 < as_real(share) < 1:
-                raise ValueError(f"{name} must be a share, more than 0 and less than 1.")
-        if self.predicted_positives is not None and self.number_of_classes > 2:
+            if share is not None:
+                check_share(share, name)
+        if self.predicted_positives is not None and (self.classes or 2) > 2:
             raise ValueError("predicted_positives is for 2 labels: leave out classes.")
         if self.classes is not None and not 2 <= (as_whole(self.classes) or 0) <= 1000:
             raise ValueError("classes must be a whole number from 2 to 1,000.")
-        if self.law not in (None, *LAWS):
-            raise ValueError("law must be 'normal' or 'heavy'.")
-
-    @property
-    def number_of_classes(self) -> int:
-        """The number of labels."""
-        return self.classes or 2
+        check_choice(self.law, "law", (None, *LAWS))
 
     @property
     def shares(self) -> Floats:
         """The share of each label: of label 1 as guessed, and the others alike."""
-        classes = self.number_of_classes
+        classes = self.classes or 2
         if self.positives is None:
             return np.full(classes, 1.0 / classes)
         shares = np.full(classes, (1.0 - self.positives) / (classes - 1))
@@ -76,19 +71,20 @@ class Guess:
         return shares
 
 
-@dataclass(frozen=True)
-class _Family:
-    """Data that depend on one number: along the span the metric rises, or falls, all the way.
+Family: TypeAlias = tuple[Callable[[Guess, Mapping[str, Any], float], Data], tuple[float, float], str, Hints]
+"""Data that depend on one number, its span, what is assumed, and what can be guessed of them besides.
 
-    `make` takes the guess, the public options and that number. `laws` are the words for light and for heavy
-    tails.
-    """
+Data are made of the guess, the public options and that number: along its span the metric rises, or falls, all
+the way.
+"""
 
-    make: Callable[[Guess, Mapping[str, Any], float], Data]
-    span: tuple[float, float]
-    assumes: str
-    hints: tuple[str, ...]
-    laws: tuple[str, str] = ("normal", "heavy-tailed (Student's t, 3 degrees)")
+_IN_WORDS = {
+    "normal": {"law": "normal", "odds": "the probabilities that follow from them"},
+    "heavy": {
+        "law": "heavy-tailed (Student's t, 3 degrees)",
+        "odds": "probabilities with log odds twice too large",
+    },
+}
 
 
 def _where(
@@ -132,10 +128,6 @@ def _errors(guess: Guess, place: float) -> Floats:
     return _quantiles(guess.law, _even(guess.n)) * float(10.0**place)
 
 
-def _sizes(guess: Guess, place: float) -> Floats:
-    return _quantiles(guess.law, (1.0 + _even(guess.n)) / 2) * float(10.0**place)
-
-
 def _about(guess: Guess, options: Mapping[str, Any], place: float, *, centre: float = 0.0) -> Data:
     true = np.full(guess.n, _middle(options, centre)[0])
     return true, true + _errors(guess, place)
@@ -166,12 +158,9 @@ def _moved(guess: Guess, options: Mapping[str, Any], place: float) -> Data:
     return (centre + 6 * spread * place + spread * _quantiles(guess.law, _even(guess.n)),)
 
 
-def _above(guess: Guess, options: Mapping[str, Any], place: float) -> Data:
-    return (options["bounds"][0] + _sizes(guess, place),)
-
-
 def _sized(guess: Guess, options: Mapping[str, Any], place: float) -> Data:
-    return (_sizes(guess, place),)
+    sizes = _quantiles(guess.law, (1.0 + _even(guess.n)) / 2) * float(10.0**place)
+    return (options.get("bounds", (0.0, 0.0))[0] + sizes,)
 
 
 def _whole(shares: Floats, n: int) -> NDArray[np.int64]:
@@ -209,16 +198,17 @@ def _alike(guess: Guess, options: Mapping[str, Any], place: float) -> Data:
 
 
 def _as_often(guess: Guess, options: Mapping[str, Any], place: float) -> Data:
-    shares, others = guess.shares, guess.number_of_classes - 1
-    wrong = place * np.tile(shares[:, np.newaxis] / others, len(shares))
+    shares = guess.shares
+    wrong = place * np.tile(shares[:, np.newaxis] / (len(shares) - 1), len(shares))
     np.fill_diagonal(wrong, (1.0 - place) * shares)
     return _labelled(wrong, guess.n)
 
 
 def _listed_at_the_end(guess: Guess, options: Mapping[str, Any], place: float) -> Data:
-    true = np.repeat(np.arange(guess.number_of_classes), _whole(guess.shares, guess.n))
+    classes = len(guess.shares)
+    true = np.repeat(np.arange(classes), _whole(guess.shares, guess.n))
     last = np.floor((np.arange(guess.n) + 1) * place) > np.floor(np.arange(guess.n) * place)
-    scores = np.tile(np.linspace(0.4, 0.6, guess.number_of_classes), (guess.n, 1))
+    scores = np.tile(np.linspace(0.4, 0.6, classes), (guess.n, 1))
     scores[np.arange(guess.n), true] = np.where(last, 0.0, 1.0)
     return true, scores
 
@@ -252,36 +242,29 @@ def _shifted(guess: Guess, options: Mapping[str, Any], place: float) -> Data:
     return true, expit(logit(proba) + place)
 
 
-_SCALES, _LAW = (-9.0, 9.0), ("law",)
-_LABELS, _POSITIVES = ("positives", "classes"), ("positives",)
+_SCALES, _SHARES, _DISTANCES = (-9.0, 9.0), (0.0, 1.0), (-8.0, 8.0)
+_LAW, _LABELS, _POSITIVES = ("law",), ("positives", "classes"), ("positives",)
 _PREDICTED_LABELS = (*_LABELS, "predicted_positives")
 
 
-def _of_errors(make: Callable[..., Data], assumes: str) -> tuple[_Family, ...]:
-    return (_Family(make, _SCALES, f"{assumes}, and no heap of records at a bound", _LAW),)
+def _of_errors(make: Callable[..., Data], assumes: str) -> tuple[Family]:
+    return ((make, _SCALES, f"{assumes}, and no heap of records at a bound", _LAW),)
 
 
 _PREDICTED = _of_errors(_about, "{law} errors of mean 0")
-_LISTED = (
-    _Family(
-        _by_chance,
-        (0.0, 1.0),
-        "labels that are right or drawn anew as often as they occur: each is predicted as often as it occurs",
-        _PREDICTED_LABELS,
-    ),
-    _Family(
-        _as_often, (0.0, 1.0), "labels that are wrong equally often, whatever they are", _PREDICTED_LABELS
-    ),
+_ANEW = "labels that are right or drawn anew as often as they occur: each is predicted as often as it occurs"
+_ALIKE = "labels that are wrong equally often, whatever they are"
+_LISTED: tuple[Family, ...] = (
+    (_by_chance, _SHARES, _ANEW, _PREDICTED_LABELS),
+    (_as_often, _SHARES, _ALIKE, _PREDICTED_LABELS),
 )
-_GIVEN = (_Family(_as_predicted, (0.0, 1.0), "{predicted:.3g} % predicted to have it", _PREDICTED_LABELS),)
-_NORMAL_SCORES = (
-    "normal scores that differ by label in their mean, and the probabilities that follow from them"
-)
-_SEPARATED = (_Family(_scored, (-8.0, 8.0), _NORMAL_SCORES, _LABELS),)
-_RANKED = (_Family(_scored, (-8.0, 8.0), _NORMAL_SCORES, _POSITIVES),)  # an area per label is several numbers
+_GIVEN: Family = (_as_predicted, _SHARES, "{predicted:.3g} % predicted to have it", _PREDICTED_LABELS)
+_NORMAL = "normal scores that differ by label in their mean, and {odds}"
+_SEPARATED: Family = (_scored, _DISTANCES, _NORMAL, _LABELS)
+_RANKED: Family = (_scored, _DISTANCES, _NORMAL, _POSITIVES)  # an area per label is several numbers
 
 # of every metric but those that judge predicted labels beside true ones
-_FAMILIES: Mapping[str, tuple[_Family, ...]] = {
+_FAMILIES: Mapping[str, tuple[Family, ...]] = {
     **dict.fromkeys(
         (f"private_{name}" for name in ("mse", "rmse", "mae", "mean_pinball_loss", "median_absolute_error")),
         _PREDICTED,
@@ -294,56 +277,45 @@ _FAMILIES: Mapping[str, tuple[_Family, ...]] = {
     "private_mean_poisson_deviance": _of_errors(
         _counted, "{law} errors about predictions of 100, targets >= 0"
     ),
-    "private_log_loss": (
-        _Family(
-            _scored,
-            (-8.0, 8.0),
-            "normal scores that differ by label in their mean, and {law}, none of them 0",
-            (*_LABELS, "law"),
-            ("the probabilities that follow from them", "probabilities with log odds twice too large"),
-        ),
-    ),
-    "private_brier_score_loss": _SEPARATED,
-    **dict.fromkeys(("private_roc_auc_score", "private_average_precision_score"), _RANKED),
+    "private_log_loss": ((_scored, _DISTANCES, f"{_NORMAL}, none of them 0", (*_LABELS, "law")),),
+    "private_brier_score_loss": (_SEPARATED,),
+    **dict.fromkeys(("private_roc_auc_score", "private_average_precision_score"), (_RANKED,)),
     "private_expected_calibration_error": (
-        _Family(
-            _shifted, (0.0, 20.0), "scores with an AUC of 0.76, and odds too high by one factor", _POSITIVES
-        ),
+        (_shifted, (0.0, 20.0), "scores with an AUC of 0.76, and odds too high by one factor", _POSITIVES),
     ),
     **dict.fromkeys(
         ("private_selection_rate", "private_prevalence"),
-        (_Family(_alike, (0.0, 1.0), "labels of which the share is known", ()),),
+        ((_alike, _SHARES, "labels of which the share is known", ()),),
     ),
     "private_top_k_accuracy_score": (
-        _Family(_listed_at_the_end, (0.0, 1.0), "scores that put the label first or last", _LABELS),
+        (_listed_at_the_end, _SHARES, "scores that put the label first or last", _LABELS),
     ),
     **dict.fromkeys(("private_variance", "private_std"), _of_errors(_spread, "{law} numbers")),
-    "private_mean": (
-        _Family(_moved, (-0.5, 0.5), "{law} numbers with a scale of a sixth of the bounds", _LAW),
-    ),
+    "private_mean": ((_moved, (-0.5, 0.5), "{law} numbers with a scale of a sixth of the bounds", _LAW),),
     "private_mean_loss": _of_errors(_sized, "losses that are the sizes of {law} errors of mean 0"),
-    "private_quantile": _of_errors(_above, "{law} numbers of mean 0 without sign, above the lower bound"),
+    "private_quantile": _of_errors(_sized, "{law} numbers of mean 0 without sign, above the lower bound"),
 }
 
 
-def _told(guess: Guess, family: _Family) -> str:
+def _told(guess: Guess, assumes: str, hints: Hints) -> str:
     """Return in words what the example data assume."""
-    law, share = family.laws[guess.law == "heavy"], guess.predicted_positives
-    told = [f"{guess.n:,} records", family.assumes.format(law=law, predicted=100 * (share or 0.0))]
-    if "classes" in family.hints and guess.number_of_classes > 2:
-        told.insert(1, f"{guess.number_of_classes} labels")
-    if "positives" in family.hints:
+    predicted = 100 * (guess.predicted_positives or 0.0)
+    words = assumes.format(predicted=predicted, **_IN_WORDS[guess.law or "normal"])
+    told = [f"{guess.n:,} records", words]
+    if "classes" in hints and len(guess.shares) > 2:
+        told.insert(1, f"{len(guess.shares)} labels")
+    if "positives" in hints:
         told.insert(-1, f"{100 * guess.shares[1]:.3g} % with label 1")
     return ", ".join(told[:-1]) + "; " + told[-1]
 
 
-def hints_of(row: Metric) -> tuple[str, ...]:
+def hints_of(row: Metric) -> Hints:
     """Return what can be guessed of the records of a metric besides its value and n."""
     families = _families_of(row)
-    return families[0].hints if families else ()
+    return families[0][-1] if families else ()
 
 
-def _families_of(row: Metric) -> tuple[_Family, ...]:
+def _families_of(row: Metric) -> tuple[Family, ...]:
     return _FAMILIES.get(row.name, _LISTED if row.predicts_labels else ())
 
 
@@ -380,25 +352,24 @@ def examples_of(
     """
     families = _families_of(row)
     if guess.predicted_positives is not None and families is _LISTED:
-        families = _GIVEN
+        families = (_GIVEN,)
     if not families:
         raise ValueError(f"{row.name} releases several numbers: a guess is of one number.")
     for name in ("positives", "classes", "law", "predicted_positives"):
-        if getattr(guess, name) is not None and name not in families[0].hints:
-            raise ValueError(f"{row.name} needs no {name}: it takes {' and '.join(families[0].hints)}.")
+        if getattr(guess, name) is not None and name not in families[0][-1]:
+            raise ValueError(f"{row.name} needs no {name}: it takes {' and '.join(families[0][-1])}.")
     for name in _OF_RECORDS:
         if options.get(name) is not None:
             raise ValueError(
                 f"{name} needs data: with a guess the labels are 0, 1, ... and no record differs."
             )
     if "labels" in row.options:
-        options = {**options, "labels": list(range(guess.number_of_classes))}
+        options = {**options, "labels": list(range(len(guess.shares)))}
     reached, few = [], replace(guess, n=min(guess.n, _FEW))
-    for family in families:
-        make = partial(family.make, few, options)
-        found, ends = _where(guess.value, family.span, make, partial(value_of, options))
+    for make, span, assumes, hints in families:
+        found, ends = _where(guess.value, span, partial(make, few, options), partial(value_of, options))
         if found is not None:
-            return family.make(guess, options, found), options, _told(guess, family)
+            return make(guess, options, found), options, _told(guess, assumes, hints)
         reached += ends
     low, high = min(reached), max(reached)
     raise ValueError(f"guess must be from {low:.3g} to {high:.3g} for {row.name} of such records.")

@@ -9,8 +9,8 @@ from bisect import bisect_left
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import cached_property, lru_cache, partial
-from typing import Any
+from functools import lru_cache, partial
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -242,24 +242,24 @@ def plan_release(  # noqa: PLR0913 - each may be known of the data
         _records_of(row, options, terms, guess, {**hints, "law": one})
         for one in (LAWS if is_open else (law,))
     ]
-    goals = [name for name, value in (("error", error), ("width", width)) if value is not None]
+    wanted = {"error": error, "width": width}
+    goals = {name: check_positive(value, name) for name, value in wanted.items() if value is not None}
     if n is None and (epsilon is None or not goals) and _is_data(guess):
         n = len(array_of(guess[0]))
     if len(goals) == 2 or [n, epsilon, goals or None].count(None) != 1:
         raise ValueError("Pass all but one of n, epsilon, and error or width: the plan has the last one.")
-    for name, value in (("error", error), ("width", width)):
-        if value is not None:
-            check_positive(value, name)
 
-    def simulations(size: int, eps: float) -> list[_Simulation]:
+    def prepared(size: int, eps: float) -> list[tuple[PreparedQuery, str]]:
         priced, made = replace(terms, epsilon=exact_epsilon(eps)), []
         for read in records:
             query, source, assumes = read(as_whole(size) or 0)  # what is no whole number counts as 0
-            made.append(_Simulation(PreparedQuery.of(row.name, priced, query, source), cap, assumes))
+            made.append((PreparedQuery.of(row.name, priced, query, source), assumes))
         return made
 
     def plan(size: int, eps: float) -> ReleasePlan:
-        plans = sorted((one.plan(asked) for one in simulations(size, eps)), key=lambda one: one.error)
+        made = prepared(size, eps)
+        plans = [replace(_plan(*one, cap), width=_width(one[0], asked)) for one in made]
+        plans.sort(key=lambda one: one.error)
         least, most = plans[0], plans[-1]
         if math.isclose(least.error, most.error, rel_tol=0.01):
             return least  # there is one law, or the law makes no difference, as of noise of a public size
@@ -267,20 +267,20 @@ def plan_release(  # noqa: PLR0913 - each may be known of the data
 
     def is_enough(size: int, eps: float) -> bool:
         try:
-            made = simulations(size, eps)
+            made = prepared(size, eps)
         except ValueError:
             if n is not None:
                 raise
             return False  # so few records cannot have the guessed value
         if width is None:
-            return all(one.error + one.off_by <= accepted for one in made)
-        widths = [one.width(asked) for one in made]
+            plans = [_plan(*one, cap) for one in made]
+            return all(one.error + one.off_by <= goals["error"] for one in plans)
+        widths = [_width(one, asked) for one, _ in made]
         return all(one is not None and one <= width for one in widths)
 
-    accepted = math.inf if error is None else error
     # raises for what is wrong whatever the size
-    usual = simulations(1000 if n is None else n, 1.0 if epsilon is None else epsilon)[0]
-    if width is not None and usual.width(asked) is None:
+    usual, _ = prepared(1000 if n is None else n, 1.0 if epsilon is None else epsilon)[0]
+    if width is not None and _width(usual, asked) is None:
         raise ValueError(NO_POPULATION.format(row.name))
     if n is None:
         assert epsilon is not None
@@ -316,7 +316,8 @@ def _records_of(
         return row.read(data, public, relation=terms.relation)[:2]
 
     def value_of(public: Mapping[str, Any], data: Data) -> float:
-        return _Simulation(PreparedQuery.of(row.name, terms, *read(data, public))).truth
+        prepared = PreparedQuery.of(row.name, terms, *read(data, public))
+        return _truth(prepared, _laws(prepared))
 
     def made(n: int) -> tuple[Query, Source, str]:
         data, public, assumes = examples_of(row, options, Guess(guess, n, **hints), value_of)
@@ -354,99 +355,91 @@ def _resized(
     return [array[rows] for array in arrays], public
 
 
-class _Simulation:
-    """A release of public records that is prepared as a call prepares it, and drawn many times."""
+Laws: TypeAlias = "list[Any]"
+"""Those of the parts of a prepared release of public records."""
 
-    def __init__(self, prepared: PreparedQuery, error_cap: float = math.inf, assumes: str = "") -> None:
-        self._prepared, self._error_cap, self._assumes = prepared, error_cap, assumes
-        self._laws = prepared.laws(max(prepared.source.n, 1))
-        self._is_random = len(self._laws) > 1 or isinstance(self._laws[0], TableLaw)
 
-    @cached_property
-    def truth(self) -> float:
-        """What the result is without noise; raises if it is not one number."""
-        pairs = zip(self._laws, self._prepared.stats, strict=True)
-        private_n = self._prepared.terms.relation.private_n
-        exact, limits = zip(*(_exact(law, stats, private_n) for law, stats in pairs), strict=True)
-        truth = self._result(exact)
-        if not isinstance(truth, numbers.Real):
-            raise ValueError(_ONE_AT_A_TIME.format(self._prepared.metric))
-        if truth == 0 and MAX_FLOAT in limits:
-            raise ValueError("The metric of these data is 0, and so is error_cap times it: pass a limit.")
-        return float(truth)
+def _laws(prepared: PreparedQuery) -> Laws:
+    return prepared.laws(max(prepared.source.n, 1))
 
-    def _result(self, values: Sequence[Any]) -> Any:
-        prepared = self._prepared
-        told = prepared.query.released(prepared.terms, prepared.source.totals, values)
-        return prepared.query.reading(told)
 
-    @cached_property
-    def _errors(self) -> tuple[Floats, Floats]:
-        """Errors, and the probability of each."""
-        truth, generator = self.truth, made_up()
-        if not self._is_random:
-            drawn, mass = outcomes_of(self._laws[0])
-            return np.array([self._result([x]) for x in drawn.tolist()]) - truth, mass
-        parts, mass = [], np.ones(_MASS.size)
-        for law in self._laws:
-            values, of_part = _draws(law, generator)
-            order = generator.permutation(mass.size)
-            parts.append([values[place] for place in order])
-            mass = mass * of_part[order]
-        results = [self._result(values) for values in zip(*parts, strict=True)]
-        return np.array(results) - truth, mass / mass.sum()
+def _result(prepared: PreparedQuery, values: Sequence[Any]) -> Any:
+    told = prepared.query.released(prepared.terms, prepared.source.totals, values)
+    return prepared.query.reading(told)
 
-    @cached_property
-    def _cap(self) -> float:
-        # a metric of 0 has no size to compare with
-        return min(self._error_cap * abs(self.truth), MAX_FLOAT) or math.inf
 
-    @cached_property
-    def error(self) -> float:
-        """The mean absolute error."""
-        errors, mass = self._errors
-        mean = float(mass @ np.minimum(np.abs(errors), self._cap))
-        return max(mean, sys.float_info.min)  # where it is 0 only by rounding that is a bound
+def _truth(prepared: PreparedQuery, laws: Laws) -> float:
+    """Return what the result is without noise; raise if it is not one number."""
+    private_n = prepared.terms.relation.private_n
+    pairs = zip(laws, prepared.stats, strict=True)
+    exact, limits = zip(*(_exact(law, stats, private_n) for law, stats in pairs), strict=True)
+    truth = _result(prepared, exact)
+    if not isinstance(truth, numbers.Real):
+        raise ValueError(_ONE_AT_A_TIME.format(prepared.metric))
+    if truth == 0 and MAX_FLOAT in limits:
+        raise ValueError("The metric of these data is 0, and so is error_cap times it: pass a limit.")
+    return float(truth)
 
-    @property
-    def off_by(self) -> float:
-        """How far the mean absolute error may be off."""
-        if not self._is_random:
-            return 0.001 * self.error
-        errors, mass = self._errors
-        return 3 * float(np.linalg.norm(mass * (np.minimum(np.abs(errors), self._cap) - self.error)))
 
-    def plan(self, confidence: float) -> ReleasePlan:
-        """Return all that is told of the release."""
-        errors, mass = self._errors
-        order = np.argsort(errors)
-        at = np.searchsorted(np.cumsum(mass[order]), _PROBABILITIES)
-        quantiles = errors[order][np.minimum(at, errors.size - 1)].tolist()
-        return ReleasePlan(
-            n=self._prepared.source.n,
-            epsilon=float(self._prepared.terms.epsilon),
-            error=self.error,
-            off_by=self.off_by,
-            error_range=None,
-            bias=float(mass @ np.clip(errors, -self._cap, self._cap)),
-            quantiles=dict(zip(_PROBABILITIES, quantiles, strict=True)),
-            width=self.width(confidence),
-            assumes=self._assumes,
-        )
+def _simulated(prepared: PreparedQuery, laws: Laws) -> tuple[Floats, Floats]:
+    """Return results of the release drawn many times, and the probability of each."""
+    if not _is_random(laws):
+        drawn, mass = outcomes_of(laws[0])
+        return np.array([_result(prepared, [x]) for x in drawn.tolist()]), mass
+    parts, mass, generator = [], np.ones(_MASS.size), made_up()
+    for law in laws:
+        values, of_part = _draws(law, generator)
+        order = generator.permutation(mass.size)
+        parts.append([values[place] for place in order])
+        mass = mass * of_part[order]
+    results = [_result(prepared, values) for values in zip(*parts, strict=True)]
+    return np.array(results), mass / mass.sum()
 
-    def width(self, confidence: float) -> float | None:
-        """Return how far limits among all people are apart, if the expected numbers are released."""
-        one = self._prepared
-        clear = PreparedQuery.of(one.metric, replace(one.terms, epsilon=_NO_NOISE), one.query, one.source)
-        outputs = [
-            Output(law.values, {}) if isinstance(law, TableLaw) else output
-            for law, output in zip(self._laws, clear.draw().outputs, strict=True)
-        ]
-        try:
-            lower, upper = one.result(outputs).population_interval(confidence)
-        except ValueError:
-            return None  # the metric has no such limits
-        return float(np.max(np.subtract(upper, lower)))
+
+def _is_random(laws: Laws) -> bool:
+    """Return whether outcomes are drawn: those of one law of a number are as many as are needed."""
+    return len(laws) > 1 or isinstance(laws[0], TableLaw)
+
+
+def _plan(prepared: PreparedQuery, assumes: str, error_cap: float) -> ReleasePlan:
+    """Return the plan of a release, but for the width."""
+    laws = _laws(prepared)
+    truth = _truth(prepared, laws)
+    results, mass = _simulated(prepared, laws)
+    errors = results - truth
+    # a metric of 0 has no size to compare with
+    cap = min(error_cap * abs(truth), MAX_FLOAT) or math.inf
+    sizes = np.minimum(np.abs(errors), cap)
+    error = max(float(mass @ sizes), sys.float_info.min)  # where it is 0 only by rounding that is a bound
+    off_by = 3 * float(np.linalg.norm(mass * (sizes - error))) if _is_random(laws) else 0.001 * error
+    order = np.argsort(errors)
+    at = np.searchsorted(np.cumsum(mass[order]), _PROBABILITIES)
+    quantiles = errors[order][np.minimum(at, errors.size - 1)].tolist()
+    return ReleasePlan(
+        n=prepared.source.n,
+        epsilon=float(prepared.terms.epsilon),
+        error=error,
+        off_by=off_by,
+        error_range=None,
+        bias=float(mass @ np.clip(errors, -cap, cap)),
+        quantiles=dict(zip(_PROBABILITIES, quantiles, strict=True)),
+        width=None,
+        assumes=assumes,
+    )
+
+
+def _width(one: PreparedQuery, confidence: float) -> float | None:
+    """Return how far limits among all people are apart, if the expected numbers are released."""
+    clear = PreparedQuery.of(one.metric, replace(one.terms, epsilon=_NO_NOISE), one.query, one.source)
+    outputs = [
+        Output(law.values, {}) if isinstance(law, TableLaw) else output
+        for law, output in zip(_laws(one), clear.draw().outputs, strict=True)
+    ]
+    try:
+        lower, upper = one.result(outputs).population_interval(confidence)
+    except ValueError:
+        return None  # the metric has no such limits
+    return float(np.max(np.subtract(upper, lower)))
 
 
 def _exact(law: Any, stats: Any, private_n: bool) -> tuple[Any, float]:
@@ -458,8 +451,6 @@ def _exact(law: Any, stats: Any, private_n: bool) -> tuple[Any, float]:
         return stats.found.ravel(), 1.0
     if isinstance(law, SumsLaw):
         return law.sums.value, law.sums.limit
-    if not hasattr(stats, "bounds"):
-        raise ValueError("Only a release of single numbers has a law here: plan for one number at a time.")
     bounds = stats.bounds(1, private_n)
     return bounds.value, bounds.output_range[1]
 

@@ -22,7 +22,7 @@ from collections.abc import Callable, Iterator, Mapping
 from fractions import Fraction
 from functools import partial
 from itertools import chain
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -316,8 +316,8 @@ def best_of_geometric(
     return best
 
 
-class Candidates:
-    """Draws, makes and scores candidates.
+def check_candidates(estimator: Any, distributions: Any, methods: tuple[str, ...]) -> None:
+    """Raise if a name or a distribution does not work, or no candidate has one of these methods.
 
     Parameters
     ----------
@@ -327,82 +327,85 @@ class Candidates:
         Lists or distributions by name of parameter.
     methods : tuple of str
         Responses, one of which a candidate must have.
-
-    Raises
-    ------
-    ValueError, TypeError
-        If a name or a distribution does not work, or no candidate has such a response.
     """
+    several = isinstance(distributions, list | tuple)
+    if not several and not isinstance(distributions, Mapping):
+        raise TypeError("param_distributions must be a dict or a list of dicts.")
+    if several and not distributions:
+        raise ValueError("param_distributions must hold at least one dict.")
+    # each name and distribution is tried once, so that no candidate fails for a typing error
+    for distribution in distributions if several else [distributions]:
+        unfitted(estimator, _drawn(distribution))
+    drawn = (unfitted(estimator, draw(distributions)) for _ in range(_RESPONSE_ATTEMPTS))
+    if not any(hasattr(model, method) for model in chain([estimator], drawn) for method in methods):
+        raise TypeError(f"The metric needs an estimator with {' or '.join(methods)}.")
 
-    def __init__(self, estimator: Any, distributions: Any, methods: tuple[str, ...]) -> None:
-        self._estimator, self._methods = estimator, methods
-        several = isinstance(distributions, list | tuple)
-        if not several and not isinstance(distributions, Mapping):
-            raise TypeError("param_distributions must be a dict or a list of dicts.")
-        if several and not distributions:
-            raise ValueError("param_distributions must hold at least one dict.")
-        self._distributions = distributions
-        # each name and distribution is tried once, so that no candidate fails for a typing error
-        for distribution in distributions if several else [distributions]:
-            self.make(self._draw(distribution))
-        drawn = (self.make(self.draw()) for _ in range(_RESPONSE_ATTEMPTS))
-        if not any(hasattr(model, method) for model in chain([estimator], drawn) for method in methods):
-            raise TypeError(f"The metric needs an estimator with {' or '.join(methods)}.")
 
-    def draw(self) -> dict[str, Any]:
-        """Draw one candidate's parameters, independently of all others, and let its fit draw so too."""
-        reseed_global_generators()
-        return self._draw(self._distributions)
+def draw(distributions: Any) -> dict[str, Any]:
+    """Draw one candidate's parameters, independently of all others, and let its fit draw so too."""
+    reseed_global_generators()
+    return _drawn(distributions)
 
-    def _draw(self, distributions: Any) -> dict[str, Any]:
-        # The sampler is of one setting: one of several would draw from lists without replacement. The copy
-        # keeps what a distribution may remember of this draw from the next one.
-        sampler = ParameterSampler(copy.deepcopy(distributions), 1, random_state=fresh_random_state())
-        params: dict[str, Any] = next(iter(sampler))
-        return params
 
-    def make(self, params: dict[str, Any]) -> Any:
-        """Return an unfitted candidate."""
-        # an estimator among the parameters is cloned too, or it would be fitted in place
-        return clone(self._estimator).set_params(**clone(params, safe=False))
+def _drawn(distributions: Any) -> dict[str, Any]:
+    # The sampler is of one setting: one of several would draw from lists without replacement. The copy keeps
+    # what a distribution may remember of this draw from the next one.
+    sampler = ParameterSampler(copy.deepcopy(distributions), 1, random_state=fresh_random_state())
+    params: dict[str, Any] = next(iter(sampler))
+    return params
 
-    def score(
-        self, params: dict[str, Any], scorer: PrivateScorer, data: "Data", known: Any, labels: Any
-    ) -> float:
-        """Fit a candidate on X, y and return its private score on X_val, y_val, or -inf if it fails.
 
-        The known classes are public, and a response of theirs has been scored with the labels before the
-        spend: a candidate may know fewer, and then one validation record of another class would decide
-        whether it fails.
-        """
-        try:
-            # an overflow in one record's prediction must stay secret, whatever NumPy's settings, and what one
-            # trial makes of them is kept from the next, and from whoever searches
-            with warnings.catch_warnings(), np.errstate(all="ignore"):
-                warnings.simplefilter("ignore")
-                own = copy.deepcopy(data)  # a candidate may change them in place
-                model = self.make(params).fit(own.X, own.y)
-                method = response_method(model, self._methods)
-                response = ask(model, method, own.X_val)
-                classes = getattr(model, "classes_", None)
-                if not isinstance(classes, np.ndarray):
-                    classes = known
-                response = read_response(response, method, classes, data.y)
-                if method != "predict" and known is not None:
-                    response = columns_by_label(response, method, classes, known)
-                response = valid_response(scorer.function, response, data.y, labels)
-                if relation_of(scorer).private_n:
-                    response = as_float64(response)
-                if data.is_empty:
-                    # the metric refuses of one record what it would refuse of any
-                    release_score(scorer, labels, method, response, rows_of(_sliceable(own.y), slice(1)))
-                    response = response[1:]
-                score = release_score(scorer, labels, method, response, own.y_val, own.sample_weight_val)
-        except KeyboardInterrupt:  # the user interrupts, and sees where the search was
-            raise
-        except BaseException:  # every error is silent: which candidates failed, and why, is secret
-            return -math.inf
-        return -math.inf if math.isnan(score) else score
+def unfitted(estimator: Any, params: dict[str, Any]) -> Any:
+    """Return a candidate that is not fitted yet."""
+    # an estimator among the parameters is cloned too, or it would be fitted in place
+    return clone(estimator).set_params(**clone(params, safe=False))
+
+
+def score_of(
+    estimator: Any,
+    params: dict[str, Any],
+    methods: tuple[str, ...],
+    scorer: PrivateScorer,
+    data: tuple[Any, ...],
+    known: Any,
+    labels: Any,
+) -> float:
+    """Fit a candidate on X, y and return its private score on X_val, y_val, or -inf if it fails.
+
+    The data are those of `check_data`. The known classes are public, and a response of theirs has been scored
+    with the labels before the spend: a candidate may know fewer, and then one validation record of another
+    one would decide whether it fails.
+    """
+    try:
+        # an overflow in one record's prediction must stay secret, whatever NumPy's settings, and what one
+        # trial makes of them is kept from the next, and from whoever searches
+        with warnings.catch_warnings(), np.errstate(all="ignore"):
+            warnings.simplefilter("ignore")
+            # a candidate may change them in place
+            X, y, X_val, y_val, sample_weight_val = copy.deepcopy(data)
+            model = unfitted(estimator, params).fit(X, y)
+            method = response_method(model, methods)
+            response = ask(model, method, X_val)
+            classes = getattr(model, "classes_", None)
+            if not isinstance(classes, np.ndarray):
+                classes = known
+            targets = data[1]  # as nobody has changed them
+            response = read_response(response, method, classes, targets)
+            if method != "predict" and known is not None:
+                response = columns_by_label(response, method, classes, known)
+            response = valid_response(scorer.function, response, targets, labels)
+            if relation_of(scorer).private_n:
+                response = as_float64(response)
+            if number_of_records(y_val) == 0:
+                # the metric refuses of one record what it would refuse of any
+                release_score(scorer, labels, method, response, rows_of(_sliceable(y), slice(1)))
+                response = response[1:]
+            score = release_score(scorer, labels, method, response, y_val, sample_weight_val)
+    except KeyboardInterrupt:  # the user interrupts, and sees where the search was
+        raise
+    except BaseException:  # every error is silent: which candidates failed, and why, is secret
+        return -math.inf
+    return -math.inf if math.isnan(score) else score
 
 
 def public_classes(
@@ -447,24 +450,14 @@ def public_response(method: str, classes: Any, y: Any, n: int) -> NDArray[Any]:
     return np.full((n, *no_response(method, classes, np.asarray(y)).shape[1:]), one)
 
 
-class Data(NamedTuple):
-    """The checked arguments of a search's `fit`.
+def check_data(
+    X: Any, y: Any, X_val: Any, y_val: Any, sample_weight_val: Any, *, allow_nan: bool
+) -> tuple[Any, Any, Any, Any, Any]:
+    """Return X, y, X_val, y_val and the weights, which belong together, and can be copied.
 
-    A search without validation records has one training record, which is public, in place of X_val:
-    candidates respond to it, and the response is dropped, so that its type and its columns are those that
-    they always are. Most estimators refuse to respond to no record at all.
-    """
-
-    X: Any
-    y: Any
-    X_val: Any
-    y_val: Any
-    sample_weight_val: Any
-    is_empty: bool
-
-
-def check_data(X: Any, y: Any, X_val: Any, y_val: Any, sample_weight_val: Any, *, allow_nan: bool) -> Data:
-    """Check that X, y, X_val, y_val and the weights belong together, and can be copied.
+    Without validation records one training record, which is public, is in place of X_val: candidates respond
+    to it, and the response is dropped, so that its type and its columns are those that they always are. Most
+    estimators refuse to respond to no record at all.
 
     Parameters
     ----------
@@ -491,7 +484,7 @@ def check_data(X: Any, y: Any, X_val: Any, y_val: Any, sample_weight_val: Any, *
     check_records(X, X_val, allow_nan=allow_nan)
     if n_validation == 0:
         X_val, y_val = rows_of(X, slice(1)), rows_of(_sliceable(y), slice(0))
-    data = Data(X, y, X_val, y_val, sample_weight_val, n_validation == 0)
+    data = X, y, X_val, y_val, sample_weight_val
     if quietly(copy.deepcopy, data) is None:
         raise TypeError("X, y, X_val, y_val and the weights must be such that copy.deepcopy can copy them.")
     return data
@@ -505,22 +498,12 @@ def _ignore(*args: Any, **options: Any) -> None:
     pass
 
 
-@contextlib.contextmanager
-def _replaced(owner: Any, name: str, value: Any) -> Iterator[None]:
-    """Replace an attribute of a class or an object for a while, if it can be."""
-    try:
+def _replace(owner: Any, name: str, value: Any, effects: contextlib.ExitStack) -> None:
+    """Replace an attribute of a class or an object until the stack is closed, if it can be."""
+    with contextlib.suppress(AttributeError, TypeError):  # a stream of a type that allows no attributes
         own, before = name in vars(owner), getattr(owner, name)
         setattr(owner, name, value)
-    except (AttributeError, TypeError):  # a stream of a type that allows no attributes
-        yield
-        return
-    try:
-        yield
-    finally:
-        if own:
-            setattr(owner, name, before)
-        else:
-            delattr(owner, name)
+        effects.callback(*((setattr, owner, name, before) if own else (delattr, owner, name)))
 
 
 _LOCK = threading.Lock()
@@ -556,11 +539,11 @@ def _silence() -> contextlib.ExitStack:
         nowhere = enter(open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115 - the stack closes it
         # an estimator may keep a standard stream from before the search
         for stream in {id(s): s for s in (sys.stdout, sys.stderr, sys.__stdout__, sys.__stderr__)}.values():
-            enter(_replaced(stream, "write", nowhere.write))
+            _replace(stream, "write", nowhere.write, effects)
         enter(contextlib.redirect_stdout(nowhere))
         enter(contextlib.redirect_stderr(nowhere))
         effects.callback(logging.disable, logging.root.manager.disable)
         logging.disable(logging.CRITICAL)
         # CRITICAL is not the highest level, and an estimator may enable logging
-        enter(_replaced(logging.Logger, "handle", _ignore))
+        _replace(logging.Logger, "handle", _ignore, effects)
         return effects.pop_all()

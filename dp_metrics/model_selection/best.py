@@ -18,7 +18,7 @@ from dp_metrics._random import Entropy, RandomState, permute_and_flip
 from dp_metrics.accounting import PrivacyAccountant
 from dp_metrics.inputs.arrays import Records, Shape
 from dp_metrics.inputs.models import has_method, known_labels, named_by_labels, response_method, response_of
-from dp_metrics.inputs.options import Relation, own_error_state
+from dp_metrics.inputs.options import own_error_state
 from dp_metrics.mechanisms import Mechanism
 from dp_metrics.metrics import Metric, row_of
 from dp_metrics.model_selection.scorers import usual_responses
@@ -162,10 +162,7 @@ class PermuteAndFlip(Noise):
 
     rate: Fraction
 
-    @property
-    def name(self) -> str:
-        """What draws, for the accountant's history."""
-        return "permute-and-flip"
+    name = "permute-and-flip"
 
     def prepare(self, stats: Stats) -> Draw:
         """Return the draw."""
@@ -211,8 +208,13 @@ def best_query(row: Metric, shape: Shape, options: Mapping[str, Any]) -> Query:
 
 def _read_each(records: Records, *, readers: Sequence[Callable[[Records], Records]]) -> Records:
     """Return what the metric reads of the truth and of each candidate, one candidate after the other."""
-    pairs = [reader(records.of_arguments(0, at)) for at, reader in enumerate(readers, start=1)]
-    return replace(records, arrays=tuple([array for pair in pairs for array in pair.arrays]))
+    arrays: list[NDArray[Any]] = []
+    for at, reader in enumerate(readers, start=1):
+        pair = reader(records.of_arguments(0, at)).arrays
+        # the truth is most often read as for the first candidate: it is kept once for all
+        is_known = arrays and pair[0].dtype == arrays[0].dtype and np.array_equal(pair[0], arrays[0])
+        arrays += (arrays[0], *pair[1:]) if is_known else pair
+    return replace(records, arrays=tuple(arrays))
 
 
 def _total(row: Metric, query: Query, n: int | None) -> tuple[Total, int, str | None]:
@@ -238,24 +240,6 @@ def _total(row: Metric, query: Query, n: int | None) -> tuple[Total, int, str | 
 def _lost(records: Records, part: Quantity, of_stats: Callable[[Any], int]) -> int:
     """Return what a candidate loses on all records."""
     return of_stats(part.stats(records, part.totals(records), 0))
-
-
-def _check_options(row: Metric, options: Mapping[str, Any]) -> None:
-    for name, value in options.items():
-        if name in _NOT_OPTIONS:
-            if value is not None:
-                raise ValueError(f"private_best takes no {name}: {_NOT_OPTIONS[name]}.")
-        elif name not in row.options:
-            raise TypeError(f"private_best() with this metric got an unexpected keyword argument {name!r}.")
-
-
-def _response(
-    model: Any, methods: tuple[str, ...], X: Any, y_true: Any, labels: Any, relation: Relation
-) -> Any:
-    """Return what a model says of the records, its columns named by the labels."""
-    method = response_method(model, methods)
-    response = response_of(model, method, X, y_true, labels=labels, relation=relation)
-    return named_by_labels(response, method, labels)
 
 
 @own_error_state
@@ -370,7 +354,12 @@ def private_best(  # noqa: PLR0913 - data, options, and settings of a release
     """
     row, fixed = row_of(metric)
     asked = {**fixed, **options}
-    _check_options(row, asked)
+    for name, value in asked.items():
+        if name in _NOT_OPTIONS:
+            if value is not None:
+                raise ValueError(f"private_best takes no {name}: {_NOT_OPTIONS[name]}.")
+        elif name not in row.options:
+            raise TypeError(f"private_best() with this metric got an unexpected keyword argument {name!r}.")
     if not isinstance(candidates, list | tuple) or not candidates:
         raise TypeError("candidates must be a list of predictions, or of fitted models, at least one.")
     public = {name: value for name, value in {**row.options, **asked}.items() if name not in _NOT_OPTIONS}
@@ -395,9 +384,11 @@ def private_best(  # noqa: PLR0913 - data, options, and settings of a release
             methods = usual_responses(partial(row.function, **asked))
             if "labels" in public and public["labels"] is None:
                 own = {**public, "labels": known_labels(*candidates)}
-            predictions = [
-                _response(one, methods, X, y_true, own.get("labels"), terms.relation) for one in candidates
-            ]
+            predictions, labels = [], own.get("labels")
+            for model in candidates:
+                method = response_method(model, methods)
+                said = response_of(model, method, X, y_true, labels=labels, relation=terms.relation)
+                predictions.append(named_by_labels(said, method, labels))
         shape, records = Records.of((y_true, *predictions), relation=terms.relation)
         query = best_query(row, shape, own)
         return query, query.read(records), None

@@ -31,11 +31,14 @@ from dp_metrics.inputs.options import (
 from dp_metrics.metrics import metric_of
 from dp_metrics.model_selection._trials import (
     COST,
-    Candidates,
     best_of_geometric,
+    check_candidates,
     check_data,
+    draw,
     public_classes,
     public_response,
+    score_of,
+    unfitted,
     unobserved,
 )
 from dp_metrics.model_selection.scorers import (
@@ -251,10 +254,10 @@ class PrivateRandomizedSearch(MetaEstimatorMixin, BaseEstimator):
         total, success = exact_epsilon(self.epsilon), _success_probability(self.expected_iter)
         check_accountant(self.accountant)
         # the search is charged once, not here: a record of each trial would tell their number
-        scorer = self._scorer(total, accountant=None)
+        scorer = self._scorer(total)
         methods = scorer.check()[0]
         with unobserved():
-            candidates = Candidates(self.estimator, self.param_distributions, methods)
+            check_candidates(self.estimator, self.param_distributions, methods)
         data = check_data(X, y, X_val, y_val, sample_weight_val, allow_nan=_allows_nan(self.estimator))
         # Rehearse with a public response: every error of the validation records shows now, before the spend.
         # The number is not released, so it costs nothing; from here on no record makes anything fail.
@@ -263,47 +266,47 @@ class PrivateRandomizedSearch(MetaEstimatorMixin, BaseEstimator):
         # the history of the rehearsal tells under which relation the metric is private, and what it costs
         rehearsal = PrivacyAccountant(MAX_FLOAT)
         warn_of_large_epsilon(total)
-        response = public_response(methods[0], known, y, number_of_records(data.y_val))
-        rehearsed = self._scorer(total, rehearsal)
-        release_score(rehearsed, labels, methods[0], response, data.y_val, sample_weight_val)
-        claim = self._spend(total, rehearsal.history)
+        *_, y_val, sample_weight_val = data
+        response = public_response(methods[0], known, y, number_of_records(y_val))
+        rehearsed = self._scorer(total).set_params(accountant=rehearsal)
+        release_score(rehearsed, labels, methods[0], response, y_val, sample_weight_val)
+        claim = Claim(None, is_named=False)
+        self._spend(total, rehearsal.history, claim)
 
         def trial() -> tuple[float, dict[str, Any]]:
-            params = candidates.draw()
-            return candidates.score(params, scorer, data, known, labels), params
+            params = draw(self.param_distributions)
+            return score_of(self.estimator, params, methods, scorer, data, known, labels), params
 
         with unobserved():
             self.best_score_, self.best_params_ = best_of_geometric(trial, success, Entropy())
-        if self.accountant is not None and claim is not None:
+        if self.accountant is not None:
             answer = search_json(self.best_score_, self.best_params_)
             summary = summary_json(f"{self.best_score_:.6g} by {self.best_params_!r}")
             is_kept(self.accountant, claim, lambda: (answer, summary))
         self.__dict__.pop("best_estimator_", None)
         if self.refit:
-            self.best_estimator_ = candidates.make(self.best_params_).fit(X, y)
+            self.best_estimator_ = unfitted(self.estimator, self.best_params_).fit(X, y)
         return self
 
-    def _scorer(self, total: Fraction, accountant: PrivacyAccountant | None) -> PrivateScorer:
+    def _scorer(self, total: Fraction) -> PrivateScorer:
         share = rounded_down(total / COST)
         if share == 0.0:
             raise ValueError("epsilon is too small to be divided by 3.")
         return PrivateScorer(
             self.metric,
             epsilon=share,
-            accountant=accountant,
             response_method=self.response_method,
             greater_is_better=self.greater_is_better,
             metric_params=self.metric_params,
         )
 
-    def _spend(self, total: Fraction, rehearsed: Sequence[Spend]) -> Claim | None:
+    def _spend(self, total: Fraction, rehearsed: Sequence[Spend], claim: Claim) -> None:
         if sum(exact_epsilon(spend.epsilon) for spend in rehearsed) * COST > total:
             raise ValueError("The metric spends more than the epsilon that it is given.")
         if self.accountant is None:
-            return None
+            return
         relation = (self.metric_params or {}).get("neighboring", "replace_one")
         drawn_by = dict.fromkeys(spend.mechanism for spend in rehearsed if spend.mechanism is not None)
-        claim = Claim(None, is_named=False)
         self.accountant.spend(
             total,
             f"PrivateRandomizedSearch of {name_of(self.metric)}",
@@ -311,7 +314,6 @@ class PrivateRandomizedSearch(MetaEstimatorMixin, BaseEstimator):
             neighboring=rehearsed[0].neighboring if rehearsed else relation,
             claim=claim,
         )
-        return claim
 
     @property
     def classes_(self) -> Any:

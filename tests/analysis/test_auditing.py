@@ -16,19 +16,18 @@ from dp_metrics.analysis.auditing import AUDITED
 from dp_metrics.analysis.laws import _candidate_probabilities, law_loss
 from dp_metrics.cli.main import main
 from dp_metrics.inputs.arrays import BLOCK
-from dp_metrics.mechanisms import AboveThreshold, Hazard
+from dp_metrics.mechanisms import MECHANISMS, AboveThreshold, Hazard
 from dp_metrics.metrics import METRICS
 
 ZEROS = np.zeros(10)
 
 
 def test_every_metric_is_audited_without_a_limit_and_with_every_mechanism():
-    plain = {
-        name for name, audited in AUDITED.items() if name in METRICS and not (audited.bounded or audited.adds)
-    }
-    bounded = {name.split(",")[0] for name, audited in AUDITED.items() if audited.bounded}
-    assert plain == {name for name, row in METRICS.items() if row.limit is not None}
-    assert bounded == METRICS.keys()
+    for name, row in METRICS.items():
+        plain = AUDITED[name].rules.keys()
+        limited = AUDITED[name if row.limit is None else f"{name}, {', '.join(row.limit)}"].rules.keys()
+        assert limited == (MECHANISMS.keys() if row.mechanism else {"noisy counts"})
+        assert plain == (limited if row.limit is None else limited & {"adaptive", "hazard"})
     assert any(audited.function is dp.PrivateMetricFrame and audited.adds for audited in AUDITED.values())
 
 

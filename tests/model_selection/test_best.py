@@ -216,3 +216,11 @@ def test_extreme_settings_raise_nothing_after_the_spend():
         ask = partial(dp.private_best, Y, epsilon=epsilon)
         assert ask(LABELS, metric="accuracy") in (0, 1, 2)
         assert ask([Y * 1e300, Y - 1e-300], metric="mae", bounds=(-1e300, 1e300)) in (0, 1)
+
+
+def test_the_truth_is_kept_once_for_all_candidates():
+    row, _ = row_of("roc_auc")
+    shape, records = Records.of((Y, *SCORES), relation=Relation.REPLACE_ONE)
+    held = best_query(row, shape, row.options).checked(records).arrays
+    assert len(held) == 6
+    assert len({id(array) for array in held}) == 4

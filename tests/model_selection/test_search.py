@@ -251,8 +251,8 @@ def test_a_trial_costs_a_third_at_most_and_is_not_recorded(trials):
 
 
 def draws(distributions, size):
-    candidates = _trials.Candidates(Probe(), distributions, ("predict",))
-    return [candidates.draw()["value"] for _ in range(size)]
+    _trials.check_candidates(Probe(), distributions, ("predict",))
+    return [_trials.draw(distributions)["value"] for _ in range(size)]
 
 
 def test_lists_are_drawn_uniformly_with_replacement_and_without_warnings():
