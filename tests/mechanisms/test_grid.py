@@ -11,6 +11,8 @@ from dp_metrics.mechanisms import AboveThreshold, Hazard
 from dp_metrics.mechanisms._laws import EvenGrid, GeometricGrid, run_edges
 from dp_metrics.sensitivity.output_bounds import OutputBounds
 
+pytestmark = pytest.mark.usefixtures("own_error_state")
+
 SMALL = {
     "geometric": GeometricGrid(scale=1e-3, step=0.05, limit=2.5),
     "geometric from 1": GeometricGrid(scale=1.0, step=math.log(1.005), limit=100.0, first=1),

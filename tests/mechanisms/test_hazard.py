@@ -30,6 +30,8 @@ from dp_metrics.inputs.options import exact_epsilon
 from dp_metrics.mechanisms import Hazard
 from dp_metrics.mechanisms.hazard import largest_ratio, share_of_rank
 
+pytestmark = pytest.mark.usefixtures("own_error_state")
+
 LAST_WORD = 2**64 - 1
 PRECISE = Context(prec=100, Emin=-(10**9))
 

@@ -36,6 +36,8 @@ from dp_metrics.quantities.tables import CountsNoise, largest_zero_sum_noise
 from dp_metrics.release.result import ReleasedNumbers
 from dp_metrics.sensitivity.output_bounds import BoundsFacts
 
+pytestmark = pytest.mark.usefixtures("own_error_state")
+
 PLAIN = Hazard(scale=1e-6)  # the plain grid, whatever the limit
 
 

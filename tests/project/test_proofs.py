@@ -32,6 +32,8 @@ from dp_metrics.quantities.ranks import CLASS_SHARE
 from dp_metrics.release.query import COUNT_SHARE
 from dp_metrics.sensitivity.score_bounds import RankedScores, ranking_bounds
 
+pytestmark = pytest.mark.usefixtures("own_error_state")
+
 ROOT = Path(__file__).parents[2]
 PROOFS = ROOT / "proofs"
 SOURCES = {path.name: path.read_text(encoding="utf-8") for path in sorted(PROOFS.glob("*.v"))}
