@@ -243,19 +243,10 @@ def plan_frame(
     releases += [(len(members), _scores(members, shape, groups)) for members in scored.values()]
     releases += [(1, _other(one, shape, groups, overall_share)) for one in others]
     names, most = tuple(one.name for one in metrics), shape.most_records
-    blocks = [_with_part(one, Fraction(size, len(metrics)), most) for size, one in releases]
+    blocks = [one.at(Fraction(size, len(metrics)), most) for size, one in releases]
     relation = None if groups.sizes is None else Relation.WITHIN_GROUPS
     whole = Together.of(blocks, partial(_prepared, groups=groups), relation)
     return replace(whole, combine=partial(_of_frame, blocks=whole.combine, names=names, groups=groups))
-
-
-def _with_part(block: Together, part: Fraction, most_records: int) -> Together:
-    """Return a release at a part of what it would cost alone, of persons with so many records at most."""
-    shares = [
-        replace(one, epsilon=one.epsilon * part, query=replace(one.query, most_records=most_records))
-        for one in block.shares
-    ]
-    return replace(block, shares=tuple(shares))
 
 
 Prepared: TypeAlias = tuple[Records, Callable[[], list[Records]]]

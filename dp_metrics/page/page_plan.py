@@ -786,22 +786,13 @@ def plan_of_page(public: PageForm, plan: EvaluationPlan) -> Together:
     all records of one are what `TableOf` pays for, and of a comparison one person moves the two counts as one
     record does. It combines to what `PageFacts` are made of.
     """
-    most = public.shape.most_records
-    scaled = []
+    blocks = []
     for part in plan.parts:
-        block = _release_of(part, public)
-        each_once = part.name in (PERSONS, COMPARISON)
-        shares = tuple(
-            replace(
-                share, epsilon=share.epsilon * part.epsilon / public.epsilon,
-                query=replace(share.query, most_records=1 if each_once else most),
-            )
-            for share in block.shares
-        )  # fmt: skip
-        scaled.append(replace(block, shares=shares))
+        most = 1 if part.name in (PERSONS, COMPARISON) else public.shape.most_records
+        blocks.append(_release_of(part, public).at(part.epsilon / public.epsilon, most))
     # a page that knows the sizes of groups shows and stores them, whatever it releases by group
     relation = None if public.sizes is None else Relation.WITHIN_GROUPS
-    whole = Together.of(scaled, partial(_with_made, made=public.made), relation)
+    whole = Together.of(blocks, partial(_with_made, made=public.made), relation)
     kept = replace(public, shape=public.shape.of_any_records())
     combine = partial(_evaluated, combine=whole.combine, public=kept, plan=plan)
     return replace(whole, combine=combine)

@@ -410,6 +410,14 @@ class Together(Comparable):
         reader = partial(_read_each, prepare=prepare, blocks=blocks)
         return cls(shares, reader, partial(_combine_each, blocks=blocks), relation)
 
+    def at(self, part: Fraction, most_records: int) -> Self:
+        """Return the same at a part of epsilon, of persons with so many records at most."""
+        shares = [
+            replace(one, epsilon=one.epsilon * part, query=replace(one.query, most_records=most_records))
+            for one in self.shares
+        ]
+        return replace(self, shares=tuple(shares))
+
     def each(self, metric: str, terms: Terms) -> list[tuple[str, Terms, Query, Fraction | None]]:
         """Return the name, terms, query and mean size of each release; each share has a name of its own."""
         return [
