@@ -248,9 +248,10 @@ def mean_limits(mean: NoisyNumber, miss: float, *, is_sure: bool) -> Limits | No
     records at the end as may all be missed with the probability `miss`, less what is added for the noise in
     the variance.
     """
-    noise: Any = mean.noise
-    if (spread := mean.output.drawn.get("spread")) is None:  # what has a spread was released so
+    # what has a spread was released so; of a table there is no one number
+    if not isinstance(mean, NoisyNumber) or (spread := mean.output.drawn.get("spread")) is None:
         return None
+    noise: Any = mean.noise
     facts, released = noise.facts(None), mean.output.value
     n, high = facts.n, facts.output_range[1]
     law = noise.mechanism.output_distribution(facts.widest(), noise.epsilon)

@@ -372,3 +372,14 @@ def test_observed_over_expected_is_told_of_all_and_of_each_group():
     assert page.verdicts.answer == "pass"
     other = dp.private_evaluate(y, y_score=9 * score, edges=[0, 3, 6, 9], threshold=3, epsilon=3.0)
     assert "observed over expected" not in other
+
+
+def test_a_release_of_a_page_has_limits_among_people_or_says_why_not():
+    made = page(Y, y_score=SCORE, labels=[0, 1], epsilon=1.0, baseline=OLD, **BY_GROUP)
+    for result in made.results:
+        try:
+            lower, upper = result.population_interval()
+        except ValueError as error:
+            assert "tells no limits" in str(error) or "no interval" in str(error)
+        else:
+            assert np.less_equal(lower, upper).all()
