@@ -148,7 +148,7 @@ def test_pictures_are_those_of_scikit_learn():
 def looked_at(page):
     """Return what a page gives in its quick forms; it is seen by all that there is afterwards."""
     if page:
-    page.check([f"{name} >= 0.5" for name in [*page][:3]])
+        page.check([f"{name} >= 0.5" for name in [*page][:3]])
     return repr(page), page.to_markdown(), page.to_json(), page.frame().to_csv()
 
 
