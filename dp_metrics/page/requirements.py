@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from dp_metrics._html import card
+from dp_metrics.fairness.frame_query import NO_RECORDS
 from dp_metrics.inputs.options import check_choice, check_confidence, did_you_mean
 from dp_metrics.metrics.scores.released_scores import OVER_EXPECTED
 from dp_metrics.page.page_numbers import EACH_ONCE, IN_UNITS, METRICS, is_of_records, limits_of
@@ -183,7 +184,10 @@ def checked(
     sure = check_confidence(confidence)
     if not requirements:
         raise ValueError(_FORM)
-    asked = expanded(numbers, requirements)
+    whole, named = expanded(numbers, requirements), parsed(requirements)
+    # "in each group" asks nothing of a group that is publicly empty
+    asked = {name: pair for name, pair in whole.items() if name in named or numbers[name].note != NO_RECORDS}
+    asked = asked or whole
     each = 1 - (1 - sure) / len(asked)
     verdicts = {name: _verdict(numbers[name], *pair, about, each) for name, pair in asked.items()}
     return Verdicts(verdicts, about, sure)

@@ -229,12 +229,12 @@ def normal_note(n: int) -> str:
     return _NORMAL if n >= _ENOUGH else f"{_NORMAL} {_FEW}"
 
 
-def mean_limits(mean: NoisyNumber, miss: float, *, is_sure: bool) -> Limits | None:
+def mean_limits(mean: NoisyNumber | CountsNoise, miss: float, *, is_sure: bool) -> Limits | None:
     """Return limits of a mean among all people; None if the mean of these records was not so released.
 
     Parameters
     ----------
-    mean : NoisyNumber
+    mean : NoisyNumber or CountsNoise
         Released by "geometric", with a public limit, and without weights and groups.
     miss : float
         Probability with which either limit may miss.

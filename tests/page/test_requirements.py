@@ -150,6 +150,21 @@ def test_each_group_has_a_verdict_and_all_share_the_miss():
     assert [*told] == ["recall in 'f'", "recall in 'm'", "recall in 'young'", "recall in 'old'"]
 
 
+def test_each_group_is_each_that_may_have_records():
+    public = {"sensitive_features": SEX, "group_labels": ["f", "m", "nobody"], "membership": "public"}
+    found = dp.private_evaluate(
+        Y, PRED, labels=[0, 1], **public, epsilon=2.0, requirements="recall in each group >= 0.5"
+    )
+    assert [*found.verdicts] == ["recall in 'f'", "recall in 'm'"]
+    assert found.verdicts.answer == "pass"
+    assert found.check(["recall in each group >= 0.5", "accuracy in 'nobody' >= 0.5"]).answer == "cannot tell"
+    with pytest.raises(ValueError, match="two requirements of"):
+        dp.private_evaluate(
+            Y, PRED, labels=[0, 1], **public, epsilon=2.0,
+            requirements=["recall in each group >= 0.5", "recall in 'nobody' >= 0.5"],
+        )  # fmt: skip
+
+
 def asked_of(verdicts):
     return [one.requirement for one in verdicts.values()]
 
