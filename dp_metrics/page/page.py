@@ -240,8 +240,8 @@ class PrivateEvaluation(PageFacts, Mapping[str, Number]):
         Parameters
         ----------
         requirements : str, sequence of str or None, default=None
-            Such as ``["recall >= 0.8", "recall in each group >= 0.7", "recall difference <= 0.1"]``. None:
-            those that were stated before the spend.
+            Such as ``["recall >= 0.8", "recall in each group >= 0.7", "recall difference <= 0.1"]``; each
+            group is each that may have records. None: those that were stated before the spend.
         about : {"people", "records"}, default="people"
             Whether the requirement is about all people like these, or these records.
         confidence : float, default=0.95
