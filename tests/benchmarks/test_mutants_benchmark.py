@@ -37,6 +37,8 @@ def test_each_mutant_is_there_once_with_a_known_kind_and_with_tests_that_exist(m
     assert {row.kind for row in rows} == mutants.KINDS.keys()
     tests = {test for row in rows for test in (*row.first, *row.wider)}
     assert [test for test in tests if not (ROOT / test.partition("::")[0]).exists()] == []
+    for file, name in (test.split("::") for test in tests if "::" in test):
+        assert f"def {name.partition('[')[0]}(" in (ROOT / file).read_text(encoding="utf-8")
 
 
 def test_a_mutant_must_fit(mutants):
