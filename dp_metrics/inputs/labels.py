@@ -382,12 +382,15 @@ class LabelColumns:
         Where the column of each sorted label stands; None: in this order. Records in several orders merge.
     unstated : str or None
         Why neither labels nor a container tell the columns of a private number of records; None: one does.
+    positive : int, default=1
+        The place among the sorted labels of the one that one column belongs to.
     """
 
     labels: LabelSet
     columns: int
     order: tuple[int, ...] | None = field(compare=False)
     unstated: str | None = field(default=None, compare=False)
+    positive: int = 1
 
     @classmethod
     def of(
@@ -428,7 +431,7 @@ class LabelColumns:
         unstated = None
         if labels is None:
             unstated = unstated_columns(Shape((form,)), remedy="labels=[...], or an array, which has a shape")
-        return cls(listed, columns, order, unstated)
+        return cls(listed, columns, order, unstated, 1 if of_one is None else of_one)
 
 
 def _order(
@@ -490,16 +493,14 @@ def labels_and_columns(records: Records, *, columns: LabelColumns, name: str) ->
     return checked_records(records, {"y_true": columns.labels.array(records.array(0)), name: numbers})
 
 
-def labels_and_scores(
-    records: Records, *, columns: LabelColumns, name: str = "y_score", positive: int = 1
-) -> Records:
+def labels_and_scores(records: Records, *, columns: LabelColumns, name: str = "y_score") -> Records:
     """Return labels, and scores: any numbers that grow with how likely a label is.
 
     Of one column, or two as `predict_proba` gives them, they have the shape (n_samples,) and are those of the
-    label in the place `positive`; else a column for each label.
+    positive label; else a column for each label.
     """
     checked = labels_and_columns(records, columns=columns, name=name)
     true, scores = checked.arrays
     if scores.shape[1] <= 2:
-        scores = scores[:, positive if scores.shape[1] == 2 else 0]
+        scores = scores[:, columns.positive if scores.shape[1] == 2 else 0]
     return replace(checked, arrays=(true, scores))

@@ -52,8 +52,8 @@ def _mean_query(
     return Query((part,), reader, unstated=columns.unstated, **more)
 
 
-def _is_positive(block: NDArray[Any], *, labels: LabelSet, positive: int) -> NDArray[np.intp]:
-    matches: NDArray[np.bool_] = labels.sorted_codes(block) == positive
+def _is_positive(block: NDArray[Any], *, columns: LabelColumns) -> NDArray[np.intp]:
+    matches: NDArray[np.bool_] = columns.labels.sorted_codes(block) == columns.positive
     return matches.astype(np.intp)
 
 
@@ -213,11 +213,10 @@ def private_log_loss(
 
 def _brier_query(shape: Shape, *, labels: Any, pos_label: Any, scale_by_half: Any) -> Query:
     columns = LabelColumns.of(labels, shape.arguments[1], "y_proba", positive=pos_label)
-    positive = 1 if pos_label is None else columns.labels.sorted_place(pos_label, "pos_label")
     if scale_by_half != "auto" and not isinstance(scale_by_half, bool):
         raise ValueError("scale_by_half must be True, False or 'auto'.")
     half = columns.columns <= 2 if scale_by_half == "auto" else bool(scale_by_half)
-    codes = partial(_is_positive, labels=columns.labels, positive=positive) if columns.columns == 1 else None
+    codes = partial(_is_positive, columns=columns) if columns.columns == 1 else None
     loss, cap = partial(losses.brier_loss, half=half), 1.0 if half else 2.0  # probabilities sum to 1
     return _mean_query(columns, loss, cap, codes=codes)
 

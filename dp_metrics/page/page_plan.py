@@ -27,7 +27,7 @@ from dp_metrics.inputs.arrays import (
     probability_block,
     targets,
 )
-from dp_metrics.inputs.labels import LabelColumns, LabelSet, labels_and_columns
+from dp_metrics.inputs.labels import LabelColumns, LabelSet, labels_and_columns, labels_and_scores
 from dp_metrics.inputs.losses import absolute_error
 from dp_metrics.inputs.options import MAX_FLOAT, Relation, as_real
 from dp_metrics.mechanisms._laws import COUNT_LIMIT, Staircase
@@ -35,7 +35,7 @@ from dp_metrics.metrics import row_of
 from dp_metrics.metrics.labels.layouts import matrix_layout
 from dp_metrics.metrics.labels.released_confusion import ReleasedConfusion, counts_of_labels
 from dp_metrics.metrics.regression import middle_rank, record_loss
-from dp_metrics.metrics.scores.curve_formulas import TwoClasses, area_under_roc, check_unit
+from dp_metrics.metrics.scores.curve_formulas import area_under_roc, check_unit, two_classes
 from dp_metrics.metrics.scores.released_scores import ReleasedScores
 from dp_metrics.metrics.scores.table import score_query
 from dp_metrics.page.setting import LABELS, PROBABILITIES, SCORES, TARGETS, Setting
@@ -320,14 +320,10 @@ class PageForm:
         return LabelSet.of(self.setting.labels)
 
     @property
-    def classes(self) -> TwoClasses:
-        """The two classes of scores."""
-        return TwoClasses.of(self.setting.labels, self.setting.pos_label)
-
-    @property
     def positive(self) -> Any:
         """The positive one of two labels."""
-        return self.classes.labels.known.tolist()[self.classes.positive]
+        classes = two_classes(self.setting.labels, self.setting.pos_label, ArgumentShape(), "y_score")
+        return classes.labels.known.tolist()[classes.positive]
 
     @property
     def groups(self) -> Groups:
@@ -393,20 +389,20 @@ class PageForm:
         """Return what makes labels of predictions of a kind."""
         if kind == PROBABILITIES:
             return partial(self._most_probable, place, self._columns(place))
-        of_scores = replace(self.shape, arguments=(self.shape.arguments[0], self.shape.arguments[place]))
-        return partial(self._above, place, self.classes.reader(of_scores, self.setting.names[place]))
+        setting, form = self.setting, self.shape.arguments[place]
+        classes = two_classes(setting.labels, setting.pos_label, form, setting.names[place])
+        return partial(self._above, place, classes)
 
     def _columns(self, place: int) -> LabelColumns:
         """Return which column of the probabilities in this place belongs to which label."""
         form = self.shape.arguments[place]
         return LabelColumns.of(self.setting.labels, form, self.setting.names[place])
 
-    def _above(
-        self, place: int, reader: Callable[[Records], Records], records: Records
-    ) -> list[NDArray[Any]]:
+    def _above(self, place: int, classes: LabelColumns, records: Records) -> list[NDArray[Any]]:
         """Return the labels that a threshold makes of scores, which are checked first."""
-        classes, name = self.classes, self.setting.names[place]
-        scores = float_block(reader(records.of_arguments(0, place)).arrays[1], name)
+        name = self.setting.names[place]
+        read = labels_and_scores(records.of_arguments(0, place), columns=classes, name=name)
+        scores = float_block(read.arrays[1], name)
         if self.setting.edges is None:
             check_unit(scores, _OUTSIDE.format(name))
         is_positive = scores >= float(self.setting.threshold)

@@ -16,14 +16,15 @@ from sklearn.calibration import calibration_curve
 
 import dp_metrics as dp
 from dp_metrics.exceptions import NoisyReleaseWarning
+from dp_metrics.inputs.arrays import ArgumentShape
 from dp_metrics.inputs.options import Relation
 from dp_metrics.metrics.scores.curve_formulas import (
-    TwoClasses,
     area_under_roc,
     average_precision,
     calibration,
     precision_recall,
     records_above,
+    two_classes,
 )
 from dp_metrics.metrics.scores.table import ScoreTable, finest_edges
 from dp_metrics.quantities.tables import CountsNoise
@@ -151,7 +152,8 @@ def test_the_average_precision_is_off_by_less_than_that_of_counts_plausible_one_
     table = np.round(np.diff(cumulative, axis=1) * [[2910], [90]])
     n, exact = int(table.sum()), average_precision(counts_without_noise(edges, *table))
     noise = CountsNoise((0,) * table.size, ((table.size, rate),), zero_sum=True)
-    read, found = ScoreTable(EDGES, average_precision, TwoClasses.of(None, None)), []
+    classes = two_classes(None, None, ArgumentShape(), "y_score")
+    read, found = ScoreTable(EDGES, average_precision, classes), []
     for drawn in noise.simulated(np.random.default_rng(0), 400):
         counts = read.counts(
             ReleasedNumbers([table.ravel() + drawn], n, None, 2 * rate, Relation.REPLACE_ONE)

@@ -5,82 +5,66 @@ above 0 stays, if each count is made plausible by itself: then the top of a curv
 """
 
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from functools import partial
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dp_metrics.inputs.arrays import Records, Shape, float_block, in_blocks
-from dp_metrics.inputs.labels import LabelColumns, LabelSet, labels_and_scores
+from dp_metrics.inputs.arrays import ArgumentShape, Records, float_block, in_blocks
+from dp_metrics.inputs.labels import LabelColumns, LabelSet
 from dp_metrics.inputs.options import Floats
 from dp_metrics.quantities.tables import nearest_with_sum
 
 
-@dataclass(frozen=True, eq=False)
-class TwoClasses:
-    """The public labels of two classes, and which of them is the positive one.
+def two_classes(labels: Any, pos_label: Any, form: ArgumentShape, name: str) -> LabelColumns:
+    """Return the two classes that a caller named, by default 0 and 1, and which column of scores is read.
 
     Parameters
     ----------
-    labels : LabelSet
-        The labels.
-    pos_label : object
-        The positive one; None: nobody said, and it is the second of the sorted ones.
+    labels, pos_label
+        As the caller got them; without `pos_label` the second of the sorted labels is positive.
+    form : ArgumentShape
+        The form of the scores.
+    name : str
+        What they are called.
     """
+    known = LabelSet.of(labels)
+    if known.size != 2:
+        raise ValueError("labels must be two: scores tell one class from the other.")
+    columns = LabelColumns.of(known, form, name, positive=pos_label)
+    return replace(columns, columns=1)  # of two that of the positive label is read: both forms merge
 
-    labels: LabelSet
-    pos_label: Any
 
-    @classmethod
-    def of(cls, labels: Any, pos_label: Any) -> Self:
-        """Return the classes that a caller named: by default 0 and 1, and the second is positive."""
-        known = LabelSet.of(labels)
-        if known.size != 2:
-            raise ValueError("labels must be two: scores tell one class from the other.")
-        if pos_label is not None:
-            known.place(pos_label, "pos_label")
-        return cls(known, pos_label)
+def blocks_of_scores(
+    records: Records, classes: LabelColumns, name: str, outside: str = ""
+) -> Iterator[tuple[NDArray[np.bool_], Floats]]:
+    """Yield blocks of whether records of valid form are positive, and of their scores.
 
-    @property
-    def positive(self) -> int:
-        """The place of the positive label among the sorted ones."""
-        return 1 if self.pos_label is None else self.labels.sorted_place(self.pos_label, "pos_label")
+    Parameters
+    ----------
+    records : Records
+        Of valid form.
+    classes : LabelColumns
+        Of `two_classes`.
+    name : str
+        What the scores are called.
+    outside : str, default=""
+        What to say of scores outside [0, 1], where these are refused.
 
-    def reader(self, shape: Shape, name: str) -> Callable[[Records], Records]:
-        """Return what checks the form of records, whose public form this is; raise if that is invalid."""
-        columns = LabelColumns.of(self.labels, shape.arguments[1], name, positive=self.pos_label)
-        one = replace(columns, columns=1)  # of two that of the positive label is read: both forms merge
-        return partial(labels_and_scores, columns=one, name=name, positive=self.positive)
-
-    def blocks(
-        self, records: Records, name: str, outside: str = ""
-    ) -> Iterator[tuple[NDArray[np.bool_], Floats]]:
-        """Yield blocks of whether records of valid form are positive, and of their scores.
-
-        Parameters
-        ----------
-        records : Records
-            Of valid form.
-        name : str
-            What the scores are called.
-        outside : str, default=""
-            What to say of scores outside [0, 1], where these are refused.
-
-        Raises
-        ------
-        ValueError
-            If a record is invalid.
-        """
-        true, scores = records.arrays
-        for codes, block in zip(in_blocks(true), in_blocks(scores), strict=True):
-            is_positive = self.labels.sorted_codes(codes) == self.positive
-            numbers = float_block(block, name)
-            if outside:
-                check_unit(numbers, outside)
-            yield is_positive, numbers
+    Raises
+    ------
+    ValueError
+        If a record is invalid.
+    """
+    true, scores = records.arrays
+    for codes, block in zip(in_blocks(true), in_blocks(scores), strict=True):
+        is_positive = classes.labels.sorted_codes(codes) == classes.positive
+        numbers = float_block(block, name)
+        if outside:
+            check_unit(numbers, outside)
+        yield is_positive, numbers
 
 
 def check_unit(block: Floats, message: str) -> None:

@@ -354,7 +354,7 @@ def private_calibration_curve(
     if not (isinstance(strategy, str) and strategy == "uniform"):  # type: ignore[redundant-expr]
         raise ValueError("strategy must be 'uniform': quantiles of the scores are private.")
     bins = SoftBins(check_count(n_bins, "n_bins", MOST_BINS))
-    return asks(bins.query, classes=formulas.TwoClasses.of(labels, pos_label))
+    return asks(bins.query, labels=labels, pos_label=pos_label)
 
 
 _MUCH = 0.6  # of the error: without so much, in squares, four fifths of it are left
@@ -416,14 +416,17 @@ class BinnedError(Monotone):
 
 
 def _error_query(shape: Shape, *, n_bins: Any, labels: Any, pos_label: Any) -> Query:
-    classes, bins = formulas.TwoClasses.of(labels, pos_label), check_count(n_bins, "n_bins", MOST_BINS)
+    classes = formulas.two_classes(labels, pos_label, shape.arguments[1], "y_proba")
+    bins = check_count(n_bins, "n_bins", MOST_BINS)
     part = CalibrationOf(partial(_excess, n_bins=bins, classes=classes))
-    return Query((part,), classes.reader(shape, "y_proba"), BinnedError(only, n_bins=bins))
+    reader = partial(labels_and_scores, columns=classes, name="y_proba")
+    return Query((part,), reader, BinnedError(only, n_bins=bins))
 
 
-def _excess(records: Records, *, n_bins: int, classes: formulas.TwoClasses) -> NDArray[Any]:
+def _excess(records: Records, *, n_bins: int, classes: LabelColumns) -> NDArray[Any]:
     """Return the sums of labels minus scores by bin."""
-    blocks = classes.blocks(records, "y_proba", OUTSIDE.format("y_proba"))
+    outside = OUTSIDE.format("y_proba")
+    blocks = formulas.blocks_of_scores(records, classes, "y_proba", outside)
     return calibration_excess(blocks, even_edges(n_bins))
 
 

@@ -11,11 +11,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dp_metrics.inputs.arrays import Records, Shape
+from dp_metrics.inputs.labels import LabelColumns, labels_and_scores
 from dp_metrics.inputs.options import Floats, as_whole, check_edges
 from dp_metrics.mechanisms._laws import Limits, Staircase
 from dp_metrics.metrics.scores import bands, curve_formulas as formulas
 from dp_metrics.metrics.scores.bands import BinnedCells, CalibrationBand, RatioLimits, RocBand
-from dp_metrics.metrics.scores.curve_formulas import CalibrationCurve, ScoreCounts, TwoClasses
+from dp_metrics.metrics.scores.curve_formulas import CalibrationCurve, ScoreCounts
 from dp_metrics.quantities.tables import (
     MOST_COLUMNS,
     SHOWN,
@@ -79,7 +80,7 @@ def finest_edges(edges: Any) -> Floats:
     return np.rint(steps * _DIGITS) / _DIGITS
 
 
-def counted(records: Records, *, classes: TwoClasses, edges: Floats, outside: str) -> NDArray[np.int64]:
+def counted(records: Records, *, classes: LabelColumns, edges: Floats, outside: str) -> NDArray[np.int64]:
     """Return how many records lie in each of the finest bins: the negative, then the positive class.
 
     Where each person counts once, a record counts its units. With `outside`, which says why, scores that are
@@ -88,7 +89,7 @@ def counted(records: Records, *, classes: TwoClasses, edges: Floats, outside: st
     inner, size = edges[1:-1], edges.size - 1
     cells = (
         np.searchsorted(inner, scores, side="right") + size * is_positive
-        for is_positive, scores in classes.blocks(records, "y_score", outside)
+        for is_positive, scores in formulas.blocks_of_scores(records, classes, "y_score", outside)
     )
     return counts_of_cells(cells, 2 * size, records.units).reshape(2, size)
 
@@ -103,7 +104,7 @@ class ScoreTable:
         Public and strictly increasing: of the finest bins.
     formula : callable
         The result, of `ScoreCounts`.
-    classes : TwoClasses
+    classes : LabelColumns
         The public labels, and which of them is the positive one.
     ties : (float, float), default=ANY_ORDER
         What limits of an area assume of the order within bins.
@@ -113,7 +114,7 @@ class ScoreTable:
 
     edges: Floats
     formula: Callable[[ScoreCounts], Any]
-    classes: TwoClasses
+    classes: LabelColumns
     ties: bands.Ties = bands.ANY_ORDER
     is_sure: bool = True
 
@@ -329,7 +330,8 @@ def score_query(
     bins: Any,
 ) -> Query:
     """Return the query of a result that follows from a table of scores."""
-    classes, finest = TwoClasses.of(labels, pos_label), finest_edges(edges)
+    classes = formulas.two_classes(labels, pos_label, shape.arguments[1], "y_score")
+    finest = finest_edges(edges)
     columns, size = as_whole(bins), finest.size - 1
     if edges is not None:
         if bins is not None:
@@ -341,7 +343,7 @@ def score_query(
     count = partial(counted, classes=classes, edges=finest, outside=_OUTSIDE if edges is None else "")
     cells = ((2 * size, Fraction(1)),)
     part = TableOf(cells, True, count, shape.units, finest=size, columns=columns)
-    return Query((part,), classes.reader(shape, "y_score"), table)
+    return Query((part,), partial(labels_and_scores, columns=classes, name="y_score"), table)
 
 
 MOST_BINS = 1000
@@ -382,10 +384,11 @@ class SoftBins:
         """The weight of a step, for each cell."""
         return ((4 * self.n_bins, Fraction(1, FINENESS)),)
 
-    def query(self, shape: Shape, classes: TwoClasses) -> Query:
+    def query(self, shape: Shape, *, labels: Any, pos_label: Any) -> Query:
         """Return the query of a calibration curve."""
+        classes = formulas.two_classes(labels, pos_label, shape.arguments[1], "y_prob")
         part = TableOf(self.cells, True, partial(_soft_counts, n_bins=self.n_bins, classes=classes))
-        return Query((part,), classes.reader(shape, "y_prob"), self)
+        return Query((part,), partial(labels_and_scores, columns=classes, name="y_prob"), self)
 
     def note(self, result: Result[Any]) -> str | None:
         """Return what to say if limits of the noise of a share that is shown are too far apart: `WIDEST`."""
@@ -421,11 +424,12 @@ class SoftBins:
         return formulas.shown(records, (low + high)[1], scores)
 
 
-def _soft_counts(records: Records, *, n_bins: int, classes: TwoClasses) -> NDArray[np.int64]:
+def _soft_counts(records: Records, *, n_bins: int, classes: LabelColumns) -> NDArray[np.int64]:
     """Return the counts of the cells, in steps: by end, class and bin."""
     size = 2 * n_bins
     table = np.zeros((2, size), dtype=np.int64)
-    for is_positive, scores in classes.blocks(records, "y_prob", OUTSIDE.format("y_prob")):
+    outside = OUTSIDE.format("y_prob")
+    for is_positive, scores in formulas.blocks_of_scores(records, classes, "y_prob", outside):
         bins = np.searchsorted(even_edges(n_bins), scores)
         part = np.clip(scores * n_bins - bins, 0.0, 1.0)
         rows, upper = bins + n_bins * is_positive, np.rint(part * FINENESS)
