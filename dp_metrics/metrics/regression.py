@@ -541,12 +541,12 @@ def _median_query(shape: Shape, *, bounds: Any) -> Query:
     errors = record_loss(losses.absolute_error, bounds)
     if all((one.columns or 1) > 1 for one in shape.arguments):
         raise ValueError("y_true and y_pred should be 1d arrays: release one median for each output.")
-    return Query((OrderOf(errors, middle_rank, errors.limit),), partial(targets, columns=1))
+    return Query((OrderOf(errors, quantile_rank, errors.limit),), partial(targets, columns=1))
 
 
-def middle_rank(n: int) -> int:
-    """Return which of n values is the lower median, counted from 1."""
-    return max((n + 1) // 2, 1)
+def quantile_rank(n: int, *, share: float = 0.5) -> int:
+    """Return which of n values is a quantile, or the lower median, counted from 1; NumPy rounds alike."""
+    return max(math.ceil(n * share - 1), 0) + 1
 
 
 @private("sklearn.metrics.median_absolute_error", greater_is_better=False, mechanism="hazard", limit=UNIT)

@@ -14,6 +14,7 @@ from dp_metrics.inputs.losses import RecordLoss, identity
 from dp_metrics.inputs.options import MAX_FLOAT, Floats, as_real, check_bounds, check_ddof, check_max_loss
 from dp_metrics.metrics._metric import UNIT, asks, private
 from dp_metrics.metrics._settings import Bounds, MeanSettings, OrderSettings, Settings
+from dp_metrics.metrics.regression import quantile_rank
 from dp_metrics.quantities.base import Quantity
 from dp_metrics.quantities.mean import MeanOf
 from dp_metrics.quantities.ranks import OrderOf
@@ -190,11 +191,6 @@ def private_mean_loss(
     return asks(_one_column, part=MeanOf(record_loss), name="losses")
 
 
-def _rank(n: int, *, share: float) -> int:
-    """Return which of n values is a quantile, counted from 1; NumPy rounds the same way."""
-    return max(math.ceil(n * share - 1), 0) + 1
-
-
 @private(
     "numpy.quantile",
     required={"q": 0.5, "bounds": (0, None)},
@@ -248,7 +244,7 @@ def private_quantile(
     share = as_real(q)
     if not 0 <= share <= 1:
         raise ValueError("Quantiles must be in the range [0, 1].")
-    part = OrderOf(above, partial(_rank, share=share), above.limit)
+    part = OrderOf(above, partial(quantile_rank, share=share), above.limit)
     return asks(_one_column, part=part, reading=reading)
 
 

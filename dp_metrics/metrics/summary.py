@@ -158,10 +158,8 @@ class Summary(HtmlRepr):
 
     def expecting(self, shape: Shape, terms: Terms | None = None) -> Self:
         """Return an empty summary of records of this form, which keeps the ranks that terms may use."""
-        empty = copy(self)
+        empty = type(self)(self._name, capacity=self._capacity, **self._options)
         empty._expected, empty._form = replace(self._planned(shape), unstated=None), _form_of(shape)
-        empty._query = empty._stats = empty._persons = None
-        empty._is_open = empty._is_weighted = False
         if terms is not None:
             empty._serve(empty._expected, terms)
         return empty

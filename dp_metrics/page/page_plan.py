@@ -34,7 +34,7 @@ from dp_metrics.mechanisms._laws import COUNT_LIMIT, Staircase
 from dp_metrics.metrics import row_of
 from dp_metrics.metrics.labels.layouts import matrix_layout
 from dp_metrics.metrics.labels.released_confusion import ReleasedConfusion, counts_of_labels
-from dp_metrics.metrics.regression import middle_rank, record_loss
+from dp_metrics.metrics.regression import quantile_rank, record_loss
 from dp_metrics.metrics.scores.curve_formulas import area_under_roc, check_unit, two_classes
 from dp_metrics.metrics.scores.released_scores import ReleasedScores
 from dp_metrics.metrics.scores.table import score_query
@@ -517,7 +517,7 @@ def _limits_of_median(public: PageForm, epsilon: Fraction) -> Together:
     """
     errors = record_loss(absolute_error, public.setting.bounds)
     n, most = public.shape.n, public.shape.most_records
-    rank = middle_rank(n) if n is not None and most > 1 else None
+    rank = quantile_rank(n) if n is not None and most > 1 else None
     groups = max((by.size for by in public.by.values()), default=1)  # without any all people are one
     query = quantile_query(
         public.of("y_true", TARGETS), q=0.5,

@@ -274,8 +274,12 @@ class Confusion:
 
     def _of_cells(self, noise: CountsNoise, n: int | None, miss: float) -> Limits:
         """Return limits of each cell of a matrix: its share is least where others of its row are largest."""
-        size = self.labels.size
-        cells = noise.limits(miss) if self.layout.good.size == size**2 else self._of_sums(noise, miss)
+        size, places = self.labels.size, self.layout.places
+        if places is None:
+            cells = noise.limits(miss)
+        else:  # each is the sum of several noisy counts, as of scores
+            sums = [np.flatnonzero(places == at).tolist() for at in range(size**2)]
+            cells = noise.limits_of_sums(sums, miss)
         low, high = (np.reshape(end, (size, size)) for end in (cells.lower, cells.upper))
         if n is not None:
             low, high = (np.minimum(end, n) for end in (low, high))
@@ -285,13 +289,6 @@ class Confusion:
         divides = self.rests_on(self.layout.read(np.zeros(self.layout.good.size))).size > 0
         most = 1.0 if divides else n
         return Limits(lower, upper).within(0.0, math.inf if most is None else most)
-
-    def _of_sums(self, noise: CountsNoise, miss: float) -> Limits:
-        """Return limits of the cells where each is the sum of several noisy counts, as of scores."""
-        of_each = [self.layout.read(unit).matrix for unit in np.eye(self.layout.good.size)]
-        places = np.array([np.argmax(matrix) for matrix in of_each if matrix is not None])
-        sums = [np.flatnonzero(places == at).tolist() for at in range(self.labels.size**2)]
-        return noise.limits_of_sums(sums, miss)
 
     def population(self, result: Result[Any], asked: PopulationQuestion) -> Interval:
         """Return the interval of the metric among all people, from the noisy counts as they were drawn.

@@ -86,20 +86,27 @@ class Layout:
         Whether each record is in exactly one count.
     of : callable
         The counts, from the confusion matrix.
-    read : callable
+    reader : callable
         What noisy counts tell, from counts that are at least 0.
     good : ndarray of shape (n_cells,)
         1 for counts of right records, -1 for counts of errors, 0 for counts that tell nothing of a label.
     groups : int, default=1
         For how many groups of records these counts stand one after the other.
+    places : ndarray of shape (n_cells,) or None, default=None
+        In which place each is added up before they are read; None: each has a place of its own.
     """
 
     cells: Cells
     is_partition: bool
     of: Callable[[NDArray[np.int64]], NDArray[np.int64]]
-    read: Callable[[Floats], Counts]
+    reader: Callable[[Floats], Counts]
     good: NDArray[np.int64]
     groups: int = 1
+    places: NDArray[np.intp] | None = None
+
+    def read(self, x: Floats) -> Counts:
+        """Return what counts tell that are at least 0."""
+        return self.reader(x if self.places is None else np.bincount(self.places, x).astype(np.float64))
 
     def counts(self, noisy: Any, n: int | None) -> Counts:
         """Return what noisy counts tell, given the number of records if that is public."""
@@ -120,15 +127,10 @@ class Layout:
         return replace(
             self,
             cells=self.cells * groups,
-            read=partial(read_sums, read=self.read, places=np.tile(np.arange(self.good.size), groups)),
             good=np.tile(self.good, groups),
             groups=groups,
+            places=np.tile(np.arange(self.good.size), groups),
         )
-
-
-def read_sums(x: Floats, *, read: Callable[[Floats], Counts], places: NDArray[np.intp]) -> Counts:
-    """Return what sums of counts tell, each of those with its place."""
-    return read(np.bincount(places, x).astype(np.float64))
 
 
 def right_or_wrong(place: int = 0) -> Layout:

@@ -17,10 +17,11 @@ from dp_metrics.inputs.options import (
     check_choice,
     check_confidence,
     check_count,
+    check_flag,
     own_error_state,
 )
 from dp_metrics.metrics._pictures import draw_calibration, draw_net_benefit, draw_precision_recall, draw_roc
-from dp_metrics.metrics.labels.layouts import Layout, read_sums, whole
+from dp_metrics.metrics.labels.layouts import Layout, whole
 from dp_metrics.metrics.labels.released_confusion import ReleasedConfusion
 from dp_metrics.metrics.scores import bands, curve_formulas as formulas
 from dp_metrics.metrics.scores.bands import CalibrationBand, RocBand
@@ -182,9 +183,8 @@ class ReleasedScores(HtmlRepr):
         Interval
             The limits.
         """
-        asked = PopulationQuestion.of(f"{metric}_score", confidence, sure)
-        told = self._limited(metric, ties, is_sure=asked.is_sure)
-        return replace(told, metric=asked.metric).noise_interval(asked.confidence)
+        told = self._limited(metric, ties, is_sure=check_flag(sure, "sure"))
+        return told.noise_interval(confidence)
 
     def population_interval(
         self,
@@ -216,8 +216,7 @@ class ReleasedScores(HtmlRepr):
             With `roc_auc_score` as its `estimate`, in which a pair in one bin counts half, or with
             `average_precision_score`. Its `note` says where the bins are too coarse.
         """
-        asked = PopulationQuestion.of(f"{metric}_score", confidence, sure)
-        return self._limited(metric, ties).among_people(asked)
+        return self._limited(metric, ties).population_interval(confidence, sure)
 
     def roc_band(self, confidence: float = 0.95) -> RocBand:
         """Return the band in which the ROC curve of all people lies, as `Result.band` does."""
@@ -271,13 +270,8 @@ class ReleasedScores(HtmlRepr):
         is_above = np.tile(np.arange(bins) >= edge, 2)
         places = (2 * is_positive + is_above) if is_second else (3 - 2 * is_positive - is_above)
         # a table of scores is counted from scores: `of` is not asked
-        matrix = whole(2)
-        return replace(
-            matrix,
-            cells=((2 * bins, Fraction(1)),),
-            read=partial(read_sums, read=matrix.read, places=places),
-            good=np.where(is_positive == is_above, 1, -1),
-        )
+        good = np.where(is_positive == is_above, 1, -1)
+        return replace(whole(2), cells=((2 * bins, Fraction(1)),), good=good, places=places)
 
     def _score_at(self, threshold: float, metric: Callable[..., Any], **options: Any) -> AtThreshold:
         told: Any = self.at_threshold(threshold)
@@ -525,14 +519,15 @@ class ReleasedScores(HtmlRepr):
 
     @property
     def _table(self) -> ScoreTable:
-        kept: Any = self.result.reading
-        return getattr(kept, "told", kept)  # a summary keeps how its counts are read
+        kept: Any = self.result.reading  # all counts, which keep how they are read
+        table: ScoreTable = kept.told
+        return table
 
     def _limited(self, metric: str = "roc_auc", ties: str = "any", *, is_sure: bool = True) -> Result[Any]:
         check_choice(metric, "metric", tuple(_METRICS))
         check_choice(ties, "ties", tuple(_TIES))
         table = replace(self._table, formula=_METRICS[metric], ties=_TIES[ties], is_sure=is_sure)
-        return replace(self.result, reading=table)
+        return replace(self.result, metric=f"{metric}_score", reading=table)
 
     def precision_recall_curve(self) -> PrecisionRecallCurve:
         """Return what `private_precision_recall_curve` makes of the counts."""
