@@ -113,10 +113,13 @@ class Monotone:
         Made of public things only.
     rises : bool, default=True
         Which of the two.
+    of_people : callable or None, default=None
+        The interval among all people, of the `Result` and what is asked; None: each number is a bounded mean.
     """
 
     result: Callable[[ReleasedNumbers], Any]
     rises: bool = True
+    of_people: Callable[[Result[Any], PopulationQuestion], Interval] | None = None
 
     def __call__(self, released: ReleasedNumbers) -> Any:
         """Return the result."""
@@ -147,13 +150,15 @@ class Monotone:
         return usual_bias(max(clipped), rises=self.rises)
 
     def population(self, result: Result[Any], asked: PopulationQuestion) -> Interval:
-        """Return the interval of the result among all people, where each released number is a bounded mean.
+        """Return the interval of the result among all people.
 
         Raises
         ------
         ValueError
-            If one of them is none, or was released in another way.
+            If there is none, as where a released number is no bounded mean, or was released in another way.
         """
+        if self.of_people is not None:
+            return self.of_people(result, asked)
         from dp_metrics.release.count_limits import mean_limits  # which takes its time to import
 
         parts = result.parts

@@ -178,7 +178,7 @@ def _roc_auc_query(shape: Shape, *, average: Any, multi_class: Any, labels: Any)
         raise ValueError(_MULTI_CLASS)
     reader = partial(_encoded, columns=columns)
     if columns.labels.size == 2:  # of two columns, as predict_proba gives them, that of the second label
-        return Query((RankingOf(1),), reader, _Area(_mean_area, rises=False))
+        return Query((RankingOf(1),), reader, Monotone(_mean_area, False, _area_of_people))
     parts = tuple(RankingOf(k, k) for k in range(columns.columns))
     return Query(parts, reader, Monotone(_areas if average is None else _mean_area, rises=False))
 
@@ -190,29 +190,26 @@ def _encoded(records: Records, *, columns: LabelColumns) -> Records:
     return replace(checked, arrays=(columns.labels.sorted_codes(true), float_block(scores, "y_score")))
 
 
-class _Area(Monotone):
-    """The area under the ROC curve of two classes."""
+def _area_of_people(result: Result[Any], asked: PopulationQuestion) -> Interval:
+    """Return the interval of the area under the ROC curve of two classes among all people.
 
-    def population(self, result: Result[Any], asked: PopulationQuestion) -> Interval:
-        """Return the interval of the area among all people.
-
-        Raises
-        ------
-        ValueError
-            If limits have to be proved, or the mechanism does not tell the sizes of the classes.
-        """
-        (loss,), released = result.parts, result.released
-        sizes = loss.output.drawn
-        if asked.is_sure or "positives" not in sizes:
-            raise ValueError(
-                f"{asked.metric} has an interval for all people by its default mechanism, an approximate "
-                "one: leave out sure; that of ReleasedScores has a sure one too."
-            )
-        limits, area, positive = loss.limits(2 * asked.miss), self(released), sizes["positives"]
-        negative = sizes["negatives"] if released.public_n is None else released.public_n - positive
-        ends = 1.0 - limits.upper, 1.0 - limits.lower
-        limits = limits_around(area, ends, positive, negative, asked.miss)
-        return asked.interval(*limits, area, APPROXIMATE)
+    Raises
+    ------
+    ValueError
+        If limits have to be proved, or the mechanism does not tell the sizes of the classes.
+    """
+    (loss,), released = result.parts, result.released
+    sizes = loss.output.drawn
+    if asked.is_sure or "positives" not in sizes:
+        raise ValueError(
+            f"{asked.metric} has an interval for all people by its default mechanism, an approximate "
+            "one: leave out sure; that of ReleasedScores has a sure one too."
+        )
+    limits, area, positive = loss.limits(2 * asked.miss), result.reading(released), sizes["positives"]
+    negative = sizes["negatives"] if released.public_n is None else released.public_n - positive
+    ends = 1.0 - limits.upper, 1.0 - limits.lower
+    limits = limits_around(area, ends, positive, negative, asked.miss)
+    return asked.interval(*limits, area, APPROXIMATE)
 
 
 def _areas(released: ReleasedNumbers) -> Floats:
