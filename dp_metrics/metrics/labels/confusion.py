@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from functools import partial
 from typing import Any, TypeAlias, Unpack
 
@@ -452,8 +451,8 @@ def _agreement_query(
     """Return the query of a measure of agreement beyond chance."""
     known = LabelSet.of(labels)
     layout = (layouts.whole if needs_matrix else layouts.matrix_layout)(known.size)
-    found = Confusion(layout, formula, known, layouts.sizes_of_labels, is_monotone=False, is_agreement=True)
-    return replace(found, needs_matrix=needs_matrix).query(shape)
+    found = Confusion(layout, formula, known, layouts.sizes_of_labels, needs_matrix, is_agreement=True)
+    return found.query(shape)
 
 
 @private("sklearn.metrics.matthews_corrcoef", greater_is_better=True, **OF_COUNTS)

@@ -172,7 +172,8 @@ class Confusion:
     needs_matrix : bool
         Whether no layout but the whole matrix tells enough.
     is_monotone : bool
-        Whether the metric rises with each count of right records, and falls with each count of errors.
+        Whether the metric rises with each count of right records, and falls with each count of errors; of
+        agreement it is not asked.
     parts_of : callable or None
         Of `Counts`, the A and the B of a ratio A / (A + B), or of several; None if it is made otherwise.
     of_ratios : callable or None
@@ -254,7 +255,7 @@ class Confusion:
         if np.ndim(self(result.released)) == 2:
             return self._of_cells(noise, n, miss)
         shares = self._shares(noise, n)
-        if not self.is_monotone and (shares is None or not self.is_agreement):
+        if shares is None if self.is_agreement else not self.is_monotone:
             raise ValueError(
                 "This metric has no limits of its noise here: more right records, or fewer errors, need "
                 "not make it larger. Use recall, precision or F1."
@@ -268,8 +269,6 @@ class Confusion:
             low, high = (np.minimum(end, n) for end in (low, high))
         worst, best = np.where(good > 0, low, high), np.where(good > 0, high, low)
         lower, upper = (self.formula(self.layout.read(cells)) for cells in (worst, best))
-        if np.isnan([lower, upper]).any():
-            raise ValueError("A metric that may be NaN has no limits: pass zero_division=0.0 or 1.0.")
         return Limits(lower, upper).within(0.0, 1.0)
 
     def _of_cells(self, noise: CountsNoise, n: int | None, miss: float) -> Limits:

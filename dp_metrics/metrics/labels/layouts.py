@@ -54,11 +54,6 @@ class Counts:
         missed, wrong = (nearest_with_sum(kind, each) for kind in (self.missed, self.wrong))
         return replace(self, missed=missed, wrong=wrong)
 
-    def errors_of(self, kind: str) -> Floats:
-        """Return how often each label was "missed", was "wrong", or "either"."""
-        told: Floats | None = getattr(self, kind)
-        return self.missed + self.wrong if told is None else told
-
     @property
     def true(self) -> Floats:
         """Records with the label."""
@@ -366,7 +361,9 @@ class Ratio:
             have = self._own(getattr(counts, _SHARES[self.kind]))
             return have, counts.n - have
         factor, errors = _RATIOS[self.kind]
-        right, others = factor * counts.right, counts.errors_of(errors)
+        right, others = factor * counts.right, getattr(counts, errors)
+        if others is None:  # how often either happened is the sum
+            others = counts.missed + counts.wrong
         if self.kind == "specificity":  # each record is a negative of all labels but its own
             is_micro = self.average == "micro"
             others = others.sum(keepdims=True) if is_micro else others

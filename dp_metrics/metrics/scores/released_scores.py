@@ -384,7 +384,7 @@ class ReleasedScores(HtmlRepr):
         ratio = noisy_ratio(noise, (bins + above).tolist(), above.tolist(), n)
         limits = bands.benefit_limits if of == "people" else bands.benefit_noise_limits
         lower, upper = limits(ratio, n, weight, miss)
-        estimate = min(max((ratio.a - weight * ratio.b) / n, -weight), 1.0)
+        estimate = float(self.net_benefit_curve().net_benefit[edge - 1])
         about = f"The net benefit at the threshold {at:g} {_WHOM[of]}"
         return Interval(lower, upper, confidence, about, "", estimate)
 
