@@ -441,11 +441,12 @@ def check_same_length(arguments: Mapping[str, Any], *, relation: Relation = Rela
     raise ValueError(f"Found input variables with inconsistent numbers of samples: {told}.")
 
 
-def probability_block(block: NDArray[Any], name: str = "y_proba") -> Floats:
-    """Return probabilities as float64; they must lie in [0, 1]."""
+def probability_block(block: NDArray[Any], name: str = "y_proba", outside: str = "") -> Floats:
+    """Return probabilities as float64; they must lie in [0, 1], or else this is said of those outside."""
     values = float_block(block, name)
     if values.size and not (values.min() >= 0 and values.max() <= 1):
-        raise ValueError(f"{name} should contain values in [0, 1] only: probabilities, {NO_LABELS}.")
+        usual = f"{name} should contain values in [0, 1] only: probabilities, {NO_LABELS}."
+        raise ValueError(outside or usual)
     return values
 
 

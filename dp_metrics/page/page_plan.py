@@ -35,7 +35,7 @@ from dp_metrics.metrics import row_of
 from dp_metrics.metrics.labels.layouts import matrix_layout
 from dp_metrics.metrics.labels.released_confusion import ReleasedConfusion, counts_of_labels
 from dp_metrics.metrics.regression import quantile_rank, record_loss
-from dp_metrics.metrics.scores.curve_formulas import area_under_roc, check_unit, two_classes
+from dp_metrics.metrics.scores.curve_formulas import area_under_roc, two_classes
 from dp_metrics.metrics.scores.released_scores import ReleasedScores
 from dp_metrics.metrics.scores.table import score_query
 from dp_metrics.page.setting import LABELS, PROBABILITIES, SCORES, TARGETS, Setting
@@ -401,10 +401,9 @@ class PageForm:
     def _above(self, place: int, classes: LabelColumns, records: Records) -> list[NDArray[Any]]:
         """Return the labels that a threshold makes of scores, which are checked first."""
         name = self.setting.names[place]
-        read = labels_and_scores(records.of_arguments(0, place), columns=classes, name=name)
-        scores = float_block(read.arrays[1], name)
-        if self.setting.edges is None:
-            check_unit(scores, _OUTSIDE.format(name))
+        checked = labels_and_scores(records.of_arguments(0, place), columns=classes, name=name)
+        of_unit = partial(probability_block, outside=_OUTSIDE.format(name))
+        scores = (of_unit if self.setting.edges is None else float_block)(checked.arrays[1], name)
         is_positive = scores >= float(self.setting.threshold)
         return [classes.labels.known[np.where(is_positive, classes.positive, 1 - classes.positive)]]
 

@@ -5,14 +5,14 @@ above 0 stays, if each count is made plausible by itself: then the top of a curv
 """
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dp_metrics.inputs.arrays import ArgumentShape, Records, float_block, in_blocks
+from dp_metrics.inputs.arrays import ArgumentShape, Records, in_blocks
 from dp_metrics.inputs.labels import LabelColumns, LabelSet
 from dp_metrics.inputs.options import Floats
 from dp_metrics.quantities.tables import nearest_with_sum
@@ -38,7 +38,7 @@ def two_classes(labels: Any, pos_label: Any, form: ArgumentShape, name: str) -> 
 
 
 def blocks_of_scores(
-    records: Records, classes: LabelColumns, name: str, outside: str = ""
+    records: Records, classes: LabelColumns, read: Callable[[NDArray[Any]], Floats]
 ) -> Iterator[tuple[NDArray[np.bool_], Floats]]:
     """Yield blocks of whether records of valid form are positive, and of their scores.
 
@@ -48,10 +48,8 @@ def blocks_of_scores(
         Of valid form.
     classes : LabelColumns
         Of `two_classes`.
-    name : str
-        What the scores are called.
-    outside : str, default=""
-        What to say of scores outside [0, 1], where these are refused.
+    read : callable
+        The scores of a block, which are checked.
 
     Raises
     ------
@@ -60,17 +58,7 @@ def blocks_of_scores(
     """
     true, scores = records.arrays
     for codes, block in zip(in_blocks(true), in_blocks(scores), strict=True):
-        is_positive = classes.labels.sorted_codes(codes) == classes.positive
-        numbers = float_block(block, name)
-        if outside:
-            check_unit(numbers, outside)
-        yield is_positive, numbers
-
-
-def check_unit(block: Floats, message: str) -> None:
-    """Raise unless all scores of a block lie in [0, 1]."""
-    if block.size and not (block.min() >= 0 and block.max() <= 1):
-        raise ValueError(message)
+        yield classes.labels.sorted_codes(codes) == classes.positive, read(block)
 
 
 def two_classes_from_unit(x: Floats) -> tuple[Any, ...]:

@@ -11,7 +11,7 @@ from typing import Any, Unpack
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dp_metrics.inputs.arrays import Records, Shape, float_block
+from dp_metrics.inputs.arrays import Records, Shape, float_block, probability_block
 from dp_metrics.inputs.labels import LabelColumns, labels_and_scores
 from dp_metrics.inputs.options import Floats, check_count
 from dp_metrics.mechanisms._laws import COUNT_LIMIT, Limits
@@ -20,7 +20,7 @@ from dp_metrics.metrics._settings import CountSettings, RankSettings, ScoreSetti
 from dp_metrics.metrics.scores import curve_formulas as formulas
 from dp_metrics.metrics.scores.bands import limits_around
 from dp_metrics.metrics.scores.curve_formulas import CalibrationCurve, PrecisionRecallCurve, RocCurve
-from dp_metrics.metrics.scores.table import MOST_BINS, OUTSIDE, SoftBins, even_edges, score_query
+from dp_metrics.metrics.scores.table import MOST_BINS, SoftBins, even_edges, score_query
 from dp_metrics.quantities.ranks import CalibrationOf, RankingOf
 from dp_metrics.quantities.tables import SHOWN, far_apart, in_words
 from dp_metrics.release.query import Query
@@ -422,8 +422,7 @@ def _error_query(shape: Shape, *, n_bins: Any, labels: Any, pos_label: Any) -> Q
 
 def _excess(records: Records, *, n_bins: int, classes: LabelColumns) -> NDArray[Any]:
     """Return the sums of labels minus scores by bin."""
-    outside = OUTSIDE.format("y_proba")
-    blocks = formulas.blocks_of_scores(records, classes, "y_proba", outside)
+    blocks = formulas.blocks_of_scores(records, classes, probability_block)
     return calibration_excess(blocks, even_edges(n_bins))
 
 

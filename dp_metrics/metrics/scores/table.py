@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from dp_metrics.inputs.arrays import Records, Shape
+from dp_metrics.inputs.arrays import Records, Shape, float_block, probability_block
 from dp_metrics.inputs.labels import LabelColumns, labels_and_scores
 from dp_metrics.inputs.options import Floats, as_whole, check_edges
 from dp_metrics.mechanisms._laws import Limits, Staircase
@@ -80,16 +80,17 @@ def finest_edges(edges: Any) -> Floats:
     return np.rint(steps * _DIGITS) / _DIGITS
 
 
-def counted(records: Records, *, classes: LabelColumns, edges: Floats, outside: str) -> NDArray[np.int64]:
+def counted(
+    records: Records, *, classes: LabelColumns, edges: Floats, read: Callable[[NDArray[Any]], Floats]
+) -> NDArray[np.int64]:
     """Return how many records lie in each of the finest bins: the negative, then the positive class.
 
-    Where each person counts once, a record counts its units. With `outside`, which says why, scores that are
-    not in [0, 1] are refused.
+    Where each person counts once, a record counts its units.
     """
     inner, size = edges[1:-1], edges.size - 1
     cells = (
         np.searchsorted(inner, scores, side="right") + size * is_positive
-        for is_positive, scores in formulas.blocks_of_scores(records, classes, "y_score", outside)
+        for is_positive, scores in formulas.blocks_of_scores(records, classes, read)
     )
     return counts_of_cells(cells, 2 * size, records.units).reshape(2, size)
 
@@ -340,14 +341,14 @@ def score_query(
     elif bins is not None and columns not in _POWERS:
         raise ValueError(f"bins must be None or one of {_POWERS}, so that bins nest.")
     table = ScoreTable(finest, formula, classes)
-    count = partial(counted, classes=classes, edges=finest, outside=_OUTSIDE if edges is None else "")
+    block = partial(probability_block, outside=_OUTSIDE) if edges is None else float_block
+    count = partial(counted, classes=classes, edges=finest, read=partial(block, name="y_score"))
     cells = ((2 * size, Fraction(1)),)
     part = TableOf(cells, True, count, shape.units, finest=size, columns=columns)
     return Query((part,), partial(labels_and_scores, columns=classes, name="y_score"), table)
 
 
 MOST_BINS = 1000
-OUTSIDE = "{} should contain values in [0, 1] only: probabilities, as predict_proba gives them, not labels."
 
 
 def even_edges(n_bins: int) -> Floats:
@@ -428,8 +429,8 @@ def _soft_counts(records: Records, *, n_bins: int, classes: LabelColumns) -> NDA
     """Return the counts of the cells, in steps: by end, class and bin."""
     size = 2 * n_bins
     table = np.zeros((2, size), dtype=np.int64)
-    outside = OUTSIDE.format("y_prob")
-    for is_positive, scores in formulas.blocks_of_scores(records, classes, "y_prob", outside):
+    read = partial(probability_block, name="y_prob")
+    for is_positive, scores in formulas.blocks_of_scores(records, classes, read):
         bins = np.searchsorted(even_edges(n_bins), scores)
         part = np.clip(scores * n_bins - bins, 0.0, 1.0)
         rows, upper = bins + n_bins * is_positive, np.rint(part * FINENESS)
