@@ -16,16 +16,17 @@ from dp_metrics.metrics._metric import asks, private
 from dp_metrics.metrics._settings import LabelSettings, RatioSettings
 from dp_metrics.metrics.labels import layouts
 from dp_metrics.metrics.labels.counts import OF_COUNTS, Confusion, of_ratio
-from dp_metrics.metrics.labels.layouts import Counts, Ratio
+from dp_metrics.metrics.labels.layouts import SHARES, Counts, Ratio
 from dp_metrics.release.query import Query
 
 
 def _ratio_query(
-    kind: str, shape: Shape, *, pos_label: Any, labels: Any, average: Any, zero_division: Any
+    kind: str, shape: Shape, *, pos_label: Any, labels: Any, average: Any = "binary", zero_division: Any = 0.0
 ) -> Query:
     """Return the query of a ratio of counts, of which `Ratio` has the kinds."""
     known = LabelSet.of(labels)
-    check_average(average, known.size)
+    if kind not in SHARES:  # which are of one label of however many
+        check_average(average, known.size)
     place = known.place(pos_label, "pos_label") if average == "binary" else 0
     if kind == "specificity" and average == "binary":  # of two labels it is the recall of the other one
         kind, place = "recall", 1 - place
@@ -247,13 +248,6 @@ def private_specificity_score(
     return asks(_ratio_query, "specificity", **settings)
 
 
-def _share_query(kind: str, shape: Shape, *, pos_label: Any, labels: Any) -> Query:
-    """Return the query of the share of the records of which a label is the predicted one, or the true one."""
-    known = LabelSet.of(labels)
-    ratio = Ratio(kind, "binary", known.size, known.place(pos_label, "pos_label"))
-    return of_ratio(ratio, known).query(shape)
-
-
 @private(**OF_COUNTS)
 def private_selection_rate(
     y_true: ArrayLike, y_pred: ArrayLike, *, pos_label: Any = 1, **settings: Unpack[LabelSettings]
@@ -292,7 +286,7 @@ def private_selection_rate(
     >>> 0.13 < private_selection_rate(y_true, y_pred, epsilon=1.0) < 0.17  # exactly 0.15
     True
     """
-    return asks(_share_query, "selection_rate", pos_label=pos_label, labels=settings["labels"])
+    return asks(_ratio_query, "selection_rate", pos_label=pos_label, labels=settings["labels"])
 
 
 @private(**OF_COUNTS)
@@ -333,7 +327,7 @@ def private_prevalence(
     >>> 0.08 < private_prevalence(y_true, y_pred, epsilon=1.0) < 0.12  # exactly 0.1
     True
     """
-    return asks(_share_query, "prevalence", pos_label=pos_label, labels=settings["labels"])
+    return asks(_ratio_query, "prevalence", pos_label=pos_label, labels=settings["labels"])
 
 
 _MOST_LIMITED = 20  # labels: limits of each of their pairs take a while

@@ -285,7 +285,7 @@ _RATIOS = {
 }
 """How often what is right counts, which of specificity are negatives, and the errors beside it."""
 
-_SHARES = {"selection_rate": "predicted", "prevalence": "true"}
+SHARES = {"selection_rate": "predicted", "prevalence": "true"}
 """Of all records those with one label: which label that is of a record."""
 
 
@@ -296,9 +296,9 @@ class Ratio:
     Parameters
     ----------
     kind : str
-        One of `_RATIOS` or `_SHARES`.
+        One of `_RATIOS` or `SHARES`.
     average : str or None, default="macro"
-        As in `private_f1_score`; "binary" of `_SHARES`.
+        As in `private_f1_score`; "binary" of `SHARES`.
     labels : int, default=0
         Number of labels.
     place : int, default=0
@@ -323,7 +323,7 @@ class Ratio:
     @property
     def is_share(self) -> bool:
         """Whether it is a share of all records."""
-        return self.kind in _SHARES
+        return self.kind in SHARES
 
     @property
     def are_all(self) -> bool:
@@ -343,7 +343,7 @@ class Ratio:
     def layout(self) -> Layout:
         """Return the fewest counts that determine it; see tables of counts in the documentation's theory."""
         if self.is_share:
-            return with_label(self.place, _SHARES[self.kind])
+            return with_label(self.place, SHARES[self.kind])
         errors = _RATIOS[self.kind][1]
         if self.average == "binary":
             return of_one_label(self.place, errors)
@@ -358,7 +358,7 @@ class Ratio:
     def parts(self, counts: Counts) -> tuple[Floats, Floats]:
         """Return the A and the B of each ratio."""
         if self.is_share:
-            have = self._own(getattr(counts, _SHARES[self.kind]))
+            have = self._own(getattr(counts, SHARES[self.kind]))
             return have, counts.n - have
         factor, errors = _RATIOS[self.kind]
         right, others = factor * counts.right, getattr(counts, errors)
