@@ -10,20 +10,16 @@ except PackageNotFoundError:  # the package runs from its source and is not inst
     __version__ = "unknown"
 
 
-class MissingExtraError(ImportError):
-    """A package of one of the extras is missing or can't be imported."""
-
-
 def import_extra(name: str, extra: str = "evaluation") -> Any:
-    """Import a module of one of the extras, or say which one to install."""
+    """Import a module of one of the extras; the ImportError says which one to install, or what is broken."""
     try:
         return importlib.import_module(name)
     except ImportError as error:
         package = name.partition(".")[0]
         extra = "vision" if package == "torch" else extra
-        raise MissingExtraError(
+        raise ImportError(
             f'{package} is needed and can\'t be imported; run: pip install "dp_metrics[{extra}]"'
         ) from error
     except (OSError, ValueError) as error:
         # The package is installed but broken: xgboost without the OpenMP library, or built for another numpy.
-        raise MissingExtraError(f"{name} is installed but can't be imported: {error}") from error
+        raise ImportError(f"{name} is installed but can't be imported: {error}") from error

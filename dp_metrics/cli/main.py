@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from importlib import import_module
 from typing import NoReturn
 
-from dp_metrics._packages import MissingExtraError, __version__
+from dp_metrics._packages import __version__
 from dp_metrics.cli import CommandError, Refusal, tell
 
 
@@ -71,7 +71,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         chosen = words[0] if words and words[0] in _COMMANDS else None
         options = _parser(chosen, words).parse_args(words[1:] if chosen else words)
         code: int | None = options.run(options)
-    except (CommandError, MissingExtraError, OSError, ValueError, TypeError) as error:
+    except (CommandError, ImportError, OSError, ValueError, TypeError) as error:
         if not _is_closed_pipe(error):
             tell("error", error)
             return 4 if isinstance(error, Refusal) else 2
