@@ -94,27 +94,25 @@ def release(
                 raise CommandError(str(error)) from None
         budget = opened_budget(typed)
         warnings.simplefilter("always", UserWarning)  # the package's own, which tell public things
-        with _progress(typed.predictions.name) as progress, refusals():
+        with _bar(typed.predictions.name) as bar, refusals():
             if budget is not None and typed.spend_name in budget:  # what is stored, or why it is not served
-                released = call(**records.whole(progress, PER_RECORD), accountant=budget, **paid)
+                released = call(**records.whole(bar.update, PER_RECORD), accountant=budget, **paid)
             elif summarise is not None:
-                released = summarise(records, progress, accountant=budget, **paid)
+                released = summarise(records, bar.update, accountant=budget, **paid)
             else:
-                released = call(**records.whole(progress), accountant=budget, **paid)
+                released = call(**records.whole(bar.update), accountant=budget, **paid)
     for warning in caught:
         tell("warning", warning.message)
     show(released, name, typed, budget)
     return released
 
 
-@contextmanager
-def _progress(name: str) -> Iterator[Progress]:
-    """Show which part of the file has been read; the number of rows may be private, so it is not shown."""
+def _bar(name: str) -> Any:
+    """Return a bar of which part of the file has been read, not of rows: their number may be private."""
     form = "{desc}: {percentage:3.0f}%|{bar}| {elapsed}<{remaining}"
     settings = {"total": 1.0, "desc": name, "bar_format": form, "file": sys.stderr, "leave": False}
     # None shows the bar on a terminal only; there may be no standard error
-    with import_extra("tqdm", "cli").tqdm(**settings, disable=True if sys.stderr is None else None) as bar:
-        yield bar.update
+    return import_extra("tqdm", "cli").tqdm(**settings, disable=True if sys.stderr is None else None)
 
 
 @contextmanager
