@@ -8,7 +8,7 @@ from typing import Any
 
 from dp_metrics._html import card
 from dp_metrics.accounting.ledgers import Claim, Ledger, Spend, StoredResult, StoredResults, name_used
-from dp_metrics.exceptions import warn_caller
+from dp_metrics.exceptions import module_of, warn_caller
 from dp_metrics.inputs.options import check_flag, did_you_mean, exact_epsilon, rounded_down
 
 
@@ -322,9 +322,7 @@ def _warn_of_reruns() -> None:
     """Warn, once in a process, that a budget without a file begins anew in a notebook."""
     ipython = sys.modules.get("IPython")
     shell = None if ipython is None else ipython.get_ipython()
-    makes_its_own = (
-        sys._getframe(2).f_globals.get("__name__", "").startswith("dp_metrics.")
-    )  # as a search does
+    makes_its_own = module_of(sys._getframe(2)).startswith("dp_metrics.")  # as a search does
     if getattr(shell, "kernel", None) is not None and not _TOLD and not makes_its_own:
         _TOLD.append(True)
         warn_caller(_UNKEPT, UserWarning)

@@ -235,7 +235,7 @@ class Ledger:
     path: str | None = None
     _memory: sqlite3.Connection | None = None  # the only connection of a ledger that is in no file
     _identity: str | None = None  # unknown until the ledger has been opened
-    _session: Session | None = None  # it begins then
+    _session: Session  # it begins then
 
     def __init__(self, total: Fraction, path: str | os.PathLike[str] | None = None) -> None:
         self.total = total
@@ -296,7 +296,6 @@ class Ledger:
             db.execute("UPDATE budget SET spent = ?", (text,))
             last = self._entry(db)
             db.execute("COMMIT")
-            assert self._session is not None
             self._session.spent, self._session.entry = (text, spent), last
         if claim is not None:
             claim.number = number
@@ -318,7 +317,6 @@ class Ledger:
 
     def serve(self, spend_name: str) -> None:
         """Note that a stored answer is served; raise ValueError if it was before in this session."""
-        assert self._session is not None
         with _LOCK:
             if spend_name in self._session.served:
                 raise name_used(spend_name, self)
@@ -331,7 +329,6 @@ class Ledger:
         """
         with self._connection() as db:
             self._budget(db)
-            assert self._session is not None
             wanted = f"SELECT id, {_COLUMNS}, is_named, question, answer, summary, stored {_WITH_RELEASES}"
             those = "? IS NULL OR (label = ? AND is_named IS NOT 0) ORDER BY id"
             rows = db.execute(f"{wanted} {those}", (spend_name, spend_name))
@@ -380,7 +377,7 @@ class Ledger:
         with self._parsing():
             [(identity, total_text, text)] = db.execute("SELECT identity, total, spent FROM budget")
             total = _number(total_text)
-            session = self._session or _SESSIONS.get(identity) or Session(0)
+            session = getattr(self, "_session", None) or _SESSIONS.get(identity) or Session(0)
             spent = session.spent[1] if text == session.spent[0] else _number(text)
         if self._identity not in (None, identity):
             self._fail(ValueError, "was replaced: it is not the file that this accountant opened")
@@ -429,7 +426,6 @@ class Ledger:
             reason = _WITHOUT_PATH.format("be pickled")
             # a tool with several processes adds its own error behind, and Python shows the first cause first
             raise TypeError(reason) from TypeError(reason)
-        assert self._session is not None
         one = self._session
         # a Fraction would be pickled as a decimal, and Python refuses to convert long ones
         session, total = (one.start, set(one.served), one.spent[0], one.entry), _spelled(self.total)
