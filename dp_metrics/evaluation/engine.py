@@ -161,21 +161,18 @@ def summarise(rows: Any) -> Any:
     frame["stopped"] = frame["release"] < 0.1 * frame["true_value"]
     frame["overshot"] = frame["release"] > ERROR_CAP * frame["true_value"]
     groups = frame.groupby(CURVE, sort=False)
-    absolute = groups.agg(
+    lines = groups.agg(
+        repeats=("n", "size"), n=("n", "max"), bounded=("bounded", "max"), stopped=("stopped", "mean"),
+        overshot=("overshot", "mean"), overshoot_chance=("overshoot", "mean"),
         mean=("capped", "mean"), half=("capped", "std"), raw_mean=("error", "mean"),
         median=("error", "median"), bias=("signed", "mean"), exact=("expected_error", "mean"),
         sampling=("sampling_error", "mean"),
     )  # fmt: skip
-    absolute["q95"] = groups["error"].quantile(0.95)
-    truth = groups["true_value"].mean()
-    relative = absolute.div(truth.where(truth > 0), axis=0)
-    half = _NORMAL_QUANTILE * relative.pop("half").fillna(0.0) / np.sqrt(groups.size())
-    relative = relative.assign(low=relative["mean"] - half, high=relative["mean"] + half)
-    others = groups.agg(
-        repeats=("n", "size"), n=("n", "max"), bounded=("bounded", "max"), stopped=("stopped", "mean"),
-        overshot=("overshot", "mean"), overshoot_chance=("overshoot", "mean"),
-    )  # fmt: skip
-    return others.join(relative).reset_index()
+    lines["q95"] = groups["error"].quantile(0.95)
+    truth, errors = groups["true_value"].mean(), lines.loc[:, "mean":]
+    lines[errors.columns] = errors.div(truth.where(truth > 0), axis=0)
+    half = _NORMAL_QUANTILE * lines.pop("half").fillna(0.0) / np.sqrt(lines["repeats"])
+    return lines.assign(low=lines["mean"] - half, high=lines["mean"] + half).reset_index()
 
 
 @dataclass(frozen=True)
@@ -190,20 +187,13 @@ class Rival:
     face: str = ""  # inside of a marker; empty: of the same colour
     needs_bounds: bool = False  # true: it only serves a metric with a public range
     beta: float = 1.005  # ratio of consecutive candidates of the paper preset
-    setting: str = ""  # tells apart settings of one mechanism
-    bounded: bool = True  # false: it is not told the public range
+    setting: str = ""  # tells apart settings of one mechanism; "unbounded": it is not told the public range
 
     def make(self, unit: float) -> Mechanism:
         """Return the mechanism, for a metric with this unit in the paper; the clipped mean is none."""
         if self.mechanism == "paper":
             return replace(AboveThreshold.paper(unit), beta=self.beta)
         return get_mechanism(self.mechanism)
-
-    def told(self, *, bounded: bool) -> Rival:
-        """Return this rival in one of two settings: told the public bounds, or not."""
-        setting = "bounded" if bounded else "unbounded"
-        told = replace(self, setting=setting, title=f"{self.title}, {setting}", bounded=bounded)
-        return told if bounded else replace(told, line="--", face="white")
 
 
 # Okabe and Ito's palette and a grey, safe for the colour-blind. Dotted lines let what is almost or quite the
@@ -343,7 +333,7 @@ def _drawn(study: Study, epsilon: float, number: int, population: Population) ->
     true_value, sampling_error = population.truth(records)
     rows = []
     for rival in study.rivals:
-        told = rival.bounded and population.bounds is not None
+        told = rival.setting != "unbounded" and population.bounds is not None
         row = ResultRow(
             figure=study.name, dataset=task.dataset, column=task.column, metric=task.metric,
             setting=rival.setting, mechanism=rival.mechanism, epsilon=epsilon, repeat=number,
@@ -352,19 +342,19 @@ def _drawn(study: Study, epsilon: float, number: int, population: Population) ->
             split_seed=-1 if task.metric == "variance" else SPLIT_SEED,
             true_value=true_value, sampling_error=sampling_error,
         )  # fmt: skip
+        law = None
         if rival.mechanism == "clipped_mean":
             assert population.bounds is not None  # it needs them
             release = clipped_mean(
                 records, _entropy(row), epsilon=epsilon, limit=population.bounds[1],
                 variance=task.metric == "variance",
             )  # fmt: skip
-            rows.append(row._replace(release=release, error=abs(release - true_value)))
         else:
             mechanism = rival.make(population.paper_unit(len(records)))
             noise, stats = population.prepared(records, mechanism, epsilon, bounded=told)
             release = noise.prepare(stats)(_entropy(row), None).value
-            is_exact = whole or number < EXACT_REPEATS
-            rows.append(_released(row, release, noise.law(stats, None) if is_exact else None))
+            law = noise.law(stats, None) if whole or number < EXACT_REPEATS else None
+        rows.append(_released(row, release, law))
     return rows
 
 
@@ -457,9 +447,9 @@ _REGRESSED = ("diamonds", "abalone", "bike", "synthetic")
 _MSE, _MAE = (tuple(Task(name, metric) for name in _REGRESSED) for metric in ("mse", "mae"))
 _ALL = tuple(RIVALS.values())
 _WITH_AND_WITHOUT = tuple(
-    RIVALS[name].told(bounded=bounded)
-    for name in ("adaptive", "hazard", "above_threshold", "paper")
-    for bounded in (True, False)
+    replace(rival, setting=setting, title=f"{rival.title}, {setting}", line=line or rival.line, face=face)
+    for rival in map(RIVALS.__getitem__, ("adaptive", "hazard", "above_threshold", "paper"))
+    for setting, line, face in (("bounded", "", ""), ("unbounded", "--", "white"))
 )
 _ASYMMETRIC = tuple(RIVALS[name] for name in ("inverse_sensitivity", "paper", "hazard"))
 

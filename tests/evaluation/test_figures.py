@@ -36,7 +36,8 @@ def study_rows(make_row):
         return [
             make_row(
                 figure=name, dataset=task.dataset, metric=task.metric, column=task.column, epsilon=epsilon,
-                mechanism=rival.mechanism, setting=rival.setting, bounded=int(rival.bounded), repeat=repeat,
+                mechanism=rival.mechanism, setting=rival.setting, repeat=repeat,
+                bounded=int(rival.setting != "unbounded"),
                 release=2.0 + 10.0 ** (k / 3) / epsilon + 0.1 * repeat,
             )
             for task in study.tasks[:tasks]
