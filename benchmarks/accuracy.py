@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from tqdm import tqdm
 
 from dp_metrics.evaluation.engine import ERROR_CAP, MECHANISM_RIVALS, RIVALS, STUDIES
-from dp_metrics.evaluation.population import Population, load_population
+from dp_metrics.evaluation.population import Population, load_population, title_of
 from dp_metrics.inputs.options import own_error_state
 from dp_metrics.mechanisms import Adaptive, Hazard, Laplace, Mechanism
 from dp_metrics.mechanisms._laws import mean_absolute_error
@@ -68,8 +68,8 @@ def tasks() -> Iterator[tuple[str, Population]]:
     with tempfile.TemporaryDirectory() as cache:
         for name in ("variance", "mse", "mae", "cross-entropy"):
             for task in STUDIES[name].tasks:
-                if task.title in REFERENCE:
-                    yield task.title, load_population(task, None, Path(cache))
+                if title_of(task) in REFERENCE:
+                    yield title_of(task), load_population(task, None, Path(cache))
 
 
 def lognormal_incomes(n: int) -> Population:

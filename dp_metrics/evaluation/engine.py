@@ -45,6 +45,9 @@ ERROR_CAP = 10.0
 CURVE = ["figure", "dataset", "column", "metric", "setting", "mechanism", "epsilon"]
 """Columns that tell a point of a curve from every other."""
 
+PANEL = CURVE[1:4]
+"""Columns that tell a panel from every other: the parts of a `Task`."""
+
 
 class ResultRow(NamedTuple):
     """One release in one repeat; a line of the file."""
@@ -292,12 +295,11 @@ def plan(
             work.append((replace(study, rivals=left), math.nan, i))
     for task, epsilon, i in product(study.tasks, epsilons, range(repeats)):
         free = populations[task].bounds is None
-        key = study.name, task.dataset, task.column, task.metric
         left = tuple(
             rival
             for rival in study.rivals
             if not (free and (rival.needs_bounds or rival.setting == "bounded"))
-            and (*key, rival.setting, rival.mechanism, epsilon, i) not in done
+            and (study.name, *task, rival.setting, rival.mechanism, epsilon, i) not in done
         )
         work.append((replace(study, tasks=(task,), rivals=left), epsilon, i))
     return [repeat for repeat in work if repeat[0].rivals]
@@ -325,7 +327,7 @@ def run(
 @own_error_state
 def _drawn(study: Study, epsilon: float, number: int, population: Population) -> list[ResultRow]:
     (task,), whole = study.tasks, study.kind == "whole"
-    names = (study.name, task.dataset, task.column, task.metric, epsilon, number)
+    names = (study.name, *task, epsilon, number)
     draw_seed, records = -1, population.values
     if not whole:
         draw_seed = seed_of("draw", *names)
@@ -335,11 +337,10 @@ def _drawn(study: Study, epsilon: float, number: int, population: Population) ->
     for rival in study.rivals:
         told = rival.setting != "unbounded" and population.bounds is not None
         row = ResultRow(
-            figure=study.name, dataset=task.dataset, column=task.column, metric=task.metric,
-            setting=rival.setting, mechanism=rival.mechanism, epsilon=epsilon, repeat=number,
+            study.name, *task, rival.setting, rival.mechanism, epsilon, number,
             n=len(records), bounded=int(told), draw_seed=draw_seed,
             release_seed=-1 if whole else seed_of("release", *names, rival.mechanism, rival.setting),
-            split_seed=-1 if task.metric == "variance" else SPLIT_SEED,
+            split_seed=-1 if population.metric == "variance" else SPLIT_SEED,
             true_value=true_value, sampling_error=sampling_error,
         )  # fmt: skip
         law = None
@@ -347,7 +348,7 @@ def _drawn(study: Study, epsilon: float, number: int, population: Population) ->
             assert population.bounds is not None  # it needs them
             release = clipped_mean(
                 records, _entropy(row), epsilon=epsilon, limit=population.bounds[1],
-                variance=task.metric == "variance",
+                variance=population.metric == "variance",
             )  # fmt: skip
         else:
             mechanism = rival.make(population.paper_unit(len(records)))
@@ -439,12 +440,12 @@ class Study:
 
 
 _VARIANCE = (
-    *(Task(name, "variance", column) for name, dataset in DATASETS.items() for column in dataset.columns),
-    Task("synthetic", "variance", "y"),
+    *((name, column, "variance") for name, dataset in DATASETS.items() for column in dataset.columns),
+    ("synthetic", "y", "variance"),
 )
-_CLASSIFIED = tuple(Task(name, "log_loss") for name in ("adult", "diabetes", "mnist", "cifar10", "digits"))
+_CLASSIFIED = tuple((name, "", "log_loss") for name in ("adult", "diabetes", "mnist", "cifar10", "digits"))
 _REGRESSED = ("diamonds", "abalone", "bike", "synthetic")
-_MSE, _MAE = (tuple(Task(name, metric) for name in _REGRESSED) for metric in ("mse", "mae"))
+_MSE, _MAE = (tuple((name, "", metric) for name in _REGRESSED) for metric in ("mse", "mae"))
 _ALL = tuple(RIVALS.values())
 _WITH_AND_WITHOUT = tuple(
     replace(rival, setting=setting, title=f"{rival.title}, {setting}", line=line or rival.line, face=face)
@@ -492,7 +493,7 @@ def select_studies(figures: Sequence[str], datasets: Sequence[str], mechanisms: 
         get_dataset(name)
     chosen = []
     for study in (STUDIES[name] for name in STUDIES if not figures or name in figures):
-        tasks = tuple(task for task in study.tasks if task.dataset in datasets)
+        tasks = tuple(task for task in study.tasks if task[0] in datasets)
         rivals = tuple(rival for rival in study.rivals if not mechanisms or rival.mechanism in mechanisms)
         if study.kind == "illustration" or (rivals and (tasks or study.kind == "simulated")):
             chosen.append(replace(study, tasks=tasks, rivals=rivals))

@@ -15,7 +15,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -138,20 +138,15 @@ _FORMAT = 3  # version of the losses that are kept: raise it whenever they are c
 _LABELS = {"mse": "MSE", "mae": "MAE", "log_loss": "log loss", "variance": "variance"}
 
 
-@dataclass(frozen=True)
-class Task:
-    """One panel of a figure: a metric of a data set."""
+Task: TypeAlias = tuple[str, str, str]
+"""One panel of a figure: a data set, the column of a variance (empty for losses), and the metric."""
 
-    dataset: str
-    metric: str  # variance, mse, mae or log_loss
-    column: str = ""  # the column of a variance; empty for losses
 
-    @property
-    def title(self) -> str:
-        """Heading of the panel."""
-        names = {"Rings": "age", "cnt": "rentals", "hours-per-week": "hours"}
-        column = f" {names.get(self.column, self.column)}" if self.column else ""
-        return f"{self.dataset}{column}, {_LABELS[self.metric]}"
+def title_of(task: Task) -> str:
+    """Return the heading of a panel."""
+    dataset, column, metric = task
+    names = {"Rings": "age", "cnt": "rentals", "hours-per-week": "hours"}
+    return f"{dataset}{f' {names.get(column, column)}' if column else ''}, {_LABELS[metric]}"
 
 
 @dataclass(frozen=True, eq=False)
@@ -238,11 +233,12 @@ def _trained(name: str, origin: list[Any], data_dir: Path | None) -> dict[str, P
 
 def load_population(task: Task, data_dir: Path | None, cache: Path) -> Population:
     """Return the population of a task; trains its model if its losses are not in the folder `cache`."""
-    dataset = get_dataset(task.dataset)
-    if task.metric != "variance":
+    name, column, metric = task
+    dataset = get_dataset(name)
+    if metric != "variance":
         kept = import_extra("joblib").Memory(cache, verbose=0).cache(_trained, ignore=["data_dir"])
-        found: Population = kept(task.dataset, _origin(dataset, data_dir), data_dir)[task.metric]
+        found: Population = kept(name, _origin(dataset, data_dir), data_dir)[metric]
         return found
-    bounds = dataset.columns.get(task.column, dataset.bounds)
-    values = read_column(task.dataset, task.column, data_dir)
+    bounds = dataset.columns.get(column, dataset.bounds)
+    values = read_column(name, column, data_dir)
     return Population("variance", values if bounds is None else np.clip(values, *bounds), bounds)

@@ -17,6 +17,7 @@ from dp_metrics.evaluation import engine, population
 from dp_metrics.evaluation.datasets import DATASETS, Dataset, find_file, get_dataset
 from dp_metrics.evaluation.engine import (
     ERROR_CAP,
+    PANEL,
     RIVALS,
     SAMPLE_SIZE,
     STUDIES,
@@ -24,7 +25,7 @@ from dp_metrics.evaluation.engine import (
     Study,
     summarise,
 )
-from dp_metrics.evaluation.population import Task
+from dp_metrics.evaluation.population import title_of
 from dp_metrics.inputs.options import Floats
 from dp_metrics.mechanisms._laws import GridLaw
 from dp_metrics.sensitivity.output_bounds import BoundsFacts, OutputBounds
@@ -55,9 +56,9 @@ def panels_of(study: Study, rows: Any) -> Panels:
             for rival, some in points.items()
             if len(some)
         }
-    lines = {Task(*panel): some for panel, some in summarise(rows).groupby(_PANEL)}
+    lines = dict(iter(summarise(rows).groupby(PANEL)))
     return {
-        task.title: partial(_draw_errors, study=study, lines=lines[task])
+        title_of(task): partial(_draw_errors, study=study, lines=lines[task])
         for task in study.tasks
         if task in lines
     }
@@ -241,7 +242,6 @@ _COMPARED = ("variance", "cross-entropy", "mse", "mae")
 _DEFAULT = "adaptive"
 _RIVALS = ("hazard", "above_threshold", "paper", "inverse_sensitivity", "laplace", "clipped_mean")
 _SEARCHES = ("paper", "above_threshold", "hazard", _DEFAULT)
-_PANEL = ["dataset", "metric", "column"]
 _ASYMMETRIES = {"0 to 0.1": 0.0, "0.1 to 0.3": 0.1, "0.3 to 0.45": 0.3, "above": 0.45}  # from where on
 
 
@@ -261,13 +261,13 @@ def _frame(rows: Any, index: str) -> Any:
 
 def _pivot(lines: Any, value: str, columns: str = "mechanism") -> Any:
     """Return one line per panel and epsilon, with a column for each mechanism (or setting)."""
-    return lines.pivot_table(index=[*_PANEL, "epsilon"], columns=columns, values=value, sort=False)
+    return lines.pivot_table(index=[*PANEL, "epsilon"], columns=columns, values=value, sort=False)
 
 
 def _by_panel(values: Any) -> Any:
     """Return a table of panels and epsilons, with the geometric means of its columns."""
     wide = values.dropna().unstack("epsilon", sort=False).sort_index(axis="columns")
-    wide.index = [Task(*panel).title for panel in wide.index]
+    wide.index = [*map(title_of, wide.index)]
     wide.loc["geometric mean"] = wide.agg(_geometric_mean)
     return wide
 
@@ -302,12 +302,12 @@ def overall_tables(rows: Any) -> dict[str, Any]:
     ratios = wide[[name for name in _RIVALS if name in wide.columns]].div(wide[_DEFAULT], axis=0)
     ratios = ratios.rename(columns={name: rival.title for name, rival in RIVALS.items()})
     groups = ratios.groupby(level="epsilon")
-    lines = lines.set_index([*_PANEL, "epsilon"])
+    lines = lines.set_index([*PANEL, "epsilon"])
     own = lines[(lines["mechanism"] == _DEFAULT) & (lines["sampling"] > 0)]
     smallest = lines.index.get_level_values("epsilon").min()
     stopped = _pivot(lines[lines.index.get_level_values("epsilon") == smallest].reset_index(), "stopped")
     stopped = stopped[[name for name in _SEARCHES if name in stopped.columns]]
-    stopped.index = [Task(*panel[:3]).title for panel in stopped.index]
+    stopped.index = [title_of(panel[:3]) for panel in stopped.index]
     return {
         f"Mean error / mean error of {_DEFAULT}, geometric means over panels": groups.agg(_geometric_mean).T,
         "Share of panels in which this is above 1": groups.agg(lambda part: (part.dropna() > 1).mean()).T,
@@ -362,7 +362,7 @@ def _numbers(study: Study, rows: Any) -> Any:
     if study.kind != "drawn":
         return None
     lines = summarise(rows[rows["figure"] == study.name])
-    panels = [Task(*panel).title for panel in lines[_PANEL].itertuples(index=False)]
+    panels = [*map(title_of, lines[PANEL].itertuples(index=False))]
     names = ["repeats", "mean", "low", "high", "exact", "median", "q95", "bias"]
     return lines[["mechanism", "setting", "epsilon", *names]].set_axis(panels)
 
@@ -427,7 +427,7 @@ def evaluate(
     All test records are used, and the releases are drawn from the operating system's entropy.
     """
     populations = population.populations_of(dataset, target, prediction)
-    by_task = {Task(dataset.name, metric): population for metric, population in populations.items()}
+    by_task = {(dataset.name, "", metric): population for metric, population in populations.items()}
     study = Study("evaluate", dataset.name, tuple(by_task), engine.MECHANISM_RIVALS, "whole")
     work = engine.plan(study, by_task, (epsilons, 1), set())
     rows = [row for made in engine.run(work, by_task, jobs=1) for row in made]
@@ -459,7 +459,7 @@ def reproduce(
     studies = engine.select_studies(figures, datasets or default_datasets(quick), mechanisms)
     check_extras()  # after names that are not known
     tasks = list(dict.fromkeys(task for study in studies for task in study.tasks))
-    for dataset in map(get_dataset, dict.fromkeys(task.dataset for task in tasks)):
+    for dataset in map(get_dataset, dict.fromkeys(name for name, *_ in tasks)):
         if dataset.model == "cnn":
             import_extra("torch")
         if dataset.file_name is not None:

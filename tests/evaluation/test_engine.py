@@ -26,7 +26,7 @@ from dp_metrics.evaluation.engine import (
     select_studies,
     simulate_bounds,
 )
-from dp_metrics.evaluation.population import Population, Task, populations_of
+from dp_metrics.evaluation.population import Population, populations_of
 from dp_metrics.exceptions import SeededReleaseWarning
 from dp_metrics.mechanisms import MECHANISMS, AboveThreshold
 from dp_metrics.mechanisms._laws import mean_absolute_error
@@ -34,7 +34,7 @@ from dp_metrics.sensitivity.output_bounds import OutputBounds
 
 pytestmark = pytest.mark.usefixtures("own_error_state")
 
-TASK = Task("bike", "mae")
+TASK = ("bike", "", "mae")
 STUDY = dataclasses.replace(STUDIES["mae"], tasks=(TASK,))
 BOUNDED = {TASK: Population("mae", np.random.default_rng(0).gamma(2.0, 3.0, size=1500), (0.0, 100.0))}
 UNBOUNDED = {TASK: dataclasses.replace(BOUNDED[TASK], bounds=None)}
@@ -112,7 +112,7 @@ def test_the_exact_error_is_that_of_the_releases():
 
 
 def test_the_paper_searches_the_sum_of_cross_entropies():
-    task, n = Task("adult", "log_loss"), 700
+    task, n = ("adult", "", "log_loss"), 700
     losses = np.random.default_rng(0).gamma(2.0, 0.2, size=n)  # so few that every repeat draws them all
     study = dataclasses.replace(STUDIES["cross-entropy"], tasks=(task,), rivals=(RIVALS["paper"],))
     rows = rows_of(study, {task: Population("log_loss", losses, (0.0, 10.0))}, repeats=EXACT_REPEATS)
@@ -188,12 +188,12 @@ CASES = {
 @pytest.mark.slow
 @pytest.mark.parametrize("name", CASES)
 def test_one_repeat_takes_all_records_once(name):
-    populations = {Task(name, m): found for m, found in populations_of(*CASES[name][0]).items()}
+    populations = {(name, "", m): found for m, found in populations_of(*CASES[name][0]).items()}
     study = Study("evaluate", name, tuple(populations), MECHANISM_RIVALS, "whole")
     free = name == "unbounded"
     mechanisms = FREE if free else [rival.mechanism for rival in MECHANISM_RIVALS]
     rows = rows_of(study, populations, (0.5, 2.0), repeats=1)
-    expected = product([task.metric for task in populations], (0.5, 2.0), mechanisms)
+    expected = product([metric for *_, metric in populations], (0.5, 2.0), mechanisms)
     assert [(r.metric, r.epsilon, r.mechanism) for r in rows] == [*expected]
     again = rows_of(study, populations, (2.0,), repeats=1)
     both = zip([row for row in rows if row.epsilon == 2.0], again, strict=True)
@@ -201,7 +201,7 @@ def test_one_repeat_takes_all_records_once(name):
     assert np.mean([one.release != other.release for one, other in both]) > 0.5
     for row in rows:
         assert (row.n, row.bounded, row.draw_seed, row.release_seed) == (200, not free, -1, -1)
-        truth = populations[Task(name, row.metric)].truth(populations[Task(name, row.metric)].values)
+        truth = populations[(name, "", row.metric)].truth(populations[(name, "", row.metric)].values)
         assert (row.true_value, row.sampling_error) == truth
         assert 0 < row.expected_error <= (10 * row.true_value if free else math.inf)
 

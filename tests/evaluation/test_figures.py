@@ -8,7 +8,7 @@ from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
 
 from dp_metrics.evaluation.engine import MECHANISM_RIVALS, RIVALS, STUDIES, Study, asymmetry_of, frame_of
-from dp_metrics.evaluation.population import Task
+from dp_metrics.evaluation.population import title_of
 from dp_metrics.evaluation.reproduce import (
     draw_evaluation,
     draw_figure,
@@ -35,12 +35,12 @@ def study_rows(make_row):
             ]  # fmt: skip
         return [
             make_row(
-                figure=name, dataset=task.dataset, metric=task.metric, column=task.column, epsilon=epsilon,
+                figure=name, dataset=dataset, metric=metric, column=column, epsilon=epsilon,
                 mechanism=rival.mechanism, setting=rival.setting, repeat=repeat,
                 bounded=int(rival.setting != "unbounded"),
                 release=2.0 + 10.0 ** (k / 3) / epsilon + 0.1 * repeat,
             )
-            for task in study.tasks[:tasks]
+            for dataset, column, metric in study.tasks[:tasks]
             for k, rival in enumerate(study.rivals)
             for epsilon in (0.1, 0.25, 0.5, 1.0, 2.0, 4.0)
             for repeat in range(2)
@@ -65,7 +65,7 @@ def figures(monkeypatch):
 
 def evaluation(make_row, bounded=True, true_value=2.0, epsilons=(0.1, 1.0), metrics=("mse", "mae")):
     """Return the study of `dp-metrics evaluate`, and rows of it."""
-    study = Study("evaluate", "bike", tuple(Task("bike", m) for m in metrics), MECHANISM_RIVALS, "whole")
+    study = Study("evaluate", "bike", tuple(("bike", "", m) for m in metrics), MECHANISM_RIVALS, "whole")
     rows = [
         make_row(figure="evaluate", metric=metric, mechanism=rival.mechanism, epsilon=epsilon,
                  bounded=int(bounded), true_value=true_value, expected_error=0.1 * (i + 1) / epsilon)
@@ -106,7 +106,7 @@ def test_nothing_overlaps_and_one_mechanism_has_one_colour(study_rows, figures, 
     study = STUDIES[name]
     panels = panels_of(study, frame_of(study_rows(name, tasks)))
     if study.kind == "drawn":
-        assert list(panels) == [task.title for task in study.tasks[:tasks]]
+        assert list(panels) == [title_of(task) for task in study.tasks[:tasks]]
     draw_figure(study, panels)  # written nowhere
     check_layout(figures[0], len(panels), legend=study.kind != "simulated")
     for axes in figures[0].axes:

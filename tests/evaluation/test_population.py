@@ -11,14 +11,13 @@ from dp_metrics.evaluation import population
 from dp_metrics.evaluation.datasets import DATASETS
 from dp_metrics.evaluation.population import (
     Population,
-    Task,
     load_population,
     package_versions,
     populations_of,
 )
 
 VALUES = np.random.default_rng(0).gamma(2.0, 3.0, size=500)
-MSE = Task("synthetic", "mse")
+MSE = ("synthetic", "", "mse")
 
 
 @pytest.fixture
@@ -41,7 +40,7 @@ def test_losses_are_cached(tmp_path, trained):
     first = load_population(MSE, None, tmp_path)
     assert first.values.tolist() == [0.25, 0.0, 4900.0]
     assert first.bounds is None
-    assert load_population(Task("synthetic", "mae"), None, tmp_path).values.tolist() == [0.5, 0.0, 70.0]
+    assert load_population(("synthetic", "", "mae"), None, tmp_path).values.tolist() == [0.5, 0.0, 70.0]
     assert trained == ["synthetic"]
     assert {"dp_metrics", "numpy", "scikit-learn", "xgboost"} <= {*package_versions()}
 
@@ -87,12 +86,12 @@ def test_data_that_changed_are_noticed(tmp_path, trained, monkeypatch):
     path = tmp_path / "diamonds.csv.gz"
     for content in (b"a", b"a", b"b"):
         path.write_bytes(content)
-        load_population(Task("diamonds", "mse"), tmp_path, tmp_path / "cache")
+        load_population(("diamonds", "", "mse"), tmp_path, tmp_path / "cache")
     assert len(trained) == 2
 
 
 def test_log_loss_has_the_cap_of_its_logits(tmp_path, trained):
-    found = load_population(Task("digits", "log_loss"), None, tmp_path)
+    found = load_population(("digits", "", "log_loss"), None, tmp_path)
     assert found.values == pytest.approx([0.0, -math.log(0.75), math.log(2)], abs=1e-12)
     assert found.bounds == (0.0, pytest.approx(36.04, abs=0.01))  # scikit-learn's clipping of probabilities
     tiny = np.array([[1.0, 1e-22] + [0.0] * 8])
