@@ -251,7 +251,7 @@ def _release_metric(
 
 # evaluate
 
-_WRITERS: Mapping[str, Callable[[PrivateEvaluation], str]] = {
+_WRITERS: Mapping[str, Callable[[PrivateEvaluation, Path], str]] = {
     ".html": PrivateEvaluation.to_html,
     ".md": PrivateEvaluation.to_markdown,
     ".json": PrivateEvaluation.to_json,
@@ -325,7 +325,7 @@ def run_evaluate(typed: argparse.Namespace) -> int:
 
     page = release(typed, private_evaluate.__name__, page_of, columns)
     with printed():
-        output.write_text(_WRITERS[output.suffix.lower()](page), encoding="utf-8")
+        _WRITERS[output.suffix.lower()](page, output)
         if typed.folder:
             page.to_folder(typed.folder)
         if not typed.json:
