@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from math import prod
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -33,6 +33,7 @@ from dp_metrics.inputs.arrays import (
     first_records,
     in_blocks,
     number_of_persons,
+    read_each,
 )
 from dp_metrics.inputs.losses import RecordLoss, clamp
 from dp_metrics.inputs.options import (
@@ -81,51 +82,17 @@ _NOT_OPTIONS = {
 """Options of metrics that a comparison has no use for, with the reason, or has of its own."""
 
 
-@dataclass(frozen=True, eq=False)
-class PairedLosses:
-    """Public: two losses for each record.
+def losses_of_each(records: Records, losses: Sequence[RecordLoss]) -> list[Floats]:
+    """Return the losses of A and of B, clipped, of what `read_each` returned; raise for invalid records.
 
-    Parameters
-    ----------
-    name : str
-        What the loss is called.
-    losses : tuple of RecordLoss
-        The loss of a record, of A and of B.
-    readers : tuple of callable
-        What checks the form of the truth and the predictions of A, and of B.
+    Of each person where these are public: the loss of a person is the mean of those of all records.
     """
-
-    name: str
-    losses: tuple[RecordLoss, RecordLoss]
-    readers: tuple[Callable[[Records], Records], Callable[[Records], Records]]
-
-    @property
-    def cap(self) -> float | None:
-        """Public limit of both losses, if there is one; the type of probabilities may make two of it."""
-        a, b = (loss.cap for loss in self.losses)
-        return None if a is None or b is None else max(a, b)
-
-    def read(self, records: Records) -> Records:
-        """Return what the losses of A are made of, then what those of B are, of records of truth, A and B."""
-        true, *predictions = range(3)
-        pairs = (
-            reader(records.of_arguments(true, pred))
-            for reader, pred in zip(self.readers, predictions, strict=True)
-        )
-        return replace(records, arrays=tuple(array for pair in pairs for array in pair.arrays))
-
-    def of_each(self, records: Records) -> tuple[Floats, Floats]:
-        """Return both losses of each record of what `read` returned, clipped; raise for invalid records.
-
-        Of each person where these are public: the loss of a person is the mean of those of all records.
-        """
-        half, weights = len(records.arrays) // 2, PublicWeights.of(records)
-        of_a, of_b = self.losses
-        a, b = _losses(of_a, records.arrays[:half]), _losses(of_b, records.arrays[half:])
-        if weights.groups is None:
-            return a, b
-        sizes = weights.terms(np.ones(weights.n))
-        return weights.terms(a) / sizes, weights.terms(b) / sizes
+    weights = PublicWeights.of(records)
+    found = [_losses(loss, one.arrays) for loss, one in zip(losses, records.split(2), strict=True)]
+    if weights.groups is None:
+        return found
+    sizes = weights.terms(np.ones(weights.n))
+    return [weights.terms(one) / sizes for one in found]
 
 
 def _losses(record_loss: RecordLoss, arrays: Sequence[NDArray[Any]]) -> Floats:
@@ -140,8 +107,13 @@ def _losses(record_loss: RecordLoss, arrays: Sequence[NDArray[Any]]) -> Floats:
     return losses
 
 
-def paired_losses(loss: Any, shape: Shape, options: Mapping[str, Any]) -> PairedLosses:
-    """Return the losses of two predictions, none of which is known yet.
+Reader: TypeAlias = Callable[[Records], Records]
+
+
+def paired_losses(
+    loss: Any, shape: Shape, options: Mapping[str, Any]
+) -> tuple[str, tuple[RecordLoss, ...], Reader]:
+    """Return what a loss is called, that of a record by A and by B, and what reads the records for both.
 
     Parameters
     ----------
@@ -156,7 +128,7 @@ def paired_losses(loss: Any, shape: Shape, options: Mapping[str, Any]) -> Paired
         if options:
             raise TypeError(f"A RecordLoss takes no options, such as {min(options)}.")
         name = getattr(loss.loss, "__name__", "loss")
-        return PairedLosses(name, (loss, loss), (_numbers, _numbers))
+        return name, (loss, loss), partial(read_each, readers=(_numbers, _numbers))
     row, fixed = row_of(loss, "loss")
     if row not in COMPARABLE.values():
         reason = _REFUSED.get(row.name, "it is not the mean of one loss per record")
@@ -171,10 +143,9 @@ def paired_losses(loss: Any, shape: Shape, options: Mapping[str, Any]) -> Paired
         raise ValueError(
             "multioutput='raw_values' cannot be compared: a record needs one loss. Compare each output apart."
         )
-    true, *predictions = shape.arguments
-    a, b = (row.planned(Shape((true, pred), shape.n), options) for pred in predictions)
-    losses = [part.record_loss for query in (a, b) for part in query.quantities if isinstance(part, MeanOf)]
-    return PairedLosses(row.name.removeprefix("private_"), (losses[0], losses[1]), (a.reader, b.reader))
+    queries, reader = row.planned_each(shape, options)
+    parts = [part for query in queries for part in query.quantities if isinstance(part, MeanOf)]
+    return row.name.removeprefix("private_"), tuple([part.record_loss for part in parts]), reader
 
 
 def _numbers(records: Records) -> Records:
@@ -533,38 +504,39 @@ class Comparison(HtmlRepr):
 
 
 def comparison_query(
-    losses: PairedLosses,
-    n: int | None,
+    loss: Any,
+    shape: Shape,
+    options: Mapping[str, Any],
     *,
+    persons: int | None = None,
     max_difference: float | None = None,
     confidence: float = 0.95,
-    unit: str = "records",
 ) -> Query:
     """Return the query of a comparison.
 
     Parameters
     ----------
-    losses : PairedLosses
-        The losses of A and B.
-    n : int
-        Public number of records, or of persons.
+    loss, shape, options
+        As in `paired_losses`.
+    persons : int or None, default=None
+        Public number of persons, who are counted; None: records are.
     max_difference, confidence
         As in `private_compare`.
-    unit : {"records", "persons"}, default="records"
-        What is counted.
     """
+    name, losses, reader = paired_losses(loss, shape, options)
     sure = check_confidence(confidence)
-    public: dict[str, Any] = {"loss": losses.name, "n": n, "confidence": sure, "unit": unit}
+    unit, n = ("records", shape.n) if persons is None else ("persons", persons)
+    public: dict[str, Any] = {"loss": name, "n": n, "confidence": sure, "unit": unit}
     if max_difference is None:
         part = integers_of(partial(_wins, losses=losses), 2, _SENSITIVITY)
-        return Query((part,), losses.read, partial(_compared_wins, **public))
+        return Query((part,), reader, partial(_compared_wins, **public))
     limit = check_positive(max_difference, "max_difference", OR_NO_LIMIT)
-    # no difference exceeds the cap of the losses
-    limit = limit if losses.cap is None else min(limit, losses.cap)
+    # no difference exceeds the larger cap of the losses, of which the type of probabilities may make two
+    limit = min(limit, max(one.limit for one in losses))
     means = mean_interval_query(
-        partial(_differences, losses=losses, limit=limit),
+        partial(_differences, reader=reader, losses=losses, limit=limit),
         confidence=sure,
-        about=_MEANS.format(losses.name, limit, limit),
+        about=_MEANS.format(name, limit, limit),
         low=-limit,
         high=limit,
     )
@@ -572,20 +544,20 @@ def comparison_query(
     return replace(means, reading=result)
 
 
-def _differences(records: Records, *, losses: PairedLosses, limit: float) -> Records:
+def _differences(records: Records, *, reader: Reader, losses: Sequence[RecordLoss], limit: float) -> Records:
     """Return the differences of the losses, clipped, from 0 to 1."""
-    a, b = losses.of_each(losses.read(records))
+    a, b = losses_of_each(reader(records), losses)
     # halves keep the largest limit from overflowing
     return replace(records, arrays=(np.clip(b - a, -limit, limit) / limit / 2.0 + 0.5,), groups=None)
 
 
-def _wins(records: Records, *, losses: PairedLosses) -> NDArray[np.int64]:
+def _wins(records: Records, *, losses: Sequence[RecordLoss]) -> NDArray[np.int64]:
     """Return D, the records on which A is better less those on which B is, and m, those without a tie.
 
     Another record in the place of one moves (D, m) by (+-2, 0), (+-1, +-1) or not at all: by 2 at most,
     summed over the absolute differences. So do all records of one person, where persons are counted.
     """
-    a, b = losses.of_each(records)
+    a, b = losses_of_each(records, losses)
     wins, defeats = np.count_nonzero(a < b), np.count_nonzero(a > b)
     return np.array([wins - defeats, wins + defeats])
 
@@ -781,18 +753,17 @@ def private_compare(  # noqa: PLR0913 - data, options, and settings of a release
     )  # fmt: skip
     data = {"y_true": y_true, "pred_a": pred_a, "pred_b": pred_b}
     persons_of: dict[str, Any] = {"groups": groups, "max_records": max_records}
-    asked = comparison_options(loss, options, max_difference=max_difference, confidence=confidence)
-    arguments = {**data, **persons_of, **asked}
+    setting: dict[str, Any] = {"max_difference": max_difference, "confidence": confidence}
+    arguments = {**data, **persons_of, **comparison_options(loss, options, **setting)}
     release = population_release("private_compare", terms, arguments, sample_weight=sample_weight)
 
     def read() -> tuple[Query, Source, Any]:
         shape, records, persons = first_records(
             [*data.values()], names=tuple(data), relation=Relation.REPLACE_ONE, **persons_of
         )
-        losses, unit, n = paired_losses(loss, shape, options), "records", shape.n
-        if persons is not None:
-            records, unit, n = replace(records, groups=persons), "persons", number_of_persons(persons)
-        query = comparison_query(losses, n, max_difference=max_difference, confidence=confidence, unit=unit)
+        records = replace(records, groups=persons)
+        count = None if persons is None else number_of_persons(persons)
+        query = comparison_query(loss, shape, options, persons=count, **setting)
         return query, query.read(records), None
 
     found: Comparison = release.answer(read, value_of)

@@ -20,6 +20,7 @@ from dp_metrics.inputs.arrays import (
     check_same_columns,
     first_records,
     is_collection,
+    read_each,
 )
 from dp_metrics.inputs.options import Floats, Relation
 from dp_metrics.metrics._settings import completed_signature, shares_docstring
@@ -226,6 +227,14 @@ class Metric:
             asked = inspect.unwrap(self.function)(*(None for _ in self.data), **given)
             query: Query = asked(shape)
         return replace(query, most_records=shape.most_records, default=self.mechanism or query.default)
+
+    def planned_each(
+        self, shape: Shape, options: Mapping[str, Any]
+    ) -> tuple[list[Query], Callable[[Records], Records]]:
+        """Return the query of each of several predictions of one truth, and what reads records for all."""
+        true, *predictions = shape.arguments
+        queries = [self.planned(Shape((true, one), shape.n), options) for one in predictions]
+        return queries, partial(read_each, readers=tuple([query.reader for query in queries]))
 
 
 _metrics: dict[str, Metric] = {}

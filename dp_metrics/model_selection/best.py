@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from fractions import Fraction
 from functools import partial
 from operator import attrgetter
@@ -140,14 +140,9 @@ class LeastOf(Quantity):
         return PermuteAndFlip(epsilon / (self.step if totals is None else 2 * self.step))
 
     def find(self, records: Records) -> NDArray[Any]:
-        """Return the total of each candidate, of what `_read_each` returned."""
-        arrays = len(records.arrays) // len(self.totals_of)
-        starts = range(0, len(records.arrays), arrays)
-        values = [
-            total(records.of_arguments(*range(start, start + arrays)))
-            for start, total in zip(starts, self.totals_of, strict=True)
-        ]
-        return np.array(values, dtype=object)
+        """Return the total of each candidate, of what `read_each` returned."""
+        parts = zip(self.totals_of, records.split(len(self.totals_of)), strict=True)
+        return np.array([total(part) for total, part in parts], dtype=object)
 
 
 @dataclass(frozen=True)
@@ -196,25 +191,12 @@ def best_query(row: Metric, shape: Shape, options: Mapping[str, Any]) -> Query:
     options : mapping
         Public options of the metric.
     """
-    true, *predictions = shape.arguments
-    queries = [row.planned(Shape((true, one), shape.n), options) for one in predictions]
+    queries, reader = row.planned_each(shape, options)
     totals, steps, unstated = zip(*[_total(row, query, shape.n) for query in queries], strict=True)
-    reader = partial(_read_each, readers=tuple([query.reader for query in queries]))
     choice = partial(_choice, metric=row.name, candidates=len(totals))
     # a limit may be too small for a float, as the square of 1e-200 is: then no total is above 0
     least = LeastOf(totals, max(1, *steps))
     return Query((least,), reader, choice, unstated=next(filter(None, unstated), None))
-
-
-def _read_each(records: Records, *, readers: Sequence[Callable[[Records], Records]]) -> Records:
-    """Return what the metric reads of the truth and of each candidate, one candidate after the other."""
-    arrays: list[NDArray[Any]] = []
-    for at, reader in enumerate(readers, start=1):
-        pair = reader(records.of_arguments(0, at)).arrays
-        # the truth is most often read as for the first candidate: it is kept once for all
-        is_known = arrays and pair[0].dtype == arrays[0].dtype and np.array_equal(pair[0], arrays[0])
-        arrays += (arrays[0], *pair[1:]) if is_known else pair
-    return replace(records, arrays=tuple(arrays))
 
 
 def _total(row: Metric, query: Query, n: int | None) -> tuple[Total, int, str | None]:

@@ -17,7 +17,7 @@ from dp_metrics._html import card
 from dp_metrics.fairness.frame import PrivateMetricFrame, frame_of
 from dp_metrics.fairness.frame_query import FrameMetric, plan_frame, without_empty
 from dp_metrics.fairness.groups import Groups
-from dp_metrics.inference.comparison import comparison_query, paired_losses
+from dp_metrics.inference.comparison import comparison_query
 from dp_metrics.inference.loss_intervals import quantile_query
 from dp_metrics.inputs.arrays import (
     ArgumentShape,
@@ -548,8 +548,7 @@ def _compared(public: PageForm) -> Together:
     is_regression, bounds = public.setting.is_regression, {"bounds": public.setting.bounds}
     columns = ("y_true", TARGETS if is_regression else LABELS, "baseline")
     loss, options = ("mae", bounds) if is_regression else ("zero_one", {})
-    unit, n = ("records", public.shape.n) if public.persons is None else ("persons", public.persons)
-    query = comparison_query(paired_losses(loss, public.of(*columns), options), n, unit=unit)
+    query = comparison_query(loss, public.of(*columns), options, persons=public.persons)
     return _block(public, query, columns, "private_compare", of_persons=public.persons is not None)
 
 

@@ -15,7 +15,7 @@ from helpers import REFUSED, NoEntropy, frame_loss, kind_of, loop_over, messages
 
 import dp_metrics as dp
 from dp_metrics.analysis import auditing
-from dp_metrics.inference.comparison import paired_losses
+from dp_metrics.inference.comparison import losses_of_each, paired_losses
 from dp_metrics.inputs.arrays import Records, array_of, as_numbers
 from dp_metrics.inputs.labels import (
     LabelColumns,
@@ -197,8 +197,8 @@ def test_a_record_changes_no_other_loss_of_a_comparison(loss, kind, place):
 
     def losses_of(data):
         shape, records = Records.of(data, relation=Relation.REPLACE_ONE)
-        compared = paired_losses(loss, shape, {})
-        return np.stack(compared.of_each(compared.read(records)))
+        _, losses, reader = paired_losses(loss, shape, {})
+        return np.stack(losses_of_each(reader(records), losses))
 
     if (after := unless_refused(losses_of, other)) is not None:
         np.testing.assert_array_equal(np.delete(after, 2, axis=1), np.delete(losses_of(data), 2, axis=1))

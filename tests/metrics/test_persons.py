@@ -17,7 +17,7 @@ from sklearn import metrics as sklearn_metrics
 
 import dp_metrics as dp
 from dp_metrics.analysis.auditing import law_loss
-from dp_metrics.inference.comparison import comparison_query, paired_losses
+from dp_metrics.inference.comparison import comparison_query
 from dp_metrics.inputs.arrays import Records, first_records, units_of_persons
 from dp_metrics.inputs.options import Relation
 from dp_metrics.metrics import METRICS
@@ -103,7 +103,7 @@ def test_a_person_has_one_vote_in_a_comparison_however_many_records(public):
     laws = []
     for content in itertools.product(KINDS, repeat=2):
         shape, records = Records.of((*data_of(*content), 1 - np.arange(7) % 2), relation=Relation.REPLACE_ONE)
-        query = comparison_query(paired_losses("zero_one", shape, {}), 3, unit="persons", **public)
+        query = comparison_query("zero_one", shape, {}, persons=3, **public)
         source = query.read(replace(records, groups=np.array(FEW)))
         (noise,), (stats,) = known_of(query, source, Fraction(1, 2))
         laws.append(noise.law(stats, None))
