@@ -97,6 +97,10 @@ def _interval_of(body: Callable[P, Interval]) -> Callable[P, Interval]:
 
 _CAP = Fraction(99, 100)  # the quantile that becomes a cap
 _LEAST_RECORDS = 100  # n * epsilon below which a cap is useless: as measured
+_LOW_CAP = (
+    "a private cap may come out far too low, and the mean with it: give a public cap, or take more records "
+    "or a larger epsilon."
+)
 _NEXT_TO_0 = 1e-5
 _NO_CAP = (
     "The cap came out next to 0, where its search begins: hardly any loss is above 0, or there are too few "
@@ -319,7 +323,8 @@ def mean_query(_: Shape, *, max_loss: Any, cap: Any, confidence: Any, epsilon: A
         )
     reader = partial(_clipped, limit=limit_of(limit))
     if limit is None:
-        part = CappedSumsOf(np.asarray, _rank_of_cap, MAX_FLOAT, _sums, 2, FINENESS + 1, _LEAST_RECORDS)
+        useless: dict[str, Any] = {"mostly_noise": _LEAST_RECORDS, "noise_note": _LOW_CAP}
+        part = CappedSumsOf(np.asarray, _rank_of_cap, MAX_FLOAT, _sums, 2, FINENESS + 1, **useless)
         return Query((part,), reader, partial(_capped_interval, confidence=check_confidence(confidence)))
     about = f"The mean of the loss, clipped to max_loss, {POPULATION_NOTE}"
     return mean_interval_query(reader, confidence=confidence, about=about, limit=limit, high=limit)
@@ -419,7 +424,9 @@ def hazard_miss(cells: Floats) -> Floats:
 _CELLS = 320  # j: how far a limit lies beyond the output of its search
 _COARSEST, _FINEST = 0.4, 2.0**-32  # resolutions
 
-# a limit is useless where the records beyond the quantile, times epsilon of its search, are fewer
+# a limit is useless where the records beyond the quantile, times epsilon of its search, are fewer: as
+# measured at several q, n and epsilon
+_USELESS = "expect a lower limit near 0, or an upper limit near max_loss or the largest float."
 _NEEDED, _NEEDED_FROM_LARGEST_FLOAT = 40, 75
 _LEAST_SHARE = Fraction(1, 10**15)  # smaller shares would make messages long
 
@@ -561,30 +568,14 @@ def quantile_query(
     limit = limit_of(cap)
     if not shape.n:
         raise ValueError("Found array with 0 sample(s) while a minimum of 1 is required.")
-    searches = rank_searches(shape.n, share, epsilon, miss=1 - sure, limit=limit, rank=rank)
-    searches = tuple(replace(search, values=values) for search in searches)
+    found = rank_searches(shape.n, share, epsilon, miss=1 - sure, limit=limit, rank=rank)
+    parts = tuple([replace(part, values=values) for part, _ in found])
+    searches = tuple([search for _, search in found])
     clipped = "" if cap is None else ", clipped to max_loss,"
     quantile = name or f"The {float(share):g} quantile of the loss{clipped}"
     about = f"{quantile} {POPULATION_NOTE if rank is None else 'of these records.'}"
-    return Query(
-        searches,
-        reader,
-        partial(_interval, searches=searches, cap=cap, confidence=sure, about=about),
-        mechanisms=tuple(search.mechanism for search in searches),
-    )
-
-
-@dataclass(frozen=True, eq=False)
-class RankSearch(OrderOf):
-    """Public: an order statistic from which a limit follows, and how it is searched for.
-
-    Below `mostly_noise`, a public n * epsilon, the limit is useless: as measured at several q, n and epsilon.
-    """
-
-    mechanism: OrderSearch
-    mostly_noise: int  # type: ignore[misc]
-
-    noise_note = "expect a lower limit near 0, or an upper limit near max_loss or the largest float."
+    result = partial(_interval, searches=searches, cap=cap, confidence=sure, about=about)
+    return Query(parts, reader, result, mechanisms=searches)
 
 
 def _fixed(n: int, *, rank: int) -> int:
@@ -594,8 +585,10 @@ def _fixed(n: int, *, rank: int) -> int:
 
 def rank_searches(
     n: int, q: Fraction, epsilon: Fraction, *, miss: float, limit: float, rank: int | None = None
-) -> tuple[RankSearch, ...]:
-    """Return the search for the lower limit and that for the upper one, without those that cannot be.
+) -> list[tuple[OrderOf, OrderSearch]]:
+    """Return the order statistics from which the lower limit and the upper one follow, and their searches.
+
+    One that cannot be is left out.
 
     Parameters
     ----------
@@ -623,22 +616,23 @@ def rank_searches(
     else:
         laws = [(np.array([float(count)]), np.ones(1)) for count in (rank, n + 1 - rank)]
 
-    def possible(epsilon: Fraction, miss: float) -> tuple[RankSearch, ...]:
+    def possible(epsilon: Fraction, miss: float) -> list[tuple[OrderOf, OrderSearch]]:
         """Return the searches, at epsilon and miss each, that some rank allows."""
         eps2 = share_of_rank(epsilon, monotonic=True)
         records = n * float(eps2)
         resolution = _COARSEST if records * _COARSEST <= 2 else max(2 / records, _FINEST)
         found = []
         for beyond, law, downward in zip((q, 1 - q), laws, (False, True), strict=True):
-            mechanism = OrderSearch(resolution, downward)
-            ranks = mechanism.count_ranks(epsilon, n=n, monotonic=True, output_range=(0.0, limit))
+            search = OrderSearch(resolution, downward)
+            ranks = search.count_ranks(epsilon, n=n, monotonic=True, output_range=(0.0, limit))
             best = _largest_rank(n, law, largest_ratio(eps2), ranks, miss)
             if best:
                 needed = _NEEDED_FROM_LARGEST_FLOAT if downward and limit == MAX_FLOAT else _NEEDED
                 useful = math.ceil(needed / max(beyond, _LEAST_SHARE))
                 fixed = partial(_fixed, rank=n + 1 - best if downward else best)
-                found.append(RankSearch(loss_block, fixed, limit, mechanism, useful))
-        return tuple(found)
+                part = OrderOf(loss_block, fixed, limit, mostly_noise=useful, noise_note=_USELESS)
+                found.append((part, search))
+        return found
 
     both = possible(epsilon / 2, miss / 2)
     if len(both) == 2:
@@ -650,8 +644,8 @@ def rank_searches(
             "private_quantile_interval: there are too few records for any limit at this q, epsilon and "
             "confidence."
         )
-    sides = [search.mechanism.downward for search in both]
-    return tuple([search for search in alone if search.mechanism.downward in sides] or alone)[:1]
+    sides = [search.downward for _, search in both]
+    return ([(part, search) for part, search in alone if search.downward in sides] or alone)[:1]
 
 
 def _largest_rank(n: int, law: tuple[Floats, Floats], ratio: float, ranks: int, miss: float) -> int:
@@ -672,7 +666,7 @@ def _misses(rank: int, below: Floats, ratio: float, ranks: int) -> Floats:
 def _interval(
     released: ReleasedNumbers,
     *,
-    searches: Sequence[RankSearch],
+    searches: Sequence[OrderSearch],
     cap: float | None,
     confidence: float,
     about: str,
@@ -680,13 +674,13 @@ def _interval(
     """Return the interval that follows from the outputs of the searches."""
     lower, upper = 0.0, math.inf if cap is None else cap
     for value, search in zip(released.values, searches, strict=True):
-        grid = search.mechanism.grid(limit_of(cap))
+        grid = search.grid(limit_of(cap))
         number = int(grid.index_at_least(np.array([value]))[0])
-        if not search.mechanism.downward:
+        if not search.downward:
             lower = float(grid.points(np.array([max(number - _CELLS, 0)]))[0])
         elif number + _CELLS < grid.last:
             upper = float(grid.points(np.array([number + _CELLS]))[0])
-    missing = "a lower" if searches[0].mechanism.downward else "an upper"
+    missing = "a lower" if searches[0].downward else "an upper"
     note = "" if len(searches) == 2 else f"There are too few records for {missing} limit."
     # limits that cross miss anyway, and in order they still are an interval
     return Interval(min(lower, upper), max(lower, upper), confidence, about, note)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property, partial
 from itertools import product
@@ -62,11 +62,15 @@ class OrderOf(Number):
         k of the public number of records.
     limit : float
         Public limit of the values, to which they are clipped.
+    mostly_noise, noise_note
+        As in `Number`: of what is made of the order statistic.
     """
 
     values: Callable[..., Floats]
     rank: Callable[[int], int]
     limit: float
+    mostly_noise: int = field(default=Number.mostly_noise, kw_only=True)  # type: ignore[misc]
+    noise_note: str = field(default=Number.noise_note, kw_only=True)  # type: ignore[misc]
 
     merges = False
     no_limit = (
@@ -115,19 +119,11 @@ class CappedSumsOf(OrderOf):
     size, sensitivity : int
         How many numbers there are, and by how much those of neighbours differ at most, summed over their
         absolute differences, whatever the cap is.
-    mostly_noise : int
-        The n * epsilon below which the cap is expected to be useless.
     """
 
     sums_at: Callable[..., tuple[int, ...]]
     size: int
     sensitivity: int
-    mostly_noise: int  # type: ignore[misc]
-
-    noise_note = (
-        "a private cap may come out far too low, and the mean with it: give a public cap, or take more "
-        "records or a larger epsilon."
-    )
 
     def noise(self, mechanism: Mechanism, totals: Totals | None, epsilon: Fraction) -> NoisyCap:
         """Return noise of the cap and of the sums, whatever the mechanism."""

@@ -21,23 +21,24 @@ from dp_metrics.release.result import ReleasedNumbers
 @loop_over(("n", "ranks"), [(300, (82, 123, 132, 133)), (10_000, (4890, 4903, 4902, 4902))])
 def test_reference_ranks(n, ranks):
     for epsilon, rank in zip(("0.1", "0.3", "1", "3"), ranks, strict=True):
-        first, second = rank_searches(n, 0.5, Fraction(epsilon), miss=0.05, limit=MAX_FLOAT)
-        assert (first.rank(n), second.rank(n)) == (rank, n + 1 - rank)
-        assert (first.mechanism.downward, second.mechanism.downward) == (False, True)
+        parts, searches = zip(
+            *rank_searches(n, 0.5, Fraction(epsilon), miss=0.05, limit=MAX_FLOAT), strict=True
+        )
+        assert [part.rank(n) for part in parts] == [rank, n + 1 - rank]
+        assert [search.downward for search in searches] == [False, True]
 
 
-def limit_misses(losses, below, search, epsilon, cells=_CELLS):
+def limit_misses(losses, below, rank, search, epsilon, cells=_CELLS):
     """Return the exact probability that a limit misses a quantile, for data of two values.
 
     As the quantile count all numbers from the first value up to the second: the worst is the first for the
     lower limit, the second for the upper one.
     """
     x = np.sort(np.asarray(losses))
-    bounds = order_query(x, search.rank(x.size), MAX_FLOAT).output_bounds(
-        search.mechanism, epsilon, relation=Relation.REPLACE_ONE
-    )
-    law, grid = search.mechanism.output_distribution(bounds, epsilon), search.mechanism.grid(MAX_FLOAT)
-    if search.mechanism.downward:
+    query = order_query(x, rank, MAX_FLOAT)
+    bounds = query.output_bounds(search, epsilon, relation=Relation.REPLACE_ONE)
+    law, grid = search.output_distribution(bounds, epsilon), search.grid(MAX_FLOAT)
+    if search.downward:
         # the upper limit is below it if the output is `cells` or more below the last point that is
         last = int(grid.index_at_least(np.array([below]))[0]) - 1
         return float(law.cdf(grid.points(np.array([last - cells])))[0])
@@ -47,20 +48,20 @@ def limit_misses(losses, below, search, epsilon, cells=_CELLS):
 
 def total_miss(n, epsilon, downward, low, high, q=0.5, cells=_CELLS):
     """Return the exact miss of one limit, summed over how many records have either value, and its bound."""
-    search = rank_searches(n, q, Fraction(epsilon), miss=0.05, limit=MAX_FLOAT)[downward]
-    half = Fraction(epsilon) / 2
+    part, search = rank_searches(n, q, Fraction(epsilon), miss=0.05, limit=MAX_FLOAT)[downward]
+    half, rank = Fraction(epsilon) / 2, part.rank(n)
     x, probabilities = binomial_law(n, q)
     worst = high if downward else low
     found = bound = 0.0
-    ranks = search.mechanism.count_ranks(half, n=n, monotonic=True, output_range=(0.0, MAX_FLOAT))
+    ranks = search.count_ranks(half, n=n, monotonic=True, output_range=(0.0, MAX_FLOAT))
     for below, probability in zip(x.astype(int), probabilities, strict=True):
         if probability > 1e-9:
             losses = [low] * below + [high] * (n - below)
-            found += probability * limit_misses(losses, worst, search, half, cells)
+            found += probability * limit_misses(losses, worst, rank, search, half, cells)
     if downward:  # the number of records that are not below the quantile is what counts
-        bound = probabilities @ _misses(n + 1 - search.rank(n), n - x, largest_ratio(half / 4), ranks)
+        bound = probabilities @ _misses(n + 1 - rank, n - x, largest_ratio(half / 4), ranks)
     else:
-        bound = probabilities @ _misses(search.rank(n), x, largest_ratio(half / 4), ranks)
+        bound = probabilities @ _misses(rank, x, largest_ratio(half / 4), ranks)
     return found, float(bound)
 
 
@@ -69,14 +70,14 @@ def total_miss(n, epsilon, downward, low, high, q=0.5, cells=_CELLS):
 @loop_over("high", [1.0, 1e12])
 def test_exact_miss_of_the_median_of_these_records_is_the_bound(n, epsilon, high, downward):
     rank = (n + 1) // 2
-    search = rank_searches(n, 0.5, Fraction(epsilon), miss=0.05, limit=MAX_FLOAT, rank=rank)[downward]
-    half = Fraction(epsilon) / 2
-    ranks = search.mechanism.count_ranks(half, n=n, monotonic=True, output_range=(0.0, MAX_FLOAT))
+    part, search = rank_searches(n, 0.5, Fraction(epsilon), miss=0.05, limit=MAX_FLOAT, rank=rank)[downward]
+    half, of_part = Fraction(epsilon) / 2, part.rank(n)
+    ranks = search.count_ranks(half, n=n, monotonic=True, output_range=(0.0, MAX_FLOAT))
     # the worst records for either limit: those beyond the median are all far off
     below = rank - 1 if downward else rank
     losses = [1e-5] * below + [high] * (n - below)
-    found = limit_misses(losses, high if downward else 1e-5, search, half, _CELLS)
-    chosen, beyond = (n + 1 - search.rank(n), n - below) if downward else (search.rank(n), below)
+    found = limit_misses(losses, high if downward else 1e-5, of_part, search, half, _CELLS)
+    chosen, beyond = (n + 1 - of_part, n - below) if downward else (of_part, below)
     bound = float(_misses(chosen, np.array([float(beyond)]), largest_ratio(half / 4), ranks)[0])
     assert 0.95 * bound <= found <= bound + 1e-8
     assert bound <= 0.025
@@ -110,11 +111,11 @@ def test_where_few_records_lie_beyond_the_rank_empty_cells_halt_the_search_and_l
 
 
 def test_ranks_are_the_best_that_the_bound_allows():
-    search = rank_searches(1000, 0.9, Fraction(1), miss=0.05, limit=MAX_FLOAT)[0]
-    ranks = search.mechanism.count_ranks(Fraction(1, 2), n=1000, monotonic=True, output_range=(0, MAX_FLOAT))
+    part, search = rank_searches(1000, 0.9, Fraction(1), miss=0.05, limit=MAX_FLOAT)[0]
+    ranks = search.count_ranks(Fraction(1, 2), n=1000, monotonic=True, output_range=(0, MAX_FLOAT))
     x, probabilities = binomial_law(1000, 0.9)
     bounds = [
-        probabilities @ _misses(search.rank(1000) + more, x, largest_ratio(Fraction(1, 8)), ranks)
+        probabilities @ _misses(part.rank(1000) + more, x, largest_ratio(Fraction(1, 8)), ranks)
         for more in (0, 1)
     ]
     assert bounds[0] <= 0.025 < bounds[1]
@@ -149,11 +150,11 @@ def test_with_a_cap_it_is_the_last_limit_and_limits_that_cross_are_put_in_order(
 
 def test_few_records_allow_one_limit_or_none():
     lower_only = rank_searches(40, 0.99, Fraction(3), miss=0.05, limit=MAX_FLOAT)
-    assert [search.mechanism.downward for search in lower_only] == [False]
+    assert [search.downward for _, search in lower_only] == [False]
     upper_only = rank_searches(40, 0.01, Fraction(3), miss=0.05, limit=MAX_FLOAT)
-    assert [search.mechanism.downward for search in upper_only] == [True]
+    assert [search.downward for _, search in upper_only] == [True]
     x, probabilities = binomial_law(40, 0.99)
-    misses = probabilities @ _misses(lower_only[0].rank(40), x, largest_ratio(Fraction(3, 4)), 40)
+    misses = probabilities @ _misses(lower_only[0][0].rank(40), x, largest_ratio(Fraction(3, 4)), 40)
     assert 0.02 < misses <= 0.05  # all of epsilon, and all of what may be missed
     _, interval = released((1.0,), 60, q=0.99)
     assert interval.upper == math.inf
