@@ -46,7 +46,7 @@ from sklearn.model_selection import KFold, cross_val_score
 
 import dp_metrics as dp
 from dp_metrics import PrivacyAccountant
-from dp_metrics.analysis.auditing import AUDITED
+from dp_metrics.analysis.auditing import AUDITED, audited_loss
 from dp_metrics.mechanisms import MECHANISMS, AboveThreshold
 from dp_metrics.metrics import METRICS
 from dp_metrics.release.result import Result
@@ -419,10 +419,11 @@ def guessed(call, seed):
 
 def audits():
     for name, audited in AUDITED.items():
-        rules = [rule for rule in MECHANISMS if rule in audited.rules]
-        if None in audited.rules.values():
+        released, _, by = audited
+        rules = [rule for rule in MECHANISMS if rule in by]
+        if None in by.values():
             rules = [None]
-        elif audited.adds:  # exact losses of a search for a private n take long
+        elif "neighboring" in released.keywords:  # exact losses of a search for a private n take long
             rules = [rule for rule in rules if rule == "geometric"]
         if rules:
             yield name, partial(exact_losses, audited, rules)
@@ -435,7 +436,7 @@ def exact_losses(audited, rules, seed):
     """
     a, coarse = np.linspace(0, 1, 8), {"above_threshold": AboveThreshold(beta=1.2)}
     pair = a, np.append(a[:-1], 0.0)
-    losses = [audited.loss(*pair, epsilon=0.75, mechanism=coarse.get(rule, rule)) for rule in rules]
+    losses = [audited_loss(audited, *pair, epsilon=0.75, mechanism=coarse.get(rule, rule)) for rule in rules]
     return [float(f"{loss:.12g}") for loss in losses]
 
 

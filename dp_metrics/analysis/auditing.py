@@ -10,30 +10,42 @@ from __future__ import annotations
 
 import math
 import warnings
+from bisect import bisect_right
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from decimal import MAX_EMAX, MIN_EMIN, Context, Decimal, localcontext
+from fractions import Fraction
 from functools import partial
-from itertools import product
-from typing import Any
+from itertools import accumulate, pairwise, product
+from operator import attrgetter, mul
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy.special import roots_legendre
 
-from dp_metrics.analysis.laws import finite_loss, law_loss
 from dp_metrics.fairness.frame import PrivateMetricFrame
 from dp_metrics.inference.comparison import private_compare
-from dp_metrics.inference.loss_intervals import private_mean_interval, private_quantile_interval
+from dp_metrics.inference.loss_intervals import DownwardLaw, private_mean_interval, private_quantile_interval
 from dp_metrics.inputs.options import (
     Epsilon,
     Floats,
+    Relation,
     check_choice,
     check_confidence,
     check_epsilon,
     own_error_state,
 )
 from dp_metrics.mechanisms import AboveThreshold, Adaptive, Mechanism
+from dp_metrics.mechanisms._laws import GeometricLaw, Integers
+from dp_metrics.mechanisms.adaptive import AdaptiveLaw
+from dp_metrics.mechanisms.comparators import AboveThresholdLaw, IntervalLaw, LaplaceLaw
+from dp_metrics.mechanisms.geometric import SpreadLaw, SumsLaw
+from dp_metrics.mechanisms.hazard import PEAK, TAIL, HazardLaw
 from dp_metrics.metrics import METRICS, metric_named
 from dp_metrics.quantities.base import get_mechanism
+from dp_metrics.quantities.ranks import CappedSumsLaw, RankingLaw
+from dp_metrics.quantities.tables import TableLaw
 from dp_metrics.release.release import PreparedQuery, Releases, prepared_releases
 from dp_metrics.sensitivity.output_bounds import OutputBounds
 
@@ -164,9 +176,9 @@ def privacy_loss(
 
     Notes
     -----
-    Hazard selection is computed in integers, for the point at which the cumulative hazard crosses its random
-    level: the grid point released is a function of that. Between the breakpoints of the two laws, and the
-    places where either cumulative hazard passes z0, their ratio is monotone, so the ends decide.
+    Hazard selection is computed with 50 digits, for the point at which the cumulative hazard crosses its
+    random level: the grid point released is a function of that. Between the breakpoints of the two laws, and
+    the places where either cumulative hazard passes z0, their ratio is monotone, so the ends decide.
     AboveThreshold is a polynomial in exp(-eps2 * threshold) between the scores, which Gauss-Legendre
     quadrature with enough nodes integrates exactly. The other mechanisms have closed forms.
 
@@ -186,6 +198,294 @@ def privacy_loss(
     a = mechanism.output_distribution(output_bounds_a, epsilon)
     b = mechanism.output_distribution(output_bounds_b, epsilon)
     return law_loss(a, b)
+
+
+# Losses of laws
+
+
+# far more digits than a float, so that a loss is rounded once; exponents are those of any hazard ratio
+_DECIMALS = Context(prec=50, Emin=MIN_EMIN, Emax=MAX_EMAX)
+
+
+def law_loss(a: Any, b: Any) -> float:
+    """Return max over outputs of abs(log(P_a / P_b)) of two laws; infinite if something public differs."""
+    if type(a) not in _OF_LAWS or type(b) is not type(a):
+        raise TypeError(f"No exact comparison of {type(a).__name__} with {type(b).__name__}.")
+    public, compare = _OF_LAWS[type(a)]
+    with localcontext(_DECIMALS):
+        return float(compare(a, b)) if public(a) == public(b) else math.inf
+
+
+def _sums_loss(a: SumsLaw, b: SumsLaw) -> float:
+    return law_loss(*(TableLaw(x.sums.values, ((len(x.sums.values), x.rate),)) for x in (a, b)))
+
+
+def _table_loss(a: TableLaw, b: TableLaw) -> Fraction:
+    """Return the loss of whole numbers with noise: by how much they differ, each in units of its noise.
+
+    It is attained where each is far to the right side.
+    """
+    rates = [rate for size, rate in a.rates for _ in range(size)]
+    differences = zip(rates, a.values, b.values, strict=True)
+    return sum((rate * abs(x - y) for rate, x, y in differences), Fraction(0))
+
+
+def _lattice_loss(a: GeometricLaw, b: GeometricLaw) -> Fraction:
+    """Return the loss of staircase noise: so many stairs as lie between the centres, rounded up.
+
+    Far beyond both centres either stair can be the first that is counted, unless the grid ends before: then
+    the loss is smaller, and the clamped ends attain at least the stairs that lie between the centres.
+    """
+    return _stairs(a.added, a.centre - b.centre)
+
+
+def _spread_loss(a: SpreadLaw, b: SpreadLaw) -> Fraction:
+    """Return the loss of a mean and its spread: attained, but for the ends of the grid of the mean."""
+    return _stairs(a.added, a.centre - b.centre) + _stairs(a.of_spread, a.place - b.place)
+
+
+def _stairs(noise: Any, move: int) -> Fraction:
+    """Return the loss of noise of which a stair has so many steps, where the centre moves."""
+    found: Fraction = noise.epsilon * -(-abs(move) // noise.steps)
+    return found
+
+
+def _decimal(exact: Fraction) -> Decimal:
+    return Decimal(exact.numerator) / exact.denominator
+
+
+def _ranking_loss(a: RankingLaw, b: RankingLaw) -> Decimal:
+    """Return the loss of the noisy sizes of the classes and the release together.
+
+    Given the noisy sizes, both are drawn by one rule; that depends on the smaller size only. So for each of
+    these the worst noisy sizes and the worst output are found apart, in either direction. With a
+    private number of records there are too many for all of them: a number of spread sizes is tried.
+    """
+    worst = Decimal(0)
+    for smaller, logs in _logs_of_sizes(a, b).items():
+        up, down = _hazard_logs(a.given(smaller), b.given(smaller))
+        for steps, log in ((max(logs), up), (-min(logs), down)):
+            worst = max(worst, _decimal(a.rule.rate * steps) + log)
+    return worst
+
+
+def _logs_of_sizes(a: RankingLaw, b: RankingLaw) -> dict[int, list[int]]:
+    """Return the log ratios of noisy sizes, in units of the rate, by the smaller size they lead to."""
+    if a.rule.n is not None:  # the ratio is constant beyond 0 and n
+        tried = [np.unique(np.linspace(-1, a.rule.n + 1, 203).astype(int)).tolist()]
+    else:
+        tried = [sorted({0, 1, 1 << 15, 1 << 30, x, y}) for x, y in zip(a.sizes, b.sizes, strict=True)]
+    found: dict[int, list[int]] = {}
+    for sizes in product(*tried):
+        log = sum(abs(s - y) - abs(s - x) for s, x, y in zip(sizes, a.sizes, b.sizes, strict=True))
+        found.setdefault(a.rule.smaller(sizes), []).append(log)
+    return found
+
+
+def _capped_loss(a: CappedSumsLaw, b: CappedSumsLaw) -> Decimal:
+    """Return the loss of a cap and of sums of what is clipped to it, together.
+
+    The worst cap and the worst sums are found apart: no outcome has a larger loss. For a record that changes,
+    the sums in units of the cap move most where the cap is the larger one of its two values; outputs at the
+    values of all records are compared, and those of `_ends`.
+    """
+    first, other = a.first, b.first
+    up, down = _hazard_logs(first, other)
+    values = np.concatenate([a.values, b.values])
+    numbers = np.append(_ends(first, other), first.grid.index_at_least(values))
+    caps = first.grid.points(np.unique(np.clip(numbers, first.grid.first, first.grid.last))).tolist()
+    of_sums = max(_table_loss(a.given(drawn), b.given(drawn)) for drawn in caps)
+    return max(up, down) + _decimal(of_sums)
+
+
+_UNDERFLOW = -600.0  # logarithm of a probability
+
+
+def _adaptive_loss(a: AdaptiveLaw, b: AdaptiveLaw) -> float:
+    """Return the loss of the drawn scale and the release together, or of one stage: no scale tells of that.
+
+    Between the ends of the runs of either first stage its ratio of probabilities is monotone, and so is, but
+    for rounding to the lattice, the difference of the clipped sums: outputs at and beside the ends of the
+    runs are compared, and some in between.
+    """
+    of_one = 0.0 if a.one is None else law_loss(a.one, b.one)
+    return max(of_one, *joint_losses(a, b, _ends(a.first, b.first)))
+
+
+def _ends(first: HazardLaw, other: HazardLaw) -> Integers:
+    """Return the numbers of outputs at and beside the ends of the runs of two laws, and some in between."""
+    ends = np.concatenate([first.edges, other.edges])
+    numbers = np.concatenate([ends - 1, ends, ends + 1, np.linspace(0, first.grid.last, 17).astype(np.int64)])
+    return np.unique(np.clip(numbers, first.grid.first, first.grid.last))
+
+
+def joint_losses(a: AdaptiveLaw, b: AdaptiveLaw, numbers: Integers) -> list[float]:
+    """Return the largest loss of (scale, release) for each of these outputs of the first stage."""
+    logs = [law.first.log_probabilities(numbers) for law in (a, b)]
+    some = np.maximum(*logs) > _UNDERFLOW  # the probabilities are too small for floats otherwise
+    losses, drawn = np.abs(logs[0][some] - logs[1][some]), a.first.grid.points(numbers[some])
+    return [
+        loss + law_loss(a.given(size), b.given(size))
+        for loss, size in zip(losses.tolist(), drawn.tolist(), strict=True)
+    ]
+
+
+def _hazard_loss(a: HazardLaw, b: HazardLaw) -> Decimal:
+    return max(_hazard_logs(a, b))
+
+
+def _hazard_logs(a: HazardLaw, b: HazardLaw) -> tuple[Decimal, Decimal]:
+    """Return the largest log(P_a / P_b) over the outputs, and the largest log(P_b / P_a)."""
+    ratios = [Decimal(1), *_hazard_ratios(a, b)]
+    return max(ratios).ln(), -min(ratios).ln()
+
+
+def _hazard_ratios(a: HazardLaw, b: HazardLaw) -> Iterator[Decimal]:
+    """Yield the likelihood ratio wherever it can be largest."""
+    (edges, weights, sums), (other_edges, other_weights, other_sums) = map(_cumulated, (a, b))
+    for start, end in pairwise(sorted({*edges, *other_edges, a.grid.last})):
+        i, j = (bisect_right(some, start) - 1 for some in (edges, other_edges))
+        w, v = weights[i], other_weights[j]
+        x, y = sums[i] + (start - edges[i]) * w, other_sums[j] + (start - other_edges[j]) * v
+        if x == y == 0:  # the limit from the right
+            yield (w / v) ** a.power
+        # the ratio may be extreme where either Lambda passes z0
+        passing = [cells for cells in ((PEAK - x) / w, (PEAK - y) / v) if 0 < cells < end - start]
+        for cells in [*[Decimal(0)] * (x > 0), *passing, Decimal(end - start)]:
+            yield _density(x + cells * w, a) * w / (_density(y + cells * v, b) * v)
+    # the last output is released where no other crosses
+    yield _tail(sums[-1], a) / _tail(other_sums[-1], b)
+
+
+def _cumulated(law: HazardLaw) -> tuple[list[int], list[Decimal], list[Decimal]]:
+    """Return Lambda of one law: where its runs begin, their weights, and its sums."""
+    keep = np.flatnonzero(law.counts)
+    weights = [Decimal(law.q) ** level for level in (law.counts.size // 2 - keep).tolist()]
+    grown = map(mul, law.counts[keep].tolist(), weights)
+    return law.edges[keep].tolist(), weights, [*accumulate(grown, initial=Decimal(0))]
+
+
+def _density(z: Decimal, law: HazardLaw) -> Decimal:
+    """Return a multiple of h(z)."""
+    return (z / PEAK) ** (law.power - 1) if z <= PEAK else (PEAK / z) ** (TAIL + 1)
+
+
+def _tail(z: Decimal, law: HazardLaw) -> Decimal:
+    """Return 1 - H(z)."""
+    below = _decimal(law.below)
+    return 1 - below * (z / PEAK) ** law.power if z <= PEAK else (1 - below) * (PEAK / z) ** TAIL
+
+
+_MOST_CANDIDATES = 2000
+
+
+def _above_threshold_loss(a: AboveThresholdLaw, b: AboveThresholdLaw) -> float:
+    return finite_loss(_candidate_probabilities(a), _candidate_probabilities(b))
+
+
+def finite_loss(p: ArrayLike, q: ArrayLike) -> float:
+    """Return the exact privacy loss between two laws on the same finitely many outcomes.
+
+    Parameters
+    ----------
+    p, q : array-like of shape (n_outcomes,)
+        Probability of each outcome under either data set.
+
+    Returns
+    -------
+    float
+        max abs(log(p / q)), infinite if an outcome is possible under one of them only.
+
+    Examples
+    --------
+    >>> from dp_metrics.analysis import auditing
+    >>> round(auditing.finite_loss([0.75, 0.25], [0.25, 0.75]), 4)
+    1.0986
+    """
+    p, q = np.asarray(p, dtype=np.float64), np.asarray(q, dtype=np.float64)
+    if ((p > 0) != (q > 0)).any():
+        return math.inf
+    keep = p > 0
+    return float(np.abs(np.log(p[keep]) - np.log(q[keep])).max())
+
+
+def _candidate_probabilities(law: AboveThresholdLaw) -> Floats:
+    """Return the probability of each candidate; the last also gets that of a search that never halts.
+
+    With u = exp(-eps2 * threshold), which has density r u^(r-1) for r = eps1 / eps2, a candidate with score
+    s halts with probability min(1, u exp(eps2 s)). Between the values of u at which one of these reaches 1,
+    the probability to halt at a given candidate is the integral of a polynomial of degree at most r + m for
+    m candidates, which Gauss-Legendre quadrature with (r + m) / 2 + 1 nodes integrates exactly. All terms
+    are positive, so what remains is a rounding error of about m * 2^-52.
+    """
+    r = law.eps1 / law.eps2
+    candidates = law.grid.last - law.grid.first + 1
+    if abs(r - round(r)) > 1e-9 or candidates > _MOST_CANDIDATES:
+        raise TypeError(
+            f"AboveThreshold is compared exactly for at most {_MOST_CANDIDATES} candidates and with eps1 a "
+            "multiple of eps2: use a larger beta, bounds, or the default split."
+        )
+    ends = np.unique(np.concatenate([[0.0, 1.0], np.exp(-law.eps2 * law.scores[law.scores > 0])]))
+    x, w = roots_legendre((candidates + round(r)) // 2 + 1)
+    half = np.diff(ends)[:, np.newaxis] / 2
+    middle = (ends[1:] + ends[:-1])[:, np.newaxis] / 2
+    u = (middle + half * x).ravel()
+    passed = (half * w).ravel() * r * u ** (round(r) - 1)
+    probabilities = []
+    for score, count in zip(law.scores.tolist(), law.counts.tolist(), strict=True):
+        halt = np.minimum(u * np.exp(law.eps2 * score), 1.0)
+        misses = np.power(1.0 - halt, np.arange(count)[:, np.newaxis])
+        probabilities.append(misses @ (passed * halt))
+        passed = passed * (1.0 - halt) ** count
+    return np.append(np.concatenate([*probabilities, []]), passed.sum())
+
+
+def _interval_loss(a: IntervalLaw, b: IntervalLaw) -> float:
+    edges = np.unique(np.concatenate([a.edges, b.edges]))
+    # both log densities are linear on each piece, so that its two ends decide
+    return float(np.abs(_log_density(a, edges) - _log_density(b, edges)).max())
+
+
+def _log_density(law: IntervalLaw, edges: Floats) -> Floats:
+    """Return the log density just inside both ends of each piece."""
+    i = np.searchsorted(law.edges, edges[:-1], side="right") - 1
+    start, width, rate = law.edges[i], law.edges[i + 1] - law.edges[i], law.rates[i]
+    norm = np.where(rate == 0.0, 0.0, np.log(rate / -np.expm1(-rate)))
+    height = law.log_weights[i] - np.log(width) + norm
+    return np.stack([height - rate * (t - start) / width for t in (edges[:-1], edges[1:])])
+
+
+def _laplace_loss(a: LaplaceLaw, b: LaplaceLaw) -> float:
+    # the log ratio inside is largest at and beyond the centres; the ends of the range are atoms
+    low, high = a.output_range
+    inside = [min(max(centre, low), high) for centre in (a.centre, b.centre)]
+    losses = [abs(abs(t - a.centre) - abs(t - b.centre)) / a.scale for t in inside]
+    atoms = [
+        abs(_log_tail((centre_a - end) / a.scale) - _log_tail((centre_b - end) / a.scale))
+        for end, centre_a, centre_b in ((low, a.centre, b.centre), (-high, -a.centre, -b.centre))
+    ]
+    return max(losses + atoms)
+
+
+def _log_tail(x: float) -> float:
+    """Return the log probability that a standard Laplace variable exceeds x."""
+    return math.log(0.5) - x if x > 0 else math.log1p(-0.5 * math.exp(x))
+
+
+_OF_LAWS: dict[type, tuple[Callable[[Any], Any], Callable[[Any, Any], Any]]] = {
+    **dict.fromkeys((HazardLaw, DownwardLaw), (attrgetter("grid", "q", "monotonic"), _hazard_loss)),
+    AboveThresholdLaw: (attrgetter("grid", "eps1", "eps2"), _above_threshold_loss),
+    IntervalLaw: (lambda law: (law.edges[0], law.edges[-1]), _interval_loss),
+    LaplaceLaw: (attrgetter("output_range", "scale"), _laplace_loss),
+    GeometricLaw: (attrgetter("grid", "added"), _lattice_loss),
+    SpreadLaw: (attrgetter("grid", "added", "of_spread"), _spread_loss),
+    TableLaw: (lambda law: (law.rates, law.zero_sum, law.zero_sum and sum(law.values)), _table_loss),
+    SumsLaw: (type, _sums_loss),
+    RankingLaw: (attrgetter("rule"), _ranking_loss),
+    CappedSumsLaw: (attrgetter("rates", "first.grid", "first.q"), _capped_loss),
+    AdaptiveLaw: (attrgetter("stages"), _adaptive_loss),
+}
+"""What is public of each kind of law, and what compares two of which that is equal."""
 
 
 # Search
@@ -229,8 +529,7 @@ class AuditResult:
         return self.worst <= self.claimed * (1.0 + self.tolerance)
 
     def __str__(self) -> str:
-        changed = np.flatnonzero(self.pair[0] != self.pair[1])
-        place = int(changed[0]) if changed.size else 0
+        place = int(np.argmax(self.pair[0] != self.pair[1]))
         lines = [
             f"Audit of {self.name}: {'PASS' if self.passed else 'FAIL'}",
             f"  claimed epsilon    {self.claimed:.12g}",
@@ -365,39 +664,23 @@ _BOUNDED = {**_ALWAYS, "above_threshold": AboveThreshold(beta=1.2), **{name: nam
 _COUNTS = {"noisy counts": None}
 
 
-@dataclass(frozen=True)
-class AuditCase:
-    """What is released with options, of data made of numbers from 0 to 1.
+Audited: TypeAlias = tuple["partial[Any]", Callable[[Floats], Data], Mapping[str, Any]]
+"""What releases, with its options; what makes its data of numbers from 0 to 1, record by record; and the
+mechanisms that apply, by their names in the table of the audit: None where it takes none."""
 
-    Parameters
-    ----------
-    function : callable
-        What releases.
-    records : callable
-        Maps the numbers to the data of the function, record by record.
-    options : mapping
-        Options of the function.
-    rules : mapping
-        The mechanisms that apply, by their names in the table of the audit; None: the function takes none.
-    adds : bool, default=False
-        Whether neighbours differ by a record that is there or not: the record that differs is left out.
+
+def audited_loss(
+    audited: Audited, a: Floats, b: Floats, *, epsilon: float, mechanism: str | Mechanism | None
+) -> float:
+    """Return the exact privacy loss of what is audited between two arrays that differ in one record.
+
+    Where neighbours differ by a record that is there or not, that one is left out.
     """
-
-    function: Callable[..., Any]
-    records: Callable[[Floats], Data]
-    options: Mapping[str, Any]
-    rules: Mapping[str, Any]
-    adds: bool = False
-
-    def loss(self, a: Floats, b: Floats, *, epsilon: float, mechanism: str | Mechanism | None) -> float:
-        """Return the exact privacy loss between two arrays."""
-        options = {**self.options, "epsilon": epsilon}
-        if mechanism is not None:
-            options["mechanism"] = mechanism
-        if self.adds:
-            b = a[a == b]
-            options["neighboring"] = "add_or_remove_one"
-        return release_loss(self.function, self.records(a), self.records(b), **options)
+    function, records, _ = audited
+    options = {} if mechanism is None else {"mechanism": mechanism}
+    if Relation.told_by(function.keywords).private_n:
+        b = a[a == b]
+    return release_loss(function, records(a), records(b), epsilon=epsilon, **options)
 
 
 def _by_half(x: Floats) -> dict[str, Any]:
@@ -433,14 +716,14 @@ def _opposites(x: Floats) -> tuple[Any, ...]:
     return np.zeros_like(x), x, 1 - x
 
 
-def _of_metric(name: str, options: Mapping[str, Any], rules: Mapping[str, Any], **facts: Any) -> AuditCase:
-    """Return the case of a public metric, which takes these mechanisms, or none."""
+def _of_metric(name: str, options: Mapping[str, Any], rules: Mapping[str, Any]) -> Audited:
+    """Return a public metric, which takes these mechanisms, or none."""
     row = METRICS[name]
-    facts = {"records": row.from_unit, "rules": rules if row.mechanism else _COUNTS, **facts}
-    return AuditCase(row.function, options={**row.required, **options}, **facts)
+    released = partial(row.function, **{**row.required, **options})
+    return released, row.from_unit, rules if row.mechanism else _COUNTS
 
 
-def _every_metric() -> dict[str, AuditCase]:
+def _every_metric() -> dict[str, Audited]:
     """Return every public metric: as it is, and with a public limit."""
     found = {}
     for name, row in METRICS.items():
@@ -450,26 +733,24 @@ def _every_metric() -> dict[str, AuditCase]:
     return found
 
 
-def _frame(metrics: Any, *, adds: bool = False, **options: Any) -> AuditCase:
-    public = {"metrics": metrics, "group_labels": [0, 1], **options}
-    return AuditCase(PrivateMetricFrame, _by_half, public, _COUNTS, adds)
+def _frame(metrics: Any, **options: Any) -> Audited:
+    released = partial(PrivateMetricFrame, metrics=metrics, group_labels=[0, 1], **options)
+    return released, _by_half, _COUNTS
 
 
-_FRAMED = {
-    "recall": METRICS["private_recall_score"].function,
-    "precision": METRICS["private_precision_score"].function,
-}
-_ACCURACY = partial(METRICS["private_accuracy_score"].function, mechanism="geometric")
+_FRAMED = {"recall": "recall", "precision": "precision"}
+_ACCURACY = partial(metric_named("accuracy"), mechanism="geometric")
 _UNIT = {"bounds": (0, 1)}
-_QUANTILE = {"q": 0.5, "confidence": 0.3}  # as low as this lets few records have both limits
+_QUANTILE = partial(private_quantile_interval, q=0.5, confidence=0.3)  # as low as this few have both limits
 
+_ADDS = {"neighboring": "add_or_remove_one"}
 _WITH_SUMS = {**_ALWAYS, "geometric": "geometric"}  # of a private number of records
 
-AUDITED: dict[str, AuditCase] = {
+AUDITED: dict[str, Audited] = {
     **_every_metric(),
-    "private_mse, weights": _of_metric("private_mse", _UNIT, _BOUNDED, records=_weighted),
+    "private_mse, weights": (partial(metric_named("mse"), **_UNIT), _weighted, _BOUNDED),
     **{
-        f"{name}, add or remove": _of_metric(name, options, rules, adds=True)
+        f"{name}, add or remove": _of_metric(name, {**options, **_ADDS}, rules)
         for name, options, rules in (
             ("private_mse", _UNIT, _WITH_SUMS),
             ("private_variance", _UNIT, _WITH_SUMS),
@@ -485,26 +766,28 @@ AUDITED: dict[str, AuditCase] = {
         "private_f1_score", {"average": "macro", "labels": [0, 1, 2, 3]}, _ALWAYS
     ),
     "private_mean_pinball_loss, alpha": _of_metric("private_mean_pinball_loss", {"alpha": 0.9}, _ALWAYS),
-    "private_log_loss, two columns": _of_metric(
-        "private_log_loss", {"max_loss": 10.0}, _BOUNDED, records=_two_columns
+    "private_log_loss, two columns": (
+        partial(metric_named("log_loss"), max_loss=10.0),
+        _two_columns,
+        _BOUNDED,
     ),
     "PrivateMetricFrame, one table": _frame(_FRAMED),
     "PrivateMetricFrame, releases": _frame(_ACCURACY, overall_share=0),
-    "PrivateMetricFrame, add or remove": _frame({**_FRAMED, "accuracy": _ACCURACY}, adds=True),
-    "private_mean_interval": AuditCase(private_mean_interval, _itself, {"max_loss": 1.0}, _COUNTS),
-    "private_mean_interval, private cap": AuditCase(
-        private_mean_interval, _over_the_grid, {"cap": "private"}, _COUNTS
+    "PrivateMetricFrame, add or remove": _frame({**_FRAMED, "accuracy": _ACCURACY}, **_ADDS),
+    "private_mean_interval": (partial(private_mean_interval, max_loss=1.0), _itself, _COUNTS),
+    "private_mean_interval, private cap": (
+        partial(private_mean_interval, cap="private"),
+        _over_the_grid,
+        _COUNTS,
     ),
-    "private_compare": AuditCase(private_compare, _both_wrong, {"loss": "zero_one"}, _COUNTS),
-    "private_compare, max_difference": AuditCase(
-        private_compare, _opposites, {"loss": "mae", "max_difference": 1.0}, _COUNTS
+    "private_compare": (partial(private_compare, loss="zero_one"), _both_wrong, _COUNTS),
+    "private_compare, max_difference": (
+        partial(private_compare, loss="mae", max_difference=1.0),
+        _opposites,
+        _COUNTS,
     ),
-    "private_quantile_interval": AuditCase(
-        private_quantile_interval, _over_the_grid, _QUANTILE, {"hazard": None}
-    ),
-    "private_quantile_interval, max_loss": AuditCase(
-        private_quantile_interval, _itself, {**_QUANTILE, "max_loss": 1.0}, {"hazard": None}
-    ),
+    "private_quantile_interval": (_QUANTILE, _over_the_grid, {"hazard": None}),
+    "private_quantile_interval, max_loss": (partial(_QUANTILE, max_loss=1.0), _itself, {"hazard": None}),
 }
 """Every public metric, with and without public limits and options that change what a person can do; metrics
 by group; intervals for people at large; comparisons."""
@@ -549,21 +832,19 @@ def run_audit(
     for one in mechanisms:
         check_choice(one, "mechanisms", (*_BOUNDED, *_COUNTS))
     work = [
-        (name, label, epsilon, rule, case)
-        for name, case in AUDITED.items()
-        for (label, rule), epsilon in product(case.rules.items(), epsilons)
-        # a private n needs as many ranks as any n could use, and small claims are slow to check
-        if (epsilon >= 1 or not case.adds) and (not mechanisms or label in mechanisms)
+        (name, label, epsilon, rule, audited)
+        for name, audited in AUDITED.items()
+        for (label, rule), epsilon in product(audited[2].items(), epsilons)
+        if not mechanisms or label in mechanisms
     ]
     findings = {}
-    for name, label, epsilon, rule, case in progress(work):
+    for name, label, epsilon, rule, audited in progress(work):
         findings[name, label, epsilon] = audit(
             f"{name} with {label}",
-            partial(case.loss, epsilon=epsilon, mechanism=rule),
+            partial(audited_loss, audited, epsilon=epsilon, mechanism=rule),
             epsilon=epsilon,
-            n=min(n, 5) if case.adds else n,
-            # most of the search goes to the adversarial pairs where a comparison takes long
-            steps=steps // 10 if case.adds else steps // 4 if label == "adaptive" else steps,
+            n=n,
+            steps=steps,
             tolerance=0.0 if label in ("hazard", "geometric", "noisy counts") else _TOLERANCE,
         )
     return findings

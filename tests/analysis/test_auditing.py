@@ -12,8 +12,7 @@ from helpers import loss_query, variance_query
 
 import dp_metrics as dp
 from dp_metrics.analysis import auditing
-from dp_metrics.analysis.auditing import AUDITED
-from dp_metrics.analysis.laws import _candidate_probabilities, law_loss
+from dp_metrics.analysis.auditing import AUDITED, _candidate_probabilities, law_loss
 from dp_metrics.cli.main import main
 from dp_metrics.inputs.arrays import BLOCK
 from dp_metrics.mechanisms import MECHANISMS, AboveThreshold, Hazard
@@ -24,11 +23,16 @@ ZEROS = np.zeros(10)
 
 def test_every_metric_is_audited_without_a_limit_and_with_every_mechanism():
     for name, row in METRICS.items():
-        plain = AUDITED[name].rules.keys()
-        limited = AUDITED[name if row.limit is None else f"{name}, {', '.join(row.limit)}"].rules.keys()
+        plain, limited = (
+            AUDITED[key][2].keys()
+            for key in (name, name if row.limit is None else f"{name}, {', '.join(row.limit)}")
+        )
         assert limited == (MECHANISMS.keys() if row.mechanism else {"noisy counts"})
         assert plain == (limited if row.limit is None else limited & {"adaptive", "hazard"})
-    assert any(audited.function is dp.PrivateMetricFrame and audited.adds for audited in AUDITED.values())
+    assert any(
+        released.func is dp.PrivateMetricFrame and "neighboring" in released.keywords
+        for released, _, _ in AUDITED.values()
+    )
 
 
 @pytest.mark.parametrize("monotonic", [True, False])
@@ -215,3 +219,11 @@ def test_what_only_one_of_two_data_sets_releases_is_an_infinite_loss():
         return dp.private_mean(x, bounds=(0, 1), **settings) if max(x) == 1 else 0.0
 
     assert auditing.release_loss(if_large, [[0.5, 1.0]], [[0.5, 0.5]], epsilon=1.0) == math.inf
+
+
+def test_losses_whose_ratios_are_no_floats_are_compared():
+    """The least hazard ratio is the smallest float; where both laws begin a record takes four of its factors."""
+    x = [5.0] * 6
+    pair = [x], [[*x[:-1], 0.0]]
+    loss = auditing.release_loss(dp.private_mean_loss, *pair, epsilon=3000.0, mechanism="hazard")
+    assert loss == pytest.approx(-4 * math.log(math.ulp(0.0)))

@@ -11,7 +11,7 @@ from cases import PRIVATE_N
 from helpers import assert_follows, loop_over, loss_query, seeded, variance_query
 
 import dp_metrics as dp
-from dp_metrics.analysis.laws import joint_losses
+from dp_metrics.analysis.auditing import joint_losses
 from dp_metrics.mechanisms import Adaptive, adaptive
 
 ALWAYS = Adaptive(threshold=1e-9)  # two stages however few the records

@@ -148,11 +148,11 @@ def test_other_options_are_another_plan():
 
 @loop_over("name", [name for name in AUDITED if name.startswith(NO_METRIC)])
 def test_plans_of_intervals_and_comparisons_are_public(name):
-    audited, queries = AUDITED[name], []
-    data = [np.asarray(a, dtype=float) for a in audited.records(np.linspace(0.001, 0.999, N))]
+    (released, records_of, _), queries = AUDITED[name], []
+    data = [np.asarray(a, dtype=float) for a in records_of(np.linspace(0.001, 0.999, N))]
     for x in (data, with_extreme_record(data)):
         with prepared_releases() as prepared:
-            audited.function(*x, epsilon=1, **audited.options)
+            released(*x, epsilon=1)
         queries.append(prepared[0][0])
     query, same = queries
     assert query == same == pickle.loads(pickle.dumps(query))
