@@ -44,7 +44,7 @@ from dp_metrics.inputs.options import (
     check_positive,
     own_error_state,
 )
-from dp_metrics.mechanisms._laws import ENORMOUS, Staircase
+from dp_metrics.mechanisms._laws import Staircase
 from dp_metrics.metrics import METRICS, Metric, row_of
 from dp_metrics.quantities.mean import MeanOf, PublicWeights
 from dp_metrics.quantities.tables import integers_of
@@ -168,12 +168,6 @@ _FEW = 4.0  # fewer undecided records than this do not quite hide the parity of 
 _BETWEEN = 1.01  # this exceeds the largest tail over all such shares, divided by that over some of them
 
 
-def noise_reach(rate: float, miss: float) -> float:
-    """Return the smallest whole j that the noise exceeds with at most this probability; perhaps infinite."""
-    reach = Staircase(rate).largest(miss)
-    return math.inf if reach == ENORMOUS else float(reach)
-
-
 def wins_p_value(difference: int, decided: int, n: int, rate: float) -> float:
     """Return the p-value of: A and B win with one probability.
 
@@ -204,9 +198,8 @@ def wins_p_value(difference: int, decided: int, n: int, rate: float) -> float:
     on either side together, s(i) = P(X = i) + P(X = i + 1); twice a binomial plus a fair 0 or 1 is unimodal,
     the noise is log-concave, so s is unimodal, and it is symmetric about -1/2.
     """
-    reach = noise_reach(rate, LEAST_P)
-    upper = min(float(n), float(min(max(decided, 0), n)) + reach)
-    tails = (_two_sided_tail(k, difference, rate) for k in (int(upper), max(int(upper) - 1, 0)))
+    upper = min(n, min(max(decided, 0), n) + Staircase(rate).largest(LEAST_P))
+    tails = (_two_sided_tail(k, difference, rate) for k in (upper, max(upper - 1, 0)))
     return min(1.0, LEAST_P + max(tails))
 
 
@@ -436,13 +429,11 @@ class Comparison(HtmlRepr):
             raise ValueError(
                 "Only wins have limits of the noise alone; `interval` is about all people like these."
             )
-        reach = noise_reach(_rate(self.epsilon), (1.0 - sure) / 2.0)
-        ends = [-self.n, self.n]
-        if math.isfinite(reach):
-            ends = [_clipped(self.noisy_difference + sign * int(reach), self.n) for sign in (-1, 1)]
+        reach = Staircase(_rate(self.epsilon)).largest((1.0 - sure) / 2.0)
+        lower, upper = (_clipped(self.noisy_difference + away, self.n) for away in (-reach, reach))
         return Interval(
-            ends[0] / self.n,
-            ends[1] / self.n,
+            lower / self.n,
+            upper / self.n,
             sure,
             f"The share of these {self.unit} on which A is better less the share on which B is.",
             estimate=self.estimate,
@@ -498,9 +489,6 @@ class Comparison(HtmlRepr):
         return f"{verdict} ({self.n} {self.unit}{p}): {what} {self.estimate:.4g}, {self.interval}"
 
     __repr__ = __str__  # numbers without their meaning would be read as mean losses
-
-    def _facts(self) -> dict[str, str]:
-        return {"": str(self)}
 
 
 def comparison_query(

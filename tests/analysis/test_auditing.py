@@ -222,7 +222,7 @@ def test_what_only_one_of_two_data_sets_releases_is_an_infinite_loss():
 
 
 def test_losses_whose_ratios_are_no_floats_are_compared():
-    """The least hazard ratio is the smallest float; where both laws begin a record takes four of its factors."""
+    """The least hazard ratio is the smallest float; a record moves a likelihood by four factors of it."""
     x = [5.0] * 6
     pair = [x], [[*x[:-1], 0.0]]
     loss = auditing.release_loss(dp.private_mean_loss, *pair, epsilon=3000.0, mechanism="hazard")

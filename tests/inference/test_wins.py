@@ -8,7 +8,8 @@ import pytest
 from helpers import first_of, loop_over
 
 from dp_metrics.inference import comparison as wins
-from dp_metrics.inference.comparison import LEAST_P, noise_reach, wins_interval, wins_p_value
+from dp_metrics.inference.comparison import LEAST_P, wins_interval, wins_p_value
+from dp_metrics.mechanisms._laws import Staircase
 
 # noisy difference, noisy number of decided records, n, epsilon: p, interval at 95 %
 REFERENCES = [
@@ -57,7 +58,7 @@ def test_reference_numbers(released, p, interval):
 @loop_over("rate", [0.05, 0.5, 1.5, 5.0])
 def test_the_p_value_is_that_of_the_definition(rate):
     n = 25
-    reach = noise_reach(rate, LEAST_P)
+    reach = Staircase(rate).largest(LEAST_P)
     for decided in (-3, 0, 1, 6, 17, 25, 40):
         most = int(min(n, max(decided, 0) + reach))
         for difference in (-30, -7, -1, 0, 1, 2, 5, 8, 13, 60):
@@ -69,7 +70,7 @@ def test_the_p_value_is_that_of_the_definition(rate):
 def exact_size(n, share, epsilon, level, p_value=wins_p_value):
     """Return P(p <= level) where A and B win on a record with probability share / 2 each, exactly."""
     rate = epsilon / 2
-    far = n + 5 * int(noise_reach(rate, 5e-5))
+    far = n + 5 * Staircase(rate).largest(5e-5)
 
     def least_significant(decided):  # p falls in the difference
         return first_of(range(1, far), lambda difference: p_value(difference, decided, n, rate) <= level)
