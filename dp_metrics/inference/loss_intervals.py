@@ -409,10 +409,6 @@ class DownwardLaw(HazardLaw):
         """Return P(number of the release <= k)."""
         return 1.0 - super().index_cdf(self.grid.last - 1 - np.asarray(indices))
 
-    def index_quantile(self, p: Floats) -> Integers:
-        """Return the smallest k with P(number <= k) >= p."""
-        return self.grid.last - super().index_quantile(np.clip(np.nextafter(1.0 - p, 2.0), 0.0, 1.0))
-
 
 def hazard_miss(cells: Floats) -> Floats:
     """Return 1 - H(z), the probability not to have crossed where the cumulative hazard is z."""

@@ -115,7 +115,7 @@ class HazardLaw(GridLaw):
         return self._search(guess, uniform)
 
     def _guess(self, word: int) -> int:
-        """Return what `crossing` does for one U that starts with this word; it need not be right."""
+        """Return the number that a U which starts with this word draws, or one near it."""
         u, a = (word + 0.5) * 2.0**-64, float(self.below)
         if u <= a:
             level = PEAK * (u / a) ** (1.0 / self.power)
@@ -224,20 +224,6 @@ class HazardLaw(GridLaw):
                 PEAK * np.power((1.0 - a) / one_minus_u, 1.0 / TAIL),
             )
 
-    def crossing(self, level: Floats) -> Integers:
-        """Return the first k with Lambda_k >= level, or the last k if there is none."""
-        # Comparing the level with every run, rather than cutting Lambda at some threshold, keeps each
-        # output that is possible under one data set possible under its neighbours.
-        run = np.searchsorted(self._cumulative, level, side="left")
-        inside = np.minimum(run, self._cumulative.size - 1)
-        before = np.where(inside > 0, self._cumulative[inside - 1], 0.0)
-        with np.errstate(invalid="ignore", over="ignore", divide="ignore"):
-            cells = np.ceil((level - before) / self._weights[inside])
-        # nan: infinite hazard, reached in the first cell
-        cells = np.clip(np.nan_to_num(cells, nan=1.0), 1, np.maximum(self.counts[inside], 1))
-        first = self.edges[inside] - 1
-        return np.where(run == self._cumulative.size, self.grid.last, first + cells.astype(np.int64))
-
     def _hazard(self, indices: Integers) -> Floats:
         """Return Lambda_k."""
         run = self._run(indices)
@@ -277,10 +263,6 @@ class HazardLaw(GridLaw):
             high = 1.0 - float(1 - self.below) * np.maximum(x, 1.0) ** -TAIL
         middle = np.where(x <= 1.0, low, high)
         return np.where(indices < self.grid.first, 0.0, np.where(indices >= self.grid.last, 1.0, middle))
-
-    def index_quantile(self, p: Floats) -> Integers:
-        """Return the smallest k with P(number <= k) >= p."""
-        return self.crossing(self.level(p, 1.0 - p))
 
 
 def _quotient(numerator: int, denominator: int, up: bool) -> int:
