@@ -423,7 +423,7 @@ def audits():
         rules = [rule for rule in MECHANISMS if rule in by]
         if None in by.values():
             rules = [None]
-        elif "neighboring" in released.keywords:  # exact losses of a search for a private n take long
+        elif "neighboring" in released.keywords:  # one is enough
             rules = [rule for rule in rules if rule == "geometric"]
         if rules:
             yield name, partial(exact_losses, audited, rules)
