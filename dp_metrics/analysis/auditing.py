@@ -347,11 +347,13 @@ def _hazard_ratios(a: HazardLaw, b: HazardLaw) -> Iterator[Decimal]:
         i, j = (bisect_right(some, start) - 1 for some in (edges, other_edges))
         w, v = weights[i], other_weights[j]
         x, y = sums[i] + (start - edges[i]) * w, other_sums[j] + (start - other_edges[j]) * v
+        # the ratio may be extreme where either Lambda passes z0
+        places = [cells for cells in ((PEAK - x) / w, (PEAK - y) / v) if 0 < cells < end - start]
         if x == y == 0:  # the limit from the right
             yield (w / v) ** a.power
-        # the ratio may be extreme where either Lambda passes z0
-        passing = [cells for cells in ((PEAK - x) / w, (PEAK - y) / v) if 0 < cells < end - start]
-        for cells in [*[Decimal(0)] * (x > 0), *passing, Decimal(end - start)]:
+        else:
+            places.append(Decimal(0))
+        for cells in [*places, Decimal(end - start)]:
             yield _density(x + cells * w, a) * w / (_density(y + cells * v, b) * v)
     # the last output is released where no other crosses
     yield _tail(sums[-1], a) / _tail(other_sums[-1], b)
@@ -741,7 +743,8 @@ def _frame(metrics: Any, **options: Any) -> Audited:
 _FRAMED = {"recall": "recall", "precision": "precision"}
 _ACCURACY = partial(metric_named("accuracy"), mechanism="geometric")
 _UNIT = {"bounds": (0, 1)}
-_QUANTILE = partial(private_quantile_interval, q=0.5, confidence=0.3)  # as low as this few have both limits
+# a confidence as low as this lets few records have both limits
+_QUANTILE = partial(private_quantile_interval, q=0.5, confidence=0.3)
 
 _ADDS = {"neighboring": "add_or_remove_one"}
 _WITH_SUMS = {**_ALWAYS, "geometric": "geometric"}  # of a private number of records
