@@ -249,7 +249,6 @@ class PrivateMetricFrame:
             is_single=is_single,
         )  # fmt: skip
 
-        @own_error_state
         def read() -> tuple[Together, tuple[Source, ...], dict[str, Any]]:
             share = check_frame(membership, overall_share, relation=terms.relation, equal_groups=equal_groups)
             columns = columns_of(sensitive_features)
@@ -709,7 +708,6 @@ def _limits(entry: Entry, ask: Callable[[GroupLimits], Interval]) -> dict[str, A
     return {"_noise": noise, "_people": people}
 
 
-@own_error_state
 def _range(
     entry: Entry, ask: Callable[[GroupLimits], Interval], of_people: bool, confidence: float
 ) -> Interval:

@@ -23,7 +23,6 @@ from dp_metrics.metrics.scores.curve_formulas import ScoreCounts, area_under_roc
 from dp_metrics.metrics.scores.table import ScoreTable, score_query
 from dp_metrics.quantities.base import get_mechanism
 from dp_metrics.quantities.tables import (
-    Cells,
     CountsNoise,
     NoisyTable,
     TableOf,
@@ -305,14 +304,6 @@ def _labels(members: Sequence[tuple[FrameMetric, Confusion]], shape: Shape, grou
     return _table(made[0][1].query(shape), made, shape, groups)
 
 
-def _plausible(made: Confusion | ScoreTable, noisy: Any, n: int | None) -> Floats:
-    """Return plausible counts of a group, or of several, of noisy ones."""
-    cells: Cells = ((len(noisy), Fraction(1)),)
-    if isinstance(made, Confusion):
-        cells = made.layout.cells * (len(noisy) // made.layout.good.size)
-    return plausible_counts(noisy, cells, n)
-
-
 def _read(made: Confusion | ScoreTable, row: Floats, noisy: Floats, noise: float) -> Any:
     """Return what plausible counts of a group tell; of these, of the noisy ones, and of their noise."""
     if isinstance(made, Confusion):
@@ -517,7 +508,7 @@ def _counts_by_group(coded: Records, *, query: Query, groups: int) -> NDArray[np
 def _of_table(results: Sequence[Result[Any]], *, metrics: Tables, groups: Groups) -> FrameResult:
     """Return the entries of metrics that are read from counts by group."""
     first = next(made for _, made in metrics.values())  # whose counts are those of all
-    tables = [(_plausible(first, one.value, one.n), as_floats(one.value)) for one in results]
+    tables = [(_plausible(one), as_floats(one.value)) for one in results]
     if groups.sizes is None:
         rows = list(zip(*(one.reshape(groups.size, -1) for one in tables[0]), strict=True))
     else:
@@ -542,6 +533,12 @@ def _of_table(results: Sequence[Result[Any]], *, metrics: Tables, groups: Groups
             overall = _together(replace(joined, metric=metric), made, len(here))
         entries[name] = Entry(metric, cells, overall)
     return entries, {group: one.n for group, one in zip(groups.labels, of_groups, strict=True)}
+
+
+def _plausible(result: Result[Any]) -> Floats:
+    """Return the plausible counts of a table, of the noisy ones."""
+    table: Any = result.noises[0]
+    return plausible_counts(result.value, table.cells, result.n)
 
 
 def without_empty(result: FrameResult, groups: Groups) -> FrameResult:
@@ -576,7 +573,8 @@ def _of_all_scores(made: ScoreTable, each: Sequence[Floats], noise: CountsNoise,
     # counts of groups are added up as they were drawn: each made 0 or more makes the sums too large
     noisy = np.sum([_narrowed(row, fewest) for row in each], axis=0)
     added = math.sqrt(sum(row.size for row in each) / fewest)  # numbers in one of the total
-    counts = _read(made, _plausible(made, noisy, n), noisy, noise.expected * added)
+    plausible = plausible_counts(noisy, ((fewest, Fraction(1)),), n)
+    counts = _read(made, plausible, noisy, noise.expected * added)
     return Cell(made.formula(counts), made.note_of(_of_sums(noise, noisy, added**2), counts))
 
 
@@ -586,7 +584,7 @@ def _together(joined: Result[Any], made: Confusion, groups: int) -> Cell:
     union = replace(joined, reading=in_groups)
     # counts are added up as they were drawn: each made 0 or more makes the sums too large
     noisy = np.reshape(joined.released.values[0], (groups, -1)).sum(axis=0)
-    counts = _read(made, _plausible(made, noisy, joined.released.public_n), noisy, 0.0)
+    counts = made.layout.counts(noisy, joined.released.public_n)
     return _counted(made, counts, union)
 
 

@@ -6,7 +6,7 @@ All follow from the noise of each group, which is public. Limits of a gap combin
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
 from itertools import permutations
-from typing import Any, Self, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -67,14 +67,9 @@ class GroupLimits:
     together: int = 0
 
     @property
-    def cells(self) -> dict[Hashable, Cell]:
-        """The cell of each group that has records, with its result."""
-        return self.entry.known
-
-    @property
     def results(self) -> list[Any]:
         """What has the limits of each group."""
-        return [one.result for one in self.cells.values()]
+        return [one.result for one in self.entry.known.values()]
 
     @property
     def miss(self) -> float:
@@ -118,14 +113,14 @@ class GroupLimits:
     def of(self, what: "str | Pair") -> Any:
         """Return the interval of each group, or the one of all records, of a gap or of a pair."""
         if what == "groups":
-            return {group: self.of_group(group) for group in self.cells}
+            return {group: self.of_group(group) for group in self.entry.known}
         return self.of_all() if what == "overall" else self.of_gap(what)
 
     def of_group(self, group: Hashable) -> Interval:
         """Return the interval of a group, and say whether those of all hold at once."""
-        if group not in self.cells:
+        if group not in self.entry.known:
             raise ValueError(NO_RECORDS)
-        cell = self.cells[group]
+        cell = self.entry.known[group]
         counted, records = "persons" if counts_persons(cell.result) else "records", cell.rests_on
         rests = "" if records is None else f"It rests on about {in_words(records)} {counted}."
         return self._of(cell, f"{self.asked.name} of the group {group!r}", rests, self._scope())
@@ -158,24 +153,22 @@ class GroupLimits:
 
     def of_gap(self, of: "str | Pair") -> Interval:
         """Return the interval of a gap, with what else is to be said of it; see `ends`."""
-        name = self.asked.name
+        name, here = self.asked.name, self
         if isinstance(of, tuple):
             for group in of:
-                if group not in self.cells:
+                if group not in self.entry.known:
                     raise ValueError(f"The group {group!r} has no records: it has no interval.")
+            pair = self.entry._replace(groups={group: self.entry.groups[group] for group in of})
+            here = replace(self, entry=pair)
             what, estimate = f"{name} of {of[0]!r} less that of {of[1]!r}", self.entry.less(*of)
         elif of == "difference":
             what, estimate = f"largest difference of the {name}", self.entry.difference()
         else:
             what, estimate = f"smallest ratio of the {name}", self.entry.ratio()
-        ends = self.ends(of)
+        ends = here.ends(of)
         scope = self._scope() if self.together > 1 else ""
         about, note = self.about(what, ends.note), " ".join(filter(None, [ends.note, scope]))
         return Interval(ends.lower, ends.upper, self.asked.confidence, about, note, estimate)
-
-    def of_pair(self, pair: Pair) -> Self:
-        """Return these limits of two groups alone."""
-        return replace(self, entry=self.entry._replace(groups={group: self.cells[group] for group in pair}))
 
     def ends(self, of: "str | Pair") -> Limits:
         """Return limits of the largest value of a group less the smallest, of their ratio, or of a pair.
@@ -204,9 +197,9 @@ class GroupLimits:
         """
         if isinstance(of, tuple):
             # the difference is missed only where one of the four limits is wrong
-            a, b = self.of_pair(of).limits(self.miss / 2)
+            a, b = self.limits(self.miss / 2)
             return Limits(a.lower - b.upper, a.upper - b.lower, _approximate(a, b))
-        near, wide = self.limits(self.miss / 4, one_side=True), self.limits(self.miss / 2 / len(self.cells))
+        near, wide = self.limits(self.miss / 4, one_side=True), self.limits(self.miss / 2 / len(self.results))
         # the largest value is at least the largest lower limit, and the smallest at most the least upper one
         least = max(low for low, _ in wide), min(high for _, high in wide)
         most = max(high for _, high in near), min(low for low, _ in near)
@@ -227,14 +220,13 @@ class GroupLimits:
         """
         if of == "ratio" or self.asked.is_sure or any(map(counts_persons, self.results)):
             return None
-        here = self.of_pair(of) if isinstance(of, tuple) else self
-        pairs = [(0, 1)] if isinstance(of, tuple) else list(permutations(range(len(here.cells)), 2))
+        pairs = [(0, 1)] if isinstance(of, tuple) else list(permutations(range(len(self.results)), 2))
         if not pairs:
             return None
-        told = here.told_by_counts()
+        told = self.told_by_counts()
         of_near, of_wide = (
             [_gap([told[i] for i in pair], [ends[i] for i in pair]) for pair in pairs]
-            for ends in (here.limits(self.miss), here.limits(self.miss / len(pairs)))
+            for ends in (self.limits(self.miss), self.limits(self.miss / len(pairs)))
         )
         lower, upper = max(low for low, _ in of_wide), max(high for _, high in of_near)
         return Limits(max(lower, 0.0) if of == "difference" else lower, upper, APPROXIMATE)
@@ -244,12 +236,13 @@ class GroupLimits:
 
         That is one value, but for an area: how scores lie within their bins is not told.
         """
-        return [
-            one.reading.between(one.reading.counts(one.released))
-            if isinstance(one.reading, ScoreTable)
-            else (value, value)
-            for value, one in zip([cell.value for cell in self.cells.values()], self.results, strict=True)
-        ]
+        found = []
+        for cell in self.entry.known.values():
+            reading = cell.result.reading
+            is_area = isinstance(reading, ScoreTable)
+            ends = reading.between(reading.counts(cell.result.released)) if is_area else (cell.value,) * 2
+            found.append(ends)
+        return found
 
 
 def _approximate(*told: Interval) -> str:
