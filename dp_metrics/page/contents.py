@@ -438,12 +438,10 @@ def _tip(number: Number, page: PageFacts) -> str:
 
 def _sizes(page: PageFacts, feature: int | None) -> Mapping[Any, float] | None:
     """Return the numbers of records of groups by one of several features, or by all; public ones exactly."""
-    for release, told in page.released.items():
-        by = feature_of(release)
-        if isinstance(told, PrivateMetricFrame) and by in (None, feature):
-            frame = told if feature is None or by == feature else told.margin(feature)
-            return frame.group_sizes
-    return None
+    frames = ((feature_of(name), one) for name, one in page.released.items() if " by " in name)
+    by, frame = next(one for one in frames if one[0] in (None, feature))
+    found: PrivateMetricFrame = frame if feature in (by, None) else frame.margin(feature)
+    return found.group_sizes
 
 
 def _cost(page: PageFacts) -> Section:

@@ -12,7 +12,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from dp_metrics.fairness.frame import GAP
-from dp_metrics.inputs.options import Relation
+from dp_metrics.inputs.options import Relation, own_error_state
 from dp_metrics.page.page_numbers import (
     EACH_ONCE,
     FOR_WHOM,
@@ -79,6 +79,7 @@ def _plural(noun: str) -> str:
     return f"{noun}es" if noun.endswith(("s", "x", "z", "ch", "sh")) else f"{noun}s"
 
 
+@own_error_state
 @dataclass(eq=False, repr=False)
 class PageFacts:
     """All that a page is made of, and what is public about it.

@@ -428,14 +428,14 @@ class PrivateEvaluation(PageFacts, Mapping[str, Number]):
     @property
     def deployment(self) -> dict[str, Any] | None:
         """What the OpenDP deployment registry asks for; None where nothing can be promised."""
-        parts = [result.deployment for result in self.results]
-        if any(one is None for one in parts):
+        parts: list[Any] = [result.deployment for result in self.results]
+        if None in parts:
             return None
-        whole: dict[str, Any] = self.results[0].to_dict()["deployment"]
+        whole: dict[str, Any] = parts[0]
         whole["privacy_loss"]["privacy_parameters"] = {"epsilon": self.epsilon}
         if self.most_records > 1:  # of a comparison alone nothing tells that it is one of persons
             whole["privacy_loss"] |= unit_of_persons(self.most_records)
-        by = dict.fromkeys(one["implementation"]["mechanisms"] for one in parts if one is not None)
+        by = dict.fromkeys(one["implementation"]["mechanisms"] for one in parts)
         whole["implementation"]["mechanisms"] = " ".join(by)
         if self.relation == Relation.WITHIN_GROUPS:
             whole["privacy_loss"]["privacy_unit_details"] += _WITHIN

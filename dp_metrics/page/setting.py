@@ -44,10 +44,6 @@ _SEVERAL = (
 _TWO_TASKS = "task={!r} and {} contradict each other: there are labels, or there are targets."
 
 
-_NOT_GIVEN = {"equal_groups": False, "membership": "private"}
-"""What stands for an option that was not given, where it is not None."""
-
-
 @dataclass(frozen=True)
 class Setting:
     """The checked public options of a page.
@@ -112,7 +108,7 @@ class Setting:
             ("pass sensitive_features as well", self.has_groups, ("group_labels", "membership")),
         ):  # fmt: skip
             for name in () if are_used else names:
-                value, nothing = getattr(self, name), _NOT_GIVEN.get(name)
+                value, nothing = getattr(self, name), getattr(Setting, name)  # the default
                 if value is not None and (nothing is None or value != nothing):
                     raise ValueError(f"{name} is of no use here: {why}.")
         if not self.crossed and len(self.places("feature")) < 2:
@@ -157,9 +153,9 @@ class Setting:
         """Return what one of several features is called: its name or its place."""
         return self.feature_names[feature] if self.feature_names else f"feature {feature + 1}"
 
-    def places(self, *names: str) -> list[int]:
-        """Return the places of the columns of these names."""
-        return [at for name in names for at, column in enumerate(self.columns) if column == name]
+    def places(self, name: str) -> list[int]:
+        """Return the places of the columns of this name."""
+        return [at for at, column in enumerate(self.columns) if column == name]
 
 
 def names_of_features(sensitive_features: Any) -> tuple[str, ...]:

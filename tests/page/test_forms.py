@@ -72,6 +72,29 @@ def test_json_has_its_schema_and_comes_back(shown, html, tmp_path):
     assert dp.PrivateEvaluation.from_json(tmp_path / "a.json").to_json() == text
 
 
+UNITS = {
+    "replace_one": "one record of the first is replaced by any other valid record.",
+    "replace_one_within_groups": "one record of the first is replaced by any other valid record. The other "
+    "record is of the same group: groups and their sizes are public.",
+    "add_or_remove_one": "one of them has one record more.",
+}
+
+
+@loop_over(("kind", "split"), [("targets", "absolute error by group"), ("scores", "scores by group")])
+def test_the_unit_of_a_deployment_is_that_of_the_page_whatever_is_released_first(kind, split):
+    """The loss of each private group is released as if its records came and went; the page promises more."""
+    for relation, unit in UNITS.items():
+        options = {"membership": "public"} if relation == "replace_one_within_groups" else {}
+        neighboring = relation.removesuffix("_within_groups")
+        made = page(kind, split={split: 1}, neighboring=neighboring, **options)
+        assert made.relation == relation
+        (written,) = {json.dumps(one) for one in (made.deployment, json.loads(made.to_json())["deployment"])}
+        told = json.loads(written)["privacy_loss"]
+        assert told["privacy_unit"] == "record"
+        assert told["privacy_unit_details"] == f"Test sets are adjacent if {unit}"
+        assert told["privacy_parameters"] == {"epsilon": 2.0}
+
+
 def test_all_forms_hold_the_same_numbers(shown, html):
     names = [*shown]
     frame, content = shown.frame(), shown.to_dict()
