@@ -725,8 +725,8 @@ def rehearsed(public: PageForm, plan: EvaluationPlan) -> Mapping[str, Any]:
     kinds = [
         setting.baseline if kind == "baseline" else kind for kind in setting.columns if kind != "feature"
     ]
-    features = [labels.in_order[:1] for labels in public.groups.sets] if setting.has_groups else []
-    columns = (*(_made_up(public, kind) for kind in kinds), *features)
+    apart = Groups.apart(setting.group_labels, len(setting.places("feature"))) if setting.has_groups else []
+    columns = (*(_made_up(public, kind) for kind in kinds), *(one.sets[0].in_order[:1] for one in apart))
     _, records = Records.of(columns, relation=public.shape.relation)
     n = None if public.shape.n is None else 1
     sizes = None if public.sizes is None else (1, *[0] * (len(public.sizes) - 1))

@@ -326,20 +326,17 @@ class PageForm:
         return classes.labels.known.tolist()[classes.positive]
 
     @property
-    def groups(self) -> Groups:
-        """The groups of people, by all features together."""
-        groups = Groups.of(self.setting.group_labels, len(self.setting.places("feature")))
-        return replace(groups, sizes=self.sizes)
-
-    @property
     def by(self) -> dict[str, Groups]:
         """The groups of what is released by group: by all features together, or by each alone.
 
         They are named as the columns that tell the group of a record: "group", or "feature 1" and so on.
         """
         features = len(self.setting.places("feature"))
+        if not features:
+            return {}
         if self.setting.crossed:
-            return {"group": self.groups} if features and self.groups.size > 1 else {}
+            together = replace(Groups.of(self.setting.group_labels, features), sizes=self.sizes)
+            return {"group": together} if together.size > 1 else {}
         apart, found = Groups.apart(self.setting.group_labels, features), {}
         for at, groups in enumerate(apart):
             found[f"feature {at + 1}"] = groups

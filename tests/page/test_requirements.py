@@ -50,6 +50,14 @@ def test_a_number_without_limits_cannot_tell():
     assert verdict.why.startswith("Its range is about these records only, and tells nothing sure")
 
 
+def test_features_apart_are_as_many_as_one_likes_with_requirements_too():
+    """No table of their combinations is made, which had 100 million cells."""
+    asked = {"sensitive_features": np.zeros((Y.size, 8), dtype=int), "group_labels": [range(10)] * 8}
+    asked |= {"labels": [0, 1], "crossed": False, "split": {"labels by feature 8": 1}, "epsilon": 2.0}
+    page = dp.private_evaluate(Y, PRED, requirements="recall in feature 8 0 >= 0.5", **asked)
+    assert page.verdicts.answer == "pass"
+
+
 def test_an_area_that_bins_hide_is_not_said_to_be_too_small():
     """Boosted trees of few rounds have scores near 1/2: here the area is .92, and that of their bins .84."""
     score = np.random.default_rng(0).normal(Y, 0.5, size=Y.size)
