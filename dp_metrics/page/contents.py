@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from decimal import ROUND_CEILING, Context
 from functools import partial
 from typing import Any
 
@@ -129,7 +130,10 @@ _CHANGED = {
 def promise(page: PageFacts) -> str:
     """Return what the page promises, in one sentence for the people concerned."""
     epsilon, changed, most = page.epsilon, _CHANGED[page.relation], page.most_records
-    factor = f"{math.exp(epsilon):.3g}" if epsilon < 700 else "exp(epsilon)"
+    factor = "exp(epsilon)"
+    if epsilon < 700:  # what is promised is rounded up
+        up = Context(prec=3, rounding=ROUND_CEILING)
+        factor = f"{float(up.create_decimal_from_float(math.nextafter(math.exp(epsilon), math.inf))):.3g}"
     if most > 1:
         changed = changed.replace("one person's record", f"one person's records, up to {most},")
     return (

@@ -3,6 +3,7 @@
 import json
 import math
 import re
+from decimal import Decimal
 
 import numpy as np
 import pandas as pd
@@ -87,7 +88,7 @@ def test_a_unit_has_the_plural_of_its_ending_if_none_was_given(unit, units):
 IN_PAIRS = {"groups": np.arange(N) // 2}
 
 
-@loop_over("epsilon", [0.1, 1.0, 3.0, 9.0])
+@loop_over("epsilon", [1e-9, 0.1, 1.0, 1.5, 3.0, 9.0])
 @loop_over(
     ("options", "whose"),
     [
@@ -109,6 +110,8 @@ def test_the_promise_is_rounded_up_and_about_what_neighbours_are(epsilon, option
     page = dp.private_evaluate(Y, y_score=SCORE, epsilon=epsilon, split={part: 1}, **options)
     promised = int(re.search(rf"{whose} right at most (\d+) of 100 times", page.summary[4])[1])
     assert promised / 100 >= 1 / (1 + math.exp(-epsilon)) > (promised - 1) / 100
+    times = Decimal(re.search(r"at most (\S+) times as likely", page.to_dict()["promise"])[1])
+    assert 1 <= times / Decimal(epsilon).exp() < Decimal("1.01")
 
 
 def test_what_is_too_noisy_shows_no_number():
