@@ -55,14 +55,14 @@ class FrameMetric:
         The public metric.
     options : dict
         Its public options.
-    mechanism : str, Mechanism or None
+    mechanism : Mechanism or None, default=None
         Its mechanism, if one was chosen.
     """
 
     name: str
     row: Metric
     options: dict[str, Any]
-    mechanism: str | Mechanism | None
+    mechanism: Mechanism | None = None
 
     def planned(self, shape: Shape) -> Query:
         """Return the query of records of a public form, with the mechanism that was chosen."""
@@ -172,7 +172,7 @@ def _frame_metric(name: str, metric: Any) -> FrameMetric:
     mechanism = keywords.pop("mechanism", None) if row.mechanism else None
     if unknown := sorted(keywords.keys() - row.options.keys()):
         raise TypeError(f"{row.name}() got an unexpected keyword argument {unknown[0]!r}.")
-    return FrameMetric(name, row, keywords, mechanism)
+    return FrameMetric(name, row, keywords, None if mechanism is None else get_mechanism(mechanism))
 
 
 def check_frame(
@@ -191,12 +191,7 @@ def check_frame(
 def asked_of(metrics: Sequence[FrameMetric]) -> list[dict[str, Any]]:
     """Return what is public of metrics."""
     return [
-        {
-            "name": one.name,
-            "metric": one.row.name,
-            "options": one.options,
-            "mechanism": one.mechanism if one.mechanism is None else get_mechanism(one.mechanism),
-        }
+        {"name": one.name, "metric": one.row.name, "options": one.options, "mechanism": one.mechanism}
         for one in metrics
     ]
 

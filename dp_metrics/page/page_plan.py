@@ -465,7 +465,7 @@ def _alone(records: Records) -> list[Records]:
 
 def _metric(name: str, label: str, **options: Any) -> FrameMetric:
     row = row_of(name)[0]
-    return FrameMetric(label, row, {key: value for key, value in options.items() if key in row.options}, None)
+    return FrameMetric(label, row, {key: value for key, value in options.items() if key in row.options})
 
 
 def _frame(
@@ -574,7 +574,7 @@ def _release_of(part: PagePart, public: PageForm) -> Together:
     setting, columns = public.setting, ("y_true", public.kind)
     options = {"labels": setting.labels, "pos_label": setting.pos_label}
     options = {"bounds": setting.bounds} if setting.is_regression else options
-    metric = FrameMetric("", row_of(_METRIC_OF[about])[0], options, None)
+    metric = FrameMetric("", row_of(_METRIC_OF[about])[0], options)
     if by:
         return _frame(public, [metric], columns, by, public.by[by])
     return _block(public, metric.planned(public.of(*columns)), columns, metric.row.name)
