@@ -259,7 +259,8 @@ def _kept_or_broken(page: PageFacts, rule: str) -> str:
     verdicts = page.verdicts
     assert verdicts is not None
     answers: dict[str, list[str]] = {FAIL: [], PASS: [], CANNOT_TELL: []}
-    for name in expanded(page.numbers, [rule]):
+    # nothing is asked of a group that is publicly empty
+    for name in [name for name in expanded(page.numbers, [rule]) if name in verdicts]:
         number, limits = page.numbers[name], verdicts[name].interval
         range_ = "" if limits is None else f" ({_about(number, limits=limits)})"
         answers[verdicts[name].answer].append(f"{name.partition(' in ')[2]}{range_}")

@@ -165,6 +165,8 @@ def test_each_group_is_each_that_may_have_records():
     )
     assert [*found.verdicts] == ["recall in 'f'", "recall in 'm'"]
     assert found.verdicts.answer == "pass"
+    assert found.summary[1] == 'The rule "recall in each group >= 0.5" is kept in 2 groups.'
+    assert "is kept in 2 groups" in found.to_html()
     assert found.check(["recall in each group >= 0.5", "accuracy in 'nobody' >= 0.5"]).answer == "cannot tell"
     with pytest.raises(ValueError, match="two requirements of"):
         dp.private_evaluate(
