@@ -40,7 +40,7 @@ from dp_metrics.inputs.options import Floats, Relation, exact_epsilon
 from dp_metrics.metrics.labels.counts import Confusion
 from dp_metrics.metrics.scores.curve_formulas import ScoreCounts
 from dp_metrics.quantities.base import OneStage, Output, noise_of
-from dp_metrics.quantities.mean import MeanOf, ShareOf
+from dp_metrics.quantities.mean import MeanOf
 from dp_metrics.quantities.ranks import CalibrationOf, OrderOf, RankingOf
 from dp_metrics.quantities.tables import TableOf
 from dp_metrics.quantities.variance import VarianceOf
@@ -164,7 +164,6 @@ def kind_of(row) -> str:
         return "confusion" if isinstance(plan.reading, Confusion) else "bins"
     return {
         MeanOf: "mean",
-        ShareOf: "mean",
         VarianceOf: "variance",
         CalibrationOf: "bins",
     }.get(kind, "other")
@@ -226,10 +225,10 @@ class Prepared:
         return self.stats.bounds(1, False).value
 
 
-def loss_query(values, cap=None, weights=None, groups=None, *, loss=identity, kind=MeanOf) -> Known:
+def loss_query(values, cap=None, weights=None, groups=None, *, loss=identity, is_share=False) -> Known:
     """Return the mean of losses, one for each value."""
     record_loss = RecordLoss(loss, reads=(np.asarray,), cap=cap)
-    return Known(kind(record_loss), values, sample_weight=weights, groups=groups)
+    return Known(MeanOf(record_loss, is_share=is_share), values, sample_weight=weights, groups=groups)
 
 
 EXAMPLES = {

@@ -25,7 +25,7 @@ from dp_metrics.metrics._metric import asks, private
 from dp_metrics.metrics._settings import MeanSettings
 from dp_metrics.metrics.labels.counts import Confusion
 from dp_metrics.metrics.labels.layouts import Ratio, right_or_wrong
-from dp_metrics.quantities.mean import MeanOf, ShareOf
+from dp_metrics.quantities.mean import MeanOf
 from dp_metrics.release.query import Query
 from dp_metrics.release.released import Interval, PopulationQuestion
 from dp_metrics.release.result import Monotone, ReleasedNumbers, Result
@@ -275,7 +275,7 @@ def _zero_one_query(shape: Shape, *, normalize: Any, is_score: bool = False) -> 
     reader = partial(wrong_labels, columns=shape.columns())
     of_what = "right labels" if is_score else "wrong labels"
     result = share_of_records(normalize, of_what, is_score=is_score)
-    return Query((ShareOf(record_loss),), reader, result)
+    return Query((MeanOf(record_loss, is_share=True),), reader, result)
 
 
 _OF_LABELS: Mapping[str, Any] = {
@@ -374,7 +374,7 @@ def _top_k_query(shape: Shape, *, k: Any, normalize: Any, labels: Any) -> Query:
     reader = partial(labels_and_columns, columns=columns, name="y_score")
     of_what = "records with the true label among the k likeliest"
     result = share_of_records(normalize, of_what, is_score=True)
-    return Query((ShareOf(loss),), reader, result, unstated=columns.unstated)
+    return Query((MeanOf(loss, is_share=True),), reader, result, unstated=columns.unstated)
 
 
 def _misses(codes: NDArray[np.intp], scores: Floats, *, k: int) -> Floats:

@@ -20,7 +20,7 @@ from typing import Any, ClassVar, NamedTuple, Self, TypeAlias
 
 from dp_metrics._random import Entropy, is_chosen
 from dp_metrics.inputs.arrays import Records
-from dp_metrics.inputs.options import did_you_mean
+from dp_metrics.inputs.options import Floats, did_you_mean
 from dp_metrics.mechanisms import MECHANISMS, Adaptive, Geometric, Mechanism
 from dp_metrics.mechanisms._base import require_bounded
 from dp_metrics.mechanisms._laws import Limits, OutputLaw, Staircase, expected_error
@@ -107,41 +107,68 @@ class Stats:
         What is released.
     totals : Totals
         How much the records count.
-    found : ndarray or RankedScores
-        Counts of records, other whole numbers that add up, or all values.
+    found : ndarray, RankedScores or VarianceAggregate
+        Counts of records, other whole numbers or sums that add up, or all values.
+    capacity : int or None, default=None
+        How many extreme records are among what was found, if the records will not be looked at again.
+    values : callable or None, default=None
+        All values again, where what was found does not hold them and the quantity may ask for them.
     """
 
     quantity: Any
     totals: Totals
     found: Any
-
-    capacity = None
+    capacity: int | None = None
+    values: Callable[[], Floats] | None = None
 
     def merge(self, other: Self) -> Self:
         """Return those of the records of both."""
         return replace(self, totals=self.totals.merge(other.totals), found=self.found + other.found)
 
     def bounds(self, ranks: int, private_n: bool) -> OutputBounds:
-        """Return the output bounds of a number."""
-        bounds: OutputBounds = self.quantity.bounds(self, ranks, private_n)
+        """Return the output bounds of a number, at so many ranks, or at all that are known."""
+        bounds: OutputBounds = self.quantity.output_bounds(self, ranks, private_n)
         return bounds
+
+    def extremes(self, count: int, private_n: bool) -> Extremes:
+        """Return the extremes of a number that has some."""
+        extremes: Extremes = self.quantity.extremes(self, private_n)
+        return extremes
 
 
 class Quantity:
-    """Public: one number about records, or several whole numbers that are released as one."""
+    """Public: one number about records, or several whole numbers that are released as one.
+
+    A number lies between 0 and a limit. It has output bounds and, as the class variables say, extremes. Whole
+    numbers have noise of their own, and none of these.
+    """
 
     merges: ClassVar[bool] = True
     """Whether stats of pieces of the records tell the stats of all."""
-    is_share: ClassVar[bool] = False
-    """Whether it is the share of the records that have a loss."""
+    is_share: bool = False
+    """Whether it is the share of the records with the loss 1; the loss of all others is 0."""
     is_table: bool = False
     """Whether it is a table of counts of records."""
     find: Callable[[Records], Any]
     """Returns what `Stats` hold, of records whose form is valid; for stats of another type there is none."""
     units: int = 1
     """How many units the records of each person have together, where each person counts once."""
+    has_extremes: ClassVar[bool] = False
+    """Whether there are extremes, from which the scale of noise may be drawn."""
     are_distances: ClassVar[bool] = False
     """Whether the extremes, where there are some, are those of a variance: see `Extremes`."""
+    has_sums: ClassVar[bool] = False
+    """Whether sums over the records tell the number, if it has a public limit."""
+    most_ranks: ClassVar[int | None] = None
+    """Ranks that a release uses at most, if that is limited."""
+    mostly_noise: ClassVar[int] = 50
+    """Below this n * epsilon a release is mostly noise: measured in ``benchmarks/defaults.py`` of 308a3eb."""
+    noise_note: ClassVar[str] = (
+        "if a few records make up most of it, expect errors of half its size and more."
+    )
+    """What it means that a release is mostly noise, for the warning."""
+    no_limit: ClassVar[str | None] = None
+    """Why a limit is missing that no mechanism can tell, and what tells it; None: each mechanism says why."""
 
     @property
     def may_be_heavy(self) -> bool:
@@ -151,7 +178,7 @@ class Quantity:
     @property
     def upper_end(self) -> float | None:
         """The upper end of the range of a number of records that count alike; None of whole numbers."""
-        return None
+        return self.highest(self.plain(1))
 
     def plain(self, n: int) -> Totals:
         """Return the totals of n records that count alike."""
@@ -192,33 +219,6 @@ class Quantity:
             Whether the records cannot be looked at again.
         """
         return Stats(self, totals, self.find(records))
-
-
-class Number(Quantity):
-    """Public: a number from 0 to a limit that has output bounds.
-
-    Its stats have ``bounds(ranks, private_n)`` and, as the class variables say, ``extremes`` and ``spread``.
-    """
-
-    has_extremes: ClassVar[bool] = False
-    """Whether there are extremes, from which the scale of noise may be drawn."""
-    has_sums: ClassVar[bool] = False
-    """Whether sums over the records tell the number, if it has a public limit."""
-    most_ranks: ClassVar[int | None] = None
-    """Ranks that a release uses at most, if that is limited."""
-    mostly_noise: ClassVar[int] = 50
-    """Below this n * epsilon a release is mostly noise: measured in ``benchmarks/defaults.py`` of 308a3eb."""
-    noise_note: ClassVar[str] = (
-        "if a few records make up most of it, expect errors of half its size and more."
-    )
-    """What it means that a release is mostly noise, for the warning."""
-    no_limit: ClassVar[str | None] = None
-    """Why a limit is missing that no mechanism can tell, and what tells it; None: each mechanism says why."""
-
-    @property
-    def upper_end(self) -> float:
-        """The upper end of the range of a number of records that count alike."""
-        return self.highest(self.plain(1))
 
     def facts(self, totals: Totals | None, ranks: int) -> BoundsFacts:
         """Return what is public of the output bounds; totals: None where the number of records is private."""
@@ -418,7 +418,6 @@ def noise_of(
     """
     if (own := quantity.noise(mechanism, totals, epsilon)) is not None:
         return own
-    assert isinstance(quantity, Number)
     if isinstance(mechanism, Geometric) and totals is None and quantity.has_sums:
         require_bounded((0.0, quantity.highest(None)), "geometric")
         return NoisySums(mechanism, epsilon, quantity, quantity.sums())
@@ -495,7 +494,7 @@ def _rehearsal(mechanism: Mechanism, epsilon: Fraction, facts: BoundsFacts) -> N
 class OneStage(Noise):
     """One number, by any mechanism, from output bounds."""
 
-    quantity: Number
+    quantity: Quantity
     mechanism: Mechanism
     totals: Totals | None
     capacity: int | None
@@ -593,7 +592,7 @@ class NoisySums(Noise):
 
     mechanism: Geometric
     epsilon: Fraction
-    quantity: Number
+    quantity: Quantity
     public: Sums
 
     def law(self, stats: Any, count: int | None) -> SumsLaw:

@@ -23,9 +23,9 @@ from dp_metrics.mechanisms.geometric import SpreadLaw
 from dp_metrics.quantities.base import (
     Draw,
     Noise,
-    Number,
     OneStage,
     Output,
+    Quantity,
     Totals,
     ranks_known,
     rehearse_law,
@@ -73,7 +73,7 @@ Terms: TypeAlias = Callable[[], Iterator[tuple[Floats, float]]]
 
 
 @dataclass(frozen=True, eq=False)
-class MeanOf(Number):
+class MeanOf(Quantity):
     """Public: the mean of a loss of each record; with weights or groups the sum of their terms by the weight.
 
     A term is a weighted loss, or the sum of these over one group.
@@ -84,17 +84,22 @@ class MeanOf(Number):
         The loss of blocks of the records.
     column : int or None, default=None
         The output that it is the loss of; None: of all of them.
+    is_share : bool, default=False
+        Whether each loss is 0 or 1, so that it is the share of the records with the loss 1. By the geometric
+        mechanism two counts are released then, of these and of the others: see `TableOf`. With weights or
+        groups, or by another mechanism, it is a mean as any other.
     """
 
     record_loss: RecordLoss
     column: int | None = None
+    is_share: bool = False
 
     has_extremes = has_sums = True
 
     @property
     def may_be_heavy(self) -> bool:
         """Whether a few records may make up much of the mean."""
-        return self.record_loss.may_be_heavy
+        return not self.is_share and self.record_loss.may_be_heavy
 
     def plain(self, n: int) -> Totals:
         """Return the totals of n records that count alike."""
@@ -144,8 +149,13 @@ class MeanOf(Number):
         return rounded_quotient(totals.size * max(float_units(totals.largest), 1), totals.weight)
 
     def noise(self, mechanism: Mechanism, totals: Totals | None, epsilon: Fraction) -> Noise | None:
-        """Return the noise of a mean with its spread, if the mechanism is geometric and there is one."""
-        if not isinstance(mechanism, Geometric) or totals is None or not self.facts(totals, 1).has_spread:
+        """Return the noise of two counts, or of a mean with its spread, if the mechanism is geometric."""
+        if not isinstance(mechanism, Geometric):
+            return None
+        if self.is_share and (totals is None or totals.is_plain):
+            cells = ((2, Fraction(1)),)
+            return noise_of_cells(cells, epsilon, private_n=totals is None, is_partition=True)
+        if totals is None or not self.facts(totals, 1).has_spread:
             return None
         return MeanWithSpread(self, mechanism, totals, None, epsilon)
 
@@ -159,6 +169,12 @@ class MeanOf(Number):
         """Look at the records in blocks; the blocks do not affect the result."""
         weights, cap = PublicWeights.of(records), self.record_loss.cap
         terms: Terms = partial(self._terms, self._arrays(records), weights)
+        if self.is_share and not ranks and weights.are_plain:  # two counts are all that is released
+            ones, nothing = sum(int(block.sum()) for block, _ in terms()), np.empty(0)
+            return MeanStats(
+                quantity=self, totals=totals, capacity=0 if forget else None, total=ones << UNIT_BITS,
+                largest=nothing, headroom=(nothing, nothing),
+            )  # fmt: skip
         limits, limit, done = weights.limits(cap), limit_of(cap if weights.are_plain else None), 0
         largest, smallest = Largest(ranks), Largest(ranks, sign=-1)
         headroom: Pairs = np.empty(0), np.empty(0)
@@ -242,37 +258,6 @@ class MeanWithSpread(OneStage):
 
 
 @dataclass(frozen=True, eq=False)
-class ShareOf(MeanOf):
-    """Public: the share of the records whose loss is 1; the loss of all others is 0.
-
-    By the geometric mechanism two counts are released, of those with the loss 1 and of the others: see
-    `TableOf`. With weights or groups, or by another mechanism, it is a mean of losses as any other.
-    """
-
-    may_be_heavy = False
-    is_share = True
-
-    def noise(self, mechanism: Mechanism, totals: Totals | None, epsilon: Fraction) -> Noise | None:
-        """Return noise of two counts, if the mechanism is geometric and records count alike."""
-        if not isinstance(mechanism, Geometric) or not (totals is None or totals.is_plain):
-            return None
-        cells = ((2, Fraction(1)),)
-        return noise_of_cells(cells, epsilon, private_n=totals is None, is_partition=True)
-
-    def stats(self, records: Records, totals: Totals, ranks: int, *, forget: bool = False) -> MeanStats:
-        """Count the records with the loss 1, where two counts are all that is released."""
-        if ranks or not totals.is_plain:
-            return super().stats(records, totals, ranks, forget=forget)
-        terms = self._terms(self._arrays(records), PublicWeights.of(records))
-        ones = sum(int(block.sum()) for block, _ in terms)
-        nothing = np.empty(0)
-        return MeanStats(
-            quantity=self, totals=totals, capacity=0 if forget else None, total=ones << UNIT_BITS,
-            largest=nothing, headroom=(nothing, nothing), by_level=None, terms=None,
-        )  # fmt: skip
-
-
-@dataclass(frozen=True, eq=False)
 class PublicWeights:
     """Public: the weights and the groups of n records.
 
@@ -340,9 +325,9 @@ class MeanStats:
     headroom : tuple of ndarray
         The largest differences of a limit and its term, in descending order, each as the exact sum of two
         floats; empty if losses are unbounded.
-    by_level : mapping or None
+    by_level : mapping or None, default=None
         Counts and sums of all terms by their size, where the records will not be looked at again.
-    terms : callable or None
+    terms : callable or None, default=None
         Else all terms again.
     """
 
@@ -352,12 +337,12 @@ class MeanStats:
     total: int
     largest: Floats
     headroom: Pairs
-    by_level: ByLevel | None
-    terms: Terms | None
+    by_level: ByLevel | None = None
+    terms: Terms | None = None
 
     @property
     def found(self) -> NDArray[np.int64]:
-        """Of a `ShareOf`, what the records with the loss 1 weigh in whole numbers, and what the others do."""
+        """Of a share, what the records with the loss 1 weigh in whole numbers, and what the others do."""
         ones, of_all = self.total >> UNIT_BITS, self.totals.weight >> UNIT_BITS
         return np.array([ones, of_all - ones])
 

@@ -23,9 +23,9 @@ from dp_metrics.mechanisms.hazard import HazardLaw, hazard_law, hazard_limits
 from dp_metrics.quantities.base import (
     Draw,
     Noise,
-    Number,
     OneStage,
     Output,
+    Quantity,
     Stats,
     Totals,
     rehearse_law,
@@ -51,7 +51,7 @@ _RANK = "A median or another quantile needs a public number of records: its rank
 
 
 @dataclass(frozen=True, eq=False)
-class OrderOf(Number):
+class OrderOf(Quantity):
     """Public: the k-th smallest of values that are at least 0; k counts from 1.
 
     Parameters
@@ -88,7 +88,7 @@ class OrderOf(Number):
         """Return the values, clipped; where the k-th of all lies, those of pieces do not tell."""
         return np.clip(self.values(*records.arrays), 0.0, self.limit)
 
-    def bounds(self, stats: Stats, ranks: int, private_n: bool) -> OutputBounds:
+    def output_bounds(self, stats: Stats, ranks: int, private_n: bool) -> OutputBounds:
         """Return the output bounds of the order statistic."""
         return order_statistic_bounds(stats.found, self.rank(stats.found.size), ranks, self.limit)
 
@@ -235,7 +235,7 @@ _MANY_RECORDS = 10**9  # a smaller class of more is not reckoned with: more rank
 
 
 @dataclass(frozen=True)
-class RankingOf(Number):
+class RankingOf(Quantity):
     """Public: 1 - AUC of one label against all others.
 
     Parameters
@@ -272,7 +272,7 @@ class RankingOf(Number):
         column = scores if self.column is None else scores[:, self.column]
         return RankedScores.of(column, codes == self.positive)
 
-    def bounds(self, stats: Stats, ranks: int, private_n: bool) -> OutputBounds:
+    def output_bounds(self, stats: Stats, ranks: int, private_n: bool) -> OutputBounds:
         """Return the output bounds of the ranking loss."""
         return ranking_bounds(stats.found, min(ranks, _MOST_RANKS), private_n)
 
@@ -478,16 +478,16 @@ class RankingLaw(ApproximateLaw):
 
 
 @dataclass(frozen=True, eq=False)
-class CalibrationOf(Number):
+class CalibrationOf(Quantity):
     """Public: the expected calibration error.
 
     Parameters
     ----------
-    excess : callable
+    find : callable
         The sums of labels minus scores by public bin, in units of 2**-1074, of `Records` whose form is valid.
     """
 
-    excess: Callable[[Records], NDArray[Any]]
+    find: Callable[[Records], NDArray[Any]]
 
     has_sums = True
 
@@ -499,11 +499,7 @@ class CalibrationOf(Number):
         """Return the sums that tell the error."""
         return calibration_sums(*(0, 0) if stats is None else (total_gap(stats.found), stats.totals.n))
 
-    def find(self, records: Records) -> NDArray[Any]:
-        """Return the sums by bin."""
-        return self.excess(records)
-
-    def bounds(self, stats: Stats, ranks: int, private_n: bool) -> OutputBounds:
+    def output_bounds(self, stats: Stats, ranks: int, private_n: bool) -> OutputBounds:
         """Return the output bounds of the error."""
         total = total_gap(stats.found)
         return calibration_bounds(total, stats.totals.n, min(ranks, _MOST_RANKS), private_n)

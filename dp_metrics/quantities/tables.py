@@ -93,6 +93,8 @@ class TableOf(Quantity):
     columns: int | None = None
     groups: int | None = None
 
+    upper_end = None
+
     def noise(self, mechanism: Mechanism, totals: Totals | None, epsilon: Fraction) -> NoisyTable:
         """Return noise in each cell that is left, whatever the mechanism."""
         if totals is None and not self.is_table:  # their weights are for a record that is replaced

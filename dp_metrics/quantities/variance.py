@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
-from typing import Self
 
 import numpy as np
 
 from dp_metrics.inputs.arrays import Records, float_block, in_blocks
-from dp_metrics.inputs.options import MAX_FLOAT, Floats
-from dp_metrics.quantities.base import Number, Totals
+from dp_metrics.inputs.options import MAX_FLOAT
+from dp_metrics.quantities.base import Quantity, Stats, Totals
 from dp_metrics.sensitivity.exact import VarianceAggregate
 from dp_metrics.sensitivity.output_bounds import BoundsFacts, Extremes, OutputBounds, Sums
 from dp_metrics.sensitivity.variance_bounds import (
@@ -24,7 +22,7 @@ from dp_metrics.sensitivity.variance_bounds import (
 
 
 @dataclass(frozen=True)
-class VarianceOf(Number):
+class VarianceOf(Quantity):
     """Public: the population variance of the first argument.
 
     Parameters
@@ -60,12 +58,12 @@ class VarianceOf(Number):
         """Return the width of the bounds, which no distance exceeds."""
         return width_of(self.bounds)
 
-    def sums(self, stats: VarianceStats | None = None) -> Sums:
+    def sums(self, stats: Stats | None = None) -> Sums:
         """Return the three sums that tell the variance."""
         nothing = VarianceAggregate.from_data(np.empty(0), capacity=0, bounds=self.bounds)
-        return variance_sums(nothing if stats is None else stats.known)
+        return variance_sums(nothing if stats is None else stats.found)
 
-    def stats(self, records: Records, totals: Totals, ranks: int, *, forget: bool = False) -> VarianceStats:
+    def stats(self, records: Records, totals: Totals, ranks: int, *, forget: bool = False) -> Stats:
         """Look at the values in blocks."""
         x = records.arrays[0] if self.column is None else records.arrays[0][:, self.column]
         blocks = (float_block(block, self.name) for block in in_blocks(x))
@@ -73,37 +71,13 @@ class VarianceOf(Number):
         known = VarianceAggregate.from_blocks(blocks, capacity=ranks, bounds=self.bounds)
         # they were checked block by block
         values = None if forget else partial(np.ascontiguousarray, x, dtype=np.float64)
-        return VarianceStats(totals, ranks if forget else None, known, values)
+        return Stats(self, totals, known, ranks if forget else None, values)
 
-
-@dataclass(frozen=True, repr=False, eq=False)
-class VarianceStats:
-    """Private: sums and extremes of the values, and perhaps a function that returns them all.
-
-    Parameters
-    ----------
-    totals, capacity
-        As in `Stats`.
-    known : VarianceAggregate
-        Sums and extremes.
-    values : callable or None
-        Returns all values, not yet clipped; None: what is known may or may not hold them all.
-    """
-
-    totals: Totals
-    capacity: int | None
-    known: VarianceAggregate
-    values: Callable[[], Floats] | None
-
-    def merge(self, other: Self) -> Self:
-        """Return the stats of the records of both."""
-        return replace(self, totals=self.totals.merge(other.totals), known=self.known.merge(other.known))
-
-    def bounds(self, ranks: int, private_n: bool) -> OutputBounds:
+    def output_bounds(self, stats: Stats, ranks: int, private_n: bool) -> OutputBounds:
         """Return the output bounds at so many ranks, or at all that are known."""
-        return variance_bounds(self.known.truncate(ranks), private_n)
+        return variance_bounds(stats.found.truncate(ranks), private_n)
 
-    def extremes(self, count: int, private_n: bool) -> Extremes:
+    def extremes(self, stats: Stats, private_n: bool) -> Extremes:
         """Return the distances of the values, and the clipped sums: of a summary that holds them all."""
-        values = self.values or (lambda: self.known.smallest)
-        return variance_extremes(self.known, values, private_n=private_n)
+        values = stats.values or (lambda: stats.found.smallest)
+        return variance_extremes(stats.found, values, private_n=private_n)

@@ -224,7 +224,7 @@ class Query(Comparable):
     @property
     def ranges(self) -> tuple[Any, ...]:
         """The kind of each part, with the upper end of its range if it has one."""
-        return tuple((type(part), part.upper_end) for part in self.quantities)
+        return tuple((type(part), part.is_share, part.upper_end) for part in self.quantities)
 
     def merges_with(self, other: Query) -> bool:
         """Return whether stats for both merge: of records of one form, and of numbers of one range."""

@@ -607,7 +607,7 @@ class VarianceAggregate:
             smallest.add(block, low)
         return cls(n, total, squares, largest.in_order(), smallest.in_order(), capacity, bounds)
 
-    def merge(self, other: Self) -> Self:
+    def __add__(self, other: Self) -> Self:
         """Return the aggregate of both sets of records, of one capacity and with the same bounds."""
         return type(self)(
             self.n + other.n,

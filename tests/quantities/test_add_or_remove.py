@@ -29,7 +29,6 @@ from dp_metrics._random import SeededEntropy
 from dp_metrics.analysis.auditing import release_loss
 from dp_metrics.inputs.options import Relation
 from dp_metrics.mechanisms import Adaptive, Geometric
-from dp_metrics.quantities.mean import ShareOf
 from dp_metrics.release import release as _release
 from dp_metrics.sensitivity.output_bounds import FINENESS, ratio_sums
 
@@ -128,7 +127,7 @@ def test_a_mean_is_rounded_to_the_nearest_step_as_its_limits_assume():
 
 def test_the_noise_of_two_counts_is_that_of_epsilon():
     """A seeded sample of both noises together: the exact law to within 5 standard deviations."""
-    epsilon, size, query = 1.0, 6000, loss_query(np.repeat([1.0, 0.0], [7, 30]), 1.0, kind=ShareOf)
+    epsilon, size, query = 1.0, 6000, loss_query(np.repeat([1.0, 0.0], [7, 30]), 1.0, is_share=True)
     noise, stats = query.prepared(Geometric(), relation=Relation.ADD_OR_REMOVE_ONE)
     draw, entropy = noise.prepare(stats), SeededEntropy(11)
     drawn = Counter(draw(entropy, None).value for _ in range(size))

@@ -30,7 +30,6 @@ from dp_metrics.quantities.base import Stats
 from dp_metrics.quantities.mean import MeanStats
 from dp_metrics.quantities.ranks import CappedSumsLaw
 from dp_metrics.quantities.tables import TableLaw
-from dp_metrics.quantities.variance import VarianceStats
 from dp_metrics.release.query import Source
 from dp_metrics.release.release import PreparedQuery, prepared_releases
 from dp_metrics.sensitivity.exact import VarianceAggregate
@@ -38,7 +37,7 @@ from dp_metrics.sensitivity.output_bounds import Extremes, OutputBounds
 
 ROOT = Path(__file__).parents[2]
 PRIVATE = (
-    Records, NamedColumns, Source, PreparedQuery, MeanStats, VarianceStats, Stats,
+    Records, NamedColumns, Source, PreparedQuery, MeanStats, Stats,
     OutputBounds, Extremes, HazardLaw, LaplaceLaw, GeometricLaw,
     ApproximateLaw, TableLaw, CappedSumsLaw, VarianceAggregate,
 )  # fmt: skip
