@@ -46,6 +46,7 @@ from dp_metrics.metrics import METRICS, metric_named
 from dp_metrics.quantities.base import get_mechanism
 from dp_metrics.quantities.ranks import CappedSumsLaw, RankingLaw
 from dp_metrics.quantities.tables import TableLaw
+from dp_metrics.release.query import made_of
 from dp_metrics.release.release import PreparedQuery, Releases, prepared_releases
 from dp_metrics.sensitivity.output_bounds import OutputBounds
 
@@ -127,7 +128,7 @@ def releases_of(function: Callable[..., Any] | str, data: Data, **options: Any) 
 @own_error_state
 def loss_between(a: Releases, b: Releases) -> float:
     """Return the loss of all that is released of two data sets; see `release_loss`."""
-    if [query for query, _ in a] != [query for query, _ in b]:
+    if made_of([query for query, _ in a]) != made_of([query for query, _ in b]):
         return math.inf  # a public thing that differs
     pairs = [pair for (_, one), (_, other) in zip(a, b, strict=True) for pair in zip(one, other, strict=True)]
     return math.fsum(_loss_of_prepared(*pair) for pair in pairs)

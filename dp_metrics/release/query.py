@@ -142,16 +142,6 @@ def _kept(stats: Any, capacity: int, ranks: int, *, forget: bool) -> Any:
     return stats
 
 
-class Comparable:
-    """Public: equal, and of one hash, where all that it holds is equal."""
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Comparable) and _content(self) == _content(other)
-
-    def __hash__(self) -> int:
-        return hash(_content(self))
-
-
 _ONE_NUMBER = Monotone(only)
 
 
@@ -161,8 +151,8 @@ def as_they_are(records: Records) -> Records:
 
 
 @dataclass(frozen=True, eq=False)
-class Query(Comparable):
-    """Public: what one call releases, and how its result follows.
+class Query:
+    """Public: what one call releases, and how its result follows; equal where all that it holds is equal.
 
     Parameters
     ----------
@@ -211,6 +201,12 @@ class Query(Comparable):
     most_records: int = 1
     default: str = "geometric"
 
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Query) and made_of(self) == made_of(other)
+
+    def __hash__(self) -> int:
+        return hash(made_of(self))
+
     @property
     def are_distances(self) -> bool:
         """Whether some quantity ranks distances: two stages of these need all values at once."""
@@ -228,7 +224,7 @@ class Query(Comparable):
 
     def merges_with(self, other: Query) -> bool:
         """Return whether stats for both merge: of records of one form, and of numbers of one range."""
-        return bool(self.ranges == other.ranges and _content(self.reader) == _content(other.reader))
+        return bool(self.ranges == other.ranges and made_of(self.reader) == made_of(other.reader))
 
     def noises(
         self, terms: Terms, totals: Sequence[Totals], capacity: int | None = None
@@ -371,7 +367,7 @@ class Share:
 
 
 @dataclass(frozen=True, eq=False)
-class Together(Comparable):
+class Together:
     """Public: several queries that one spend pays for.
 
     Parameters
@@ -448,20 +444,20 @@ def _combine_each(results: Sequence[Result[Any]], *, blocks: Sequence[Together])
     return [one.combine(list(islice(left, len(one.shares)))) for one in blocks]
 
 
-def _content(value: Any) -> Any:
-    """Return a public value in a form that is equal, and hashes alike, where what it is made of is equal."""
+def made_of(value: Any) -> Any:
+    """Return what a public value is made of: equal, and of one hash, where all of that is equal."""
     if is_dataclass(value) and not isinstance(value, type):
-        return type(value), *(_content(getattr(value, one.name)) for one in fields(value) if one.compare)
+        return type(value), *(made_of(getattr(value, one.name)) for one in fields(value) if one.compare)
     if isinstance(value, partial):
-        return partial, _content(value.func), _content(value.args), _content(value.keywords)
+        return partial, made_of(value.func), made_of(value.args), made_of(value.keywords)
     if isinstance(value, MethodType):
-        return MethodType, value.__func__, _content(value.__self__)
+        return MethodType, value.__func__, made_of(value.__self__)
     if isinstance(value, np.ndarray):
-        return value.dtype.str, value.shape, _content(value.ravel().tolist())
+        return value.dtype.str, value.shape, made_of(value.ravel().tolist())
     if isinstance(value, Mapping):
-        return dict, *sorted((name, _content(held)) for name, held in value.items())
+        return dict, *sorted((name, made_of(held)) for name, held in value.items())
     if isinstance(value, tuple | list):
-        return list, *map(_content, value)
+        return list, *map(made_of, value)
     if isinstance(value, float) and math.isnan(value):
         return float, "nan"
     return type(value), value

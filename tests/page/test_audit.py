@@ -16,7 +16,7 @@ from helpers import loop_over
 import dp_metrics as dp
 from dp_metrics.analysis.auditing import _loss_of_prepared, release_loss
 from dp_metrics.page import page as evaluate
-from dp_metrics.release.query import _content
+from dp_metrics.release.query import made_of
 from dp_metrics.release.release import Release
 
 EPSILON = 3.0
@@ -149,7 +149,7 @@ def about_to_draw(kind, way, data):
     release, plan, known, form = caught.value.args
     with np.errstate(all="ignore"):
         of_any_time = {name: value for name, value in form.items() if name != "released"}
-        return release.prepare_all(plan, known), (plan, _content(of_any_time), _content(release._question()))
+        return release.prepare_all(plan, known), made_of((plan, of_any_time, release._question()))
 
 
 def losses(kind, way, pairs):

@@ -33,7 +33,7 @@ import dp_metrics as dp
 from dp_metrics.accounting.accountant import numbering
 from dp_metrics.accounting.ledgers import Ledger
 from dp_metrics.release import stored
-from dp_metrics.release.query import _content
+from dp_metrics.release.query import made_of
 
 RNG = np.random.default_rng(31)
 N = 400
@@ -71,7 +71,7 @@ def test_a_stored_result_of_each_mechanism_is_the_original(call, tmp_path):
     made = [ask(mechanism) for mechanism in RULES if call.is_served(mechanism)]
     for result, listed in zip(made, budget.results(), strict=True):
         again = listed.result
-        assert _content((again.noises, again.outputs, again.value)) == _content(
+        assert made_of((again.noises, again.outputs, again.value)) == made_of(
             (result.noises, result.outputs, result.value)
         )
         assert (repr(again), again.to_json()) == (repr(result), result.to_json())
@@ -514,7 +514,7 @@ def test_public_values_come_back_as_they_were_and_no_others_are_written_or_read(
     ):  # fmt: skip
         again = stored.decoded(json.loads(json.dumps(stored.encoded(value))))
         assert type(again) is type(value)
-        assert _content(again) == _content(value)
+        assert made_of(again) == made_of(value)
     for value in (object(), print, {1, 2}, b"x", Y.astype(object), dp.PrivacyAccountant):
         with pytest.raises(TypeError):
             stored.encoded(value)
