@@ -151,8 +151,7 @@ def zero_one_loss(differs: NDArray[np.bool_]) -> Floats:
 def largest_error(loss: Loss, bounds: tuple[float, float]) -> float:
     """Return the public cap of a loss that grows with the distance of two numbers within the bounds."""
     low, high = (np.array([bound]) for bound in bounds)
-    with np.errstate(all="ignore"):
-        return float(clamp(np.maximum(loss(low, high), loss(high, low)), None)[0])
+    return float(clamp(np.maximum(loss(low, high), loss(high, low)), None)[0])
 
 
 def log_loss(codes: NDArray[np.intp], probabilities: Floats, resolution: float) -> Floats:

@@ -120,10 +120,10 @@ class MeanOf(Quantity):
     def facts(self, totals: Totals | None, ranks: int) -> BoundsFacts:
         """Return what is public of the output bounds."""
         cap = self.record_loss.cap
+        limit, sensitivity, record_limit = self.record_loss.limit, None, None
         if totals is None:
-            return BoundsFacts(output_range=(0.0, limit_of(cap)), monotonic=False, n=None, record_limit=cap)
+            return BoundsFacts(output_range=(0.0, limit), monotonic=False, n=None, record_limit=cap)
         n, weight = totals.size, max(totals.weight, 1)
-        limit, sensitivity, record_limit = limit_of(cap), None, None
         if totals.limits is not None:
             largest = float_units(totals.largest)
             limit = rounded_quotient(totals.limits, weight) if totals.weight else limit
@@ -161,7 +161,7 @@ class MeanOf(Quantity):
 
     def sums(self, stats: MeanStats | None = None) -> Sums:
         """Return the sum of the losses, and what is left of it to the cap."""
-        cap = limit_of(self.record_loss.cap)
+        cap = self.record_loss.limit
         total, n = (0, 0) if stats is None else (stats.total, stats.totals.n)
         return ratio_sums(total, max(float_units(cap), 1), n, cap, cap)
 

@@ -222,7 +222,6 @@ class CappedSumsLaw:
 
 CLASS_SHARE = Fraction(1, 20)  # this share of epsilon pays for the size of the classes
 
-_MOST_RANKS = 4096  # the bounds of c ranks are the best of c^2 / 2 quotients, those of an error long integers
 _SCALE = 0.01  # public: the size of 1 - AUC at which the grid turns from even to geometric
 _FINEST = 2.0**-32  # resolution: no grid is finer
 _NUMBER_CELLS, _SIZE_CELLS = (512, 36), (16, 8)  # even cells and octaves of a law
@@ -250,6 +249,7 @@ class RankingOf(Quantity):
     column: int | None = None
 
     merges = False
+    most_ranks = 4096  # the bounds of c ranks are the best of c^2 / 2 quotients
     mostly_noise = 40
     noise_note = "an AUC comes out near 1, whatever the true one is."
 
@@ -274,7 +274,7 @@ class RankingOf(Quantity):
 
     def output_bounds(self, stats: Stats, ranks: int, private_n: bool) -> OutputBounds:
         """Return the output bounds of the ranking loss."""
-        return ranking_bounds(stats.found, min(ranks, _MOST_RANKS), private_n)
+        return ranking_bounds(stats.found, ranks, private_n)
 
 
 @dataclass(frozen=True)
@@ -351,8 +351,7 @@ class NoisyRanking(Noise):
     @cached_property
     def ranks(self) -> int:
         """How many ranks the finest resolution uses."""
-        finest = OneStage(self.quantity, self.given(self.most), self.totals, None, self.hazard_epsilon)
-        return min(finest.ranks, _MOST_RANKS)
+        return OneStage(self.quantity, self.given(self.most), self.totals, None, self.hazard_epsilon).ranks
 
     def law(self, stats: Stats, count: int | None = None) -> RankingLaw:
         """Return the law of the sizes and the loss."""
@@ -490,6 +489,7 @@ class CalibrationOf(Quantity):
     find: Callable[[Records], NDArray[Any]]
 
     has_sums = True
+    most_ranks = 4096  # their bounds are long integers
 
     def facts(self, totals: Totals | None, ranks: int) -> BoundsFacts:
         """Return what is public of the output bounds."""
@@ -502,7 +502,7 @@ class CalibrationOf(Quantity):
     def output_bounds(self, stats: Stats, ranks: int, private_n: bool) -> OutputBounds:
         """Return the output bounds of the error."""
         total = total_gap(stats.found)
-        return calibration_bounds(total, stats.totals.n, min(ranks, _MOST_RANKS), private_n)
+        return calibration_bounds(total, stats.totals.n, ranks, private_n)
 
 
 def total_gap(excess: Iterable[int]) -> int:
