@@ -206,8 +206,6 @@ def brier_loss(codes: NDArray[np.intp], probabilities: Floats, half: bool) -> Fl
 
 def mean_over_outputs(losses: Floats, weights: Floats | None = None) -> Floats:
     """Average the losses of several outputs of one record; shape (n, n_outputs) becomes (n,)."""
-    if losses.ndim == 1:
-        return losses
     # column by column: the order of the additions must not depend on the size of the batch
     columns = range(1, losses.shape[1])
     total: Floats

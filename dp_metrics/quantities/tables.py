@@ -465,23 +465,19 @@ class CountsNoise:
     def limits(self, miss: float, used: Any = None) -> Limits:
         """Return limits of the numbers before the noise: two arrays; only those of used numbers hold."""
         each = miss / (2 * (len(self.noisy) if used is None else int(np.count_nonzero(used))))
-        if self.zero_sum:
-            away = [largest_zero_sum_noise(self.rates[0][1], self.together, each)] * len(self.noisy)
-        else:
-            away = [one for size, rate in self.rates for one in [Staircase(rate).largest(each)] * size]
+        away = [one for size, rate in self.rates for one in [largest_noise(rate, self._joined, each)] * size]
         return self._around(as_floats(self.noisy), away)
 
     def limits_of_sums(self, sums: Sequence[Sequence[int]], miss: float) -> Limits:
         """Return limits of sums of numbers of one rate; each is listed by the places of its numbers."""
         each, rate = miss / (2 * len(sums)), self.rates[0][1]
-        if self.zero_sum:
-            away = [largest_zero_sum_noise(rate, self.together, each, len(one)) for one in sums]
-        else:
-            away = [
-                Staircase(rate).largest(each) if len(one) == 1 else largest_noise_of_sum(rate, len(one), each)
-                for one in sums
-            ]
+        away = [largest_noise(rate, self._joined, each, len(one)) for one in sums]
         return self._around(as_floats([sum(self.noisy[place] for place in one) for one in sums]), away)
+
+    @property
+    def _joined(self) -> int | None:
+        """How many numbers have noise with the sum 0; None if each noise is independent."""
+        return self.together if self.zero_sum else None
 
     def _around(self, centre: Floats, away: Sequence[int]) -> Limits:
         """Return the limits that are so far away from noisy numbers, but not below 0."""
@@ -584,18 +580,18 @@ _SLACK = 1e-12  # this exceeds the error of a Fourier transform of numbers up to
 
 
 @lru_cache(maxsize=256)
-def largest_zero_sum_noise(rate: Fraction, size: int, miss: float, cells: int = 1) -> int:
-    """Return the smallest j >= 0 with P(noise > j) <= miss, for one of several noises whose sum is 0.
+def largest_noise(rate: Fraction, joined: int | None, miss: float, cells: int = 1) -> int:
+    """Return j >= 0 with P(noise > j) <= miss: the smallest, but for sums of independent noises.
 
-    Of so many `cells` the noise is their sum. The others of `size` have a sum with a known characteristic
-    function; that this sum is minus the noise is the condition. It makes large noise less likely, so that
-    without it the limit is right, if too wide: that serves where the noise is too wide for a Fourier
-    transform.
+    Of so many `cells` the noise is their sum. If `joined` noises have the sum 0, the others of them have a
+    sum with a known characteristic function; that this sum is minus the noise is the condition. It makes
+    large noise less likely, so that without it the limit is right, if too wide: that serves where the noise
+    is too wide for a Fourier transform.
     """
     alone = Staircase(rate).largest(miss) if cells == 1 else largest_noise_of_sum(rate, cells, miss)
-    if alone > _LONGEST or miss < 100 * _SLACK:
+    if joined is None or alone > _LONGEST or miss < 100 * _SLACK:
         return alone
-    width = (50 + 20 * math.sqrt(size)) / float(rate)
+    width = (50 + 20 * math.sqrt(joined)) / float(rate)
     length = 1 << (8 * (alone + 8) + math.ceil(width)).bit_length()
     if length > _LONGEST:
         return alone
@@ -603,7 +599,7 @@ def largest_zero_sum_noise(rate: Fraction, size: int, miss: float, cells: int = 
     # (1 - q)^2 / (1 - 2 q cos(angle) + q^2), without the difference of numbers near 1
     half = np.sin(np.pi * np.fft.rfftfreq(length)) / math.expm1(-float(rate))
     of_one = 1 + 4 * q * half**2
-    of_others = np.fft.irfft(of_one ** (float(cells) - size), length)
+    of_others = np.fft.irfft(of_one ** (float(cells) - joined), length)
     k = np.arange(length // 2)
     of_these = q**k if cells == 1 else np.maximum(np.fft.irfft(of_one ** -float(cells), length)[k], 0.0)
     weights = of_these * np.maximum(of_others[: length // 2], 0.0)

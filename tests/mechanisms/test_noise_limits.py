@@ -32,7 +32,7 @@ from dp_metrics.mechanisms.hazard import _largest, cells_above, records_above
 from dp_metrics.metrics.classification import share_of_records
 from dp_metrics.quantities.base import Totals
 from dp_metrics.quantities.ranks import NoisyRanking, RankingOf
-from dp_metrics.quantities.tables import CountsNoise, largest_zero_sum_noise
+from dp_metrics.quantities.tables import CountsNoise, largest_noise
 from dp_metrics.release.result import ReleasedNumbers
 from dp_metrics.sensitivity.output_bounds import BoundsFacts
 
@@ -196,14 +196,14 @@ def test_the_largest_noise_among_some_with_sum_0_is_that_of_the_exact_law():
         weight = np.exp(-0.5 * (sum(map(np.abs, grid)) + np.abs(last)))
         weight /= weight.sum()
         for miss in (0.2, 0.025, 0.001):
-            j = largest_zero_sum_noise(rate, size, miss)
+            j = largest_noise(rate, size, miss)
             assert weight[grid[0] > j].sum() <= miss < weight[grid[0] > j - 1].sum()
             assert j <= Staircase(rate).largest(miss)
     for rate, miss in product((Fraction(1, 3000), Fraction(1, 10), Fraction(5)), (0.2, 0.01, 1e-6)):
-        assert largest_zero_sum_noise(rate, 2, miss) == Staircase(2 * rate).largest(miss)
+        assert largest_noise(rate, 2, miss) == Staircase(2 * rate).largest(miss)
     # too wide to transform: the first of them needs just more than 2^20 numbers
     for width in (12_000, 10**7):
-        assert largest_zero_sum_noise(Fraction(1, width), 3, 0.01) == Staircase(1 / width).largest(0.01)
+        assert largest_noise(Fraction(1, width), 3, 0.01) == Staircase(1 / width).largest(0.01)
 
 
 def sums_of(losses):
