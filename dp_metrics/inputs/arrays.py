@@ -511,7 +511,7 @@ class Shape:
     @property
     def relation(self) -> Relation:
         """The neighbouring relation under which no more than this is public."""
-        return Relation.of(self.n)
+        return Relation.ADD_OR_REMOVE_ONE if self.n is None else Relation.REPLACE_ONE
 
     @property
     def states_columns(self) -> bool:

@@ -45,6 +45,7 @@ from dp_metrics.inputs.arrays import (
     refuse_unread,
     unstated_columns,
 )
+from dp_metrics.inputs.options import as_whole
 
 _EXACT_AS_FLOATS = 2**53
 _ORDINARY = {str, int, bool}
@@ -449,7 +450,9 @@ def _order(
             raise ValueError(_ONE_OTHER.format(**shown))
         return None
     found, wanted = ([name_key(one) for one in several] for several in (names, known))
-    if {*found} & {*wanted} and not _are_places(names):
+    # a table that nobody gave names has the numbers 0, 1, 2 and so on
+    are_names = [*map(as_whole, names)] != [*range(len(names))]
+    if are_names and {*found} & {*wanted}:
         if {*found} != {*wanted}:
             raise ValueError(_SOME.format(**shown))
         order = tuple(found.index(label) for label in wanted)
@@ -457,12 +460,6 @@ def _order(
     if not labels.is_sorted:
         raise ValueError(_UNSORTED.format(**shown))
     return None
-
-
-def _are_places(names: Sequence[Any]) -> bool:
-    """Return whether the names are 0, 1, 2 and so on, which a table has that nobody gave names."""
-    are_numbers = all(isinstance(one, int | np.integer) and not isinstance(one, bool) for one in names)
-    return are_numbers and [*names] == [*range(len(names))]
 
 
 def wrong_labels(records: Records, *, columns: int) -> Records:

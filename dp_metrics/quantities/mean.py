@@ -299,8 +299,8 @@ class PublicWeights:
         return self.n << UNIT_BITS if self.sample_weight is None else exact_sum(self.sample_weight)
 
     def terms(self, losses: Floats) -> Floats:
-        """Return what is summed: the weighted losses, or their sums over groups."""
-        terms = losses if self.sample_weight is None else _product(self.sample_weight, losses)
+        """Return what is summed: the weighted losses, each at most the largest float, or sums over groups."""
+        terms = losses if self.sample_weight is None else np.minimum(self.sample_weight * losses, MAX_FLOAT)
         return terms if self.groups is None else _group_sums(terms, self.groups)
 
     def limits(self, cap: float | None) -> Floats | None:
@@ -491,11 +491,6 @@ class MeanStats:
             high = min(low + (1 << LEVEL_BITS + power - bits), cap)
             total += (cap - low - high) * (mantissas << power - bits) + low * high * count
         return Fraction(total, self.totals.n * cap**2)
-
-
-def _product(weights: Floats, values: Floats) -> Floats:
-    """Return the rounded products, one record each, at most the largest float."""
-    return np.minimum(weights * values, MAX_FLOAT)
 
 
 def _group_sums(terms: Floats, groups: NDArray[np.intp]) -> Floats:

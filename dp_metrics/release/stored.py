@@ -157,15 +157,11 @@ def _fraction(text: Any) -> Fraction:
     return Fraction(*(int(part, 16) for part in str.split(text, "/")))
 
 
-def _float(text: Any) -> float:
-    return {"inf": math.inf, "-inf": -math.inf, "nan": math.nan}[text]
-
-
 _READERS: Mapping[str, Callable[[Any], Any]] = {
     "date": date.fromisoformat,
     "datetime": datetime.fromisoformat,
     "timedelta": lambda content: timedelta(*content),
-    "float": _float,
+    "float": float,
     "fraction": _fraction,
     "tuple": lambda content: tuple(map(decoded, content)),
     "dict": lambda content: {key: decoded(value) for key, value in content.items()},
