@@ -68,7 +68,7 @@ from dp_metrics.sensitivity.output_bounds import (
 
 _TINY = math.ulp(0.0)  # a sensitivity must not be rounded down to none
 
-Terms: TypeAlias = Callable[[], Iterator[tuple[Floats, float]]]
+TermBlocks: TypeAlias = Callable[[], Iterator[tuple[Floats, float]]]
 """Returns what is added, in blocks with the largest of each, as often as it is called."""
 
 
@@ -168,7 +168,7 @@ class MeanOf(Quantity):
     def stats(self, records: Records, totals: Totals, ranks: int, *, forget: bool = False) -> MeanStats:
         """Look at the records in blocks; the blocks do not affect the result."""
         weights, cap = PublicWeights.of(records), self.record_loss.cap
-        terms: Terms = partial(self._terms, self._arrays(records), weights)
+        terms: TermBlocks = partial(self._terms, self._arrays(records), weights)
         if self.is_share and not ranks and weights.are_plain:  # two counts are all that is released
             ones, nothing = sum(int(block.sum()) for block, _ in terms()), np.empty(0)
             return MeanStats(
@@ -338,7 +338,7 @@ class MeanStats:
     largest: Floats
     headroom: Pairs
     by_level: ByLevel | None = None
-    terms: Terms | None = None
+    terms: TermBlocks | None = None
 
     @property
     def found(self) -> NDArray[np.int64]:
