@@ -51,7 +51,7 @@ from dp_metrics.page.page_plan import (
 from dp_metrics.page.requirements import Verdicts, checked, needed_releases, spelled
 from dp_metrics.page.setting import LABELS, PROBABILITIES, SCORES, Setting, given, names_of_features
 from dp_metrics.release.query import Source, Terms, Together
-from dp_metrics.release.release import Release
+from dp_metrics.release.release import Release, prepare_all
 from dp_metrics.release.released import CONFIDENCE, Number, finite, table_of
 from dp_metrics.release.result import unit_of_persons
 from dp_metrics.release.stored import (
@@ -734,7 +734,7 @@ def rehearsed(public: PageForm, plan: EvaluationPlan) -> Mapping[str, Any]:
     plan = replace(plan, parts=tuple(part for part in plan.parts if part.name != MEDIAN_LIMITS))
     together = plan_of_page(replace(public, shape=replace(public.shape, n=n), sizes=sizes), plan)
     terms = Terms(public.epsilon, public.shape.relation, entropy=SeededEntropy(0))
-    prepared = Release(PAGE, terms).prepare_all(together, together.read(records))
+    prepared = prepare_all(PAGE, terms, together, together.read(records))
     released: Mapping[str, Any] = together.combine([one.draw() for one in prepared])["released"]
     return released
 

@@ -181,8 +181,6 @@ class MeanOf(Quantity):
         sums, levels, total = BlockSums(), LevelSums() if forget else None, 0
         # a loss that overflows is clipped; a warning would tell of it
         for block, high in terms():
-            if block.size == 0:
-                continue
             if high > limit:
                 block, high = np.minimum(block, limit), limit
             largest.add(block, high)

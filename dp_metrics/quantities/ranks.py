@@ -30,7 +30,7 @@ from dp_metrics.quantities.base import (
     Totals,
     rehearse_law,
 )
-from dp_metrics.quantities.tables import CountsNoise, Rates, TableLaw
+from dp_metrics.quantities.tables import Rates, TableLaw
 from dp_metrics.sensitivity.output_bounds import (
     BoundsFacts,
     OutputBounds,
@@ -161,15 +161,12 @@ class NoisyCap(Noise):
     rates: Rates
     epsilon: Fraction
 
+    mechanism = None
+
     @property
     def name(self) -> str:
         """What draws, for the accountant's history."""
         return f"{self.of_cap.name}, two-sided geometric noise"
-
-    @property
-    def mechanism(self) -> Mechanism:  # type: ignore[override]
-        """What draws the cap."""
-        return self.of_cap.mechanism
 
     def law(self, stats: Stats, count: int | None = None) -> CappedSumsLaw:
         """Return the law of the cap and the sums."""
@@ -179,10 +176,6 @@ class NoisyCap(Noise):
     def _draw(self, law: CappedSumsLaw, entropy: Entropy, count: int | None) -> Output:
         cap, sums = law.release(entropy)
         return Output((cap, *sums), {"cap": cap}, count)
-
-    def told(self, output: Output) -> CountsNoise:
-        """Return the noisy sums with their noise."""
-        return CountsNoise(output.value[1:], self.rates, False)
 
     def too_noisy(self, records: Fraction) -> str | None:
         """Return a warning if so few records are expected to have no useful cap."""

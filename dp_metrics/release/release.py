@@ -69,8 +69,8 @@ class Release:
         The checked settings.
     disclosing : sequence of str, default=()
         Options of the call that would give a private number of records away.
-    call : callable or None, default=None
-        Returns what else is public of the call, with which the release is stored; None: it is not.
+    call : callable
+        Returns what else is public of the call, with which the release is stored.
 
     Raises
     ------
@@ -84,11 +84,10 @@ class Release:
         terms: Terms,
         *,
         disclosing: Sequence[str] = (),
-        call: Callable[[], Call] | None = None,
+        call: Callable[[], Call],
     ) -> None:
         terms.relation.refuse(disclosing)
-        self.metric, self.terms = metric, terms
-        self._call = None if call is None else cache(call)
+        self.metric, self.terms, self._call = metric, terms, cache(call)
 
     def answer(self, read: Callable[[], tuple[Any, Any, Any]], make: Callable[[Any], T]) -> T:
         """Return the stored release of this question, or else read the records and release.
@@ -120,7 +119,7 @@ class Release:
                 found: T = stored
                 return found
             query, source, form = read()
-            prepared = self.prepare_all(query, source)
+            prepared = prepare_all(self.metric, self.terms, query, source)
             if (seen := _seen.get()) is not None:
                 seen.append((query, prepared))
             self._warn(prepared)
@@ -130,8 +129,6 @@ class Release:
 
     def _question(self) -> str | None:
         """Return all that is public of the call, as JSON; no private record is read for it."""
-        if self._call is None:
-            return None
         # nobody asks again without a name, and of a private number of records nothing is public
         is_asked = self.terms.spend_name is not None and not self.terms.relation.private_n
         call = self._call()
@@ -194,25 +191,16 @@ class Release:
 
         def written() -> tuple[str | None, str]:
             value = made.value if isinstance(made, Result) else made
-            kind = None if self._call is None else self._call().kind
+            kind = self._call().kind
             if kind == "value" or (claim.question is None and kind == "metric"):
                 answer = answer_json("value", value, [])
             else:
-                answer = None if claim.question is None or kind is None else answer_json(kind, form, results)
+                answer = None if claim.question is None else answer_json(kind, form, results)
             return answer, summary_json(value)
 
         if is_kept(budget, claim, written):
             return made
         return make([replace(one, more=NOT_STORED) for one in results])
-
-    def prepare_all(self, query: Query | Together, source: Source | Sequence[Source]) -> list[PreparedQuery]:
-        """Return what is left to draw of a query, or of each of several; nothing is spent, nothing drawn."""
-        sources = [source] if isinstance(source, Source) else source
-        each = query.each(self.metric, self.terms)
-        return [
-            PreparedQuery.of(metric, terms, one, of_one, size)
-            for (metric, terms, one, size), of_one in zip(each, sources, strict=True)
-        ]
 
     def _warn(self, prepared: Sequence[PreparedQuery]) -> None:
         """Warn of what public numbers tell before the spend, once for each metric."""
@@ -312,3 +300,14 @@ class PreparedQuery:
         return self.query.result(
             self.metric, self.terms, source.totals, source.capacity, self.noises, outputs
         )
+
+
+def prepare_all(
+    metric: str, terms: Terms, query: Query | Together, source: Source | Sequence[Source]
+) -> list[PreparedQuery]:
+    """Return what is left to draw of a query, or of each of several; nothing is spent, nothing drawn."""
+    sources = [source] if isinstance(source, Source) else source
+    return [
+        PreparedQuery.of(name, on, one, known, size)
+        for (name, on, one, size), known in zip(query.each(metric, terms), sources, strict=True)
+    ]

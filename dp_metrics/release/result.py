@@ -861,13 +861,11 @@ def arguments_of(
     given = {**dict(zip(positional, args, strict=False)), **kwargs}
     if len(given) == len(args) + len(kwargs) and needed <= given.keys() <= defaults.keys():
         return {**defaults, **given}
-    try:  # this is slower, and says what is wrong
-        call = inspect.signature(function).bind(*args, **kwargs)
+    problem = ""
+    try:  # which says what is wrong
+        inspect.signature(function).bind(*args, **kwargs)
     except TypeError as error:
         problem = str(error).replace("too many", "takes options by their names only: too many")
-    else:
-        call.apply_defaults()
-        return call.arguments
     raise TypeError(f"{function.__name__}() {problem}")  # with no other error in its context
 
 

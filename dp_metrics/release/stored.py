@@ -85,8 +85,6 @@ def encoded(value: Any) -> Any:
     """
     if value is None or type(value) in (bool, int, str):
         return value
-    if isinstance(value, Relation):
-        return value.value
     if type(value) is float:
         return value if math.isfinite(value) else {"float": repr(value)}
     if type(value) in (date, datetime):
@@ -136,8 +134,6 @@ def _made(kind: Any, values: dict[str, Any]) -> Any:
     if {*values} != {*_fields(kind)}:
         raise ValueError(DAMAGED)
     for name, hint in _hints(kind).items():
-        if hint is Relation:
-            values[name] = Relation(values[name])
         if name in values and not _fits(values[name], hint):
             raise ValueError(DAMAGED)
     return kind(**values)

@@ -17,7 +17,7 @@ import dp_metrics as dp
 from dp_metrics.analysis.auditing import _loss_of_prepared, release_loss
 from dp_metrics.page import page as evaluate
 from dp_metrics.release.query import made_of
-from dp_metrics.release.release import Release
+from dp_metrics.release.release import Release, prepare_all
 
 EPSILON = 3.0
 UNIT = np.linspace(0, 1, 5)
@@ -149,7 +149,8 @@ def about_to_draw(kind, way, data):
     release, plan, known, form = caught.value.args
     with np.errstate(all="ignore"):
         of_any_time = {name: value for name, value in form.items() if name != "released"}
-        return release.prepare_all(plan, known), made_of((plan, of_any_time, release._question()))
+        drawn = prepare_all(release.metric, release.terms, plan, known)
+        return drawn, made_of((plan, of_any_time, release._question()))
 
 
 def losses(kind, way, pairs):

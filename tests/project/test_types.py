@@ -47,13 +47,12 @@ from dp_metrics.quantities.base import Noise, NoisyNumber, OneStage, Output, Qua
 from dp_metrics.quantities.base import noise_of, rehearse_law
 from dp_metrics.quantities.mean import MeanOf, MeanStats
 from dp_metrics.release.query import Query, Share, Source, Terms, Together
-from dp_metrics.release.release import PreparedQuery, Release
+from dp_metrics.release.release import PreparedQuery, prepare_all
 from dp_metrics.release.result import Result
 
 from dp_metrics.sensitivity.output_bounds import BoundsFacts, OutputBounds
 rule = Hazard()
 one = Fraction(1)
-release: Release
 of_all: list[Totals]
 all_stats: list[MeanStats]
 all_outputs: list[Output]
@@ -78,7 +77,7 @@ IN_PRIVATE = {
 CALLS_OF_TWO_KINDS = [
     # what is public, and in its place what is private
     ("METRICS['private_mse'].planned({}, dict())", "shape", "records"),
-    ("release.prepare_all({}, source)", "query", "source"),
+    ("prepare_all('', terms, {}, source)", "query", "source"),
     ("Query(({},), lambda records: records)", "quantity", "stats"),
     ("noise_of(rule, {}, totals, None, one)", "quantity", "stats"),
     ("noise_of(rule, quantity, {}, None, one)", "totals", "stats"),
@@ -91,7 +90,7 @@ CALLS_OF_TWO_KINDS = [
     # what is private, and in its place what is public
     ("query.read({})", "records", "shape"),
     ("quantity.totals({})", "records", "shape"),
-    ("release.prepare_all(query, {})", "source", "query"),
+    ("prepare_all('', terms, query, {})", "source", "query"),
     ("rule.release({}, 1.0)", "bounds", "facts"),
 ]
 
