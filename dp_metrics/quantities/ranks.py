@@ -63,14 +63,14 @@ class OrderOf(Quantity):
     limit : float
         Public limit of the values, to which they are clipped.
     mostly_noise, noise_note
-        As in `Number`: of what is made of the order statistic.
+        As in `Quantity`: of what is made of the order statistic.
     """
 
     values: Callable[..., Floats]
     rank: Callable[[int], int]
     limit: float
-    mostly_noise: int = field(default=Number.mostly_noise, kw_only=True)  # type: ignore[misc]
-    noise_note: str = field(default=Number.noise_note, kw_only=True)  # type: ignore[misc]
+    mostly_noise: int = field(default=Quantity.mostly_noise, kw_only=True)  # type: ignore[misc]
+    noise_note: str = field(default=Quantity.noise_note, kw_only=True)  # type: ignore[misc]
 
     merges = False
     no_limit = (
