@@ -8,7 +8,7 @@ import math
 import operator
 from collections.abc import Callable
 from fractions import Fraction
-from functools import cached_property, partial
+from functools import cache, partial
 from itertools import accumulate, islice, repeat
 from typing import TypeAlias
 
@@ -307,56 +307,40 @@ def _moved_means(
     return found[0], found[1]
 
 
-class _Column:
-    """All values of a column, clipped to bounds, as far in order as they are asked for."""
+def in_order_at(values: Floats, runs: list[tuple[int, int]], limits: tuple[float, float]) -> Floats | None:
+    """Return an array with the clipped values that belong at some runs of places in ascending order.
 
-    def __init__(self, values: Callable[[], Floats], ends: tuple[float, float]) -> None:
-        self._values, self.ends = values, ends
-
-    @cached_property
-    def values(self) -> Floats:
-        """All values, not yet clipped."""
-        return self._values()
-
-    @cached_property
-    def in_order(self) -> Floats:
-        """All in ascending order."""
-        return np.clip(np.sort(self.values), *self.ends)
-
-    def in_order_at(self, runs: list[tuple[int, int]]) -> Floats:
-        """Return an array with the values that belong at some runs of places in ascending order.
-
-        Values are counted in bins, and only those of the bins that reach into a run are sorted. Differences
-        and products of floats, and whole parts, never reverse an order: so a value of a bin never belongs
-        behind one of the next bin, however the arithmetic is rounded. Where bins hold too many, all are
-        sorted.
-        """
-        values, n = self.values, self.values.size
-        if sum(last + 1 - first for first, last in runs) * _SORTED_PART > n:
-            return self.in_order
-        sample = np.sort(values[:: n // _SAMPLE + 1])
-        low, high = sample[sample.size // 200], sample[-1 - sample.size // 200]
-        scale = _BINS / (high - low)
-        if not 0.0 < scale < math.inf:
-            return self.in_order
-        bins = [np.clip((block - low) * scale, 0, _BINS - 1).astype(np.int16) for block in in_blocks(values)]
-        ends = np.cumsum(sum(np.bincount(block, minlength=_BINS) for block in bins))
-        firsts, lasts = (np.searchsorted(ends, places, side="right") for places in zip(*runs, strict=True))
-        is_wanted = np.zeros(_BINS, dtype=np.bool_)
-        for first, last in zip(firsts.tolist(), lasts.tolist(), strict=True):
-            is_wanted[first : last + 1] = True
-        wanted = [
-            block[is_wanted.take(of_block).nonzero()]
-            for block, of_block in zip(in_blocks(values), bins, strict=True)
-        ]
-        if sum(map(len, wanted)) * _SORTED_PART > n:
-            return self.in_order
-        found, some = np.zeros(n), np.clip(np.sort(np.concatenate(wanted)), *self.ends)
-        behind = np.cumsum(np.diff(ends, prepend=0) * is_wanted)
-        for first, last in zip(firsts.tolist(), lasts.tolist(), strict=True):
-            size = int(ends[last] - (ends[first - 1] if first else 0))
-            found[ends[last] - size : ends[last]] = some[behind[last] - size : behind[last]]
-        return found
+    Values are counted in bins, and only those of the bins that reach into a run are sorted. Differences and
+    products of floats, and whole parts, never reverse an order: so a value of a bin never belongs behind one
+    of the next bin, however the arithmetic is rounded. None where bins hold too many: then all are to be
+    sorted.
+    """
+    n = values.size
+    if sum(last + 1 - first for first, last in runs) * _SORTED_PART >= n:
+        return None
+    sample = np.sort(values[:: n // _SAMPLE + 1])
+    low, high = sample[sample.size // 200], sample[-1 - sample.size // 200]
+    scale = _BINS / (high - low)
+    if not 0.0 < scale < math.inf:
+        return None
+    bins = [np.clip((block - low) * scale, 0, _BINS - 1).astype(np.int16) for block in in_blocks(values)]
+    ends = np.cumsum(sum(np.bincount(block, minlength=_BINS) for block in bins))
+    firsts, lasts = (np.searchsorted(ends, places, side="right") for places in zip(*runs, strict=True))
+    is_wanted = np.zeros(_BINS, dtype=np.bool_)
+    for first, last in zip(firsts.tolist(), lasts.tolist(), strict=True):
+        is_wanted[first : last + 1] = True
+    wanted = [
+        block[is_wanted.take(of_block).nonzero()]
+        for block, of_block in zip(in_blocks(values), bins, strict=True)
+    ]
+    if sum(map(len, wanted)) * _SORTED_PART > n:
+        return None
+    found, some = np.zeros(n), np.clip(np.sort(np.concatenate(wanted)), *limits)
+    behind = np.cumsum(np.diff(ends, prepend=0) * is_wanted)
+    for first, last in zip(firsts.tolist(), lasts.tolist(), strict=True):
+        size = int(ends[last] - (ends[first - 1] if first else 0))
+        found[ends[last] - size : ends[last]] = some[behind[last] - size : behind[last]]
+    return found
 
 
 def width_of(bounds: tuple[float, float] | None) -> float:
@@ -371,19 +355,21 @@ def variance_extremes(
 ) -> Extremes:
     """Return the distances of a variance, of which `values` returns all values."""
     ends, limit = aggregate.bounds or (-math.inf, math.inf), width_of(aggregate.bounds)
-    column = _Column(values, ends)
+    all_values = cache(values)  # not yet clipped
+    in_order = cache(lambda: np.clip(np.sort(all_values()), *ends))
     middle: Middle | None = None  # nothing is known of them before `at_ranks`
 
     def at_ranks(k: int, ranks: int) -> Ranks:
         nonlocal middle
         n = aggregate.n
-        known = column.in_order_at(places_of_distances(n, k, ranks)) if n else np.empty(0)
-        middle = partial(middle_values, column.values, known, _depths(n, k)[1], ends)
+        known = in_order_at(all_values(), places_of_distances(n, k, ranks), ends)
+        known = in_order() if known is None else known
+        middle = partial(middle_values, all_values(), known, _depths(n, k)[1], ends)
         return far_distances(known, aggregate.total, ends, limit, k, ranks)
 
     def clipped(width: float) -> ClippedSum:
         exact = Fraction(width)
-        total, most = clipped_squares(aggregate, exact, lambda: column.in_order, middle), exact * exact
+        total, most = clipped_squares(aggregate, exact, in_order, middle), exact * exact
         unit = Fraction(1, total.denominator * most.denominator)
         return ClippedSum(total.numerator * most.denominator, most.numerator * total.denominator, unit)
 

@@ -1,7 +1,7 @@
 """Windows of a column: the least clipped and the least trimmed sums of squares, exactly."""
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from fractions import Fraction
 from itertools import accumulate, pairwise
 from typing import TypeAlias
@@ -77,9 +77,8 @@ def clipped_squares(
         return Fraction(0)
     kept = aggregate.smallest.size
     if kept and float(aggregate.largest[0]) - float(aggregate.smallest[0]) <= reach * (1 - 2.0**-50):
-        best = _Least(n, reach)  # from their mean all values are within reach
-        best.look(n, aggregate.total, aggregate.squares)
-        return best.found()
+        # from their mean all values are within reach
+        return _least_cost(n, reach, [(n, aggregate.total, aggregate.squares)])
     if kept + aggregate.largest.size >= n:
         values = np.concatenate([aggregate.smallest, aggregate.largest[: n - kept][::-1]])
     else:
@@ -90,31 +89,20 @@ def clipped_squares(
     return (_by_value if reach > _LARGEST_WIDTH else _by_window)(values, reach)
 
 
-class _Least:
-    """The least of exact costs."""
-
-    def __init__(self, n: int, width: float) -> None:
-        self._n, self._square = n, float_units(width) ** 2
-        self._cost, self._size = -1, 1
-
-    def look(self, size: int, total: int, squares: int) -> None:
-        """Look at a window of this size, given the sums of its values and of their squares in units."""
-        cost = size * (squares + (self._n - size) * self._square) - total * total
-        if self._cost < 0 or cost * self._size < self._cost * size:
-            self._cost, self._size = cost, size
-
-    def exceeds(self, squares: int) -> bool:
-        """Return whether the least cost is larger than so many squared units."""
-        return self._cost > squares * self._size
-
-    def found(self) -> Fraction:
-        """Return the least cost."""
-        return Fraction(self._cost, self._size << _SQUARES)
+def _least_cost(n: int, width: float, windows: Iterable[tuple[int, int, int]]) -> Fraction:
+    """Return the least cost of windows, each given by its size and the sums of its values and squares."""
+    square = float_units(width) ** 2
+    least, divisor = -1, 1
+    for size, total, squares in windows:
+        cost = size * (squares + (n - size) * square) - total * total
+        if least < 0 or cost * divisor < least * size:
+            least, divisor = cost, size
+    return Fraction(least, divisor << _SQUARES)
 
 
 def _least_clipped(
     windows: "_Windows", found: Iterable[tuple[Places, Places]], width: float, whole: Moments
-) -> _Least | None:
+) -> Fraction | None:
     """Return the least cost of windows, or None where floats leave too many in question.
 
     Parameters
@@ -151,10 +139,8 @@ def _least_clipped(
         _sums_at(values, {*drops})
         for values, drops in zip((windows.low, windows.high), zip(*pairs, strict=True), strict=True)
     )
-    best = _Least(windows.n, width)
-    for low, high in pairs:
-        best.look(windows.n - low - high, *_without(whole, of_low[low], of_high[high]))
-    return best
+    sums = ((windows.n - low - high, *_without(whole, of_low[low], of_high[high])) for low, high in pairs)
+    return _least_cost(windows.n, width, sums)
 
 
 def _without(whole: Moments, low: Moments, high: Moments) -> Moments:
@@ -199,7 +185,7 @@ def _by_tails(aggregate: VarianceAggregate, width: float, middle: Middle | None)
     kept = _without(whole, exact_moments(low[: base[0]]), exact_moments(high[: base[1]]))
     windows = _Windows(aggregate.n, low[:most], high[:most], base, kept)
     best = _least_clipped(windows, [found], width, whole)
-    return best.found() if best is not None and _core_decides(aggregate, most, width, best) else None
+    return best if best is not None and _core_decides(aggregate, most, width, best) else None
 
 
 def middle_values(x: Floats, in_order: Floats, outside: int, ends: tuple[float, float]) -> MiddleValues:
@@ -281,7 +267,7 @@ def _threshold(values: Floats, step: float, sign: float) -> Floats:
     return np.where(rest * sign < 0, np.nextafter(near, -sign * np.inf), near)
 
 
-def _core_decides(aggregate: VarianceAggregate, dropped: int, width: float, best: _Least) -> bool:
+def _core_decides(aggregate: VarianceAggregate, dropped: int, width: float, best: Fraction) -> bool:
     """Return whether from the best centre no value of the core is farther than the width."""
     tails = np.concatenate([aggregate.smallest[:dropped], aggregate.largest[:dropped]])
     low, high = (
@@ -292,7 +278,7 @@ def _core_decides(aggregate: VarianceAggregate, dropped: int, width: float, best
     size, total, squares = aggregate.n - tails.size, aggregate.total - in_tails, aggregate.squares - of_tails
     reach = float_units(width)
     return not any(
-        best.exceeds(size * centre * centre - 2 * centre * total + squares)
+        best > Fraction(size * centre * centre - 2 * centre * total + squares, 1 << _SQUARES)
         for centre in (high - reach, low + reach)
     )
 
@@ -309,7 +295,7 @@ def _by_window(x: Floats, width: float) -> Fraction:
     windows = _Windows(n, x, None, (n // 2, n - n // 2), (0, 0))
     found = (_windows(x, first, width) for first in range(0, n, _BLOCK))
     best = _least_clipped(windows, ((starts, n - ends) for starts, ends in found), width, exact_moments(x))
-    return _by_value(x, width) if best is None else best.found()
+    return _by_value(x, width) if best is None else best
 
 
 def _windows(x: Floats, first: int, width: float) -> tuple[Places, Places]:
@@ -325,7 +311,12 @@ def _windows(x: Floats, first: int, width: float) -> tuple[Places, Places]:
 
 def _by_value(x: Floats, width: float) -> Fraction:
     """Return the result from all values in ascending order, of which a window at a time is kept in sums."""
-    best, reach = _Least(len(x), width), float_units(width)
+    return _least_cost(len(x), width, _moving_window(x, width))
+
+
+def _moving_window(x: Floats, width: float) -> Iterator[tuple[int, int, int]]:
+    """Yield the size and the exact sums of each window that a centre makes as it moves up."""
+    reach = float_units(width)
     size = total = squares = 0
     leaving = iter(_units(x))
     first = next(leaving)
@@ -334,14 +325,13 @@ def _by_value(x: Floats, width: float) -> Fraction:
             size, total, squares = size - 1, total - first, squares - first * first
             first = next(leaving)
             if size:
-                best.look(size, total, squares)
+                yield size, total, squares
         size, total, squares = size + 1, total + value, squares + value * value
-        best.look(size, total, squares)
+        yield size, total, squares
     while size > 1:
         size, total, squares = size - 1, total - first, squares - first * first
         first = next(leaving)
-        best.look(size, total, squares)
-    return best.found()
+        yield size, total, squares
 
 
 def _units(x: Floats) -> Iterable[int]:

@@ -11,7 +11,7 @@ from hypothesis import given, strategies as st
 
 from dp_metrics.sensitivity import variance_windows
 from dp_metrics.sensitivity.exact import VarianceAggregate
-from dp_metrics.sensitivity.variance_bounds import _Column, places_of_distances
+from dp_metrics.sensitivity.variance_bounds import in_order_at, places_of_distances
 from dp_metrics.sensitivity.variance_windows import clipped_squares, middle_values
 
 pytestmark = pytest.mark.usefixtures("own_error_state")
@@ -170,12 +170,12 @@ COLUMNS = {
 def test_bins_put_in_order_what_is_asked_for(name, ends):
     x = COLUMNS[name](np.random.default_rng(0))
     in_order, runs = np.clip(np.sort(x), *ends), places_of_distances(x.size, 12, 40)
-    column = _Column(lambda: x, ends)
-    found = column.in_order_at(runs)
+    found = in_order_at(x, runs, ends)
+    if found is None:  # many have to be sorted
+        assert name not in {"normal", "whole", "heavy", "ordered"}
+        return
     for first, last in runs:
         np.testing.assert_array_equal(found[first : last + 1], in_order[first : last + 1])
-    if name in {"normal", "whole", "heavy", "ordered"}:
-        assert "in_order" not in vars(column)  # few had to be sorted
 
 
 @loop_over("seed", range(10))
